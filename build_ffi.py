@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The build of cuda-core-cffi: PEP 517 backend, and a command line.
+
+    python build_ffi.py --report     what was read from the headers, generated and left out, and why
+    python build_ffi.py --generate   write the generated files and stop
+
+The backend generates the files, then lets setuptools do the rest. How headers become code is in
+``cuda_core_cffi/_build``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import pathlib
+import platform
+import shutil
+import sys
+import sysconfig
+from types import ModuleType
+
+from setuptools import Extension
+from setuptools.build_meta import (
+    build_sdist,
+    get_requires_for_build_editable,
+    get_requires_for_build_sdist,
+    get_requires_for_build_wheel,
+    prepare_metadata_for_build_editable,
+    prepare_metadata_for_build_wheel,
+)
+from setuptools.build_meta import build_editable as _build_editable
+from setuptools.build_meta import build_wheel as _build_wheel
+from setuptools.command.bdist_wheel import bdist_wheel as _bdist_wheel
+from setuptools.command.build_ext import build_ext as _build_ext
+
+__all__ = [
+    "build_editable",
+    "build_sdist",
+    "build_wheel",
+    "get_requires_for_build_editable",
+    "get_requires_for_build_sdist",
+    "get_requires_for_build_wheel",
+    "prepare_metadata_for_build_editable",
+    "prepare_metadata_for_build_wheel",
+]
+
+ROOT = pathlib.Path(__file__).resolve().parent
+PACKAGE = ROOT / "cuda_core_cffi"
+INCLUDE = ROOT / "include"
+# Python files and the cdef text go where the package imports them from; C stays out of the package.
+GENERATED = PACKAGE / "_generated"
+GENERATED_C = ROOT / "build" / "generated"
+
+EXTENSION = "cuda_core_cffi._cuda"
+CAPSULE = "cuda_core_cffi._capsule"
+SIMULATOR = "cuda_core_cffi.simulator.libcuda_core_cffi_simulator"
+OLDEST_PYTHON = (3, 11)
+# PyPy and the free-threaded builds have no limited API
+LIMITED_API = platform.python_implementation() == "CPython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+COMPILE = ["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-pthread", "-Wall", "-Wno-deprecated-declarations"]
+LINK = ["-Wl,-s", "-pthread"]
+PRELUDE = '#include <cuda.h>\n#include "ccc_launch.h"\n#include "ccc_nvrtc.h"\n'
+
+
+def build_wheel(
+    wheel_directory: str, config_settings: dict[str, object] | None = None, metadata_directory: str | None = None
+) -> str:
+    """Build a wheel (PEP 517)."""
+    generate()
+    return _build_wheel(wheel_directory, config_settings, metadata_directory)
+
+
+def build_editable(
+    wheel_directory: str, config_settings: dict[str, object] | None = None, metadata_directory: str | None = None
+) -> str:
+    """Build an editable wheel (PEP 660)."""
+    generate()
+    return _build_editable(wheel_directory, config_settings, metadata_directory)
+
+
+class bdist_wheel(_bdist_wheel):
+    """Tag the wheel for every CPython from 3.11 on, where the interpreter has the limited API."""
+
+    def finalize_options(self) -> None:
+        if LIMITED_API:
+            self.py_limited_api = "cp{}{}".format(*OLDEST_PYTHON)
+        super().finalize_options()
+
+
+class build_ext(_build_ext):
+    """Compile the generated module, the capsule module and the simulated driver."""
+
+    def finalize_options(self) -> None:
+        self.distribution.ext_modules = extensions()
+        super().finalize_options()
+
+    def get_ext_filename(self, fullname: str) -> str:
+        """Return the file of an extension; the simulator is a plain shared library, not a Python module."""
+        if fullname.rpartition(".")[2] == SIMULATOR.rpartition(".")[2]:
+            return fullname.replace(".", "/") + ".so"
+        return super().get_ext_filename(fullname)
+
+
+def extensions() -> list[Extension]:
+    """Return what has to be compiled."""
+    cuda = str(load_generator("headers").find_include_dir())
+    include = [str(INCLUDE.relative_to(ROOT)), str(GENERATED_C.relative_to(ROOT)), cuda]
+    return [
+        Extension(
+            EXTENSION,
+            [str((GENERATED_C / "_cuda.c").relative_to(ROOT))],
+            include_dirs=include,
+            extra_compile_args=COMPILE,
+            extra_link_args=LINK,
+            libraries=["dl"],
+            py_limited_api=LIMITED_API,
+        ),
+        Extension(
+            CAPSULE,
+            [str((INCLUDE / "_capsule.c").relative_to(ROOT))],
+            define_macros=[("Py_LIMITED_API", "0x{:02X}{:02X}0000".format(*OLDEST_PYTHON))] if LIMITED_API else [],
+            extra_compile_args=COMPILE,
+            extra_link_args=LINK,
+            py_limited_api=LIMITED_API,
+        ),
+        Extension(
+            SIMULATOR,
+            sorted(str(path.relative_to(ROOT)) for path in (PACKAGE / "simulator" / "src").glob("*.c")),
+            include_dirs=[cuda],
+            extra_compile_args=COMPILE,
+            # without -Bsymbolic its calls to its own functions would go to a real libcuda loaded before it
+            extra_link_args=[*LINK, "-Wl,-Bsymbolic", "-Wl,-soname,libcuda_core_cffi_simulator.so"],
+            libraries=["m", "dl"],
+        ),
+    ]
+
+
+def generate() -> None:
+    """Write every generated file."""
+    api = read_api()
+    generator = load_generator("generate")
+    GENERATED_C.mkdir(parents=True, exist_ok=True)
+    GENERATED.mkdir(exist_ok=True)
+    (GENERATED_C / "ccc_table_rows.h").write_text(load_generator("table").write_table(api))
+    cdef = load_generator("cdef").write_cdef(api) + (INCLUDE / "cuda_core_cffi.cdef").read_text()
+    (GENERATED / "__init__.py").write_text(generator.INIT_MODULE)
+    (GENERATED / "cuda.cdef").write_text(cdef)
+    (GENERATED / "driver.py").write_text(load_generator("bindings").write_driver_module(api))
+    (PACKAGE / "include").mkdir(exist_ok=True)
+    shutil.copy(INCLUDE / "cuda_core_cffi.h", PACKAGE / "include")
+    generator.write_extension(EXTENSION, cdef, PRELUDE, GENERATED_C / "_cuda.c", LIMITED_API)
+
+
+def read_api() -> object:
+    """Return the classified header."""
+    headers = load_generator("headers")
+    return load_generator("cdef").classify(headers.read_header(headers.find_include_dir()))
+
+
+def load_generator(name: str) -> ModuleType:
+    """Import a module of ``cuda_core_cffi/_build`` without the package, which needs what is still to be built."""
+    package = "_cuda_core_cffi_build"
+    if package not in sys.modules:
+        folder = PACKAGE / "_build"
+        spec = importlib.util.spec_from_file_location(
+            package, folder / "__init__.py", submodule_search_locations=[str(folder)]
+        )
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[package] = module
+        spec.loader.exec_module(module)
+    return importlib.import_module(f"{package}.{name}")
+
+
+def main() -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--report", action="store_true", help="print what was read, generated and left out")
+    action.add_argument("--generate", action="store_true", help="write the generated files")
+    arguments = parser.parse_args()
+    if arguments.report:
+        print(load_generator("generate").report(read_api()), end="")
+    else:
+        generate()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

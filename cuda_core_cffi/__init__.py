@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The CUDA object model for every Python: devices, streams, memory, programs and launches, over CFFI."""
+
+from __future__ import annotations
+
+from cuda_core_cffi._context import Context
+from cuda_core_cffi._device import Device
+from cuda_core_cffi._embedding import get_c_api, get_include, make_ffi
+from cuda_core_cffi._errors import (
+    CUDAError,
+    CUDAWarning,
+    NVRTCError,
+    UnavailableError,
+    handle_return,
+    raise_if_driver_error,
+)
+from cuda_core_cffi._event import Event, EventOptions
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._handle import live_objects
+from cuda_core_cffi._host import Host
+from cuda_core_cffi._kernel import Kernel
+from cuda_core_cffi._launch import launch
+from cuda_core_cffi._launch_config import LaunchConfig
+from cuda_core_cffi._memory import (
+    Buffer,
+    DeviceMemoryResource,
+    DeviceMemoryResourceOptions,
+    LegacyPinnedMemoryResource,
+    MemoryResource,
+)
+from cuda_core_cffi._module import ObjectCode
+from cuda_core_cffi._program import Program
+from cuda_core_cffi._program_options import ProgramOptions
+from cuda_core_cffi._stream import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Stream, StreamOptions
+from cuda_core_cffi._version import __version__
+
+__all__ = [
+    "LEGACY_DEFAULT_STREAM",
+    "PER_THREAD_DEFAULT_STREAM",
+    "Buffer",
+    "CUDAError",
+    "CUDAWarning",
+    "Context",
+    "Device",
+    "DeviceMemoryResource",
+    "DeviceMemoryResourceOptions",
+    "Event",
+    "EventOptions",
+    "Host",
+    "Kernel",
+    "LaunchConfig",
+    "LegacyPinnedMemoryResource",
+    "MemoryResource",
+    "NVRTCError",
+    "ObjectCode",
+    "Program",
+    "ProgramOptions",
+    "Stream",
+    "StreamOptions",
+    "UnavailableError",
+    "__version__",
+    "ffi",
+    "get_c_api",
+    "get_include",
+    "handle_return",
+    "launch",
+    "lib",
+    "live_objects",
+    "make_ffi",
+    "raise_if_driver_error",
+]

@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Print what a bug report needs: ``python -m cuda_core_cffi``."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+
+import cffi
+
+from cuda_core_cffi import CUDAError, Device, __version__, ffi, lib
+from cuda_core_cffi._errors import check, cuda_version
+from cuda_core_cffi._libraries import found_libraries
+
+VARIABLES = ("CUDA_CORE_CFFI_DRIVER", "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM", "CUDA_VISIBLE_DEVICES")
+
+
+def lines() -> Iterator[tuple[str, str]]:
+    """Yield what is known, as label and text."""
+    yield "cuda-core-cffi", f"{__version__}, built with the header of CUDA {cuda_version(lib.CUDA_VERSION)}"
+    yield "python", f"{platform.python_implementation()} {sys.version.split()[0]}, {sys.executable}"
+    yield "platform", platform.platform()
+    yield "cffi", str(cffi.__version__)
+    for package in ("numpy", "cuda-pathfinder"):
+        try:
+            yield package, metadata.version(package)
+        except metadata.PackageNotFoundError:
+            yield package, "not installed"
+    for variable in VARIABLES:
+        if variable in os.environ:
+            yield variable, os.environ[variable]
+    yield from driver_lines()
+    for library in found_libraries():
+        yield library.name, str(library)
+
+
+def driver_lines() -> Iterator[tuple[str, str]]:
+    """Yield what the driver tells about itself and its devices, or why it cannot."""
+    try:
+        check(lib.ccc_init())
+        name = ffi.string(lib.ccc_driver_name()).decode()
+        yield "driver", f"{name}, for CUDA {cuda_version(lib.ccc_driver_version())}"
+        for device in Device.get_all_devices():
+            yield f"device {device.device_id}", f"{device.name}, sm_{device.arch}, {device.pci_bus_id}, {device.uuid}"
+    except CUDAError as error:
+        yield "driver", str(error)
+
+
+def main() -> int:
+    """Print the report."""
+    for label, text in lines():
+        print(f"{label + ':':16} {text}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,293 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Kernel arguments: from Python values to the bytes that a kernel reads.
+
+A *packer* is a function from values to the packed parameter buffer, made for one kernel and one combination of argument
+types. Making it is slow and happens once; calling it costs one expression for each argument and one ``Struct.pack``.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._memory import Buffer
+
+__all__ = ["Packer", "make_packer"]
+
+Packer = Callable[..., bytes]
+
+INT_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
+FLOAT_CODES = {2: "e", 4: "f", 8: "d"}
+COMPLEX_CODES = {8: "ff", 16: "dd"}
+KIND_NAMES = {"f": "floating-point", "i": "integer", "p": "pointer", "b": "structure"}
+POINTER_SIZE = 8
+MAX_ALIGNMENT = 16
+
+
+class Slot(NamedTuple):
+    """How one argument is packed.
+
+    Attributes
+    ----------
+    code : str
+        Its part of the ``struct`` format.
+    expression : str
+        Python for the value or values packed, of the variable ``{}``.
+    pack : callable
+        The same thing done slowly, for one value: with range checks and clear errors.
+    """
+
+    code: str
+    expression: str
+    pack: Callable[[Any], bytes]
+
+
+class Parameter(NamedTuple):
+    """What is known of a kernel's parameter: position, size in bytes and kind, where it is known."""
+
+    index: int
+    size: int | None
+    kind: str | None
+
+    def wrong(self, value: object, why: str) -> str:
+        """Return the text of an error about this parameter."""
+        return f"kernel argument {self.index} ({type(value).__name__}): {why}"
+
+
+def make_packer(
+    types: tuple[type, ...],
+    values: Sequence[Any],
+    layout: tuple[tuple[int, int], ...] | None,
+    kinds: tuple[str | None, ...] | None,
+) -> Packer:
+    """Return the packer for a kernel and the types of its arguments.
+
+    Parameters
+    ----------
+    types : tuple of type
+        The argument types.
+    values : sequence
+        Values of these types, for the messages.
+    layout : tuple of (int, int) or None
+        Offset and size in bytes of each parameter. None where the driver does not tell: then a Python int takes 8 bytes,
+        a float 8, and everything is aligned to its size.
+    kinds : tuple of str or None
+        ``"f"``, ``"i"``, ``"p"``, ``"b"`` or None for each parameter.
+
+    Returns
+    -------
+    callable
+        From values to bytes. Its errors name the argument.
+
+    Raises
+    ------
+    TypeError
+        If a type cannot be a kernel argument, or not for this parameter.
+    ValueError
+        If the number of arguments is wrong.
+    """
+    if layout is not None and len(types) != len(layout):
+        raise ValueError(f"the kernel takes {len(layout)} argument{'s' * (len(layout) != 1)}, not {len(types)}")
+    fields: list[tuple[int, Slot]] = []
+    end = 0
+    for index, (cls, value) in enumerate(zip(types, values)):
+        kind = kinds[index] if kinds is not None and index < len(kinds) else None
+        offset, size = layout[index] if layout is not None else (None, None)
+        slot = make_slot(cls, value, Parameter(index, size, kind))
+        length = struct.calcsize("<" + slot.code)
+        if offset is None:
+            alignment = min(length & -length, MAX_ALIGNMENT) or 1
+            offset = -(-end // alignment) * alignment
+        fields.append((offset - end, slot))
+        end = offset + length
+    return compile_packer(fields)
+
+
+def compile_packer(fields: list[tuple[int, Slot]]) -> Packer:
+    """Return the packer for arguments, each with the number of bytes of padding before it."""
+    template = "<" + "".join(f"{gap}x{slot.code}" for gap, slot in fields)
+    names = [f"a{index}" for index in range(len(fields))]
+    expressions = ", ".join(slot.expression.format(name) for name, (_, slot) in zip(names, fields))
+    scope = {
+        "pack": struct.Struct(template).pack,
+        "address": address,
+        "handle": lib.ccc_handle,
+        "slots": [slot.pack for _, slot in fields],
+    }
+    quick: Packer = eval(f"lambda {', '.join(names)}: pack({expressions})", scope)
+
+    def packer(*values: Any) -> bytes:
+        try:
+            return quick(*values)
+        except (struct.error, OverflowError, TypeError):
+            # one by one, for what Struct.pack refuses: unsigned values past the signed range, and errors
+            return b"".join(bytes(gap) + slot.pack(value) for (gap, slot), value in zip(fields, values))
+
+    return packer
+
+
+def address(buffer: Buffer) -> int:
+    """Return the address of a buffer whose handle reads 0: right for an empty one, an error for a closed one."""
+    if buffer.is_closed:
+        raise RuntimeError("a kernel argument is a closed Buffer")
+    return buffer.handle
+
+
+def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
+    """Return how an argument of type ``cls`` is packed for ``parameter``."""
+    numpy, ctypes = sys.modules.get("numpy"), sys.modules.get("ctypes")
+    if issubclass(cls, Buffer):
+        return buffer_slot(value, parameter)
+    if numpy is not None and issubclass(cls, numpy.generic):
+        # a structured scalar's type does not tell its size: the slow expression checks it each time
+        plain = issubclass(cls, (numpy.number, numpy.bool_))
+        if plain or issubclass(cls, numpy.void):
+            expression = "{}.tobytes()" if plain else None
+            return raw_slot(value, parameter, expression, lambda item: item.tobytes(), numpy_kind(value))
+    if issubclass(cls, bool):
+        return bool_slot(value, parameter)
+    if issubclass(cls, int):
+        return int_slot(value, parameter)
+    if issubclass(cls, float):
+        return float_slot(value, parameter)
+    if issubclass(cls, complex):
+        return complex_slot(value, parameter)
+    if issubclass(cls, (bytes, bytearray, memoryview)):
+        return raw_slot(value, parameter, None, memory_bytes, "b")
+    if ctypes is not None and issubclass(cls, (ctypes._SimpleCData, ctypes.Structure, ctypes.Union)):
+        return raw_slot(value, parameter, None, memory_bytes, None)
+    if issubclass(cls, ffi.CData):
+        return raw_slot(value, parameter, None, cdata_bytes, None)
+    raise TypeError(
+        parameter.wrong(
+            value,
+            "not a kernel argument; pass a Buffer, a number, a NumPy or ctypes scalar, or a structure as bytes, a ctypes "
+            "structure or a CFFI structure",
+        )
+    )
+
+
+def check_kind(value: object, parameter: Parameter, *accepted: str) -> None:
+    """Raise if the parameter is known to be of another kind than the value."""
+    if parameter.kind is not None and parameter.kind not in accepted:
+        raise TypeError(parameter.wrong(value, f"the kernel declares a {KIND_NAMES[parameter.kind]} parameter"))
+
+
+def choose(codes: dict[int, str], default: int, value: object, parameter: Parameter) -> str:
+    """Return the ``struct`` code for the size that the kernel declares."""
+    code = codes.get(default if parameter.size is None else parameter.size)
+    if code is None:
+        sizes = ", ".join(map(str, codes))
+        raise TypeError(
+            parameter.wrong(value, f"takes {sizes} bytes, but the kernel's parameter has {parameter.size}")
+        )
+    return code
+
+
+def buffer_slot(value: Any, parameter: Parameter) -> Slot:
+    """Pack the address of a buffer."""
+    check_kind(value, parameter, "p", "i")
+    choose({POINTER_SIZE: "Q"}, POINTER_SIZE, value, parameter)
+    return Slot("Q", "(handle({0}._box) or address({0}))", lambda item: struct.pack("<Q", item.handle or address(item)))
+
+
+def int_slot(value: Any, parameter: Parameter) -> Slot:
+    """Pack an integer in the width that the kernel declares, signed or unsigned."""
+    check_kind(value, parameter, "i", "p")
+    code = choose(INT_CODES, POINTER_SIZE, value, parameter)
+    bits = 8 * struct.calcsize(code)
+
+    def pack(item: int) -> bytes:
+        if not -(1 << bits - 1) <= item < 1 << bits:
+            raise OverflowError(
+                parameter.wrong(item, f"{item} does not fit in {bits // 8} bytes: -2**{bits - 1} to 2**{bits} - 1")
+            )
+        return struct.pack("<" + code.upper(), item & (1 << bits) - 1)
+
+    return Slot(code, "{}", pack)
+
+
+def bool_slot(value: Any, parameter: Parameter) -> Slot:
+    """Pack a truth value in one byte, or as an integer where the kernel declares more."""
+    if parameter.size not in (None, 1):
+        return int_slot(value, parameter)
+    check_kind(value, parameter, "i")
+    return Slot("?", "{}", lambda item: struct.pack("<?", item))
+
+
+def float_slot(value: Any, parameter: Parameter) -> Slot:
+    """Pack a float in the width that the kernel declares."""
+    check_kind(value, parameter, "f")
+    code = choose(FLOAT_CODES, 8, value, parameter)
+
+    def pack(item: float) -> bytes:
+        try:
+            return struct.pack("<" + code, item)
+        except OverflowError:
+            raise OverflowError(
+                parameter.wrong(item, f"{item} is too large for a float of {struct.calcsize(code)} bytes")
+            ) from None
+
+    return Slot(code, "{}", pack)
+
+
+def complex_slot(value: Any, parameter: Parameter) -> Slot:
+    """Pack a complex number as its real and its imaginary part."""
+    check_kind(value, parameter, "b")
+    code = choose(COMPLEX_CODES, 16, value, parameter)
+
+    def pack(item: complex) -> bytes:
+        try:
+            return struct.pack("<" + code, item.real, item.imag)
+        except OverflowError:
+            raise OverflowError(
+                parameter.wrong(item, f"{item} is too large for {struct.calcsize(code)} bytes")
+            ) from None
+
+    return Slot(code, "{0}.real, {0}.imag", pack)
+
+
+def raw_slot(
+    value: Any, parameter: Parameter, expression: str | None, convert: Callable[[Any], bytes], kind: str | None
+) -> Slot:
+    """Pack something that has a size of its own, which must be the parameter's."""
+    if kind is not None and kind != "b":
+        check_kind(value, parameter, kind, *("p" * (kind == "i")))
+    size = len(convert(value)) if parameter.size is None else parameter.size
+
+    def pack(item: Any) -> bytes:
+        data = convert(item)
+        if len(data) != size:
+            raise TypeError(parameter.wrong(item, f"has {len(data)} bytes, but the kernel's parameter has {size}"))
+        return data
+
+    if expression is None or len(convert(value)) != size:
+        pack(value)
+        return Slot(f"{size}s", f"slots[{parameter.index}]({{}})", pack)
+    return Slot(f"{size}s", expression, pack)
+
+
+def memory_bytes(value: Any) -> bytes:
+    """Return the bytes of an object with the buffer protocol."""
+    return bytes(memoryview(value).cast("B")) if isinstance(value, memoryview) else bytes(value)
+
+
+def cdata_bytes(value: Any) -> bytes:
+    """Return the bytes of a CFFI object: a structure's content, a pointer's address, or a number."""
+    ctype = ffi.typeof(value)
+    if ctype.kind in ("struct", "union"):
+        return bytes(ffi.buffer(ffi.addressof(value)))
+    if ctype.kind in ("pointer", "function"):
+        return struct.pack("<Q", int(ffi.cast("uintptr_t", value)))
+    if ctype.kind in ("primitive", "enum"):
+        return bytes(ffi.buffer(ffi.new(ffi.getctype(ctype, "[1]"), [value])))
+    raise TypeError(f"a CFFI {ctype.cname} cannot be a kernel argument")
+
+
+def numpy_kind(value: Any) -> str | None:
+    """Return the kind of parameter that a NumPy scalar is for."""
+    return {"i": "i", "u": "i", "b": "i", "f": "f"}.get(value.dtype.kind)

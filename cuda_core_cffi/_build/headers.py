@@ -1,0 +1,174 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Find, preprocess and parse the CUDA driver headers.
+
+The result is a :class:`Header`: the declarations that ``cuda.h`` itself makes (as a pycparser tree) and its
+object-like macros, with nothing interpreted yet.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sysconfig
+
+from pycparser import c_ast, c_parser
+
+__all__ = ["Header", "HeaderError", "find_include_dir", "read_header"]
+
+# What pycparser must know of the standard headers; cuda.h uses no other type of theirs.
+STANDARD_TYPES = """
+typedef unsigned long size_t; typedef int wchar_t;
+typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t;
+typedef unsigned char uint8_t; typedef unsigned short uint16_t;
+typedef unsigned int uint32_t; typedef unsigned long uint64_t;
+"""
+
+LINE_MARKER = re.compile(r'^# \d+ "([^"]*)"')
+DEFINE = re.compile(r"^#define (\w+)(\([^)]*\))?(?: (.*))?$")
+# pycparser knows _Alignas only in some places, and cffi not at all; the compiler keeps the alignment.
+ALIGNAS = re.compile(r"_Alignas\([^)]*\)")
+ATTRIBUTE = re.compile(r"__attribute__\s*\(\(.*?\)\)")
+
+
+class HeaderError(Exception):
+    """A header is missing, or holds something the generator cannot express."""
+
+
+@dataclasses.dataclass
+class Header:
+    """What one ``cuda.h`` and the ``cudaTypedefs.h`` beside it declare.
+
+    Attributes
+    ----------
+    include_dir : pathlib.Path
+        The folder both were read from.
+    version : int
+        ``CUDA_VERSION``, for example 13000.
+    macros : dict of str to str
+        Object-like macros of ``cuda.h``, unexpanded.
+    function_macros : list of str
+        Names of its function-like macros.
+    declarations : list of pycparser.c_ast.Node
+        The declarations of ``cuda.h`` in order.
+    aligned : set of str
+        Typedef names of the structures that carry an explicit alignment.
+    typedefs : list of pycparser.c_ast.Typedef
+        The ``PFN_*`` function-pointer types of ``cudaTypedefs.h``.
+    typedef_macros : dict of str to str
+        The ``PFN_*`` macros of ``cudaTypedefs.h``: default version of each function.
+    """
+
+    include_dir: pathlib.Path
+    version: int
+    macros: dict[str, str]
+    function_macros: list[str]
+    declarations: list[c_ast.Node]
+    aligned: set[str]
+    typedefs: list[c_ast.Typedef]
+    typedef_macros: dict[str, str]
+
+
+def find_include_dir() -> pathlib.Path:
+    """Return the folder of ``cuda.h``: of ``CUDA_PATH`` or ``CUDA_HOME`` if set, else of the header wheel.
+
+    Raises
+    ------
+    HeaderError
+        If a variable is set and its folder has no ``cuda.h``, or if no header is found at all.
+    """
+    for variable in ("CUDA_PATH", "CUDA_HOME"):
+        root = os.environ.get(variable)
+        if root:
+            for folder in (pathlib.Path(root, "include"), pathlib.Path(root)):
+                if (folder / "cuda.h").is_file():
+                    return folder
+            raise HeaderError(f"{variable}={root} is set, but neither it nor its include/ has a cuda.h")
+    spec = importlib.util.find_spec("nvidia")
+    for root in spec.submodule_search_locations or () if spec else ():
+        for folder in (*sorted(pathlib.Path(root).glob("cu1*/include")), pathlib.Path(root, "cuda_runtime/include")):
+            if (folder / "cuda.h").is_file():
+                return folder
+    raise HeaderError(
+        "no cuda.h found: set CUDA_PATH to a CUDA toolkit, or install the wheel nvidia-cuda-runtime "
+        "(pip does so by itself when it builds the package in isolation)"
+    )
+
+
+def read_header(include_dir: pathlib.Path) -> Header:
+    """Read ``cuda.h`` and ``cudaTypedefs.h`` from ``include_dir``.
+
+    Raises
+    ------
+    HeaderError
+        If the preprocessor fails or the text cannot be parsed.
+    """
+    text = preprocess(include_dir, "cuda.h")
+    source, defines = slice_header(text, "cuda.h")
+    typedef_text = preprocess(include_dir, "cudaTypedefs.h")
+    typedef_source, typedef_defines = slice_header(typedef_text, "cudaTypedefs.h")
+
+    macros = {name: body for name, parameters, body in defines if not parameters}
+    aligned = set(re.findall(r"_Alignas\([^)]*\)[^}]*\}\s*(\w+)\s*;", source))
+    declarations = parse(source, "cuda.h")
+    known = len(declarations)
+    typedefs = parse(source + typedef_source, "cudaTypedefs.h")[known:]
+    return Header(
+        include_dir=include_dir,
+        version=int(macros["CUDA_VERSION"]),
+        macros=macros,
+        function_macros=[name for name, parameters, _ in defines if parameters],
+        declarations=declarations,
+        aligned=aligned,
+        typedefs=[node for node in typedefs if isinstance(node, c_ast.Typedef)],
+        typedef_macros={name: body for name, parameters, body in typedef_defines if not parameters},
+    )
+
+
+def preprocess(include_dir: pathlib.Path, name: str) -> str:
+    """Return header ``name`` after the C preprocessor, macro definitions kept."""
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+    command = [compiler[0], "-E", "-dD", f"-I{include_dir}", "-include", str(include_dir / name), "-xc", "/dev/null"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as exc:
+        raise HeaderError(f"the C compiler {compiler[0]!r} cannot be run: {exc}") from exc
+    if done.returncode:
+        raise HeaderError(f"{' '.join(command)} failed:\n{done.stderr}")
+    return done.stdout
+
+
+def slice_header(text: str, name: str) -> tuple[str, list[tuple[str, str | None, str]]]:
+    """Return the code that header ``name`` itself holds, and its macros as (name, parameters, body)."""
+    code, defines, ours = [], [], False
+    for line in text.splitlines():
+        marker = LINE_MARKER.match(line)
+        if marker:
+            ours = os.path.basename(marker[1]) == name
+        elif ours and line.startswith("#define "):
+            found = DEFINE.match(line)
+            if found is None:
+                raise HeaderError(f"{name}: cannot read {line!r}")
+            defines.append((found[1], found[2], (found[3] or "").strip()))
+        elif ours and line.startswith("#undef "):
+            defines = [define for define in defines if define[0] != line.split()[1]]
+        elif ours and not line.startswith("#"):
+            code.append(line)
+    if not code:
+        raise HeaderError(f"{name} declares nothing")
+    return "\n".join(code) + "\n", defines
+
+
+def parse(source: str, name: str) -> list[c_ast.Node]:
+    """Return the declarations in ``source``, without those of the standard headers."""
+    source = ATTRIBUTE.sub("", ALIGNAS.sub("", source))
+    try:
+        tree = c_parser.CParser().parse(STANDARD_TYPES + source, name)
+    except c_parser.ParseError as exc:
+        raise HeaderError(f"{name}: {exc}") from exc
+    return list(tree.ext[STANDARD_TYPES.count("typedef") :])

@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""For code that builds on this package: its C header, its functions for C, and its CFFI declarations."""
+
+from __future__ import annotations
+
+import importlib.resources
+import pathlib
+from typing import Any
+
+from cuda_core_cffi._ffi import ffi, lib
+
+__all__ = ["get_c_api", "get_include", "make_ffi"]
+
+MODULE = "cuda_core_cffi._cuda"
+
+
+def get_include() -> str:
+    """Return the folder of ``cuda_core_cffi.h``, which needs a ``cuda.h`` of the user's own."""
+    return str(pathlib.Path(__file__).parent / "include")
+
+
+def get_c_api() -> int:
+    """Return the address of the ``ccc_api`` structure: functions for C code that keeps our objects alive."""
+    return int(ffi.cast("uintptr_t", lib.ccc_get_api()))
+
+
+def make_ffi() -> Any:
+    """Make a build-time ``FFI`` that another CFFI builder can include.
+
+    Returns
+    -------
+    cffi.FFI
+        Holds every declaration of the driver's API that this package was built with.
+
+    Examples
+    --------
+    In a builder of an API-mode extension, whose C source includes ``cuda.h``::
+
+        builder = cffi.FFI()
+        builder.include(cuda_core_cffi.make_ffi())
+        builder.cdef("int my_function(CUstream stream);")
+        builder.set_source("_my_extension", source, include_dirs=[cuda_include])
+
+    The compiled module takes the typed handles of this package (``stream.cdata``) without casts.
+    """
+    import cffi  # only builders need the compile-time half of cffi, and its parser
+
+    cdef = importlib.resources.files("cuda_core_cffi._generated").joinpath("cuda.cdef").read_text(encoding="utf-8")
+    builder = cffi.FFI()
+    builder.cdef(cdef)
+    builder.set_source(MODULE, None)
+    return builder

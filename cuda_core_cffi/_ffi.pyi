@@ -1,0 +1,6 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
+ffi: Any
+lib: Any

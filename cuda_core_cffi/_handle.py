@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The base of every object that owns a driver handle.
+
+The handle lives in a C box (``include/ccc_box.h``), which knows what it depends on and destroys it without Python.
+What is here is the Python end: one box, closed once, dropped when the object goes.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+from cuda_core_cffi._errors import check_cleanup, failure
+from cuda_core_cffi._ffi import ffi, lib
+
+__all__ = ["Handle", "live_objects"]
+
+_close = lib.ccc_close
+_drop = lib.ccc_drop
+_handle = lib.ccc_handle
+_identity = lib.ccc_identity
+_is_open = lib.ccc_is_open
+
+
+class Handle:
+    """Own a box. Subclasses are made by factory methods, which hand the box to :meth:`_own`."""
+
+    __slots__ = ("__weakref__", "_box")
+
+    _CTYPE: ClassVar[str]
+    _MADE_BY: ClassVar[str] = "the method that creates it"
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise RuntimeError(f"{type(self).__name__} cannot be constructed directly; use {self._MADE_BY}")
+
+    def __del__(self, _drop: Any = _drop) -> None:
+        try:
+            box = self._box
+        except AttributeError:  # construction was refused
+            return
+        if waiting := _drop(box):
+            check_cleanup(waiting, stacklevel=2)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Handle) or other._CTYPE != self._CTYPE:
+            return NotImplemented
+        return bool(_identity(self._box) == _identity(other._box))
+
+    def __hash__(self) -> int:
+        return hash((self._CTYPE, _identity(self._box)))
+
+    @classmethod
+    def _own(cls, box: Any) -> Self:
+        """Return an object for a box that a helper made, or raise what the helper left behind."""
+        if not box:
+            raise failure(lib.ccc_last_status())
+        self = cls.__new__(cls)
+        self._box = box
+        return self
+
+    def _failure(self, status: int, *others: object) -> Exception:
+        """Return the exception for a helper's ``status``; says which of the objects involved is closed."""
+        if status == lib.CCC_CLOSED:
+            for item in (self, *others):
+                if isinstance(item, Handle) and not _is_open(item._box):
+                    return RuntimeError(f"this {type(item).__name__} is closed")
+        return failure(status)
+
+    def close(self) -> None:
+        """Give the handle up now rather than when this object is collected. Closing twice is allowed."""
+        if waiting := _close(self._box):
+            check_cleanup(waiting)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return not _is_open(self._box)
+
+    @property
+    def handle(self) -> int:
+        """The driver's handle as an integer, the address; 0 once closed."""
+        return int(_handle(self._box))
+
+    @property
+    def cdata(self) -> Any:
+        """The driver's handle as a typed CFFI object; NULL once closed."""
+        return ffi.cast(self._CTYPE, _handle(self._box))
+
+    @property
+    def box(self) -> int:
+        """The address of the C box, for C code that uses ``cuda_core_cffi.h``."""
+        return int(ffi.cast("uintptr_t", self._box))
+
+
+def live_objects() -> dict[str, int]:
+    """Count the driver objects that this package keeps alive, by kind.
+
+    Returns
+    -------
+    dict of str to int
+        Kind, in lower case (``"stream"``, ``"buffer"``, ...), to the number of handles not yet destroyed. Handles that
+        belong to somebody else, and the devices' primary contexts, do not count.
+    """
+    kinds = ffi.typeof("ccc_kind").elements
+    return {
+        name.removeprefix("CCC_").lower(): int(lib.ccc_live_count(value))
+        for value, name in kinds.items()
+        if value < lib.CCC_KINDS
+    }

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The host, as a place for memory."""
+
+from __future__ import annotations
+
+import threading
+
+__all__ = ["Host"]
+
+
+class Host:
+    """The host, or one of its NUMA nodes. One object stands for the same place throughout the process.
+
+    Parameters
+    ----------
+    numa_id : int, optional
+        A NUMA node. By default the host as a whole.
+    is_numa_current : bool, optional
+        The NUMA node of whichever thread asks. Excludes ``numa_id``.
+
+    Raises
+    ------
+    ValueError
+        If ``numa_id`` is negative, or given together with ``is_numa_current``.
+    """
+
+    __slots__ = ("__weakref__", "_is_numa_current", "_numa_id")
+
+    _numa_id: int | None
+    _is_numa_current: bool
+
+    def __new__(cls, numa_id: int | None = None, *, is_numa_current: bool = False) -> Host:
+        if numa_id is not None:
+            if is_numa_current:
+                raise ValueError("numa_id and is_numa_current exclude each other")
+            if isinstance(numa_id, bool) or not isinstance(numa_id, int):
+                raise TypeError(f"numa_id must be an int, not {type(numa_id).__name__}")
+            if numa_id < 0:
+                raise ValueError(f"numa_id must not be negative, not {numa_id}")
+        key = (cls, numa_id, bool(is_numa_current))
+        with _lock:
+            self = _hosts.get(key)
+            if self is None:
+                self = super().__new__(cls)
+                self._numa_id = numa_id
+                self._is_numa_current = bool(is_numa_current)
+                _hosts[key] = self
+            return self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Host):
+            return NotImplemented
+        return (self._numa_id, self._is_numa_current) == (other._numa_id, other._is_numa_current)
+
+    def __hash__(self) -> int:
+        return hash((Host, self._numa_id, self._is_numa_current))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self._numa_id, self._is_numa_current))
+
+    def __repr__(self) -> str:
+        if self._is_numa_current:
+            return "<Host numa=current>"
+        return "<Host>" if self._numa_id is None else f"<Host numa={self._numa_id}>"
+
+    @classmethod
+    def numa_current(cls) -> Host:
+        """Return the NUMA node of whichever thread asks."""
+        return cls(is_numa_current=True)
+
+    @property
+    def numa_id(self) -> int | None:
+        """The NUMA node; None for the host as a whole and for the current node."""
+        return self._numa_id
+
+    @property
+    def is_numa_current(self) -> bool:
+        """Whether this is the NUMA node of whichever thread asks."""
+        return self._is_numa_current
+
+
+_lock = threading.Lock()
+_hosts: dict[tuple[type[Host], int | None, bool], Host] = {}
+
+
+def _rebuild(cls: type[Host], numa_id: int | None, is_numa_current: bool) -> Host:
+    """Return the host that was pickled."""
+    return cls(numa_id, is_numa_current=is_numa_current)

@@ -1,0 +1,519 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels: functions that a device runs, what they need, and how many fit."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeVar, overload, runtime_checkable
+
+from cuda_core_cffi._errors import UnavailableError, check, failure
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._mangling import Kind, kinds_from_ptx, kinds_from_symbol, merge_kinds
+from cuda_core_cffi._stream import accept_stream, address_of
+from cuda_core_cffi.typing import IsStreamType
+
+__all__ = [
+    "Kernel",
+    "KernelAttributes",
+    "KernelOccupancy",
+    "Library",
+    "LoadableCode",
+    "MaxPotentialBlockSizeOccupancyResult",
+    "ParamInfo",
+]
+
+T = TypeVar("T", int, bool)
+
+_handle = lib.ccc_handle
+_parameter = lib.ccc_kernel_parameter
+_current_device = lib.ccc_current_device
+
+_CURRENT_DEVICE_FAILED = -1000  # what ccc_current_device subtracts a status from
+_INT_MAX: Final = 2**31 - 1
+_SIZE_MAX: Final = 2**64 - 1
+
+
+class ParamInfo(NamedTuple):
+    """Where a parameter of a kernel lies in its parameter buffer."""
+
+    offset: int
+    """Bytes from the start of the buffer."""
+    size: int
+    """Bytes."""
+
+
+class MaxPotentialBlockSizeOccupancyResult(NamedTuple):
+    """A launch that fills the device."""
+
+    min_grid_size: int
+    """The fewest blocks that do."""
+    max_block_size: int
+    """Threads in each of them."""
+
+
+class Library(Handle):
+    """Code that the driver has loaded: what its kernels keep alive."""
+
+    __slots__ = ("_ptx",)
+
+    _CTYPE = "CUlibrary"
+    _MADE_BY = "ObjectCode"
+    _ptx: bytes | None
+
+
+@runtime_checkable
+class LoadableCode(Protocol):
+    """What a kernel can belong to: an :class:`ObjectCode`."""
+
+    def _load(self) -> Library: ...
+
+
+class Kernel(Handle):
+    """A function that a device runs.
+
+    Kernels come from :meth:`ObjectCode.get_kernel`. A kernel keeps the code it belongs to loaded. Two objects for the
+    same kernel are equal.
+    """
+
+    __slots__ = ("_attribute_cache", "_found_kinds", "_found_layout", "_library", "_symbol")
+
+    _CTYPE = "CUkernel"
+    _MADE_BY = "ObjectCode.get_kernel or Kernel.from_handle"
+    _attribute_cache: dict[tuple[int, int], int]
+    _found_kinds: tuple[tuple[Kind, ...] | None] | None  # None: not asked yet
+    _found_layout: tuple[tuple[ParamInfo, ...] | None] | None
+    _library: Library | None
+    _symbol: str | None
+
+    def __repr__(self) -> str:
+        return f"<Kernel handle={self.handle:#x}>"
+
+    @staticmethod
+    def from_handle(handle: Any, mod: LoadableCode | None = None) -> Kernel:
+        """Wrap the kernel of another library.
+
+        Parameters
+        ----------
+        handle : int
+            Its address (``CUkernel``), or a CFFI pointer.
+        mod : ObjectCode, optional
+            The code that the kernel belongs to, which is then kept loaded. By default the kernel's owner has to.
+
+        Returns
+        -------
+        Kernel
+            The kernel.
+
+        Raises
+        ------
+        TypeError
+            If the handle is no integer, or `mod` no object code.
+        ValueError
+            If the handle is 0.
+        """
+        if isinstance(handle, bool):
+            raise TypeError("a kernel handle must be an int or a CFFI pointer, not bool")
+        address = address_of(handle)
+        if address == 0:
+            raise ValueError("a kernel handle must not be 0")
+        if mod is not None and not isinstance(mod, LoadableCode):
+            raise TypeError(f"mod must be an ObjectCode or None, not {type(mod).__name__}")
+        library = None if mod is None else mod._load()
+        parent = ffi.NULL if library is None else library._box
+        return Kernel._make(lib.ccc_kernel_borrow(address, parent), library, None)
+
+    @property
+    def attributes(self) -> KernelAttributes:
+        """What the kernel needs, on the current device; ``attributes[device]`` on another."""
+        return KernelAttributes._view(self, None)
+
+    @property
+    def occupancy(self) -> KernelOccupancy:
+        """How many blocks of the kernel fit on the current device."""
+        return KernelOccupancy._view(self)
+
+    @property
+    def num_arguments(self) -> int:
+        """The number of arguments that the kernel takes.
+
+        Raises
+        ------
+        UnavailableError
+            If the driver is older than CUDA 12.4 and cannot tell.
+        """
+        return len(self.arguments_info)
+
+    @property
+    def arguments_info(self) -> list[ParamInfo]:
+        """Offset and size of each argument, in bytes.
+
+        Raises
+        ------
+        UnavailableError
+            If the driver is older than CUDA 12.4 and cannot tell.
+        """
+        layout = self._layout
+        return list(self._query_layout() if layout is None else layout)
+
+    @property
+    def _layout(self) -> tuple[ParamInfo, ...] | None:
+        """Offset and size of each parameter, or None where the driver cannot tell."""
+        if self._found_layout is None:
+            try:
+                self._found_layout = (self._query_layout(),)
+            except UnavailableError:
+                self._found_layout = (None,)
+        return self._found_layout[0]
+
+    @property
+    def _kinds(self) -> tuple[Kind, ...] | None:
+        """The kind of each parameter (see ``_mangling``), or None where not even their number is known."""
+        if self._found_kinds is None:
+            self._found_kinds = (self._infer_kinds(),)
+        return self._found_kinds[0]
+
+    @classmethod
+    def _make(cls, box: Any, library: Library | None, symbol: str | None) -> Self:
+        self = cls._own(box)
+        self._library, self._symbol = library, symbol
+        self._found_layout = self._found_kinds = None
+        self._attribute_cache = {}
+        return self
+
+    def _function(self, ctype: str = "CUkernel") -> Any:
+        """Return the driver's handle for a call; the driver takes a CUkernel for a CUfunction."""
+        handle = _handle(self._box)
+        if not handle:
+            raise RuntimeError("this Kernel is closed")
+        return ffi.cast(ctype, handle)
+
+    def _query_layout(self) -> tuple[ParamInfo, ...]:
+        self._function()
+        out = ffi.new("size_t[2]")
+        layout: list[ParamInfo] = []
+        while (status := _parameter(self._box, len(layout), out, out + 1)) == 0:
+            layout.append(ParamInfo(out[0], out[1]))
+        if status != lib.CUDA_ERROR_INVALID_VALUE:
+            raise self._failure(status)
+        return tuple(layout)
+
+    def _infer_kinds(self) -> tuple[Kind, ...] | None:
+        symbol = self._symbol or self._driver_name()
+        declared = None
+        if self._library is not None and self._library._ptx is not None and symbol:
+            declared = kinds_from_ptx(self._library._ptx.decode(errors="replace"), symbol)
+        kinds = merge_kinds(kinds_from_symbol(symbol) if symbol else None, declared)
+        layout = self._layout
+        if layout is None or (kinds is not None and len(kinds) == len(layout)):
+            return kinds
+        return (None,) * len(layout)
+
+    def _driver_name(self) -> str | None:
+        name = ffi.new("const char **")
+        if lib.cuKernelGetName(name, self._function()):
+            lib.ccc_missing_clear()  # the driver is older than CUDA 12.3
+            return None
+        return str(ffi.string(name[0]).decode())
+
+
+class _Attribute(Generic[T]):
+    """An attribute of a kernel, under the header's name for it. One that can be set is read anew every time."""
+
+    def __init__(self, convert: type[T], doc: str, settable: bool = False) -> None:
+        self._convert = convert
+        self._settable = settable
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._number = int(getattr(lib, f"CU_FUNC_ATTRIBUTE_{name.upper()}"))
+
+    @overload
+    def __get__(self, view: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, view: KernelAttributes, owner: type) -> T: ...
+    def __get__(self, view: KernelAttributes | None, owner: type) -> Self | T:
+        if view is None:
+            return self
+        return self._convert(view._read(self._number, not self._settable))
+
+    def __set__(self, view: KernelAttributes, value: object) -> None:
+        raise AttributeError("attributes of a kernel are read-only")
+
+
+class KernelAttributes:
+    """What a kernel needs on a device.
+
+    :attr:`Kernel.attributes` means the device that is current when an attribute is read; an index gives a view for
+    a certain one: ``kernel.attributes[1].num_regs``. The views of one kernel share what they have read.
+    """
+
+    __slots__ = ("_device", "_kernel")
+
+    _kernel: Kernel
+    _device: int | None
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise RuntimeError("KernelAttributes cannot be constructed directly; use Kernel.attributes")
+
+    def __getitem__(self, device: Any) -> KernelAttributes:
+        """Return the view for a device.
+
+        Parameters
+        ----------
+        device : Device or int
+            The device, or its ordinal.
+
+        Returns
+        -------
+        KernelAttributes
+            The view.
+
+        Raises
+        ------
+        TypeError
+            If `device` is neither.
+        ValueError
+            If the ordinal is negative.
+        """
+        return KernelAttributes._view(self._kernel, _integer(getattr(device, "device_id", device), "device", 0))
+
+    max_threads_per_block = _Attribute(int, "The most threads that a block of the kernel may have.")
+    shared_size_bytes = _Attribute(int, "Static shared memory of a block, in bytes.")
+    const_size_bytes = _Attribute(int, "Constant memory that the kernel needs, in bytes.")
+    local_size_bytes = _Attribute(int, "Local memory of a thread, in bytes.")
+    num_regs = _Attribute(int, "Registers of a thread.")
+    ptx_version = _Attribute(int, "The architecture of the PTX the kernel comes from: 90 is 9.0.")
+    binary_version = _Attribute(int, "The architecture of the machine code: 90 is 9.0.")
+    cache_mode_ca = _Attribute(bool, "Whether global loads are cached in L1 (``-Xptxas --dlcm=ca``).")
+    max_dynamic_shared_size_bytes = _Attribute(
+        int, "The most dynamic shared memory that a launch may ask for, in bytes.", settable=True
+    )
+    preferred_shared_memory_carveout = _Attribute(
+        int, "The share of the L1 cache that is preferred as shared memory, in percent; -1 for the default.", True
+    )
+    cluster_size_must_be_set = _Attribute(bool, "Whether a launch must give the size of a cluster.")
+    required_cluster_width = _Attribute(int, "The width that clusters must have, in blocks; 0 for any.", True)
+    required_cluster_height = _Attribute(int, "The height that clusters must have, in blocks; 0 for any.", True)
+    required_cluster_depth = _Attribute(int, "The depth that clusters must have, in blocks; 0 for any.", True)
+    non_portable_cluster_size_allowed = _Attribute(
+        bool, "Whether clusters may be larger than every device allows.", settable=True
+    )
+    cluster_scheduling_policy_preference = _Attribute(
+        int, "How the blocks of a cluster are spread (``CUclusterSchedulingPolicy``).", settable=True
+    )
+
+    @classmethod
+    def _view(cls, kernel: Kernel, device: int | None) -> KernelAttributes:
+        self = cls.__new__(cls)
+        self._kernel, self._device = kernel, device
+        return self
+
+    def _read(self, number: int, lasting: bool) -> int:
+        device = _require_current_device() if self._device is None else self._device
+        cache = self._kernel._attribute_cache
+        key = (number, device)
+        if lasting and key in cache:
+            return cache[key]
+        out = ffi.new("int *")
+        check(lib.cuKernelGetAttribute(out, number, self._kernel._function(), device), "cuKernelGetAttribute")
+        cache[key] = int(out[0])
+        return int(out[0])
+
+
+class KernelOccupancy:
+    """How many blocks of a kernel fit on the current device, and which launches fill it."""
+
+    __slots__ = ("_kernel",)
+
+    _kernel: Kernel
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise RuntimeError("KernelOccupancy cannot be constructed directly; use Kernel.occupancy")
+
+    def max_active_blocks_per_multiprocessor(self, block_size: int, dynamic_shared_memory_size: int) -> int:
+        """Return how many blocks a multiprocessor can run at a time.
+
+        Parameters
+        ----------
+        block_size : int
+            Threads in a block.
+        dynamic_shared_memory_size : int
+            Dynamic shared memory of a block, in bytes.
+
+        Returns
+        -------
+        int
+            Blocks.
+
+        Raises
+        ------
+        TypeError, ValueError, OverflowError
+            If a number is none, too small or too large.
+        CUDAError
+            If no context is current, or the driver cannot tell.
+        """
+        threads = _integer(block_size, "block_size", 1)
+        size = _integer(dynamic_shared_memory_size, "dynamic_shared_memory_size", 0, _SIZE_MAX)
+        out = ffi.new("int *")
+        call = lib.cuOccupancyMaxActiveBlocksPerMultiprocessor
+        check(call(out, self._function(), threads, size), "cuOccupancyMaxActiveBlocksPerMultiprocessor")
+        return int(out[0])
+
+    def max_potential_block_size(
+        self, dynamic_shared_memory_needed: Any, block_size_limit: int
+    ) -> MaxPotentialBlockSizeOccupancyResult:
+        """Return the launch that fills the device best.
+
+        Parameters
+        ----------
+        dynamic_shared_memory_needed : int or CFFI function pointer
+            Dynamic shared memory of a block, in bytes; or, where that depends on the block size, a C function
+            ``size_t f(int block_size)`` (``CUoccupancyB2DSize``).
+        block_size_limit : int
+            The most threads in a block; 0 for as many as the kernel allows.
+
+        Returns
+        -------
+        MaxPotentialBlockSizeOccupancyResult
+            The fewest blocks that fill the device, and the size of a block.
+
+        Raises
+        ------
+        TypeError, ValueError, OverflowError
+            If an argument is of another type, too small or too large.
+        CUDAError
+            If no context is current, or the driver cannot tell.
+        """
+        limit = _integer(block_size_limit, "block_size_limit", 0)
+        size, function = 0, ffi.NULL
+        if isinstance(dynamic_shared_memory_needed, ffi.CData):
+            function = ffi.cast("CUoccupancyB2DSize", dynamic_shared_memory_needed)
+        else:
+            size = _integer(dynamic_shared_memory_needed, "dynamic_shared_memory_needed", 0, _SIZE_MAX)
+        out = ffi.new("int[2]")
+        call = lib.cuOccupancyMaxPotentialBlockSize
+        check(call(out, out + 1, self._function(), function, size, limit), "cuOccupancyMaxPotentialBlockSize")
+        return MaxPotentialBlockSizeOccupancyResult(out[0], out[1])
+
+    def available_dynamic_shared_memory_per_block(self, num_blocks_per_multiprocessor: int, block_size: int) -> int:
+        """Return how much dynamic shared memory a block may use.
+
+        Parameters
+        ----------
+        num_blocks_per_multiprocessor : int
+            Blocks that shall run on a multiprocessor at a time.
+        block_size : int
+            Threads in a block.
+
+        Returns
+        -------
+        int
+            Bytes.
+
+        Raises
+        ------
+        TypeError, ValueError, OverflowError
+            If a number is none, too small or too large.
+        CUDAError
+            If no context is current, or the driver cannot tell.
+        """
+        blocks = _integer(num_blocks_per_multiprocessor, "num_blocks_per_multiprocessor", 1)
+        threads = _integer(block_size, "block_size", 1)
+        out = ffi.new("size_t *")
+        call = lib.cuOccupancyAvailableDynamicSMemPerBlock
+        check(call(out, self._function(), blocks, threads), "cuOccupancyAvailableDynamicSMemPerBlock")
+        return int(out[0])
+
+    def max_potential_cluster_size(self, config: Any, *, stream: IsStreamType) -> int:
+        """Return the size of the largest cluster that can be launched.
+
+        Parameters
+        ----------
+        config : LaunchConfig
+            The launch; its cluster is ignored.
+        stream : Stream
+            The stream of the launch.
+
+        Returns
+        -------
+        int
+            Blocks in a cluster.
+
+        Raises
+        ------
+        TypeError
+            If `config` or `stream` is something else.
+        CUDAError
+            If the device has no clusters, or the driver cannot tell.
+        """
+        return self._clusters("cuOccupancyMaxPotentialClusterSize", "max_potential_cluster_size", config, stream)
+
+    def max_active_clusters(self, config: Any, *, stream: IsStreamType) -> int:
+        """Return how many clusters the device can run at a time.
+
+        Parameters
+        ----------
+        config : LaunchConfig
+            The launch.
+        stream : Stream
+            The stream of the launch.
+
+        Returns
+        -------
+        int
+            Clusters.
+
+        Raises
+        ------
+        TypeError
+            If `config` or `stream` is something else.
+        CUDAError
+            If the device has no clusters, or the driver cannot tell.
+        """
+        return self._clusters("cuOccupancyMaxActiveClusters", "max_active_clusters", config, stream)
+
+    @classmethod
+    def _view(cls, kernel: Kernel) -> KernelOccupancy:
+        self = cls.__new__(cls)
+        self._kernel = kernel
+        return self
+
+    def _function(self) -> Any:
+        return self._kernel._function("CUfunction")
+
+    def _clusters(self, call: str, what: str, config: Any, stream: object) -> int:
+        native = getattr(config, "_native", None)
+        if not isinstance(native, ffi.CData):
+            raise TypeError(f"{what}: config must be a LaunchConfig, not {type(config).__name__}")
+        accepted = accept_stream(stream, what)
+        launch = ffi.new("CUlaunchConfig *", native.driver)
+        launch.attrs = native.attributes
+        launch.hStream = accepted.cdata
+        out = ffi.new("int *")
+        check(getattr(lib, call)(out, self._function(), launch), call)
+        return int(out[0])
+
+
+def _integer(value: Any, name: str, least: int, most: int = _INT_MAX) -> int:
+    """Return ``value`` as an integer between two bounds."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}: {value!r}")
+    if number < least:
+        raise ValueError(f"{name} must be {least} or more, not {number}")
+    if number > most:
+        raise OverflowError(f"{name} must be {most} or less, not {number}")
+    return number
+
+
+def _require_current_device() -> int:
+    device = int(_current_device())
+    if device >= 0:
+        return device
+    status = lib.CCC_NO_CONTEXT if device > _CURRENT_DEVICE_FAILED else _CURRENT_DEVICE_FAILED - device
+    raise failure(status, "cuKernelGetAttribute" if status == lib.CCC_NO_CONTEXT else None)

@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The NVIDIA libraries that are loaded at run time: where they are found, and what to install when they are not."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any, NamedTuple
+
+from cuda_core_cffi._errors import UnavailableError, cuda_version, failure
+from cuda_core_cffi._ffi import ffi, lib
+
+__all__ = ["NVRTC_VARIABLE", "FoundLibrary", "find_library", "found_libraries", "load_nvrtc", "nvrtc_version"]
+
+NVRTC_VARIABLE = "CUDA_CORE_CFFI_NVRTC"
+
+_MAPS = "/proc/self/maps"
+
+_lock = threading.Lock()
+_nvrtc_path = ""  # set once, under the lock, when the C table is filled
+
+
+class FoundLibrary(NamedTuple):
+    """What is known about one of the libraries."""
+
+    name: str
+    path: str | None
+    version: str | None
+    problem: str | None
+    """Why the library cannot be used; None if it can."""
+
+
+def find_library(name: str, title: str, variable: str) -> str:
+    """Return the path of an NVIDIA library.
+
+    Parameters
+    ----------
+    name : str
+        The name by which cuda-pathfinder knows it: ``"nvrtc"``.
+    title : str
+        The name for messages: ``"NVRTC"``.
+    variable : str
+        The environment variable that overrides the search with a path.
+
+    Returns
+    -------
+    str
+        An absolute path, or what the variable says.
+
+    Raises
+    ------
+    UnavailableError
+        If the library is nowhere to be found.
+    """
+    if chosen := os.environ.get(variable):
+        if not os.path.isfile(chosen):
+            raise UnavailableError(f"{title}: {variable} names {chosen!r}, and there is no such file")
+        return chosen
+    # On first need: importing it takes 75 ms, of which most programs that only allocate and copy need nothing.
+    from cuda.pathfinder import load_nvidia_dynamic_lib  # type: ignore[import-untyped]
+
+    try:
+        path: str | None = load_nvidia_dynamic_lib(name).abs_path
+    except (OSError, RuntimeError) as error:  # DynamicLibNotFoundError is a RuntimeError
+        raise UnavailableError(
+            f"{title} was not found; install it with `pip install cuda-core-cffi[{wanted_extra()}]`, or name the "
+            f"library in the environment variable {variable} (the search said: {' '.join(str(error).split())})"
+        ) from error
+    if path is None:
+        raise UnavailableError(f"{title} is loaded, but its path is unknown; name the library in {variable}")
+    return path
+
+
+def wanted_extra() -> str:
+    """Return the extra of this package whose libraries suit the driver; the newest where no driver is loaded."""
+    return "cu12" if lib.ccc_driver_version() // 1000 == 12 else "cu13"
+
+
+def load_nvrtc() -> Any:
+    """Return the table of NVRTC's functions, loading the library at the first call.
+
+    Returns
+    -------
+    CFFI ``ccc_nvrtc``
+        One function pointer per name; those which this NVRTC is too old for are NULL.
+
+    Raises
+    ------
+    UnavailableError
+        If NVRTC is not installed, or the library is none.
+    """
+    global _nvrtc_path
+    if not _nvrtc_path:
+        with _lock:
+            if not _nvrtc_path:
+                path = find_library("nvrtc", "NVRTC", NVRTC_VARIABLE)
+                problem = lib.ccc_nvrtc_load(os.fsencode(path))
+                if problem != ffi.NULL:
+                    reason = ffi.string(problem).decode(errors="replace")
+                    if reason.startswith("nvrtc"):
+                        reason = f"it has no function {reason}"
+                    raise UnavailableError(f"{path!r} cannot be used as NVRTC: {reason}")
+                _nvrtc_path = path
+    return lib.ccc_nvrtc_table
+
+
+def nvrtc_version() -> tuple[int, int]:
+    """Return NVRTC's version, which is that of the CUDA Toolkit it comes from, as (major, minor)."""
+    out = ffi.new("int[2]")
+    if load_nvrtc().nvrtcVersion(out, out + 1):
+        raise UnavailableError(f"{_nvrtc_path!r} does not tell its version")
+    return int(out[0]), int(out[1])
+
+
+def found_libraries() -> list[FoundLibrary]:
+    """Report the driver and the libraries that are loaded at run time. Never raises.
+
+    Returns
+    -------
+    list of FoundLibrary
+        Name, path, version and problem of each. The driver is loaded by this, but not initialised.
+    """
+    return [_driver(), _nvrtc()]
+
+
+def _driver() -> FoundLibrary:
+    number = ffi.new("int *")
+    status = lib.cuDriverGetVersion(number)
+    if status:
+        return FoundLibrary("CUDA driver", None, None, str(failure(status, "cuDriverGetVersion")))
+    name = ffi.string(lib.ccc_driver_name()).decode(errors="replace")
+    return FoundLibrary("CUDA driver", _mapped_path(name), cuda_version(number[0]), None)
+
+
+def _nvrtc() -> FoundLibrary:
+    try:
+        version = nvrtc_version()
+    except UnavailableError as error:
+        return FoundLibrary("NVRTC", os.environ.get(NVRTC_VARIABLE) or None, None, str(error))
+    return FoundLibrary("NVRTC", _nvrtc_path, ".".join(map(str, version)), None)
+
+
+def _mapped_path(name: str) -> str:
+    """Return where the library that was loaded as ``name`` lies; the name itself if that cannot be told."""
+    stem = name.partition(".so")[0] + ".so"
+    try:
+        with open(_MAPS, encoding="utf-8", errors="replace") as maps:
+            paths = [line.rstrip("\n").partition("/")[2] for line in maps]
+    except OSError:
+        return name
+    return next(("/" + path for path in paths if path.rpartition("/")[2].startswith(stem)), name)

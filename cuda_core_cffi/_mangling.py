@@ -1,0 +1,362 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What kinds of parameters a kernel has, as far as its symbol or its PTX tells.
+
+The driver gives the offset and the size of each parameter, not its type. A C++ symbol spells the types out, in the
+Itanium ABI's mangling; PTX declares them too, but takes pointers for integers and hides structures. What is not
+understood completely is unknown: a wrong kind would let a wrong argument through, or refuse a right one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+__all__ = ["BYTES", "FLOATING", "INTEGER", "POINTER", "Kind", "kinds_from_ptx", "kinds_from_symbol", "merge_kinds"]
+
+Kind = str | None
+
+FLOATING = "f"
+INTEGER = "i"
+POINTER = "p"
+BYTES = "b"  # a structure, or a number that no Python number packs into
+
+_BUILTIN: dict[str, Kind] = {
+    **dict.fromkeys("bwacshtijlmxyno", INTEGER),
+    **dict.fromkeys("fd", FLOATING),
+    "e": None,  # long double: another size on the device than on the host
+    "g": BYTES,  # __float128
+    "v": None,
+}
+_BUILTIN_D: dict[str, Kind] = {
+    "Dh": FLOATING,  # half
+    "Du": INTEGER,
+    "Ds": INTEGER,
+    "Di": INTEGER,
+    "Dn": POINTER,
+    "DF16_": FLOATING,
+    "DF16b": BYTES,  # bfloat16
+    "DF32_": FLOATING,
+    "DF64_": FLOATING,
+    "DF128_": BYTES,
+}
+_VECTOR_BASES = "char uchar short ushort int uint long ulong longlong ulonglong float double".split()
+_NAMED: dict[str, Kind] = {
+    "__half": FLOATING,
+    **dict.fromkeys(["__half2", "__nv_bfloat16", "__nv_bfloat162", "__nv_fp8_e4m3", "__nv_fp8_e5m2"], BYTES),
+    **dict.fromkeys(["dim3", "CUtensorMap_st"], BYTES),
+    **dict.fromkeys([f"{base}{lanes}" for base in _VECTOR_BASES for lanes in range(1, 5)], BYTES),
+}
+_MANGLED = "_Z"
+_QUALIFIERS = "rVK"
+_STD_ABBREVIATIONS = "absiod"
+_LITERAL_VALUE = re.compile(r"n?[0-9a-f]*E")
+_SEQUENCE = re.compile(r"([0-9A-Z]*)_")
+_NUMBER = re.compile(r"[0-9]+")
+_FLOAT_D = re.compile(r"DF[0-9]+[_b]")
+
+_PTX_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_PTX_KINDS: dict[str, Kind] = {
+    **{f"f{bits}": FLOATING for bits in (32, 64)},
+    **{f"{sign}{bits}": INTEGER for sign in "us" for bits in (8, 16, 32, 64)},
+}
+_PTX_TYPE = re.compile(r"\.([busf][0-9]+)\b")
+
+
+class _NotUnderstoodError(Exception):
+    """The symbol has something in it that the parser does not know."""
+
+
+def kinds_from_symbol(symbol: str) -> tuple[Kind, ...] | None:
+    """Return the kinds of a kernel's parameters from its mangled C++ name.
+
+    Parameters
+    ----------
+    symbol : str
+        The symbol: ``"_Z5saxpyfPfi"``.
+
+    Returns
+    -------
+    tuple or None
+        One of `FLOATING`, `INTEGER`, `POINTER`, `BYTES` for each parameter, or None for one whose type the name does
+        not give away, such as a structure or an enumeration; None altogether if the symbol is not mangled, or
+        not understood.
+    """
+    if not symbol.startswith(_MANGLED):
+        return None
+    try:
+        return _Symbol(symbol).parameters()
+    except (_NotUnderstoodError, IndexError, RecursionError):
+        return None
+
+
+def kinds_from_ptx(ptx: str, symbol: str) -> tuple[Kind, ...] | None:
+    """Return the kinds of a kernel's parameters from its declaration in PTX.
+
+    Parameters
+    ----------
+    ptx : str
+        The code.
+    symbol : str
+        The kernel.
+
+    Returns
+    -------
+    tuple or None
+        As :func:`kinds_from_symbol` does. An integer of 64 bits may be a pointer; an array may be a structure or a
+        number of half precision, and is unknown.
+    """
+    entry = re.search(rf"\.entry\s+{re.escape(symbol)}(?![\w$])", ptx)
+    if entry is None:
+        return None
+    rest = _PTX_COMMENT.sub("", ptx[entry.end() : ptx.find("{", entry.end())])
+    opening = re.match(r"\s*\(([^()]*)\)", rest)
+    if opening is None:
+        return ()
+    declarations = opening[1].strip()
+    return tuple(_ptx_kind(item) for item in declarations.split(",")) if declarations else ()
+
+
+def merge_kinds(first: tuple[Kind, ...] | None, second: tuple[Kind, ...] | None) -> tuple[Kind, ...] | None:
+    """Return what both sources say together; `first` knows the finer distinctions, such as pointers from integers.
+
+    Where the two contradict each other the kind is unknown, and so are all where they differ in number.
+    """
+    if first is None or second is None:
+        return second if first is None else first
+    if len(first) != len(second):
+        return None
+    return tuple(_merge(*pair) for pair in zip(first, second))
+
+
+def _merge(first: Kind, second: Kind) -> Kind:
+    if first is None or second is None or first == second:
+        return second if first is None else first
+    return POINTER if (first, second) == (POINTER, INTEGER) else None
+
+
+def _ptx_kind(declaration: str) -> Kind:
+    found = _PTX_TYPE.search(declaration)
+    if found is None or "[" in declaration:
+        return None
+    return POINTER if ".ptr" in declaration else _PTX_KINDS.get(found[1])
+
+
+class _Symbol:
+    """A parser of the part of the mangling that kernels use. It keeps kinds where a demangler would keep text."""
+
+    def __init__(self, symbol: str) -> None:
+        self._text = symbol
+        self._at = len(_MANGLED)
+        self._seen: list[Kind] = []  # what S_, S0_, ... stand for
+        self._arguments: list[Kind | _NonType] | None = None  # what T_, T0_, ... stand for
+
+    def parameters(self) -> tuple[Kind, ...]:
+        if self._function_name():
+            self._expect("v")  # the name of a template's instance is followed by the return type
+        if self._text[self._at :] == "v":
+            return ()
+        kinds = []
+        while self._at < len(self._text):
+            if self._peek() == "v":
+                raise _NotUnderstoodError
+            kinds.append(self._type())
+        if not kinds:
+            raise _NotUnderstoodError
+        return tuple(kinds)
+
+    def _peek(self) -> str:
+        return self._text[self._at]
+
+    def _expect(self, text: str) -> None:
+        if not self._take(text):
+            raise _NotUnderstoodError
+
+    def _take(self, text: str) -> bool:
+        found = self._text.startswith(text, self._at)
+        if found:
+            self._at += len(text)
+        return found
+
+    def _match(self, pattern: re.Pattern[str]) -> re.Match[str]:
+        found = pattern.match(self._text, self._at)
+        if found is None:
+            raise _NotUnderstoodError
+        self._at = found.end()
+        return found
+
+    def _function_name(self) -> bool:
+        """Skip the kernel's name and return whether it is an instance of a template."""
+        if self._take("N"):
+            return self._nested()
+        self._take("St")
+        self._source_name()
+        if self._peek() != "I":
+            return False
+        self._seen.append(None)
+        self._arguments = self._template_arguments()
+        return True
+
+    def _nested(self) -> bool:
+        """Skip names up to the closing E and return whether the last is an instance of a template."""
+        instance = False
+        while not self._take("E"):
+            new = True
+            if self._peek() == "I":
+                self._arguments = self._template_arguments()
+                instance = True
+            else:
+                instance = False
+                if self._take("St"):
+                    new = False
+                elif self._peek() == "S":
+                    self._substitution()
+                    new = False
+                else:
+                    self._source_name()
+            if new and self._peek() != "E":
+                self._seen.append(None)
+        return instance
+
+    def _source_name(self) -> str:
+        self._take("L")  # internal linkage
+        length = int(self._match(_NUMBER)[0])
+        name = self._text[self._at : self._at + length]
+        if len(name) != length or length == 0:
+            raise _NotUnderstoodError
+        self._at += length
+        return name
+
+    def _substitution(self) -> Kind:
+        self._expect("S")
+        if self._peek() in _STD_ABBREVIATIONS:
+            self._at += 1
+            return None
+        return self._seen[self._sequence()]
+
+    def _sequence(self) -> int:
+        digits = self._match(_SEQUENCE)[1]
+        return int(digits, 36) + 1 if digits else 0
+
+    def _template_arguments(self) -> list[Kind | _NonType]:
+        self._expect("I")
+        arguments: list[Kind | _NonType] = []
+        while not self._take("E"):
+            if self._take("L"):
+                if self._peek() == "_":
+                    raise _NotUnderstoodError
+                self._type()
+                self._match(_LITERAL_VALUE)
+                arguments.append(_NON_TYPE)
+            elif self._peek() == "J":
+                raise _NotUnderstoodError  # a parameter pack
+            else:
+                arguments.append(self._type())
+        return arguments
+
+    def _type(self) -> Kind:
+        letter = self._peek()
+        if letter in _BUILTIN:
+            self._at += 1
+            return _BUILTIN[letter]
+        if letter.isdigit():
+            return self._class()
+        rule = _RULES.get(letter)
+        if rule is None:
+            raise _NotUnderstoodError
+        return rule(self)
+
+    def _remember(self, kind: Kind) -> Kind:
+        self._seen.append(kind)
+        return kind
+
+    def _class(self) -> Kind:
+        name = self._source_name()
+        kind = self._remember(_NAMED.get(name))
+        return self._instance(kind)
+
+    def _instance(self, kind: Kind) -> Kind:
+        """Return the kind of a named type that was just read, or of the instance if it is a template's."""
+        if self._at < len(self._text) and self._peek() == "I":
+            self._template_arguments()
+            return self._remember(None)
+        return kind
+
+    def _qualified(self) -> Kind:
+        while self._peek() in _QUALIFIERS:
+            self._at += 1
+        return self._remember(self._type())
+
+    def _pointer(self) -> Kind:
+        self._at += 1
+        self._type()
+        return self._remember(POINTER)
+
+    def _builtin_d(self) -> Kind:
+        found = _FLOAT_D.match(self._text, self._at)
+        code = found[0] if found else self._text[self._at : self._at + 2]
+        if code not in _BUILTIN_D:
+            raise _NotUnderstoodError
+        self._at += len(code)
+        return _BUILTIN_D[code]
+
+    def _nested_class(self) -> Kind:
+        self._at += 1
+        outer = self._arguments
+        self._nested()
+        self._arguments = outer
+        return self._remember(None)
+
+    def _array(self) -> Kind:
+        self._at += 1
+        self._match(_NUMBER)
+        self._expect("_")
+        self._type()
+        return self._remember(None)
+
+    def _function(self) -> Kind:
+        self._at += 1
+        self._take("Y")
+        while not self._take("E"):
+            self._type()
+        return self._remember(None)
+
+    def _template_parameter(self) -> Kind:
+        self._at += 1
+        index = self._sequence()
+        if self._arguments is None:
+            raise _NotUnderstoodError
+        kind = self._arguments[index]
+        if isinstance(kind, _NonType) or (self._at < len(self._text) and self._peek() == "I"):
+            raise _NotUnderstoodError
+        return self._remember(kind)
+
+    def _substituted(self) -> Kind:
+        if self._take("St"):
+            self._source_name()
+            return self._instance(self._remember(None))
+        return self._instance(self._substitution())
+
+    def _vendor(self) -> Kind:
+        self._at += 1
+        self._source_name()
+        return self._remember(None)
+
+
+class _NonType:
+    """A template argument that is a value."""
+
+
+_NON_TYPE = _NonType()
+
+_RULES: dict[str, Callable[[_Symbol], Kind]] = {
+    **dict.fromkeys(_QUALIFIERS, _Symbol._qualified),
+    **dict.fromkeys("PRO", _Symbol._pointer),
+    "A": _Symbol._array,
+    "D": _Symbol._builtin_d,
+    "F": _Symbol._function,
+    "N": _Symbol._nested_class,
+    "S": _Symbol._substituted,
+    "T": _Symbol._template_parameter,
+    "u": _Symbol._vendor,
+}

@@ -1,0 +1,19 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Buffers and the resources that they come from."""
+
+from __future__ import annotations
+
+from cuda_core_cffi._memory.buffer import Buffer
+from cuda_core_cffi._memory.legacy import LegacyPinnedMemoryResource, SynchronousMemoryResource
+from cuda_core_cffi._memory.pool import DeviceMemoryResource, DeviceMemoryResourceOptions
+from cuda_core_cffi._memory.resource import MemoryResource
+
+__all__ = [
+    "Buffer",
+    "DeviceMemoryResource",
+    "DeviceMemoryResourceOptions",
+    "LegacyPinnedMemoryResource",
+    "MemoryResource",
+    "SynchronousMemoryResource",
+]

@@ -1,0 +1,488 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Buffers: pieces of device or host memory."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from cuda_core_cffi._dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, export_buffer
+from cuda_core_cffi._errors import check_cleanup, failure
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._memory.resource import MemoryResource, size_error
+from cuda_core_cffi._stream import Stream, accept_stream, address_of, stream_or_default
+from cuda_core_cffi.typing import DevicePointerType, IsStreamType
+
+try:
+    from __pypy__ import add_memory_pressure
+except ImportError:
+    add_memory_pressure = None
+
+__all__ = ["Buffer", "make_buffer"]
+
+FILL_WIDTHS = (1, 2, 4)
+
+_close = lib.ccc_close
+_copy = lib.ccc_copy
+_fill = lib.ccc_fill
+_handle = lib.ccc_handle
+_take = lib.ccc_take
+
+
+class Buffer(Handle):
+    """A piece of memory, on a device or on the host.
+
+    Buffers come from :meth:`Device.allocate` and :meth:`MemoryResource.allocate`, or wrap memory of another library
+    with :meth:`from_handle`. The memory goes back when the buffer is closed or collected, in the order of the stream
+    that it was allocated in.
+    """
+
+    __slots__ = ("_keep", "_location", "_mr", "_size")
+
+    _CTYPE: ClassVar[str] = "CUdeviceptr"
+    _MADE_BY: ClassVar[str] = "Device.allocate, MemoryResource.allocate or Buffer.from_handle"
+    _mr: MemoryResource | None
+    _size: int
+    _keep: object  # set where Python must keep something alive: the owner of a foreign stream
+    _location: tuple[int, bool, bool, bool]
+
+    def __repr__(self) -> str:
+        return f"<Buffer ptr={self.handle:#x} size={self._size}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Buffer):
+            return NotImplemented
+        return self._size == other._size and bool(lib.ccc_identity(self._box) == lib.ccc_identity(other._box))
+
+    def __hash__(self) -> int:
+        return hash((lib.ccc_identity(self._box), self._size))
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        """Return host-accessible memory as a writable memoryview of bytes.
+
+        Raises
+        ------
+        BufferError
+            If the host cannot access the memory, or the buffer is closed.
+        """
+        self._check_host_access("the buffer protocol")
+        return memoryview(ffi.buffer(ffi.cast("char *", self.handle), self._size))
+
+    def __release_buffer__(self, buffer: memoryview, /) -> None:
+        """Let go of a memoryview that :meth:`__buffer__` gave."""
+        buffer.release()
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Export the memory as a one-dimensional DLPack tensor of signed bytes.
+
+        Parameters
+        ----------
+        stream : int, optional
+            The consumer's stream, which is made to wait for this buffer's: 1 or None for the legacy default stream, 2
+            for the per-thread one, -1 for no ordering, else the address of a stream.
+        max_version : tuple of int, optional
+            The newest version of DLPack that the consumer understands; None means before 1.0.
+        dl_device : tuple of int, optional
+            Where the consumer wants the memory, as DLPack's device type and ordinal: the buffer's own device, or
+            ``(1, 0)`` for a copy in host memory.
+        copy : bool, optional
+            True for a copy, False for no copy on any account.
+
+        Returns
+        -------
+        PyCapsule
+            The tensor.
+
+        Raises
+        ------
+        BufferError
+            If the request cannot be met; the message says why.
+        """
+        return export_buffer(self, self._device_type(), stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's device type and the ordinal."""
+        return self._device_type()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The memory as a one-dimensional array of bytes, for consumers of the CUDA Array Interface, version 3."""
+        if self.is_closed or not self.is_device_accessible:
+            raise AttributeError("this buffer is closed or not accessible to devices: no __cuda_array_interface__")
+        interface = self._array_interface()
+        stream = lib.ccc_buffer_stream(self._box)
+        if stream:
+            interface["stream"] = stream
+        return interface
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """Host-accessible memory as a one-dimensional array of bytes, for NumPy."""
+        if self.is_closed or not self.is_host_accessible:
+            raise AttributeError("this buffer is closed or not accessible to the host: no __array_interface__")
+        return self._array_interface()
+
+    def close(self, stream: IsStreamType | None = None) -> None:
+        """Give the memory back. Closing twice is allowed.
+
+        Parameters
+        ----------
+        stream : Stream, optional
+            The memory goes back when the work now in this stream is done. Default is the stream that it was allocated
+            in, or that :meth:`set_deallocation_stream` named.
+        """
+        if stream is not None and not self.is_closed:
+            self.set_deallocation_stream(stream)
+        if waiting := _close(self._box):
+            check_cleanup(waiting)
+
+    def set_deallocation_stream(self, stream: IsStreamType) -> None:
+        """Change the stream in whose order the memory goes back.
+
+        Parameters
+        ----------
+        stream : Stream
+            The stream. A default stream is taken to be of the context that the memory was allocated in.
+        """
+        stream = accept_stream(stream, "Buffer.set_deallocation_stream")
+        status = lib.ccc_buffer_set_stream(self._box, stream._box)
+        if status:
+            raise self._failure(status, stream)
+        if stream._owner is not None:
+            self._keep = stream
+
+    def copy_to(self, dst: Buffer | None = None, *, stream: IsStreamType) -> Buffer:
+        """Copy this buffer into another.
+
+        Parameters
+        ----------
+        dst : Buffer, optional
+            The destination, of the same size. By default a new buffer from the same memory resource.
+        stream : Stream
+            The copy is made in the order of this stream; it may not be done when this returns.
+
+        Returns
+        -------
+        Buffer
+            The destination.
+
+        Raises
+        ------
+        ValueError
+            If the sizes differ, or there is no destination and this buffer has no memory resource.
+        """
+        queue = accept_stream(stream, "Buffer.copy_to")
+        if dst is None:
+            if self._mr is None:
+                raise ValueError("this buffer has no memory resource to take a destination from: give dst")
+            dst = self._mr.allocate(self._size, queue)
+        self._copy(dst, self, queue)
+        return dst
+
+    def copy_from(self, src: Buffer, *, stream: IsStreamType) -> None:
+        """Copy another buffer into this one.
+
+        Parameters
+        ----------
+        src : Buffer
+            The source, of the same size.
+        stream : Stream
+            The copy is made in the order of this stream; it may not be done when this returns.
+
+        Raises
+        ------
+        ValueError
+            If the sizes differ.
+        """
+        self._copy(self, src, accept_stream(stream, "Buffer.copy_from"))
+
+    def fill(self, value: int | Any, width: int | None = None, *, stream: IsStreamType) -> None:
+        """Fill the memory with a repeated value.
+
+        Parameters
+        ----------
+        value : int or bytes-like
+            An integer of 0 to 2 ** (8 * width) - 1, or 1, 2 or 4 bytes: bytes, bytearray, memoryview or a NumPy scalar.
+        width : int, optional
+            How many bytes an integer takes: 1, 2 or 4. Default 1.
+        stream : Stream
+            The fill is made in the order of this stream; it may not be done when this returns.
+
+        Raises
+        ------
+        OverflowError
+            If an integer does not fit.
+        ValueError
+            If the width is none of 1, 2 and 4, or does not divide the size of the buffer.
+        """
+        number, width = fill_pattern(value, width)
+        if self._size % width:
+            raise ValueError(f"a pattern of {width} bytes does not divide a buffer of {self._size}")
+        queue = stream if isinstance(stream, Stream) else accept_stream(stream, "Buffer.fill")
+        status = _fill(self._box, queue._box, number, width)
+        if status:
+            raise self._failure(status, queue)
+
+    @staticmethod
+    def from_handle(
+        ptr: DevicePointerType,
+        size: int,
+        mr: MemoryResource | None = None,
+        owner: object | None = None,
+        *,
+        stream: IsStreamType | None = None,
+    ) -> Buffer:
+        """Wrap memory that exists already.
+
+        Parameters
+        ----------
+        ptr : int
+            Its address, or a CFFI pointer.
+        size : int
+            Its size in bytes.
+        mr : MemoryResource, optional
+            Its ``deallocate`` is called when the buffer is closed or collected.
+        owner : object, optional
+            Kept alive as long as the buffer. Without ``mr`` and ``owner`` the memory is borrowed.
+        stream : Stream, optional
+            The stream that ``deallocate`` gets. Default is the default stream.
+
+        Returns
+        -------
+        Buffer
+            The memory.
+
+        Raises
+        ------
+        ValueError
+            If both ``mr`` and ``owner`` are given, or the size is negative.
+        """
+        if mr is not None and owner is not None:
+            raise ValueError("give mr or owner, not both: memory goes back to a resource, or belongs to an object")
+        if mr is not None and not isinstance(mr, MemoryResource):
+            raise TypeError(f"mr must be a MemoryResource, not {type(mr).__name__}")
+        queue = None if stream is None else accept_stream(stream, "Buffer.from_handle")
+        address = 0 if ptr is None else address_of(ptr)
+        try:
+            box = lib.ccc_buffer_borrow(address, size)
+        except (TypeError, OverflowError):
+            raise size_error(size) from None
+        self = ForeignBuffer._own(box)
+        self._size = int(size)
+        self._mr = mr
+        self._owner = owner
+        self._stream = queue
+        return self
+
+    def _array_interface(self) -> dict[str, Any]:
+        return {"version": 3, "shape": (self._size,), "typestr": "|u1", "data": (self.handle, False), "strides": None}
+
+    def _check_host_access(self, what: str) -> None:
+        if self.is_closed:
+            raise BufferError("this Buffer is closed")
+        if not self.is_host_accessible:
+            raise BufferError(f"{what} needs memory that the host can access; copy the buffer to pinned memory first")
+
+    def _copy(self, dst: Buffer, src: Buffer, stream: Stream) -> None:
+        if not (isinstance(dst, Buffer) and isinstance(src, Buffer)):
+            wrong = src if isinstance(dst, Buffer) else dst
+            raise TypeError(f"expected a Buffer, not {type(wrong).__name__}")
+        if dst._size != src._size:
+            raise ValueError(f"the sizes differ: {src._size} bytes do not fit {dst._size}")
+        status = _copy(dst._box, src._box, stream._box)
+        if status:
+            raise self._failure(status, dst, src, stream)
+
+    def _device_type(self) -> tuple[int, int]:
+        """Return what DLPack calls the kind of memory."""
+        if self.is_managed:
+            return (CUDA_MANAGED, max(self.device_id, 0))
+        if self.is_device_accessible:
+            return (CUDA_HOST, 0) if self.is_host_accessible else (CUDA, self.device_id)
+        return (CPU, 0)
+
+    def _query(self) -> tuple[int, bool, bool, bool]:
+        """Ask the driver, once, about memory that no resource describes: device, access by device and host, managed."""
+        try:
+            return self._location
+        except AttributeError:
+            pass
+        kind, device, managed = ffi.new("int *"), ffi.new("int *"), ffi.new("int *")
+        status = lib.ccc_pointer_query(self.handle, kind, device, managed)
+        if status:
+            raise self._failure(status)
+        on_device = kind[0] == lib.CU_MEMORYTYPE_DEVICE
+        known_to_driver = kind[0] != 0
+        self._location = (
+            device[0] if on_device or managed[0] else -1,
+            known_to_driver,
+            bool(managed[0]) or not on_device,
+            bool(managed[0]),
+        )
+        return self._location
+
+    @property
+    def _python_owned(self) -> bool:
+        """Whether the memory lives as long as this object, rather than as long as the C box."""
+        return False
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return self._size
+
+    @property
+    def device_id(self) -> int:
+        """The ordinal of the device that the memory is on; -1 for host memory."""
+        return self._mr.device_id if self._mr is not None else self._query()[0]
+
+    @property
+    def is_device_accessible(self) -> bool:
+        """Whether kernels can use the memory."""
+        return self._mr.is_device_accessible if self._mr is not None else self._query()[1]
+
+    @property
+    def is_host_accessible(self) -> bool:
+        """Whether host code can use the memory."""
+        return self._mr.is_host_accessible if self._mr is not None else self._query()[2]
+
+    @property
+    def is_managed(self) -> bool:
+        """Whether the driver moves the memory between host and device."""
+        return self._mr.is_managed if self._mr is not None else self._query()[3]
+
+    @property
+    def memory_resource(self) -> MemoryResource | None:
+        """The resource that the memory goes back to; None for borrowed memory."""
+        return self._mr
+
+    @property
+    def owner(self) -> object | None:
+        """The object that the memory belongs to, if :meth:`from_handle` was given one."""
+        return None
+
+
+class ForeignBuffer(Buffer):
+    """Memory that Python gives back: through a resource's ``deallocate``, or by dropping its owner."""
+
+    __slots__ = ("_owner", "_stream")
+
+    _owner: object | None
+    _stream: Stream | None
+
+    def __del__(self, _drop: Any = lib.ccc_drop) -> None:
+        try:
+            box = self._box
+        except AttributeError:
+            return
+        try:
+            self._deallocate()
+        finally:
+            _drop(box)
+
+    def close(self, stream: IsStreamType | None = None) -> None:
+        """Give the memory back. Closing twice is allowed."""
+        if stream is not None and not self.is_closed:
+            self.set_deallocation_stream(stream)
+        self._deallocate()
+
+    def set_deallocation_stream(self, stream: IsStreamType) -> None:
+        """Change the stream that the resource's ``deallocate`` gets."""
+        if self.is_closed:
+            raise self._failure(lib.CCC_CLOSED)
+        self._stream = accept_stream(stream, "Buffer.set_deallocation_stream")
+
+    def _deallocate(self) -> None:
+        address = _handle(self._box)
+        if not _take(self._box):  # closed before, perhaps by another thread
+            return
+        mr, self._owner = getattr(self, "_mr", None), None
+        if mr is not None:
+            mr.deallocate(address, self._size, stream_or_default(self._stream, "Buffer.close"))
+
+    @property
+    def _python_owned(self) -> bool:
+        return True
+
+    @property
+    def owner(self) -> object | None:
+        """The object that the memory belongs to, if any."""
+        return self._owner
+
+
+def make_buffer(cls: type[Buffer], box: Any, size: int, mr: MemoryResource, stream: Stream) -> Buffer:
+    """Return a buffer for a box that a helper made."""
+    self = cls.__new__(cls)
+    self._box = box
+    self._size = size
+    self._mr = mr
+    if stream._owner is not None:
+        self._keep = stream
+    if add_memory_pressure is not None:
+        add_memory_pressure(size, self)
+    return self
+
+
+def allocate_with(
+    allocate: Callable[[], Any], size: int, mr: MemoryResource, stream: Stream, *involved: Handle
+) -> Buffer:
+    """Return a buffer from a helper that allocates; out of memory, collect garbage once and try again.
+
+    Raises
+    ------
+    CUDAError
+        If the allocation failed.
+    """
+    try:
+        box = allocate()
+    except (TypeError, OverflowError):
+        raise size_error(size) from None
+    if not box:
+        box = retry_allocation(allocate, stream, *involved)
+    return make_buffer(Buffer, box, size, mr, stream)
+
+
+def retry_allocation(allocate: Callable[[], Any], stream: Stream, *involved: Handle) -> Any:
+    """Allocate again after a failure that a garbage collection may cure, else raise."""
+    status = lib.ccc_last_status()
+    if status == lib.CUDA_ERROR_OUT_OF_MEMORY:
+        error = failure(status)
+        gc.collect()
+        box = allocate()
+        if box:
+            return box
+        if lib.ccc_last_status() == status:
+            raise error
+    raise stream._failure(lib.ccc_last_status(), *involved)
+
+
+def fill_pattern(value: Any, width: int | None) -> tuple[int, int]:
+    """Return the value to fill with as an integer, and its width in bytes."""
+    if isinstance(value, int):
+        width = 1 if width is None else width
+        if width not in FILL_WIDTHS or isinstance(width, bool):
+            raise ValueError(f"width must be 1, 2 or 4 bytes, not {width!r}")
+        if not 0 <= value < 1 << 8 * width:
+            raise OverflowError(f"{value} does not fit in {width} byte{'s' * (width > 1)}: 0 to {(1 << 8 * width) - 1}")
+        return value, width
+    try:
+        pattern = bytes(memoryview(value).cast("B"))
+    except TypeError:
+        raise TypeError(
+            f"value must be an int, or 1, 2 or 4 bytes in an object with the buffer protocol, not {type(value).__name__}"
+        ) from None
+    if len(pattern) not in FILL_WIDTHS:
+        raise ValueError(f"a pattern must be 1, 2 or 4 bytes, not {len(pattern)}")
+    if width is not None and width != len(pattern):
+        raise ValueError(f"width is {width}, but the pattern has {len(pattern)} bytes")
+    return int.from_bytes(pattern, "little"), len(pattern)

@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that is allocated and freed at once, rather than in stream order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cuda_core_cffi._errors import check
+from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._memory.buffer import Buffer, allocate_with
+from cuda_core_cffi._memory.resource import MemoryResource
+from cuda_core_cffi._stream import Stream, accept_stream, address_of, stream_or_default
+from cuda_core_cffi.typing import DevicePointerType, IsStreamType
+
+__all__ = ["LegacyPinnedMemoryResource", "SynchronousMemoryResource"]
+
+
+class SynchronousMemoryResource(MemoryResource):
+    """Device memory without a pool, for devices that have none.
+
+    Parameters
+    ----------
+    device_id : int
+        The ordinal of the device.
+    """
+
+    __slots__ = ("_device_id",)
+
+    def __init__(self, device_id: int) -> None:
+        self._device_id = int(device_id)
+
+    def __repr__(self) -> str:
+        return f"<SynchronousMemoryResource device={self._device_id}>"
+
+    def allocate(self, size: int, stream: IsStreamType | None = None) -> Buffer:
+        """Allocate a buffer at once.
+
+        Parameters
+        ----------
+        size : int
+            Size in bytes. 0 gives a buffer without memory.
+        stream : Stream, optional
+            When the buffer is closed, its memory goes back after the work then in this stream is done.
+
+        Returns
+        -------
+        Buffer
+            The memory; its content is undefined.
+
+        Raises
+        ------
+        CUDAError
+            If the driver has no such memory left, even after a garbage collection.
+        """
+        return allocate_now(lambda: lib.ccc_device_allocate(self._device_id, size), size, self, stream)
+
+    def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:
+        """Give memory back, by address, once the work now in ``stream`` is done; buffers do so by themselves."""
+        synchronize(stream)
+        check(lib.ccc_device_deallocate(self._device_id, address_of(ptr)))
+
+    @property
+    def device_id(self) -> int:
+        """The ordinal of the device."""
+        return self._device_id
+
+    @property
+    def is_device_accessible(self) -> bool:
+        """True: kernels can use the memory."""
+        return True
+
+    @property
+    def is_host_accessible(self) -> bool:
+        """False: host code cannot use the memory."""
+        return False
+
+
+class LegacyPinnedMemoryResource(MemoryResource):
+    """Page-locked host memory, which every device can use."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<LegacyPinnedMemoryResource>"
+
+    def allocate(self, size: int, stream: IsStreamType | None = None) -> Buffer:
+        """Allocate a buffer at once. A context must be current.
+
+        Parameters
+        ----------
+        size : int
+            Size in bytes. 0 gives a buffer without memory.
+        stream : Stream, optional
+            When the buffer is closed, its memory goes back after the work then in this stream is done.
+
+        Returns
+        -------
+        Buffer
+            The memory; its content is undefined.
+
+        Raises
+        ------
+        CUDAError
+            If no context is current, or the host has no such memory left.
+        """
+        return allocate_now(lambda: lib.ccc_pinned_allocate(size), size, self, stream)
+
+    def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:
+        """Give memory back, by address, once the work now in ``stream`` is done; buffers do so by themselves."""
+        synchronize(stream)
+        check(lib.ccc_pinned_deallocate(address_of(ptr)))
+
+    @property
+    def device_id(self) -> int:
+        """Refuse: host memory is on no device.
+
+        Raises
+        ------
+        RuntimeError
+            Always.
+        """
+        raise RuntimeError("pinned host memory is on no device")
+
+    @property
+    def is_device_accessible(self) -> bool:
+        """True: kernels can use the memory."""
+        return True
+
+    @property
+    def is_host_accessible(self) -> bool:
+        """True: host code can use the memory."""
+        return True
+
+
+def allocate_now(allocate: Any, size: int, mr: MemoryResource, stream: IsStreamType | None) -> Buffer:
+    """Return a buffer from a helper that allocates at once; a stream given is the one that orders its end."""
+    queue = stream_or_default(stream, "allocate")
+    buffer = allocate_with(allocate, size, mr, queue)
+    if stream is not None:
+        buffer.set_deallocation_stream(queue)
+    return buffer
+
+
+def synchronize(stream: IsStreamType | None) -> None:
+    """Wait for a stream, if one is given."""
+    if stream is not None:
+        queue: Stream = accept_stream(stream, "deallocate")
+        queue.sync()

@@ -1,0 +1,286 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Memory pools: allocation in stream order."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from cuda_core_cffi._errors import check, check_cleanup, failure
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._memory.buffer import Buffer, make_buffer, retry_allocation
+from cuda_core_cffi._memory.resource import MemoryResource, size_error
+from cuda_core_cffi._options import check_options
+from cuda_core_cffi._stream import Stream, address_of, stream_or_default
+from cuda_core_cffi.typing import DevicePointerType, IsStreamType
+
+__all__ = ["DeviceMemoryResource", "DeviceMemoryResourceOptions", "MemPool", "MemPoolAttributes"]
+
+KEEP_ALL = 2**64 - 1
+
+_allocate = lib.ccc_pool_allocate
+
+
+@dataclasses.dataclass
+class DeviceMemoryResourceOptions:
+    """Options of a device memory pool.
+
+    Attributes
+    ----------
+    max_size : int
+        The most memory that the pool may hold, in bytes; 0 leaves it to the system. Default 0.
+    """
+
+    max_size: int = 0
+
+
+class MemPoolAttributes:
+    """What the driver tells about a pool. Each read asks the driver; byte counts are integers."""
+
+    __slots__ = ("_pool",)
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise RuntimeError(f"{type(self).__name__} cannot be constructed directly; use the pool's attributes")
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={getattr(self, name)!r}" for name in POOL_ATTRIBUTES)
+        return f"<MemPoolAttributes {values}>"
+
+    @classmethod
+    def _of(cls, pool: MemPool) -> MemPoolAttributes:
+        self = cls.__new__(cls)
+        self._pool = pool
+        return self
+
+    def _get(self, name: str) -> int:
+        attribute, ctype = POOL_ATTRIBUTES[name]
+        value = ffi.new(ctype)
+        status = lib.ccc_pool_get(self._pool._box, attribute, value)
+        if status:
+            raise self._pool._failure(status)
+        return int(value[0])
+
+    @property
+    def reuse_follow_event_dependencies(self) -> bool:
+        """Whether memory freed in one stream is reused in another that waits for it by an event."""
+        return bool(self._get("reuse_follow_event_dependencies"))
+
+    @property
+    def reuse_allow_opportunistic(self) -> bool:
+        """Whether memory is reused when its free happens to be done."""
+        return bool(self._get("reuse_allow_opportunistic"))
+
+    @property
+    def reuse_allow_internal_dependencies(self) -> bool:
+        """Whether the driver may make a stream wait in order to reuse memory."""
+        return bool(self._get("reuse_allow_internal_dependencies"))
+
+    @property
+    def release_threshold(self) -> int:
+        """How many bytes the pool keeps before it gives memory back to the system."""
+        return self._get("release_threshold")
+
+    @property
+    def reserved_mem_current(self) -> int:
+        """Bytes that the pool holds now."""
+        return self._get("reserved_mem_current")
+
+    @property
+    def reserved_mem_high(self) -> int:
+        """The most bytes that the pool has held."""
+        return self._get("reserved_mem_high")
+
+    @property
+    def used_mem_current(self) -> int:
+        """Bytes allocated from the pool now."""
+        return self._get("used_mem_current")
+
+    @property
+    def used_mem_high(self) -> int:
+        """The most bytes that were allocated from the pool."""
+        return self._get("used_mem_high")
+
+
+POOL_ATTRIBUTES = {
+    "reuse_follow_event_dependencies": (lib.CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, "int *"),
+    "reuse_allow_opportunistic": (lib.CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, "int *"),
+    "reuse_allow_internal_dependencies": (lib.CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, "int *"),
+    "release_threshold": (lib.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, "cuuint64_t *"),
+    "reserved_mem_current": (lib.CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, "cuuint64_t *"),
+    "reserved_mem_high": (lib.CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, "cuuint64_t *"),
+    "used_mem_current": (lib.CU_MEMPOOL_ATTR_USED_MEM_CURRENT, "cuuint64_t *"),
+    "used_mem_high": (lib.CU_MEMPOOL_ATTR_USED_MEM_HIGH, "cuuint64_t *"),
+}
+
+
+class MemPool(MemoryResource):
+    """What the pools have in common: a driver pool, allocation from it in stream order."""
+
+    __slots__ = ("_box", "_owned")
+
+    _box: Any
+    _owned: bool
+
+    def __del__(self, _drop: Any = lib.ccc_drop) -> None:
+        try:
+            box = self._box
+        except AttributeError:  # construction failed
+            return
+        if waiting := _drop(box):
+            check_cleanup(waiting, stacklevel=2)
+
+    def allocate(self, size: int, stream: IsStreamType | None = None) -> Buffer:
+        """Allocate a buffer in stream order.
+
+        Parameters
+        ----------
+        size : int
+            Size in bytes. 0 gives a buffer without memory.
+        stream : Stream, optional
+            The memory may be used by work that follows in this stream, and goes back in its order. Default is the
+            default stream, in the current context or else the primary one of the pool's device.
+
+        Returns
+        -------
+        Buffer
+            The memory; its content is undefined.
+
+        Raises
+        ------
+        CUDAError
+            If the driver has no such memory left, even after a garbage collection.
+        RuntimeError
+            If the resource or the stream is closed.
+        """
+        queue = stream if isinstance(stream, Stream) else stream_or_default(stream, "allocate")
+        try:
+            box = _allocate(self._box, queue._box, size)
+        except (TypeError, OverflowError):
+            raise size_error(size) from None
+        if not box:
+            if self.is_closed:
+                raise self._failure(lib.CCC_CLOSED)
+            box = retry_allocation(lambda: _allocate(self._box, queue._box, size), queue)
+        return make_buffer(Buffer, box, size, self, queue)
+
+    def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:
+        """Give memory of this pool back, by address; buffers do so by themselves.
+
+        Parameters
+        ----------
+        ptr : int
+            The address.
+        size : int
+            The size in bytes.
+        stream : Stream, optional
+            The memory goes back when the work now in this stream is done. Default is the default stream.
+        """
+        queue = stream_or_default(stream, "deallocate")
+        address = 0 if ptr is None else address_of(ptr)
+        check(lib.ccc_pool_deallocate(self._box, address, queue._box))
+
+    def close(self) -> None:
+        """Allocate no more from this pool; buffers that it gave stay valid. Closing twice is allowed."""
+        if self._owned and (waiting := lib.ccc_close(self._box)):
+            check_cleanup(waiting)
+
+    def _failure(self, status: int) -> Exception:
+        if status == lib.CCC_CLOSED and self.is_closed:
+            return RuntimeError(f"this {type(self).__name__} is closed")
+        return failure(status)
+
+    def _keep_freed_memory(self) -> None:
+        """Raise the release threshold, whose default of 0 returns all memory to the system at each synchronisation."""
+        if self.attributes.release_threshold == 0:
+            value = ffi.new("cuuint64_t *", KEEP_ALL)
+            check(lib.ccc_pool_set(self._box, lib.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value))
+
+    @property
+    def attributes(self) -> MemPoolAttributes:
+        """What the driver tells about the pool."""
+        return MemPoolAttributes._of(self)
+
+    @property
+    def handle(self) -> int:
+        """The driver's pool (``CUmemoryPool``) as an integer; 0 once closed."""
+        return int(lib.ccc_handle(self._box))
+
+    @property
+    def cdata(self) -> Any:
+        """The driver's pool as a typed CFFI object."""
+        return ffi.cast("CUmemoryPool", self.handle)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether :meth:`close` was called on a pool of our own."""
+        return not lib.ccc_is_open(self._box)
+
+    @property
+    def is_handle_owned(self) -> bool:
+        """Whether the pool was created here, rather than borrowed from the device."""
+        return self._owned
+
+
+class DeviceMemoryResource(MemPool):
+    """A pool of device memory.
+
+    Parameters
+    ----------
+    device_id : Device or int
+        The device.
+    options : DeviceMemoryResourceOptions, optional
+        With options, a new pool is created. Without, the device's current pool is used, which other libraries may share.
+
+    Raises
+    ------
+    CUDAError
+        If the device has no memory pools, or the driver refuses the options.
+    """
+
+    __slots__ = ("_device_id",)
+
+    def __init__(
+        self, device_id: Any, options: DeviceMemoryResourceOptions | Mapping[str, Any] | None = None
+    ) -> None:
+        ordinal = int(device_id)
+        if options is None:
+            box = lib.ccc_pool_current(ordinal)
+        else:
+            options = check_options(DeviceMemoryResourceOptions, options, "DeviceMemoryResource")
+            if isinstance(options.max_size, bool) or not isinstance(options.max_size, int):
+                raise TypeError(f"max_size must be an int, not {type(options.max_size).__name__}")
+            if not 0 <= options.max_size < 2**64:
+                raise ValueError(f"max_size must be 0 to 2**64 - 1 bytes, not {options.max_size}")
+            properties = ffi.new("CUmemPoolProps *")
+            properties.allocType = lib.CU_MEM_ALLOCATION_TYPE_PINNED
+            properties.handleTypes = lib.CU_MEM_HANDLE_TYPE_NONE
+            properties.location.type = lib.CU_MEM_LOCATION_TYPE_DEVICE
+            properties.location.id = ordinal
+            properties.maxSize = options.max_size
+            box = lib.ccc_pool_create(properties)
+        if not box:
+            raise failure(lib.ccc_last_status())
+        self._box = box
+        self._owned = options is not None
+        self._device_id = ordinal
+        self._keep_freed_memory()
+
+    def __repr__(self) -> str:
+        return f"<DeviceMemoryResource device={self._device_id} handle={self.handle:#x}>"
+
+    @property
+    def device_id(self) -> int:
+        """The ordinal of the device."""
+        return self._device_id
+
+    @property
+    def is_device_accessible(self) -> bool:
+        """True: kernels can use the memory."""
+        return True
+
+    @property
+    def is_host_accessible(self) -> bool:
+        """False: host code cannot use the memory."""
+        return False

@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What every memory resource is."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from cuda_core_cffi.typing import DevicePointerType, IsStreamType
+
+__all__ = ["MemoryResource", "size_error"]
+
+
+class MemoryResource:
+    """Where buffers come from, and where their memory goes back to.
+
+    A subclass defines :meth:`allocate`, :meth:`deallocate` and the properties. Its :meth:`allocate` makes the buffer
+    with ``Buffer.from_handle(pointer, size, mr=self, stream=stream)``; closing or collecting that buffer calls
+    :meth:`deallocate`.
+    """
+
+    __slots__ = ("__dict__", "__weakref__")
+
+    def allocate(self, size: int, stream: IsStreamType | None = None) -> Any:
+        """Allocate a buffer.
+
+        Parameters
+        ----------
+        size : int
+            Size in bytes.
+        stream : Stream, optional
+            The memory may be used by work that follows in this stream. Default is the default stream.
+
+        Returns
+        -------
+        Buffer
+            The memory.
+        """
+        self._missing("allocate")
+
+    def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:
+        """Give memory back.
+
+        Parameters
+        ----------
+        ptr : int
+            Its address.
+        size : int
+            Its size in bytes.
+        stream : Stream, optional
+            The memory goes back when the work now in this stream is done.
+        """
+        self._missing("deallocate")
+
+    def _missing(self, name: str) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} must define {name}")
+
+    @property
+    def is_device_accessible(self) -> bool:
+        """Whether kernels can use the memory."""
+        self._missing("is_device_accessible")
+
+    @property
+    def is_host_accessible(self) -> bool:
+        """Whether host code can use the memory."""
+        self._missing("is_host_accessible")
+
+    @property
+    def is_managed(self) -> bool:
+        """Whether the driver moves the memory between host and device."""
+        return False
+
+    @property
+    def device_id(self) -> int:
+        """The ordinal of the device that the memory is on; -1 for host memory."""
+        self._missing("device_id")
+
+
+def size_error(size: object) -> Exception:
+    """Return the exception for a size that is none."""
+    if isinstance(size, int) or hasattr(size, "__index__"):
+        number = size.__index__()
+        if number < 0:
+            return ValueError(f"size must not be negative, not {number}")
+        return OverflowError(f"size must be less than 2**64 bytes, not {number}")
+    return TypeError(f"size must be an int, not {type(size).__name__}")

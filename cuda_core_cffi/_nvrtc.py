@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""NVRTC as the program layer needs it: a status becomes an exception, a program gives its log and its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cuda_core_cffi._errors import NVRTCError, failure
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._libraries import load_nvrtc, nvrtc_version
+from cuda_core_cffi.typing import PCHStatusType
+
+__all__ = [
+    "add_name_expression",
+    "compile_program",
+    "create_program",
+    "grow_pch_heap",
+    "lowered_name",
+    "nvrtc_failure",
+    "pch_heap_is_exhausted",
+    "pch_status",
+    "program_log",
+    "program_output",
+    "supported_archs",
+]
+
+# By name, because NVRTC itself tells the name of a status.
+_PCH_CREATED = "NVRTC_SUCCESS"
+_PCH_NOT_ATTEMPTED = "NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED"
+_PCH_HEAP_EXHAUSTED = "NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED"
+_INVALID_OPTION = "NVRTC_ERROR_INVALID_OPTION"
+
+_OUTPUTS = {"ptx": "PTX", "cubin": "CUBIN", "ltoir": "LTOIR"}
+
+
+def nvrtc_failure(status: int, call: str, log: str = "") -> NVRTCError:
+    """Return the exception for a status of NVRTC, with the compiler's log at its end."""
+    name = _status_name(status)
+    text = f"{call} failed: {name} ({status})"
+    if name == _INVALID_OPTION and "architecture" in log:
+        text += f"; NVRTC {version_text()} compiles for {', '.join(map(str, supported_archs()))}"
+    error = NVRTCError(f"{text}\n{log.rstrip()}" if log else text)
+    error.call, error.status, error.name = call, int(status), name
+    return error
+
+
+def create_program(source: bytes, name: bytes) -> Any:
+    """Return the box of a new program."""
+    load_nvrtc()
+    status = ffi.new("int *")
+    box = lib.ccc_program_create(source, name, 0, ffi.NULL, ffi.NULL, status)
+    if not box:
+        raise nvrtc_failure(status[0], "nvrtcCreateProgram") if status[0] else failure(lib.ccc_last_status())
+    return box
+
+
+def add_name_expression(program: Any, expression: str) -> None:
+    """Ask for the lowered name of ``expression``, before the program is compiled."""
+    status = load_nvrtc().nvrtcAddNameExpression(program, expression.encode())
+    if status:
+        raise nvrtc_failure(status, f"nvrtcAddNameExpression({expression!r})")
+
+
+def compile_program(program: Any, options: Sequence[bytes]) -> int:
+    """Compile and return the status, for the caller to raise once it has the log."""
+    texts = [ffi.new("char[]", option) for option in options]
+    return int(load_nvrtc().nvrtcCompileProgram(program, len(texts), ffi.new("const char *[]", texts)))
+
+
+def lowered_name(program: Any, expression: str) -> str:
+    """Return the symbol that ``expression`` became."""
+    out = ffi.new("const char **")
+    status = load_nvrtc().nvrtcGetLoweredName(program, expression.encode(), out)
+    if status:
+        raise nvrtc_failure(status, f"nvrtcGetLoweredName({expression!r})")
+    return str(ffi.string(out[0]).decode())
+
+
+def program_log(program: Any) -> str:
+    """Return the log of the last compilation; empty if the compiler had nothing to say."""
+    # The log quotes the source, which may be anything.
+    return _read(program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
+
+
+def program_output(program: Any, target: str) -> bytes:
+    """Return what the compilation made, for a target of ``"ptx"``, ``"cubin"`` or ``"ltoir"``."""
+    data = _read(program, _OUTPUTS[target])
+    return data.rstrip(b"\0") if target == "ptx" else data  # the size of PTX counts its terminator
+
+
+def pch_status(program: Any) -> PCHStatusType | None:
+    """Return what became of the precompiled header; None where NVRTC is older than the question."""
+    name = _pch_status_name(program)
+    if name is None:
+        return None
+    if name == _PCH_CREATED:
+        return PCHStatusType.CREATED
+    return PCHStatusType.NOT_ATTEMPTED if name == _PCH_NOT_ATTEMPTED else PCHStatusType.FAILED
+
+
+def pch_heap_is_exhausted(program: Any) -> bool:
+    """Return whether a larger heap would have made the precompiled header."""
+    return _pch_status_name(program) == _PCH_HEAP_EXHAUSTED
+
+
+def grow_pch_heap(program: Any) -> bool:
+    """Make the heap as large as ``program`` needed, and return whether that is more than it was.
+
+    NVRTC has one such heap for the process, and frees the old one: no other compilation may be using it.
+    """
+    table = load_nvrtc()
+    sizes = ffi.new("size_t[2]")
+    if table.nvrtcGetPCHHeapSize(sizes) or table.nvrtcGetPCHHeapSizeRequired(program, sizes + 1):
+        return False
+    return sizes[1] > sizes[0] and not table.nvrtcSetPCHHeapSize(sizes[1])
+
+
+def supported_archs() -> list[int]:
+    """Return the compute capabilities that this NVRTC compiles for: 90 stands for 9.0."""
+    table = load_nvrtc()
+    count = ffi.new("int *")
+    if table.nvrtcGetNumSupportedArchs(count):
+        return []
+    archs = ffi.new("int[]", count[0])
+    return [] if table.nvrtcGetSupportedArchs(archs) else list(archs)
+
+
+def version_text() -> str:
+    """Return NVRTC's version as text: ``"13.0"``."""
+    return ".".join(map(str, nvrtc_version()))
+
+
+def _status_name(status: int) -> str:
+    return str(ffi.string(load_nvrtc().nvrtcGetErrorString(status)).decode())
+
+
+def _pch_status_name(program: Any) -> str | None:
+    function = load_nvrtc().nvrtcGetPCHCreateStatus
+    return _status_name(function(program)) if function else None
+
+
+def _read(program: Any, what: str) -> bytes:
+    """Return what ``nvrtcGet<what>`` copies out, whose size ``nvrtcGet<what>Size`` tells."""
+    table = load_nvrtc()
+    size = ffi.new("size_t *")
+    status = getattr(table, f"nvrtcGet{what}Size")(program, size)
+    if status:
+        raise nvrtc_failure(status, f"nvrtcGet{what}Size")
+    if size[0] == 0:
+        return b""
+    data = bytearray(size[0])
+    status = getattr(table, f"nvrtcGet{what}")(program, ffi.from_buffer("char[]", data, require_writable=True))
+    if status:
+        raise nvrtc_failure(status, f"nvrtcGet{what}")
+    return bytes(data)
+
+

@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Options: wherever one is taken, a dataclass, a mapping of its fields, or None."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+__all__ = ["check_options"]
+
+T = TypeVar("T")
+
+
+def check_options(cls: type[T], options: T | Mapping[str, Any] | None, what: str) -> T:
+    """Return ``options`` as an instance of a dataclass.
+
+    Parameters
+    ----------
+    cls : type
+        The dataclass.
+    options : cls or Mapping or None
+        An instance, which is returned as it is; its fields by name; or None for the defaults.
+    what : str
+        What the options are for, as the messages name it: ``"Device.create_stream"``.
+
+    Returns
+    -------
+    cls
+        The options.
+
+    Raises
+    ------
+    TypeError
+        If ``options`` is something else, or names a field that ``cls`` does not have.
+    """
+    if isinstance(options, cls):
+        return options
+    if options is None:
+        return cls()
+    if not isinstance(options, Mapping):
+        raise TypeError(
+            f"{what}: options must be {cls.__name__}, a mapping or None, not {type(options).__name__}: {options!r}"
+        )
+    known = [field.name for field in dataclasses.fields(cls) if field.init]  # type: ignore[arg-type]
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1) if isinstance(name, str) else []
+            hint = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(known)}"
+            raise TypeError(f"{what}: {cls.__name__} has no option {name!r}; {hint}")
+    return cls(**options)

@@ -1,0 +1,500 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Options of a program, and how each of them is spelt for the compiler."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cuda_core_cffi._errors import check
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._libraries import nvrtc_version
+from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
+
+__all__ = ["DEFAULT_NAME", "ProgramOptions"]
+
+DEFAULT_NAME = "default_program"
+
+_ARCH = re.compile(r"(sm|compute)_[1-9][0-9]{1,2}[af]?")
+_FAST_COMPILE_LEVELS = ("0", "min", "mid", "max")
+_TARGETS = (ObjectCodeFormatType.PTX, ObjectCodeFormatType.CUBIN, ObjectCodeFormatType.LTOIR)
+
+
+@dataclass
+class ProgramOptions:
+    """Options of :class:`Program`; wherever one is taken, a mapping of its fields will do.
+
+    A field that is None leaves the matter to the compiler. Fields of type bool are True, False or None. What a
+    compiler has no option for is accepted and left out, so that one set of options serves every kind of source.
+
+    Attributes
+    ----------
+    name : str or None
+        The name of the program: the file name in the compiler's messages, and the name of the compiled code.
+        None stands for ``"default_program"``.
+    arch : str or None
+        The architecture to compile for: ``"sm_90"`` for that GPU's own code, ``"compute_90"`` for PTX. By default the
+        device that is current when compiling; without one, PTX and LTO IR are made for the oldest architecture that
+        the compiler supports.
+    relocatable_device_code : bool or None
+        Make code that can be linked with other code. Default: no.
+    extensible_whole_program : bool or None
+        Compile the whole program, leaving it open to be linked. Default: no.
+    debug : bool or None
+        Generate debugging information; without `device_code_optimize`, nothing is optimised. Default: no.
+    lineinfo : bool or None
+        Generate line numbers for profilers and error messages. Default: no.
+    device_code_optimize : bool or None
+        Optimise although `debug` is set. Default: no.
+    ptxas_options : str or sequence of str or None
+        Options for the assembler, each as one string: ``["-v", "-O2"]``.
+    max_register_count : int or None
+        The most registers that a thread may use.
+    ftz : bool or None
+        Flush denormal single-precision values to zero. Default: no.
+    prec_sqrt : bool or None
+        Round single-precision square roots as IEEE says, rather than fast. Default: yes.
+    prec_div : bool or None
+        Round single-precision divisions as IEEE says, rather than fast. Default: yes.
+    fma : bool or None
+        Contract a multiplication and an addition into one operation. Default: yes.
+    use_fast_math : bool or None
+        Trade accuracy for speed: implies `ftz` and `fma`, and neither `prec_sqrt` nor `prec_div`. Default: no.
+    extra_device_vectorization : bool or None
+        Vectorise more aggressively. Default: no.
+    link_time_optimization : bool or None
+        Make LTO IR, to be optimised when it is linked; for the target ``"ltoir"`` this goes without saying.
+    gen_opt_lto : bool or None
+        Optimise before the LTO IR is written. Default: no.
+    define_macro : str or tuple or sequence of these, or None
+        Macros to define: a name, defined as 1; ``"NAME=VALUE"``; a tuple of name and value; or a list of these.
+    undefine_macro : str or sequence of str or None
+        Macros to undefine.
+    include_path : path or sequence of paths or None
+        Folders in which headers are searched.
+    use_bundled_headers : bool or None
+        Use the headers of the CUDA Toolkit that come inside newer versions of NVRTC, which unpacks them, once, in
+        ``$XDG_CACHE_HOME/cuda-core-cffi`` (by default ``~/.cache/cuda-core-cffi``). Default: no.
+    pre_include : path or sequence of paths or None
+        Headers to include before the source.
+    no_source_include : bool or None
+        Do not search headers in the folder of the source. Default: no.
+    std : str or None
+        The dialect: ``"c++11"``, ``"c++14"``, ``"c++17"``, ``"c++20"``. Default: ``"c++17"``.
+    builtin_move_forward : bool or None
+        Provide ``std::move`` and ``std::forward``. Default: yes.
+    builtin_initializer_list : bool or None
+        Provide ``std::initializer_list``. Default: yes.
+    disable_warnings : bool or None
+        Suppress warnings. Default: no.
+    restrict : bool or None
+        Promise that no two pointers among a kernel's parameters overlap. Default: no.
+    device_as_default_execution_space : bool or None
+        Take what has no annotation for ``__device__``. Default: no.
+    device_int128 : bool or None
+        Allow ``__int128``. Default: no.
+    optimization_info : str or None
+        Report optimisations of one kind in the log: ``"inline"``.
+    no_display_error_number : bool or None
+        Leave the numbers out of warnings. Default: no.
+    diag_error : int or sequence of int or None
+        Diagnostics, by number, that become errors.
+    diag_suppress : int or sequence of int or None
+        Diagnostics to suppress.
+    diag_warn : int or sequence of int or None
+        Diagnostics that become warnings.
+    brief_diagnostics : bool or None
+        Leave the source line out of diagnostics. Default: no.
+    time : path or None
+        A CSV file to append the time of each phase to; ``"-"`` for the log.
+    split_compile : int or None
+        The number of threads that optimise; 0 for as many as there are processors. Default: 1.
+    fdevice_syntax_only : bool or None
+        Only check the syntax. Default: no.
+    minimal : bool or None
+        Leave out parts of the language (textures, launches from device code), to compile faster. Default: no.
+    no_cache : bool or None
+        Do not use the compiler's own cache. Default: no.
+    fdevice_time_trace : path or None
+        A JSON file to write a time trace to.
+    device_float128 : bool or None
+        Allow ``__float128``. Default: no.
+    frandom_seed : str or None
+        The seed for generated names, which makes the output reproducible.
+    ofast_compile : str or None
+        How much optimisation to give up for compiling fast: ``"0"`` (none), ``"min"``, ``"mid"`` or ``"max"``.
+    pch : bool or None
+        Make and use precompiled headers automatically. Default: no.
+    create_pch : path or None
+        A precompiled header to make.
+    use_pch : path or None
+        A precompiled header to use.
+    pch_dir : path or None
+        The folder for precompiled headers.
+    pch_verbose : bool or None
+        Say in the log why a precompiled header could not be used. Default: yes.
+    pch_messages : bool or None
+        Say in the log that a precompiled header was made or used. Default: yes.
+    instantiate_templates_in_pch : bool or None
+        Instantiate templates before the precompiled header is written. Default: yes.
+    extra_sources : sequence of (str, str or bytes or bytearray) or None
+        Further modules of NVVM IR, each with its name. For NVVM only.
+    use_libdevice : bool or None
+        Link NVIDIA's library of mathematical functions. For NVVM only. Default: no.
+    numba_debug : bool or None
+        Lay debugging information out as Numba expects. Default: no.
+
+    Raises
+    ------
+    TypeError
+        If a field has a value of another type.
+    ValueError
+        If a value is outside its range, is empty, or has a NUL character in it.
+
+    Notes
+    -----
+    Precompiled headers need CUDA 12.8. An option that the installed compiler is too old for fails the compilation with
+    an :class:`NVRTCError` that names it.
+    """
+
+    name: str | None = DEFAULT_NAME
+    arch: str | None = None
+    relocatable_device_code: bool | None = None
+    extensible_whole_program: bool | None = None
+    debug: bool | None = None
+    lineinfo: bool | None = None
+    device_code_optimize: bool | None = None
+    ptxas_options: str | list[str] | tuple[str, ...] | None = None
+    max_register_count: int | None = None
+    ftz: bool | None = None
+    prec_sqrt: bool | None = None
+    prec_div: bool | None = None
+    fma: bool | None = None
+    use_fast_math: bool | None = None
+    extra_device_vectorization: bool | None = None
+    link_time_optimization: bool | None = None
+    gen_opt_lto: bool | None = None
+    define_macro: str | tuple[str, str] | list[str | tuple[str, str]] | tuple[str | tuple[str, str], ...] | None = None
+    undefine_macro: str | list[str] | tuple[str, ...] | None = None
+    include_path: str | list[str] | tuple[str, ...] | None = None
+    use_bundled_headers: bool | None = None
+    pre_include: str | list[str] | tuple[str, ...] | None = None
+    no_source_include: bool | None = None
+    std: str | None = None
+    builtin_move_forward: bool | None = None
+    builtin_initializer_list: bool | None = None
+    disable_warnings: bool | None = None
+    restrict: bool | None = None
+    device_as_default_execution_space: bool | None = None
+    device_int128: bool | None = None
+    optimization_info: str | None = None
+    no_display_error_number: bool | None = None
+    diag_error: int | list[int] | tuple[int, ...] | None = None
+    diag_suppress: int | list[int] | tuple[int, ...] | None = None
+    diag_warn: int | list[int] | tuple[int, ...] | None = None
+    brief_diagnostics: bool | None = None
+    time: str | None = None
+    split_compile: int | None = None
+    fdevice_syntax_only: bool | None = None
+    minimal: bool | None = None
+    no_cache: bool | None = None
+    fdevice_time_trace: str | None = None
+    device_float128: bool | None = None
+    frandom_seed: str | None = None
+    ofast_compile: str | None = None
+    pch: bool | None = None
+    create_pch: str | None = None
+    use_pch: str | None = None
+    pch_dir: str | None = None
+    pch_verbose: bool | None = None
+    pch_messages: bool | None = None
+    instantiate_templates_in_pch: bool | None = None
+    extra_sources: (
+        list[tuple[str, str | bytes | bytearray]] | tuple[tuple[str, str | bytes | bytearray], ...] | None
+    ) = None
+    use_libdevice: bool | None = None
+    numba_debug: bool | None = None
+
+    def __post_init__(self) -> None:
+        """Check every field, so that a mistake shows where it was made."""
+        for name, spell in _SPELLINGS.items():
+            if (value := getattr(self, name)) is not None:
+                spell(name, value)
+
+    def __repr__(self) -> str:
+        fields = [(field.name, getattr(self, field.name)) for field in dataclasses.fields(self)]
+        return f"ProgramOptions({', '.join(f'{name}={value!r}' for name, value in fields if value is not None)})"
+
+    def as_bytes(
+        self, backend: CompilerBackendType | str, target_type: ObjectCodeFormatType | str | None = None
+    ) -> list[bytes]:
+        """Spell the options for a compiler.
+
+        Parameters
+        ----------
+        backend : CompilerBackendType or str
+            The compiler: ``"NVRTC"``; upper or lower case does not matter.
+        target_type : ObjectCodeFormatType or str, optional
+            What is to be made: ``"ptx"``, ``"cubin"`` or ``"ltoir"``. LTO IR needs an option of its own.
+
+        Returns
+        -------
+        list of bytes
+            The options, `arch` first.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a field was assigned something that the constructor would have refused, the backend or the target is
+            unknown, or the target cannot be made with these options.
+
+        Notes
+        -----
+        With `arch` None the driver is asked for the current device, if there is a driver.
+        """
+        if str(backend).lower() != CompilerBackendType.NVRTC.lower():
+            raise ValueError(f"there are no options for the backend {backend!r}; there are for 'NVRTC'")
+        target = None if target_type is None else ObjectCodeFormatType(target_type)
+        if target is not None and target not in _TARGETS:
+            raise ValueError(f"NVRTC makes {', '.join(_TARGETS)}, not {str(target)!r}")
+        self._check_target(target)
+        options = self._arch_options(target)
+        for name, spell in _SPELLINGS.items():
+            if (value := getattr(self, name)) is not None:
+                options.extend(spell(name, value))
+        if target is ObjectCodeFormatType.LTOIR and not self.link_time_optimization:
+            options.append("--dlink-time-opt")
+        if self.use_bundled_headers:
+            options.append(f"--use-bundled-headers={_bundled_headers_folder()}")
+        return [os.fsencode(option) for option in options]
+
+    def _check_target(self, target: ObjectCodeFormatType | None) -> None:
+        if target in (ObjectCodeFormatType.PTX, ObjectCodeFormatType.CUBIN) and self.link_time_optimization:
+            raise ValueError(
+                f"with link_time_optimization the compiler makes LTO IR only: compile to 'ltoir', not {str(target)!r}"
+            )
+
+    def _arch_options(self, target: ObjectCodeFormatType | None) -> list[str]:
+        arch = _current_arch() if self.arch is None else self.arch
+        if target is ObjectCodeFormatType.CUBIN:
+            if arch is None:
+                raise ValueError(
+                    "a cubin is made for one architecture, and no device is current: give arch, such as 'sm_90', or "
+                    "call Device(n).set_current() first"
+                )
+            if arch.startswith("compute_"):
+                raise ValueError(f"a cubin is made for a real architecture: arch 'sm_{arch[8:]}', not {arch!r}")
+        return [] if arch is None else [f"-arch={arch}"]
+
+
+def _current_arch() -> str | None:
+    """Return the architecture of the current device, or None if there is none, or no driver."""
+    device = lib.ccc_current_device()
+    if device < 0:
+        lib.ccc_missing_clear()  # without a driver one can still compile
+        return None
+    out = ffi.new("int[2]")
+    for index, attribute in enumerate(
+        (lib.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, lib.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+    ):
+        check(lib.cuDeviceGetAttribute(out + index, attribute, device), "cuDeviceGetAttribute")
+    return f"sm_{out[0]}{out[1]}"
+
+
+def _bundled_headers_folder() -> str:
+    """Return where NVRTC is to unpack its headers: one folder for each version of it."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    major, minor = nvrtc_version()
+    return os.path.join(cache, "cuda-core-cffi", f"nvrtc-headers-{major}.{minor}")
+
+
+# How fields are checked and spelt: a function of the field's name and value, which is not None.
+
+Spelling = Callable[[str, Any], list[str]]
+
+
+def _wrong(name: str, wanted: str, value: object) -> TypeError:
+    return TypeError(f"ProgramOptions: {name} must be {wanted} or None, not {type(value).__name__}: {value!r}")
+
+
+def _text(name: str, value: object, wanted: str = "a str") -> str:
+    if isinstance(value, os.PathLike) and "path" in wanted:
+        value = os.fsdecode(value)
+    if not isinstance(value, str):
+        raise _wrong(name, wanted, value)
+    if not value or "\0" in value:
+        raise ValueError(f"ProgramOptions: {name} must not be empty or contain NUL: {value!r}")
+    return str(value)
+
+
+def _several(value: object) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _boolean(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(name, "a bool", value)
+    return value
+
+
+def _integer(name: str, value: object, least: int, wanted: str = "an int") -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _wrong(name, wanted, value)
+    if value < least:
+        raise ValueError(f"ProgramOptions: {name} must be {least} or more, not {value}")
+    return value
+
+
+def _flag(option: str) -> Spelling:
+    return lambda name, value: [option] if _boolean(name, value) else []
+
+
+def _choice(option: str) -> Spelling:
+    return lambda name, value: [f"{option}={'true' if _boolean(name, value) else 'false'}"]
+
+
+def _string(option: str) -> Spelling:
+    return lambda name, value: [f"{option}={_text(name, value)}"]
+
+
+def _path(option: str) -> Spelling:
+    return lambda name, value: [f"{option}={_text(name, value, 'a path')}"]
+
+
+def _strings(option: str) -> Spelling:
+    wanted = "a str or a sequence of str"
+    return lambda name, value: [f"{option}={_text(name, item, wanted)}" for item in _several(value)]
+
+
+def _paths(option: str) -> Spelling:
+    wanted = "a path or a sequence of paths"
+    return lambda name, value: [f"{option}={_text(name, item, wanted)}" for item in _several(value)]
+
+
+def _number(option: str, least: int) -> Spelling:
+    return lambda name, value: [f"{option}={_integer(name, value, least)}"]
+
+
+def _numbers(option: str) -> Spelling:
+    wanted = "an int or a sequence of int"
+    return lambda name, value: [f"{option}={_integer(name, item, 0, wanted)}" for item in _several(value)]
+
+
+def _macros(name: str, value: object) -> list[str]:
+    wanted = "a name, a tuple (name, value) or a list of these"
+    pair = isinstance(value, tuple) and len(value) == 2 and not isinstance(value[1], tuple | list)
+    texts = []
+    for item in [value] if pair else _several(value):
+        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], str):
+            if "\0" in item[1] or "\n" in item[1]:
+                raise ValueError(f"ProgramOptions: the value of a macro must not contain NUL or newline: {item!r}")
+            texts.append(f"--define-macro={_text(name, item[0], wanted)}={item[1]}")
+        elif isinstance(item, tuple):
+            raise _wrong(name, wanted, item)
+        else:
+            texts.append(f"--define-macro={_text(name, item, wanted)}")
+    return texts
+
+
+def _arch(name: str, value: object) -> list[str]:
+    text = _text(name, value)
+    if not _ARCH.fullmatch(text):
+        raise ValueError(f"ProgramOptions: arch must look like 'sm_90', 'sm_90a' or 'compute_90', not {value!r}")
+    return []  # goes first, whether given or found: see _arch_options
+
+
+def _fast_compile(name: str, value: object) -> list[str]:
+    if _text(name, value) not in _FAST_COMPILE_LEVELS:
+        raise ValueError(f"ProgramOptions: {name} must be one of {', '.join(_FAST_COMPILE_LEVELS)}, not {value!r}")
+    return [f"--Ofast-compile={value}"]
+
+
+def _no_spelling(verify: Callable[[str, Any], object]) -> Spelling:
+    def spell(name: str, value: object) -> list[str]:
+        verify(name, value)
+        return []
+
+    return spell
+
+
+def _extra_sources(name: str, value: object) -> None:
+    wanted = "a sequence of (name, source)"
+    if not isinstance(value, list | tuple):
+        raise _wrong(name, wanted, value)
+    for item in value:
+        if not (
+            isinstance(item, tuple | list)
+            and len(item) == 2
+            and isinstance(item[0], str)
+            and isinstance(item[1], str | bytes | bytearray)
+        ):
+            raise _wrong(name, wanted, item)
+
+
+def _name(name: str, value: object) -> None:
+    if value != "":
+        _text(name, value)
+
+
+_SPELLINGS: dict[str, Spelling] = {
+    "name": _no_spelling(_name),
+    "arch": _arch,
+    "relocatable_device_code": _choice("--relocatable-device-code"),
+    "extensible_whole_program": _flag("--extensible-whole-program"),
+    "debug": _flag("--device-debug"),
+    "lineinfo": _flag("--generate-line-info"),
+    "device_code_optimize": _flag("--dopt=on"),
+    "ptxas_options": _strings("--ptxas-options"),
+    "max_register_count": _number("--maxrregcount", 1),
+    "ftz": _choice("--ftz"),
+    "prec_sqrt": _choice("--prec-sqrt"),
+    "prec_div": _choice("--prec-div"),
+    "fma": _choice("--fmad"),
+    "use_fast_math": _flag("--use_fast_math"),
+    "extra_device_vectorization": _flag("--extra-device-vectorization"),
+    "link_time_optimization": _flag("--dlink-time-opt"),
+    "gen_opt_lto": _flag("--gen-opt-lto"),
+    "define_macro": _macros,
+    "undefine_macro": _strings("--undefine-macro"),
+    "include_path": _paths("--include-path"),
+    "use_bundled_headers": _no_spelling(_boolean),
+    "pre_include": _paths("--pre-include"),
+    "no_source_include": _flag("--no-source-include"),
+    "std": _string("--std"),
+    "builtin_move_forward": _choice("--builtin-move-forward"),
+    "builtin_initializer_list": _choice("--builtin-initializer-list"),
+    "disable_warnings": _flag("--disable-warnings"),
+    "restrict": _flag("--restrict"),
+    "device_as_default_execution_space": _flag("--device-as-default-execution-space"),
+    "device_int128": _flag("--device-int128"),
+    "optimization_info": _string("--optimization-info"),
+    "no_display_error_number": _flag("--no-display-error-number"),
+    "diag_error": _numbers("--diag-error"),
+    "diag_suppress": _numbers("--diag-suppress"),
+    "diag_warn": _numbers("--diag-warn"),
+    "brief_diagnostics": _choice("--brief-diagnostics"),
+    "time": _path("--time"),
+    "split_compile": _number("--split-compile", 0),
+    "fdevice_syntax_only": _flag("--fdevice-syntax-only"),
+    "minimal": _flag("--minimal"),
+    "no_cache": _flag("--no-cache"),
+    "fdevice_time_trace": _path("--fdevice-time-trace"),
+    "device_float128": _flag("--device-float128"),
+    "frandom_seed": _string("--frandom-seed"),
+    "ofast_compile": _fast_compile,
+    "pch": _flag("--pch"),
+    "create_pch": _path("--create-pch"),
+    "use_pch": _path("--use-pch"),
+    "pch_dir": _path("--pch-dir"),
+    "pch_verbose": _choice("--pch-verbose"),
+    "pch_messages": _choice("--pch-messages"),
+    "instantiate_templates_in_pch": _choice("--instantiate-templates-in-pch"),
+    "extra_sources": _no_spelling(_extra_sources),
+    "use_libdevice": _no_spelling(_boolean),
+    "numba_debug": _flag("--numba-debug"),
+}

@@ -1,0 +1,28 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What lower layers need of higher ones, registered by those when they are imported.
+
+A stream names its device, yet a device makes streams: the class below reaches the one above through here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["registry"]
+
+
+class Registry:
+    """Constructors by role.
+
+    Attributes
+    ----------
+    device : callable
+        Device ordinal to :class:`Device`.
+    """
+
+    device: Callable[[int], Any]
+
+
+registry = Registry()

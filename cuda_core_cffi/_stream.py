@@ -1,0 +1,312 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Streams: queues of work that a device runs in order."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from cuda_core_cffi._context import Context
+from cuda_core_cffi._errors import check
+from cuda_core_cffi._event import Event, EventOptions, event_flags
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._options import check_options
+from cuda_core_cffi._registry import registry
+from cuda_core_cffi.typing import IsStreamType
+
+__all__ = [
+    "LEGACY_DEFAULT_STREAM",
+    "PER_THREAD_DEFAULT_STREAM",
+    "Stream",
+    "StreamOptions",
+    "accept_stream",
+    "default_stream",
+    "stream_or_default",
+]
+
+PROTOCOL_VERSION = 0
+LOWEST_PRIORITY = 0  # on every device
+DEFAULT_EVENT_FLAGS = event_flags(None)
+
+_sync = lib.ccc_stream_sync
+_record = lib.ccc_event_record
+_record_new = lib.ccc_stream_record
+_wait_event = lib.ccc_stream_wait_event
+_wait_stream = lib.ccc_stream_wait_stream
+
+
+@dataclasses.dataclass
+class StreamOptions:
+    """Options of a stream.
+
+    Attributes
+    ----------
+    nonblocking : bool, optional
+        Do not wait for, nor hold up, the legacy default stream. Default True.
+    priority : int, optional
+        Lower numbers run first; the device tells the range. Default is the lowest priority, 0.
+    """
+
+    nonblocking: bool | None = True
+    priority: int | None = None
+
+
+class Stream(Handle):
+    """A queue of work that runs in order.
+
+    Streams come from :meth:`Device.create_stream` or wrap another library's with :meth:`from_handle`. Wherever this
+    package takes a stream it also takes the two default streams, :obj:`LEGACY_DEFAULT_STREAM` and
+    :obj:`PER_THREAD_DEFAULT_STREAM`, which stand for a stream of whichever context is current.
+    """
+
+    __slots__ = ("_owner",)
+
+    _CTYPE = "CUstream"
+    _MADE_BY: ClassVar[str] = "Device.create_stream or Stream.from_handle"
+    _owner: object
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """Return the version of the protocol, 0, and the address of the stream."""
+        return (PROTOCOL_VERSION, self.handle)
+
+    def __repr__(self) -> str:
+        if self.is_closed:
+            return "<Stream handle=0x0 closed>"
+        try:
+            context = f"{self.context.handle:#x}"
+        except Exception as error:  # a default stream in a thread with no context: a repr must not raise
+            context = f"unknown ({type(error).__name__})"
+        return f"<Stream handle={self.handle:#x} context={context}>"
+
+    def sync(self) -> None:
+        """Wait on the host until all work in the stream is done.
+
+        Raises
+        ------
+        CUDAError
+            If work in the stream failed.
+        """
+        status = _sync(self._box)
+        if status:
+            raise self._failure(status)
+
+    def record(self, event: Event | None = None, options: EventOptions | Mapping[str, Any] | None = None) -> Event:
+        """Record an event: it is reached when the work now in the stream is done.
+
+        Parameters
+        ----------
+        event : Event, optional
+            The event to record. By default a new one is made.
+        options : EventOptions, optional
+            Options for a new event.
+
+        Returns
+        -------
+        Event
+            The event recorded.
+        """
+        if event is None:
+            flags = DEFAULT_EVENT_FLAGS
+            if options is not None:
+                flags = event_flags(check_options(EventOptions, options, "Stream.record"))
+            box = _record_new(self._box, flags)
+            if not box:
+                raise self._failure(lib.ccc_last_status())
+            return Event._own(box)
+        if not isinstance(event, Event):
+            raise TypeError(f"event must be an Event, not {type(event).__name__}")
+        status = _record(event._box, self._box)
+        if status:
+            raise self._failure(status, event)
+        return event
+
+    def wait(self, event_or_stream: Event | IsStreamType) -> None:
+        """Hold up what follows in this stream until an event is reached, or the work now in another stream is done.
+
+        Parameters
+        ----------
+        event_or_stream : Event or Stream or object with ``__cuda_stream__``
+            What to wait for.
+        """
+        if isinstance(event_or_stream, Event):
+            status = _wait_event(self._box, event_or_stream._box)
+        else:
+            event_or_stream = accept_stream(event_or_stream, "wait")
+            status = _wait_stream(self._box, event_or_stream._box)
+        if status:
+            raise self._failure(status, event_or_stream)
+
+    def close(self) -> None:
+        """Give the stream up. Work in it still runs. Closing a default stream does nothing."""
+        Handle.close(self)
+        if not self._is_default:
+            self._owner = None
+
+    @staticmethod
+    def from_handle(handle: int) -> Stream:
+        """Wrap the stream of another library.
+
+        Parameters
+        ----------
+        handle : int
+            Its address (``cudaStream_t`` or ``CUstream``), or a CFFI pointer.
+
+        Returns
+        -------
+        Stream
+            The stream. Closing it does not destroy the stream, whose owner must outlive it.
+        """
+        return Stream._borrow(address_of(handle), None)
+
+    @property
+    def is_nonblocking(self) -> bool:
+        """Whether the stream runs beside the legacy default stream."""
+        flags = ffi.new("unsigned int *")
+        status = lib.ccc_stream_flags(self._box, flags)
+        if status:
+            raise self._failure(status)
+        return bool(flags[0] & lib.CU_STREAM_NON_BLOCKING)
+
+    @property
+    def priority(self) -> int:
+        """The priority; lower numbers run first."""
+        priority = ffi.new("int *")
+        status = lib.ccc_stream_priority(self._box, priority)
+        if status:
+            raise self._failure(status)
+        return int(priority[0])
+
+    @property
+    def context(self) -> Context:
+        """The context that the stream works in; for a default stream, the current one."""
+        box = lib.ccc_stream_context(self._box)
+        if not box:
+            raise self._failure(lib.ccc_last_status())
+        return Context._own(box)
+
+    @property
+    def device(self) -> Any:
+        """The :class:`Device` that the stream works on; for a default stream, that of the current context."""
+        return registry.device(self.context._device_id)
+
+    @property
+    def _is_default(self) -> bool:
+        return self is LEGACY_DEFAULT_STREAM or self is PER_THREAD_DEFAULT_STREAM
+
+    @classmethod
+    def _create(cls, device: int, options: StreamOptions) -> Self:
+        flags = lib.CU_STREAM_NON_BLOCKING if options.nonblocking else lib.CU_STREAM_DEFAULT
+        priority = LOWEST_PRIORITY if options.priority is None else check_priority(device, options.priority)
+        self = cls._own(lib.ccc_stream_create(device, flags, priority))
+        self._owner = None
+        return self
+
+    @classmethod
+    def _borrow(cls, handle: int, owner: object) -> Self:
+        self = cls._own(lib.ccc_stream_borrow(handle))
+        self._owner = owner
+        return self
+
+    @classmethod
+    def _default(cls, per_thread: bool) -> Self:
+        self = cls._own(lib.ccc_default_stream(per_thread))
+        self._owner = None
+        return self
+
+
+LEGACY_DEFAULT_STREAM = Stream._default(False)
+"""The legacy default stream of the current context: it waits for all blocking streams, and they for it."""
+
+PER_THREAD_DEFAULT_STREAM = Stream._default(True)
+"""The default stream of the current context and host thread."""
+
+_CONFIGURED_DEFAULT = (
+    PER_THREAD_DEFAULT_STREAM
+    if os.environ.get("CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM") == "1"
+    else LEGACY_DEFAULT_STREAM
+)
+
+
+def check_priority(device: int, priority: object) -> int:
+    """Return a stream priority that the device has, or raise."""
+    if isinstance(priority, bool) or not isinstance(priority, int):
+        raise TypeError(f"priority must be an int, not {type(priority).__name__}")
+    least, greatest = ffi.new("int *"), ffi.new("int *")
+    check(lib.ccc_device_priorities(device, least, greatest))
+    if not greatest[0] <= priority <= least[0]:
+        raise ValueError(
+            f"priority {priority} is outside the device's range: {greatest[0]} runs first, {least[0]} last"
+        )
+    return priority
+
+
+def default_stream() -> Stream:
+    """Return the default stream: the per-thread one if ``CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM=1``."""
+    return _CONFIGURED_DEFAULT
+
+
+def accept_stream(stream: object, what: str) -> Stream:
+    """Return ``stream`` as a :class:`Stream`; ``what`` is the operation that wants it.
+
+    Raises
+    ------
+    TypeError
+        If it is no stream.
+    """
+    if isinstance(stream, Stream):
+        return stream
+    return Stream._borrow(protocol_address(stream, what), stream)
+
+
+def stream_or_default(stream: object, what: str) -> Stream:
+    """Return ``stream`` as a :class:`Stream`, or the default stream for None."""
+    return _CONFIGURED_DEFAULT if stream is None else accept_stream(stream, what)
+
+
+def protocol_address(stream: object, what: str) -> int:
+    """Return the address that ``stream`` gives through ``__cuda_stream__``."""
+    protocol: Any = getattr(stream, "__cuda_stream__", None)
+    if protocol is None:
+        raise TypeError(
+            f"{what} needs a Stream, or an object with a __cuda_stream__ method, not {type(stream).__name__}"
+        )
+    if callable(protocol):
+        protocol = protocol()
+    else:
+        warnings.warn(
+            f"{type(stream).__name__}.__cuda_stream__ is an attribute; the protocol wants a method",
+            DeprecationWarning,
+            stacklevel=4,
+        )
+    try:
+        version, address = protocol
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{type(stream).__name__}.__cuda_stream__ gave {protocol!r}, not a pair of version and address"
+        ) from None
+    if version != PROTOCOL_VERSION:
+        raise TypeError(
+            f"{type(stream).__name__}.__cuda_stream__ speaks version {version!r}; only version {PROTOCOL_VERSION} is known"
+        )
+    return address_of(address)
+
+
+def address_of(handle: Any) -> int:
+    """Return a handle, given as an integer or a CFFI pointer, as an integer."""
+    if isinstance(handle, ffi.CData):
+        return int(ffi.cast("uintptr_t", handle))
+    try:
+        address = handle.__index__()
+    except AttributeError:
+        try:
+            address = int(handle)  # cuda-bindings' handle types
+        except (TypeError, ValueError):
+            raise TypeError(f"a handle must be an int or a CFFI pointer, not {type(handle).__name__}") from None
+    if not 0 <= address < 2**64:
+        raise OverflowError(f"a handle must fit in 64 bits, not {address}")
+    return int(address)

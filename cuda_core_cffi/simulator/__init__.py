@@ -1,0 +1,388 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Control the simulated CUDA driver: faults, traces, live objects and misuse reports.
+
+The simulated driver is a shared library that implements the CUDA driver API on the CPU. This module does not choose
+it; it talks to a simulator that is loaded in this process (loading the library if it is not), whoever uses it.
+
+The simulated machine is described by environment variables that are read once, when the driver is first used:
+
+``CUDA_SIM_DEVICES``
+    Number of devices, default 1, at most 16.
+``CUDA_SIM_MEMORY``
+    Bytes of memory of each device, with an optional suffix ``K``, ``M`` or ``G``; default ``1G``.
+``CUDA_SIM_COMPUTE_CAPABILITY``
+    Compute capability of the devices, default ``9.0``.
+``CUDA_SIM_DRIVER_VERSION``
+    What ``cuDriverGetVersion`` reports, default ``13000``. Newer functions are not found.
+``CUDA_SIM_REPORT``
+    ``stderr`` prints every report when it is made, and at exit the memory that was never freed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+__all__ = [
+    "Call",
+    "Fault",
+    "Live",
+    "Report",
+    "Trace",
+    "calls",
+    "clear_faults",
+    "clear_reports",
+    "fail",
+    "is_loaded",
+    "library_path",
+    "live",
+    "reports",
+    "trace",
+]
+
+LIBRARY_NAME = "libcuda_core_cffi_simulator.so"
+LIBRARY_VARIABLE = "CUDA_SIM_LIBRARY"
+
+_KIND_LENGTH = 32
+_CALL_LENGTH = 64
+_MESSAGE_LENGTH = 512
+
+
+class Call(NamedTuple):
+    """A driver call that was made: the function's symbol and the ``CUresult`` it returned."""
+
+    function: str
+    result: int
+
+
+class Live(NamedTuple):
+    """How many objects of a kind are alive, and for memory how many bytes they hold."""
+
+    number: int
+    size: int
+
+
+class Report(NamedTuple):
+    """A misuse of the driver.
+
+    Attributes
+    ----------
+    kind : str
+        ``"double free"``, ``"foreign free"``, ``"invalid free"``, ``"use after free"``, ``"out of bounds"``,
+        ``"illegal access"`` or ``"leak"``; for kernels also what stopped them.
+    call : str
+        The driver function, or the kernel, that did it.
+    message : str
+        What happened, with the history of the allocation concerned.
+    address, size : int
+        The bytes the call was about; 0 where that has no meaning.
+    allocation_start, allocation_size : int
+        The allocation concerned; 0 if there is none.
+    allocation_order : int
+        Allocations are numbered from 1 in the order in which they are made.
+    allocated_by, freed_by : str
+        The functions that made and freed it; ``freed_by`` is empty while it lives.
+    freed_order : int
+        How many allocations had been made when it was freed.
+    """
+
+    kind: str
+    call: str
+    message: str
+    address: int
+    size: int
+    allocation_start: int
+    allocation_size: int
+    allocation_order: int
+    freed_order: int
+    allocated_by: str
+    freed_by: str
+
+
+class Fault:
+    """A fault that `fail` injected; a context manager that takes back what is left of it."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._left = 0
+
+    def cancel(self) -> int:
+        """Take the fault back.
+
+        Returns
+        -------
+        int
+            How many of its failures had not happened; 0 once the fault is used up or was taken back.
+        """
+        self._left = int(_library().cudaSimFailCancel(self._number))
+        return self._left
+
+    @property
+    def left(self) -> int:
+        """Failures that had not happened when the fault was taken back."""
+        return self._left
+
+    def __enter__(self) -> Fault:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.cancel()
+
+
+class Trace:
+    """The driver calls made while the trace is on; a context manager.
+
+    Parameters
+    ----------
+    *functions : str
+        Names to keep; none keeps every call. A name without a version or ``_ptsz`` suffix stands for all of them.
+
+    Notes
+    -----
+    The driver keeps one trace. Traces may be nested, not run at the same time from several threads.
+    """
+
+    _depth = 0
+
+    def __init__(self, *functions: str) -> None:
+        self._functions = frozenset(functions)
+        self._start = 0
+        self._calls: list[Call] | None = None
+
+    def __enter__(self) -> Trace:
+        if not Trace._depth:
+            _library().cudaSimTraceClear()
+        Trace._depth += 1
+        self._start = int(_library().cudaSimTraceCount())
+        self._calls = None
+        _library().cudaSimTrace(1)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._calls = self._read()
+        Trace._depth -= 1
+        if not Trace._depth:
+            _library().cudaSimTrace(0)
+            _library().cudaSimTraceClear()
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls so far, in order; after the ``with`` block, the calls made in it."""
+        return self._read() if self._calls is None else self._calls
+
+    @property
+    def names(self) -> list[str]:
+        """The functions called, in order."""
+        return [call.function for call in self.calls]
+
+    def __len__(self) -> int:
+        return len(self.calls)
+
+    def __iter__(self) -> Iterator[Call]:
+        return iter(self.calls)
+
+    def _read(self) -> list[Call]:
+        found = _read_trace(self._start)
+        if self._functions:
+            found = [c for c in found if c.function in self._functions or _base_name(c.function) in self._functions]
+        return found
+
+
+def fail(function: str, error: int | str, nth: int = 1, count: int = 1) -> Fault:
+    """Make coming calls of a driver function return an error instead of doing anything.
+
+    Parameters
+    ----------
+    function : str
+        The function, with its version (``"cuMemAlloc_v2"``) or without (``"cuMemAlloc"``: any version).
+    error : int or str
+        A ``CUresult`` by number or by name (``"CUDA_ERROR_OUT_OF_MEMORY"``).
+    nth : int
+        Which of the next calls is the first to fail; 1 is the very next.
+    count : int
+        How many calls fail in a row.
+
+    Returns
+    -------
+    Fault
+        May be used as a context manager, or ignored.
+
+    Raises
+    ------
+    ValueError
+        If the error is unknown, a number is not positive, the name is too long or too many faults are waiting.
+    """
+    number = _library().cudaSimFail(function.encode(), _error_number(error), nth, count)
+    if not number:
+        raise ValueError(f"cannot inject a fault into {function!r} (nth={nth}, count={count})")
+    return Fault(int(number))
+
+
+def clear_faults() -> None:
+    """Take back every injected fault."""
+    _library().cudaSimFailClear()
+
+
+def trace(*functions: str) -> Trace:
+    """Record the driver calls made in a ``with`` block; see `Trace`."""
+    return Trace(*functions)
+
+
+def calls() -> list[Call]:
+    """Return the driver calls recorded by the trace that is on, in order; empty when none is."""
+    return _read_trace(0)
+
+
+def live() -> dict[str, Live]:
+    """Return how many driver objects and allocations of each kind are alive.
+
+    The default memory pools, the default streams and primary contexts themselves are not counted; the number of times
+    that primary contexts are retained is.
+    """
+    found: dict[str, Live] = {}
+    count, size = ctypes.c_uint64(), ctypes.c_uint64()
+    library = _library()
+    index = 0
+    while (name := library.cudaSimLive(index, ctypes.byref(count), ctypes.byref(size))) is not None:
+        if name:
+            found[name.decode()] = Live(count.value, size.value)
+        index += 1
+    return found
+
+
+def reports() -> list[Report]:
+    """Return the misuse reports made so far, oldest first; at most the first 1024."""
+    found: list[Report] = []
+    library = _library()
+    for index in range(library.cudaSimReportCount()):
+        raw = _RawReport()
+        if library.cudaSimReportGet(index, ctypes.byref(raw)):
+            found.append(
+                Report(
+                    raw.kind.decode(),
+                    raw.call.decode(errors="replace"),
+                    raw.message.decode(errors="replace"),
+                    raw.address,
+                    raw.size,
+                    raw.allocation_start,
+                    raw.allocation_size,
+                    raw.allocation_order,
+                    raw.freed_order,
+                    raw.allocated_by.decode(),
+                    raw.freed_by.decode(),
+                )
+            )
+    return found
+
+
+def clear_reports() -> None:
+    """Forget the misuse reports made so far."""
+    _library().cudaSimReportClear()
+
+
+def library_path() -> Path:
+    """Return the path of the simulator's library.
+
+    It lies beside this module, unless the environment variable ``CUDA_SIM_LIBRARY`` names another file.
+    """
+    override = os.environ.get(LIBRARY_VARIABLE)
+    return Path(override) if override else Path(__file__).with_name(LIBRARY_NAME)
+
+
+def is_loaded() -> bool:
+    """Return whether the simulator's library is loaded in this process."""
+    if _loaded is not None:
+        return True
+    try:
+        # RTLD_NOLOAD finds a library only if it is there already.
+        ctypes.CDLL(str(library_path()), mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+    except OSError:
+        return False
+    return True
+
+
+class _RawReport(ctypes.Structure):
+    _fields_ = [
+        ("kind", ctypes.c_char * _KIND_LENGTH),
+        ("call", ctypes.c_char * _CALL_LENGTH),
+        ("message", ctypes.c_char * _MESSAGE_LENGTH),
+        ("address", ctypes.c_uint64),
+        ("size", ctypes.c_uint64),
+        ("allocation_start", ctypes.c_uint64),
+        ("allocation_size", ctypes.c_uint64),
+        ("allocation_order", ctypes.c_uint64),
+        ("freed_order", ctypes.c_uint64),
+        ("allocated_by", ctypes.c_char * _CALL_LENGTH),
+        ("freed_by", ctypes.c_char * _CALL_LENGTH),
+    ]
+
+
+_loaded: ctypes.CDLL | None = None
+
+
+def _library() -> ctypes.CDLL:
+    global _loaded
+    if _loaded is None:
+        library = ctypes.CDLL(str(library_path()))
+        library.cudaSimFail.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_int, ctypes.c_int]
+        library.cudaSimFailClear.restype = None
+        library.cudaSimTrace.restype = None
+        library.cudaSimTraceClear.restype = None
+        library.cudaSimTraceCount.restype = ctypes.c_size_t
+        library.cudaSimTraceGet.argtypes = [ctypes.c_size_t, ctypes.POINTER(ctypes.c_int)]
+        library.cudaSimTraceGet.restype = ctypes.c_char_p
+        library.cudaSimReportCount.restype = ctypes.c_size_t
+        library.cudaSimReportSize.restype = ctypes.c_size_t
+        library.cudaSimReportGet.argtypes = [ctypes.c_size_t, ctypes.POINTER(_RawReport)]
+        library.cudaSimReportClear.restype = None
+        library.cudaSimLive.argtypes = [
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_uint64),
+            ctypes.POINTER(ctypes.c_uint64),
+        ]
+        library.cudaSimLive.restype = ctypes.c_char_p
+        library.cuGetErrorName.argtypes = [ctypes.c_int, ctypes.POINTER(ctypes.c_char_p)]
+        if library.cudaSimReportSize() != ctypes.sizeof(_RawReport):
+            raise ImportError(f"{library_path()} does not belong to this version of the module")
+        _loaded = library
+    return _loaded
+
+
+def _read_trace(start: int) -> list[Call]:
+    library = _library()
+    found: list[Call] = []
+    result = ctypes.c_int()
+    for index in range(start, library.cudaSimTraceCount()):
+        name = library.cudaSimTraceGet(index, ctypes.byref(result))
+        if name is not None:
+            found.append(Call(name.decode(), result.value))
+    return found
+
+
+def _base_name(symbol: str) -> str:
+    for suffix in ("_ptsz", "_ptds"):
+        symbol = symbol.removesuffix(suffix)
+    stem, _, version = symbol.rpartition("_v")
+    return stem if stem and version.isdigit() else symbol
+
+
+_MOST_ERRORS = 1000
+
+
+def _error_number(error: int | str) -> int:
+    if not isinstance(error, str):
+        return int(error)
+    name = ctypes.c_char_p()
+    for number in range(_MOST_ERRORS):
+        if not _library().cuGetErrorName(number, ctypes.byref(name)) and name.value == error.encode():
+            return number
+    raise ValueError(f"unknown driver error {error!r}")

@@ -1,0 +1,322 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "allocation.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "device.h"
+#include "stream.h"
+
+enum { FREED_KEPT = 8192 };
+
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;  // guards what follows
+static struct sim_range *root;
+static size_t counts[SIM_MEMORY_KINDS], sizes[SIM_MEMORY_KINDS];
+static uint64_t made;
+static struct sim_history freed[FREED_KEPT];
+static size_t freed_next;
+static struct sim_range *limbo;
+
+volatile uint64_t sim_allocation_epoch;
+
+static void advance_epoch(void) { __atomic_add_fetch(&sim_allocation_epoch, 1, __ATOMIC_ACQ_REL); }
+
+static const char *caller(void)
+{
+    const char *function = sim_thread()->function;
+    return function ? function : "?";
+}
+
+static struct sim_allocation *at(uintptr_t address) { return (struct sim_allocation *)sim_ranges_at(root, address); }
+
+struct sim_allocation *sim_allocation_add(const struct sim_allocation *description)
+{
+    struct sim_allocation *allocation = malloc(sizeof *allocation);
+    if (!allocation)
+        return NULL;
+    *allocation = *description;
+    pthread_rwlock_wrlock(&lock);
+    allocation->id = ++made;
+    allocation->history = (struct sim_history){
+        .start = allocation->range.start, .size = allocation->range.size, .allocated_by = caller(), .order = made};
+    sim_ranges_add(&root, &allocation->range);
+    counts[allocation->memory]++;
+    sizes[allocation->memory] += allocation->range.size;
+    pthread_rwlock_unlock(&lock);
+    return allocation;
+}
+
+// With the lock held for writing.
+static void take_out(struct sim_allocation *allocation, struct sim_allocation *copy)
+{
+    sim_ranges_remove(&root, &allocation->range);
+    counts[allocation->memory]--;
+    sizes[allocation->memory] -= allocation->range.size;
+    allocation->history.freed_by = caller();
+    allocation->history.freed_order = made;
+    // Memory that is no longer registered is still the program's.
+    if (allocation->memory != SIM_REGISTERED)
+        freed[freed_next++ % FREED_KEPT] = allocation->history;
+    advance_epoch();
+    *copy = *allocation;
+    free(allocation);
+}
+
+bool sim_allocation_remove(uintptr_t address, bool (*wanted)(const struct sim_allocation *),
+                           struct sim_allocation *copy)
+{
+    pthread_rwlock_wrlock(&lock);
+    struct sim_allocation *allocation = at(address);
+    bool found = allocation && allocation->range.start == address && wanted(allocation);
+    if (found)
+        take_out(allocation, copy);
+    pthread_rwlock_unlock(&lock);
+    return found;
+}
+
+static int belongs(struct sim_range *range, void *arg)
+{
+    return ((struct sim_allocation *)range)->context == arg;
+}
+
+bool sim_allocation_take_of(const struct sim_context *context, struct sim_allocation *copy)
+{
+    pthread_rwlock_wrlock(&lock);
+    struct sim_range *found = sim_ranges_first_fit(root, 0, belongs, (void *)context);
+    if (found)
+        take_out((struct sim_allocation *)found, copy);
+    pthread_rwlock_unlock(&lock);
+    return found != NULL;
+}
+
+bool sim_allocation_at(uintptr_t address, struct sim_allocation *copy)
+{
+    pthread_rwlock_rdlock(&lock);
+    struct sim_allocation *allocation = at(address);
+    if (allocation)
+        *copy = *allocation;
+    pthread_rwlock_unlock(&lock);
+    return allocation != NULL;
+}
+
+bool sim_allocation_set_sync_memops(uintptr_t address, int value)
+{
+    pthread_rwlock_wrlock(&lock);
+    struct sim_allocation *allocation = at(address);
+    if (allocation)
+        allocation->sync_memops = value;
+    pthread_rwlock_unlock(&lock);
+    return allocation != NULL;
+}
+
+bool sim_allocation_overlaps(uintptr_t start, size_t size)
+{
+    pthread_rwlock_rdlock(&lock);
+    struct sim_range *before = sim_ranges_before(root, start + size - 1);
+    bool overlaps = before && before->start + before->size > start;
+    pthread_rwlock_unlock(&lock);
+    return overlaps;
+}
+
+// --- Checks ---------------------------------------------------------------------------------------------------
+
+// With the lock held: the latest allocation that was freed and held the address.
+static bool find_freed(uintptr_t address, struct sim_history *history)
+{
+    size_t kept = freed_next < FREED_KEPT ? freed_next : FREED_KEPT;
+    for (size_t i = 1; i <= kept; i++) {
+        const struct sim_history *entry = &freed[(freed_next - i) % FREED_KEPT];
+        if (address - entry->start < entry->size) {
+            *history = *entry;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool within(const struct sim_range *range, uintptr_t address, size_t size)
+{
+    return range && size <= range->size - (address - range->start);
+}
+
+enum sim_place sim_place_of(uintptr_t address, size_t size)
+{
+    struct sim_history history;
+    bool overrun = false, stale = false;
+    pthread_rwlock_rdlock(&lock);
+    struct sim_allocation *allocation = at(address);
+    if (within(&allocation->range, address, size)) {
+        pthread_rwlock_unlock(&lock);
+        return SIM_KNOWN;
+    }
+    if (allocation) {
+        overrun = true;
+        history = allocation->history;
+    } else {
+        stale = find_freed(address, &history);
+    }
+    pthread_rwlock_unlock(&lock);
+    if (!overrun && !stale)
+        return SIM_PAGEABLE;
+    if (overrun)
+        sim_report("out of bounds", caller(), address, size, &history, "%zu bytes at 0x%llx reach past the end", size,
+                   (unsigned long long)address);
+    else if (stale)
+        sim_report("use after free", caller(), address, size, &history, "%zu bytes at 0x%llx were freed", size,
+                   (unsigned long long)address);
+    return SIM_BAD;
+}
+
+CUresult sim_check_range(uintptr_t address, size_t size)
+{
+    return sim_place_of(address, size) == SIM_KNOWN ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+bool sim_still_there(uintptr_t address, size_t size, const char *work)
+{
+    struct sim_history history;
+    pthread_rwlock_rdlock(&lock);
+    bool there = within(sim_ranges_at(root, address), address, size) ||
+                 within(sim_ranges_at(limbo, address), address, size);
+    bool stale = !there && find_freed(address, &history);
+    pthread_rwlock_unlock(&lock);
+    if (!there)
+        sim_report("use after free", work, address, size, stale ? &history : NULL,
+                   "%zu bytes at 0x%llx were freed before the work ran", size, (unsigned long long)address);
+    return there;
+}
+
+void sim_report_bad_free(uintptr_t address)
+{
+    struct sim_history history;
+    pthread_rwlock_rdlock(&lock);
+    struct sim_allocation *allocation = at(address);
+    bool inside = allocation != NULL;
+    if (inside)
+        history = allocation->history;
+    bool stale = !inside && find_freed(address, &history);
+    pthread_rwlock_unlock(&lock);
+    if (inside)
+        sim_report("invalid free", caller(), address, 0, &history,
+                   "0x%llx is not the start of an allocation that this call frees", (unsigned long long)address);
+    else if (stale)
+        sim_report("double free", caller(), address, 0, &history, "0x%llx has been freed before",
+                   (unsigned long long)address);
+    else
+        sim_report("foreign free", caller(), address, 0, NULL, "0x%llx was not allocated by the driver",
+                   (unsigned long long)address);
+}
+
+// --- Kernels --------------------------------------------------------------------------------------------------
+
+struct limbo {
+    struct sim_range range;
+    unsigned uses;  // a block can be freed again before its first free was reached in stream order
+};
+
+void sim_limbo_enter(uintptr_t start, size_t size)
+{
+    struct limbo *fresh = calloc(1, sizeof *fresh);
+    pthread_rwlock_wrlock(&lock);
+    struct limbo *entry = (struct limbo *)sim_ranges_before(limbo, start);
+    if (entry && entry->range.start == start) {
+        free(fresh);
+        sim_ranges_remove(&limbo, &entry->range);
+    } else {
+        entry = fresh;
+    }
+    if (entry) {
+        entry->range.start = start;
+        entry->range.size = entry->range.size > size ? entry->range.size : size;
+        entry->uses++;
+        sim_ranges_add(&limbo, &entry->range);
+    }
+    pthread_rwlock_unlock(&lock);
+}
+
+void sim_limbo_leave(uintptr_t start)
+{
+    pthread_rwlock_wrlock(&lock);
+    struct limbo *entry = (struct limbo *)sim_ranges_before(limbo, start);
+    if (entry && entry->range.start == start && --entry->uses == 0) {
+        sim_ranges_remove(&limbo, &entry->range);
+        free(entry);
+    }
+    advance_epoch();
+    pthread_rwlock_unlock(&lock);
+}
+
+int sim_check_kernel_access(struct sim_context *context, uintptr_t address, size_t size, uintptr_t range[2])
+{
+    pthread_rwlock_rdlock(&lock);
+    struct sim_range *found = sim_ranges_at(root, address);
+    bool allowed = false;
+    if (found) {
+        const struct sim_allocation *allocation = (const struct sim_allocation *)found;
+        allowed = allocation->on_host || allocation->managed || allocation->pool ||
+                  allocation->device == context->device ||
+                  atomic_load(&context->peers) >> allocation->device & 1;
+    }
+    if (!found || size > found->size - (address - found->start)) {
+        found = sim_ranges_at(limbo, address);
+        allowed = found != NULL;
+    }
+    if (allowed && size <= found->size - (address - found->start)) {
+        range[0] = found->start;
+        range[1] = found->start + found->size;
+    } else {
+        allowed = false;
+    }
+    pthread_rwlock_unlock(&lock);
+    return allowed ? 0 : CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+void sim_report_kernel_access(uintptr_t address, const char *kernel, const char *what)
+{
+    struct sim_history history;
+    pthread_rwlock_rdlock(&lock);
+    struct sim_allocation *allocation = at(address);
+    bool known = allocation != NULL, stale = false;
+    if (known)
+        history = allocation->history;
+    else
+        known = stale = find_freed(address, &history);
+    if (!known) {
+        // An access just past the end is told with the allocation that it runs off.
+        struct sim_range *before = sim_ranges_before(root, address);
+        if (before && address - (before->start + before->size) < before->size) {
+            history = ((struct sim_allocation *)before)->history;
+            known = true;
+        }
+    }
+    pthread_rwlock_unlock(&lock);
+    sim_report(stale ? "use after free" : "illegal access", kernel, address, 0, known ? &history : NULL, "%s", what);
+}
+
+// --- Accounts -------------------------------------------------------------------------------------------------
+
+void sim_allocation_count(enum sim_memory memory, size_t *count, size_t *bytes)
+{
+    pthread_rwlock_rdlock(&lock);
+    *count = counts[memory];
+    *bytes = sizes[memory];
+    pthread_rwlock_unlock(&lock);
+}
+
+static void report_leak(struct sim_range *range, void *unused)
+{
+    (void)unused;
+    struct sim_allocation *allocation = (struct sim_allocation *)range;
+    if (allocation->memory != SIM_GLOBAL_MEMORY)
+        sim_report("leak", "exit", range->start, range->size, &allocation->history, "%zu bytes were never freed",
+                   range->size);
+}
+
+void sim_allocation_report_leaks(void)
+{
+    pthread_rwlock_rdlock(&lock);
+    sim_ranges_each(root, report_leak, NULL);
+    pthread_rwlock_unlock(&lock);
+}

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the environment says about the simulated machine, read once.
+
+#ifndef SIM_CONFIG_H
+#define SIM_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { SIM_MAX_DEVICES = 16 };
+
+struct sim_config {
+    int driver_version;  // CUDA_SIM_DRIVER_VERSION, as cuDriverGetVersion reports it
+    int devices;         // CUDA_SIM_DEVICES
+    size_t memory;       // CUDA_SIM_MEMORY, bytes of each device
+    int major, minor;    // CUDA_SIM_COMPUTE_CAPABILITY
+    bool report_stderr;  // CUDA_SIM_REPORT=stderr
+};
+
+const struct sim_config *sim_config(void);
+
+#endif

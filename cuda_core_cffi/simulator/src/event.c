@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "event.h"
+
+#include <string.h>
+
+#include "pool.h"
+
+CUresult sim_event_find(CUevent handle, struct sim_event **out)
+{
+    struct sim_event *event;
+    switch (sim_object_find(SIM_EVENT, handle, (void **)&event)) {
+    case SIM_FOUND: break;
+    case SIM_STALE: return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    default: return CUDA_ERROR_INVALID_HANDLE;
+    }
+    CUresult status = sim_context_status(event->context);
+    if (status != CUDA_SUCCESS) {
+        sim_object_drop(event);
+        return status;
+    }
+    *out = event;
+    return CUDA_SUCCESS;
+}
+
+void sim_event_finalize(void *object)
+{
+    struct sim_event *event = object;
+    sim_object_drop(event->point.stream);
+    sim_object_drop(event->context);
+    pthread_mutex_destroy(&event->lock);
+}
+
+SIM_API(cuEventCreate, (CUevent *phEvent, unsigned int Flags), (phEvent, Flags))
+{
+    const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    SIM_REQUIRE(phEvent && !(Flags & ~known));
+    SIM_REQUIRE(!(Flags & CU_EVENT_INTERPROCESS) || Flags & CU_EVENT_DISABLE_TIMING);
+    struct sim_context *context;
+    SIM_TRY(sim_current(&context));
+    struct sim_event *event = sim_object_new(SIM_EVENT);
+    if (!event)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    sim_object_hold(context);
+    event->context = context;
+    event->flags = Flags;
+    pthread_mutex_init(&event->lock, NULL);
+    *phEvent = (CUevent)sim_object_handle(event);
+    return CUDA_SUCCESS;
+}
+
+SIM_API(cuEventDestroy_v2, (CUevent hEvent), (hEvent))
+{
+    SIM_HELD struct sim_event *event = NULL;
+    switch (sim_object_find(SIM_EVENT, hEvent, (void **)&event)) {
+    case SIM_FOUND: return sim_object_retire(event) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    case SIM_STALE: return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    default: return CUDA_ERROR_INVALID_HANDLE;
+    }
+}
+
+// --- Recording ------------------------------------------------------------------------------------------------
+
+struct recording {
+    struct sim_event *event;
+    uint64_t number;
+};
+
+static void stamp(struct sim_event *event, uint64_t recording)
+{
+    uint64_t now = sim_now_ns();
+    pthread_mutex_lock(&event->lock);
+    if (event->recording == recording)
+        event->time_ns = now;
+    pthread_mutex_unlock(&event->lock);
+}
+
+static void stamp_now(struct sim_stream *stream, void *payload)
+{
+    (void)stream;
+    struct recording *recording = payload;
+    stamp(recording->event, recording->number);
+}
+
+static void stamp_later(struct sim_stream *stream, void *payload)
+{
+    stamp_now(stream, payload);
+    sim_object_drop(((struct recording *)payload)->event);
+}
+
+CUresult sim_event_record(struct sim_event *event, struct sim_stream *stream)
+{
+    pthread_mutex_lock(&event->lock);
+    struct recording recording = {event, ++event->recording};
+    pthread_mutex_unlock(&event->lock);
+    uint64_t number;
+    if (!sim_run_now(stream, stamp_now, &recording, &number)) {
+        struct sim_op *op = sim_op_new(stamp_later, sizeof recording);
+        if (!op)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        op->always = true;
+        memcpy(op->payload, &recording, sizeof recording);
+        sim_object_hold(event);
+        SIM_TRY(sim_submit(stream, op, &number));
+    }
+    pthread_mutex_lock(&event->lock);
+    struct sim_stream *old = NULL;
+    // Another thread may have recorded the event since; the later recording stays.
+    if (event->recording == recording.number) {
+        old = event->point.stream;
+        if (old == stream)
+            old = NULL;
+        else
+            sim_object_hold(stream);
+        event->point = (struct sim_point){stream, number};
+    }
+    pthread_mutex_unlock(&event->lock);
+    sim_object_drop(old);
+    return CUDA_SUCCESS;
+}
+
+SIM_API_STREAM(cuEventRecordWithFlags, _ptsz, (CUevent hEvent, CUstream hStream, unsigned int flags),
+               (hEvent, hStream, flags))
+{
+    SIM_REQUIRE(!(flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL));
+    SIM_HELD struct sim_event *event = NULL;
+    SIM_HELD struct sim_stream *stream = NULL;
+    SIM_TRY(sim_event_find(hEvent, &event));
+    SIM_TRY(sim_stream_find(hStream, &stream));
+    if (event->context != stream->context)
+        return CUDA_ERROR_INVALID_HANDLE;
+    // External recordings exist only as nodes of a captured graph.
+    if (flags & CU_EVENT_RECORD_EXTERNAL)
+        return CUDA_ERROR_ILLEGAL_STATE;
+    return sim_event_record(event, stream);
+}
+
+SIM_API_STREAM(cuEventRecord, _ptsz, (CUevent hEvent, CUstream hStream), (hEvent, hStream))
+{
+    return cuEventRecordWithFlags_body(hEvent, hStream, CU_EVENT_RECORD_DEFAULT);
+}
+
+// --- Waiting --------------------------------------------------------------------------------------------------
+
+// The moment an event stands for, with a reference to its stream; no stream if it was never recorded.
+static struct sim_point point_of(struct sim_event *event)
+{
+    pthread_mutex_lock(&event->lock);
+    struct sim_point point = event->point;
+    if (point.stream)
+        sim_object_hold(point.stream);
+    pthread_mutex_unlock(&event->lock);
+    return point;
+}
+
+static void waited(struct sim_stream *stream, void *payload) { (void)stream, (void)payload; }
+
+SIM_API_STREAM(cuStreamWaitEvent, _ptsz, (CUstream hStream, CUevent hEvent, unsigned int Flags),
+               (hStream, hEvent, Flags))
+{
+    SIM_REQUIRE(!(Flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL));
+    SIM_HELD struct sim_stream *stream = NULL;
+    SIM_HELD struct sim_event *event = NULL;
+    SIM_TRY(sim_stream_find(hStream, &stream));
+    SIM_TRY(sim_event_find(hEvent, &event));
+    if (Flags & CU_EVENT_WAIT_EXTERNAL)
+        return CUDA_ERROR_ILLEGAL_STATE;
+    struct sim_point point = point_of(event);
+    if (!point.stream)
+        return CUDA_SUCCESS;
+    CUresult status = CUDA_SUCCESS;
+    if (point.stream != stream && !sim_reached(point.stream, point.number)) {
+        struct sim_op *op = sim_op_new(waited, 0);
+        if (op)
+            sim_op_wait(op, point.stream, point.number);
+        status = sim_submit(stream, op, NULL);
+    }
+    sim_object_drop(point.stream);
+    return status;
+}
+
+SIM_API(cuEventQuery, (CUevent hEvent), (hEvent))
+{
+    SIM_HELD struct sim_event *event = NULL;
+    SIM_TRY(sim_event_find(hEvent, &event));
+    pthread_mutex_lock(&event->lock);
+    bool done = !event->point.stream || sim_reached(event->point.stream, event->point.number);
+    pthread_mutex_unlock(&event->lock);
+    return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+SIM_API(cuEventSynchronize, (CUevent hEvent), (hEvent))
+{
+    SIM_HELD struct sim_event *event = NULL;
+    SIM_TRY(sim_event_find(hEvent, &event));
+    struct sim_point point = point_of(event);
+    if (!point.stream)
+        return CUDA_SUCCESS;
+    sim_wait(point.stream, point.number);
+    sim_pools_settle(event->context->device);
+    sim_object_drop(point.stream);
+    return sim_context_status(event->context);
+}
+
+static CUresult elapsed(float *milliseconds, CUevent hStart, CUevent hEnd)
+{
+    SIM_REQUIRE(milliseconds);
+    SIM_HELD struct sim_event *start = NULL, *end = NULL;
+    SIM_TRY(sim_event_find(hStart, &start));
+    SIM_TRY(sim_event_find(hEnd, &end));
+    if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)
+        return CUDA_ERROR_INVALID_HANDLE;
+    struct sim_event *events[2] = {start, end};
+    uint64_t times[2];
+    bool done = true;
+    for (int i = 0; i < 2; i++) {
+        pthread_mutex_lock(&events[i]->lock);
+        struct sim_point point = events[i]->point;
+        bool recorded = point.stream != NULL;
+        done = done && recorded && sim_reached(point.stream, point.number);
+        times[i] = events[i]->time_ns;
+        pthread_mutex_unlock(&events[i]->lock);
+        if (!recorded)
+            return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (!done)
+        return CUDA_ERROR_NOT_READY;
+    *milliseconds = (float)((double)(int64_t)(times[1] - times[0]) / 1e6);
+    return CUDA_SUCCESS;
+}
+
+SIM_API(cuEventElapsedTime, (float *pMilliseconds, CUevent hStart, CUevent hEnd), (pMilliseconds, hStart, hEnd))
+{
+    return elapsed(pMilliseconds, hStart, hEnd);
+}
+
+SIM_API(cuEventElapsedTime_v2, (float *pMilliseconds, CUevent hStart, CUevent hEnd), (pMilliseconds, hStart, hEnd))
+{
+    return elapsed(pMilliseconds, hStart, hEnd);
+}

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Copies of contiguous memory.
+
+#include "copy.h"
+
+static CUresult copy(CUstream handle, uintptr_t to, enum sim_side to_side, uintptr_t from, enum sim_side from_side,
+                     size_t bytes, bool wait)
+{
+    SIM_HELD struct sim_stream *stream = NULL;
+    SIM_TRY(sim_stream_find(handle, &stream));
+    struct sim_copy job = {{.address = to, .side = to_side}, {.address = from, .side = from_side}, bytes, 1, 1};
+    return sim_copy_submit(stream, &job, wait);
+}
+
+SIM_API_STREAM(cuMemcpy, _ptds, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount), (dst, src, ByteCount))
+{
+    return copy(NULL, dst, SIM_SIDE_ANY, src, SIM_SIDE_ANY, ByteCount, true);
+}
+
+SIM_API_STREAM(cuMemcpyAsync, _ptsz, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream),
+               (dst, src, ByteCount, hStream))
+{
+    return copy(hStream, dst, SIM_SIDE_ANY, src, SIM_SIDE_ANY, ByteCount, false);
+}
+
+SIM_API_STREAM(cuMemcpyHtoD_v2, _ptds, (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount),
+               (dstDevice, srcHost, ByteCount))
+{
+    return copy(NULL, dstDevice, SIM_SIDE_DEVICE, (uintptr_t)srcHost, SIM_SIDE_ANY, ByteCount, true);
+}
+
+SIM_API_STREAM(cuMemcpyHtoDAsync_v2, _ptsz,
+               (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream),
+               (dstDevice, srcHost, ByteCount, hStream))
+{
+    return copy(hStream, dstDevice, SIM_SIDE_DEVICE, (uintptr_t)srcHost, SIM_SIDE_ANY, ByteCount, false);
+}
+
+SIM_API_STREAM(cuMemcpyDtoH_v2, _ptds, (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount),
+               (dstHost, srcDevice, ByteCount))
+{
+    return copy(NULL, (uintptr_t)dstHost, SIM_SIDE_ANY, srcDevice, SIM_SIDE_DEVICE, ByteCount, true);
+}
+
+SIM_API_STREAM(cuMemcpyDtoHAsync_v2, _ptsz,
+               (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream),
+               (dstHost, srcDevice, ByteCount, hStream))
+{
+    return copy(hStream, (uintptr_t)dstHost, SIM_SIDE_ANY, srcDevice, SIM_SIDE_DEVICE, ByteCount, false);
+}
+
+SIM_API_STREAM(cuMemcpyDtoD_v2, _ptds, (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount),
+               (dstDevice, srcDevice, ByteCount))
+{
+    return copy(NULL, dstDevice, SIM_SIDE_DEVICE, srcDevice, SIM_SIDE_DEVICE, ByteCount, true);
+}
+
+SIM_API_STREAM(cuMemcpyDtoDAsync_v2, _ptsz,
+               (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream),
+               (dstDevice, srcDevice, ByteCount, hStream))
+{
+    return copy(hStream, dstDevice, SIM_SIDE_DEVICE, srcDevice, SIM_SIDE_DEVICE, ByteCount, false);
+}
+
+// --- Between contexts -----------------------------------------------------------------------------------------
+
+static CUresult copy_peer(CUstream handle, CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                          CUcontext from_context, size_t bytes, bool wait)
+{
+    SIM_HELD struct sim_context *target = NULL, *source = NULL;
+    SIM_TRY(sim_context_find(to_context, &target));
+    SIM_TRY(sim_context_find(from_context, &source));
+    return copy(handle, to, SIM_SIDE_DEVICE, from, SIM_SIDE_DEVICE, bytes, wait);
+}
+
+SIM_API_STREAM(cuMemcpyPeer, _ptds,
+               (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
+                size_t ByteCount),
+               (dstDevice, dstContext, srcDevice, srcContext, ByteCount))
+{
+    return copy_peer(NULL, dstDevice, dstContext, srcDevice, srcContext, ByteCount, true);
+}
+
+SIM_API_STREAM(cuMemcpyPeerAsync, _ptsz,
+               (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
+                size_t ByteCount, CUstream hStream),
+               (dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream))
+{
+    return copy_peer(hStream, dstDevice, dstContext, srcDevice, srcContext, ByteCount, false);
+}
+
+// --- Batches --------------------------------------------------------------------------------------------------
+
+static CUresult copy_batch(CUstream handle, CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+                           const CUmemcpyAttributes *attrs, const size_t *indices, size_t attribute_count,
+                           size_t *failed)
+{
+    if (failed)
+        *failed = SIZE_MAX;
+    SIM_REQUIRE(dsts && srcs && sizes && count && attrs && indices && attribute_count && attribute_count <= count);
+    SIM_REQUIRE(indices[0] == 0);
+    for (size_t i = 0; i < attribute_count; i++) {
+        SIM_REQUIRE(i == 0 || (indices[i] > indices[i - 1] && indices[i] < count));
+        SIM_REQUIRE(attrs[i].srcAccessOrder >= CU_MEMCPY_SRC_ACCESS_ORDER_STREAM &&
+                    attrs[i].srcAccessOrder <= CU_MEMCPY_SRC_ACCESS_ORDER_ANY);
+    }
+    SIM_HELD struct sim_stream *stream = NULL;
+    SIM_TRY(sim_stream_find(handle, &stream));
+    SIM_REQUIRE(!stream->legacy);
+    for (size_t i = 0, attribute = 0; i < count; i++) {
+        if (attribute + 1 < attribute_count && indices[attribute + 1] == i)
+            attribute++;
+        struct sim_copy job = {
+            {.address = dsts[i], .side = SIM_SIDE_ANY}, {.address = srcs[i], .side = SIM_SIDE_ANY}, sizes[i], 1, 1};
+        bool now = attrs[attribute].srcAccessOrder == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL;
+        CUresult status = sizes[i] ? sim_copy_submit(stream, &job, now) : CUDA_ERROR_INVALID_VALUE;
+        if (status != CUDA_SUCCESS) {
+            if (failed)
+                *failed = i;
+            return status;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+SIM_API_STREAM(cuMemcpyBatchAsync, _ptsz,
+               (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs,
+                size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, CUstream hStream),
+               (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, failIdx, hStream))
+{
+    return copy_batch(hStream, dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, failIdx);
+}
+
+SIM_API_STREAM(cuMemcpyBatchAsync_v2, _ptsz,
+               (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs,
+                size_t *attrsIdxs, size_t numAttrs, CUstream hStream),
+               (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream))
+{
+    return copy_batch(hStream, dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, NULL);
+}
+
+SIM_API_STREAM(cuMemcpyWithAttributesAsync, _ptsz,
+               (CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr, CUstream hStream),
+               (dst, src, size, attr, hStream))
+{
+    size_t first = 0;
+    return copy_batch(hStream, &dst, &src, &size, 1, attr, &first, 1, NULL);
+}

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Reports of misuse, each with the history of the allocation concerned.
+
+#ifndef SIM_REPORT_H
+#define SIM_REPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sim_history {
+    uintptr_t start;
+    size_t size;
+    const char *allocated_by;  // the call
+    uint64_t order;            // allocations are numbered from 1
+    const char *freed_by;      // NULL while it lives
+    uint64_t freed_order;      // how many allocations had been made when it was freed
+};
+
+// `history` may be NULL. `kind` and the calls are string constants.
+void sim_report(const char *kind, const char *call, uintptr_t address, size_t size, const struct sim_history *history,
+                const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+#endif

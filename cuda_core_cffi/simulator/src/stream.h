@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Streams: in-order queues that worker threads serve.
+//
+// Work is numbered in each stream. What waits for it (an event, another stream, a host thread) holds the stream and
+// a number, and is done waiting once `completed` has reached the number. A number is published only after the
+// dependencies of its work are known, so dependencies never form a cycle.
+
+#ifndef SIM_STREAM_H
+#define SIM_STREAM_H
+
+#include "context.h"
+
+typedef void (*sim_work)(struct sim_stream *stream, void *payload);
+
+struct sim_point {  // a moment in a stream
+    struct sim_stream *stream;
+    uint64_t number;
+};
+
+struct sim_op {
+    struct sim_op *next;
+    uint64_t number;
+    sim_work run;
+    bool always;  // runs even in a context that has failed
+    struct sim_point *waits;
+    size_t wait_count, wait_room, next_wait;
+    _Alignas(16) char payload[];
+};
+
+enum sim_stream_state { SIM_IDLE, SIM_QUEUED, SIM_RUNNING, SIM_PARKED };
+
+struct sim_stream {
+    struct sim_object base;
+    struct sim_context *context;
+    unsigned flags;
+    int priority;
+    uint64_t id;
+    bool legacy, per_thread;
+    struct sim_stream *context_next, **context_link;
+    struct sim_stream *ready_next;
+    CUstreamAttrValue sync_policy, access_window, domain, domain_map;
+
+    _Atomic uint64_t submitted, completed;
+    pthread_mutex_t lock;  // guards what follows
+    pthread_cond_t progress;
+    unsigned sleepers;
+    enum sim_stream_state state;
+    struct sim_op *head, *tail;
+    struct sim_waiter *waiters;
+};
+
+// --- Work -----------------------------------------------------------------------------------------------------
+
+struct sim_op *sim_op_new(sim_work run, size_t payload);
+void sim_op_wait(struct sim_op *op, struct sim_stream *stream, uint64_t number);  // before submitting
+// Takes the operation, also when it fails. `point` may be NULL; otherwise it receives where the work stands.
+CUresult sim_submit(struct sim_stream *stream, struct sim_op *op, uint64_t *number);
+// Runs short work on the calling thread if nothing is in its way. Returns false if it has to be submitted.
+bool sim_run_now(struct sim_stream *stream, sim_work run, void *payload, uint64_t *number);
+
+static inline bool sim_reached(struct sim_stream *stream, uint64_t number)
+{
+    return atomic_load_explicit(&stream->completed, memory_order_acquire) >= number;
+}
+
+void sim_wait(struct sim_stream *stream, uint64_t number);
+void sim_context_drain(struct sim_context *context);
+void sim_contexts_drain(int device);  // every context of a device
+
+// --- Streams --------------------------------------------------------------------------------------------------
+
+CUresult sim_stream_new(struct sim_context *context, unsigned flags, int priority, struct sim_stream **stream);
+CUresult sim_stream_find(CUstream handle, struct sim_stream **stream);  // resolves the default streams
+CUresult sim_stream_default(struct sim_stream **stream);  // of the variant being called
+CUstream sim_stream_handle(struct sim_stream *stream);
+void sim_stream_serve(struct sim_stream *stream);  // called by a worker
+void sim_stream_finalize(void *stream);
+void sim_thread_end_streams(struct sim_thread *thread);
+// Every blocking stream of the context waits for its legacy stream and the other way round.
+bool sim_stream_blocking(const struct sim_stream *stream);
+
+// --- Workers --------------------------------------------------------------------------------------------------
+
+void sim_workers_take(struct sim_stream *stream);  // the stream has work; a reference goes along
+
+extern _Atomic size_t sim_host_functions_pending;
+
+#endif

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Types for annotations: enumerations whose plain strings are accepted everywhere, protocols and unions."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, Protocol, runtime_checkable
+
+__all__ = [
+    "CompilerBackendType",
+    "DevicePointerT",
+    "DevicePointerType",
+    "IsStreamT",
+    "IsStreamType",
+    "ObjectCodeFormatType",
+    "PCHStatusType",
+    "SourceCodeType",
+]
+
+DevicePointerType = int | Any | None
+"""An address in device or host memory: an integer, a CFFI pointer, or None."""
+
+DevicePointerT = DevicePointerType
+"""Older name of :obj:`DevicePointerType`."""
+
+
+@runtime_checkable
+class IsStreamType(Protocol):
+    """Anything that is a CUDA stream: it tells its address through ``__cuda_stream__``."""
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """Return the version of the protocol, 0, and the address of the stream."""
+        ...
+
+
+IsStreamT = IsStreamType
+"""Older name of :class:`IsStreamType`."""
+
+
+class SourceCodeType(enum.StrEnum):
+    """Languages that :class:`~cuda_core_cffi.Program` compiles."""
+
+    CXX = "c++"
+    PTX = "ptx"
+    NVVM = "nvvm"
+
+
+class ObjectCodeFormatType(enum.StrEnum):
+    """Formats of compiled code."""
+
+    PTX = "ptx"
+    CUBIN = "cubin"
+    LTOIR = "ltoir"
+    FATBIN = "fatbin"
+    OBJECT = "object"
+    LIBRARY = "library"
+
+
+class CompilerBackendType(enum.StrEnum):
+    """What compiles or links."""
+
+    NVRTC = "NVRTC"
+    NVVM = "NVVM"
+    NVJITLINK = "nvJitLink"
+    DRIVER = "driver"
+
+
+class PCHStatusType(enum.StrEnum):
+    """What became of a precompiled header."""
+
+    CREATED = "created"
+    NOT_ATTEMPTED = "not_attempted"
+    FAILED = "failed"

@@ -1,0 +1,216 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Boxes: what owns a driver handle.
+ *
+ * A box is kept by two counts. `uses` are the references that need the driver handle alive: the Python object until it
+ * is closed, and every box that depends on this one (a stream's box uses its context's). When the last use goes, the
+ * handle is destroyed and the parents are released, without Python, on whatever thread that happens. `holders` are
+ * those that may still look at the memory of the box: the Python object until it is collected, and the uses as one.
+ * So closing from two threads at once, or closing an object that a buffer still needs, is never a use after free.
+ */
+#ifndef CCC_BOX_H
+#define CCC_BOX_H
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "ccc_error.h"
+#include "ccc_table.h"
+#include "cuda_core_cffi.h"
+
+enum {
+    CCC_BORROWED = 1,     /* somebody else destroys the handle */
+    CCC_IMMORTAL = 2,     /* lives as long as the process: closing is a no-op */
+    CCC_SYNCHRONOUS = 4,  /* buffer from cuMemAlloc */
+    CCC_PINNED = 8,       /* buffer from cuMemAllocHost */
+    CCC_TIMED = 16,       /* event that takes times */
+    CCC_BLOCKING = 32,    /* event that sleeps in sync */
+    CCC_TOKEN = 64        /* stream: one of the default streams, which mean a stream of the current context */
+};
+
+struct ccc_box {
+    _Atomic(uint32_t) uses;
+    _Atomic(uint32_t) holders;
+    _Atomic(int) open; /* the Python object has not been closed */
+    int flags;
+    ccc_kind kind;
+    CUdevice device;
+    uint64_t handle;
+    ccc_box *parent;           /* context of a stream, event or buffer; library of a kernel */
+    ccc_box *pool;             /* of a buffer */
+    _Atomic(ccc_box *) stream; /* a buffer is freed in the order of this stream */
+    size_t size;               /* of a buffer */
+    CUresult (*destroy)(uint64_t handle); /* for handles of other libraries */
+};
+
+static atomic_long ccc_live[CCC_KINDS];
+
+#define CCC_POINTER(box) ((void *)(uintptr_t)(box)->handle)
+#define CCC_CTX(box) ((CUcontext)CCC_POINTER(box))
+#define CCC_STRM(box) ((CUstream)CCC_POINTER(box))
+
+static void ccc_destroy(ccc_box *box);
+
+static long ccc_live_count(int kind)
+{
+    return kind >= 0 && kind < CCC_KINDS ? atomic_load(&ccc_live[kind]) : 0;
+}
+
+/* Make a box with one use and one holder, both the caller's. Parents given are retained. NULL: out of memory. */
+static ccc_box *ccc_new(ccc_kind kind, uint64_t handle, int flags, ccc_box *parent)
+{
+    ccc_box *box = calloc(1, sizeof *box);
+    if (box == NULL) {
+        ccc_fail(CCC_NO_MEMORY, "malloc");
+        return NULL;
+    }
+    atomic_init(&box->uses, 1);
+    atomic_init(&box->holders, 2);
+    atomic_init(&box->open, 1);
+    box->flags = flags;
+    box->kind = kind;
+    box->handle = handle;
+    box->device = parent ? parent->device : -1;
+    if (parent)
+        atomic_fetch_add_explicit(&parent->uses, 1, memory_order_relaxed);
+    box->parent = parent;
+    if (!(flags & CCC_BORROWED))
+        atomic_fetch_add_explicit(&ccc_live[kind], 1, memory_order_relaxed);
+    return box;
+}
+
+static void ccc_unhold(ccc_box *box)
+{
+    if (atomic_fetch_sub_explicit(&box->holders, 1, memory_order_acq_rel) == 1)
+        free(box);
+}
+
+/* Add a use, unless the handle is already gone. */
+static int ccc_retain(ccc_box *box)
+{
+    uint32_t uses = atomic_load_explicit(&box->uses, memory_order_relaxed);
+    while (uses != 0)
+        if (atomic_compare_exchange_weak_explicit(&box->uses, &uses, uses + 1, memory_order_acquire,
+                                                  memory_order_relaxed))
+            return 1;
+    return 0;
+}
+
+/* Drop a use; the last one destroys the handle and lets go of what it depended on. */
+static void ccc_release(ccc_box *box)
+{
+    while (box && atomic_fetch_sub_explicit(&box->uses, 1, memory_order_acq_rel) == 1) {
+        ccc_box *parent = box->parent;
+        ccc_box *stream = atomic_load(&box->stream);
+        ccc_box *pool = box->pool;
+        if (!(box->flags & CCC_BORROWED)) {
+            ccc_destroy(box);
+            atomic_fetch_sub_explicit(&ccc_live[box->kind], 1, memory_order_relaxed);
+        }
+        ccc_unhold(box);
+        if (stream)
+            ccc_release(stream);
+        if (pool)
+            ccc_release(pool);
+        box = parent;
+    }
+}
+
+/* Close on behalf of the Python object. Returns the number of cleanup failures that wait to be reported. */
+static int ccc_close(ccc_box *box)
+{
+    if (!(box->flags & CCC_IMMORTAL) && atomic_exchange(&box->open, 0))
+        ccc_release(box);
+    return (int)atomic_load_explicit(&ccc_cleanup_count, memory_order_relaxed);
+}
+
+/* Close, and tell whether this call was the one that did. */
+static int ccc_take(ccc_box *box)
+{
+    if (!atomic_exchange(&box->open, 0))
+        return 0;
+    ccc_release(box);
+    return 1;
+}
+
+/* The Python object is gone. Returns as ccc_close does. */
+static int ccc_drop(ccc_box *box)
+{
+    if (!(box->flags & CCC_IMMORTAL)) {
+        if (atomic_exchange(&box->open, 0))
+            ccc_release(box);
+        ccc_unhold(box);
+    }
+    return (int)atomic_load_explicit(&ccc_cleanup_count, memory_order_relaxed);
+}
+
+static int ccc_is_open(const ccc_box *box)
+{
+    return atomic_load_explicit(&box->open, memory_order_relaxed);
+}
+
+/* The handle for the Python object: 0 once closed. */
+static uint64_t ccc_handle(const ccc_box *box)
+{
+    return ccc_is_open(box) ? box->handle : 0;
+}
+
+/* The handle whatever happened since: what equality and hash go by. */
+static uint64_t ccc_identity(const ccc_box *box)
+{
+    return box->handle;
+}
+
+static int ccc_flags(const ccc_box *box)
+{
+    return box->flags;
+}
+
+static int ccc_box_device(const ccc_box *box)
+{
+    return box->device;
+}
+
+static ccc_kind ccc_box_kind(const ccc_box *box)
+{
+    return box->kind;
+}
+
+static size_t ccc_box_bytes(const ccc_box *box)
+{
+    return box->kind == CCC_BUFFER ? box->size : 0;
+}
+
+/*
+ * A box of its own for another Python object that shows the same handle (a stream's context, say): it uses the
+ * first one and destroys nothing itself. NULL: the handle is gone, or out of memory.
+ */
+static ccc_box *ccc_view(ccc_box *box)
+{
+    if (!ccc_retain(box)) {
+        ccc_fail(CCC_CLOSED, "");
+        return NULL;
+    }
+    ccc_box *view = ccc_new(box->kind, box->handle, box->flags | CCC_BORROWED, box);
+    if (view)
+        view->flags &= ~CCC_IMMORTAL;
+    ccc_release(box);
+    return view;
+}
+
+static ccc_box *ccc_parent(ccc_box *box)
+{
+    return box->parent;
+}
+
+static const ccc_api ccc_api_table = {
+    sizeof(ccc_api), ccc_box_kind, ccc_handle, ccc_box_bytes, ccc_retain, ccc_release,
+};
+
+static const ccc_api *ccc_get_api(void)
+{
+    return &ccc_api_table;
+}
+
+#endif

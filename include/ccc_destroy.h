@@ -1,0 +1,62 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How each kind of handle ends: whatever context is current, or none. Failures are queued as warnings. */
+#ifndef CCC_DESTROY_H
+#define CCC_DESTROY_H
+
+#include "ccc_memory.h"
+
+static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
+{
+    const ccc_box *stream = atomic_load(&box->stream);
+    CUresult result;
+    switch (box->kind) {
+    case CCC_STREAM:
+        *call = "cuStreamDestroy";
+        return cuStreamDestroy(CCC_STRM(box));
+    case CCC_EVENT:
+        *call = "cuEventDestroy";
+        return cuEventDestroy((CUevent)CCC_POINTER(box));
+    case CCC_POOL:
+        *call = "cuMemPoolDestroy";
+        return cuMemPoolDestroy((CUmemoryPool)CCC_POINTER(box));
+    case CCC_LIBRARY:
+        *call = "cuLibraryUnload";
+        return cuLibraryUnload((CUlibrary)CCC_POINTER(box));
+    case CCC_BUFFER:
+        if (box->handle == 0)
+            return CUDA_SUCCESS;
+        if (!(box->flags & (CCC_PINNED | CCC_SYNCHRONOUS))) {
+            *call = "cuMemFreeAsync";
+            return cuMemFreeAsync(box->handle, stream ? CCC_STRM(stream) : NULL);
+        }
+        if (stream) { /* such memory goes back at once: first let the work finish that may use it */
+            *call = "cuStreamSynchronize";
+            if ((result = cuStreamSynchronize(CCC_STRM(stream))))
+                ccc_cleanup_failed((int)result, *call);
+        }
+        *call = box->flags & CCC_PINNED ? "cuMemFreeHost" : "cuMemFree";
+        return box->flags & CCC_PINNED ? cuMemFreeHost(CCC_POINTER(box)) : cuMemFree(box->handle);
+    default:
+        *call = "";
+        return box->destroy ? box->destroy(box->handle) : CUDA_SUCCESS;
+    }
+}
+
+static void ccc_destroy(ccc_box *box)
+{
+    const ccc_box *stream = atomic_load(&box->stream);
+    /* A default stream is one of the current context's; synchronous calls act in the current context too. */
+    int needs_context = (box->flags & (CCC_PINNED | CCC_SYNCHRONOUS)) || (box->kind == CCC_BUFFER && stream == NULL) ||
+                        (stream && (stream->flags & CCC_TOKEN));
+    const char *call = "";
+    int pushed = needs_context ? ccc_push(box->parent) : 0;
+    CUresult result = ccc_destroy_in_context(box, &call);
+    if (result == CUDA_ERROR_INVALID_CONTEXT && !pushed && (pushed = ccc_push(box->parent)))
+        result = ccc_destroy_in_context(box, &call);
+    ccc_pop(pushed);
+    if (result)
+        ccc_cleanup_failed((int)result, call);
+}
+
+#endif

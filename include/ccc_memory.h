@@ -1,0 +1,282 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory: pools, allocation in stream order, synchronous and pinned allocation, fill and copy. */
+#ifndef CCC_MEMORY_H
+#define CCC_MEMORY_H
+
+#include "ccc_stream.h"
+
+/* A pool of our own; max_size 0 leaves the limit to the system. */
+static ccc_box *ccc_pool_create(const CUmemPoolProps *properties)
+{
+    CUmemoryPool pool = NULL;
+    if (ccc_init())
+        return NULL;
+    CUresult result = cuMemPoolCreate(&pool, properties);
+    if (result) {
+        ccc_fail((int)result, "cuMemPoolCreate");
+        return NULL;
+    }
+    ccc_box *box = ccc_new(CCC_POOL, (uintptr_t)pool, 0, NULL);
+    if (box == NULL)
+        cuMemPoolDestroy(pool);
+    else
+        box->device = properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? properties->location.id : -1;
+    return box;
+}
+
+/* The device's current pool, which is not ours to destroy. */
+static ccc_box *ccc_pool_current(int device)
+{
+    CUmemoryPool pool = NULL;
+    if (ccc_init())
+        return NULL;
+    CUresult result = cuDeviceGetMemPool(&pool, device);
+    if (result) {
+        ccc_fail((int)result, "cuDeviceGetMemPool");
+        return NULL;
+    }
+    ccc_box *box = ccc_new(CCC_POOL, (uintptr_t)pool, CCC_BORROWED, NULL);
+    if (box)
+        box->device = device;
+    return box;
+}
+
+static int ccc_pool_get(const ccc_box *pool, CUmemPool_attribute attribute, void *value)
+{
+    if (!ccc_is_open(pool))
+        return CCC_CLOSED;
+    CCC_TRY(cuMemPoolGetAttribute, (CUmemoryPool)CCC_POINTER(pool), attribute, value);
+    return 0;
+}
+
+static int ccc_pool_set(const ccc_box *pool, CUmemPool_attribute attribute, void *value)
+{
+    if (!ccc_is_open(pool))
+        return CCC_CLOSED;
+    CCC_TRY(cuMemPoolSetAttribute, (CUmemoryPool)CCC_POINTER(pool), attribute, value);
+    return 0;
+}
+
+/* Make the box of a new buffer. What it depends on is retained; on failure nothing is, and the memory is the caller's. */
+static ccc_box *ccc_buffer_new(CUdeviceptr pointer, size_t size, int flags, ccc_box *context, ccc_box *pool,
+                               ccc_box *stream)
+{
+    ccc_box *box = ccc_new(CCC_BUFFER, pointer, flags, context);
+    if (box == NULL)
+        return NULL;
+    box->size = size;
+    if (pool && ccc_retain(pool)) {
+        box->pool = pool;
+        box->device = pool->device;
+    }
+    if (stream && ccc_retain(stream))
+        atomic_init(&box->stream, stream);
+    return box;
+}
+
+/* Make the context current that work in this stream on behalf of `device` needs: only a default stream needs one. */
+static int ccc_enter_stream(ccc_scope *scope, const ccc_box *stream, CUdevice device)
+{
+    scope->pushed = 0;
+    scope->context = stream->parent;
+    if (!(stream->flags & CCC_TOKEN) || device < 0) {
+        if (scope->context)
+            ccc_retain(scope->context);
+        return 0;
+    }
+    return ccc_enter(scope, device);
+}
+
+/* Allocate from a pool, in stream order; the memory goes back in the order of the same stream. NULL on failure. */
+static ccc_box *ccc_pool_allocate(ccc_box *pool, ccc_box *stream, size_t size)
+{
+    CUdeviceptr pointer = 0;
+    ccc_scope scope;
+    if (!ccc_is_open(pool) || !ccc_is_open(stream)) {
+        ccc_fail(CCC_CLOSED, "");
+        return NULL;
+    }
+    if (ccc_enter_stream(&scope, stream, pool->device))
+        return NULL;
+    ccc_box *box = NULL;
+    CUresult result = CUDA_SUCCESS;
+    if (size > 0) /* the driver refuses 0; an empty buffer owns no memory */
+        result = cuMemAllocFromPoolAsync(&pointer, size, (CUmemoryPool)CCC_POINTER(pool), CCC_STRM(stream));
+    if (result)
+        ccc_fail((int)result, "cuMemAllocFromPoolAsync");
+    else if ((box = ccc_buffer_new(pointer, size, 0, scope.context, pool, stream)) == NULL && size > 0)
+        cuMemFreeAsync(pointer, CCC_STRM(stream));
+    ccc_leave(&scope);
+    return box;
+}
+
+/* Allocate on a device that has no pools. */
+static ccc_box *ccc_device_allocate(int device, size_t size)
+{
+    CUdeviceptr pointer = 0;
+    ccc_scope scope;
+    ccc_box *box = NULL;
+    CUresult result = CUDA_SUCCESS;
+    if (ccc_enter(&scope, device))
+        return NULL;
+    if (size > 0)
+        result = cuMemAlloc(&pointer, size);
+    if (result)
+        ccc_fail((int)result, "cuMemAlloc");
+    else if ((box = ccc_buffer_new(pointer, size, CCC_SYNCHRONOUS, scope.context, NULL, NULL)) == NULL && size > 0)
+        cuMemFree(pointer);
+    ccc_leave(&scope);
+    return box;
+}
+
+/* Allocate page-locked host memory that every context may use. A context must be current, as the driver asks. */
+static ccc_box *ccc_pinned_allocate(size_t size)
+{
+    void *pointer = NULL;
+    int status;
+    ccc_box *context = ccc_current_context(&status);
+    if (context == NULL) {
+        if (status == 0)
+            ccc_fail(CCC_NO_CONTEXT, "cuMemHostAlloc");
+        return NULL;
+    }
+    ccc_box *box = NULL;
+    CUresult result = CUDA_SUCCESS;
+    if (size > 0)
+        result = cuMemHostAlloc(&pointer, size, CU_MEMHOSTALLOC_PORTABLE);
+    if (result)
+        ccc_fail((int)result, "cuMemHostAlloc");
+    else if ((box = ccc_buffer_new((uintptr_t)pointer, size, CCC_PINNED, context, NULL, NULL)) == NULL && size > 0)
+        cuMemFreeHost(pointer);
+    ccc_release(context);
+    return box;
+}
+
+/* Memory that somebody else owns. */
+static ccc_box *ccc_buffer_borrow(uint64_t pointer, size_t size)
+{
+    return ccc_buffer_new(pointer, size, CCC_BORROWED, NULL, NULL, NULL);
+}
+
+/* Change the stream in whose order the memory goes back. */
+static int ccc_buffer_set_stream(ccc_box *buffer, ccc_box *stream)
+{
+    if (!ccc_is_open(buffer) || !ccc_is_open(stream) || !ccc_retain(stream))
+        return CCC_CLOSED;
+    ccc_release(atomic_exchange(&buffer->stream, stream));
+    return 0;
+}
+
+/* The handle of the stream that a buffer goes back in; 0 for none. */
+static uint64_t ccc_buffer_stream(const ccc_box *buffer)
+{
+    const ccc_box *stream = atomic_load(&buffer->stream);
+    return stream ? stream->handle : 0;
+}
+
+/* What the driver knows of an address: kind 0 is memory that it does not know, ordinary memory of the host. */
+static int ccc_pointer_query(uint64_t pointer, int *kind, int *device, int *managed)
+{
+    CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                    CU_POINTER_ATTRIBUTE_IS_MANAGED};
+    unsigned int type = 0, is_managed = 0;
+    int ordinal = -1;
+    void *values[] = {&type, &ordinal, &is_managed};
+    int status = ccc_init();
+    if (status)
+        return status;
+    CCC_TRY(cuPointerGetAttributes, 3, wanted, values, (CUdeviceptr)pointer);
+    *kind = (int)type;
+    *device = type ? ordinal : -1;
+    *managed = (int)is_managed;
+    return 0;
+}
+
+/* Free memory that a pool gave, by address: for MemoryResource.deallocate, which has no box. */
+static int ccc_pool_deallocate(const ccc_box *pool, uint64_t pointer, const ccc_box *stream)
+{
+    ccc_scope scope;
+    if (!ccc_is_open(stream))
+        return CCC_CLOSED;
+    int status = ccc_enter_stream(&scope, stream, pool->device);
+    if (status)
+        return status;
+    CUresult result = pointer ? cuMemFreeAsync(pointer, CCC_STRM(stream)) : CUDA_SUCCESS;
+    ccc_leave(&scope);
+    return result ? ccc_fail((int)result, "cuMemFreeAsync") : 0;
+}
+
+/* Free memory from cuMemAlloc, by address. */
+static int ccc_device_deallocate(int device, uint64_t pointer)
+{
+    ccc_scope scope;
+    int status = ccc_enter(&scope, device);
+    if (status)
+        return status;
+    CUresult result = pointer ? cuMemFree(pointer) : CUDA_SUCCESS;
+    ccc_leave(&scope);
+    return result ? ccc_fail((int)result, "cuMemFree") : 0;
+}
+
+/* Free memory from cuMemHostAlloc, by address. */
+static int ccc_pinned_deallocate(uint64_t pointer)
+{
+    if (pointer)
+        CCC_TRY(cuMemFreeHost, (void *)(uintptr_t)pointer);
+    return 0;
+}
+
+/* Fill with a pattern of width 1, 2 or 4 bytes. The size is a multiple of the width. */
+static int ccc_fill(const ccc_box *buffer, const ccc_box *stream, uint32_t value, int width)
+{
+    if (!ccc_is_open(buffer) || !ccc_is_open(stream))
+        return CCC_CLOSED;
+    CUstream handle = CCC_STRM(stream);
+    CUdeviceptr pointer = buffer->handle;
+    size_t size = buffer->size;
+    if (size == 0)
+        return 0;
+    switch (width) {
+    case 1:
+        CCC_TRY(cuMemsetD8Async, pointer, (unsigned char)value, size, handle);
+        return 0;
+    case 2:
+        CCC_TRY(cuMemsetD16Async, pointer, (unsigned short)value, size / 2, handle);
+        return 0;
+    default:
+        CCC_TRY(cuMemsetD32Async, pointer, value, size / 4, handle);
+        return 0;
+    }
+}
+
+/* Copy a whole buffer into one of the same size. */
+static int ccc_copy(const ccc_box *destination, const ccc_box *source, const ccc_box *stream)
+{
+    if (!ccc_is_open(destination) || !ccc_is_open(source) || !ccc_is_open(stream))
+        return CCC_CLOSED;
+    if (source->size > 0)
+        CCC_TRY(cuMemcpyAsync, destination->handle, source->handle, source->size, CCC_STRM(stream));
+    return 0;
+}
+
+/* Copy a whole buffer to ordinary host memory, when the work that its stream has for it is done, and wait. */
+static int ccc_copy_to_host(void *destination, const ccc_box *source)
+{
+    if (!ccc_is_open(source))
+        return CCC_CLOSED;
+    if (source->size == 0)
+        return 0;
+    const ccc_box *stream = atomic_load(&source->stream);
+    int pushed = ccc_push(source->parent);
+    const char *call = "cuStreamSynchronize";
+    CUresult result = stream ? cuStreamSynchronize(CCC_STRM(stream)) : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS) {
+        call = "cuMemcpy";
+        result = cuMemcpy((CUdeviceptr)(uintptr_t)destination, source->handle, source->size);
+    }
+    ccc_pop(pushed);
+    return result ? ccc_fail((int)result, call) : 0;
+}
+
+#endif

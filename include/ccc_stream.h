@@ -1,0 +1,248 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams and events: each public operation is one of these calls. */
+#ifndef CCC_STREAM_H
+#define CCC_STREAM_H
+
+#include <math.h>
+
+#include "ccc_context.h"
+
+static ccc_box ccc_legacy_stream = {
+    .uses = 1, .holders = 2, .open = 1, .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN, .kind = CCC_STREAM,
+    .device = -1, .handle = 1,
+};
+static ccc_box ccc_per_thread_stream = {
+    .uses = 1, .holders = 2, .open = 1, .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN, .kind = CCC_STREAM,
+    .device = -1, .handle = 2,
+};
+
+static ccc_box *ccc_default_stream(int per_thread)
+{
+    return per_thread ? &ccc_per_thread_stream : &ccc_legacy_stream;
+}
+
+static ccc_box *ccc_stream_create(int device, unsigned int flags, int priority)
+{
+    ccc_scope scope;
+    CUstream stream = NULL;
+    ccc_box *box = NULL;
+    if (ccc_enter(&scope, device))
+        return NULL;
+    CUresult result = cuStreamCreateWithPriority(&stream, flags, priority);
+    if (result)
+        ccc_fail((int)result, "cuStreamCreateWithPriority");
+    else if ((box = ccc_new(CCC_STREAM, (uintptr_t)stream, 0, scope.context)) == NULL)
+        cuStreamDestroy(stream);
+    ccc_leave(&scope);
+    return box;
+}
+
+/* A stream that somebody else owns. The context is found when it is asked for: the handle may be a default stream. */
+static ccc_box *ccc_stream_borrow(uint64_t handle)
+{
+    return ccc_new(CCC_STREAM, handle, CCC_BORROWED | (handle <= 2 ? CCC_TOKEN : 0), NULL);
+}
+
+/* A use of the context that a stream works in. A default stream works in whichever is current. NULL on failure. */
+static ccc_box *ccc_stream_home(ccc_box *stream)
+{
+    CUcontext context = NULL;
+    int status;
+    if (stream->parent) {
+        ccc_retain(stream->parent);
+        return stream->parent;
+    }
+    if (stream->flags & CCC_TOKEN) {
+        ccc_box *box = ccc_current_context(&status);
+        if (box == NULL && status == 0)
+            ccc_fail(CCC_NO_CONTEXT, "cuCtxGetCurrent");
+        return box;
+    }
+    if (ccc_init())
+        return NULL;
+    CUresult result = cuStreamGetCtx(CCC_STRM(stream), &context);
+    if (result) {
+        ccc_fail((int)result, "cuStreamGetCtx");
+        return NULL;
+    }
+    /* Before CUDA 13 only the current context can be asked for its device. */
+    result = cuCtxPushCurrent(context);
+    if (result) {
+        ccc_fail((int)result, "cuCtxPushCurrent");
+        return NULL;
+    }
+    ccc_box *box = ccc_context_box(context);
+    cuCtxPopCurrent(&context);
+    return box;
+}
+
+/* The same as a box for a new Python object. */
+static ccc_box *ccc_stream_context(ccc_box *stream)
+{
+    if (!ccc_is_open(stream)) {
+        ccc_fail(CCC_CLOSED, "");
+        return NULL;
+    }
+    ccc_box *home = ccc_stream_home(stream);
+    if (home == NULL)
+        return NULL;
+    ccc_box *view = ccc_view(home);
+    ccc_release(home);
+    return view;
+}
+
+static int ccc_stream_sync(const ccc_box *stream)
+{
+    if (!ccc_is_open(stream))
+        return CCC_CLOSED;
+    CCC_TRY(cuStreamSynchronize, CCC_STRM(stream));
+    return 0;
+}
+
+static int ccc_stream_flags(const ccc_box *stream, unsigned int *flags)
+{
+    if (!ccc_is_open(stream))
+        return CCC_CLOSED;
+    CCC_TRY(cuStreamGetFlags, CCC_STRM(stream), flags);
+    return 0;
+}
+
+static int ccc_stream_priority(const ccc_box *stream, int *priority)
+{
+    if (!ccc_is_open(stream))
+        return CCC_CLOSED;
+    CCC_TRY(cuStreamGetPriority, CCC_STRM(stream), priority);
+    return 0;
+}
+
+/* What follows in stream waits for event. */
+static int ccc_stream_wait_event(const ccc_box *stream, const ccc_box *event)
+{
+    if (!ccc_is_open(stream) || !ccc_is_open(event))
+        return CCC_CLOSED;
+    CCC_TRY(cuStreamWaitEvent, CCC_STRM(stream), (CUevent)CCC_POINTER(event), 0);
+    return 0;
+}
+
+/* What follows in stream waits for everything now in other. */
+static int ccc_stream_wait_stream(const ccc_box *stream, ccc_box *other)
+{
+    CUevent event;
+    CUresult result;
+    if (!ccc_is_open(stream) || !ccc_is_open(other))
+        return CCC_CLOSED;
+    ccc_box *home = ccc_stream_home(other);
+    if (home == NULL)
+        return ccc_last_status();
+    int pushed = ccc_push(home);
+    result = cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
+    const char *call = "cuEventCreate";
+    if (result == CUDA_SUCCESS) {
+        call = "cuEventRecord";
+        result = cuEventRecord(event, CCC_STRM(other));
+        if (result == CUDA_SUCCESS) {
+            call = "cuStreamWaitEvent";
+            result = cuStreamWaitEvent(CCC_STRM(stream), event, 0);
+        }
+        CUresult destroyed = cuEventDestroy(event); /* the driver keeps it until the wait is over */
+        if (destroyed)
+            ccc_cleanup_failed((int)destroyed, "cuEventDestroy");
+    }
+    ccc_pop(pushed);
+    ccc_release(home);
+    return result ? ccc_fail((int)result, call) : 0;
+}
+
+static int ccc_event_flags(unsigned int flags)
+{
+    return ((flags & CU_EVENT_DISABLE_TIMING) ? 0 : CCC_TIMED) | ((flags & CU_EVENT_BLOCKING_SYNC) ? CCC_BLOCKING : 0);
+}
+
+/* A new event in a context of the device. */
+static ccc_box *ccc_event_create(int device, unsigned int flags)
+{
+    ccc_scope scope;
+    CUevent event = NULL;
+    ccc_box *box = NULL;
+    if (ccc_enter(&scope, device))
+        return NULL;
+    CUresult result = cuEventCreate(&event, flags);
+    if (result)
+        ccc_fail((int)result, "cuEventCreate");
+    else if ((box = ccc_new(CCC_EVENT, (uintptr_t)event, ccc_event_flags(flags), scope.context)) == NULL)
+        cuEventDestroy(event);
+    ccc_leave(&scope);
+    return box;
+}
+
+static int ccc_event_record(const ccc_box *event, const ccc_box *stream)
+{
+    if (!ccc_is_open(event) || !ccc_is_open(stream))
+        return CCC_CLOSED;
+    CCC_TRY(cuEventRecord, (CUevent)CCC_POINTER(event), CCC_STRM(stream));
+    return 0;
+}
+
+/* A new event, already recorded in the stream. */
+static ccc_box *ccc_stream_record(ccc_box *stream, unsigned int flags)
+{
+    CUevent event = NULL;
+    if (!ccc_is_open(stream)) {
+        ccc_fail(CCC_CLOSED, "");
+        return NULL;
+    }
+    ccc_box *context = ccc_stream_home(stream);
+    if (context == NULL)
+        return NULL;
+    int pushed = ccc_push(context);
+    ccc_box *box = NULL;
+    CUresult result = cuEventCreate(&event, flags);
+    if (result)
+        ccc_fail((int)result, "cuEventCreate");
+    else if ((box = ccc_new(CCC_EVENT, (uintptr_t)event, ccc_event_flags(flags), context)) == NULL)
+        cuEventDestroy(event);
+    else if ((result = cuEventRecord(event, CCC_STRM(stream)))) {
+        ccc_drop(box);
+        box = NULL;
+        ccc_fail((int)result, "cuEventRecord");
+    }
+    ccc_pop(pushed);
+    ccc_release(context);
+    return box;
+}
+
+/* 0: done. CUDA_ERROR_NOT_READY: not yet. */
+static int ccc_event_query(const ccc_box *event)
+{
+    if (!ccc_is_open(event))
+        return CCC_CLOSED;
+    CUresult result = cuEventQuery((CUevent)CCC_POINTER(event));
+    return CCC_LIKELY(result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) ? (int)result
+                                                                                : ccc_fail((int)result, "cuEventQuery");
+}
+
+static int ccc_event_sync(const ccc_box *event)
+{
+    if (!ccc_is_open(event))
+        return CCC_CLOSED;
+    CCC_TRY(cuEventSynchronize, (CUevent)CCC_POINTER(event));
+    return 0;
+}
+
+/* Milliseconds from one event to the other; NaN on failure, with the status kept. */
+static double ccc_event_elapsed(const ccc_box *start, const ccc_box *end)
+{
+    float milliseconds = 0;
+    if (!ccc_is_open(start) || !ccc_is_open(end)) {
+        ccc_fail(CCC_CLOSED, "");
+        return NAN;
+    }
+    CUresult result = cuEventElapsedTime(&milliseconds, (CUevent)CCC_POINTER(start), (CUevent)CCC_POINTER(end));
+    if (CCC_LIKELY(result == CUDA_SUCCESS))
+        return milliseconds;
+    ccc_fail((int)result, "cuEventElapsedTime");
+    return NAN;
+}
+
+#endif

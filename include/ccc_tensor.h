@@ -1,0 +1,137 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Buffers as DLPack tensors. A consumer may delete a tensor on any thread, without the GIL: no Python object is involved.
+ * Where Python must keep something alive as long as the tensor (memory that a resource written in Python gave), Python
+ * pins it under the tensor's address, and the deleter only queues that address for Python to find.
+ */
+#ifndef CCC_TENSOR_H
+#define CCC_TENSOR_H
+
+#include "ccc_dlpack.h"
+#include "ccc_memory.h"
+
+#define CCC_DLPACK_READ_ONLY 1u
+#define CCC_DLPACK_IS_COPIED 2u
+#define CCC_DL_INT 0
+
+typedef struct ccc_tensor {
+    union {
+        DLManagedTensor old;
+        DLManagedTensorVersioned versioned;
+    } managed; /* first: its address is the tensor's */
+    int64_t shape[1];
+    int64_t strides[1];
+    ccc_box *buffer; /* one use of it, or NULL */
+    void *memory;    /* our own, or NULL */
+    int pinned;
+    struct ccc_tensor *next;
+} ccc_tensor;
+
+static _Atomic(ccc_tensor *) ccc_finished_tensors;
+
+static void ccc_tensor_end(ccc_tensor *tensor)
+{
+    ccc_release(tensor->buffer);
+    free(tensor->memory);
+    if (!tensor->pinned) {
+        free(tensor);
+        return;
+    }
+    tensor->next = atomic_load(&ccc_finished_tensors);
+    while (!atomic_compare_exchange_weak(&ccc_finished_tensors, &tensor->next, tensor))
+        ;
+}
+
+/* The address of a deleted tensor that Python has pinned something for; 0 when there is none. */
+static uint64_t ccc_tensor_finished(void)
+{
+    /* take the whole list, give back all but the first: no ABA, and the list is nearly always empty */
+    ccc_tensor *tensor = atomic_exchange(&ccc_finished_tensors, NULL);
+    if (tensor == NULL)
+        return 0;
+    for (ccc_tensor *rest = tensor->next, *after; rest; rest = after) {
+        after = rest->next;
+        rest->next = atomic_load(&ccc_finished_tensors);
+        while (!atomic_compare_exchange_weak(&ccc_finished_tensors, &rest->next, rest))
+            ;
+    }
+    uint64_t address = (uintptr_t)tensor;
+    free(tensor);
+    return address;
+}
+
+static void ccc_delete_old(DLManagedTensor *self)
+{
+    ccc_tensor_end((ccc_tensor *)self);
+}
+
+static void ccc_delete_versioned(DLManagedTensorVersioned *self)
+{
+    ccc_tensor_end((ccc_tensor *)self);
+}
+
+/* A one-dimensional tensor of signed bytes. */
+static ccc_tensor *ccc_tensor_new(void *data, size_t size, DLDevice device, int versioned, uint64_t flags)
+{
+    ccc_tensor *tensor = calloc(1, sizeof *tensor);
+    if (tensor == NULL)
+        return NULL;
+    DLTensor *inner = versioned ? &tensor->managed.versioned.dl_tensor : &tensor->managed.old.dl_tensor;
+    tensor->shape[0] = (int64_t)size;
+    tensor->strides[0] = 1;
+    *inner = (DLTensor){.data = data, .device = device, .ndim = 1, .dtype = {CCC_DL_INT, 8, 1},
+                        .shape = tensor->shape, .strides = tensor->strides};
+    if (versioned) {
+        tensor->managed.versioned.version.major = CCC_DLPACK_MAJOR;
+        tensor->managed.versioned.version.minor = CCC_DLPACK_MINOR;
+        tensor->managed.versioned.flags = flags;
+        tensor->managed.versioned.deleter = ccc_delete_versioned;
+    } else {
+        tensor->managed.old.deleter = ccc_delete_old;
+    }
+    return tensor;
+}
+
+/* A tensor that shows a buffer and keeps its memory. Returns its address; 0 when the buffer is closed or memory is out. */
+static uint64_t ccc_tensor_of_buffer(ccc_box *buffer, int device_type, int device_id, int versioned, int copied,
+                                     int pinned)
+{
+    if (!ccc_is_open(buffer) || !ccc_retain(buffer)) {
+        ccc_fail(CCC_CLOSED, "");
+        return 0;
+    }
+    ccc_tensor *tensor = ccc_tensor_new(CCC_POINTER(buffer), buffer->size, (DLDevice){device_type, device_id},
+                                        versioned, copied ? CCC_DLPACK_IS_COPIED : 0);
+    if (tensor == NULL) {
+        ccc_release(buffer);
+        ccc_fail(CCC_NO_MEMORY, "malloc");
+        return 0;
+    }
+    tensor->buffer = buffer;
+    tensor->pinned = pinned;
+    return (uintptr_t)tensor;
+}
+
+/* A tensor with host memory of its own, which the caller fills. Returns its address; 0 when memory is out. */
+static uint64_t ccc_tensor_on_host(size_t size, int versioned, void **data)
+{
+    *data = malloc(size ? size : 1);
+    ccc_tensor *tensor =
+        *data ? ccc_tensor_new(*data, size, (DLDevice){1, 0}, versioned, CCC_DLPACK_IS_COPIED) : NULL;
+    if (tensor == NULL) {
+        free(*data);
+        ccc_fail(CCC_NO_MEMORY, "malloc");
+        return 0;
+    }
+    tensor->memory = *data;
+    return (uintptr_t)tensor;
+}
+
+/* Delete a tensor that never got into a capsule. */
+static void ccc_tensor_delete(uint64_t tensor)
+{
+    ccc_tensor_end((ccc_tensor *)(uintptr_t)tensor);
+}
+
+#endif

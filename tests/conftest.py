@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The driver that the tests run on, and the watch for leaks.
+
+With ``CUDA_CORE_CFFI_DRIVER`` set, the tests run on that driver. Otherwise they run on the system's, if it finds a GPU,
+and else on the simulated one; the first lines that pytest prints say which.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+
+import pytest
+
+
+def system_driver_has_gpu() -> bool:
+    """Tell whether the system has a driver that finds a device."""
+    try:
+        libcuda = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int(0)
+    return libcuda.cuInit(0) == 0 and libcuda.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
+
+
+CHOSEN = os.environ.get("CUDA_CORE_CFFI_DRIVER")
+if not CHOSEN:
+    CHOSEN = "system" if system_driver_has_gpu() else "simulator"
+    os.environ["CUDA_CORE_CFFI_DRIVER"] = CHOSEN
+
+import cuda_core_cffi  # noqa: E402  (the driver is chosen first)
+from cuda_core_cffi import Device, Stream, live_objects  # noqa: E402
+
+SIMULATED = CHOSEN == "simulator"
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say what the tests run on."""
+    device = Device(0)
+    where = "the SIMULATED driver (no GPU found, or asked for)" if SIMULATED else "a real GPU"
+    return [f"cuda-core-cffi {cuda_core_cffi.__version__} on {where}: {device.name}, sm_{device.arch}"]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what cannot run on this driver, for the reason that its marker gives."""
+    marker = "gpu_only" if SIMULATED else "simulator_only"
+    for item in items:
+        found = item.get_closest_marker(marker)
+        if found is not None:
+            assert found.args, f"{item.nodeid}: {marker} needs its reason"
+            item.add_marker(pytest.mark.skip(reason=f"{marker}: {found.args[0]}"))
+
+
+@pytest.fixture(autouse=True)
+def no_leak():
+    """Fail a test that leaves driver objects alive, or that misuses the simulated driver."""
+    before = live_objects()
+    yield
+    after = live_objects()
+    for _ in range(3):  # PyPy runs finalizers some time after a collection
+        if after == before:
+            break
+        gc.collect()
+        after = live_objects()
+    leaked = {kind: after[kind] - before[kind] for kind in after if after[kind] != before[kind]}
+    assert not leaked, f"driver objects leaked: {leaked}"
+    if SIMULATED:
+        from cuda_core_cffi import simulator
+
+        reports = simulator.reports()
+        simulator.clear_reports()
+        assert not reports, f"misuse of the driver: {reports}"
+
+
+@pytest.fixture
+def device() -> Device:
+    """Return device 0, current in this thread."""
+    device = Device(0)
+    device.set_current()
+    return device
+
+
+@pytest.fixture
+def stream(device: Device) -> Stream:
+    """Return a stream of device 0."""
+    with device.create_stream() as stream:
+        yield stream
+        stream.sync()
+
+
+@pytest.fixture
+def compile_target() -> str:
+    """Return what to compile kernels to: the simulated driver reads PTX only."""
+    return "ptx" if SIMULATED else "cubin"
+
+
+@pytest.fixture
+def is_simulated() -> bool:
+    """Tell whether the driver is the simulated one."""
+    return SIMULATED
