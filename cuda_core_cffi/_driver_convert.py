@@ -129,6 +129,14 @@ def memory(value: PointerLike, where: str, writable: bool) -> Any:
     inner = getattr(value, "_cdata", None)
     if isinstance(inner, CData):
         return inner
+    if hasattr(type(value), "__index__") and not hasattr(type(value), "__len__"):
+        # an integer of NumPy is an address, although it exports its own bytes
+        return ffi.cast(VOID_POINTER, operator.index(value))
+    return exported(value, where, writable)
+
+
+def exported(value: Any, where: str, writable: bool) -> Any:
+    """Return a pointer to the memory that an object exports through the buffer protocol."""
     try:
         return ffi.from_buffer(CHARACTERS, value, require_writable=writable)
     except (TypeError, BufferError, ValueError) as exc:
@@ -233,7 +241,7 @@ def kernel_parameters(values: Any, where: str) -> Pointers:
     made = []
     for value, cls in zip(*values, strict=True):
         if cls is not None:
-            made.append(value if isinstance(value, cls) else cls(value))
+            made.append(exported(value if isinstance(value, cls) else cls(value), where, False))
         elif hasattr(value, "_cdata"):
             made.append(value)
         else:

@@ -4,6 +4,12 @@
 
 from __future__ import annotations
 
-from cuda_core_cffi._cuda import ffi, lib
+try:
+    from cuda_core_cffi._cuda import ffi, lib
+except ImportError as error:
+    raise ImportError(
+        f"the compiled part of cuda_core_cffi cannot be loaded ({error}). In a source tree that was not installed in "
+        "editable mode, Python finds the sources first: run from another folder, or use `pip install -e .`"
+    ) from error
 
 __all__ = ["ffi", "lib"]

@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeVar, overload, runtime_checkable
 
-from cuda_core_cffi._errors import UnavailableError, check, failure
+from cuda_core_cffi._errors import UnavailableError, check, failure, last_failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
 from cuda_core_cffi._mangling import Kind, kinds_from_ptx, kinds_from_symbol, merge_kinds
@@ -24,13 +25,13 @@ __all__ = [
     "ParamInfo",
 ]
 
-T = TypeVar("T", int, bool)
+T = TypeVar("T", bound=int)
 
 _handle = lib.ccc_handle
 _parameter = lib.ccc_kernel_parameter
 _current_device = lib.ccc_current_device
 
-_CURRENT_DEVICE_FAILED = -1000  # what ccc_current_device subtracts a status from
+_NO_CURRENT_DEVICE = -1  # what ccc_current_device returns when there is no failure either
 _INT_MAX: Final = 2**31 - 1
 _SIZE_MAX: Final = 2**64 - 1
 
@@ -77,7 +78,7 @@ class Kernel(Handle):
     same kernel are equal.
     """
 
-    __slots__ = ("_attribute_cache", "_found_kinds", "_found_layout", "_library", "_symbol")
+    __slots__ = ("_attribute_cache", "_found_kinds", "_found_layout", "_library", "_packers", "_symbol")
 
     _CTYPE = "CUkernel"
     _MADE_BY = "ObjectCode.get_kernel or Kernel.from_handle"
@@ -85,6 +86,7 @@ class Kernel(Handle):
     _found_kinds: tuple[tuple[Kind, ...] | None] | None  # None: not asked yet
     _found_layout: tuple[tuple[ParamInfo, ...] | None] | None
     _library: Library | None
+    _packers: dict[tuple[type, ...], Callable[..., bytes]]  # launch keeps them here, by the arguments' types
     _symbol: str | None
 
     def __repr__(self) -> str:
@@ -179,7 +181,7 @@ class Kernel(Handle):
         self = cls._own(box)
         self._library, self._symbol = library, symbol
         self._found_layout = self._found_kinds = None
-        self._attribute_cache = {}
+        self._attribute_cache, self._packers = {}, {}
         return self
 
     def _function(self, ctype: str = "CUkernel") -> Any:
@@ -221,7 +223,9 @@ class Kernel(Handle):
 class _Attribute(Generic[T]):
     """An attribute of a kernel, under the header's name for it. One that can be set is read anew every time."""
 
-    def __init__(self, convert: type[T], doc: str, settable: bool = False) -> None:
+    _convert: Callable[[int], T]
+
+    def __init__(self, convert: Callable[[int], T], doc: str, settable: bool = False) -> None:
         self._convert = convert
         self._settable = settable
         self.__doc__ = doc
@@ -291,12 +295,16 @@ class KernelAttributes:
         int, "The most dynamic shared memory that a launch may ask for, in bytes.", settable=True
     )
     preferred_shared_memory_carveout = _Attribute(
-        int, "The share of the L1 cache that is preferred as shared memory, in percent; -1 for the default.", True
+        int,
+        "The share of the L1 cache that is preferred as shared memory, in percent; -1 for the default.",
+        settable=True,
     )
     cluster_size_must_be_set = _Attribute(bool, "Whether a launch must give the size of a cluster.")
-    required_cluster_width = _Attribute(int, "The width that clusters must have, in blocks; 0 for any.", True)
-    required_cluster_height = _Attribute(int, "The height that clusters must have, in blocks; 0 for any.", True)
-    required_cluster_depth = _Attribute(int, "The depth that clusters must have, in blocks; 0 for any.", True)
+    required_cluster_width = _Attribute(int, "The width that clusters must have, in blocks; 0 for any.", settable=True)
+    required_cluster_height = _Attribute(
+        int, "The height that clusters must have, in blocks; 0 for any.", settable=True
+    )
+    required_cluster_depth = _Attribute(int, "The depth that clusters must have, in blocks; 0 for any.", settable=True)
     non_portable_cluster_size_allowed = _Attribute(
         bool, "Whether clusters may be larger than every device allows.", settable=True
     )
@@ -318,7 +326,8 @@ class KernelAttributes:
             return cache[key]
         out = ffi.new("int *")
         check(lib.cuKernelGetAttribute(out, number, self._kernel._function(), device), "cuKernelGetAttribute")
-        cache[key] = int(out[0])
+        if lasting:
+            cache[key] = int(out[0])
         return int(out[0])
 
 
@@ -515,5 +524,6 @@ def _require_current_device() -> int:
     device = int(_current_device())
     if device >= 0:
         return device
-    status = lib.CCC_NO_CONTEXT if device > _CURRENT_DEVICE_FAILED else _CURRENT_DEVICE_FAILED - device
-    raise failure(status, "cuKernelGetAttribute" if status == lib.CCC_NO_CONTEXT else None)
+    if device == _NO_CURRENT_DEVICE:
+        raise failure(lib.CCC_NO_CONTEXT, "cuKernelGetAttribute")
+    raise last_failure()

@@ -40,7 +40,8 @@ _BUILTIN_D: dict[str, Kind] = {
     "DF64_": FLOATING,
     "DF128_": BYTES,
 }
-_VECTOR_BASES = "char uchar short ushort int uint long ulong longlong ulonglong float double".split()
+_VECTOR_INTEGERS = ("char", "short", "int", "long", "longlong")
+_VECTOR_BASES = (*_VECTOR_INTEGERS, *(f"u{name}" for name in _VECTOR_INTEGERS), "float", "double")
 _NAMED: dict[str, Kind] = {
     "__half": FLOATING,
     **dict.fromkeys(["__half2", "__nv_bfloat16", "__nv_bfloat162", "__nv_fp8_e4m3", "__nv_fp8_e5m2"], BYTES),

@@ -155,5 +155,3 @@ def _read(program: Any, what: str) -> bytes:
     if status:
         raise nvrtc_failure(status, f"nvrtcGet{what}")
     return bytes(data)
-
-

@@ -11,8 +11,15 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import pathlib
+import sys
 
 import pytest
+
+SOURCES = pathlib.Path(__file__).resolve().parent.parent
+if not list((SOURCES / "cuda_core_cffi").glob("_cuda.*")):
+    # `python -m pytest` puts the source tree first, where nothing is compiled: test what is installed
+    sys.path[:] = [entry for entry in sys.path if pathlib.Path(entry or ".").resolve() != SOURCES]
 
 
 def system_driver_has_gpu() -> bool:

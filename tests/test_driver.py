@@ -14,8 +14,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+import numpy
 import pytest
 
+from cuda_core_cffi import _driver_convert as convert
 from cuda_core_cffi import driver
 from cuda_core_cffi._ffi import ffi, lib
 
@@ -187,6 +189,44 @@ class TestArguments:
 
     def test_none_is_the_default_stream(self, context: driver.CUcontext) -> None:
         assert driver.cuStreamQuery(None) == (SUCCESS,)
+
+
+class TestKernelParameters:
+    """What ``kernelParams`` may be; the driver sees an array of pointers."""
+
+    def read(self, values: object, *ctypes: str) -> list[object]:
+        found = convert.kernel_parameters(values, "test")
+        return [ffi.cast(f"{ctype} *", found.cdata[index])[0] for index, ctype in enumerate(ctypes)]
+
+    def test_pair_of_values_and_types(self) -> None:
+        values = ((1.5, -7, 3), (numpy.float64, numpy.int32, numpy.float32))
+        assert self.read(values, "double", "int", "float") == [1.5, -7, 3.0]
+
+    def test_value_that_has_its_type(self) -> None:
+        assert self.read(((numpy.int16(-2),), (numpy.int16,)), "short") == [-2]
+
+    def test_handle_needs_no_type(self) -> None:
+        assert self.read(((driver.CUdeviceptr(1 << 40),), (None,)), "unsigned long long") == [1 << 40]
+
+    def test_structure_needs_no_type(self) -> None:
+        assert self.read(((driver.CUmemLocation(type=1, id=5),), (None,)), "CUmemLocation")[0].id == 5  # type: ignore[attr-defined]
+
+    def test_list_of_buffers(self) -> None:
+        values = [array.array("i", [4]), array.array("d", [0.5])]
+        assert self.read(values, "int", "double") == [4, 0.5]
+
+    def test_list_of_addresses(self) -> None:
+        value = ffi.new("int *", 9)
+        assert self.read([int(ffi.cast("uintptr_t", value))], "int") == [9]
+
+    def test_address_of_an_array_of_pointers(self) -> None:
+        value = ffi.new("int *", 9)
+        pointers = ffi.new("void *[]", [value])
+        assert self.read(int(ffi.cast("uintptr_t", pointers)), "int") == [9]
+
+    def test_types_and_values_must_pair_up(self) -> None:
+        with pytest.raises(ValueError, match="test: 2 values for 1 types"):
+            self.read(((1, 2), (numpy.int32,)))
 
 
 class TestHandles:
@@ -378,6 +418,14 @@ class TestMemory:
         assert driver.cuMemcpy2D(copy) == (SUCCESS,)
         assert found == b"\1" * 16
 
+    def test_integer_of_numpy_is_an_address(self, memory: driver.CUdeviceptr) -> None:
+        err, address = driver.cuMemAllocHost(SIZE)
+        assert err == SUCCESS
+        driver.cuMemsetD8(memory, 7, SIZE)
+        assert driver.cuMemcpyDtoH(numpy.uint64(address), memory, SIZE) == (SUCCESS,)
+        assert ffi.cast("char *", address)[0] == b"\7"
+        assert driver.cuMemFreeHost(address) == (SUCCESS,)
+
     def test_address_range(self, memory: driver.CUdeviceptr) -> None:
         err, base, size = driver.cuMemGetAddressRange(memory + 8)
         assert (err, base) == (SUCCESS, memory)
@@ -435,6 +483,7 @@ class TestStreamsAndEvents:
         err, found = driver.cuStreamGetCtx(stream)
         assert (err, found, type(found)) == (SUCCESS, context, driver.CUcontext)
 
+    @pytest.mark.gpu_only("the simulated driver does not capture yet")
     def test_captured_nodes_are_listed(self, stream: driver.CUstream, memory: driver.CUdeviceptr) -> None:
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         assert driver.cuStreamBeginCapture(stream, mode) == (SUCCESS,)

@@ -11,14 +11,7 @@ from cffi import FFI
 from . import bindings, table
 from .cdef import Api
 
-__all__ = ["INIT_MODULE", "report", "write_extension"]
-
-INIT_MODULE = '''\
-# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
-# SPDX-License-Identifier: Apache-2.0
-"""Written by the build from the CUDA headers; do not edit."""
-'''
-
+__all__ = ["report", "write_extension"]
 
 def write_extension(name: str, cdef: str, prelude: str, path: pathlib.Path, limited_api: bool) -> None:
     """Write the C source of the CFFI module ``name`` to ``path``."""

@@ -85,8 +85,10 @@ bool sim_allocation_take_of(const struct sim_context *context, struct sim_alloca
 {
     pthread_rwlock_wrlock(&lock);
     struct sim_range *found = sim_ranges_first_fit(root, 0, belongs, (void *)context);
-    if (found)
+    if (found) {
+        ((struct sim_allocation *)found)->history.with_context = 1;
         take_out((struct sim_allocation *)found, copy);
+    }
     pthread_rwlock_unlock(&lock);
     return found != NULL;
 }
@@ -188,7 +190,7 @@ bool sim_still_there(uintptr_t address, size_t size, const char *work)
     return there;
 }
 
-void sim_report_bad_free(uintptr_t address)
+CUresult sim_report_bad_free(uintptr_t address)
 {
     struct sim_history history;
     pthread_rwlock_rdlock(&lock);
@@ -198,6 +200,8 @@ void sim_report_bad_free(uintptr_t address)
         history = allocation->history;
     bool stale = !inside && find_freed(address, &history);
     pthread_rwlock_unlock(&lock);
+    if (stale && history.with_context)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (inside)
         sim_report("invalid free", caller(), address, 0, &history,
                    "0x%llx is not the start of an allocation that this call frees", (unsigned long long)address);
@@ -207,6 +211,7 @@ void sim_report_bad_free(uintptr_t address)
     else
         sim_report("foreign free", caller(), address, 0, NULL, "0x%llx was not allocated by the driver",
                    (unsigned long long)address);
+    return CUDA_ERROR_INVALID_VALUE;
 }
 
 // --- Kernels --------------------------------------------------------------------------------------------------

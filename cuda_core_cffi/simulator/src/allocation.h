@@ -57,8 +57,9 @@ enum sim_place { SIM_BAD, SIM_PAGEABLE, SIM_KNOWN };
 enum sim_place sim_place_of(uintptr_t address, size_t size);
 // When work runs at last: is its memory still there? Otherwise reports the use after free.
 bool sim_still_there(uintptr_t address, size_t size, const char *work);
-// Reports why an address cannot be freed: freed before, not the start, or nothing the driver knows.
-void sim_report_bad_free(uintptr_t address);
+// Reports why an address cannot be freed (freed before, not the start, or nothing the driver knows) and returns the
+// error; freeing what went with its context is no misuse.
+CUresult sim_report_bad_free(uintptr_t address);
 // For kernels: as sim_check_range without a report; `range` receives the bounds for which the answer holds.
 int sim_check_kernel_access(struct sim_context *context, uintptr_t address, size_t size, uintptr_t range[2]);
 void sim_report_kernel_access(uintptr_t address, const char *kernel, const char *what);

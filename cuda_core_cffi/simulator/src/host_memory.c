@@ -67,8 +67,7 @@ SIM_API(cuMemFreeHost, (void *p), (p))
             return CUDA_SUCCESS;
         }
     }
-    sim_report_bad_free(address);
-    return CUDA_ERROR_INVALID_VALUE;
+    return sim_report_bad_free(address);
 }
 
 static CUresult find_host(void *p, struct sim_allocation *allocation)

@@ -144,8 +144,7 @@ SIM_API(cuMemFree_v2, (CUdeviceptr dptr), (dptr))
             return CUDA_SUCCESS;
         }
     }
-    sim_report_bad_free(dptr);
-    return CUDA_ERROR_INVALID_VALUE;
+    return sim_report_bad_free(dptr);
 }
 
 SIM_API(cuMemGetInfo_v2, (size_t *free, size_t *total), (free, total))

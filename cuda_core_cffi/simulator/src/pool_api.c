@@ -391,8 +391,7 @@ SIM_API_STREAM(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), (dpt
         return CUDA_SUCCESS;
     struct sim_allocation allocation;
     if (!sim_allocation_remove(dptr, freed_in_order, &allocation)) {
-        sim_report_bad_free(dptr);
-        return CUDA_ERROR_INVALID_VALUE;
+        return sim_report_bad_free(dptr);
     }
     if (allocation.memory == SIM_POOL_MEMORY)
         return sim_pool_free_async(&allocation, stream);

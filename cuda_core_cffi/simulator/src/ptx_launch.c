@@ -154,7 +154,7 @@ static int prepare(launch *ln, const sim_ptx_entry *entry, const sim_ptx_launch 
     ln->local_size = (uint32_t)((local + 15) & ~(uint64_t)15);
     ln->sm_count = in->sm_count ? in->sm_count : 1;
     if (in->time_limit > 0) ln->deadline = now() + (uint64_t)(in->time_limit * 1e9);
-    ln->params = calloc(1, f->param_bytes + 16u);
+    ln->params = aligned_alloc(128, (f->param_bytes + 255u) & ~127u);
     if (!ln->params) return PTX_OUT_OF_MEMORY;
     if (f->param_bytes) memcpy(ln->params, in->params, f->param_bytes);
     if (in->cooperative) {

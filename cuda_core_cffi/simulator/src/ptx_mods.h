@@ -30,7 +30,7 @@
     X(l1_normal, "L1::evict_normal") X(l1_last, "L1::evict_last") X(l1_first, "L1::evict_first") \
     X(l1_none, "L1::no_allocate") X(l1_unchanged, "L1::evict_unchanged") X(l2_64, "L2::64B") X(l2_128, "L2::128B") X(l2_256, "L2::256B") \
     X(l2_hint, "L2::cache_hint") X(l2_last, "L2::evict_last") X(l2_normal, "L2::evict_normal") X(l2_first, "L2::evict_first") \
-    X(L1, "L1") X(L2, "L2") X(L1_, "L1::") X(tensormap, "tensormap") \
+    X(L1, "L1") X(L2, "L2") X(tensormap, "tensormap") \
     X(uni, "uni") X(to, "to") X(l, "l") X(r, "r") X(wrap, "wrap") X(clamp, "clamp") X(up, "up") X(down, "down") \
     X(bfly, "bfly") X(idx, "idx") X(all, "all") X(any, "any") X(ballot, "ballot") X(sync, "sync") X(arrive, "arrive") \
     X(red, "red") X(warp, "warp") X(aligned, "aligned") X(wait, "wait") X(noinc, "noinc") X(shiftamt, "shiftamt") \
@@ -39,9 +39,9 @@
     X(async_, "async") X(commit_group, "commit_group") X(wait_group, "wait_group") X(wait_all, "wait_all") X(mbarrier, "mbarrier") \
     X(init, "init") X(inval, "inval") X(arrive_drop, "arrive_drop") X(test_wait, "test_wait") X(try_wait, "try_wait") \
     X(expect_tx, "expect_tx") X(complete_tx, "complete_tx") X(noComplete, "noComplete") X(parity, "parity") X(pending_count, "pending_count") \
-    X(proxy, "proxy") X(alias, "alias") X(launch_dependents, "launch_dependents") X(generic, "generic") X(async_global, "async.global") \
+    X(proxy, "proxy") X(alias, "alias") X(launch_dependents, "launch_dependents") X(generic, "generic") \
     X(mbarrier_init, "mbarrier_init") X(level, "level") X(elect, "elect") X(bulk, "bulk") X(oob, "oob") \
-    X(async_shared_cta, "async.shared::cta") X(acquire_sync, "sync_restrict::shared::cluster") X(u, "u")
+    X(async_shared_cta, "async.shared::cta") X(noftz, "noftz") X(clc, "clc")
 
 typedef enum ptx_mod {
     M_NONE,

@@ -16,6 +16,7 @@ struct sim_history {
     uint64_t order;            // allocations are numbered from 1
     const char *freed_by;      // NULL while it lives
     uint64_t freed_order;      // how many allocations had been made when it was freed
+    int with_context;          // it went with its context
 };
 
 // `history` may be NULL. `kind` and the calls are string constants.

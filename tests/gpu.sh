@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# The whole round on a machine with an NVIDIA GPU: build the wheel, run the main job and every test on the real driver, and
+# time the hot calls. Nothing is fetched when OFFLINE=1: then Python must already find cffi, numpy, pytest, setuptools,
+# pycparser, cuda-pathfinder, NVRTC, and cuda.h through CUDA_PATH or the header wheel.
+#
+#     PYTHON=python3 PYPY=/path/to/pypy OFFLINE=1 BENCHMARKS=quick tests/gpu.sh
+set -uo pipefail
+cd "$(dirname "$0")/.."
+PYTHON=${PYTHON:-python3}
+OUTPUT=${OUTPUT:-$(mktemp -d)}
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
+export CUDA_CORE_CFFI_DRIVER=system PYTHONUNBUFFERED=1
+summary=()
+failed=0
+
+# Build for an interpreter and test with it: NAME INTERPRETER
+round() {
+    local name=$1 python=$2 site=$WORK/$1
+    local -a isolation=()
+    [ -z "${OFFLINE:-}" ] || isolation=(--no-build-isolation --no-index)
+    echo "=== $name: $("$python" --version 2>&1 | head -n 1)"
+    rm -rf build
+    if ! "$python" -m pip wheel -q --no-deps "${isolation[@]}" -w "$WORK/dist-$name" . ||
+        ! "$python" -m pip install -q --no-deps --no-index --target "$site" "$WORK/dist-$name"/*.whl; then
+        summary+=("$name: the build failed")
+        failed=1
+        return
+    fi
+    (
+        export PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH}
+        cd "$WORK" || exit 1
+        "$python" -m cuda_core_cffi
+        "$python" "$OLDPWD/examples/saxpy.py" || exit 1
+        "$python" -m pytest -q -p no:cacheprovider --rootdir "$OLDPWD" -c "$OLDPWD/pyproject.toml" "$OLDPWD/tests" \
+            ${TESTS:+-k "$TESTS"} 2>&1 | tee "$OUTPUT/$name.log"
+        exit "${PIPESTATUS[0]}"
+    ) || failed=1
+    summary+=("$name: $(tail -n 1 "$OUTPUT/$name.log" 2>/dev/null || echo 'the main job failed')")
+}
+
+round cpython "$PYTHON"
+[ -z "${PYPY:-}" ] || round pypy "$PYPY"
+
+if [ -n "${BENCHMARKS:-}" ]; then
+    echo "=== benchmarks"
+    PYTHONPATH=$WORK/cpython${PYTHONPATH:+:$PYTHONPATH} "$PYTHON" benchmarks/__main__.py "--$BENCHMARKS" \
+        --output "$OUTPUT/benchmarks.json" ${PYPY:+--pypy "$PYPY" --pypy-path "$WORK/pypy"} || failed=1
+fi
+printf '%s\n' "=== summary" "${summary[@]}"
+exit $failed

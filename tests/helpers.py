@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What several tests need: a Python process of their own, and a way to hold a stream up."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+import threading
+from types import TracebackType
+from typing import Self
+
+import cuda_core_cffi
+from cuda_core_cffi import Stream, ffi, lib
+
+LIMIT = 120  # seconds, for anything that could hang
+
+
+def run_python(code: str, *arguments: str, **environment: str | None) -> subprocess.CompletedProcess[str]:
+    """Run code in a new Python process; an environment variable set to None is removed."""
+    folder = str(pathlib.Path(cuda_core_cffi.__file__).parents[1])  # the package that is under test here
+    variables = dict(os.environ)
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, [folder, variables.get("PYTHONPATH")]))
+    for name, value in environment.items():
+        variables.pop(name, None)
+        if value is not None:
+            variables[name] = value
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *arguments],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+
+
+def output_of(code: str, *arguments: str, **environment: str | None) -> str:
+    """Return what code prints in a new Python process, which must end well and print no errors."""
+    done = run_python(code, *arguments, **environment)
+    assert (done.returncode, done.stderr) == (0, ""), f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout.strip()
+
+
+class Gate:
+    """Holds up what follows in a stream until the gate is opened, or the ``with`` block left."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._opened = threading.Event()
+        self._stream = stream
+        self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: self._opened.wait(LIMIT) and None)
+        address = ctypes.cast(self._function, ctypes.c_void_p).value
+        assert lib.cuLaunchHostFunc(stream.cdata, ffi.cast("CUhostFn", address), ffi.NULL) == 0
+
+    def open(self) -> None:
+        """Let the stream go on."""
+        self._opened.set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.open()
+        self._stream.sync()  # the driver must not call a function that is gone
