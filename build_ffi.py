@@ -22,6 +22,7 @@ import sysconfig
 from types import ModuleType
 
 from setuptools import Extension
+from setuptools.build_meta import build_editable as _build_editable
 from setuptools.build_meta import (
     build_sdist,
     get_requires_for_build_editable,
@@ -30,7 +31,6 @@ from setuptools.build_meta import (
     prepare_metadata_for_build_editable,
     prepare_metadata_for_build_wheel,
 )
-from setuptools.build_meta import build_editable as _build_editable
 from setuptools.build_meta import build_wheel as _build_wheel
 from setuptools.command.bdist_wheel import bdist_wheel as _bdist_wheel
 from setuptools.command.build_ext import build_ext as _build_ext
@@ -165,7 +165,8 @@ def load_generator(name: str) -> ModuleType:
         spec = importlib.util.spec_from_file_location(
             package, folder / "__init__.py", submodule_search_locations=[str(folder)]
         )
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[package] = module
         spec.loader.exec_module(module)
@@ -179,10 +180,14 @@ def main() -> int:
     action.add_argument("--report", action="store_true", help="print what was read, generated and left out")
     action.add_argument("--generate", action="store_true", help="write the generated files")
     arguments = parser.parse_args()
-    if arguments.report:
-        print(load_generator("generate").report(read_api()), end="")
-    else:
-        generate()
+    try:
+        if arguments.report:
+            print(load_generator("generate").report(read_api()), end="")
+        else:
+            generate()
+    except load_generator("headers").HeaderError as error:
+        print(f"build_ffi.py: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

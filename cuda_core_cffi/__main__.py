@@ -35,7 +35,7 @@ def lines() -> Iterator[tuple[str, str]]:
             yield variable, os.environ[variable]
     yield from driver_lines()
     for library in found_libraries():
-        yield library.name, str(library)
+        yield library.name, library.problem or f"{library.version or 'version unknown'}, {library.path}"
 
 
 def driver_lines() -> Iterator[tuple[str, str]]:

@@ -24,6 +24,8 @@ INT_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 FLOAT_CODES = {2: "e", 4: "f", 8: "d"}
 COMPLEX_CODES = {8: "ff", 16: "dd"}
 KIND_NAMES = {"f": "floating-point", "i": "integer", "p": "pointer", "b": "structure"}
+INTERCHANGEABLE = {"i": "ip", "p": "ip"}  # an address is often kept as a number
+CTYPES_KINDS = {**dict.fromkeys("bBhHiIlLqQ?cu", "i"), **dict.fromkeys("fd", "f"), **dict.fromkeys("PzZ", "p")}
 POINTER_SIZE = 8
 MAX_ALIGNMENT = 16
 
@@ -49,13 +51,13 @@ class Slot(NamedTuple):
 class Parameter(NamedTuple):
     """What is known of a kernel's parameter: position, size in bytes and kind, where it is known."""
 
-    index: int
+    position: int
     size: int | None
     kind: str | None
 
     def wrong(self, value: object, why: str) -> str:
         """Return the text of an error about this parameter."""
-        return f"kernel argument {self.index} ({type(value).__name__}): {why}"
+        return f"kernel argument {self.position} ({type(value).__name__}): {why}"
 
 
 def make_packer(
@@ -73,8 +75,8 @@ def make_packer(
     values : sequence
         Values of these types, for the messages.
     layout : tuple of (int, int) or None
-        Offset and size in bytes of each parameter. None where the driver does not tell: then a Python int takes 8 bytes,
-        a float 8, and everything is aligned to its size.
+        Offset and size in bytes of each parameter. None where the driver does not tell: then a Python int takes 8
+        bytes, a float 8, and everything is aligned to its size.
     kinds : tuple of str or None
         ``"f"``, ``"i"``, ``"p"``, ``"b"`` or None for each parameter.
 
@@ -157,16 +159,16 @@ def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
     if issubclass(cls, complex):
         return complex_slot(value, parameter)
     if issubclass(cls, (bytes, bytearray, memoryview)):
-        return raw_slot(value, parameter, None, memory_bytes, "b")
-    if ctypes is not None and issubclass(cls, (ctypes._SimpleCData, ctypes.Structure, ctypes.Union)):
         return raw_slot(value, parameter, None, memory_bytes, None)
+    if ctypes is not None and issubclass(cls, (ctypes._SimpleCData, ctypes.Structure, ctypes.Union)):
+        return raw_slot(value, parameter, None, memory_bytes, CTYPES_KINDS.get(getattr(cls, "_type_", "")))
     if issubclass(cls, ffi.CData):
         return raw_slot(value, parameter, None, cdata_bytes, None)
     raise TypeError(
         parameter.wrong(
             value,
-            "not a kernel argument; pass a Buffer, a number, a NumPy or ctypes scalar, or a structure as bytes, a ctypes "
-            "structure or a CFFI structure",
+            "not a kernel argument; pass a Buffer, a number, a NumPy or ctypes scalar, or a structure as bytes, a "
+            "ctypes structure or a CFFI structure",
         )
     )
 
@@ -182,9 +184,7 @@ def choose(codes: dict[int, str], default: int, value: object, parameter: Parame
     code = codes.get(default if parameter.size is None else parameter.size)
     if code is None:
         sizes = ", ".join(map(str, codes))
-        raise TypeError(
-            parameter.wrong(value, f"takes {sizes} bytes, but the kernel's parameter has {parameter.size}")
-        )
+        raise TypeError(parameter.wrong(value, f"takes {sizes} bytes, but the kernel's parameter has {parameter.size}"))
     return code
 
 
@@ -255,8 +255,8 @@ def raw_slot(
     value: Any, parameter: Parameter, expression: str | None, convert: Callable[[Any], bytes], kind: str | None
 ) -> Slot:
     """Pack something that has a size of its own, which must be the parameter's."""
-    if kind is not None and kind != "b":
-        check_kind(value, parameter, kind, *("p" * (kind == "i")))
+    if kind is not None:
+        check_kind(value, parameter, *INTERCHANGEABLE.get(kind, kind))
     size = len(convert(value)) if parameter.size is None else parameter.size
 
     def pack(item: Any) -> bytes:
@@ -267,13 +267,13 @@ def raw_slot(
 
     if expression is None or len(convert(value)) != size:
         pack(value)
-        return Slot(f"{size}s", f"slots[{parameter.index}]({{}})", pack)
+        return Slot(f"{size}s", f"slots[{parameter.position}]({{}})", pack)
     return Slot(f"{size}s", expression, pack)
 
 
 def memory_bytes(value: Any) -> bytes:
     """Return the bytes of an object with the buffer protocol."""
-    return bytes(memoryview(value).cast("B")) if isinstance(value, memoryview) else bytes(value)
+    return value.tobytes() if isinstance(value, memoryview) else bytes(value)
 
 
 def cdata_bytes(value: Any) -> bytes:
@@ -290,4 +290,4 @@ def cdata_bytes(value: Any) -> bytes:
 
 def numpy_kind(value: Any) -> str | None:
     """Return the kind of parameter that a NumPy scalar is for."""
-    return {"i": "i", "u": "i", "b": "i", "f": "f"}.get(value.dtype.kind)
+    return {"i": "i", "u": "i", "b": "i", "f": "f", "c": "b"}.get(value.dtype.kind)

@@ -70,18 +70,21 @@ class Device:
 
     def __new__(cls, device_id: Device | int | None = None) -> Device:
         if device_id is None:
-            device_id = _current_device()
-            if device_id < 0:
-                if device_id < -1:
-                    raise last_failure()
-                device_id = 0
+            current: int = _current_device()
+            if current < -1:
+                raise last_failure()
+            device_id = max(current, 0)
+        if type(device_id) is not int:  # False and 0.0 equal 0, but are no ordinals
+            return find_device(cls, device_id)
         try:
-            return _devices.by_ordinal[device_id]  # type: ignore[no-any-return]
-        except (AttributeError, KeyError, TypeError):
+            return _devices.by_ordinal[device_id]
+        except KeyError:
             return find_device(cls, device_id)
 
     def __int__(self) -> int:
         return self._device_id
+
+    __index__ = __int__
 
     def __repr__(self) -> str:
         return f"<Device {self._device_id} ({self.name})>"
@@ -158,9 +161,7 @@ class Device:
         if obj is not None:
             if options is not None:
                 raise ValueError("options are for a new stream: give obj or options, not both")
-            if isinstance(obj, Stream) and obj.is_closed:
-                raise RuntimeError("this Stream is closed")
-            return Stream._borrow(protocol_address(obj, "Device.create_stream"), obj)
+            return Stream._borrow(protocol_address(obj, "Device.create_stream", stacklevel=3), obj)
         options = check_options(StreamOptions, options, "Device.create_stream")
         return Stream._create(self._device_id, options)
 
@@ -222,9 +223,7 @@ class Device:
             False also for the device itself, which is no peer of its own.
         """
         result = ffi.new("int *")
-        check(
-            lib.cuDeviceCanAccessPeer(result, self._device_id, Device(peer)._device_id), "cuDeviceCanAccessPeer"
-        )
+        check(lib.cuDeviceCanAccessPeer(result, self._device_id, Device(peer)._device_id), "cuDeviceCanAccessPeer")
         return bool(result[0])
 
     @classmethod
@@ -361,15 +360,21 @@ def device_count() -> int:
     return int(count[0])
 
 
+def driver_version() -> tuple[int, int, int]:
+    """Return the version of CUDA that the driver is for, as major, minor and patch level."""
+    version = ffi.new("int *")
+    check(lib.cuDriverGetVersion(version), "cuDriverGetVersion")
+    number = version[0]
+    return number // 1000, number % 1000 // 10, number % 10
+
+
 def default_memory_resource(device: Device) -> MemoryResource:
     """Return the resource that all threads share for a device."""
     ordinal = device._device_id
     with _default_resources_lock:
         if ordinal not in _default_resources:
             pools = device._properties.memory_pools_supported
-            _default_resources[ordinal] = (
-                DeviceMemoryResource(ordinal) if pools else SynchronousMemoryResource(ordinal)
-            )
+            _default_resources[ordinal] = DeviceMemoryResource(ordinal) if pools else SynchronousMemoryResource(ordinal)
         return _default_resources[ordinal]
 
 
@@ -382,7 +387,7 @@ def warn_before_fork() -> None:
             "this process uses CUDA, which a forked child cannot: "
             'start processes with multiprocessing.set_start_method("spawn")',
             UserWarning,
-            stacklevel=3,
+            stacklevel=2,  # os.fork has no frame of its own
         )
 
 

@@ -83,8 +83,11 @@ class DeviceProperties:
     @classmethod
     def _of(cls, device_id: int) -> DeviceProperties:
         self = cls.__new__(cls)
-        self._device_id = device_id
+        self.__dict__["_device_id"] = device_id
         return self
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{name!r} cannot be set: the properties of a device are read-only")
 
     _device_id: int
 

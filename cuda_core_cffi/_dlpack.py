@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from cuda_core_cffi import _capsule
@@ -19,18 +20,17 @@ ON_DEVICE = (CUDA, CUDA_MANAGED)
 NO_ORDERING = -1
 
 # What Python keeps alive for tensors that are out: see ccc_tensor.h.
-pins: dict[int, Any] = {}
+pins: dict[int, Callable[[], None]] = {}
 
 
 def export_buffer(
     buffer: Any,
-    device: tuple[int, int],
     stream: int | None,
     max_version: tuple[int, int] | None,
     wanted: tuple[int, int] | None,
     copy: bool | None,
 ) -> Any:
-    """Return the capsule for ``buffer``, which is on ``device``; the other parameters are the standard's.
+    """Return the capsule for ``buffer``; the other parameters are the standard's.
 
     Raises
     ------
@@ -40,24 +40,31 @@ def export_buffer(
     release_pins()
     if buffer.is_closed:
         raise BufferError("this Buffer is closed")
+    device = buffer._device_type()
     versioned = max_version is not None and max_version[0] >= 1
     if wanted is not None and tuple(wanted) != device:
         if tuple(wanted) != (CPU, 0):
             raise BufferError(f"the memory is on DLPack device {device}; it can be exported there or to (1, 0)")
         if copy is False:
-            raise BufferError(f"the memory is on DLPack device {device}: host memory needs a copy, which copy=False forbids")
+            raise BufferError(
+                f"the memory is on DLPack device {device}: host memory needs a copy, which copy=False forbids"
+            )
         return host_copy(buffer, versioned)
     consumer = consumer_stream(stream, device)
+    if copy and device[0] == CPU:
+        return host_copy(buffer, versioned)
     if copy:
         buffer = device_copy(buffer, consumer)
     elif consumer is not None:
         order(buffer, consumer)
-    pinned = buffer._python_owned
-    tensor = lib.ccc_tensor_of_buffer(buffer._box, *device, versioned, bool(copy), pinned)
+    release = buffer._hold() if buffer._python_owned else None
+    tensor = lib.ccc_tensor_of_buffer(buffer._box, *device, versioned, bool(copy), release is not None)
     if not tensor:
-        raise failure(lib.ccc_last_status())
-    if pinned:
-        pins[tensor] = buffer
+        if release is not None:
+            release()
+        raise buffer._failure(lib.ccc_last_status())
+    if release is not None:
+        pins[tensor] = release
     return wrap(tensor, versioned)
 
 
@@ -72,12 +79,10 @@ def wrap(tensor: int, versioned: bool) -> Any:
 
 def consumer_stream(stream: int | None, device: tuple[int, int]) -> Stream | None:
     """Return the stream that the consumer will use, or None where nothing needs to be ordered."""
-    if device[0] not in ON_DEVICE:
-        if stream not in (None, NO_ORDERING):
-            raise BufferError(f"host memory takes no stream, but the consumer gave {stream!r}")
+    if stream == NO_ORDERING or (stream is None and device[0] not in ON_DEVICE):
         return None
-    if stream == NO_ORDERING:
-        return None
+    if device[0] == CPU:
+        raise BufferError(f"memory of the host only takes no stream, but the consumer gave {stream!r}")
     if stream is None:
         return LEGACY_DEFAULT_STREAM
     if isinstance(stream, bool) or not isinstance(stream, int):
@@ -89,9 +94,9 @@ def consumer_stream(stream: int | None, device: tuple[int, int]) -> Stream | Non
 
 def order(buffer: Any, consumer: Stream) -> None:
     """Make the consumer's stream wait for what the buffer's own stream still does with the memory."""
-    own = lib.ccc_buffer_stream(buffer._box)
-    if own and own != consumer.handle:
-        consumer.wait(Stream.from_handle(own))
+    status = lib.ccc_buffer_order(buffer._box, consumer._box)
+    if status:
+        raise buffer._failure(status, consumer)
 
 
 def device_copy(buffer: Any, consumer: Stream | None) -> Any:
@@ -101,6 +106,7 @@ def device_copy(buffer: Any, consumer: Stream | None) -> Any:
     stream = consumer or LEGACY_DEFAULT_STREAM
     order(buffer, stream)
     made = buffer.copy_to(stream=stream)
+    made.set_deallocation_stream(LEGACY_DEFAULT_STREAM)  # the consumer may destroy its stream before the tensor
     if consumer is None:
         stream.sync()
     return made
@@ -113,9 +119,12 @@ def host_copy(buffer: Any, versioned: bool) -> Any:
     if not tensor:
         raise failure(lib.ccc_last_status())
     try:
-        status = lib.ccc_copy_to_host(data[0], buffer._box)
-        if status:
-            raise buffer._failure(status)
+        if buffer.is_device_accessible:
+            status = lib.ccc_copy_to_host(data[0], buffer._box)
+            if status:
+                raise buffer._failure(status)
+        else:  # no driver is needed, nor a context
+            ffi.memmove(data[0], ffi.cast("char *", buffer.handle), buffer.size)
     except BaseException:
         lib.ccc_tensor_delete(tensor)
         raise
@@ -125,4 +134,7 @@ def host_copy(buffer: Any, versioned: bool) -> Any:
 def release_pins() -> None:
     """Let go of what was kept for tensors that their consumers have deleted."""
     while tensor := lib.ccc_tensor_finished():
-        pins.pop(tensor, None)
+        release = pins.pop(tensor, None)
+        lib.ccc_tensor_free(tensor)  # not before: a new tensor could get this address
+        if release is not None:
+            release()

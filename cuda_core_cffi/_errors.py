@@ -43,7 +43,8 @@ HINTS = {
     "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES": "the block needs more registers or shared memory than there are: use fewer "
     "threads in a block, or less shared memory",
     "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED": "the operation cannot be captured in a graph",
-    "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": "the user-mode and kernel-mode drivers differ: reboot, or reinstall the driver",
+    "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": "the user-mode and kernel-mode drivers differ: reboot, or reinstall the "
+    "driver",
     "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE": "the forward-compatibility libcuda does not support this GPU: remove "
     "it from the library path",
 }
@@ -162,7 +163,9 @@ def explain_missing(call: str) -> str | None:
             'processes with multiprocessing.set_start_method("spawn")'
         )
     if reason == lib.CCC_FUNCTION_NEWER:
-        return f"{call} needs a driver for CUDA {needed}; the installed one is for {installed}: update the NVIDIA driver"
+        return (
+            f"{call} needs a driver for CUDA {needed}; the installed one is for {installed}: update the NVIDIA driver"
+        )
     return f"{call} is not in the driver {library!r} (CUDA {installed})"
 
 

@@ -67,6 +67,14 @@ class Event(Handle):
             return elapsed
         raise self._elapsed_failure(other)
 
+    def __rsub__(self, other: object) -> None:
+        """Refuse: only an event can be subtracted from an event."""
+        return NotImplemented
+
+    def __isub__(self, other: object) -> None:
+        """Leave ``event -= other`` to :meth:`__sub__`."""
+        return NotImplemented
+
     def _elapsed_failure(self, start: Event) -> Exception:
         """Say why no time is known between two events."""
         error = self._failure(lib.ccc_last_status(), start)

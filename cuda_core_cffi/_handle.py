@@ -28,6 +28,7 @@ class Handle:
 
     __slots__ = ("__weakref__", "_box")
 
+    _box: Any
     _CTYPE: ClassVar[str]
     _MADE_BY: ClassVar[str] = "the method that creates it"
 
@@ -46,7 +47,7 @@ class Handle:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
         self.close()
 

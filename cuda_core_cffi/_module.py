@@ -332,7 +332,9 @@ class ObjectCode:
         if self._code_type is ObjectCodeFormatType.PTX:
             version = next((line for line in self._data.splitlines() if line.startswith(b".version")), b"")
             driver = lib.ccc_driver_version()
-            text += f" ({version.decode(errors='replace')}), by a driver for CUDA {cuda_version(driver)}" if driver else ""
+            text += (
+                f" ({version.decode(errors='replace')}), by a driver for CUDA {cuda_version(driver)}" if driver else ""
+            )
         said = log.decode(errors="replace").strip()
         return f"{text}\n{said}" if said else text
 

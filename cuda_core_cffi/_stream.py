@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 import os
 import warnings
 from collections.abc import Mapping
@@ -72,6 +73,8 @@ class Stream(Handle):
 
     def __cuda_stream__(self) -> tuple[int, int]:
         """Return the version of the protocol, 0, and the address of the stream."""
+        if self.is_closed:  # the address would be 0, which is a default stream
+            raise self._failure(lib.CCC_CLOSED)
         return (PROTOCOL_VERSION, self.handle)
 
     def __repr__(self) -> str:
@@ -268,8 +271,8 @@ def stream_or_default(stream: object, what: str) -> Stream:
     return _CONFIGURED_DEFAULT if stream is None else accept_stream(stream, what)
 
 
-def protocol_address(stream: object, what: str) -> int:
-    """Return the address that ``stream`` gives through ``__cuda_stream__``."""
+def protocol_address(stream: object, what: str, stacklevel: int = 4) -> int:
+    """Return the address that ``stream`` gives through ``__cuda_stream__``; ``stacklevel`` is for its warning."""
     protocol: Any = getattr(stream, "__cuda_stream__", None)
     if protocol is None:
         raise TypeError(
@@ -281,7 +284,7 @@ def protocol_address(stream: object, what: str) -> int:
         warnings.warn(
             f"{type(stream).__name__}.__cuda_stream__ is an attribute; the protocol wants a method",
             DeprecationWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
     try:
         version, address = protocol
@@ -291,7 +294,8 @@ def protocol_address(stream: object, what: str) -> int:
         ) from None
     if version != PROTOCOL_VERSION:
         raise TypeError(
-            f"{type(stream).__name__}.__cuda_stream__ speaks version {version!r}; only version {PROTOCOL_VERSION} is known"
+            f"{type(stream).__name__}.__cuda_stream__ speaks version {version!r}; only version {PROTOCOL_VERSION} is "
+            "known"
         )
     return address_of(address)
 
@@ -300,13 +304,12 @@ def address_of(handle: Any) -> int:
     """Return a handle, given as an integer or a CFFI pointer, as an integer."""
     if isinstance(handle, ffi.CData):
         return int(ffi.cast("uintptr_t", handle))
-    try:
+    if hasattr(handle, "__index__"):
         address = handle.__index__()
-    except AttributeError:
-        try:
-            address = int(handle)  # cuda-bindings' handle types
-        except (TypeError, ValueError):
-            raise TypeError(f"a handle must be an int or a CFFI pointer, not {type(handle).__name__}") from None
+    elif hasattr(handle, "__int__") and not isinstance(handle, numbers.Number):  # cuda-bindings' handle types
+        address = int(handle)
+    else:
+        raise TypeError(f"a handle must be an int or a CFFI pointer, not {type(handle).__name__}")
     if not 0 <= address < 2**64:
         raise OverflowError(f"a handle must fit in 64 bits, not {address}")
     return int(address)

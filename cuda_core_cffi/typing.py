@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import abc
 import enum
 from typing import Any, Protocol, runtime_checkable
 
@@ -29,9 +30,9 @@ DevicePointerT = DevicePointerType
 class IsStreamType(Protocol):
     """Anything that is a CUDA stream: it tells its address through ``__cuda_stream__``."""
 
+    @abc.abstractmethod
     def __cuda_stream__(self) -> tuple[int, int]:
         """Return the version of the protocol, 0, and the address of the stream."""
-        ...
 
 
 IsStreamT = IsStreamType

@@ -50,9 +50,12 @@ static void ccc_destroy(ccc_box *box)
     int needs_context = (box->flags & (CCC_PINNED | CCC_SYNCHRONOUS)) || (box->kind == CCC_BUFFER && stream == NULL) ||
                         (stream && (stream->flags & CCC_TOKEN));
     const char *call = "";
-    int pushed = needs_context ? ccc_push(box->parent) : 0;
+    ccc_box *home = box->parent;
+    if (home == NULL && needs_context && box->device >= 0) /* allocated in the stream of another library */
+        home = ccc_primary_context(box->device);
+    int pushed = needs_context ? ccc_push(home) : 0;
     CUresult result = ccc_destroy_in_context(box, &call);
-    if (result == CUDA_ERROR_INVALID_CONTEXT && !pushed && (pushed = ccc_push(box->parent)))
+    if (result == CUDA_ERROR_INVALID_CONTEXT && !pushed && (pushed = ccc_push(home)))
         result = ccc_destroy_in_context(box, &call);
     ccc_pop(pushed);
     if (result)

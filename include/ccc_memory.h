@@ -175,6 +175,21 @@ static uint64_t ccc_buffer_stream(const ccc_box *buffer)
     return stream ? stream->handle : 0;
 }
 
+/* Make the consumer's stream wait for the stream of a buffer; a default stream is one of the buffer's context. */
+static int ccc_buffer_order(const ccc_box *buffer, const ccc_box *consumer)
+{
+    const ccc_box *own = atomic_load(&buffer->stream);
+    if (own == NULL || own->handle == consumer->handle)
+        return 0;
+    /* its Python object may be closed; the buffer holds the stream all the same */
+    ccc_box open = {.open = 1, .flags = own->flags, .kind = CCC_STREAM, .device = -1, .handle = own->handle,
+                    .parent = own->parent};
+    int pushed = ccc_push(buffer->parent);
+    int status = ccc_stream_wait_stream(consumer, &open);
+    ccc_pop(pushed);
+    return status;
+}
+
 /* What the driver knows of an address: kind 0 is memory that it does not know, ordinary memory of the host. */
 static int ccc_pointer_query(uint64_t pointer, int *kind, int *device, int *managed)
 {

@@ -43,7 +43,7 @@ static void ccc_tensor_end(ccc_tensor *tensor)
         ;
 }
 
-/* The address of a deleted tensor that Python has pinned something for; 0 when there is none. */
+/* The address of a deleted tensor that Python has pinned something for, to be freed with ccc_tensor_free; 0 for none. */
 static uint64_t ccc_tensor_finished(void)
 {
     /* take the whole list, give back all but the first: no ABA, and the list is nearly always empty */
@@ -56,9 +56,13 @@ static uint64_t ccc_tensor_finished(void)
         while (!atomic_compare_exchange_weak(&ccc_finished_tensors, &rest->next, rest))
             ;
     }
-    uint64_t address = (uintptr_t)tensor;
-    free(tensor);
-    return address;
+    return (uintptr_t)tensor;
+}
+
+/* Free a finished tensor, once Python has let go of what it pinned under this address. */
+static void ccc_tensor_free(uint64_t tensor)
+{
+    free((void *)(uintptr_t)tensor);
 }
 
 static void ccc_delete_old(DLManagedTensor *self)

@@ -20,6 +20,7 @@ SOURCES = pathlib.Path(__file__).resolve().parent.parent
 if not list((SOURCES / "cuda_core_cffi").glob("_cuda.*")):
     # `python -m pytest` puts the source tree first, where nothing is compiled: test what is installed
     sys.path[:] = [entry for entry in sys.path if pathlib.Path(entry or ".").resolve() != SOURCES]
+os.environ["PYTHONSAFEPATH"] = "1"  # nor must a Python that a test starts here find the source tree
 
 
 def system_driver_has_gpu() -> bool:

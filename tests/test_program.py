@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
-import sys
 import threading
 import weakref
 
 import pytest
+from helpers import run_python
 
 from cuda_core_cffi import NVRTCError, ObjectCode, Program, ProgramOptions, UnavailableError
 from cuda_core_cffi._ffi import ffi
@@ -20,7 +19,8 @@ from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCH
 
 SOURCE = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }'
 TEMPLATE = "template <class T> __global__ void scale(T *x, T by) { x[threadIdx.x] *= by; }"
-HEADER = "struct S { " + " ".join(f"int m{index};" for index in range(2000)) + " };\n"
+HEADER = "struct S {\n" + "\n".join(f"int m{index};" for index in range(2000)) + "\n};\n"
+LONG_HEADER = "".join(f"struct S{index} {{ __device__ int m(int, float); }};\n" for index in range(20000))
 SM_90 = ProgramOptions(arch="sm_90")
 MIB = 1 << 20
 
@@ -400,36 +400,25 @@ def test_a_precompiled_header_is_used(pch_options, with_header, tmp_path):
     assert "s.pch" in logs.getvalue()
 
 
-def test_a_precompiled_header_that_does_not_fit_its_heap_gets_a_larger_one(pch_options, tmp_path, nvrtc):
-    # Larger than NVRTC's heap of 1 MiB here, made small for the purpose
-    members = " ".join(f"int m{index}(int, float);" for index in range(20000))
-    (tmp_path / "s.h").write_text(f"struct S {{ {members} }};\n")
+@pytest.fixture
+def small_heap(nvrtc):
+    """Make NVRTC's heap for precompiled headers too small for the long header."""
     size = ffi.new("size_t *")
     assert nvrtc.nvrtcGetPCHHeapSize(size) == 0
-    before = size[0]
     assert nvrtc.nvrtcSetPCHHeapSize(MIB) == 0
-    try:
-        program = Program('#include "s.h"\n#pragma nv_hdr_stop\n' + SOURCE, "c++", pch_options)
-        assert b"twice" in program.compile("ptx").code
-        assert program.pch_status is PCHStatusType.CREATED
-        assert nvrtc.nvrtcGetPCHHeapSize(size) == 0
-        assert size[0] > MIB
-    finally:
-        nvrtc.nvrtcSetPCHHeapSize(before)
+    yield MIB
+    nvrtc.nvrtcSetPCHHeapSize(size[0])
 
 
-def test_name_expressions_survive_the_larger_heap(pch_options, tmp_path, nvrtc):
-    members = " ".join(f"int m{index}(int, float);" for index in range(20000))
-    (tmp_path / "s.h").write_text(f"struct S {{ {members} }};\n")
+def test_a_precompiled_header_that_does_not_fit_its_heap_gets_a_larger_one(pch_options, small_heap, tmp_path, nvrtc):
+    (tmp_path / "s.h").write_text(LONG_HEADER)
+    program = Program('#include "s.h"\n#pragma nv_hdr_stop\n' + TEMPLATE, "c++", pch_options)
+    code = program.compile("ptx", ["scale<int>"])
     size = ffi.new("size_t *")
     assert nvrtc.nvrtcGetPCHHeapSize(size) == 0
-    before = size[0]
-    assert nvrtc.nvrtcSetPCHHeapSize(MIB) == 0
-    try:
-        program = Program('#include "s.h"\n#pragma nv_hdr_stop\n' + TEMPLATE, "c++", pch_options)
-        assert "scale<int>" in program.compile("ptx", ["scale<int>"]).symbol_mapping
-    finally:
-        nvrtc.nvrtcSetPCHHeapSize(before)
+    assert size[0] > small_heap
+    assert program.pch_status is PCHStatusType.CREATED
+    assert list(code.symbol_mapping) == ["scale<int>"]
 
 
 def test_automatic_precompiled_headers_have_a_status(tmp_path, with_header, pch_options):
@@ -471,12 +460,6 @@ def test_a_library_that_does_not_exist_says_what_to_install():
         find_library("no-such-library", "NVRTC", NVRTC_VARIABLE)
 
 
-def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run Python in a fresh process."""
-    variables = {**os.environ, **environment}
-    return subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, timeout=120)
-
-
 COMPILE = "from cuda_core_cffi import Program; Program('int x;', 'c++')"
 
 
@@ -488,9 +471,7 @@ def test_a_variable_that_names_no_file_is_an_error_that_names_it():
 
 def test_a_file_that_is_no_library_is_an_error_that_names_it():
     result = run_python(COMPILE, **{NVRTC_VARIABLE: __file__})
-    assert f"UnavailableError: {__file__!r} cannot be used as NVRTC" in result.stderr or (
-        "cannot be used as NVRTC" in result.stderr and __file__ in result.stderr
-    )
+    assert f"{__file__!r} cannot be used as NVRTC" in result.stderr
 
 
 def test_a_library_that_is_not_nvrtc_is_an_error_that_says_what_it_lacks():
@@ -501,7 +482,7 @@ def test_a_library_that_is_not_nvrtc_is_an_error_that_says_what_it_lacks():
 
 
 def test_importing_neither_loads_nvrtc_nor_looks_for_it():
-    result = run_python(
-        "import sys, cuda_core_cffi; print('cuda.pathfinder' in sys.modules, 'libnvrtc' in open('/proc/self/maps').read())"
-    )
-    assert result.stdout.split() == ["False", "False"]
+    code = "import sys, cuda_core_cffi; print('cuda.pathfinder' in sys.modules, open('/proc/self/maps').read())"
+    result = run_python(code)
+    assert result.stdout.startswith("False")
+    assert "libnvrtc" not in result.stdout

@@ -4,20 +4,22 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
-from cuda_core_cffi._dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, export_buffer
+from cuda_core_cffi._dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, export_buffer, release_pins
 from cuda_core_cffi._errors import check_cleanup, failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
-from cuda_core_cffi._memory.resource import MemoryResource, size_error
-from cuda_core_cffi._stream import Stream, accept_stream, address_of, stream_or_default
+from cuda_core_cffi._memory.lease import Lease
+from cuda_core_cffi._memory.resource import MemoryResource, whole_size
+from cuda_core_cffi._stream import Stream, accept_stream, address_of
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 try:
-    from __pypy__ import add_memory_pressure
+    from __pypy__ import add_memory_pressure  # type: ignore[import-not-found]
 except ImportError:
     add_memory_pressure = None
 
@@ -27,8 +29,8 @@ FILL_WIDTHS = (1, 2, 4)
 
 _close = lib.ccc_close
 _copy = lib.ccc_copy
+_drop = lib.ccc_drop
 _fill = lib.ccc_fill
-_handle = lib.ccc_handle
 _take = lib.ccc_take
 
 
@@ -60,8 +62,11 @@ class Buffer(Handle):
     def __hash__(self) -> int:
         return hash((lib.ccc_identity(self._box), self._size))
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} can be neither pickled nor copied; copy_to copies the memory")
+
     def __buffer__(self, flags: int, /) -> memoryview:
-        """Return host-accessible memory as a writable memoryview of bytes.
+        """Return host-accessible memory as a writable memoryview of bytes, which keeps the memory.
 
         Raises
         ------
@@ -69,7 +74,9 @@ class Buffer(Handle):
             If the host cannot access the memory, or the buffer is closed.
         """
         self._check_host_access("the buffer protocol")
-        return memoryview(ffi.buffer(ffi.cast("char *", self.handle), self._size))
+        release = self._hold()
+        memory = ffi.gc(ffi.cast("char *", self.handle), lambda _: release())
+        return memoryview(ffi.buffer(memory, self._size))
 
     def __release_buffer__(self, buffer: memoryview, /) -> None:
         """Let go of a memoryview that :meth:`__buffer__` gave."""
@@ -108,7 +115,7 @@ class Buffer(Handle):
         BufferError
             If the request cannot be met; the message says why.
         """
-        return export_buffer(self, self._device_type(), stream, max_version, dl_device, copy)
+        return export_buffer(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return DLPack's device type and the ordinal."""
@@ -271,17 +278,16 @@ class Buffer(Handle):
             raise ValueError("give mr or owner, not both: memory goes back to a resource, or belongs to an object")
         if mr is not None and not isinstance(mr, MemoryResource):
             raise TypeError(f"mr must be a MemoryResource, not {type(mr).__name__}")
+        release_pins()
         queue = None if stream is None else accept_stream(stream, "Buffer.from_handle")
         address = 0 if ptr is None else address_of(ptr)
-        try:
-            box = lib.ccc_buffer_borrow(address, size)
-        except (TypeError, OverflowError):
-            raise size_error(size) from None
-        self = ForeignBuffer._own(box)
-        self._size = int(size)
+        size = whole_size(size)
+        self = ForeignBuffer._own(lib.ccc_buffer_borrow(address, size))
+        self._size = size
         self._mr = mr
-        self._owner = owner
-        self._stream = queue
+        self._lease = Lease(self._box, size, mr, owner)
+        if queue is not None:
+            self.set_deallocation_stream(queue)
         return self
 
     def _array_interface(self) -> dict[str, Any]:
@@ -331,9 +337,16 @@ class Buffer(Handle):
         )
         return self._location
 
+    def _hold(self) -> Callable[[], None]:
+        """Keep the memory, whether or not the buffer is closed, until the function returned is called."""
+        view = lib.ccc_view(self._box)
+        if not view:
+            raise self._failure(lib.ccc_last_status())
+        return functools.partial(release_view, view)
+
     @property
     def _python_owned(self) -> bool:
-        """Whether the memory lives as long as this object, rather than as long as the C box."""
+        """Whether Python gives the memory back, rather than the C box."""
         return False
 
     @property
@@ -375,49 +388,47 @@ class Buffer(Handle):
 class ForeignBuffer(Buffer):
     """Memory that Python gives back: through a resource's ``deallocate``, or by dropping its owner."""
 
-    __slots__ = ("_owner", "_stream")
+    __slots__ = ("_lease",)
 
-    _owner: object | None
-    _stream: Stream | None
+    _lease: Lease
 
-    def __del__(self, _drop: Any = lib.ccc_drop) -> None:
+    def __del__(self, _take: Any = _take, _drop: Any = _drop) -> None:
         try:
-            box = self._box
+            box, lease = self._box, self._lease
         except AttributeError:
             return
         try:
-            self._deallocate()
+            if _take(box):
+                lease.release_in_cleanup()
         finally:
             _drop(box)
 
     def close(self, stream: IsStreamType | None = None) -> None:
         """Give the memory back. Closing twice is allowed."""
+        release_pins()
         if stream is not None and not self.is_closed:
             self.set_deallocation_stream(stream)
-        self._deallocate()
+        if _take(self._box):  # not closed before, perhaps by another thread
+            self._lease.release()
 
     def set_deallocation_stream(self, stream: IsStreamType) -> None:
         """Change the stream that the resource's ``deallocate`` gets."""
-        if self.is_closed:
-            raise self._failure(lib.CCC_CLOSED)
-        self._stream = accept_stream(stream, "Buffer.set_deallocation_stream")
+        queue = accept_stream(stream, "Buffer.set_deallocation_stream")
+        Buffer.set_deallocation_stream(self, queue)
+        self._lease.stream = queue
 
-    def _deallocate(self) -> None:
-        address = _handle(self._box)
-        if not _take(self._box):  # closed before, perhaps by another thread
-            return
-        mr, self._owner = getattr(self, "_mr", None), None
-        if mr is not None:
-            mr.deallocate(address, self._size, stream_or_default(self._stream, "Buffer.close"))
+    def _hold(self) -> Callable[[], None]:
+        self._lease.retain()
+        return self._lease.release_in_cleanup
 
     @property
     def _python_owned(self) -> bool:
-        return True
+        return self._mr is not None or self._lease.owner is not None
 
     @property
     def owner(self) -> object | None:
         """The object that the memory belongs to, if any."""
-        return self._owner
+        return None if self.is_closed else self._lease.owner
 
 
 def make_buffer(cls: type[Buffer], box: Any, size: int, mr: MemoryResource, stream: Stream) -> Buffer:
@@ -429,7 +440,7 @@ def make_buffer(cls: type[Buffer], box: Any, size: int, mr: MemoryResource, stre
     if stream._owner is not None:
         self._keep = stream
     if add_memory_pressure is not None:
-        add_memory_pressure(size, self)
+        add_memory_pressure(size)
     return self
 
 
@@ -443,10 +454,7 @@ def allocate_with(
     CUDAError
         If the allocation failed.
     """
-    try:
-        box = allocate()
-    except (TypeError, OverflowError):
-        raise size_error(size) from None
+    box = allocate()
     if not box:
         box = retry_allocation(allocate, stream, *involved)
     return make_buffer(Buffer, box, size, mr, stream)
@@ -479,10 +487,17 @@ def fill_pattern(value: Any, width: int | None) -> tuple[int, int]:
         pattern = bytes(memoryview(value).cast("B"))
     except TypeError:
         raise TypeError(
-            f"value must be an int, or 1, 2 or 4 bytes in an object with the buffer protocol, not {type(value).__name__}"
+            "value must be an int, or 1, 2 or 4 bytes in an object with the buffer protocol, not "
+            f"{type(value).__name__}"
         ) from None
     if len(pattern) not in FILL_WIDTHS:
         raise ValueError(f"a pattern must be 1, 2 or 4 bytes, not {len(pattern)}")
     if width is not None and width != len(pattern):
         raise ValueError(f"width is {width}, but the pattern has {len(pattern)} bytes")
     return int.from_bytes(pattern, "little"), len(pattern)
+
+
+def release_view(view: Any) -> None:
+    """Drop a box that kept the memory of a buffer for somebody."""
+    if waiting := _drop(view):
+        check_cleanup(waiting)

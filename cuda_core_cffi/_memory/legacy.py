@@ -9,7 +9,8 @@ from typing import Any
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import lib
 from cuda_core_cffi._memory.buffer import Buffer, allocate_with
-from cuda_core_cffi._memory.resource import MemoryResource
+from cuda_core_cffi._memory.resource import MemoryResource, whole_size
+from cuda_core_cffi._registry import registry
 from cuda_core_cffi._stream import Stream, accept_stream, address_of, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
@@ -21,14 +22,14 @@ class SynchronousMemoryResource(MemoryResource):
 
     Parameters
     ----------
-    device_id : int
-        The ordinal of the device.
+    device_id : Device or int
+        The device.
     """
 
     __slots__ = ("_device_id",)
 
-    def __init__(self, device_id: int) -> None:
-        self._device_id = int(device_id)
+    def __init__(self, device_id: Any) -> None:
+        self._device_id: int = registry.device(device_id).device_id
 
     def __repr__(self) -> str:
         return f"<SynchronousMemoryResource device={self._device_id}>"
@@ -53,12 +54,12 @@ class SynchronousMemoryResource(MemoryResource):
         CUDAError
             If the driver has no such memory left, even after a garbage collection.
         """
-        return allocate_now(lambda: lib.ccc_device_allocate(self._device_id, size), size, self, stream)
+        return allocate_now(lambda number: lib.ccc_device_allocate(self._device_id, number), size, self, stream)
 
     def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:
         """Give memory back, by address, once the work now in ``stream`` is done; buffers do so by themselves."""
         synchronize(stream)
-        check(lib.ccc_device_deallocate(self._device_id, address_of(ptr)))
+        check(lib.ccc_device_deallocate(self._device_id, 0 if ptr is None else address_of(ptr)))
 
     @property
     def device_id(self) -> int:
@@ -104,12 +105,12 @@ class LegacyPinnedMemoryResource(MemoryResource):
         CUDAError
             If no context is current, or the host has no such memory left.
         """
-        return allocate_now(lambda: lib.ccc_pinned_allocate(size), size, self, stream)
+        return allocate_now(lib.ccc_pinned_allocate, size, self, stream)
 
     def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:
         """Give memory back, by address, once the work now in ``stream`` is done; buffers do so by themselves."""
         synchronize(stream)
-        check(lib.ccc_pinned_deallocate(address_of(ptr)))
+        check(lib.ccc_pinned_deallocate(0 if ptr is None else address_of(ptr)))
 
     @property
     def device_id(self) -> int:
@@ -136,7 +137,8 @@ class LegacyPinnedMemoryResource(MemoryResource):
 def allocate_now(allocate: Any, size: int, mr: MemoryResource, stream: IsStreamType | None) -> Buffer:
     """Return a buffer from a helper that allocates at once; a stream given is the one that orders its end."""
     queue = stream_or_default(stream, "allocate")
-    buffer = allocate_with(allocate, size, mr, queue)
+    size = whole_size(size)
+    buffer = allocate_with(lambda: allocate(size), size, mr, queue)
     if stream is not None:
         buffer.set_deallocation_stream(queue)
     return buffer

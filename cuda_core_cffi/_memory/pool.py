@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from cuda_core_cffi._errors import check, check_cleanup, failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._memory.buffer import Buffer, make_buffer, retry_allocation
-from cuda_core_cffi._memory.resource import MemoryResource, size_error
+from cuda_core_cffi._memory.resource import LARGEST_SIZE, MemoryResource, whole_size
 from cuda_core_cffi._options import check_options
+from cuda_core_cffi._registry import registry
 from cuda_core_cffi._stream import Stream, address_of, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
@@ -40,6 +41,8 @@ class MemPoolAttributes:
     """What the driver tells about a pool. Each read asks the driver; byte counts are integers."""
 
     __slots__ = ("_pool",)
+
+    _pool: MemPool
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         raise RuntimeError(f"{type(self).__name__} cannot be constructed directly; use the pool's attributes")
@@ -123,6 +126,9 @@ class MemPool(MemoryResource):
     _box: Any
     _owned: bool
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} can be neither pickled nor copied")
+
     def __del__(self, _drop: Any = lib.ccc_drop) -> None:
         try:
             box = self._box
@@ -155,10 +161,9 @@ class MemPool(MemoryResource):
             If the resource or the stream is closed.
         """
         queue = stream if isinstance(stream, Stream) else stream_or_default(stream, "allocate")
-        try:
-            box = _allocate(self._box, queue._box, size)
-        except (TypeError, OverflowError):
-            raise size_error(size) from None
+        if type(size) is not int or not 0 <= size <= LARGEST_SIZE:
+            size = whole_size(size)
+        box = _allocate(self._box, queue._box, size)
         if not box:
             if self.is_closed:
                 raise self._failure(lib.CCC_CLOSED)
@@ -231,20 +236,21 @@ class DeviceMemoryResource(MemPool):
     device_id : Device or int
         The device.
     options : DeviceMemoryResourceOptions, optional
-        With options, a new pool is created. Without, the device's current pool is used, which other libraries may share.
+        With options, a new pool is created. Without, the device's current pool is used, which other libraries may
+        share.
 
     Raises
     ------
+    ValueError
+        If there is no such device, or an option is out of range.
     CUDAError
         If the device has no memory pools, or the driver refuses the options.
     """
 
     __slots__ = ("_device_id",)
 
-    def __init__(
-        self, device_id: Any, options: DeviceMemoryResourceOptions | Mapping[str, Any] | None = None
-    ) -> None:
-        ordinal = int(device_id)
+    def __init__(self, device_id: Any, options: DeviceMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
+        ordinal: int = registry.device(device_id).device_id
         if options is None:
             box = lib.ccc_pool_current(ordinal)
         else:

@@ -8,7 +8,9 @@ from typing import Any, NoReturn
 
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
-__all__ = ["MemoryResource", "size_error"]
+__all__ = ["LARGEST_SIZE", "MemoryResource", "whole_size"]
+
+LARGEST_SIZE = 2**64 - 1
 
 
 class MemoryResource:
@@ -76,11 +78,14 @@ class MemoryResource:
         self._missing("device_id")
 
 
-def size_error(size: object) -> Exception:
-    """Return the exception for a size that is none."""
-    if isinstance(size, int) or hasattr(size, "__index__"):
-        number = size.__index__()
-        if number < 0:
-            return ValueError(f"size must not be negative, not {number}")
-        return OverflowError(f"size must be less than 2**64 bytes, not {number}")
-    return TypeError(f"size must be an int, not {type(size).__name__}")
+def whole_size(size: Any) -> int:
+    """Return a size in bytes as an int that the driver can take, or raise."""
+    try:
+        number: int = size.__index__()
+    except AttributeError:
+        raise TypeError(f"size must be an int, not {type(size).__name__}") from None
+    if number < 0:
+        raise ValueError(f"size must not be negative, not {number}")
+    if number > LARGEST_SIZE:
+        raise OverflowError(f"size must be less than 2**64 bytes, not {number}")
+    return number

@@ -145,7 +145,9 @@ class Driver:
 
     def pointer_attribute(self, pointer: c_uint64 | int, number: int, kind: type[Any] = c_int) -> Any:
         value = kind()
-        self.cuPointerGetAttribute(byref(value), number, pointer if isinstance(pointer, c_uint64) else c_uint64(pointer))
+        self.cuPointerGetAttribute(
+            byref(value), number, pointer if isinstance(pointer, c_uint64) else c_uint64(pointer)
+        )
         return value.value
 
     def read(self, pointer: c_uint64, size: int) -> bytes:

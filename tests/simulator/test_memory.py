@@ -93,9 +93,7 @@ def test_sizes_and_pitches(cu: Driver) -> None:
     assert pitch.value == 1024
     assert cu.pointer_attribute(pointer, RANGE_SIZE, c_size_t) == 10240
     cu.cuMemFree_v2(pointer)
-    assert (
-        cu.status("cuMemAllocPitch_v2", byref(pointer), byref(pitch), c_size_t(8), c_size_t(8), 3) == "INVALID_VALUE"
-    )
+    assert cu.status("cuMemAllocPitch_v2", byref(pointer), byref(pitch), c_size_t(8), c_size_t(8), 3) == "INVALID_VALUE"
 
 
 def test_address_ranges(cu: Driver) -> None:
@@ -226,9 +224,7 @@ def test_registered_memory(cu: Driver) -> None:
         ("cuMemFreeHost", "heap", "foreign free"),
     ],
 )
-def test_wrong_frees_fail_and_are_reported(
-    cu: Driver, sim: ModuleType, free: str, argument: str, kind: str
-) -> None:
+def test_wrong_frees_fail_and_are_reported(cu: Driver, sim: ModuleType, free: str, argument: str, kind: str) -> None:
     device, pinned, heap = cu.alloc(1024), cu.pinned(64), ctypes.create_string_buffer(64)
     freed = cu.alloc(96)
     cu.cuMemFree_v2(freed)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from sim_driver import run_alone
 
 
-
 def test_nothing_works_before_initialisation() -> None:
     printed = run_alone(
         """

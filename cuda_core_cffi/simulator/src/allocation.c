@@ -149,7 +149,7 @@ enum sim_place sim_place_of(uintptr_t address, size_t size)
     bool overrun = false, stale = false;
     pthread_rwlock_rdlock(&lock);
     struct sim_allocation *allocation = at(address);
-    if (within(&allocation->range, address, size)) {
+    if (allocation && within(&allocation->range, address, size)) {
         pthread_rwlock_unlock(&lock);
         return SIM_KNOWN;
     }

@@ -90,6 +90,7 @@ static void block_start(block *b, uint64_t first_x, uint64_t first_y, uint64_t f
     b->id[2] = (uint32_t)(first_z + b->rank / ln->cluster[0] / ln->cluster[1]);
     b->live_threads = b->threads;
     b->active = 1;
+    if (ln->m->uses_reserved) memset(b->shared + ln->reserved, 0, RESERVED_SHARED);
     memset(b->barriers, 0, sizeof b->barriers);
     for (uint32_t k = 0; k < b->warps; k++) {
         warp *w = &b->w[k];

@@ -187,6 +187,14 @@ static uint64_t constant_bits(const operand *o, ptx_type type) {
     }
 }
 
+// The number of a special register. Reading the system's part of shared memory makes every block have one.
+int special_register(decoder *d, const operand *o) {
+    int reg = ptx_sreg_find(o->name, o->len);
+    if (reg < 0) lex_fail_at(&d->p->lx, d->st->line, "'%.*s' is not declared", (int)(o->len > 80 ? 80 : o->len), o->name);
+    if (o->len > 14 && memcmp(o->name, "%reserved_smem", 14) == 0) d->p->m->uses_reserved = 1;
+    return reg;
+}
+
 static int32_t computed(decoder *d, exec_fn run, int64_t imm, ptx_type type) {
     insn in = blank_insn();
     in.run = run;
@@ -218,16 +226,9 @@ int32_t source_of(decoder *d, const operand *o, ptx_type type) {
     case OP_FN:
         o->fn->called = 1;
         return const_fn(d->p, o->fn);
-    case OP_SREG: {
-        int reg = ptx_sreg_find(o->name, o->len);
-        if (reg < 0) lex_fail_at(&d->p->lx, d->st->line, "'%.*s' is not declared", (int)(o->len > 80 ? 80 : o->len), o->name);
-        return computed(d, ptx_run_sreg, reg, type);
-    }
-    case OP_NAME: {
-        int reg = ptx_sreg_find(o->name, o->len); // WARP_SZ
-        if (reg >= 0) return computed(d, ptx_run_sreg, reg, type);
-        lex_fail_at(&d->p->lx, d->st->line, "'%.*s' is not declared", (int)(o->len > 80 ? 80 : o->len), o->name);
-    }
+    case OP_SREG:
+    case OP_NAME: // WARP_SZ
+        return computed(d, ptx_run_sreg, special_register(d, o), type);
     case OP_LIST:
         if (o->n == 1) return source_of(d, &o->items[0], type);
         bad_operand(d, "a list is no value");

@@ -33,6 +33,7 @@ int32_t source(decoder *d, unsigned index, ptx_type type);
 int32_t source_of(decoder *d, const operand *o, ptx_type type);
 int32_t predicate(decoder *d, const operand *o, uint32_t negated_flag);
 int32_t destination(decoder *d, const operand *o);
+int special_register(decoder *d, const operand *o);
 void address(decoder *d, const operand *o); // fills a, imm, flags, space
 _Noreturn void bad_operand(decoder *d, const char *what);
 insn blank_insn(void);

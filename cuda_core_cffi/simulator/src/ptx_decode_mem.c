@@ -193,8 +193,7 @@ static void dec_mov(decoder *d, int arg) {
         return;
     }
     if (from->kind == OP_SREG || from->kind == OP_NAME) {
-        int reg = ptx_sreg_find(from->name, from->len);
-        if (reg < 0) lex_fail_at(&d->p->lx, d->st->line, "'%.*s' is not declared", (int)(from->len > 80 ? 80 : from->len), from->name);
+        int reg = special_register(d, from);
         if ((to->kind == OP_REG && to->type == T_PRED) != (t == T_PRED)) bad_operand(d, "a predicate and a number do not mix");
         in->d = destination(d, to);
         in->imm = reg;

@@ -120,7 +120,9 @@ struct launch {
     uint64_t next_cluster;     // atomic
     int32_t result;            // atomic: the first fault wins
     uint32_t threads, warps;   // per block
-    uint32_t static_shared, shared_size; // shared_size: of the whole window
+    uint32_t static_shared, shared_end; // bytes; where dynamic shared memory ends
+    uint32_t reserved;         // offset of RESERVED_SHARED bytes of the system's, for cooperative groups
+    uint32_t shared_size;      // from one block's window to the next
     uint32_t local_size;       // per thread
     uint8_t *params;
     uint8_t *workspace;        // of grid synchronisation; cooperative launches
@@ -129,6 +131,7 @@ struct launch {
 };
 
 #define WORKSPACE_BYTES 4096
+#define RESERVED_SHARED 1024
 
 // ---- operands
 

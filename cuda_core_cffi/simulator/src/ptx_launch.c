@@ -148,7 +148,9 @@ static int prepare(launch *ln, const sim_ptx_entry *entry, const sim_ptx_launch 
     ln->static_shared = ln->m->common_shared + (uint32_t)f->shared;
     uint64_t shared = (uint64_t)ln->m->dyn_shared + in->dynamic_shared;
     if (shared >= 1u << 24) return PTX_INVALID_VALUE;
-    ln->shared_size = (uint32_t)((shared + 127) & ~(uint64_t)127);
+    ln->shared_end = (uint32_t)shared;
+    ln->reserved = (ln->shared_end + 127) & ~127u;
+    ln->shared_size = ln->reserved + (ln->m->uses_reserved ? RESERVED_SHARED : 0);
     uint64_t local = f->frame + (f->calls ? ln->m->frames + STACK_FOR_CALLS : 0);
     if (local > MAX_LOCAL) local = f->frame > MAX_LOCAL ? f->frame : MAX_LOCAL;
     ln->local_size = (uint32_t)((local + 15) & ~(uint64_t)15);

@@ -29,7 +29,8 @@ static uint8_t *shared_of(const warp *w, uint32_t rank) {
 
 static int in_shared_window(const launch *ln, uint32_t off, uint32_t size) {
     uint64_t end = (uint64_t)off + size;
-    return end <= ln->static_shared || (off >= ln->m->dyn_shared && end <= ln->shared_size);
+    return end <= ln->static_shared || (off >= ln->m->dyn_shared && end <= ln->shared_end) ||
+           (off >= ln->reserved && end <= (uint64_t)ln->reserved + RESERVED_SHARED && ln->m->uses_reserved);
 }
 
 static uint8_t *local_of(const warp *w, unsigned lane) { return w->local + (size_t)lane * w->blk->ln->local_size; }

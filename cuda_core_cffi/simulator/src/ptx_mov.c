@@ -79,7 +79,7 @@ typedef enum sreg {
     SR_GLOBALTIMER_LO, SR_GLOBALTIMER_HI, SR_DYN_SMEM, SR_TOTAL_SMEM, SR_AGGR_SMEM, SR_CLUSTERID_X, SR_CLUSTERID_Y,
     SR_CLUSTERID_Z, SR_NCLUSTERID_X, SR_NCLUSTERID_Y, SR_NCLUSTERID_Z, SR_CLUSTER_CTAID_X, SR_CLUSTER_CTAID_Y,
     SR_CLUSTER_CTAID_Z, SR_CLUSTER_NCTAID_X, SR_CLUSTER_NCTAID_Y, SR_CLUSTER_NCTAID_Z, SR_CLUSTER_CTARANK,
-    SR_CLUSTER_NCTARANK, SR_IS_EXPLICIT_CLUSTER, SR_ENVREG1, SR_ENVREG2, SR_ZERO, SR_WARPSIZE, SR_RESERVED_SMEM
+    SR_CLUSTER_NCTARANK, SR_IS_EXPLICIT_CLUSTER, SR_ENVREG1, SR_ENVREG2, SR_ZERO, SR_WARPSIZE, SR_RESERVED_SMEM, SR_RESERVED_SMEM_END
 } sreg;
 
 static const struct {
@@ -102,7 +102,8 @@ static const struct {
     {"%cluster_ctarank", SR_CLUSTER_CTARANK}, {"%cluster_nctarank", SR_CLUSTER_NCTARANK},
     {"%is_explicit_cluster", SR_IS_EXPLICIT_CLUSTER}, {"%envreg1", SR_ENVREG1}, {"%envreg2", SR_ENVREG2},
     {"%envreg0", SR_ZERO}, {"%pm0", SR_ZERO}, {"%pm1", SR_ZERO}, {"%pm2", SR_ZERO}, {"%pm3", SR_ZERO}, {"WARP_SZ", SR_WARPSIZE},
-    {"%reserved_smem_offset_begin", SR_RESERVED_SMEM}, {"%reserved_smem_offset_end", SR_RESERVED_SMEM},
+    {"%reserved_smem_offset_begin", SR_RESERVED_SMEM}, {"%reserved_smem_offset_1", SR_RESERVED_SMEM},
+    {"%reserved_smem_offset_end", SR_RESERVED_SMEM_END}, {"%reserved_smem_offset_cap", SR_RESERVED_SMEM_END},
 };
 
 int ptx_sreg_find(const char *name, size_t len) {
@@ -148,6 +149,8 @@ static uint64_t block_value(const warp *w, sreg r) {
     case SR_ENVREG1: return (uintptr_t)ln->workspace >> 32;
     case SR_ENVREG2: return (uint32_t)(uintptr_t)ln->workspace;
     case SR_WARPSIZE: return WARP;
+    case SR_RESERVED_SMEM: return ln->reserved;
+    case SR_RESERVED_SMEM_END: return ln->reserved + RESERVED_SHARED;
     default: return 0;
     }
 }

@@ -155,6 +155,7 @@ struct sim_ptx_module {
     uint8_t *fn_tokens;     // the address of fn_tokens[i] is the address of function i
     uint32_t dyn_shared;    // where dynamic shared memory starts in the window of every kernel
     uint32_t common_shared; // .shared of device functions and at module scope, at the start of the window
+    int uses_reserved;      // the text names %reserved_smem_offset
     uint64_t frames;        // sum of the frames of all device functions
 };
 

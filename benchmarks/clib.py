@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The limit, in C: ``limits.c`` compiled and loaded, with the face of a workbench."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+import shutil
+import subprocess
+from typing import Any
+
+from benchmarks.rows import THREAD_ROWS, Row
+from benchmarks.workbench import TimeFunction
+
+__all__ = ["CLimits", "build_limits", "find_compiler", "find_header"]
+
+SOURCE = pathlib.Path(__file__).with_name("limits.c")
+
+
+class CLimits:
+    """The loops in C.
+
+    Parameters
+    ----------
+    code : pathlib.Path
+        The folder with the compiled library, and with the kernels that a Python implementation compiled.
+    """
+
+    def __init__(self, code: pathlib.Path) -> None:
+        self._library = ctypes.CDLL(str(code / "limits.so"))
+        self._library.limits_open.restype = ctypes.c_char_p
+        self._library.limits_threads.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_double]
+        self._library.limits_threads.restype = ctypes.c_double
+        problem = self._library.limits_open()
+        if problem:
+            raise RuntimeError(problem.decode())
+        self._kernels_loaded = False
+        self._code = code
+
+    def drain(self) -> None:
+        """Wait until the device has nothing left to do."""
+        self._library.limits_drain()
+        status = self._library.limits_failed()
+        if status:
+            raise RuntimeError(f"a driver call failed with status {status}")
+
+    def loop(self, row: Row) -> TimeFunction:
+        """Return the loop for a row."""
+        assert row.c is not None  # run.py asks for no other
+        if row.name.startswith("launch"):
+            self._load_kernels()
+        function: Any = getattr(self._library, row.c)
+        function.argtypes = [ctypes.c_long]
+        function.restype = ctypes.c_double
+        return function  # type: ignore[no-any-return]
+
+    def threads(self, row: Row, count: int, seconds: float) -> float:
+        """Return the calls per second that so many threads make together."""
+        launches = row.name == THREAD_ROWS[0]
+        if launches:
+            self._load_kernels()
+        rate = float(self._library.limits_threads(launches, count, seconds))
+        self.drain()
+        return rate
+
+    def _load_kernels(self) -> None:
+        if self._kernels_loaded:
+            return
+        found = sorted(self._code.glob("kernels.*"))
+        if not found:
+            raise RuntimeError("no Python implementation has compiled the kernels")
+        status = self._library.limits_load(found[0].read_bytes())
+        if status:
+            raise RuntimeError(f"the kernels could not be loaded: status {status}")
+        self._kernels_loaded = True
+
+
+def find_compiler() -> str | None:
+    """Return a C compiler, if there is one."""
+    return shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
+
+
+def find_header() -> pathlib.Path | None:
+    """Return the folder of a ``cuda.h``: of the toolkit that the environment names, of a wheel, or of the system."""
+    folders = [pathlib.Path(os.environ[name]) / "include" for name in ("CUDA_PATH", "CUDA_HOME") if name in os.environ]
+    folders += [folder for entry in wheel_folders() for folder in sorted(entry.glob("*/include"), reverse=True)]
+    folders += [pathlib.Path("/usr/local/cuda/include")]
+    return next((folder for folder in folders if (folder / "cuda.h").exists()), None)
+
+
+def wheel_folders() -> list[pathlib.Path]:
+    """Return the folders that NVIDIA's wheels are installed in."""
+    try:
+        import nvidia  # a namespace without code, which any of the wheels makes
+    except ImportError:
+        return []
+    return [pathlib.Path(entry) for entry in nvidia.__path__]
+
+
+def build_limits(compiler: str, include: pathlib.Path, folder: pathlib.Path) -> None:
+    """Compile the loops into ``folder``."""
+    command = [compiler, "-std=gnu11", "-O2", "-shared", "-fPIC", "-pthread", f"-I{include}", str(SOURCE)]
+    subprocess.run([*command, "-o", str(folder / "limits.so"), "-ldl"], check=True)

@@ -1,0 +1,233 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The limit: the driver calls behind each row, in a C loop. Compiled and loaded by clib.py when the benchmarks run; the
+ * driver is opened like the Python packages open it, so that one environment decides for all.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cuda.h>
+
+#define SIZE 1024
+#define STRETCH 256
+#define MAX_ARGUMENTS 256
+#define MAX_THREADS 64
+
+#define FUNCTIONS(F) \
+    F(cuInit) F(cuDeviceGet) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuCtxGetCurrent) F(cuCtxGetDevice) \
+    F(cuCtxSynchronize) F(cuDeviceGetMemPool) F(cuMemPoolSetAttribute) F(cuMemAllocFromPoolAsync) F(cuMemFreeAsync) \
+    F(cuMemHostAlloc) F(cuMemsetD8Async) F(cuMemcpyAsync) F(cuEventCreate) F(cuEventDestroy) F(cuEventRecord) \
+    F(cuEventQuery) F(cuEventSynchronize) F(cuEventElapsedTime) F(cuStreamCreateWithPriority) F(cuStreamDestroy) \
+    F(cuStreamSynchronize) F(cuStreamWaitEvent) F(cuLibraryLoadData) F(cuLibraryGetKernel) F(cuLaunchKernel)
+
+/* STRING(f) is the symbol's real name: cuda.h defines cuEventDestroy as cuEventDestroy_v2. */
+#define STRING_(name) #name
+#define STRING(name) STRING_(name)
+#define DECLARE(f) static __typeof__(f) *p_##f;
+#define FIND(f) \
+    if ((p_##f = (__typeof__(f) *)dlsym(library, STRING(f))) == NULL) { \
+        snprintf(message, sizeof message, "the driver has no %s", STRING(f)); \
+        return message; \
+    }
+FUNCTIONS(DECLARE)
+
+static char message[256];
+static _Atomic(int) failed; /* the last status that was not 0 */
+static CUcontext context;
+static CUmemoryPool pool;
+static CUstream stream, second;
+static CUdeviceptr buffer, other, pinned;
+static CUevent event, start, end;
+static CUfunction kernel0, kernel1, kernel4, kernel16, kernel256;
+static void *arguments[MAX_ARGUMENTS];
+
+static inline void try(CUresult status)
+{
+    if (__builtin_expect(status != CUDA_SUCCESS, 0))
+        failed = (int)status;
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* The status of the first thing that failed since the last call; 0 for none. */
+int limits_failed(void)
+{
+    return atomic_exchange(&failed, 0);
+}
+
+void limits_drain(void)
+{
+    try(p_cuCtxSynchronize());
+}
+
+/* Make everything that the rows need. Returns NULL, or what went wrong. */
+const char *limits_open(void)
+{
+    static const long long integer = 7;
+    static const double number = 0.5;
+    unsigned long long keep = ~0ull;
+    void *memory = NULL, *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    CUdevice device = 0;
+    if (library == NULL)
+        return dlerror();
+    FUNCTIONS(FIND)
+    try(p_cuInit(0));
+    try(p_cuDeviceGet(&device, 0));
+    try(p_cuDevicePrimaryCtxRetain(&context, device));
+    try(p_cuCtxSetCurrent(context));
+    try(p_cuDeviceGetMemPool(&pool, device));
+    /* Both Python packages raise the release threshold, so that freed memory stays in the pool. */
+    try(p_cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
+    try(p_cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0));
+    try(p_cuStreamCreateWithPriority(&second, CU_STREAM_NON_BLOCKING, 0));
+    try(p_cuMemAllocFromPoolAsync(&buffer, SIZE, pool, stream));
+    try(p_cuMemAllocFromPoolAsync(&other, SIZE, pool, stream));
+    try(p_cuMemHostAlloc(&memory, SIZE, CU_MEMHOSTALLOC_PORTABLE));
+    pinned = (CUdeviceptr)memory;
+    try(p_cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    try(p_cuEventCreate(&start, 0));
+    try(p_cuEventCreate(&end, 0));
+    try(p_cuEventRecord(event, stream));
+    try(p_cuEventRecord(start, stream));
+    try(p_cuEventRecord(end, stream));
+    try(p_cuCtxSynchronize());
+    void *kinds[] = {&buffer, (void *)&integer, (void *)&number};
+    for (int index = 0; index < MAX_ARGUMENTS; index++)
+        arguments[index] = kinds[index % 3];
+    if (failed) {
+        snprintf(message, sizeof message, "a driver call failed with status %d", limits_failed());
+        return message;
+    }
+    return NULL;
+}
+
+/* Load the kernels. Returns a status. */
+int limits_load(const void *code)
+{
+    struct {
+        const char *name;
+        CUfunction *function;
+    } wanted[] = {{"kernel0", &kernel0}, {"kernel1", &kernel1}, {"kernel4", &kernel4}, {"kernel16", &kernel16},
+                  {"kernel256", &kernel256}};
+    CUlibrary library = NULL;
+    CUkernel kernel = NULL;
+    CUresult status = p_cuLibraryLoadData(&library, code, NULL, NULL, 0, NULL, NULL, 0);
+    for (size_t index = 0; status == CUDA_SUCCESS && index < sizeof wanted / sizeof *wanted; index++) {
+        status = p_cuLibraryGetKernel(&kernel, library, wanted[index].name);
+        *wanted[index].function = (CUfunction)kernel; /* the driver takes either */
+    }
+    return (int)status;
+}
+
+static inline void allocate_free(CUstream queue)
+{
+    CUdeviceptr pointer;
+    try(p_cuMemAllocFromPoolAsync(&pointer, SIZE, pool, queue));
+    try(p_cuMemFreeAsync(pointer, queue));
+}
+
+static inline void launch(CUfunction kernel, CUstream queue)
+{
+    try(p_cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, queue, arguments, NULL));
+}
+
+#define ROW(name, body) \
+    double name(long count) \
+    { \
+        double began = now(); \
+        while (count-- > 0) { \
+            body; \
+        } \
+        return now() - began; \
+    }
+
+ROW(allocate_own, allocate_free(stream))
+ROW(allocate_default, allocate_free(CU_STREAM_LEGACY))
+ROW(fill, try(p_cuMemsetD8Async(buffer, 0, SIZE, stream)))
+ROW(copy_device, try(p_cuMemcpyAsync(other, buffer, SIZE, stream)))
+ROW(copy_pinned, try(p_cuMemcpyAsync(buffer, pinned, SIZE, stream)))
+ROW(event_create, CUevent made; try(p_cuEventCreate(&made, CU_EVENT_DISABLE_TIMING)); try(p_cuEventDestroy(made)))
+ROW(event_record, try(p_cuEventRecord(event, stream)))
+ROW(event_query, try(p_cuEventQuery(event)))
+ROW(event_sync, try(p_cuEventSynchronize(event)))
+ROW(event_elapsed, float milliseconds; try(p_cuEventElapsedTime(&milliseconds, start, end)))
+ROW(stream_create, CUstream made; try(p_cuStreamCreateWithPriority(&made, CU_STREAM_NON_BLOCKING, 0));
+    try(p_cuStreamDestroy(made)))
+ROW(stream_sync, try(p_cuStreamSynchronize(stream)))
+ROW(stream_wait_event, try(p_cuStreamWaitEvent(stream, event, 0)))
+ROW(stream_wait_stream, CUevent made; try(p_cuEventCreate(&made, CU_EVENT_DISABLE_TIMING));
+    try(p_cuEventRecord(made, second)); try(p_cuStreamWaitEvent(stream, made, 0)); try(p_cuEventDestroy(made)))
+ROW(device_current, CUcontext current; CUdevice device; try(p_cuCtxGetCurrent(&current));
+    try(p_cuCtxGetDevice(&device)))
+ROW(set_current, try(p_cuCtxSetCurrent(context)))
+ROW(launch0, launch(kernel0, stream))
+ROW(launch1, launch(kernel1, stream))
+ROW(launch4, launch(kernel4, stream))
+ROW(launch16, launch(kernel16, stream))
+ROW(launch256, launch(kernel256, stream))
+
+/* Several threads, each with a stream of its own; the same procedure as in threads.py. */
+typedef struct worker {
+    pthread_t thread;
+    pthread_barrier_t *barrier;
+    int launches; /* else allocations */
+    double seconds, ended;
+    long calls;
+} worker;
+
+static void *work(void *argument)
+{
+    worker *self = argument;
+    CUstream queue = NULL;
+    try(p_cuCtxSetCurrent(context));
+    try(p_cuStreamCreateWithPriority(&queue, CU_STREAM_NON_BLOCKING, 0));
+    pthread_barrier_wait(self->barrier);
+    double deadline = now() + self->seconds;
+    while ((self->ended = now()) < deadline) {
+        for (int call = 0; call < STRETCH; call++)
+            if (self->launches)
+                launch(kernel4, queue);
+            else
+                allocate_free(queue);
+        try(p_cuStreamSynchronize(queue));
+        self->calls += STRETCH;
+    }
+    try(p_cuStreamDestroy(queue));
+    return NULL;
+}
+
+/* Calls per second of all threads together. */
+double limits_threads(int launches, int count, double seconds)
+{
+    static worker workers[MAX_THREADS];
+    pthread_barrier_t barrier;
+    if (count > MAX_THREADS)
+        return 0;
+    pthread_barrier_init(&barrier, NULL, (unsigned int)count + 1);
+    for (int index = 0; index < count; index++) {
+        workers[index] = (worker){.barrier = &barrier, .launches = launches, .seconds = seconds};
+        pthread_create(&workers[index].thread, NULL, work, &workers[index]);
+    }
+    pthread_barrier_wait(&barrier);
+    double began = now(), ended = began;
+    long calls = 0;
+    for (int index = 0; index < count; index++) {
+        pthread_join(workers[index].thread, NULL);
+        calls += workers[index].calls;
+        if (workers[index].ended > ended)
+            ended = workers[index].ended;
+    }
+    pthread_barrier_destroy(&barrier);
+    return (double)calls / (ended - began);
+}

@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Several threads at once, each with a stream of its own: how many calls they make per second together."""
+
+from __future__ import annotations
+
+import threading
+from time import perf_counter
+
+from benchmarks.rows import STRETCH, Row
+from benchmarks.workbench import Workbench
+
+__all__ = ["THREAD_COUNTS", "measure_threads"]
+
+THREAD_COUNTS = (1, 2, 4, 8, 16)
+
+
+class Worker(threading.Thread):
+    """Make calls in stretches until the time is up."""
+
+    def __init__(self, bench: Workbench, row: Row, barrier: threading.Barrier, seconds: float) -> None:
+        super().__init__(daemon=True)
+        self._bench, self._row, self._barrier, self._seconds = bench, row, barrier, seconds
+        self.calls = 0
+        self.ended = 0.0
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        """Do the work; an exception is kept for the thread that joins this one."""
+        try:
+            self._work()
+        except Exception as error:
+            self.error = error
+            self._barrier.abort()
+
+    def _work(self) -> None:
+        device = self._bench.Device(0)  # the packages keep one for each thread
+        device.set_current()
+        stream = device.create_stream()
+        loop = self._bench.loop(self._row, device=device, stream=stream)
+        self._barrier.wait()
+        deadline = perf_counter() + self._seconds
+        while (now := perf_counter()) < deadline:
+            loop(STRETCH)
+            stream.sync()
+            self.calls += STRETCH
+        self.ended = now
+        stream.close()
+
+
+def measure_threads(bench: Workbench, row: Row, count: int, seconds: float) -> float:
+    """Return the calls per second that ``count`` threads make together."""
+    bench.loop(row)(STRETCH)  # make what the row needs, and let the JIT compiler see it
+    bench.drain()
+    barrier = threading.Barrier(count + 1)
+    workers = [Worker(bench, row, barrier, seconds) for _ in range(count)]
+    for worker in workers:
+        worker.start()
+    try:
+        barrier.wait()
+    except threading.BrokenBarrierError:
+        pass  # a worker failed, and says why below
+    began = perf_counter()
+    for worker in workers:
+        worker.join()
+    for worker in workers:
+        if worker.error is not None and not isinstance(worker.error, threading.BrokenBarrierError):
+            raise worker.error
+    return sum(worker.calls for worker in workers) / (max(worker.ended for worker in workers) - began)

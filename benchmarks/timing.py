@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""How a row is measured: pyperf where it is installed, else the same procedure in a few lines."""
+
+from __future__ import annotations
+
+import functools
+import statistics
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from benchmarks.workbench import TimeFunction
+
+try:
+    import pyperf
+except ImportError:
+    pyperf = None
+
+__all__ = ["PROFILES", "Profile", "engine", "measure", "median", "spread"]
+
+
+class Profile(NamedTuple):
+    """How long to measure.
+
+    Attributes
+    ----------
+    rounds : int
+        How many processes each implementation gets, in turn with the others.
+    values : int
+        Values that a process takes of each row.
+    warmups : int
+        Values thrown away before that, besides those that find the number of loops.
+    seconds : float
+        The least time for one value.
+    thread_seconds : float
+        The time for one number of threads.
+    """
+
+    rounds: int
+    values: int
+    warmups: int
+    seconds: float
+    thread_seconds: float
+
+
+PROFILES = {
+    "quick": Profile(rounds=1, values=9, warmups=3, seconds=0.02, thread_seconds=0.3),
+    "full": Profile(rounds=3, values=10, warmups=3, seconds=0.1, thread_seconds=1.0),
+}
+
+NANOSECONDS = 1e9
+
+
+def engine() -> str:
+    """Return what measures in this process."""
+    return f"pyperf {pyperf.__version__}" if pyperf else "built-in timer"
+
+
+def measure(name: str, function: TimeFunction, profile: Profile) -> list[float]:
+    """Return the nanoseconds that one call of a row takes, once for each value."""
+    loops = calibrate(function, profile.seconds)
+    if pyperf:
+        runner = pyperf_runner(profile)
+        runner.args.loops = loops
+        values = runner.bench_time_func(name, function).get_values()
+    else:
+        for _ in range(profile.warmups):
+            function(loops)
+        values = [function(loops) / loops for _ in range(profile.values)]
+    return [round(value * NANOSECONDS, 2) for value in values]
+
+
+def calibrate(function: TimeFunction, seconds: float) -> int:
+    """Return a number of loops, a power of two, that takes at least so many seconds."""
+    loops = 1
+    while function(loops) < seconds:
+        loops *= 2
+    return loops
+
+
+@functools.cache
+def pyperf_runner(profile: Profile) -> Any:
+    """Return the runner of this process. It measures in this very process, which has the CUDA context."""
+    runner = pyperf.Runner()
+    runner.parse_args(
+        ["--worker", "--quiet", "--loops=1", f"--values={profile.values}", f"--warmups={profile.warmups}"]
+    )
+    return runner
+
+
+def median(values: Sequence[float]) -> float:
+    """Return the median."""
+    return statistics.median(values)
+
+
+def spread(values: Sequence[float]) -> float:
+    """Return the median absolute deviation, as a share of the median."""
+    middle = median(values)
+    return median([abs(value - middle) for value in values]) / middle

@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that Python gives back, rather than a C box."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from typing import Any
+
+from cuda_core_cffi._errors import CUDAWarning, failure
+from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._memory.resource import MemoryResource
+from cuda_core_cffi._stream import Stream, default_stream
+
+__all__ = ["Lease"]
+
+
+class Lease:
+    """What has to happen when nobody needs the memory any more: neither the buffer nor what it was exported to.
+
+    Parameters
+    ----------
+    box : ccc_box *
+        The buffer's. It holds the deallocation stream, and is kept until the memory went back.
+    size : int
+        Size in bytes.
+    mr : MemoryResource or None
+        Its ``deallocate`` is called, once.
+    owner : object
+        Kept until then.
+    """
+
+    __slots__ = ("_address", "_count", "_mr", "_size", "_view", "owner", "stream")
+
+    owner: object | None
+    stream: Stream | None
+
+    def __init__(self, box: Any, size: int, mr: MemoryResource | None, owner: object | None) -> None:
+        self._view = lib.ccc_view(box)
+        if not self._view:
+            raise failure(lib.ccc_last_status())
+        self._address = int(lib.ccc_identity(box))
+        self._size = size
+        self._mr = mr
+        self._count = 1
+        self.owner = owner
+        self.stream = None
+
+    def retain(self) -> None:
+        """Add one who needs the memory."""
+        with _lock:
+            if self._count == 0:
+                raise RuntimeError("this Buffer is closed")
+            self._count += 1
+
+    def release(self, _drop: Any = lib.ccc_drop) -> None:
+        """Remove one; the last gives the memory back."""
+        with _lock:
+            self._count -= 1
+            if self._count:
+                return
+        try:
+            if self._mr is not None:
+                self._mr.deallocate(self._address, self._size, self._open_stream())
+        finally:
+            self.owner = None
+            _drop(self._view)
+
+    def release_in_cleanup(self) -> None:
+        """Remove one where no exception may be raised."""
+        try:
+            self.release()
+        except Exception as error:
+            if not sys.is_finalizing():
+                warnings.warn(
+                    f"in cleanup: {type(self._mr).__name__}.deallocate failed: {error}", CUDAWarning, stacklevel=3
+                )
+
+    def _open_stream(self) -> Stream:
+        """Return the deallocation stream, which lives even if the program has closed its own object for it."""
+        if self.stream is None:
+            return default_stream()
+        if not self.stream.is_closed:
+            return self.stream
+        return Stream.from_handle(int(lib.ccc_buffer_stream(lib.ccc_parent(self._view))))
+
+
+_lock = threading.RLock()  # a finalizer may run while it is held

@@ -1,0 +1,395 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels: what they need, which arguments they take, how many blocks fit."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import threading
+import weakref
+
+import pytest
+
+from cuda_core_cffi import CUDAError, Kernel, LaunchConfig, Program, UnavailableError, ffi
+from cuda_core_cffi._kernel import KernelAttributes, KernelOccupancy
+from cuda_core_cffi._libraries import nvrtc_version
+
+SOURCE = """
+struct Odd { char bytes[12]; };
+extern "C" __global__ void plain(float *x, int n, double d, char c, Odd o, long long m) { x[n] = d + c + m; }
+extern "C" __global__ void nothing() {}
+extern "C" __global__ void shared(float *x) {
+    __shared__ float y[256];
+    y[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = y[255 - threadIdx.x];
+}
+extern "C" __global__ void __launch_bounds__(128) bounded(float *x) { *x = 1; }
+__global__ void mangled(float *x, const int *y, float a, unsigned char b, Odd o, float2 v) { *x = *y + a + b; }
+template <class T> __global__ void scale(T *x, T by, int n) { x[n] *= by; }
+"""
+
+
+@pytest.fixture
+def code(device, compile_target):
+    """Return the code of the kernels above."""
+    try:
+        nvrtc_version()
+    except UnavailableError as error:
+        pytest.skip(str(error))
+    return Program(SOURCE, "c++").compile(compile_target, ["mangled", "scale<float>", "scale<int>"])
+
+
+@pytest.fixture
+def ptx(device):
+    """Return the same as PTX, whatever the driver."""
+    try:
+        nvrtc_version()
+    except UnavailableError as error:
+        pytest.skip(str(error))
+    return Program(SOURCE, "c++").compile("ptx", ["mangled", "scale<float>", "scale<int>"])
+
+
+@pytest.fixture
+def kernel(code):
+    """Return a kernel."""
+    return code.get_kernel("plain")
+
+
+# The object
+
+
+@pytest.mark.parametrize("cls", [Kernel, KernelAttributes, KernelOccupancy])
+def test_it_cannot_be_constructed(cls):
+    with pytest.raises(RuntimeError, match="cannot be constructed directly"):
+        cls()
+
+
+def test_a_kernel_has_a_handle(kernel):
+    assert kernel.handle != 0
+    assert int(ffi.cast("uintptr_t", kernel.cdata)) == kernel.handle
+    assert ffi.typeof(kernel.cdata) is ffi.typeof("CUkernel")
+
+
+def test_the_repr_has_the_handle(kernel):
+    assert repr(kernel) == f"<Kernel handle={kernel.handle:#x}>"
+
+
+def test_two_objects_of_one_kernel_are_equal(code):
+    first, second, other = code.get_kernel("plain"), code.get_kernel("plain"), code.get_kernel("nothing")
+    assert first == second != other
+    assert len({first, second, other}) == 2
+
+
+def test_a_kernel_is_equal_to_nothing_else(kernel):
+    assert kernel != kernel.handle
+    assert kernel != "kernel"
+
+
+def test_a_kernel_can_be_referred_to_weakly(kernel):
+    assert weakref.ref(kernel)() is kernel
+
+
+def test_a_kernel_cannot_be_pickled(kernel):
+    with pytest.raises(TypeError, match="pickle"):
+        pickle.dumps(kernel)
+
+
+def test_a_kernel_keeps_its_code_loaded(code):
+    kernel = code.get_kernel("plain")
+    del code
+    gc.collect()
+    assert kernel.attributes.max_threads_per_block > 0
+
+
+def test_a_closed_kernel_says_so(kernel):
+    kernel.close()
+    assert kernel.is_closed
+    assert kernel.handle == 0
+    for use in (
+        lambda: kernel.num_arguments,
+        lambda: kernel.attributes.num_regs,
+        lambda: kernel.occupancy.max_active_blocks_per_multiprocessor(32, 0),
+    ):
+        with pytest.raises(RuntimeError, match="this Kernel is closed"):
+            use()
+
+
+# Foreign handles
+
+
+def test_a_kernel_is_made_from_an_address(kernel, code):
+    other = Kernel.from_handle(kernel.handle)
+    assert other == kernel
+    assert other.arguments_info == kernel.arguments_info
+
+
+def test_a_kernel_is_made_from_a_cffi_handle(kernel):
+    assert Kernel.from_handle(kernel.cdata) == kernel
+
+
+def test_a_kernel_from_a_handle_keeps_the_code_it_is_given(code):
+    kernel = Kernel.from_handle(code.get_kernel("plain").handle, code)
+    del code
+    gc.collect()
+    assert kernel.attributes.max_threads_per_block > 0
+
+
+@pytest.mark.parametrize("handle", [None, "kernel", True, 1.5j])
+def test_a_handle_of_another_type_is_refused(handle):
+    with pytest.raises(TypeError, match="handle"):
+        Kernel.from_handle(handle)
+
+
+def test_a_null_handle_is_refused():
+    with pytest.raises(ValueError, match="must not be 0"):
+        Kernel.from_handle(0)
+
+
+def test_a_kernel_belongs_to_object_code_only(kernel):
+    with pytest.raises(TypeError, match="mod must be an ObjectCode or None, not str"):
+        Kernel.from_handle(kernel.handle, "code")
+
+
+# Arguments
+
+
+def test_the_arguments_have_offsets_and_sizes(kernel):
+    info = kernel.arguments_info
+    assert [(item.offset, item.size) for item in info] == [(0, 8), (8, 4), (16, 8), (24, 1), (25, 12), (40, 8)]
+    assert kernel.num_arguments == 6
+
+
+def test_the_layout_is_asked_for_once(kernel):
+    assert kernel._layout == tuple(kernel.arguments_info)
+    assert kernel._layout is kernel._layout
+
+
+def test_a_kernel_may_take_no_arguments(code):
+    kernel = code.get_kernel("nothing")
+    assert (kernel.num_arguments, kernel.arguments_info, kernel._layout) == (0, [], ())
+
+
+def test_a_mangled_name_tells_the_kinds(code):
+    assert code.get_kernel("mangled")._kinds == ("p", "p", "f", "i", None, "b")
+
+
+@pytest.mark.parametrize(("name", "kinds"), [("scale<float>", ("p", "f", "i")), ("scale<int>", ("p", "i", "i"))])
+def test_an_instance_of_a_template_tells_the_kinds(code, name, kinds):
+    assert code.get_kernel(name)._kinds == kinds
+
+
+def test_ptx_tells_the_kinds(ptx):
+    try:
+        kernel = ptx.get_kernel("plain")
+    except CUDAError as error:
+        pytest.skip(f"the driver is older than the compiler: {error}")
+    assert kernel._kinds == ("i", "i", "f", "i", None, "i")
+
+
+def test_a_cubin_does_not_tell_the_kinds_of_a_plain_name(code, compile_target):
+    if compile_target != "cubin":
+        pytest.skip("this driver takes PTX only")
+    assert code.get_kernel("plain")._kinds == (None,) * 6
+
+
+def test_the_kinds_of_a_kernel_from_a_handle_come_from_the_driver(code):
+    kernel = Kernel.from_handle(code.get_kernel("scale<float>").handle)
+    assert kernel._kinds == ("p", "f", "i")
+
+
+def test_a_kernel_without_arguments_has_no_kinds(code):
+    assert code.get_kernel("nothing")._kinds == ()
+
+
+# Attributes
+
+
+ATTRIBUTES = {
+    "max_threads_per_block": int,
+    "shared_size_bytes": int,
+    "const_size_bytes": int,
+    "local_size_bytes": int,
+    "num_regs": int,
+    "ptx_version": int,
+    "binary_version": int,
+    "cache_mode_ca": bool,
+    "max_dynamic_shared_size_bytes": int,
+    "preferred_shared_memory_carveout": int,
+    "cluster_size_must_be_set": bool,
+    "required_cluster_width": int,
+    "required_cluster_height": int,
+    "required_cluster_depth": int,
+    "non_portable_cluster_size_allowed": bool,
+    "cluster_scheduling_policy_preference": int,
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), ATTRIBUTES.items())
+def test_an_attribute_is_read(kernel, name, kind):
+    assert type(getattr(kernel.attributes, name)) is kind
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_an_attribute_is_read_only(kernel, name):
+    with pytest.raises(AttributeError):
+        setattr(kernel.attributes, name, 1)
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_an_attribute_is_documented(name):
+    assert getattr(KernelAttributes, name).__doc__
+
+
+def test_attributes_describe_the_kernel(code, device):
+    assert code.get_kernel("shared").attributes.shared_size_bytes == 1024
+    assert code.get_kernel("bounded").attributes.max_threads_per_block == 128
+    assert code.get_kernel("plain").attributes.binary_version == int(device.arch)
+
+
+def test_attributes_of_a_device_are_those_of_the_current_one(kernel, device):
+    assert kernel.attributes[device].num_regs == kernel.attributes[0].num_regs == kernel.attributes.num_regs
+
+
+def test_attributes_are_bound_to_a_device_from_a_bound_view_too(kernel, device):
+    assert kernel.attributes[0][device].num_regs == kernel.attributes.num_regs
+
+
+def test_attributes_of_a_device_need_no_current_one(kernel):
+    found: list[int] = []
+    thread = threading.Thread(target=lambda: found.append(kernel.attributes[0].max_threads_per_block))
+    thread.start()
+    thread.join()
+    assert found == [kernel.attributes.max_threads_per_block]
+
+
+def test_attributes_without_a_current_device_say_so(kernel):
+    def read():
+        with pytest.raises(CUDAError, match="no CUDA context is current") as caught:
+            _ = kernel.attributes.num_regs
+        errors.append(caught.value)
+
+    errors: list[Exception] = []
+    thread = threading.Thread(target=read)
+    thread.start()
+    thread.join()
+    assert len(errors) == 1
+
+
+def test_views_share_what_they_have_read(kernel):
+    assert kernel.attributes[0].num_regs == kernel._attribute_cache[next(iter(kernel._attribute_cache))]
+    assert len(kernel._attribute_cache) == 1
+    _ = kernel.attributes.num_regs
+    assert len(kernel._attribute_cache) == 1
+
+
+def test_a_view_keeps_its_kernel(code):
+    attributes = code.get_kernel("plain").attributes
+    gc.collect()
+    assert attributes.max_threads_per_block > 0
+
+
+@pytest.mark.parametrize("device", ["0", None, 1.0, True])
+def test_an_index_that_is_no_device_is_refused(kernel, device):
+    with pytest.raises(TypeError, match="device must be"):
+        kernel.attributes[device]
+
+
+def test_a_negative_device_is_refused(kernel):
+    with pytest.raises(ValueError, match="device"):
+        kernel.attributes[-1]
+
+
+def test_a_device_that_does_not_exist_is_an_error_of_the_driver(kernel):
+    with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_DEVICE"):
+        _ = kernel.attributes[1000].num_regs
+
+
+# Occupancy
+
+
+def test_some_blocks_fit_on_a_multiprocessor(kernel, device):
+    blocks = kernel.occupancy.max_active_blocks_per_multiprocessor(128, 0)
+    assert 1 <= blocks <= 64
+
+
+def test_shared_memory_lowers_the_occupancy(kernel):
+    occupancy = kernel.occupancy
+    few = occupancy.max_active_blocks_per_multiprocessor(32, 40 * 1024)
+    assert few < occupancy.max_active_blocks_per_multiprocessor(32, 0)
+
+
+def test_a_block_size_fills_the_device(kernel):
+    result = kernel.occupancy.max_potential_block_size(0, 0)
+    assert result.min_grid_size >= 1
+    assert 1 <= result.max_block_size <= kernel.attributes.max_threads_per_block
+    assert tuple(result) == (result.min_grid_size, result.max_block_size)
+
+
+def test_a_block_size_stays_within_its_limit(kernel):
+    assert kernel.occupancy.max_potential_block_size(0, 96).max_block_size <= 96
+
+
+def test_shared_memory_may_depend_on_the_block_size(kernel):
+    asked = []
+
+    @ffi.callback("size_t(int)")
+    def needed(block_size):
+        asked.append(block_size)
+        return block_size * 64
+
+    result = kernel.occupancy.max_potential_block_size(needed, 0)
+    assert asked
+    assert result.max_block_size * 64 <= 48 * 1024
+
+
+def test_dynamic_shared_memory_is_left_for_a_block(kernel):
+    occupancy = kernel.occupancy
+    assert occupancy.available_dynamic_shared_memory_per_block(1, 128) >= (
+        occupancy.available_dynamic_shared_memory_per_block(2, 128)
+    )
+
+
+@pytest.mark.parametrize("value", [None, "128", 1.5, True])
+def test_a_count_of_another_type_is_refused(kernel, value):
+    for call in (
+        lambda: kernel.occupancy.max_active_blocks_per_multiprocessor(value, 0),
+        lambda: kernel.occupancy.max_potential_block_size(value, 0),
+        lambda: kernel.occupancy.available_dynamic_shared_memory_per_block(1, value),
+    ):
+        with pytest.raises(TypeError, match="must be an int"):
+            call()
+
+
+def test_a_negative_count_is_refused(kernel):
+    with pytest.raises(ValueError, match="block_size must be 1 or more, not -1"):
+        kernel.occupancy.max_active_blocks_per_multiprocessor(-1, 0)
+
+
+def test_a_count_that_is_too_large_is_refused(kernel):
+    with pytest.raises(OverflowError, match="block_size"):
+        kernel.occupancy.max_active_blocks_per_multiprocessor(2**31, 0)
+
+
+def test_clusters_have_a_largest_size(kernel, device, stream):
+    if int(device.arch) < 90:
+        pytest.skip("this device has no clusters")
+    assert kernel.occupancy.max_potential_cluster_size(LaunchConfig(grid=16, block=32), stream=stream) >= 1
+
+
+def test_some_clusters_fit_on_the_device(kernel, device, stream):
+    if int(device.arch) < 90:
+        pytest.skip("this device has no clusters")
+    config = LaunchConfig(grid=16, block=32, cluster=2)
+    assert kernel.occupancy.max_active_clusters(config, stream=stream) >= 1
+
+
+def test_a_configuration_is_a_launch_config(kernel, stream):
+    with pytest.raises(TypeError, match="config must be a LaunchConfig, not dict"):
+        kernel.occupancy.max_active_clusters({"grid": 1}, stream=stream)
+
+
+def test_clusters_need_a_stream(kernel):
+    with pytest.raises(TypeError, match="needs a Stream"):
+        kernel.occupancy.max_active_clusters(LaunchConfig(grid=1, block=1), stream=None)

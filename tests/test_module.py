@@ -1,0 +1,325 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Object code: making it from what compilers made, loading it, getting kernels from it."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+import weakref
+
+import pytest
+
+from cuda_core_cffi import CUDAError, ObjectCode, Program, ProgramOptions, UnavailableError, live_objects
+from cuda_core_cffi._ffi import ffi
+from cuda_core_cffi._libraries import nvrtc_version
+from cuda_core_cffi.typing import ObjectCodeFormatType
+
+SOURCE = """
+extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }
+extern "C" __global__ void halve(float *x) { x[threadIdx.x] /= 2; }
+__global__ void mangled(int *x) { *x = 1; }
+template <class T> __global__ void scale(T *x, T by) { x[threadIdx.x] *= by; }
+"""
+PTX = b".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n"
+FATBIN_HEADER = b"\x50\xed\x55\xba\x01\x00\x10\x00"
+MAKERS = {kind: getattr(ObjectCode, f"from_{kind}") for kind in ObjectCodeFormatType}
+LOADABLE = ["cubin", "fatbin", "ptx"]
+
+
+@pytest.fixture(scope="module")
+def nvrtc():
+    """Skip without a compiler."""
+    try:
+        nvrtc_version()
+    except UnavailableError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def code(nvrtc, device, compile_target):
+    """Return code for the device, not loaded yet."""
+    return Program(SOURCE, "c++", {"name": "halves.cu"}).compile(compile_target, ["scale<float>"])
+
+
+@pytest.fixture(scope="module")
+def cubin(nvrtc):
+    """Return a cubin, for looking at rather than loading."""
+    return Program(SOURCE, "c++", ProgramOptions(arch="sm_90")).compile("cubin").code
+
+
+# Making
+
+
+def test_object_code_cannot_be_constructed():
+    with pytest.raises(RuntimeError, match=r"Program\.compile"):
+        ObjectCode(b"", "ptx")
+
+
+@pytest.mark.parametrize("kind", list(MAKERS))
+def test_code_is_given_as_bytes(kind):
+    code = MAKERS[kind](b"code", name="a name", symbol_mapping={"a": "b"})
+    assert (code.code, code.name, code.code_type, code.symbol_mapping) == (b"code", "a name", kind, {"a": "b"})
+
+
+@pytest.mark.parametrize("kind", list(MAKERS))
+@pytest.mark.parametrize("convert", [str, lambda path: path])
+def test_code_is_given_as_a_path(kind, convert, tmp_path):
+    path = tmp_path / "code"
+    path.write_bytes(b"code")
+    assert MAKERS[kind](convert(path)).code == str(path)
+
+
+@pytest.mark.parametrize("convert", [bytearray, memoryview])
+def test_code_in_a_buffer_is_copied(convert):
+    data = bytearray(b"code")
+    code = ObjectCode.from_ptx(convert(data))
+    data[:] = b"XXXX"
+    assert code.code == b"code"
+
+
+def test_a_file_that_changes_later_does_not_matter(tmp_path):
+    path = tmp_path / "a.ptx"
+    path.write_bytes(PTX)
+    code = ObjectCode.from_ptx(path)
+    path.unlink()
+    assert pickle.loads(pickle.dumps(code)).code_type == "ptx"
+
+
+@pytest.mark.parametrize("kind", list(MAKERS))
+def test_a_file_that_does_not_exist_is_an_error_at_once(kind):
+    with pytest.raises(FileNotFoundError, match="/no/such/file"):
+        MAKERS[kind]("/no/such/file")
+
+
+@pytest.mark.parametrize("kind", list(MAKERS))
+def test_empty_code_is_refused(kind):
+    with pytest.raises(ValueError, match="empty"):
+        MAKERS[kind](b"")
+
+
+@pytest.mark.parametrize("kind", list(MAKERS))
+@pytest.mark.parametrize("module", [None, 3, ["a"]])
+def test_code_of_another_type_is_refused(kind, module):
+    with pytest.raises(TypeError, match="as bytes or as a path"):
+        MAKERS[kind](module)
+
+
+def test_no_name_is_an_empty_one():
+    assert ObjectCode.from_ptx(PTX, name=None).name == ""
+
+
+def test_a_name_that_is_no_str_is_refused():
+    with pytest.raises(TypeError, match="name must be a str"):
+        ObjectCode.from_ptx(PTX, name=b"a")
+
+
+@pytest.mark.parametrize("mapping", ["ab", [("a", "b")], {"a": 3}, {3: "a"}])
+def test_a_symbol_mapping_of_another_type_is_refused(mapping):
+    with pytest.raises(TypeError, match=r"symbol_mapping|name of a kernel"):
+        ObjectCode.from_ptx(PTX, symbol_mapping=mapping)
+
+
+def test_the_symbol_mapping_is_a_copy():
+    given = {"a": "b"}
+    code = ObjectCode.from_ptx(PTX, symbol_mapping=given)
+    given["c"] = "d"
+    code.symbol_mapping["e"] = "f"
+    assert code.symbol_mapping == {"a": "b"}
+
+
+def test_symbols_may_be_bytes():
+    assert ObjectCode.from_ptx(PTX, symbol_mapping={"a": b"_Z1a"}).symbol_mapping == {"a": "_Z1a"}
+
+
+# The object
+
+
+def test_the_repr_loads_nothing():
+    assert repr(ObjectCode.from_cubin(b"no cubin")) == "<ObjectCode handle=0x0 code_type='cubin'>"
+
+
+def test_the_repr_of_loaded_code_has_its_handle(code, compile_target):
+    assert repr(code) == f"<ObjectCode handle={code.handle:#x} code_type='{compile_target}'>"
+
+
+def test_object_code_is_equal_only_to_itself():
+    codes = [ObjectCode.from_ptx(PTX) for _ in range(2)]
+    assert codes[0] == codes[0] != codes[1]
+    assert len({*codes, codes[0]}) == 2
+
+
+def test_object_code_can_be_referred_to_weakly():
+    code = ObjectCode.from_ptx(PTX)
+    assert weakref.ref(code)() is code
+
+
+@pytest.mark.parametrize("duplicate", [lambda code: pickle.loads(pickle.dumps(code)), copy.copy, copy.deepcopy])
+def test_object_code_can_be_pickled_and_copied(duplicate, tmp_path):
+    path = tmp_path / "a.ptx"
+    path.write_bytes(PTX)
+    for code in (ObjectCode.from_ptx(PTX, name="a", symbol_mapping={"b": "c"}), ObjectCode.from_ptx(path)):
+        other = duplicate(code)
+        assert (other.code, other.name, other.code_type) == (code.code, code.name, code.code_type)
+        assert other.symbol_mapping == code.symbol_mapping
+
+
+def test_loaded_code_can_be_pickled(code):
+    assert code.handle
+    with_kernel = pickle.loads(pickle.dumps(code))
+    assert with_kernel.get_kernel("twice").handle
+
+
+# Loading
+
+
+@pytest.mark.parametrize("kind", ["ltoir", "object", "library"])
+@pytest.mark.parametrize(
+    "use", [lambda code: code.handle, lambda code: code.get_kernel("k"), lambda code: code.get_module()]
+)
+def test_code_that_must_be_linked_cannot_be_loaded(kind, use):
+    with pytest.raises(RuntimeError, match="link it first"):
+        use(MAKERS[kind](b"code", name="part"))
+
+
+@pytest.mark.parametrize("kind", LOADABLE)
+def test_code_that_is_nothing_is_refused_before_the_driver_sees_it(kind):
+    with pytest.raises(ValueError, match=r"object code 'noise' is not .* it begins with b'noise'"):
+        _ = MAKERS[kind](b"noise", name="noise").handle
+
+
+def test_ptx_given_as_a_cubin_is_refused():
+    with pytest.raises(ValueError, match="the object code is PTX, not a cubin: use from_ptx"):
+        _ = ObjectCode.from_cubin(PTX).handle
+
+
+def test_a_cubin_given_as_ptx_is_refused(cubin):
+    with pytest.raises(ValueError, match="is a cubin, not PTX: use from_cubin"):
+        _ = ObjectCode.from_ptx(cubin).handle
+
+
+@pytest.mark.parametrize("kept", [4, 63, 64, 0.5, 0.99])
+def test_a_cubin_that_is_cut_short_is_refused(cubin, kept):
+    cut = cubin[: kept if isinstance(kept, int) else int(len(cubin) * kept)]
+    with pytest.raises(ValueError, match="damaged cubin"):
+        _ = ObjectCode.from_cubin(cut).handle
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x50\xed\x55\xba", FATBIN_HEADER, FATBIN_HEADER + (99).to_bytes(8, "little") + b"abc"]
+)
+def test_a_fatbin_that_is_cut_short_is_refused(data):
+    with pytest.raises(ValueError, match="damaged fatbin"):
+        _ = ObjectCode.from_fatbin(data).handle
+
+
+def test_ptx_with_nul_in_it_is_refused():
+    with pytest.raises(ValueError, match="NUL"):
+        _ = ObjectCode.from_ptx(PTX[:30] + b"\0" + PTX[30:]).handle
+
+
+def test_ptx_may_end_in_nul(device):
+    assert ObjectCode.from_ptx(PTX + b"\0").get_kernel("k").handle
+
+
+def test_ptx_with_an_error_fails_with_the_log_of_the_driver(device):
+    with pytest.raises(CUDAError, match=r"cuLibraryLoadData failed: CUDA_ERROR_INVALID_PTX.*'bad'.*\n.*nonsense"):
+        _ = ObjectCode.from_ptx(PTX.replace(b"ret;", b"nonsense;"), name="bad").handle
+
+
+def test_ptx_newer_than_the_driver_fails_and_names_both_versions(device):
+    with pytest.raises(CUDAError, match=r"\.version 99\.9.*driver for CUDA 1[0-9]\.[0-9]"):
+        _ = ObjectCode.from_ptx(PTX.replace(b"8.0", b"99.9")).handle
+
+
+def test_code_is_loaded_once(code):
+    before = live_objects()["library"]
+    assert code.handle == code.handle != 0
+    assert int(ffi.cast("uintptr_t", code.cdata)) == code.handle
+    assert live_objects()["library"] == before + 1
+
+
+def test_threads_load_code_once(code):
+    before = live_objects()["library"]
+    handles: list[int] = []
+    threads = [threading.Thread(target=lambda: handles.append(code.handle)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(handles)) == 1
+    assert live_objects()["library"] == before + 1
+
+
+def test_code_is_unloaded_with_its_last_user(code):
+    before = live_objects()["library"]
+    again = pickle.loads(pickle.dumps(code))
+    kernel = again.get_kernel("twice")
+    del again
+    assert live_objects()["library"] == before + 1
+    assert kernel.handle
+    kernel.close()
+    del kernel
+
+
+def test_code_from_a_file_is_loaded(code, compile_target, tmp_path):
+    path = tmp_path / f"a.{compile_target}"
+    path.write_bytes(code.code)
+    assert MAKERS[compile_target](path).get_kernel("twice").handle
+
+
+def test_a_module_is_an_address(code):
+    module = code.get_module()
+    assert isinstance(module, int)
+    assert module != 0
+    assert code.get_module() == module
+
+
+# Kernels
+
+
+@pytest.mark.parametrize("name", ["twice", b"twice", "scale<float>"])
+def test_a_kernel_is_got_by_symbol_or_name_expression(code, name):
+    assert code.get_kernel(name).handle
+
+
+def test_a_symbol_mapping_renames_kernels(code, compile_target):
+    renamed = MAKERS[compile_target](code.code, symbol_mapping={"doubled": "twice"})
+    assert renamed.get_kernel("doubled").handle
+    assert renamed.get_kernel("twice") == renamed.get_kernel("doubled")
+
+
+def test_a_missing_kernel_is_named_with_those_like_it(code):
+    with pytest.raises(
+        CUDAError, match=r"object code 'halves\.cu' has no kernel 'twise'; did you mean 'twice'"
+    ) as caught:
+        code.get_kernel("twise")
+    assert caught.value.name == "CUDA_ERROR_NOT_FOUND"
+
+
+def test_a_missing_kernel_is_named_with_name_expressions_like_it(code):
+    with pytest.raises(CUDAError, match="did you mean 'scale<float>'"):
+        code.get_kernel("scale<double>")
+
+
+def test_a_kernel_whose_name_is_mangled_is_named(code):
+    with pytest.raises(CUDAError, match=r"'_Z7mangledPi'.*extern \"C\""):
+        code.get_kernel("mangled")
+
+
+def test_a_missing_kernel_like_no_other_lists_what_there_is(code):
+    with pytest.raises(CUDAError, match=r"has no kernel 'qqqqqq'; it has .*'halve'"):
+        code.get_kernel("qqqqqq")
+
+
+@pytest.mark.parametrize("name", [None, 3, ["twice"]])
+def test_a_kernel_name_of_another_type_is_refused(name):
+    with pytest.raises(TypeError, match="name of a kernel"):
+        ObjectCode.from_ptx(PTX).get_kernel(name)
+
+
+@pytest.mark.parametrize("name", ["", b"", "a\0b"])
+def test_a_kernel_name_that_is_empty_or_has_nul_is_refused(name):
+    with pytest.raises(ValueError, match="name of a kernel"):
+        ObjectCode.from_ptx(PTX).get_kernel(name)
