@@ -26,21 +26,23 @@ class CLimits:
     ----------
     code : pathlib.Path
         The folder with the compiled library, and with the kernels that a Python implementation compiled.
+    driver : str
+        The driver's library.
     """
 
-    def __init__(self, code: pathlib.Path) -> None:
+    def __init__(self, code: pathlib.Path, driver: str) -> None:
         self._library = ctypes.CDLL(str(code / "limits.so"))
-        self._library.limits_open.restype = ctypes.c_char_p
+        self._library.limits_open.restype = self._library.limits_load.restype = ctypes.c_char_p
         self._library.limits_threads.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_double]
         self._library.limits_threads.restype = ctypes.c_double
-        problem = self._library.limits_open()
+        problem = self._library.limits_open(driver.encode())
         if problem:
             raise RuntimeError(problem.decode())
         self._kernels_loaded = False
         self._code = code
 
     def drain(self) -> None:
-        """Wait until the device has nothing left to do."""
+        """Wait until the streams have nothing left to do."""
         self._library.limits_drain()
         status = self._library.limits_failed()
         if status:
@@ -71,9 +73,9 @@ class CLimits:
         found = sorted(self._code.glob("kernels.*"))
         if not found:
             raise RuntimeError("no Python implementation has compiled the kernels")
-        status = self._library.limits_load(found[0].read_bytes())
-        if status:
-            raise RuntimeError(f"the kernels could not be loaded: status {status}")
+        problem = self._library.limits_load(found[0].read_bytes())
+        if problem:
+            raise RuntimeError(problem.decode())
         self._kernels_loaded = True
 
 

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The limit: the driver calls behind each row, in a C loop. Compiled and loaded by clib.py when the benchmarks run; the
- * driver is opened like the Python packages open it, so that one environment decides for all.
+ * The limit: the driver calls behind each row, in a C loop. Compiled and loaded by clib.py when the benchmarks run.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -21,10 +20,11 @@
 
 #define FUNCTIONS(F) \
     F(cuInit) F(cuDeviceGet) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuCtxGetCurrent) F(cuCtxGetDevice) \
-    F(cuCtxSynchronize) F(cuDeviceGetMemPool) F(cuMemPoolSetAttribute) F(cuMemAllocFromPoolAsync) F(cuMemFreeAsync) \
+    F(cuDeviceGetMemPool) F(cuMemPoolSetAttribute) F(cuMemAllocFromPoolAsync) F(cuMemFreeAsync) \
     F(cuMemHostAlloc) F(cuMemsetD8Async) F(cuMemcpyAsync) F(cuEventCreate) F(cuEventDestroy) F(cuEventRecord) \
     F(cuEventQuery) F(cuEventSynchronize) F(cuEventElapsedTime) F(cuStreamCreateWithPriority) F(cuStreamDestroy) \
-    F(cuStreamSynchronize) F(cuStreamWaitEvent) F(cuLibraryLoadData) F(cuLibraryGetKernel) F(cuLaunchKernel)
+    F(cuStreamSynchronize) F(cuStreamWaitEvent)
+#define KERNEL_FUNCTIONS(F) F(cuLibraryLoadData) F(cuLibraryGetKernel) F(cuLaunchKernel)
 
 /* STRING(f) is the symbol's real name: cuda.h defines cuEventDestroy as cuEventDestroy_v2. */
 #define STRING_(name) #name
@@ -36,7 +36,9 @@
         return message; \
     }
 FUNCTIONS(DECLARE)
+KERNEL_FUNCTIONS(DECLARE)
 
+static void *library;
 static char message[256];
 static _Atomic(int) failed; /* the last status that was not 0 */
 static CUcontext context;
@@ -68,17 +70,19 @@ int limits_failed(void)
 
 void limits_drain(void)
 {
-    try(p_cuCtxSynchronize());
+    try(p_cuStreamSynchronize(stream));
+    try(p_cuStreamSynchronize(CU_STREAM_LEGACY));
 }
 
-/* Make everything that the rows need. Returns NULL, or what went wrong. */
-const char *limits_open(void)
+/* Open the driver and make everything that the rows need. Returns NULL, or what went wrong. */
+const char *limits_open(const char *driver)
 {
     static const long long integer = 7;
     static const double number = 0.5;
     unsigned long long keep = ~0ull;
-    void *memory = NULL, *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *memory = NULL;
     CUdevice device = 0;
+    library = dlopen(driver, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         return dlerror();
     FUNCTIONS(FIND)
@@ -101,7 +105,7 @@ const char *limits_open(void)
     try(p_cuEventRecord(event, stream));
     try(p_cuEventRecord(start, stream));
     try(p_cuEventRecord(end, stream));
-    try(p_cuCtxSynchronize());
+    limits_drain();
     void *kinds[] = {&buffer, (void *)&integer, (void *)&number};
     for (int index = 0; index < MAX_ARGUMENTS; index++)
         arguments[index] = kinds[index % 3];
@@ -112,22 +116,26 @@ const char *limits_open(void)
     return NULL;
 }
 
-/* Load the kernels. Returns a status. */
-int limits_load(const void *code)
+/* Load the kernels. Returns NULL, or what went wrong. */
+const char *limits_load(const void *code)
 {
     struct {
         const char *name;
         CUfunction *function;
     } wanted[] = {{"kernel0", &kernel0}, {"kernel1", &kernel1}, {"kernel4", &kernel4}, {"kernel16", &kernel16},
                   {"kernel256", &kernel256}};
-    CUlibrary library = NULL;
+    CUlibrary kernels = NULL;
     CUkernel kernel = NULL;
-    CUresult status = p_cuLibraryLoadData(&library, code, NULL, NULL, 0, NULL, NULL, 0);
+    KERNEL_FUNCTIONS(FIND)
+    CUresult status = p_cuLibraryLoadData(&kernels, code, NULL, NULL, 0, NULL, NULL, 0);
     for (size_t index = 0; status == CUDA_SUCCESS && index < sizeof wanted / sizeof *wanted; index++) {
-        status = p_cuLibraryGetKernel(&kernel, library, wanted[index].name);
+        status = p_cuLibraryGetKernel(&kernel, kernels, wanted[index].name);
         *wanted[index].function = (CUfunction)kernel; /* the driver takes either */
     }
-    return (int)status;
+    if (status == CUDA_SUCCESS)
+        return NULL;
+    snprintf(message, sizeof message, "the kernels could not be loaded: status %d", (int)status);
+    return message;
 }
 
 static inline void allocate_free(CUstream queue)

@@ -37,17 +37,22 @@ def run_worker(
         process = subprocess.Popen(
             [python, str(WORKER)], env=environment, cwd=code, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         process.stdin.write(json.dumps(job))
         process.stdin.close()
         messages = listen(process.stdout)
-        current: Task | None = tasks[0]  # until the process says which, it is the first that it would fail at
+        current: Task | None = None
+        began = False
         try:
             while (message := hear(messages)) is not None:
+                began = True
                 current = take(implementation, message, results)
         finally:
             process.kill()
             status = process.wait()
+        if not began:
+            results.fail(implementation, tasks[0], f"the process did not start (status {status})")
         if current is None:
             return
         results.fail(implementation, current, f"the process hung, or ended with status {status}")

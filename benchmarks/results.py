@@ -43,7 +43,7 @@ class Results:
         for name, value in (("profile", profile), ("machine", machine)):
             if self.data[name] and self.data[name] != value:
                 raise ValueError(
-                    f"{self._path} has another {name}, {self.data[name]}: choose another --output, or --fresh to start over"
+                    f"{self._path} has another {name}, {self.data[name]}: choose another --output, or --fresh"
                 )
             self.data[name] = value
 

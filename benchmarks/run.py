@@ -64,17 +64,15 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     found = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     found.add_argument("--quick", action="store_true", help="one short round: a few minutes in all")
-    found.add_argument("--only", metavar="PATTERN", default="", help="only rows whose name has this regular expression")
+    found.add_argument("--only", metavar="PATTERN", default="", help="only rows that this regular expression is in")
     found.add_argument("--threads", action="store_true", help="also calls per second of 1 to 16 threads")
     found.add_argument(
-        "--output", metavar="FILE", default=str(DEFAULT_OUTPUT), help="the results (build/benchmarks.json)"
+        "--output", metavar="FILE", default=str(DEFAULT_OUTPUT), help="the results; default build/benchmarks.json"
     )
     found.add_argument("--fresh", action="store_true", help="start over: forget the results in FILE")
     found.add_argument("--table", action="store_true", help="print the table of FILE, and measure nothing")
     found.add_argument("--simulator", action="store_true", help="run on the simulated driver")
-    found.add_argument(
-        "--peer-python", metavar="PATH", help="an interpreter that has cuda-core; else this one, if it has"
-    )
+    found.add_argument("--peer-python", metavar="PATH", help="an interpreter that has cuda-core; by default this one")
     found.add_argument("--pypy", metavar="PATH", help="a PyPy that has this package")
     found.add_argument("--pypy-path", metavar="DIR", help="where PyPy finds the package, if it is not installed there")
     return found
@@ -109,16 +107,19 @@ def measure_all(options: argparse.Namespace, tasks: list[Task], results: Results
 def implementations(options: argparse.Namespace, folder: pathlib.Path) -> list[Implementation]:
     """Return the implementations that can be measured; those that compile kernels for the others come first."""
     environment = dict(os.environ, CUDA_CORE_CFFI_DRIVER="system", PYTHONNOUSERSITE="1")
-    ours = Implementation(
-        "ours", sys.executable, with_path(environment, source_tree("_cuda.abi3.so", "_cuda.cpython-*"))
-    )
+    built = source_tree("_cuda.abi3.so", "_cuda.cpython-*")
     if options.simulator:
-        use_simulator(ours, folder)
-        for known in (environment, ours.environment):
-            known["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(folder), known.get("LD_LIBRARY_PATH")]))
-    found = [ours]
+        link = folder / "libcuda.so.1"
+        if not link.is_symlink():
+            link.symlink_to(simulator_library(with_path(environment, built), folder))
+        environment["CUDA_CORE_CFFI_DRIVER"] = str(link)
+    found = [Implementation("ours", sys.executable, with_path(environment, built))]
     if options.peer_python or has_peer():
-        found.append(Implementation("peer", options.peer_python or sys.executable, environment))
+        # cuda-core only looks where the loader does. The others must not: NVRTC would find the simulator too, and call
+        # a function that it does not have.
+        path = os.pathsep.join(filter(None, [str(folder), environment.get("LD_LIBRARY_PATH")]))
+        peers = dict(environment, LD_LIBRARY_PATH=path) if options.simulator else environment
+        found.append(Implementation("peer", options.peer_python or sys.executable, peers))
     if options.pypy:
         entries = [options.pypy_path] if options.pypy_path else source_tree("_cuda.pypy*")
         # What PYTHONPATH has for this interpreter is compiled for CPython.
@@ -151,15 +152,11 @@ def has_peer() -> bool:
         return False
 
 
-def use_simulator(ours: Implementation, folder: pathlib.Path) -> None:
-    """Put the simulated driver where everybody looks for the real one."""
-    link = folder / "libcuda.so.1"
-    if link.is_symlink():
-        return
+def simulator_library(environment: dict[str, str], folder: pathlib.Path) -> str:
+    """Return the path of the simulated driver."""
     program = "from cuda_core_cffi.simulator import library_path; print(library_path())"
-    done = subprocess.run(
-        [ours.python, "-c", program], env=ours.environment, capture_output=True, text=True, check=False, cwd=folder
-    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=folder)
     if done.returncode:
         raise ValueError(f"the simulated driver was not found: {done.stderr.strip()}")
-    link.symlink_to(done.stdout.strip())
+    return done.stdout.strip()

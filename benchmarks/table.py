@@ -14,7 +14,7 @@ from benchmarks.timing import median, spread
 __all__ = ["render"]
 
 NAME_WIDTH = 30
-CELL_WIDTH = 9
+CELL_WIDTH = 10
 COLUMNS = ("c ns", "ours ns", "ours/c", "peer ns", "ours/peer", "pypy ns", "spread")
 THREAD_COLUMNS = ("c", "ours", "ours/c", "peer", "ours/peer", "pypy", "")
 MISSING = "-"
@@ -69,8 +69,8 @@ def thread_lines(threads: dict[str, Any]) -> list[str]:
             if not rates:
                 continue
             if not lines:
-                lines.append(line("thousands of calls per second", THREAD_COLUMNS))
-            lines.append(line(f"{name}: {count} thread{'s' * (count != '1')}", [*cells(rates), ""]))
+                lines.append(line("thousand calls/s in N threads", THREAD_COLUMNS))
+            lines.append(line(f"{name} x{count}", [*cells(rates), ""]))
     return lines
 
 
@@ -107,4 +107,4 @@ def ratio(values: dict[str, float], other: str) -> str:
 
 def line(name: str, columns: Any) -> str:
     """Return one line."""
-    return (name.ljust(NAME_WIDTH) + "".join(column.rjust(CELL_WIDTH + 1) for column in columns)).rstrip()
+    return (name.ljust(NAME_WIDTH) + "".join(column.rjust(CELL_WIDTH) for column in columns)).rstrip()

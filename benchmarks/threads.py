@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from time import perf_counter
 
@@ -56,10 +57,8 @@ def measure_threads(bench: Workbench, row: Row, count: int, seconds: float) -> f
     workers = [Worker(bench, row, barrier, seconds) for _ in range(count)]
     for worker in workers:
         worker.start()
-    try:
+    with contextlib.suppress(threading.BrokenBarrierError):  # a worker failed, and says why below
         barrier.wait()
-    except threading.BrokenBarrierError:
-        pass  # a worker failed, and says why below
     began = perf_counter()
     for worker in workers:
         worker.join()

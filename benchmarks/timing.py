@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
 import statistics
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -44,8 +46,8 @@ class Profile(NamedTuple):
 
 
 PROFILES = {
-    "quick": Profile(rounds=1, values=9, warmups=3, seconds=0.02, thread_seconds=0.3),
-    "full": Profile(rounds=3, values=10, warmups=3, seconds=0.1, thread_seconds=1.0),
+    "quick": Profile(rounds=3, values=3, warmups=2, seconds=0.02, thread_seconds=0.2),
+    "full": Profile(rounds=5, values=5, warmups=3, seconds=0.05, thread_seconds=0.5),
 }
 
 NANOSECONDS = 1e9
@@ -62,7 +64,8 @@ def measure(name: str, function: TimeFunction, profile: Profile) -> list[float]:
     if pyperf:
         runner = pyperf_runner(profile)
         runner.args.loops = loops
-        values = runner.bench_time_func(name, function).get_values()
+        with contextlib.redirect_stdout(io.StringIO()):  # pyperf prints a line whatever --quiet says
+            values = runner.bench_time_func(name, function).get_values()
     else:
         for _ in range(profile.warmups):
             function(loops)

@@ -20,11 +20,11 @@ TimeFunction = Callable[[int], float]
 
 SIZE = 1024
 LOOP = """\
-def loop(count, {names}):
-    start = clock()
-    for _ in repeat(None, count):
+def loop(_count, {names}):
+    _start = _clock()
+    for _ in _repeat(None, _count):
         {statement}
-    return clock() - start
+    return _clock() - _start
 """
 
 
@@ -118,13 +118,15 @@ class Workbench:
         return getattr(self._api.ObjectCode, f"from_{kind}")(path.read_bytes())
 
     def drain(self) -> None:
-        """Wait until the device has nothing left to do."""
-        self.device.sync()
+        """Wait until the streams have nothing left to do."""
+        # Device.sync() would do, but cuda-core goes through the CUDA runtime there, which the simulator is not.
+        self.stream.sync()
+        self.default_stream.sync()
 
     def loop(self, row: Row, **names: Any) -> TimeFunction:
         """Return the loop around a row's statement; ``names`` stand in for those of the workbench."""
         values = {name: names[name] if name in names else self.find(name) for name in row.names}
-        scope: dict[str, Any] = {"clock": perf_counter, "repeat": repeat}
+        scope: dict[str, Any] = {"_clock": perf_counter, "_repeat": repeat}
         exec(LOOP.format(names=", ".join(values), statement=row.statement), scope)
         arguments = tuple(values.values())
         return lambda count: scope["loop"](count, *arguments)

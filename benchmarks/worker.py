@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process that measures one implementation: reads a job from standard input, writes a line for each result.
 
-Both are JSON. A line has one of the keys ``about`` (what is measured here), ``started`` (a task), ``values`` (of a task)
-or ``error`` (of a task). Everything else that is printed in this process goes to standard error.
+Both are JSON. A line has one of the keys ``about`` (what is measured here), ``started`` (a task), and ``values`` or
+``error`` (of the ``task`` beside it). Everything else that is printed in this process goes to standard error.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> int:
     code = pathlib.Path(job["code"])
     profile = Profile(*job["profile"])
     api = importlib.import_module(module) if module else None
-    bench: Any = CLimits(code) if api is None else Workbench(api, code)
+    bench: Any = CLimits(code, driver_library()) if api is None else Workbench(api, code)
 
     def send(**message: Any) -> None:
         channel.write(json.dumps(message) + "\n")
@@ -75,7 +75,7 @@ def perform(bench: Any, task: dict[str, Any], profile: Profile) -> list[float]:
 def about(api: Any, distributions: tuple[str, ...]) -> dict[str, Any]:
     """Return what is measured in this process, and on which driver."""
     version = ctypes.c_int(0)
-    ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
+    ctypes.CDLL(driver_library()).cuDriverGetVersion(ctypes.byref(version))
     return {
         "python": f"{platform.python_implementation()} {python_version()}" if api else None,
         "versions": {name: distribution_version(api, name) for name in distributions},
@@ -84,6 +84,12 @@ def about(api: Any, distributions: tuple[str, ...]) -> dict[str, Any]:
         "cuda": version.value,
         "device": api.Device().name if api else None,
     }
+
+
+def driver_library() -> str:
+    """Return the driver that is measured on."""
+    name = os.environ["CUDA_CORE_CFFI_DRIVER"]
+    return "libcuda.so.1" if name == "system" else name
 
 
 def python_version() -> str:

@@ -12,8 +12,8 @@ from importlib import metadata
 
 import cffi
 
-from cuda_core_cffi import CUDAError, Device, __version__, ffi, lib
-from cuda_core_cffi._errors import check, cuda_version
+from cuda_core_cffi import CUDAError, Device, __version__, lib
+from cuda_core_cffi._errors import cuda_version
 from cuda_core_cffi._libraries import found_libraries
 
 VARIABLES = ("CUDA_CORE_CFFI_DRIVER", "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM", "CUDA_VISIBLE_DEVICES")
@@ -33,21 +33,18 @@ def lines() -> Iterator[tuple[str, str]]:
     for variable in VARIABLES:
         if variable in os.environ:
             yield variable, os.environ[variable]
-    yield from driver_lines()
     for library in found_libraries():
         yield library.name, library.problem or f"{library.version or 'version unknown'}, {library.path}"
+    yield from device_lines()
 
 
-def driver_lines() -> Iterator[tuple[str, str]]:
-    """Yield what the driver tells about itself and its devices, or why it cannot."""
+def device_lines() -> Iterator[tuple[str, str]]:
+    """Yield what the driver tells about its devices, or why it cannot."""
     try:
-        check(lib.ccc_init())
-        name = ffi.string(lib.ccc_driver_name()).decode()
-        yield "driver", f"{name}, for CUDA {cuda_version(lib.ccc_driver_version())}"
         for device in Device.get_all_devices():
             yield f"device {device.device_id}", f"{device.name}, sm_{device.arch}, {device.pci_bus_id}, {device.uuid}"
     except CUDAError as error:
-        yield "driver", str(error)
+        yield "devices", f"none ({error.name})"
 
 
 def main() -> int:

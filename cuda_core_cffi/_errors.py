@@ -49,6 +49,9 @@ HINTS = {
     "it from the library path",
 }
 
+# What the driver says when there is nothing for it to drive.
+UNAVAILABLE = {"CUDA_ERROR_NO_DEVICE", "CUDA_ERROR_STUB_LIBRARY"}
+
 
 class CUDAError(Exception):
     """A CUDA call failed.
@@ -115,7 +118,6 @@ def failure(status: int, call: str | None = None, detail: str = "") -> Exception
         call = ffi.string(lib.ccc_last_call()).decode()
     if status == lib.CCC_NO_MEMORY:
         return MemoryError("no host memory for the bookkeeping of a CUDA object")
-    error: CUDAError
     if status == lib.CCC_NO_CONTEXT:
         error = CUDAError(
             f"{call}: no CUDA context is current in this thread; call Device(n).set_current() first{detail}"
@@ -123,7 +125,8 @@ def failure(status: int, call: str | None = None, detail: str = "") -> Exception
         status = lib.CUDA_ERROR_INVALID_CONTEXT
     else:
         missing = explain_missing(call)
-        error = UnavailableError(missing + detail) if missing else CUDAError(describe(status, call) + detail)
+        kind = UnavailableError if missing or status_name(status) in UNAVAILABLE else CUDAError
+        error = kind((missing or describe(status, call)) + detail)
     error.call, error.status, error.name = call, status, status_name(status)
     return error
 
@@ -222,7 +225,8 @@ def raise_if_driver_error(status: int) -> None:
     """Raise :class:`CUDAError` unless ``status``, from :mod:`cuda_core_cffi.driver`, is ``CUDA_SUCCESS``."""
     if int(status) != 0:
         missing = lib.ccc_missing_last()
-        known = missing.reason != lib.CCC_AVAILABLE
+        # what was missing may have been another call, whose status nobody looked at
+        known = missing.reason != lib.CCC_AVAILABLE and missing.status == int(status)
         raise failure(status, ffi.string(missing.function).decode() if known else "a driver call")
 
 

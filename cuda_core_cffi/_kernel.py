@@ -57,10 +57,11 @@ class MaxPotentialBlockSizeOccupancyResult(NamedTuple):
 class Library(Handle):
     """Code that the driver has loaded: what its kernels keep alive."""
 
-    __slots__ = ("_ptx",)
+    __slots__ = ("_log", "_ptx")
 
     _CTYPE = "CUlibrary"
     _MADE_BY = "ObjectCode"
+    _log: bytes  # driver 580 reports errors in PTX when a kernel is asked for, and logs them when it loads
     _ptx: bytes | None
 
 

@@ -9,9 +9,10 @@ import os
 import struct
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
-from cuda_core_cffi._errors import check, cuda_version, failure
+from cuda_core_cffi._errors import cuda_version, failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._kernel import Kernel, Library
 from cuda_core_cffi.typing import ObjectCodeFormatType
@@ -39,9 +40,18 @@ class ObjectCode:
     """
 
     __slots__ = (
-        "__weakref__", "_code", "_code_type", "_data", "_library", "_lock", "_name", "_symbol_mapping",
-    )  # fmt: skip
+        "__weakref__",
+        "_closed",
+        "_code",
+        "_code_type",
+        "_data",
+        "_library",
+        "_lock",
+        "_name",
+        "_symbol_mapping",
+    )
 
+    _closed: bool
     _code: bytes | str  # as given: the code, or the path of its file
     _code_type: ObjectCodeFormatType
     _data: bytes
@@ -54,6 +64,20 @@ class ObjectCode:
         raise RuntimeError(
             "ObjectCode cannot be constructed directly; use Program.compile, or ObjectCode.from_cubin and its likes"
         )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other  # as their handles would say, without loading anything
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restore, (self._data, self._code, str(self._code_type), self._name, self._symbol_mapping)
@@ -203,6 +227,16 @@ class ObjectCode:
         """
         return _read(ObjectCodeFormatType.LIBRARY, module, name, symbol_mapping)
 
+    def close(self) -> None:
+        """Unload the code now, unless kernels still need it, rather than when this object is collected.
+
+        Nothing can be loaded from it afterwards. Closing twice is allowed.
+        """
+        with self._lock:
+            self._closed = True
+            if self._library is not None:
+                self._library.close()
+
     def get_kernel(self, name: str | bytes) -> Kernel:
         """Return a kernel, loading the code if need be.
 
@@ -221,7 +255,7 @@ class ObjectCode:
         TypeError, ValueError
             If the name is no name, or the code is damaged.
         RuntimeError
-            If code of this type must be linked first.
+            If code of this type must be linked first, or the object is closed.
         CUDAError
             If the code cannot be loaded, with the log of the driver's compiler; or if it has no such kernel.
         """
@@ -231,7 +265,8 @@ class ObjectCode:
         box = lib.ccc_kernel_get(library._box, symbol.encode())
         if not box:
             status = lib.ccc_last_status()
-            detail = self._describe_missing(text, library) if status == lib.CUDA_ERROR_NOT_FOUND else ""
+            missing = status == lib.CUDA_ERROR_NOT_FOUND
+            detail = self._describe_missing(text, library) if missing else self._describe_failure(library._log)
             raise failure(status, None, detail)
         return Kernel._make(box, library, symbol)
 
@@ -248,9 +283,17 @@ class ObjectCode:
         CUDAError
             If no context is current, or the code cannot be loaded.
         """
+        library = self._load()
         out = ffi.new("CUmodule *")
-        check(lib.cuLibraryGetModule(out, self._load().cdata), "cuLibraryGetModule")
+        status = lib.cuLibraryGetModule(out, library.cdata)
+        if status:
+            raise failure(status, "cuLibraryGetModule", self._describe_failure(library._log))
         return int(ffi.cast("uintptr_t", out[0]))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._closed
 
     @property
     def code(self) -> bytes | str:
@@ -274,8 +317,8 @@ class ObjectCode:
 
     @property
     def handle(self) -> int:
-        """The driver's handle (``CUlibrary``) as an integer. Asking for it loads the code."""
-        return self._load().handle
+        """The driver's handle (``CUlibrary``) as an integer; 0 once closed. Asking for it loads the code."""
+        return 0 if self._closed else self._load().handle
 
     @property
     def cdata(self) -> Any:
@@ -294,16 +337,17 @@ class ObjectCode:
         self = cls.__new__(cls)
         self._data, self._code = data, data if code is None else code
         self._code_type, self._name, self._symbol_mapping = code_type, name, symbol_mapping
-        self._library, self._lock = None, threading.Lock()
+        self._closed, self._library, self._lock = False, None, threading.Lock()
         return self
 
     def _load(self) -> Library:
         """Return the loaded code, loading it once."""
-        if self._library is None:
-            with self._lock:
-                if self._library is None:
-                    self._library = self._load_now()
-        return self._library
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("this ObjectCode is closed")
+            if self._library is None:
+                self._library = self._load_now()
+            return self._library
 
     def _load_now(self) -> Library:
         verify = _CHECKS.get(self._code_type)
@@ -318,6 +362,7 @@ class ObjectCode:
         if not box:
             raise failure(lib.ccc_last_status(), None, self._describe_failure(ffi.string(log)))
         library = Library._own(box)
+        library._log = ffi.string(log)
         library._ptx = self._data if self._code_type is ObjectCodeFormatType.PTX else None
         return library
 

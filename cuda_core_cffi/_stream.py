@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from cuda_core_cffi._context import Context
-from cuda_core_cffi._errors import check
+from cuda_core_cffi._errors import check, check_cleanup
 from cuda_core_cffi._event import Event, EventOptions, event_flags
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
@@ -34,6 +34,7 @@ PROTOCOL_VERSION = 0
 LOWEST_PRIORITY = 0  # on every device
 DEFAULT_EVENT_FLAGS = event_flags(None)
 
+_close = lib.ccc_close
 _sync = lib.ccc_stream_sync
 _record = lib.ccc_event_record
 _record_new = lib.ccc_stream_record
@@ -146,7 +147,8 @@ class Stream(Handle):
 
     def close(self) -> None:
         """Give the stream up. Work in it still runs. Closing a default stream does nothing."""
-        Handle.close(self)
+        if waiting := _close(self._box):
+            check_cleanup(waiting)
         if not self._is_default:
             self._owner = None
 

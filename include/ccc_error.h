@@ -5,18 +5,19 @@
  *
  * A helper returns a status: 0, a CUresult, or one of our own (negative). The call that failed is kept per thread,
  * because the Python code that builds the message runs later. Cleanup has nobody to return a status to: failures are
- * queued for whole process, and Python turns them into warnings when it next looks.
+ * queued for the whole process, and Python turns them into warnings when it next looks.
  */
 #ifndef CCC_ERROR_H
 #define CCC_ERROR_H
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cuda.h>
 
-#define CCC_CLOSED (-1)    /* an object that the call needs was closed */
-#define CCC_NO_MEMORY (-2) /* malloc failed */
+#define CCC_CLOSED (-1)     /* an object that the call needs was closed */
+#define CCC_NO_MEMORY (-2)  /* malloc failed */
 #define CCC_NO_CONTEXT (-3) /* no context is current and none was given */
 
 #define CCC_COLD __attribute__((cold, noinline))
@@ -55,9 +56,9 @@ static const char *ccc_last_call(void)
     return ccc_last.call;
 }
 
-/* Failures of cleanup: a ring, so that a storm of them costs memory once. What it loses, it counts. */
+/* Failures of cleanup, oldest first. In a storm of them the first tell enough: what does not fit is dropped. */
 #define CCC_CLEANUP_SLOTS 32u
-static ccc_failure ccc_cleanup_ring[CCC_CLEANUP_SLOTS];
+static ccc_failure ccc_cleanup_queue[CCC_CLEANUP_SLOTS];
 static atomic_uint ccc_cleanup_count; /* recorded and not yet taken */
 static atomic_flag ccc_cleanup_lock = ATOMIC_FLAG_INIT;
 static atomic_int ccc_exiting;
@@ -71,7 +72,7 @@ static CCC_COLD void ccc_cleanup_failed(int status, const char *call)
         ;
     unsigned count = atomic_load(&ccc_cleanup_count);
     if (count < CCC_CLEANUP_SLOTS) {
-        ccc_cleanup_ring[count] = (ccc_failure){call, status};
+        ccc_cleanup_queue[count] = (ccc_failure){call, status};
         atomic_store(&ccc_cleanup_count, count + 1);
     }
     atomic_flag_clear_explicit(&ccc_cleanup_lock, memory_order_release);
@@ -85,9 +86,9 @@ static int ccc_cleanup_take(const char **call)
         ;
     unsigned count = atomic_load(&ccc_cleanup_count);
     if (count > 0) {
-        ccc_failure taken = ccc_cleanup_ring[count - 1];
-        *call = taken.call;
-        status = taken.status;
+        *call = ccc_cleanup_queue[0].call;
+        status = ccc_cleanup_queue[0].status;
+        memmove(ccc_cleanup_queue, ccc_cleanup_queue + 1, (count - 1) * sizeof *ccc_cleanup_queue);
         atomic_store(&ccc_cleanup_count, count - 1);
     }
     atomic_flag_clear_explicit(&ccc_cleanup_lock, memory_order_release);

@@ -57,7 +57,6 @@ def test_options_are_honoured(device: Device, stream: Stream, timed: bool, block
             assert (event.is_timing_enabled, event.is_blocking_sync) == (timed, blocking)
 
 
-@pytest.mark.simulator_only("reads the flags that reach the driver")
 def test_the_driver_gets_the_flags_of_the_options() -> None:
     from cuda_core_cffi._event import event_flags
 

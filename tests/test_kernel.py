@@ -38,7 +38,8 @@ def code(device, compile_target):
         nvrtc_version()
     except UnavailableError as error:
         pytest.skip(str(error))
-    return Program(SOURCE, "c++").compile(compile_target, ["mangled", "scale<float>", "scale<int>"])
+    with Program(SOURCE, "c++").compile(compile_target, ["mangled", "scale<float>", "scale<int>"]) as code:
+        yield code
 
 
 @pytest.fixture
@@ -48,13 +49,15 @@ def ptx(device):
         nvrtc_version()
     except UnavailableError as error:
         pytest.skip(str(error))
-    return Program(SOURCE, "c++").compile("ptx", ["mangled", "scale<float>", "scale<int>"])
+    with Program(SOURCE, "c++").compile("ptx", ["mangled", "scale<float>", "scale<int>"]) as code:
+        yield code
 
 
 @pytest.fixture
 def kernel(code):
     """Return a kernel."""
-    return code.get_kernel("plain")
+    with code.get_kernel("plain") as kernel:
+        yield kernel
 
 
 # The object
@@ -98,8 +101,7 @@ def test_a_kernel_cannot_be_pickled(kernel):
 
 def test_a_kernel_keeps_its_code_loaded(code):
     kernel = code.get_kernel("plain")
-    del code
-    gc.collect()
+    code.close()
     assert kernel.attributes.max_threads_per_block > 0
 
 
@@ -131,8 +133,7 @@ def test_a_kernel_is_made_from_a_cffi_handle(kernel):
 
 def test_a_kernel_from_a_handle_keeps_the_code_it_is_given(code):
     kernel = Kernel.from_handle(code.get_kernel("plain").handle, code)
-    del code
-    gc.collect()
+    code.close()
     assert kernel.attributes.max_threads_per_block > 0
 
 
@@ -197,6 +198,21 @@ def test_a_cubin_does_not_tell_the_kinds_of_a_plain_name(code, compile_target):
 def test_the_kinds_of_a_kernel_from_a_handle_come_from_the_driver(code):
     kernel = Kernel.from_handle(code.get_kernel("scale<float>").handle)
     assert kernel._kinds == ("p", "f", "i")
+
+
+def test_without_a_current_device_the_arguments_are_unknown(kernel):
+    def read():
+        try:
+            found.append(kernel.num_arguments)
+        except CUDAError as error:
+            found.append(error.name)
+
+    found: list[object] = []
+    thread = threading.Thread(target=read)
+    thread.start()
+    thread.join()
+    assert found[0] in (6, "CUDA_ERROR_INVALID_CONTEXT")  # driver 580 wants a context for this
+    assert kernel.num_arguments == 6
 
 
 def test_a_kernel_without_arguments_has_no_kinds(code):

@@ -40,7 +40,8 @@ def nvrtc():
 @pytest.fixture
 def code(nvrtc, device, compile_target):
     """Return code for the device, not loaded yet."""
-    return Program(SOURCE, "c++", {"name": "halves.cu"}).compile(compile_target, ["scale<float>"])
+    with Program(SOURCE, "c++", {"name": "halves.cu"}).compile(compile_target, ["scale<float>"]) as code:
+        yield code
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +142,8 @@ def test_the_repr_loads_nothing():
 
 
 def test_the_repr_of_loaded_code_has_its_handle(code, compile_target):
-    assert repr(code) == f"<ObjectCode handle={code.handle:#x} code_type='{compile_target}'>"
+    handle = code.handle
+    assert repr(code) == f"<ObjectCode handle={handle:#x} code_type='{compile_target}'>"
 
 
 def test_object_code_is_equal_only_to_itself():
@@ -224,13 +226,21 @@ def test_ptx_may_end_in_nul(device):
 
 
 def test_ptx_with_an_error_fails_with_the_log_of_the_driver(device):
-    with pytest.raises(CUDAError, match=r"cuLibraryLoadData failed: CUDA_ERROR_INVALID_PTX.*'bad'.*\n.*nonsense"):
-        _ = ObjectCode.from_ptx(PTX.replace(b"ret;", b"nonsense;"), name="bad").handle
+    code = ObjectCode.from_ptx(PTX.replace(b"ret;", b"nonsense;"), name="bad")
+    with pytest.raises(CUDAError, match=r"CUDA_ERROR_INVALID_PTX.*object code 'bad', which is PTX.*\n.*nonsense"):
+        code.get_kernel("k")
+
+
+def test_ptx_with_an_error_has_no_module_and_says_why(device):
+    code = ObjectCode.from_ptx(PTX.replace(b"ret;", b"nonsense;"), name="bad")
+    with pytest.raises(CUDAError, match=r"CUDA_ERROR_INVALID_PTX.*\n.*nonsense"):
+        code.get_module()
 
 
 def test_ptx_newer_than_the_driver_fails_and_names_both_versions(device):
+    code = ObjectCode.from_ptx(PTX.replace(b"8.0", b"99.9"))
     with pytest.raises(CUDAError, match=r"\.version 99\.9.*driver for CUDA 1[0-9]\.[0-9]"):
-        _ = ObjectCode.from_ptx(PTX.replace(b"8.0", b"99.9")).handle
+        code.get_kernel("k")
 
 
 def test_code_is_loaded_once(code):
@@ -261,6 +271,34 @@ def test_code_is_unloaded_with_its_last_user(code):
     assert kernel.handle
     kernel.close()
     del kernel
+
+
+def test_closed_code_is_unloaded(code):
+    before = live_objects()["library"]
+    assert code.handle
+    code.close()
+    code.close()
+    assert (live_objects()["library"], code.is_closed, code.handle) == (before, True, 0)
+
+
+def test_closed_code_loads_nothing_more(code):
+    with code:
+        assert not code.is_closed
+    for use in (lambda: code.get_kernel("twice"), code.get_module, lambda: code.cdata):
+        with pytest.raises(RuntimeError, match="this ObjectCode is closed"):
+            use()
+
+
+def test_closed_code_still_has_its_code(code):
+    code.close()
+    assert code.code
+    assert pickle.loads(pickle.dumps(code)).get_kernel("twice").handle
+
+
+def test_a_kernel_outlives_its_closed_code(code):
+    kernel = code.get_kernel("twice")
+    code.close()
+    assert kernel.attributes.num_regs > 0
 
 
 def test_code_from_a_file_is_loaded(code, compile_target, tmp_path):

@@ -323,6 +323,8 @@ class Buffer(Handle):
             return self._location
         except AttributeError:
             pass
+        if self.is_closed:
+            raise self._failure(lib.CCC_CLOSED)
         kind, device, managed = ffi.new("int *"), ffi.new("int *"), ffi.new("int *")
         status = lib.ccc_pointer_query(self.handle, kind, device, managed)
         if status:
@@ -478,7 +480,7 @@ def fill_pattern(value: Any, width: int | None) -> tuple[int, int]:
     """Return the value to fill with as an integer, and its width in bytes."""
     if isinstance(value, int):
         width = 1 if width is None else width
-        if width not in FILL_WIDTHS or isinstance(width, bool):
+        if type(width) is not int or width not in FILL_WIDTHS:
             raise ValueError(f"width must be 1, 2 or 4 bytes, not {width!r}")
         if not 0 <= value < 1 << 8 * width:
             raise OverflowError(f"{value} does not fit in {width} byte{'s' * (width > 1)}: 0 to {(1 << 8 * width) - 1}")

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from cuda_core_cffi._errors import check, check_cleanup, failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._memory.buffer import Buffer, make_buffer, retry_allocation
-from cuda_core_cffi._memory.resource import LARGEST_SIZE, MemoryResource, whole_size
+from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._registry import registry
 from cuda_core_cffi._stream import Stream, address_of, stream_or_default
@@ -161,9 +161,13 @@ class MemPool(MemoryResource):
             If the resource or the stream is closed.
         """
         queue = stream if isinstance(stream, Stream) else stream_or_default(stream, "allocate")
-        if type(size) is not int or not 0 <= size <= LARGEST_SIZE:
+        if type(size) is not int:
             size = whole_size(size)
-        box = _allocate(self._box, queue._box, size)
+        try:
+            box = _allocate(self._box, queue._box, size)
+        except OverflowError:
+            whole_size(size)  # says what is wrong with it
+            raise
         if not box:
             if self.is_closed:
                 raise self._failure(lib.CCC_CLOSED)

@@ -291,7 +291,7 @@ def test_pairs_of_halves_and_brain_floats(newest: Runner, rng: np.random.Generat
         int i = threadIdx.x;
         o[i] = __hadd2(x[i], y[i]); o[n + i] = __hfma2(x[i], y[i], x[i]); o[2 * n + i] = __hmax2(x[i], y[i]); o[3 * n + i] = __hgt2(x[i], y[i]);
         p[i] = __hadd2(u[i], v[i]); p[n + i] = __hmul2(u[i], v[i]); p[2 * n + i] = __hmin2(u[i], v[i]);
-        o[4 * n + i] = h2div(x[i], y[i]); o[5 * n + i] = h2sqrt(__habs2(x[i]));
+        o[4 * n + i] = __h2div(x[i], y[i]); o[5 * n + i] = h2sqrt(__habs2(x[i]));
     }
     """
     n = 128

@@ -91,9 +91,7 @@ INTRINSICS = {
     "__fns(a, b & 31, 2)": lambda a, b: find_nth(a, b & 31, 2),
     "a / 7u": lambda a, b: a // 7,
     "(unsigned)((int)a / 7)": lambda a, b: int(signed(a) / 7),
-    "(unsigned)__nv_bfe(a, b)": None,
 }  # fmt: skip
-INTRINSICS.pop("(unsigned)__nv_bfe(a, b)")
 
 
 def signed(v: int, bits: int = 32) -> int:
@@ -115,15 +113,17 @@ def find_nth(mask: int, base: int, n: int) -> int:
 
 
 def test_intrinsics(ptx: Runner, rng: np.random.Generator) -> None:
-    body = "\n".join(f"    o[{k} * n + i] = (unsigned)({e});" for k, e in enumerate(INTRINSICS))
+    # NVRTC cannot compile __dp4a for debugging on the oldest architecture.
+    cases = {e: f for e, f in INTRINSICS.items() if not (ptx.debug and ptx.architecture < 80 and "__dp" in e)}
+    body = "\n".join(f"    o[{k} * n + i] = (unsigned)({e});" for k, e in enumerate(cases))
     source = (
         'extern "C" __global__ void k(const unsigned *x, const unsigned *y, unsigned *o, int n) {\n'
         "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i >= n) return;\n    unsigned a = x[i], b = y[i];\n" + body + "\n}\n"
     )
     a, b = values(rng, np.uint32), values(rng, np.uint32)
-    out = ptx.zeros((len(INTRINSICS), N), np.uint32)
+    out = ptx.zeros((len(cases), N), np.uint32)
     ptx.run(source, "k", N // 128, 128, ptx.array(a), ptx.array(b), out, np.int32(N))
-    for (expression, function), got in zip(INTRINSICS.items(), out.get(), strict=True):
+    for (expression, function), got in zip(cases.items(), out.get(), strict=True):
         want = np.array([function(int(x), int(y)) & 0xFFFFFFFF for x, y in zip(a, b, strict=True)], np.uint32)
         np.testing.assert_array_equal(got, want, err_msg=expression)
 

@@ -78,7 +78,9 @@ bool sim_allocation_remove(uintptr_t address, bool (*wanted)(const struct sim_al
 
 static int belongs(struct sim_range *range, void *arg)
 {
-    return ((struct sim_allocation *)range)->context == arg;
+    const struct sim_allocation *allocation = (const struct sim_allocation *)range;
+    // A module's variables go with the module.
+    return allocation->context == arg && allocation->memory != SIM_GLOBAL_MEMORY;
 }
 
 bool sim_allocation_take_of(const struct sim_context *context, struct sim_allocation *copy)

@@ -7,11 +7,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct sim_config config;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-enum { DEFAULT_DRIVER_VERSION = 13000, MINIMUM_MEMORY = 1 << 20 };
+enum { DEFAULT_DRIVER_VERSION = 13000, MINIMUM_MEMORY = 1 << 20, MOST_WORKERS = 16 };
 static const size_t DEFAULT_MEMORY = (size_t)1 << 30;
 static const size_t MAXIMUM_MEMORY = (size_t)1 << 40;
 
@@ -58,6 +59,12 @@ static void read_environment(void)
 
     text = getenv("CUDA_SIM_REPORT");
     config.report_stderr = text && strcmp(text, "stderr") == 0;
+
+    text = getenv("CUDA_SIM_KERNEL_SECONDS");
+    config.kernel_seconds = text ? strtod(text, NULL) : 0;
+
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    config.workers = processors < 1 ? 1 : processors > MOST_WORKERS ? MOST_WORKERS : (unsigned)processors;
 }
 
 const struct sim_config *sim_config(void)

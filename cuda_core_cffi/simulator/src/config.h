@@ -17,6 +17,8 @@ struct sim_config {
     size_t memory;       // CUDA_SIM_MEMORY, bytes of each device
     int major, minor;    // CUDA_SIM_COMPUTE_CAPABILITY
     bool report_stderr;  // CUDA_SIM_REPORT=stderr
+    double kernel_seconds;  // CUDA_SIM_KERNEL_SECONDS, after which a kernel is ended; 0: never
+    unsigned workers;    // threads that run the blocks of one kernel
 };
 
 const struct sim_config *sim_config(void);

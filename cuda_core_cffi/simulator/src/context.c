@@ -9,6 +9,7 @@
 #include "device.h"
 #include "event.h"
 #include "memory.h"
+#include "module.h"
 #include "pool.h"
 
 static _Atomic uint64_t last_id;
@@ -78,6 +79,8 @@ void sim_context_tear_down(struct sim_context *context)
     sim_context_drain(context);
     sim_object_each(SIM_STREAM, retire_stream, context);
     sim_object_each(SIM_EVENT, retire_event, context);
+    sim_modules_retire_of(context);
+    sim_libraries_forget(context);
     struct sim_allocation allocation;
     while (sim_allocation_take_of(context, &allocation))
         sim_memory_release(&allocation);
@@ -324,7 +327,7 @@ SIM_API(cuCtxGetLimit, (size_t *pvalue, CUlimit limit), (pvalue, limit))
 {
     SIM_REQUIRE(pvalue);
     struct sim_context *context;
-    SIM_TRY(sim_current_quiet(&context));
+    SIM_TRY(sim_current(&context));
     *pvalue = 0;
     switch ((int)limit) {
     case CU_LIMIT_CIG_ENABLED: return CUDA_SUCCESS;

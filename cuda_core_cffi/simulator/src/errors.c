@@ -32,7 +32,7 @@ static const struct {
     ROW(CUDA_ERROR_UNMAP_FAILED, "unmapping failed")
     ROW(CUDA_ERROR_ARRAY_IS_MAPPED, "the array is mapped")
     ROW(CUDA_ERROR_ALREADY_MAPPED, "the resource is mapped already")
-    ROW(CUDA_ERROR_NO_BINARY_FOR_GPU, "the image holds no code for this device")
+    ROW(CUDA_ERROR_NO_BINARY_FOR_GPU, "the image holds no code for this device (the simulator runs PTX text only: compile to PTX)")
     ROW(CUDA_ERROR_ALREADY_ACQUIRED, "the resource is acquired already")
     ROW(CUDA_ERROR_NOT_MAPPED, "the resource is not mapped")
     ROW(CUDA_ERROR_NOT_MAPPED_AS_ARRAY, "the resource is not mapped as an array")

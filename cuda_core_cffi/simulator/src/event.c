@@ -54,7 +54,9 @@ SIM_API(cuEventDestroy_v2, (CUevent hEvent), (hEvent))
 {
     SIM_HELD struct sim_event *event = NULL;
     switch (sim_object_find(SIM_EVENT, hEvent, (void **)&event)) {
-    case SIM_FOUND: return sim_object_retire(event) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    case SIM_FOUND:
+        // In a context that has failed the call says so, as every call does, and the event goes all the same.
+        return sim_object_retire(event) ? sim_context_status(event->context) : CUDA_ERROR_CONTEXT_IS_DESTROYED;
     case SIM_STALE: return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     default: return CUDA_ERROR_INVALID_HANDLE;
     }

@@ -64,7 +64,7 @@ SIM_API(cuMemFreeHost, (void *p), (p))
         sim_context_drain(allocation.context);
         if (sim_allocation_remove(address, is_pinned, &allocation)) {
             sim_memory_release(&allocation);
-            return CUDA_SUCCESS;
+            return sim_context_status(allocation.context);
         }
     }
     return sim_report_bad_free(address);

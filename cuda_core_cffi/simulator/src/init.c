@@ -9,6 +9,7 @@
 #include "context.h"
 #include "device.h"
 #include "event.h"
+#include "module.h"
 #include "pool.h"
 #include "stream.h"
 #include "watch.h"
@@ -18,6 +19,10 @@ const struct sim_kind_info sim_kinds[SIM_KINDS] = {
     [SIM_STREAM] = {"streams", sizeof(struct sim_stream), sim_stream_finalize},
     [SIM_EVENT] = {"events", sizeof(struct sim_event), sim_event_finalize},
     [SIM_POOL] = {"pools", sizeof(struct sim_pool), sim_pool_finalize},
+    [SIM_LIBRARY] = {"libraries", sizeof(struct sim_library), sim_library_finalize},
+    [SIM_KERNEL] = {NULL, sizeof(struct sim_kernel), sim_kernel_finalize},
+    [SIM_MODULE] = {"modules", sizeof(struct sim_module), sim_module_finalize},
+    [SIM_FUNCTION] = {NULL, sizeof(struct sim_function), sim_function_finalize},
 };
 
 enum state { UNSTARTED, STARTED, FORKED, ENDED };

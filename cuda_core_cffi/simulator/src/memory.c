@@ -131,17 +131,13 @@ SIM_API(cuMemFree_v2, (CUdeviceptr dptr), (dptr))
     struct sim_allocation allocation;
     if (sim_allocation_at(dptr, &allocation) && allocation.range.start == dptr && freed_by_mem_free(&allocation)) {
         // Work that was submitted before may still use the memory.
-        if (allocation.context) {
-            CUresult status = sim_context_status(allocation.context);
+        if (allocation.context)
             sim_context_drain(allocation.context);
-            if (status != CUDA_SUCCESS)
-                return status;
-        } else {
+        else
             sim_contexts_drain(allocation.device);
-        }
         if (sim_allocation_remove(dptr, freed_by_mem_free, &allocation)) {
             sim_memory_release(&allocation);
-            return CUDA_SUCCESS;
+            return allocation.context ? sim_context_status(allocation.context) : CUDA_SUCCESS;
         }
     }
     return sim_report_bad_free(dptr);

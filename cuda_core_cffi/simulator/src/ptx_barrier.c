@@ -33,9 +33,9 @@ static void give_result(warp *w, unsigned l, const barrier *bar) {
     if (in->sub == BAR_RED_POPC) {
         frame[(size_t)in->d * WARP + l] = bar->yes;
     } else if (in->sub == BAR_RED_AND || in->sub == BAR_RED_OR) {
-        uint64_t *p = frame + (size_t)in->d * WARP;
-        int r = in->sub == BAR_RED_AND ? bar->yes == bar->votes : bar->yes != 0;
-        *p = (*p & ~((uint64_t)1 << l)) | (uint64_t)r << l;
+        uint32_t *p = &w->preds[w->lane_frame[l] + (uint32_t)in->d];
+        uint32_t r = in->sub == BAR_RED_AND ? bar->yes == bar->votes : bar->yes != 0;
+        *p = (*p & ~(1u << l)) | r << l;
     }
 }
 

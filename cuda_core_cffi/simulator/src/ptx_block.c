@@ -16,6 +16,7 @@ void cluster_free(cluster *cl) {
         block *b = &cl->b[i];
         for (uint32_t k = 0; b->w && k < b->warps; k++) {
             free(b->w[k].regs);
+            free(b->w[k].preds);
             free(b->w[k].calls);
         }
         free(b->w);
@@ -97,8 +98,7 @@ static void block_start(block *b, uint64_t first_x, uint64_t first_y, uint64_t f
         w->live = w->active = w->exists;
         w->at_barrier = w->at_sync = w->cluster_arrived = w->cluster_waiting = 0;
         w->pc = ln->fn->first;
-        w->frame = 0;
-        w->r = w->regs;
+        set_frame(w, 0);
         w->next_pc = UINT32_MAX;
         w->fair_at = w->steps + 2048;
         w->favour_until = 0;

@@ -4,7 +4,8 @@
 // State of a running kernel, and what instruction handlers are written with.
 //
 // Registers of a warp are kept lane-wise: slot s of a frame is WARP consecutive 64-bit values. A predicate is
-// one 32-bit mask, bit = lane, in the first value of its slot. Values narrower than 64 bits have anything in the
+// one 32-bit mask, bit = lane, in an array beside them with one element per slot (not in the values: lanes at
+// different depths have frames that overlap, and then a mask would lie in another lane's value). Values narrower than 64 bits have anything in the
 // bits above: whoever reads a register casts to the type of the instruction.
 //
 // Every lane has its own pc, frame and call depth. The lanes that are at the same pc of the same frame run
@@ -32,6 +33,7 @@ typedef struct call_record {
 
 struct warp {
     uint64_t *r;          // the frame of the running group
+    uint32_t *p;          // its predicates
     const uint64_t *consts;
     uint32_t active;      // lanes of the running group, 0: pick one
     uint32_t pc;
@@ -45,7 +47,8 @@ struct warp {
     worker *wk;
     const insn *code;
     uint64_t *regs;
-    uint32_t slots;       // capacity of regs
+    uint32_t *preds;
+    uint32_t slots;       // capacity of regs and preds
     call_record *calls;   // [depth][lane]
     uint32_t call_cap;
     uint32_t index;       // of the warp in its block
@@ -143,14 +146,19 @@ static inline const uint64_t *src(const warp *w, int32_t o) {
 
 // A predicate operand as a mask. Constant predicates are constants of all ones or zero.
 static inline uint32_t pred(const warp *w, int32_t o, int negated) {
-    uint32_t p = (uint32_t)*src(w, o);
+    uint32_t p = o >= 0 ? w->p[o] : (uint32_t)w->consts[(size_t)~o * WARP];
     return negated ? ~p : p;
 }
 
 static inline void set_pred(const warp *w, int32_t o, uint32_t m, uint32_t value) {
     if (o == NO_OPERAND) return;
-    uint64_t *p = dst(w, o);
-    *p = (*p & ~(uint64_t)m) | (value & m);
+    w->p[o] = (w->p[o] & ~m) | (value & m);
+}
+
+static inline void set_frame(warp *w, uint32_t frame) {
+    w->frame = frame;
+    w->r = w->regs + (size_t)frame * WARP;
+    w->p = w->preds + frame;
 }
 
 // Run a statement for every lane of m, with the lane in l. A full warp takes the loop that the compiler can

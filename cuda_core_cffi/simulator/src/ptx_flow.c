@@ -122,8 +122,7 @@ static step enter(warp *w, const insn *in, uint32_t m, const ptx_fn *f) {
         w->lframe[l] = lframe;
         w->lsp[l] = lframe + f->frame;)
     if (m == w->active && m == w->live) {
-        w->frame = frame;
-        w->r = inner;
+        set_frame(w, frame);
         w->pc = f->first;
         w->next_pc = UINT32_MAX;
         return ST_JUMP;
@@ -191,8 +190,7 @@ step ptx_run_ret(warp *w, const insn *in, uint32_t m) {
     if (!same || m != all || m != w->live) return ST_SPLIT;
     w->active = m;
     w->pc = pc;
-    w->frame = frame;
-    w->r = w->regs + (size_t)frame * WARP;
+    set_frame(w, frame);
     w->next_pc = UINT32_MAX;
     return ST_JUMP;
 }

@@ -122,15 +122,15 @@ HALVES(min_s16x2_relu, int16_t, (a < b ? a : b) < 0 ? 0 : a < b ? a : b)
 HALVES(max_s16x2_relu, int16_t, (a > b ? a : b) < 0 ? 0 : a > b ? a : b)
 UNARY(neg_x2, uint32_t, (((0 - a) & 0xffff) | ((0 - (a & 0xffff0000)) & 0xffff0000)))
 
-// ---- extended precision: the condition code is slot 0 of the frame
+// ---- extended precision: the condition code is predicate 0 of the frame
 //
 // It holds the carry out of the adder. A subtraction is a + ~b + carry, so after it the flag is the inverted
 // borrow; the compiler's 128-bit division reads it with addc after subc and counts on that.
 #define CARRY(name, U, WIDE, bits) \
     static step name(warp *w, const insn *in, uint32_t m) { \
-        uint64_t *d = dst(w, in->d), *cc = dst(w, 0); \
+        uint64_t *d = dst(w, in->d); \
         const uint64_t *A = src(w, in->a), *B = src(w, in->b), *C = in->c == NO_OPERAND ? NULL : src(w, in->c); \
-        uint32_t flags = (uint32_t)*cc, out = 0; \
+        uint32_t flags = w->p[0], out = 0; \
         for (uint32_t left = m; left; left &= left - 1) { \
             unsigned l = (unsigned)__builtin_ctz(left); \
             U a = (U)A[l], b = (U)B[l]; \
@@ -149,7 +149,7 @@ UNARY(neg_x2, uint32_t, (((0 - a) & 0xffff) | ((0 - (a & 0xffff0000)) & 0xffff00
             d[l] = (U)sum; \
             out |= (uint32_t)(sum >> bits & 1) << l; \
         } \
-        if (in->flags & F_CC_OUT) *cc = (flags & ~m) | out; \
+        if (in->flags & F_CC_OUT) w->p[0] = (flags & ~m) | out; \
         return ST_NEXT; \
     }
 static inline int64_t signed_carry32(uint32_t a, uint32_t b) { return (int64_t)(int32_t)a * (int32_t)b; }

@@ -17,14 +17,14 @@ static uint64_t lane_src(const warp *w, unsigned l, int32_t o) {
 static uint64_t *lane_dst(const warp *w, unsigned l, int32_t o) { return &w->regs[((size_t)w->lane_frame[l] + (size_t)o) * WARP + l]; }
 
 static int lane_pred(const warp *w, unsigned l, int32_t o, int negated) {
-    uint32_t p = o >= 0 ? (uint32_t)w->regs[((size_t)w->lane_frame[l] + (size_t)o) * WARP] : (uint32_t)w->consts[(size_t)~o * WARP];
+    uint32_t p = o >= 0 ? w->preds[w->lane_frame[l] + (uint32_t)o] : (uint32_t)w->consts[(size_t)~o * WARP];
     return (int)((p >> l & 1) ^ (unsigned)negated);
 }
 
 static void lane_set_pred(const warp *w, unsigned l, int32_t o, int value) {
     if (o == NO_OPERAND) return;
-    uint64_t *p = &w->regs[((size_t)w->lane_frame[l] + (size_t)o) * WARP];
-    *p = (*p & ~((uint64_t)1 << l)) | (uint64_t)(value != 0) << l;
+    uint32_t *p = &w->preds[w->lane_frame[l] + (uint32_t)o];
+    *p = (*p & ~(1u << l)) | (uint32_t)(value != 0) << l;
 }
 
 static void shuffle(warp *w, uint32_t m, sync_op op) {

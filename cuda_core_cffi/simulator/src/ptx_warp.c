@@ -30,13 +30,19 @@ int grow_registers(warp *w, uint64_t slots) {
     if (slots > MAX_SLOTS) return 0;
     uint64_t next = w->slots * 2 > slots ? w->slots * 2 : slots;
     uint64_t *grown = aligned_alloc(64, next * WARP * sizeof *grown);
-    if (!grown) return 0;
+    uint32_t *preds = grown ? realloc(w->preds, next * sizeof *preds) : NULL;
+    if (!preds) {
+        free(grown);
+        return 0;
+    }
+    memset(preds + w->slots, 0, (next - w->slots) * sizeof *preds);
+    w->preds = preds;
     if (w->slots) memcpy(grown, w->regs, (size_t)w->slots * WARP * sizeof *grown);
     memset(grown + (size_t)w->slots * WARP, 0, (next - w->slots) * WARP * sizeof *grown);
     free(w->regs);
     w->regs = grown;
     w->slots = (uint32_t)next;
-    w->r = w->regs + (size_t)w->frame * WARP;
+    set_frame(w, w->frame);
     return 1;
 }
 
@@ -81,9 +87,8 @@ static int pick(warp *w) {
     }
     w->active = group;
     w->pc = pc;
-    w->frame = frame;
     w->next_pc = meet;
-    w->r = w->regs + (size_t)frame * WARP;
+    set_frame(w, frame);
     return 1;
 }
 

@@ -155,7 +155,7 @@ SIM_API(cuStreamDestroy_v2, (CUstream hStream), (hStream))
     SIM_HELD struct sim_stream *stream = NULL;
     if (sim_object_find(SIM_STREAM, hStream, (void **)&stream) != SIM_FOUND || !sim_object_retire(stream))
         return CUDA_ERROR_INVALID_HANDLE;
-    return CUDA_SUCCESS;
+    return sim_context_status(stream->context);
 }
 
 // --- State ----------------------------------------------------------------------------------------------------

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a program hands over as code: telling PTX text from the rest, and loading it.
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device.h"
+#include "memory.h"
+#include "module.h"
+
+enum { LOG = 1024, ELF_MACHINE = 18, ELF_MACHINE_CUDA = 190 };
+
+// --- Options --------------------------------------------------------------------------------------------------
+
+CUresult sim_jit_read(struct sim_jit *jit, unsigned count, CUjit_option *options, void **values)
+{
+    *jit = (struct sim_jit){0};
+    SIM_REQUIRE(!count || (options && values));
+    for (unsigned i = 0; i < count; i++) {
+        switch ((int)options[i]) {
+        case CU_JIT_ERROR_LOG_BUFFER: jit->error_log = values[i]; break;
+        case CU_JIT_INFO_LOG_BUFFER: jit->info_log = values[i]; break;
+        case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+            jit->error_size = (unsigned)(uintptr_t)values[i];
+            jit->error_size_out = &values[i];
+            break;
+        case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+            jit->info_size = (unsigned)(uintptr_t)values[i];
+            jit->info_size_out = &values[i];
+            break;
+        case CU_JIT_WALL_TIME: jit->wall_time_out = (float *)&values[i]; break;
+        default: SIM_REQUIRE((unsigned)options[i] < CU_JIT_NUM_OPTIONS);
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+static void write_log(char *buffer, size_t size, void **size_out, const char *text)
+{
+    size_t written = 0;
+    if (buffer && size) {
+        written = strlen(text) < size ? strlen(text) : size - 1;
+        memcpy(buffer, text, written);
+        buffer[written] = '\0';
+    }
+    if (size_out)
+        *size_out = (void *)written;
+}
+
+// --- Kinds of images ------------------------------------------------------------------------------------------
+
+static const char *skip_blanks_and_comments(const char *text)
+{
+    for (;;) {
+        text += strspn(text, " \t\r\n");
+        if (text[0] == '/' && text[1] == '/')
+            text += strcspn(text, "\n");
+        else if (text[0] == '/' && text[1] == '*') {
+            const char *end = strstr(text + 2, "*/");
+            text = end ? end + 2 : text + strlen(text);
+        } else
+            return text;
+    }
+}
+
+CUresult sim_image_kind(const void *image, size_t *length)
+{
+    static const unsigned char elf[] = {0x7f, 'E', 'L', 'F'};
+    static const unsigned char fatbin[] = {0x50, 0xed, 0x55, 0xba}, wrapper[] = {0xb1, 0x43, 0x62, 0x46};
+    const unsigned char *bytes = image;
+    SIM_REQUIRE(image);
+    if (memcmp(bytes, fatbin, sizeof fatbin) == 0 || memcmp(bytes, wrapper, sizeof wrapper) == 0)
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    if (memcmp(bytes, elf, sizeof elf) == 0)
+        return (bytes[ELF_MACHINE] | bytes[ELF_MACHINE + 1] << 8) == ELF_MACHINE_CUDA ? CUDA_ERROR_NO_BINARY_FOR_GPU
+                                                                                      : CUDA_ERROR_INVALID_IMAGE;
+    if (strncmp(skip_blanks_and_comments(image), ".version", strlen(".version")) != 0)
+        return CUDA_ERROR_INVALID_IMAGE;
+    *length = strlen(image);
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_image_read_file(const char *path, char **data)
+{
+    SIM_REQUIRE(path);
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return CUDA_ERROR_FILE_NOT_FOUND;
+    CUresult status = CUDA_ERROR_FILE_NOT_FOUND;
+    if (fseek(file, 0, SEEK_END) == 0) {
+        long size = ftell(file);
+        rewind(file);
+        // Padded with zeros, so that text ends and short files can be looked at as any image.
+        *data = size >= 0 ? calloc(1, (size_t)size + 2 * ELF_MACHINE) : NULL;
+        if (*data && fread(*data, 1, (size_t)size, file) == (size_t)size)
+            status = CUDA_SUCCESS;
+        else
+            free(*data);
+    }
+    fclose(file);
+    return status;
+}
+
+// --- Loading --------------------------------------------------------------------------------------------------
+
+static int new_variable(void *context, size_t size, size_t align, uint64_t *address)
+{
+    (void)align;  // allocations are aligned to more than any variable asks for
+    uintptr_t memory;
+    CUresult status = sim_memory_new_global(context, size, &memory);
+    *address = memory;
+    return (int)status;
+}
+
+static void free_variable(void *context, uint64_t address)
+{
+    (void)context;
+    sim_memory_free_global(address);
+}
+
+static int check_access(void *context, uint64_t address, size_t size, int is_write, uint64_t range[2])
+{
+    (void)is_write;
+    return sim_check_kernel_access(context, address, size, range);
+}
+
+static CUresult check_target(const sim_ptx_module *image, char *log)
+{
+    const sim_ptx_entry *entry = sim_ptx_entry_at(image, 0);
+    unsigned capability = (unsigned)(10 * sim_config()->major + sim_config()->minor);
+    if (!entry || entry->target_sm <= capability)
+        return CUDA_SUCCESS;
+    snprintf(log, LOG, "the text is for sm_%u, the device is sm_%u", entry->target_sm, capability);
+    return CUDA_ERROR_INVALID_PTX;
+}
+
+CUresult sim_image_load(const char *text, size_t length, struct sim_context *context, struct sim_jit *jit,
+                        sim_ptx_module **image)
+{
+    sim_ptx_host host = {.epoch = &sim_allocation_epoch};
+    if (context) {
+        host.ctx = context;
+        host.alloc = new_variable;
+        host.release = free_variable;
+        host.check = check_access;
+    }
+    char log[LOG] = "";
+    uint64_t start = sim_now_ns();
+    CUresult status = (CUresult)sim_ptx_load(text, length, &host, image, log, sizeof log);
+    if (status == CUDA_SUCCESS) {
+        status = check_target(*image, log);
+        if (status != CUDA_SUCCESS)
+            sim_ptx_unload(*image);
+    }
+    if (jit) {
+        if (jit->wall_time_out)
+            *jit->wall_time_out = (float)(sim_now_ns() - start) / 1e6f;
+        write_log(jit->error_log, jit->error_size, jit->error_size_out, status == CUDA_SUCCESS ? "" : log);
+        write_log(jit->info_log, jit->info_size, jit->info_size_out, status == CUDA_SUCCESS ? log : "");
+    }
+    return status;
+}

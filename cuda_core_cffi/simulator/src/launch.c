@@ -1,0 +1,317 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Kernel launches: what hardware would refuse is refused, the rest runs in stream order.
+
+#include "launch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocation.h"
+#include "device.h"
+#include "event.h"
+
+enum { PORTABLE_CLUSTER = 8, LARGEST_CLUSTER = 16, DOMAINS = 4, BLOCKS_WORTH_A_THREAD = 4, PARAMETER_UNIT = 16 };
+
+static _Atomic uint64_t last_grid;
+
+// --- Running --------------------------------------------------------------------------------------------------
+
+struct job {
+    struct sim_module *module;  // a reference: the code outlives its handle
+    const sim_ptx_entry *entry;
+    sim_ptx_launch launch;
+    _Alignas(16) char params[];
+};
+
+static const char *kind_of(int error)
+{
+    switch (error) {
+    case CUDA_ERROR_MISALIGNED_ADDRESS: return "misaligned access";
+    case CUDA_ERROR_ASSERT: return "assertion";
+    case CUDA_ERROR_LAUNCH_TIMEOUT: return "time limit";
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION: return "illegal instruction";
+    default: return "kernel failure";
+    }
+}
+
+static void run_kernel(struct sim_stream *stream, void *payload)
+{
+    struct job *job = payload;
+    struct sim_context *context = stream->context;
+    if (atomic_load(&context->error) == CUDA_SUCCESS) {
+        sim_ptx_fault fault = {.message = ""};
+        job->launch.params = job->params;
+        job->launch.cancel = (const volatile int *)&context->error;
+        int error = sim_ptx_launch_grid(job->entry, &job->launch, &fault);
+        // A kernel that was stopped because another one failed has nothing to add.
+        if (error && atomic_load(&context->error) == CUDA_SUCCESS) {
+            if (error == CUDA_ERROR_ILLEGAL_ADDRESS)
+                sim_report_kernel_access(fault.address, job->entry->name, fault.message);
+            else
+                sim_report(kind_of(error), job->entry->name, fault.address, 0, NULL, "%s", fault.message);
+            sim_context_fail(context, (CUresult)error);
+        }
+    }
+    sim_object_drop(job->module);
+}
+
+// --- Reading the request --------------------------------------------------------------------------------------
+
+static CUresult read_attribute(const CUlaunchAttribute *attribute, struct sim_launch_wish *wish)
+{
+    const CUlaunchAttributeValue *value = &attribute->value;
+    switch ((int)attribute->id) {
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        return CUDA_SUCCESS;  // hints: the simulator runs every kernel after the one before it
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        wish->cooperative = value->cooperative != 0;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        if (!value->clusterDim.x || !value->clusterDim.y || !value->clusterDim.z)
+            return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+        wish->cluster[0] = value->clusterDim.x;
+        wish->cluster[1] = value->clusterDim.y;
+        wish->cluster[2] = value->clusterDim.z;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        SIM_REQUIRE((unsigned)value->clusterSchedulingPolicyPreference <=
+                    CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING);
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        SIM_REQUIRE((unsigned)value->memSyncDomain < DOMAINS);
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        SIM_REQUIRE((int)value->sharedMemCarveout >= -1 && (int)value->sharedMemCarveout <= 100);
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+        wish->completion = value->programmaticEvent.event;
+        SIM_REQUIRE(wish->completion);
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+        wish->completion = value->launchCompletionEvent.event;
+        SIM_REQUIRE(wish->completion);
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+CUresult sim_launch_read(const CUlaunchConfig *config, struct sim_launch_wish *wish)
+{
+    SIM_REQUIRE(config && (!config->numAttrs || config->attrs));
+    *wish = (struct sim_launch_wish){
+        .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+        .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+        .dynamic_shared = config->sharedMemBytes,
+        .stream = config->hStream,
+    };
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        SIM_TRY(read_attribute(&config->attrs[i], wish));
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_shape(const struct sim_launch_wish *wish, const sim_ptx_entry *entry,
+                            const struct sim_settings *settings)
+{
+    static const CUdevice_attribute grid_limits[] = {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X,
+                                                     CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
+                                                     CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z};
+    static const CUdevice_attribute block_limits[] = {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
+                                                      CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
+                                                      CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z};
+    size_t threads = 1;
+    for (int i = 0; i < 3; i++) {
+        SIM_REQUIRE(wish->grid[i] && wish->grid[i] <= (uint32_t)sim_device_value(grid_limits[i]));
+        SIM_REQUIRE(wish->block[i] && wish->block[i] <= (uint32_t)sim_device_value(block_limits[i]));
+        SIM_REQUIRE(!entry->reqntid[0] || wish->block[i] == (entry->reqntid[i] ? entry->reqntid[i] : 1));
+        threads *= wish->block[i];
+    }
+    SIM_REQUIRE(threads <= (size_t)sim_device_value(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
+    SIM_REQUIRE(threads <= entry->max_threads);
+    SIM_REQUIRE(wish->dynamic_shared <= (size_t)settings->max_dynamic_shared);
+    int most = sim_device_value(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    SIM_REQUIRE(wish->dynamic_shared + entry->shared_bytes <= (size_t)most);
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_cluster(struct sim_launch_wish *wish, const sim_ptx_entry *entry,
+                              const struct sim_settings *settings)
+{
+    bool asked = wish->cluster[0] != 0;
+    bool required = settings->cluster[0] || settings->cluster[1] || settings->cluster[2];
+    for (int i = 0; i < 3 && required; i++) {
+        uint32_t size = settings->cluster[i] ? (uint32_t)settings->cluster[i] : 1;
+        if (asked && wish->cluster[i] != size)
+            return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+        wish->cluster[i] = size;
+    }
+    if (!asked && !required)
+        return entry->explicit_cluster ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
+    if (!sim_device_value(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    size_t blocks = 1;
+    for (int i = 0; i < 3; i++) {
+        if (wish->grid[i] % wish->cluster[i])
+            return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+        blocks *= wish->cluster[i];
+    }
+    size_t most = settings->non_portable ? LARGEST_CLUSTER : PORTABLE_CLUSTER;
+    if (entry->max_cluster_rank && entry->max_cluster_rank < most)
+        most = entry->max_cluster_rank;
+    return blocks <= most ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+}
+
+static CUresult check_resident(const struct sim_launch_wish *wish, const sim_ptx_entry *entry,
+                               const struct sim_settings *settings)
+{
+    int threads = (int)(wish->block[0] * wish->block[1] * wish->block[2]);
+    uint64_t room = (uint64_t)sim_blocks_per_multiprocessor(entry, threads, wish->dynamic_shared, settings) *
+                    (uint64_t)sim_device_value(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    return (uint64_t)wish->grid[0] * wish->grid[1] * wish->grid[2] <= room ? CUDA_SUCCESS
+                                                                           : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+}
+
+// --- Parameters -----------------------------------------------------------------------------------------------
+
+static CUresult from_buffer(char *params, const sim_ptx_entry *entry, void **extra)
+{
+    const void *buffer = NULL;
+    const size_t *size = NULL;
+    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = extra[1];
+        else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            size = extra[1];
+        else
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    SIM_REQUIRE(size && (buffer || !*size));
+    if (*size > sim_round_up(entry->param_bytes, PARAMETER_UNIT))
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    // A buffer that is too short is accepted, as on hardware; the rest is zero here.
+    memcpy(params, buffer, *size < entry->param_bytes ? *size : entry->param_bytes);
+    return CUDA_SUCCESS;
+}
+
+static CUresult read_params(char *params, const sim_ptx_entry *entry, void **kernel_params, void **extra)
+{
+    SIM_REQUIRE(!kernel_params || !extra);
+    if (extra)
+        return from_buffer(params, entry, extra);
+    SIM_REQUIRE(kernel_params || !entry->param_count);
+    for (uint32_t i = 0; i < entry->param_count; i++) {
+        SIM_REQUIRE(kernel_params[i]);
+        memcpy(params + entry->params[i].offset, kernel_params[i], entry->params[i].size);
+    }
+    return CUDA_SUCCESS;
+}
+
+// --- Launching ------------------------------------------------------------------------------------------------
+
+static CUresult submit(struct sim_stream *stream, struct sim_function *function, const struct sim_launch_wish *wish,
+                       void **kernel_params, void **extra)
+{
+    const sim_ptx_entry *entry = function->entry;
+    size_t size = sizeof(struct job) + entry->param_bytes;
+    struct sim_op *op = sim_op_new(run_kernel, size);
+    if (!op)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    op->always = true;  // there is a reference to give back
+    memset(op->payload, 0, size);
+    struct job *job = (struct job *)op->payload;
+    CUresult status = read_params(job->params, entry, kernel_params, extra);
+    if (status != CUDA_SUCCESS) {
+        free(op);
+        return status;
+    }
+    uint64_t blocks = (uint64_t)wish->grid[0] * wish->grid[1] * wish->grid[2];
+    unsigned workers = sim_config()->workers;
+    if (blocks / BLOCKS_WORTH_A_THREAD < workers)
+        workers = blocks < BLOCKS_WORTH_A_THREAD ? 1 : (unsigned)(blocks / BLOCKS_WORTH_A_THREAD);
+    job->entry = entry;
+    job->launch = (sim_ptx_launch){
+        .dynamic_shared = (uint32_t)wish->dynamic_shared,
+        .cooperative = wish->cooperative,
+        .time_limit = sim_config()->kernel_seconds,
+        .workers = workers,
+        .sm_count = (unsigned)sim_device_value(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+        .grid_id = atomic_fetch_add(&last_grid, 1) + 1,
+    };
+    memcpy(job->launch.grid, wish->grid, sizeof wish->grid);
+    memcpy(job->launch.block, wish->block, sizeof wish->block);
+    memcpy(job->launch.cluster, wish->cluster, sizeof wish->cluster);
+    sim_object_hold(function->module);
+    job->module = function->module;
+    return sim_submit(stream, op, NULL);
+}
+
+static CUresult launch(CUfunction handle, struct sim_launch_wish *wish, void **kernel_params, void **extra)
+{
+    SIM_HELD struct sim_stream *stream = NULL;
+    SIM_TRY(sim_stream_find(wish->stream, &stream));
+    SIM_HELD struct sim_function *function = NULL;
+    SIM_TRY(sim_function_find(handle, stream->context, &function));
+    if (function->module->context != stream->context)
+        return CUDA_ERROR_INVALID_HANDLE;
+    struct sim_settings settings = sim_function_settings(function);
+    SIM_TRY(check_shape(wish, function->entry, &settings));
+    SIM_TRY(check_cluster(wish, function->entry, &settings));
+    if (wish->cooperative)
+        SIM_TRY(check_resident(wish, function->entry, &settings));
+    SIM_HELD struct sim_event *completion = NULL;
+    if (wish->completion) {
+        SIM_TRY(sim_event_find(wish->completion, &completion));
+        SIM_REQUIRE(completion->flags & CU_EVENT_DISABLE_TIMING && completion->context == stream->context);
+    }
+    SIM_TRY(submit(stream, function, wish, kernel_params, extra));
+    return completion ? sim_event_record(completion, stream) : CUDA_SUCCESS;
+}
+
+SIM_API_STREAM(cuLaunchKernel, _ptsz,
+               (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+                unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes,
+                CUstream hStream, void **kernelParams, void **extra),
+               (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream,
+                kernelParams, extra))
+{
+    struct sim_launch_wish wish = {
+        .grid = {gridDimX, gridDimY, gridDimZ},
+        .block = {blockDimX, blockDimY, blockDimZ},
+        .dynamic_shared = sharedMemBytes,
+        .stream = hStream,
+    };
+    return launch(f, &wish, kernelParams, extra);
+}
+
+SIM_API_STREAM(cuLaunchKernelEx, _ptsz,
+               (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
+               (config, f, kernelParams, extra))
+{
+    struct sim_launch_wish wish;
+    SIM_TRY(sim_launch_read(config, &wish));
+    return launch(f, &wish, kernelParams, extra);
+}
+
+SIM_API_STREAM(cuLaunchCooperativeKernel, _ptsz,
+               (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+                unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes,
+                CUstream hStream, void **kernelParams),
+               (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream,
+                kernelParams))
+{
+    struct sim_launch_wish wish = {
+        .grid = {gridDimX, gridDimY, gridDimZ},
+        .block = {blockDimX, blockDimY, blockDimZ},
+        .dynamic_shared = sharedMemBytes,
+        .cooperative = true,
+        .stream = hStream,
+    };
+    return launch(f, &wish, kernelParams, NULL);
+}

@@ -1,0 +1,627 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Buffers: allocation, end, copies, fills, and what they say of themselves."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import threading
+import weakref
+
+import numpy
+import pytest
+
+from cuda_core_cffi import (
+    LEGACY_DEFAULT_STREAM,
+    PER_THREAD_DEFAULT_STREAM,
+    Buffer,
+    CUDAError,
+    LegacyPinnedMemoryResource,
+    Stream,
+    ffi,
+    lib,
+    live_objects,
+)
+
+SIZE = 64
+PINNED = LegacyPinnedMemoryResource()
+
+
+class ForeignStream:
+    """A stream of another library."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return (0, self.stream.handle)
+
+
+class Held:
+    """Hold a stream up until let_go is called."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.go_on = threading.Event()
+        self.callback = ffi.callback("void(void *)", lambda _: self.go_on.wait(10) and None)
+        assert lib.cuLaunchHostFunc(stream.cdata, self.callback, ffi.NULL) == 0
+
+    def let_go(self) -> None:
+        self.go_on.set()
+
+    def __enter__(self) -> Held:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.let_go()
+
+
+def fresh(kind: str, device, stream, size: int = SIZE) -> Buffer:
+    """Return a new buffer of a kind."""
+    return device.allocate(size, stream) if kind == "device" else PINNED.allocate(size, stream)
+
+
+def write(buffer: Buffer, data: bytes, stream: Stream) -> None:
+    """Put data into a buffer."""
+    with PINNED.allocate(len(data)) as staging:
+        ffi.buffer(ffi.cast("char *", staging.handle), len(data))[:] = data
+        buffer.copy_from(staging, stream=stream)
+        stream.sync()
+
+
+def content(buffer: Buffer, stream: Stream) -> bytes:
+    """Return what is in a buffer, when the work in the stream is done."""
+    with PINNED.allocate(buffer.size) as staging:
+        buffer.copy_to(staging, stream=stream)
+        stream.sync()
+        return bytes(ffi.buffer(ffi.cast("char *", staging.handle), buffer.size))
+
+
+def collect() -> None:
+    """Collect garbage; PyPy runs finalizers some time after."""
+    for _ in range(3):
+        gc.collect()
+
+
+def in_thread(function) -> None:
+    """Run a function in a thread, where no context is current."""
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            function()
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+
+
+# Allocation
+
+
+@pytest.mark.parametrize("how", ["positional", "keyword", "none", "absent"])
+@pytest.mark.parametrize("kind", ["device", "pinned"])
+def test_the_stream_of_an_allocation_may_be_given_in_every_way(device, stream, kind, how):
+    allocate = device.allocate if kind == "device" else PINNED.allocate
+    buffer = {
+        "positional": lambda: allocate(SIZE, stream),
+        "keyword": lambda: allocate(SIZE, stream=stream),
+        "none": lambda: allocate(SIZE, stream=None),
+        "absent": lambda: allocate(SIZE),
+    }[how]()
+    assert (buffer.size, buffer.is_closed) == (SIZE, False)
+    assert buffer.handle != 0
+    buffer.close()
+
+
+@pytest.mark.parametrize("stream", [LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM], ids=["legacy", "per-thread"])
+def test_a_default_stream_can_order_an_allocation(device, stream):
+    with device.allocate(SIZE, stream) as buffer:
+        buffer.fill(7, stream=stream)
+        assert content(buffer, stream) == bytes([7]) * SIZE
+
+
+def test_memory_can_be_allocated_and_freed_where_no_context_is_current(device):
+    def work() -> None:
+        device.memory_resource.allocate(SIZE).close()
+
+    in_thread(work)
+
+
+@pytest.mark.parametrize("kind", ["device", "pinned"])
+def test_an_empty_buffer_is_legal(device, stream, kind):
+    with fresh(kind, device, stream, 0) as empty, fresh(kind, device, stream, 0) as other:
+        assert (empty.size, empty.handle, empty.is_closed) == (0, 0, False)
+        empty.copy_to(other, stream=stream)
+        empty.fill(1, stream=stream)
+        empty.fill(b"abcd", stream=stream)
+        assert empty.copy_to(stream=stream).size == 0
+
+
+@pytest.mark.parametrize("kind", ["device", "pinned"])
+@pytest.mark.parametrize(
+    ("size", "error", "text"),
+    [(-1, ValueError, "negative, not -1"), (2**64, OverflowError, str(2**64)), ("64", TypeError, "str"),
+     (64.0, TypeError, "float"), (None, TypeError, "NoneType"), (numpy.float32(64), TypeError, "float32")],
+)  # fmt: skip
+def test_a_wrong_size_is_refused_with_its_value(device, stream, kind, size, error, text):
+    with pytest.raises(error, match=f"size must .*{text}"):
+        fresh(kind, device, stream, size)
+
+
+@pytest.mark.parametrize("kind", ["device", "pinned"])
+def test_a_size_may_be_a_numpy_integer_and_becomes_an_int(device, stream, kind):
+    with fresh(kind, device, stream, numpy.int64(SIZE)) as buffer:
+        assert buffer.size == SIZE
+        assert type(buffer.size) is int
+
+
+@pytest.mark.parametrize("wrong", ["stream", 1, object()])
+def test_a_stream_that_is_none_is_a_type_error(device, wrong):
+    with pytest.raises(TypeError, match="needs a Stream"):
+        device.allocate(SIZE, wrong)
+
+
+@pytest.mark.parametrize("kind", ["device", "pinned"])
+def test_a_closed_stream_is_refused_and_named(device, kind):
+    stream = device.create_stream()
+    stream.close()
+    with pytest.raises(RuntimeError, match="Stream is closed"):
+        fresh(kind, device, stream)
+
+
+def test_buffers_are_not_constructed_directly():
+    with pytest.raises(RuntimeError, match=r"Device\.allocate"):
+        Buffer()
+
+
+# The end of a buffer
+
+
+@pytest.mark.parametrize("kind", ["device", "pinned"])
+def test_closing_gives_the_memory_back_and_may_be_repeated(device, stream, kind):
+    before = live_objects()["buffer"]
+    buffer = fresh(kind, device, stream)
+    assert live_objects()["buffer"] == before + 1
+    buffer.close()
+    assert live_objects()["buffer"] == before
+    buffer.close()
+    buffer.close(stream)
+    assert buffer.is_closed
+    assert buffer.handle == 0
+    assert buffer.cdata == ffi.cast("CUdeviceptr", 0)
+
+
+@pytest.mark.parametrize("kind", ["device", "pinned"])
+def test_collecting_gives_the_memory_back(device, stream, kind):
+    before = live_objects()["buffer"]
+    buffer = fresh(kind, device, stream)
+    del buffer
+    collect()
+    assert live_objects()["buffer"] == before
+
+
+def test_leaving_a_with_block_closes(device, stream):
+    with device.allocate(SIZE, stream) as buffer:
+        assert not buffer.is_closed
+    assert buffer.is_closed
+
+
+@pytest.mark.parametrize("kind", ["device", "pinned"])
+@pytest.mark.parametrize("how", ["close", "set_deallocation_stream"])
+def test_the_stream_of_the_end_can_be_chosen(device, stream, kind, how):
+    other = device.create_stream()
+    buffer = fresh(kind, device, stream)
+    if how == "close":
+        buffer.close(other)
+    else:
+        buffer.set_deallocation_stream(other)
+        assert lib.ccc_buffer_stream(buffer._box) == other.handle
+        buffer.close()
+    other.close()
+
+
+@pytest.mark.simulator_only("it reports the use of freed memory")
+@pytest.mark.parametrize("how", ["allocation", "close", "set_deallocation_stream", "foreign"])
+@pytest.mark.parametrize("kind", ["device", "pinned"])
+def test_memory_goes_back_in_the_order_of_the_chosen_stream(device, stream, kind, how):
+    from cuda_core_cffi import simulator
+
+    with device.create_stream() as busy, Held(busy) as held:
+        buffer = fresh(kind, device, busy if how == "allocation" else stream)
+        stream.sync()
+        buffer.fill(1, stream=busy)  # not done yet when the buffer is closed
+        if how == "set_deallocation_stream":
+            buffer.set_deallocation_stream(busy)
+        if kind == "pinned":  # it goes back at once: closing waits for the stream
+            threading.Timer(0.05, held.let_go).start()
+        buffer.close({"close": busy, "foreign": ForeignStream(busy)}.get(how))
+        held.let_go()
+        busy.sync()
+        assert simulator.reports() == []
+
+
+@pytest.mark.parametrize("wrong", [1, "stream", object()])
+def test_a_deallocation_stream_that_is_none_is_a_type_error(device, stream, wrong):
+    with device.allocate(SIZE, stream) as buffer:
+        with pytest.raises(TypeError, match="set_deallocation_stream"):
+            buffer.set_deallocation_stream(wrong)
+        with pytest.raises(TypeError, match="set_deallocation_stream"):
+            buffer.close(wrong)
+        assert not buffer.is_closed
+
+
+def test_a_closed_deallocation_stream_is_refused_and_the_buffer_stays_open(device, stream):
+    closed = device.create_stream()
+    closed.close()
+    with device.allocate(SIZE, stream) as buffer:
+        with pytest.raises(RuntimeError, match="Stream is closed"):
+            buffer.close(closed)
+        assert not buffer.is_closed
+
+
+def test_a_closed_buffer_takes_no_deallocation_stream(device, stream):
+    buffer = device.allocate(SIZE, stream)
+    buffer.close()
+    with pytest.raises(RuntimeError, match="Buffer is closed"):
+        buffer.set_deallocation_stream(stream)
+
+
+@pytest.mark.parametrize("kind", ["device", "pinned"])
+def test_a_buffer_outlives_the_stream_that_it_came_from(device, kind):
+    stream = device.create_stream()
+    before = live_objects()["stream"]
+    buffer = fresh(kind, device, stream)
+    stream.close()
+    assert live_objects()["stream"] == before
+    buffer.close()
+    assert live_objects()["stream"] == before - 1
+
+
+@pytest.mark.parametrize("kind", ["device", "pinned"])
+@pytest.mark.parametrize("ending", ["close", "collect"])
+@pytest.mark.parametrize("token", [False, True], ids=["stream", "default stream"])
+def test_memory_goes_back_where_no_context_is_current(device, stream, kind, ending, token):
+    buffers = [fresh(kind, device, LEGACY_DEFAULT_STREAM if token else stream)]
+
+    def work() -> None:
+        if ending == "close":
+            buffers.pop().close()
+        else:
+            buffers.clear()
+            collect()
+
+    before = live_objects()["buffer"]
+    in_thread(work)
+    assert live_objects()["buffer"] == before - 1
+
+
+@pytest.mark.parametrize("kind", ["device", "pinned"])
+@pytest.mark.parametrize("token", [False, True], ids=["stream", "default stream"])
+def test_memory_goes_back_where_another_context_is_current(device, stream, kind, token):
+    buffer = fresh(kind, device, LEGACY_DEFAULT_STREAM if token else stream)
+    other = ffi.new("CUcontext *")
+    assert lib.cuCtxCreate(other, ffi.NULL, 0, 0) == 0
+    try:
+        buffer.close()
+        now = ffi.new("CUcontext *")
+        assert lib.cuCtxGetCurrent(now) == 0
+        assert now[0] == other[0]
+    finally:
+        assert lib.cuCtxDestroy(other[0]) == 0
+        device.set_current()
+
+
+def test_memory_from_a_foreign_stream_goes_back_in_a_default_stream_without_a_context(device, stream):
+    buffer = device.allocate(SIZE, ForeignStream(stream))
+    buffer.set_deallocation_stream(LEGACY_DEFAULT_STREAM)
+    in_thread(buffer.close)
+    assert buffer.is_closed
+
+
+@pytest.mark.parametrize("kind", ["device", "pinned"])
+@pytest.mark.parametrize("how", ["allocate", "set_deallocation_stream"])
+def test_a_buffer_keeps_the_owner_of_its_foreign_stream(device, stream, kind, how):
+    foreign = ForeignStream(stream)
+    owner = weakref.ref(foreign)
+    if how == "allocate":
+        buffer = fresh(kind, device, foreign)
+    else:
+        buffer = fresh(kind, device, stream)
+        buffer.set_deallocation_stream(foreign)
+    del foreign
+    collect()
+    assert owner() is not None
+    buffer.close()
+    del buffer
+    collect()
+    assert owner() is None
+
+
+def test_closing_from_many_threads_frees_once(device, stream):
+    before = live_objects()["buffer"]
+    for _ in range(50):
+        buffer = device.allocate(SIZE, stream)
+        barrier = threading.Barrier(4)
+
+        def close(buffer=buffer, barrier=barrier) -> None:
+            barrier.wait()
+            buffer.close()
+
+        threads = [threading.Thread(target=close) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert live_objects()["buffer"] == before
+
+
+# Copies
+
+
+KINDS = ["device", "pinned"]
+
+
+@pytest.mark.parametrize("source", KINDS)
+@pytest.mark.parametrize("destination", KINDS)
+@pytest.mark.parametrize("method", ["copy_to", "copy_from"])
+def test_memory_is_copied_in_every_direction(device, stream, source, destination, method):
+    data = bytes(range(SIZE))
+    with fresh(source, device, stream) as src, fresh(destination, device, stream) as dst:
+        write(src, data, stream)
+        dst.fill(0, stream=stream)
+        if method == "copy_to":
+            assert src.copy_to(dst, stream=stream) is dst
+        else:
+            assert dst.copy_from(src, stream=stream) is None
+        assert content(dst, stream) == data
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_copy_to_allocates_a_destination_from_the_same_resource(device, stream, kind):
+    with fresh(kind, device, stream) as src:
+        src.fill(9, stream=stream)
+        dst = src.copy_to(stream=stream)
+        assert (dst.memory_resource, dst.size) == (src.memory_resource, SIZE)
+        assert content(dst, stream) == bytes([9]) * SIZE
+        dst.close()
+
+
+def test_borrowed_memory_has_no_resource_for_a_destination(device, stream):
+    with device.allocate(SIZE, stream) as whole, Buffer.from_handle(whole.handle, SIZE) as borrowed:
+        with pytest.raises(ValueError, match="no memory resource"):
+            borrowed.copy_to(stream=stream)
+
+
+@pytest.mark.parametrize("size", [0, SIZE - 1, SIZE + 1])
+def test_buffers_of_different_sizes_are_not_copied(device, stream, size):
+    with device.allocate(SIZE, stream) as one, device.allocate(size, stream) as other:
+        for copy_ in (lambda: one.copy_to(other, stream=stream), lambda: other.copy_from(one, stream=stream)):
+            with pytest.raises(ValueError, match=f"{SIZE} bytes do not fit {size}"):
+                copy_()
+
+
+@pytest.mark.parametrize("wrong", [b"bytes", bytearray(SIZE), 5, numpy.zeros(SIZE, "u1")], ids=lambda v: type(v).__name__)
+def test_only_buffers_are_copied(device, stream, wrong):
+    with device.allocate(SIZE, stream) as buffer:
+        with pytest.raises(TypeError, match=f"expected a Buffer, not {type(wrong).__name__}"):
+            buffer.copy_to(wrong, stream=stream)
+        with pytest.raises(TypeError, match=f"expected a Buffer, not {type(wrong).__name__}"):
+            buffer.copy_from(wrong, stream=stream)
+
+
+def test_copy_from_needs_a_source(device, stream):
+    with device.allocate(SIZE, stream) as buffer, pytest.raises(TypeError, match="NoneType"):
+        buffer.copy_from(None, stream=stream)
+
+
+@pytest.mark.parametrize("method", ["copy_to", "copy_from", "fill"])
+@pytest.mark.parametrize("wrong", [None, 1, "stream"])
+def test_copies_and_fills_need_a_stream(device, stream, method, wrong):
+    with device.allocate(SIZE, stream) as one, device.allocate(SIZE, stream) as other:
+        argument = 0 if method == "fill" else other
+        with pytest.raises(TypeError, match=f"Buffer.{method} needs a Stream"):
+            getattr(one, method)(argument, stream=wrong)
+        with pytest.raises(TypeError, match="stream"):
+            getattr(one, method)(argument)
+
+
+@pytest.mark.parametrize("closed", ["self", "other", "stream"])
+@pytest.mark.parametrize("method", ["copy_to", "copy_from", "fill"])
+def test_a_closed_operand_is_named(device, closed, method):
+    stream = device.create_stream()
+    one, other = device.allocate(SIZE, stream), device.allocate(SIZE, stream)
+    stream.sync()
+    {"self": one, "other": other, "stream": stream}[closed].close()
+    argument = other
+    if method == "fill":
+        argument = 0
+        if closed == "other":
+            other = one
+            one.close()
+    with pytest.raises(RuntimeError, match=f"this {'Stream' if closed == 'stream' else 'Buffer'} is closed"):
+        getattr(one, method)(argument, stream=stream)
+    for handle in (one, other, stream):
+        handle.close()
+
+
+def test_a_foreign_stream_can_order_copies_and_fills(device, stream):
+    foreign = ForeignStream(stream)
+    with device.allocate(SIZE, foreign) as one, device.allocate(SIZE, foreign) as other:
+        one.fill(3, stream=foreign)
+        one.copy_to(other, stream=foreign)
+        assert content(other, stream) == bytes([3]) * SIZE
+
+
+# Fills
+
+
+@pytest.mark.parametrize(
+    ("value", "width", "pattern"),
+    [
+        (0, None, b"\0"), (255, None, b"\xff"), (True, None, b"\1"), (200, 1, b"\xc8"),
+        (0xBEEF, 2, b"\xef\xbe"), (5, 2, b"\5\0"), (65535, 2, b"\xff\xff"),
+        (0xDEADBEEF, 4, b"\xef\xbe\xad\xde"), (5, 4, b"\5\0\0\0"), (2**32 - 1, 4, b"\xff\xff\xff\xff"),
+        (b"a", None, b"a"), (b"ab", None, b"ab"), (b"abcd", None, b"abcd"), (b"ab", 2, b"ab"),
+        (bytearray(b"ab"), None, b"ab"), (memoryview(b"abcd"), None, b"abcd"),
+        (numpy.uint8(7), None, b"\7"), (numpy.int8(-1), None, b"\xff"), (numpy.bool_(True), None, b"\1"),
+        (numpy.int16(-2), None, b"\xfe\xff"), (numpy.float16(1), None, b"\0\x3c"),
+        (numpy.uint32(0xDEADBEEF), None, b"\xef\xbe\xad\xde"), (numpy.float32(1.5), None, b"\0\0\xc0\x3f"),
+        (numpy.float32(1.5), 4, b"\0\0\xc0\x3f"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_is_filled_with_a_pattern(device, stream, kind, value, width, pattern):
+    with fresh(kind, device, stream) as buffer:
+        buffer.fill(value, width, stream=stream)
+        assert content(buffer, stream) == pattern * (SIZE // len(pattern))
+
+
+def test_the_width_may_be_a_keyword(device, stream):
+    with device.allocate(SIZE, stream) as buffer:
+        buffer.fill(1, width=2, stream=stream)
+        assert content(buffer, stream) == b"\1\0" * (SIZE // 2)
+
+
+@pytest.mark.parametrize("width", [None, 1, 2, 4])
+@pytest.mark.parametrize("where", ["below", "above"])
+def test_an_int_that_does_not_fit_the_width_is_an_overflow_error(device, stream, width, where):
+    value = -1 if where == "below" else 1 << 8 * (width or 1)
+    with device.allocate(SIZE, stream) as buffer, pytest.raises(OverflowError, match=f"{value} does not fit"):
+        buffer.fill(value, width, stream=stream)
+
+
+@pytest.mark.parametrize("width", [0, 3, 8, -1, True, "1", 2.0])
+def test_a_width_that_is_none_of_1_2_and_4_is_a_value_error(device, stream, width):
+    with device.allocate(SIZE, stream) as buffer, pytest.raises(ValueError, match="width must be 1, 2 or 4"):
+        buffer.fill(1, width, stream=stream)
+
+
+@pytest.mark.parametrize("value", [b"", b"abc", bytes(8), numpy.int64(1), numpy.float64(1), 1 + numpy.zeros(2)])
+def test_a_pattern_that_is_none_of_1_2_and_4_bytes_is_a_value_error(device, stream, value):
+    with device.allocate(SIZE, stream) as buffer, pytest.raises(ValueError, match="1, 2 or 4 bytes, not"):
+        buffer.fill(value, stream=stream)
+
+
+def test_a_width_that_contradicts_the_pattern_is_a_value_error(device, stream):
+    with device.allocate(SIZE, stream) as buffer, pytest.raises(ValueError, match="width is 4, but the pattern has 2"):
+        buffer.fill(b"ab", 4, stream=stream)
+
+
+@pytest.mark.parametrize("value", [1.5, "a", None, [1], 1j], ids=lambda value: type(value).__name__)
+def test_a_pattern_of_another_type_is_a_type_error(device, stream, value):
+    with device.allocate(SIZE, stream) as buffer:
+        with pytest.raises(TypeError, match=f"not {type(value).__name__}"):
+            buffer.fill(value, stream=stream)
+
+
+@pytest.mark.parametrize(("size", "width"), [(3, 2), (1, 2), (6, 4), (5, 4)])
+def test_a_width_that_does_not_divide_the_size_is_a_value_error(device, stream, size, width):
+    with device.allocate(size, stream) as buffer:
+        with pytest.raises(ValueError, match=f"{width} bytes does not divide a buffer of {size}"):
+            buffer.fill(1, width, stream=stream)
+        with pytest.raises(ValueError, match="does not divide"):
+            buffer.fill(bytes(width), stream=stream)
+
+
+# What a buffer says of itself
+
+
+def test_equality_goes_by_pointer_and_size():
+    one, same = Buffer.from_handle(0x1000, 16), Buffer.from_handle(0x1000, 16)
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != Buffer.from_handle(0x1000, 17)
+    assert one != Buffer.from_handle(0x1001, 16)
+    assert one != 0x1000
+    assert one != Stream.from_handle(0x1000)
+
+
+def test_equality_hash_and_size_stay_after_close(device, stream):
+    buffer = device.allocate(SIZE, stream)
+    alias = Buffer.from_handle(buffer.handle, SIZE)
+    before = hash(buffer)
+    buffer.close()
+    assert hash(buffer) == before
+    assert buffer == alias
+    assert buffer.size == SIZE
+    assert buffer.memory_resource is device.memory_resource
+
+
+def test_repr_shows_address_and_size(device, stream):
+    buffer = device.allocate(SIZE, stream)
+    assert repr(buffer) == f"<Buffer ptr={buffer.handle:#x} size=64>"
+    buffer.close()
+    assert repr(buffer) == "<Buffer ptr=0x0 size=64>"
+
+
+def test_the_handle_is_an_int_and_the_cdata_typed(device, stream):
+    with device.allocate(SIZE, stream) as buffer:
+        assert type(buffer.handle) is int
+        assert ffi.typeof(buffer.cdata) is ffi.typeof("CUdeviceptr")
+        assert int(buffer.cdata) == buffer.handle
+
+
+@pytest.mark.parametrize("action", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_buffer_is_neither_pickled_nor_copied_by_python(device, stream, action):
+    with device.allocate(SIZE, stream) as buffer, pytest.raises(TypeError, match=r"pickle|copied"):
+        action(buffer)
+
+
+def test_a_buffer_can_be_weakly_referenced(device, stream):
+    with device.allocate(SIZE, stream) as buffer:
+        assert weakref.ref(buffer)() is buffer
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("device", (0, True, False, False)), ("pinned", (-1, True, True, False)), ("host", (-1, False, True, False)),
+     ("managed", (0, True, True, True))],
+)  # fmt: skip
+def test_the_driver_tells_what_memory_of_unknown_origin_is(device, stream, kind, expected):
+    keep = None
+    if kind == "managed":
+        pointer = ffi.new("CUdeviceptr *")
+        assert lib.cuMemAllocManaged(pointer, SIZE, lib.CU_MEM_ATTACH_GLOBAL) == 0
+        address = int(pointer[0])
+    elif kind == "host":
+        keep = ffi.new("char[]", SIZE)
+        address = int(ffi.cast("uintptr_t", keep))
+    else:
+        keep = fresh(kind, device, stream)
+        address = keep.handle
+    with Buffer.from_handle(address, SIZE) as buffer:
+        found = (buffer.device_id, buffer.is_device_accessible, buffer.is_host_accessible, buffer.is_managed)
+    if kind == "managed":
+        assert lib.cuMemFree(address) == 0
+    assert found == expected
+
+
+def test_a_closed_buffer_of_unknown_origin_cannot_be_asked_where_it_is(device):
+    buffer = Buffer.from_handle(0x1000, 16)
+    buffer.close()
+    with pytest.raises(RuntimeError, match="Buffer is closed"):
+        _ = buffer.is_device_accessible
+
+
+def test_memory_of_a_resource_is_what_the_resource_says(device, stream):
+    with device.allocate(SIZE, stream) as buffer:
+        flags = (buffer.device_id, buffer.is_device_accessible, buffer.is_host_accessible, buffer.is_managed)
+        assert flags == (0, True, False, False)
+        assert buffer.owner is None
+    with PINNED.allocate(SIZE) as pinned:
+        assert (pinned.is_device_accessible, pinned.is_host_accessible, pinned.is_managed) == (True, True, False)
+        with pytest.raises(RuntimeError, match="on no device"):
+            _ = pinned.device_id
+
+
+def test_an_address_that_the_driver_refuses_is_a_cuda_error(device, stream):
+    with Buffer.from_handle(0x10, SIZE) as wild, device.allocate(SIZE, stream) as buffer:
+        with pytest.raises(CUDAError, match="cuMemsetD"):
+            wild.fill(0, stream=stream)
+        assert not buffer.is_closed

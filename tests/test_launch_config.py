@@ -1,0 +1,267 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The shape of a launch: what LaunchConfig accepts, keeps and hands to the driver. No driver is needed."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import pickle
+import weakref
+from typing import Any
+
+import numpy
+import pytest
+
+from cuda_core_cffi import LaunchConfig, lib
+
+FIELDS = {
+    "grid": (2, 1, 1),
+    "cluster": (1, 1, 1),
+    "block": (64, 1, 1),
+    "shmem_size": 128,
+    "is_cooperative": True,
+    "programmatic_stream_serialization": True,
+}
+LARGEST = 2**32 - 1
+
+
+class Size(enum.IntEnum):
+    FOUR = 4
+
+
+def attributes(config: LaunchConfig) -> dict[int, Any]:
+    """Return the launch attributes that the driver gets, by number."""
+    native = config._native
+    return {int(native.attributes[i].id): native.attributes[i].value for i in range(native.driver.numAttrs)}
+
+
+def dimensions(config: LaunchConfig) -> tuple[int, ...]:
+    """Return grid and block as the driver gets them."""
+    driver = config._native.driver
+    return (
+        driver.gridDimX, driver.gridDimY, driver.gridDimZ, driver.blockDimX, driver.blockDimY, driver.blockDimZ,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["grid", "block", "cluster"])
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (4, (4, 1, 1)),
+        ((4,), (4, 1, 1)),
+        ((4, 5), (4, 5, 1)),
+        ((4, 5, 6), (4, 5, 6)),
+        ([4, 5], (4, 5, 1)),
+        (numpy.int32(4), (4, 1, 1)),
+        ((numpy.uint8(4), 5), (4, 5, 1)),
+        (Size.FOUR, (4, 1, 1)),
+    ],
+)
+def test_dimensions_become_three(name, given, expected):
+    config = LaunchConfig(**{"grid": 1, "block": 1, name: given})
+    assert getattr(config, name) == expected
+    assert all(type(count) is int for count in getattr(config, name))
+
+
+def test_the_smallest_configuration_has_the_defaults():
+    config = LaunchConfig(1, None, 1)
+    assert (config.grid, config.cluster, config.block) == ((1, 1, 1), None, (1, 1, 1))
+    assert (config.shmem_size, config.is_cooperative, config.programmatic_stream_serialization) == (0, False, False)
+
+
+def test_arguments_may_be_positional():
+    assert LaunchConfig(2, 1, 64, 128, True, True) == LaunchConfig(**FIELDS)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"grid": 1}, {"block": 1}])
+def test_grid_and_block_are_required(arguments):
+    with pytest.raises(ValueError, match="is required"):
+        LaunchConfig(**arguments)
+
+
+@pytest.mark.parametrize("name", ["grid", "block", "cluster"])
+@pytest.mark.parametrize("wrong", [0, -1, (1, 0), (1, 1, -3), LARGEST + 1])
+def test_a_dimension_out_of_range_is_a_value_error_that_names_field_and_value(name, wrong):
+    value = wrong if isinstance(wrong, int) else min(wrong)
+    with pytest.raises(ValueError, match=rf"{name}.*not {value}$"):
+        LaunchConfig(**{"grid": 1, "block": 1, name: wrong})
+
+
+@pytest.mark.parametrize("name", ["grid", "block", "cluster"])
+@pytest.mark.parametrize("wrong", [(), (1, 1, 1, 1), []])
+def test_there_are_one_to_three_dimensions(name, wrong):
+    with pytest.raises(ValueError, match=f"{name} must have 1 to 3 dimensions, not {len(wrong)}"):
+        LaunchConfig(**{"grid": 1, "block": 1, name: wrong})
+
+
+@pytest.mark.parametrize("name", ["grid", "block", "cluster"])
+@pytest.mark.parametrize("wrong", ["1", 1.0, True, b"1", {1}, (1, "2"), (1, 2.0), (True,)])
+def test_a_dimension_that_is_no_int_is_a_type_error_that_names_the_field(name, wrong):
+    with pytest.raises(TypeError, match=name):
+        LaunchConfig(**{"grid": 1, "block": 1, name: wrong})
+
+
+@pytest.mark.parametrize("wrong", [-1, LARGEST + 1])
+def test_shared_memory_out_of_range_is_a_value_error(wrong):
+    with pytest.raises(ValueError, match=f"shmem_size.*not {wrong}"):
+        LaunchConfig(grid=1, block=1, shmem_size=wrong)
+
+
+@pytest.mark.parametrize("wrong", ["1", 1.0, True])
+def test_shared_memory_that_is_no_int_is_a_type_error(wrong):
+    with pytest.raises(TypeError, match="shmem_size"):
+        LaunchConfig(grid=1, block=1, shmem_size=wrong)
+
+
+def test_no_shared_memory_may_be_said_as_none():
+    assert LaunchConfig(grid=1, block=1, shmem_size=None).shmem_size == 0
+
+
+def test_equal_values_make_equal_configurations_with_equal_hashes():
+    one, other = LaunchConfig(**FIELDS), LaunchConfig(**{**FIELDS, "grid": [2], "block": 64})
+    assert one == other
+    assert hash(one) == hash(other)
+    assert len({one, other}) == 1
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_each_field_makes_configurations_differ(name):
+    others = {"grid": 3, "cluster": None, "block": 32, "shmem_size": 0}
+    assert LaunchConfig(**FIELDS) != LaunchConfig(**{**FIELDS, name: others.get(name, False)})
+
+
+def test_no_cluster_differs_from_a_cluster_of_one():
+    assert LaunchConfig(grid=1, block=1) != LaunchConfig(grid=1, block=1, cluster=1)
+
+
+@pytest.mark.parametrize("other", [None, 1, (1, 1), "LaunchConfig"])
+def test_a_configuration_equals_nothing_else(other):
+    assert LaunchConfig(grid=1, block=1) != other
+
+
+def test_repr_shows_every_field():
+    text = repr(LaunchConfig(**FIELDS))
+    assert text == f"LaunchConfig({', '.join(f'{name}={value!r}' for name, value in FIELDS.items())})"
+
+
+def test_repr_evaluates_to_an_equal_configuration():
+    config = LaunchConfig(**FIELDS)
+    assert eval(repr(config)) == config
+
+
+@pytest.mark.parametrize(("name", "value"), FIELDS.items())
+def test_every_field_can_be_assigned(name, value):
+    config = LaunchConfig(grid=1, block=1)
+    setattr(config, name, value)
+    assert getattr(config, name) == value
+    assert config == LaunchConfig(**{"grid": 1, "block": 1, name: value})
+
+
+@pytest.mark.parametrize("name", ["grid", "block"])
+@pytest.mark.parametrize("wrong", [4, [4, 1, 1], None, "4"])
+def test_grid_and_block_are_assigned_tuples_only(name, wrong):
+    config = LaunchConfig(grid=1, block=1)
+    with pytest.raises(TypeError, match=f"{name} must be assigned a tuple"):
+        setattr(config, name, wrong)
+    assert config == LaunchConfig(grid=1, block=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "error"),
+    [
+        ("grid", (0,), ValueError), ("block", (1, 1, 1, 1), ValueError), ("cluster", 0, ValueError),
+        ("shmem_size", -1, ValueError), ("shmem_size", None, TypeError), ("grid", (1.5,), TypeError),
+    ],
+)  # fmt: skip
+def test_assigning_a_wrong_value_is_refused_and_changes_nothing(name, wrong, error):
+    config = LaunchConfig(**FIELDS)
+    with pytest.raises(error, match=name):
+        setattr(config, name, wrong)
+    assert config == LaunchConfig(**FIELDS)
+
+
+def test_an_unknown_field_cannot_be_assigned():
+    with pytest.raises(AttributeError):
+        LaunchConfig(grid=1, block=1).gird = (2, 1, 1)
+
+
+def test_a_configuration_does_not_pickle():
+    with pytest.raises(TypeError, match="pickle"):
+        pickle.dumps(LaunchConfig(grid=1, block=1))
+
+
+def test_a_configuration_can_be_weakly_referenced():
+    config = LaunchConfig(grid=1, block=1)
+    assert weakref.ref(config)() is config
+
+
+def test_the_driver_gets_grid_block_and_shared_memory():
+    config = LaunchConfig(grid=(2, 3, 4), block=(5, 6, 7), shmem_size=89)
+    assert dimensions(config) == (2, 3, 4, 5, 6, 7)
+    assert config._native.driver.sharedMemBytes == 89
+    assert attributes(config) == {}
+
+
+def test_a_cluster_multiplies_the_grid():
+    config = LaunchConfig(grid=(2, 3, 4), cluster=(5, 1, 2), block=32)
+    assert dimensions(config) == (10, 3, 8, 32, 1, 1)
+    cluster = attributes(config)[lib.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION].clusterDim
+    assert (cluster.x, cluster.y, cluster.z) == (5, 1, 2)
+    assert config.grid == (2, 3, 4)
+
+
+def test_clusters_times_grid_must_fit_the_driver():
+    config = LaunchConfig(grid=LARGEST, cluster=2, block=1)
+    with pytest.raises(ValueError, match=f"grid.*not {2 * LARGEST}"):
+        _ = config._native
+
+
+@pytest.mark.parametrize(
+    ("cluster", "cooperative", "serialization"), list(itertools.product([None, 2], [False, True], [False, True]))
+)
+def test_the_driver_gets_the_attributes_that_are_set_and_no_others(cluster, cooperative, serialization):
+    config = LaunchConfig(
+        grid=1, cluster=cluster, block=1, is_cooperative=cooperative, programmatic_stream_serialization=serialization
+    )
+    found = attributes(config)
+    expected = {
+        lib.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: cluster is not None,
+        lib.CU_LAUNCH_ATTRIBUTE_COOPERATIVE: cooperative,
+        lib.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: serialization,
+    }
+    assert set(found) == {number for number, wanted in expected.items() if wanted}
+    if cooperative:
+        assert found[lib.CU_LAUNCH_ATTRIBUTE_COOPERATIVE].cooperative == 1
+    if serialization:
+        value = found[lib.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION]
+        assert value.programmaticStreamSerializationAllowed == 1
+
+
+def test_the_native_structure_is_made_once():
+    config = LaunchConfig(grid=1, block=1)
+    assert config._native is config._native
+
+
+@pytest.mark.parametrize(("name", "value"), FIELDS.items())
+def test_assigning_any_field_renews_the_native_structure(name, value):
+    config = LaunchConfig(grid=1, block=1)
+    before = config._native
+    setattr(config, name, value)
+    assert config._native is not before
+
+
+def test_the_renewed_native_structure_has_the_new_values():
+    config = LaunchConfig(grid=1, block=1)
+    _ = config._native
+    config.grid, config.block, config.cluster, config.shmem_size = (2, 2), (64,), (2,), 16
+    assert dimensions(config) == (4, 2, 1, 64, 1, 1)
+    assert config._native.driver.sharedMemBytes == 16
+
+
+def test_the_native_structure_in_use_survives_its_renewal():
+    config = LaunchConfig(grid=7, block=1)
+    before = config._native
+    config.grid = (8,)
+    _ = config._native
+    assert before.driver.gridDimX == 7
