@@ -490,7 +490,9 @@ def test_without_a_layout_an_int_is_eight_bytes_and_a_float_a_double():
 
 
 @pytest.mark.parametrize(
-    "value", [None, "1", [1], (1,), {}, object(), 1 + numpy.zeros(2), range(3), Ellipsis], ids=lambda v: type(v).__name__
+    "value",
+    [None, "1", [1], (1,), {}, object(), 1 + numpy.zeros(2), range(3), Ellipsis],
+    ids=lambda v: type(v).__name__,
 )
 @pytest.mark.parametrize("sizes", [None, (8,)])
 def test_anything_else_is_a_type_error_that_names_position_and_type(value, sizes):

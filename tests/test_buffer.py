@@ -406,7 +406,9 @@ def test_buffers_of_different_sizes_are_not_copied(device, stream, size):
                 copy_()
 
 
-@pytest.mark.parametrize("wrong", [b"bytes", bytearray(SIZE), 5, numpy.zeros(SIZE, "u1")], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "wrong", [b"bytes", bytearray(SIZE), 5, numpy.zeros(SIZE, "u1")], ids=lambda v: type(v).__name__
+)
 def test_only_buffers_are_copied(device, stream, wrong):
     with device.allocate(SIZE, stream) as buffer:
         with pytest.raises(TypeError, match=f"expected a Buffer, not {type(wrong).__name__}"):

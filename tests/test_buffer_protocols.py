@@ -341,7 +341,11 @@ def consumer_stream(device, which: str) -> tuple[Stream, int | None]:
     if which == "address":
         stream = device.create_stream()
         return stream, stream.handle
-    named = {"none": (LEGACY_DEFAULT_STREAM, None), "1": (LEGACY_DEFAULT_STREAM, 1), "2": (PER_THREAD_DEFAULT_STREAM, 2)}
+    named = {
+        "none": (LEGACY_DEFAULT_STREAM, None),
+        "1": (LEGACY_DEFAULT_STREAM, 1),
+        "2": (PER_THREAD_DEFAULT_STREAM, 2),
+    }
     return named[which]
 
 

@@ -4,6 +4,7 @@
 // Modules and their functions.
 
 #include "module.h"
+#include "stream.h"
 
 #include <stdlib.h>
 #include <string.h>
