@@ -144,7 +144,7 @@ def generate() -> None:
     GENERATED_C.mkdir(parents=True, exist_ok=True)
     (GENERATED_C / "ccc_table_rows.h").write_text(load_generator("table").write_table(api))
     cdef = load_generator("cdef").write_cdef(api) + (INCLUDE / "cuda_core_cffi.cdef").read_text()
-    (GENERATED / "cuda.cdef").write_text(cdef)
+    (GENERATED / "types.cdef").write_text(load_generator("cdef").write_types(api))
     (GENERATED / "driver.py").write_text(load_generator("bindings").write_driver_module(api))
     (PACKAGE / "include").mkdir(exist_ok=True)
     shutil.copy(INCLUDE / "cuda_core_cffi.h", PACKAGE / "include")

@@ -52,7 +52,8 @@ def run_worker(
             process.kill()
             status = process.wait()
         if not began:
-            results.fail(implementation, tasks[0], f"the process did not start (status {status})")
+            for task in tasks:
+                results.fail(implementation, task, f"the process did not start (status {status})")
         if current is None:
             return
         results.fail(implementation, current, f"the process hung, or ended with status {status}")
@@ -91,5 +92,6 @@ def take(implementation: str, message: dict[str, Any], results: Results) -> Task
         results.add(implementation, message["task"], message["values"])
     else:
         results.fail(implementation, message["task"], message["error"])
-        print(f"{implementation}: {message['task']['row']}: {message['error']}", file=sys.stderr)
+        first = message["error"].partition("\n")[0]
+        print(f"{implementation}: {message['task']['row']}: {first}", file=sys.stderr)
     return None

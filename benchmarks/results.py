@@ -39,13 +39,14 @@ class Results:
             self.data.setdefault(part, {})
 
     def begin(self, profile: str, machine: dict[str, object]) -> None:
-        """Note what is measured, which must be what was measured before."""
+        """Note what is measured, which must be what was measured before; what failed before gets another chance."""
         for name, value in (("profile", profile), ("machine", machine)):
             if self.data[name] and self.data[name] != value:
                 raise ValueError(
                     f"{self._path} has another {name}, {self.data[name]}: choose another --output, or --fresh"
                 )
             self.data[name] = value
+        self.data["errors"] = {}
 
     def describe(self, implementation: str, about: dict[str, Any]) -> None:
         """Note what an implementation is. Rows of another version of it must not be mixed with this one's."""
@@ -55,18 +56,19 @@ class Results:
                 f"{self._path} has results of another {implementation}, {known}: choose another --output, or --fresh"
             )
 
-    def rounds(self, implementation: str, task: Task) -> int:
-        """Return how many rounds of a task have been measured."""
-        return len(self._cell(task).get(implementation, ()))
+    def wants(self, implementation: str, task: Task, rounds: int) -> bool:
+        """Tell whether a task has fewer rounds than that, and has not failed in this run."""
+        if title(task) in self.data["errors"].get(implementation, ()):
+            return False
+        return len(self._cell(task).get(implementation, ())) < rounds
 
     def add(self, implementation: str, task: Task, values: list[float]) -> None:
         """Add a round of a task, and write the file."""
         self._cell(task).setdefault(implementation, []).append(values)
-        self.data["errors"].get(implementation, {}).pop(title(task), None)
         self.save()
 
     def fail(self, implementation: str, task: Task, error: str) -> None:
-        """Note that a task failed, and write the file. The next run tries again."""
+        """Note that a task failed, and write the file."""
         self.data["errors"].setdefault(implementation, {})[title(task)] = error
         self.save()
 

@@ -56,6 +56,8 @@ def main() -> int:
             measure_all(options, tasks, results, pathlib.Path(folder))
     except ValueError as error:
         raise SystemExit(str(error)) from None
+    except KeyboardInterrupt:
+        raise SystemExit(f"stopped; the same command goes on from {output}") from None
     print(render(results.data))
     return 1 if results.data["errors"].get("ours") else 0
 
@@ -94,7 +96,7 @@ def measure_all(options: argparse.Namespace, tasks: list[Task], results: Results
     results.begin(name, machine_facts(options.simulator))
     for number in range(profile.rounds):
         for implementation in implementations(options, folder):
-            left = [task for task in tasks if results.rounds(implementation.name, task) <= number]
+            left = [task for task in tasks if results.wants(implementation.name, task, number + 1)]
             if implementation.name == "c":
                 left = [task for task in left if find_row(task["row"]).c is not None]
             if left:
@@ -106,7 +108,7 @@ def measure_all(options: argparse.Namespace, tasks: list[Task], results: Results
 
 def implementations(options: argparse.Namespace, folder: pathlib.Path) -> list[Implementation]:
     """Return the implementations that can be measured; those that compile kernels for the others come first."""
-    environment = dict(os.environ, CUDA_CORE_CFFI_DRIVER="system", PYTHONNOUSERSITE="1")
+    environment = dict(os.environ, CUDA_CORE_CFFI_DRIVER="system")
     built = source_tree("_cuda.abi3.so", "_cuda.cpython-*")
     if options.simulator:
         link = folder / "libcuda.so.1"

@@ -15,6 +15,7 @@ __all__ = ["render"]
 
 NAME_WIDTH = 30
 CELL_WIDTH = 10
+LINE_WIDTH = 100
 COLUMNS = ("c ns", "ours ns", "ours/c", "peer ns", "ours/peer", "pypy ns", "spread")
 THREAD_COLUMNS = ("c", "ours", "ours/c", "peer", "ours/peer", "pypy", "")
 MISSING = "-"
@@ -38,11 +39,12 @@ def render(data: dict[str, Any]) -> str:
             ratios.append(middles["ours"] / middles["peer"])
     lines += thread_lines(data["threads"])
     for implementation, errors in data["errors"].items():
-        lines.append(f"{len(errors)} failed in {implementation}: {next(iter(errors.values()))}" if errors else "")
+        first = next(iter(errors.values())).partition("\n")[0]
+        lines.append(f"{len(errors)} failed in {implementation}: {first}"[:LINE_WIDTH])
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         lines.append(f"geometric mean of ours/peer over {len(ratios)} rows: {mean:.3f} (below 1: ours is faster)")
-    return "\n".join(filter(None, lines))
+    return "\n".join(lines)
 
 
 def heading(data: dict[str, Any]) -> list[str]:
@@ -62,7 +64,7 @@ def heading(data: dict[str, Any]) -> list[str]:
 
 def thread_lines(threads: dict[str, Any]) -> list[str]:
     """Return the lines for several threads."""
-    lines = []
+    lines: list[str] = []
     for name, counts in threads.items():
         for count, cell in sorted(counts.items(), key=lambda item: int(item[0])):
             rates = {implementation: median(values) / 1000 for implementation, values in pool(cell).items()}

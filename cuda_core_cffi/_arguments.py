@@ -76,7 +76,7 @@ def make_packer(
         Values of these types, for the messages.
     layout : tuple of (int, int) or None
         Offset and size in bytes of each parameter. None where the driver does not tell: then a Python int takes 8
-        bytes, a float 8, and everything is aligned to its size.
+        bytes, a float 8, and everything is aligned to its size, or as its structure type says.
     kinds : tuple of str or None
         ``"f"``, ``"i"``, ``"p"``, ``"b"`` or None for each parameter.
 
@@ -102,8 +102,8 @@ def make_packer(
         slot = make_slot(cls, value, Parameter(index, size, kind))
         length = struct.calcsize("<" + slot.code)
         if offset is None:
-            alignment = min(length & -length, MAX_ALIGNMENT) or 1
-            offset = -(-end // alignment) * alignment
+            boundary = alignment(value, length)
+            offset = -(-end // boundary) * boundary
         fields.append((offset - end, slot))
         end = offset + length
     return compile_packer(fields)
@@ -269,6 +269,18 @@ def raw_slot(
         pack(value)
         return Slot(f"{size}s", f"slots[{parameter.position}]({{}})", pack)
     return Slot(f"{size}s", expression, pack)
+
+
+def alignment(value: Any, length: int) -> int:
+    """Return the alignment of an argument of ``length`` bytes for which no layout is known."""
+    numpy, ctypes = sys.modules.get("numpy"), sys.modules.get("ctypes")
+    if ctypes is not None and isinstance(value, (ctypes.Structure, ctypes.Union)):
+        return int(ctypes.alignment(value))
+    if numpy is not None and isinstance(value, numpy.void):
+        return int(value.dtype.alignment)
+    if isinstance(value, ffi.CData):
+        return int(ffi.alignof(ffi.typeof(value)))
+    return min(length & -length, MAX_ALIGNMENT) or 1
 
 
 def memory_bytes(value: Any) -> bytes:

@@ -54,11 +54,17 @@ def export_buffer(
     if copy and device[0] == CPU:
         return host_copy(buffer, versioned)
     if copy:
-        buffer = device_copy(buffer, consumer)
-    elif consumer is not None:
+        with device_copy(buffer, consumer) as made:
+            return show(made, device, versioned, True)
+    if consumer is not None:
         order(buffer, consumer)
+    return show(buffer, device, versioned, False)
+
+
+def show(buffer: Any, device: tuple[int, int], versioned: bool, copied: bool) -> Any:
+    """Return a capsule that shows ``buffer`` and keeps its memory."""
     release = buffer._hold() if buffer._python_owned else None
-    tensor = lib.ccc_tensor_of_buffer(buffer._box, *device, versioned, bool(copy), release is not None)
+    tensor = lib.ccc_tensor_of_buffer(buffer._box, *device, versioned, copied, release is not None)
     if not tensor:
         if release is not None:
             release()

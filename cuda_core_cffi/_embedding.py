@@ -31,7 +31,9 @@ def make_ffi() -> Any:
     Returns
     -------
     cffi.FFI
-        Holds every declaration of the driver's API that this package was built with.
+        Declares every type of the driver's API that this package was built with. In C, structures are taken by pointer
+        and enumerations as integers, so that any version of ``cuda.h`` will do. At run time, functions and constants
+        are there as well.
 
     Examples
     --------
@@ -46,8 +48,8 @@ def make_ffi() -> Any:
     """
     import cffi  # only builders need the compile-time half of cffi, and its parser
 
-    cdef = importlib.resources.files("cuda_core_cffi._generated").joinpath("cuda.cdef").read_text(encoding="utf-8")
+    cdef = importlib.resources.files("cuda_core_cffi._generated").joinpath("types.cdef").read_text(encoding="utf-8")
     builder = cffi.FFI()
     builder.cdef(cdef)
-    builder.set_source(MODULE, None)
+    builder.set_source(MODULE, "")  # never compiled: None would mean a module without C, which C cannot include
     return builder

@@ -58,7 +58,7 @@ static void ccc_destroy(ccc_box *box)
     if (result == CUDA_ERROR_INVALID_CONTEXT && !pushed && (pushed = ccc_push(home)))
         result = ccc_destroy_in_context(box, &call);
     ccc_pop(pushed);
-    if (result)
+    if (result && ccc_driver.reason != CCC_FORKED) /* what a child inherits is its parent's to destroy */
         ccc_cleanup_failed((int)result, call);
 }
 

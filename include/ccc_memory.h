@@ -175,18 +175,36 @@ static uint64_t ccc_buffer_stream(const ccc_box *buffer)
     return stream ? stream->handle : 0;
 }
 
+/* Make the context that a buffer was allocated in current, for an operation that would be wrong in another. */
+static int ccc_enter_buffer(ccc_scope *scope, const ccc_box *buffer)
+{
+    CUcontext current = NULL;
+    *scope = (ccc_scope){NULL, 0};
+    if (buffer->parent == NULL)
+        return 0;
+    CCC_TRY(cuCtxGetCurrent, &current);
+    if (current == CCC_CTX(buffer->parent))
+        return 0;
+    CCC_TRY(cuCtxPushCurrent, CCC_CTX(buffer->parent));
+    scope->pushed = 1;
+    return 0;
+}
+
 /* Make the consumer's stream wait for the stream of a buffer; a default stream is one of the buffer's context. */
 static int ccc_buffer_order(const ccc_box *buffer, const ccc_box *consumer)
 {
+    ccc_scope scope;
     const ccc_box *own = atomic_load(&buffer->stream);
     if (own == NULL || own->handle == consumer->handle)
         return 0;
     /* its Python object may be closed; the buffer holds the stream all the same */
     ccc_box open = {.open = 1, .flags = own->flags, .kind = CCC_STREAM, .device = -1, .handle = own->handle,
                     .parent = own->parent};
-    int pushed = ccc_push(buffer->parent);
-    int status = ccc_stream_wait_stream(consumer, &open);
-    ccc_pop(pushed);
+    int status = ccc_enter_buffer(&scope, buffer);
+    if (status)
+        return status;
+    status = ccc_stream_wait_stream(consumer, &open);
+    ccc_leave(&scope);
     return status;
 }
 
@@ -282,15 +300,18 @@ static int ccc_copy_to_host(void *destination, const ccc_box *source)
         return CCC_CLOSED;
     if (source->size == 0)
         return 0;
+    ccc_scope scope;
+    int status = ccc_enter_buffer(&scope, source);
+    if (status)
+        return status;
     const ccc_box *stream = atomic_load(&source->stream);
-    int pushed = ccc_push(source->parent);
     const char *call = "cuStreamSynchronize";
     CUresult result = stream ? cuStreamSynchronize(CCC_STRM(stream)) : CUDA_SUCCESS;
     if (result == CUDA_SUCCESS) {
         call = "cuMemcpy";
         result = cuMemcpy((CUdeviceptr)(uintptr_t)destination, source->handle, source->size);
     }
-    ccc_pop(pushed);
+    ccc_leave(&scope);
     return result ? ccc_fail((int)result, call) : 0;
 }
 

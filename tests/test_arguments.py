@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cuda_core_cffi import Buffer, ffi
 from cuda_core_cffi._arguments import make_packer
@@ -86,17 +84,6 @@ def test_an_int_that_does_not_fit_is_an_overflow_error_that_names_position_and_v
         pack(0, value, sizes=(8, size))
 
 
-@given(st.sampled_from(INT_SIZES), st.integers(-(2**70), 2**70))
-def test_every_int_is_packed_right_or_refused(size, value):
-    bits = 8 * size
-    packer = make_packer((int,), (0,), ((0, size),), None)
-    if -(2 ** (bits - 1)) <= value < 2**bits:
-        assert packer(value) == (value % 2**bits).to_bytes(size, "little")
-    else:
-        with pytest.raises(OverflowError):
-            packer(value)
-
-
 @pytest.mark.parametrize(("value", "number"), [(Level.HIGH, 3), (Count(-7), -7)])
 @pytest.mark.parametrize("size", INT_SIZES)
 def test_subclasses_of_int_are_ints(value, number, size):
@@ -133,22 +120,6 @@ def test_a_float_takes_the_width_that_the_kernel_declares(size, value):
 @pytest.mark.parametrize("size", FLOAT_FORMATS)
 def test_nan_stays_nan(size):
     assert math.isnan(struct.unpack(FLOAT_FORMATS[size], pack(math.nan, sizes=(size,)))[0])
-
-
-@given(st.floats(width=16, allow_nan=False))
-def test_half_precision_agrees_with_numpy(value):
-    assert pack(value, sizes=(2,)) == numpy.float16(value).tobytes()
-
-
-@given(st.floats(allow_nan=False))
-def test_single_precision_agrees_with_numpy_or_is_refused(value):
-    with numpy.errstate(over="ignore"):
-        expected = numpy.float32(value)
-    if numpy.isinf(expected) and not math.isinf(value):
-        with pytest.raises(OverflowError, match="too large for a float of 4 bytes"):
-            pack(value, sizes=(4,))
-    else:
-        assert pack(value, sizes=(4,)) == expected.tobytes()
 
 
 @pytest.mark.parametrize(("size", "value"), [(2, 65520.0), (2, -1e5), (4, 1e39), (4, -1e39)])
@@ -441,8 +412,8 @@ def test_bytes_go_for_every_kind_of_parameter(value, kind):
 
 @pytest.mark.parametrize(
     ("sizes", "values", "text"),
-    [((), (1,), "takes 0 arguments, not 1"), ((4,), (), "takes 1 argument, not 0"), ((4, 4), (1,), "2 arguments, not 1"),
-     ((4,), (1, 2, 3), "takes 1 argument, not 3")],
+    [((), (1,), "takes 0 arguments, not 1"), ((4,), (), "takes 1 argument, not 0"),
+     ((4, 4), (1,), "takes 2 arguments, not 1"), ((4,), (1, 2, 3), "takes 1 argument, not 3")],
 )  # fmt: skip
 def test_a_wrong_number_of_arguments_is_a_value_error_with_both_numbers(sizes, values, text):
     with pytest.raises(ValueError, match=text):
@@ -454,35 +425,18 @@ def test_no_arguments_are_no_bytes():
     assert pack() == b""
 
 
-ALIGNED = {"b": ctypes.c_int8, "h": ctypes.c_int16, "i": ctypes.c_int32, "q": ctypes.c_int64, "f": ctypes.c_float,
-           "d": ctypes.c_double}  # fmt: skip
-
-
-@given(st.lists(st.tuples(st.sampled_from(sorted(ALIGNED)), st.integers(-100, 100)), min_size=1, max_size=24))
-def test_parameters_lie_where_the_compiler_puts_the_members_of_a_structure(items):
-    class Parameters(ctypes.Structure):
-        _fields_ = [(f"p{i}", ALIGNED[code]) for i, (code, _) in enumerate(items)]
-
-    values = tuple(float(number) if code in "fd" else number for code, number in items)
-    offsets = [(getattr(Parameters, f"p{i}").offset, getattr(Parameters, f"p{i}").size) for i in range(len(items))]
-    packed = make_packer(tuple(map(type, values)), values, tuple(offsets), None)(*values)
-    read = Parameters.from_buffer_copy(packed.ljust(ctypes.sizeof(Parameters), b"\0"))
-    assert tuple(getattr(read, f"p{i}") for i in range(len(items))) == values
-    assert len(packed) == sum(offsets[-1])
-
-
 def test_padding_is_kept_where_a_value_takes_the_slow_way():
     assert pack(1, 2**32 - 1, 2, sizes=(1, 4, 8)) == struct.pack("<b3xI q", 1, 2**32 - 1, 2)
 
 
-@given(st.lists(st.sampled_from([1, 1.5, True, numpy.int16(3), numpy.float32(2), b"abcdefgh", 2j]), max_size=12))
-def test_without_a_layout_everything_has_its_own_width_and_is_aligned_to_it(values):
-    natural = {int: 8, float: 8, bool: 1, numpy.int16: 2, numpy.float32: 4, bytes: 8, complex: 16}
-    end = 0
-    for value in values:
-        size = natural[type(value)]
-        end = -(-end // size) * size + size
-    assert len(pack(*values)) == end
+@pytest.mark.parametrize("how", ["ctypes", "numpy", "cffi"])
+def test_without_a_layout_a_structure_is_aligned_as_its_type_says(how):
+    value: Any = Pair(7, 1.5)  # 16 bytes, aligned to 8
+    if how == "numpy":
+        value = numpy.zeros(1, numpy.dtype([("key", "i4"), ("weight", "f8")], align=True))[0]
+    elif how == "cffi":
+        value = ffi.new("CUmemLocation *")[0]  # 8 bytes, aligned to 4
+    assert len(pack(numpy.int32(1), value)) == (12 if how == "cffi" else 24)
 
 
 def test_without_a_layout_an_int_is_eight_bytes_and_a_float_a_double():

@@ -1,13 +1,11 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers for other libraries: DLPack, the two array interfaces and the buffer protocol."""
+"""Buffers for other libraries: the two array interfaces and the buffer protocol. DLPack has a file of its own."""
 
 from __future__ import annotations
 
 import gc
 import sys
-import threading
-import weakref
 from typing import Any
 
 import numpy
@@ -19,17 +17,14 @@ from cuda_core_cffi import (
     Buffer,
     LegacyPinnedMemoryResource,
     MemoryResource,
-    Stream,
-    _capsule,
     ffi,
-    lib,
     live_objects,
 )
 
 SIZE = 64
-CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 PINNED = LegacyPinnedMemoryResource()
 DATA = bytes(range(SIZE))
+pytestmark = pytest.mark.usefixtures("device")
 
 
 class Owner:
@@ -60,64 +55,6 @@ class HostResource(MemoryResource):
         del self.live[ptr]
 
 
-class Consumer:
-    """Takes the tensor out of a capsule, as C code of another library does."""
-
-    def __init__(self, capsule: Any) -> None:
-        self.address, self.versioned = _capsule.consume(capsule)
-        ctype = "struct sim_versioned *" if self.versioned else "struct sim_old *"
-        self.managed = TYPES.cast(ctype, self.address)
-
-    @property
-    def tensor(self) -> Any:
-        return self.managed.dl_tensor
-
-    @property
-    def content(self) -> bytes:
-        return bytes(TYPES.buffer(TYPES.cast("char *", self.tensor.data), self.tensor.shape[0]))
-
-    def delete(self) -> None:
-        self.managed.deleter(self.managed)
-
-
-def make_types() -> Any:
-    """Return an FFI that knows DLPack's structures, declared here anew."""
-    import cffi
-
-    types = cffi.FFI()
-    types.cdef("""
-        typedef struct { int32_t device_type; int32_t device_id; } DLDevice;
-        typedef struct { uint8_t code; uint8_t bits; uint16_t lanes; } DLDataType;
-        typedef struct { void *data; DLDevice device; int32_t ndim; DLDataType dtype; int64_t *shape; int64_t *strides;
-                         uint64_t byte_offset; } DLTensor;
-        struct sim_old { DLTensor dl_tensor; void *manager_ctx; void (*deleter)(struct sim_old *); };
-        struct sim_versioned { uint32_t major; uint32_t minor; void *manager_ctx;
-                               void (*deleter)(struct sim_versioned *); uint64_t flags; DLTensor dl_tensor; };
-    """)
-    return types
-
-
-TYPES = make_types()
-
-
-class Held:
-    """Hold a stream up until let_go is called."""
-
-    def __init__(self, stream: Stream) -> None:
-        self.go_on = threading.Event()
-        self.callback = ffi.callback("void(void *)", lambda _: self.go_on.wait(10) and None)
-        assert lib.cuLaunchHostFunc(stream.cdata, self.callback, ffi.NULL) == 0
-
-    def let_go(self) -> None:
-        self.go_on.set()
-
-    def __enter__(self) -> Held:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.let_go()
-
-
 def pinned(data: bytes = DATA) -> Buffer:
     """Return a pinned buffer with data."""
     buffer = PINNED.allocate(len(data))
@@ -125,450 +62,10 @@ def pinned(data: bytes = DATA) -> Buffer:
     return buffer
 
 
-def on_device(device, stream, data: bytes = DATA) -> Buffer:
-    """Return a device buffer with data."""
-    buffer = device.allocate(len(data), stream)
-    with pinned(data) as staging:
-        buffer.copy_from(staging, stream=stream)
-        stream.sync()
-    return buffer
-
-
-def managed() -> Buffer:
-    """Return a buffer of managed memory that is never given back by itself."""
-    pointer = ffi.new("CUdeviceptr *")
-    assert lib.cuMemAllocManaged(pointer, SIZE, lib.CU_MEM_ATTACH_GLOBAL) == 0
-    return Buffer.from_handle(int(pointer[0]), SIZE)
-
-
 def collect() -> None:
     """Collect garbage; PyPy runs finalizers some time after."""
     for _ in range(3):
         gc.collect()
-
-
-# What the tensor says
-
-
-@pytest.mark.parametrize("max_version", [None, (0, 8), (1, 0), (1, 1), (2, 0)])
-def test_the_tensor_is_versioned_where_the_consumer_understands_it(device, stream, max_version):
-    with device.allocate(SIZE, stream) as buffer:
-        consumer = Consumer(buffer.__dlpack__(stream=-1, max_version=max_version))
-        assert consumer.versioned is (max_version is not None and max_version[0] >= 1)
-        tensor = consumer.tensor
-        assert int(ffi.cast("uintptr_t", TYPES.cast("uintptr_t", tensor.data))) == buffer.handle
-        assert (tensor.device.device_type, tensor.device.device_id) == (CUDA, 0)
-        assert (tensor.ndim, tensor.shape[0], tensor.strides[0], tensor.byte_offset) == (1, SIZE, 1, 0)
-        assert (tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes) == (0, 8, 1)
-        if consumer.versioned:
-            assert (consumer.managed.major, consumer.managed.flags) == (1, 0)
-        consumer.delete()
-
-
-def test_each_kind_of_memory_has_its_dlpack_device(device, stream):
-    owner = Owner()
-    with device.allocate(SIZE, stream) as buffer, pinned() as host:
-        assert buffer.__dlpack_device__() == (CUDA, 0)
-        assert host.__dlpack_device__() == (CUDA_HOST, 0)
-    assert Buffer.from_handle(owner.address, SIZE).__dlpack_device__() == (CPU, 0)
-    shared = managed()
-    assert shared.__dlpack_device__() == (CUDA_MANAGED, 0)
-    assert lib.cuMemFree(shared.handle) == 0
-
-
-def test_an_empty_buffer_can_be_exported(device, stream):
-    with device.allocate(0, stream) as buffer:
-        consumer = Consumer(buffer.__dlpack__())
-        assert (consumer.tensor.shape[0], consumer.tensor.data) == (0, TYPES.NULL)
-        consumer.delete()
-
-
-def test_the_parameters_are_keywords(device, stream):
-    with device.allocate(SIZE, stream) as buffer, pytest.raises(TypeError):
-        buffer.__dlpack__(1)
-
-
-# With NumPy
-
-
-def test_numpy_sees_pinned_memory():
-    with pinned() as buffer:
-        array = numpy.from_dlpack(buffer)
-        assert (array.dtype, array.shape) == (numpy.int8, (SIZE,))
-        assert array.tobytes() == DATA
-        assert array.ctypes.data == buffer.handle
-        del array
-
-
-def test_numpy_writes_pinned_memory():
-    with pinned() as buffer:
-        numpy.from_dlpack(buffer)[:] = 5
-        assert numpy.from_dlpack(buffer).tobytes() == bytes([5]) * SIZE
-        collect()
-
-
-def test_numpy_sees_managed_memory(device):
-    buffer = managed()
-    array = numpy.from_dlpack(buffer)
-    array[:] = 3
-    assert numpy.from_dlpack(buffer).sum() == 3 * SIZE
-    del array
-    collect()
-    assert lib.cuMemFree(buffer.handle) == 0
-
-
-def test_numpy_can_ask_for_a_copy_on_the_host(device, stream):
-    if numpy.lib.NumpyVersion(numpy.__version__) < "2.1.0":
-        pytest.skip("numpy.from_dlpack takes a device from NumPy 2.1 on")
-    with on_device(device, stream) as buffer:
-        array = numpy.from_dlpack(buffer, device="cpu")
-        assert array.tobytes() == DATA
-        buffer.fill(0, stream=stream)
-        stream.sync()
-        assert array.tobytes() == DATA
-
-
-# The end of a tensor
-
-
-@pytest.mark.parametrize("max_version", [None, (1, 0)])
-def test_a_capsule_that_nobody_consumes_lets_the_memory_go(device, stream, max_version):
-    before = live_objects()["buffer"]
-    buffer = device.allocate(SIZE, stream)
-    capsule = buffer.__dlpack__(max_version=max_version)
-    buffer.close()
-    assert live_objects()["buffer"] == before + 1
-    del capsule
-    collect()
-    assert live_objects()["buffer"] == before
-
-
-@pytest.mark.parametrize("ending", ["close", "collect"])
-@pytest.mark.parametrize("max_version", [None, (1, 0)])
-def test_a_tensor_outlives_its_buffer(device, stream, ending, max_version):
-    before = live_objects()["buffer"]
-    buffer = pinned()
-    consumer = Consumer(buffer.__dlpack__(max_version=max_version))
-    if ending == "close":
-        buffer.close()
-    del buffer
-    collect()
-    assert live_objects()["buffer"] == before + 1
-    assert consumer.content == DATA
-    consumer.delete()
-    assert live_objects()["buffer"] == before
-
-
-@pytest.mark.parametrize("ending", ["close", "collect"])
-def test_a_tensor_keeps_memory_of_a_python_resource(ending):
-    mr = HostResource()
-    buffer = mr.allocate(SIZE)
-    ffi.buffer(ffi.cast("char *", buffer.handle), SIZE)[:] = DATA
-    consumer = Consumer(buffer.__dlpack__())
-    if ending == "close":
-        buffer.close()
-    del buffer
-    collect()
-    assert len(mr.live) == 1
-    assert consumer.content == DATA
-    consumer.delete()
-    mr.allocate(SIZE).close()  # what a consumer has deleted is looked for when such a buffer is made or closed
-    assert mr.live == {}
-
-
-@pytest.mark.parametrize("ending", ["close", "collect"])
-def test_a_tensor_keeps_the_owner_of_memory(ending):
-    owner = Owner()
-    alive = weakref.ref(owner)
-    buffer = Buffer.from_handle(owner.address, SIZE, owner=owner)
-    consumer = Consumer(buffer.__dlpack__())
-    del owner
-    if ending == "close":
-        buffer.close()
-    del buffer
-    collect()
-    assert alive() is not None
-    assert consumer.content == DATA
-    consumer.delete()
-    Buffer.from_handle(0, 0).close()
-    collect()
-    assert alive() is None
-
-
-def test_memory_goes_back_once_however_many_tensors_show_it():
-    mr = HostResource()
-    buffer = mr.allocate(SIZE)
-    consumers = [Consumer(buffer.__dlpack__()) for _ in range(3)]
-    buffer.close()
-    for left in (2, 1, 0):
-        consumers.pop().delete()
-        Buffer.from_handle(0, 0).close()
-        assert len(mr.live) == (left > 0)
-
-
-def test_a_consumer_may_delete_on_any_thread():
-    mr = HostResource()
-    buffer = mr.allocate(SIZE)
-    consumers = [Consumer(buffer.__dlpack__()) for _ in range(100)]
-    buffer.close()
-    threads = [
-        threading.Thread(target=lambda part=part: [consumer.delete() for consumer in part])
-        for part in (consumers[:50], consumers[50:])
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    Buffer.from_handle(0, 0).close()
-    assert mr.live == {}
-
-
-# Order
-
-
-def is_reached(stream: Stream) -> bool:
-    """Tell whether a stream gets through the work that it has now, soon."""
-    with stream.record() as event:
-        for _ in range(20):
-            if event.is_done:
-                return True
-            threading.Event().wait(0.005)
-        return False
-
-
-def consumer_stream(device, which: str) -> tuple[Stream, int | None]:
-    """Return a stream, and the number by which a consumer names it."""
-    if which == "address":
-        stream = device.create_stream()
-        return stream, stream.handle
-    named = {
-        "none": (LEGACY_DEFAULT_STREAM, None),
-        "1": (LEGACY_DEFAULT_STREAM, 1),
-        "2": (PER_THREAD_DEFAULT_STREAM, 2),
-    }
-    return named[which]
-
-
-@pytest.mark.parametrize("which", ["none", "1", "2", "address"])
-def test_the_consumers_stream_waits_for_the_buffers(device, stream, which):
-    consumer, number = consumer_stream(device, which)
-    buffer = device.allocate(SIZE, stream)
-    with Held(stream) as held:
-        assert is_reached(consumer)
-        capsule = buffer.__dlpack__(stream=number)
-        assert not is_reached(consumer)
-        held.let_go()
-        consumer.sync()
-    assert is_reached(consumer)
-    del capsule
-    buffer.close()
-    consumer.close()
-
-
-def test_minus_one_orders_nothing(device, stream):
-    with device.create_stream() as consumer, device.allocate(SIZE, stream) as buffer, Held(stream):
-        buffer.__dlpack__(stream=-1)
-        assert is_reached(consumer)
-        assert is_reached(LEGACY_DEFAULT_STREAM)
-
-
-def test_the_buffers_own_stream_needs_no_ordering(device, stream):
-    with device.allocate(SIZE, stream) as buffer, Held(stream):
-        buffer.__dlpack__(stream=stream.handle)
-
-
-def test_the_stream_set_last_is_the_one_that_is_waited_for(device, stream):
-    with device.create_stream() as busy, device.create_stream() as consumer, device.allocate(SIZE, stream) as buffer:
-        buffer.set_deallocation_stream(busy)
-        with Held(busy) as held:
-            capsule = buffer.__dlpack__(stream=consumer.handle)
-            assert not is_reached(consumer)
-            held.let_go()
-            consumer.sync()
-        del capsule
-        buffer.set_deallocation_stream(stream)
-        collect()
-
-
-def test_a_stream_that_its_owner_closed_is_still_waited_for(device):
-    stream = device.create_stream()
-    with device.create_stream() as consumer, device.allocate(SIZE, stream) as buffer:
-        with Held(stream) as held:
-            stream.close()
-            capsule = buffer.__dlpack__(stream=consumer.handle)
-            assert not is_reached(consumer)
-            held.let_go()
-            consumer.sync()
-        del capsule
-        collect()
-
-
-def test_a_python_resources_buffer_is_ordered_after_its_stream(device, stream):
-    with device.create_stream() as consumer, device.allocate(SIZE, stream) as memory:
-        with Held(stream) as held:
-            buffer = Buffer.from_handle(memory.handle, SIZE, owner=memory, stream=stream)
-            assert buffer.__cuda_array_interface__["stream"] == stream.handle
-            capsule = buffer.__dlpack__(stream=consumer.handle)
-            assert not is_reached(consumer)
-            held.let_go()
-            consumer.sync()
-        del capsule
-        buffer.close()
-        collect()
-
-
-@pytest.mark.parametrize("stream_number", [True, "1", 1.0, object()], ids=lambda value: type(value).__name__)
-def test_a_stream_of_another_type_is_a_type_error(device, stream, stream_number):
-    with device.allocate(SIZE, stream) as buffer:
-        with pytest.raises(TypeError, match=f"stream must be an int or None, not {type(stream_number).__name__}"):
-            buffer.__dlpack__(stream=stream_number)
-
-
-@pytest.mark.parametrize("stream_number", [0, -2])
-def test_an_ambiguous_stream_is_a_buffer_error(device, stream, stream_number):
-    with device.allocate(SIZE, stream) as buffer:
-        with pytest.raises(BufferError, match=f"stream {stream_number} is"):
-            buffer.__dlpack__(stream=stream_number)
-
-
-@pytest.mark.parametrize("number", [0, 1, 2, 0x1000])
-def test_memory_of_the_host_only_takes_no_stream(number):
-    owner = Owner()
-    buffer = Buffer.from_handle(owner.address, SIZE, owner=owner)
-    with pytest.raises(BufferError, match=f"takes no stream, but the consumer gave {number}"):
-        buffer.__dlpack__(stream=number)
-    Consumer(buffer.__dlpack__(stream=-1)).delete()
-
-
-def test_pinned_memory_takes_the_stream_of_a_gpu_consumer(device, stream):
-    with device.create_stream() as consumer, PINNED.allocate(SIZE, stream) as buffer:
-        with Held(stream) as held:
-            capsule = buffer.__dlpack__(stream=consumer.handle)
-            assert not is_reached(consumer)
-            held.let_go()
-            consumer.sync()
-        del capsule
-        collect()
-
-
-# Copies
-
-
-@pytest.mark.parametrize("number", [None, -1, 1, 2])
-@pytest.mark.parametrize("kind", ["device", "pinned"])
-def test_copy_true_gives_memory_of_its_own(device, stream, kind, number):
-    before = live_objects()["buffer"]
-    buffer = on_device(device, stream) if kind == "device" else pinned()
-    consumer = Consumer(buffer.__dlpack__(copy=True, stream=number, max_version=(1, 0)))
-    address = int(TYPES.cast("uintptr_t", consumer.tensor.data))
-    assert address != buffer.handle
-    assert consumer.managed.flags == 2  # DLPACK_FLAG_BITMASK_IS_COPIED
-    assert consumer.tensor.device.device_type == buffer.__dlpack_device__()[0]
-    device.sync()
-    buffer.fill(0, stream=stream)
-    with Buffer.from_handle(address, SIZE) as copied, PINNED.allocate(SIZE) as host:
-        copied.copy_to(host, stream=stream)
-        stream.sync()
-        assert host.__buffer__(0).tobytes() == DATA
-    buffer.close()
-    assert live_objects()["buffer"] == before + 1
-    consumer.delete()
-    assert live_objects()["buffer"] == before
-
-
-def test_a_copy_waits_for_the_buffers_stream(device, stream):
-    with device.create_stream() as consumer, device.allocate(SIZE, stream) as buffer:
-        with Held(stream) as held:
-            capsule = buffer.__dlpack__(copy=True, stream=consumer.handle)
-            assert not is_reached(consumer)
-            held.let_go()
-            consumer.sync()
-        del capsule
-        collect()
-
-
-def test_a_copy_outlives_the_consumers_stream(device, stream):
-    with device.create_stream() as consumer, on_device(device, stream) as buffer:
-        tensor = Consumer(buffer.__dlpack__(copy=True, stream=consumer.handle))
-        consumer.sync()
-    tensor.delete()  # its memory goes back, though the consumer's stream is gone
-
-
-@pytest.mark.parametrize("kind", ["device", "pinned", "managed"])
-@pytest.mark.parametrize("max_version", [None, (1, 0)])
-def test_a_copy_on_the_host_can_be_asked_for(device, stream, kind, max_version):
-    buffer = {"device": lambda: on_device(device, stream), "pinned": pinned, "managed": managed}[kind]()
-    if kind == "managed":
-        numpy.asarray(buffer)[:] = numpy.frombuffer(DATA, "u1")
-    consumer = Consumer(buffer.__dlpack__(dl_device=(CPU, 0), max_version=max_version))
-    assert (consumer.tensor.device.device_type, consumer.tensor.device.device_id) == (CPU, 0)
-    if kind == "managed":
-        assert lib.cuMemFree(buffer.handle) == 0
-    buffer.close()
-    assert consumer.content == DATA
-    if consumer.versioned:
-        assert consumer.managed.flags == 2
-    consumer.delete()
-
-
-def test_a_copy_on_the_host_waits_for_the_buffers_stream(device, stream):
-    with PINNED.allocate(SIZE) as source, device.allocate(SIZE, stream) as buffer, Held(stream) as held:
-        ffi.buffer(ffi.cast("char *", source.handle), SIZE)[:] = DATA
-        buffer.copy_from(source, stream=stream)
-        threading.Timer(0.05, held.let_go).start()
-        consumer = Consumer(buffer.__dlpack__(dl_device=(CPU, 0)))
-        assert consumer.content == DATA
-        consumer.delete()
-
-
-def test_host_memory_is_copied_without_a_context():
-    owner = Owner()
-    buffer = Buffer.from_handle(owner.address, SIZE, owner=owner)
-    consumer = Consumer(buffer.__dlpack__(copy=True))
-    owner.memory[0] = b"x"
-    assert consumer.content == DATA
-    consumer.delete()
-
-
-def test_the_buffers_own_device_may_be_asked_for(device, stream):
-    with device.allocate(SIZE, stream) as buffer:
-        consumer = Consumer(buffer.__dlpack__(dl_device=(CUDA, 0), copy=False))
-        assert int(TYPES.cast("uintptr_t", consumer.tensor.data)) == buffer.handle
-        consumer.delete()
-
-
-# Refusals
-
-
-@pytest.mark.parametrize("wanted", [(CUDA, 1), (CUDA_HOST, 0), (CUDA_MANAGED, 0), (CPU, 1), (4, 0)])
-def test_another_device_is_a_buffer_error_that_says_where_the_memory_is(device, stream, wanted):
-    with device.allocate(SIZE, stream) as buffer, pytest.raises(BufferError, match=r"on DLPack device \(2, 0\)"):
-        buffer.__dlpack__(dl_device=wanted)
-
-
-def test_the_host_without_a_copy_is_a_buffer_error(device, stream):
-    with device.allocate(SIZE, stream) as buffer, pytest.raises(BufferError, match="copy=False forbids"):
-        buffer.__dlpack__(dl_device=(CPU, 0), copy=False)
-
-
-def test_a_copy_of_borrowed_memory_is_a_buffer_error(device, stream):
-    with device.allocate(SIZE, stream) as memory, Buffer.from_handle(memory.handle, SIZE) as buffer:
-        with pytest.raises(BufferError, match="needs a memory resource"):
-            buffer.__dlpack__(copy=True)
-
-
-@pytest.mark.parametrize("kind", ["device", "pinned", "borrowed"])
-def test_a_closed_buffer_is_not_exported(device, stream, kind):
-    buffer = device.allocate(SIZE, stream) if kind == "device" else PINNED.allocate(SIZE)
-    if kind == "borrowed":
-        buffer = Buffer.from_handle(0x1000, SIZE)
-    buffer.close()
-    with pytest.raises(BufferError, match="this Buffer is closed"):
-        buffer.__dlpack__()
-    with pytest.raises(BufferError, match="this Buffer is closed"):
-        buffer.__buffer__(0)
-    assert not hasattr(buffer, "__cuda_array_interface__")
-    assert not hasattr(buffer, "__array_interface__")
 
 
 # Array interfaces
@@ -667,3 +164,15 @@ def test_device_memory_is_no_memoryview(device, stream):
 def test_an_empty_buffer_is_an_empty_memoryview():
     with PINNED.allocate(0) as buffer:
         assert buffer.__buffer__(0).nbytes == 0
+
+
+@pytest.mark.parametrize("kind", ["device", "pinned", "borrowed"])
+def test_a_closed_buffer_has_no_interface(device, stream, kind):
+    buffer = device.allocate(SIZE, stream) if kind == "device" else PINNED.allocate(SIZE)
+    if kind == "borrowed":
+        buffer = Buffer.from_handle(0x1000, SIZE)
+    buffer.close()
+    with pytest.raises(BufferError, match="this Buffer is closed"):
+        buffer.__buffer__(0)
+    assert not hasattr(buffer, "__cuda_array_interface__")
+    assert not hasattr(buffer, "__array_interface__")

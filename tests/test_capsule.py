@@ -146,7 +146,7 @@ def test_a_capsule_of_another_kind_is_refused(use: Callable[[Any], Any]) -> None
 
 
 def test_a_null_tensor_is_refused() -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="null pointer"):
         _capsule.new(0, False)
 
 

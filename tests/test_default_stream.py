@@ -12,7 +12,9 @@ from helpers import Gate, output_of
 
 from cuda_core_cffi import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, CUDAError, Device, Stream, live_objects
 
-DEFAULTS = pytest.mark.parametrize("default", [LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM], ids=["legacy", "ptds"])
+DEFAULTS = pytest.mark.parametrize(
+    "default", [LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM], ids=["legacy", "ptds"]
+)
 
 
 def test_their_handles_are_the_drivers_tokens() -> None:
@@ -105,11 +107,14 @@ def test_the_legacy_one_is_blocking(device: Device) -> None:
 
 
 def test_the_legacy_one_waits_for_blocking_streams(device: Device) -> None:
-    with device.create_stream(options={"nonblocking": False}) as blocking, Gate(blocking) as gate:
-        with LEGACY_DEFAULT_STREAM.record() as event:
-            assert not event.is_done
-            gate.open()
-            event.sync()
+    with (
+        device.create_stream(options={"nonblocking": False}) as blocking,
+        Gate(blocking) as gate,
+        LEGACY_DEFAULT_STREAM.record() as event,
+    ):
+        assert not event.is_done
+        gate.open()
+        event.sync()
 
 
 def test_the_legacy_one_does_not_wait_for_nonblocking_streams(device: Device, stream: Stream) -> None:

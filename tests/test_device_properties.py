@@ -86,7 +86,7 @@ def test_the_deprecated_one_warns_where_it_is_used(device: Device) -> None:
 def test_the_deprecated_one_warns_every_time(device: Device) -> None:
     assert [name for name, item in PROPERTIES.items() if isinstance(item, DeprecatedProperty)] == ["gpu_overlap"]
     for _ in range(2):
-        with pytest.warns(DeprecationWarning):
+        with pytest.warns(DeprecationWarning, match="gpu_overlap"):
             _ = device.properties.gpu_overlap
 
 

@@ -154,7 +154,7 @@ def test_handle_return_explains_a_missing_function() -> None:
 
 
 def test_no_library_says_what_was_tried_and_what_to_do() -> None:
-    kind, call, name, text = output_of(FIRST_USE, CUDA_CORE_CFFI_DRIVER="/nonexistent/libcuda.so").split("\n")
+    kind, call, _, text = output_of(FIRST_USE, CUDA_CORE_CFFI_DRIVER="/nonexistent/libcuda.so").split("\n")
     assert (kind, call) == ("UnavailableError", "cuInit")
     assert "'/nonexistent/libcuda.so' could not be loaded" in text
     assert "CUDA_CORE_CFFI_DRIVER=simulator" in text
@@ -174,9 +174,9 @@ def libraries_in_use() -> list[str]:
 
 @pytest.mark.parametrize("version", ["11080", "9000"])
 def test_a_driver_that_is_too_old_for_everything_says_which_is_needed(version: str) -> None:
-    kind, _, _, text = output_of(
-        FIRST_USE, CUDA_CORE_CFFI_DRIVER="simulator", CUDA_SIM_DRIVER_VERSION=version
-    ).split("\n")
+    kind, _, _, text = output_of(FIRST_USE, CUDA_CORE_CFFI_DRIVER="simulator", CUDA_SIM_DRIVER_VERSION=version).split(
+        "\n"
+    )
     assert kind == "UnavailableError"
     assert "is too old: version 12.0 or newer is needed" in text
 
@@ -203,9 +203,7 @@ def test_a_function_newer_than_the_driver_says_which_is_needed() -> None:
 
 
 def test_a_driver_without_devices_is_unavailable() -> None:
-    kind, call, name, text = output_of(
-        FIRST_USE, CUDA_CORE_CFFI_DRIVER="simulator", CUDA_SIM_DEVICES="0"
-    ).split("\n")
+    kind, _, name, text = output_of(FIRST_USE, CUDA_CORE_CFFI_DRIVER="simulator", CUDA_SIM_DEVICES="0").split("\n")
     assert (kind, name) == ("UnavailableError", "CUDA_ERROR_NO_DEVICE")
     assert "nvidia-smi" in text
 
@@ -249,16 +247,15 @@ def test_a_failure_of_cleanup_is_a_warning_that_names_the_call(device: Device, m
 
     kept = [make(device)]
     handle = kept[0].handle
-    with (
-        simulator.fail(call, "CUDA_ERROR_ILLEGAL_STATE"),
-        pytest.warns(CUDAWarning, match=rf"in cleanup: {call} failed: CUDA_ERROR_ILLEGAL_STATE \(401\)") as caught,
-    ):
+    with simulator.fail(call, "CUDA_ERROR_ILLEGAL_STATE"), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         if how == "close":
             kept[0].close()
             assert caught[0].filename == __file__
         kept.clear()
         gc.collect()
-    assert len(caught) == 1
+    assert [item.category for item in caught] == [CUDAWarning]
+    assert str(caught[0].message).startswith(f"in cleanup: {call} failed: CUDA_ERROR_ILLEGAL_STATE (401)")
     destroy = {
         "cuStreamDestroy": lambda: lib.cuStreamDestroy(ffi.cast("CUstream", handle)),
         "cuEventDestroy": lambda: lib.cuEventDestroy(ffi.cast("CUevent", handle)),

@@ -65,7 +65,9 @@ def test_the_driver_gets_the_flags_of_the_options() -> None:
     assert event_flags(EventOptions(True, True)) == lib.CU_EVENT_BLOCKING_SYNC
 
 
-@pytest.mark.parametrize("make", [Device.create_event, lambda device, options: device.default_stream.record(None, options)])
+@pytest.mark.parametrize(
+    "make", [Device.create_event, lambda device, options: device.default_stream.record(None, options)]
+)
 def test_an_unknown_option_is_refused(device: Device, make: Any) -> None:
     with pytest.raises(TypeError, match="EventOptions has no option 'timing'; did you mean 'timing_enabled'"):
         make(device, {"timing": True})
@@ -244,7 +246,7 @@ def test_another_error_of_the_clock_stays_a_driver_error(stream: Stream) -> None
 
 def test_it_is_equal_to_itself_only(device: Device, event: Event) -> None:
     with device.create_event() as other:
-        assert event == event  # noqa: PLR0124
+        assert event == event
         assert event != other
         assert event != event.handle
         assert len({event, other, event}) == 2

@@ -185,7 +185,7 @@ def test_a_closed_one_stays_equal_to_itself_and_to_its_twin(device: Device) -> N
     stream = device.create_stream()
     twin, before = Stream.from_handle(stream.handle), hash(stream)
     stream.close()
-    assert stream == stream  # noqa: PLR0124
+    assert stream == stream
     assert stream == twin
     assert hash(stream) == before
 

@@ -16,16 +16,13 @@ from pycparser import c_ast, c_generator
 
 from .headers import Header, HeaderError
 
-__all__ = ["Api", "Constant", "Function", "Parameter", "classify", "write_cdef"]
+__all__ = ["Api", "Constant", "Function", "Parameter", "classify", "write_cdef", "write_types"]
 
 PLUMBING = "belongs to the header's own preprocessing, not to the API"
 LEFT_OUT = {
     "__cuda_cuda_h__": PLUMBING,
-    "__CUDA_DEPRECATED": PLUMBING,
     "__CUDA_API_PTDS": PLUMBING,
     "__CUDA_API_PTSZ": PLUMBING,
-    "_CONCAT_INNER": PLUMBING,
-    "_CONCAT_OUTER": PLUMBING,
     "CUDAAPI": "the calling convention, empty on Linux",
     "CUDA_CB": "the calling convention of callbacks, empty on Linux",
     "CU_UUID_HAS_BEEN_DEFINED": PLUMBING,
@@ -141,6 +138,29 @@ def write_cdef(api: Api) -> str:
     for function in api.functions:
         parameters = ", ".join(declare(p.ctype, p.name) for p in function.parameters) or "void"
         lines.append(f"{function.result} {function.name}({parameters});")
+    return "\n".join(lines) + "\n"
+
+
+def write_types(api: Api) -> str:
+    """Return declarations of the types alone, for another module that includes ours.
+
+    They hold for whichever ``cuda.h`` that module is compiled with, because cffi writes C for the content of included
+    types too: structures are opaque here (at run time they are ours, complete), and enumerations are the integers that
+    C takes them for.
+    """
+    lines = [f"/* Generated from the cuda.h of CUDA {api.header.version}. */"]
+    for node in api.types:
+        name = getattr(node, "name", None)
+        if name in api.enums:
+            values = [item.value for item in api.enums[name].values.enumerators]
+            negative = any(isinstance(value, c_ast.UnaryOp) and value.op == "-" for value in values)
+            lines.append(f"typedef {'int' if negative else 'unsigned int'} {name};")
+        elif name in api.records:
+            record = api.records[name]
+            kind = "struct" if isinstance(record, c_ast.Struct) else "union"
+            lines.append(f"typedef {kind} {record.name} {name};")
+        elif name is not None:
+            lines.append(text_of(node) + ";")
     return "\n".join(lines) + "\n"
 
 

@@ -9,7 +9,7 @@ import threading
 import warnings
 from typing import Any
 
-from cuda_core_cffi._errors import CUDAWarning, failure
+from cuda_core_cffi._errors import CUDAWarning, check_cleanup, failure
 from cuda_core_cffi._ffi import lib
 from cuda_core_cffi._memory.resource import MemoryResource
 from cuda_core_cffi._stream import Stream, default_stream
@@ -66,7 +66,8 @@ class Lease:
                 self._mr.deallocate(self._address, self._size, self._open_stream())
         finally:
             self.owner = None
-            _drop(self._view)
+            if waiting := _drop(self._view):
+                check_cleanup(waiting)
 
     def release_in_cleanup(self) -> None:
         """Remove one where no exception may be raised."""

@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from sim_driver import run_alone
 from test_ptx_runner import GpuError, Runner, broken, gpu, newest, ptx, rng  # noqa: F401
 
 COLLATZ = r"""
@@ -261,11 +264,31 @@ def test_access_outside_of_shared_memory(broken: Runner) -> None:
 
 def test_endless_recursion(broken: Runner) -> None:
     source = r"""
-    __device__ __noinline__ int f(int n, int *o) { o[0] = n; int r = f(n + 1, o); o[1] = r; return r + 1; }
+    __device__ __noinline__ int f(int n, volatile int *o) { volatile int a[4]; a[n & 3] = o[0] + 1; int r = n < 0 ? 0 : f(n + 1, a); return r + a[r & 3]; }
     extern "C" __global__ void k(int *o) { o[2] = f(0, o); }
     """
-    with pytest.raises(GpuError):
-        broken.run(source, "k", 1, 1, broken.zeros(4, np.int32))
+    fails(broken, "HARDWARE_STACK_ERROR", source, broken.zeros(4, np.int32), block=1)
+
+
+def test_an_endless_loop_ends_at_the_time_limit(tmp_path: Path) -> None:
+    text = """.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry k() { LOOP: bra LOOP; }
+"""
+    path = tmp_path / "endless.ptx"
+    path.write_text(text)
+    printed = run_alone(
+        f"""
+        cu.start()
+        module = cu.out(c_void_p, "cuModuleLoad", {str(path)!r}.encode())
+        function = cu.out(c_void_p, "cuModuleGetFunction", module, b"k")
+        cu.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, None, None, None)
+        print(cu.status("cuCtxSynchronize"))
+        """,
+        CUDA_SIM_KERNEL_SECONDS="0.2",
+    )
+    assert printed.strip() == "LAUNCH_TIMEOUT"
 
 
 def test_unknown_instruction_is_named_when_it_runs(broken: Runner) -> None:
@@ -312,10 +335,10 @@ MALFORMED = {
 @pytest.mark.parametrize("text", MALFORMED.values(), ids=MALFORMED)
 def test_malformed_text_is_refused(newest: Runner, text: str) -> None:
     with pytest.raises(GpuError) as caught:
-        newest.gpu.load(text.encode())
+        newest.gpu.load_at_once(text.encode())
     assert caught.value.args[0] in ("INVALID_PTX", "INVALID_IMAGE")
 
 
 def test_future_version_is_refused(newest: Runner) -> None:
     with pytest.raises(GpuError, match="UNSUPPORTED_PTX_VERSION"):
-        newest.gpu.load(b".version 99.0\n.target sm_80\n.address_size 64\n")
+        newest.gpu.load_at_once(b".version 99.0\n.target sm_80\n.address_size 64\n")

@@ -140,6 +140,14 @@ class Gpu:
         except DriverError as error:
             raise GpuError(str(error)) from None
 
+    def load_at_once(self, ptx: bytes) -> None:
+        """Load as a module: a library may put reading the text off until a kernel is asked for."""
+        try:
+            module = self.driver.out(c_void_p, "cuModuleLoadData", c_char_p(ptx))
+        except DriverError as error:
+            raise GpuError(str(error)) from None
+        self.driver.cuModuleUnload(module)
+
     def variable(self, library: c_void_p, name: str) -> tuple[int, int]:
         pointer, size = c_uint64(), c_size_t()
         self.driver.cuLibraryGetGlobal(byref(pointer), byref(size), library, name.encode())

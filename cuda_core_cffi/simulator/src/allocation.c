@@ -223,24 +223,32 @@ struct limbo {
     unsigned uses;  // a block can be freed again before its first free was reached in stream order
 };
 
-void sim_limbo_enter(uintptr_t start, size_t size)
+bool sim_allocation_remove_later(uintptr_t address, bool (*wanted)(const struct sim_allocation *),
+                                 struct sim_allocation *copy)
 {
     struct limbo *fresh = calloc(1, sizeof *fresh);
+    // Both steps under one lock: a worker must find the memory in one place or the other.
     pthread_rwlock_wrlock(&lock);
-    struct limbo *entry = (struct limbo *)sim_ranges_before(limbo, start);
-    if (entry && entry->range.start == start) {
-        free(fresh);
-        sim_ranges_remove(&limbo, &entry->range);
-    } else {
-        entry = fresh;
-    }
-    if (entry) {
-        entry->range.start = start;
-        entry->range.size = entry->range.size > size ? entry->range.size : size;
+    struct sim_allocation *allocation = at(address);
+    bool found = fresh && allocation && allocation->range.start == address && wanted(allocation);
+    if (found) {
+        struct limbo *entry = (struct limbo *)sim_ranges_before(limbo, address);
+        if (entry && entry->range.start == address) {
+            sim_ranges_remove(&limbo, &entry->range);
+        } else {
+            entry = fresh;
+            fresh = NULL;
+        }
+        entry->range.start = address;
+        if (entry->range.size < allocation->range.size)
+            entry->range.size = allocation->range.size;
         entry->uses++;
         sim_ranges_add(&limbo, &entry->range);
+        take_out(allocation, copy);
     }
     pthread_rwlock_unlock(&lock);
+    free(fresh);
+    return found;
 }
 
 void sim_limbo_leave(uintptr_t start)

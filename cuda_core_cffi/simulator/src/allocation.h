@@ -68,8 +68,11 @@ extern volatile uint64_t sim_allocation_epoch;
 
 void sim_allocation_count(enum sim_memory memory, size_t *count, size_t *bytes);
 void sim_allocation_report_leaks(void);
-// Memory that a kernel launched earlier may still use although its free has been submitted.
-void sim_limbo_enter(uintptr_t start, size_t size);
+
+// Memory freed in stream order: gone for every new call, still there for the work submitted before. It stays in limbo
+// until sim_limbo_leave is called for it.
+bool sim_allocation_remove_later(uintptr_t address, bool (*wanted)(const struct sim_allocation *),
+                                 struct sim_allocation *copy);
 void sim_limbo_leave(uintptr_t start);
 
 #endif

@@ -113,17 +113,19 @@ static const struct {
 
 enum { FIRST_BUS = 0x10, FIRST_WITH_CLUSTERS = 90 };
 
-// The highest attribute that a driver of this version knows.
+// The highest attributes of drivers 12.x and 13.0, also where an older header does not name them.
+enum { LAST_OF_12 = CU_DEVICE_ATTRIBUTE_HOST_NUMA_MULTINODE_IPC_SUPPORTED, LAST_OF_13_0 = LAST_OF_12 + 4 };
+#if CUDA_VERSION >= 13000
+_Static_assert((int)LAST_OF_13_0 == (int)CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED, "renumbered");
+#endif
+
 static int last_attribute(void)
 {
     int version = sim_config()->driver_version;
     if (version < 13000)
-        return CU_DEVICE_ATTRIBUTE_HOST_NUMA_MULTINODE_IPC_SUPPORTED;
-#if CUDA_VERSION >= 13000
-    if (version < 13010)
-        return CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED;
-#endif
-    return CU_DEVICE_ATTRIBUTE_MAX - 1;
+        return LAST_OF_12;
+    int newest = CU_DEVICE_ATTRIBUTE_MAX - 1;
+    return version < 13010 || newest < LAST_OF_13_0 ? LAST_OF_13_0 : newest;
 }
 
 int sim_device_attribute(int ordinal, CUdevice_attribute attribute, int *value)

@@ -37,13 +37,24 @@ void sim_gate_update(void)
     atomic_store(&sim_gate, gate);
 }
 
-CUresult sim_refuse_or_watch(const char *function)
+static CUresult refuse_or_watch(const char *function)
 {
     switch (atomic_load(&state)) {
     case STARTED: return sim_watch_enter(function);
     case ENDED: return CUDA_ERROR_DEINITIALIZED;
     default: return CUDA_ERROR_NOT_INITIALIZED;
     }
+}
+
+CUresult sim_enter(const char *function)
+{
+    if (SIM_UNLIKELY(atomic_load_explicit(&sim_gate, memory_order_acquire) != SIM_GATE_OPEN))
+        SIM_TRY(refuse_or_watch(function));
+    struct sim_thread *self = sim_thread();
+    if (SIM_UNLIKELY(self->in_callback))
+        return CUDA_ERROR_NOT_PERMITTED;
+    self->function = function;
+    return CUDA_SUCCESS;
 }
 
 // The worker threads and whatever they had locked are missing in a child; nothing can be saved.

@@ -369,14 +369,13 @@ CUresult sim_pool_free_async(const struct sim_allocation *allocation, struct sim
     struct sim_point freed = {NULL, 0};
     // Work submitted earlier may still use the memory, and a destroyed pool has to last as long.
     struct free_job job = {allocation->range.start, pool};
-    if (!sim_run_now(stream, nothing, NULL, &freed.number)) {
+    sim_object_hold(pool);
+    if (!sim_run_now(stream, run_free, &job, &freed.number)) {
         struct sim_op *op = sim_op_new(run_free, sizeof job);
         if (!op)
             return CUDA_ERROR_OUT_OF_MEMORY;
         op->always = true;
         memcpy(op->payload, &job, sizeof job);
-        sim_object_hold(pool);
-        sim_limbo_enter(allocation->range.start, allocation->range.size);
         SIM_TRY(sim_submit(stream, op, &freed.number));
         freed.stream = stream;
         sim_object_hold(stream);

@@ -390,7 +390,7 @@ SIM_API_STREAM(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), (dpt
     if (!dptr)
         return CUDA_SUCCESS;
     struct sim_allocation allocation;
-    if (!sim_allocation_remove(dptr, freed_in_order, &allocation)) {
+    if (!sim_allocation_remove_later(dptr, freed_in_order, &allocation)) {
         return sim_report_bad_free(dptr);
     }
     if (allocation.memory == SIM_POOL_MEMORY)
@@ -400,6 +400,5 @@ SIM_API_STREAM(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), (dpt
         return CUDA_ERROR_OUT_OF_MEMORY;
     op->always = true;
     memcpy(op->payload, &allocation, sizeof allocation);
-    sim_limbo_enter(allocation.range.start, allocation.range.size);
     return sim_submit(stream, op, NULL);
 }

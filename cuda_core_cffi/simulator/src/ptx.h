@@ -24,7 +24,7 @@ typedef struct sim_ptx_host {
     int (*alloc)(void *ctx, size_t size, size_t align, uint64_t *addr);
     void (*release)(void *ctx, uint64_t addr);
 
-    // Device-side malloc and free (in a kernel). NULL: those of the host, so whoever gives `check` gives these too.
+    // Device-side malloc and free (in a kernel). NULL: a heap of the module's own, of 8 MiB, which needs no `check`.
     // Not 0 from heap_alloc makes malloc return NULL; from heap_free it fails the launch.
     int (*heap_alloc)(void *ctx, size_t size, uint64_t *addr);
     int (*heap_free)(void *ctx, uint64_t addr);

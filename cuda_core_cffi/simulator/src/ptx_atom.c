@@ -84,9 +84,16 @@ SWAP_LOOP(swap_16, uint16_t)
 SWAP_LOOP(swap_32, uint32_t)
 SWAP_LOOP(swap_64, uint64_t)
 
+// Lanes that swap while others are elsewhere may be spinning on what the others hold: their turn comes sooner.
+#define SPIN_COST 128
+static void maybe_spinning(warp *w) {
+    if (w->active != w->live && w->fair_at > w->steps) w->fair_at -= w->fair_at - w->steps < SPIN_COST ? w->fair_at - w->steps : SPIN_COST;
+}
+
 static step atom(warp *w, const insn *in, uint32_t m) {
     unsigned size = ptx_element_bytes((ptx_type)in->type);
     const uint64_t *B = src(w, in->b), *C = in->c == NO_OPERAND ? B : src(w, in->c);
+    if (in->sub >= ATOM_EXCH) maybe_spinning(w);
     EACH_SLOW(void *p = resolve(w, in, l, effective(w, in, l), size, 1); if (!p) return ST_FAULT; uint64_t old;
               if (size == 4) old = swap_32(w, in, p, B[l], C[l]);
               else if (size == 8) old = swap_64(w, in, p, B[l], C[l]);

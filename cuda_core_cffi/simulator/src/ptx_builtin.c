@@ -5,10 +5,10 @@
 #include "ptx_builtin.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "ptx_exec.h"
 #include "ptx_flow.h"
+#include "ptx_heap.h"
 #include "ptx_printf.h"
 
 typedef struct lane_ctx {
@@ -52,7 +52,7 @@ static step run_malloc(warp *w, const insn *in, uint32_t m) {
     const sim_ptx_host *host = &w->blk->ln->m->host;
     EACH_SLOW(uint64_t address = 0; uint64_t size = ptx_call_argument(w, in, l, 0);
               if (host->heap_alloc) { if (host->heap_alloc(host->ctx, size, &address)) address = 0; }
-              else address = (uintptr_t)malloc(size ? size : 1);
+              else address = ptx_heap_alloc(w->blk->ln->m->heap, size);
               ptx_call_result(w, in, l, address);)
     return ST_NEXT;
 }
@@ -60,10 +60,8 @@ static step run_malloc(warp *w, const insn *in, uint32_t m) {
 static step run_free(warp *w, const insn *in, uint32_t m) {
     const sim_ptx_host *host = &w->blk->ln->m->host;
     EACH_SLOW(uint64_t address = ptx_call_argument(w, in, l, 0); if (!address) continue;
-              if (host->heap_free) {
-                  int r = host->heap_free(host->ctx, address);
-                  if (r) return fault(w, in, l, PTX_ILLEGAL_ADDRESS, address, "free of 0x%llx, which malloc did not give", (unsigned long long)address);
-              } else free((void *)(uintptr_t)address);)
+              int known = host->heap_free ? host->heap_free(host->ctx, address) == 0 : ptx_heap_free(w->blk->ln->m->heap, address);
+              if (!known) return fault(w, in, l, PTX_ILLEGAL_ADDRESS, address, "free of 0x%llx, which malloc did not give", (unsigned long long)address);)
     return ST_NEXT;
 }
 

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Arithmetic on f32, f32x2 and f64.
+// Each operation rounds as written; some targets would otherwise fuse a product and a sum.
+#pragma GCC optimize("fp-contract=off")
+
 #include <fenv.h>
 #include <float.h>
 #include <math.h>

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Formats narrower than float: exact conversions in software, and arithmetic that rounds once.
+// Each operation rounds as written; some targets would otherwise fuse a product and a sum.
+#pragma GCC optimize("fp-contract=off")
+
 #include <math.h>
 
 #include "ptx_exec.h"

@@ -9,6 +9,7 @@
 #include "ptx_mem.h"
 
 #include "ptx_exec.h"
+#include "ptx_heap.h"
 
 #define RANK_SHIFT 24
 #define OFFSET_MASK ((1u << RANK_SHIFT) - 1)
@@ -66,6 +67,8 @@ static void *global_slow(warp *w, const insn *in, unsigned lane, uint64_t addres
         return (void *)(uintptr_t)address;
     } else if (ln->workspace && inside((uintptr_t)ln->workspace, (uintptr_t)ln->workspace + WORKSPACE_BYTES, address, size)) {
         return (void *)(uintptr_t)address;
+    } else if (!m->host.heap_alloc && ptx_heap_contains(m->heap, address, size)) {
+        return (void *)(uintptr_t)address; // not remembered: the next free would make it wrong
     } else if (address < 4096 || address + size < address) {
         return outside(w, in, lane, (ptx_space)in->space, address, size, is_write);
     } else if (m->host.check) {

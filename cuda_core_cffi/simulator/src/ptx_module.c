@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ptx_heap.h"
 #include "ptx_parse.h"
 
 int ptx_read(parser *p);
@@ -36,7 +37,8 @@ int sim_ptx_load(const char *text, size_t len, const sim_ptx_host *host, sim_ptx
         p->lx.arena = arena;
         p->lx.log = log;
         p->lx.log_len = log_len;
-        result = ptx_read(p);
+        m->heap = ptx_heap_new();
+        result = m->heap ? ptx_read(p) : PTX_OUT_OF_MEMORY;
     } else {
         free(m);
         m = NULL;
@@ -70,6 +72,7 @@ void sim_ptx_unload(sim_ptx_module *m) {
     if (!m) return;
     release(m, m->global_base);
     release(m, m->const_base);
+    ptx_heap_delete(m->heap);
     free(m->code);
     free(m->consts);
     free(m->lists);

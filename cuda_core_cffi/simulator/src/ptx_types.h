@@ -136,6 +136,7 @@ struct ptx_fn {
 struct sim_ptx_module {
     sim_ptx_host host;
     struct ptx_arena *arena;
+    struct ptx_heap *heap;  // of device-side malloc, unless the host has one
     const char *text;
     size_t text_len;
     uint32_t version, target;

@@ -415,7 +415,7 @@ void fill_variables(parser *p) {
                 else lex_fail_at(&p->lx, i->line, "initialiser of '%s': '%s' is not defined", v->name, i->symbol);
                 value >>= i->shift;
             }
-            if (i->offset + i->size <= v->size && v->defined) memcpy((char *)(uintptr_t)v->address + i->offset, &value, i->size);
+            if (i->offset + i->size <= v->size && v->defined) memcpy((char *)(uintptr_t)v->address + i->offset, &value, i->size < 8 ? i->size : 8);
         }
     }
 }

@@ -227,8 +227,7 @@ bool sim_run_now(struct sim_stream *stream, sim_work work, void *payload, uint64
     atomic_store_explicit(&stream->submitted, mine, memory_order_release);
     pthread_mutex_unlock(&stream->lock);
 
-    if (atomic_load_explicit(&stream->context->error, memory_order_relaxed) == CUDA_SUCCESS)
-        work(stream, payload);
+    work(stream, payload);
 
     pthread_mutex_lock(&stream->lock);
     struct sim_waiter *ready = complete(stream, mine);

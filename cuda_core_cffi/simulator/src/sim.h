@@ -46,23 +46,11 @@ struct sim_thread *sim_thread(void);
 enum { SIM_GATE_CLOSED, SIM_GATE_OPEN, SIM_GATE_WATCHED };
 extern _Atomic int sim_gate;
 
-CUresult sim_refuse_or_watch(const char *function);
 void sim_record_call(const char *function, CUresult status);
 void sim_gate_update(void);
 
-static inline CUresult sim_enter(const char *function)
-{
-    if (SIM_UNLIKELY(atomic_load_explicit(&sim_gate, memory_order_acquire) != SIM_GATE_OPEN)) {
-        CUresult status = sim_refuse_or_watch(function);
-        if (status != CUDA_SUCCESS)
-            return status;
-    }
-    struct sim_thread *self = sim_thread();
-    if (SIM_UNLIKELY(self->in_callback))
-        return CUDA_ERROR_NOT_PERMITTED;
-    self->function = function;
-    return CUDA_SUCCESS;
-}
+// May the call be served? Refuses before initialisation, in host functions and where a fault is injected.
+CUresult sim_enter(const char *function);
 
 static inline CUresult sim_leave(const char *function, CUresult status)
 {

@@ -57,7 +57,8 @@ struct sim_op *sim_op_new(sim_work run, size_t payload);
 void sim_op_wait(struct sim_op *op, struct sim_stream *stream, uint64_t number);  // before submitting
 // Takes the operation, also when it fails. `point` may be NULL; otherwise it receives where the work stands.
 CUresult sim_submit(struct sim_stream *stream, struct sim_op *op, uint64_t *number);
-// Runs short work on the calling thread if nothing is in its way. Returns false if it has to be submitted.
+// Runs short work on the calling thread if nothing is in its way, also in a context that has failed. Returns false if
+// it has to be submitted.
 bool sim_run_now(struct sim_stream *stream, sim_work run, void *payload, uint64_t *number);
 
 static inline bool sim_reached(struct sim_stream *stream, uint64_t number)
