@@ -13,12 +13,12 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._ffi import ffi
 from cuda_core_cffi._memory import Buffer
 
-__all__ = ["Packer", "make_packer"]
+__all__ = ["NOT_QUICK", "Packer", "make_packer"]
 
-Packer = Callable[..., bytes]
+NOT_QUICK = (struct.error, OverflowError, TypeError, AttributeError)
 
 INT_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 FLOAT_CODES = {2: "e", 4: "f", 8: "d"}
@@ -58,6 +58,32 @@ class Parameter(NamedTuple):
     def wrong(self, value: object, why: str) -> str:
         """Return the text of an error about this parameter."""
         return f"kernel argument {self.position} ({type(value).__name__}): {why}"
+
+
+class Packer:
+    """From values of certain types to the bytes that a kernel reads.
+
+    Attributes
+    ----------
+    quick : callable
+        Packs all values at once; what it cannot do ends in one of :data:`NOT_QUICK`.
+    """
+
+    __slots__ = ("_fields", "quick")
+
+    def __init__(self, quick: Callable[..., bytes], fields: list[tuple[int, Slot]]) -> None:
+        self.quick = quick
+        self._fields = fields
+
+    def __call__(self, *values: Any) -> bytes:
+        try:
+            return self.quick(*values)
+        except NOT_QUICK:
+            return self.careful(values)
+
+    def careful(self, values: Sequence[Any]) -> bytes:
+        """Pack one by one: unsigned values past the signed range, a buffer's first time, and errors that say more."""
+        return b"".join(bytes(gap) + slot.pack(value) for (gap, slot), value in zip(self._fields, values))
 
 
 def make_packer(
@@ -114,29 +140,8 @@ def compile_packer(fields: list[tuple[int, Slot]]) -> Packer:
     template = "<" + "".join(f"{gap}x{slot.code}" for gap, slot in fields)
     names = [f"a{index}" for index in range(len(fields))]
     expressions = ", ".join(slot.expression.format(name) for name, (_, slot) in zip(names, fields))
-    scope = {
-        "pack": struct.Struct(template).pack,
-        "address": address,
-        "handle": lib.ccc_handle,
-        "slots": [slot.pack for _, slot in fields],
-    }
-    quick: Packer = eval(f"lambda {', '.join(names)}: pack({expressions})", scope)
-
-    def packer(*values: Any) -> bytes:
-        try:
-            return quick(*values)
-        except (struct.error, OverflowError, TypeError):
-            # one by one, for what Struct.pack refuses: unsigned values past the signed range, and errors
-            return b"".join(bytes(gap) + slot.pack(value) for (gap, slot), value in zip(fields, values))
-
-    return packer
-
-
-def address(buffer: Buffer) -> int:
-    """Return the address of a buffer whose handle reads 0: right for an empty one, an error for a closed one."""
-    if buffer.is_closed:
-        raise RuntimeError("a kernel argument is a closed Buffer")
-    return buffer.handle
+    scope = {"pack": struct.Struct(template).pack, "slots": [slot.pack for _, slot in fields]}
+    return Packer(eval(f"lambda {', '.join(names)}: pack({expressions})", scope), fields)
 
 
 def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
@@ -192,7 +197,14 @@ def buffer_slot(value: Any, parameter: Parameter) -> Slot:
     """Pack the address of a buffer."""
     check_kind(value, parameter, "p", "i")
     choose({POINTER_SIZE: "Q"}, POINTER_SIZE, value, parameter)
-    return Slot("Q", "(handle({0}._box) or address({0}))", lambda item: struct.pack("<Q", item.handle or address(item)))
+
+    def pack(buffer: Buffer) -> bytes:
+        if buffer.is_closed:
+            raise RuntimeError(parameter.wrong(buffer, "the Buffer is closed"))
+        buffer._address = buffer.handle  # asked for once: closing takes it away again
+        return struct.pack("<Q", buffer._address)
+
+    return Slot("Q", "{}._address", pack)
 
 
 def int_slot(value: Any, parameter: Parameter) -> Slot:

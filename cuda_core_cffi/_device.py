@@ -162,7 +162,8 @@ class Device:
             if options is not None:
                 raise ValueError("options are for a new stream: give obj or options, not both")
             return Stream._borrow(protocol_address(obj, "Device.create_stream", stacklevel=3), obj)
-        options = check_options(StreamOptions, options, "Device.create_stream")
+        if options is not None:
+            options = check_options(StreamOptions, options, "Device.create_stream")
         return Stream._create(self._device_id, options)
 
     def create_event(self, options: EventOptions | Mapping[str, Any] | None = None) -> Event:
@@ -178,7 +179,9 @@ class Device:
         Event
             The event.
         """
-        return Event._create(self._device_id, check_options(EventOptions, options, "Device.create_event"))
+        if options is not None:
+            options = check_options(EventOptions, options, "Device.create_event")
+        return Event._create(self._device_id, options)
 
     def allocate(self, size: int, stream: IsStreamType | None = None) -> Buffer:
         """Allocate memory on the device, from :attr:`memory_resource`.

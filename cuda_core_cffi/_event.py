@@ -13,12 +13,14 @@ from cuda_core_cffi._ffi import lib
 from cuda_core_cffi._handle import Handle
 from cuda_core_cffi._registry import registry
 
-__all__ = ["Event", "EventOptions", "event_flags"]
+__all__ = ["DEFAULT_FLAGS", "Event", "EventOptions", "event_flags"]
 
+_create = lib.ccc_event_create
 _query = lib.ccc_event_query
 _sync = lib.ccc_event_sync
 _elapsed = lib.ccc_event_elapsed
 NOT_READY = lib.CUDA_ERROR_NOT_READY
+DEFAULT_FLAGS: int = lib.CU_EVENT_DISABLE_TIMING  # those of EventOptions()
 
 
 @dataclasses.dataclass
@@ -138,15 +140,15 @@ class Event(Handle):
         return registry.device(self.context._device_id)
 
     @classmethod
-    def _create(cls, device: int, options: EventOptions) -> Self:
-        return cls._own(lib.ccc_event_create(device, event_flags(options)))
+    def _create(cls, device: int, options: EventOptions | None) -> Self:
+        return cls._own(_create(device, DEFAULT_FLAGS if options is None else event_flags(options)))
 
 
-def event_flags(options: EventOptions | None) -> int:
-    """Return the driver's flags for options; None means the defaults."""
+def event_flags(options: EventOptions) -> int:
+    """Return the driver's flags for options."""
     flags: Any = 0
-    if options is None or not options.timing_enabled:
+    if not options.timing_enabled:
         flags |= lib.CU_EVENT_DISABLE_TIMING
-    if options is not None and options.blocking_sync:
+    if options.blocking_sync:
         flags |= lib.CU_EVENT_BLOCKING_SYNC
     return int(flags)

@@ -87,7 +87,7 @@ class Kernel(Handle):
     _found_kinds: tuple[tuple[Kind, ...] | None] | None  # None: not asked yet
     _found_layout: tuple[tuple[ParamInfo, ...] | None] | None
     _library: Library | None
-    _packers: dict[tuple[type, ...], Callable[..., bytes]]  # launch keeps them here, by the arguments' types
+    _packers: dict[tuple[type, ...], Any]  # launch keeps them here, by the arguments' types
     _symbol: str | None
 
     def __repr__(self) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from cuda_core_cffi._arguments import Packer, make_packer
+from cuda_core_cffi._arguments import NOT_QUICK, Packer, make_packer
 from cuda_core_cffi._errors import CUDAError
 from cuda_core_cffi._ffi import lib
 from cuda_core_cffi._kernel import Kernel
@@ -49,11 +49,14 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
     if not isinstance(stream, Stream):
         stream = foreign_stream(stream)
     try:
-        native = config._native
-        pack = kernel._packers[tuple(map(type, kernel_args))]
+        native = config._native_cache or config._native
+        packer = kernel._packers[tuple(map(type, kernel_args))]
     except (AttributeError, KeyError):
-        native, pack = prepare(config, kernel, kernel_args)
-    data = pack(*kernel_args)
+        native, packer = prepare(config, kernel, kernel_args)
+    try:
+        data = packer.quick(*kernel_args)
+    except NOT_QUICK:
+        data = packer.careful(kernel_args)
     status = _launch(native, kernel._box, stream._box, data, len(data))
     if status:
         raise launch_failure(status, stream, config, kernel)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from cuda_core_cffi._context import Context
 from cuda_core_cffi._errors import check, check_cleanup
-from cuda_core_cffi._event import Event, EventOptions, event_flags
+from cuda_core_cffi._event import DEFAULT_FLAGS, Event, EventOptions, event_flags
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
 from cuda_core_cffi._options import check_options
@@ -32,9 +32,10 @@ __all__ = [
 
 PROTOCOL_VERSION = 0
 LOWEST_PRIORITY = 0  # on every device
-DEFAULT_EVENT_FLAGS = event_flags(None)
+NON_BLOCKING: int = lib.CU_STREAM_NON_BLOCKING
 
 _close = lib.ccc_close
+_create = lib.ccc_stream_create
 _sync = lib.ccc_stream_sync
 _record = lib.ccc_event_record
 _record_new = lib.ccc_stream_record
@@ -115,7 +116,7 @@ class Stream(Handle):
             The event recorded.
         """
         if event is None:
-            flags = DEFAULT_EVENT_FLAGS
+            flags = DEFAULT_FLAGS
             if options is not None:
                 flags = event_flags(check_options(EventOptions, options, "Stream.record"))
             box = _record_new(self._box, flags)
@@ -204,10 +205,12 @@ class Stream(Handle):
         return self is LEGACY_DEFAULT_STREAM or self is PER_THREAD_DEFAULT_STREAM
 
     @classmethod
-    def _create(cls, device: int, options: StreamOptions) -> Self:
-        flags = lib.CU_STREAM_NON_BLOCKING if options.nonblocking else lib.CU_STREAM_DEFAULT
-        priority = LOWEST_PRIORITY if options.priority is None else check_priority(device, options.priority)
-        self = cls._own(lib.ccc_stream_create(device, flags, priority))
+    def _create(cls, device: int, options: StreamOptions | None) -> Self:
+        flags, priority = NON_BLOCKING, LOWEST_PRIORITY  # those of StreamOptions()
+        if options is not None:
+            flags = NON_BLOCKING if options.nonblocking else lib.CU_STREAM_DEFAULT
+            priority = LOWEST_PRIORITY if options.priority is None else check_priority(device, options.priority)
+        self = cls._own(_create(device, flags, priority))
         self._owner = None
         return self
 

@@ -331,7 +331,7 @@ def test_a_closed_buffer_is_refused():
     buffer = Buffer.from_handle(0x1000, 16)
     packer = make_packer((type(buffer),), (buffer,), ((0, 8),), None)
     buffer.close()
-    with pytest.raises(RuntimeError, match="closed Buffer"):
+    with pytest.raises(RuntimeError, match=r"kernel argument \d \(\w+\): the Buffer is closed"):
         packer(buffer)
 
 

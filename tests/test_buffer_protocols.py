@@ -25,6 +25,10 @@ SIZE = 64
 PINNED = LegacyPinnedMemoryResource()
 DATA = bytes(range(SIZE))
 pytestmark = pytest.mark.usefixtures("device")
+PYPY = pytest.mark.skipif(
+    sys.implementation.name == "pypy", reason="there a memoryview keeps only what is not closed: see Buffer.__buffer__"
+)
+ENDINGS = pytest.mark.parametrize("ending", [pytest.param("close", marks=PYPY), "collect"])
 
 
 class Owner:
@@ -93,6 +97,8 @@ def test_pinned_memory_has_both_array_interfaces(device):
         assert buffer.__array_interface__["data"] == (buffer.handle, False)
         array = numpy.asarray(buffer)
         assert (array.dtype, array.tobytes()) == (numpy.uint8, DATA)
+        del array
+    collect()
 
 
 def test_host_memory_has_the_array_interface_only():
@@ -116,7 +122,7 @@ def test_host_memory_is_a_writable_memoryview():
             view.tobytes()
 
 
-@pytest.mark.parametrize("ending", ["close", "collect"])
+@ENDINGS
 def test_a_memoryview_keeps_pinned_memory(device, ending):
     before = live_objects()["buffer"]
     buffer = pinned()
@@ -132,7 +138,7 @@ def test_a_memoryview_keeps_pinned_memory(device, ending):
     assert live_objects()["buffer"] == before
 
 
-@pytest.mark.parametrize("ending", ["close", "collect"])
+@ENDINGS
 def test_a_memoryview_keeps_memory_of_a_python_resource(ending):
     mr = HostResource()
     buffer = mr.allocate(SIZE)

@@ -255,6 +255,7 @@ def test_a_failing_call_is_named_and_nothing_is_lost(world, name, with_context):
             assert live_objects() == before, where
             assert simulator.live() == driver_before, where
         close(operation(world))  # everything is usable still
+    collect()
 
 
 @pytest.mark.parametrize("ending", ["close", "collect"])

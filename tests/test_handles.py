@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import itertools
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -372,6 +373,23 @@ def test_memory_of_a_default_stream_goes_back_in_the_default_stream_of_its_own_c
     assert text.split() == ["True", "True"]
 
 
+@pytest.mark.simulator_only("injects a fault")
+@pytest.mark.parametrize("call", ["cuStreamDestroy", "cuEventDestroy"])
+def test_a_driver_that_wants_a_context_for_cleanup_gets_one(device: Device, call: str) -> None:
+    from cuda_core_cffi import simulator
+
+    item = device.create_stream() if call == "cuStreamDestroy" else device.create_event()
+
+    def release() -> None:
+        with simulator.fail(call, "CUDA_ERROR_INVALID_CONTEXT"), simulator.trace(call) as trace:
+            item.close()
+        assert [found.result for found in trace] == [int(lib.CUDA_ERROR_INVALID_CONTEXT), 0]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        in_thread(release)
+
+
 # exit
 
 AT_EXIT = {
@@ -418,18 +436,16 @@ knot.held = (stream, event, recorded, buffer, context, pool, own)
 
 
 @pytest.mark.simulator_only("injects faults")
-def test_cleanup_that_fails_at_exit_is_silent() -> None:
-    text = output_of(
-        """
-        import sys
-        from cuda_core_cffi import Device, simulator
-        sys.kept = [Device(0).create_stream(), Device(0).create_event()]
-        simulator.fail("cuStreamDestroy", 1, count=10)
-        simulator.fail("cuEventDestroy", 1, count=10)
-        print("end")
-        """
-    )
-    assert text == "end"
+@pytest.mark.parametrize("where", ["kept = ", "import sys; sys.kept = ", "kept = []; kept.append(kept); kept += "])
+def test_cleanup_that_fails_at_exit_is_silent(where: str) -> None:
+    code = f"""
+from cuda_core_cffi import Device, simulator
+{where} [Device(0).create_stream(), Device(0).create_event()]
+simulator.fail("cuStreamDestroy", 1, count=10)
+simulator.fail("cuEventDestroy", 1, count=10)
+print("end")
+"""
+    assert output_of(code) == "end"
 
 
 # the base class

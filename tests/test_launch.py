@@ -122,8 +122,7 @@ def kernels(request):
     yield get
     found.clear()
     code.close()
-    for _ in range(3):
-        gc.collect()
+    collect()
 
 
 @pytest.fixture
@@ -132,6 +131,12 @@ def out(device):
     with PINNED.allocate(1024) as buffer:
         ffi.buffer(ffi.cast("char *", buffer.handle), 1024)[:] = bytes(1024)
         yield buffer
+
+
+def collect() -> None:
+    """Collect garbage; PyPy runs finalizers some time after."""
+    for _ in range(3):
+        gc.collect()
 
 
 def content(buffer, code: str) -> tuple[Any, ...]:
@@ -153,6 +158,7 @@ def test_saxpy(device, stream, kernels):
         run(stream, kernels("saxpy"), 2.0, x, y, n, config=LaunchConfig(grid=-(-n // 128), block=128))
         assert numpy.array_equal(ys, 1 + 2 * numpy.arange(n))
         del xs, ys
+    collect()
 
 
 def test_a_kernel_works_on_device_memory(device, stream, kernels):
@@ -330,7 +336,7 @@ def test_a_closed_buffer_is_refused(device, stream, kernels, out):
     launch(stream, ONE, kernels("address"), out, out)
     buffer = PINNED.allocate(8)
     buffer.close()
-    with pytest.raises(RuntimeError, match="closed Buffer"):
+    with pytest.raises(RuntimeError, match=r"kernel argument \d \(\w+\): the Buffer is closed"):
         launch(stream, ONE, kernels("address"), out, buffer)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import sys
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
@@ -26,6 +27,7 @@ except ImportError:
 __all__ = ["Buffer", "make_buffer"]
 
 FILL_WIDTHS = (1, 2, 4)
+LARGEST_BYTE = 255
 
 _close = lib.ccc_close
 _copy = lib.ccc_copy
@@ -42,10 +44,11 @@ class Buffer(Handle):
     that it was allocated in.
     """
 
-    __slots__ = ("_keep", "_location", "_mr", "_size")
+    __slots__ = ("_address", "_keep", "_location", "_mr", "_size")
 
     _CTYPE: ClassVar[str] = "CUdeviceptr"
     _MADE_BY: ClassVar[str] = "Device.allocate, MemoryResource.allocate or Buffer.from_handle"
+    _address: int | None  # set by the first launch that takes the buffer; None once closed
     _mr: MemoryResource | None
     _size: int
     _keep: object  # set where Python must keep something alive: the owner of a foreign stream
@@ -66,7 +69,9 @@ class Buffer(Handle):
         raise TypeError(f"{type(self).__name__} can be neither pickled nor copied; copy_to copies the memory")
 
     def __buffer__(self, flags: int, /) -> memoryview:
-        """Return host-accessible memory as a writable memoryview of bytes, which keeps the memory.
+        """Return host-accessible memory as a writable memoryview of bytes.
+
+        It keeps the memory, even past :meth:`close`. On PyPy it keeps the buffer, but :meth:`close` ends the memory.
 
         Raises
         ------
@@ -74,7 +79,8 @@ class Buffer(Handle):
             If the host cannot access the memory, or the buffer is closed.
         """
         self._check_host_access("the buffer protocol")
-        release = self._hold()
+        # NumPy on PyPy 7.3.19 never lets go of a memoryview: there, one must not keep the memory of a closed buffer
+        release = self._hold() if sys.implementation.name != "pypy" else functools.partial(id, self)
         memory = ffi.gc(ffi.cast("char *", self.handle), lambda _: release())
         return memoryview(ffi.buffer(memory, self._size))
 
@@ -150,6 +156,7 @@ class Buffer(Handle):
         """
         if stream is not None and not self.is_closed:
             self.set_deallocation_stream(stream)
+        self._address = None
         if waiting := _close(self._box):
             check_cleanup(waiting)
 
@@ -232,9 +239,12 @@ class Buffer(Handle):
         ValueError
             If the width is none of 1, 2 and 4, or does not divide the size of the buffer.
         """
-        number, width = fill_pattern(value, width)
-        if self._size % width:
-            raise ValueError(f"a pattern of {width} bytes does not divide a buffer of {self._size}")
+        if width is None and type(value) is int and 0 <= value <= LARGEST_BYTE:
+            number, width = value, 1
+        else:
+            number, width = fill_pattern(value, width)
+            if self._size % width:
+                raise ValueError(f"a pattern of {width} bytes does not divide a buffer of {self._size}")
         queue = stream if isinstance(stream, Stream) else accept_stream(stream, "Buffer.fill")
         status = _fill(self._box, queue._box, number, width)
         if status:
@@ -410,6 +420,7 @@ class ForeignBuffer(Buffer):
         release_pins()
         if stream is not None and not self.is_closed:
             self.set_deallocation_stream(stream)
+        self._address = None
         if _take(self._box):  # not closed before, perhaps by another thread
             self._lease.release()
 

@@ -15,6 +15,8 @@ The simulated machine is described by environment variables that are read once, 
     Compute capability of the devices, default ``9.0``.
 ``CUDA_SIM_DRIVER_VERSION``
     What ``cuDriverGetVersion`` reports, default ``13000``. Newer functions are not found.
+``CUDA_SIM_KERNEL_SECONDS``
+    Ends a kernel that runs longer with ``CUDA_ERROR_LAUNCH_TIMEOUT``; default 0, never.
 ``CUDA_SIM_REPORT``
     ``stderr`` prints every report when it is made, and at exit the memory that was never freed.
 """
@@ -74,7 +76,8 @@ class Report(NamedTuple):
     ----------
     kind : str
         ``"double free"``, ``"foreign free"``, ``"invalid free"``, ``"use after free"``, ``"out of bounds"``,
-        ``"illegal access"`` or ``"leak"``; for kernels also what stopped them.
+        ``"illegal access"`` or ``"leak"``; for kernels also ``"misaligned access"``, ``"assertion"``, ``"time limit"``,
+        ``"illegal instruction"`` or ``"kernel failure"``.
     call : str
         The driver function, or the kernel, that did it.
     message : str

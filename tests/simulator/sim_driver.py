@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
+import importlib
 import os
 import subprocess
 import sys
@@ -29,15 +29,8 @@ StreamCallback = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_void_p)
 
 
 def simulator() -> ModuleType:
-    """Load the simulator's Python module by itself: these tests need nothing else of the package."""
-    name = "cuda_core_cffi_simulator_alone"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, ROOT / "cuda_core_cffi" / "simulator" / "__init__.py")
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    return sys.modules[name]
+    """Return the simulator's Python module."""
+    return importlib.import_module("cuda_core_cffi.simulator")
 
 
 class Location(ctypes.Structure):

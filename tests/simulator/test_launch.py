@@ -78,7 +78,9 @@ class Kernels:
             row.id = number
             for index, value in enumerate(values):
                 row.value[index] = value
-        config = LaunchConfig((c_uint * 3)(*grid), (c_uint * 3)(*block), 0, None, ctypes.addressof(rows), len(attributes))
+        config = LaunchConfig(
+            (c_uint * 3)(*grid), (c_uint * 3)(*block), 0, None, ctypes.addressof(rows), len(attributes)
+        )
         return self.cu.status("cuLaunchKernelEx", byref(config), self[name], None, None)
 
     def close(self) -> None:
@@ -159,7 +161,10 @@ def test_arguments_in_one_buffer(cu: Driver, kernels: Kernels) -> None:
     memory = cu.alloc(4)
 
     def launch(data: bytes, size: int | None = None, pointers: bool = False, key: int = 2) -> str:
-        buffer, length = ctypes.create_string_buffer(data, max(1, len(data))), c_size_t(len(data) if size is None else size)
+        buffer, length = (
+            ctypes.create_string_buffer(data, max(1, len(data))),
+            c_size_t(len(data) if size is None else size),
+        )
         extra = (c_void_p * 5)(1, ctypes.addressof(buffer), key, ctypes.addressof(length), None)
         both = (c_void_p * 2)() if pointers else None
         return cu.status("cuLaunchKernel", kernels["store"], 1, 1, 1, 1, 1, 1, 0, None, both, extra)
@@ -221,7 +226,9 @@ def test_shapes(kernels: Kernels, name: str, options: dict[str, object], status:
         ([], 0, "INVALID_VALUE"),
     ],
 )
-def test_launch_attributes(kernels: Kernels, attributes: list[tuple[int, tuple[int, ...]]], grid: int, status: str) -> None:
+def test_launch_attributes(
+    kernels: Kernels, attributes: list[tuple[int, tuple[int, ...]]], grid: int, status: str
+) -> None:
     assert kernels.launch_ex("nothing", *attributes, grid=(grid, 1, 1)) == status
 
 

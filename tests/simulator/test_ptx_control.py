@@ -126,7 +126,14 @@ def test_structures_by_value(ptx: Runner) -> None:
     }
     """
     inner = np.dtype({"names": ["c", "s"], "formats": ["5i1", "i2"], "offsets": [0, 6], "itemsize": 8})
-    outer = np.dtype({"names": ["a", "d", "in", "f"], "formats": ["i4", "f8", (inner, 2), "f4"], "offsets": [0, 8, 16, 32], "itemsize": 40})
+    outer = np.dtype(
+        {
+            "names": ["a", "d", "in", "f"],
+            "formats": ["i4", "f8", (inner, 2), "f4"],
+            "offsets": [0, 8, 16, 32],
+            "itemsize": 40,
+        }
+    )
     value = np.zeros(1, outer)
     value["a"], value["d"], value["f"] = 10, 1.25, 3.5
     value["in"]["c"] = np.arange(10).reshape(1, 2, 5)
@@ -240,7 +247,7 @@ def test_trap_fails_the_launch(broken: Runner) -> None:
 
 def test_assertion_fails_the_launch(broken: Runner, capfd: pytest.CaptureFixture[str]) -> None:
     fails(broken, "ASSERT", 'extern "C" __global__ void k(int n) { assert(n == 3 && "three"); }', np.int32(2))
-    assert "Assertion `n == 3 && \"three\"` failed" in capfd.readouterr().out
+    assert 'Assertion `n == 3 && "three"` failed' in capfd.readouterr().out
 
 
 def test_access_outside_an_allocation(broken: Runner) -> None:
@@ -342,3 +349,44 @@ def test_malformed_text_is_refused(newest: Runner, text: str) -> None:
 def test_future_version_is_refused(newest: Runner) -> None:
     with pytest.raises(GpuError, match="UNSUPPORTED_PTX_VERSION"):
         newest.gpu.load_at_once(b".version 99.0\n.target sm_80\n.address_size 64\n")
+
+
+WRITTEN = b"""
+.version 7.3
+.target sm_75
+.address_size 64
+.func (.reg .b32 r) add3 (.reg .b32 a, .reg .b32 b) { .reg .b32 t; add.s32 t, a, b; add.s32 r, t, 3; ret; }
+.visible .entry k(.param .u64 p, .param .u32 n)
+{
+  .reg .b32 %r<20>; .reg .b64 %rd<10>; .reg .pred %p<4>; .reg .b128 %q<3>;
+  .shared .align 16 .b8 sh[64];
+  ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [n];
+  mov.u32 %r2, %tid.x; mul.wide.u32 %rd2, %r2, 4; add.s64 %rd1, %rd1, %rd2;
+  and.b32 %r3, %r2, 3;
+  TS: .branchtargets A, B, C, D;
+  brx.idx %r3, TS;
+A: mov.u32 %r4, 10; bra E;
+B: mov.u32 %r4, 20; bra.uni E;
+C: call (%r4), add3, (%r2, 5); bra E;
+D: cvt.u64.u32 %rd3, %r2; mov.b128 %q1, {%rd3, %rd1}; mov.b128 %q2, %q1; mov.b128 {%rd4, %rd5}, %q2; cvt.u32.u64 %r4, %rd4;
+E: alloca.u64 %rd6, 64, 16; st.local.u32 [%rd6+12], %r4; cvta.local.u64 %rd7, %rd6; ld.u32 %r5, [%rd7+12];
+  { .reg .b32 t; L1: add.s32 t, %r5, 1; mov.u32 %r5, t; setp.lt.s32 %p1, %r5, 15; @%p1 bra L1; }
+  { .reg .b32 t; L1: add.s32 t, %r5, 1; mov.u32 %r5, t; setp.lt.s32 %p1, %r5, 16; @%p1 bra L1; }
+  st.global.u32 [%rd1], %r5;
+  setp.gt.u32 %p2, %r2, 20;
+  @%p2 exit;
+  bar.sync 0;
+  st.global.u32 [%rd1+256], %r4;
+}
+"""
+
+
+def test_text_that_no_compiler_wrote(newest: Runner) -> None:
+    """Register parameters, a branch table, 128-bit registers, alloca, labels in scopes, a barrier after an exit."""
+    out = newest.zeros((2, 64), np.int32)
+    newest.gpu.launch(
+        newest.gpu.load(WRITTEN), "k", (1, 1, 1), (32, 1, 1), [np.uint64(out.pointer).tobytes(), np.int32(1).tobytes()]
+    )
+    values = [[10, 20, i + 8, i][i & 3] for i in range(32)]
+    np.testing.assert_array_equal(out.get()[0, :32], [max(16, max(15, v + 1) + 1) for v in values])
+    np.testing.assert_array_equal(out.get()[1, :21], values[:21])

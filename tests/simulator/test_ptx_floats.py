@@ -12,7 +12,23 @@ import pytest
 from test_ptx_runner import Runner, gpu, newest, ptx, rng  # noqa: F401
 
 N = 2048
-SPECIAL = [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 2.0**-126, -(2.0**-149), 2.0**-130, 65504.0, 3.4028234e38, 0.5, 1.5, 2.5]
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    math.inf,
+    -math.inf,
+    math.nan,
+    2.0**-126,
+    -(2.0**-149),
+    2.0**-130,
+    65504.0,
+    3.4028234e38,
+    0.5,
+    1.5,
+    2.5,
+]
 
 
 def floats(rng: np.random.Generator, dtype: type, n: int = N) -> np.ndarray:
@@ -26,7 +42,9 @@ def assert_same(got: np.ndarray, want: np.ndarray, message: str = "") -> None:
     """Bits are equal; every NaN is equal to every NaN."""
     both = np.isnan(got) & np.isnan(want)
     unsigned = f"u{got.dtype.itemsize}"
-    np.testing.assert_array_equal(np.where(both, 0, got.view(unsigned)), np.where(both, 0, want.view(unsigned)), err_msg=message)
+    np.testing.assert_array_equal(
+        np.where(both, 0, got.view(unsigned)), np.where(both, 0, want.view(unsigned)), err_msg=message
+    )
 
 
 def kernel(expressions: list[str], kind: str, head: str = "") -> str:
@@ -34,7 +52,9 @@ def kernel(expressions: list[str], kind: str, head: str = "") -> str:
     return (
         f"{head}\ntypedef {kind} T;\n"
         'extern "C" __global__ void k(const T *x, const T *y, const T *z, T *o, int n) {\n'
-        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i >= n) return;\n    T a = x[i], b = y[i], c = z[i];\n" + body + "\n}\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i >= n) return;\n    T a = x[i], b = y[i], c = z[i];\n"
+        + body
+        + "\n}\n"
     )
 
 
@@ -102,7 +122,9 @@ def rounded(value: Fraction, mode: str, bits: int, emin: int) -> float:
     return float(whole * quantum)
 
 
-@pytest.mark.parametrize(("kind", "dtype", "bits", "emin"), [("float", np.float32, 24, -126), ("double", np.float64, 53, -1022)])
+@pytest.mark.parametrize(
+    ("kind", "dtype", "bits", "emin"), [("float", np.float32, 24, -126), ("double", np.float64, 53, -1022)]
+)
 def test_rounding_modes(newest: Runner, rng: np.random.Generator, kind: str, dtype: type, bits: int, emin: int) -> None:
     f = "f" if dtype is np.float32 else "d"
     exact = {
@@ -116,7 +138,9 @@ def test_rounding_modes(newest: Runner, rng: np.random.Generator, kind: str, dty
     c[: n // 2] = -(a[: n // 2] * b[: n // 2])
     names = [(op, mode) for op in exact for mode in ("rn", "rz", "rd", "ru")]
     prefix = {"fma": "__fmaf" if f == "f" else "__fma"}
-    source = kernel([f"{prefix.get(op, f'__{f}{op}')}_{mode}(a, b{', c' if op == 'fma' else ''})" for op, mode in names], kind)
+    source = kernel(
+        [f"{prefix.get(op, f'__{f}{op}')}_{mode}(a, b{', c' if op == 'fma' else ''})" for op, mode in names], kind
+    )
     for (op, mode), result in zip(names, run(newest, source, len(names), a, b, c), strict=True):
         for x, y, z, got in zip(a, b, c, result, strict=True):
             want = rounded(exact[op](Fraction(float(x)), Fraction(float(y)), Fraction(float(z))), mode, bits, emin)
@@ -137,7 +161,18 @@ def test_flush_to_zero(newest: Runner) -> None:
     kept = run(newest, source, 2, tiny, one, one)
     assert (kept[0] == tiny).all() and (kept[1] == 2 * tiny).all()
     flushed = newest.zeros((2, 32), np.float32)
-    newest.run(source, "k", 1, 32, newest.array(tiny), newest.array(one), newest.array(one), flushed, np.int32(32), options=("--ftz=true",))
+    newest.run(
+        source,
+        "k",
+        1,
+        32,
+        newest.array(tiny),
+        newest.array(one),
+        newest.array(one),
+        flushed,
+        np.int32(32),
+        options=("--ftz=true",),
+    )
     assert not flushed.get().any()
 
 
@@ -157,7 +192,9 @@ def test_mathematical_functions(ptx: Runner, rng: np.random.Generator, kind: str
     for (name, (function, ulps)), result in zip(FUNCTIONS.items(), got, strict=True):
         want = function(a.astype(np.float64))
         with np.errstate(over="ignore"):
-            near = np.abs(result.astype(np.float64) - want) <= ulps * np.spacing(np.abs(want.astype(dtype))).astype(np.float64)
+            near = np.abs(result.astype(np.float64) - want) <= ulps * np.spacing(np.abs(want.astype(dtype))).astype(
+                np.float64
+            )
         same = near | (np.isnan(result) & np.isnan(want)) | (result == want.astype(dtype))
         if name in ("sin", "cos") and kind == "float":
             same |= np.abs(result - want) < 1e-6
@@ -169,7 +206,9 @@ def test_fast_math_is_close(newest: Runner, rng: np.random.Generator) -> None:
     a = rng.uniform(0.1, 3, N).astype(np.float32)
     names = ["__sinf", "__cosf", "__expf", "__logf", "__log2f", "__exp10f", "__fsqrt_rn", "__tanhf"]
     functions = [np.sin, np.cos, np.exp, np.log, np.log2, lambda x: 10**x, np.sqrt, np.tanh]
-    got = run(newest, kernel([f"{n}(a)" for n in names[:-1]] + ["__fdividef(a, 3.0f)", "__saturatef(a)"], "float"), 9, a, a, a)
+    got = run(
+        newest, kernel([f"{n}(a)" for n in names[:-1]] + ["__fdividef(a, 3.0f)", "__saturatef(a)"], "float"), 9, a, a, a
+    )
     for result, function in zip(got, functions[:-1], strict=False):
         np.testing.assert_allclose(result, function(a.astype(np.float64)), rtol=2e-5, atol=2e-6)
     np.testing.assert_allclose(got[7], a / 3, rtol=1e-6)
@@ -196,7 +235,9 @@ def test_float_to_integer_saturates(ptx: Runner, rng: np.random.Generator) -> No
     wide = [max(-(2**63), min(2**63 - 1, round(v))) for v in values]
     np.testing.assert_array_equal(got[4], np.array(wide, np.int64))
     np.testing.assert_array_equal(got[5], np.clip(np.trunc(values), 0, 2**32 - 1).astype(np.int64))
-    np.testing.assert_array_equal(got[6], np.clip(np.rint(values.astype(np.float32).astype(np.float64)), -(2**31), 2**31 - 1).astype(np.int64))
+    np.testing.assert_array_equal(
+        got[6], np.clip(np.rint(values.astype(np.float32).astype(np.float64)), -(2**31), 2**31 - 1).astype(np.int64)
+    )
 
 
 def test_integer_to_float_rounds_correctly(ptx: Runner, rng: np.random.Generator) -> None:
@@ -234,7 +275,9 @@ def all_halves() -> np.ndarray:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_half_conversions_are_exact(ptx: Runner, rng: np.random.Generator) -> None:
-    source = HALF + r"""
+    source = (
+        HALF
+        + r"""
     extern "C" __global__ void widen(const __half *x, float *o, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) o[i] = __half2float(x[i]); }
     extern "C" __global__ void narrow(const float *x, __half *o, int n) {
         int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -242,6 +285,7 @@ def test_half_conversions_are_exact(ptx: Runner, rng: np.random.Generator) -> No
     }
     extern "C" __global__ void brain(const float *x, __nv_bfloat16 *o, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) o[i] = __float2bfloat16_rn(x[i]); }
     """
+    )
     halves = all_halves()
     out = ptx.zeros(65536, np.float32)
     ptx.run(source, "widen", 256, 256, ptx.array(halves), out, np.int32(65536))
@@ -266,7 +310,15 @@ def test_half_conversions_are_exact(ptx: Runner, rng: np.random.Generator) -> No
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_half_arithmetic(ptx: Runner, rng: np.random.Generator) -> None:
-    expressions = ["__hadd(a, b)", "__hsub(a, b)", "__hmul(a, b)", "__hfma(a, b, c)", "__hneg(a)", "__habs(a)", "__hmul_sat(a, b)"]
+    expressions = [
+        "__hadd(a, b)",
+        "__hsub(a, b)",
+        "__hmul(a, b)",
+        "__hfma(a, b, c)",
+        "__hneg(a)",
+        "__habs(a)",
+        "__hmul_sat(a, b)",
+    ]
     source = kernel(expressions, "__half", HALF)
     a, b, c = (rng.integers(0, 65536, 8192, np.uint16).view(np.float16) for _ in range(3))
     c[::2] = -(a[::2] * b[::2])
@@ -286,7 +338,9 @@ def test_half_arithmetic(ptx: Runner, rng: np.random.Generator) -> None:
 
 
 def test_pairs_of_halves_and_brain_floats(newest: Runner, rng: np.random.Generator) -> None:
-    source = HALF + r"""
+    source = (
+        HALF
+        + r"""
     extern "C" __global__ void k(const __half2 *x, const __half2 *y, __half2 *o, const __nv_bfloat162 *u, const __nv_bfloat162 *v, __nv_bfloat162 *p, int n) {
         int i = threadIdx.x;
         o[i] = __hadd2(x[i], y[i]); o[n + i] = __hfma2(x[i], y[i], x[i]); o[2 * n + i] = __hmax2(x[i], y[i]); o[3 * n + i] = __hgt2(x[i], y[i]);
@@ -294,11 +348,24 @@ def test_pairs_of_halves_and_brain_floats(newest: Runner, rng: np.random.Generat
         o[4 * n + i] = __h2div(x[i], y[i]); o[5 * n + i] = h2sqrt(__habs2(x[i]));
     }
     """
+    )
     n = 128
     x, y = (rng.standard_normal(2 * n).astype(np.float16) for _ in range(2))
     u, v = (rng.standard_normal(2 * n).astype(np.float32).view(np.uint32) >> 16 for _ in range(2))
     o, p = newest.zeros((6, 2 * n), np.float16), newest.zeros((3, 2 * n), np.uint16)
-    newest.run(source, "k", 1, n, newest.array(x), newest.array(y), o, newest.array(u.astype(np.uint16)), newest.array(v.astype(np.uint16)), p, np.int32(n))
+    newest.run(
+        source,
+        "k",
+        1,
+        n,
+        newest.array(x),
+        newest.array(y),
+        o,
+        newest.array(u.astype(np.uint16)),
+        newest.array(v.astype(np.uint16)),
+        p,
+        np.int32(n),
+    )
     got = o.get()
     wide = x.astype(np.float64), y.astype(np.float64)
     assert_same(got[0], (wide[0] + wide[1]).astype(np.float16))

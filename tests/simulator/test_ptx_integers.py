@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from test_ptx_runner import Runner, gpu, newest, ptx, rng  # noqa: F401
@@ -19,7 +21,24 @@ TYPES = {
     "long long": np.int64,
     "unsigned long long": np.uint64,
 }
-OPERATIONS = ["a+b", "a-b", "a*b", "a/b", "a%b", "a&b", "a|b", "a^b", "~a", "-a", "a<b", "a==b", "a>b?a:b", "a<b?a:b", "a<<(b&7)", "a>>(b&7)"]
+OPERATIONS = [
+    "a+b",
+    "a-b",
+    "a*b",
+    "a/b",
+    "a%b",
+    "a&b",
+    "a|b",
+    "a^b",
+    "~a",
+    "-a",
+    "a<b",
+    "a==b",
+    "a>b?a:b",
+    "a<b?a:b",
+    "a<<(b&7)",
+    "a>>(b&7)",
+]
 BODY = "\n".join(f"    o[{k} * n + i] = (T)({expression});" for k, expression in enumerate(OPERATIONS))
 SOURCE = r"""
 template <typename T> __device__ void all(const T *x, const T *y, T *o, int n) {
@@ -45,13 +64,18 @@ def values(rng: np.random.Generator, dtype: type, n: int = N) -> np.ndarray:
 def expected(a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
     dtype, bits = a.dtype, np.iinfo(a.dtype).bits
     wide_a, wide_b = a.astype(object), b.astype(object)
-    quotient = np.array([int(abs(x) // abs(y)) * (1 if (x < 0) == (y < 0) else -1) for x, y in zip(wide_a, wide_b, strict=True)], object)
+    quotient = np.array(
+        [int(abs(x) // abs(y)) * (1 if (x < 0) == (y < 0) else -1) for x, y in zip(wide_a, wide_b, strict=True)], object
+    )
     shift = (b & np.array(7, dtype)).astype(object)
     results = [
         wide_a + wide_b, wide_a - wide_b, wide_a * wide_b, quotient, wide_a - quotient * wide_b, wide_a & wide_b, wide_a | wide_b,
         wide_a ^ wide_b, ~wide_a, -wide_a, wide_a < wide_b, wide_a == wide_b, np.maximum(a, b), np.minimum(a, b), wide_a << shift, wide_a >> shift,
     ]  # fmt: skip
-    return [np.array([int(v) & ((1 << bits) - 1) for v in r], np.uint64).astype(f"u{bits // 8}").view(dtype) for r in results]
+    return [
+        np.array([int(v) & ((1 << bits) - 1) for v in r], np.uint64).astype(f"u{bits // 8}").view(dtype)
+        for r in results
+    ]
 
 
 @pytest.mark.parametrize("dtype", TYPES.values(), ids=lambda d: d.__name__)
@@ -89,6 +113,15 @@ INTRINSICS = {
     "__dp2a_lo((int)a, (int)b, 1)": lambda a, b: signed(a & 0xFFFF, 16) * signed(b & 0xFF, 8) + signed(a >> 16, 16) * signed(b >> 8 & 0xFF, 8) + 1,
     "__vadd2(a, b)": lambda a, b: ((a + b) & 0xFFFF) | (((a >> 16) + (b >> 16)) << 16),
     "__fns(a, b & 31, 2)": lambda a, b: find_nth(a, b & 31, 2),
+    "__vabsdiffu4(a, b)": lambda a, b: lanes(a, b, 8, False, lambda x, y: abs(x - y)),
+    "__vabsdiffs4(a, b)": lambda a, b: lanes(a, b, 8, True, lambda x, y: abs(x - y)),
+    "__vsadu4(a, b)": lambda a, b: sum(abs(x - y) for x, y in zip(bytes4(a), bytes4(b), strict=True)),
+    "__vabsdiffu2(a, b)": lambda a, b: lanes(a, b, 16, False, lambda x, y: abs(x - y)),
+    "__vavgu4(a, b)": lambda a, b: lanes(a, b, 8, False, lambda x, y: (x + y + 1) >> 1),
+    "__vmaxs2(a, b)": lambda a, b: lanes(a, b, 16, True, max),
+    "__vminu4(a, b)": lambda a, b: lanes(a, b, 8, False, min),
+    "__vcmpgtu4(a, b)": lambda a, b: lanes(a, b, 8, False, lambda x, y: -(x > y)),
+    "__vaddss2(a, b)": lambda a, b: lanes(a, b, 16, True, lambda x, y: max(-32768, min(32767, x + y))),
     "a / 7u": lambda a, b: a // 7,
     "(unsigned)((int)a / 7)": lambda a, b: int(signed(a) / 7),
 }  # fmt: skip
@@ -96,6 +129,17 @@ INTRINSICS = {
 
 def signed(v: int, bits: int = 32) -> int:
     return v - (1 << bits) if v >> (bits - 1) else v
+
+
+def lanes(a: int, b: int, bits: int, is_signed: bool, function: Callable[[int, int], int]) -> int:
+    """Apply a function to the pieces of two 32-bit numbers."""
+    out, mask = 0, (1 << bits) - 1
+    for at in range(0, 32, bits):
+        x, y = a >> at & mask, b >> at & mask
+        if is_signed:
+            x, y = signed(x, bits), signed(y, bits)
+        out |= (function(x, y) & mask) << at
+    return out
 
 
 def bytes4(v: int) -> list[int]:
@@ -113,12 +157,14 @@ def find_nth(mask: int, base: int, n: int) -> int:
 
 
 def test_intrinsics(ptx: Runner, rng: np.random.Generator) -> None:
-    # NVRTC cannot compile __dp4a for debugging on every architecture.
+    # NVRTC cannot compile all of them for debugging on every architecture.
     cases = {e: f for e, f in INTRINSICS.items() if not (ptx.debug and "__dp" in e)}
     body = "\n".join(f"    o[{k} * n + i] = (unsigned)({e});" for k, e in enumerate(cases))
     source = (
         'extern "C" __global__ void k(const unsigned *x, const unsigned *y, unsigned *o, int n) {\n'
-        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i >= n) return;\n    unsigned a = x[i], b = y[i];\n" + body + "\n}\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i >= n) return;\n    unsigned a = x[i], b = y[i];\n"
+        + body
+        + "\n}\n"
     )
     a, b = values(rng, np.uint32), values(rng, np.uint32)
     out = ptx.zeros((len(cases), N), np.uint32)
@@ -143,7 +189,9 @@ def test_64_bit_intrinsics(ptx: Runner, rng: np.random.Generator) -> None:
     source = (
         "typedef unsigned long long T;\n"
         'extern "C" __global__ void k(const T *x, const T *y, T *o, int n) {\n'
-        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i >= n) return;\n    T a = x[i], b = y[i];\n" + body + "\n}\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i >= n) return;\n    T a = x[i], b = y[i];\n"
+        + body
+        + "\n}\n"
     )
     a, b = values(rng, np.uint64), values(rng, np.uint64)
     out = ptx.zeros((len(cases), N), np.uint64)
@@ -167,7 +215,17 @@ def test_128_bit_integers(ptx: Runner, rng: np.random.Generator) -> None:
     n = 256
     words = values(rng, np.uint64, 4 * n).reshape(2, n, 2)
     out = ptx.zeros((6, n, 2), np.uint64)
-    ptx.run(source, "k", n // 64, 64, ptx.array(words[0]), ptx.array(words[1]), out, np.int32(n), options=("--device-int128",))
+    ptx.run(
+        source,
+        "k",
+        n // 64,
+        64,
+        ptx.array(words[0]),
+        ptx.array(words[1]),
+        out,
+        np.int32(n),
+        options=("--device-int128",),
+    )
     whole = [[int(w[0]) | int(w[1]) << 64 for w in half] for half in words]
     for k, got in enumerate(out.get()):
         for a, b, word in zip(*whole, got, strict=True):
@@ -251,7 +309,9 @@ def test_instructions_written_as_ptx(newest: Runner, rng: np.random.Generator) -
     )
     source = (
         'extern "C" __global__ void k(const unsigned *x, const unsigned *y, const unsigned *z, unsigned *o, int n) {\n'
-        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    unsigned a = x[i], b = y[i], c = z[i];\n" + body + "\n}\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    unsigned a = x[i], b = y[i], c = z[i];\n"
+        + body
+        + "\n}\n"
     )
     a, b, c = (values(rng, np.uint32, 512) for _ in range(3))
     b[::3] %= 40
@@ -259,5 +319,7 @@ def test_instructions_written_as_ptx(newest: Runner, rng: np.random.Generator) -
     out = newest.zeros((len(INLINE), 512), np.uint32)
     newest.run(source, "k", 4, 128, newest.array(a), newest.array(b), newest.array(c), out, np.int32(512))
     for (text, function), got in zip(INLINE.items(), out.get(), strict=True):
-        want = np.array([int(function(int(x), int(y), int(z))) & 0xFFFFFFFF for x, y, z in zip(a, b, c, strict=True)], np.uint32)
+        want = np.array(
+            [int(function(int(x), int(y), int(z))) & 0xFFFFFFFF for x, y, z in zip(a, b, c, strict=True)], np.uint32
+        )
         np.testing.assert_array_equal(got, want, err_msg=text)

@@ -318,7 +318,15 @@ def test_warp_reductions(newest: Runner, rng: np.random.Generator) -> None:
     x = rng.integers(-1000, 1000, 32, np.int32)
     out = newest.zeros((7, 32), np.int32)
     newest.run(source, "k", 1, 32, newest.array(x), out, np.int32(32))
-    want = [x.sum(), x.min(), x.max(), np.bitwise_and.reduce(x), np.bitwise_or.reduce(x), np.bitwise_xor.reduce(x), x.view(np.uint32).max().astype(np.int32)]
+    want = [
+        x.sum(),
+        x.min(),
+        x.max(),
+        np.bitwise_and.reduce(x),
+        np.bitwise_or.reduce(x),
+        np.bitwise_xor.reduce(x),
+        x.view(np.uint32).max().astype(np.int32),
+    ]
     np.testing.assert_array_equal(out.get(), np.repeat(np.array(want, np.int32)[:, None], 32, 1))
 
 
@@ -362,7 +370,9 @@ def test_vector_loads_and_stores(ptx: Runner, rng: np.random.Generator) -> None:
     x, s = rng.random((32, 4), np.float32), rng.integers(-9999, 9999, (32, 2), np.int16)
     c, d = rng.integers(0, 256, (32, 4), np.uint8), rng.random((32, 2))
     outs = [ptx.zeros(a.shape, a.dtype) for a in (x, s, c, d)]
-    ptx.run(source, "k", 1, 32, ptx.array(x), outs[0], ptx.array(s), outs[1], ptx.array(c), outs[2], ptx.array(d), outs[3])
+    ptx.run(
+        source, "k", 1, 32, ptx.array(x), outs[0], ptx.array(s), outs[1], ptx.array(c), outs[2], ptx.array(d), outs[3]
+    )
     for got, want in zip(outs, [x[:, ::-1], s[:, ::-1], c[:, [1, 2, 3, 0]], d[:, ::-1]], strict=True):
         np.testing.assert_array_equal(got.get(), want)
 

@@ -58,22 +58,22 @@ typedef struct sim_ptx_entry {
     const char *name;
     const sim_ptx_param *params;
     uint32_t param_count;
-    uint32_t param_bytes;           // size of the whole parameter buffer
-    uint32_t shared_bytes;          // static shared memory per block
-    uint32_t local_bytes;           // local memory per thread (this function's frame, callees not included)
-    uint32_t const_bytes;           // .const variables of the module
-    uint32_t registers;             // an estimate, 16..255
-    uint32_t maxntid[3];            // .maxntid, 0 where the text has none
-    uint32_t reqntid[3];            // .reqntid, 0 where the text has none
-    uint32_t minnctapersm;          // .minnctapersm, 0 if none
-    uint32_t max_threads;           // most threads per block: the product of reqntid or maxntid, else 1024
-    uint32_t cluster[3];            // .reqnctapercluster, 0 where the text has none
-    uint32_t max_cluster_rank;      // .maxclusterrank, 0 if none
-    int explicit_cluster;           // .explicitcluster
-    uint32_t max_dynamic_shared;    // with the default carve-out: 49152 - shared_bytes
-    uint32_t ptx_version;           // 10 * major + minor, as CU_FUNC_ATTRIBUTE_PTX_VERSION
-    uint32_t target_sm;             // 75 for sm_75
-    const void *code;               // private
+    uint32_t param_bytes;        // size of the whole parameter buffer
+    uint32_t shared_bytes;       // static shared memory per block
+    uint32_t local_bytes;        // local memory per thread (this function's frame, callees not included)
+    uint32_t const_bytes;        // .const variables of the module
+    uint32_t registers;          // an estimate, 16..255
+    uint32_t maxntid[3];         // .maxntid, 0 where the text has none
+    uint32_t reqntid[3];         // .reqntid, 0 where the text has none
+    uint32_t minnctapersm;       // .minnctapersm, 0 if none
+    uint32_t max_threads;        // most threads per block: the product of reqntid or maxntid, else 1024
+    uint32_t cluster[3];         // .reqnctapercluster, 0 where the text has none
+    uint32_t max_cluster_rank;   // .maxclusterrank, 0 if none
+    int explicit_cluster;        // .explicitcluster
+    uint32_t max_dynamic_shared; // with the default carve-out: 49152 - shared_bytes
+    uint32_t ptx_version;        // 10 * major + minor, as CU_FUNC_ATTRIBUTE_PTX_VERSION
+    uint32_t target_sm;          // 75 for sm_75
+    const void *code;            // private
 } sim_ptx_entry;
 
 typedef struct sim_ptx_global {
@@ -86,21 +86,21 @@ typedef struct sim_ptx_global {
 
 typedef struct sim_ptx_launch {
     uint32_t grid[3], block[3];
-    uint32_t cluster[3];         // all 0: the entry's own, or none
-    uint32_t dynamic_shared;     // bytes
-    const void *params;          // a buffer of entry->param_bytes bytes; copied before the call runs anything
-    int cooperative;             // all blocks are resident at once, grid synchronisation works
-    const volatile int *cancel;  // not 0 stops the launch with CUDA_ERROR_LAUNCH_FAILED; may be NULL
-    double time_limit;           // seconds, 0: none; then CUDA_ERROR_LAUNCH_TIMEOUT
-    unsigned workers;            // threads that run blocks, the calling one included; 0 means 1
-    unsigned sm_count;           // %nsmid; 0 means 1
-    uint64_t grid_id;            // %gridid
+    uint32_t cluster[3];        // all 0: the entry's own, or none
+    uint32_t dynamic_shared;    // bytes
+    const void *params;         // a buffer of entry->param_bytes bytes; copied before the call runs anything
+    int cooperative;            // all blocks are resident at once, grid synchronisation works
+    const volatile int *cancel; // not 0 stops the launch with CUDA_ERROR_LAUNCH_FAILED; may be NULL
+    double time_limit;          // seconds, 0: none; then CUDA_ERROR_LAUNCH_TIMEOUT
+    unsigned workers;           // threads that run blocks, the calling one included; 0 means 1
+    unsigned sm_count;          // %nsmid; 0 means 1
+    uint64_t grid_id;           // %gridid
 } sim_ptx_launch;
 
 typedef struct sim_ptx_fault {
-    char message[512];   // one line: instruction, line, what is wrong, address, block and thread
-    unsigned line;       // line of the PTX text, 0 if none
-    uint64_t address;    // the address accessed, 0 if none
+    char message[512]; // one line: instruction, line, what is wrong, address, block and thread
+    unsigned line;     // line of the PTX text, 0 if none
+    uint64_t address;  // the address accessed, 0 if none
     uint32_t block[3], thread[3];
 } sim_ptx_fault;
 

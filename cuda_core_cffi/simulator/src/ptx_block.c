@@ -10,7 +10,8 @@
 
 static size_t align_up(size_t v, size_t a) { return (v + a - 1) & ~(a - 1); }
 
-void cluster_free(cluster *cl) {
+void cluster_free(cluster *cl)
+{
     if (!cl) return;
     for (uint32_t i = 0; cl->b && i < cl->blocks; i++) {
         block *b = &cl->b[i];
@@ -26,7 +27,8 @@ void cluster_free(cluster *cl) {
     free(cl);
 }
 
-static void number_threads(warp *w, const launch *ln) {
+static void number_threads(warp *w, const launch *ln)
+{
     for (uint32_t l = 0; l < WARP; l++) {
         uint32_t t = w->index * WARP + l;
         w->tid[0][l] = t % ln->block[0];
@@ -35,7 +37,8 @@ static void number_threads(warp *w, const launch *ln) {
     }
 }
 
-static cluster *cluster_new(worker *wk) {
+static cluster *cluster_new(worker *wk)
+{
     launch *ln = wk->ln;
     cluster *cl = calloc(1, sizeof *cl);
     if (!cl) return NULL;
@@ -43,9 +46,11 @@ static cluster *cluster_new(worker *wk) {
     cl->blocks = n;
     cl->b = calloc(n, sizeof *cl->b);
     // Shared memory first. Pages that nobody touches cost nothing, and big stacks are mostly that.
-    size_t shared = align_up((size_t)ln->shared_size * n, 4096), local = align_up((size_t)ln->local_size * ln->warps * WARP, 4096);
+    size_t shared = align_up((size_t)ln->shared_size * n, 4096),
+           local = align_up((size_t)ln->local_size * ln->warps * WARP, 4096);
     cl->memory_bytes = shared + local * n + 4096;
-    void *memory = mmap(NULL, cl->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory =
+        mmap(NULL, cl->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory != MAP_FAILED) cl->memory = memory;
     if (!cl->b || !cl->memory) {
         cluster_free(cl);
@@ -84,7 +89,8 @@ static cluster *cluster_new(worker *wk) {
     return cl;
 }
 
-static void block_start(block *b, uint64_t first_x, uint64_t first_y, uint64_t first_z) {
+static void block_start(block *b, uint64_t first_x, uint64_t first_y, uint64_t first_z)
+{
     launch *ln = b->ln;
     b->id[0] = (uint32_t)(first_x + b->rank % ln->cluster[0]);
     b->id[1] = (uint32_t)(first_y + b->rank / ln->cluster[0] % ln->cluster[1]);
@@ -109,7 +115,8 @@ static void block_start(block *b, uint64_t first_x, uint64_t first_y, uint64_t f
 }
 
 // Starts cluster number `index` of the grid on a worker. Returns 0 or a CUresult.
-int cluster_start(worker *wk, uint64_t index, cluster **out) {
+int cluster_start(worker *wk, uint64_t index, cluster **out)
+{
     launch *ln = wk->ln;
     cluster *cl = wk->spare;
     if (cl) wk->spare = cl->next;
@@ -120,7 +127,8 @@ int cluster_start(worker *wk, uint64_t index, cluster **out) {
     cl->phase = 0;
     cl->slices = 0;
     for (uint32_t i = 0; i < cl->blocks; i++)
-        block_start(&cl->b[i], index % nx * ln->cluster[0], index / nx % ny * ln->cluster[1], index / nx / ny * ln->cluster[2]);
+        block_start(&cl->b[i], index % nx * ln->cluster[0], index / nx % ny * ln->cluster[1],
+                    index / nx / ny * ln->cluster[2]);
     *out = cl;
     return 0;
 }

@@ -12,7 +12,8 @@
 static operand parse_operand(parser *p, unsigned depth);
 
 // `.reg .b32 %r<40>, a;`
-void parse_registers(parser *p) {
+void parse_registers(parser *p)
+{
     lexer *lx = &p->lx;
     ptx_type type;
     if (lex_dot(lx, "v2") || lex_dot(lx, "v4")) lex_fail(lx, PTX_INVALID_PTX, "vector registers are not supported");
@@ -25,7 +26,8 @@ void parse_registers(parser *p) {
         sym_kind kind = SYM_REG;
         uint32_t count = 0;
         if (lex_accept(lx, '<')) {
-            if (lx->t.kind != TK_INT || lx->t.value > UINT32_MAX) lex_fail(lx, PTX_INVALID_PTX, "a number of registers is expected");
+            if (lx->t.kind != TK_INT || lx->t.value > UINT32_MAX)
+                lex_fail(lx, PTX_INVALID_PTX, "a number of registers is expected");
             kind = SYM_RANGE;
             count = (uint32_t)lx->t.value;
             lex_next(lx);
@@ -33,7 +35,8 @@ void parse_registers(parser *p) {
         }
         symbol *s = sym_find(p, name.s, name.len);
         if (s && s->scope == p->depth && s->kind != SYM_RANGE)
-            lex_fail(lx, PTX_INVALID_PTX, "register '%.*s' is declared twice", (int)(name.len > 80 ? 80 : name.len), name.s);
+            lex_fail(lx, PTX_INVALID_PTX, "register '%.*s' is declared twice", (int)(name.len > 80 ? 80 : name.len),
+                     name.s);
         s = sym_add(p, name.s, name.len, kind);
         s->type = (uint8_t)type;
         s->count = count;
@@ -43,7 +46,8 @@ void parse_registers(parser *p) {
 
 // ---- operands
 
-static void parse_number(parser *p, operand *o) {
+static void parse_number(parser *p, operand *o)
+{
     lexer *lx = &p->lx;
     int negative = 0;
     lexer saved = *lx;
@@ -64,7 +68,8 @@ static void parse_number(parser *p, operand *o) {
     }
 }
 
-static uint64_t parse_offset(lexer *lx) {
+static uint64_t parse_offset(lexer *lx)
+{
     uint64_t off = 0;
     while (lex_is(lx, '+') || lex_is(lx, '-')) {
         int minus = lex_is(lx, '-');
@@ -75,7 +80,8 @@ static uint64_t parse_offset(lexer *lx) {
     return off;
 }
 
-static void parse_named(parser *p, operand *o) {
+static void parse_named(parser *p, operand *o)
+{
     lexer *lx = &p->lx;
     token t = lx->t;
     lex_next(lx);
@@ -111,27 +117,33 @@ static void parse_named(parser *p, operand *o) {
         o->kind = OP_FN;
         o->fn = s->fn;
         break;
-    default:
-        o->kind = OP_NAME;
+    default: o->kind = OP_NAME;
     }
 }
 
-static void parse_address(parser *p, operand *o) {
+static void parse_address(parser *p, operand *o)
+{
     lexer *lx = &p->lx;
     operand base = parse_operand(p, MAX_OPERAND_DEPTH);
     o->kind = OP_ADDR;
     o->slot = -1;
     switch (base.kind) {
-    case OP_REG: o->slot = base.slot; o->type = base.type; break;
+    case OP_REG:
+        o->slot = base.slot;
+        o->type = base.type;
+        break;
     case OP_VAR: o->var = base.var; break;
     case OP_INT: break;
-    default: lex_fail(lx, PTX_INVALID_PTX, "'%.*s' is no address", (int)(base.len > 80 ? 80 : base.len), base.name ? base.name : "");
+    default:
+        lex_fail(lx, PTX_INVALID_PTX, "'%.*s' is no address", (int)(base.len > 80 ? 80 : base.len),
+                 base.name ? base.name : "");
     }
     o->value = base.value + parse_offset(lx);
     lex_expect(lx, ']');
 }
 
-static void parse_list(parser *p, operand *o, op_kind kind, char end, unsigned depth) {
+static void parse_list(parser *p, operand *o, op_kind kind, char end, unsigned depth)
+{
     lexer *lx = &p->lx;
     operand items[MAX_LIST > 256 ? 256 : MAX_LIST];
     uint32_t n = 0;
@@ -147,7 +159,8 @@ static void parse_list(parser *p, operand *o, op_kind kind, char end, unsigned d
     memcpy(o->items, items, n * sizeof *items);
 }
 
-static operand parse_operand(parser *p, unsigned depth) {
+static operand parse_operand(parser *p, unsigned depth)
+{
     lexer *lx = &p->lx;
     operand o;
     memset(&o, 0, sizeof o);
@@ -156,7 +169,8 @@ static operand parse_operand(parser *p, unsigned depth) {
     if (lex_accept(lx, '!')) o.neg = 1;
     if (lx->t.kind == TK_NAME) {
         parse_named(p, &o);
-        if (depth < MAX_OPERAND_DEPTH && (o.kind == OP_VAR) && (lex_is(lx, '+') || lex_is(lx, '-'))) o.value = parse_offset(lx);
+        if (depth < MAX_OPERAND_DEPTH && (o.kind == OP_VAR) && (lex_is(lx, '+') || lex_is(lx, '-')))
+            o.value = parse_offset(lx);
         if (depth == 0 && lex_accept(lx, '|')) {
             o.second = lex_alloc(lx, sizeof o);
             *o.second = parse_operand(p, 1);
@@ -187,7 +201,8 @@ static operand parse_operand(parser *p, unsigned depth) {
 
 // ---- statements
 
-static void parse_predicate(parser *p, statement *st) {
+static void parse_predicate(parser *p, statement *st)
+{
     lexer *lx = &p->lx;
     lex_next(lx);
     int neg = lex_accept(lx, '!');
@@ -198,7 +213,8 @@ static void parse_predicate(parser *p, statement *st) {
     lex_next(lx);
 }
 
-static void parse_instruction(parser *p, statement *st) {
+static void parse_instruction(parser *p, statement *st)
+{
     lexer *lx = &p->lx;
     st->op = lx->t.s;
     st->op_len = lx->t.len;
@@ -231,7 +247,8 @@ static void parse_instruction(parser *p, statement *st) {
 }
 
 // `name : .callprototype ... ;` and `name : .branchtargets a, b;`. The latter is kept for brx.idx.
-static void parse_labelled_directive(parser *p, token name) {
+static void parse_labelled_directive(parser *p, token name)
+{
     lexer *lx = &p->lx;
     symbol *s = sym_add(p, name.s, name.len, SYM_PROTO);
     if (lex_dot(lx, "branchtargets")) {
@@ -252,7 +269,8 @@ static void parse_labelled_directive(parser *p, token name) {
     }
 }
 
-static void parse_body_directive(parser *p) {
+static void parse_body_directive(parser *p)
+{
     lexer *lx = &p->lx;
     ptx_space space;
     if (lex_dot(lx, "reg")) {
@@ -278,7 +296,8 @@ static void parse_body_directive(parser *p) {
 }
 
 // Current token: the '{' of the function. Its own scope, with the parameters, is open already.
-void parse_body(parser *p) {
+void parse_body(parser *p)
+{
     lexer *lx = &p->lx;
     uint32_t outer = p->depth;
     statement st = {0};
@@ -314,7 +333,8 @@ void parse_body(parser *p) {
                 parse_instruction(p, &st);
             }
         } else {
-            lex_fail(lx, PTX_INVALID_PTX, "an instruction is expected before '%.*s'", (int)(lx->t.len > 40 ? 40 : lx->t.len), lx->t.s);
+            lex_fail(lx, PTX_INVALID_PTX, "an instruction is expected before '%.*s'",
+                     (int)(lx->t.len > 40 ? 40 : lx->t.len), lx->t.s);
         }
     }
     // Running off the end returns, and gives labels at the end something to name.

@@ -37,7 +37,7 @@ int special_register(decoder *d, const operand *o);
 void address(decoder *d, const operand *o); // fills a, imm, flags, space
 _Noreturn void bad_operand(decoder *d, const char *what);
 insn blank_insn(void);
-void append(decoder *d, insn in);           // an instruction before the one being decoded
+void append(decoder *d, insn in); // an instruction before the one being decoded
 
 typedef struct opcode {
     const char *name;

@@ -10,13 +10,15 @@
 static const exec_fn plain[] = {ptx_run_ret, ptx_run_exit, ptx_run_trap, ptx_run_fence, ptx_run_yield, ptx_run_nop};
 enum { P_RET, P_EXIT, P_TRAP, P_FENCE, P_YIELD, P_NOP };
 
-static void dec_plain(decoder *d, int arg) {
+static void dec_plain(decoder *d, int arg)
+{
     for (unsigned i = 0; i < d->st->mod_count; i++) d->st->used[i] = 1;
     d->in.run = plain[arg];
     d->in.e = (int32_t)d->p->fn->index; // ret looks for its function's results
 }
 
-static void dec_bra(decoder *d, int arg) {
+static void dec_bra(decoder *d, int arg)
+{
     (void)arg;
     take(d, M_uni);
     need(d, 1, 1);
@@ -26,7 +28,8 @@ static void dec_bra(decoder *d, int arg) {
     d->in.run = ptx_run_bra;
 }
 
-static void dec_brx(decoder *d, int arg) {
+static void dec_brx(decoder *d, int arg)
+{
     (void)arg;
     take(d, M_uni);
     if (!take(d, M_idx)) return;
@@ -42,8 +45,10 @@ static void dec_brx(decoder *d, int arg) {
 
 // ---- calls
 
-static void argument(decoder *d, const operand *o, int32_t item[CALL_ITEM], int into) {
-    if (o->kind == OP_VAR && (o->var->space == SP_PARAM || o->var->space == SP_LOCAL) && !o->var->entry_param && o->var->slot < 0) {
+static void argument(decoder *d, const operand *o, int32_t item[CALL_ITEM], int into)
+{
+    if (o->kind == OP_VAR && (o->var->space == SP_PARAM || o->var->space == SP_LOCAL) && !o->var->entry_param &&
+        o->var->slot < 0) {
         if (o->value) bad_operand(d, "a parameter is passed as a whole");
         item[0] = (int32_t)o->var->address;
         item[1] = (int32_t)o->var->size;
@@ -58,7 +63,8 @@ static void argument(decoder *d, const operand *o, int32_t item[CALL_ITEM], int 
     }
 }
 
-static void dec_call(decoder *d, int arg) {
+static void dec_call(decoder *d, int arg)
+{
     int32_t list[CALL_FIRST + 2 * 256 * CALL_ITEM] = {0};
     unsigned at = 0, n = 0;
     (void)arg;
@@ -88,28 +94,33 @@ static void dec_call(decoder *d, int arg) {
         d->in.a = source_of(d, target, T_B64);
         d->in.run = ptx_run_call_indirect;
     } else {
-        lex_fail_at(&d->p->lx, d->st->line, "'%.*s' is no function", (int)(target->len > 80 ? 80 : target->len), target->name ? target->name : "");
+        lex_fail_at(&d->p->lx, d->st->line, "'%.*s' is no function", (int)(target->len > 80 ? 80 : target->len),
+                    target->name ? target->name : "");
     }
     d->in.list = list_add(d->p, list, (uint32_t)(item - list));
 }
 
 // ---- warps
 
-static void member_mask(decoder *d, unsigned index, int sync) {
+static void member_mask(decoder *d, unsigned index, int sync)
+{
     if (sync) d->in.list = source(d, index, T_B32);
     d->in.run = ptx_run_sync;
 }
 
-static void pair_destination(decoder *d) {
+static void pair_destination(decoder *d)
+{
     const operand *o = &d->st->ops[0];
     if (o->kind != OP_SINK) d->in.d = destination(d, o);
     if (o->second && o->second->kind != OP_SINK) {
-        if (o->second->kind != OP_REG || o->second->type != T_PRED) bad_operand(d, "the second destination must be a predicate");
+        if (o->second->kind != OP_REG || o->second->type != T_PRED)
+            bad_operand(d, "the second destination must be a predicate");
         d->in.e = o->second->slot;
     }
 }
 
-static void dec_shfl(decoder *d, int arg) {
+static void dec_shfl(decoder *d, int arg)
+{
     static const ptx_mod modes[] = {M_up, M_down, M_bfly, M_idx};
     (void)arg;
     int sync = take(d, M_sync), mode = 0;
@@ -125,7 +136,8 @@ static void dec_shfl(decoder *d, int arg) {
     member_mask(d, 4, sync);
 }
 
-static void dec_vote(decoder *d, int arg) {
+static void dec_vote(decoder *d, int arg)
+{
     static const ptx_mod modes[] = {M_all, M_any, M_uni, M_ballot};
     (void)arg;
     int sync = take(d, M_sync), mode = 0;
@@ -139,7 +151,8 @@ static void dec_vote(decoder *d, int arg) {
     member_mask(d, 2, sync);
 }
 
-static void dec_match(decoder *d, int arg) {
+static void dec_match(decoder *d, int arg)
+{
     (void)arg;
     int any = take(d, M_any);
     if ((!any && !take(d, M_all)) || !take(d, M_sync)) return;
@@ -152,7 +165,8 @@ static void dec_match(decoder *d, int arg) {
     member_mask(d, 2, 1);
 }
 
-static void dec_redux(decoder *d, int arg) {
+static void dec_redux(decoder *d, int arg)
+{
     static const ptx_mod ops[] = {M_add, M_min, M_max, M_and_, M_or_, M_xor_};
     (void)arg;
     int op = 0;
@@ -172,7 +186,8 @@ static void dec_redux(decoder *d, int arg) {
     if (t != T_U32 && t != T_S32 && t != T_B32 && t != T_F32) d->in.run = NULL;
 }
 
-static void dec_elect(decoder *d, int arg) {
+static void dec_elect(decoder *d, int arg)
+{
     (void)arg;
     if (!take(d, M_sync)) return;
     d->in.sub = SYNC_ELECT;
@@ -181,7 +196,8 @@ static void dec_elect(decoder *d, int arg) {
     member_mask(d, 1, 1);
 }
 
-static void dec_activemask(decoder *d, int arg) {
+static void dec_activemask(decoder *d, int arg)
+{
     (void)arg;
     take_type(d);
     need(d, 1, 1);
@@ -191,7 +207,8 @@ static void dec_activemask(decoder *d, int arg) {
 
 // ---- blocks and clusters
 
-static void barrier_reduction(decoder *d) {
+static void barrier_reduction(decoder *d)
+{
     static const ptx_mod ops[] = {M_popc, M_and_, M_or_};
     int op = 0;
     while (op < 3 && !take(d, ops[op])) op++;
@@ -207,7 +224,8 @@ static void barrier_reduction(decoder *d) {
     d->in.run = ptx_run_barrier;
 }
 
-static void dec_bar(decoder *d, int arg) {
+static void dec_bar(decoder *d, int arg)
+{
     (void)arg;
     if (take(d, M_warp)) {
         if (!take(d, M_sync)) return;
@@ -240,7 +258,8 @@ static void dec_bar(decoder *d, int arg) {
 
 // ---- the stack
 
-static void dec_alloca(decoder *d, int arg) {
+static void dec_alloca(decoder *d, int arg)
+{
     (void)arg;
     take_type(d);
     need(d, 2, 3);
@@ -249,14 +268,16 @@ static void dec_alloca(decoder *d, int arg) {
     d->in.imm = 8;
     if (d->st->count == 3) {
         const operand *o = &d->st->ops[2];
-        if (o->kind != OP_INT || !o->value || o->value > 4096 || (o->value & (o->value - 1))) bad_operand(d, "an alignment is a power of two");
+        if (o->kind != OP_INT || !o->value || o->value > 4096 || (o->value & (o->value - 1)))
+            bad_operand(d, "an alignment is a power of two");
         d->in.imm = (int64_t)o->value;
     }
     d->in.run = ptx_run_alloca;
 }
 
 // arg: 0 stacksave, 1 stackrestore
-static void dec_stack(decoder *d, int arg) {
+static void dec_stack(decoder *d, int arg)
+{
     take_type(d);
     need(d, 1, 1);
     if (arg) d->in.a = source(d, 0, T_U64);
@@ -265,10 +286,29 @@ static void dec_stack(decoder *d, int arg) {
 }
 
 const opcode ptx_flow_opcodes[] = {
-    {"bra", dec_bra, 0}, {"brx", dec_brx, 0}, {"call", dec_call, 0}, {"ret", dec_plain, P_RET}, {"exit", dec_plain, P_EXIT},
-    {"trap", dec_plain, P_TRAP}, {"brkpt", dec_plain, P_TRAP}, {"membar", dec_plain, P_FENCE}, {"fence", dec_plain, P_FENCE},
-    {"nanosleep", dec_plain, P_YIELD}, {"griddepcontrol", dec_plain, P_NOP}, {"pmevent", dec_plain, P_NOP},
-    {"setmaxnreg", dec_plain, P_NOP}, {"shfl", dec_shfl, 0}, {"vote", dec_vote, 0}, {"match", dec_match, 0}, {"redux", dec_redux, 0},
-    {"elect", dec_elect, 0}, {"activemask", dec_activemask, 0}, {"bar", dec_bar, 0}, {"barrier", dec_bar, 0}, {"alloca", dec_alloca, 0},
-    {"stacksave", dec_stack, 0}, {"stackrestore", dec_stack, 0}, {NULL, NULL, 0},
+    {"bra", dec_bra, 0},
+    {"brx", dec_brx, 0},
+    {"call", dec_call, 0},
+    {"ret", dec_plain, P_RET},
+    {"exit", dec_plain, P_EXIT},
+    {"trap", dec_plain, P_TRAP},
+    {"brkpt", dec_plain, P_TRAP},
+    {"membar", dec_plain, P_FENCE},
+    {"fence", dec_plain, P_FENCE},
+    {"nanosleep", dec_plain, P_YIELD},
+    {"griddepcontrol", dec_plain, P_NOP},
+    {"pmevent", dec_plain, P_NOP},
+    {"setmaxnreg", dec_plain, P_NOP},
+    {"shfl", dec_shfl, 0},
+    {"vote", dec_vote, 0},
+    {"match", dec_match, 0},
+    {"redux", dec_redux, 0},
+    {"elect", dec_elect, 0},
+    {"activemask", dec_activemask, 0},
+    {"bar", dec_bar, 0},
+    {"barrier", dec_bar, 0},
+    {"alloca", dec_alloca, 0},
+    {"stacksave", dec_stack, 0},
+    {"stackrestore", dec_stack, 0},
+    {NULL, NULL, 0},
 };

@@ -10,13 +10,16 @@
 static unsigned take_vector(decoder *d) { return take(d, M_v2) ? 2 : take(d, M_v4) ? 4 : take(d, M_v8) ? 8 : 1; }
 
 // A 128-bit value needs a 128-bit register: it is two slots.
-static void same_width(decoder *d, const operand *o, ptx_type t) {
-    if (o->kind == OP_REG && (o->type == T_B128) != (t == T_B128)) bad_operand(d, "128-bit registers need a 128-bit type");
+static void same_width(decoder *d, const operand *o, ptx_type t)
+{
+    if (o->kind == OP_REG && (o->type == T_B128) != (t == T_B128))
+        bad_operand(d, "128-bit registers need a 128-bit type");
     if (o->kind == OP_REG && o->type == T_PRED) bad_operand(d, "a predicate and a number do not mix");
 }
 
 // The elements of a vector operand as a list; `into` says that they are written.
-static int32_t elements(decoder *d, const operand *o, unsigned n, ptx_type t, int into) {
+static int32_t elements(decoder *d, const operand *o, unsigned n, ptx_type t, int into)
+{
     int32_t list[256];
     if (n > 1 && (o->kind != OP_VEC || o->n != n)) bad_operand(d, "the vector has the wrong number of elements");
     if (n == 1 && o->kind == OP_VEC && o->n != 1) bad_operand(d, "the vector has the wrong number of elements");
@@ -29,7 +32,8 @@ static int32_t elements(decoder *d, const operand *o, unsigned n, ptx_type t, in
 }
 
 // Sets what a load or a store moves: in->d or in->b for one element, in->list for more.
-static void payload(decoder *d, const operand *o, int into) {
+static void payload(decoder *d, const operand *o, int into)
+{
     insn *in = &d->in;
     ptx_type t = (ptx_type)in->type;
     if (in->n > 1 || t == T_B128 || o->kind == OP_VEC) {
@@ -46,7 +50,8 @@ static void payload(decoder *d, const operand *o, int into) {
     }
 }
 
-static void dec_ld(decoder *d, int arg) {
+static void dec_ld(decoder *d, int arg)
+{
     (void)arg;
     insn *in = &d->in;
     take_ordering(d);
@@ -71,7 +76,8 @@ static void dec_ld(decoder *d, int arg) {
     in->run = ptx_load_handler(in, 0);
 }
 
-static void dec_st(decoder *d, int arg) {
+static void dec_st(decoder *d, int arg)
+{
     (void)arg;
     insn *in = &d->in;
     take_ordering(d);
@@ -87,7 +93,8 @@ static void dec_st(decoder *d, int arg) {
     in->run = in->space == SP_CONST || in->space == SP_PARAM ? NULL : ptx_store_handler(in);
 }
 
-static int take_atom_op(decoder *d) {
+static int take_atom_op(decoder *d)
+{
     static const ptx_mod names[ATOM_OPS] = {M_add, M_min, M_max, M_inc, M_dec, M_and_, M_or_, M_xor_, M_exch, M_cas};
     for (int i = 0; i < ATOM_OPS; i++)
         if (take(d, names[i])) return i;
@@ -95,7 +102,8 @@ static int take_atom_op(decoder *d) {
 }
 
 // arg: 0 atom, 1 red
-static void dec_atom(decoder *d, int arg) {
+static void dec_atom(decoder *d, int arg)
+{
     insn *in = &d->in;
     take_ordering(d);
     in->space = (uint8_t)take_space(d);
@@ -130,7 +138,8 @@ static void dec_atom(decoder *d, int arg) {
     in->run = ptx_atom_handler(in);
 }
 
-static void dec_cvta(decoder *d, int arg) {
+static void dec_cvta(decoder *d, int arg)
+{
     (void)arg;
     insn *in = &d->in;
     int to = take(d, M_to);
@@ -145,7 +154,8 @@ static void dec_cvta(decoder *d, int arg) {
     in->run = ptx_cvta_handler(in->space == SP_SHARED || in->space == SP_LOCAL ? to : 2);
 }
 
-static void dec_isspacep(decoder *d, int arg) {
+static void dec_isspacep(decoder *d, int arg)
+{
     (void)arg;
     d->in.sub = (uint8_t)take(d, M_shared_cluster);
     d->in.space = d->in.sub ? SP_SHARED : (uint8_t)take_space(d);
@@ -156,7 +166,8 @@ static void dec_isspacep(decoder *d, int arg) {
 }
 
 // arg: 0 mapa, 1 getctarank
-static void dec_mapa(decoder *d, int arg) {
+static void dec_mapa(decoder *d, int arg)
+{
     d->in.space = (uint8_t)take_space(d);
     take_type(d);
     need(d, arg ? 2 : 3, arg ? 2 : 3);
@@ -170,7 +181,8 @@ static void dec_mapa(decoder *d, int arg) {
 
 static unsigned total_bits(ptx_type t) { return ptx_element_bytes(t) * 8; }
 
-static void dec_mov(decoder *d, int arg) {
+static void dec_mov(decoder *d, int arg)
+{
     (void)arg;
     insn *in = &d->in;
     ptx_type t = take_type(d);
@@ -180,7 +192,8 @@ static void dec_mov(decoder *d, int arg) {
     if (t == T_NONE) return;
     if (to->kind == OP_VEC || from->kind == OP_VEC) {
         const operand *v = to->kind == OP_VEC ? to : from;
-        if (to->kind == from->kind || (v->n != 2 && v->n != 4 && v->n != 8) || t == T_PRED) bad_operand(d, "one vector of 2, 4 or 8 elements is expected");
+        if (to->kind == from->kind || (v->n != 2 && v->n != 4 && v->n != 8) || t == T_PRED)
+            bad_operand(d, "one vector of 2, 4 or 8 elements is expected");
         in->n = (uint8_t)v->n;
         in->sub = (uint8_t)(total_bits(t) / v->n);
         const operand *scalar = v == to ? from : to;
@@ -194,13 +207,15 @@ static void dec_mov(decoder *d, int arg) {
     }
     if (from->kind == OP_SREG || from->kind == OP_NAME) {
         int reg = special_register(d, from);
-        if ((to->kind == OP_REG && to->type == T_PRED) != (t == T_PRED)) bad_operand(d, "a predicate and a number do not mix");
+        if ((to->kind == OP_REG && to->type == T_PRED) != (t == T_PRED))
+            bad_operand(d, "a predicate and a number do not mix");
         in->d = destination(d, to);
         in->imm = reg;
         in->run = ptx_run_sreg;
         return;
     }
-    if (to->kind == OP_REG && (to->type == T_PRED) != (t == T_PRED)) bad_operand(d, "a predicate and a number do not mix");
+    if (to->kind == OP_REG && (to->type == T_PRED) != (t == T_PRED))
+        bad_operand(d, "a predicate and a number do not mix");
     if (t != T_PRED) same_width(d, to, t);
     in->d = destination(d, to);
     if (t == T_PRED) {
@@ -214,7 +229,8 @@ static void dec_mov(decoder *d, int arg) {
 
 // ---- asynchronous copies: done at once, so waiting for them is nothing
 
-static void dec_cp(decoder *d, int arg) {
+static void dec_cp(decoder *d, int arg)
+{
     insn *in = &d->in;
     (void)arg;
     if (!take(d, M_async_)) return;
@@ -232,9 +248,11 @@ static void dec_cp(decoder *d, int arg) {
     if (!shared || !take(d, M_global)) return;
     need(d, 3, 5);
     const operand *to = &d->st->ops[0], *from = &d->st->ops[1], *size = &d->st->ops[2];
-    if (to->kind != OP_ADDR || from->kind != OP_ADDR || size->kind != OP_INT) bad_operand(d, "two addresses and a size are expected");
+    if (to->kind != OP_ADDR || from->kind != OP_ADDR || size->kind != OP_INT)
+        bad_operand(d, "two addresses and a size are expected");
     if (size->value != 4 && size->value != 8 && size->value != 16) bad_operand(d, "the size is 4, 8 or 16");
-    if ((to->var && to->var->space != SP_SHARED) || (from->var && from->var->space != SP_GLOBAL)) bad_operand(d, "the address is in the wrong state space");
+    if ((to->var && to->var->space != SP_SHARED) || (from->var && from->var->space != SP_GLOBAL))
+        bad_operand(d, "the address is in the wrong state space");
     in->n = (uint8_t)size->value;
     in->d = to->var ? const_var(d->p, to->var, 0) : to->slot >= 0 ? to->slot : const_ref(d->p, 0);
     in->a = from->var ? const_var(d->p, from->var, 0) : from->slot >= 0 ? from->slot : const_ref(d->p, 0);
@@ -248,14 +266,28 @@ static void dec_cp(decoder *d, int arg) {
     in->run = ptx_copy_handler();
 }
 
-static void dec_nop(decoder *d, int arg) {
+static void dec_nop(decoder *d, int arg)
+{
     (void)arg;
     for (unsigned i = 0; i < d->st->mod_count; i++) d->st->used[i] = 1;
     d->in.run = ptx_run_nop;
 }
 
 const opcode ptx_memory_opcodes[] = {
-    {"ld", dec_ld, 0}, {"ldu", dec_ld, 0}, {"st", dec_st, 0}, {"atom", dec_atom, 0}, {"red", dec_atom, 1}, {"cvta", dec_cvta, 0},
-    {"isspacep", dec_isspacep, 0}, {"mapa", dec_mapa, 0}, {"getctarank", dec_mapa, 1}, {"mov", dec_mov, 0}, {"cp", dec_cp, 0},
-    {"prefetch", dec_nop, 0}, {"prefetchu", dec_nop, 0}, {"applypriority", dec_nop, 0}, {"mbarrier", decode_mbarrier, 0}, {NULL, NULL, 0},
+    {"ld", dec_ld, 0},
+    {"ldu", dec_ld, 0},
+    {"st", dec_st, 0},
+    {"atom", dec_atom, 0},
+    {"red", dec_atom, 1},
+    {"cvta", dec_cvta, 0},
+    {"isspacep", dec_isspacep, 0},
+    {"mapa", dec_mapa, 0},
+    {"getctarank", dec_mapa, 1},
+    {"mov", dec_mov, 0},
+    {"cp", dec_cp, 0},
+    {"prefetch", dec_nop, 0},
+    {"prefetchu", dec_nop, 0},
+    {"applypriority", dec_nop, 0},
+    {"mbarrier", decode_mbarrier, 0},
+    {NULL, NULL, 0},
 };

@@ -32,28 +32,28 @@ typedef struct call_record {
 } call_record;
 
 struct warp {
-    uint64_t *r;          // the frame of the running group
-    uint32_t *p;          // its predicates
+    uint64_t *r; // the frame of the running group
+    uint32_t *p; // its predicates
     const uint64_t *consts;
-    uint32_t active;      // lanes of the running group, 0: pick one
+    uint32_t active; // lanes of the running group, 0: pick one
     uint32_t pc;
-    uint32_t frame;       // first slot of the frame
-    uint32_t next_pc;     // the group meets other lanes here; UINT32_MAX: nobody to meet
-    uint32_t live;        // lanes that have not exited
-    uint32_t at_barrier;  // lanes that wait for the block (or cluster)
-    uint32_t at_sync;     // lanes that wait for other lanes of the warp
-    uint32_t exists;      // lanes that ever lived
+    uint32_t frame;      // first slot of the frame
+    uint32_t next_pc;    // the group meets other lanes here; UINT32_MAX: nobody to meet
+    uint32_t live;       // lanes that have not exited
+    uint32_t at_barrier; // lanes that wait for the block (or cluster)
+    uint32_t at_sync;    // lanes that wait for other lanes of the warp
+    uint32_t exists;     // lanes that ever lived
     block *blk;
     worker *wk;
     const insn *code;
     uint64_t *regs;
     uint32_t *preds;
-    uint32_t slots;       // capacity of regs and preds
-    call_record *calls;   // [depth][lane]
+    uint32_t slots;     // capacity of regs and preds
+    call_record *calls; // [depth][lane]
     uint32_t call_cap;
-    uint32_t index;       // of the warp in its block
-    uint64_t steps;       // instructions run so far
-    uint64_t fair_at;     // when the lanes that waited longest get a turn
+    uint32_t index;        // of the warp in its block
+    uint64_t steps;        // instructions run so far
+    uint64_t fair_at;      // when the lanes that waited longest get a turn
     uint64_t favour_until; // until then the favoured lane's group runs
     unsigned favoured;
     uint32_t cluster_arrived, cluster_waiting; // lanes
@@ -61,17 +61,17 @@ struct warp {
     uint32_t lframe[WARP]; // frame in local memory
     uint32_t lsp[WARP];    // first free byte above it
     uint64_t last_run[WARP];
-    uint32_t sync_mask[WARP]; // what the lanes in at_sync wait for
+    uint32_t sync_mask[WARP];     // what the lanes in at_sync wait for
     uint32_t cluster_phase[WARP]; // the phase of the cluster barrier at which the lane arrived
     uint32_t tid[3][WARP];
-    uint8_t *local;        // local memory of lane 0
+    uint8_t *local; // local memory of lane 0
 };
 
 typedef struct barrier {
     uint32_t arrived[MAX_WARPS]; // lanes, per warp
     uint32_t waiting[MAX_WARPS];
-    uint32_t expected;           // threads; 0: all of the block
-    uint32_t yes, votes;         // running result of barrier.red: how many said yes, of how many
+    uint32_t expected;   // threads; 0: all of the block
+    uint32_t yes, votes; // running result of barrier.red: how many said yes, of how many
     int used;
 } barrier;
 
@@ -80,7 +80,7 @@ struct block {
     launch *ln;
     uint32_t id[3], rank; // rank in its cluster
     uint32_t warps, threads, live_threads;
-    int active;           // not finished yet
+    int active; // not finished yet
     warp *w;
     uint8_t *shared;
     uint8_t *local;
@@ -90,13 +90,13 @@ struct block {
 // The unit of scheduling: the blocks of one cluster stay on one worker.
 struct cluster {
     cluster *next;
-    uint64_t first_block;  // linear index of the cluster
+    uint64_t first_block; // linear index of the cluster
     uint32_t blocks, live_blocks;
     block *b;
-    uint8_t *shared;       // of all its blocks, one after the other
-    uint32_t phase;        // of the cluster barrier
-    uint64_t slices;       // how often it has been run
-    void *memory;         // one mapping: shared and local memory
+    uint8_t *shared; // of all its blocks, one after the other
+    uint32_t phase;  // of the cluster barrier
+    uint64_t slices; // how often it has been run
+    void *memory;    // one mapping: shared and local memory
     size_t memory_bytes;
 };
 
@@ -110,7 +110,7 @@ struct worker {
     pthread_t thread;
     uint64_t epoch;
     range_cache readable, writable;
-    cluster *spare;        // blocks of finished clusters, for reuse
+    cluster *spare; // blocks of finished clusters, for reuse
 };
 
 struct launch {
@@ -120,16 +120,16 @@ struct launch {
     sim_ptx_fault *fault;
     uint32_t grid[3], block[3], cluster[3];
     uint64_t block_count, cluster_count;
-    uint64_t next_cluster;     // atomic
-    int32_t result;            // atomic: the first fault wins
-    uint32_t threads, warps;   // per block
+    uint64_t next_cluster;              // atomic
+    int32_t result;                     // atomic: the first fault wins
+    uint32_t threads, warps;            // per block
     uint32_t static_shared, shared_end; // bytes; where dynamic shared memory ends
-    uint32_t reserved;         // offset of RESERVED_SHARED bytes of the system's, for cooperative groups
-    uint32_t shared_size;      // from one block's window to the next
-    uint32_t local_size;       // per thread
+    uint32_t reserved;                  // offset of RESERVED_SHARED bytes of the system's, for cooperative groups
+    uint32_t shared_size;               // from one block's window to the next
+    uint32_t local_size;                // per thread
     uint8_t *params;
-    uint8_t *workspace;        // of grid synchronisation; cooperative launches
-    uint64_t deadline;         // CLOCK_MONOTONIC ns, 0: none
+    uint8_t *workspace; // of grid synchronisation; cooperative launches
+    uint64_t deadline;  // CLOCK_MONOTONIC ns, 0: none
     uint32_t sm_count;
 };
 
@@ -140,22 +140,26 @@ struct launch {
 
 static inline uint64_t *dst(const warp *w, int32_t o) { return w->r + (size_t)o * WARP; }
 
-static inline const uint64_t *src(const warp *w, int32_t o) {
+static inline const uint64_t *src(const warp *w, int32_t o)
+{
     return o >= 0 ? w->r + (size_t)o * WARP : w->consts + (size_t)~o * WARP;
 }
 
 // A predicate operand as a mask. Constant predicates are constants of all ones or zero.
-static inline uint32_t pred(const warp *w, int32_t o, int negated) {
+static inline uint32_t pred(const warp *w, int32_t o, int negated)
+{
     uint32_t p = o >= 0 ? w->p[o] : (uint32_t)w->consts[(size_t)~o * WARP];
     return negated ? ~p : p;
 }
 
-static inline void set_pred(const warp *w, int32_t o, uint32_t m, uint32_t value) {
+static inline void set_pred(const warp *w, int32_t o, uint32_t m, uint32_t value)
+{
     if (o == NO_OPERAND) return;
     w->p[o] = (w->p[o] & ~m) | (value & m);
 }
 
-static inline void set_frame(warp *w, uint32_t frame) {
+static inline void set_frame(warp *w, uint32_t frame)
+{
     w->frame = frame;
     w->r = w->regs + (size_t)frame * WARP;
     w->p = w->preds + frame;
@@ -176,32 +180,33 @@ static inline void set_frame(warp *w, uint32_t frame) {
     } while (0)
 
 // The same without the vector loop, for bodies that are large or leave the function.
-#define EACH_SLOW(...) \
-    for (uint32_t left_ = m; left_; left_ &= left_ - 1) { \
-        unsigned l = (unsigned)__builtin_ctz(left_); \
-        __VA_ARGS__ \
-    }
+#define FOR_LANES(m) \
+    for (uint32_t left_ = (m), l = 0; left_ && (l = (uint32_t)__builtin_ctz(left_), 1); left_ &= left_ - 1)
 
-static inline float as_f32(uint64_t v) {
+static inline float as_f32(uint64_t v)
+{
     uint32_t b = (uint32_t)v;
     float f;
     memcpy(&f, &b, 4);
     return f;
 }
 
-static inline uint64_t of_f32(float f) {
+static inline uint64_t of_f32(float f)
+{
     uint32_t b;
     memcpy(&b, &f, 4);
     return b;
 }
 
-static inline double as_f64(uint64_t v) {
+static inline double as_f64(uint64_t v)
+{
     double d;
     memcpy(&d, &v, 8);
     return d;
 }
 
-static inline uint64_t of_f64(double d) {
+static inline uint64_t of_f64(double d)
+{
     uint64_t b;
     memcpy(&b, &d, 8);
     return b;
@@ -217,7 +222,8 @@ step fault(warp *w, const insn *in, unsigned lane, int result, uint64_t address,
 
 // The host pointer behind an address, or NULL after recording a fault.
 void *resolve(warp *w, const insn *in, unsigned lane, uint64_t address, uint32_t size, int is_write);
-void *resolve_space(warp *w, const insn *in, unsigned lane, ptx_space space, uint64_t address, uint32_t size, int is_write);
+void *resolve_space(warp *w, const insn *in, unsigned lane, ptx_space space, uint64_t address, uint32_t size,
+                    int is_write);
 // The address that an instruction with an address operand means for a lane.
 uint64_t effective(const warp *w, const insn *in, unsigned lane);
 // Like resolve for a NUL-terminated string of device memory; NULL after a fault.

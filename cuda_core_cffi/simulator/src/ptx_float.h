@@ -8,8 +8,25 @@
 #include "ptx_types.h"
 
 typedef enum float_op {
-    FOP_ADD, FOP_SUB, FOP_MUL, FOP_FMA, FOP_DIV, FOP_RCP, FOP_SQRT, FOP_RSQRT, FOP_SIN, FOP_COS, FOP_LG2, FOP_EX2,
-    FOP_TANH, FOP_ABS, FOP_NEG, FOP_MIN, FOP_MAX, FOP_COPYSIGN, FOP_OPS
+    FOP_ADD,
+    FOP_SUB,
+    FOP_MUL,
+    FOP_FMA,
+    FOP_DIV,
+    FOP_RCP,
+    FOP_SQRT,
+    FOP_RSQRT,
+    FOP_SIN,
+    FOP_COS,
+    FOP_LG2,
+    FOP_EX2,
+    FOP_TANH,
+    FOP_ABS,
+    FOP_NEG,
+    FOP_MIN,
+    FOP_MAX,
+    FOP_COPYSIGN,
+    FOP_OPS
 } float_op;
 
 // NULL if there is no such instruction.

@@ -11,7 +11,8 @@
 
 #define MAX_DEPTH 8192
 
-step ptx_run_bra(warp *w, const insn *in, uint32_t m) {
+step ptx_run_bra(warp *w, const insn *in, uint32_t m)
+{
     uint32_t target = (uint32_t)in->imm;
     if (m == w->active) {
         // Jumping back while other lanes are elsewhere may pass them: choose again.
@@ -23,18 +24,26 @@ step ptx_run_bra(warp *w, const insn *in, uint32_t m) {
         return ST_JUMP;
     }
     spill_group(w, w->pc + 1);
-    EACH_SLOW(w->lane_pc[l] = target;)
+    FOR_LANES (m) {
+        w->lane_pc[l] = target;
+    }
     return ST_SPLIT;
 }
 
 // brx.idx: an index beyond the list is undefined; here it is an error.
-step ptx_run_brx(warp *w, const insn *in, uint32_t m) {
+step ptx_run_brx(warp *w, const insn *in, uint32_t m)
+{
     const uint64_t *A = src(w, in->a);
     const int32_t *targets = w->blk->ln->m->lists + in->list;
-    EACH_SLOW(if ((uint32_t)A[l] >= (uint32_t)in->imm)
-                  return fault(w, in, l, PTX_INVALID_PC, 0, "branch index %u of %u targets", (uint32_t)A[l], (uint32_t)in->imm);)
+    FOR_LANES (m) {
+        if ((uint32_t)A[l] >= (uint32_t)in->imm)
+            return fault(w, in, l, PTX_INVALID_PC, 0, "branch index %u of %u targets", (uint32_t)A[l],
+                         (uint32_t)in->imm);
+    }
     spill_group(w, w->pc + 1);
-    EACH_SLOW(w->lane_pc[l] = (uint32_t)targets[(uint32_t)A[l]];)
+    FOR_LANES (m) {
+        w->lane_pc[l] = (uint32_t)targets[(uint32_t)A[l]];
+    }
     return ST_SPLIT;
 }
 
@@ -44,7 +53,8 @@ static uint8_t *lane_local(const warp *w, unsigned lane) { return w->local + (si
 
 static const int32_t *call_list(const warp *w, const insn *in) { return w->blk->ln->m->lists + in->list; }
 
-uint64_t ptx_call_argument(const warp *w, const insn *in, unsigned lane, unsigned index) {
+uint64_t ptx_call_argument(const warp *w, const insn *in, unsigned lane, unsigned index)
+{
     const int32_t *list = call_list(w, in);
     if (index >= (unsigned)list[CALL_ARGS]) return 0;
     const int32_t *item = list + CALL_FIRST + ((unsigned)list[CALL_RETS] + index) * CALL_ITEM;
@@ -54,7 +64,8 @@ uint64_t ptx_call_argument(const warp *w, const insn *in, unsigned lane, unsigne
     return v;
 }
 
-void ptx_call_result(warp *w, const insn *in, unsigned lane, uint64_t value) {
+void ptx_call_result(warp *w, const insn *in, unsigned lane, uint64_t value)
+{
     const int32_t *list = call_list(w, in);
     if (!list[CALL_RETS]) return;
     const int32_t *item = list + CALL_FIRST;
@@ -63,15 +74,17 @@ void ptx_call_result(warp *w, const insn *in, unsigned lane, uint64_t value) {
 }
 
 // Copies one value between the frames of a caller and a callee; either side is memory or a register.
-static void pass(warp *w, unsigned lane, const int32_t *item, const ptx_var *v, uint32_t outer_l, uint32_t inner_l, uint64_t *outer_r,
-                 uint64_t *inner_r, int inwards) {
+static void pass(warp *w, unsigned lane, const int32_t *item, const ptx_var *v, uint32_t outer_l, uint32_t inner_l,
+                 uint64_t *outer_r, uint64_t *inner_r, int inwards)
+{
     uint8_t *local = lane_local(w, lane);
     int in_memory = v->space == SP_PARAM;
     size_t size = (size_t)item[1] < v->size || !item[2] ? (size_t)item[1] : v->size;
     if (!item[2] && size > 8) size = 8;
     if (size > v->size) size = v->size;
     if (inwards) {
-        const uint64_t *reg = item[0] >= 0 ? outer_r + (size_t)item[0] * WARP + lane : w->consts + (size_t)~item[0] * WARP + lane;
+        const uint64_t *reg =
+            item[0] >= 0 ? outer_r + (size_t)item[0] * WARP + lane : w->consts + (size_t)~item[0] * WARP + lane;
         const void *from = item[2] ? (void *)(local + outer_l + item[0]) : (const void *)reg;
         if (in_memory) memmove(local + inner_l + v->address, from, size);
         else if (v->slot >= 0) {
@@ -81,7 +94,9 @@ static void pass(warp *w, unsigned lane, const int32_t *item, const ptx_var *v, 
         }
     } else {
         uint64_t value = 0;
-        const void *from = in_memory ? (const void *)(local + inner_l + v->address) : v->slot >= 0 ? (const void *)(inner_r + (size_t)v->slot * WARP + lane) : &value;
+        const void *from = in_memory      ? (const void *)(local + inner_l + v->address)
+                           : v->slot >= 0 ? (const void *)(inner_r + (size_t)v->slot * WARP + lane)
+                                          : &value;
         if (item[2]) memmove(local + outer_l + item[0], from, size);
         else {
             memcpy(&value, from, size < 8 ? size : 8);
@@ -90,7 +105,8 @@ static void pass(warp *w, unsigned lane, const int32_t *item, const ptx_var *v, 
     }
 }
 
-static int grow_calls(warp *w, uint32_t depth) {
+static int grow_calls(warp *w, uint32_t depth)
+{
     if (depth < w->call_cap) return 1;
     uint32_t cap = w->call_cap ? w->call_cap * 2 : 16;
     call_record *grown = realloc(w->calls, (size_t)cap * WARP * sizeof *grown);
@@ -100,27 +116,36 @@ static int grow_calls(warp *w, uint32_t depth) {
     return 1;
 }
 
-static step enter(warp *w, const insn *in, uint32_t m, const ptx_fn *f) {
+static step enter(warp *w, const insn *in, uint32_t m, const ptx_fn *f)
+{
     const launch *ln = w->blk->ln;
     const int32_t *list = call_list(w, in);
-    if (!f->defined) return f->builtin ? f->builtin(w, in, m)
-                                       : fault(w, in, (unsigned)__builtin_ctz(m), PTX_INVALID_PC, 0, "call of '%s', which is not defined", f->name);
+    if (!f->defined)
+        return f->builtin ? f->builtin(w, in, m)
+                          : fault(w, in, (unsigned)__builtin_ctz(m), PTX_INVALID_PC, 0,
+                                  "call of '%s', which is not defined", f->name);
     if ((uint32_t)list[CALL_ARGS] != f->param_count || (uint32_t)list[CALL_RETS] > f->ret_count)
-        return fault(w, in, (unsigned)__builtin_ctz(m), PTX_INVALID_PC, 0, "'%s' takes %u arguments, not %d", f->name, f->param_count, list[CALL_ARGS]);
+        return fault(w, in, (unsigned)__builtin_ctz(m), PTX_INVALID_PC, 0, "'%s' takes %u arguments, not %d", f->name,
+                     f->param_count, list[CALL_ARGS]);
     uint32_t frame = w->frame + ln->m->fns[in->e]->slots;
-    EACH_SLOW(if (w->depth[l] >= MAX_DEPTH || !grow_calls(w, w->depth[l]) || !grow_registers(w, (uint64_t)frame + f->slots))
-                  return fault(w, in, l, PTX_STACK_ERROR, 0, "calls nested too deeply (%u)", w->depth[l]);
-              if (((w->lsp[l] + 15) & ~15u) + f->frame > ln->local_size)
-                  return fault(w, in, l, PTX_STACK_ERROR, 0, "the stack of %u bytes per thread is full, %u calls deep", ln->local_size, w->depth[l]);)
+    FOR_LANES (m) {
+        if (w->depth[l] >= MAX_DEPTH || !grow_calls(w, w->depth[l]) || !grow_registers(w, (uint64_t)frame + f->slots))
+            return fault(w, in, l, PTX_STACK_ERROR, 0, "calls nested too deeply (%u)", w->depth[l]);
+        if (((w->lsp[l] + 15) & ~15u) + f->frame > ln->local_size)
+            return fault(w, in, l, PTX_STACK_ERROR, 0, "the stack of %u bytes per thread is full, %u calls deep",
+                         ln->local_size, w->depth[l]);
+    }
     uint64_t *outer = w->r, *inner = w->regs + (size_t)frame * WARP;
-    EACH_SLOW(
+    FOR_LANES (m) {
         uint32_t lframe = (w->lsp[l] + 15) & ~15u;
         const int32_t *item = list + CALL_FIRST + list[CALL_RETS] * CALL_ITEM;
-        for (uint32_t i = 0; i < f->param_count; i++, item += CALL_ITEM) pass(w, l, item, f->params[i], w->lframe[l], lframe, outer, inner, 1);
+        for (uint32_t i = 0; i < f->param_count; i++, item += CALL_ITEM)
+            pass(w, l, item, f->params[i], w->lframe[l], lframe, outer, inner, 1);
         w->calls[(size_t)w->depth[l] * WARP + l] = (call_record){w->pc + 1, w->frame, w->lframe[l], w->lsp[l]};
         w->depth[l]++;
         w->lframe[l] = lframe;
-        w->lsp[l] = lframe + f->frame;)
+        w->lsp[l] = lframe + f->frame;
+    }
     if (m == w->active && m == w->live) {
         set_frame(w, frame);
         w->pc = f->first;
@@ -128,22 +153,29 @@ static step enter(warp *w, const insn *in, uint32_t m, const ptx_fn *f) {
         return ST_JUMP;
     }
     spill_group(w, w->pc + 1);
-    EACH_SLOW(w->lane_pc[l] = f->first; w->lane_frame[l] = frame;)
+    FOR_LANES (m) {
+        w->lane_pc[l] = f->first;
+        w->lane_frame[l] = frame;
+    }
     return ST_SPLIT;
 }
 
 step ptx_run_call(warp *w, const insn *in, uint32_t m) { return enter(w, in, m, w->blk->ln->m->fns[in->imm]); }
 
 // Lanes that call different functions part here, one function at a time.
-step ptx_run_call_indirect(warp *w, const insn *in, uint32_t m) {
+step ptx_run_call_indirect(warp *w, const insn *in, uint32_t m)
+{
     const sim_ptx_module *mod = w->blk->ln->m;
     const uint64_t *A = src(w, in->a);
     unsigned lead = (unsigned)__builtin_ctz(m);
     uint64_t target = A[lead], index = target - (uintptr_t)mod->fn_tokens;
     if (index >= mod->fn_count)
-        return fault(w, in, lead, PTX_INVALID_PC, target, "call through 0x%llx, which is no function", (unsigned long long)target);
+        return fault(w, in, lead, PTX_INVALID_PC, target, "call through 0x%llx, which is no function",
+                     (unsigned long long)target);
     uint32_t same = 0;
-    EACH_SLOW(if (A[l] == target) same |= 1u << l;)
+    FOR_LANES (m) {
+        if (A[l] == target) same |= 1u << l;
+    }
     if (same != m) {
         // The rest stays at this instruction and comes back to it.
         uint32_t rest = m & ~same, pc = w->pc, others = w->active & ~m;
@@ -161,9 +193,12 @@ step ptx_run_call_indirect(warp *w, const insn *in, uint32_t m) {
     return s;
 }
 
-step ptx_run_ret(warp *w, const insn *in, uint32_t m) {
+step ptx_run_ret(warp *w, const insn *in, uint32_t m)
+{
     uint32_t top = 0;
-    EACH_SLOW(if (!w->depth[l]) top |= 1u << l;)
+    FOR_LANES (m) {
+        if (!w->depth[l]) top |= 1u << l;
+    }
     if (top == m) return ptx_run_exit(w, in, m);
     // Depth belongs to the frame, so all lanes of a group have returned to their kernel or none has.
     const launch *ln = w->blk->ln;
@@ -173,7 +208,7 @@ step ptx_run_ret(warp *w, const insn *in, uint32_t m) {
     spill_group(w, w->pc + 1);
     uint32_t pc = 0, frame = 0;
     int same = 1, first = 1;
-    EACH_SLOW(
+    FOR_LANES (m) {
         w->depth[l]--;
         const call_record *c = &w->calls[(size_t)w->depth[l] * WARP + l];
         const insn *call = w->code + c->return_pc - 1;
@@ -185,8 +220,12 @@ step ptx_run_ret(warp *w, const insn *in, uint32_t m) {
         w->lane_frame[l] = c->frame;
         w->lframe[l] = c->lframe;
         w->lsp[l] = c->lsp;
-        if (first) { pc = c->return_pc; frame = c->frame; first = 0; }
-        else if (pc != c->return_pc || frame != c->frame) same = 0;)
+        if (first) {
+            pc = c->return_pc;
+            frame = c->frame;
+            first = 0;
+        } else if (pc != c->return_pc || frame != c->frame) same = 0;
+    }
     if (!same || m != all || m != w->live) return ST_SPLIT;
     w->active = m;
     w->pc = pc;
@@ -195,7 +234,8 @@ step ptx_run_ret(warp *w, const insn *in, uint32_t m) {
     return ST_JUMP;
 }
 
-step ptx_run_exit(warp *w, const insn *in, uint32_t m) {
+step ptx_run_exit(warp *w, const insn *in, uint32_t m)
+{
     (void)in;
     if (w->active != m) spill_group(w, w->pc + 1);
     w->active = 0;
@@ -203,23 +243,27 @@ step ptx_run_exit(warp *w, const insn *in, uint32_t m) {
     return ST_SPLIT;
 }
 
-step ptx_run_trap(warp *w, const insn *in, uint32_t m) {
+step ptx_run_trap(warp *w, const insn *in, uint32_t m)
+{
     return fault(w, in, (unsigned)__builtin_ctz(m), PTX_LAUNCH_FAILED, 0, "the kernel trapped");
 }
 
-step ptx_run_nop(warp *w, const insn *in, uint32_t m) {
+step ptx_run_nop(warp *w, const insn *in, uint32_t m)
+{
     (void)w, (void)in, (void)m;
     return ST_NEXT;
 }
 
-step ptx_run_fence(warp *w, const insn *in, uint32_t m) {
+step ptx_run_fence(warp *w, const insn *in, uint32_t m)
+{
     (void)w, (void)in, (void)m;
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     return ST_NEXT;
 }
 
 // nanosleep: let other lanes go first.
-step ptx_run_yield(warp *w, const insn *in, uint32_t m) {
+step ptx_run_yield(warp *w, const insn *in, uint32_t m)
+{
     (void)in, (void)m;
     sched_yield();
     if (w->active == w->live) return ST_NEXT;
@@ -228,6 +272,8 @@ step ptx_run_yield(warp *w, const insn *in, uint32_t m) {
     return ST_SPLIT;
 }
 
-step ptx_run_unsupported(warp *w, const insn *in, uint32_t m) {
-    return fault(w, in, (unsigned)__builtin_ctz(m), PTX_NOT_SUPPORTED, 0, "the simulator does not know this instruction");
+step ptx_run_unsupported(warp *w, const insn *in, uint32_t m)
+{
+    return fault(w, in, (unsigned)__builtin_ctz(m), PTX_NOT_SUPPORTED, 0,
+                 "the simulator does not know this instruction");
 }

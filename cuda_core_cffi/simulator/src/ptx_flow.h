@@ -32,8 +32,19 @@ step ptx_run_cluster_arrive(warp *w, const insn *in, uint32_t m);
 step ptx_run_cluster_wait(warp *w, const insn *in, uint32_t m);
 
 typedef enum sync_op {
-    SYNC_SHFL_UP, SYNC_SHFL_DOWN, SYNC_SHFL_BFLY, SYNC_SHFL_IDX, SYNC_VOTE_ALL, SYNC_VOTE_ANY, SYNC_VOTE_UNI,
-    SYNC_VOTE_BALLOT, SYNC_MATCH_ANY, SYNC_MATCH_ALL, SYNC_REDUX, SYNC_ELECT, SYNC_WARP
+    SYNC_SHFL_UP,
+    SYNC_SHFL_DOWN,
+    SYNC_SHFL_BFLY,
+    SYNC_SHFL_IDX,
+    SYNC_VOTE_ALL,
+    SYNC_VOTE_ANY,
+    SYNC_VOTE_UNI,
+    SYNC_VOTE_BALLOT,
+    SYNC_MATCH_ANY,
+    SYNC_MATCH_ALL,
+    SYNC_REDUX,
+    SYNC_ELECT,
+    SYNC_WARP
 } sync_op;
 typedef enum redux_op { REDUX_ADD, REDUX_MIN, REDUX_MAX, REDUX_AND, REDUX_OR, REDUX_XOR } redux_op;
 step ptx_run_sync(warp *w, const insn *in, uint32_t m);

@@ -12,7 +12,8 @@
 
 // Rounds v to `bits` of precision with least normal exponent `emin`, and encodes it with a biased exponent.
 // `inf` is the encoding of infinity, past which everything overflows.
-static uint32_t encode(double v, int bits, int emin, uint32_t inf, ptx_round mode) {
+static uint32_t encode(double v, int bits, int emin, uint32_t inf, ptx_round mode)
+{
     double a = fabs(v);
     if (a == 0) return 0;
     if (isinf(a)) return inf;
@@ -36,17 +37,20 @@ static uint32_t encode(double v, int bits, int emin, uint32_t inf, ptx_round mod
     return to_max ? inf - 1 : inf;
 }
 
-uint16_t half_from_double(double v, ptx_round mode) {
+uint16_t half_from_double(double v, ptx_round mode)
+{
     if (isnan(v)) return 0x7fff;
     return (uint16_t)(encode(v, 11, -14, 0x7c00, mode) | (signbit(v) ? 0x8000 : 0));
 }
 
-uint16_t bf16_from_double(double v, ptx_round mode) {
+uint16_t bf16_from_double(double v, ptx_round mode)
+{
     if (isnan(v)) return 0x7fff;
     return (uint16_t)(encode(v, 8, -126, 0x7f80, mode) | (signbit(v) ? 0x8000 : 0));
 }
 
-double half_to_double(uint16_t h) {
+double half_to_double(uint16_t h)
+{
     unsigned e = h >> 10 & 31, f = h & 0x3ff;
     double v;
     if (e == 31) v = f ? NAN : INFINITY;
@@ -57,7 +61,8 @@ double half_to_double(uint16_t h) {
 
 double bf16_to_double(uint16_t h) { return as_f32((uint32_t)h << 16); }
 
-float f32_from_double(double v, ptx_round mode) {
+float f32_from_double(double v, ptx_round mode)
+{
     float f = (float)v;
     switch (mode) {
     case R_RZ: return fabs((double)f) > fabs(v) ? nextafterf(f, 0) : f;
@@ -67,7 +72,8 @@ float f32_from_double(double v, ptx_round mode) {
     }
 }
 
-double fma_to_odd(double a, double b, double c) {
+double fma_to_odd(double a, double b, double c)
+{
     double p = a * b, s = p + c; // the product of two floats is exact in a double
     if (!isfinite(s)) return s;
     double t = s - p, err = (p - (s - t)) + (c - t);
@@ -80,7 +86,8 @@ double fma_to_odd(double a, double b, double c) {
 
 // ---- fp8 and tf32, which exist in conversions only
 
-uint8_t ptx_fp8_from_double(double v, int e5m2, int relu) {
+uint8_t ptx_fp8_from_double(double v, int e5m2, int relu)
+{
     if (isnan(v)) return 0x7f;
     if (relu && v < 0) v = 0;
     uint32_t code = e5m2 ? encode(v, 3, -14, 0x7c, R_RN) : encode(v, 4, -6, 0x7f, R_RN);
@@ -88,26 +95,30 @@ uint8_t ptx_fp8_from_double(double v, int e5m2, int relu) {
     return (uint8_t)(code | (signbit(v) ? 0x80 : 0));
 }
 
-double ptx_fp8_to_double(uint8_t b, int e5m2) {
+double ptx_fp8_to_double(uint8_t b, int e5m2)
+{
     if (e5m2) return half_to_double((uint16_t)(b << 8));
     unsigned e = b >> 3 & 15, f = b & 7;
     double v = e == 15 && f == 7 ? NAN : e ? ldexp(8 + f, (int)e - 10) : ldexp(f, -9);
     return b & 0x80 ? -v : v;
 }
 
-uint32_t ptx_tf32_from_float(double v, ptx_round mode) {
+uint32_t ptx_tf32_from_float(double v, ptx_round mode)
+{
     if (isnan(v)) return 0x7fffffff;
     return encode(v, 11, -126, 0x3fc00, mode) << 13 | (signbit(v) ? 0x80000000u : 0);
 }
 
 // ---- arithmetic on f16, f16x2, bf16 and bf16x2
 
-static double flush_half(double v, const insn *in, int bf16) {
+static double flush_half(double v, const insn *in, int bf16)
+{
     // .ftz exists for f16 only
     return in->flags & F_FTZ && !bf16 && v != 0 && fabs(v) < 0x1p-14 ? copysign(0, v) : v;
 }
 
-static double select_min_max(double a, double b, const insn *in, int is_max) {
+static double select_min_max(double a, double b, const insn *in, int is_max)
+{
     int negative = 0;
     if (in->flags & F_XORSIGN) {
         negative = signbit(a) != signbit(b);
@@ -121,7 +132,8 @@ static double select_min_max(double a, double b, const insn *in, int is_max) {
     return in->flags & F_XORSIGN && negative && !isnan(r) ? -r : r;
 }
 
-static uint16_t half_op(const insn *in, float_op op, int bf16, uint16_t x, uint16_t y, uint16_t z) {
+static uint16_t half_op(const insn *in, float_op op, int bf16, uint16_t x, uint16_t y, uint16_t z)
+{
     if (op == FOP_NEG || op == FOP_ABS) {
         if ((x & 0x7fff) > (bf16 ? 0x7f80 : 0x7c00)) return 0x7fff;
         if (in->flags & F_FTZ && !bf16 && (x & 0x7c00) == 0) x &= 0x8000;
@@ -150,22 +162,31 @@ static uint16_t half_op(const insn *in, float_op op, int bf16, uint16_t x, uint1
     return h;
 }
 
-static step half_run(warp *w, const insn *in, uint32_t m) {
+static step half_run(warp *w, const insn *in, uint32_t m)
+{
     uint64_t *d = dst(w, in->d);
-    const uint64_t *A = src(w, in->a), *B = in->b == NO_OPERAND ? A : src(w, in->b), *C = in->c == NO_OPERAND ? A : src(w, in->c);
+    const uint64_t *A = src(w, in->a), *B = in->b == NO_OPERAND ? A : src(w, in->b),
+                   *C = in->c == NO_OPERAND ? A : src(w, in->c);
     int bf16 = in->type == T_BF16 || in->type == T_BF16X2, pair = in->type == T_F16X2 || in->type == T_BF16X2;
-    EACH_SLOW(
-        uint32_t a = (uint32_t)A[l]; uint32_t b = (uint32_t)B[l]; uint32_t c = (uint32_t)C[l];
+    FOR_LANES (m) {
+        uint32_t a = (uint32_t)A[l];
+        uint32_t b = (uint32_t)B[l];
+        uint32_t c = (uint32_t)C[l];
         uint32_t r = half_op(in, (float_op)in->sub, bf16, (uint16_t)a, (uint16_t)b, (uint16_t)c);
-        if (pair) r |= (uint32_t)half_op(in, (float_op)in->sub, bf16, (uint16_t)(a >> 16), (uint16_t)(b >> 16), (uint16_t)(c >> 16)) << 16;
-        d[l] = r;)
+        if (pair)
+            r |= (uint32_t)half_op(in, (float_op)in->sub, bf16, (uint16_t)(a >> 16), (uint16_t)(b >> 16),
+                                   (uint16_t)(c >> 16))
+                 << 16;
+        d[l] = r;
+    }
     return ST_NEXT;
 }
 
-exec_fn ptx_half_handler(float_op op, ptx_type type) {
+exec_fn ptx_half_handler(float_op op, ptx_type type)
+{
     static const uint8_t known[FOP_OPS] = {
-        [FOP_ADD] = 1, [FOP_SUB] = 1, [FOP_MUL] = 1, [FOP_FMA] = 1, [FOP_MIN] = 1, [FOP_MAX] = 1, [FOP_EX2] = 1,
-        [FOP_TANH] = 1, [FOP_NEG] = 1, [FOP_ABS] = 1,
+        [FOP_ADD] = 1, [FOP_SUB] = 1, [FOP_MUL] = 1,  [FOP_FMA] = 1, [FOP_MIN] = 1,
+        [FOP_MAX] = 1, [FOP_EX2] = 1, [FOP_TANH] = 1, [FOP_NEG] = 1, [FOP_ABS] = 1,
     };
     return known[op] && is_half_type(type) ? half_run : NULL;
 }

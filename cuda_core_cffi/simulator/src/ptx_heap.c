@@ -21,13 +21,15 @@ struct ptx_heap {
     size_t count, cap, used;
 };
 
-ptx_heap *ptx_heap_new(void) {
+ptx_heap *ptx_heap_new(void)
+{
     ptx_heap *heap = calloc(1, sizeof *heap);
     if (heap) pthread_mutex_init(&heap->lock, NULL);
     return heap;
 }
 
-void ptx_heap_delete(ptx_heap *heap) {
+void ptx_heap_delete(ptx_heap *heap)
+{
     if (!heap) return;
     for (size_t i = 0; i < heap->count; i++) free((void *)(uintptr_t)heap->pieces[i].address);
     free(heap->pieces);
@@ -36,7 +38,8 @@ void ptx_heap_delete(ptx_heap *heap) {
 }
 
 // The first piece above `address`.
-static size_t above(const ptx_heap *heap, uint64_t address) {
+static size_t above(const ptx_heap *heap, uint64_t address)
+{
     size_t lo = 0, hi = heap->count;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
@@ -46,7 +49,8 @@ static size_t above(const ptx_heap *heap, uint64_t address) {
     return lo;
 }
 
-static int grow(ptx_heap *heap) {
+static int grow(ptx_heap *heap)
+{
     if (heap->count < heap->cap) return 1;
     size_t cap = heap->cap ? heap->cap * 2 : 64;
     struct piece *grown = realloc(heap->pieces, cap * sizeof *grown);
@@ -56,7 +60,8 @@ static int grow(ptx_heap *heap) {
     return 1;
 }
 
-uint64_t ptx_heap_alloc(ptx_heap *heap, size_t size) {
+uint64_t ptx_heap_alloc(ptx_heap *heap, size_t size)
+{
     if (size > HEAP_LIMIT) return 0;
     size = size ? (size + 15) & ~(size_t)15 : 16;
     uint64_t address = 0;
@@ -72,7 +77,8 @@ uint64_t ptx_heap_alloc(ptx_heap *heap, size_t size) {
     return address;
 }
 
-int ptx_heap_free(ptx_heap *heap, uint64_t address) {
+int ptx_heap_free(ptx_heap *heap, uint64_t address)
+{
     pthread_mutex_lock(&heap->lock);
     size_t i = above(heap, address);
     int known = i && heap->pieces[i - 1].address == address;
@@ -86,7 +92,8 @@ int ptx_heap_free(ptx_heap *heap, uint64_t address) {
     return known;
 }
 
-int ptx_heap_contains(ptx_heap *heap, uint64_t address, size_t size) {
+int ptx_heap_contains(ptx_heap *heap, uint64_t address, size_t size)
+{
     pthread_mutex_lock(&heap->lock);
     size_t i = above(heap, address);
     int inside = i && address - heap->pieces[i - 1].address < heap->pieces[i - 1].size &&

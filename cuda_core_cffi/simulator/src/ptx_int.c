@@ -10,7 +10,8 @@ typedef unsigned __int128 u128;
 typedef __int128 s128;
 
 #define UNARY(name, T, expr) \
-    static step name(warp *w, const insn *in, uint32_t m) { \
+    static step name(warp *w, const insn *in, uint32_t m) \
+    { \
         uint64_t *d = dst(w, in->d); \
         const uint64_t *A = src(w, in->a); \
         EACH(T a = (T)A[l]; d[l] = (uint64_t)(expr);); \
@@ -18,7 +19,8 @@ typedef __int128 s128;
     }
 
 #define BINARY(name, T, expr) \
-    static step name(warp *w, const insn *in, uint32_t m) { \
+    static step name(warp *w, const insn *in, uint32_t m) \
+    { \
         uint64_t *d = dst(w, in->d); \
         const uint64_t *A = src(w, in->a), *B = src(w, in->b); \
         EACH(T a = (T)A[l]; T b = (T)B[l]; d[l] = (uint64_t)(expr);); \
@@ -26,7 +28,8 @@ typedef __int128 s128;
     }
 
 #define TERNARY(name, T, expr) \
-    static step name(warp *w, const insn *in, uint32_t m) { \
+    static step name(warp *w, const insn *in, uint32_t m) \
+    { \
         uint64_t *d = dst(w, in->d); \
         const uint64_t *A = src(w, in->a), *B = src(w, in->b), *C = src(w, in->c); \
         EACH(T a = (T)A[l]; T b = (T)B[l]; uint64_t c = C[l]; d[l] = (uint64_t)(expr);); \
@@ -36,8 +39,8 @@ typedef __int128 s128;
 // Addition and the like do not depend on the width: 64-bit results are right in their low bits.
 BINARY(add_w, uint64_t, a + b)
 BINARY(sub_w, uint64_t, a - b)
-BINARY(mul_w, uint64_t, a * b)
-TERNARY(mad_w, uint64_t, a * b + c)
+BINARY(mul_w, uint64_t, a *b)
+TERNARY(mad_w, uint64_t, a *b + c)
 UNARY(neg_w, uint64_t, 0 - a)
 
 static inline int64_t clamp32(int64_t v) { return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v; }
@@ -45,25 +48,25 @@ BINARY(add_sat, int32_t, clamp32((int64_t)a + b))
 BINARY(sub_sat, int32_t, clamp32((int64_t)a - b))
 TERNARY(mad_hi_sat, int32_t, clamp32((((int64_t)a * b) >> 32) + (int32_t)c))
 
-BINARY(mul_hi_u16, uint16_t, (uint32_t)a * b >> 16)
-BINARY(mul_hi_s16, int16_t, (int32_t)a * b >> 16)
-BINARY(mul_hi_u32, uint32_t, (uint64_t)a * b >> 32)
-BINARY(mul_hi_s32, int32_t, (int64_t)a * b >> 32)
-BINARY(mul_hi_u64, uint64_t, (u128)a * b >> 64)
-BINARY(mul_hi_s64, int64_t, (s128)a * b >> 64)
-BINARY(mul_wide_u16, uint16_t, (uint32_t)a * b)
-BINARY(mul_wide_s16, int16_t, (int32_t)a * b)
-BINARY(mul_wide_u32, uint32_t, (uint64_t)a * b)
-BINARY(mul_wide_s32, int32_t, (int64_t)a * b)
+BINARY(mul_hi_u16, uint16_t, (uint32_t)a *b >> 16)
+BINARY(mul_hi_s16, int16_t, (int32_t)a *b >> 16)
+BINARY(mul_hi_u32, uint32_t, (uint64_t)a *b >> 32)
+BINARY(mul_hi_s32, int32_t, (int64_t)a *b >> 32)
+BINARY(mul_hi_u64, uint64_t, (u128)a *b >> 64)
+BINARY(mul_hi_s64, int64_t, (s128)a *b >> 64)
+BINARY(mul_wide_u16, uint16_t, (uint32_t)a *b)
+BINARY(mul_wide_s16, int16_t, (int32_t)a *b)
+BINARY(mul_wide_u32, uint32_t, (uint64_t)a *b)
+BINARY(mul_wide_s32, int32_t, (int64_t)a *b)
 TERNARY(mad_hi_u16, uint16_t, ((uint32_t)a * b >> 16) + c)
 TERNARY(mad_hi_s16, int16_t, (uint64_t)((int32_t)a * b >> 16) + c)
 TERNARY(mad_hi_u32, uint32_t, ((uint64_t)a * b >> 32) + c)
 TERNARY(mad_hi_s32, int32_t, (uint64_t)((int64_t)a * b >> 32) + c)
 TERNARY(mad_hi_u64, uint64_t, (uint64_t)((u128)a * b >> 64) + c)
 TERNARY(mad_hi_s64, int64_t, (uint64_t)((s128)a * b >> 64) + c)
-TERNARY(mad_wide_u16, uint16_t, (uint32_t)a * b + c)
+TERNARY(mad_wide_u16, uint16_t, (uint32_t)a *b + c)
 TERNARY(mad_wide_s16, int16_t, (uint64_t)((int32_t)a * b) + c)
-TERNARY(mad_wide_u32, uint32_t, (uint64_t)a * b + c)
+TERNARY(mad_wide_u32, uint32_t, (uint64_t)a *b + c)
 TERNARY(mad_wide_s32, int32_t, (uint64_t)((int64_t)a * b) + c)
 
 #define U24(x) ((uint32_t)(x) & 0xffffff)
@@ -80,9 +83,9 @@ TERNARY(mad24_hi_sat, uint32_t, clamp32((int32_t)(S24(a) * S24(b) >> 16) + (int6
 
 // The hardware's division by zero: all ones for a quotient, the dividend for a remainder.
 #define DIVISION(U, u, S, s, MIN) \
-    BINARY(div_##u, U, b ? a / b : (U)~(U)0) \
+    BINARY(div_##u, U, b ? a / b : (U) ~(U)0) \
     BINARY(rem_##u, U, b ? a % b : a) \
-    BINARY(div_##s, S, b == 0 ? (S)-1 : b == -1 ? (S)(0 - (U)a) : a / b) \
+    BINARY(div_##s, S, b == 0 ? (S) - 1 : b == -1 ? (S)(0 - (U)a) : a / b) \
     BINARY(rem_##s, S, b == 0 ? a : b == -1 ? 0 : a % b)
 DIVISION(uint16_t, u16, int16_t, s16, )
 DIVISION(uint32_t, u32, int32_t, s32, )
@@ -127,7 +130,8 @@ UNARY(neg_x2, uint32_t, (((0 - a) & 0xffff) | ((0 - (a & 0xffff0000)) & 0xffff00
 // It holds the carry out of the adder. A subtraction is a + ~b + carry, so after it the flag is the inverted
 // borrow; the compiler's 128-bit division reads it with addc after subc and counts on that.
 #define CARRY(name, U, WIDE, bits) \
-    static step name(warp *w, const insn *in, uint32_t m) { \
+    static step name(warp *w, const insn *in, uint32_t m) \
+    { \
         uint64_t *d = dst(w, in->d); \
         const uint64_t *A = src(w, in->a), *B = src(w, in->b), *C = in->c == NO_OPERAND ? NULL : src(w, in->c); \
         uint32_t flags = w->p[0], out = 0; \
@@ -157,12 +161,14 @@ static inline s128 signed_carry64(uint64_t a, uint64_t b) { return (s128)(int64_
 CARRY(carry32, uint32_t, uint64_t, 32)
 CARRY(carry64, uint64_t, u128, 64)
 
-exec_fn ptx_int_carry(ptx_type t) {
+exec_fn ptx_int_carry(ptx_type t)
+{
     return t == T_U32 || t == T_S32 || t == T_B32 ? carry32 : t == T_U64 || t == T_S64 ? carry64 : NULL;
 }
 
 #define BOTH(f) [T_U16] = f, [T_S16] = f, [T_U32] = f, [T_S32] = f, [T_U64] = f, [T_S64] = f
-#define EVERY(p) [T_U16] = p##u16, [T_S16] = p##s16, [T_U32] = p##u32, [T_S32] = p##s32, [T_U64] = p##u64, [T_S64] = p##s64
+#define EVERY(p) \
+    [T_U16] = p##u16, [T_S16] = p##s16, [T_U32] = p##u32, [T_S32] = p##s32, [T_U64] = p##u64, [T_S64] = p##s64
 #define NARROW(p) [T_U16] = p##u16, [T_S16] = p##s16, [T_U32] = p##u32, [T_S32] = p##s32
 
 static const exec_fn table[INT_OPS][T_COUNT] = {

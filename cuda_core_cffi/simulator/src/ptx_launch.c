@@ -20,7 +20,8 @@
 #define MAX_LOCAL (512u << 10)
 #define MAX_WORKERS 64
 
-static uint64_t now(void) {
+static uint64_t now(void)
+{
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
@@ -30,15 +31,18 @@ int launch_stopped(const launch *ln) { return __atomic_load_n(&ln->result, __ATO
 
 static void stop(warp *w, int result, const char *why) { fault(w, NULL, 0, result, 0, "%s", why); }
 
-static int check_limits(launch *ln, cluster *cl) {
+static int check_limits(launch *ln, cluster *cl)
+{
     if (launch_stopped(ln)) return 1;
     if (ln->in->cancel && *ln->in->cancel) stop(cl->b[0].w, PTX_LAUNCH_FAILED, "the launch was cancelled");
-    else if (ln->deadline && now() > ln->deadline) stop(cl->b[0].w, PTX_LAUNCH_TIMEOUT, "the time limit of the launch is over");
+    else if (ln->deadline && now() > ln->deadline)
+        stop(cl->b[0].w, PTX_LAUNCH_TIMEOUT, "the time limit of the launch is over");
     return launch_stopped(ln);
 }
 
 // One slice of every warp of a cluster. Returns the instructions' worth of progress: 0 if nothing could run.
-static int run_cluster(launch *ln, cluster *cl) {
+static int run_cluster(launch *ln, cluster *cl)
+{
     int ran = 0;
     for (uint32_t i = 0; i < cl->blocks; i++) {
         block *b = &cl->b[i];
@@ -58,7 +62,8 @@ static int run_cluster(launch *ln, cluster *cl) {
     return ran;
 }
 
-static int take_one(worker *wk, cluster ***end, unsigned *resident) {
+static int take_one(worker *wk, cluster ***end, unsigned *resident)
+{
     launch *ln = wk->ln;
     uint64_t index = __atomic_fetch_add(&ln->next_cluster, 1, __ATOMIC_RELAXED);
     if (index >= ln->cluster_count) return 0;
@@ -67,7 +72,8 @@ static int take_one(worker *wk, cluster ***end, unsigned *resident) {
     if (r) {
         int32_t none = 0;
         if (__atomic_compare_exchange_n(&ln->result, &none, r, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) && ln->fault)
-            snprintf(ln->fault->message, sizeof ln->fault->message, "kernel %s: no host memory to run a block", ln->fn->name);
+            snprintf(ln->fault->message, sizeof ln->fault->message, "kernel %s: no host memory to run a block",
+                     ln->fn->name);
         return 0;
     }
     **end = cl;
@@ -76,7 +82,8 @@ static int take_one(worker *wk, cluster ***end, unsigned *resident) {
     return 1;
 }
 
-static void *work(void *arg) {
+static void *work(void *arg)
+{
     worker *wk = arg;
     launch *ln = wk->ln;
     cluster *first = NULL, **end = &first;
@@ -101,13 +108,15 @@ static void *work(void *arg) {
                 continue;
             }
             if (!ran) {
-                stop(cl->b[0].w, PTX_LAUNCH_TIMEOUT, "deadlock: every thread waits at a barrier that the others will not reach");
+                stop(cl->b[0].w, PTX_LAUNCH_TIMEOUT,
+                     "deadlock: every thread waits at a barrier that the others will not reach");
                 break;
             }
             if (cl->slices < fewest) fewest = cl->slices;
             at = &cl->next;
         }
-        if (resident && fewest != UINT64_MAX && fewest % PATIENCE == 0 && more && resident < MAX_RESIDENT) more = take_one(wk, &end, &resident);
+        if (resident && fewest != UINT64_MAX && fewest % PATIENCE == 0 && more && resident < MAX_RESIDENT)
+            more = take_one(wk, &end, &resident);
         if (resident && fewest != UINT64_MAX) sched_yield();
     }
     while (first) {
@@ -123,7 +132,8 @@ static void *work(void *arg) {
     return NULL;
 }
 
-static int prepare(launch *ln, const sim_ptx_entry *entry, const sim_ptx_launch *in) {
+static int prepare(launch *ln, const sim_ptx_entry *entry, const sim_ptx_launch *in)
+{
     const ptx_fn *f = entry->code;
     ln->fn = f;
     ln->m = entry->module;
@@ -136,7 +146,8 @@ static int prepare(launch *ln, const sim_ptx_entry *entry, const sim_ptx_launch 
         ln->grid[i] = in->grid[i];
         ln->block[i] = in->block[i];
         ln->cluster[i] = cluster[i] ? cluster[i] : 1;
-        if (!in->grid[i] || !in->block[i] || in->block[i] > 1024 || ln->cluster[i] > 64 || in->grid[i] % ln->cluster[i]) return PTX_INVALID_VALUE;
+        if (!in->grid[i] || !in->block[i] || in->block[i] > 1024 || ln->cluster[i] > 64 || in->grid[i] % ln->cluster[i])
+            return PTX_INVALID_VALUE;
         ln->block_count *= in->grid[i];
         ln->cluster_count *= in->grid[i] / ln->cluster[i];
         threads *= in->block[i];
@@ -167,7 +178,8 @@ static int prepare(launch *ln, const sim_ptx_entry *entry, const sim_ptx_launch 
     return 0;
 }
 
-int sim_ptx_launch_grid(const sim_ptx_entry *entry, const sim_ptx_launch *in, sim_ptx_fault *fault_out) {
+int sim_ptx_launch_grid(const sim_ptx_entry *entry, const sim_ptx_launch *in, sim_ptx_fault *fault_out)
+{
     launch ln = {0};
     sim_ptx_fault scratch;
     ln.fault = fault_out ? fault_out : &scratch;
@@ -188,7 +200,8 @@ int sim_ptx_launch_grid(const sim_ptx_entry *entry, const sim_ptx_launch *in, si
         for (unsigned i = 1; i < started; i++) pthread_join(workers[i].thread, NULL);
         r = ln.result;
     } else {
-        snprintf(ln.fault->message, sizeof ln.fault->message, "kernel %s: %s", entry->name, r == PTX_OUT_OF_MEMORY ? "out of memory" : "invalid launch configuration");
+        snprintf(ln.fault->message, sizeof ln.fault->message, "kernel %s: %s", entry->name,
+                 r == PTX_OUT_OF_MEMORY ? "out of memory" : "invalid launch configuration");
     }
     free(workers);
     free(ln.params);

@@ -24,13 +24,15 @@ struct ptx_arena {
     size_t left; // what may still be taken: text cannot make us allocate without bound
 };
 
-ptx_arena *ptx_arena_new(size_t limit) {
+ptx_arena *ptx_arena_new(size_t limit)
+{
     ptx_arena *arena = calloc(1, sizeof *arena);
     if (arena) arena->left = limit;
     return arena;
 }
 
-void *ptx_arena_alloc(ptx_arena *arena, size_t size) {
+void *ptx_arena_alloc(ptx_arena *arena, size_t size)
+{
     if (size > SIZE_MAX / 2) return NULL;
     size = (size + 15) & ~(size_t)15;
     struct chunk *c = arena->chunks;
@@ -50,7 +52,8 @@ void *ptx_arena_alloc(ptx_arena *arena, size_t size) {
     return memset(p, 0, size);
 }
 
-void ptx_arena_free(ptx_arena *arena) {
+void ptx_arena_free(ptx_arena *arena)
+{
     if (!arena) return;
     for (struct chunk *c = arena->chunks, *next; c; c = next) {
         next = c->next;
@@ -59,13 +62,15 @@ void ptx_arena_free(ptx_arena *arena) {
     free(arena);
 }
 
-void *lex_alloc(lexer *lx, size_t size) {
+void *lex_alloc(lexer *lx, size_t size)
+{
     void *p = ptx_arena_alloc(lx->arena, size);
     if (!p) lex_fail(lx, PTX_OUT_OF_MEMORY, "the module needs too much memory");
     return p;
 }
 
-const char *lex_intern(lexer *lx, const char *s, size_t len) {
+const char *lex_intern(lexer *lx, const char *s, size_t len)
+{
     char *p = lex_alloc(lx, len + 1);
     memcpy(p, s, len);
     return p;
@@ -73,7 +78,8 @@ const char *lex_intern(lexer *lx, const char *s, size_t len) {
 
 // ---- errors
 
-static _Noreturn void fail(lexer *lx, int result, uint32_t line, const char *fmt, va_list ap) {
+static _Noreturn void fail(lexer *lx, int result, uint32_t line, const char *fmt, va_list ap)
+{
     if (lx->log && lx->log_len) {
         int n = snprintf(lx->log, lx->log_len, "line %u: ", line);
         if (n > 0 && (size_t)n < lx->log_len) vsnprintf(lx->log + n, lx->log_len - (size_t)n, fmt, ap);
@@ -82,13 +88,15 @@ static _Noreturn void fail(lexer *lx, int result, uint32_t line, const char *fmt
     longjmp(*lx->fail, 1);
 }
 
-void lex_fail(lexer *lx, int result, const char *fmt, ...) {
+void lex_fail(lexer *lx, int result, const char *fmt, ...)
+{
     va_list ap;
     va_start(ap, fmt);
     fail(lx, result, lx->t.line, fmt, ap);
 }
 
-void lex_fail_at(lexer *lx, uint32_t line, const char *fmt, ...) {
+void lex_fail_at(lexer *lx, uint32_t line, const char *fmt, ...)
+{
     va_list ap;
     va_start(ap, fmt);
     fail(lx, PTX_INVALID_PTX, line, fmt, ap);
@@ -96,17 +104,20 @@ void lex_fail_at(lexer *lx, uint32_t line, const char *fmt, ...) {
 
 // ---- tokens
 
-static int is_name_start(char c) {
+static int is_name_start(char c)
+{
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
 }
 
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 
-static int is_name(char c) {
+static int is_name(char c)
+{
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '$';
 }
 
-static int hex_value(char c) {
+static int hex_value(char c)
+{
     if (is_digit(c)) return c - '0';
     if (c >= 'a' && c <= 'f') return c - 'a' + 10;
     if (c >= 'A' && c <= 'F') return c - 'A' + 10;
@@ -115,7 +126,8 @@ static int hex_value(char c) {
 
 static char peek(const lexer *lx, size_t n) { return (size_t)(lx->end - lx->p) > n ? lx->p[n] : '\0'; }
 
-static void skip_space(lexer *lx) {
+static void skip_space(lexer *lx)
+{
     while (lx->p < lx->end) {
         char c = *lx->p;
         if (c == '\n') {
@@ -138,7 +150,8 @@ static void skip_space(lexer *lx) {
     }
 }
 
-static void lex_hex_float(lexer *lx, int digits) {
+static void lex_hex_float(lexer *lx, int digits)
+{
     uint64_t v = 0;
     lx->p += 2;
     for (int i = 0; i < digits; i++) {
@@ -152,7 +165,8 @@ static void lex_hex_float(lexer *lx, int digits) {
     lx->t.value = v;
 }
 
-static void lex_number(lexer *lx) {
+static void lex_number(lexer *lx)
+{
     char c1 = peek(lx, 1);
     if (*lx->p == '0' && (c1 == 'f' || c1 == 'F')) {
         lex_hex_float(lx, 8);
@@ -206,7 +220,8 @@ static void lex_number(lexer *lx) {
     lx->t.value = v;
 }
 
-void lex_next(lexer *lx) {
+void lex_next(lexer *lx)
+{
     skip_space(lx);
     lx->t.line = lx->line;
     lx->t.s = lx->p;
@@ -247,13 +262,15 @@ void lex_next(lexer *lx) {
     lx->t.len = (uint32_t)(lx->p - lx->t.s);
 }
 
-int lex_accept(lexer *lx, char c) {
+int lex_accept(lexer *lx, char c)
+{
     if (!lex_is(lx, c)) return 0;
     lex_next(lx);
     return 1;
 }
 
-void lex_expect(lexer *lx, char c) {
+void lex_expect(lexer *lx, char c)
+{
     if (!lex_accept(lx, c)) {
         int n = lx->t.len > 40 ? 40 : (int)lx->t.len;
         if (lx->t.kind == TK_EOF) lex_fail(lx, PTX_INVALID_PTX, "'%c' expected, the text ends", c);
@@ -261,12 +278,14 @@ void lex_expect(lexer *lx, char c) {
     }
 }
 
-int lex_dot(const lexer *lx, const char *name) {
+int lex_dot(const lexer *lx, const char *name)
+{
     size_t n = strlen(name);
     return lx->t.kind == TK_DOT && lx->t.len == n + 1 && memcmp(lx->t.s + 1, name, n) == 0;
 }
 
-void lex_skip_block(lexer *lx) {
+void lex_skip_block(lexer *lx)
+{
     unsigned depth = 0;
     do {
         if (lx->t.kind == TK_EOF) lex_fail(lx, PTX_INVALID_PTX, "'}' expected, the text ends");
@@ -276,7 +295,8 @@ void lex_skip_block(lexer *lx) {
     } while (depth);
 }
 
-void lex_skip_statement(lexer *lx) {
+void lex_skip_statement(lexer *lx)
+{
     unsigned depth = 0;
     for (;;) {
         if (lx->t.kind == TK_EOF) lex_fail(lx, PTX_INVALID_PTX, "';' expected, the text ends");
@@ -296,7 +316,8 @@ void lex_skip_statement(lexer *lx) {
 
 static uint64_t expr(lexer *lx, int min_prec, unsigned depth);
 
-static uint64_t primary(lexer *lx, unsigned depth) {
+static uint64_t primary(lexer *lx, unsigned depth)
+{
     if (depth > 64) lex_fail(lx, PTX_INVALID_PTX, "expression nested too deeply");
     if (lx->t.kind == TK_INT) {
         uint64_t v = lx->t.value;
@@ -321,20 +342,26 @@ static uint64_t primary(lexer *lx, unsigned depth) {
 }
 
 // Two-character operators are recognised by their first character; the lexer gives single characters.
-static int precedence(const lexer *lx) {
+static int precedence(const lexer *lx)
+{
     if (lx->t.kind != TK_PUNCT) return -1;
     switch (lx->t.punct) {
     case '|': return 1;
     case '^': return 2;
     case '&': return 3;
-    case '<': case '>': return peek(lx, 0) == lx->t.punct ? 4 : -1;
-    case '+': case '-': return 5;
-    case '*': case '/': case '%': return 6;
+    case '<':
+    case '>': return peek(lx, 0) == lx->t.punct ? 4 : -1;
+    case '+':
+    case '-': return 5;
+    case '*':
+    case '/':
+    case '%': return 6;
     default: return -1;
     }
 }
 
-static uint64_t expr(lexer *lx, int min_prec, unsigned depth) {
+static uint64_t expr(lexer *lx, int min_prec, unsigned depth)
+{
     uint64_t v = primary(lx, depth);
     for (;;) {
         int prec = precedence(lx);

@@ -15,26 +15,32 @@ void *ptx_arena_alloc(ptx_arena *arena, size_t size); // zeroed; NULL when over 
 void ptx_arena_free(ptx_arena *arena);
 
 typedef enum tok_kind {
-    TK_EOF, TK_NAME, TK_DOT /* a name that starts with a dot */, TK_INT, TK_FLOAT, TK_STRING, TK_PUNCT
+    TK_EOF,
+    TK_NAME,
+    TK_DOT /* a name that starts with a dot */,
+    TK_INT,
+    TK_FLOAT,
+    TK_STRING,
+    TK_PUNCT
 } tok_kind;
 
 typedef struct token {
     tok_kind kind;
     char punct;
-    uint8_t float_bytes;  // 4 for 0f, 8 for 0d and decimal
-    const char *s;        // into the text
+    uint8_t float_bytes; // 4 for 0f, 8 for 0d and decimal
+    const char *s;       // into the text
     uint32_t len;
     uint32_t line;
-    uint64_t value;       // integer, or the bits of a float
+    uint64_t value; // integer, or the bits of a float
 } token;
 
 typedef struct lexer {
     const char *text, *p, *end;
     uint32_t line;
-    token t;              // the current token
+    token t; // the current token
     ptx_arena *arena;
     jmp_buf *fail;
-    int result;           // CUresult set by lex_fail
+    int result; // CUresult set by lex_fail
     char *log;
     size_t log_len;
 } lexer;

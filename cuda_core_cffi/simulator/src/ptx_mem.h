@@ -8,7 +8,17 @@
 #include "ptx_types.h"
 
 typedef enum atom_op {
-    ATOM_ADD, ATOM_MIN, ATOM_MAX, ATOM_INC, ATOM_DEC, ATOM_AND, ATOM_OR, ATOM_XOR, ATOM_EXCH, ATOM_CAS, ATOM_OPS
+    ATOM_ADD,
+    ATOM_MIN,
+    ATOM_MAX,
+    ATOM_INC,
+    ATOM_DEC,
+    ATOM_AND,
+    ATOM_OR,
+    ATOM_XOR,
+    ATOM_EXCH,
+    ATOM_CAS,
+    ATOM_OPS
 } atom_op;
 
 // `in` has its type, n, space, operands set.

@@ -14,7 +14,9 @@ int ptx_read(parser *p);
 #define ARENA_BASE ((size_t)32 << 20)
 #define ARENA_PER_BYTE 64
 
-int sim_ptx_load(const char *text, size_t len, const sim_ptx_host *host, sim_ptx_module **out, char *log, size_t log_len) {
+int sim_ptx_load(const char *text, size_t len, const sim_ptx_host *host, sim_ptx_module **out, char *log,
+                 size_t log_len)
+{
     *out = NULL;
     if (log && log_len) log[0] = 0;
     if (len > UINT32_MAX / 2) return PTX_INVALID_PTX;
@@ -59,7 +61,8 @@ int sim_ptx_load(const char *text, size_t len, const sim_ptx_host *host, sim_ptx
     return 0;
 }
 
-static void release(sim_ptx_module *m, uint64_t base) {
+static void release(sim_ptx_module *m, uint64_t base)
+{
     if (!base) return;
     if (m->host.alloc) {
         if (m->host.release) m->host.release(m->host.ctx, base);
@@ -68,7 +71,8 @@ static void release(sim_ptx_module *m, uint64_t base) {
     }
 }
 
-void sim_ptx_unload(sim_ptx_module *m) {
+void sim_ptx_unload(sim_ptx_module *m)
+{
     if (!m) return;
     release(m, m->global_base);
     release(m, m->const_base);
@@ -83,11 +87,13 @@ void sim_ptx_unload(sim_ptx_module *m) {
 
 unsigned sim_ptx_entry_count(const sim_ptx_module *m) { return m->entry_count; }
 
-const sim_ptx_entry *sim_ptx_entry_at(const sim_ptx_module *m, unsigned i) {
+const sim_ptx_entry *sim_ptx_entry_at(const sim_ptx_module *m, unsigned i)
+{
     return i < m->entry_count ? &m->entries[i]->info : NULL;
 }
 
-const sim_ptx_entry *sim_ptx_entry_find(const sim_ptx_module *m, const char *name) {
+const sim_ptx_entry *sim_ptx_entry_find(const sim_ptx_module *m, const char *name)
+{
     for (unsigned i = 0; i < m->entry_count; i++)
         if (strcmp(m->entries[i]->name, name) == 0) return &m->entries[i]->info;
     return NULL;
@@ -95,11 +101,13 @@ const sim_ptx_entry *sim_ptx_entry_find(const sim_ptx_module *m, const char *nam
 
 unsigned sim_ptx_global_count(const sim_ptx_module *m) { return m->global_count; }
 
-const sim_ptx_global *sim_ptx_global_at(const sim_ptx_module *m, unsigned i) {
+const sim_ptx_global *sim_ptx_global_at(const sim_ptx_module *m, unsigned i)
+{
     return i < m->global_count ? &m->globals[i] : NULL;
 }
 
-const sim_ptx_global *sim_ptx_global_find(const sim_ptx_module *m, const char *name) {
+const sim_ptx_global *sim_ptx_global_find(const sim_ptx_module *m, const char *name)
+{
     for (unsigned i = 0; i < m->global_count; i++)
         if (strcmp(m->globals[i].name, name) == 0) return &m->globals[i];
     return NULL;

@@ -17,21 +17,27 @@ typedef struct linkage {
     int is_extern, weak, visible;
 } linkage;
 
-static void parse_version(parser *p) {
+static void parse_version(parser *p)
+{
     lexer *lx = &p->lx;
     lex_next(lx);
     unsigned major = 0, minor = 0;
     uint32_t i = 0;
-    if (lx->t.kind != TK_FLOAT || !memchr(lx->t.s, '.', lx->t.len)) lex_fail(lx, PTX_INVALID_PTX, ".version needs a number");
-    for (; i < lx->t.len && lx->t.s[i] >= '0' && lx->t.s[i] <= '9' && major < 1000; i++) major = major * 10 + (unsigned)(lx->t.s[i] - '0');
+    if (lx->t.kind != TK_FLOAT || !memchr(lx->t.s, '.', lx->t.len))
+        lex_fail(lx, PTX_INVALID_PTX, ".version needs a number");
+    for (; i < lx->t.len && lx->t.s[i] >= '0' && lx->t.s[i] <= '9' && major < 1000; i++)
+        major = major * 10 + (unsigned)(lx->t.s[i] - '0');
     if (i < lx->t.len && lx->t.s[i] == '.')
-        for (i++; i < lx->t.len && lx->t.s[i] >= '0' && lx->t.s[i] <= '9' && minor < 10; i++) minor = minor * 10 + (unsigned)(lx->t.s[i] - '0');
-    if (major < 1 || major > 9 || minor > 9) lex_fail(lx, PTX_UNSUPPORTED_VERSION, "PTX version %u.%u is not supported", major, minor);
+        for (i++; i < lx->t.len && lx->t.s[i] >= '0' && lx->t.s[i] <= '9' && minor < 10; i++)
+            minor = minor * 10 + (unsigned)(lx->t.s[i] - '0');
+    if (major < 1 || major > 9 || minor > 9)
+        lex_fail(lx, PTX_UNSUPPORTED_VERSION, "PTX version %u.%u is not supported", major, minor);
     p->m->version = major * 10 + minor;
     lex_next(lx);
 }
 
-static void parse_target(parser *p) {
+static void parse_target(parser *p)
+{
     lexer *lx = &p->lx;
     do {
         lex_next(lx);
@@ -45,17 +51,20 @@ static void parse_target(parser *p) {
 }
 
 // A .file or .loc directive has no end mark: it is numbers, strings, names and commas, up to what starts a line.
-static void skip_line(parser *p) {
+static void skip_line(parser *p)
+{
     lexer *lx = &p->lx;
     uint32_t line = lx->t.line;
     do lex_next(lx);
     while (lx->t.kind != TK_EOF && lx->t.line == line && !lex_is(lx, '}'));
 }
 
-ptx_fn *function_named(parser *p, const char *name, size_t len) {
+ptx_fn *function_named(parser *p, const char *name, size_t len)
+{
     symbol *s = sym_find(p, name, len);
     if (s) {
-        if (s->kind != SYM_FN) lex_fail(&p->lx, PTX_INVALID_PTX, "'%.*s' is not a function", (int)(len > 80 ? 80 : len), name);
+        if (s->kind != SYM_FN)
+            lex_fail(&p->lx, PTX_INVALID_PTX, "'%.*s' is not a function", (int)(len > 80 ? 80 : len), name);
         return s->fn;
     }
     ptx_fn *f = lex_alloc(&p->lx, sizeof *f);
@@ -69,7 +78,8 @@ ptx_fn *function_named(parser *p, const char *name, size_t len) {
     return f;
 }
 
-static uint32_t parse_params(parser *p, ptx_var ***out, int in_body) {
+static uint32_t parse_params(parser *p, ptx_var ***out, int in_body)
+{
     lexer *lx = &p->lx;
     ptx_var *list[MAX_PARAMS];
     uint32_t n = 0;
@@ -89,7 +99,8 @@ static uint64_t align_up(uint64_t v, uint64_t a) { return (v + a - 1) & ~(a - 1)
 
 uint32_t frame_place(parser *p, uint64_t size, uint32_t align);
 
-static void place_params(parser *p, ptx_fn *f) {
+static void place_params(parser *p, ptx_fn *f)
+{
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < f->param_count; i++) {
         ptx_var *v = f->params[i];
@@ -108,25 +119,29 @@ static void place_params(parser *p, ptx_fn *f) {
         if (f->rets[i]->space == SP_PARAM) f->rets[i]->address = frame_place(p, f->rets[i]->size, f->rets[i]->align);
 }
 
-static uint32_t small_int(lexer *lx) {
+static uint32_t small_int(lexer *lx)
+{
     if (lx->t.kind != TK_INT || lx->t.value > 0x7fffffff) lex_fail(lx, PTX_INVALID_PTX, "a small number is expected");
     uint32_t v = (uint32_t)lx->t.value;
     lex_next(lx);
     return v;
 }
 
-static void three_ints(lexer *lx, uint32_t out[3]) {
+static void three_ints(lexer *lx, uint32_t out[3])
+{
     out[0] = small_int(lx);
     out[1] = out[2] = 1;
     for (int i = 1; i < 3 && lex_accept(lx, ','); i++) out[i] = small_int(lx);
 }
 
-static void parse_performance(parser *p, sim_ptx_entry *e) {
+static void parse_performance(parser *p, sim_ptx_entry *e)
+{
     lexer *lx = &p->lx;
     while (lx->t.kind == TK_DOT) {
         if (lex_dot(lx, "maxntid")) lex_next(lx), three_ints(lx, e->maxntid);
         else if (lex_dot(lx, "reqntid")) lex_next(lx), three_ints(lx, e->reqntid);
-        else if (lex_dot(lx, "minnctapersm") || lex_dot(lx, "maxnctapersm")) lex_next(lx), e->minnctapersm = small_int(lx);
+        else if (lex_dot(lx, "minnctapersm") || lex_dot(lx, "maxnctapersm"))
+            lex_next(lx), e->minnctapersm = small_int(lx);
         else if (lex_dot(lx, "reqnctapercluster")) lex_next(lx), three_ints(lx, e->cluster);
         else if (lex_dot(lx, "maxclusterrank")) lex_next(lx), e->max_cluster_rank = small_int(lx);
         else if (lex_dot(lx, "explicitcluster")) lex_next(lx), e->explicit_cluster = 1;
@@ -139,7 +154,8 @@ static void parse_performance(parser *p, sim_ptx_entry *e) {
     }
 }
 
-static void parse_function(parser *p, int entry, linkage link) {
+static void parse_function(parser *p, int entry, linkage link)
+{
     lexer *lx = &p->lx;
     uint32_t line = lx->t.line;
     lex_next(lx);
@@ -152,7 +168,8 @@ static void parse_function(parser *p, int entry, linkage link) {
     if (lex_dot(lx, "attribute")) { // .attribute(.unified(..))
         lex_next(lx);
         while (!lex_is(lx, ')') && lx->t.kind != TK_EOF) lex_next(lx);
-        while (lex_accept(lx, ')')) {}
+        while (lex_accept(lx, ')')) {
+        }
     }
     if (!entry && lex_is(lx, '(')) scratch.ret_count = parse_params(p, &scratch.rets, 1);
     if (lx->t.kind != TK_NAME) lex_fail(lx, PTX_INVALID_PTX, "the name of a function is expected");
@@ -198,7 +215,8 @@ static void parse_function(parser *p, int entry, linkage link) {
     p->fn = NULL;
 }
 
-static void parse_alias(parser *p) {
+static void parse_alias(parser *p)
+{
     lexer *lx = &p->lx;
     lex_next(lx);
     token a = lx->t;
@@ -215,7 +233,8 @@ static void parse_alias(parser *p) {
     from->fn->info.code = to->fn;
 }
 
-static void parse_directive(parser *p) {
+static void parse_directive(parser *p)
+{
     lexer *lx = &p->lx;
     linkage link = {0};
     if (lex_dot(lx, "file") || lex_dot(lx, "loc")) {
@@ -259,7 +278,8 @@ static void parse_directive(parser *p) {
     }
 }
 
-static void parse_module(parser *p) {
+static void parse_module(parser *p)
+{
     lexer *lx = &p->lx;
     lex_next(lx);
     if (!lex_dot(lx, "version")) lex_fail(lx, PTX_INVALID_PTX, "a PTX module starts with .version");
@@ -269,7 +289,8 @@ static void parse_module(parser *p) {
     while (lx->t.kind != TK_EOF) {
         if (lex_dot(lx, "address_size")) {
             lex_next(lx);
-            if (lx->t.kind != TK_INT || lx->t.value != 64) lex_fail(lx, PTX_INVALID_PTX, "only .address_size 64 is supported");
+            if (lx->t.kind != TK_INT || lx->t.value != 64)
+                lex_fail(lx, PTX_INVALID_PTX, "only .address_size 64 is supported");
             lex_next(lx);
         } else if (lex_dot(lx, "version")) {
             parse_version(p);
@@ -281,14 +302,16 @@ static void parse_module(parser *p) {
         } else if (lex_is(lx, ';')) {
             lex_next(lx);
         } else {
-            lex_fail(lx, PTX_INVALID_PTX, "a directive is expected before '%.*s'", (int)(lx->t.len > 40 ? 40 : lx->t.len), lx->t.s);
+            lex_fail(lx, PTX_INVALID_PTX, "a directive is expected before '%.*s'",
+                     (int)(lx->t.len > 40 ? 40 : lx->t.len), lx->t.s);
         }
     }
 }
 
 // ---- after the whole text is read
 
-static void settle_functions(parser *p) {
+static void settle_functions(parser *p)
+{
     sim_ptx_module *m = p->m;
     m->fn_count = p->fn_count;
     m->fns = lex_alloc(&p->lx, (p->fn_count + 1) * sizeof *m->fns);
@@ -314,7 +337,8 @@ static void settle_functions(parser *p) {
     }
 }
 
-static void settle_consts(parser *p) {
+static void settle_consts(parser *p)
+{
     sim_ptx_module *m = p->m;
     if (posix_memalign((void **)&m->consts, 64, ((size_t)m->const_count + 1) * WARP * sizeof *m->consts)) {
         m->consts = NULL;
@@ -335,12 +359,14 @@ static void settle_consts(parser *p) {
     }
 }
 
-static sim_ptx_class param_class(const ptx_var *v) {
+static sim_ptx_class param_class(const ptx_var *v)
+{
     if (v->is_array) return SIM_PTX_BYTES;
     return v->type == T_F16 || v->type == T_BF16 || v->type == T_F32 || v->type == T_F64 ? SIM_PTX_FLOAT : SIM_PTX_INT;
 }
 
-static void describe_entry(parser *p, ptx_fn *f) {
+static void describe_entry(parser *p, ptx_fn *f)
+{
     sim_ptx_module *m = p->m;
     sim_ptx_entry *e = &f->info;
     e->module = m;
@@ -366,19 +392,22 @@ static void describe_entry(parser *p, ptx_fn *f) {
     e->target_sm = m->target;
 }
 
-static void describe_globals(parser *p) {
+static void describe_globals(parser *p)
+{
     sim_ptx_module *m = p->m;
     uint32_t n = 0;
     for (const ptx_var *v = p->vars; v; v = v->next) n++;
     m->globals = lex_alloc(&p->lx, (n + 1) * sizeof *m->globals);
     for (const ptx_var *v = p->vars; v; v = v->next) {
         if ((v->space != SP_GLOBAL && v->space != SP_CONST) || !v->defined || v->owner) continue;
-        m->globals[m->global_count++] = (sim_ptx_global){v->name, v->address, v->size, v->space == SP_CONST, v->managed};
+        m->globals[m->global_count++] =
+            (sim_ptx_global){v->name, v->address, v->size, v->space == SP_CONST, v->managed};
     }
 }
 
 int ptx_read(parser *p);
-int ptx_read(parser *p) {
+int ptx_read(parser *p)
+{
     jmp_buf fail;
     p->lx.fail = &fail;
     if (setjmp(fail)) return p->lx.result;

@@ -15,7 +15,8 @@ typedef struct output {
     size_t n;
 } output;
 
-static void put(output *o, const char *s, size_t n) {
+static void put(output *o, const char *s, size_t n)
+{
     if (n > MAX_OUT - o->n) n = MAX_OUT - o->n;
     memcpy(o->text + o->n, s, n);
     o->n += n;
@@ -27,7 +28,8 @@ typedef struct arguments {
 } arguments;
 
 // Arguments lie one after the other, each at its natural alignment.
-static int next(arguments *a, unsigned size, uint64_t *value) {
+static int next(arguments *a, unsigned size, uint64_t *value)
+{
     a->address = (a->address + size - 1) & ~(uint64_t)(size - 1);
     *value = 0;
     int ok = a->reader->read(a->reader->ctx, a->address, size, value);
@@ -36,7 +38,8 @@ static int next(arguments *a, unsigned size, uint64_t *value) {
 }
 
 // One conversion; f points after the '%'. Returns what follows it, or NULL after a fault.
-static const char *convert(output *o, const char *f, const char *end, arguments *args) {
+static const char *convert(output *o, const char *f, const char *end, arguments *args)
+{
     char spec[48] = "%", text[512];
     size_t n = 1;
     int width_limit = 400, longs = 0, shorts = 0;
@@ -78,7 +81,12 @@ static const char *convert(output *o, const char *f, const char *end, arguments 
     char c = *f++;
     int wrote = 0;
     switch (c) {
-    case 'd': case 'i': case 'u': case 'o': case 'x': case 'X':
+    case 'd':
+    case 'i':
+    case 'u':
+    case 'o':
+    case 'x':
+    case 'X':
         if (!next(args, longs ? 8 : 4, &v)) return NULL;
         if (c == 'd' || c == 'i') {
             long long s = longs ? (long long)v : shorts == 1 ? (int16_t)v : shorts > 1 ? (int8_t)v : (int32_t)v;
@@ -90,7 +98,14 @@ static const char *convert(output *o, const char *f, const char *end, arguments 
             wrote = snprintf(text, sizeof text, spec, u);
         }
         break;
-    case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': case 'a': case 'A': {
+    case 'e':
+    case 'E':
+    case 'f':
+    case 'F':
+    case 'g':
+    case 'G':
+    case 'a':
+    case 'A': {
         double d;
         if (!next(args, 8, &v)) return NULL;
         memcpy(&d, &v, 8);
@@ -119,9 +134,7 @@ static const char *convert(output *o, const char *f, const char *end, arguments 
         put(o, long_text, wrote < 0 ? 0 : (size_t)wrote < sizeof long_text ? (size_t)wrote : sizeof long_text - 1);
         return f;
     }
-    case '%':
-        put(o, "%", 1);
-        return f;
+    case '%': put(o, "%", 1); return f;
     default: // not a conversion: as it is
         put(o, "%", 1);
         put(o, start, (size_t)(f - start));
@@ -131,7 +144,9 @@ static const char *convert(output *o, const char *f, const char *end, arguments 
     return f;
 }
 
-int ptx_format(const ptx_reader *reader, uint64_t format, uint64_t address, void (*emit)(void *ctx, const char *text, size_t len), void *ctx) {
+int ptx_format(const ptx_reader *reader, uint64_t format, uint64_t address,
+               void (*emit)(void *ctx, const char *text, size_t len), void *ctx)
+{
     char fmt[MAX_FORMAT];
     output out;
     arguments args = {address, reader};

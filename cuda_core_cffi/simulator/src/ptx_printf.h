@@ -16,6 +16,7 @@ typedef struct ptx_reader {
 } ptx_reader;
 
 // Returns the number of conversions, or -1 after a fault.
-int ptx_format(const ptx_reader *reader, uint64_t format, uint64_t address, void (*emit)(void *ctx, const char *text, size_t len), void *ctx);
+int ptx_format(const ptx_reader *reader, uint64_t format, uint64_t address,
+               void (*emit)(void *ctx, const char *text, size_t len), void *ctx);
 
 #endif

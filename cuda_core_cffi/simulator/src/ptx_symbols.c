@@ -11,7 +11,8 @@
 #define MAX_SLOTS (1u << 18)
 #define MAX_CODE (1u << 24)
 
-static uint32_t hash_bytes(const char *s, size_t n) {
+static uint32_t hash_bytes(const char *s, size_t n)
+{
     uint32_t h = 2166136261u;
     for (size_t i = 0; i < n; i++) h = (h ^ (uint8_t)s[i]) * 16777619u;
     return h ^ (h >> 15);
@@ -19,14 +20,16 @@ static uint32_t hash_bytes(const char *s, size_t n) {
 
 // ---- symbols
 
-static symbol *find_exact(parser *p, const char *name, size_t len) {
+static symbol *find_exact(parser *p, const char *name, size_t len)
+{
     uint32_t h = hash_bytes(name, len);
     for (symbol *s = p->buckets[h % SYM_BUCKETS]; s; s = s->next)
         if (s->hash == h && s->len == len && memcmp(s->name, name, len) == 0) return s;
     return NULL;
 }
 
-static symbol *add_in_scope(parser *p, const char *name, size_t len, sym_kind kind, uint32_t scope) {
+static symbol *add_in_scope(parser *p, const char *name, size_t len, sym_kind kind, uint32_t scope)
+{
     symbol *s = lex_alloc(&p->lx, sizeof *s);
     s->name = lex_intern(&p->lx, name, len);
     s->len = (uint32_t)len;
@@ -42,12 +45,14 @@ static symbol *add_in_scope(parser *p, const char *name, size_t len, sym_kind ki
     return s;
 }
 
-symbol *sym_add(parser *p, const char *name, size_t len, sym_kind kind) {
+symbol *sym_add(parser *p, const char *name, size_t len, sym_kind kind)
+{
     return add_in_scope(p, name, len, kind, p->depth);
 }
 
 // A register of a range (%r<40>) becomes a symbol of its own when it is first used.
-symbol *sym_find(parser *p, const char *name, size_t len) {
+symbol *sym_find(parser *p, const char *name, size_t len)
+{
     symbol *s = find_exact(p, name, len);
     size_t digits = 0;
     while (digits < 9 && digits + 1 < len && name[len - 1 - digits] >= '0' && name[len - 1 - digits] <= '9') digits++;
@@ -70,19 +75,22 @@ symbol *sym_find(parser *p, const char *name, size_t len) {
     return s;
 }
 
-int32_t new_slot(parser *p, unsigned n) {
+int32_t new_slot(parser *p, unsigned n)
+{
     if (p->fn->slots + n > MAX_SLOTS) lex_fail(&p->lx, PTX_INVALID_PTX, "too many registers in one function");
     int32_t slot = (int32_t)p->fn->slots;
     p->fn->slots += n;
     return slot;
 }
 
-int32_t sym_slot(parser *p, symbol *s) {
+int32_t sym_slot(parser *p, symbol *s)
+{
     if (s->slot < 0) s->slot = new_slot(p, s->type == T_B128 ? 2 : 1);
     return s->slot;
 }
 
-void scope_enter(parser *p) {
+void scope_enter(parser *p)
+{
     if (p->depth + 1 >= MAX_SCOPES) lex_fail(&p->lx, PTX_INVALID_PTX, "blocks nested too deeply");
     if (p->scope_count == p->scope_cap) {
         uint32_t cap = p->scope_cap ? p->scope_cap * 2 : 64;
@@ -99,7 +107,8 @@ void scope_enter(parser *p) {
     p->frame_mark[p->depth] = p->frame_now;
 }
 
-void scope_leave(parser *p) {
+void scope_leave(parser *p)
+{
     for (symbol *s = p->scopes[p->depth]; s; s = s->scope_next) {
         symbol **at = &p->buckets[s->hash % SYM_BUCKETS];
         while (*at != s) at = &(*at)->next;
@@ -111,7 +120,8 @@ void scope_leave(parser *p) {
 
 // ---- growing tables
 
-static void *grow(parser *p, void *array, uint32_t count, uint32_t *cap, size_t item, uint32_t limit) {
+static void *grow(parser *p, void *array, uint32_t count, uint32_t *cap, size_t item, uint32_t limit)
+{
     if (count < *cap) return array;
     if (count >= limit) lex_fail(&p->lx, PTX_INVALID_PTX, "the module is too large");
     uint32_t next = *cap ? *cap * 2 : 256;
@@ -121,7 +131,8 @@ static void *grow(parser *p, void *array, uint32_t count, uint32_t *cap, size_t 
     return grown;
 }
 
-insn *emit(parser *p, const statement *st) {
+insn *emit(parser *p, const statement *st)
+{
     sim_ptx_module *m = p->m;
     m->code = grow(p, m->code, m->code_count, &p->code_cap, sizeof *m->code, MAX_CODE);
     insn *in = &m->code[m->code_count++];
@@ -133,12 +144,14 @@ insn *emit(parser *p, const statement *st) {
     return in;
 }
 
-static uint32_t hash_key(const const_key *k) {
+static uint32_t hash_key(const const_key *k)
+{
     uint64_t h = (k->value + (uintptr_t)k->object * 31 + k->kind) * 0x9e3779b97f4a7c15u;
     return (uint32_t)(h >> 32);
 }
 
-static int32_t const_add(parser *p, const_key key) {
+static int32_t const_add(parser *p, const_key key)
+{
     sim_ptx_module *m = p->m;
     if (m->const_count * 2 >= p->key_hash_cap) {
         uint32_t cap = p->key_hash_cap ? p->key_hash_cap * 2 : 1024;
@@ -169,7 +182,8 @@ int32_t const_ref(parser *p, uint64_t value) { return const_add(p, (const_key){v
 int32_t const_var(parser *p, ptx_var *var, uint64_t offset) { return const_add(p, (const_key){offset, var, 1}); }
 int32_t const_fn(parser *p, ptx_fn *fn) { return const_add(p, (const_key){0, fn, 2}); }
 
-int32_t list_add(parser *p, const int32_t *items, uint32_t n) {
+int32_t list_add(parser *p, const int32_t *items, uint32_t n)
+{
     sim_ptx_module *m = p->m;
     int32_t first = (int32_t)p->list_count;
     for (uint32_t i = 0; i < n; i++) {
@@ -183,7 +197,8 @@ int32_t list_add(parser *p, const int32_t *items, uint32_t n) {
 
 #define LABEL_BUCKETS 4096
 
-static label *label_new(parser *p, const char *name, size_t len) {
+static label *label_new(parser *p, const char *name, size_t len)
+{
     label *l = lex_alloc(&p->lx, sizeof *l);
     l->name = name;
     l->len = (uint32_t)len;
@@ -193,13 +208,15 @@ static label *label_new(parser *p, const char *name, size_t len) {
     return l;
 }
 
-static label *label_find(parser *p, const label *key, uint32_t scope) {
+static label *label_find(parser *p, const label *key, uint32_t scope)
+{
     for (label *l = p->label_buckets[key->hash % LABEL_BUCKETS]; l; l = l->next)
         if (l->scope == scope && l->len == key->len && memcmp(l->name, key->name, key->len) == 0) return l;
     return NULL;
 }
 
-void label_define(parser *p, const char *name, size_t len) {
+void label_define(parser *p, const char *name, size_t len)
+{
     if (!p->label_buckets) p->label_buckets = lex_alloc(&p->lx, LABEL_BUCKETS * sizeof *p->label_buckets);
     label *l = label_new(p, name, len);
     if (label_find(p, l, l->scope))
@@ -210,7 +227,8 @@ void label_define(parser *p, const char *name, size_t len) {
     *bucket = l;
 }
 
-void label_use(parser *p, const char *name, size_t len, uint32_t pc, int64_t list) {
+void label_use(parser *p, const char *name, size_t len, uint32_t pc, int64_t list)
+{
     label *l = label_new(p, name, len);
     l->pc = pc;
     l->list = list;
@@ -218,13 +236,15 @@ void label_use(parser *p, const char *name, size_t len, uint32_t pc, int64_t lis
     p->refs = l;
 }
 
-void labels_resolve(parser *p) {
+void labels_resolve(parser *p)
+{
     if (p->refs && !p->label_buckets) p->label_buckets = lex_alloc(&p->lx, LABEL_BUCKETS * sizeof *p->label_buckets);
     for (label *ref = p->refs; ref; ref = ref->next) {
         label *l = NULL;
         for (uint32_t s = ref->scope; s != UINT32_MAX && !l; s = p->scope_parent[s]) l = label_find(p, ref, s);
         if (!l)
-            lex_fail_at(&p->lx, ref->line, "label '%.*s' is not defined", (int)(ref->len > 80 ? 80 : ref->len), ref->name);
+            lex_fail_at(&p->lx, ref->line, "label '%.*s' is not defined", (int)(ref->len > 80 ? 80 : ref->len),
+                        ref->name);
         if (ref->list >= 0) p->m->lists[ref->list] = (int32_t)l->pc;
         else p->m->code[ref->pc].imm = l->pc;
     }

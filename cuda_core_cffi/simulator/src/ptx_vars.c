@@ -16,14 +16,14 @@ static const struct {
     const char *name;
     ptx_type type;
 } type_names[] = {
-    {"b8", T_B8}, {"b16", T_B16}, {"b32", T_B32}, {"b64", T_B64}, {"b128", T_B128},
-    {"u8", T_U8}, {"u16", T_U16}, {"u32", T_U32}, {"u64", T_U64},
-    {"s8", T_S8}, {"s16", T_S16}, {"s32", T_S32}, {"s64", T_S64},
-    {"f16", T_F16}, {"f16x2", T_F16X2}, {"bf16", T_BF16}, {"bf16x2", T_BF16X2}, {"f32", T_F32}, {"f64", T_F64},
-    {"pred", T_PRED},
+    {"b8", T_B8},     {"b16", T_B16},       {"b32", T_B32}, {"b64", T_B64}, {"b128", T_B128},
+    {"u8", T_U8},     {"u16", T_U16},       {"u32", T_U32}, {"u64", T_U64}, {"s8", T_S8},
+    {"s16", T_S16},   {"s32", T_S32},       {"s64", T_S64}, {"f16", T_F16}, {"f16x2", T_F16X2},
+    {"bf16", T_BF16}, {"bf16x2", T_BF16X2}, {"f32", T_F32}, {"f64", T_F64}, {"pred", T_PRED},
 };
 
-int type_of_token(const lexer *lx, ptx_type *type) {
+int type_of_token(const lexer *lx, ptx_type *type)
+{
     for (size_t i = 0; i < sizeof type_names / sizeof *type_names; i++)
         if (lex_dot(lx, type_names[i].name)) {
             *type = type_names[i].type;
@@ -32,21 +32,24 @@ int type_of_token(const lexer *lx, ptx_type *type) {
     return 0;
 }
 
-unsigned type_size(ptx_type type) {
+unsigned type_size(ptx_type type)
+{
     static const uint8_t sizes[T_COUNT] = {
-        [T_B8] = 1, [T_B16] = 2, [T_B32] = 4, [T_B64] = 8, [T_B128] = 16, [T_U8] = 1, [T_U16] = 2, [T_U32] = 4,
-        [T_U64] = 8, [T_S8] = 1, [T_S16] = 2, [T_S32] = 4, [T_S64] = 8, [T_F16] = 2, [T_F16X2] = 4, [T_BF16] = 2,
-        [T_BF16X2] = 4, [T_F32] = 4, [T_F64] = 8, [T_F32X2] = 8, [T_PRED] = 1, [T_TF32] = 4, [T_E4M3X2] = 2,
-        [T_E5M2X2] = 2, [T_U16X2] = 4, [T_S16X2] = 4,
+        [T_B8] = 1,    [T_B16] = 2,    [T_B32] = 4,    [T_B64] = 8,   [T_B128] = 16, [T_U8] = 1,    [T_U16] = 2,
+        [T_U32] = 4,   [T_U64] = 8,    [T_S8] = 1,     [T_S16] = 2,   [T_S32] = 4,   [T_S64] = 8,   [T_F16] = 2,
+        [T_F16X2] = 4, [T_BF16] = 2,   [T_BF16X2] = 4, [T_F32] = 4,   [T_F64] = 8,   [T_F32X2] = 8, [T_PRED] = 1,
+        [T_TF32] = 4,  [T_E4M3X2] = 2, [T_E5M2X2] = 2, [T_U16X2] = 4, [T_S16X2] = 4,
     };
     return sizes[type];
 }
 
-int space_of_token(const lexer *lx, ptx_space *space) {
+int space_of_token(const lexer *lx, ptx_space *space)
+{
     static const struct {
         const char *name;
         ptx_space space;
-    } names[] = {{"global", SP_GLOBAL}, {"shared", SP_SHARED}, {"local", SP_LOCAL}, {"const", SP_CONST}, {"param", SP_PARAM}, {"reg", SP_REG}};
+    } names[] = {{"global", SP_GLOBAL}, {"shared", SP_SHARED}, {"local", SP_LOCAL},
+                 {"const", SP_CONST},   {"param", SP_PARAM},   {"reg", SP_REG}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (lex_dot(lx, names[i].name)) {
             *space = names[i].space;
@@ -57,7 +60,8 @@ int space_of_token(const lexer *lx, ptx_space *space) {
 
 static uint64_t align_up(uint64_t v, uint64_t a) { return (v + a - 1) & ~(a - 1); }
 
-static uint32_t parse_align(lexer *lx) {
+static uint32_t parse_align(lexer *lx)
+{
     if (lx->t.kind != TK_INT || !lx->t.value || lx->t.value > 4096 || (lx->t.value & (lx->t.value - 1)))
         lex_fail(lx, PTX_INVALID_PTX, "an alignment is a power of two");
     uint32_t a = (uint32_t)lx->t.value;
@@ -66,7 +70,8 @@ static uint32_t parse_align(lexer *lx) {
 }
 
 // What stands between the state space and the name: alignment, attributes, vector, type, in any order.
-static ptx_type parse_type(parser *p, uint32_t *align, unsigned *vector, uint8_t *managed, uint8_t *ptr) {
+static ptx_type parse_type(parser *p, uint32_t *align, unsigned *vector, uint8_t *managed, uint8_t *ptr)
+{
     lexer *lx = &p->lx;
     ptx_type type = T_NONE, ignored_type;
     ptx_space ignored;
@@ -108,15 +113,18 @@ static ptx_type parse_type(parser *p, uint32_t *align, unsigned *vector, uint8_t
     if (type == T_NONE) {
         if (lx->t.kind == TK_DOT && (lex_dot(lx, "texref") || lex_dot(lx, "surfref") || lex_dot(lx, "samplerref")))
             lex_fail(lx, PTX_INVALID_PTX, "texture, surface and sampler references are not supported");
-        lex_fail(lx, PTX_INVALID_PTX, "a type is expected before '%.*s'", (int)(lx->t.len > 40 ? 40 : lx->t.len), lx->t.s);
+        lex_fail(lx, PTX_INVALID_PTX, "a type is expected before '%.*s'", (int)(lx->t.len > 40 ? 40 : lx->t.len),
+                 lx->t.s);
     }
     return type;
 }
 
-static const char *parse_name(parser *p, uint32_t *len) {
+static const char *parse_name(parser *p, uint32_t *len)
+{
     lexer *lx = &p->lx;
     if (lx->t.kind != TK_NAME)
-        lex_fail(lx, PTX_INVALID_PTX, "a name is expected before '%.*s'", (int)(lx->t.len > 40 ? 40 : lx->t.len), lx->t.s);
+        lex_fail(lx, PTX_INVALID_PTX, "a name is expected before '%.*s'", (int)(lx->t.len > 40 ? 40 : lx->t.len),
+                 lx->t.s);
     const char *s = lx->t.s;
     *len = lx->t.len;
     lex_next(lx);
@@ -124,7 +132,8 @@ static const char *parse_name(parser *p, uint32_t *len) {
 }
 
 // The dimensions after a name. Returns the number of elements; 0 for an open first dimension.
-static uint64_t parse_dimensions(parser *p, uint8_t *is_array) {
+static uint64_t parse_dimensions(parser *p, uint8_t *is_array)
+{
     lexer *lx = &p->lx;
     uint64_t count = 1;
     *is_array = 0;
@@ -132,13 +141,15 @@ static uint64_t parse_dimensions(parser *p, uint8_t *is_array) {
         *is_array = 1;
         uint64_t n = lex_is(lx, ']') ? 0 : lex_expression(lx);
         lex_expect(lx, ']');
-        if (n > MAX_VARIABLE || (count && n > MAX_VARIABLE / count)) lex_fail(lx, PTX_INVALID_PTX, "variable too large");
+        if (n > MAX_VARIABLE || (count && n > MAX_VARIABLE / count))
+            lex_fail(lx, PTX_INVALID_PTX, "variable too large");
         count *= n;
     }
     return count;
 }
 
-static uint64_t float_bits(lexer *lx, ptx_type type, int negative) {
+static uint64_t float_bits(lexer *lx, ptx_type type, int negative)
+{
     double d;
     float f;
     if (lx->t.float_bytes == 4) {
@@ -158,7 +169,8 @@ static uint64_t float_bits(lexer *lx, ptx_type type, int negative) {
     return bits;
 }
 
-static void parse_element(parser *p, ptx_var *v, uint64_t *index, unsigned size, ptx_init ***end) {
+static void parse_element(parser *p, ptx_var *v, uint64_t *index, unsigned size, ptx_init ***end)
+{
     lexer *lx = &p->lx;
     ptx_init *init = lex_alloc(lx, sizeof *init);
     init->line = lx->t.line;
@@ -210,7 +222,8 @@ static void parse_element(parser *p, ptx_var *v, uint64_t *index, unsigned size,
     *end = &init->next;
 }
 
-static uint64_t parse_initialiser(parser *p, ptx_var *v, unsigned size) {
+static uint64_t parse_initialiser(parser *p, ptx_var *v, unsigned size)
+{
     lexer *lx = &p->lx;
     ptx_init **end = &v->init;
     uint64_t index = 0;
@@ -231,12 +244,14 @@ static uint64_t parse_initialiser(parser *p, ptx_var *v, unsigned size) {
     return index;
 }
 
-static void add_module_var(parser *p, ptx_var *v) {
+static void add_module_var(parser *p, ptx_var *v)
+{
     *p->vars_end = v;
     p->vars_end = &v->next;
 }
 
-static ptx_var *declare(parser *p, const char *name, uint32_t len, ptx_space space) {
+static ptx_var *declare(parser *p, const char *name, uint32_t len, ptx_space space)
+{
     symbol *old = sym_find(p, name, len);
     // A declaration of something extern may be repeated, and its definition may follow.
     if (old && old->scope == p->depth) {
@@ -256,7 +271,8 @@ static ptx_var *declare(parser *p, const char *name, uint32_t len, ptx_space spa
 uint32_t frame_place(parser *p, uint64_t size, uint32_t align);
 
 // Current token: the one after the state space. Also .param inside a body.
-void parse_variable(parser *p, ptx_space space, int is_extern) {
+void parse_variable(parser *p, ptx_space space, int is_extern)
+{
     lexer *lx = &p->lx;
     uint32_t align;
     unsigned vector;
@@ -269,8 +285,7 @@ void parse_variable(parser *p, ptx_space space, int is_extern) {
         const char *name = parse_name(p, &len);
         ptx_var *v = declare(p, name, len, space);
         int fresh = v->size == 0 && !v->defined && !v->is_extern;
-        if (v->defined && !is_extern)
-            lex_fail(lx, PTX_INVALID_PTX, "'%s' is defined twice", v->name);
+        if (v->defined && !is_extern) lex_fail(lx, PTX_INVALID_PTX, "'%s' is defined twice", v->name);
         uint64_t count = parse_dimensions(p, &v->is_array);
         if (count > MAX_VARIABLE / size) lex_fail(lx, PTX_INVALID_PTX, "variable '%s' is too large", v->name);
         v->type = (uint8_t)type;
@@ -278,7 +293,8 @@ void parse_variable(parser *p, ptx_space space, int is_extern) {
         v->align = align ? align : size;
         v->size = count * size;
         if (lex_accept(lx, '=')) {
-            if (space != SP_GLOBAL && space != SP_CONST) lex_fail(lx, PTX_INVALID_PTX, "only .global and .const variables are initialised");
+            if (space != SP_GLOBAL && space != SP_CONST)
+                lex_fail(lx, PTX_INVALID_PTX, "only .global and .const variables are initialised");
             uint64_t n = parse_initialiser(p, v, type_size(type));
             if (!v->size) v->size = n * type_size(type);
             if (n * type_size(type) > v->size) lex_fail(lx, PTX_INVALID_PTX, "too many values for '%s'", v->name);
@@ -286,7 +302,8 @@ void parse_variable(parser *p, ptx_space space, int is_extern) {
         if (!is_extern) v->defined = 1;
         v->is_extern = (uint8_t)(is_extern && !v->defined);
         if (space == SP_LOCAL || space == SP_PARAM) {
-            if (p->depth == 0) lex_fail(lx, PTX_INVALID_PTX, "'%s': this state space needs a function around it", v->name);
+            if (p->depth == 0)
+                lex_fail(lx, PTX_INVALID_PTX, "'%s': this state space needs a function around it", v->name);
             v->address = frame_place(p, v->size, v->align);
         } else if (fresh) {
             v->owner = p->depth ? p->fn : NULL;
@@ -297,7 +314,8 @@ void parse_variable(parser *p, ptx_space space, int is_extern) {
 }
 
 // Reserve bytes in the frame of the current function; what a scope took is free again after its end.
-uint32_t frame_place(parser *p, uint64_t size, uint32_t align) {
+uint32_t frame_place(parser *p, uint64_t size, uint32_t align)
+{
     uint64_t at = align_up(p->frame_now, align ? align : 1);
     if (size > (1u << 20) || at + size > (1u << 20)) lex_fail(&p->lx, PTX_INVALID_PTX, "too much local memory");
     p->frame_now = (uint32_t)(at + size);
@@ -306,7 +324,8 @@ uint32_t frame_place(parser *p, uint64_t size, uint32_t align) {
 }
 
 // One parameter of an .entry or .func; the current token is .param or .reg.
-ptx_var *parse_param(parser *p, int in_body) {
+ptx_var *parse_param(parser *p, int in_body)
+{
     lexer *lx = &p->lx;
     ptx_space space;
     if (!space_of_token(lx, &space) || (space != SP_PARAM && space != SP_REG))
@@ -343,7 +362,8 @@ ptx_var *parse_param(parser *p, int in_body) {
 
 // ---- placement, once everything is read
 
-static int place_window(parser *p, ptx_space space, uint64_t *base, uint64_t *end) {
+static int place_window(parser *p, ptx_space space, uint64_t *base, uint64_t *end)
+{
     sim_ptx_module *m = p->m;
     uint64_t size = 0;
     for (ptx_var *v = p->vars; v; v = v->next) {
@@ -371,7 +391,8 @@ static int place_window(parser *p, ptx_space space, uint64_t *base, uint64_t *en
     return 0;
 }
 
-static void place_shared(parser *p) {
+static void place_shared(parser *p)
+{
     sim_ptx_module *m = p->m;
     uint64_t common = 0, most = 0;
     for (ptx_var *v = p->vars; v; v = v->next) {
@@ -397,14 +418,16 @@ static void place_shared(parser *p) {
         if (v->space == SP_SHARED && v->is_extern) v->address = m->dyn_shared;
 }
 
-void place_variables(parser *p) {
+void place_variables(parser *p)
+{
     place_shared(p);
     int r = place_window(p, SP_GLOBAL, &p->m->global_base, &p->m->global_end);
     if (!r) r = place_window(p, SP_CONST, &p->m->const_base, &p->m->const_end);
     if (r) lex_fail(&p->lx, r, "no memory for the variables of the module");
 }
 
-void fill_variables(parser *p) {
+void fill_variables(parser *p)
+{
     for (ptx_var *v = p->vars; v; v = v->next) {
         for (const ptx_init *i = v->init; i; i = i->next) {
             uint64_t value = i->value;
@@ -415,7 +438,8 @@ void fill_variables(parser *p) {
                 else lex_fail_at(&p->lx, i->line, "initialiser of '%s': '%s' is not defined", v->name, i->symbol);
                 value >>= i->shift;
             }
-            if (i->offset + i->size <= v->size && v->defined) memcpy((char *)(uintptr_t)v->address + i->offset, &value, i->size < 8 ? i->size : 8);
+            if (i->offset + i->size <= v->size && v->defined)
+                memcpy((char *)(uintptr_t)v->address + i->offset, &value, i->size < 8 ? i->size : 8);
         }
     }
 }

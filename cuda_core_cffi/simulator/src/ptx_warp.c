@@ -15,7 +15,8 @@
 #define FAVOUR 256
 #define MAX_SLOTS ((uint64_t)1 << 19) // per lane: 128 MiB for a warp
 
-void spill_group(warp *w, uint32_t pc) {
+void spill_group(warp *w, uint32_t pc)
+{
     for (uint32_t left = w->active; left; left &= left - 1) {
         unsigned l = (unsigned)__builtin_ctz(left);
         w->lane_pc[l] = pc;
@@ -25,7 +26,8 @@ void spill_group(warp *w, uint32_t pc) {
     w->active = 0;
 }
 
-int grow_registers(warp *w, uint64_t slots) {
+int grow_registers(warp *w, uint64_t slots)
+{
     if (slots <= w->slots) return 1;
     if (slots > MAX_SLOTS) return 0;
     uint64_t next = w->slots * 2 > slots ? w->slots * 2 : slots;
@@ -46,16 +48,19 @@ int grow_registers(warp *w, uint64_t slots) {
     return 1;
 }
 
-static unsigned first_choice(const warp *w, uint32_t candidates) {
+static unsigned first_choice(const warp *w, uint32_t candidates)
+{
     unsigned best = (unsigned)__builtin_ctz(candidates);
     for (uint32_t left = candidates & (candidates - 1); left; left &= left - 1) {
         unsigned l = (unsigned)__builtin_ctz(left);
-        if (w->depth[l] > w->depth[best] || (w->depth[l] == w->depth[best] && w->lane_pc[l] < w->lane_pc[best])) best = l;
+        if (w->depth[l] > w->depth[best] || (w->depth[l] == w->depth[best] && w->lane_pc[l] < w->lane_pc[best]))
+            best = l;
     }
     return best;
 }
 
-static unsigned longest_waiting(const warp *w, uint32_t candidates) {
+static unsigned longest_waiting(const warp *w, uint32_t candidates)
+{
     unsigned best = (unsigned)__builtin_ctz(candidates);
     for (uint32_t left = candidates & (candidates - 1); left; left &= left - 1) {
         unsigned l = (unsigned)__builtin_ctz(left);
@@ -64,7 +69,8 @@ static unsigned longest_waiting(const warp *w, uint32_t candidates) {
     return best;
 }
 
-static int pick(warp *w) {
+static int pick(warp *w)
+{
     uint32_t candidates = w->live & ~w->at_barrier & ~w->at_sync;
     if (!candidates) return 0;
     unsigned lead;
@@ -92,7 +98,8 @@ static int pick(warp *w) {
     return 1;
 }
 
-int warp_run(warp *w, unsigned budget) {
+int warp_run(warp *w, unsigned budget)
+{
     int ran = 0;
     while (budget) {
         if (!w->active && !pick(w)) return ran;
@@ -121,7 +128,8 @@ int warp_run(warp *w, unsigned budget) {
     return ran;
 }
 
-void exit_lanes(warp *w, uint32_t m) {
+void exit_lanes(warp *w, uint32_t m)
+{
     block *b = w->blk;
     w->live &= ~m;
     w->active &= ~m;
