@@ -17,9 +17,10 @@ export CUDA_CORE_CFFI_DRIVER=system PYTHONUNBUFFERED=1
 summary=()
 failed=0
 
-# Build for an interpreter and test with it: NAME INTERPRETER
+# Build for an interpreter and test with it: NAME INTERPRETER [PYTHONPATH]
 round() {
     local name=$1 python=$2 site=$WORK/$1
+    export PYTHONPATH=${3:-}
     local -a isolation=()
     [ -z "${OFFLINE:-}" ] || isolation=(--no-build-isolation --no-index)
     echo "=== $name: $("$python" --version 2>&1 | head -n 1)"
@@ -35,19 +36,21 @@ round() {
         cd "$WORK" || exit 1
         "$python" -m cuda_core_cffi
         "$python" "$OLDPWD/examples/saxpy.py" || exit 1
-        "$python" -m pytest -q -p no:cacheprovider --rootdir "$OLDPWD" -c "$OLDPWD/pyproject.toml" "$OLDPWD/tests" \
+        timeout "${TEST_SECONDS:-1800}" "$python" -m pytest -q -p no:cacheprovider --rootdir "$OLDPWD" -c "$OLDPWD/pyproject.toml" "$OLDPWD/tests" \
             ${TESTS:+-k "$TESTS"} 2>&1 | tee "$OUTPUT/$name.log"
         exit "${PIPESTATUS[0]}"
     ) || failed=1
     summary+=("$name: $(tail -n 1 "$OUTPUT/$name.log" 2>/dev/null || echo 'the main job failed')")
 }
 
-round cpython "$PYTHON"
-[ -z "${PYPY:-}" ] || round pypy "$PYPY"
+path=${PYTHONPATH:-}
+round cpython "$PYTHON" "$path"
+# what is on the path for CPython would hide PyPy's own cffi
+[ -z "${PYPY:-}" ] || round pypy "$PYPY" ""
 
 if [ -n "${BENCHMARKS:-}" ]; then
     echo "=== benchmarks"
-    PYTHONPATH=$WORK/cpython${PYTHONPATH:+:$PYTHONPATH} "$PYTHON" benchmarks/__main__.py "--$BENCHMARKS" \
+    PYTHONPATH=$WORK/cpython:$path "$PYTHON" benchmarks/__main__.py "--$BENCHMARKS" \
         --output "$OUTPUT/benchmarks.json" ${PYPY:+--pypy "$PYPY" --pypy-path "$WORK/pypy"} || failed=1
 fi
 printf '%s\n' "=== summary" "${summary[@]}"

@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F811 (fixtures come from test_ptx_runner)
 """Branches, calls, launches of every shape, and what a kernel that goes wrong does."""
 
 from __future__ import annotations
@@ -116,7 +117,8 @@ def test_structures_by_value(ptx: Runner) -> None:
     struct Inner { char c[5]; short s; };
     struct Outer { int a; double d; Inner in[2]; float f; };
     struct Wide { double v[8]; };
-    __device__ __noinline__ Outer change(Outer o, int k) { o.a += k; o.d *= 2; o.in[1].c[k] = 'x'; o.in[0].s = -7; return o; }
+    __device__ __noinline__ Outer change(Outer o, int k) { o.a += k; o.d *= 2; o.in[1].c[k] = 'x'; o.in[0].s = -7;
+        return o; }
     __device__ __noinline__ Wide scale(Wide w, float by) { for (int i = 0; i < 8; i++) w.v[i] *= by; return w; }
     extern "C" __global__ void k(char head, Outer o, Wide w, Outer *out, double *sum, unsigned short tail) {
         out[threadIdx.x] = change(o, threadIdx.x & 3);
@@ -159,20 +161,26 @@ __device__ __noinline__ int mul(int a, int b) { return a * b; }
 __device__ __noinline__ int sub(int a, int b) { return a - b; }
 __device__ Function table[3] = {add, mul, sub};
 __device__ __noinline__ long long fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
-__device__ __noinline__ int ackermann(int m, int n) { return m == 0 ? n + 1 : n == 0 ? ackermann(m - 1, 1) : ackermann(m - 1, ackermann(m, n - 1)); }
+__device__ __noinline__ int ackermann(int m, int n) {
+    return m == 0 ? n + 1 : n == 0 ? ackermann(m - 1, 1) : ackermann(m - 1, ackermann(m, n - 1)); }
 __device__ __noinline__ int odd(int n);
 __device__ __noinline__ int even(int n) { return n == 0 ? 1 : odd(n - 1); }
 __device__ __noinline__ int odd(int n) { return n == 0 ? 0 : even(n - 1); }
 struct Shape { __device__ virtual float area() const = 0; };
-struct Square : Shape { float a; __device__ Square(float a) : a(a) {} __device__ float area() const override { return a * a; } };
-struct Circle : Shape { float r; __device__ Circle(float r) : r(r) {} __device__ float area() const override { return 3 * r * r; } };
+struct Square : Shape { float a; __device__ Square(float a) : a(a) {} __device__ float area() const override {
+    return a * a; } };
+struct Circle : Shape { float r; __device__ Circle(float r) : r(r) {} __device__ float area() const override {
+    return 3 * r * r; } };
 __device__ __noinline__ float measure(const Shape &s) { return s.area(); }
 extern "C" __global__ void pointers(int *o) { int i = threadIdx.x; o[i] = table[i % 3](i, 5); }
-extern "C" __global__ void recursion(long long *o) { int i = threadIdx.x; o[i] = i % 2 ? fib(i % 13) : ackermann(2, i % 5) + 1000 * even(i); }
-extern "C" __global__ void virtuals(float *o) { int i = threadIdx.x; Square s(i); Circle c(i); o[i] = i % 3 ? measure(s) : measure(c); }
+extern "C" __global__ void recursion(long long *o) { int i = threadIdx.x;
+    o[i] = i % 2 ? fib(i % 13) : ackermann(2, i % 5) + 1000 * even(i); }
+extern "C" __global__ void virtuals(float *o) { int i = threadIdx.x; Square s(i); Circle c(i);
+    o[i] = i % 3 ? measure(s) : measure(c); }
 template <int N, typename T> struct Power { static __device__ T of(T x) { return x * Power<N - 1, T>::of(x); } };
 template <typename T> struct Power<0, T> { static __device__ T of(T) { return 1; } };
-extern "C" __global__ void templates(double *o) { int i = threadIdx.x; auto f = [i](double x) { return x + i; }; o[i] = Power<3, double>::of(f(0.5)) + Power<2, int>::of(i); }
+extern "C" __global__ void templates(double *o) { int i = threadIdx.x; auto f = [i](double x) { return x + i; };
+    o[i] = Power<3, double>::of(f(0.5)) + Power<2, int>::of(i); }
 """
 
 
@@ -271,7 +279,8 @@ def test_access_outside_of_shared_memory(broken: Runner) -> None:
 
 def test_endless_recursion(broken: Runner) -> None:
     source = r"""
-    __device__ __noinline__ int f(int n, volatile int *o) { volatile int a[4]; a[n & 3] = o[0] + 1; int r = n < 0 ? 0 : f(n + 1, a); return r + a[r & 3]; }
+    __device__ __noinline__ int f(int n, volatile int *o) { volatile int a[4]; a[n & 3] = o[0] + 1;
+        int r = n < 0 ? 0 : f(n + 1, a); return r + a[r & 3]; }
     extern "C" __global__ void k(int *o) { o[2] = f(0, o); }
     """
     fails(broken, "HARDWARE_STACK_ERROR", source, broken.zeros(4, np.int32), block=1)
@@ -368,7 +377,8 @@ WRITTEN = b"""
 A: mov.u32 %r4, 10; bra E;
 B: mov.u32 %r4, 20; bra.uni E;
 C: call (%r4), add3, (%r2, 5); bra E;
-D: cvt.u64.u32 %rd3, %r2; mov.b128 %q1, {%rd3, %rd1}; mov.b128 %q2, %q1; mov.b128 {%rd4, %rd5}, %q2; cvt.u32.u64 %r4, %rd4;
+D: cvt.u64.u32 %rd3, %r2; mov.b128 %q1, {%rd3, %rd1}; mov.b128 %q2, %q1; mov.b128 {%rd4, %rd5}, %q2;
+    cvt.u32.u64 %r4, %rd4;
 E: alloca.u64 %rd6, 64, 16; st.local.u32 [%rd6+12], %r4; cvta.local.u64 %rd7, %rd6; ld.u32 %r5, [%rd7+12];
   { .reg .b32 t; L1: add.s32 t, %r5, 1; mov.u32 %r5, t; setp.lt.s32 %p1, %r5, 15; @%p1 bra L1; }
   { .reg .b32 t; L1: add.s32 t, %r5, 1; mov.u32 %r5, t; setp.lt.s32 %p1, %r5, 16; @%p1 bra L1; }

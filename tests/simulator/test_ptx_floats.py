@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F811 (fixtures come from test_ptx_runner)
 """Floating-point arithmetic of kernels: IEEE operations bit by bit, functions within their stated error."""
 
 from __future__ import annotations
@@ -222,7 +223,8 @@ def test_float_to_integer_saturates(ptx: Runner, rng: np.random.Generator) -> No
     source = r"""
     extern "C" __global__ void k(const double *x, long long *o, int n) {
         int i = threadIdx.x; double a = x[i];
-        o[i] = __double2int_rn(a); o[n + i] = __double2int_rz(a); o[2 * n + i] = __double2int_rd(a); o[3 * n + i] = __double2int_ru(a);
+        o[i] = __double2int_rn(a); o[n + i] = __double2int_rz(a); o[2 * n + i] = __double2int_rd(a);
+        o[3 * n + i] = __double2int_ru(a);
         o[4 * n + i] = __double2ll_rn(a); o[5 * n + i] = __double2uint_rz(a); o[6 * n + i] = __float2int_rn((float)a);
     }
     """
@@ -246,8 +248,10 @@ def test_integer_to_float_rounds_correctly(ptx: Runner, rng: np.random.Generator
     source = r"""
     extern "C" __global__ void k(const long long *x, float *f, double *d, int n) {
         int i = threadIdx.x; long long a = x[i];
-        f[i] = __ll2float_rn(a); f[n + i] = __ll2float_rz(a); f[2 * n + i] = __ll2float_rd(a); f[3 * n + i] = __ll2float_ru(a);
-        f[4 * n + i] = (unsigned long long)a; d[i] = __ll2double_rn(a); d[n + i] = __ll2double_ru(a); d[2 * n + i] = __ull2double_rz(a);
+        f[i] = __ll2float_rn(a); f[n + i] = __ll2float_rz(a); f[2 * n + i] = __ll2float_rd(a);
+        f[3 * n + i] = __ll2float_ru(a);
+        f[4 * n + i] = (unsigned long long)a; d[i] = __ll2double_rn(a); d[n + i] = __ll2double_ru(a);
+        d[2 * n + i] = __ull2double_rz(a);
     }
     """
     n = len(values)
@@ -278,12 +282,15 @@ def test_half_conversions_are_exact(ptx: Runner, rng: np.random.Generator) -> No
     source = (
         HALF
         + r"""
-    extern "C" __global__ void widen(const __half *x, float *o, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) o[i] = __half2float(x[i]); }
+    extern "C" __global__ void widen(const __half *x, float *o, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) o[i] = __half2float(x[i]); }
     extern "C" __global__ void narrow(const float *x, __half *o, int n) {
         int i = blockIdx.x * blockDim.x + threadIdx.x;
-        if (i < n) { o[i] = __float2half_rn(x[i]); o[n + i] = __float2half_rz(x[i]); o[2 * n + i] = __float2half_rd(x[i]); o[3 * n + i] = __float2half_ru(x[i]); }
+        if (i < n) { o[i] = __float2half_rn(x[i]); o[n + i] = __float2half_rz(x[i]);
+        o[2 * n + i] = __float2half_rd(x[i]); o[3 * n + i] = __float2half_ru(x[i]); }
     }
-    extern "C" __global__ void brain(const float *x, __nv_bfloat16 *o, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) o[i] = __float2bfloat16_rn(x[i]); }
+    extern "C" __global__ void brain(const float *x, __nv_bfloat16 *o, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) o[i] = __float2bfloat16_rn(x[i]); }
     """
     )
     halves = all_halves()
@@ -341,9 +348,11 @@ def test_pairs_of_halves_and_brain_floats(newest: Runner, rng: np.random.Generat
     source = (
         HALF
         + r"""
-    extern "C" __global__ void k(const __half2 *x, const __half2 *y, __half2 *o, const __nv_bfloat162 *u, const __nv_bfloat162 *v, __nv_bfloat162 *p, int n) {
+    extern "C" __global__ void k(const __half2 *x, const __half2 *y, __half2 *o, const __nv_bfloat162 *u,
+        const __nv_bfloat162 *v, __nv_bfloat162 *p, int n) {
         int i = threadIdx.x;
-        o[i] = __hadd2(x[i], y[i]); o[n + i] = __hfma2(x[i], y[i], x[i]); o[2 * n + i] = __hmax2(x[i], y[i]); o[3 * n + i] = __hgt2(x[i], y[i]);
+        o[i] = __hadd2(x[i], y[i]); o[n + i] = __hfma2(x[i], y[i], x[i]); o[2 * n + i] = __hmax2(x[i], y[i]);
+        o[3 * n + i] = __hgt2(x[i], y[i]);
         p[i] = __hadd2(u[i], v[i]); p[n + i] = __hmul2(u[i], v[i]); p[2 * n + i] = __hmin2(u[i], v[i]);
         o[4 * n + i] = __h2div(x[i], y[i]); o[5 * n + i] = h2sqrt(__habs2(x[i]));
     }

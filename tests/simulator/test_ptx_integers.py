@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F811 (fixtures come from test_ptx_runner)
 """Integer arithmetic of kernels is that of the hardware, bit by bit."""
 
 from __future__ import annotations
@@ -208,7 +209,8 @@ def test_128_bit_integers(ptx: Runner, rng: np.random.Generator) -> None:
         int i = blockIdx.x * blockDim.x + threadIdx.x;
         if (i >= n) return;
         T a = x[i], b = y[i];
-        o[i] = a + b; o[n + i] = a - b; o[2 * n + i] = a * b; o[3 * n + i] = a / (b | 1); o[4 * n + i] = a % ((b >> 70) | 1);
+        o[i] = a + b; o[n + i] = a - b; o[2 * n + i] = a * b; o[3 * n + i] = a / (b | 1);
+        o[4 * n + i] = a % ((b >> 70) | 1);
         o[5 * n + i] = (T)((__int128)a / ((__int128)b | 1));
     }
     """

@@ -1,8 +1,12 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F811 (fixtures come from test_ptx_runner)
 """State spaces, barriers, atomics, warps, and blocks that work together."""
 
 from __future__ import annotations
+
+import functools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -18,7 +22,8 @@ __constant__ double weights[3] = {0.25, 0.5, 4.0};
 __constant__ const int *into = nullptr;
 __device__ unsigned char bytes[7] = {1, 2, 3, 4, 5, 6, 7};
 extern "C" __global__ void lists(int *o) { int n = 0; for (Node *p = &first; p; p = p->next) o[n++] = p->value; }
-extern "C" __global__ void numbers(double *o) { int i = threadIdx.x; o[i] = table[i & 3] * weights[i % 3] + bytes[i % 7]; if (i == 0) counter += 2; }
+extern "C" __global__ void numbers(double *o) { int i = threadIdx.x;
+    o[i] = table[i & 3] * weights[i % 3] + bytes[i % 7]; if (i == 0) counter += 2; }
 extern "C" __global__ void letters(char *o) { int i = threadIdx.x; o[i] = words[i / 3][i % 3]; }
 """
 
@@ -143,22 +148,28 @@ def test_generic_addresses(ptx: Runner, which: int) -> None:
 ATOMICS = r"""
 extern "C" __global__ void ints(int *o, const int *x) {
     int i = blockIdx.x * blockDim.x + threadIdx.x, v = x[i];
-    atomicAdd(o, v); atomicSub(o + 1, v); atomicMin(o + 2, v); atomicMax(o + 3, v); atomicAnd(o + 4, v); atomicOr(o + 5, v); atomicXor(o + 6, v);
-    atomicInc((unsigned *)o + 7, 99); atomicDec((unsigned *)o + 8, 49); atomicExch(o + 9, 1234); atomicMin((unsigned *)o + 10, (unsigned)v);
+    atomicAdd(o, v); atomicSub(o + 1, v); atomicMin(o + 2, v); atomicMax(o + 3, v); atomicAnd(o + 4, v);
+        atomicOr(o + 5, v); atomicXor(o + 6, v);
+    atomicInc((unsigned *)o + 7, 99); atomicDec((unsigned *)o + 8, 49); atomicExch(o + 9, 1234);
+        atomicMin((unsigned *)o + 10, (unsigned)v);
     int seen = o[11], old;
     do { old = seen; seen = atomicCAS(o + 11, old, old + 3); } while (seen != old);
 }
 extern "C" __global__ void wide(unsigned long long *o, float *f, double *d, const int *x) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    atomicAdd(o, (unsigned long long)x[i]); atomicMax(o + 1, (unsigned long long)(unsigned)x[i]); atomicAdd(f, 0.5f); atomicAdd(d, 0.25);
-    __shared__ int s; if (threadIdx.x == 0) s = 0; __syncthreads(); atomicAdd(&s, 1); __syncthreads(); if (threadIdx.x == 0) atomicAdd(o + 2, s);
+    atomicAdd(o, (unsigned long long)x[i]); atomicMax(o + 1, (unsigned long long)(unsigned)x[i]);
+        atomicAdd(f, 0.5f); atomicAdd(d, 0.25);
+    __shared__ int s; if (threadIdx.x == 0) s = 0; __syncthreads(); atomicAdd(&s, 1); __syncthreads();
+        if (threadIdx.x == 0) atomicAdd(o + 2, s);
 }
-extern "C" __global__ void order(int *slots, int *next) { int i = atomicAdd(next, 1); slots[i] = blockIdx.x * blockDim.x + threadIdx.x; }
+extern "C" __global__ void order(int *slots, int *next) { int i = atomicAdd(next, 1);
+    slots[i] = blockIdx.x * blockDim.x + threadIdx.x; }
 extern "C" __global__ void lock(int *mutex, int *count) {
     for (int k = 0; k < 4; k++) {
         bool done = false;
         while (!done)
-            if (atomicCAS(mutex, 0, 1) == 0) { *(volatile int *)count += 1; __threadfence(); atomicExch(mutex, 0); done = true; }
+            if (atomicCAS(mutex, 0, 1) == 0) { *(volatile int *)count += 1; __threadfence(); atomicExch(mutex, 0);
+            done = true; }
     }
 }
 extern "C" __global__ void spin(int *mutex, int *count) {
@@ -220,7 +231,8 @@ def test_half_atomics(newest: Runner) -> None:
     source = r"""
     #include <cuda_fp16.h>
     #include <cuda_bf16.h>
-    extern "C" __global__ void k(__half *h, __half2 *p, __nv_bfloat16 *b) { atomicAdd(h, __float2half(1.0f)); atomicAdd(p, __floats2half2_rn(1.0f, 2.0f)); atomicAdd(b, __float2bfloat16(1.0f)); }
+    extern "C" __global__ void k(__half *h, __half2 *p, __nv_bfloat16 *b) { atomicAdd(h, __float2half(1.0f));
+        atomicAdd(p, __floats2half2_rn(1.0f, 2.0f)); atomicAdd(b, __float2bfloat16(1.0f)); }
     """
     h, p, b = newest.zeros(2, np.float16), newest.zeros(2, np.float16), newest.zeros(2, np.uint16)
     newest.run(source, "k", 2, 64, h, p, b)
@@ -232,15 +244,18 @@ def test_half_atomics(newest: Runner) -> None:
 WARPS = r"""
 extern "C" __global__ void shuffles(const int *x, int *o, int n) {
     int i = threadIdx.x, v = x[i];
-    o[i] = __shfl_sync(~0u, v, (i + 5) & 31); o[n + i] = __shfl_up_sync(~0u, v, 3); o[2 * n + i] = __shfl_down_sync(~0u, v, 2, 8);
+    o[i] = __shfl_sync(~0u, v, (i + 5) & 31); o[n + i] = __shfl_up_sync(~0u, v, 3);
+        o[2 * n + i] = __shfl_down_sync(~0u, v, 2, 8);
     o[3 * n + i] = __shfl_xor_sync(~0u, v, 9); o[4 * n + i] = __shfl_sync(~0u, v, 1, 4);
     double d = __shfl_xor_sync(~0u, (double)v, 1); o[5 * n + i] = (int)d;
 }
 extern "C" __global__ void votes(const int *x, unsigned *o, int n) {
     int i = threadIdx.x, v = x[i];
     o[i] = __ballot_sync(~0u, v & 1); o[n + i] = __any_sync(~0u, v > 95) | __all_sync(~0u, v > 0) << 1;
-    o[2 * n + i] = __match_any_sync(~0u, v & 3); int p; o[3 * n + i] = __match_all_sync(~0u, i / 32, &p); o[4 * n + i] = p;
-    if (i & 1) o[5 * n + i] = __ballot_sync(0xaaaaaaaa, v > 50); else o[5 * n + i] = __ballot_sync(0x55555555, v > 50);
+    o[2 * n + i] = __match_any_sync(~0u, v & 3); int p; o[3 * n + i] = __match_all_sync(~0u, i / 32, &p);
+        o[4 * n + i] = p;
+    if (i & 1) o[5 * n + i] = __ballot_sync(0xaaaaaaaa, v > 50);
+        else o[5 * n + i] = __ballot_sync(0x55555555, v > 50);
     unsigned mask = __activemask(); o[6 * n + i] = mask;
 }
 extern "C" __global__ void sums(const int *x, int *o) {
@@ -249,12 +264,14 @@ extern "C" __global__ void sums(const int *x, int *o) {
     __shared__ int s[32];
     if (threadIdx.x % 32 == 0) s[threadIdx.x / 32] = v;
     __syncthreads();
-    if (threadIdx.x < 32) { v = threadIdx.x < blockDim.x / 32 ? s[threadIdx.x] : 0; for (int k = 16; k; k >>= 1) v += __shfl_xor_sync(~0u, v, k); if (threadIdx.x == 0) *o = v; }
+    if (threadIdx.x < 32) { v = threadIdx.x < blockDim.x / 32 ? s[threadIdx.x] : 0; for (int k = 16; k;
+        k >>= 1) v += __shfl_xor_sync(~0u, v, k); if (threadIdx.x == 0) *o = v; }
 }
 extern "C" __global__ void hand(int *o) {
     __shared__ volatile int s[32];
     int i = threadIdx.x;
-    if (i < 16) { s[i] = i * 3; __syncwarp(); o[i] = s[31 - i]; } else { s[i] = i * 5; __syncwarp(); o[i] = s[31 - i]; }
+    if (i < 16) { s[i] = i * 3; __syncwarp(); o[i] = s[31 - i]; } else { s[i] = i * 5; __syncwarp();
+        o[i] = s[31 - i]; }
 }
 """
 
@@ -276,6 +293,10 @@ def test_shuffles(ptx: Runner, rng: np.random.Generator) -> None:
         np.testing.assert_array_equal(got.reshape(2, 32), expected)
 
 
+def lanes_where(values: np.ndarray, predicate: Callable[[int, int], object]) -> int:
+    return sum(1 << k for k, v in enumerate(values) if predicate(v, k))
+
+
 def test_votes_and_matches(ptx: Runner, rng: np.random.Generator) -> None:
     x = rng.integers(1, 100, 64, np.int32)
     out = ptx.zeros((7, 64), np.uint32)
@@ -283,7 +304,7 @@ def test_votes_and_matches(ptx: Runner, rng: np.random.Generator) -> None:
     got = out.get()
     for i in range(64):
         mine = x[i // 32 * 32 :][:32]
-        bits = lambda predicate: sum(1 << k for k, v in enumerate(mine) if predicate(v, k))  # noqa: E731
+        bits = functools.partial(lanes_where, mine)
         assert got[0, i] == bits(lambda v, k: v & 1)
         assert got[1, i] == int((mine > 95).any()) | 2 * int((mine > 0).all())
         assert got[2, i] == bits(lambda v, k, i=i: v & 3 == x[i] & 3)
@@ -310,8 +331,10 @@ def test_warp_reductions(newest: Runner, rng: np.random.Generator) -> None:
     source = r"""
     extern "C" __global__ void k(const int *x, int *o, int n) {
         int i = threadIdx.x, v = x[i];
-        o[i] = __reduce_add_sync(~0u, v); o[n + i] = __reduce_min_sync(~0u, v); o[2 * n + i] = __reduce_max_sync(~0u, v);
-        o[3 * n + i] = __reduce_and_sync(~0u, (unsigned)v); o[4 * n + i] = __reduce_or_sync(~0u, (unsigned)v); o[5 * n + i] = __reduce_xor_sync(~0u, (unsigned)v);
+        o[i] = __reduce_add_sync(~0u, v); o[n + i] = __reduce_min_sync(~0u, v);
+        o[2 * n + i] = __reduce_max_sync(~0u, v);
+        o[3 * n + i] = __reduce_and_sync(~0u, (unsigned)v); o[4 * n + i] = __reduce_or_sync(~0u, (unsigned)v);
+        o[5 * n + i] = __reduce_xor_sync(~0u, (unsigned)v);
         o[6 * n + i] = __reduce_max_sync(~0u, (unsigned)v);
     }
     """
@@ -361,7 +384,8 @@ def test_threads_that_left_are_not_waited_for(ptx: Runner) -> None:
 
 def test_vector_loads_and_stores(ptx: Runner, rng: np.random.Generator) -> None:
     source = r"""
-    extern "C" __global__ void k(const float4 *x, float4 *o, const short2 *s, short2 *t, const uchar4 *c, uchar4 *e, const double2 *d, double2 *f) {
+    extern "C" __global__ void k(const float4 *x, float4 *o, const short2 *s, short2 *t, const uchar4 *c, uchar4 *e,
+        const double2 *d, double2 *f) {
         int i = threadIdx.x;
         float4 v = x[i]; o[i] = make_float4(v.w, v.z, v.y, v.x); short2 w = s[i]; t[i] = make_short2(w.y, w.x);
         uchar4 b = c[i]; e[i] = make_uchar4(b.y, b.z, b.w, b.x); double2 g = d[i]; f[i] = make_double2(g.y, g.x);
@@ -382,7 +406,8 @@ def test_memory_from_malloc_in_a_kernel(ptx: Runner) -> None:
     struct Cell { int v; Cell *next; };
     extern "C" __global__ void k(int *o) {
         Cell *head = nullptr;
-        for (int i = 0; i < 5; i++) { Cell *c = (Cell *)malloc(sizeof(Cell)); c->v = i * threadIdx.x; c->next = head; head = c; }
+        for (int i = 0; i < 5; i++) { Cell *c = (Cell *)malloc(sizeof(Cell)); c->v = i * threadIdx.x;
+        c->next = head; head = c; }
         int total = 0;
         while (head) { Cell *c = head; total += c->v; head = c->next; free(c); }
         o[threadIdx.x] = total;
@@ -410,7 +435,8 @@ extern "C" __global__ void tiles(const int *x, int *o) {
     for (int k = 4; k; k >>= 1) v += tile.shfl_xor(v, k);
     block.sync();
     o[block.thread_rank()] = v * 10 + tile.meta_group_rank();
-    if (threadIdx.x % 3 == 0) { auto active = cg::coalesced_threads(); o[64 + threadIdx.x] = active.size() * 100 + active.thread_rank(); }
+    if (threadIdx.x % 3 == 0) { auto active = cg::coalesced_threads();
+        o[64 + threadIdx.x] = active.size() * 100 + active.thread_rank(); }
 }
 """
 
@@ -484,7 +510,8 @@ def test_asynchronous_copies_and_mbarriers(newest: Runner) -> None:
     source = r"""
     extern "C" __global__ void k(const int *x, int *o) {
         __shared__ __align__(16) int s[128]; __shared__ unsigned long long bar;
-        unsigned at = (unsigned)__cvta_generic_to_shared(&s[threadIdx.x]), b = (unsigned)__cvta_generic_to_shared(&bar);
+        unsigned at = (unsigned)__cvta_generic_to_shared(&s[threadIdx.x]),
+        b = (unsigned)__cvta_generic_to_shared(&bar);
         if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], 128;" ::"r"(b));
         __syncthreads();
         for (int phase = 0; phase < 2; phase++) {

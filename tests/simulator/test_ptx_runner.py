@@ -248,12 +248,12 @@ def variants() -> list[tuple[str, ...]]:
 
 
 @pytest.fixture(scope="session")
-def gpu() -> Iterator[Any]:
+def gpu() -> Any:
     try:
         nvrtc()
     except (FileNotFoundError, OSError) as error:
         pytest.skip(str(error))
-    yield make_gpu()
+    return make_gpu()
 
 
 @pytest.fixture(
