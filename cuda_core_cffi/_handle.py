@@ -61,6 +61,10 @@ class Handle:
     def __hash__(self) -> int:
         return hash((self._CTYPE, _identity(self._box)))
 
+    def __reduce__(self) -> Any:
+        """Refuse: a copy would own the same handle."""
+        raise TypeError(f"{type(self).__name__} cannot be pickled or copied: it owns a handle of this process")
+
     @classmethod
     def _own(cls, box: Any) -> Self:
         """Return an object for a box that a helper made, or raise what the helper left behind."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import warnings
 import weakref
 from typing import Any
 
@@ -470,11 +471,28 @@ def test_a_copy_waits_for_the_buffers_stream(device, stream):
         collect()
 
 
-def test_a_copy_outlives_the_consumers_stream(device, stream):
-    with device.create_stream() as consumer, on_device(device, stream) as buffer:
+def test_a_copy_without_a_stream_is_made_when_the_export_returns(device, stream):
+    order = []
+    with device.allocate(SIZE, stream) as buffer, Gate(stream) as gate:
+        timer = threading.Timer(0.1, lambda: (order.append("opened"), gate.open()))
+        timer.start()
+        Consumer(buffer.__dlpack__(copy=True, stream=-1)).delete()
+        order.append("exported")
+        timer.join()
+    assert order == ["opened", "exported"]
+
+
+@pytest.mark.parametrize("kind", ["device", "pinned"])
+def test_a_copy_outlives_the_consumers_stream(device, stream, kind):
+    before = live_objects()["buffer"]
+    with device.create_stream() as consumer, on_device(device, stream) if kind == "device" else pinned() as buffer:
         tensor = Consumer(buffer.__dlpack__(copy=True, stream=consumer.handle))
         consumer.sync()
-    tensor.delete()  # its memory goes back, though the consumer's stream is gone
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tensor.delete()
+        device.create_event().close()  # tells of what failed in cleanup
+    assert live_objects()["buffer"] == before
 
 
 @pytest.mark.parametrize("kind", ["device", "pinned", "managed"])

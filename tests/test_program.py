@@ -455,7 +455,8 @@ def test_a_variable_overrides_the_search(monkeypatch):
     assert find_library("nvrtc", "NVRTC", NVRTC_VARIABLE) == __file__
 
 
-def test_a_library_that_does_not_exist_says_what_to_install():
+def test_a_library_that_does_not_exist_says_what_to_install(monkeypatch):
+    monkeypatch.delenv(NVRTC_VARIABLE, raising=False)
     with pytest.raises(UnavailableError, match=r"pip install cuda-core-cffi\[cu1[23]\]"):
         find_library("no-such-library", "NVRTC", NVRTC_VARIABLE)
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
+from ptx_runner import SEED, Runner, make_gpu, nvrtc, variants
 from sim_driver import Driver, c_void_p, simulator
 
 
@@ -39,3 +42,41 @@ def cu(driver: Driver) -> Iterator[Driver]:
     driver.cuCtxSynchronize()
     driver.cuCtxSetCurrent(before)
     driver.cuDevicePrimaryCtxRelease_v2(0)
+
+
+@pytest.fixture(scope="session")
+def gpu() -> Any:
+    try:
+        nvrtc()
+    except (FileNotFoundError, OSError) as error:
+        pytest.skip(str(error))
+    return make_gpu()
+
+
+@pytest.fixture(
+    scope="session",
+    params=list(range(4)),
+    ids=lambda options: ("oldest", "oldest-debug", "newest", "newest-debug")[options],
+)
+def ptx(request: pytest.FixtureRequest, gpu: Any) -> Runner:
+    """A runner for each: oldest and newest architecture, optimised and for debugging."""
+    return Runner(gpu, variants()[request.param])
+
+
+@pytest.fixture(scope="session")
+def newest(gpu: Any) -> Runner:
+    return Runner(gpu, variants()[-2])
+
+
+@pytest.fixture
+def broken(newest: Runner) -> Iterator[Runner]:
+    """A runner whose kernel is going to fail; the context is new afterwards."""
+    newest.libraries.clear()
+    yield newest
+    newest.gpu.reset()
+    newest.libraries.clear()
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(SEED)

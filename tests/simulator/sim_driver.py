@@ -175,7 +175,7 @@ def run_alone(code: str, **environment: str) -> str:
     prologue = f"import sys; sys.path.insert(0, {str(HERE)!r})\nfrom sim_driver import *\nimport sim_driver\n"
     prologue += "cu = Driver(); sim = simulator()\n"
     finished = subprocess.run(
-        [sys.executable, "-c", prologue + textwrap.dedent(code)],
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", prologue + textwrap.dedent(code)],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,

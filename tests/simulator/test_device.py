@@ -92,7 +92,8 @@ def test_devices_reach_each_other_but_not_themselves() -> None:
         """
         cu.cuInit(0)
         print(*(cu.out(c_int, "cuDeviceCanAccessPeer", a, b).value for a in range(2) for b in range(2)))
-        print(cu.status("cuDeviceGetP2PAttribute", byref(c_int()), 2, 0, 0), cu.out(c_int, "cuDeviceGetP2PAttribute", 2, 0, 1).value)
+        print(cu.status("cuDeviceGetP2PAttribute", byref(c_int()), 2, 0, 0))
+        print(cu.out(c_int, "cuDeviceGetP2PAttribute", 2, 0, 1).value)
         """,
         CUDA_SIM_DEVICES="2",
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from types import ModuleType
 
 import pytest
@@ -329,7 +330,7 @@ def test_many_allocations_in_many_sizes_leave_nothing_behind(cu: Driver, sim: Mo
             size = generator.choice((1, 512, 513, 4096, 70_000))
             held.append((cu.from_pool(pool, size, stream), size))
     taken = sorted((pointer.value, size) for pointer, size in held)
-    assert all(start + size <= following for (start, size), (following, _) in zip(taken, taken[1:], strict=False))
+    assert all(start + size <= following for (start, size), (following, _) in itertools.pairwise(taken))
     assert cu.pool_attribute(pool, USED) == sum(size for _, size in held)
     for pointer, _ in held:
         cu.cuMemFreeAsync(pointer, streams[0])

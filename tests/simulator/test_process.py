@@ -25,7 +25,8 @@ def test_a_child_of_a_process_that_used_the_driver_cannot() -> None:
         gate = cu.block(stream)
         pid = os.fork()
         if not pid:
-            print(cu.status("cuInit", 0), cu.status("cuStreamSynchronize", stream), cu.status("cuMemFree_v2", c_uint64(1)))
+            print(cu.status("cuInit", 0), cu.status("cuStreamSynchronize", stream))
+            print(cu.status("cuMemFree_v2", c_uint64(1)))
             print(cu.status("cuDriverGetVersion", byref(c_int())), sim.live()["streams"].number, flush=True)
             os._exit(0)
         print(os.waitpid(pid, 0)[1])

@@ -1,6 +1,5 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: F811 (fixtures come from test_ptx_runner)
 """Branches, calls, launches of every shape, and what a kernel that goes wrong does."""
 
 from __future__ import annotations
@@ -9,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ptx_runner import GpuError, Runner
 from sim_driver import run_alone
-from test_ptx_runner import GpuError, Runner, broken, gpu, newest, ptx, rng  # noqa: F401
 
 COLLATZ = r"""
 extern "C" __global__ void k(const int *x, int *o, int n) {
@@ -273,13 +272,21 @@ def test_misaligned_access(broken: Runner) -> None:
 
 
 def test_access_outside_of_shared_memory(broken: Runner) -> None:
-    source = 'extern "C" __global__ void k(int *o, int n) { __shared__ int s[32]; s[threadIdx.x + n] = 1; __syncthreads(); o[0] = s[n]; }'
+    source = r"""
+    extern "C" __global__ void k(int *o, int n) {
+        __shared__ int s[32];
+        s[threadIdx.x + n] = 1;
+        __syncthreads();
+        o[0] = s[n];
+    }
+    """
     fails(broken, "ILLEGAL_ADDRESS", source, broken.zeros(1, np.int32), np.int32(100000))
 
 
 def test_endless_recursion(broken: Runner) -> None:
     source = r"""
-    __device__ __noinline__ int f(int n, volatile int *o) { volatile int a[4]; a[n & 3] = o[0] + 1;
+    __device__ __noinline__ int f(int n, volatile int *o) { volatile int a[4];
+        a[n & 3] = o[0] + 1;
         int r = n < 0 ? 0 : f(n + 1, a); return r + a[r & 3]; }
     extern "C" __global__ void k(int *o) { o[2] = f(0, o); }
     """

@@ -1,6 +1,5 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: F811 (fixtures come from test_ptx_runner)
 """Floating-point arithmetic of kernels: IEEE operations bit by bit, functions within their stated error."""
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from test_ptx_runner import Runner, gpu, newest, ptx, rng  # noqa: F401
+from ptx_runner import Runner
 
 N = 2048
 SPECIAL = [
@@ -116,9 +115,7 @@ def rounded(value: Fraction, mode: str, bits: int, emin: int) -> float:
     whole, rest = divmod(value / quantum, 1)
     if mode == "rn":
         whole += rest > Fraction(1, 2) or (rest == Fraction(1, 2) and whole % 2 == 1)
-    elif mode == "ru":
-        whole += rest > 0
-    elif mode == "rz" and value < 0:
+    elif mode == "ru" or (mode == "rz" and value < 0):
         whole += rest > 0
     return float(whole * quantum)
 
@@ -160,7 +157,8 @@ def test_flush_to_zero(newest: Runner) -> None:
     one = np.ones(32, np.float32)
     source = kernel(["__fmul_rn(a, b)", "__fadd_rn(a, a)"], "float")
     kept = run(newest, source, 2, tiny, one, one)
-    assert (kept[0] == tiny).all() and (kept[1] == 2 * tiny).all()
+    assert (kept[0] == tiny).all()
+    assert (kept[1] == 2 * tiny).all()
     flushed = newest.zeros((2, 32), np.float32)
     newest.run(
         source,
@@ -178,9 +176,12 @@ def test_flush_to_zero(newest: Runner) -> None:
 
 
 FUNCTIONS = {
-    "sin": (np.sin, 4), "cos": (np.cos, 4), "exp": (np.exp, 4), "exp2": (np.exp2, 4), "log": (np.log, 4), "log2": (np.log2, 4),
-    "log10": (np.log10, 4), "tanh": (np.tanh, 4), "atan": (np.arctan, 4), "cbrt": (np.cbrt, 4), "rsqrt": (lambda x: 1 / np.sqrt(x), 4),
-    "erf": (np.vectorize(math.erf, otypes=[float]), 6), "expm1": (np.expm1, 4), "log1p": (np.log1p, 4), "sinh": (np.sinh, 6),
+    "sin": (np.sin, 4), "cos": (np.cos, 4), "exp": (np.exp, 4), "exp2": (np.exp2, 4), "log": (np.log, 4),
+    "log2": (np.log2, 4),
+    "log10": (np.log10, 4), "tanh": (np.tanh, 4), "atan": (np.arctan, 4), "cbrt": (np.cbrt, 4),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), 4),
+    "erf": (np.vectorize(math.erf, otypes=[float]), 6), "expm1": (np.expm1, 4), "log1p": (np.log1p, 4),
+    "sinh": (np.sinh, 6),
 }  # fmt: skip
 
 

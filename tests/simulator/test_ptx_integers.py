@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: F811 (fixtures come from test_ptx_runner)
+# ruff: noqa: UP031 (tables of expressions; fixtures come from test_ptx_runner)
 """Integer arithmetic of kernels is that of the hardware, bit by bit."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from test_ptx_runner import Runner, gpu, newest, ptx, rng  # noqa: F401
+from ptx_runner import Runner
 
 N = 2048
 TYPES = {

@@ -1,6 +1,5 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: F811 (fixtures come from test_ptx_runner)
 """State spaces, barriers, atomics, warps, and blocks that work together."""
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from test_ptx_runner import GpuError, Runner, broken, gpu, newest, ptx, rng  # noqa: F401
+from ptx_runner import GpuError, Runner
 
 VARIABLES = r"""
 struct Node { int value; Node *next; };
@@ -443,7 +442,7 @@ extern "C" __global__ void tiles(const int *x, int *o) {
 
 @pytest.fixture
 def headers(ptx: Runner) -> Runner:
-    from test_ptx_runner import nvrtc
+    from ptx_runner import nvrtc
 
     if not nvrtc().has_headers:
         pytest.skip("the headers of cooperative groups are not installed")
@@ -518,7 +517,9 @@ def test_asynchronous_copies_and_mbarriers(newest: Runner) -> None:
             asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(x + threadIdx.x + phase));
             asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(b));
             unsigned done;
-            do asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}" : "=r"(done) : "r"(b), "r"(phase)); while (!done);
+            do asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+                            : "=r"(done) : "r"(b), "r"(phase));
+            while (!done);
             o[phase * 128 + threadIdx.x] = s[127 - threadIdx.x];
             __syncthreads();
         }

@@ -145,7 +145,7 @@ static void parse_address(parser *p, operand *o)
 static void parse_list(parser *p, operand *o, op_kind kind, char end, unsigned depth)
 {
     lexer *lx = &p->lx;
-    operand items[MAX_LIST > 256 ? 256 : MAX_LIST];
+    operand items[MAX_LIST];
     uint32_t n = 0;
     o->kind = kind;
     while (!lex_is(lx, end)) {

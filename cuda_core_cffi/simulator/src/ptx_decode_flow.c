@@ -65,7 +65,7 @@ static void argument(decoder *d, const operand *o, int32_t item[CALL_ITEM], int 
 
 static void dec_call(decoder *d, int arg)
 {
-    int32_t list[CALL_FIRST + 2 * 256 * CALL_ITEM] = {0};
+    int32_t list[CALL_FIRST + 2 * MAX_LIST * CALL_ITEM] = {0};
     unsigned at = 0, n = 0;
     (void)arg;
     take(d, M_uni);
@@ -73,13 +73,13 @@ static void dec_call(decoder *d, int arg)
     operand *ops = d->st->ops;
     int32_t *item = list + CALL_FIRST;
     if (ops[0].kind == OP_LIST && d->st->count > 1) {
-        for (n = 0; n < ops[0].n && n < 256; n++, item += CALL_ITEM) argument(d, &ops[0].items[n], item, 1);
+        for (n = 0; n < ops[0].n && n < MAX_LIST; n++, item += CALL_ITEM) argument(d, &ops[0].items[n], item, 1);
         list[CALL_RETS] = (int32_t)n;
         at = 1;
     }
     operand *target = &ops[at++];
     if (at < d->st->count && ops[at].kind == OP_LIST) {
-        for (n = 0; n < ops[at].n && n < 256; n++, item += CALL_ITEM) argument(d, &ops[at].items[n], item, 0);
+        for (n = 0; n < ops[at].n && n < MAX_LIST; n++, item += CALL_ITEM) argument(d, &ops[at].items[n], item, 0);
         list[CALL_ARGS] = (int32_t)n;
         at++;
     }

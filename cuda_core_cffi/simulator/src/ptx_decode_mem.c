@@ -20,7 +20,7 @@ static void same_width(decoder *d, const operand *o, ptx_type t)
 // The elements of a vector operand as a list; `into` says that they are written.
 static int32_t elements(decoder *d, const operand *o, unsigned n, ptx_type t, int into)
 {
-    int32_t list[256];
+    int32_t list[MAX_LIST];
     if (n > 1 && (o->kind != OP_VEC || o->n != n)) bad_operand(d, "the vector has the wrong number of elements");
     if (n == 1 && o->kind == OP_VEC && o->n != 1) bad_operand(d, "the vector has the wrong number of elements");
     for (unsigned i = 0; i < n; i++) {

@@ -5,8 +5,8 @@
 //
 // Registers of a warp are kept lane-wise: slot s of a frame is WARP consecutive 64-bit values. A predicate is
 // one 32-bit mask, bit = lane, in an array beside them with one element per slot (not in the values: lanes at
-// different depths have frames that overlap, and then a mask would lie in another lane's value). Values narrower than 64 bits have anything in the
-// bits above: whoever reads a register casts to the type of the instruction.
+// different depths have frames that overlap, and then a mask would lie in another lane's value). Values narrower
+// than 64 bits have anything in the bits above: whoever reads a register casts to the type of the instruction.
 //
 // Every lane has its own pc, frame and call depth. The lanes that are at the same pc of the same frame run
 // together as a group: w->active, w->pc, w->frame. Which group runs next is decided in ptx_warp.c.

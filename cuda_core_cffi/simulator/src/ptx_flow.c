@@ -178,10 +178,9 @@ step ptx_run_call_indirect(warp *w, const insn *in, uint32_t m)
     }
     if (same != m) {
         // The rest stays at this instruction and comes back to it.
-        uint32_t rest = m & ~same, pc = w->pc, others = w->active & ~m;
+        uint32_t pc = w->pc, others = w->active & ~m;
         spill_group(w, pc);
         for (uint32_t left = others; left; left &= left - 1) w->lane_pc[__builtin_ctz(left)] = pc + 1;
-        (void)rest;
         w->active = same;
         w->next_pc = UINT32_MAX;
     }

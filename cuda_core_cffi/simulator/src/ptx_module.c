@@ -8,7 +8,6 @@
 #include "ptx_heap.h"
 #include "ptx_parse.h"
 
-int ptx_read(parser *p);
 
 // What a text may make us take for names and tables: generous for what compilers emit, bounded for what they do not.
 #define ARENA_BASE ((size_t)32 << 20)

@@ -13,10 +13,6 @@
 #define DEFAULT_SHARED 49152
 #define DEFAULT_MAX_THREADS 1024
 
-typedef struct linkage {
-    int is_extern, weak, visible;
-} linkage;
-
 static void parse_version(parser *p)
 {
     lexer *lx = &p->lx;
@@ -97,8 +93,6 @@ static uint32_t parse_params(parser *p, ptx_var ***out, int in_body)
 
 static uint64_t align_up(uint64_t v, uint64_t a) { return (v + a - 1) & ~(a - 1); }
 
-uint32_t frame_place(parser *p, uint64_t size, uint32_t align);
-
 static void place_params(parser *p, ptx_fn *f)
 {
     uint64_t bytes = 0;
@@ -154,7 +148,7 @@ static void parse_performance(parser *p, sim_ptx_entry *e)
     }
 }
 
-static void parse_function(parser *p, int entry, linkage link)
+static void parse_function(parser *p, int entry, int is_extern)
 {
     lexer *lx = &p->lx;
     uint32_t line = lx->t.line;
@@ -190,7 +184,7 @@ static void parse_function(parser *p, int entry, linkage link)
     if (body && f->builtin) f->builtin = NULL; // the text brings its own
     if (body || !f->defined) {
         f->entry = (uint8_t)entry;
-        f->is_extern = (uint8_t)link.is_extern;
+        f->is_extern = (uint8_t)is_extern;
         f->params = scratch.params;
         f->param_count = scratch.param_count;
         f->rets = scratch.rets;
@@ -236,7 +230,7 @@ static void parse_alias(parser *p)
 static void parse_directive(parser *p)
 {
     lexer *lx = &p->lx;
-    linkage link = {0};
+    int is_extern = 0;
     if (lex_dot(lx, "file") || lex_dot(lx, "loc")) {
         skip_line(p);
         return;
@@ -257,20 +251,18 @@ static void parse_directive(parser *p)
         return;
     }
     for (;; lex_next(lx)) {
-        if (lex_dot(lx, "extern")) link.is_extern = 1;
-        else if (lex_dot(lx, "weak")) link.weak = 1;
-        else if (lex_dot(lx, "visible") || lex_dot(lx, "common")) link.visible = 1;
-        else break;
+        if (lex_dot(lx, "extern")) is_extern = 1;
+        else if (!lex_dot(lx, "weak") && !lex_dot(lx, "visible") && !lex_dot(lx, "common")) break;
     }
     ptx_space space;
     if (lex_dot(lx, "func") || lex_dot(lx, "entry")) {
-        parse_function(p, lex_dot(lx, "entry"), link);
+        parse_function(p, lex_dot(lx, "entry"), is_extern);
     } else if (space_of_token(lx, &space) && (space == SP_GLOBAL || space == SP_CONST || space == SP_SHARED)) {
         lex_next(lx);
         if (space == SP_CONST && lex_is(lx, '[')) { // a constant bank of old texts
             lex_fail(lx, PTX_INVALID_PTX, "constant banks are not supported");
         }
-        parse_variable(p, space, link.is_extern);
+        parse_variable(p, space, is_extern);
     } else if (lex_dot(lx, "tex") || lex_dot(lx, "local") || lex_dot(lx, "reg")) {
         lex_fail(lx, PTX_INVALID_PTX, "'%.*s' is not supported at module scope", (int)lx->t.len, lx->t.s);
     } else {
@@ -405,7 +397,6 @@ static void describe_globals(parser *p)
     }
 }
 
-int ptx_read(parser *p);
 int ptx_read(parser *p)
 {
     jmp_buf fail;

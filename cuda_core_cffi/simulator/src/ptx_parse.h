@@ -10,7 +10,7 @@
 
 #define MAX_OPERANDS 12
 #define MAX_MODS 16
-#define MAX_LIST 1024u
+#define MAX_LIST 256
 #define MAX_SCOPES 64
 #define SYM_BUCKETS 8192
 
@@ -131,11 +131,14 @@ unsigned type_size(ptx_type type);
 int space_of_token(const lexer *lx, ptx_space *space);
 void parse_variable(parser *p, ptx_space space, int is_extern);
 ptx_var *parse_param(parser *p, int in_body);
+uint32_t frame_place(parser *p, uint64_t size, uint32_t align);
 void place_variables(parser *p);
 void fill_variables(parser *p);
 
 // ptx_parse.c
 ptx_fn *function_named(parser *p, const char *name, size_t len);
+
+int ptx_read(parser *p);
 
 // ptx_body.c
 void parse_body(parser *p);

@@ -83,12 +83,9 @@ enum {
     F_CC_OUT = 1024,
     F_CC_IN = 2048,
     F_HI = 4096,
-    F_WIDE = 8192,
     F_NEG_A = 16384, // the first predicate source is negated
     F_NOINC = 32768,
     F_SATFINITE = 65536,
-    F_ALIGNED_ONLY = 131072,
-    F_OOB = 262144,
 };
 
 typedef struct warp warp;

@@ -268,8 +268,6 @@ static ptx_var *declare(parser *p, const char *name, uint32_t len, ptx_space spa
     return v;
 }
 
-uint32_t frame_place(parser *p, uint64_t size, uint32_t align);
-
 // Current token: the one after the state space. Also .param inside a body.
 void parse_variable(parser *p, ptx_space space, int is_extern)
 {

@@ -8,7 +8,6 @@ import ctypes
 import functools
 import itertools
 import sys
-from collections.abc import Iterator
 from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,9 @@ class Nvrtc:
         self.library = ctypes.CDLL(str(found[0]))
         include = found[0].parents[1] / "include"
         self.options = [f"-I{include}", f"-I{include / 'cccl'}"]
-        self.has_headers = (include / "cooperative_groups.h").exists()
+        self.has_headers = (include / "cooperative_groups.h").exists() and any(
+            (folder / "nv" / "target").exists() for folder in (include, include / "cccl")
+        )
 
     def architectures(self) -> list[int]:
         count = c_int()
@@ -245,57 +246,3 @@ def variants() -> list[tuple[str, ...]]:
     limit = 90
     usable = [a for a in architectures if a <= limit]
     return [(f"-arch=compute_{a}", *debug) for a, debug in itertools.product((usable[0], usable[-1]), ((), ("-G",)))]
-
-
-@pytest.fixture(scope="session")
-def gpu() -> Any:
-    try:
-        nvrtc()
-    except (FileNotFoundError, OSError) as error:
-        pytest.skip(str(error))
-    return make_gpu()
-
-
-@pytest.fixture(
-    scope="session",
-    params=list(range(4)),
-    ids=lambda options: ("oldest", "oldest-debug", "newest", "newest-debug")[options],
-)
-def ptx(request: pytest.FixtureRequest, gpu: Any) -> Runner:
-    """A runner for each: oldest and newest architecture, optimised and for debugging."""
-    return Runner(gpu, variants()[request.param])
-
-
-@pytest.fixture(scope="session")
-def newest(gpu: Any) -> Runner:
-    return Runner(gpu, variants()[-2])
-
-
-@pytest.fixture
-def broken(newest: Runner) -> Iterator[Runner]:
-    """A runner whose kernel is going to fail; the context is new afterwards."""
-    newest.libraries.clear()
-    yield newest
-    newest.gpu.reset()
-    newest.libraries.clear()
-
-
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(SEED)
-
-
-SAXPY = r"""
-extern "C" __global__ void saxpy(int n, float a, const float *x, float *y) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) y[i] = __fadd_rn(__fmul_rn(a, x[i]), y[i]);
-}
-"""
-
-
-def test_saxpy_of_a_million_elements(ptx: Runner, rng: np.random.Generator) -> None:
-    n = 1_000_000
-    x, y = rng.random(n, np.float32), rng.random(n, np.float32)
-    out = ptx.array(y)
-    ptx.run(SAXPY, "saxpy", (n + 255) // 256, 256, np.int32(n), np.float32(2.5), ptx.array(x), out)
-    np.testing.assert_array_equal(out.get(), np.float32(2.5) * x + y)
