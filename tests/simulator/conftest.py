@@ -75,6 +75,7 @@ def broken(newest: Runner) -> Iterator[Runner]:
     yield newest
     newest.gpu.reset()
     newest.libraries.clear()
+    simulator().clear_reports()
 
 
 @pytest.fixture

@@ -36,9 +36,6 @@ class Nvrtc:
         self.library = ctypes.CDLL(str(found[0]))
         include = found[0].parents[1] / "include"
         self.options = [f"-I{include}", f"-I{include / 'cccl'}"]
-        self.has_headers = (include / "cooperative_groups.h").exists() and any(
-            (folder / "nv" / "target").exists() for folder in (include, include / "cccl")
-        )
 
     def architectures(self) -> list[int]:
         count = c_int()
@@ -61,7 +58,10 @@ class Nvrtc:
         getattr(self.library, f"nvrtcGet{what}")(program, text)
         self.library.nvrtcDestroyProgram(byref(program))
         if status:
-            raise RuntimeError(text.value.decode())
+            log = text.value.decode()
+            if "cannot open source file" in log:
+                pytest.skip(f"CUDA's headers for kernels are not installed: {log.splitlines()[0]}")
+            raise RuntimeError(log)
         return text.value
 
 

@@ -176,7 +176,7 @@ def run_alone(code: str, **environment: str) -> str:
     prologue += "cu = Driver(); sim = simulator()\n"
     finished = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", prologue + textwrap.dedent(code)],
-        env={**os.environ, **environment},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment},
         capture_output=True,
         text=True,
         timeout=120,

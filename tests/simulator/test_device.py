@@ -97,7 +97,7 @@ def test_devices_reach_each_other_but_not_themselves() -> None:
         """,
         CUDA_SIM_DEVICES="2",
     )
-    assert printed.split("\n")[:2] == ["0 1 1 0", "INVALID_DEVICE 1"]
+    assert printed.split("\n")[:3] == ["0 1 1 0", "INVALID_DEVICE", "1"]
 
 
 def test_texture_widths_need_a_known_format(driver: Driver) -> None:

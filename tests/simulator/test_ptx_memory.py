@@ -440,25 +440,16 @@ extern "C" __global__ void tiles(const int *x, int *o) {
 """
 
 
-@pytest.fixture
-def headers(ptx: Runner) -> Runner:
-    from ptx_runner import nvrtc
-
-    if not nvrtc().has_headers:
-        pytest.skip("the headers of cooperative groups are not installed")
-    return ptx
-
-
-def test_grid_synchronisation(headers: Runner) -> None:
-    out = headers.array(np.arange(6 * 64), np.int32)
-    headers.run(GROUPS, "grid", 6, 64, out, np.int32(5), cooperative=True)
+def test_grid_synchronisation(ptx: Runner) -> None:
+    out = ptx.array(np.arange(6 * 64), np.int32)
+    ptx.run(GROUPS, "grid", 6, 64, out, np.int32(5), cooperative=True)
     np.testing.assert_array_equal(out.get(), (np.arange(384) + 5) % 384 + 5)
 
 
-def test_tiles_of_a_block(headers: Runner, rng: np.random.Generator) -> None:
+def test_tiles_of_a_block(ptx: Runner, rng: np.random.Generator) -> None:
     x = rng.integers(0, 100, 64, np.int32)
-    out = headers.zeros(128, np.int32)
-    headers.run(GROUPS, "tiles", 1, 64, headers.array(x), out)
+    out = ptx.zeros(128, np.int32)
+    ptx.run(GROUPS, "tiles", 1, 64, ptx.array(x), out)
     got = out.get()
     np.testing.assert_array_equal(got[:64], np.repeat(x.reshape(8, 8).sum(1) * 10 + np.arange(8), 8))
     for i in range(0, 64, 3):
