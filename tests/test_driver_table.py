@@ -8,6 +8,7 @@ Real drivers need no GPU here: ``CUDA_TEST_LIBCUDA`` names the libraries to test
 from __future__ import annotations
 
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -183,9 +184,10 @@ def test_a_real_driver_without_a_device_says_so(libcuda: str) -> None:
 
 
 @REAL
-def test_the_command_line_reports_a_driver_without_a_device(libcuda: str) -> None:
+def test_the_command_line_reports_a_driver_without_a_device(libcuda: str, tmp_path: pathlib.Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "cuda_core_cffi"],
+        cwd=tmp_path,  # not the source tree, which would come first on the path
         env={**os.environ, **NO_GPU, "CUDA_CORE_CFFI_DRIVER": libcuda, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
