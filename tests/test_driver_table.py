@@ -197,6 +197,16 @@ def test_the_command_line_reports_a_driver_without_a_device(libcuda: str, tmp_pa
     assert done.stderr == ""
 
 
+def test_the_command_line_reports_a_package_that_is_missing() -> None:
+    code = """
+        import sys
+        sys.modules["cuda.pathfinder"] = None
+        from cuda_core_cffi.__main__ import main
+        main()
+        """
+    assert "cuda.pathfinder" in output_of(code).splitlines()[-1]
+
+
 @REAL
 def test_a_function_newer_than_a_real_driver_is_refused_and_never_called(libcuda: str) -> None:
     """Asked for cuCtxCreate at 13000, libcuda 550 gives an older signature and success: calling it would crash."""

@@ -60,8 +60,8 @@ class DriverError(Exception):
 class Driver:
     """``driver.cuMemAlloc_v2(...)`` calls and raises; ``driver.status("cuMemAlloc_v2", ...)`` returns the name."""
 
-    def __init__(self) -> None:
-        self.library = ctypes.CDLL(str(simulator().library_path()))
+    def __init__(self, library: str | None = None) -> None:
+        self.library = ctypes.CDLL(library or str(simulator().library_path()))
         self.kept: list[Any] = []
 
     def name(self, error: int) -> str:
