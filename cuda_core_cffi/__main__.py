@@ -33,8 +33,11 @@ def lines() -> Iterator[tuple[str, str]]:
     for variable in VARIABLES:
         if variable in os.environ:
             yield variable, os.environ[variable]
-    for library in found_libraries():
-        yield library.name, library.problem or f"{library.version or 'version unknown'}, {library.path}"
+    try:
+        for library in found_libraries():
+            yield library.name, library.problem or f"{library.version or 'version unknown'}, {library.path}"
+    except ImportError as error:  # a report is for broken installations too
+        yield "libraries", str(error)
     yield from device_lines()
 
 
