@@ -30,6 +30,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
+from cuda_core_cffi._ffi import ffi, lib
+
 __all__ = [
     "Call",
     "Fault",
@@ -45,6 +47,7 @@ __all__ = [
     "live",
     "reports",
     "trace",
+    "use",
 ]
 
 LIBRARY_NAME = "libcuda_core_cffi_simulator.so"
@@ -311,6 +314,21 @@ def is_loaded() -> bool:
     except OSError:
         return False
     return True
+
+
+def use() -> None:
+    """Choose the simulated driver for this process, before the first driver call.
+
+    Raises
+    ------
+    RuntimeError
+        If another driver is in use already.
+    """
+    if lib.ccc_driver_choose(b"simulator"):
+        return
+    name = ffi.string(lib.ccc_driver_name()).decode()
+    if not Path(name).exists() or not library_path().samefile(name):
+        raise RuntimeError(f"this process already uses the driver {name}: choose the simulator before the first call")
 
 
 class _RawReport(ctypes.Structure):

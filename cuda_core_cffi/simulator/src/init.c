@@ -116,6 +116,14 @@ SIM_EXPORT CUresult cuDriverGetVersion(int *driverVersion)
     return sim_leave("cuDriverGetVersion", status);
 }
 
+// Private tables of the real driver. NVRTC asks for one, and takes no for an answer.
+SIM_API(cuGetExportTable, (const void **ppExportTable, const CUuuid *pExportTableId), (ppExportTable, pExportTableId))
+{
+    SIM_REQUIRE(ppExportTable && pExportTableId);
+    *ppExportTable = NULL;
+    return CUDA_ERROR_NOT_FOUND;
+}
+
 SIM_API(cuProfilerStart, (void), ())
 {
     struct sim_context *context;

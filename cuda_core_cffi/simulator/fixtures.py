@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures for tests that need a CUDA device and have none.
+
+In a ``conftest.py``::
+
+    pytest_plugins = ["cuda_core_cffi.simulator.fixtures"]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from cuda_core_cffi import Device, simulator
+
+__all__ = ["simulated_device"]
+
+
+@pytest.fixture
+def simulated_device() -> Iterator[Device]:
+    """Give a test a simulated device, current in its thread.
+
+    Faults that the test injected are taken back afterwards. A test that misused the driver (a double free, a use after
+    free, an access out of bounds) fails with the reports.
+
+    Yields
+    ------
+    Device
+        Device 0.
+
+    Raises
+    ------
+    RuntimeError
+        If the process already uses another driver.
+    """
+    simulator.use()
+    simulator.clear_reports()
+    device = Device(0)
+    device.set_current()
+    yield device
+    simulator.clear_faults()
+    device.sync()
+    reports = simulator.reports()
+    simulator.clear_reports()
+    if reports:
+        pytest.fail("the test misused the driver:\n" + "\n".join(report.message for report in reports))

@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What users' test suites get: the choice from Python, and the pytest fixture."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from helpers import run_python
+
+PLUGIN = 'pytest_plugins = ["cuda_core_cffi.simulator.fixtures"]\n'
+
+
+def run_pytest(tmp_path, code):
+    """Run pytest on ``code`` in a process that has chosen no driver."""
+    (tmp_path / "conftest.py").write_text(PLUGIN)
+    (tmp_path / "test_it.py").write_text(code)
+    environment = {name: value for name, value in os.environ.items() if name != "CUDA_CORE_CFFI_DRIVER"}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_fixture_gives_a_simulated_device(tmp_path):
+    status, output = run_pytest(
+        tmp_path,
+        "def test_it(simulated_device):\n"
+        "    assert 'Simulated' in simulated_device.name\n"
+        "    simulated_device.allocate(16).close()\n",
+    )
+    assert status == 0, output
+
+
+def test_the_fixture_fails_a_test_that_misuses_the_driver(tmp_path):
+    status, output = run_pytest(
+        tmp_path,
+        "from cuda_core_cffi import lib\n"
+        "def test_it(simulated_device):\n"
+        "    buffer = simulated_device.allocate(16)\n"
+        "    address = buffer.handle\n"
+        "    lib.cuMemFreeAsync(address, lib.CU_STREAM_LEGACY)\n"
+        "    lib.cuMemFreeAsync(address, lib.CU_STREAM_LEGACY)\n",
+    )
+    assert status == 1, output
+    assert "misused the driver" in output
+
+
+def test_the_fixture_takes_faults_back(tmp_path):
+    status, output = run_pytest(
+        tmp_path,
+        "from cuda_core_cffi import simulator\n"
+        "def test_one(simulated_device):\n"
+        "    simulator.fail('cuMemAllocFromPoolAsync', 'CUDA_ERROR_OUT_OF_MEMORY', count=100)\n"
+        "def test_two(simulated_device):\n"
+        "    simulated_device.allocate(16).close()\n",
+    )
+    assert status == 0, output
+
+
+def test_the_simulator_can_be_chosen_from_python():
+    done = run_python(
+        "from cuda_core_cffi import Device, simulator; simulator.use(); simulator.use(); print(Device(0).name)",
+        CUDA_CORE_CFFI_DRIVER="",
+    )
+    assert "Simulated" in done.stdout, done.stderr
+
+
+@pytest.mark.simulator_only("the driver in use must be another than the simulator by its file")
+def test_it_is_too_late_to_choose_once_a_driver_is_in_use(tmp_path):
+    import shutil
+
+    from cuda_core_cffi import simulator
+
+    other = shutil.copy(simulator.library_path(), tmp_path / "another.so")
+    done = run_python(
+        "from cuda_core_cffi import Device, simulator; Device(0); simulator.use()", CUDA_CORE_CFFI_DRIVER=str(other)
+    )
+    assert "RuntimeError" in done.stderr
+    assert "another.so" in done.stderr
