@@ -18,6 +18,18 @@ static _Atomic(ccc_box *) ccc_primary[CCC_MAX_DEVICES]; /* never released: leaki
 static pthread_mutex_t ccc_primary_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int ccc_initialized;
 
+/* In the child of fork(): the thread that held the lock, if any, is not there. */
+static void ccc_context_after_fork(void)
+{
+    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+    ccc_primary_lock = unlocked;
+}
+
+__attribute__((constructor)) static void ccc_context_watch_fork(void)
+{
+    pthread_atfork(NULL, NULL, ccc_context_after_fork);
+}
+
 /* Start the driver, once. */
 static int ccc_init(void)
 {

@@ -243,6 +243,7 @@ static void ccc_after_fork(void)
 {
     static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
     ccc_driver.lock = unlocked;
+    atomic_flag_clear(&ccc_cleanup_lock);
     if (!ccc_driver.used)
         return;
     ccc_driver.reason = CCC_FORKED;

@@ -25,7 +25,8 @@ assert SPEC.loader is not None
 build_ffi = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(build_ffi)
 
-headers, cdef, table, generate = (build_ffi.load_generator(name) for name in ("headers", "cdef", "table", "generate"))
+NAMES = ("headers", "cdef", "table", "generate", "bindings", "directions", "roles")
+headers, cdef, table, generate, bindings, directions, roles = map(build_ffi.load_generator, NAMES)
 
 
 def include_dirs() -> list[pathlib.Path]:

@@ -8,33 +8,22 @@ Headers are those of ``headers.find_include_dir()`` and of the folders in ``CUDA
 from __future__ import annotations
 
 import ast
-import contextlib
-import os
-import pathlib
 import re
 
 import pytest
 
 pytest.importorskip("pycparser", reason="reads headers")
 
-from cuda_core_cffi._build import bindings, cdef, directions, headers, roles
+from generator import bindings, cdef, directions, include_dirs, read, roles
 
 WANTED_SHARE = 0.95
 OUTPUTS = {"out", "inout", "size"}
 
 
-def include_dirs() -> list[pathlib.Path]:
-    """Return the folders of the headers to test with."""
-    found = [pathlib.Path(item) for item in os.environ.get("CUDA_TEST_INCLUDE_DIRS", "").split(os.pathsep) if item]
-    with contextlib.suppress(headers.HeaderError):
-        found.append(headers.find_include_dir())
-    return list(dict.fromkeys(path.resolve() for path in found))
-
-
 @pytest.fixture(scope="module", params=include_dirs(), ids=str)
 def api(request: pytest.FixtureRequest) -> cdef.Api:
     """Return a header, classified."""
-    return cdef.classify(headers.read_header(request.param))
+    return read(request.param)
 
 
 @pytest.fixture(scope="module")
