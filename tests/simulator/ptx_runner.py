@@ -26,12 +26,17 @@ class Nvrtc:
     """Just enough of NVRTC."""
 
     def __init__(self) -> None:
-        found = [
-            library
-            for folder in map(Path, sys.path)
-            for library in sorted(folder.glob("nvidia/cu*/lib/libnvrtc.so.*"))
-            + sorted(folder.glob("nvidia/cuda_nvrtc/lib/libnvrtc.so.*"))
-        ]
+        named = os.environ.get("CUDA_CORE_CFFI_NVRTC")
+        found = (
+            [Path(named)]
+            if named
+            else [
+                library
+                for folder in map(Path, sys.path)
+                for library in sorted(folder.glob("nvidia/cu*/lib/libnvrtc.so.*"))
+                + sorted(folder.glob("nvidia/cuda_nvrtc/lib/libnvrtc.so.*"))
+            ]
+        )
         if not found:
             raise FileNotFoundError("NVRTC is not installed (pip install nvidia-cuda-nvrtc)")
         self.library = ctypes.CDLL(str(found[0]))
