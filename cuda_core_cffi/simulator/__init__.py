@@ -18,7 +18,7 @@ The simulated machine is described by environment variables that are read once, 
 ``CUDA_SIM_KERNEL_SECONDS``
     Ends a kernel that runs longer with ``CUDA_ERROR_LAUNCH_TIMEOUT``; default 0, never.
 ``CUDA_SIM_REPORT``
-    ``stderr`` prints every report when it is made, and at exit the memory that was never freed.
+    ``stderr`` prints every report when it is made, and at exit what was never freed or destroyed.
 """
 
 from __future__ import annotations

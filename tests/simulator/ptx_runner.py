@@ -248,6 +248,6 @@ def variants() -> list[tuple[str, ...]]:
         architectures = nvrtc().architectures()
     except (FileNotFoundError, OSError):
         return [("-arch=compute_0",)]
-    limit = 90
+    limit = int(os.environ.get("CUDA_SIM_COMPUTE_CAPABILITY", "9.0").replace(".", ""))
     usable = [a for a in architectures if a <= limit]
     return [(f"-arch=compute_{a}", *debug) for a, debug in itertools.product((usable[0], usable[-1]), ((), ("-G",)))]

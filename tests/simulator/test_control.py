@@ -122,14 +122,16 @@ def test_reports_are_printed_on_demand_and_leaks_at_exit() -> None:
         first, second = cu.alloc(100), cu.alloc(200)
         cu.cuMemFree_v2(first)
         cu.status("cuMemFree_v2", first)
+        streams = cu.stream(), cu.stream()
         """,
         CUDA_SIM_REPORT="stderr",
     )
     lines = printed.strip().split("\n")
-    assert len(lines) == 2
+    assert len(lines) == 3
     assert lines[0].startswith("cuda simulator: double free in cuMemFree_v2: ")
     assert "100 bytes] is number 1, made by cuMemAlloc_v2, freed by cuMemFree_v2 after allocation 2" in lines[0]
     assert lines[1].startswith("cuda simulator: leak in exit: 200 bytes were never freed")
+    assert lines[2] == "cuda simulator: leak in exit: 2 streams never destroyed"
 
 
 def test_without_the_wish_nothing_is_printed() -> None:

@@ -72,8 +72,10 @@ __attribute__((destructor)) static void at_exit(void)
 {
     if (atomic_load(&state) != STARTED)
         return;
-    if (sim_config()->report_stderr)
+    if (sim_config()->report_stderr) {
         sim_allocation_report_leaks();
+        sim_live_report_leaks();
+    }
     atomic_store(&state, ENDED);
     atomic_store(&sim_gate, SIM_GATE_CLOSED);
 }

@@ -5,6 +5,7 @@
 
 #include "allocation.h"
 #include "context.h"
+#include "report.h"
 #include "stream.h"
 #include "watch.h"
 
@@ -42,4 +43,14 @@ SIM_EXPORT const char *cudaSimLive(size_t index, uint64_t *count, uint64_t *byte
         return "host functions pending";
     }
     return NULL;
+}
+
+// At exit, what the program made and never destroyed; memory is reported with its history, by its own module.
+void sim_live_report_leaks(void)
+{
+    for (int kind = 1; kind < SIM_KINDS; ++kind) {
+        size_t count = sim_object_live((enum sim_kind)kind);
+        if (count && sim_kinds[kind].name)
+            sim_report("leak", "exit", 0, 0, NULL, "%zu %s never destroyed", count, sim_kinds[kind].name);
+    }
 }

@@ -52,6 +52,7 @@ bool sim_object_retire(void *object);     // ends the handle and its reference; 
 void sim_object_drop(void *object);       // NULL is fine
 void sim_object_hide(void *object);       // leaves it out of the count of the program's objects
 size_t sim_object_live(enum sim_kind kind);
+void sim_live_report_leaks(void);  // objects that are never destroyed, by kind
 // Calls `visit` with a reference held for each live object of a kind.
 void sim_object_each(enum sim_kind kind, void (*visit)(void *object, void *arg), void *arg);
 
