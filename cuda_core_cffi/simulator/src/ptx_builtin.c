@@ -40,8 +40,12 @@ static int read_string(void *ctx, uint64_t address, char *out, size_t size)
 static void emit_text(void *ctx, const char *text, size_t len)
 {
     const sim_ptx_host *host = &((const warp *)ctx)->blk->ln->m->host;
-    if (host->print) host->print(host->ctx, text, len);
-    else fwrite(text, 1, len, stdout);
+    if (host->print) {
+        host->print(host->ctx, text, len);
+        return;
+    }
+    fwrite(text, 1, len, stdout);
+    fflush(stdout); // whoever waits for the kernel finds its output written
 }
 
 static step run_vprintf(warp *w, const insn *in, uint32_t m)
