@@ -12,6 +12,7 @@ import weakref
 
 import numpy
 import pytest
+from buffers import PINNED, SIZE, ForeignStream, content, fresh
 from helpers import Gate
 
 from cuda_core_cffi import (
@@ -19,47 +20,13 @@ from cuda_core_cffi import (
     PER_THREAD_DEFAULT_STREAM,
     Buffer,
     CUDAError,
-    LegacyPinnedMemoryResource,
     Stream,
     ffi,
     lib,
     live_objects,
 )
 
-SIZE = 64
-PINNED = LegacyPinnedMemoryResource()
 pytestmark = pytest.mark.usefixtures("device")
-
-
-class ForeignStream:
-    """A stream of another library."""
-
-    def __init__(self, stream: Stream) -> None:
-        self.stream = stream
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return (0, self.stream.handle)
-
-
-def fresh(kind: str, device, stream, size: int = SIZE) -> Buffer:
-    """Return a new buffer of a kind."""
-    return device.allocate(size, stream) if kind == "device" else PINNED.allocate(size, stream)
-
-
-def write(buffer: Buffer, data: bytes, stream: Stream) -> None:
-    """Put data into a buffer."""
-    with PINNED.allocate(len(data)) as staging:
-        ffi.buffer(ffi.cast("char *", staging.handle), len(data))[:] = data
-        buffer.copy_from(staging, stream=stream)
-        stream.sync()
-
-
-def content(buffer: Buffer, stream: Stream) -> bytes:
-    """Return what is in a buffer, when the work in the stream is done."""
-    with PINNED.allocate(buffer.size) as staging:
-        buffer.copy_to(staging, stream=stream)
-        stream.sync()
-        return bytes(ffi.buffer(ffi.cast("char *", staging.handle), buffer.size))
 
 
 def collect() -> None:

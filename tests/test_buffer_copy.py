@@ -6,43 +6,9 @@ from __future__ import annotations
 
 import numpy
 import pytest
+from buffers import SIZE, ForeignStream, content, fresh, write
 
-from cuda_core_cffi import Buffer, LegacyPinnedMemoryResource, Stream, ffi
-
-SIZE = 64
-PINNED = LegacyPinnedMemoryResource()
-
-
-class ForeignStream:
-    """A stream of another library."""
-
-    def __init__(self, stream: Stream) -> None:
-        self.stream = stream
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return (0, self.stream.handle)
-
-
-def fresh(kind: str, device, stream, size: int = SIZE) -> Buffer:
-    """Return a new buffer of a kind."""
-    return device.allocate(size, stream) if kind == "device" else PINNED.allocate(size, stream)
-
-
-def write(buffer: Buffer, data: bytes, stream: Stream) -> None:
-    """Put data into a buffer."""
-    with PINNED.allocate(len(data)) as staging:
-        ffi.buffer(ffi.cast("char *", staging.handle), len(data))[:] = data
-        buffer.copy_from(staging, stream=stream)
-        stream.sync()
-
-
-def content(buffer: Buffer, stream: Stream) -> bytes:
-    """Return what is in a buffer, when the work in the stream is done."""
-    with PINNED.allocate(buffer.size) as staging:
-        buffer.copy_to(staging, stream=stream)
-        stream.sync()
-        return bytes(ffi.buffer(ffi.cast("char *", staging.handle), buffer.size))
-
+from cuda_core_cffi import Buffer
 
 # Copies
 

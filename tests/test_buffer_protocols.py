@@ -6,57 +6,24 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import Any
 
 import numpy
 import pytest
+from buffers import DATA, PINNED, SIZE, HostResource, Owner
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
     PER_THREAD_DEFAULT_STREAM,
     Buffer,
-    LegacyPinnedMemoryResource,
-    MemoryResource,
     ffi,
     live_objects,
 )
 
-SIZE = 64
-PINNED = LegacyPinnedMemoryResource()
-DATA = bytes(range(SIZE))
 pytestmark = pytest.mark.usefixtures("device")
 PYPY = pytest.mark.skipif(
     sys.implementation.name == "pypy", reason="there a memoryview keeps only what is not closed: see Buffer.__buffer__"
 )
 ENDINGS = pytest.mark.parametrize("ending", [pytest.param("close", marks=PYPY), "collect"])
-
-
-class Owner:
-    """Owns ordinary host memory."""
-
-    def __init__(self, data: bytes = DATA) -> None:
-        self.memory = ffi.new("char[]", data)
-        self.address = int(ffi.cast("uintptr_t", self.memory))
-
-
-class HostResource(MemoryResource):
-    """A resource written in Python, which records what goes back to it."""
-
-    is_device_accessible = False
-    is_host_accessible = True
-    device_id = -1
-
-    def __init__(self) -> None:
-        self.live: dict[int, Any] = {}
-
-    def allocate(self, size, stream=None):
-        memory = ffi.new("char[]", max(size, 1))
-        address = int(ffi.cast("uintptr_t", memory))
-        self.live[address] = memory
-        return Buffer.from_handle(address, size, mr=self, stream=stream)
-
-    def deallocate(self, ptr, size, stream=None):
-        del self.live[ptr]
 
 
 def pinned(data: bytes = DATA) -> Buffer:

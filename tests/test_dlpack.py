@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy
 import pytest
+from buffers import DATA, PINNED, SIZE, HostResource, Owner
 from helpers import Gate
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
     PER_THREAD_DEFAULT_STREAM,
     Buffer,
-    LegacyPinnedMemoryResource,
-    MemoryResource,
     Stream,
     _capsule,
     ffi,
@@ -27,39 +26,8 @@ from cuda_core_cffi import (
     live_objects,
 )
 
-SIZE = 64
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
-PINNED = LegacyPinnedMemoryResource()
 pytestmark = pytest.mark.usefixtures("device")
-DATA = bytes(range(SIZE))
-
-
-class Owner:
-    """Owns ordinary host memory."""
-
-    def __init__(self, data: bytes = DATA) -> None:
-        self.memory = ffi.new("char[]", data)
-        self.address = int(ffi.cast("uintptr_t", self.memory))
-
-
-class HostResource(MemoryResource):
-    """A resource written in Python, which records what goes back to it."""
-
-    is_device_accessible = False
-    is_host_accessible = True
-    device_id = -1
-
-    def __init__(self) -> None:
-        self.live: dict[int, Any] = {}
-
-    def allocate(self, size, stream=None):
-        memory = ffi.new("char[]", max(size, 1))
-        address = int(ffi.cast("uintptr_t", memory))
-        self.live[address] = memory
-        return Buffer.from_handle(address, size, mr=self, stream=stream)
-
-    def deallocate(self, ptr, size, stream=None):
-        del self.live[ptr]
 
 
 class Consumer:

@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Buffers of every kind for tests, and what is in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cuda_core_cffi import Buffer, LegacyPinnedMemoryResource, MemoryResource, Stream, ffi
+
+SIZE = 64
+DATA = bytes(range(SIZE))
+PINNED = LegacyPinnedMemoryResource()
+
+
+class ForeignStream:
+    """A stream of another library."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return (0, self.stream.handle)
+
+
+def fresh(kind: str, device, stream, size: int = SIZE) -> Buffer:
+    """Return a new buffer of a kind."""
+    return device.allocate(size, stream) if kind == "device" else PINNED.allocate(size, stream)
+
+
+def write(buffer: Buffer, data: bytes, stream: Stream) -> None:
+    """Put data into a buffer."""
+    with PINNED.allocate(len(data)) as staging:
+        ffi.buffer(ffi.cast("char *", staging.handle), len(data))[:] = data
+        buffer.copy_from(staging, stream=stream)
+        stream.sync()
+
+
+def content(buffer: Buffer, stream: Stream) -> bytes:
+    """Return what is in a buffer, when the work in the stream is done."""
+    with PINNED.allocate(buffer.size) as staging:
+        buffer.copy_to(staging, stream=stream)
+        stream.sync()
+        return bytes(ffi.buffer(ffi.cast("char *", staging.handle), buffer.size))
+
+
+class Owner:
+    """Owns ordinary host memory."""
+
+    def __init__(self, data: bytes = DATA) -> None:
+        self.memory = ffi.new("char[]", data)
+        self.address = int(ffi.cast("uintptr_t", self.memory))
+
+
+class HostResource(MemoryResource):
+    """A resource written in Python, which records what goes back to it."""
+
+    is_device_accessible = False
+    is_host_accessible = True
+    device_id = -1
+
+    def __init__(self) -> None:
+        self.live: dict[int, Any] = {}
+
+    def allocate(self, size, stream=None):
+        memory = ffi.new("char[]", max(size, 1))
+        address = int(ffi.cast("uintptr_t", memory))
+        self.live[address] = memory
+        return Buffer.from_handle(address, size, mr=self, stream=stream)
+
+    def deallocate(self, ptr, size, stream=None):
+        del self.live[ptr]
