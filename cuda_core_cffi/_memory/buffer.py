@@ -4,27 +4,19 @@
 
 from __future__ import annotations
 
-import functools
-import gc
-import sys
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
-from cuda_core_cffi._dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, export_buffer, release_pins
-from cuda_core_cffi._errors import check_cleanup, failure
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._dlpack import release_pins
+from cuda_core_cffi._errors import check_cleanup
+from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._memory.exporter import Exporter
 from cuda_core_cffi._memory.lease import Lease
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._stream import Stream, accept_stream, address_of
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
-try:
-    from __pypy__ import add_memory_pressure  # type: ignore[import-not-found]
-except ImportError:
-    add_memory_pressure = None
-
-__all__ = ["Buffer", "make_buffer"]
+__all__ = ["Buffer"]
 
 FILL_WIDTHS = (1, 2, 4)
 LARGEST_BYTE = 255
@@ -36,7 +28,7 @@ _fill = lib.ccc_fill
 _take = lib.ccc_take
 
 
-class Buffer(Handle):
+class Buffer(Exporter):
     """A piece of memory, on a device or on the host.
 
     Buffers come from :meth:`Device.allocate` and :meth:`MemoryResource.allocate`, or wrap memory of another library
@@ -44,15 +36,12 @@ class Buffer(Handle):
     that it was allocated in.
     """
 
-    __slots__ = ("_address", "_keep", "_location", "_mr", "_size")
+    __slots__ = ("_address", "_keep")
 
     _CTYPE: ClassVar[str] = "CUdeviceptr"
     _MADE_BY: ClassVar[str] = "Device.allocate, MemoryResource.allocate or Buffer.from_handle"
     _address: int | None  # set by the first launch that takes the buffer; None once closed
-    _mr: MemoryResource | None
-    _size: int
     _keep: object  # set where Python must keep something alive: the owner of a foreign stream
-    _location: tuple[int, bool, bool, bool]
 
     def __repr__(self) -> str:
         return f"<Buffer ptr={self.handle:#x} size={self._size}>"
@@ -67,83 +56,6 @@ class Buffer(Handle):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{type(self).__name__} can be neither pickled nor copied; copy_to copies the memory")
-
-    def __buffer__(self, flags: int, /) -> memoryview:
-        """Return host-accessible memory as a writable memoryview of bytes.
-
-        It keeps the memory, even past :meth:`close`. On PyPy it keeps the buffer, but :meth:`close` ends the memory.
-
-        Raises
-        ------
-        BufferError
-            If the host cannot access the memory, or the buffer is closed.
-        """
-        self._check_host_access("the buffer protocol")
-        # NumPy on PyPy 7.3.19 never lets go of a memoryview: there, one must not keep the memory of a closed buffer
-        release = self._hold() if sys.implementation.name != "pypy" else functools.partial(id, self)
-        memory = ffi.gc(ffi.cast("char *", self.handle), lambda _: release())
-        return memoryview(ffi.buffer(memory, self._size))
-
-    def __release_buffer__(self, buffer: memoryview, /) -> None:
-        """Let go of a memoryview that :meth:`__buffer__` gave."""
-        buffer.release()
-
-    def __dlpack__(
-        self,
-        *,
-        stream: int | None = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> Any:
-        """Export the memory as a one-dimensional DLPack tensor of signed bytes.
-
-        Parameters
-        ----------
-        stream : int, optional
-            The consumer's stream, which is made to wait for this buffer's: 1 or None for the legacy default stream, 2
-            for the per-thread one, -1 for no ordering, else the address of a stream.
-        max_version : tuple of int, optional
-            The newest version of DLPack that the consumer understands; None means before 1.0.
-        dl_device : tuple of int, optional
-            Where the consumer wants the memory, as DLPack's device type and ordinal: the buffer's own device, or
-            ``(1, 0)`` for a copy in host memory.
-        copy : bool, optional
-            True for a copy, False for no copy on any account.
-
-        Returns
-        -------
-        PyCapsule
-            The tensor.
-
-        Raises
-        ------
-        BufferError
-            If the request cannot be met; the message says why.
-        """
-        return export_buffer(self, stream, max_version, dl_device, copy)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        """Return DLPack's device type and the ordinal."""
-        return self._device_type()
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The memory as a one-dimensional array of bytes, for consumers of the CUDA Array Interface, version 3."""
-        if self.is_closed or not self.is_device_accessible:
-            raise AttributeError("this buffer is closed or not accessible to devices: no __cuda_array_interface__")
-        interface = self._array_interface()
-        stream = lib.ccc_buffer_stream(self._box)
-        if stream:
-            interface["stream"] = stream
-        return interface
-
-    @property
-    def __array_interface__(self) -> dict[str, Any]:
-        """Host-accessible memory as a one-dimensional array of bytes, for NumPy."""
-        if self.is_closed or not self.is_host_accessible:
-            raise AttributeError("this buffer is closed or not accessible to the host: no __array_interface__")
-        return self._array_interface()
 
     def close(self, stream: IsStreamType | None = None) -> None:
         """Give the memory back. Closing twice is allowed.
@@ -300,15 +212,6 @@ class Buffer(Handle):
             self.set_deallocation_stream(queue)
         return self
 
-    def _array_interface(self) -> dict[str, Any]:
-        return {"version": 3, "shape": (self._size,), "typestr": "|u1", "data": (self.handle, False), "strides": None}
-
-    def _check_host_access(self, what: str) -> None:
-        if self.is_closed:
-            raise BufferError("this Buffer is closed")
-        if not self.is_host_accessible:
-            raise BufferError(f"{what} needs memory that the host can access; copy the buffer to pinned memory first")
-
     def _copy(self, dst: Buffer, src: Buffer, stream: Stream) -> None:
         if not (isinstance(dst, Buffer) and isinstance(src, Buffer)):
             wrong = src if isinstance(dst, Buffer) else dst
@@ -318,78 +221,6 @@ class Buffer(Handle):
         status = _copy(dst._box, src._box, stream._box)
         if status:
             raise self._failure(status, dst, src, stream)
-
-    def _device_type(self) -> tuple[int, int]:
-        """Return what DLPack calls the kind of memory."""
-        if self.is_managed:
-            return (CUDA_MANAGED, max(self.device_id, 0))
-        if self.is_device_accessible:
-            return (CUDA_HOST, 0) if self.is_host_accessible else (CUDA, self.device_id)
-        return (CPU, 0)
-
-    def _query(self) -> tuple[int, bool, bool, bool]:
-        """Ask the driver, once, about memory that no resource describes: device, access by device and host, managed."""
-        try:
-            return self._location
-        except AttributeError:
-            pass
-        if self.is_closed:
-            raise self._failure(lib.CCC_CLOSED)
-        kind, device, managed = ffi.new("int *"), ffi.new("int *"), ffi.new("int *")
-        status = lib.ccc_pointer_query(self.handle, kind, device, managed)
-        if status:
-            raise self._failure(status)
-        on_device = kind[0] == lib.CU_MEMORYTYPE_DEVICE
-        known_to_driver = kind[0] != 0
-        self._location = (
-            device[0] if on_device or managed[0] else -1,
-            known_to_driver,
-            bool(managed[0]) or not on_device,
-            bool(managed[0]),
-        )
-        return self._location
-
-    def _hold(self) -> Callable[[], None]:
-        """Keep the memory, whether or not the buffer is closed, until the function returned is called."""
-        view = lib.ccc_view(self._box)
-        if not view:
-            raise self._failure(lib.ccc_last_status())
-        return functools.partial(release_view, view)
-
-    @property
-    def _python_owned(self) -> bool:
-        """Whether Python gives the memory back, rather than the C box."""
-        return False
-
-    @property
-    def size(self) -> int:
-        """The size in bytes."""
-        return self._size
-
-    @property
-    def device_id(self) -> int:
-        """The ordinal of the device that the memory is on; -1 for host memory."""
-        return self._mr.device_id if self._mr is not None else self._query()[0]
-
-    @property
-    def is_device_accessible(self) -> bool:
-        """Whether kernels can use the memory."""
-        return self._mr.is_device_accessible if self._mr is not None else self._query()[1]
-
-    @property
-    def is_host_accessible(self) -> bool:
-        """Whether host code can use the memory."""
-        return self._mr.is_host_accessible if self._mr is not None else self._query()[2]
-
-    @property
-    def is_managed(self) -> bool:
-        """Whether the driver moves the memory between host and device."""
-        return self._mr.is_managed if self._mr is not None else self._query()[3]
-
-    @property
-    def memory_resource(self) -> MemoryResource | None:
-        """The resource that the memory goes back to; None for borrowed memory."""
-        return self._mr
 
     @property
     def owner(self) -> object | None:
@@ -444,49 +275,6 @@ class ForeignBuffer(Buffer):
         return None if self.is_closed else self._lease.owner
 
 
-def make_buffer(cls: type[Buffer], box: Any, size: int, mr: MemoryResource, stream: Stream) -> Buffer:
-    """Return a buffer for a box that a helper made."""
-    self = cls.__new__(cls)
-    self._box = box
-    self._size = size
-    self._mr = mr
-    if stream._owner is not None:
-        self._keep = stream
-    if add_memory_pressure is not None:
-        add_memory_pressure(size)
-    return self
-
-
-def allocate_with(
-    allocate: Callable[[], Any], size: int, mr: MemoryResource, stream: Stream, *involved: Handle
-) -> Buffer:
-    """Return a buffer from a helper that allocates; out of memory, collect garbage once and try again.
-
-    Raises
-    ------
-    CUDAError
-        If the allocation failed.
-    """
-    box = allocate()
-    if not box:
-        box = retry_allocation(allocate, stream, *involved)
-    return make_buffer(Buffer, box, size, mr, stream)
-
-
-def retry_allocation(allocate: Callable[[], Any], stream: Stream, *involved: Handle) -> Any:
-    """Allocate again after a failure that a garbage collection may cure, else raise."""
-    status = lib.ccc_last_status()
-    if status == lib.CUDA_ERROR_OUT_OF_MEMORY:
-        error = failure(status)
-        gc.collect()
-        box = allocate()
-        if box:
-            return box
-        if lib.ccc_last_status() == status:
-            raise error
-    raise stream._failure(lib.ccc_last_status(), *involved)
-
-
 def fill_pattern(value: Any, width: int | None) -> tuple[int, int]:
     """Return the value to fill with as an integer, and its width in bytes."""
     if isinstance(value, int):
@@ -508,9 +296,3 @@ def fill_pattern(value: Any, width: int | None) -> tuple[int, int]:
     if width is not None and width != len(pattern):
         raise ValueError(f"width is {width}, but the pattern has {len(pattern)} bytes")
     return int.from_bytes(pattern, "little"), len(pattern)
-
-
-def release_view(view: Any) -> None:
-    """Drop a box that kept the memory of a buffer for somebody."""
-    if waiting := _drop(view):
-        check_cleanup(waiting)

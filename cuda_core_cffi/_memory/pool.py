@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 
 from cuda_core_cffi._errors import check, check_cleanup, failure
 from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._memory.buffer import Buffer, make_buffer, retry_allocation
+from cuda_core_cffi._memory.allocation import make_buffer, retry_allocation
+from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._registry import registry

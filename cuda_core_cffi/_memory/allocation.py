@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""From a helper that allocates to a buffer, with a second try where there was no memory."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+from cuda_core_cffi._errors import failure
+from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._memory.buffer import Buffer
+from cuda_core_cffi._memory.resource import MemoryResource
+from cuda_core_cffi._stream import Stream
+
+try:
+    from __pypy__ import add_memory_pressure  # type: ignore[import-not-found]
+except ImportError:
+    add_memory_pressure = None
+
+__all__ = ["allocate_with", "make_buffer", "retry_allocation"]
+
+
+def make_buffer(cls: type[Buffer], box: Any, size: int, mr: MemoryResource, stream: Stream) -> Buffer:
+    """Return a buffer for a box that a helper made."""
+    self = cls.__new__(cls)
+    self._box = box
+    self._size = size
+    self._mr = mr
+    if stream._owner is not None:
+        self._keep = stream
+    if add_memory_pressure is not None:
+        add_memory_pressure(size)
+    return self
+
+
+def allocate_with(
+    allocate: Callable[[], Any], size: int, mr: MemoryResource, stream: Stream, *involved: Handle
+) -> Buffer:
+    """Return a buffer from a helper that allocates; out of memory, collect garbage once and try again.
+
+    Raises
+    ------
+    CUDAError
+        If the allocation failed.
+    """
+    box = allocate()
+    if not box:
+        box = retry_allocation(allocate, stream, *involved)
+    return make_buffer(Buffer, box, size, mr, stream)
+
+
+def retry_allocation(allocate: Callable[[], Any], stream: Stream, *involved: Handle) -> Any:
+    """Allocate again after a failure that a garbage collection may cure, else raise."""
+    status = lib.ccc_last_status()
+    if status == lib.CUDA_ERROR_OUT_OF_MEMORY:
+        error = failure(status)
+        gc.collect()
+        box = allocate()
+        if box:
+            return box
+        if lib.ccc_last_status() == status:
+            raise error
+    raise stream._failure(lib.ccc_last_status(), *involved)

@@ -1,0 +1,194 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Memory as others see it: where it is, and the protocols by which other libraries reach it."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from cuda_core_cffi._dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, export_buffer
+from cuda_core_cffi._errors import check_cleanup
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._memory.resource import MemoryResource
+
+__all__ = ["Exporter"]
+
+_drop = lib.ccc_drop
+
+
+class Exporter(Handle):
+    """Memory of which others are told where it is: the part of :class:`Buffer` that changes nothing."""
+
+    __slots__ = ("_location", "_mr", "_size")
+
+    _mr: MemoryResource | None
+    _size: int
+    _location: tuple[int, bool, bool, bool]
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        """Return host-accessible memory as a writable memoryview of bytes.
+
+        It keeps the memory, even past :meth:`close`. On PyPy it keeps the buffer, but :meth:`close` ends the memory.
+
+        Raises
+        ------
+        BufferError
+            If the host cannot access the memory, or the buffer is closed.
+        """
+        self._check_host_access("the buffer protocol")
+        # NumPy on PyPy 7.3.19 never lets go of a memoryview: there, one must not keep the memory of a closed buffer
+        release = self._hold() if sys.implementation.name != "pypy" else functools.partial(id, self)
+        memory = ffi.gc(ffi.cast("char *", self.handle), lambda _: release())
+        return memoryview(ffi.buffer(memory, self._size))
+
+    def __release_buffer__(self, buffer: memoryview, /) -> None:
+        """Let go of a memoryview that :meth:`__buffer__` gave."""
+        buffer.release()
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Export the memory as a one-dimensional DLPack tensor of signed bytes.
+
+        Parameters
+        ----------
+        stream : int, optional
+            The consumer's stream, which is made to wait for this buffer's: 1 or None for the legacy default stream, 2
+            for the per-thread one, -1 for no ordering, else the address of a stream.
+        max_version : tuple of int, optional
+            The newest version of DLPack that the consumer understands; None means before 1.0.
+        dl_device : tuple of int, optional
+            Where the consumer wants the memory, as DLPack's device type and ordinal: the buffer's own device, or
+            ``(1, 0)`` for a copy in host memory.
+        copy : bool, optional
+            True for a copy, False for no copy on any account.
+
+        Returns
+        -------
+        PyCapsule
+            The tensor.
+
+        Raises
+        ------
+        BufferError
+            If the request cannot be met; the message says why.
+        """
+        return export_buffer(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's device type and the ordinal."""
+        return self._device_type()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The memory as a one-dimensional array of bytes, for consumers of the CUDA Array Interface, version 3."""
+        if self.is_closed or not self.is_device_accessible:
+            raise AttributeError("this buffer is closed or not accessible to devices: no __cuda_array_interface__")
+        interface = self._array_interface()
+        stream = lib.ccc_buffer_stream(self._box)
+        if stream:
+            interface["stream"] = stream
+        return interface
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """Host-accessible memory as a one-dimensional array of bytes, for NumPy."""
+        if self.is_closed or not self.is_host_accessible:
+            raise AttributeError("this buffer is closed or not accessible to the host: no __array_interface__")
+        return self._array_interface()
+
+    def _array_interface(self) -> dict[str, Any]:
+        return {"version": 3, "shape": (self._size,), "typestr": "|u1", "data": (self.handle, False), "strides": None}
+
+    def _check_host_access(self, what: str) -> None:
+        if self.is_closed:
+            raise BufferError("this Buffer is closed")
+        if not self.is_host_accessible:
+            raise BufferError(f"{what} needs memory that the host can access; copy the buffer to pinned memory first")
+
+    def _device_type(self) -> tuple[int, int]:
+        """Return what DLPack calls the kind of memory."""
+        if self.is_managed:
+            return (CUDA_MANAGED, max(self.device_id, 0))
+        if self.is_device_accessible:
+            return (CUDA_HOST, 0) if self.is_host_accessible else (CUDA, self.device_id)
+        return (CPU, 0)
+
+    def _query(self) -> tuple[int, bool, bool, bool]:
+        """Ask the driver, once, about memory that no resource describes: device, access by device and host, managed."""
+        try:
+            return self._location
+        except AttributeError:
+            pass
+        if self.is_closed:
+            raise self._failure(lib.CCC_CLOSED)
+        kind, device, managed = ffi.new("int *"), ffi.new("int *"), ffi.new("int *")
+        status = lib.ccc_pointer_query(self.handle, kind, device, managed)
+        if status:
+            raise self._failure(status)
+        on_device = kind[0] == lib.CU_MEMORYTYPE_DEVICE
+        known_to_driver = kind[0] != 0
+        self._location = (
+            device[0] if on_device or managed[0] else -1,
+            known_to_driver,
+            bool(managed[0]) or not on_device,
+            bool(managed[0]),
+        )
+        return self._location
+
+    def _hold(self) -> Callable[[], None]:
+        """Keep the memory, whether or not the buffer is closed, until the function returned is called."""
+        view = lib.ccc_view(self._box)
+        if not view:
+            raise self._failure(lib.ccc_last_status())
+        return functools.partial(release_view, view)
+
+    @property
+    def _python_owned(self) -> bool:
+        """Whether Python gives the memory back, rather than the C box."""
+        return False
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return self._size
+
+    @property
+    def device_id(self) -> int:
+        """The ordinal of the device that the memory is on; -1 for host memory."""
+        return self._mr.device_id if self._mr is not None else self._query()[0]
+
+    @property
+    def is_device_accessible(self) -> bool:
+        """Whether kernels can use the memory."""
+        return self._mr.is_device_accessible if self._mr is not None else self._query()[1]
+
+    @property
+    def is_host_accessible(self) -> bool:
+        """Whether host code can use the memory."""
+        return self._mr.is_host_accessible if self._mr is not None else self._query()[2]
+
+    @property
+    def is_managed(self) -> bool:
+        """Whether the driver moves the memory between host and device."""
+        return self._mr.is_managed if self._mr is not None else self._query()[3]
+
+    @property
+    def memory_resource(self) -> MemoryResource | None:
+        """The resource that the memory goes back to; None for borrowed memory."""
+        return self._mr
+
+
+def release_view(view: Any) -> None:
+    """Drop a box that kept the memory of a buffer for somebody."""
+    if waiting := _drop(view):
+        check_cleanup(waiting)
