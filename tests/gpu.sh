@@ -14,6 +14,8 @@ OUTPUT=${OUTPUT:-$(mktemp -d)}
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 export CUDA_CORE_CFFI_DRIVER=system PYTHONUNBUFFERED=1
+# an NVRTC that came without CUDA's headers for kernels finds those of a toolkit
+export CUDA_TEST_KERNEL_INCLUDE_DIRS=${CUDA_TEST_KERNEL_INCLUDE_DIRS:-/usr/local/cuda/include:/usr/local/cuda/include/cccl}
 summary=()
 failed=0
 

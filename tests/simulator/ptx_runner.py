@@ -41,7 +41,8 @@ class Nvrtc:
             raise FileNotFoundError("NVRTC is not installed (pip install nvidia-cuda-nvrtc)")
         self.library = ctypes.CDLL(str(found[0]))
         include = found[0].parents[1] / "include"
-        self.options = [f"-I{include}", f"-I{include / 'cccl'}"]
+        more = filter(None, os.environ.get("CUDA_TEST_KERNEL_INCLUDE_DIRS", "").split(os.pathsep))
+        self.options = [f"-I{folder}" for folder in (include, include / "cccl", *more)]
 
     def architectures(self) -> list[int]:
         count = c_int()

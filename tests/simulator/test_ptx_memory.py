@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from ptx_runner import GpuError, Runner
+from ptx_runner import ON_GPU, GpuError, Runner
 
 VARIABLES = r"""
 struct Node { int value; Node *next; };
@@ -441,6 +441,8 @@ extern "C" __global__ void tiles(const int *x, int *o) {
 
 
 def test_grid_synchronisation(ptx: Runner) -> None:
+    if ptx.debug and ON_GPU:
+        pytest.skip("gpu: a program of nvcc -G (CUDA 13.0, H200) gives other numbers too; without -G it is right")
     out = ptx.array(np.arange(6 * 64), np.int32)
     ptx.run(GROUPS, "grid", 6, 64, out, np.int32(5), cooperative=True)
     np.testing.assert_array_equal(out.get(), (np.arange(384) + 5) % 384 + 5)
