@@ -115,6 +115,19 @@ bool sim_allocation_set_sync_memops(uintptr_t address, int value)
     return allocation != NULL;
 }
 
+void sim_allocation_set_rights(uintptr_t start, size_t size, struct sim_rights given, struct sim_rights kept)
+{
+    pthread_rwlock_wrlock(&lock);
+    for (uintptr_t address = start; address - start < size;) {
+        struct sim_allocation *mapping = at(address);
+        mapping->rights.readers = (mapping->rights.readers & kept.readers) | given.readers;
+        mapping->rights.writers = (mapping->rights.writers & kept.writers) | given.writers;
+        address = mapping->range.start + mapping->range.size;
+    }
+    advance_epoch();
+    pthread_rwlock_unlock(&lock);
+}
+
 bool sim_allocation_overlaps(uintptr_t start, size_t size)
 {
     pthread_rwlock_rdlock(&lock);
@@ -145,26 +158,62 @@ static bool within(const struct sim_range *range, uintptr_t address, size_t size
     return range && size <= range->size - (address - range->start);
 }
 
-enum sim_place sim_place_of(uintptr_t address, size_t size)
+// Does mapped virtual memory give one of `who` the rights that a use needs?
+static bool permits(const struct sim_allocation *mapping, uint32_t who, bool writes)
+{
+    return ((writes ? mapping->rights.writers : mapping->rights.readers) & who) != 0;
+}
+
+enum finding { FOUND, OUTSIDE, FORBIDDEN };
+
+// With the lock held. A range may run from one mapping of virtual memory into the next; `found` is where it is left.
+static enum finding look_up(uintptr_t address, size_t size, struct sim_use use, struct sim_allocation **found)
+{
+    *found = at(address);
+    for (struct sim_allocation *next = *found; next; next = at(address)) {
+        *found = next;
+        if (next->memory != SIM_VIRTUAL_MEMORY)
+            return within(&next->range, address, size) ? FOUND : OUTSIDE;
+        if (!permits(next, 1u << use.device | SIM_HOST_RIGHT, use.writes))
+            return FORBIDDEN;
+        if (within(&next->range, address, size))
+            return FOUND;
+        size -= next->range.start + next->range.size - address;
+        address = next->range.start + next->range.size;
+    }
+    return OUTSIDE;
+}
+
+static void report_forbidden(const char *work, uintptr_t address, size_t size, struct sim_use use,
+                             const struct sim_history *history)
+{
+    sim_report("no access", work, address, size, history, "device %d may not %s 0x%llx: cuMemSetAccess gives the right",
+               use.device, use.writes ? "write" : "read", (unsigned long long)address);
+}
+
+enum sim_place sim_place_of(uintptr_t address, size_t size, struct sim_use use)
 {
     struct sim_history history;
     bool overrun = false, stale = false;
     pthread_rwlock_rdlock(&lock);
-    struct sim_allocation *allocation = at(address);
-    if (allocation && within(&allocation->range, address, size)) {
+    struct sim_allocation *allocation;
+    enum finding finding = look_up(address, size, use, &allocation);
+    if (finding == FOUND) {
         pthread_rwlock_unlock(&lock);
         return SIM_KNOWN;
     }
     if (allocation) {
-        overrun = true;
+        overrun = finding == OUTSIDE;
         history = allocation->history;
     } else {
         stale = find_freed(address, &history);
     }
     pthread_rwlock_unlock(&lock);
-    if (!overrun && !stale)
+    if (finding == OUTSIDE && !overrun && !stale)
         return SIM_PAGEABLE;
-    if (overrun)
+    if (finding == FORBIDDEN)
+        report_forbidden(caller(), address, size, use, &history);
+    else if (overrun)
         sim_report("out of bounds", caller(), address, size, &history, "%zu bytes at 0x%llx reach past the end", size,
                    (unsigned long long)address);
     else if (stale)
@@ -173,20 +222,25 @@ enum sim_place sim_place_of(uintptr_t address, size_t size)
     return SIM_BAD;
 }
 
-CUresult sim_check_range(uintptr_t address, size_t size)
+CUresult sim_check_range(uintptr_t address, size_t size, struct sim_use use)
 {
-    return sim_place_of(address, size) == SIM_KNOWN ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return sim_place_of(address, size, use) == SIM_KNOWN ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-bool sim_still_there(uintptr_t address, size_t size, const char *work)
+bool sim_still_there(uintptr_t address, size_t size, struct sim_use use, const char *work)
 {
     struct sim_history history;
+    struct sim_allocation *allocation;
     pthread_rwlock_rdlock(&lock);
-    bool there = within(sim_ranges_at(root, address), address, size) ||
-                 within(sim_ranges_at(limbo, address), address, size);
+    enum finding finding = look_up(address, size, use, &allocation);
+    bool there = finding == FOUND || within(sim_ranges_at(limbo, address), address, size);
     bool stale = !there && find_freed(address, &history);
+    if (finding == FORBIDDEN)
+        history = allocation->history;
     pthread_rwlock_unlock(&lock);
-    if (!there)
+    if (finding == FORBIDDEN)
+        report_forbidden(work, address, size, use, &history);
+    else if (!there)
         sim_report("use after free", work, address, size, stale ? &history : NULL,
                    "%zu bytes at 0x%llx were freed before the work ran", size, (unsigned long long)address);
     return there;
@@ -263,16 +317,19 @@ void sim_limbo_leave(uintptr_t start)
     pthread_rwlock_unlock(&lock);
 }
 
-int sim_check_kernel_access(struct sim_context *context, uintptr_t address, size_t size, uintptr_t range[2])
+int sim_check_kernel_access(struct sim_context *context, uintptr_t address, size_t size, bool writes, uintptr_t range[2])
 {
     pthread_rwlock_rdlock(&lock);
     struct sim_range *found = sim_ranges_at(root, address);
     bool allowed = false;
     if (found) {
         const struct sim_allocation *allocation = (const struct sim_allocation *)found;
-        allowed = allocation->on_host || allocation->managed || allocation->pool ||
-                  allocation->device == context->device ||
-                  atomic_load(&context->peers) >> allocation->device & 1;
+        if (allocation->memory == SIM_VIRTUAL_MEMORY)
+            allowed = permits(allocation, 1u << context->device, writes);
+        else
+            allowed = allocation->on_host || allocation->managed || allocation->pool ||
+                      allocation->device == context->device ||
+                      atomic_load(&context->peers) >> allocation->device & 1;
     }
     if (!found || size > found->size - (address - found->start)) {
         found = sim_ranges_at(limbo, address);

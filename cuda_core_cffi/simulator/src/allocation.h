@@ -17,10 +17,24 @@ enum sim_memory {
     SIM_MANAGED_MEMORY,  // cuMemAllocManaged
     SIM_POOL_MEMORY,     // from a memory pool
     SIM_GLOBAL_MEMORY,   // a module's variables
+    SIM_VIRTUAL_MEMORY,  // cuMemMap
     SIM_MEMORY_KINDS,
 };
 
 struct sim_pool;
+struct sim_physical;
+
+// Who may use mapped virtual memory: a bit for each device, and one for the host.
+struct sim_rights {
+    uint32_t readers, writers;
+};
+#define SIM_HOST_RIGHT (1u << 31)
+
+// What somebody is about to do with memory.
+struct sim_use {
+    int device;
+    bool writes;
+};
 
 struct sim_allocation {
     struct sim_range range;  // the bytes asked for
@@ -33,6 +47,8 @@ struct sim_allocation {
     unsigned flags;  // of cuMemHostAlloc or cuMemHostRegister
     int sync_memops;
     size_t charged;  // bytes taken from the device or the arena
+    struct sim_physical *physical;  // of mapped virtual memory
+    struct sim_rights rights;       // likewise
     uint64_t id;
     struct sim_history history;
 };
@@ -47,23 +63,26 @@ bool sim_allocation_remove(uintptr_t address, bool (*wanted)(const struct sim_al
                            struct sim_allocation *copy);
 bool sim_allocation_set_sync_memops(uintptr_t address, int value);
 bool sim_allocation_overlaps(uintptr_t start, size_t size);
+// Of mapped virtual memory: sets the rights of every mapping in the range.
+void sim_allocation_set_rights(uintptr_t start, size_t size, struct sim_rights given, struct sim_rights kept);
 // Removes the allocations of a context, one at a time; false once none is left.
 bool sim_allocation_take_of(const struct sim_context *context, struct sim_allocation *copy);
 
 // May the driver use `size` bytes at `address`? Otherwise reports the misuse and returns CUDA_ERROR_INVALID_VALUE.
-CUresult sim_check_range(uintptr_t address, size_t size);
-// What an address is to a copy. Memory that was freed is reported and counts as bad.
+CUresult sim_check_range(uintptr_t address, size_t size, struct sim_use use);
+// What an address is to a copy. Memory that was freed, or that the device has no rights to, is reported and counts as
+// bad.
 enum sim_place { SIM_BAD, SIM_PAGEABLE, SIM_KNOWN };
-enum sim_place sim_place_of(uintptr_t address, size_t size);
-// When work runs at last: is its memory still there? Otherwise reports the use after free.
-bool sim_still_there(uintptr_t address, size_t size, const char *work);
+enum sim_place sim_place_of(uintptr_t address, size_t size, struct sim_use use);
+// When work runs at last: is its memory still there, and still open to the device? Otherwise reports the misuse.
+bool sim_still_there(uintptr_t address, size_t size, struct sim_use use, const char *work);
 // Reports why an address cannot be freed (freed before, not the start, or nothing the driver knows) and returns the
 // error; freeing what went with its context is no misuse.
 CUresult sim_report_bad_free(uintptr_t address);
 // For kernels: as sim_check_range without a report; `range` receives the bounds for which the answer holds.
-int sim_check_kernel_access(struct sim_context *context, uintptr_t address, size_t size, uintptr_t range[2]);
+int sim_check_kernel_access(struct sim_context *context, uintptr_t address, size_t size, bool writes, uintptr_t range[2]);
 void sim_report_kernel_access(uintptr_t address, const char *kernel, const char *what);
-// Changes whenever memory is freed, so that bounds from the call above may be kept.
+// Changes whenever memory is freed or loses rights, so that bounds from the call above may be kept.
 extern volatile uint64_t sim_allocation_epoch;
 
 void sim_allocation_count(enum sim_memory memory, size_t *count, size_t *bytes);

@@ -57,14 +57,26 @@ static void move(const struct sim_copy *copy)
     }
 }
 
+static struct sim_use use_of(const struct sim_stream *stream, const struct sim_copy *copy,
+                             const struct sim_operand *operand)
+{
+    return (struct sim_use){.device = stream->context->device, .writes = operand == &copy->to};
+}
+
+static bool still_there(const struct sim_stream *stream, const struct job *job, const struct sim_operand *operand)
+{
+    return sim_still_there(operand->address, span(&job->copy, operand), use_of(stream, &job->copy, operand),
+                           job->function);
+}
+
 static void run_copy(struct sim_stream *stream, void *payload)
 {
     struct job *job = payload;
     const struct sim_copy *copy = &job->copy;
     if (atomic_load(&stream->context->error) != CUDA_SUCCESS)
         ;  // nothing runs in a context that has failed
-    else if ((job->check_from && !sim_still_there(copy->from.address, span(copy, &copy->from), job->function)) ||
-        (job->check_to && !sim_still_there(copy->to.address, span(copy, &copy->to), job->function)))
+    else if ((job->check_from && !still_there(stream, job, &copy->from)) ||
+             (job->check_to && !still_there(stream, job, &copy->to)))
         sim_context_fail(stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
     else
         move(copy);
@@ -86,10 +98,11 @@ static CUresult stage(struct job *job)
     return CUDA_SUCCESS;
 }
 
-static CUresult place(const struct sim_copy *copy, const struct sim_operand *operand, bool *known)
+static CUresult place(const struct sim_stream *stream, const struct sim_copy *copy, const struct sim_operand *operand,
+                      bool *known)
 {
     SIM_REQUIRE(operand->address);
-    enum sim_place place = sim_place_of(operand->address, span(copy, operand));
+    enum sim_place place = sim_place_of(operand->address, span(copy, operand), use_of(stream, copy, operand));
     SIM_REQUIRE(place != SIM_BAD && (place == SIM_KNOWN || operand->side == SIM_SIDE_ANY));
     *known = place == SIM_KNOWN;
     return CUDA_SUCCESS;
@@ -101,8 +114,8 @@ CUresult sim_copy_submit(struct sim_stream *stream, const struct sim_copy *copy,
         return CUDA_SUCCESS;
     struct job job = {.copy = *copy, .function = sim_thread()->function};
     bool known_to, known_from;
-    SIM_TRY(place(copy, &copy->to, &known_to));
-    SIM_TRY(place(copy, &copy->from, &known_from));
+    SIM_TRY(place(stream, copy, &copy->to, &known_to));
+    SIM_TRY(place(stream, copy, &copy->from, &known_from));
     // A copy into pageable memory returns when it is done, as on hardware.
     wait = wait || !known_to;
     size_t bytes = copy->width * copy->height * copy->depth;
@@ -129,6 +142,11 @@ static size_t fill_span(const struct sim_fill *fill)
     return (fill->height - 1) * fill->pitch + fill->width * fill->element;
 }
 
+static struct sim_use fill_use(const struct sim_stream *stream)
+{
+    return (struct sim_use){.device = stream->context->device, .writes = true};
+}
+
 static void fill_row(void *row, const struct sim_fill *fill)
 {
     if (fill->element == 1) {
@@ -150,7 +168,7 @@ static void run_fill(struct sim_stream *stream, void *payload)
     const struct sim_fill *fill = &job->fill;
     if (atomic_load(&stream->context->error) != CUDA_SUCCESS)
         return;
-    if (job->check && !sim_still_there(fill->address, fill_span(fill), job->function)) {
+    if (job->check && !sim_still_there(fill->address, fill_span(fill), fill_use(stream), job->function)) {
         sim_context_fail(stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
         return;
     }
@@ -165,7 +183,7 @@ CUresult sim_fill_submit(struct sim_stream *stream, const struct sim_fill *fill,
     SIM_REQUIRE(fill->address % fill->element == 0 && fill->width <= SIZE_MAX / 4 / fill->element);
     SIM_REQUIRE(fill->height == 1 || (fill->pitch % fill->element == 0 && fill->pitch >= fill->width * fill->element &&
                                       fill->height <= SIZE_MAX / 4 / fill->pitch));
-    SIM_TRY(sim_check_range(fill->address, fill_span(fill)));
+    SIM_TRY(sim_check_range(fill->address, fill_span(fill), fill_use(stream)));
     struct fill_job job = {.fill = *fill, .function = sim_thread()->function};
     size_t bytes = fill->width * fill->height * fill->element;
     if ((wait || bytes <= SHORT_WORK) && sim_run_now(stream, run_fill, &job, NULL))

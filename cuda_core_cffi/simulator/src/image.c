@@ -123,8 +123,7 @@ static void free_variable(void *context, uint64_t address)
 
 static int check_access(void *context, uint64_t address, size_t size, int is_write, uint64_t range[2])
 {
-    (void)is_write;
-    return sim_check_kernel_access(context, address, size, range);
+    return sim_check_kernel_access(context, address, size, is_write, range);
 }
 
 static CUresult check_target(const sim_ptx_module *image, char *log)

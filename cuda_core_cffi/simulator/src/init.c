@@ -12,6 +12,7 @@
 #include "module.h"
 #include "pool.h"
 #include "stream.h"
+#include "virtual.h"
 #include "watch.h"
 
 const struct sim_kind_info sim_kinds[SIM_KINDS] = {
@@ -23,6 +24,7 @@ const struct sim_kind_info sim_kinds[SIM_KINDS] = {
     [SIM_KERNEL] = {NULL, sizeof(struct sim_kernel), sim_kernel_finalize},
     [SIM_MODULE] = {"modules", sizeof(struct sim_module), sim_module_finalize},
     [SIM_FUNCTION] = {NULL, sizeof(struct sim_function), sim_function_finalize},
+    [SIM_PHYSICAL] = {"physical allocations", sizeof(struct sim_physical), sim_physical_finalize},
 };
 
 enum state { UNSTARTED, STARTED, FORKED, ENDED };
@@ -74,6 +76,7 @@ __attribute__((destructor)) static void at_exit(void)
         return;
     if (sim_config()->report_stderr) {
         sim_allocation_report_leaks();
+        sim_reservations_report_leaks();
         sim_live_report_leaks();
     }
     atomic_store(&state, ENDED);

@@ -7,11 +7,13 @@
 #include "context.h"
 #include "report.h"
 #include "stream.h"
+#include "virtual.h"
 #include "watch.h"
 
 static const char *const memory_names[SIM_MEMORY_KINDS] = {
     "device allocations",  "pinned allocations", "registered memory",
     "managed allocations", "pool allocations",   "module variables",
+    "virtual mappings",
 };
 
 // Hands out one row after another; `bytes` is 0 for what is only counted. Returns NULL past the end.
@@ -41,6 +43,14 @@ SIM_EXPORT const char *cudaSimLive(size_t index, uint64_t *count, uint64_t *byte
     if (index == 1) {
         *count = usable ? atomic_load(&sim_host_functions_pending) : 0;
         return "host functions pending";
+    }
+    if (index == 2) {
+        size_t number = 0, total = 0;
+        if (usable)
+            sim_reservations_count(&number, &total);
+        *count = number;
+        *bytes = total;
+        return "address reservations";
     }
     return NULL;
 }

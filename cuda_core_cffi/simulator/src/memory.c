@@ -33,6 +33,7 @@ void sim_memory_release(const struct sim_allocation *allocation)
         sim_pool_free_now(allocation);
         break;
     case SIM_REGISTERED:
+    case SIM_VIRTUAL_MEMORY:  // of no context: only cuMemUnmap ends it
     case SIM_MEMORY_KINDS:
         break;
     }

@@ -21,6 +21,7 @@ enum sim_kind {
     SIM_KERNEL,
     SIM_MODULE,
     SIM_FUNCTION,
+    SIM_PHYSICAL,
     SIM_KINDS,
 };
 

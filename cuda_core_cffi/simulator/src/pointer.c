@@ -9,6 +9,7 @@
 #include "arena.h"
 #include "device.h"
 #include "pool.h"
+#include "virtual.h"
 
 enum { MAPPING = 2 << 20, NO_DEVICE = -2 };
 
@@ -52,9 +53,22 @@ static CUmemAccess_flags access_of(const struct sim_allocation *allocation)
         return CU_MEM_ACCESS_FLAGS_PROT_NONE;
     if (allocation->pool)
         return sim_pool_access(allocation->pool, context->device);
+    if (allocation->physical)
+        return allocation->rights.writers >> context->device & 1   ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+               : allocation->rights.readers >> context->device & 1 ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                                                                   : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     bool own = allocation->device == context->device || allocation->on_host || allocation->managed;
     return own || atomic_load(&context->peers) >> allocation->device & 1 ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
                                                                          : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+}
+
+// What a pointer may move in: of mapped virtual memory all that was reserved.
+static struct sim_range range_of(const struct sim_allocation *allocation)
+{
+    struct sim_range range = allocation->range;
+    if (allocation->physical)
+        sim_reservation_at(range.start, &range.start, &range.size);
+    return range;
 }
 
 // The value of an attribute of a known allocation; CUDA_ERROR_INVALID_VALUE (and 0) where it has none.
@@ -88,9 +102,15 @@ static CUresult value_of(const struct sim_allocation *allocation, CUpointer_attr
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: value[0] = allocation->id; break;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED: value[0] = managed; break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: value[0] = (uint64_t)allocation->device; break;
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: value[0] = allocation->range.start; break;
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: value[0] = allocation->range.size; break;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: value[0] = range_of(allocation).start; break;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: value[0] = range_of(allocation).size; break;
     case CU_POINTER_ATTRIBUTE_MAPPED: value[0] = 1; break;
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+        value[0] = allocation->physical ? (uint64_t)allocation->physical->properties.requestedHandleTypes : 0;
+        break;
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+        value[0] = allocation->physical && allocation->physical->properties.allocFlags.gpuDirectRDMACapable;
+        break;
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS: value[0] = access_of(allocation); break;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
         value[0] = allocation->pool ? sim_object_handle(allocation->pool) : 0;

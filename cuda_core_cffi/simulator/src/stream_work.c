@@ -100,12 +100,17 @@ static bool holds(const struct value_job *job)
     }
 }
 
+static struct sim_use use_of(const struct sim_stream *stream, bool writes)
+{
+    return (struct sim_use){.device = stream->context->device, .writes = writes};
+}
+
 static void run_wait(struct sim_stream *stream, void *payload)
 {
     const struct value_job *job = payload;
     const struct timespec pause = {.tv_nsec = 50000};
     while (atomic_load(&stream->context->error) == CUDA_SUCCESS) {
-        if (!sim_still_there(job->address, job->bytes, job->function)) {
+        if (!sim_still_there(job->address, job->bytes, use_of(stream, false), job->function)) {
             sim_context_fail(stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
             return;
         }
@@ -120,7 +125,7 @@ static void run_write(struct sim_stream *stream, void *payload)
     const struct value_job *job = payload;
     if (atomic_load(&stream->context->error) != CUDA_SUCCESS)
         return;
-    if (!sim_still_there(job->address, job->bytes, job->function))
+    if (!sim_still_there(job->address, job->bytes, use_of(stream, true), job->function))
         sim_context_fail(stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
     else if (job->bytes == 4)
         __atomic_store_n((uint32_t *)job->address, (uint32_t)job->value, __ATOMIC_RELEASE);
@@ -139,7 +144,7 @@ static CUresult value_work(CUstream handle, sim_work work, CUdeviceptr address, 
         return CUDA_ERROR_NOT_SUPPORTED;
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_find(handle, &stream));
-    SIM_TRY(sim_check_range(address, bytes));
+    SIM_TRY(sim_check_range(address, bytes, use_of(stream, work == run_write)));
     struct value_job job = {address, value, bytes, flags, sim_thread()->function};
     return sim_do(stream, work, &job, sizeof job, work == run_write, false);
 }
