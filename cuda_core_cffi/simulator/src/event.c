@@ -29,7 +29,24 @@ void sim_event_finalize(void *object)
     struct sim_event *event = object;
     sim_object_drop(event->point.stream);
     sim_object_drop(event->context);
+    sim_event_share_free(event->share);
     pthread_mutex_destroy(&event->lock);
+}
+
+CUresult sim_event_new(struct sim_context *context, unsigned flags, struct sim_event_share *share, CUevent *handle)
+{
+    struct sim_event *event = sim_object_new(SIM_EVENT);
+    if (!event) {
+        sim_event_share_free(share);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    sim_object_hold(context);
+    event->context = context;
+    event->flags = flags;
+    event->share = share;
+    pthread_mutex_init(&event->lock, NULL);
+    *handle = (CUevent)sim_object_handle(event);
+    return CUDA_SUCCESS;
 }
 
 SIM_API(cuEventCreate, (CUevent *phEvent, unsigned int Flags), (phEvent, Flags))
@@ -39,15 +56,10 @@ SIM_API(cuEventCreate, (CUevent *phEvent, unsigned int Flags), (phEvent, Flags))
     SIM_REQUIRE(!(Flags & CU_EVENT_INTERPROCESS) || Flags & CU_EVENT_DISABLE_TIMING);
     struct sim_context *context;
     SIM_TRY(sim_current(&context));
-    struct sim_event *event = sim_object_new(SIM_EVENT);
-    if (!event)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    sim_object_hold(context);
-    event->context = context;
-    event->flags = Flags;
-    pthread_mutex_init(&event->lock, NULL);
-    *phEvent = (CUevent)sim_object_handle(event);
-    return CUDA_SUCCESS;
+    struct sim_event_share *share = NULL;
+    if (Flags & CU_EVENT_INTERPROCESS)
+        SIM_TRY(sim_event_share_new(&share));
+    return sim_event_new(context, Flags, share, phEvent);
 }
 
 SIM_API(cuEventDestroy_v2, (CUevent hEvent), (hEvent))
@@ -66,23 +78,21 @@ SIM_API(cuEventDestroy_v2, (CUevent hEvent), (hEvent))
 
 struct recording {
     struct sim_event *event;
-    uint64_t number;
+    uint64_t number, shared_number;
 };
-
-static void stamp(struct sim_event *event, uint64_t recording)
-{
-    uint64_t now = sim_now_ns();
-    pthread_mutex_lock(&event->lock);
-    if (event->recording == recording)
-        event->time_ns = now;
-    pthread_mutex_unlock(&event->lock);
-}
 
 static void stamp_now(struct sim_stream *stream, void *payload)
 {
     (void)stream;
-    struct recording *recording = payload;
-    stamp(recording->event, recording->number);
+    const struct recording *recording = payload;
+    struct sim_event *event = recording->event;
+    uint64_t now = sim_now_ns();
+    pthread_mutex_lock(&event->lock);
+    if (event->recording == recording->number)
+        event->time_ns = now;
+    pthread_mutex_unlock(&event->lock);
+    if (event->share)
+        sim_event_share_finish(event->share, recording->shared_number);
 }
 
 static void stamp_later(struct sim_stream *stream, void *payload)
@@ -94,13 +104,18 @@ static void stamp_later(struct sim_stream *stream, void *payload)
 CUresult sim_event_record(struct sim_event *event, struct sim_stream *stream)
 {
     pthread_mutex_lock(&event->lock);
-    struct recording recording = {event, ++event->recording};
+    struct recording recording = {event, ++event->recording, 0};
+    if (event->share)
+        recording.shared_number = sim_event_share_begin(event->share);
     pthread_mutex_unlock(&event->lock);
     uint64_t number;
     if (!sim_run_now(stream, stamp_now, &recording, &number)) {
         struct sim_op *op = sim_op_new(stamp_later, sizeof recording);
-        if (!op)
+        if (!op) {
+            if (event->share)
+                sim_event_share_finish(event->share, recording.shared_number);
             return CUDA_ERROR_OUT_OF_MEMORY;
+        }
         op->always = true;
         memcpy(op->payload, &recording, sizeof recording);
         sim_object_hold(event);
@@ -116,6 +131,7 @@ CUresult sim_event_record(struct sim_event *event, struct sim_stream *stream)
         else
             sim_object_hold(stream);
         event->point = (struct sim_point){stream, number};
+        event->shared_number = recording.shared_number;
     }
     pthread_mutex_unlock(&event->lock);
     sim_object_drop(old);
@@ -156,6 +172,40 @@ static struct sim_point point_of(struct sim_event *event)
     return point;
 }
 
+// Was the event last recorded by another process? `number` tells the recording.
+static bool recorded_elsewhere(struct sim_event *event, uint64_t *number)
+{
+    if (!event->share)
+        return false;
+    pthread_mutex_lock(&event->lock);
+    *number = sim_event_share_latest(event->share);
+    bool elsewhere = *number != event->shared_number;
+    pthread_mutex_unlock(&event->lock);
+    return elsewhere;
+}
+
+static void wait_elsewhere(struct sim_stream *stream, void *payload)
+{
+    const struct recording *recording = payload;
+    if (atomic_load(&stream->context->error) == CUDA_SUCCESS)
+        sim_event_share_wait(recording->event->share, recording->shared_number);
+    sim_object_drop(recording->event);
+}
+
+static CUresult submit_wait_elsewhere(struct sim_stream *stream, struct sim_event *event, uint64_t number)
+{
+    if (!sim_event_share_pending(event->share, number))
+        return CUDA_SUCCESS;
+    struct recording recording = {event, 0, number};
+    struct sim_op *op = sim_op_new(wait_elsewhere, sizeof recording);
+    if (!op)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    op->always = true;  // for the sake of the reference
+    memcpy(op->payload, &recording, sizeof recording);
+    sim_object_hold(event);
+    return sim_submit(stream, op, NULL);
+}
+
 static void waited(struct sim_stream *stream, void *payload) { (void)stream, (void)payload; }
 
 SIM_API_STREAM(cuStreamWaitEvent, _ptsz, (CUstream hStream, CUevent hEvent, unsigned int Flags),
@@ -168,6 +218,9 @@ SIM_API_STREAM(cuStreamWaitEvent, _ptsz, (CUstream hStream, CUevent hEvent, unsi
     SIM_TRY(sim_event_find(hEvent, &event));
     if (Flags & CU_EVENT_WAIT_EXTERNAL)
         return CUDA_ERROR_ILLEGAL_STATE;
+    uint64_t number;
+    if (recorded_elsewhere(event, &number))
+        return submit_wait_elsewhere(stream, event, number);
     struct sim_point point = point_of(event);
     if (!point.stream)
         return CUDA_SUCCESS;
@@ -186,6 +239,9 @@ SIM_API(cuEventQuery, (CUevent hEvent), (hEvent))
 {
     SIM_HELD struct sim_event *event = NULL;
     SIM_TRY(sim_event_find(hEvent, &event));
+    uint64_t number;
+    if (recorded_elsewhere(event, &number))
+        return sim_event_share_pending(event->share, number) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
     pthread_mutex_lock(&event->lock);
     bool done = !event->point.stream || sim_reached(event->point.stream, event->point.number);
     pthread_mutex_unlock(&event->lock);
@@ -196,10 +252,16 @@ SIM_API(cuEventSynchronize, (CUevent hEvent), (hEvent))
 {
     SIM_HELD struct sim_event *event = NULL;
     SIM_TRY(sim_event_find(hEvent, &event));
-    struct sim_point point = point_of(event);
-    if (!point.stream)
+    uint64_t number;
+    struct sim_point point = {NULL, 0};
+    if (recorded_elsewhere(event, &number))
+        sim_event_share_wait(event->share, number);
+    else
+        point = point_of(event);
+    if (point.stream)
+        sim_wait(point.stream, point.number);
+    else if (!event->share)
         return CUDA_SUCCESS;
-    sim_wait(point.stream, point.number);
     sim_pools_settle(event->context->device);
     sim_object_drop(point.stream);
     return sim_context_status(event->context);

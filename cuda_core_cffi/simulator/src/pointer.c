@@ -106,7 +106,9 @@ static CUresult value_of(const struct sim_allocation *allocation, CUpointer_attr
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: value[0] = range_of(allocation).size; break;
     case CU_POINTER_ATTRIBUTE_MAPPED: value[0] = 1; break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-        value[0] = allocation->physical ? (uint64_t)allocation->physical->properties.requestedHandleTypes : 0;
+        value[0] = allocation->physical ? (uint64_t)allocation->physical->properties.requestedHandleTypes
+                   : allocation->pool   ? (uint64_t)allocation->pool->props.handleTypes
+                                        : 0;
         break;
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
         value[0] = allocation->physical && allocation->physical->properties.allocFlags.gpuDirectRDMACapable;

@@ -9,6 +9,7 @@
 
 #include "arena.h"
 #include "device.h"
+#include "ipc_pool.h"
 
 // Memory that is not in use. A block freed in a stream may be used again in that stream at once, elsewhere only when
 // the stream has got there.
@@ -27,9 +28,38 @@ static _Atomic bool excess;
 
 // --- Life -----------------------------------------------------------------------------------------------------
 
-CUresult sim_pool_new(const CUmemPoolProps *props, struct sim_pool **out)
+struct sim_pool *sim_pool_new_bare(void)
 {
     struct sim_pool *pool = sim_object_new(SIM_POOL);
+    if (pool) {
+        pool->shared.fd = -1;
+        pthread_mutex_init(&pool->lock, NULL);
+    }
+    return pool;
+}
+
+void sim_pool_reset_access(struct sim_pool *pool)
+{
+    for (int i = 0; i < SIM_MAX_DEVICES; i++) {
+        bool own = (int)pool->props.allocType == SIM_POOL_MANAGED_TYPE || i == pool->device;
+        atomic_store(&pool->access[i], own ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    }
+}
+
+static CUresult reserve_addresses(struct sim_pool *pool)
+{
+    if (pool->props.handleTypes)
+        return sim_pool_share(pool);
+    void *start = mmap(NULL, pool->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    pool->start = (uintptr_t)start;
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_pool_new(const CUmemPoolProps *props, struct sim_pool **out)
+{
+    struct sim_pool *pool = sim_pool_new_bare();
     if (!pool)
         return CUDA_ERROR_OUT_OF_MEMORY;
     pool->props = *props;
@@ -40,23 +70,18 @@ CUresult sim_pool_new(const CUmemPoolProps *props, struct sim_pool **out)
     pool->chunk = memory >= LARGE_DEVICE ? LARGE_CHUNK : SMALL_CHUNK;
     // Twice the memory, so that fragmentation does not make an allocation fail.
     pool->size = sim_round_up(2 * memory, pool->chunk);
-    pthread_mutex_init(&pool->lock, NULL);
-    void *start = mmap(NULL, pool->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     pool->backed = calloc(pool->size / pool->chunk, 1);
     struct block *block = calloc(1, sizeof *block);
-    pool->start = start == MAP_FAILED ? 0 : (uintptr_t)start;
-    if (!pool->start || !pool->backed || !block) {
+    CUresult status = pool->backed && block ? reserve_addresses(pool) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (status != CUDA_SUCCESS) {
         free(block);
         sim_object_retire(pool);
-        return CUDA_ERROR_OUT_OF_MEMORY;
+        return status;
     }
     block->range.start = pool->start;
     block->range.size = pool->size;
     sim_ranges_add(&pool->free, &block->range);
-    for (int i = 0; i < SIM_MAX_DEVICES; i++) {
-        bool own = (int)props->allocType == SIM_POOL_MANAGED_TYPE || i == pool->device;
-        atomic_store(&pool->access[i], own ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE);
-    }
+    sim_pool_reset_access(pool);
     pthread_mutex_lock(&list_lock);
     pool->next = pools;
     pool->link = &pools;
@@ -96,6 +121,7 @@ void sim_pool_finalize(void *object)
     refund(pool, pool->reserved);
     if (pool->start)
         munmap((void *)pool->start, pool->size);
+    sim_pool_unshare(pool);
     free(pool->backed);
     pthread_mutex_destroy(&pool->lock);
 }
@@ -258,7 +284,7 @@ static uintptr_t cut(struct sim_pool *pool, struct block *block, size_t bytes, s
 
 static void give_block(struct sim_pool *pool, uintptr_t start, size_t bytes, struct sim_point freed)
 {
-    struct block *block = calloc(1, sizeof *block);
+    struct block *block = pool->imported ? NULL : calloc(1, sizeof *block);
     if (!block) {
         sim_object_drop(freed.stream);
         return;
@@ -295,6 +321,8 @@ static CUresult order_after(struct sim_stream *stream, struct sim_point point)
 
 CUresult sim_pool_allocate(struct sim_pool *pool, struct sim_stream *stream, size_t bytes, CUdeviceptr *address)
 {
+    if (pool->imported)
+        return CUDA_ERROR_INVALID_VALUE;
     if (bytes > pool->size)
         return CUDA_ERROR_OUT_OF_MEMORY;
     struct request request = {pool, stream, sim_round_up(bytes, SIM_ALIGNMENT)};
@@ -334,17 +362,21 @@ CUresult sim_pool_allocate(struct sim_pool *pool, struct sim_stream *stream, siz
     return status;
 }
 
-static void account_free(struct sim_pool *pool, size_t bytes)
+static void account_free(const struct sim_allocation *allocation)
 {
+    struct sim_pool *pool = allocation->pool;
+    if (pool->imported)
+        return;
     pthread_mutex_lock(&pool->lock);
-    pool->used -= bytes;
+    pool->used -= allocation->range.size;
     pthread_mutex_unlock(&pool->lock);
+    sim_pool_withdraw(allocation);
 }
 
 void sim_pool_free_now(const struct sim_allocation *allocation)
 {
     struct sim_pool *pool = allocation->pool;
-    account_free(pool, allocation->range.size);
+    account_free(allocation);
     give_block(pool, allocation->range.start, allocation->charged, (struct sim_point){NULL, 0});
     sim_object_drop(pool);
 }
@@ -365,7 +397,7 @@ static void run_free(struct sim_stream *stream, void *payload)
 CUresult sim_pool_free_async(const struct sim_allocation *allocation, struct sim_stream *stream)
 {
     struct sim_pool *pool = allocation->pool;
-    account_free(pool, allocation->range.size);
+    account_free(allocation);
     struct sim_point freed = {NULL, 0};
     // Work submitted earlier may still use the memory, and a destroyed pool has to last as long.
     struct free_job job = {allocation->range.start, pool};
@@ -387,6 +419,14 @@ CUresult sim_pool_free_async(const struct sim_allocation *allocation, struct sim
 
 // --- Giving back ----------------------------------------------------------------------------------------------
 
+static bool release(struct sim_pool *pool, uintptr_t start, size_t bytes)
+{
+    if (pool->directory)
+        return sim_pool_punch(pool, start, bytes);
+    return mmap((void *)start, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) !=
+           MAP_FAILED;
+}
+
 void sim_pool_trim(struct sim_pool *pool, size_t keep)
 {
     pthread_mutex_lock(&pool->lock);
@@ -398,8 +438,7 @@ void sim_pool_trim(struct sim_pool *pool, size_t keep)
         struct block *block = (struct block *)sim_ranges_at(pool->free, start);
         if (!block || !settled(block) || block->range.start + block->range.size < start + pool->chunk)
             continue;
-        if (mmap((void *)start, pool->chunk, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-                 0) == MAP_FAILED)
+        if (!release(pool, start, pool->chunk))
             continue;
         pool->backed[i] = 0;
         pool->reserved -= pool->chunk;

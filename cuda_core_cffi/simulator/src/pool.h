@@ -9,6 +9,7 @@
 
 #include "allocation.h"
 #include "config.h"
+#include "ipc_shared.h"
 #include "stream.h"
 
 struct sim_pool {
@@ -16,6 +17,9 @@ struct sim_pool {
     CUmemPoolProps props;
     int device;      // whose memory it is; -1 for the host's
     bool is_default; // cannot be destroyed
+    bool imported;   // another process allocates
+    struct sim_shared shared;          // where the memory of a pool lies that processes share
+    struct sim_pool_directory *directory;  // NULL for every other pool; see ipc_pool.c
     struct sim_pool *next, **link;
     _Atomic int access[SIM_MAX_DEVICES];
 
@@ -33,6 +37,8 @@ struct sim_pool {
 enum { SIM_POOL_MANAGED_TYPE = 2 };
 
 CUresult sim_pool_new(const CUmemPoolProps *props, struct sim_pool **pool);
+struct sim_pool *sim_pool_new_bare(void);  // without memory; NULL when out of memory
+void sim_pool_reset_access(struct sim_pool *pool);
 void sim_pool_finalize(void *pool);
 CUresult sim_pool_find(CUmemoryPool handle, struct sim_pool **pool);
 CUresult sim_pool_allocate(struct sim_pool *pool, struct sim_stream *stream, size_t bytes, CUdeviceptr *address);

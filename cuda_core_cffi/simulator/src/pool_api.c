@@ -89,7 +89,7 @@ CUresult sim_pool_set_current(CUmemLocation location, CUmemAllocationType type, 
 {
     int row;
     SIM_TRY(row_of(location, type, &row));
-    SIM_REQUIRE(pool->props.allocType == type);
+    SIM_REQUIRE(pool->props.allocType == type && !pool->imported);
     SIM_REQUIRE(row >= HOST_ROW ? pool->device < 0 : pool->device == row);
     pthread_mutex_lock(&lock);
     struct sim_pool *old = rows[row].current;
@@ -194,8 +194,10 @@ static CUresult props_valid(const CUmemPoolProps *props)
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
-    // Sharing between processes is not simulated.
-    return props->handleTypes ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+    if (!props->handleTypes)
+        return CUDA_SUCCESS;
+    SIM_REQUIRE(!managed && props->location.type != CU_MEM_LOCATION_TYPE_HOST);
+    return props->handleTypes & CU_MEM_HANDLE_TYPE_FABRIC ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
 SIM_API(cuMemPoolCreate, (CUmemoryPool *pool, const CUmemPoolProps *poolProps), (pool, poolProps))
@@ -220,6 +222,7 @@ SIM_API(cuMemPoolTrimTo, (CUmemoryPool pool, size_t minBytesToKeep), (pool, minB
 {
     SIM_HELD struct sim_pool *found = NULL;
     SIM_TRY(sim_pool_find(pool, &found));
+    SIM_REQUIRE(!found->imported);
     sim_pool_trim(found, minBytesToKeep);
     return CUDA_SUCCESS;
 }
