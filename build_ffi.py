@@ -61,7 +61,7 @@ OLDEST_PYTHON = (3, 11)
 LIMITED_API = platform.python_implementation() == "CPython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 COMPILE = ["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-pthread", "-Wall", "-Wno-deprecated-declarations"]
 LINK = ["-Wl,-s", "-pthread"]
-PRELUDE = '#include <cuda.h>\n#include "ccc_launch.h"\n#include "ccc_nvrtc.h"\n'
+PRELUDE = '#include <cuda.h>\n#include "ccc_launch.h"\n#include "ccc_ipc.h"\n#include "ccc_nvrtc.h"\n'
 
 
 def build_wheel(

@@ -5,15 +5,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from cuda_core_cffi._context import Context
 from cuda_core_cffi._errors import CUDAError
-from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._ipc import PAYLOAD_BYTES, Descriptor, send_with
 from cuda_core_cffi._registry import registry
 
-__all__ = ["DEFAULT_FLAGS", "Event", "EventOptions", "event_flags"]
+__all__ = ["DEFAULT_FLAGS", "Event", "EventOptions", "IPCEventDescriptor", "event_flags"]
 
 _create = lib.ccc_event_create
 _query = lib.ccc_event_query
@@ -33,10 +34,13 @@ class EventOptions:
         Take the time when the event is reached, so that events can be subtracted. Default False.
     blocking_sync : bool, optional
         Let a waiting host thread sleep instead of spin. Default False.
+    ipc_enabled : bool, optional
+        Let other processes use the event, which then takes no times. Default False.
     """
 
     timing_enabled: bool | None = False
     blocking_sync: bool | None = False
+    ipc_enabled: bool | None = False
 
 
 class Event(Handle):
@@ -44,9 +48,14 @@ class Event(Handle):
 
     Events come from :meth:`Stream.record` and :meth:`Device.create_event`. The difference of two events that were
     created with ``timing_enabled`` is the time between them in milliseconds.
+
+    An event that was created with ``ipc_enabled`` may be sent to other processes through :mod:`multiprocessing`, where
+    it is the same event: what one process records, the others wait for.
     """
 
-    __slots__ = ()
+    __slots__ = ("_imported_from",)
+
+    _imported_from: IPCEventDescriptor  # absent for events of this process
 
     _CTYPE = "CUevent"
     _MADE_BY = "Stream.record or Device.create_event"
@@ -139,6 +148,67 @@ class Event(Handle):
         """The :class:`Device` that the event belongs to."""
         return registry.device(self.context._device_id)
 
+    @property
+    def is_ipc_enabled(self) -> bool:
+        """Whether other processes may use the event."""
+        return bool(lib.ccc_flags(self._box) & lib.CCC_SHARED)
+
+    @property
+    def ipc_descriptor(self) -> IPCEventDescriptor:
+        """What another process makes this event from, with :meth:`from_ipc_descriptor`.
+
+        Raises
+        ------
+        RuntimeError
+            If the event was not created with ``ipc_enabled``, or is closed.
+        """
+        return self.get_ipc_descriptor()
+
+    def get_ipc_descriptor(self) -> IPCEventDescriptor:
+        """Return :attr:`ipc_descriptor`."""
+        if not self.is_ipc_enabled:
+            raise RuntimeError("this Event is not for other processes: create it with EventOptions(ipc_enabled=True)")
+        if self.is_closed:
+            raise self._failure(lib.CCC_CLOSED)
+        try:
+            return self._imported_from  # the driver exports only what this process created
+        except AttributeError:
+            pass
+        payload = ffi.new("char[]", PAYLOAD_BYTES)
+        status = lib.ccc_event_export(self._box, payload)
+        if status:
+            raise self._failure(status)
+        device = lib.ccc_box_device(self._box)
+        return IPCEventDescriptor._init(bytes(ffi.buffer(payload)), self.is_blocking_sync, device)
+
+    @classmethod
+    def from_ipc_descriptor(cls, ipc_descriptor: IPCEventDescriptor) -> Event:
+        """Return an event that another process created.
+
+        Parameters
+        ----------
+        ipc_descriptor : IPCEventDescriptor
+            What the other process has from :attr:`ipc_descriptor`. The event belongs to the device of the same
+            ordinal here.
+
+        Returns
+        -------
+        Event
+            The event. It must not be used any more once its creator has destroyed it.
+
+        Raises
+        ------
+        CUDAError
+            If there is no such event: its process has destroyed it or ended, or is this process itself.
+        """
+        if not isinstance(ipc_descriptor, IPCEventDescriptor):
+            raise TypeError(f"ipc_descriptor must be an IPCEventDescriptor, not {type(ipc_descriptor).__name__}")
+        flags = event_flags(EventOptions(blocking_sync=ipc_descriptor._is_blocking_sync, ipc_enabled=True))
+        device = registry.device(ipc_descriptor._device_id).device_id
+        self = cls._own(lib.ccc_event_import(device, ipc_descriptor._payload, flags))
+        self._imported_from = ipc_descriptor
+        return self
+
     @classmethod
     def _create(cls, device: int, options: EventOptions | None) -> Self:
         return cls._own(_create(device, DEFAULT_FLAGS if options is None else event_flags(options)))
@@ -146,9 +216,47 @@ class Event(Handle):
 
 def event_flags(options: EventOptions) -> int:
     """Return the driver's flags for options."""
+    if options.timing_enabled and options.ipc_enabled:
+        raise ValueError("an event for other processes takes no times: timing_enabled excludes ipc_enabled")
     flags: Any = 0
     if not options.timing_enabled:
         flags |= lib.CU_EVENT_DISABLE_TIMING
     if options.blocking_sync:
         flags |= lib.CU_EVENT_BLOCKING_SYNC
+    if options.ipc_enabled:
+        flags |= lib.CU_EVENT_INTERPROCESS
+        send_with(Event, reduce_event)
     return int(flags)
+
+
+class IPCEventDescriptor(Descriptor):
+    """Names an event to another process. Descriptors can be pickled, and are equal if they name the same event."""
+
+    __slots__ = ("_device_id", "_is_blocking_sync")
+
+    _MADE_BY: ClassVar[str] = "Event.ipc_descriptor"
+    _device_id: int
+    _is_blocking_sync: bool
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, IPCEventDescriptor):
+            return NotImplemented
+        return self._payload == other._payload
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return IPCEventDescriptor._init, (self._payload, self._is_blocking_sync, self._device_id)
+
+    @classmethod
+    def _init(cls, payload: bytes, is_blocking_sync: bool, device_id: int) -> IPCEventDescriptor:
+        if type(is_blocking_sync) is not bool or type(device_id) is not int:
+            raise TypeError(f"not the parts of a descriptor of an event: {is_blocking_sync!r}, {device_id!r}")
+        self = cls._of(payload)
+        self._is_blocking_sync = is_blocking_sync
+        self._device_id = device_id
+        return self
+
+
+def reduce_event(event: Event) -> tuple[object, ...]:
+    """Take an event apart for another process."""
+    return Event.from_ipc_descriptor, (event.ipc_descriptor,)

@@ -26,7 +26,8 @@ enum {
     CCC_PINNED = 8,       /* buffer from cuMemAllocHost */
     CCC_TIMED = 16,       /* event that takes times */
     CCC_BLOCKING = 32,    /* event that sleeps in sync */
-    CCC_TOKEN = 64        /* stream: one of the default streams, which mean a stream of the current context */
+    CCC_TOKEN = 64,       /* stream: one of the default streams, which mean a stream of the current context */
+    CCC_SHARED = 128      /* event that other processes may use */
 };
 
 struct ccc_box {

@@ -156,7 +156,8 @@ static int ccc_stream_wait_stream(const ccc_box *stream, ccc_box *other)
 
 static int ccc_event_flags(unsigned int flags)
 {
-    return ((flags & CU_EVENT_DISABLE_TIMING) ? 0 : CCC_TIMED) | ((flags & CU_EVENT_BLOCKING_SYNC) ? CCC_BLOCKING : 0);
+    return ((flags & CU_EVENT_DISABLE_TIMING) ? 0 : CCC_TIMED) | ((flags & CU_EVENT_BLOCKING_SYNC) ? CCC_BLOCKING : 0) |
+           ((flags & CU_EVENT_INTERPROCESS) ? CCC_SHARED : 0);
 }
 
 /* A new event in a context of the device. */
