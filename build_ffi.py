@@ -61,7 +61,12 @@ OLDEST_PYTHON = (3, 11)
 LIMITED_API = platform.python_implementation() == "CPython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 COMPILE = ["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-pthread", "-Wall", "-Wno-deprecated-declarations"]
 LINK = ["-Wl,-s", "-pthread"]
-PRELUDE = '#include <cuda.h>\n#include "ccc_launch.h"\n#include "ccc_ipc.h"\n#include "ccc_nvrtc.h"\n'
+HEADERS = (  # of include/, each with what it needs
+    "ccc_ipc.h",
+    "ccc_launch.h",
+    "ccc_managed.h",
+    "ccc_nvrtc.h",
+)
 
 
 def build_wheel(
@@ -148,7 +153,8 @@ def generate() -> None:
     (GENERATED / "driver.py").write_text(load_generator("bindings").write_driver_module(api))
     (PACKAGE / "include").mkdir(exist_ok=True)
     shutil.copy(INCLUDE / "cuda_core_cffi.h", PACKAGE / "include")
-    generator.write_extension(EXTENSION, cdef, PRELUDE, GENERATED_C / "_cuda.c", LIMITED_API)
+    prelude = "#include <cuda.h>\n" + "".join(f'#include "{name}"\n' for name in HEADERS)
+    generator.write_extension(EXTENSION, cdef, prelude, GENERATED_C / "_cuda.c", LIMITED_API)
 
 
 def read_api() -> object:

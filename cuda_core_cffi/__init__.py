@@ -27,7 +27,12 @@ from cuda_core_cffi._memory import (
     DeviceMemoryResource,
     DeviceMemoryResourceOptions,
     LegacyPinnedMemoryResource,
+    ManagedBuffer,
+    ManagedMemoryResource,
+    ManagedMemoryResourceOptions,
     MemoryResource,
+    PinnedMemoryResource,
+    PinnedMemoryResourceOptions,
 )
 from cuda_core_cffi._module import ObjectCode
 from cuda_core_cffi._program import Program
@@ -51,9 +56,14 @@ __all__ = [
     "Kernel",
     "LaunchConfig",
     "LegacyPinnedMemoryResource",
+    "ManagedBuffer",
+    "ManagedMemoryResource",
+    "ManagedMemoryResourceOptions",
     "MemoryResource",
     "NVRTCError",
     "ObjectCode",
+    "PinnedMemoryResource",
+    "PinnedMemoryResourceOptions",
     "Program",
     "ProgramOptions",
     "Stream",

@@ -169,6 +169,11 @@ def explain_missing(call: str) -> str | None:
         return (
             f"{call} needs a driver for CUDA {needed}; the installed one is for {installed}: update the NVIDIA driver"
         )
+    if reason == lib.CCC_NOT_BUILT:
+        built = cuda_version(lib.CUDA_VERSION)
+        return (
+            f"{call} needs cuda-core-cffi built with the header of CUDA {needed}; this was built with that of {built}"
+        )
     return f"{call} is not in the driver {library!r} (CUDA {installed})"
 
 

@@ -7,22 +7,21 @@ A stream names its device, yet a device makes streams: the class below reaches t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 __all__ = ["registry"]
 
 
 class Registry:
-    """Constructors by role.
+    """Classes by role.
 
     Attributes
     ----------
-    device : callable
-        Device ordinal to :class:`Device`.
+    device : type
+        :class:`Device`, which makes one of an ordinal.
     """
 
-    device: Callable[[int], Any]
+    device: type[Any]
 
 
 registry = Registry()

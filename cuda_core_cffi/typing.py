@@ -14,6 +14,7 @@ __all__ = [
     "DevicePointerType",
     "IsStreamT",
     "IsStreamType",
+    "ManagedMemoryLocationType",
     "ObjectCodeFormatType",
     "PCHStatusType",
     "SourceCodeType",
@@ -73,3 +74,11 @@ class PCHStatusType(enum.StrEnum):
     CREATED = "created"
     NOT_ATTEMPTED = "not_attempted"
     FAILED = "failed"
+
+
+class ManagedMemoryLocationType(enum.StrEnum):
+    """Where managed memory should be."""
+
+    DEVICE = "device"
+    HOST = "host"
+    HOST_NUMA = "host_numa"

@@ -4,6 +4,7 @@
 #ifndef CCC_MEMORY_H
 #define CCC_MEMORY_H
 
+#include "ccc_compat.h"
 #include "ccc_stream.h"
 
 /* A pool of our own; max_size 0 leaves the limit to the system. */
@@ -25,20 +26,23 @@ static ccc_box *ccc_pool_create(const CUmemPoolProps *properties)
     return box;
 }
 
-/* The device's current pool, which is not ours to destroy. */
-static ccc_box *ccc_pool_current(int device)
+/* The current pool of a place, which is not ours to destroy: a device's, or another place's from CUDA 13.0 on. */
+static ccc_box *ccc_pool_current(int allocation, int location, int id)
 {
     CUmemoryPool pool = NULL;
+    CUmemLocation place = {.type = (CUmemLocationType)location, .id = id};
+    int of_device = location == CU_MEM_LOCATION_TYPE_DEVICE && allocation == CU_MEM_ALLOCATION_TYPE_PINNED;
     if (ccc_init())
         return NULL;
-    CUresult result = cuDeviceGetMemPool(&pool, device);
+    CUresult result = of_device ? cuDeviceGetMemPool(&pool, id)
+                                : cuMemGetMemPool(&pool, &place, (CUmemAllocationType)allocation);
     if (result) {
-        ccc_fail((int)result, "cuDeviceGetMemPool");
+        ccc_fail((int)result, of_device ? "cuDeviceGetMemPool" : "cuMemGetMemPool");
         return NULL;
     }
     ccc_box *box = ccc_new(CCC_POOL, (uintptr_t)pool, CCC_BORROWED, NULL);
     if (box)
-        box->device = device;
+        box->device = location == CU_MEM_LOCATION_TYPE_DEVICE ? id : -1;
     return box;
 }
 
@@ -55,6 +59,23 @@ static int ccc_pool_set(const ccc_box *pool, CUmemPool_attribute attribute, void
     if (!ccc_is_open(pool))
         return CCC_CLOSED;
     CCC_TRY(cuMemPoolSetAttribute, (CUmemoryPool)CCC_POINTER(pool), attribute, value);
+    return 0;
+}
+
+/* Grant access to the first `granted` of the devices and take it from the others, all in one call. */
+static int ccc_pool_set_peers(const ccc_box *pool, const int *ordinals, size_t count, size_t granted)
+{
+    CUmemAccessDesc access[CCC_MAX_DEVICES] = {0};
+    if (!ccc_is_open(pool))
+        return CCC_CLOSED;
+    if (count > CCC_MAX_DEVICES)
+        return ccc_fail(CUDA_ERROR_INVALID_DEVICE, "cuMemPoolSetAccess");
+    for (size_t i = 0; i < count; i++) {
+        access[i].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+        access[i].location.id = ordinals[i];
+        access[i].flags = i < granted ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    }
+    CCC_TRY(cuMemPoolSetAccess, (CUmemoryPool)CCC_POINTER(pool), access, count);
     return 0;
 }
 
@@ -75,11 +96,18 @@ static ccc_box *ccc_buffer_new(CUdeviceptr pointer, size_t size, int flags, ccc_
     return box;
 }
 
-/* Make the context current that work in this stream on behalf of `device` needs: only a default stream needs one. */
-static int ccc_enter_stream(ccc_scope *scope, const ccc_box *stream, CUdevice device)
+/*
+ * Make the context current that work in this stream on behalf of `device` needs: only a default stream needs one. For
+ * memory of no device (-1) it is the context that the stream works in, so that the memory can go back without any.
+ */
+static int ccc_enter_stream(ccc_scope *scope, ccc_box *stream, CUdevice device)
 {
     scope->pushed = 0;
     scope->context = stream->parent;
+    if (device < 0 && stream->parent == NULL) {
+        scope->context = ccc_stream_home(stream);
+        return scope->context ? 0 : ccc_last_status();
+    }
     if (!(stream->flags & CCC_TOKEN) || device < 0) {
         if (scope->context)
             ccc_retain(scope->context);
@@ -227,7 +255,7 @@ static int ccc_pointer_query(uint64_t pointer, int *kind, int *device, int *mana
 }
 
 /* Free memory that a pool gave, by address: for MemoryResource.deallocate, which has no box. */
-static int ccc_pool_deallocate(const ccc_box *pool, uint64_t pointer, const ccc_box *stream)
+static int ccc_pool_deallocate(const ccc_box *pool, uint64_t pointer, ccc_box *stream)
 {
     ccc_scope scope;
     if (!ccc_is_open(stream))

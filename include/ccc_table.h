@@ -32,6 +32,7 @@ typedef enum ccc_reason {
     CCC_DRIVER_TOO_OLD,  /* older than the oldest we support, so nothing works */
     CCC_FUNCTION_NEWER,  /* the function came with a later driver */
     CCC_FUNCTION_ABSENT, /* the driver is new enough, and still does not have it */
+    CCC_NOT_BUILT,       /* the header that this was built with does not have it */
     CCC_FORKED           /* the driver was in use before fork(), and does not survive it */
 } ccc_reason;
 
@@ -148,6 +149,7 @@ static CCC_COLD void *ccc_miss(ccc_reason reason, const char *function, int need
         [CCC_DRIVER_TOO_OLD] = CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
         [CCC_FUNCTION_NEWER] = CUDA_ERROR_NOT_SUPPORTED,
         [CCC_FUNCTION_ABSENT] = CUDA_ERROR_NOT_SUPPORTED,
+        [CCC_NOT_BUILT] = CUDA_ERROR_NOT_SUPPORTED,
         [CCC_FORKED] = CUDA_ERROR_NOT_INITIALIZED,
     };
     ccc_last_missing = (ccc_missing){reason, function, needed, status[reason]};

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.legacy import LegacyPinnedMemoryResource, SynchronousMemoryResource
+from cuda_core_cffi._memory.managed import ManagedMemoryResource, ManagedMemoryResourceOptions
+from cuda_core_cffi._memory.managed_buffer import ManagedBuffer
+from cuda_core_cffi._memory.pinned import PinnedMemoryResource, PinnedMemoryResourceOptions
 from cuda_core_cffi._memory.pool import DeviceMemoryResource, DeviceMemoryResourceOptions
 from cuda_core_cffi._memory.resource import MemoryResource
 
@@ -14,6 +17,11 @@ __all__ = [
     "DeviceMemoryResource",
     "DeviceMemoryResourceOptions",
     "LegacyPinnedMemoryResource",
+    "ManagedBuffer",
+    "ManagedMemoryResource",
+    "ManagedMemoryResourceOptions",
     "MemoryResource",
+    "PinnedMemoryResource",
+    "PinnedMemoryResourceOptions",
     "SynchronousMemoryResource",
 ]

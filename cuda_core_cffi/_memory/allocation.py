@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from cuda_core_cffi._errors import failure
 from cuda_core_cffi._ffi import lib
@@ -22,8 +22,10 @@ except ImportError:
 
 __all__ = ["allocate_with", "make_buffer", "retry_allocation"]
 
+BufferType = TypeVar("BufferType", bound=Buffer)
 
-def make_buffer(cls: type[Buffer], box: Any, size: int, mr: MemoryResource, stream: Stream) -> Buffer:
+
+def make_buffer(cls: type[BufferType], box: Any, size: int, mr: MemoryResource, stream: Stream) -> BufferType:
     """Return a buffer for a box that a helper made."""
     self = cls.__new__(cls)
     self._box = box

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 from cuda_core_cffi._dlpack import release_pins
 from cuda_core_cffi._errors import check_cleanup
@@ -16,7 +16,7 @@ from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._stream import Stream, accept_stream, address_of
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
-__all__ = ["Buffer"]
+__all__ = ["Buffer", "ForeignBuffer", "wrap_memory"]
 
 FILL_WIDTHS = (1, 2, 4)
 LARGEST_BYTE = 255
@@ -196,21 +196,7 @@ class Buffer(Exporter):
         ValueError
             If both ``mr`` and ``owner`` are given, or the size is negative.
         """
-        if mr is not None and owner is not None:
-            raise ValueError("give mr or owner, not both: memory goes back to a resource, or belongs to an object")
-        if mr is not None and not isinstance(mr, MemoryResource):
-            raise TypeError(f"mr must be a MemoryResource, not {type(mr).__name__}")
-        release_pins()
-        queue = None if stream is None else accept_stream(stream, "Buffer.from_handle")
-        address = 0 if ptr is None else address_of(ptr)
-        size = whole_size(size)
-        self = ForeignBuffer._own(lib.ccc_buffer_borrow(address, size))
-        self._size = size
-        self._mr = mr
-        self._lease = Lease(self._box, size, mr, owner)
-        if queue is not None:
-            self.set_deallocation_stream(queue)
-        return self
+        return wrap_memory(ForeignBuffer, ptr, size, mr, owner, stream)
 
     def _copy(self, dst: Buffer, src: Buffer, stream: Stream) -> None:
         if not (isinstance(dst, Buffer) and isinstance(src, Buffer)):
@@ -273,6 +259,35 @@ class ForeignBuffer(Buffer):
     def owner(self) -> object | None:
         """The object that the memory belongs to, if any."""
         return None if self.is_closed else self._lease.owner
+
+
+ForeignBufferType = TypeVar("ForeignBufferType", bound=ForeignBuffer)
+
+
+def wrap_memory(
+    cls: type[ForeignBufferType],
+    ptr: DevicePointerType,
+    size: int,
+    mr: MemoryResource | None,
+    owner: object | None,
+    stream: IsStreamType | None,
+) -> ForeignBufferType:
+    """Return a buffer of a class for memory that exists already; see :meth:`Buffer.from_handle`."""
+    if mr is not None and owner is not None:
+        raise ValueError("give mr or owner, not both: memory goes back to a resource, or belongs to an object")
+    if mr is not None and not isinstance(mr, MemoryResource):
+        raise TypeError(f"mr must be a MemoryResource, not {type(mr).__name__}")
+    release_pins()
+    queue = None if stream is None else accept_stream(stream, "from_handle")
+    address = 0 if ptr is None else address_of(ptr)
+    size = whole_size(size)
+    self = cls._own(lib.ccc_buffer_borrow(address, size))
+    self._size = size
+    self._mr = mr
+    self._lease = Lease(self._box, size, mr, owner)
+    if queue is not None:
+        self.set_deallocation_stream(queue)
+    return self
 
 
 def fill_pattern(value: Any, width: int | None) -> tuple[int, int]:

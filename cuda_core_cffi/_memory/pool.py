@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Memory pools: allocation in stream order."""
+"""Memory pools: allocation in stream order. What they have in common, and those of a device."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn, TypeVar
 
 from cuda_core_cffi._errors import check, check_cleanup, failure
 from cuda_core_cffi._ffi import ffi, lib
@@ -18,9 +18,18 @@ from cuda_core_cffi._registry import registry
 from cuda_core_cffi._stream import Stream, address_of, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
-__all__ = ["DeviceMemoryResource", "DeviceMemoryResourceOptions", "MemPool", "MemPoolAttributes"]
+__all__ = [
+    "DeviceMemoryResource",
+    "DeviceMemoryResourceOptions",
+    "MemPool",
+    "MemPoolAttributes",
+    "check_max_size",
+    "create_pool",
+]
 
 KEEP_ALL = 2**64 - 1
+
+BufferType = TypeVar("BufferType", bound=Buffer)
 
 _allocate = lib.ccc_pool_allocate
 
@@ -43,7 +52,7 @@ class MemPoolAttributes:
 
     __slots__ = ("_pool",)
 
-    _pool: MemPool
+    _pool: MemPool[Any]
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         raise RuntimeError(f"{type(self).__name__} cannot be constructed directly; use the pool's attributes")
@@ -53,7 +62,7 @@ class MemPoolAttributes:
         return f"<MemPoolAttributes {values}>"
 
     @classmethod
-    def _of(cls, pool: MemPool) -> MemPoolAttributes:
+    def _of(cls, pool: MemPool[Any]) -> MemPoolAttributes:
         self = cls.__new__(cls)
         self._pool = pool
         return self
@@ -119,11 +128,12 @@ POOL_ATTRIBUTES = {
 }
 
 
-class MemPool(MemoryResource):
+class MemPool(MemoryResource, Generic[BufferType]):
     """What the pools have in common: a driver pool, allocation from it in stream order."""
 
     __slots__ = ("_box", "_owned")
 
+    _BUFFER: type[BufferType]  # what a subclass allocates
     _box: Any
     _owned: bool
 
@@ -138,7 +148,7 @@ class MemPool(MemoryResource):
         if waiting := _drop(box):
             check_cleanup(waiting, stacklevel=2)
 
-    def allocate(self, size: int, stream: IsStreamType | None = None) -> Buffer:
+    def allocate(self, size: int, stream: IsStreamType | None = None) -> BufferType:
         """Allocate a buffer in stream order.
 
         Parameters
@@ -147,7 +157,7 @@ class MemPool(MemoryResource):
             Size in bytes. 0 gives a buffer without memory.
         stream : Stream, optional
             The memory may be used by work that follows in this stream, and goes back in its order. Default is the
-            default stream, in the current context or else the primary one of the pool's device.
+            default stream, in the current context or else the primary one of the pool's device, if it has one.
 
         Returns
         -------
@@ -173,7 +183,7 @@ class MemPool(MemoryResource):
             if self.is_closed:
                 raise self._failure(lib.CCC_CLOSED)
             box = retry_allocation(lambda: _allocate(self._box, queue._box, size), queue)
-        return make_buffer(Buffer, box, size, self, queue)
+        return make_buffer(self._BUFFER, box, size, self, queue)
 
     def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:
         """Give memory of this pool back, by address; buffers do so by themselves.
@@ -200,6 +210,14 @@ class MemPool(MemoryResource):
         if status == lib.CCC_CLOSED and self.is_closed:
             return RuntimeError(f"this {type(self).__name__} is closed")
         return failure(status)
+
+    def _adopt(self, box: Any, owned: bool) -> None:
+        """Take a pool that a helper made or found, or raise what the helper left behind."""
+        if not box:
+            raise failure(lib.ccc_last_status())
+        self._box = box
+        self._owned = owned
+        self._keep_freed_memory()
 
     def _keep_freed_memory(self) -> None:
         """Raise the release threshold, whose default of 0 returns all memory to the system at each synchronisation."""
@@ -229,11 +247,11 @@ class MemPool(MemoryResource):
 
     @property
     def is_handle_owned(self) -> bool:
-        """Whether the pool was created here, rather than borrowed from the device."""
+        """Whether the pool was created here, rather than borrowed from the driver."""
         return self._owned
 
 
-class DeviceMemoryResource(MemPool):
+class DeviceMemoryResource(MemPool[Buffer]):
     """A pool of device memory.
 
     Parameters
@@ -254,29 +272,18 @@ class DeviceMemoryResource(MemPool):
 
     __slots__ = ("_device_id",)
 
+    _BUFFER = Buffer
+
     def __init__(self, device_id: Any, options: DeviceMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
         ordinal: int = registry.device(device_id).device_id
+        place = (lib.CU_MEM_ALLOCATION_TYPE_PINNED, lib.CU_MEM_LOCATION_TYPE_DEVICE, ordinal)
         if options is None:
-            box = lib.ccc_pool_current(ordinal)
+            box = lib.ccc_pool_current(*place)
         else:
             options = check_options(DeviceMemoryResourceOptions, options, "DeviceMemoryResource")
-            if isinstance(options.max_size, bool) or not isinstance(options.max_size, int):
-                raise TypeError(f"max_size must be an int, not {type(options.max_size).__name__}")
-            if not 0 <= options.max_size < 2**64:
-                raise ValueError(f"max_size must be 0 to 2**64 - 1 bytes, not {options.max_size}")
-            properties = ffi.new("CUmemPoolProps *")
-            properties.allocType = lib.CU_MEM_ALLOCATION_TYPE_PINNED
-            properties.handleTypes = lib.CU_MEM_HANDLE_TYPE_NONE
-            properties.location.type = lib.CU_MEM_LOCATION_TYPE_DEVICE
-            properties.location.id = ordinal
-            properties.maxSize = options.max_size
-            box = lib.ccc_pool_create(properties)
-        if not box:
-            raise failure(lib.ccc_last_status())
-        self._box = box
-        self._owned = options is not None
+            box = create_pool(*place, check_max_size(options.max_size))
+        self._adopt(box, options is not None)
         self._device_id = ordinal
-        self._keep_freed_memory()
 
     def __repr__(self) -> str:
         return f"<DeviceMemoryResource device={self._device_id} handle={self.handle:#x}>"
@@ -295,3 +302,23 @@ class DeviceMemoryResource(MemPool):
     def is_host_accessible(self) -> bool:
         """False: host code cannot use the memory."""
         return False
+
+
+def check_max_size(size: Any) -> int:
+    """Return the option ``max_size`` of a pool, or raise."""
+    if isinstance(size, bool) or not isinstance(size, int):
+        raise TypeError(f"max_size must be an int, not {type(size).__name__}")
+    if not 0 <= size < 2**64:
+        raise ValueError(f"max_size must be 0 to 2**64 - 1 bytes, not {size}")
+    return size
+
+
+def create_pool(allocation: int, location: int, number: int, max_size: int = 0) -> Any:
+    """Return the box of a new pool: what kind of memory, where, and how much; NULL if the driver refuses."""
+    properties = ffi.new("CUmemPoolProps *")
+    properties.allocType = allocation
+    properties.handleTypes = lib.CU_MEM_HANDLE_TYPE_NONE
+    properties.location.type = location
+    properties.location.id = number
+    properties.maxSize = max_size
+    return lib.ccc_pool_create(properties)

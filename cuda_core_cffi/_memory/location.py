@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Places for memory: a device, the host or one of its NUMA nodes, as the driver tells them apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cuda_core_cffi._errors import check, cuda_version
+from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._host import Host
+from cuda_core_cffi._registry import registry
+
+__all__ = ["from_driver", "to_driver"]
+
+FIRST_WITH_NUMA = 13000
+
+
+def to_driver(location: Any, what: str) -> tuple[int, int]:
+    """Return a place as the driver's type and number; ``what`` is the operation that wants it.
+
+    Raises
+    ------
+    TypeError
+        If it is no place, or a NUMA node of the host and the driver is older than CUDA 13.0.
+    """
+    if isinstance(location, registry.device):
+        return lib.CU_MEM_LOCATION_TYPE_DEVICE, location.device_id
+    if not isinstance(location, Host):
+        raise TypeError(f"{what} needs a Device or a Host, not {type(location).__name__}: {location!r}")
+    if location.numa_id is None and not location.is_numa_current:
+        return lib.CU_MEM_LOCATION_TYPE_HOST, 0
+    check(lib.ccc_init())
+    if lib.ccc_driver_version() < FIRST_WITH_NUMA:
+        raise TypeError(
+            f"{what}: {location!r} needs a driver for CUDA {cuda_version(FIRST_WITH_NUMA)}; the installed one is for "
+            f"{cuda_version(lib.ccc_driver_version())}, where Host() is the only place on the host"
+        )
+    if location.numa_id is None:
+        return lib.CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, 0
+    return lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, location.numa_id
+
+
+def from_driver(kind: int, number: int) -> Any:
+    """Return the place that a type and a number of the driver mean; None for none."""
+    if kind == lib.CU_MEM_LOCATION_TYPE_DEVICE:
+        return registry.device(number)
+    if kind == lib.CU_MEM_LOCATION_TYPE_HOST:
+        return Host()
+    return Host(number) if kind == lib.CU_MEM_LOCATION_TYPE_HOST_NUMA else None

@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pools of page-locked host memory."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from cuda_core_cffi._errors import check
+from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._memory.buffer import Buffer
+from cuda_core_cffi._memory.pool import MemPool, check_max_size, create_pool
+from cuda_core_cffi._options import check_options
+from cuda_core_cffi._registry import registry
+
+__all__ = ["PinnedMemoryResource", "PinnedMemoryResourceOptions"]
+
+NO_NODE = -1
+
+
+@dataclasses.dataclass
+class PinnedMemoryResourceOptions:
+    """Options of a pool of pinned host memory.
+
+    Attributes
+    ----------
+    max_size : int
+        The most memory that the pool may hold, in bytes; 0 leaves it to the system. Default 0.
+    numa_id : int or None
+        The NUMA node of the host that the memory is on. By default the operating system places it.
+    """
+
+    max_size: int = 0
+    numa_id: int | None = None
+
+
+class PinnedMemoryResource(MemPool[Buffer]):
+    """A pool of page-locked host memory, which the host and every device can use.
+
+    Parameters
+    ----------
+    options : PinnedMemoryResourceOptions, optional
+        With options, a new pool is created. Without, the host's current pool is used, which other libraries may share;
+        that needs a driver for CUDA 13.0.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range.
+    UnavailableError
+        Without options, if the driver is older than CUDA 13.0.
+    CUDAError
+        If the driver refuses the options. Drivers for CUDA 12 have host pools from 12.6 on, and before that only on a
+        NUMA node; :class:`LegacyPinnedMemoryResource` works everywhere.
+    """
+
+    __slots__ = ("_numa_id",)
+
+    _BUFFER = Buffer
+
+    def __init__(self, options: PinnedMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
+        kind, node, max_size = lib.CU_MEM_ALLOCATION_TYPE_PINNED, NO_NODE, 0
+        if options is not None:
+            options = check_options(PinnedMemoryResourceOptions, options, "PinnedMemoryResource")
+            max_size = check_max_size(options.max_size)
+            node = NO_NODE if options.numa_id is None else check_numa_id(options.numa_id)
+        if options is None:
+            box = lib.ccc_pool_current(kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0)
+        elif node == NO_NODE:
+            box = create_pool(kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0, max_size)
+        else:
+            box = create_pool(kind, lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, node, max_size)
+        self._adopt(box, options is not None)
+        self._numa_id = node
+        self._open_to_devices()
+
+    def __repr__(self) -> str:
+        where = "" if self._numa_id == NO_NODE else f" numa={self._numa_id}"
+        return f"<PinnedMemoryResource{where} handle={self.handle:#x}>"
+
+    def _open_to_devices(self) -> None:
+        """Let every device use the memory, which at first only the host may."""
+        devices = registry.device.get_all_devices()
+        able = [device.device_id for device in devices if device.properties.memory_pools_supported]
+        check(lib.ccc_pool_set_peers(self._box, able, len(able), len(able)))
+
+    @property
+    def device_id(self) -> int:
+        """-1: the memory is the host's."""
+        return -1
+
+    @property
+    def numa_id(self) -> int:
+        """The NUMA node that the memory is on; -1 where the operating system places it."""
+        return self._numa_id
+
+    @property
+    def is_device_accessible(self) -> bool:
+        """True: kernels can use the memory."""
+        return True
+
+    @property
+    def is_host_accessible(self) -> bool:
+        """True: host code can use the memory."""
+        return True
+
+
+def check_numa_id(node: Any) -> int:
+    """Return the number of a NUMA node, or raise."""
+    if isinstance(node, bool) or not isinstance(node, int):
+        raise TypeError(f"numa_id must be an int, not {type(node).__name__}")
+    if not 0 <= node < 2**31:
+        raise ValueError(f"numa_id must be 0 to 2**31 - 1, not {node}")
+    return node

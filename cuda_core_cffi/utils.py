@@ -1,0 +1,9 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Helpers that are not part of the object model itself."""
+
+from __future__ import annotations
+
+from cuda_core_cffi._memory.migration import discard_batch, discard_prefetch_batch, prefetch_batch
+
+__all__ = ["discard_batch", "discard_prefetch_batch", "prefetch_batch"]
