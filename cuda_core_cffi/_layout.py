@@ -12,6 +12,10 @@ from collections.abc import Iterable, Sequence
 
 from cuda_core_cffi._overlap import elements_are_apart
 from cuda_core_cffi._strides import (
+    LARGEST,
+    LOWEST,
+    are_plain,
+    broadcast_strides,
     axis_number,
     checked_axis_order,
     checked_extents,
@@ -21,12 +25,15 @@ from cuda_core_cffi._strides import (
     checked_strides,
     dense_strides,
     distinct_axes,
+    divided,
     fitting,
     follow,
     merged,
     packed_axes,
     permutation,
     reshaped_strides,
+    unpacked_axes,
+    unsqueezed_axes,
     with_inferred_extent,
 )
 
@@ -85,10 +92,18 @@ class _StridedLayout:
         itemsize: int,
         divide_strides: bool = False,
     ) -> None:
-        self._shape = shape = checked_extents(shape)
-        self._itemsize = itemsize = checked_itemsize("itemsize", itemsize)
+        # one is made for every array that a kernel takes: the checks proper are for what is not as usual
+        if not are_plain(shape, 0):
+            shape = checked_extents(shape)
+        if type(itemsize) is not int or not 0 < itemsize <= LARGEST:
+            itemsize = checked_itemsize("itemsize", itemsize)
         if strides is not None:
-            strides = checked_strides(strides, len(shape), itemsize if divide_strides else 1)
+            if not are_plain(strides, LOWEST) or len(strides) != len(shape):
+                strides = checked_strides(strides, len(shape))
+            if divide_strides:
+                strides = divided(strides, itemsize)
+        self._shape = shape
+        self._itemsize = itemsize
         self._strides = self._steps = strides
         self._slice_offset = 0
 
@@ -150,10 +165,6 @@ class _StridedLayout:
             and self._slice_offset == other._slice_offset
         )
 
-    def __getitem__(self, slices: int | slice | tuple[int | slice, ...]) -> _StridedLayout:
-        """Return :meth:`sliced`."""
-        return self.sliced(slices)
-
     def required_size_in_bytes(self) -> int:
         """Return how much memory, from the start of it, holds every element.
 
@@ -176,7 +187,7 @@ class _StridedLayout:
         """Return :meth:`dense_like` of this layout."""
         if stride_order == "K":
             order: Sequence[int] = self.stride_order
-            as_wanted = self.is_contiguous_any
+            as_wanted = self._is_contiguous(reversed(order))
         else:
             order = checked_axis_order(stride_order, len(self._shape))
             as_wanted = isinstance(stride_order, str) and self._is_contiguous(reversed(order))
@@ -224,6 +235,8 @@ class _StridedLayout:
         strides += steps[len(given) :]
         return self._rearranged(shape, [0] * len(shape) if 0 in shape else strides, offset)
 
+    __getitem__ = sliced
+
     def permuted(self, axis_order: tuple[int, ...]) -> _StridedLayout:
         """Return the layout with its axes in another order.
 
@@ -241,11 +254,8 @@ class _StridedLayout:
             raise TypeError(f"axis_order must be a tuple of integers, not {type(axis_order).__name__}")
         order = permutation("axis_order", axis_order, len(self._shape))
         steps = self._explicit_strides()
-        return make_layout(
-            tuple([self._shape[axis] for axis in order]),
-            tuple([steps[axis] for axis in order]),
-            self._itemsize,
-            self._slice_offset,
+        return self._rearranged(
+            [self._shape[axis] for axis in order], [steps[axis] for axis in order], self._slice_offset
         )
 
     def reshaped(self, shape: tuple[int, ...]) -> _StridedLayout:
@@ -325,12 +335,7 @@ class _StridedLayout:
         if 0 in self._shape:
             return make_layout((0,), (0,), self._itemsize, self._slice_offset)
         kept = [(extent, step) for extent, step in zip(self._shape, self._explicit_strides()) if extent != 1]
-        return make_layout(
-            tuple([extent for extent, _ in kept]),
-            tuple([step for _, step in kept]),
-            self._itemsize,
-            self._slice_offset,
-        )
+        return self._rearranged([extent for extent, _ in kept], [step for _, step in kept], self._slice_offset)
 
     def unsqueezed(self, axis: int | tuple[int, ...]) -> _StridedLayout:
         """Return the layout with axes of extent 1 added.
@@ -350,15 +355,8 @@ class _StridedLayout:
             return self
         ndim = checked_ndim(len(self._shape) + len(added))
         positions = distinct_axes("axis", added, ndim)
-        old = list(zip(self._shape, self._explicit_strides()))
-        step = old[-1][1] if old else 1
-        axes = []
-        for position in reversed(range(ndim)):
-            extent, stride = (1, step) if position in positions else old.pop()
-            axes.append((extent, stride))
-            step = extent * stride
-        axes.reverse()
-        return self._rearranged([extent for extent, _ in axes], [stride for _, stride in axes], self._slice_offset)
+        shape, strides = unsqueezed_axes(self._shape, self._explicit_strides(), positions)
+        return self._rearranged(shape, strides, self._slice_offset)
 
     def broadcast_to(self, shape: tuple[int, ...]) -> _StridedLayout:
         """Return the layout of the array repeated to a larger shape.
@@ -379,15 +377,8 @@ class _StridedLayout:
             If the shape does not follow from the old one.
         """
         shape = checked_extents(shape)
-        added = len(shape) - len(self._shape)
-        if added < 0:
-            raise ValueError(f"shape {self._shape} has more dimensions than {shape}")
-        strides = [0] * added
-        for old, new, step in zip(self._shape, shape[added:], self._explicit_strides()):
-            if old not in (1, new):
-                raise ValueError(f"shape {self._shape} cannot be broadcast to {shape}: {old} is neither 1 nor {new}")
-            strides.append(step if old == new else 0)
-        return make_layout(shape, tuple(strides), self._itemsize, self._slice_offset)
+        strides = broadcast_strides(self._shape, self._explicit_strides(), shape)
+        return make_layout(shape, strides, self._itemsize, self._slice_offset)
 
     def repacked(self, itemsize: int, data_ptr: int = 0, axis: int = -1, keep_dim: bool = True) -> _StridedLayout:
         """Return the layout of the same bytes as elements of another size.
@@ -434,9 +425,7 @@ class _StridedLayout:
             if shape[axis] == 1 and not keep_dim:
                 del shape[axis], strides[axis]
         else:
-            factor = old // new
-            shape, strides, offset = list(self._shape), [step * factor for step in steps], self._slice_offset * factor
-            shape[axis], strides[axis] = fitting("extent", shape[axis] * factor), 1
+            shape, strides, offset = unpacked_axes(self._shape, steps, self._slice_offset, axis, old // new)
         return self._rearranged(shape, strides, offset, new)
 
     def max_compatible_itemsize(self, max_itemsize: int = 16, data_ptr: int = 0, axis: int = -1) -> int:

@@ -9,7 +9,11 @@ from collections.abc import Iterable, Sequence
 from operator import index
 
 __all__ = [
+    "LARGEST",
+    "LOWEST",
+    "are_plain",
     "axis_number",
+    "broadcast_strides",
     "checked_axis_order",
     "checked_extents",
     "checked_integer",
@@ -18,12 +22,15 @@ __all__ = [
     "checked_strides",
     "dense_strides",
     "distinct_axes",
+    "divided",
     "fitting",
     "follow",
     "merged",
     "packed_axes",
     "permutation",
     "reshaped_strides",
+    "unpacked_axes",
+    "unsqueezed_axes",
     "with_inferred_extent",
 ]
 
@@ -47,16 +54,23 @@ def fitting(name: str, value: int) -> int:
     return value
 
 
-def checked_integers(name: str, values: object) -> tuple[int, ...]:
-    """Return a tuple of at most 64 integers of at most 64 bits."""
+def are_plain(values: object, smallest: int) -> bool:
+    """Return whether this is a tuple of at most 64 ints of at most 64 bits: for most, the only check that it takes."""
+    if type(values) is not tuple or len(values) > MAX_NDIM:
+        return False
+    for value in values:  # noqa: SIM110 (a generator takes several times as long)
+        if type(value) is not int or not smallest <= value <= LARGEST:
+            return False
+    return True
+
+
+def checked_integers(name: str, values: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a tuple of at most 64 integers of at most 64 bits, as plain ones."""
+    if are_plain(values, LOWEST):
+        return values
     if not isinstance(values, tuple):
         raise TypeError(f"{name} must be a tuple of integers, not {type(values).__name__} {values!r}")
     checked_ndim(len(values))
-    for value in values:
-        if type(value) is not int or not LOWEST <= value <= LARGEST:
-            break
-    else:
-        return tuple(values)  # the common case, several times as quick; a tuple proper is not copied
     return tuple([fitting(f"{name} entry", checked_integer(f"each entry of {name}", value)) for value in values])
 
 
@@ -69,22 +83,27 @@ def checked_ndim(ndim: int) -> int:
 
 def checked_extents(shape: tuple[int, ...], smallest: int = 0) -> tuple[int, ...]:
     """Return a shape, of plain integers that are not too small."""
-    shape = checked_integers("shape", shape)
-    if shape and min(shape) < smallest:
-        raise ValueError(f"the extents of a shape must not be negative, as in {shape}")
+    if not are_plain(shape, smallest):
+        shape = checked_integers("shape", shape)
+        if min(shape, default=0) < smallest:
+            raise ValueError(f"the extents of a shape must not be negative, as in {shape}")
     return shape
 
 
-def checked_strides(strides: tuple[int, ...], ndim: int, divisor: int) -> tuple[int, ...]:
-    """Return strides for so many dimensions, divided, of plain integers."""
+def checked_strides(strides: tuple[int, ...], ndim: int) -> tuple[int, ...]:
+    """Return strides for so many dimensions, of plain integers."""
     strides = checked_integers("strides", strides)
     if len(strides) != ndim:
         raise ValueError(f"strides {strides} must have one entry for each of {ndim} dimensions")
-    if divisor == 1:
-        return strides
-    if any(stride % divisor for stride in strides):
-        raise ValueError(f"strides in bytes must be divisible by the element size, {divisor}, unlike {strides}")
-    return tuple([stride // divisor for stride in strides])
+    return strides
+
+
+def divided(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Return strides in elements for strides in bytes."""
+    for stride in strides:
+        if stride % itemsize:
+            raise ValueError(f"stride {stride} in bytes is not divisible by the element size, {itemsize}")
+    return tuple([stride // itemsize for stride in strides])
 
 
 def checked_itemsize(name: str, value: int) -> int:
@@ -126,7 +145,10 @@ def checked_axis_order(stride_order: str | tuple[int, ...], ndim: int) -> Sequen
         return range(ndim)
     if stride_order == "F":
         return range(ndim - 1, -1, -1)
-    raise ValueError(f"stride_order must be 'C', 'F' or a permutation of the axes, not {stride_order!r}")
+    raise ValueError(
+        "stride_order must be 'C', 'F', a permutation of the axes or, where there is an order to keep, 'K'; "
+        f"not {stride_order!r}"
+    )
 
 
 def dense_strides(shape: tuple[int, ...], order: Sequence[int]) -> tuple[int, ...]:
@@ -180,7 +202,7 @@ def with_inferred_extent(shape: tuple[int, ...], volume: int) -> tuple[int, ...]
 def reshaped_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...] | None:
     """Return strides that give elements a new shape of the same volume, which is not 0, without moving them, if any.
 
-    An axis of extent 1 gets the stride that the axis to its left would have if it followed without a gap.
+    An axis of extent 1 gets the stride with which it would follow, without a gap, the axis to its right.
     """
     blocks = merged((extent, stride) for extent, stride in zip(shape, strides) if extent != 1)
     left, step = 1, strides[-1] if strides else 1
@@ -194,6 +216,46 @@ def reshaped_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tupl
         step *= extent
         left //= extent
     return tuple(reversed(result))
+
+
+def broadcast_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the strides of an array repeated to a new shape."""
+    added = len(new) - len(shape)
+    if added < 0:
+        raise ValueError(f"shape {shape} has more dimensions than {new}")
+    result = [0] * added
+    for old, extent, stride in zip(shape, new[added:], strides):
+        if old not in (1, extent):
+            raise ValueError(f"shape {shape} cannot be broadcast to {new}: {old} is neither 1 nor {extent}")
+        result.append(stride if old == extent else 0)
+    return tuple(result)
+
+
+def unsqueezed_axes(
+    shape: Sequence[int], strides: Sequence[int], positions: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Return shape and strides with axes of extent 1 in certain positions of the result, ``positions``.
+
+    A new axis gets the stride with which it would follow, without a gap, the axis to its right.
+    """
+    old = list(zip(shape, strides))
+    step = strides[-1] if strides else 1
+    extents, steps = [], []
+    for position in reversed(range(len(old) + len(positions))):
+        extent, stride = (1, step) if position in positions else old.pop()
+        extents.append(extent)
+        steps.append(stride)
+        step = extent * stride
+    return extents[::-1], steps[::-1]
+
+
+def unpacked_axes(
+    shape: Sequence[int], strides: Sequence[int], slice_offset: int, axis: int, factor: int
+) -> tuple[list[int], list[int], int]:
+    """Return shape, strides and offset once an element has become so many along an axis of stride 1."""
+    extents, steps = list(shape), [step * factor for step in strides]
+    extents[axis], steps[axis] = fitting("extent", extents[axis] * factor), 1
+    return extents, steps, slice_offset * factor
 
 
 def packed_axes(
