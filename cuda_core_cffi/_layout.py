@@ -15,11 +15,12 @@ from cuda_core_cffi._strides import (
     LARGEST,
     LOWEST,
     are_plain,
-    broadcast_strides,
     axis_number,
+    broadcast_strides,
     checked_axis_order,
     checked_extents,
     checked_integer,
+    checked_integers,
     checked_itemsize,
     checked_ndim,
     checked_strides,
@@ -250,9 +251,7 @@ class _StridedLayout:
         ValueError
             If it is not a permutation of the axes.
         """
-        if not isinstance(axis_order, tuple):
-            raise TypeError(f"axis_order must be a tuple of integers, not {type(axis_order).__name__}")
-        order = permutation("axis_order", axis_order, len(self._shape))
+        order = permutation("axis_order", checked_integers("axis_order", axis_order), len(self._shape))
         steps = self._explicit_strides()
         return self._rearranged(
             [self._shape[axis] for axis in order], [steps[axis] for axis in order], self._slice_offset
@@ -475,7 +474,7 @@ class _StridedLayout:
 
     @property
     def slice_offset_in_bytes(self) -> int:
-        """The same in bytes."""
+        """:attr:`slice_offset` in bytes."""
         return fitting("offset in bytes", self._slice_offset * self._itemsize)
 
     @property
@@ -583,10 +582,8 @@ class _StridedLayout:
         self, shape: Sequence[int], strides: Sequence[int], slice_offset: int, itemsize: int | None = None
     ) -> _StridedLayout:
         """Return a layout made from this one, once its strides and offset are known to fit."""
-        for stride in strides:
-            fitting("stride", stride)
-        fitting("slice offset", slice_offset)
-        return make_layout(tuple(shape), tuple(strides), itemsize or self._itemsize, slice_offset)
+        strides = checked_integers("strides", tuple(strides))
+        return make_layout(tuple(shape), strides, itemsize or self._itemsize, fitting("slice offset", slice_offset))
 
 
 def make_layout(

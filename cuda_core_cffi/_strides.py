@@ -17,6 +17,7 @@ __all__ = [
     "checked_axis_order",
     "checked_extents",
     "checked_integer",
+    "checked_integers",
     "checked_itemsize",
     "checked_ndim",
     "checked_strides",
