@@ -65,6 +65,7 @@ HEADERS = (  # of include/, each with what it needs
     "ccc_ipc.h",
     "ccc_launch.h",
     "ccc_managed.h",
+    "ccc_meter.h",
     "ccc_nvrtc.h",
 )
 
@@ -116,6 +117,7 @@ def extensions() -> list[Extension]:
         Extension(
             EXTENSION,
             [str((GENERATED_C / "_cuda.c").relative_to(ROOT))],
+            depends=[str(header.relative_to(ROOT)) for header in sorted(INCLUDE.glob("*.h"))],
             include_dirs=include,
             extra_compile_args=COMPILE,
             extra_link_args=LINK,

@@ -5,5 +5,13 @@
 from __future__ import annotations
 
 from cuda_core_cffi._memory.migration import discard_batch, discard_prefetch_batch, prefetch_batch
+from cuda_core_cffi._memory.tracking import Allocation, MemoryStatistics, TrackingMemoryResource
 
-__all__ = ["discard_batch", "discard_prefetch_batch", "prefetch_batch"]
+__all__ = [
+    "Allocation",
+    "MemoryStatistics",
+    "TrackingMemoryResource",
+    "discard_batch",
+    "discard_prefetch_batch",
+    "prefetch_batch",
+]

@@ -30,6 +30,8 @@ enum {
     CCC_SHARED = 128      /* event that other processes may use */
 };
 
+typedef struct ccc_charge ccc_charge; /* ccc_meter.h */
+
 struct ccc_box {
     _Atomic(uint32_t) uses;
     _Atomic(uint32_t) holders;
@@ -42,6 +44,7 @@ struct ccc_box {
     ccc_box *pool;             /* of a buffer */
     _Atomic(ccc_box *) stream; /* a buffer is freed in the order of this stream */
     size_t size;               /* of a buffer */
+    _Atomic(ccc_charge *) charges; /* of a buffer: who counts it */
     CUresult (*destroy)(uint64_t handle); /* for handles of other libraries */
 };
 
@@ -52,6 +55,7 @@ static atomic_long ccc_live[CCC_KINDS];
 #define CCC_STRM(box) ((CUstream)CCC_POINTER(box))
 
 static void ccc_destroy(ccc_box *box);
+static void ccc_end_charges(ccc_charge *charge);
 
 static long ccc_live_count(int kind)
 {
@@ -105,10 +109,13 @@ static void ccc_release(ccc_box *box)
         ccc_box *parent = box->parent;
         ccc_box *stream = atomic_load(&box->stream);
         ccc_box *pool = box->pool;
+        ccc_charge *charges = atomic_load(&box->charges);
         if (!(box->flags & CCC_BORROWED)) {
             ccc_destroy(box);
             atomic_fetch_sub_explicit(&ccc_live[box->kind], 1, memory_order_relaxed);
         }
+        if (charges)
+            ccc_end_charges(charges);
         ccc_unhold(box);
         if (stream)
             ccc_release(stream);

@@ -11,6 +11,7 @@ import weakref
 from typing import Any
 
 import pytest
+from helpers import output_of
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -295,6 +296,38 @@ def test_a_resource_in_python_can_have_a_destination_for_copy_to(device, stream)
     assert copied.__buffer__(0).tobytes() == bytes(range(SIZE))
     source.close()
     copied.close()
+
+
+def test_a_child_of_fork_can_close_what_it_inherited_whatever_other_threads_were_doing():
+    printed = output_of(
+        """
+        import os, signal, threading
+        from cuda_core_cffi import Buffer
+        from cuda_core_cffi._memory import lease
+
+        buffer = Buffer.from_handle(0x1000, 64, owner=[])
+        held, done = threading.Event(), threading.Event()
+
+        def hold():
+            with lease._lock:
+                held.set()
+                done.wait()
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        held.wait()
+        pid = os.fork()
+        if not pid:
+            signal.alarm(20)  # rather than hang
+            buffer.close()
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        done.set()
+        thread.join()
+        """,
+        PYTHONWARNINGS="ignore",
+    )
+    assert printed == "0"
 
 
 # Memory that exists already

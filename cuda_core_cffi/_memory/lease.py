@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import warnings
@@ -89,3 +90,12 @@ class Lease:
 
 
 _lock = threading.RLock()  # a finalizer may run while it is held
+
+
+def _renew_lock() -> None:
+    """Start with a free lock in the child of a fork: the thread that held it, if any, is not there."""
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)

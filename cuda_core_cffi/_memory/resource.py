@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
-__all__ = ["MemoryResource", "whole_size"]
+__all__ = ["LARGEST_SIZE", "MemoryResource", "whole_size"]
 
 LARGEST_SIZE = 2**64 - 1
 
