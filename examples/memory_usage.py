@@ -2,32 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watch the memory that a computation uses: how much, when, up to a limit, and what it forgot to give back.
 
-On a machine without a GPU this script chooses the simulated driver, and says so. Where matplotlib is installed, it
-draws the usage to memory_usage.png in the current folder.
+On a machine without a GPU this script chooses the simulated driver, and says so, as saxpy.py beside it does. Where
+matplotlib is installed, it draws the usage to memory_usage.png in the current folder.
 """
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
-import os
 import sys
 
+import saxpy  # noqa: F401  (its first lines choose the driver)
 
-def system_has_gpu() -> bool:
-    """Tell whether the system's driver finds a GPU."""
-    try:
-        return ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
-    except OSError:
-        return False
-
-
-if "CUDA_CORE_CFFI_DRIVER" not in os.environ and not system_has_gpu():
-    print("No GPU found: this run uses the SIMULATED driver.")
-    os.environ["CUDA_CORE_CFFI_DRIVER"] = "simulator"
-
-from cuda_core_cffi import Buffer, Device, Stream  # noqa: E402  (the driver is chosen first)
-from cuda_core_cffi.utils import TrackingMemoryResource  # noqa: E402
+from cuda_core_cffi import Buffer, Device, Stream
+from cuda_core_cffi.utils import TrackingMemoryResource
 
 MIB = 1 << 20
 LIMIT = 64 * MIB

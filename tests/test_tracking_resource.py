@@ -667,3 +667,16 @@ def test_a_child_of_fork_goes_on_counting_whatever_other_threads_were_doing():
         PYTHONWARNINGS="ignore",
     )
     assert printed == "0"
+
+
+def test_the_example_runs(tmp_path):
+    example = pathlib.Path(TESTS).parent / "examples" / "memory_usage.py"
+    code = """
+        import os, runpy, sys
+        os.chdir(sys.argv[2])
+        sys.path.append(os.path.dirname(sys.argv[1]))
+        runpy.run_path(sys.argv[1])["main"]()
+        """
+    printed = output_of(code, str(example), str(tmp_path))
+    assert "peak 34.0 MiB, 15 allocations, 5 not freed" in printed
+    assert printed.count("from compute, line") == 5
