@@ -1,26 +1,84 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers as DLPack capsules."""
+"""Buffers and views as DLPack capsules."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from cuda_core_cffi import _capsule
-from cuda_core_cffi._errors import failure
+from cuda_core_cffi._errors import last_failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._stream import LEGACY_DEFAULT_STREAM, Stream
 
-__all__ = ["CPU", "CUDA", "CUDA_HOST", "CUDA_MANAGED", "export_buffer"]
+__all__ = [
+    "CPU",
+    "CUDA",
+    "CUDA_HOST",
+    "CUDA_MANAGED",
+    "NO_ORDERING",
+    "ON_DEVICE",
+    "DLDeviceType",
+    "Exported",
+    "export_buffer",
+    "export_view",
+    "give_view",
+    "pins",
+    "release_pins",
+    "tensor_on_host",
+]
 
-# DLPack's device types
-CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
+
+class DLDeviceType(enum.IntEnum):
+    """What DLPack calls the kinds of memory that CUDA knows."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLCUDAManaged = 13
+
+
+CPU, CUDA, CUDA_HOST, CUDA_MANAGED = (kind.value for kind in DLDeviceType)
 ON_DEVICE = (CUDA, CUDA_MANAGED)
 NO_ORDERING = -1
+SIGNED_BYTE = 0 | 8 << 8 | 1 << 16
 
-# What Python keeps alive for tensors that are out: see ccc_tensor.h.
-pins: dict[int, Callable[[], None]] = {}
+# What Python keeps alive for tensors that are out, and for copies under way: see ccc_tensor.h.
+pins: dict[int, Callable[[], object]] = {}
+
+
+class Exported(NamedTuple):
+    """What a tensor shows.
+
+    Attributes
+    ----------
+    address : int
+        Its memory.
+    device : tuple of int
+        DLPack's device type, and the ordinal.
+    dtype : int
+        DLPack's type, as :mod:`cuda_core_cffi._dtypes` has it.
+    shape, strides : tuple of int
+        Its layout, in elements.
+    readonly : bool
+        Whether the consumer must not write.
+    """
+
+    address: int
+    device: tuple[int, int]
+    dtype: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    readonly: bool = False
+
+    def array(self) -> Any:
+        """Return the C structure that describes this, and what it points to."""
+        shape, strides = ffi.new("int64_t[]", self.shape), ffi.new("int64_t[]", self.strides)
+        dtype = (self.dtype & 0xFF, self.dtype >> 8 & 0xFF, self.dtype >> 16)
+        array = ffi.new("ccc_array *", (self.address, self.device, dtype, len(self.shape), shape, strides))
+        return array, shape, strides
 
 
 def export_buffer(
@@ -41,14 +99,8 @@ def export_buffer(
     if buffer.is_closed:
         raise BufferError("this Buffer is closed")
     device = buffer._device_type()
-    versioned = max_version is not None and max_version[0] >= 1
-    if wanted is not None and tuple(wanted) != device:
-        if tuple(wanted) != (CPU, 0):
-            raise BufferError(f"the memory is on DLPack device {device}; it can be exported there or to (1, 0)")
-        if copy is False:
-            raise BufferError(
-                f"the memory is on DLPack device {device}: host memory needs a copy, which copy=False forbids"
-            )
+    versioned = speaks_versions(max_version)
+    if wants_host_copy(device, wanted, copy):
         return host_copy(buffer, versioned)
     consumer = consumer_stream(stream, device)
     if copy and device[0] == CPU:
@@ -59,6 +111,79 @@ def export_buffer(
     if consumer is not None:
         order(buffer, consumer)
     return show(buffer, device, versioned, False)
+
+
+def export_view(
+    view: Any,
+    stream: int | None,
+    max_version: tuple[int, int] | None,
+    wanted: tuple[int, int] | None,
+    copy: bool | None,
+) -> Any:
+    """Return the capsule for a view; the other parameters are the standard's.
+
+    Raises
+    ------
+    BufferError
+        If the request cannot be met.
+    """
+    release_pins()
+    exported = view._exported()
+    versioned = speaks_versions(max_version)
+    if wants_host_copy(exported.device, wanted, copy):
+        return view._host_copy(exported, versioned)
+    consumer = consumer_stream(stream, exported.device)
+    if copy and exported.device[0] == CPU:
+        return view._host_copy(exported, versioned)
+    if copy:
+        raise BufferError("a view has no memory resource to take a copy from: use StridedMemoryView.copy_to")
+    if exported.readonly and not versioned:
+        raise BufferError("the view is read-only, which DLPack before 1.0 cannot say: ask with max_version=(1, 0)")
+    if consumer is not None:
+        view._order(consumer)
+    return wrap(show_view(view, exported, versioned), versioned)
+
+
+def give_view(view: Any) -> int:
+    """Return the address of a versioned tensor for a view, in the order of the legacy default stream."""
+    release_pins()
+    exported = view._exported()
+    if exported.device[0] in ON_DEVICE:
+        view._order(LEGACY_DEFAULT_STREAM)
+    return show_view(view, exported, True)
+
+
+def show_view(view: Any, exported: Exported, versioned: bool) -> int:
+    """Return the address of a tensor that shows what a view shows, and keeps it."""
+    box, release = view._keeper()
+    array, *_kept = exported.array()
+    flags = lib.CCC_DLPACK_READ_ONLY if exported.readonly else 0
+    tensor = lib.ccc_tensor_of(array, box, versioned, flags, release is not None)
+    if not tensor:
+        if release is not None:
+            release()
+        raise last_failure()
+    if release is not None:
+        pins[tensor] = release
+    return int(tensor)
+
+
+def speaks_versions(max_version: tuple[int, int] | None) -> bool:
+    """Return whether the consumer understands versioned tensors."""
+    return max_version is not None and max_version[0] >= 1
+
+
+def wants_host_copy(device: tuple[int, int], wanted: tuple[int, int] | None, copy: bool | None) -> bool:
+    """Return whether the consumer wants memory on ``device`` copied to the host."""
+    if wanted is None or tuple(wanted) == device:
+        return False
+    if tuple(wanted) != (CPU, 0):
+        raise BufferError(f"the memory is on DLPack device {device}; it can be exported there or to (1, 0)")
+    if copy is False:
+        raise BufferError(
+            f"the memory is on DLPack device {device}: host memory needs a copy, which copy=False forbids"
+        )
+    return True
 
 
 def show(buffer: Any, device: tuple[int, int], versioned: bool, copied: bool) -> Any:
@@ -120,17 +245,28 @@ def device_copy(buffer: Any, consumer: Stream | None) -> Any:
 
 def host_copy(buffer: Any, versioned: bool) -> Any:
     """Return a capsule with a copy of ``buffer`` in host memory."""
-    data = ffi.new("void **")
-    tensor = lib.ccc_tensor_on_host(buffer.size, versioned, data)
-    if not tensor:
-        raise failure(lib.ccc_last_status())
-    try:
+
+    def fill(data: Any) -> None:
         if buffer.is_device_accessible:
-            status = lib.ccc_copy_to_host(data[0], buffer._box)
+            status = lib.ccc_copy_to_host(data, buffer._box)
             if status:
                 raise buffer._failure(status)
         else:  # no driver is needed, nor a context
-            ffi.memmove(data[0], ffi.cast("char *", buffer.handle), buffer.size)
+            ffi.memmove(data, ffi.cast("char *", buffer.handle), buffer.size)
+
+    exported = Exported(0, (CPU, 0), SIGNED_BYTE, (buffer.size,), (1,))
+    return tensor_on_host(exported, buffer.size, versioned, fill)
+
+
+def tensor_on_host(exported: Exported, size: int, versioned: bool, fill: Callable[[Any], None]) -> Any:
+    """Return a capsule with host memory of its own, which ``fill`` fills."""
+    data = ffi.new("void **")
+    array, *_kept = exported.array()
+    tensor = lib.ccc_tensor_on_host(array, size, versioned, data)
+    if not tensor:
+        raise last_failure()
+    try:
+        fill(data[0])
     except BaseException:
         lib.ccc_tensor_delete(tensor)
         raise

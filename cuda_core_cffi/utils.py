@@ -6,11 +6,15 @@ from __future__ import annotations
 
 from cuda_core_cffi._memory.migration import discard_batch, discard_prefetch_batch, prefetch_batch
 from cuda_core_cffi._memory.tracking import Allocation, MemoryStatistics, TrackingMemoryResource
+from cuda_core_cffi._memoryview import StridedMemoryView
+from cuda_core_cffi._view_arguments import args_viewable_as_strided_memory
 
 __all__ = [
     "Allocation",
     "MemoryStatistics",
+    "StridedMemoryView",
     "TrackingMemoryResource",
+    "args_viewable_as_strided_memory",
     "discard_batch",
     "discard_prefetch_batch",
     "prefetch_batch",

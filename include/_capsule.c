@@ -1,31 +1,33 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DLPack travels in PyCapsules, which CFFI cannot make or read. This module does, and nothing else.
+ * Arrays travel in PyCapsules, which CFFI cannot make or read. This module does, and nothing else.
  *
  *     new(address, versioned)   a capsule around a managed tensor, whose deleter runs if nobody consumes it
  *     read(capsule)             (address, versioned) of one that has not been consumed
  *     consume(capsule)          the same, and mark it as consumed: its tensor is now the caller's to delete
+ *     take(capsule)             consume, and describe: see ccc_capsule_read.h
+ *     take_exchanged(api, obj)  describe an object whose type has DLPack's C exchange API, and tell its stream
+ *     exchange_api(make)        that API for a type of ours
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "ccc_dlpack.h"
+#include <stdatomic.h>
+
+#include "ccc_capsule_read.h"
+#include "ccc_exchange.h"
 
 static const char *const NAMES[] = {"dltensor", "dltensor_versioned"};
 static const char *const USED_NAMES[] = {"used_dltensor", "used_dltensor_versioned"};
 
 static void delete_unconsumed(PyObject *capsule)
 {
-    if (PyCapsule_IsValid(capsule, NAMES[0])) {
-        DLManagedTensor *tensor = PyCapsule_GetPointer(capsule, NAMES[0]);
-        if (tensor->deleter)
-            tensor->deleter(tensor);
-    } else if (PyCapsule_IsValid(capsule, NAMES[1])) {
-        DLManagedTensorVersioned *tensor = PyCapsule_GetPointer(capsule, NAMES[1]);
-        if (tensor->deleter)
-            tensor->deleter(tensor);
-    }
+    for (int versioned = 0; versioned < 2; ++versioned)
+        if (PyCapsule_IsValid(capsule, NAMES[versioned])) {
+            ccc_imported_delete((ccc_imported){PyCapsule_GetPointer(capsule, NAMES[versioned]), versioned});
+            return;
+        }
 }
 
 static PyObject *capsule_new(PyObject *module, PyObject *args)
@@ -38,41 +40,67 @@ static PyObject *capsule_new(PyObject *module, PyObject *args)
     return PyCapsule_New((void *)(uintptr_t)address, NAMES[versioned], delete_unconsumed);
 }
 
-/* The tensor in a capsule, and which kind it is in *versioned; NULL with a Python error set. */
-static void *tensor_of(PyObject *capsule, int *versioned)
+/* The tensor in a capsule; NULL with a Python error set. */
+static ccc_imported tensor_of(PyObject *capsule, int consume)
 {
-    for (*versioned = 0; *versioned < 2; ++*versioned)
-        if (PyCapsule_IsValid(capsule, NAMES[*versioned]))
-            return PyCapsule_GetPointer(capsule, NAMES[*versioned]);
+    /* without the GIL two threads must not both find the name unused */
+    static atomic_flag lock = ATOMIC_FLAG_INIT;
+    ccc_imported tensor = {NULL, 0};
+    int found = 0;
+    while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
+        ;
+    for (; tensor.versioned < 2; ++tensor.versioned)
+        if ((found = PyCapsule_IsValid(capsule, NAMES[tensor.versioned])))
+            break;
+    if (found) {
+        tensor.address = PyCapsule_GetPointer(capsule, NAMES[tensor.versioned]);
+        if (consume && PyCapsule_SetName(capsule, USED_NAMES[tensor.versioned]))
+            tensor.address = NULL;
+    }
+    atomic_flag_clear_explicit(&lock, memory_order_release);
+    if (found)
+        return tensor;
     if (PyCapsule_IsValid(capsule, USED_NAMES[0]) || PyCapsule_IsValid(capsule, USED_NAMES[1]))
         PyErr_SetString(PyExc_ValueError, "this DLPack capsule has already been consumed");
     else
         PyErr_SetString(PyExc_TypeError, "expected a DLPack capsule");
-    return NULL;
+    return tensor;
+}
+
+static PyObject *address_and_kind(ccc_imported tensor)
+{
+    if (tensor.address == NULL)
+        return NULL;
+    return Py_BuildValue("KN", (unsigned long long)(uintptr_t)tensor.address, PyBool_FromLong(tensor.versioned));
 }
 
 static PyObject *capsule_read(PyObject *module, PyObject *capsule)
 {
-    int versioned;
-    void *tensor = tensor_of(capsule, &versioned);
     (void)module;
-    return tensor ? Py_BuildValue("KN", (unsigned long long)(uintptr_t)tensor, PyBool_FromLong(versioned)) : NULL;
+    return address_and_kind(tensor_of(capsule, 0));
 }
 
 static PyObject *capsule_consume(PyObject *module, PyObject *capsule)
 {
-    int versioned;
-    void *tensor = tensor_of(capsule, &versioned);
     (void)module;
-    if (tensor == NULL || PyCapsule_SetName(capsule, USED_NAMES[versioned]))
-        return NULL;
-    return Py_BuildValue("KN", (unsigned long long)(uintptr_t)tensor, PyBool_FromLong(versioned));
+    return address_and_kind(tensor_of(capsule, 1));
+}
+
+static PyObject *capsule_take(PyObject *module, PyObject *capsule)
+{
+    ccc_imported tensor = tensor_of(capsule, 1);
+    (void)module;
+    return tensor.address ? ccc_describe_tensor(tensor, Py_NewRef(Py_None)) : NULL;
 }
 
 static PyMethodDef methods[] = {
     {"new", capsule_new, METH_VARARGS, "new(address, versioned)\n--\n\nReturn a capsule around a managed tensor."},
     {"read", capsule_read, METH_O, "read(capsule)\n--\n\nReturn (address, versioned) of the tensor in a capsule."},
     {"consume", capsule_consume, METH_O, "consume(capsule)\n--\n\nTake the tensor out of a capsule."},
+    {"take", capsule_take, METH_O, "take(capsule)\n--\n\nConsume a capsule and describe its tensor."},
+    {"take_exchanged", ccc_take_exchanged, METH_VARARGS,
+     "take_exchanged(api, obj)\n--\n\nDescribe an object through DLPack's C exchange API."},
+    {"exchange_api", ccc_exchange_api, METH_O, "exchange_api(make)\n--\n\nReturn the C exchange API of a type."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -84,7 +112,7 @@ static PyModuleDef_Slot slots[] = {
 };
 
 static PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "_capsule", "Makes and reads DLPack capsules.", 0, methods, slots, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "_capsule", "Makes and reads capsules of arrays.", 0, methods, slots, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit__capsule(void)

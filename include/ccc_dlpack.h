@@ -8,6 +8,10 @@
 
 #define CCC_DLPACK_MAJOR 1
 #define CCC_DLPACK_MINOR 0
+#define CCC_DLPACK_READ_ONLY 1u
+#define CCC_DLPACK_IS_COPIED 2u
+
+enum { CCC_DL_CPU = 1, CCC_DL_CUDA = 2, CCC_DL_CUDA_HOST = 3, CCC_DL_CUDA_MANAGED = 13 };
 
 typedef struct DLDevice {
     int32_t device_type;
@@ -46,5 +50,27 @@ typedef struct DLManagedTensorVersioned {
     uint64_t flags;
     DLTensor dl_tensor;
 } DLManagedTensorVersioned;
+
+/* How C code exchanges tensors with an array type, in its __dlpack_c_exchange_api__: a capsule of this name. */
+#define CCC_DLPACK_EXCHANGE_NAME "dlpack_exchange_api"
+#define CCC_DLPACK_EXCHANGE_MINOR 3
+
+typedef struct DLPackExchangeAPIHeader {
+    struct {
+        uint32_t major;
+        uint32_t minor;
+    } version;
+    struct DLPackExchangeAPIHeader *prev_api;
+} DLPackExchangeAPIHeader;
+
+typedef struct DLPackExchangeAPI {
+    DLPackExchangeAPIHeader header;
+    int (*managed_tensor_allocator)(DLTensor *prototype, DLManagedTensorVersioned **out, void *error_context,
+                                    void (*set_error)(void *error_context, const char *kind, const char *message));
+    int (*managed_tensor_from_py_object_no_sync)(void *object, DLManagedTensorVersioned **out);
+    int (*managed_tensor_to_py_object_no_sync)(DLManagedTensorVersioned *tensor, void **out);
+    int (*dltensor_from_py_object_no_sync)(void *object, DLTensor *out); /* may be NULL */
+    int (*current_work_stream)(int device_type, int32_t device_id, void **out);
+} DLPackExchangeAPI;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Buffers as DLPack tensors. A consumer may delete a tensor on any thread, without the GIL: no Python object is involved.
+ * Memory of ours as DLPack tensors. A consumer may delete a tensor on any thread, without the GIL: no Python object is involved.
  * Where Python must keep something alive as long as the tensor (memory that a resource written in Python gave), Python
  * pins it under the tensor's address, and the deleter only queues that address for Python to find.
  */
@@ -11,22 +11,30 @@
 #include "ccc_dlpack.h"
 #include "ccc_memory.h"
 
-#define CCC_DLPACK_READ_ONLY 1u
-#define CCC_DLPACK_IS_COPIED 2u
 #define CCC_DL_INT 0
+
 
 typedef struct ccc_tensor {
     union {
         DLManagedTensor old;
         DLManagedTensorVersioned versioned;
     } managed; /* first: its address is the tensor's */
-    int64_t shape[1];
-    int64_t strides[1];
     ccc_box *buffer; /* one use of it, or NULL */
     void *memory;    /* our own, or NULL */
     int pinned;
     struct ccc_tensor *next;
+    int64_t shape[]; /* and then the strides */
 } ccc_tensor;
+
+/* What a tensor shows. */
+typedef struct ccc_array {
+    uint64_t data;
+    DLDevice device;
+    DLDataType dtype;
+    int ndim;
+    const int64_t *shape;
+    const int64_t *strides; /* in elements */
+} ccc_array;
 
 static _Atomic(ccc_tensor *) ccc_finished_tensors;
 
@@ -75,17 +83,22 @@ static void ccc_delete_versioned(DLManagedTensorVersioned *self)
     ccc_tensor_end((ccc_tensor *)self);
 }
 
-/* A one-dimensional tensor of signed bytes. */
-static ccc_tensor *ccc_tensor_new(void *data, size_t size, DLDevice device, int versioned, uint64_t flags)
+static ccc_tensor *ccc_tensor_new(const ccc_array *array, int versioned, uint64_t flags)
 {
-    ccc_tensor *tensor = calloc(1, sizeof *tensor);
-    if (tensor == NULL)
+    size_t size = (size_t)array->ndim * sizeof(int64_t);
+    ccc_tensor *tensor = calloc(1, sizeof *tensor + 2 * size);
+    if (tensor == NULL) {
+        ccc_fail(CCC_NO_MEMORY, "malloc");
         return NULL;
+    }
     DLTensor *inner = versioned ? &tensor->managed.versioned.dl_tensor : &tensor->managed.old.dl_tensor;
-    tensor->shape[0] = (int64_t)size;
-    tensor->strides[0] = 1;
-    *inner = (DLTensor){.data = data, .device = device, .ndim = 1, .dtype = {CCC_DL_INT, 8, 1},
-                        .shape = tensor->shape, .strides = tensor->strides};
+    int64_t *strides = tensor->shape + array->ndim;
+    if (size) {
+        memcpy(tensor->shape, array->shape, size);
+        memcpy(strides, array->strides, size);
+    }
+    *inner = (DLTensor){.data = (void *)(uintptr_t)array->data, .device = array->device, .ndim = array->ndim,
+                        .dtype = array->dtype, .shape = tensor->shape, .strides = strides};
     if (versioned) {
         tensor->managed.versioned.version.major = CCC_DLPACK_MAJOR;
         tensor->managed.versioned.version.minor = CCC_DLPACK_MINOR;
@@ -97,19 +110,16 @@ static ccc_tensor *ccc_tensor_new(void *data, size_t size, DLDevice device, int 
     return tensor;
 }
 
-/* A tensor that shows a buffer and keeps its memory. Returns its address; 0 when the buffer is closed or memory is out. */
-static uint64_t ccc_tensor_of_buffer(ccc_box *buffer, int device_type, int device_id, int versioned, int copied,
-                                     int pinned)
+/* A tensor that shows memory, and keeps the buffer that it is part of, if any. Returns its address; 0 on failure. */
+static uint64_t ccc_tensor_of(const ccc_array *array, ccc_box *buffer, int versioned, uint64_t flags, int pinned)
 {
-    if (!ccc_is_open(buffer) || !ccc_retain(buffer)) {
+    if (buffer && (!ccc_is_open(buffer) || !ccc_retain(buffer))) {
         ccc_fail(CCC_CLOSED, "");
         return 0;
     }
-    ccc_tensor *tensor = ccc_tensor_new(CCC_POINTER(buffer), buffer->size, (DLDevice){device_type, device_id},
-                                        versioned, copied ? CCC_DLPACK_IS_COPIED : 0);
+    ccc_tensor *tensor = ccc_tensor_new(array, versioned, flags);
     if (tensor == NULL) {
         ccc_release(buffer);
-        ccc_fail(CCC_NO_MEMORY, "malloc");
         return 0;
     }
     tensor->buffer = buffer;
@@ -117,15 +127,30 @@ static uint64_t ccc_tensor_of_buffer(ccc_box *buffer, int device_type, int devic
     return (uintptr_t)tensor;
 }
 
-/* A tensor with host memory of its own, which the caller fills. Returns its address; 0 when memory is out. */
-static uint64_t ccc_tensor_on_host(size_t size, int versioned, void **data)
+/* A buffer as signed bytes. */
+static uint64_t ccc_tensor_of_buffer(ccc_box *buffer, int device_type, int device_id, int versioned, int copied,
+                                     int pinned)
 {
+    const int64_t shape = (int64_t)buffer->size, stride = 1;
+    const ccc_array array = {.data = buffer->handle, .device = {device_type, device_id}, .dtype = {CCC_DL_INT, 8, 1},
+                             .ndim = 1, .shape = &shape, .strides = &stride};
+    return ccc_tensor_of(&array, buffer, versioned, copied ? CCC_DLPACK_IS_COPIED : 0, pinned);
+}
+
+/* A tensor with host memory of its own, which the caller fills. Returns its address; 0 when memory is out. */
+static uint64_t ccc_tensor_on_host(const ccc_array *array, size_t size, int versioned, void **data)
+{
+    ccc_array own = *array;
     *data = malloc(size ? size : 1);
-    ccc_tensor *tensor =
-        *data ? ccc_tensor_new(*data, size, (DLDevice){1, 0}, versioned, CCC_DLPACK_IS_COPIED) : NULL;
+    if (*data == NULL) {
+        ccc_fail(CCC_NO_MEMORY, "malloc");
+        return 0;
+    }
+    own.data = (uintptr_t)*data;
+    own.device = (DLDevice){CCC_DL_CPU, 0};
+    ccc_tensor *tensor = ccc_tensor_new(&own, versioned, CCC_DLPACK_IS_COPIED);
     if (tensor == NULL) {
         free(*data);
-        ccc_fail(CCC_NO_MEMORY, "malloc");
         return 0;
     }
     tensor->memory = *data;

@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Data types: DLPack's codes and NumPy's dtypes.
+
+DLPack's type is handled as one integer, as it lies in memory: its code in the lowest byte, then its bits, then its
+lanes in two bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+__all__ = ["code_of", "dtype_of", "itemsize_of"]
+
+ONE_LANE = 1 << 16
+BITS_OF_BYTE = 8
+
+# Types of NumPy itself, by their name there.
+NUMPY_TYPES = {
+    **{f"int{bits}": (0, bits) for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": (1, bits) for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": (2, bits) for bits in (16, 32, 64)},
+    **{f"complex{bits}": (5, bits) for bits in (64, 128)},
+    "bool": (6, 8),
+}
+# Types that the package ml_dtypes adds.
+ML_TYPES = {
+    "bfloat16": (4, 16),
+    "float8_e3m4": (7, 8),
+    "float8_e4m3": (8, 8),
+    "float8_e4m3b11fnuz": (9, 8),
+    "float8_e4m3fn": (10, 8),
+    "float8_e4m3fnuz": (11, 8),
+    "float8_e5m2": (12, 8),
+    "float8_e5m2fnuz": (13, 8),
+    "float8_e8m0fnu": (14, 8),
+}
+CODES = {name: code | bits << BITS_OF_BYTE | ONE_LANE for name, (code, bits) in (NUMPY_TYPES | ML_TYPES).items()}
+NAMES = {code: name for name, code in CODES.items()}
+
+
+def itemsize_of(code: int) -> int:
+    """Return the size in bytes of an element of a DLPack type."""
+    bits, lanes = code >> BITS_OF_BYTE & 0xFF, code >> 16
+    return (bits * lanes + BITS_OF_BYTE - 1) // BITS_OF_BYTE
+
+
+@functools.cache
+def dtype_of(code: int) -> Any:
+    """Return the ``numpy.dtype`` for a DLPack type.
+
+    Raises
+    ------
+    BufferError
+        If NumPy has no such type.
+    ModuleNotFoundError
+        If it needs the package ml_dtypes, which is not installed.
+    """
+    import numpy
+
+    name = NAMES.get(code)
+    if name is None:
+        kind, bits, lanes = code & 0xFF, code >> BITS_OF_BYTE & 0xFF, code >> 16
+        raise BufferError(f"no NumPy dtype for DLPack's type with code {kind}, {bits} bits and {lanes} lanes")
+    if name in NUMPY_TYPES:
+        return numpy.dtype(name)
+    try:
+        import ml_dtypes
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"dtype {name} needs the package ml_dtypes: pip install ml_dtypes", name=error.name
+        ) from error
+    return numpy.dtype(getattr(ml_dtypes, name))
+
+
+def code_of(dtype: Any) -> int:
+    """Return the DLPack type for a ``numpy.dtype``.
+
+    Raises
+    ------
+    BufferError
+        If DLPack has no such type.
+    """
+    code = CODES.get(dtype.name) if dtype.isnative and dtype.subdtype is None else None
+    if code is None:
+        raise BufferError(f"DLPack has no type for dtype {dtype}")
+    return code

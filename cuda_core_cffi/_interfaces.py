@@ -1,0 +1,260 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of other libraries, read through the protocols that they speak.
+
+Each reader takes an object and the consumer's stream, and returns the description that ``include/ccc_capsule_read.h``
+defines. Where the memory is a device's, the consumer's stream waits for what the producer still does with it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from cuda_core_cffi import _capsule
+from cuda_core_cffi._dlpack import CPU, NO_ORDERING
+from cuda_core_cffi._errors import check, last_failure
+from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._stream import address_of
+
+__all__ = [
+    "Description",
+    "Reader",
+    "dlpack_reader",
+    "find_reader",
+    "read_array_interface",
+    "read_cuda_array_interface",
+    "read_dlpack",
+    "readers",
+]
+
+DLPACK_VERSION = (1, 0)
+OLDEST_CAI = 3
+LEGACY = 1
+ADDRESS, SHAPE, STRIDES, DEVICE, ACCESSIBLE, READ_ONLY, DEVICE_TYPE, DTYPE, OWNER, STREAM = range(10)
+
+Reader = Callable[[Any, int | None], "tuple[Any, ...]"]
+
+_order = lib.ccc_view_order
+_take = _capsule.take
+_take_exchanged = _capsule.take_exchanged
+
+# Types whose instances are all read alike. There are a handful of array types in a process, so they may stay here.
+readers: dict[type, Reader] = {}
+
+
+class Description(NamedTuple):
+    """What a reader returns, field by field; the readers that have to be quick return a plain tuple."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    device_id: int
+    is_device_accessible: bool
+    readonly: bool
+    device_type: int
+    dtype: Any
+    owner: object
+    stream: int | None
+
+
+def find_reader(obj: Any) -> Reader:
+    """Return what reads ``obj``: the first protocol that it speaks, of DLPack, CUDA Array Interface, array interface.
+
+    Raises
+    ------
+    BufferError
+        If it speaks none.
+    """
+    kind = type(obj)
+    if reader := readers.get(kind):
+        return reader
+    if kind.__module__ == "numpy" and kind.__name__ == "ndarray":
+        readers[kind] = read_numpy
+        return read_numpy
+    api = getattr(kind, "__dlpack_c_exchange_api__", None)
+    if api is not None:
+        readers[kind] = functools.partial(read_torch if hasattr(kind, "is_neg") else read_exchanged, api)
+        return readers[kind]
+    if hasattr(obj, "__dlpack__"):
+        return read_dlpack
+    if hasattr(obj, "__cuda_array_interface__"):
+        return read_cuda_array_interface
+    if hasattr(obj, "__array_interface__"):
+        return read_array_interface
+    raise BufferError(
+        f"{kind.__name__} cannot be viewed: it has none of __dlpack__, __cuda_array_interface__ and __array_interface__"
+    )
+
+
+def dlpack_reader(obj: Any) -> Reader:
+    """Return what reads ``obj`` through DLPack, in Python's form of it or in C's."""
+    read = readers.get(type(obj)) or find_reader(obj)
+    if read is read_numpy:
+        return read_numpy_dlpack
+    return read if isinstance(read, functools.partial) else read_dlpack
+
+
+def read_numpy(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
+    """Read a NumPy array. What DLPack has no type for goes through the array interface."""
+    if stream_ptr is None:
+        raise ambiguous()
+    try:
+        return _take(obj.__dlpack__(max_version=DLPACK_VERSION))
+    except (BufferError, TypeError):  # TypeError: NumPy before 2.1 takes no version
+        return read_array_interface(obj)
+
+
+def read_numpy_dlpack(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
+    """Read a NumPy array through DLPack and nothing else. It is on the host: nobody need ask where."""
+    if stream_ptr is None:
+        raise ambiguous()
+    try:
+        return _take(obj.__dlpack__(max_version=DLPACK_VERSION))
+    except TypeError:
+        return read_dlpack(obj, stream_ptr)
+
+
+def read_dlpack(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
+    """Read what speaks DLPack."""
+    if stream_ptr is None:
+        raise ambiguous()
+    try:
+        export, device_type = obj.__dlpack__, obj.__dlpack_device__()[0]
+    except AttributeError:
+        raise BufferError(
+            f"{type(obj).__name__} does not speak DLPack: it needs __dlpack__ and __dlpack_device__"
+        ) from (None)
+    stream = None if device_type == CPU else consumer(stream_ptr)
+    try:
+        capsule = export(stream=stream, max_version=DLPACK_VERSION)
+    except TypeError:  # a producer older than DLPack 1.0
+        capsule = export(stream=stream)
+    return _take(capsule)
+
+
+def read_exchanged(api: Any, obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
+    """Read an object whose type has DLPack's C exchange API, which leaves the order of streams to us."""
+    if stream_ptr is None:
+        raise ambiguous()
+    try:
+        info = _take_exchanged(api, obj)
+    except Exception:  # what the type cannot export: its __dlpack__ says why in Python's terms
+        return read_dlpack(obj, stream_ptr)
+    if info[STREAM] is not None and stream_ptr != NO_ORDERING:
+        check(_order(consumer(stream_ptr), info[STREAM], info[DEVICE]))
+    return info
+
+
+def read_torch(api: Any, obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
+    """Read a tensor that may have yet to be conjugated or negated, of which PyTorch's C exchange API says nothing."""
+    if obj.is_neg() or obj.is_conj():
+        return read_dlpack(obj, stream_ptr)
+    return read_exchanged(api, obj, stream_ptr)
+
+
+def read_cuda_array_interface(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
+    """Read what has the CUDA Array Interface, version 3 or newer."""
+    if stream_ptr is None:
+        raise ambiguous()
+    interface = interface_of(obj, "__cuda_array_interface__")
+    if interface["version"] < OLDEST_CAI:
+        if hasattr(type(obj), "__dlpack_c_exchange_api__"):  # PyTorch: what version 2 leaves out, DLPack says
+            return find_reader(obj)(obj, stream_ptr)
+        raise BufferError(
+            f"the CUDA Array Interface of {type(obj).__name__} has version {interface['version']}; 3 or newer is needed"
+        )
+    address, shape, strides, readonly, dtype = read_interface(obj, interface)
+    found = lib.ccc_view_locate(address)
+    if found < 0:
+        raise last_failure()
+    device_id, device_type = found >> 8, found & 0xFF
+    producer = interface.get("stream")
+    if producer == 0:
+        raise BufferError(
+            "stream 0 in a CUDA Array Interface is ambiguous: 1 is the legacy default stream, 2 the per-thread one"
+        )
+    if producer is not None and stream_ptr != NO_ORDERING:
+        check(_order(consumer(stream_ptr), producer, device_id))
+    return Description(address, shape, strides, device_id, True, readonly, device_type, dtype, None, producer)
+
+
+def read_array_interface(obj: Any, stream_ptr: int | None = None) -> tuple[Any, ...]:
+    """Read what has NumPy's array interface. It is memory of the host: there is no stream to wait for."""
+    address, shape, strides, readonly, dtype = read_interface(obj, interface_of(obj, "__array_interface__"))
+    return Description(address, shape, strides, -1, False, readonly, CPU, dtype, None, None)
+
+
+def ambiguous() -> BufferError:
+    """Return the error for a stream of None."""
+    return BufferError("stream_ptr=None is ambiguous: give the consumer's stream, or -1 for no ordering")
+
+
+def consumer(stream_ptr: Any) -> int:
+    """Return the consumer's stream as DLPack numbers it; 0 is the legacy default stream."""
+    if type(stream_ptr) is int and stream_ptr >= NO_ORDERING:
+        return stream_ptr or LEGACY
+    return address_of(stream_ptr) or LEGACY
+
+
+def interface_of(obj: Any, name: str) -> dict[str, Any]:
+    """Return one of the array interfaces.
+
+    Raises
+    ------
+    BufferError
+        If the object does not have it, or masks elements.
+    """
+    try:
+        interface: dict[str, Any] = getattr(obj, name)
+    except AttributeError as error:
+        raise BufferError(f"{type(obj).__name__} has no {name}") from error
+    if interface.get("mask") is not None:
+        raise BufferError(f"the {name} of {type(obj).__name__} has a mask, which a view cannot show")
+    return interface
+
+
+def read_interface(
+    obj: Any, interface: dict[str, Any]
+) -> tuple[int, tuple[int, ...], tuple[int, ...] | None, bool, Any]:
+    """Return address, shape, strides in elements, whether it is read-only, and dtype from either interface."""
+    data = interface.get("data")
+    if not isinstance(data, tuple):
+        raise BufferError(f"the array interface of {type(obj).__name__} gives no address: its data is {data!r}")
+    dtype = interface_dtype(obj, interface)
+    strides = interface.get("strides")
+    if strides is not None:
+        strides = tuple([element_stride(stride, dtype.itemsize) for stride in strides])
+    shape = tuple(interface["shape"])
+    if any(extent < 0 for extent in shape):
+        raise ValueError(f"an extent is negative: {shape}")
+    if strides is not None and len(strides) != len(shape):
+        raise ValueError(f"{len(strides)} strides for {len(shape)} dimensions")
+    return address_of(data[0] or 0), shape, strides, bool(data[1]), dtype
+
+
+def element_stride(stride: int, itemsize: int) -> int:
+    """Return a stride in bytes as one in elements."""
+    count, rest = divmod(stride, itemsize)
+    if rest:
+        raise BufferError(f"a stride of {stride} bytes is not a multiple of the item size, {itemsize}")
+    return count
+
+
+def interface_dtype(obj: Any, interface: dict[str, Any]) -> Any:
+    """Return the dtype that an array interface describes."""
+    import numpy
+
+    dtype = numpy.dtype(interface["typestr"])
+    if dtype.kind == "V":  # fields, or a type that the interface has no letter for
+        own = getattr(obj, "dtype", None)
+        if isinstance(own, numpy.dtype):
+            dtype = own
+        elif len(interface.get("descr", ())) > 1 or (interface.get("descr") and interface["descr"][0][0]):
+            dtype = numpy.dtype(interface["descr"])
+    if dtype.hasobject:
+        raise BufferError(f"dtype {dtype} holds Python objects, which nobody else can use")
+    if dtype.itemsize == 0:
+        raise BufferError(f"elements of dtype {dtype} have no size")
+    return dtype

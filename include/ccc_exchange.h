@@ -1,0 +1,99 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * DLPack's C exchange API, both ways. A type has it in __dlpack_c_exchange_api__; nothing in it orders streams, but it
+ * tells the one that the producer works in.
+ */
+#ifndef CCC_EXCHANGE_H
+#define CCC_EXCHANGE_H
+
+#include "ccc_capsule_read.h"
+
+static PyObject *ccc_take_exchanged(PyObject *module, PyObject *args)
+{
+    PyObject *capsule, *object;
+    (void)module;
+    if (!PyArg_UnpackTuple(args, "take_exchanged", 2, 2, &capsule, &object))
+        return NULL;
+    const DLPackExchangeAPIHeader *header = PyCapsule_GetPointer(capsule, CCC_DLPACK_EXCHANGE_NAME);
+    if (header == NULL)
+        return NULL;
+    while (header && header->version.major > CCC_DLPACK_MAJOR)
+        header = header->prev_api;
+    if (header == NULL || header->version.major != CCC_DLPACK_MAJOR) {
+        PyErr_SetString(PyExc_BufferError, "the producer's C exchange API is of another major version than 1");
+        return NULL;
+    }
+    const DLPackExchangeAPI *api = (const DLPackExchangeAPI *)header;
+    DLManagedTensorVersioned *tensor = NULL;
+    if (api->managed_tensor_from_py_object_no_sync(object, &tensor))
+        return NULL;
+    PyObject *stream = Py_NewRef(Py_None);
+    DLDevice device = tensor->dl_tensor.device;
+    if (device.device_type != CCC_DL_CPU) {
+        void *handle = NULL;
+        Py_DECREF(stream);
+        stream = api->current_work_stream(device.device_type, device.device_id, &handle)
+                     ? NULL
+                     : PyLong_FromUnsignedLongLong((uintptr_t)handle);
+    }
+    return ccc_describe_tensor((ccc_imported){tensor, 1}, stream);
+}
+
+/* What makes an object of our type from a description; set once, and never dropped. */
+static PyObject *ccc_exchange_make;
+
+static int ccc_exchange_allocate(DLTensor *prototype, DLManagedTensorVersioned **out, void *error_context,
+                                 void (*set_error)(void *error_context, const char *kind, const char *message))
+{
+    (void)prototype;
+    *out = NULL;
+    set_error(error_context, "BufferError", "a StridedMemoryView shows memory of others: none can be allocated for it");
+    return -1;
+}
+
+static int ccc_exchange_give(void *object, DLManagedTensorVersioned **out)
+{
+    PyObject *address = PyObject_CallMethod(object, "_give_tensor", NULL);
+    if (address == NULL)
+        return -1;
+    *out = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(address);
+    Py_DECREF(address);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int ccc_exchange_take(DLManagedTensorVersioned *tensor, void **out)
+{
+    PyObject *info = ccc_describe_tensor((ccc_imported){tensor, 1}, Py_NewRef(Py_None));
+    *out = info ? PyObject_CallFunctionObjArgs(ccc_exchange_make, info, NULL) : NULL;
+    Py_XDECREF(info);
+    return *out ? 0 : -1;
+}
+
+/* We have no current stream: the legacy default stream is ordered after what a view that is given away waits for. */
+static int ccc_exchange_stream(int device_type, int32_t device_id, void **out)
+{
+    (void)device_type;
+    (void)device_id;
+    *out = NULL;
+    return 0;
+}
+
+static DLPackExchangeAPI ccc_exchange = {
+    {{CCC_DLPACK_MAJOR, CCC_DLPACK_EXCHANGE_MINOR}, NULL},
+    ccc_exchange_allocate,
+    ccc_exchange_give,
+    ccc_exchange_take,
+    NULL,
+    ccc_exchange_stream,
+};
+
+static PyObject *ccc_exchange_api(PyObject *module, PyObject *make)
+{
+    (void)module;
+    Py_XDECREF(ccc_exchange_make);
+    ccc_exchange_make = Py_NewRef(make);
+    return PyCapsule_New(&ccc_exchange, CCC_DLPACK_EXCHANGE_NAME, NULL);
+}
+
+#endif
