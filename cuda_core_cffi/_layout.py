@@ -536,7 +536,7 @@ class _StridedLayout:
     @property
     def is_contiguous_any(self) -> bool:
         """Whether the elements follow one another in C order of their indices once the axes are permuted."""
-        return self._strides is None or self._is_contiguous(reversed(self.stride_order))
+        return self.is_contiguous_c or self._is_contiguous(reversed(self.stride_order))
 
     @property
     def is_dense(self) -> bool:
