@@ -33,6 +33,8 @@ from cuda_core_cffi._memory import (
     MemoryResource,
     PinnedMemoryResource,
     PinnedMemoryResourceOptions,
+    VirtualMemoryResource,
+    VirtualMemoryResourceOptions,
 )
 from cuda_core_cffi._module import ObjectCode
 from cuda_core_cffi._program import Program
@@ -69,6 +71,8 @@ __all__ = [
     "Stream",
     "StreamOptions",
     "UnavailableError",
+    "VirtualMemoryResource",
+    "VirtualMemoryResourceOptions",
     "__version__",
     "ffi",
     "get_c_api",

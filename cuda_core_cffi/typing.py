@@ -18,6 +18,11 @@ __all__ = [
     "ObjectCodeFormatType",
     "PCHStatusType",
     "SourceCodeType",
+    "VirtualMemoryAccessType",
+    "VirtualMemoryAllocationType",
+    "VirtualMemoryGranularityType",
+    "VirtualMemoryHandleType",
+    "VirtualMemoryLocationType",
 ]
 
 DevicePointerType = int | Any | None
@@ -82,3 +87,41 @@ class ManagedMemoryLocationType(enum.StrEnum):
     DEVICE = "device"
     HOST = "host"
     HOST_NUMA = "host_numa"
+
+
+class VirtualMemoryAccessType(enum.StrEnum):
+    """What a device may do with virtual memory."""
+
+    READ_WRITE = "rw"
+    READ = "r"
+
+
+class VirtualMemoryAllocationType(enum.StrEnum):
+    """Whether the physical memory stays where it is."""
+
+    PINNED = "pinned"
+    MANAGED = "managed"
+
+
+class VirtualMemoryGranularityType(enum.StrEnum):
+    """What sizes of virtual memory are rounded up to: the smallest unit possible, or the fastest."""
+
+    MINIMUM = "minimum"
+    RECOMMENDED = "recommended"
+
+
+class VirtualMemoryHandleType(enum.StrEnum):
+    """What physical memory can be shared by with other processes."""
+
+    POSIX_FD = "posix_fd"
+    WIN32_KMT = "win32_kmt"
+    FABRIC = "fabric"
+
+
+class VirtualMemoryLocationType(enum.StrEnum):
+    """Where physical memory is."""
+
+    DEVICE = "device"
+    HOST = "host"
+    HOST_NUMA = "host_numa"
+    HOST_NUMA_CURRENT = "host_numa_current"

@@ -27,7 +27,8 @@ enum {
     CCC_TIMED = 16,       /* event that takes times */
     CCC_BLOCKING = 32,    /* event that sleeps in sync */
     CCC_TOKEN = 64,       /* stream: one of the default streams, which mean a stream of the current context */
-    CCC_SHARED = 128      /* event that other processes may use */
+    CCC_SHARED = 128,     /* event that other processes may use */
+    CCC_VIRTUAL = 256     /* buffer of mappings in reserved addresses */
 };
 
 typedef struct ccc_charge ccc_charge; /* ccc_meter.h */
@@ -45,6 +46,7 @@ struct ccc_box {
     _Atomic(ccc_box *) stream; /* a buffer is freed in the order of this stream */
     size_t size;               /* of a buffer */
     _Atomic(ccc_charge *) charges; /* of a buffer: who counts it */
+    struct ccc_virtual *virtual_memory; /* of a buffer: its mappings */
     CUresult (*destroy)(uint64_t handle); /* for handles of other libraries */
 };
 

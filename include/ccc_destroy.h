@@ -4,7 +4,20 @@
 #ifndef CCC_DESTROY_H
 #define CCC_DESTROY_H
 
-#include "ccc_memory.h"
+#include "ccc_virtual.h"
+
+/* Drivers unmap memory under work that still uses it, so that is waited for: in the buffer's stream, or else all work. */
+static CUresult ccc_destroy_virtual(ccc_box *box, const ccc_box *stream, const char **call)
+{
+    const char *later = "";
+    *call = stream ? "cuStreamSynchronize" : "cuCtxSynchronize";
+    CUresult waited = stream ? cuStreamSynchronize(CCC_STRM(stream)) : cuCtxSynchronize();
+    CUresult ended = ccc_virtual_end(box->virtual_memory, &later);
+    box->virtual_memory = NULL;
+    if (waited == CUDA_SUCCESS)
+        *call = later;
+    return waited ? waited : ended;
+}
 
 static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
 {
@@ -26,6 +39,8 @@ static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
     case CCC_BUFFER:
         if (box->handle == 0)
             return CUDA_SUCCESS;
+        if (box->flags & CCC_VIRTUAL)
+            return ccc_destroy_virtual(box, stream, call);
         if (!(box->flags & (CCC_PINNED | CCC_SYNCHRONOUS))) {
             *call = "cuMemFreeAsync";
             return cuMemFreeAsync(box->handle, stream ? CCC_STRM(stream) : NULL);
@@ -47,8 +62,8 @@ static void ccc_destroy(ccc_box *box)
 {
     const ccc_box *stream = atomic_load(&box->stream);
     /* A default stream is one of the current context's; synchronous calls act in the current context too. */
-    int needs_context = (box->flags & (CCC_PINNED | CCC_SYNCHRONOUS)) || (box->kind == CCC_BUFFER && stream == NULL) ||
-                        (stream && (stream->flags & CCC_TOKEN));
+    int needs_context = (box->flags & (CCC_PINNED | CCC_SYNCHRONOUS | CCC_VIRTUAL)) ||
+                        (box->kind == CCC_BUFFER && stream == NULL) || (stream && (stream->flags & CCC_TOKEN));
     const char *call = "";
     ccc_box *home = box->parent;
     if (home == NULL && needs_context && box->device >= 0) /* allocated in the stream of another library */

@@ -22,6 +22,7 @@ from cuda_core_cffi import (
     LaunchConfig,
     LegacyPinnedMemoryResource,
     ObjectCode,
+    VirtualMemoryResource,
     ffi,
     launch,
     lib,
@@ -70,6 +71,7 @@ class World:
     kernel: Any
     buffer: Any
     pinned: Any
+    virtual: Any
     event: Any
 
 
@@ -88,6 +90,7 @@ def world(device, stream):
             stack.enter_context(code.get_kernel("store")),
             stack.enter_context(pool.allocate(SIZE, stream)),
             stack.enter_context(LegacyPinnedMemoryResource().allocate(SIZE, stream)),
+            stack.enter_context(VirtualMemoryResource(device).allocate(SIZE, stream)),
             stack.enter_context(device.create_event()),
         )
 
@@ -123,6 +126,9 @@ OPERATIONS: dict[str, Callable[[World], Any]] = {
     "device allocate": lambda w: w.device.allocate(SIZE, w.stream),
     "pinned allocate": lambda w: LegacyPinnedMemoryResource().allocate(SIZE, w.stream),
     "synchronous allocate": lambda w: SYNCHRONOUS(0).allocate(SIZE, w.stream),
+    "virtual allocate": lambda w: VirtualMemoryResource(0).allocate(SIZE, w.stream),
+    "virtual allocate, default stream": lambda w: VirtualMemoryResource(0).allocate(SIZE),
+    "virtual rights": lambda w: w.virtual.memory_resource.modify_allocation(w.virtual, SIZE) and None,
     "fill 1": lambda w: w.buffer.fill(1, stream=w.stream),
     "fill 2": lambda w: w.buffer.fill(1, 2, stream=w.stream),
     "fill 4": lambda w: w.buffer.fill(1, 4, stream=w.stream),
@@ -157,6 +163,8 @@ ENDS: dict[str, Callable[[World], Any]] = {
     "pool buffer, default stream": lambda w: w.pool.allocate(SIZE),
     "pinned buffer": lambda w: LegacyPinnedMemoryResource().allocate(SIZE, w.stream),
     "synchronous buffer": lambda w: SYNCHRONOUS(0).allocate(SIZE, w.stream),
+    "virtual buffer": lambda w: VirtualMemoryResource(0).allocate(SIZE, w.stream),
+    "virtual buffer, no stream": lambda w: VirtualMemoryResource(0).allocate(SIZE),
     "stream": lambda w: w.device.create_stream(),
     "event": lambda w: w.device.create_event(),
     "last buffer of a pool": lambda w: DeviceMemoryResource(w.device, {}).allocate(SIZE, w.stream),

@@ -11,6 +11,7 @@ from cuda_core_cffi._memory.managed_buffer import ManagedBuffer
 from cuda_core_cffi._memory.pinned import PinnedMemoryResource, PinnedMemoryResourceOptions
 from cuda_core_cffi._memory.pool import DeviceMemoryResource, DeviceMemoryResourceOptions
 from cuda_core_cffi._memory.resource import MemoryResource
+from cuda_core_cffi._memory.virtual import VirtualMemoryResource, VirtualMemoryResourceOptions
 
 __all__ = [
     "Buffer",
@@ -24,4 +25,6 @@ __all__ = [
     "PinnedMemoryResource",
     "PinnedMemoryResourceOptions",
     "SynchronousMemoryResource",
+    "VirtualMemoryResource",
+    "VirtualMemoryResourceOptions",
 ]

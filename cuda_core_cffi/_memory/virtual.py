@@ -1,0 +1,237 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual memory: buffers that can grow, because addresses and physical memory are had one by one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from cuda_core_cffi._errors import check
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._memory.allocation import make_buffer, retry_allocation
+from cuda_core_cffi._memory.buffer import Buffer
+from cuda_core_cffi._memory.resource import MemoryResource, whole_size
+from cuda_core_cffi._memory.virtual_options import Plan, VirtualMemoryResourceOptions
+from cuda_core_cffi._options import check_options
+from cuda_core_cffi._registry import registry
+from cuda_core_cffi._stream import accept_stream, address_of, stream_or_default
+from cuda_core_cffi.typing import DevicePointerType, IsStreamType, VirtualMemoryLocationType
+
+__all__ = ["VirtualMemoryResource", "VirtualMemoryResourceOptions"]
+
+
+class VirtualMemoryResource(MemoryResource):
+    """Memory that is mapped at reserved addresses, so that buffers can grow without a copy.
+
+    Allocation is synchronous: the memory may be used at once, in every stream.
+
+    Parameters
+    ----------
+    device_id : Device or int
+        The device that uses the memory and, unless the options say otherwise, has it.
+    config : VirtualMemoryResourceOptions, optional
+        What memory, for whom. Later changes to the object change nothing here.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no such device, or an option is not what it can be.
+    NotImplementedError
+        If the handle type is ``"win32"``.
+    RuntimeError
+        If the device does not support virtual memory, or not what the options ask for.
+    """
+
+    __slots__ = ("_device", "_plan")
+
+    def __init__(self, device_id: Any, config: VirtualMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
+        self._device: int = registry.device(device_id).device_id
+        self._plan = self._make_plan(config)
+
+    def __repr__(self) -> str:
+        options = self._plan.options
+        return (
+            f"<VirtualMemoryResource device={self._device} location={options.location_type.value!r} "
+            f"granularity={self._plan.granularity}>"
+        )
+
+    def allocate(self, size: int, stream: IsStreamType | None = None) -> Buffer:
+        """Allocate a buffer at once.
+
+        Parameters
+        ----------
+        size : int
+            Size in bytes; the buffer's is the next multiple of the granularity, a few MiB. 0 gives a buffer without
+            memory.
+        stream : Stream, optional
+            When the buffer is closed, its memory goes back after the work then in this stream is done. Without, all
+            work of the device's context is waited for.
+
+        Returns
+        -------
+        Buffer
+            The memory; its content is undefined.
+
+        Raises
+        ------
+        CUDAError
+            If a driver call failed. Nothing is left of the allocation then.
+        """
+        queue = stream_or_default(stream, "allocate")
+        plan = self._plan
+        size = plan.round_up(whole_size(size))
+
+        def allocate() -> Any:
+            return lib.ccc_virtual_allocate(self._device, plan.cdata, size)
+
+        buffer = make_buffer(VirtualBuffer, allocate() or retry_allocation(allocate, queue), size, self, queue)
+        buffer._plan = plan
+        buffer._lock = threading.RLock()
+        buffer._left = []
+        if stream is not None:
+            buffer.set_deallocation_stream(queue)
+        return buffer
+
+    def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:
+        """Unmap memory and free its addresses; buffers do so by themselves.
+
+        Parameters
+        ----------
+        ptr : int
+            The address, of mappings that fill their reservations.
+        size : int
+            The size in bytes.
+        stream : Stream, optional
+            The work now in this stream is waited for. Default is all work of the device's context.
+
+        Raises
+        ------
+        CUDAError
+            If these are not whole reservations, or a driver call failed.
+        """
+        queue = None if stream is None else accept_stream(stream, "deallocate")
+        address = 0 if ptr is None else address_of(ptr)
+        size = self._plan.round_up(whole_size(size))
+        check(lib.ccc_virtual_deallocate(self._device, address, size, ffi.NULL if queue is None else queue._box))
+
+    def modify_allocation(
+        self, buf: Buffer, new_size: int, config: VirtualMemoryResourceOptions | Mapping[str, Any] | None = None
+    ) -> Buffer:
+        """Grow a buffer; its content stays, and nothing is copied.
+
+        Where the addresses behind the buffer are free, it keeps its own. Otherwise its memory is mapped at new
+        addresses: the old ones end when the work that is waited for as in closing is done, or later if something that
+        the buffer was exported to still needs them.
+
+        Parameters
+        ----------
+        buf : Buffer
+            A buffer that this resource allocated. Its size, and perhaps its address, change; so do its hash and what
+            it is equal to.
+        new_size : int
+            The size to have, in bytes, rounded up to the granularity. A size that the buffer has already only sets its
+            access rights anew; no memory is given back.
+        config : VirtualMemoryResourceOptions, optional
+            What the new memory is like, and the access rights to the whole buffer. Default is the resource's.
+
+        Returns
+        -------
+        Buffer
+            The same object.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If this is no buffer of this resource, or the memory would be in different places.
+        RuntimeError
+            If the buffer is closed.
+        CUDAError
+            If a driver call failed. The buffer is then what it was.
+        """
+        if not isinstance(buf, Buffer):
+            raise TypeError(f"buf must be a Buffer, not {type(buf).__name__}")
+        if not isinstance(buf, VirtualBuffer) or buf.memory_resource is not self:
+            raise ValueError(f"{buf!r} was not allocated by this resource: {self!r}")
+        plan = self._plan if config is None else self._make_plan(config)
+        if plan.options.location_type != self._plan.options.location_type:
+            raise ValueError(
+                f"the buffer is in memory of location {self._plan.options.location_type.value!r}; it cannot grow by "
+                f"memory of location {plan.options.location_type.value!r}"
+            )
+        buf._grow_to(plan.round_up(whole_size(new_size)), plan)
+        return buf
+
+    def _make_plan(self, config: VirtualMemoryResourceOptions | Mapping[str, Any] | None) -> Plan:
+        return Plan(self._device, check_options(VirtualMemoryResourceOptions, config, "VirtualMemoryResource"))
+
+    @property
+    def device_id(self) -> int:
+        """The ordinal of the device that the memory is on; -1 for host memory."""
+        return -1 if self._is_host else self._device
+
+    @property
+    def is_device_accessible(self) -> bool:
+        """Whether kernels of the device can use the memory."""
+        return self._plan.options.self_access is not None
+
+    @property
+    def is_host_accessible(self) -> bool:
+        """Whether host code can use the memory."""
+        return self._is_host and self._plan.options.self_access is not None
+
+    @property
+    def _is_host(self) -> bool:
+        return self._plan.options.location_type != VirtualMemoryLocationType.DEVICE
+
+
+class VirtualBuffer(Buffer):
+    """A buffer whose memory is mapped, and may get more."""
+
+    __slots__ = ("_left", "_lock", "_plan")
+
+    _plan: Plan  # the rights that are set are those of this
+    _lock: threading.RLock
+    # The boxes of addresses that the buffer has left: another thread may still hold one that it read before.
+    _left: list[Buffer]
+
+    def close(self, stream: IsStreamType | None = None) -> None:
+        """Give the memory back, once the work is done that may use it. Closing twice is allowed.
+
+        Parameters
+        ----------
+        stream : Stream, optional
+            The stream whose work is waited for. Default is the one given at allocation or to
+            :meth:`set_deallocation_stream`; without one, all work of the device's context.
+        """
+        with self._lock:
+            super().close(stream)
+
+    def _grow_to(self, size: int, plan: Plan) -> None:
+        """Get more memory, or else only other rights."""
+        with self._lock:
+            before = self._plan
+            plan = plan.after(before)
+            if size <= self._size:
+                status = lib.ccc_virtual_set_rights(self._box, plan.cdata, before.cdata)
+                if status:
+                    raise self._failure(status)
+                self._plan = plan
+                return
+
+            def grow() -> Any:
+                return lib.ccc_virtual_grow(self._box, plan.cdata, before.cdata, size)
+
+            box = grow() or retry_allocation(grow, stream_or_default(None, "modify_allocation"), self)
+            self._plan = plan
+            if box == self._box:
+                self._size = size
+                return
+            left = Buffer._own(self._box)
+            self._left.append(left)
+            self._box = box
+            self._size = size
+            if hasattr(self, "_address"):
+                self._address = self.handle
+            left.close()

@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual memory for tests: addresses with room behind them, and addresses without."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from cuda_core_cffi import Buffer, VirtualMemoryResource, ffi, lib
+
+UNIT = 2 << 20  # the granularity of every GPU so far
+ROOM = 64 * UNIT
+VIRTUAL_KINDS = ("physical allocations", "virtual mappings", "address reservations")
+
+
+def reserve(size: int, hint: int = 0) -> int:
+    """Reserve addresses as another library does."""
+    pointer = ffi.new("CUdeviceptr *")
+    assert lib.cuMemAddressReserve(pointer, size, 0, hint, 0) == 0
+    return int(pointer[0])
+
+
+def free(address: int, size: int) -> None:
+    """Free addresses that :func:`reserve` gave."""
+    assert lib.cuMemAddressFree(address, size) == 0
+
+
+def roomy(device: Any, **options: Any) -> VirtualMemoryResource:
+    """Return a resource whose next buffer has free addresses behind it."""
+    address = reserve(ROOM)
+    free(address, ROOM)
+    return VirtualMemoryResource(device, {"addr_hint": address, **options})
+
+
+@contextlib.contextmanager
+def blocked(buffer: Buffer) -> Iterator[None]:
+    """Take the addresses behind a buffer, so that it has to move to grow."""
+    end = buffer.handle + buffer.size
+    taken = reserve(UNIT, end)  # somewhere else if the addresses are taken already
+    try:
+        yield
+    finally:
+        free(taken, UNIT)
+
+
+def raw_allocation(device_id: int, size: int, sizes: tuple[int, ...] | None = None) -> int:
+    """Map new memory at new addresses as another library does; ``sizes`` splits it up."""
+    address = reserve(size)
+    properties = ffi.new("CUmemAllocationProp *")
+    properties.type = lib.CU_MEM_ALLOCATION_TYPE_PINNED
+    properties.location.type = lib.CU_MEM_LOCATION_TYPE_DEVICE
+    properties.location.id = device_id
+    start = address
+    for part in sizes or (size,):
+        handle = ffi.new("CUmemGenericAllocationHandle *")
+        assert lib.cuMemCreate(handle, part, properties, 0) == 0
+        assert lib.cuMemMap(start, part, 0, handle[0], 0) == 0
+        assert lib.cuMemRelease(handle[0]) == 0
+        start += part
+    return address
+
+
+def access(address: int, kind: int, number: int) -> int:
+    """Return the rights that a location has to an address."""
+    flags, location = ffi.new("unsigned long long *"), ffi.new("CUmemLocation *")
+    location.type, location.id = kind, number
+    assert lib.cuMemGetAccess(flags, location, address) == 0
+    return int(flags[0])
