@@ -84,6 +84,22 @@ def no_leak():
 
 
 @pytest.fixture
+def no_virtual_memory_left(device: Device):
+    """Fail a test that leaves physical memory, mappings or reservations, where the driver counts them."""
+    if not SIMULATED:
+        yield
+        return
+    from cuda_core_cffi import simulator
+
+    kinds = ("physical allocations", "virtual mappings", "address reservations")
+    before = [simulator.live()[kind] for kind in kinds]
+    yield
+    for _ in range(3):  # as above
+        gc.collect()
+    assert [simulator.live()[kind] for kind in kinds] == before
+
+
+@pytest.fixture
 def device() -> Device:
     """Return device 0, current in this thread."""
     device = Device(0)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -68,3 +69,14 @@ class Gate:
     ) -> None:
         self.open()
         self._stream.sync()  # the driver must not call a function that is gone
+
+
+def opened_before(gate: Gate, work: Callable[[], object]) -> None:
+    """Do what has to wait for the gate, which is opened a little later; fail if it did not wait."""
+    order = []
+    timer = threading.Timer(0.1, lambda: (order.append("opened"), gate.open()))
+    timer.start()
+    work()
+    order.append("done")
+    timer.join()
+    assert order == ["opened", "done"]

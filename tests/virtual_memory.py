@@ -1,12 +1,14 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual memory for tests: addresses with room behind them, and addresses without."""
+"""Virtual memory for tests: addresses with room behind them or without, and what is in the memory."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
 from typing import Any
+
+from buffers import content
 
 from cuda_core_cffi import Buffer, VirtualMemoryResource, ffi, lib
 
@@ -68,3 +70,24 @@ def access(address: int, kind: int, number: int) -> int:
     location.type, location.id = kind, number
     assert lib.cuMemGetAccess(flags, location, address) == 0
     return int(flags[0])
+
+
+def mark(buffer: Buffer, stream) -> list[int]:
+    """Fill each granule with a value of its own, and return those."""
+    values = []
+    for start in range(0, buffer.size, UNIT):
+        value = (start // UNIT * 37 + 11) % 251
+        Buffer.from_handle(buffer.handle + start, UNIT, owner=buffer).fill(value, stream=stream)
+        values.append(value)
+    stream.sync()
+    return values
+
+
+def marks(buffer: Buffer, stream, count: int) -> list[int]:
+    """Return the value that fills each of the first granules, having looked at both ends of it."""
+    data = content(buffer, stream)
+    found = []
+    for start in range(0, count * UNIT, UNIT):
+        assert data[start] == data[start + UNIT - 1]
+        found.append(data[start])
+    return found

@@ -79,8 +79,8 @@ class Report(NamedTuple):
     ----------
     kind : str
         ``"double free"``, ``"foreign free"``, ``"invalid free"``, ``"use after free"``, ``"out of bounds"``,
-        ``"illegal access"`` or ``"leak"``; for kernels also ``"misaligned access"``, ``"assertion"``, ``"time limit"``,
-        ``"illegal instruction"`` or ``"kernel failure"``.
+        ``"illegal access"``, ``"no access"`` (virtual memory without rights) or ``"leak"``; for kernels also
+        ``"misaligned access"``, ``"assertion"``, ``"time limit"``, ``"illegal instruction"`` or ``"kernel failure"``.
     call : str
         The driver function, or the kernel, that did it.
     message : str
