@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuda_core_cffi import Buffer, LegacyPinnedMemoryResource, MemoryResource, Stream, ffi
+from cuda_core_cffi import Buffer, LegacyPinnedMemoryResource, ManagedBuffer, MemoryResource, Stream, ffi, lib
+from cuda_core_cffi._errors import check
 
 SIZE = 64
 DATA = bytes(range(SIZE))
@@ -70,3 +71,21 @@ class HostResource(MemoryResource):
 
     def deallocate(self, ptr, size, stream=None):
         del self.live[ptr]
+
+
+class ManagedResource(MemoryResource):
+    """Managed memory from ``cuMemAllocManaged``, for which drivers take advice; a context must be current."""
+
+    is_device_accessible = True
+    is_host_accessible = True
+    is_managed = True
+    device_id = -1
+
+    def allocate(self, size, stream=None):
+        pointer = ffi.new("CUdeviceptr *")
+        check(lib.cuMemAllocManaged(pointer, size, lib.CU_MEM_ATTACH_GLOBAL), "cuMemAllocManaged")
+        return ManagedBuffer.from_handle(int(pointer[0]), size, mr=self, stream=stream)
+
+    def deallocate(self, ptr, size, stream=None):
+        stream.sync()
+        check(lib.cuMemFree(ptr), "cuMemFree")

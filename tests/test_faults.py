@@ -12,17 +12,23 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from buffers import ForeignStream, ManagedResource
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
     Buffer,
     CUDAError,
     CUDAWarning,
+    Device,
     DeviceMemoryResource,
+    Host,
     LaunchConfig,
     LegacyPinnedMemoryResource,
+    ManagedBuffer,
+    ManagedMemoryResource,
     ObjectCode,
     VirtualMemoryResource,
+    PinnedMemoryResource,
     ffi,
     launch,
     lib,
@@ -30,6 +36,7 @@ from cuda_core_cffi import (
     simulator,
 )
 from cuda_core_cffi._memory import SynchronousMemoryResource
+from cuda_core_cffi.utils import discard_batch, discard_prefetch_batch, prefetch_batch
 
 pytestmark = pytest.mark.simulator_only("only the simulated driver fails on request")
 
@@ -73,6 +80,10 @@ class World:
     pinned: Any
     virtual: Any
     event: Any
+    pinned_pool: Any
+    managed_pool: Any
+    managed: Any
+    advised: Any
 
 
 @pytest.fixture
@@ -92,7 +103,13 @@ def world(device, stream):
             stack.enter_context(LegacyPinnedMemoryResource().allocate(SIZE, stream)),
             stack.enter_context(VirtualMemoryResource(device).allocate(SIZE, stream)),
             stack.enter_context(device.create_event()),
+            pinned_pool := PinnedMemoryResource({}),
+            managed_pool := ManagedMemoryResource({"preferred_location": 0}),
+            [stack.enter_context(managed_pool.allocate(SIZE, stream)) for _ in range(2)],
+            stack.enter_context(ManagedResource().allocate(SIZE, stream)),
         )
+        pinned_pool.close()
+        managed_pool.close()
 
 
 def raw(world: World, kind: str) -> int:
@@ -110,8 +127,9 @@ def raw(world: World, kind: str) -> int:
     return int(pointer[0])
 
 
-def borrowed(world: World) -> Buffer:
-    return Buffer.from_handle(world.buffer.handle, SIZE, owner=world.buffer, stream=world.stream)
+def borrowed(world: World, buffer: Buffer | None = None) -> Buffer:
+    buffer = buffer or world.buffer
+    return Buffer.from_handle(buffer.handle, SIZE, owner=buffer, stream=world.stream)
 
 
 SYNCHRONOUS = SynchronousMemoryResource
@@ -120,9 +138,33 @@ SYNCHRONOUS = SynchronousMemoryResource
 OPERATIONS: dict[str, Callable[[World], Any]] = {
     "pool": lambda w: DeviceMemoryResource(w.device, {}),
     "current pool": lambda w: DeviceMemoryResource(w.device),
+    "pinned pool": lambda w: PinnedMemoryResource({}),
+    "pinned pool on a node": lambda w: PinnedMemoryResource({"numa_id": 0}),
+    "current pinned pool": lambda w: PinnedMemoryResource(),
+    "managed pool": lambda w: ManagedMemoryResource({}),
+    "managed pool near": lambda w: ManagedMemoryResource({"preferred_location_type": "host_numa"}),
+    "current managed pool": lambda w: ManagedMemoryResource(),
     "pool attribute": lambda w: [w.pool.attributes.used_mem_current].clear(),
     "pool allocate": lambda w: w.pool.allocate(SIZE, w.stream),
     "pool allocate, default stream": lambda w: w.pool.allocate(SIZE),
+    "pinned pool allocate": lambda w: w.pinned_pool.allocate(SIZE, w.stream),
+    "pinned pool allocate, default stream": lambda w: w.pinned_pool.allocate(SIZE),
+    "pinned pool allocate, foreign stream": lambda w: w.pinned_pool.allocate(SIZE, ForeignStream(w.stream)),
+    "managed pool allocate": lambda w: w.managed_pool.allocate(SIZE, w.stream),
+    "managed pool allocate, default stream": lambda w: w.managed_pool.allocate(SIZE),
+    "read advice": lambda w: [w.managed[0].read_mostly, w.managed[0].preferred_location].clear(),
+    "read who accesses": lambda w: list(w.managed[0].accessed_by).clear(),
+    "advise": lambda w: setattr(w.advised, "read_mostly", True),
+    "prefer a location": lambda w: setattr(w.advised, "preferred_location", Host()),
+    "set who accesses": lambda w: setattr(w.advised, "accessed_by", [Device(0), Host()]),
+    "wrap managed memory": lambda w: ManagedBuffer.from_handle(w.advised.handle, SIZE, owner=w.advised),
+    "prefetch": lambda w: w.managed[0].prefetch(Device(0), stream=w.stream),
+    "prefetch borrowed memory": lambda w: prefetch_batch(w.stream, [borrowed(w, w.advised)], Device(0)),
+    "discard": lambda w: w.managed[0].discard(stream=w.stream),
+    "prefetch_batch": lambda w: prefetch_batch(w.stream, w.managed, [Device(0), Host()]),
+    "prefetch_batch, default stream": lambda w: prefetch_batch(LEGACY_DEFAULT_STREAM, w.managed, Host()),
+    "discard_batch": lambda w: discard_batch(w.stream, w.managed),
+    "discard_prefetch_batch": lambda w: discard_prefetch_batch(w.stream, w.managed, Device(0)),
     "device allocate": lambda w: w.device.allocate(SIZE, w.stream),
     "pinned allocate": lambda w: LegacyPinnedMemoryResource().allocate(SIZE, w.stream),
     "synchronous allocate": lambda w: SYNCHRONOUS(0).allocate(SIZE, w.stream),
@@ -159,6 +201,12 @@ OPERATIONS: dict[str, Callable[[World], Any]] = {
 # Ends: what is to be ended, and how. A failure is a warning or, where Python called the resource, an exception.
 ENDS: dict[str, Callable[[World], Any]] = {
     "pool": lambda w: DeviceMemoryResource(w.device, {}),
+    "pinned pool": lambda w: PinnedMemoryResource({}),
+    "managed pool": lambda w: ManagedMemoryResource({}),
+    "pinned pool buffer": lambda w: w.pinned_pool.allocate(SIZE, w.stream),
+    "pinned pool buffer, default stream": lambda w: w.pinned_pool.allocate(SIZE),
+    "managed pool buffer": lambda w: w.managed_pool.allocate(SIZE, w.stream),
+    "managed pool buffer, default stream": lambda w: w.managed_pool.allocate(SIZE),
     "pool buffer": lambda w: w.pool.allocate(SIZE, w.stream),
     "pool buffer, default stream": lambda w: w.pool.allocate(SIZE),
     "pinned buffer": lambda w: LegacyPinnedMemoryResource().allocate(SIZE, w.stream),

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from cuda_core_cffi._errors import UnavailableError, check, cuda_version
+from cuda_core_cffi._errors import UnavailableError, check, cuda_version, failure, last_failure
 from cuda_core_cffi._ffi import lib
 from cuda_core_cffi._memory.managed_buffer import ManagedBuffer
 from cuda_core_cffi._memory.pool import MemPool, create_pool
@@ -170,8 +170,10 @@ def check_preference(location: Any, kind: Any) -> tuple[ManagedMemoryLocationTyp
 def nearest_node() -> int:
     """Return the NUMA node of the host that is nearest to the current device."""
     ordinal = lib.ccc_current_device()
+    if ordinal < -1:
+        raise last_failure()
     if ordinal < 0:
-        check(lib.ccc_last_status() if ordinal < -1 else lib.CCC_NO_CONTEXT, "preferred_location_type='host_numa'")
+        raise failure(lib.CCC_NO_CONTEXT, "preferred_location_type='host_numa'")
     node: int = registry.device(ordinal).properties.host_numa_id
     if node < 0:
         raise ValueError(f"device {ordinal} knows no NUMA node of the host: give its number as preferred_location")

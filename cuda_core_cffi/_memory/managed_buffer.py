@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, MutableSet
 from typing import Any, TypeVar
 
-from cuda_core_cffi._errors import CUDAError
+from cuda_core_cffi._errors import CUDAError, failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._host import Host
 from cuda_core_cffi._memory.buffer import Buffer, ForeignBuffer, wrap_memory
@@ -26,6 +26,11 @@ ANYWHERE = (lib.CU_MEM_LOCATION_TYPE_HOST, 0)  # for advice that has no place
 NO_DEVICE = int(lib.CU_DEVICE_INVALID)
 HOST_DEVICE = int(lib.CU_DEVICE_CPU)
 
+# seen with driver 580 on an H200
+NO_ADVICE = (
+    "; drivers may take no advice for memory of a pool: give the pool a preferred_location, or wrap memory from "
+    "cuMemAllocManaged with ManagedBuffer.from_handle"
+)
 ACCESSED_BY = "ManagedBuffer.accessed_by"
 # advice, and the advice that undoes it
 GRANT = (lib.CU_MEM_ADVISE_SET_ACCESSED_BY, lib.CU_MEM_ADVISE_UNSET_ACCESSED_BY)
@@ -146,7 +151,8 @@ class ManagedBuffer(Buffer):
     @property
     def read_mostly(self) -> bool:
         """Whether each processor that reads the memory may keep a copy of its own. Set to change it."""
-        return bool(self._range_attribute(lib.CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, [0])[0])
+        attribute = lib.CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY
+        return bool(self._range_attribute(attribute, [0], "ManagedBuffer.read_mostly")[0])
 
     @read_mostly.setter
     def read_mostly(self, value: bool) -> None:
@@ -187,12 +193,15 @@ class ManagedBuffer(Buffer):
     def _advise(self, advice: int, kind: int, number: int, what: str) -> None:
         require_managed(self, what)
         status = lib.ccc_managed_advise(self._box, advice, kind, number)
+        of_a_pool = self._mr is not None and not self._python_owned
+        if status == lib.CUDA_ERROR_NOT_SUPPORTED and of_a_pool:
+            raise failure(status, detail=NO_ADVICE)
         if status:
             raise self._failure(status)
 
-    def _range_attribute(self, attribute: int, default: list[int]) -> Any:
+    def _range_attribute(self, attribute: int, default: list[int], what: str) -> Any:
         """Return an attribute of all the memory, as many integers as the default has, which is for empty buffers."""
-        require_managed(self, "ManagedBuffer")
+        require_managed(self, what)
         values = ffi.new("int[]", default)
         status = lib.ccc_managed_attribute(self._box, attribute, values, len(default))
         if status:
@@ -291,7 +300,8 @@ class AccessedBySetProxy(MutableSet[Any]):
     def _read(self) -> set[Any]:
         """Return the set as the driver has it now."""
         room = len(registry.device.get_all_devices()) + 1  # the host comes on top
-        found = self._buffer._range_attribute(lib.CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, [NO_DEVICE] * room)
+        attribute = lib.CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY
+        found = self._buffer._range_attribute(attribute, [NO_DEVICE] * room, ACCESSED_BY)
         return {Host() if number == HOST_DEVICE else registry.device(number) for number in found if number != NO_DEVICE}
 
     def _become(self, wanted: set[Any]) -> None:

@@ -18,6 +18,8 @@ from cuda_core_cffi._registry import registry
 __all__ = ["PinnedMemoryResource", "PinnedMemoryResourceOptions"]
 
 NO_NODE = -1
+NO_CURRENT_POOL = "; with options, {} for example, a new pool is created"
+NO_NEW_POOL = "; drivers before CUDA 12.6 need a numa_id, and LegacyPinnedMemoryResource works everywhere"
 
 
 @dataclasses.dataclass
@@ -72,7 +74,7 @@ class PinnedMemoryResource(MemPool[Buffer]):
             box = create_pool(kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0, max_size)
         else:
             box = create_pool(kind, lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, node, max_size)
-        self._adopt(box, options is not None)
+        self._adopt(box, options is not None, NO_CURRENT_POOL if options is None else NO_NEW_POOL)
         self._numa_id = node
         self._open_to_devices()
 

@@ -211,10 +211,10 @@ class MemPool(MemoryResource, Generic[BufferType]):
             return RuntimeError(f"this {type(self).__name__} is closed")
         return failure(status)
 
-    def _adopt(self, box: Any, owned: bool) -> None:
-        """Take a pool that a helper made or found, or raise what the helper left behind."""
+    def _adopt(self, box: Any, owned: bool, hint: str = "") -> None:
+        """Take a pool that a helper made or found, or raise what the helper left behind, with a hint of what to do."""
         if not box:
-            raise failure(lib.ccc_last_status())
+            raise failure(lib.ccc_last_status(), detail=hint)
         self._box = box
         self._owned = owned
         self._keep_freed_memory()

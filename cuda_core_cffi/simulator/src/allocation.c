@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "device.h"
+#include "pages.h"
 #include "stream.h"
 
 enum { FREED_KEPT = 8192 };
@@ -59,6 +60,8 @@ static void take_out(struct sim_allocation *allocation, struct sim_allocation *c
     // Memory that is no longer registered is still the program's.
     if (allocation->memory != SIM_REGISTERED)
         freed[freed_next++ % FREED_KEPT] = allocation->history;
+    if (allocation->managed)
+        sim_pages_forget(allocation);
     advance_epoch();
     *copy = *allocation;
     free(allocation);

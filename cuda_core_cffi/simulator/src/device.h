@@ -19,6 +19,7 @@ struct sim_device {
 CUresult sim_device_find(CUdevice ordinal, struct sim_device **device);
 struct sim_device *sim_device_at(int ordinal);  // for ordinals known to be valid
 int sim_device_count(void);
+static inline bool sim_numa_node_exists(int node) { return node == 0; }  // the host has one
 CUresult sim_devices_init(void);
 bool sim_device_charge(struct sim_device *device, size_t bytes);  // false when the memory does not suffice
 void sim_device_refund(struct sim_device *device, size_t bytes);

@@ -51,7 +51,7 @@ static CUmemAccess_flags access_of(const struct sim_allocation *allocation)
     struct sim_context *context;
     if (sim_current_quiet(&context) != CUDA_SUCCESS)
         return CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    if (allocation->pool)
+    if (allocation->pool && !allocation->managed && !allocation->on_host)
         return sim_pool_access(allocation->pool, context->device);
     if (allocation->physical)
         return allocation->rights.writers >> context->device & 1   ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
@@ -71,6 +71,13 @@ static struct sim_range range_of(const struct sim_allocation *allocation)
     return range;
 }
 
+static bool open_to_current(struct sim_pool *pool)
+{
+    struct sim_context *context;
+    return sim_current_quiet(&context) == CUDA_SUCCESS &&
+           sim_pool_access(pool, context->device) != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+}
+
 // The value of an attribute of a known allocation; CUDA_ERROR_INVALID_VALUE (and 0) where it has none.
 static CUresult value_of(const struct sim_allocation *allocation, CUpointer_attribute attribute, uintptr_t address,
                          uint64_t value[2])
@@ -86,7 +93,7 @@ static CUresult value_of(const struct sim_allocation *allocation, CUpointer_attr
         break;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
         // Memory of a host pool has a device address only for devices that were given access.
-        if (host && allocation->pool && access_of(allocation) == CU_MEM_ACCESS_FLAGS_PROT_NONE)
+        if (host && allocation->pool && !open_to_current(allocation->pool))
             return CUDA_ERROR_INVALID_VALUE;
         value[0] = address;
         break;

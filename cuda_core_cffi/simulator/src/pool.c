@@ -40,10 +40,9 @@ struct sim_pool *sim_pool_new_bare(void)
 
 void sim_pool_reset_access(struct sim_pool *pool)
 {
-    for (int i = 0; i < SIM_MAX_DEVICES; i++) {
-        bool own = (int)pool->props.allocType == SIM_POOL_MANAGED_TYPE || i == pool->device;
-        atomic_store(&pool->access[i], own ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE);
-    }
+    for (int i = 0; i < SIM_MAX_DEVICES; i++)
+        atomic_store(&pool->access[i],
+                     i == pool->device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE);
 }
 
 static CUresult reserve_addresses(struct sim_pool *pool)

@@ -5,12 +5,14 @@
 
 #include "device.h"
 #include "memory.h"
+#include "pages.h"
 #include "pool.h"
 
 // --- Default and current pools --------------------------------------------------------------------------------
 
-// One row for each device, one for the host, one for managed memory.
-enum { HOST_ROW = SIM_MAX_DEVICES, MANAGED_ROW, ROWS };
+// For pinned and for managed memory: one row for each device, one for the host, one for its only node; and one for
+// managed memory that is at home nowhere.
+enum { HOST_ROW = SIM_MAX_DEVICES, NODE_ROW, MANAGED_ROW, NOWHERE_ROW = MANAGED_ROW + MANAGED_ROW, ROWS };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -19,27 +21,31 @@ static struct {
 
 static CUresult row_of(CUmemLocation location, CUmemAllocationType type, int *row)
 {
-    if (location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    if ((int)type == SIM_POOL_MANAGED_TYPE) {
-        *row = MANAGED_ROW;
-        return CUDA_SUCCESS;
-    }
-    SIM_REQUIRE(type == CU_MEM_ALLOCATION_TYPE_PINNED);
+    bool managed = (int)type == SIM_POOL_MANAGED_TYPE;
+    SIM_REQUIRE(managed || type == CU_MEM_ALLOCATION_TYPE_PINNED);
     switch ((int)location.type) {
-    case CU_MEM_LOCATION_TYPE_DEVICE: {
-        struct sim_device *device;
-        SIM_TRY(sim_device_find(location.id, &device));
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        SIM_REQUIRE(location.id >= 0 && location.id < sim_device_count());
         *row = location.id;
-        return CUDA_SUCCESS;
-    }
+        break;
     case CU_MEM_LOCATION_TYPE_HOST:
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
         *row = HOST_ROW;
+        break;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+        SIM_REQUIRE(sim_numa_node_exists(location.id));
+        *row = NODE_ROW;
+        break;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    case CU_MEM_LOCATION_TYPE_INVALID:
+        SIM_REQUIRE(managed);
+        *row = NOWHERE_ROW;
         return CUDA_SUCCESS;
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
+    *row += managed ? MANAGED_ROW : 0;
+    return CUDA_SUCCESS;
 }
 
 // With the lock held.
@@ -90,7 +96,7 @@ CUresult sim_pool_set_current(CUmemLocation location, CUmemAllocationType type, 
     int row;
     SIM_TRY(row_of(location, type, &row));
     SIM_REQUIRE(pool->props.allocType == type && !pool->imported);
-    SIM_REQUIRE(row >= HOST_ROW ? pool->device < 0 : pool->device == row);
+    SIM_REQUIRE(row >= HOST_ROW ? pool->props.location.type == location.type : pool->device == row);
     pthread_mutex_lock(&lock);
     struct sim_pool *old = rows[row].current;
     sim_object_hold(pool);
@@ -100,12 +106,7 @@ CUresult sim_pool_set_current(CUmemLocation location, CUmemAllocationType type, 
     return CUDA_SUCCESS;
 }
 
-static CUmemLocation device_location(CUdevice device)
-{
-    CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE};
-    location.id = device;
-    return location;
-}
+static CUmemLocation device_location(int device) { return sim_location(CU_MEM_LOCATION_TYPE_DEVICE, device); }
 
 CUresult sim_pool_current(int device, struct sim_pool **pool)
 {
@@ -139,16 +140,22 @@ static CUresult set_current_handle(CUmemLocation location, CUmemAllocationType t
 
 SIM_API(cuDeviceGetDefaultMemPool, (CUmemoryPool *pool_out, CUdevice dev), (pool_out, dev))
 {
+    struct sim_device *device;
+    SIM_TRY(sim_device_find(dev, &device));
     return default_handle(device_location(dev), CU_MEM_ALLOCATION_TYPE_PINNED, pool_out);
 }
 
 SIM_API(cuDeviceGetMemPool, (CUmemoryPool *pool, CUdevice dev), (pool, dev))
 {
+    struct sim_device *device;
+    SIM_TRY(sim_device_find(dev, &device));
     return current_handle(device_location(dev), CU_MEM_ALLOCATION_TYPE_PINNED, pool);
 }
 
 SIM_API(cuDeviceSetMemPool, (CUdevice dev, CUmemoryPool pool), (dev, pool))
 {
+    struct sim_device *device;
+    SIM_TRY(sim_device_find(dev, &device));
     return set_current_handle(device_location(dev), CU_MEM_ALLOCATION_TYPE_PINNED, pool);
 }
 
@@ -175,10 +182,15 @@ SIM_API(cuMemSetMemPool, (CUmemLocation *location, CUmemAllocationType type, CUm
 
 // --- Pools ----------------------------------------------------------------------------------------------------
 
+// The first drivers with pools of host memory that is on no node, and of managed memory.
+enum { FIRST_WITH_HOST_POOLS = 12060, FIRST_WITH_MANAGED_POOLS = 13000 };
+
 static CUresult props_valid(const CUmemPoolProps *props)
 {
     bool managed = (int)props->allocType == SIM_POOL_MANAGED_TYPE;
+    int driver = sim_config()->driver_version;
     SIM_REQUIRE(managed || props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED);
+    SIM_REQUIRE(!managed || (driver >= FIRST_WITH_MANAGED_POOLS && !props->maxSize));
     const unsigned known = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE_FABRIC;
     SIM_REQUIRE(!((unsigned)props->handleTypes & ~known));
     switch ((int)props->location.type) {
@@ -186,8 +198,12 @@ static CUresult props_valid(const CUmemPoolProps *props)
         SIM_REQUIRE(props->location.id >= 0 && props->location.id < sim_device_count());
         break;
     case CU_MEM_LOCATION_TYPE_HOST:
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+        SIM_REQUIRE(driver >= FIRST_WITH_HOST_POOLS);
         break;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+        SIM_REQUIRE(sim_numa_node_exists(props->location.id));
+        break;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
     case CU_MEM_LOCATION_TYPE_INVALID:
         SIM_REQUIRE(managed);
         break;
@@ -338,7 +354,8 @@ SIM_API(cuMemPoolGetAccess, (CUmemAccess_flags *flags, CUmemoryPool memPool, CUm
         return CUDA_SUCCESS;
     }
     SIM_REQUIRE(location->type == CU_MEM_LOCATION_TYPE_HOST || location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA);
-    *flags = found->device < 0 ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    bool on_host = found->device < 0 && (int)found->props.allocType != SIM_POOL_MANAGED_TYPE;
+    *flags = on_host ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return CUDA_SUCCESS;
 }
 
@@ -393,6 +410,8 @@ SIM_API_STREAM(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), (dpt
     if (!dptr)
         return CUDA_SUCCESS;
     struct sim_allocation allocation;
+    if (sim_allocation_at(dptr, &allocation) && allocation.memory == SIM_MANAGED_MEMORY)
+        return CUDA_ERROR_NOT_SUPPORTED;
     if (!sim_allocation_remove_later(dptr, freed_in_order, &allocation)) {
         return sim_report_bad_free(dptr);
     }
