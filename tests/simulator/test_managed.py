@@ -409,8 +409,9 @@ def test_default_pools_are_by_kind_and_place(cu: Driver) -> None:
     assert cu.out(c_void_p, "cuMemGetMemPool", byref(Location(HOST, 7)), PINNED).value == found[1]
     for kind, place, status in [
         (PINNED, (NONE, 0), "INVALID_VALUE"), (PINNED, (NODE, 1), "INVALID_VALUE"),
-        (MANAGED, (DEVICE, 99), "INVALID_VALUE"), (MANAGED, (NODE, 99), "INVALID_VALUE"), (MANAGED, (CURRENT_NODE, 0), "NOT_SUPPORTED"),
-        (PINNED, (CURRENT_NODE, 0), "NOT_SUPPORTED"), (0, (DEVICE, 0), "INVALID_VALUE"),
+        (MANAGED, (DEVICE, 99), "INVALID_VALUE"), (MANAGED, (NODE, 99), "INVALID_VALUE"),
+        (MANAGED, (CURRENT_NODE, 0), "NOT_SUPPORTED"), (PINNED, (CURRENT_NODE, 0), "NOT_SUPPORTED"),
+        (0, (DEVICE, 0), "INVALID_VALUE"),
     ]:  # fmt: skip
         assert cu.status("cuMemGetMemPool", byref(c_void_p()), byref(Location(*place)), kind) == status
 
