@@ -16,7 +16,9 @@ from cuda_core_cffi import (
     Device,
     DeviceMemoryResource,
     LegacyPinnedMemoryResource,
+    ManagedMemoryResource,
     MemoryResource,
+    PinnedMemoryResource,
     ffi,
     live_objects,
 )
@@ -102,12 +104,14 @@ def test_what_each_thread_writes_stays_its_own(device):
     in_threads(work)
 
 
-@pytest.mark.parametrize("kind", ["pool", "device pool", "pinned"])
+@pytest.mark.parametrize("kind", ["pool", "device pool", "pinned", "pinned pool", "managed pool"])
 def test_threads_share_a_resource_and_a_stream(device, stream, kind):
     mr = {
         "pool": lambda: DeviceMemoryResource(device, {}),
         "device pool": lambda: device.memory_resource,
         "pinned": lambda: PINNED,
+        "pinned pool": lambda: PinnedMemoryResource({}),
+        "managed pool": lambda: ManagedMemoryResource({}),
     }[kind]()
     buffers: list[Buffer] = []
 
@@ -121,7 +125,7 @@ def test_threads_share_a_resource_and_a_stream(device, stream, kind):
     while buffers:
         buffers.pop().close()
     stream.sync()
-    if kind == "pool":
+    if mr not in (PINNED, device.memory_resource):
         assert mr.attributes.used_mem_current == 0
         mr.close()
 

@@ -444,6 +444,16 @@ def test_memory_of_managed_pools_knows_what_it_is(cu: Driver, memory: c_uint64, 
     assert cu.status("cuMemFreeAsync", memory, None) == "NOT_SUPPORTED"
 
 
+def test_memory_of_host_pools_knows_where_it_is_in_its_pool(cu: Driver) -> None:
+    pool = cu.pool(location=Location(HOST, 0))
+    one, other = cu.from_pool(pool, PAGE, None), cu.from_pool(pool, PAGE, None)
+    assert [cu.pointer_attribute(where, 11, c_uint64) for where in (one, other)] == [0, PAGE]
+    assert [cu.pointer_attribute(one, number) for number in (2, 8, 16)] == [1, 0, 3]
+    for where in (one, other):
+        cu.cuMemFreeAsync(where, None)
+    cu.cuMemPoolDestroy(pool)
+
+
 DRIVERS = """
     cu.start()
     for properties in ({"alloc_type": 2}, {"location": Location(2, 0)}, {"location": Location(3, 0)}):

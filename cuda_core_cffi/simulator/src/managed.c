@@ -16,10 +16,13 @@ enum { DISCARDED = 0xDB };
 
 static bool device_exists(int ordinal) { return ordinal >= 0 && ordinal < sim_device_count(); }
 
+// Moving memory needs no rights to it, where memory has any.
+static const struct sim_use moving = {.device = 0, .writes = false};
+
 // The managed allocation that holds a range; misuse of memory that was freed is reported.
 static CUresult find_managed(uintptr_t address, size_t size, struct sim_allocation *allocation)
 {
-    SIM_REQUIRE(size && sim_place_of(address, size) == SIM_KNOWN && sim_allocation_at(address, allocation));
+    SIM_REQUIRE(size && sim_place_of(address, size, moving) == SIM_KNOWN && sim_allocation_at(address, allocation));
     return allocation->managed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -205,7 +208,7 @@ static void run_job(struct sim_stream *stream, void *payload)
     if (atomic_load(&stream->context->error) != CUDA_SUCCESS)
         return;
     for (size_t i = 0; i < job->count; i++) {
-        if (!sim_still_there(job->piece[i].address, job->piece[i].size, job->function)) {
+        if (!sim_still_there(job->piece[i].address, job->piece[i].size, moving, job->function)) {
             sim_context_fail(stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
             return;
         }

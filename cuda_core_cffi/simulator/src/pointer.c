@@ -51,7 +51,7 @@ static CUmemAccess_flags access_of(const struct sim_allocation *allocation)
     struct sim_context *context;
     if (sim_current_quiet(&context) != CUDA_SUCCESS)
         return CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    if (allocation->pool && !allocation->managed && !allocation->on_host)
+    if (allocation->pool && !allocation->on_host)
         return sim_pool_access(allocation->pool, context->device);
     if (allocation->physical)
         return allocation->rights.writers >> context->device & 1   ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
@@ -109,7 +109,10 @@ static CUresult value_of(const struct sim_allocation *allocation, CUpointer_attr
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: value[0] = allocation->id; break;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED: value[0] = managed; break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: value[0] = (uint64_t)allocation->device; break;
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: value[0] = range_of(allocation).start; break;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        // Of a host pool's memory, drivers tell where it starts in the pool.
+        value[0] = range_of(allocation).start - (host && allocation->pool ? allocation->pool->start : 0);
+        break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: value[0] = range_of(allocation).size; break;
     case CU_POINTER_ATTRIBUTE_MAPPED: value[0] = 1; break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:

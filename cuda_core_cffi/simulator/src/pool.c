@@ -132,6 +132,9 @@ CUresult sim_pool_find(CUmemoryPool handle, struct sim_pool **pool)
 
 CUmemAccess_flags sim_pool_access(struct sim_pool *pool, int device)
 {
+    // All have access to managed memory, although such a pool says that it grants none.
+    if ((int)pool->props.allocType == SIM_POOL_MANAGED_TYPE)
+        return CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     return (CUmemAccess_flags)atomic_load(&pool->access[device]);
 }
 

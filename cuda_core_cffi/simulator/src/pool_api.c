@@ -350,7 +350,7 @@ SIM_API(cuMemPoolGetAccess, (CUmemAccess_flags *flags, CUmemoryPool memPool, CUm
     SIM_TRY(sim_pool_find(memPool, &found));
     if (location->type == CU_MEM_LOCATION_TYPE_DEVICE) {
         SIM_REQUIRE(location->id >= 0 && location->id < sim_device_count());
-        *flags = sim_pool_access(found, location->id);
+        *flags = (CUmemAccess_flags)atomic_load(&found->access[location->id]);
         return CUDA_SUCCESS;
     }
     SIM_REQUIRE(location->type == CU_MEM_LOCATION_TYPE_HOST || location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA);
