@@ -4,83 +4,19 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy
 import pytest
+from tensors import Deleter, Managed, ManagedTensor
 
 from cuda_core_cffi import _capsule
 
 BOTH = pytest.mark.parametrize("versioned", [False, True])
-Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-MOST_DELETIONS = 5
-libc = ctypes.CDLL(None)
-
-
-class Tensor(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device", ctypes.c_int32 * 2),
-        ("ndim", ctypes.c_int32),
-        ("dtype", ctypes.c_uint32),
-        ("shape", ctypes.c_void_p),
-        ("strides", ctypes.c_void_p),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
-class ManagedTensor(ctypes.Structure):
-    _fields_ = [("tensor", Tensor), ("manager", ctypes.c_void_p), ("deleter", Deleter)]
-
-
-class ManagedTensorVersioned(ctypes.Structure):
-    _fields_ = [
-        ("version", ctypes.c_uint32 * 2),
-        ("manager", ctypes.c_void_p),
-        ("deleter", Deleter),
-        ("flags", ctypes.c_uint64),
-        ("tensor", Tensor),
-    ]
-
-
-class Managed:
-    """A managed tensor whose deleter's runs can be counted.
-
-    The deleter is a C function of the system that changes the first bytes of what it is given, each time to the next
-    of a series: PyPy cannot run Python from a capsule's destructor.
-    """
-
-    def __init__(self, versioned: bool) -> None:
-        self.tensor = ManagedTensorVersioned() if versioned else ManagedTensor()
-        self.tensor.deleter = ctypes.cast(libc.nrand48, Deleter)
-        self.address = ctypes.addressof(self.tensor)
-
-    @property
-    def deletions(self) -> int:
-        """How often the deleter ran."""
-        state = (ctypes.c_ushort * 3)()
-        for count in range(MOST_DELETIONS):
-            if bytes(state) == ctypes.string_at(self.address, ctypes.sizeof(state)):
-                return count
-            libc.nrand48(state)
-        raise AssertionError("the tensor was overwritten")
-
-
-@pytest.fixture
-def managed() -> Iterator[Callable[[bool], Managed]]:
-    kept: list[Managed] = []
-
-    def make(versioned: bool) -> Managed:
-        kept.append(Managed(versioned))
-        return kept[-1]
-
-    yield make
-    collect()
 
 
 def collect() -> None:
@@ -89,22 +25,22 @@ def collect() -> None:
 
 
 @BOTH
-def test_a_capsule_gives_its_tensor(managed: Any, versioned: bool) -> None:
-    tensor = managed(versioned)
+def test_a_capsule_gives_its_tensor(versioned: bool) -> None:
+    tensor = Managed(versioned)
     capsule = _capsule.new(tensor.address, versioned)
     assert type(capsule).__name__ == "PyCapsule"
     assert _capsule.read(capsule) == (tensor.address, versioned)
 
 
 @BOTH
-def test_reading_does_not_consume(managed: Any, versioned: bool) -> None:
-    capsule = _capsule.new(managed(versioned).address, versioned)
+def test_reading_does_not_consume(versioned: bool) -> None:
+    capsule = _capsule.new(Managed(versioned).address, versioned)
     assert _capsule.read(capsule) == _capsule.read(capsule)
 
 
 @BOTH
-def test_consuming_gives_the_tensor_once(managed: Any, versioned: bool) -> None:
-    tensor = managed(versioned)
+def test_consuming_gives_the_tensor_once(versioned: bool) -> None:
+    tensor = Managed(versioned)
     capsule = _capsule.new(tensor.address, versioned)
     assert _capsule.consume(capsule) == (tensor.address, versioned)
     for use in (_capsule.consume, _capsule.read):
@@ -113,8 +49,8 @@ def test_consuming_gives_the_tensor_once(managed: Any, versioned: bool) -> None:
 
 
 @BOTH
-def test_the_deleter_of_an_unconsumed_tensor_runs_once(managed: Any, versioned: bool) -> None:
-    tensor = managed(versioned)
+def test_the_deleter_of_an_unconsumed_tensor_runs_once(versioned: bool) -> None:
+    tensor = Managed(versioned)
     capsule = _capsule.new(tensor.address, versioned)
     _capsule.read(capsule)
     assert tensor.deletions == 0
@@ -124,8 +60,8 @@ def test_the_deleter_of_an_unconsumed_tensor_runs_once(managed: Any, versioned: 
 
 
 @BOTH
-def test_the_deleter_of_a_consumed_tensor_is_the_consumers_to_call(managed: Any, versioned: bool) -> None:
-    tensor = managed(versioned)
+def test_the_deleter_of_a_consumed_tensor_is_the_consumers_to_call(versioned: bool) -> None:
+    tensor = Managed(versioned)
     capsule = _capsule.new(tensor.address, versioned)
     _capsule.consume(capsule)
     del capsule
@@ -134,8 +70,8 @@ def test_the_deleter_of_a_consumed_tensor_is_the_consumers_to_call(managed: Any,
 
 
 @BOTH
-def test_a_tensor_without_deleter_is_left_alone(managed: Any, versioned: bool) -> None:
-    tensor = managed(versioned)
+def test_a_tensor_without_deleter_is_left_alone(versioned: bool) -> None:
+    tensor = Managed(versioned)
     tensor.tensor.deleter = Deleter()
     _capsule.new(tensor.address, versioned)
     collect()

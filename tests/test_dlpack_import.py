@@ -1,0 +1,372 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Views of DLPack tensors that are made here, so that each of their fields can be as unusual as DLPack allows."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import threading
+from typing import Any
+
+import numpy
+import pytest
+from helpers import run_python
+from tensors import READ_ONLY, Deleter, Managed, Producer
+
+from cuda_core_cffi import _capsule
+from cuda_core_cffi._dtypes import ML_TYPES, NUMPY_TYPES, code_of, dtype_of
+from cuda_core_cffi.utils import StridedMemoryView
+
+BOTH = pytest.mark.parametrize("versioned", [False, True])
+CPU, CUDA, CUDA_HOST, ROCM, CUDA_MANAGED = 1, 2, 3, 10, 13
+EXCHANGE = b"dlpack_exchange_api"
+
+
+def collect() -> None:
+    """Collect garbage; PyPy runs finalizers some time after."""
+    for _ in range(3):
+        gc.collect()
+
+
+def view_of(managed: Managed, stream: int = -1) -> StridedMemoryView:
+    return StridedMemoryView.from_dlpack(Producer(managed), stream)
+
+
+# What the view says
+
+
+@BOTH
+def test_a_view_says_what_the_tensor_says(versioned: bool) -> None:
+    view = view_of(Managed(versioned, data=0x1000, shape=(2, 3), strides=(7, 2)))
+    assert (view.ptr, view.shape, view.strides, view.size) == (0x1000, (2, 3), (7, 2), 6)
+    assert view.dtype == numpy.float32
+    assert (view.device_id, view.is_device_accessible, view.readonly) == (-1, False, False)
+
+
+@BOTH
+def test_the_address_includes_the_byte_offset(versioned: bool) -> None:
+    assert view_of(Managed(versioned, data=0x1000, shape=(4,), byte_offset=48)).ptr == 0x1030
+
+
+def test_no_strides_mean_c_order() -> None:
+    view = view_of(Managed(True, data=0x1000, shape=(2, 3)))
+    assert view.strides is None
+    assert view._layout.is_contiguous_c
+
+
+def test_a_scalar_has_no_dimensions() -> None:
+    view = view_of(Managed(True, data=0x1000))
+    assert (view.shape, view.size) == ((), 1)
+
+
+@pytest.mark.parametrize("data", [0, 0x1000])
+def test_an_empty_tensor_may_have_no_address(data: int) -> None:
+    view = view_of(Managed(True, data=data, shape=(0, 3), byte_offset=8))
+    assert (view.size, view.shape, view.ptr) == (0, (0, 3), data + 8 if data else 0)
+
+
+@pytest.mark.parametrize(("flags", "readonly"), [(0, False), (READ_ONLY, True), (2, False), (3, True)])
+def test_the_read_only_flag_is_kept(flags: int, readonly: bool) -> None:
+    assert view_of(Managed(True, data=0x1000, shape=(1,), flags=flags)).readonly is readonly
+
+
+@pytest.mark.parametrize(
+    ("device", "device_id", "accessible"),
+    [((CPU, 0), -1, False), ((CUDA, 3), 3, True), ((CUDA_HOST, 0), 0, True), ((CUDA_MANAGED, 1), 1, True)],
+)
+def test_the_device_is_kept(device: tuple[int, int], device_id: int, accessible: bool) -> None:
+    view = view_of(Managed(True, data=0x1000, shape=(1,), device=device))
+    assert (view.device_id, view.is_device_accessible) == (device_id, accessible)
+    assert view.__dlpack_device__() == device
+
+
+# Data types
+
+
+@pytest.mark.parametrize("name", NUMPY_TYPES)
+def test_every_type_of_numpy_goes_both_ways(name: str) -> None:
+    code, bits = NUMPY_TYPES[name]
+    view = view_of(Managed(True, data=0x1000, shape=(1,), dtype=(code, bits, 1)))
+    assert view.dtype == numpy.dtype(name)
+    assert dtype_of(code_of(view.dtype)) == view.dtype
+
+
+@pytest.mark.parametrize("name", ML_TYPES)
+def test_every_type_of_ml_dtypes_goes_both_ways(name: str) -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    code, bits = ML_TYPES[name]
+    view = view_of(Managed(True, data=0x1000, shape=(1,), dtype=(code, bits, 1)))
+    assert view.dtype == numpy.dtype(getattr(ml_dtypes, name))
+    assert dtype_of(code_of(view.dtype)) == view.dtype
+
+
+def test_the_codes_are_what_numpy_gives() -> None:
+    for name in NUMPY_TYPES:
+        assert StridedMemoryView.from_dlpack(numpy.zeros(1, name), -1).dtype == numpy.dtype(name)
+
+
+def test_bfloat16_without_ml_dtypes_is_an_error_that_names_it() -> None:
+    done = run_python(
+        """
+        import sys
+        sys.modules["ml_dtypes"] = None
+        from cuda_core_cffi._dtypes import dtype_of
+        try:
+            dtype_of(4 | 16 << 8 | 1 << 16)
+        except ModuleNotFoundError as error:
+            print(error)
+        """
+    )
+    assert "dtype bfloat16 needs the package ml_dtypes" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("dtype", [(2, 32, 4), (0, 4, 1), (17, 4, 1), (99, 8, 1)], ids=repr)
+def test_a_type_that_numpy_lacks_is_an_error_when_it_is_asked_for(dtype: tuple[int, int, int]) -> None:
+    view = view_of(Managed(True, data=0x1000, shape=(2,), dtype=dtype))
+    assert view.shape == (2,)
+    with pytest.raises(BufferError, match=f"code {dtype[0]}, {dtype[1]} bits and {dtype[2]} lanes"):
+        _ = view.dtype
+    assert "unknown" in repr(view)
+
+
+@pytest.mark.parametrize("dtype", [">i4", "M8[s]", "S3", "U2", "V4", [("a", "i4")], "longdouble", "O"], ids=repr)
+def test_a_type_that_dlpack_lacks_has_no_code(dtype: Any) -> None:
+    with pytest.raises(BufferError, match="DLPack has no type"):
+        code_of(numpy.dtype(dtype))
+
+
+# How the producer is asked
+
+
+def test_a_producer_on_the_host_is_asked_without_a_stream() -> None:
+    producer = Producer(Managed(True, shape=(0,)))
+    StridedMemoryView.from_dlpack(producer, 5)
+    assert producer.asked == [{"stream": None, "max_version": (1, 0)}]
+
+
+@pytest.mark.parametrize(("given", "told"), [(-1, -1), (0, 1), (1, 1), (2, 2), (0x1234, 0x1234)])
+@pytest.mark.parametrize("device_type", [CUDA, CUDA_HOST, CUDA_MANAGED])
+def test_a_producer_on_a_device_is_told_the_stream(given: int, told: int, device_type: int) -> None:
+    producer = Producer(Managed(True, shape=(0,), device=(device_type, 0)))
+    StridedMemoryView.from_any_interface(producer, given)
+    assert producer.asked == [{"stream": told, "max_version": (1, 0)}]
+
+
+@pytest.mark.parametrize("device_type", [CPU, CUDA])
+@pytest.mark.parametrize("make", [StridedMemoryView.from_dlpack, StridedMemoryView.from_any_interface])
+def test_no_stream_is_ambiguous(device_type: int, make: Any) -> None:
+    producer = Producer(Managed(True, shape=(0,), device=(device_type, 0)))
+    with pytest.raises(BufferError, match="stream_ptr=None is ambiguous"):
+        make(producer)
+    assert producer.asked == []
+
+
+@pytest.mark.parametrize(("stream", "error"), [(-2, OverflowError), ("1", TypeError), (1.5, TypeError)])
+def test_what_is_no_stream_is_refused(stream: Any, error: type[Exception]) -> None:
+    producer = Producer(Managed(True, shape=(0,), device=(CUDA, 0)))
+    with pytest.raises(error):
+        StridedMemoryView.from_dlpack(producer, stream)
+    assert producer.asked == []
+
+
+def test_a_producer_older_than_dlpack_1_is_asked_again_without_a_version() -> None:
+    producer = Producer(Managed(False, data=0x1000, shape=(3,)), takes_version=False)
+    assert StridedMemoryView.from_dlpack(producer, -1).shape == (3,)
+    assert producer.asked == [{"stream": None}]
+
+
+def test_an_error_of_the_producer_comes_through() -> None:
+    class Unwilling(Producer):
+        def __dlpack__(self, **how: Any) -> Any:
+            raise BufferError("not today")
+
+    with pytest.raises(BufferError, match="not today"):
+        StridedMemoryView.from_any_interface(Unwilling(Managed(True)), -1)
+
+
+# The end of the tensor
+
+
+@BOTH
+@pytest.mark.parametrize("device_type", [CPU, CUDA])
+def test_the_deleter_runs_once_when_the_view_goes(versioned: bool, device_type: int) -> None:
+    managed = Managed(versioned, data=0x1000, shape=(2,), device=(device_type, 0))
+    view = view_of(managed)
+    collect()
+    assert managed.deletions == 0
+    del view
+    collect()
+    assert managed.deletions == 1
+
+
+@BOTH
+def test_the_deleter_runs_when_the_last_view_goes(versioned: bool) -> None:
+    managed = Managed(versioned, data=0x1000, shape=(2,))
+    view = view_of(managed)
+    other = view.view(dtype="i4")
+    del view
+    collect()
+    assert managed.deletions == 0
+    assert other.shape == (2,)
+    del other
+    collect()
+    assert managed.deletions == 1
+
+
+def test_the_deleter_waits_for_what_a_view_was_exported_to() -> None:
+    memory = numpy.arange(3, dtype=numpy.float32)
+    managed = Managed(True, data=memory.ctypes.data, shape=(3,))
+    array = numpy.from_dlpack(view_of(managed))
+    collect()
+    assert managed.deletions == 0
+    assert array.tolist() == [0, 1, 2]
+    del array
+    collect()
+    numpy.from_dlpack(StridedMemoryView.from_dlpack(memory, -1))  # an export finds what consumers have deleted
+    collect()
+    assert managed.deletions == 1
+
+
+@BOTH
+def test_a_tensor_without_deleter_is_left_alone(versioned: bool) -> None:
+    managed = Managed(versioned, data=0x1000, shape=(2,))
+    managed.tensor.deleter = Deleter()
+    view = view_of(managed)
+    del view
+    collect()
+    assert managed.deletions == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"device": (ROCM, 0)}, "DLPack device type 10"),
+        ({"version": (2, 0)}, r"speaks DLPack 2\.0"),
+        ({"shape": (1,) * 65}, "65 dimensions"),
+    ],
+)
+def test_a_tensor_that_cannot_be_viewed_is_deleted_at_once(wrong: dict[str, Any], message: str) -> None:
+    managed = Managed(True, data=0x1000, **({"shape": (1,)} | wrong))
+    with pytest.raises(BufferError, match=message):
+        view_of(managed)
+    assert managed.deletions == 1
+
+
+def test_a_capsule_is_viewed_once() -> None:
+    managed = Managed(True, data=0x1000, shape=(1,))
+    capsule = managed.capsule()
+    _kept = _capsule.take(capsule)
+    with pytest.raises(ValueError, match="already been consumed"):
+        _capsule.take(capsule)
+    assert managed.deletions == 0
+
+
+@pytest.mark.parametrize("wrong", [None, 1, numpy.zeros(3)], ids=lambda item: type(item).__name__)
+def test_what_is_no_capsule_is_refused(wrong: Any) -> None:
+    class Broken(Producer):
+        def __dlpack__(self, **how: Any) -> Any:
+            return wrong
+
+    with pytest.raises(TypeError, match="expected a DLPack capsule"):
+        StridedMemoryView.from_dlpack(Broken(Managed(True)), -1)
+
+
+def test_views_are_made_and_dropped_in_many_threads() -> None:
+    tensors = [Managed(index % 2 == 0, data=0x1000, shape=(2,)) for index in range(400)]
+    barrier = threading.Barrier(4)
+
+    def work(part: int) -> None:
+        barrier.wait()
+        for managed in tensors[part::4]:
+            assert view_of(managed).shape == (2,)
+
+    threads = [threading.Thread(target=work, args=(part,)) for part in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    collect()
+    assert [managed.deletions for managed in tensors] == [1] * len(tensors)
+
+
+# The C exchange API
+
+
+def exchange_api() -> Any:
+    """Return the address of the C exchange API of StridedMemoryView."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return get(StridedMemoryView.__dlpack_c_exchange_api__, EXCHANGE)
+
+
+class Api(ctypes.Structure):
+    _fields_ = [
+        ("version", ctypes.c_uint32 * 2),
+        ("previous", ctypes.c_void_p),
+        ("allocate", ctypes.c_void_p),
+        ("give", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))),
+        ("take", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.py_object))),
+        ("peek", ctypes.c_void_p),
+        ("stream", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))),
+    ]
+
+
+needs_pythonapi = pytest.mark.skipif(
+    not hasattr(ctypes, "pythonapi"), reason="this interpreter has no ctypes.pythonapi"
+)
+
+
+def test_a_view_is_given_through_the_c_exchange_api() -> None:
+    memory = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
+    view = StridedMemoryView.from_dlpack(memory[:, ::2], -1)
+    info = _capsule.take_exchanged(StridedMemoryView.__dlpack_c_exchange_api__, view)
+    assert info[:3] == (memory.ctypes.data, (2, 2), (3, 2))
+    assert info[7] == 2 | 32 << 8 | 1 << 16
+
+
+@needs_pythonapi
+def test_the_c_exchange_api_makes_views() -> None:
+    api = Api.from_address(exchange_api())
+    assert (tuple(api.version), api.previous) == ((1, 3), None)
+    managed = Managed(True, data=0x1000, shape=(2, 3), strides=(3, 1))
+    out = ctypes.py_object()
+    assert api.take(managed.address, ctypes.byref(out)) == 0
+    view = out.value
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(view))  # the reference that the call gave
+    assert isinstance(view, StridedMemoryView)
+    assert (view.ptr, view.shape, view.exporting_obj) == (0x1000, (2, 3), None)
+    del view, out
+    collect()
+    assert managed.deletions == 1
+
+
+@needs_pythonapi
+def test_the_c_exchange_api_passes_errors_on() -> None:
+    api = Api.from_address(exchange_api())
+    view = view_of(Managed(True, data=0x1000, shape=(2,), dtype=(0, 32, 1)))
+    view._info = (*view._info[:7], None, *view._info[8:])  # as a view of a buffer without a type has it
+    with pytest.raises(BufferError, match="no dtype"):
+        api.give(view, ctypes.byref(ctypes.c_void_p()))
+    managed = Managed(True, data=0x1000, shape=(2,), version=(2, 0))
+    with pytest.raises(BufferError, match=r"DLPack 2\.0"):
+        api.take(managed.address, ctypes.byref(ctypes.py_object()))
+    assert managed.deletions == 1
+
+
+@needs_pythonapi
+def test_the_c_exchange_api_refuses_to_allocate() -> None:
+    api = Api.from_address(exchange_api())
+    said: list[tuple[bytes, bytes]] = []
+    Report = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
+    report = Report(lambda _, kind, message: said.append((kind, message)))
+    allocate = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p, Report)
+    assert allocate(api.allocate)(None, ctypes.byref(ctypes.c_void_p()), None, report) == -1
+    assert said[0][0] == b"BufferError"
+
+
+@needs_pythonapi
+def test_the_c_exchange_api_works_in_the_legacy_default_stream() -> None:
+    api = Api.from_address(exchange_api())
+    out = ctypes.c_void_p(5)
+    assert (api.stream(CUDA, 0, ctypes.byref(out)), out.value) == (0, None)
