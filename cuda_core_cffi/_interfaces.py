@@ -246,13 +246,12 @@ def interface_dtype(obj: Any, interface: dict[str, Any]) -> Any:
     """Return the dtype that an array interface describes."""
     import numpy
 
-    dtype = numpy.dtype(interface["typestr"])
-    if dtype.kind == "V":  # fields, or a type that the interface has no letter for
-        own = getattr(obj, "dtype", None)
-        if isinstance(own, numpy.dtype):
-            dtype = own
-        elif len(interface.get("descr", ())) > 1 or (interface.get("descr") and interface["descr"][0][0]):
-            dtype = numpy.dtype(interface["descr"])
+    typestr, description = interface["typestr"], interface.get("descr")
+    dtype = getattr(obj, "dtype", None)
+    if not (isinstance(dtype, numpy.dtype) and dtype.str == typestr):  # else it says more than the interface can
+        dtype = numpy.dtype(typestr)
+        if dtype.kind == "V" and description and (len(description) > 1 or description[0][0]):
+            dtype = numpy.dtype(description)
     if dtype.hasobject:
         raise BufferError(f"dtype {dtype} holds Python objects, which nobody else can use")
     if dtype.itemsize == 0:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from cuda_core_cffi import _capsule
-from cuda_core_cffi._dlpack import NO_ORDERING, ON_DEVICE, Exported, export_view, give_view, tensor_on_host
+from cuda_core_cffi._dlpack import CPU, NO_ORDERING, ON_DEVICE, Exported, export_view, give_view, tensor_on_host
 from cuda_core_cffi._dtypes import code_of, dtype_of, itemsize_of
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import ffi, lib
@@ -285,11 +285,13 @@ class StridedMemoryView:
         needed = layout.required_size_in_bytes()
         if needed > buffer.size:
             raise ValueError(f"an array of {needed} bytes does not fit in a buffer of {buffer.size}")
-        device_type, _ = buffer.__dlpack_device__()
+        device_type, device_id = buffer.__dlpack_device__()
         self = _new(cls)
+        if device_type not in ON_DEVICE:
+            device_id = -1
         self._info = Description(
-            buffer.handle, layout.shape, layout.strides, buffer.device_id, buffer.is_device_accessible,
-            bool(is_readonly), device_type, dtype, None, None,
+            buffer.handle, layout.shape, layout.strides, device_id, device_type != CPU, bool(is_readonly), device_type,
+            dtype, None, None,
         )  # fmt: skip
         self._obj = buffer
         self._stream = NO_ORDERING
