@@ -8,7 +8,6 @@ defines. Where the memory is a device's, the consumer's stream waits for what th
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -32,6 +31,7 @@ __all__ = [
 DLPACK_VERSION = (1, 0)
 OLDEST_CAI = 3
 LEGACY = 1
+CODE_MASK, COMPLEX = 0xFF, 5
 ADDRESS, SHAPE, STRIDES, DEVICE, ACCESSIBLE, READ_ONLY, DEVICE_TYPE, DTYPE, OWNER, STREAM = range(10)
 
 Reader = Callable[[Any, int | None], "tuple[Any, ...]"]
@@ -75,7 +75,7 @@ def find_reader(obj: Any) -> Reader:
         return read_numpy
     api = getattr(kind, "__dlpack_c_exchange_api__", None)
     if api is not None:
-        readers[kind] = functools.partial(read_torch if hasattr(kind, "is_neg") else read_exchanged, api)
+        readers[kind] = (torch_reader if hasattr(kind, "is_neg") else exchange_reader)(api)
         return readers[kind]
     if hasattr(obj, "__dlpack__"):
         return read_dlpack
@@ -93,7 +93,7 @@ def dlpack_reader(obj: Any) -> Reader:
     read = readers.get(type(obj)) or find_reader(obj)
     if read is read_numpy:
         return read_numpy_dlpack
-    return read if isinstance(read, functools.partial) else read_dlpack
+    return read_dlpack if read in (read_cuda_array_interface, read_array_interface) else read
 
 
 def read_numpy(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
@@ -134,24 +134,38 @@ def read_dlpack(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
     return _take(capsule)
 
 
-def read_exchanged(api: Any, obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
-    """Read an object whose type has DLPack's C exchange API, which leaves the order of streams to us."""
-    if stream_ptr is None:
-        raise ambiguous()
-    try:
-        info = _take_exchanged(api, obj)
-    except Exception:  # what the type cannot export: its __dlpack__ says why in Python's terms
-        return read_dlpack(obj, stream_ptr)
-    if info[STREAM] is not None and stream_ptr != NO_ORDERING:
-        check(_order(consumer(stream_ptr), info[STREAM], info[DEVICE]))
-    return info
+def exchange_reader(api: Any) -> Reader:
+    """Return what reads the objects of a type with DLPack's C exchange API, which leaves the order of streams to us."""
+
+    def read(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
+        if stream_ptr is None:
+            raise ambiguous()
+        try:
+            info = _take_exchanged(api, obj)
+        except Exception:  # what the type cannot export: its __dlpack__ says why in Python's terms
+            return read_dlpack(obj, stream_ptr)
+        if info[STREAM] is not None and stream_ptr != NO_ORDERING:
+            check(_order(consumer(stream_ptr), info[STREAM], info[DEVICE]))
+        return info
+
+    return read
 
 
-def read_torch(api: Any, obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
-    """Read a tensor that may have yet to be conjugated or negated, of which PyTorch's C exchange API says nothing."""
-    if obj.is_neg() or obj.is_conj():
-        return read_dlpack(obj, stream_ptr)
-    return read_exchanged(api, obj, stream_ptr)
+def torch_reader(api: Any) -> Reader:
+    """Return what reads PyTorch's tensors, but for those yet to be negated or conjugated, which PyTorch may export.
+
+    Only complex tensors can be conjugated. Negated ones are parts of such, and so have no stride of 1; the exceptions
+    take ``torch.as_strided``.
+    """
+    read_any = exchange_reader(api)
+
+    def read(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
+        info = read_any(obj, stream_ptr)
+        if (info[DTYPE] & CODE_MASK == COMPLEX and obj.is_conj()) or (1 not in info[STRIDES] and obj.is_neg()):
+            raise BufferError("the tensor is not in memory as it reads: call resolve_neg() and resolve_conj() first")
+        return info
+
+    return read
 
 
 def read_cuda_array_interface(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:

@@ -98,7 +98,7 @@ static PyMethodDef methods[] = {
     {"read", capsule_read, METH_O, "read(capsule)\n--\n\nReturn (address, versioned) of the tensor in a capsule."},
     {"consume", capsule_consume, METH_O, "consume(capsule)\n--\n\nTake the tensor out of a capsule."},
     {"take", capsule_take, METH_O, "take(capsule)\n--\n\nConsume a capsule and describe its tensor."},
-    {"take_exchanged", ccc_take_exchanged, METH_VARARGS,
+    {"take_exchanged", (PyCFunction)(void (*)(void))ccc_take_exchanged, METH_FASTCALL,
      "take_exchanged(api, obj)\n--\n\nDescribe an object through DLPack's C exchange API."},
     {"exchange_api", ccc_exchange_api, METH_O, "exchange_api(make)\n--\n\nReturn the C exchange API of a type."},
     {NULL, NULL, 0, NULL},

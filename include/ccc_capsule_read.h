@@ -7,7 +7,7 @@
  *      DLPack device type, data type, owner, stream)
  *
  * Strides count elements. The data type is DLPack's as an integer: code, bits and lanes from the lowest byte up. The owner
- * is a capsule whose end is the end of the producer's tensor. The stream is the address of the one that the producer works
+ * is a capsule whose end is the end of the producer's tensor, or None. The stream is the address of the one that the producer works
  * in where it told, else None.
  */
 #ifndef CCC_CAPSULE_READ_H
@@ -18,7 +18,6 @@
 
 #include "ccc_dlpack.h"
 
-#define CCC_INFO_FIELDS 10
 #define CCC_MAX_DIMENSIONS 64 /* NumPy's limit; other libraries have a lower one */
 
 /* A managed tensor of either kind. */
@@ -50,17 +49,27 @@ static PyObject *ccc_tuple_of(const int64_t *values, int count)
     return tuple;
 }
 
-/* Make the tuple. The references given are taken over, also on failure; any may be NULL. */
-static PyObject *ccc_describe(uint64_t address, PyObject *shape, PyObject *strides, DLDevice device, int read_only,
-                              PyObject *dtype, PyObject *owner, PyObject *stream)
+/* Make the tuple. Owner and stream are taken over, also on failure; either may be NULL after an error. */
+static PyObject *ccc_describe_array(const DLTensor *tensor, int read_only, PyObject *owner, PyObject *stream)
 {
-    int on_host = device.device_type == CCC_DL_CPU;
-    PyObject *fields[CCC_INFO_FIELDS] = {
-        PyLong_FromUnsignedLongLong(address), shape, strides, PyLong_FromLong(on_host ? -1 : device.device_id),
-        PyBool_FromLong(!on_host), PyBool_FromLong(read_only), PyLong_FromLong(device.device_type), dtype, owner, stream,
+    int on_host = tensor->device.device_type == CCC_DL_CPU;
+    unsigned long dtype = tensor->dtype.code | (unsigned long)tensor->dtype.bits << 8 |
+                          (unsigned long)tensor->dtype.lanes << 16;
+    PyObject *fields[] = {
+        PyLong_FromUnsignedLongLong((uintptr_t)tensor->data + (tensor->data ? tensor->byte_offset : 0)),
+        ccc_tuple_of(tensor->shape, tensor->ndim),
+        tensor->strides ? ccc_tuple_of(tensor->strides, tensor->ndim) : Py_NewRef(Py_None),
+        PyLong_FromLong(on_host ? -1 : tensor->device.device_id),
+        PyBool_FromLong(!on_host),
+        PyBool_FromLong(read_only),
+        PyLong_FromLong(tensor->device.device_type),
+        PyLong_FromUnsignedLong(dtype),
+        owner,
+        stream,
     };
-    PyObject *info = PyTuple_New(CCC_INFO_FIELDS);
-    for (int i = 0; i < CCC_INFO_FIELDS; ++i) {
+    const int count = sizeof fields / sizeof *fields;
+    PyObject *info = PyTuple_New(count);
+    for (int i = 0; i < count; ++i) {
         if (info == NULL || fields[i] == NULL) {
             Py_XDECREF(fields[i]);
             Py_CLEAR(info);
@@ -113,13 +122,7 @@ static PyObject *ccc_describe_tensor(ccc_imported imported, PyObject *stream)
         Py_XDECREF(stream);
         return NULL;
     }
-    unsigned long dtype = tensor->dtype.code | (unsigned long)tensor->dtype.bits << 8 |
-                          (unsigned long)tensor->dtype.lanes << 16;
-    return ccc_describe((uintptr_t)tensor->data + (tensor->data ? tensor->byte_offset : 0),
-                        ccc_tuple_of(tensor->shape, tensor->ndim),
-                        tensor->strides ? ccc_tuple_of(tensor->strides, tensor->ndim) : Py_NewRef(Py_None),
-                        tensor->device, versioned && versioned->flags & CCC_DLPACK_READ_ONLY,
-                        PyLong_FromUnsignedLong(dtype), owner, stream);
+    return ccc_describe_array(tensor, versioned && versioned->flags & CCC_DLPACK_READ_ONLY, owner, stream);
 }
 
 #endif

@@ -9,13 +9,26 @@
 
 #include "ccc_capsule_read.h"
 
-static PyObject *ccc_take_exchanged(PyObject *module, PyObject *args)
+/* The stream that a producer works in, as a Python object: None for memory of the host, NULL after an error. */
+static PyObject *ccc_work_stream(const DLPackExchangeAPI *api, DLDevice device)
 {
-    PyObject *capsule, *object;
+    void *handle = NULL;
+    if (device.device_type == CCC_DL_CPU)
+        return Py_NewRef(Py_None);
+    return api->current_work_stream(device.device_type, device.device_id, &handle)
+               ? NULL
+               : PyLong_FromUnsignedLongLong((uintptr_t)handle);
+}
+
+static PyObject *ccc_take_exchanged(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    DLManagedTensorVersioned *tensor = NULL;
     (void)module;
-    if (!PyArg_UnpackTuple(args, "take_exchanged", 2, 2, &capsule, &object))
+    if (count != 2) {
+        PyErr_Format(PyExc_TypeError, "take_exchanged takes 2 arguments, not %zd", count);
         return NULL;
-    const DLPackExchangeAPIHeader *header = PyCapsule_GetPointer(capsule, CCC_DLPACK_EXCHANGE_NAME);
+    }
+    const DLPackExchangeAPIHeader *header = PyCapsule_GetPointer(arguments[0], CCC_DLPACK_EXCHANGE_NAME);
     if (header == NULL)
         return NULL;
     while (header && header->version.major > CCC_DLPACK_MAJOR)
@@ -25,19 +38,9 @@ static PyObject *ccc_take_exchanged(PyObject *module, PyObject *args)
         return NULL;
     }
     const DLPackExchangeAPI *api = (const DLPackExchangeAPI *)header;
-    DLManagedTensorVersioned *tensor = NULL;
-    if (api->managed_tensor_from_py_object_no_sync(object, &tensor))
+    if (api->managed_tensor_from_py_object_no_sync(arguments[1], &tensor))
         return NULL;
-    PyObject *stream = Py_NewRef(Py_None);
-    DLDevice device = tensor->dl_tensor.device;
-    if (device.device_type != CCC_DL_CPU) {
-        void *handle = NULL;
-        Py_DECREF(stream);
-        stream = api->current_work_stream(device.device_type, device.device_id, &handle)
-                     ? NULL
-                     : PyLong_FromUnsignedLongLong((uintptr_t)handle);
-    }
-    return ccc_describe_tensor((ccc_imported){tensor, 1}, stream);
+    return ccc_describe_tensor((ccc_imported){tensor, 1}, ccc_work_stream(api, tensor->dl_tensor.device));
 }
 
 /* What makes an object of our type from a description; set once, and never dropped. */
