@@ -12,6 +12,7 @@ from cuda_core_cffi._errors import CUDAError
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
 from cuda_core_cffi._ipc import PAYLOAD_BYTES, Descriptor, send_with
+from cuda_core_cffi._keepalive import held, release_finished
 from cuda_core_cffi._registry import registry
 
 __all__ = ["DEFAULT_FLAGS", "Event", "EventOptions", "IPCEventDescriptor", "event_flags"]
@@ -114,12 +115,16 @@ class Event(Handle):
         status = _sync(self._box)
         if status:
             raise self._failure(status)
+        if held:
+            release_finished()
 
     @property
     def is_done(self) -> bool:
         """Whether the event was reached. True also for one never recorded."""
         status = _query(self._box)
         if status == 0:
+            if held:
+                release_finished()
             return True
         if status == NOT_READY:
             return False

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from cuda_core_cffi._memory.copy_batch import copy_batch
+from cuda_core_cffi._memory.copy_options import CopyOptions, MemcpyOverlapMode, MemcpySrcAccessOrder
 from cuda_core_cffi._memory.migration import discard_batch, discard_prefetch_batch, prefetch_batch
 from cuda_core_cffi._memory.tracking import Allocation, MemoryStatistics, TrackingMemoryResource
 from cuda_core_cffi._memoryview import StridedMemoryView
@@ -11,10 +13,14 @@ from cuda_core_cffi._view_arguments import args_viewable_as_strided_memory
 
 __all__ = [
     "Allocation",
+    "CopyOptions",
+    "MemcpyOverlapMode",
+    "MemcpySrcAccessOrder",
     "MemoryStatistics",
     "StridedMemoryView",
     "TrackingMemoryResource",
     "args_viewable_as_strided_memory",
+    "copy_batch",
     "discard_batch",
     "discard_prefetch_batch",
     "prefetch_batch",

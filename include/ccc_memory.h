@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory: pools, allocation in stream order, synchronous and pinned allocation, fill and copy. */
+/* Memory: pools, allocation in stream order, synchronous and pinned allocation, slices and fill. */
 #ifndef CCC_MEMORY_H
 #define CCC_MEMORY_H
 
@@ -187,19 +187,47 @@ static ccc_box *ccc_buffer_borrow(uint64_t pointer, size_t size)
     return ccc_buffer_new(pointer, size, CCC_BORROWED, NULL, NULL, NULL);
 }
 
-/* Change the stream in whose order the memory goes back. */
+/* The box that owns the memory of a buffer: the buffer's own, unless it is a slice. */
+static const ccc_box *ccc_allocation(const ccc_box *buffer)
+{
+    while (buffer->parent && buffer->parent->kind == CCC_BUFFER)
+        buffer = buffer->parent;
+    return buffer;
+}
+
+/* Where the memory begins that a buffer is a part of. */
+static uint64_t ccc_buffer_base(const ccc_box *buffer)
+{
+    return ccc_allocation(buffer)->handle;
+}
+
+/* A part of a buffer, in bounds. It keeps the memory of the whole. NULL: the buffer is closed, or out of memory. */
+static ccc_box *ccc_buffer_slice(ccc_box *buffer, size_t offset, size_t size)
+{
+    if (!ccc_is_open(buffer)) {
+        ccc_fail(CCC_CLOSED, "");
+        return NULL;
+    }
+    ccc_box *whole = (ccc_box *)ccc_allocation(buffer);
+    ccc_box *slice = ccc_buffer_new(buffer->handle + offset, size, CCC_BORROWED, whole, NULL, NULL);
+    if (slice)
+        slice->device = whole->device;
+    return slice;
+}
+
+/* Change the stream in whose order the memory goes back, of a slice that of the whole. */
 static int ccc_buffer_set_stream(ccc_box *buffer, ccc_box *stream)
 {
     if (!ccc_is_open(buffer) || !ccc_is_open(stream) || !ccc_retain(stream))
         return CCC_CLOSED;
-    ccc_release(atomic_exchange(&buffer->stream, stream));
+    ccc_release(atomic_exchange(&((ccc_box *)ccc_allocation(buffer))->stream, stream));
     return 0;
 }
 
 /* The handle of the stream that a buffer goes back in; 0 for none. */
 static uint64_t ccc_buffer_stream(const ccc_box *buffer)
 {
-    const ccc_box *stream = atomic_load(&buffer->stream);
+    const ccc_box *stream = atomic_load(&ccc_allocation(buffer)->stream);
     return stream ? stream->handle : 0;
 }
 
@@ -207,13 +235,14 @@ static uint64_t ccc_buffer_stream(const ccc_box *buffer)
 static int ccc_enter_buffer(ccc_scope *scope, const ccc_box *buffer)
 {
     CUcontext current = NULL;
+    const ccc_box *home = ccc_allocation(buffer)->parent;
     *scope = (ccc_scope){NULL, 0};
-    if (buffer->parent == NULL)
+    if (home == NULL)
         return 0;
     CCC_TRY(cuCtxGetCurrent, &current);
-    if (current == CCC_CTX(buffer->parent))
+    if (current == CCC_CTX(home))
         return 0;
-    CCC_TRY(cuCtxPushCurrent, CCC_CTX(buffer->parent));
+    CCC_TRY(cuCtxPushCurrent, CCC_CTX(home));
     scope->pushed = 1;
     return 0;
 }
@@ -222,7 +251,7 @@ static int ccc_enter_buffer(ccc_scope *scope, const ccc_box *buffer)
 static int ccc_buffer_order(const ccc_box *buffer, const ccc_box *consumer)
 {
     ccc_scope scope;
-    const ccc_box *own = atomic_load(&buffer->stream);
+    const ccc_box *own = atomic_load(&ccc_allocation(buffer)->stream);
     if (own == NULL || own->handle == consumer->handle)
         return 0;
     /* its Python object may be closed; the buffer holds the stream all the same */
@@ -309,38 +338,6 @@ static int ccc_fill(const ccc_box *buffer, const ccc_box *stream, uint32_t value
         CCC_TRY(cuMemsetD32Async, pointer, value, size / 4, handle);
         return 0;
     }
-}
-
-/* Copy a whole buffer into one of the same size. */
-static int ccc_copy(const ccc_box *destination, const ccc_box *source, const ccc_box *stream)
-{
-    if (!ccc_is_open(destination) || !ccc_is_open(source) || !ccc_is_open(stream))
-        return CCC_CLOSED;
-    if (source->size > 0)
-        CCC_TRY(cuMemcpyAsync, destination->handle, source->handle, source->size, CCC_STRM(stream));
-    return 0;
-}
-
-/* Copy a whole buffer to ordinary host memory, when the work that its stream has for it is done, and wait. */
-static int ccc_copy_to_host(void *destination, const ccc_box *source)
-{
-    if (!ccc_is_open(source))
-        return CCC_CLOSED;
-    if (source->size == 0)
-        return 0;
-    ccc_scope scope;
-    int status = ccc_enter_buffer(&scope, source);
-    if (status)
-        return status;
-    const ccc_box *stream = atomic_load(&source->stream);
-    const char *call = "cuStreamSynchronize";
-    CUresult result = stream ? cuStreamSynchronize(CCC_STRM(stream)) : CUDA_SUCCESS;
-    if (result == CUDA_SUCCESS) {
-        call = "cuMemcpy";
-        result = cuMemcpy((CUdeviceptr)(uintptr_t)destination, source->handle, source->size);
-    }
-    ccc_leave(&scope);
-    return result ? ccc_fail((int)result, call) : 0;
 }
 
 #endif

@@ -56,14 +56,16 @@ def test_buffers_of_different_sizes_are_not_copied(device, stream, size):
                 copy_()
 
 
-@pytest.mark.parametrize(
-    "wrong", [b"bytes", bytearray(SIZE), 5, numpy.zeros(SIZE, "u1")], ids=lambda v: type(v).__name__
-)
-def test_only_buffers_are_copied(device, stream, wrong):
+@pytest.mark.parametrize("wrong", ["text", 5, [0] * SIZE, object()], ids=lambda v: type(v).__name__)
+def test_only_memory_is_copied(device, stream, wrong):
     with device.allocate(SIZE, stream) as buffer:
-        with pytest.raises(TypeError, match=f"expected a Buffer, not {type(wrong).__name__}"):
+        with pytest.raises(
+            TypeError, match=f"expected a Buffer, or an object with the buffer protocol, not {type(wrong).__name__}"
+        ):
             buffer.copy_to(wrong, stream=stream)
-        with pytest.raises(TypeError, match=f"expected a Buffer, not {type(wrong).__name__}"):
+        with pytest.raises(
+            TypeError, match=f"expected a Buffer, or an object with the buffer protocol, not {type(wrong).__name__}"
+        ):
             buffer.copy_from(wrong, stream=stream)
 
 

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 from cuda_core_cffi._memory.buffer import Buffer
+from cuda_core_cffi._memory.copy_batch import copy_batch
+from cuda_core_cffi._memory.copy_options import CopyOptions, MemcpyOverlapMode, MemcpySrcAccessOrder
 from cuda_core_cffi._memory.legacy import LegacyPinnedMemoryResource, SynchronousMemoryResource
 from cuda_core_cffi._memory.managed import ManagedMemoryResource, ManagedMemoryResourceOptions
 from cuda_core_cffi._memory.managed_buffer import ManagedBuffer
@@ -15,16 +17,20 @@ from cuda_core_cffi._memory.virtual import VirtualMemoryResource, VirtualMemoryR
 
 __all__ = [
     "Buffer",
+    "CopyOptions",
     "DeviceMemoryResource",
     "DeviceMemoryResourceOptions",
     "LegacyPinnedMemoryResource",
     "ManagedBuffer",
     "ManagedMemoryResource",
     "ManagedMemoryResourceOptions",
+    "MemcpyOverlapMode",
+    "MemcpySrcAccessOrder",
     "MemoryResource",
     "PinnedMemoryResource",
     "PinnedMemoryResourceOptions",
     "SynchronousMemoryResource",
     "VirtualMemoryResource",
     "VirtualMemoryResourceOptions",
+    "copy_batch",
 ]

@@ -4,19 +4,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NoReturn, TypeVar, overload
 
 from cuda_core_cffi._dlpack import release_pins
 from cuda_core_cffi._errors import check_cleanup
 from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._memory.copy_options import CopyOptions, copy_attributes, copy_failure
 from cuda_core_cffi._memory.exporter import Exporter
+from cuda_core_cffi._memory.host_copy import copy_host
 from cuda_core_cffi._memory.lease import Lease
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._stream import Stream, accept_stream, address_of
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 __all__ = ["Buffer", "ForeignBuffer", "wrap_memory"]
+
+T = TypeVar("T")
 
 FILL_WIDTHS = (1, 2, 4)
 LARGEST_BYTE = 255
@@ -57,8 +61,43 @@ class Buffer(Exporter):
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{type(self).__name__} can be neither pickled nor copied; copy_to copies the memory")
 
+    def __getitem__(self, where: slice) -> Buffer:
+        """Return a part of the memory, as a buffer that shares it.
+
+        The memory goes back when the last of the buffer and its slices is closed or collected, in the order of one
+        stream: that of the allocation, unless ``close(stream)`` or ``set_deallocation_stream`` of any of them named
+        another. The last named counts, and should come after what all of them are used for.
+
+        Parameters
+        ----------
+        where : slice
+            Bytes, counted as in every Python slice: negative from the end, cut to what there is. The step is 1.
+
+        Returns
+        -------
+        Buffer
+            The part. It can be sliced further.
+
+        Raises
+        ------
+        TypeError
+            If this is no slice: a byte by itself is no buffer.
+        ValueError
+            If the step is not 1.
+        RuntimeError
+            If this buffer is closed.
+        """
+        if not isinstance(where, slice):
+            raise TypeError(f"a Buffer takes slices such as buffer[4:8], not {type(where).__name__}: {where!r}")
+        start, stop, step = where.indices(self._size)
+        if step != 1:
+            raise ValueError(f"a slice of a Buffer has step 1, not {step}")
+        return self._part(start, max(stop - start, 0))
+
+    __iter__: ClassVar[None] = None  # __getitem__ alone would make it iterable, byte by byte
+
     def close(self, stream: IsStreamType | None = None) -> None:
-        """Give the memory back. Closing twice is allowed.
+        """Give the memory back, or a slice's use of it. Closing twice is allowed.
 
         Parameters
         ----------
@@ -87,50 +126,91 @@ class Buffer(Exporter):
         if stream._owner is not None:
             self._keep = stream
 
-    def copy_to(self, dst: Buffer | None = None, *, stream: IsStreamType) -> Buffer:
-        """Copy this buffer into another.
+    @overload
+    def copy_to(
+        self, dst: Buffer | None = None, *, stream: IsStreamType, options: CopyOptions | Mapping[str, Any] | None = None
+    ) -> Buffer: ...
+
+    @overload
+    def copy_to(self, dst: T, *, stream: IsStreamType, options: CopyOptions | Mapping[str, Any] | None = None) -> T: ...
+
+    def copy_to(
+        self, dst: Any = None, *, stream: IsStreamType, options: CopyOptions | Mapping[str, Any] | None = None
+    ) -> Any:
+        """Copy this buffer into another, or into an object with memory of the host.
 
         Parameters
         ----------
-        dst : Buffer, optional
-            The destination, of the same size. By default a new buffer from the same memory resource.
+        dst : Buffer or object with the buffer protocol, optional
+            The destination, of the same size: a buffer, or a NumPy array, bytearray, memory map and the like, whose
+            memory is contiguous and writable. By default a new buffer from the same memory resource.
         stream : Stream
-            The copy is made in the order of this stream; it may not be done when this returns.
+            The copy is made in the order of this stream; it may not be done when this returns. Until it is, an object
+            that is no buffer is kept, and cannot be resized; read it after ``stream.sync()``.
+        options : CopyOptions, optional
+            How the copy may be made. Not with the legacy default stream, nor one that is being captured.
 
         Returns
         -------
-        Buffer
+        Buffer or object
             The destination.
 
         Raises
         ------
         ValueError
-            If the sizes differ, or there is no destination and this buffer has no memory resource.
+            If the sizes differ, source and destination have bytes in common, or there is no destination and this buffer
+            has no memory resource.
+        TypeError
+            If the destination has no memory, or the stream takes no such copy.
+        BufferError
+            If the memory of the destination is read-only or not contiguous.
+        UnavailableError
+            If the driver is too old for ``src_access_order="during_api_call"``.
         """
-        queue = accept_stream(stream, "Buffer.copy_to")
-        if dst is None:
-            if self._mr is None:
-                raise ValueError("this buffer has no memory resource to take a destination from: give dst")
-            dst = self._mr.allocate(self._size, queue)
-        self._copy(dst, self, queue)
+        what = "Buffer.copy_to"
+        queue = accept_stream(stream, what)
+        attributes = None if options is None else copy_attributes(options, what)
+        if isinstance(dst, Buffer):
+            copy(dst, self, queue, attributes, what)
+        elif dst is not None:
+            copy_host(self, dst, True, queue, attributes, what)
+        else:
+            return self._copy_to_new(queue, attributes, what)
         return dst
 
-    def copy_from(self, src: Buffer, *, stream: IsStreamType) -> None:
-        """Copy another buffer into this one.
+    def copy_from(
+        self, src: Any, *, stream: IsStreamType, options: CopyOptions | Mapping[str, Any] | None = None
+    ) -> None:
+        """Copy another buffer, or an object with memory of the host, into this one.
 
         Parameters
         ----------
-        src : Buffer
-            The source, of the same size.
+        src : Buffer or object with the buffer protocol
+            The source, of the same size: a buffer, or bytes, a NumPy array and the like, whose memory is contiguous.
         stream : Stream
-            The copy is made in the order of this stream; it may not be done when this returns.
+            The copy is made in the order of this stream; it may not be done when this returns. Until it is, an object
+            that is no buffer is kept, and cannot be resized; change it after ``stream.sync()``.
+        options : CopyOptions, optional
+            How the copy may be made. Not with the legacy default stream, nor one that is being captured.
 
         Raises
         ------
         ValueError
-            If the sizes differ.
+            If the sizes differ, or source and destination have bytes in common.
+        TypeError
+            If the source has no memory, or the stream takes no such copy.
+        BufferError
+            If the memory of the source is not contiguous.
+        UnavailableError
+            If the driver is too old for ``src_access_order="during_api_call"``.
         """
-        self._copy(self, src, accept_stream(stream, "Buffer.copy_from"))
+        what = "Buffer.copy_from"
+        queue = accept_stream(stream, what)
+        attributes = None if options is None else copy_attributes(options, what)
+        if isinstance(src, Buffer):
+            copy(self, src, queue, attributes, what)
+        else:
+            copy_host(self, src, False, queue, attributes, what)
 
     def fill(self, value: int | Any, width: int | None = None, *, stream: IsStreamType) -> None:
         """Fill the memory with a repeated value.
@@ -198,20 +278,52 @@ class Buffer(Exporter):
         """
         return wrap_memory(ForeignBuffer, ptr, size, mr, owner, stream)
 
-    def _copy(self, dst: Buffer, src: Buffer, stream: Stream) -> None:
-        if not (isinstance(dst, Buffer) and isinstance(src, Buffer)):
-            wrong = src if isinstance(dst, Buffer) else dst
-            raise TypeError(f"expected a Buffer, not {type(wrong).__name__}")
-        if dst._size != src._size:
-            raise ValueError(f"the sizes differ: {src._size} bytes do not fit {dst._size}")
-        status = _copy(dst._box, src._box, stream._box)
-        if status:
-            raise self._failure(status, dst, src, stream)
+    def _copy_to_new(self, stream: Stream, attributes: Any, what: str) -> Buffer:
+        """Return a new buffer from the same resource, and copy this one into it."""
+        if self._mr is None:
+            raise ValueError("this buffer has no memory resource to take a destination from: give dst")
+        if self.is_closed:
+            raise self._failure(lib.CCC_CLOSED)
+        if attributes is not None and (status := lib.ccc_copy_check(stream._box, [attributes], 1, False)):
+            raise copy_failure(status, what, stream)
+        made: Buffer = self._mr.allocate(self._size, stream)
+        try:
+            copy(made, self, stream, attributes, what)
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    def _part(self, start: int, size: int) -> Buffer:
+        """Return a slice, in bounds."""
+        box = lib.ccc_buffer_slice(self._box, start, size)
+        if not box:
+            raise self._failure(lib.ccc_last_status())
+        part = BufferSlice._own(box)
+        part._size = size
+        part._mr = self._mr
+        part._whole = self._whole if isinstance(self, BufferSlice) else self
+        return part
 
     @property
     def owner(self) -> object | None:
         """The object that the memory belongs to, if :meth:`from_handle` was given one."""
         return None
+
+
+class BufferSlice(Buffer):
+    """A part of a buffer whose memory a C box gives back, when the last of the whole and its slices is closed."""
+
+    __slots__ = ("_whole",)
+
+    _whole: Buffer  # keeps what Python must keep for the memory
+
+    def set_deallocation_stream(self, stream: IsStreamType) -> None:
+        """Change the stream in whose order the memory of the whole goes back."""
+        queue = accept_stream(stream, "Buffer.set_deallocation_stream")
+        Buffer.set_deallocation_stream(self, queue)
+        if queue._owner is not None:
+            self._whole._keep = queue
 
 
 class ForeignBuffer(Buffer):
@@ -247,9 +359,28 @@ class ForeignBuffer(Buffer):
         Buffer.set_deallocation_stream(self, queue)
         self._lease.stream = queue
 
+    def fill(self, value: int | Any, width: int | None = None, *, stream: IsStreamType) -> None:
+        """Fill the memory with a repeated value. See :meth:`Buffer.fill`."""
+        if not self.is_closed and not self.is_device_accessible:
+            raise ValueError("Buffer.fill needs memory that a device can use, not ordinary memory of the host")
+        Buffer.fill(self, value, width, stream=stream)
+
     def _hold(self) -> Callable[[], None]:
         self._lease.retain()
         return self._lease.release_in_cleanup
+
+    def _part(self, start: int, size: int) -> Buffer:
+        self._lease.retain()
+        box = lib.ccc_buffer_slice(self._box, start, size)
+        if not box:
+            status = lib.ccc_last_status()
+            self._lease.release_in_cleanup()
+            raise self._failure(status)
+        part = ForeignBuffer._own(box)
+        part._size = size
+        part._mr = self._mr
+        part._lease = self._lease
+        return part
 
     @property
     def _python_owned(self) -> bool:
@@ -281,6 +412,8 @@ def wrap_memory(
     queue = None if stream is None else accept_stream(stream, "from_handle")
     address = 0 if ptr is None else address_of(ptr)
     size = whole_size(size)
+    if address + size > 2**64:
+        raise OverflowError(f"{size} bytes from {address:#x} on do not fit in 64-bit addresses")
     self = cls._own(lib.ccc_buffer_borrow(address, size))
     self._size = size
     self._mr = mr
@@ -288,6 +421,18 @@ def wrap_memory(
     if queue is not None:
         self.set_deallocation_stream(queue)
     return self
+
+
+def copy(dst: Buffer, src: Buffer, stream: Stream, attributes: Any, what: str) -> None:
+    """Copy a buffer into another; ``what`` is the operation."""
+    if dst._size != src._size:
+        raise ValueError(f"the sizes differ: {src._size} bytes do not fit {dst._size}")
+    if attributes is None:
+        status = _copy(dst._box, src._box, stream._box)
+    else:
+        status = lib.ccc_copy_with(dst._box, src._box, stream._box, attributes)
+    if status:
+        raise copy_failure(status, what, stream, dst, src)
 
 
 def fill_pattern(value: Any, width: int | None) -> tuple[int, int]:

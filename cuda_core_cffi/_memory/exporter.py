@@ -132,7 +132,7 @@ class Exporter(Handle):
         if self.is_closed:
             raise self._failure(lib.CCC_CLOSED)
         kind, device, managed = ffi.new("int *"), ffi.new("int *"), ffi.new("int *")
-        status = lib.ccc_pointer_query(self.handle, kind, device, managed)
+        status = lib.ccc_pointer_query(lib.ccc_buffer_base(self._box), kind, device, managed)
         if status:
             raise self._failure(status)
         on_device = kind[0] == lib.CU_MEMORYTYPE_DEVICE

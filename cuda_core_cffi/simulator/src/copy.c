@@ -83,7 +83,7 @@ static void run_copy(struct sim_stream *stream, void *payload)
     free(job->staged);
 }
 
-// Pageable memory may change as soon as the call returns, so its contents are taken now.
+// The source may change as soon as the call returns, so its contents are taken now.
 static CUresult stage(struct job *job)
 {
     struct sim_copy packed = job->copy;
@@ -116,15 +116,17 @@ CUresult sim_copy_submit(struct sim_stream *stream, const struct sim_copy *copy,
     bool known_to, known_from;
     SIM_TRY(place(stream, copy, &copy->to, &known_to));
     SIM_TRY(place(stream, copy, &copy->from, &known_from));
-    // A copy into pageable memory returns when it is done, as on hardware.
-    wait = wait || !known_to;
+    // A copy into pageable memory returns when it is done, as on hardware; so does one from there in stream order.
+    wait = wait || !known_to || (!known_from && copy->order == CU_MEMCPY_SRC_ACCESS_ORDER_STREAM);
     size_t bytes = copy->width * copy->height * copy->depth;
+    bool any_time = copy->order == CU_MEMCPY_SRC_ACCESS_ORDER_ANY && bytes > SHORT_WORK;
+    bool early = (!known_from && !any_time) || copy->order == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL;
     bool at_once = wait || bytes <= SHORT_WORK;
     if (at_once && sim_run_now(stream, run_copy, &job, NULL))
         return CUDA_SUCCESS;
     job.check_to = known_to;
-    job.check_from = known_from;
-    if (!known_from && !wait)
+    job.check_from = known_from && !early;
+    if (early && !wait)
         SIM_TRY(stage(&job));
     return sim_do(stream, run_copy, &job, sizeof job, false, wait);
 }

@@ -20,6 +20,7 @@ struct sim_operand {
 struct sim_copy {
     struct sim_operand to, from;
     size_t width, height, depth;  // bytes, rows, layers
+    CUmemcpySrcAccessOrder order; // of a copy with attributes; else CU_MEMCPY_SRC_ACCESS_ORDER_INVALID
 };
 
 // Copies in stream order; `wait` for the functions that return when the copy is done.

@@ -3,6 +3,7 @@
 
 // Copies of contiguous memory.
 
+#include "config.h"
 #include "copy.h"
 
 static CUresult copy(CUstream handle, uintptr_t to, enum sim_side to_side, uintptr_t from, enum sim_side from_side,
@@ -93,6 +94,21 @@ SIM_API_STREAM(cuMemcpyPeerAsync, _ptsz,
 
 // --- Batches --------------------------------------------------------------------------------------------------
 
+static bool hint_is_valid(const CUmemLocation *hint)
+{
+    if (hint->type == CU_MEM_LOCATION_TYPE_DEVICE)
+        return hint->id >= 0 && hint->id < sim_config()->devices;
+    return hint->type >= CU_MEM_LOCATION_TYPE_INVALID && hint->type <= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+}
+
+static bool attributes_are_valid(const CUmemcpyAttributes *attributes)
+{
+    return attributes->srcAccessOrder >= CU_MEMCPY_SRC_ACCESS_ORDER_STREAM &&
+           attributes->srcAccessOrder <= CU_MEMCPY_SRC_ACCESS_ORDER_ANY &&
+           attributes->flags <= CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE &&
+           hint_is_valid(&attributes->srcLocHint) && hint_is_valid(&attributes->dstLocHint);
+}
+
 static CUresult copy_batch(CUstream handle, CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
                            const CUmemcpyAttributes *attrs, const size_t *indices, size_t attribute_count,
                            size_t *failed)
@@ -103,8 +119,7 @@ static CUresult copy_batch(CUstream handle, CUdeviceptr *dsts, CUdeviceptr *srcs
     SIM_REQUIRE(indices[0] == 0);
     for (size_t i = 0; i < attribute_count; i++) {
         SIM_REQUIRE(i == 0 || (indices[i] > indices[i - 1] && indices[i] < count));
-        SIM_REQUIRE(attrs[i].srcAccessOrder >= CU_MEMCPY_SRC_ACCESS_ORDER_STREAM &&
-                    attrs[i].srcAccessOrder <= CU_MEMCPY_SRC_ACCESS_ORDER_ANY);
+        SIM_REQUIRE(attributes_are_valid(&attrs[i]));
     }
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_find(handle, &stream));
@@ -113,9 +128,9 @@ static CUresult copy_batch(CUstream handle, CUdeviceptr *dsts, CUdeviceptr *srcs
         if (attribute + 1 < attribute_count && indices[attribute + 1] == i)
             attribute++;
         struct sim_copy job = {
-            {.address = dsts[i], .side = SIM_SIDE_ANY}, {.address = srcs[i], .side = SIM_SIDE_ANY}, sizes[i], 1, 1};
-        bool now = attrs[attribute].srcAccessOrder == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL;
-        CUresult status = sizes[i] ? sim_copy_submit(stream, &job, now) : CUDA_ERROR_INVALID_VALUE;
+            {.address = dsts[i], .side = SIM_SIDE_ANY}, {.address = srcs[i], .side = SIM_SIDE_ANY}, sizes[i], 1, 1,
+            attrs[attribute].srcAccessOrder};
+        CUresult status = sizes[i] ? sim_copy_submit(stream, &job, false) : CUDA_ERROR_INVALID_VALUE;
         if (status != CUDA_SUCCESS) {
             if (failed)
                 *failed = i;

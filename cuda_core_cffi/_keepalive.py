@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Memory of Python objects that copies still use.
+
+A copy between a buffer and, say, a NumPy array runs in stream order, perhaps long after the call that made it. Until an
+event behind the copy is reached the array's memory is held here. Whoever finds that work is done, by synchronising or
+asking, lets go of what was held for it; so does the next such copy; at exit what is left is waited for.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from typing import Any
+
+from cuda_core_cffi._errors import check_cleanup
+from cuda_core_cffi._ffi import ffi, lib
+
+__all__ = ["Hold", "held", "release_finished"]
+
+_drop = lib.ccc_drop
+_query = lib.ccc_event_query
+
+
+class Hold:
+    """Memory of the host, held for one copy.
+
+    It is in place before the copy is made, so that an interrupt just after that does not lose it.
+
+    Parameters
+    ----------
+    memory : cdata
+        From ``ffi.from_buffer``: it keeps the object, where it is and as large as it is.
+
+    Attributes
+    ----------
+    event : ccc_box **
+        Where the copy puts its event; NULL while the copy is being made, and after one that is already done.
+    """
+
+    __slots__ = ("event", "memory")
+
+    def __init__(self, memory: Any) -> None:
+        self.memory = memory
+        self.event = ffi.new("ccc_box **")
+        held[id(self)] = self
+
+    def settle(self) -> None:
+        """Let go unless the copy is under way."""
+        if not self.event[0] and held.pop(id(self), None) is not None:
+            ffi.release(self.memory)
+
+    def wait(self) -> None:
+        """Wait until the copy is done, and let go."""
+        if self.event[0]:
+            lib.ccc_event_sync(self.event[0])  # a failure is the stream's, which its sync tells
+            release_finished()
+
+
+held: dict[int, Hold] = {}
+"""What copies use, oldest first."""
+
+
+class State:
+    """Who is releasing."""
+
+    __slots__ = ("busy", "lock")
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()  # a finalizer may run while it is held
+        self.busy = False
+
+
+state = State()
+
+
+def release_finished(everything: bool = True) -> None:
+    """Let go of the memory of copies that are done; or only of the oldest, up to the first that is not."""
+    finished = []
+    with state.lock:
+        if state.busy:  # we are in a finalizer that ran in this very function
+            return
+        state.busy = True
+        try:
+            for hold in list(held.values()):
+                if not hold.event[0]:  # another thread is making this copy now
+                    continue
+                if _query(hold.event[0]) == 0:
+                    finished.append(held.pop(id(hold)))
+                elif not everything:
+                    break
+        finally:
+            state.busy = False
+    for hold in finished:
+        ffi.release(hold.memory)
+        if waiting := _drop(hold.event[0]):
+            check_cleanup(waiting)
+
+
+def wait_at_exit() -> None:
+    """Wait for the copies that are under way: the interpreter is about to free their memory."""
+    for hold in list(held.values()):
+        hold.wait()
+
+
+def forget_in_child() -> None:
+    """After a fork: the copies are the parent's."""
+    state.__init__()  # type: ignore[misc]
+    held.clear()
+
+
+atexit.register(wait_at_exit)
+os.register_at_fork(after_in_child=forget_in_child)

@@ -1,0 +1,175 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""How a copy may be made: its source's order of access, hints of places, overlap with kernels."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from cuda_core_cffi._errors import UnavailableError, cuda_version
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._host import Host
+from cuda_core_cffi._options import check_options
+from cuda_core_cffi._registry import registry
+
+__all__ = [
+    "NATIVE_BATCH",
+    "CopyOptions",
+    "MemcpyOverlapMode",
+    "MemcpySrcAccessOrder",
+    "copy_attributes",
+    "copy_failure",
+]
+
+
+class MemcpySrcAccessOrder(enum.StrEnum):
+    """When the source of a copy may be read. The destination is always written in stream order."""
+
+    STREAM = "stream"
+    """In stream order: after the work that is in the stream already."""
+
+    DURING_API_CALL = "during_api_call"
+    """Before the call returns, and perhaps before earlier work in the stream: the source may change after the call."""
+
+    ANY = "any"
+    """At any time until the copy is done, and perhaps before earlier work in the stream."""
+
+
+class MemcpyOverlapMode(enum.StrEnum):
+    """Whether a copy should run beside kernels. A hint."""
+
+    DEFAULT = "default"
+    """As the driver finds best."""
+
+    PREFER_OVERLAP_WITH_COMPUTE = "prefer_overlap_with_compute"
+    """Rather beside kernels than as fast as possible."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CopyOptions:
+    """How a copy may be made. None of it changes what is copied.
+
+    Drivers for CUDA 13.0 and newer heed it in :func:`copy_batch`, for 13.2 and newer in :meth:`Buffer.copy_to` and
+    :meth:`Buffer.copy_from`. Where the driver is older the copy is made in stream order, which keeps every promise but
+    that of ``"during_api_call"``: that raises.
+
+    Attributes
+    ----------
+    src_access_order : MemcpySrcAccessOrder or str
+        When the source may be read. Default ``"stream"``.
+    src_location_hint : Device or Host, optional
+        Where the source is, for memory that has no fixed place: managed memory, and ordinary host memory on systems
+        whose devices can use it. Ignored for all other memory.
+    dst_location_hint : Device or Host, optional
+        Where the destination is, likewise.
+    overlap_mode : MemcpyOverlapMode or str
+        Whether the copy should run beside kernels. Default ``"default"``.
+
+    Raises
+    ------
+    ValueError
+        If an order or a mode does not exist.
+    TypeError
+        If a hint is something else.
+    """
+
+    src_access_order: MemcpySrcAccessOrder | str = MemcpySrcAccessOrder.STREAM
+    src_location_hint: Any = None
+    dst_location_hint: Any = None
+    overlap_mode: MemcpyOverlapMode | str = MemcpyOverlapMode.DEFAULT
+
+    def __post_init__(self) -> None:
+        """Turn strings into members, and check the hints."""
+        object.__setattr__(self, "src_access_order", member("src_access_order", MemcpySrcAccessOrder, self))
+        object.__setattr__(self, "overlap_mode", member("overlap_mode", MemcpyOverlapMode, self))
+        for name in ("src_location_hint", "dst_location_hint"):
+            hint = getattr(self, name)
+            if hint is not None and not isinstance(hint, Host | registry.device):
+                raise TypeError(f"{name} must be a Device, a Host or None, not {type(hint).__name__}: {hint!r}")
+
+
+ORDERS = {
+    MemcpySrcAccessOrder.STREAM: lib.CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,
+    MemcpySrcAccessOrder.DURING_API_CALL: lib.CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL,
+    MemcpySrcAccessOrder.ANY: lib.CU_MEMCPY_SRC_ACCESS_ORDER_ANY,
+}
+FLAGS = {
+    MemcpyOverlapMode.DEFAULT: lib.CU_MEMCPY_FLAG_DEFAULT,
+    MemcpyOverlapMode.PREFER_OVERLAP_WITH_COMPUTE: lib.CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE,
+}
+NATIVE_SINGLE, NATIVE_BATCH = 13020, 13000  # the drivers that heed options
+
+
+def member(name: str, kind: type[enum.StrEnum], options: CopyOptions) -> enum.StrEnum:
+    """Return a field as a member of its enumeration."""
+    value = getattr(options, name)
+    try:
+        return kind(value)
+    except ValueError:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, map(str, kind)))}, not {value!r}") from None
+
+
+def copy_attributes(options: CopyOptions | Mapping[str, Any] | None, what: str) -> Any:
+    """Return the driver's attributes for options; ``what`` is the operation. Equal options have the same ones.
+
+    Raises
+    ------
+    TypeError
+        If they are no options.
+    """
+    return native(check_options(CopyOptions, options, what))
+
+
+@functools.lru_cache
+def native(options: CopyOptions) -> Any:
+    """Return the driver's attributes for checked options."""
+    attributes = ffi.new("CUmemcpyAttributes *")
+    attributes.srcAccessOrder = ORDERS[MemcpySrcAccessOrder(options.src_access_order)]
+    attributes.flags = FLAGS[MemcpyOverlapMode(options.overlap_mode)]
+    for location, hint in (
+        (attributes.srcLocHint, options.src_location_hint),
+        (attributes.dstLocHint, options.dst_location_hint),
+    ):
+        location.type, location.id = place(hint)
+    return attributes
+
+
+def place(hint: Any) -> tuple[int, int]:
+    """Return type and id of the driver's location for a hint."""
+    if hint is None:
+        return (lib.CU_MEM_LOCATION_TYPE_INVALID, 0)
+    if not isinstance(hint, Host):
+        return (lib.CU_MEM_LOCATION_TYPE_DEVICE, hint.device_id)
+    if hint.is_numa_current:
+        return (lib.CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, 0)
+    if hint.numa_id is not None:
+        return (lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, hint.numa_id)
+    return (lib.CU_MEM_LOCATION_TYPE_HOST, 0)
+
+
+def copy_failure(status: int, what: str, stream: Handle, *operands: Handle, needed: int = NATIVE_SINGLE) -> Exception:
+    """Return the exception for a failed copy; ``what`` is the operation, for which options need CUDA ``needed``."""
+    if status == lib.CCC_OVERLAP:
+        return ValueError(f"{what}: source and destination have bytes in common")
+    if status == lib.CCC_LEGACY_STREAM:
+        return TypeError(
+            f"{what}: the legacy default stream takes no copies with options, and no batches; use a stream of "
+            "Device.create_stream or PER_THREAD_DEFAULT_STREAM"
+        )
+    if status == lib.CCC_CAPTURING:
+        return TypeError(
+            f"{what}: the stream is being captured in a graph, which can hold neither copies with options, nor "
+            "batches, nor copies of Python objects"
+        )
+    if status == lib.CCC_READ_LATER:
+        return UnavailableError(
+            f"{what}: src_access_order='during_api_call' needs CUDA {cuda_version(needed)}, of the driver and of the "
+            f"headers of this build; the installed driver is for {cuda_version(lib.ccc_driver_version())}, and would "
+            "read the source later"
+        )
+    return stream._failure(status, *operands)

@@ -1,0 +1,283 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies: between buffers, alone and as a batch, and between a buffer and memory of a Python object.
+ *
+ * A copy with attributes says how its source may be read. Drivers have such copies from CUDA 13.0 on as a batch and
+ * from 13.2 on alone. A plain copy, in stream order, keeps every promise that attributes make but one: that the source
+ * was read when the call returns.
+ */
+#ifndef CCC_COPY_H
+#define CCC_COPY_H
+
+#include "ccc_memory.h"
+
+#define CCC_OVERLAP (-20)       /* what is written is also read, or written twice */
+#define CCC_LEGACY_STREAM (-21) /* the legacy default stream takes no attributes */
+#define CCC_CAPTURING (-22)     /* the stream is being captured in a graph */
+#define CCC_READ_LATER (-23)    /* this driver cannot promise that the source is read during the call */
+
+/* Whether two ranges of the same size have bytes in common. */
+static int ccc_overlap(uint64_t one, uint64_t other, size_t size)
+{
+    return (one > other ? one - other : other - one) < size;
+}
+
+/* Whether the driver has copies with attributes, and so had the headers of this build. */
+static int ccc_copy_has_attributes(int batch)
+{
+#if CUDA_VERSION >= 13020
+    if (!batch)
+        return ccc_driver_version() >= 13020;
+#endif
+#if CUDA_VERSION >= 13000
+    if (batch)
+        return ccc_driver_version() >= 13000;
+#endif
+    return 0;
+}
+
+static int ccc_stream_is_legacy(const ccc_box *stream)
+{
+    return stream->handle == 1 || (stream->handle == 0 && !ccc_driver_per_thread());
+}
+
+/* A status unless the stream is open and not being captured. */
+static int ccc_copy_check_capture(const ccc_box *stream)
+{
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (!ccc_is_open(stream))
+        return CCC_CLOSED;
+    CCC_TRY(cuStreamIsCapturing, CCC_STRM(stream), &capture);
+    return capture == CU_STREAM_CAPTURE_STATUS_NONE ? 0 : CCC_CAPTURING;
+}
+
+/* A status unless copies with these attributes can be made in the stream. */
+static int ccc_copy_check(const ccc_box *stream, const CUmemcpyAttributes *const *attributes, size_t count, int batch)
+{
+    if (!ccc_is_open(stream))
+        return CCC_CLOSED;
+    if (ccc_stream_is_legacy(stream))
+        return CCC_LEGACY_STREAM;
+    for (size_t i = 0; i < count && !ccc_copy_has_attributes(batch); i++)
+        if (attributes[i]->srcAccessOrder == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL)
+            return CCC_READ_LATER;
+    return ccc_copy_check_capture(stream);
+}
+
+/* One copy, whose operands have been checked. */
+static int ccc_copy_submit(uint64_t to, uint64_t from, size_t size, const ccc_box *stream,
+                           const CUmemcpyAttributes *attributes)
+{
+#if CUDA_VERSION >= 13020
+    if (attributes && ccc_copy_has_attributes(0)) {
+        CCC_TRY(cuMemcpyWithAttributesAsync, to, from, size, (CUmemcpyAttributes *)attributes, CCC_STRM(stream));
+        return 0;
+    }
+#endif
+    CCC_TRY(cuMemcpyAsync, to, from, size, CCC_STRM(stream));
+    return 0;
+}
+
+/* Copy a whole buffer into one of the same size. */
+static int ccc_copy(const ccc_box *destination, const ccc_box *source, const ccc_box *stream)
+{
+    if (!ccc_is_open(destination) || !ccc_is_open(source) || !ccc_is_open(stream))
+        return CCC_CLOSED;
+    if (ccc_overlap(destination->handle, source->handle, source->size))
+        return CCC_OVERLAP;
+    if (source->size > 0)
+        CCC_TRY(cuMemcpyAsync, destination->handle, source->handle, source->size, CCC_STRM(stream));
+    return 0;
+}
+
+/* The same, with attributes. */
+static int ccc_copy_with(const ccc_box *destination, const ccc_box *source, const ccc_box *stream,
+                         const CUmemcpyAttributes *attributes)
+{
+    if (!ccc_is_open(destination) || !ccc_is_open(source))
+        return CCC_CLOSED;
+    int status = ccc_copy_check(stream, &attributes, 1, 0);
+    if (status)
+        return status;
+    if (ccc_overlap(destination->handle, source->handle, source->size))
+        return CCC_OVERLAP;
+    return source->size > 0 ? ccc_copy_submit(destination->handle, source->handle, source->size, stream, attributes) : 0;
+}
+
+/*
+ * Copy between a whole buffer and host memory that the caller keeps. Until *event is reached the memory is in use; NULL
+ * says that the copy is done, or was not made. With attributes NULL it is a plain copy.
+ */
+static int ccc_copy_host(const ccc_box *buffer, void *host, int to_host, ccc_box *stream,
+                         const CUmemcpyAttributes *attributes, ccc_box **event)
+{
+    uint64_t from = (uintptr_t)host, to = buffer->handle;
+    *event = NULL;
+    if (!ccc_is_open(buffer))
+        return CCC_CLOSED;
+    int status = attributes ? ccc_copy_check(stream, &attributes, 1, 0) : ccc_copy_check_capture(stream);
+    if (status)
+        return status;
+    if (ccc_overlap(to, from, buffer->size))
+        return CCC_OVERLAP;
+    if (buffer->size == 0)
+        return 0;
+    ccc_box *home = ccc_stream_home(stream);
+    if (home == NULL)
+        return ccc_last_status();
+    int pushed = ccc_push(home);
+    CUevent handle = NULL;
+    /* before the copy: without the event nobody would know how long the memory is needed */
+    CUresult result = cuEventCreate(&handle, CU_EVENT_DISABLE_TIMING);
+    ccc_box *made = result ? NULL : ccc_new(CCC_EVENT, (uintptr_t)handle, 0, home);
+    if (made == NULL)
+        status = result ? ccc_fail((int)result, "cuEventCreate") : ccc_last_status();
+    else
+        status = ccc_copy_submit(to_host ? from : to, to_host ? to : from, buffer->size, stream, attributes);
+    if (result == CUDA_SUCCESS && made == NULL)
+        cuEventDestroy(handle);
+    if (status == 0 && (result = cuEventRecord(handle, CCC_STRM(stream)))) {
+        /* The copy is under way: wait for it instead. */
+        ccc_cleanup_failed((int)result, "cuEventRecord");
+        if ((result = cuStreamSynchronize(CCC_STRM(stream))))
+            status = ccc_fail((int)result, "cuStreamSynchronize");
+    } else if (status == 0 && cuEventQuery(handle)) {
+        *event = made;
+    }
+    if (made && *event == NULL)
+        ccc_drop(made);
+    ccc_pop(pushed);
+    ccc_release(home);
+    return status;
+}
+
+/* Copy a whole buffer to ordinary host memory, when the work that its stream has for it is done, and wait. */
+static int ccc_copy_to_host(void *destination, const ccc_box *source)
+{
+    if (!ccc_is_open(source))
+        return CCC_CLOSED;
+    if (source->size == 0)
+        return 0;
+    ccc_scope scope;
+    int status = ccc_enter_buffer(&scope, source);
+    if (status)
+        return status;
+    uint64_t stream = ccc_buffer_stream(source);
+    const char *call = "cuStreamSynchronize";
+    CUresult result = stream ? cuStreamSynchronize((CUstream)(uintptr_t)stream) : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS) {
+        call = "cuMemcpy";
+        result = cuMemcpy((CUdeviceptr)(uintptr_t)destination, source->handle, source->size);
+    }
+    ccc_leave(&scope);
+    return result ? ccc_fail((int)result, call) : 0;
+}
+
+/* A range that a batch reads or writes. */
+typedef struct ccc_range {
+    uint64_t start, end;
+    size_t copy; /* whose it is */
+    int written;
+} ccc_range;
+
+static int ccc_range_order(const void *one, const void *other)
+{
+    uint64_t first = ((const ccc_range *)one)->start, second = ((const ccc_range *)other)->start;
+    return (first > second) - (first < second);
+}
+
+static ccc_range ccc_range_of(const ccc_box *buffer, size_t copy, int written)
+{
+    uint64_t end = buffer->handle + buffer->size;
+    return (ccc_range){buffer->handle, end < buffer->handle ? UINT64_MAX : end, copy, written};
+}
+
+/* Whether what one copy writes has bytes in common with what any copy reads, or another writes; *bad tells which two. */
+static int ccc_ranges_collide(ccc_range *ranges, size_t count, size_t *bad)
+{
+    const ccc_range *reaching = NULL, *writing = NULL; /* those before that end last: of all, and of what is written */
+    qsort(ranges, count, sizeof *ranges, ccc_range_order);
+    for (size_t i = 0; i < count; i++) {
+        const ccc_range *range = &ranges[i], *before = range->written ? reaching : writing;
+        if (before && before->end > range->start) {
+            bad[0] = before->copy < range->copy ? before->copy : range->copy;
+            bad[1] = before->copy < range->copy ? range->copy : before->copy;
+            return 1;
+        }
+        if (reaching == NULL || range->end > reaching->end)
+            reaching = range;
+        if (range->written && (writing == NULL || range->end > writing->end))
+            writing = range;
+    }
+    return 0;
+}
+
+/* What a batch is made of, in one piece of memory. */
+typedef struct ccc_batch {
+    CUdeviceptr *to, *from;
+    size_t *sizes, *starts, count, attribute_count;
+    CUmemcpyAttributes *attributes;
+} ccc_batch;
+
+static int ccc_batch_submit(const ccc_batch *batch, const ccc_box *stream)
+{
+#if CUDA_VERSION >= 13000
+    if (ccc_copy_has_attributes(1)) {
+        CCC_TRY(cuMemcpyBatchAsync, batch->to, batch->from, batch->sizes, batch->count, batch->attributes,
+                batch->starts, batch->attribute_count, CCC_STRM(stream));
+        return 0;
+    }
+#endif
+    for (size_t i = 0; i < batch->count; i++)
+        CCC_TRY(cuMemcpyAsync, batch->to[i], batch->from[i], batch->sizes[i], CCC_STRM(stream));
+    return 0;
+}
+
+/*
+ * Copy each source into its destination, which is of the same size, in any order. `attributes` has one pointer for all
+ * copies, or one for each. After CCC_OVERLAP, bad[0] and bad[1] are the copies that are in each other's way.
+ */
+static int ccc_copy_batch(ccc_box *const *destinations, ccc_box *const *sources, size_t count, const ccc_box *stream,
+                          const CUmemcpyAttributes *const *attributes, size_t attribute_count, size_t *bad)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!ccc_is_open(destinations[i]) || !ccc_is_open(sources[i]))
+            return CCC_CLOSED;
+    int status = ccc_copy_check(stream, attributes, attribute_count, 1);
+    if (status || count == 0)
+        return status;
+    size_t each = 2 * sizeof(CUdeviceptr) + 2 * sizeof(size_t) + sizeof(CUmemcpyAttributes) + 2 * sizeof(ccc_range);
+    ccc_range *ranges = count <= SIZE_MAX / each ? malloc(count * each) : NULL;
+    if (ranges == NULL)
+        return ccc_fail(CCC_NO_MEMORY, "malloc");
+    ccc_batch batch = {.to = (CUdeviceptr *)(ranges + 2 * count)};
+    batch.from = batch.to + count;
+    batch.sizes = (size_t *)(batch.from + count);
+    batch.starts = batch.sizes + count;
+    batch.attributes = (CUmemcpyAttributes *)(batch.starts + count);
+    const CUmemcpyAttributes *last = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (sources[i]->size == 0) /* the driver refuses it */
+            continue;
+        const CUmemcpyAttributes *own = attributes[attribute_count == 1 ? 0 : i];
+        if (own != last) {
+            batch.starts[batch.attribute_count] = batch.count;
+            batch.attributes[batch.attribute_count++] = *own;
+            last = own;
+        }
+        ranges[2 * batch.count] = ccc_range_of(sources[i], i, 0);
+        ranges[2 * batch.count + 1] = ccc_range_of(destinations[i], i, 1);
+        batch.to[batch.count] = destinations[i]->handle;
+        batch.from[batch.count] = sources[i]->handle;
+        batch.sizes[batch.count++] = sources[i]->size;
+    }
+    if (ccc_ranges_collide(ranges, 2 * batch.count, bad))
+        status = CCC_OVERLAP;
+    else if (batch.count > 0)
+        status = ccc_batch_submit(&batch, stream);
+    free(ranges);
+    return status;
+}
+
+#endif
