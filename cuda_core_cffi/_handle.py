@@ -31,6 +31,7 @@ class Handle:
     _box: Any
     _CTYPE: ClassVar[str]
     _MADE_BY: ClassVar[str] = "the method that creates it"
+    _NAME: ClassVar[str] = ""  # what messages call a class that is not public
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         raise RuntimeError(f"{type(self).__name__} cannot be constructed directly; use {self._MADE_BY}")
@@ -79,7 +80,7 @@ class Handle:
         if status == lib.CCC_CLOSED:
             for item in (self, *others):
                 if isinstance(item, Handle) and not _is_open(item._box):
-                    return RuntimeError(f"this {type(item).__name__} is closed")
+                    return RuntimeError(f"this {item._NAME or type(item).__name__} is closed")
         return failure(status)
 
     def close(self) -> None:

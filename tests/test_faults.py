@@ -36,7 +36,7 @@ from cuda_core_cffi import (
     simulator,
 )
 from cuda_core_cffi._memory import SynchronousMemoryResource
-from cuda_core_cffi.utils import discard_batch, discard_prefetch_batch, prefetch_batch
+from cuda_core_cffi.utils import copy_batch, discard_batch, discard_prefetch_batch, prefetch_batch
 
 pytestmark = pytest.mark.simulator_only("only the simulated driver fails on request")
 
@@ -60,6 +60,7 @@ PTX = b"""
 
 # Calls that merely look. When one of them fails, the operation finds another way or says so later.
 LOOKING = {
+    "cuEventQuery": "what is held for a copy is asked for again later",
     "cuCtxGetCurrent": "cleanup pushes the context although it may be current",
     "cuCtxPopCurrent": "there is nobody left to tell",
 }
@@ -177,6 +178,12 @@ OPERATIONS: dict[str, Callable[[World], Any]] = {
     "copy_to": lambda w: w.buffer.copy_to(w.pinned, stream=w.stream) and None,
     "copy_to a new buffer": lambda w: w.buffer.copy_to(stream=w.stream),
     "copy_from": lambda w: w.buffer.copy_from(w.pinned, stream=w.stream),
+    "copy_to an object": lambda w: [w.buffer.copy_to(bytearray(SIZE), stream=w.stream), w.stream.sync()].clear(),
+    "copy_from an object": lambda w: [w.buffer.copy_from(bytes(SIZE), stream=w.stream), w.stream.sync()].clear(),
+    "copy_to with options": lambda w: w.buffer.copy_to(stream=w.stream, options={}),
+    "copy_from with options": lambda w: w.buffer.copy_from(w.pinned, stream=w.stream, options={}),
+    "copy_batch": lambda w: copy_batch(w.stream, [w.pinned], [w.buffer]),
+    "copy of a slice": lambda w: w.buffer[:8].copy_to(w.pinned[:8], stream=w.stream) and None,
     "accessibility": lambda w: [borrowed(w).is_host_accessible].clear(),
     "DLPack": lambda w: w.buffer.__dlpack__(stream=w.other.handle) and None,
     "DLPack of borrowed memory": lambda w: borrowed(w).__dlpack__(stream=w.other.handle) and None,
@@ -215,6 +222,7 @@ ENDS: dict[str, Callable[[World], Any]] = {
     "virtual buffer, no stream": lambda w: VirtualMemoryResource(0).allocate(SIZE),
     "stream": lambda w: w.device.create_stream(),
     "event": lambda w: w.device.create_event(),
+    "last slice": lambda w: w.pool.allocate(SIZE, w.stream)[8:][8:],
     "last buffer of a pool": lambda w: DeviceMemoryResource(w.device, {}).allocate(SIZE, w.stream),
 }
 

@@ -316,6 +316,7 @@ class BufferSlice(Buffer):
 
     __slots__ = ("_whole",)
 
+    _NAME: ClassVar[str] = "Buffer"
     _whole: Buffer  # keeps what Python must keep for the memory
 
     def set_deallocation_stream(self, stream: IsStreamType) -> None:
@@ -331,6 +332,7 @@ class ForeignBuffer(Buffer):
 
     __slots__ = ("_lease",)
 
+    _NAME: ClassVar[str] = "Buffer"
     _lease: Lease
 
     def __del__(self, _take: Any = _take, _drop: Any = _drop) -> None:
