@@ -8,7 +8,7 @@ import numpy
 import pytest
 from buffers import SIZE, ForeignStream, content, fresh, write
 
-from cuda_core_cffi import Buffer
+from cuda_core_cffi import Buffer, CUDAError, live_objects, simulator
 
 # Copies
 
@@ -39,6 +39,16 @@ def test_copy_to_allocates_a_destination_from_the_same_resource(device, stream, 
         assert (dst.memory_resource, dst.size) == (src.memory_resource, SIZE)
         assert content(dst, stream) == bytes([9]) * SIZE
         dst.close()
+
+
+@pytest.mark.simulator_only("only the simulated driver fails on request")
+def test_a_new_destination_goes_back_at_once_when_the_copy_is_refused(device, stream):
+    with device.allocate(SIZE, stream) as src:
+        before = live_objects()
+        with simulator.fail("cuMemcpyAsync", "CUDA_ERROR_UNKNOWN"), pytest.raises(CUDAError) as caught:
+            src.copy_to(stream=stream)
+        assert caught.value.call == "cuMemcpyAsync"
+        assert live_objects() == before  # although the traceback still has the frame
 
 
 def test_borrowed_memory_has_no_resource_for_a_destination(device, stream):

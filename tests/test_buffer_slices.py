@@ -111,7 +111,7 @@ def test_the_step_of_a_slice_is_one(whole, step):
 
 
 def test_a_buffer_is_neither_iterable_nor_sized(whole):
-    for use in (iter, list, len, lambda buffer: 0 in buffer, bytearray if not whole.is_host_accessible else iter):
+    for use in (iter, list, len, lambda buffer: 0 in buffer):
         with pytest.raises(TypeError):
             use(whole)
     assert whole
@@ -406,8 +406,10 @@ def test_a_dlpack_tensor_of_a_foreign_slice_keeps_the_memory():
     assert kept() is not None
     assert array.tobytes() == DATA[8:24]
     del array
+    for _ in range(2):
+        collect()
+        Buffer.from_handle(0, 0).close()  # finds the tensor
     collect()
-    Buffer.from_handle(0, 0).close()
     assert kept() is None
 
 

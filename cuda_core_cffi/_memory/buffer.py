@@ -168,7 +168,7 @@ class Buffer(Exporter):
             If the driver is too old for ``src_access_order="during_api_call"``.
         """
         what = "Buffer.copy_to"
-        queue = accept_stream(stream, what)
+        queue = stream if isinstance(stream, Stream) else accept_stream(stream, what)
         attributes = None if options is None else copy_attributes(options, what)
         if isinstance(dst, Buffer):
             copy(dst, self, queue, attributes, what)
@@ -205,7 +205,7 @@ class Buffer(Exporter):
             If the driver is too old for ``src_access_order="during_api_call"``.
         """
         what = "Buffer.copy_from"
-        queue = accept_stream(stream, what)
+        queue = stream if isinstance(stream, Stream) else accept_stream(stream, what)
         attributes = None if options is None else copy_attributes(options, what)
         if isinstance(src, Buffer):
             copy(self, src, queue, attributes, what)

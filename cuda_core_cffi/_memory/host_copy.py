@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._keepalive import Hold, release_finished
+from cuda_core_cffi._keepalive import Hold, held, release_finished
 from cuda_core_cffi._memory.copy_options import copy_failure
 from cuda_core_cffi._memory.exporter import Exporter
 from cuda_core_cffi._stream import Stream
@@ -38,7 +38,8 @@ def copy_host(buffer: Exporter, thing: Any, to_host: bool, stream: Stream, attri
     if size != buffer._size:
         one, other = (buffer._size, size) if to_host else (size, buffer._size)
         raise ValueError(f"the sizes differ: {one} bytes do not fit {other}")
-    release_finished(everything=False)
+    if held:
+        release_finished(everything=False)
     hold = Hold(memory)
     try:
         status = _copy_host(buffer._box, memory, to_host, stream._box, attributes or ffi.NULL, hold.event)
