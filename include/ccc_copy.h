@@ -37,11 +37,6 @@ static int ccc_copy_has_attributes(int batch)
     return 0;
 }
 
-static int ccc_stream_is_legacy(const ccc_box *stream)
-{
-    return stream->handle == 1 || (stream->handle == 0 && !ccc_driver_per_thread());
-}
-
 /* A status unless the stream is open and not being captured. */
 static int ccc_copy_check_capture(const ccc_box *stream)
 {
@@ -175,31 +170,31 @@ static int ccc_copy_to_host(void *destination, const ccc_box *source)
 }
 
 /* A range that a batch reads or writes. */
-typedef struct ccc_range {
+typedef struct ccc_extent {
     uint64_t start, end;
     size_t copy; /* whose it is */
     int written;
-} ccc_range;
+} ccc_extent;
 
-static int ccc_range_order(const void *one, const void *other)
+static int ccc_extent_order(const void *one, const void *other)
 {
-    uint64_t first = ((const ccc_range *)one)->start, second = ((const ccc_range *)other)->start;
+    uint64_t first = ((const ccc_extent *)one)->start, second = ((const ccc_extent *)other)->start;
     return (first > second) - (first < second);
 }
 
-static ccc_range ccc_range_of(const ccc_box *buffer, size_t copy, int written)
+static ccc_extent ccc_extent_of(const ccc_box *buffer, size_t copy, int written)
 {
     uint64_t end = buffer->handle + buffer->size;
-    return (ccc_range){buffer->handle, end < buffer->handle ? UINT64_MAX : end, copy, written};
+    return (ccc_extent){buffer->handle, end < buffer->handle ? UINT64_MAX : end, copy, written};
 }
 
 /* Whether what one copy writes has bytes in common with what any copy reads, or another writes; *bad tells which two. */
-static int ccc_ranges_collide(ccc_range *ranges, size_t count, size_t *bad)
+static int ccc_extents_collide(ccc_extent *ranges, size_t count, size_t *bad)
 {
-    const ccc_range *reaching = NULL, *writing = NULL; /* those before that end last: of all, and of what is written */
-    qsort(ranges, count, sizeof *ranges, ccc_range_order);
+    const ccc_extent *reaching = NULL, *writing = NULL; /* those before that end last: of all, and of what is written */
+    qsort(ranges, count, sizeof *ranges, ccc_extent_order);
     for (size_t i = 0; i < count; i++) {
-        const ccc_range *range = &ranges[i], *before = range->written ? reaching : writing;
+        const ccc_extent *range = &ranges[i], *before = range->written ? reaching : writing;
         if (before && before->end > range->start) {
             bad[0] = before->copy < range->copy ? before->copy : range->copy;
             bad[1] = before->copy < range->copy ? range->copy : before->copy;
@@ -247,8 +242,8 @@ static int ccc_copy_batch(ccc_box *const *destinations, ccc_box *const *sources,
     int status = ccc_copy_check(stream, attributes, attribute_count, 1);
     if (status || count == 0)
         return status;
-    size_t each = 2 * sizeof(CUdeviceptr) + 2 * sizeof(size_t) + sizeof(CUmemcpyAttributes) + 2 * sizeof(ccc_range);
-    ccc_range *ranges = count <= SIZE_MAX / each ? malloc(count * each) : NULL;
+    size_t each = 2 * sizeof(CUdeviceptr) + 2 * sizeof(size_t) + sizeof(CUmemcpyAttributes) + 2 * sizeof(ccc_extent);
+    ccc_extent *ranges = count <= SIZE_MAX / each ? malloc(count * each) : NULL;
     if (ranges == NULL)
         return ccc_fail(CCC_NO_MEMORY, "malloc");
     ccc_batch batch = {.to = (CUdeviceptr *)(ranges + 2 * count)};
@@ -266,13 +261,13 @@ static int ccc_copy_batch(ccc_box *const *destinations, ccc_box *const *sources,
             batch.attributes[batch.attribute_count++] = *own;
             last = own;
         }
-        ranges[2 * batch.count] = ccc_range_of(sources[i], i, 0);
-        ranges[2 * batch.count + 1] = ccc_range_of(destinations[i], i, 1);
+        ranges[2 * batch.count] = ccc_extent_of(sources[i], i, 0);
+        ranges[2 * batch.count + 1] = ccc_extent_of(destinations[i], i, 1);
         batch.to[batch.count] = destinations[i]->handle;
         batch.from[batch.count] = sources[i]->handle;
         batch.sizes[batch.count++] = sources[i]->size;
     }
-    if (ccc_ranges_collide(ranges, 2 * batch.count, bad))
+    if (ccc_extents_collide(ranges, 2 * batch.count, bad))
         status = CCC_OVERLAP;
     else if (batch.count > 0)
         status = ccc_batch_submit(&batch, stream);

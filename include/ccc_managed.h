@@ -70,28 +70,22 @@ static int ccc_managed_prefetch(const ccc_box *buffer, const ccc_box *stream, in
     return result ? ccc_fail((int)result, "cuMemPrefetchAsync") : 0;
 }
 
-/* Whether a stream is the legacy default one, which the functions for batches refuse. */
-static int ccc_stream_is_legacy(const ccc_box *stream)
-{
-    return stream->handle == (uintptr_t)CU_STREAM_LEGACY || (stream->handle == 0 && !ccc_driver_per_thread());
-}
-
 typedef enum ccc_migration { CCC_PREFETCH, CCC_DISCARD, CCC_DISCARD_PREFETCH } ccc_migration;
 
 /* What the functions for batches take: each place goes with the pointers from its index on. */
-typedef struct ccc_batch {
+typedef struct ccc_moves {
     CUdeviceptr *pointers;
     size_t *sizes, *indices;
     CUmemLocation *places;
     size_t count, place_count;
-} ccc_batch;
+} ccc_moves;
 
 static int ccc_same_place(const CUmemLocation *one, const CUmemLocation *other)
 {
     return one->type == other->type && one->id == other->id;
 }
 
-static void ccc_batch_add(ccc_batch *batch, const ccc_box *buffer, const CUmemLocation *place)
+static void ccc_moves_add(ccc_moves *batch, const ccc_box *buffer, const CUmemLocation *place)
 {
     if (buffer->size == 0)
         return;
@@ -104,7 +98,7 @@ static void ccc_batch_add(ccc_batch *batch, const ccc_box *buffer, const CUmemLo
     batch->count++;
 }
 
-static int ccc_batch_submit(ccc_migration how, ccc_batch *batch, CUstream stream)
+static int ccc_moves_submit(ccc_migration how, ccc_moves *batch, CUstream stream)
 {
     switch (how) {
     case CCC_PREFETCH:
@@ -137,14 +131,14 @@ static int ccc_managed_migrate(ccc_migration how, ccc_box *const *buffers, const
             status = ccc_managed_prefetch(buffers[i], stream, places[i].type, places[i].id);
         return status;
     }
-    ccc_batch batch = {
+    ccc_moves batch = {
         .pointers = calloc(count, sizeof *batch.pointers), .sizes = calloc(count, sizeof *batch.sizes),
         .indices = calloc(count, sizeof *batch.indices), .places = calloc(count, sizeof *batch.places),
     };
     if (batch.pointers && batch.sizes && batch.indices && batch.places) {
         for (size_t i = 0; i < count; i++)
-            ccc_batch_add(&batch, buffers[i], places ? &places[i] : NULL);
-        status = batch.count ? ccc_batch_submit(how, &batch, CCC_STRM(stream)) : 0;
+            ccc_moves_add(&batch, buffers[i], places ? &places[i] : NULL);
+        status = batch.count ? ccc_moves_submit(how, &batch, CCC_STRM(stream)) : 0;
     } else {
         status = ccc_fail(CCC_NO_MEMORY, "calloc");
     }

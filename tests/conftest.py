@@ -61,6 +61,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=f"{marker}: {found.args[0]}"))
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Leave what lives to the end (modules, thousands of tests) out of the collections that the tests ask for."""
+    if hasattr(gc, "freeze"):  # not on PyPy
+        gc.collect()
+        gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def no_leak():
     """Fail a test that leaves driver objects alive, or that misuses the simulated driver."""
