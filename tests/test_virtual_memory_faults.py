@@ -151,6 +151,7 @@ def test_old_addresses_that_cannot_be_left_are_a_warning_and_the_growth_stays(st
     buffer = mr.allocate(1, stream)
     address = buffer.handle
     buffer.fill(3, stream=stream)
+    stream.sync()  # nothing else will wait for it
     # the first free is that of addresses which are not the ones behind the buffer
     nth = 2 if call == "cuMemAddressFree" else 1
     with blocked(buffer), simulator.fail(call, ERROR, nth) as fault, pytest.warns(CUDAWarning, match=call):

@@ -549,17 +549,24 @@ def test_ordinary_free_does_not_take_mapped_memory(cu: Driver, memory: Memory, s
     memory.end(address, UNIT)
 
 
-def test_virtual_memory_needs_no_context_and_outlives_them(driver: Driver, sim: ModuleType) -> None:
-    memory = Memory(driver)
-    address = memory.new(UNIT)
-    driver.start()
-    memory.fill(address, UNIT, 8)
-    driver.cuDevicePrimaryCtxReset_v2(0)
-    driver.start()
-    assert driver.read(c_uint64(address), 2) == b"\10\10"
-    driver.cuDevicePrimaryCtxRelease_v2(0)
-    memory.end(address, UNIT)
-    assert not sim.reports()
+def test_virtual_memory_needs_no_context_and_outlives_them() -> None:
+    printed = run_alone(
+        """
+        from test_virtual import *
+        cu.cuInit(0)
+        memory = Memory(cu)
+        address = memory.new(UNIT)
+        cu.start()
+        memory.fill(address, UNIT, 8)
+        cu.cuDevicePrimaryCtxReset_v2(0)
+        cu.start()
+        print(cu.read(c_uint64(address), 2).hex())
+        cu.cuDevicePrimaryCtxRelease_v2(0)
+        memory.end(address, UNIT)
+        print(sim.reports(), [sim.live()[kind].number for kind in KINDS])
+        """
+    )
+    assert printed.split("\n")[:2] == ["0808", "[] [0, 0, 0]"]
 
 
 # --- Sharing --------------------------------------------------------------------------------------------------
