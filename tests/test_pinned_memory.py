@@ -114,6 +114,15 @@ def test_a_pool_keeps_freed_memory(pool, stream):
 # The memory
 
 
+def test_every_device_has_access(pool):
+    access, place = ffi.new("CUmemAccess_flags *"), ffi.new("CUmemLocation *")
+    place.type = lib.CU_MEM_LOCATION_TYPE_DEVICE
+    for device in Device.get_all_devices():
+        place.id = device.device_id
+        assert lib.cuMemPoolGetAccess(access, pool.cdata, place) == 0
+        assert access[0] == lib.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+
+
 def test_what_the_host_writes_the_device_reads(device, pool, stream):
     with pool.allocate(SIZE, stream) as buffer, device.allocate(SIZE, stream) as copy:
         stream.sync()
