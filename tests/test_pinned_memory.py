@@ -189,7 +189,7 @@ def test_without_a_context_the_default_stream_cannot_be_found(device, pool):
 
 @pytest.mark.parametrize("ending", ["close", "collect"])
 def test_a_buffer_of_the_default_stream_goes_where_no_context_is_current(pool, ending):
-    before = live_objects()
+    used, before = pool.attributes.used_mem_current, live_objects()
     buffers = [pool.allocate(SIZE)]
 
     def end() -> None:
@@ -204,6 +204,7 @@ def test_a_buffer_of_the_default_stream_goes_where_no_context_is_current(pool, e
     for _ in range(3):
         gc.collect()
     assert live_objects() == before
+    assert pool.attributes.used_mem_current == used
 
 
 def test_a_buffer_of_another_librarys_stream_may_go_back_in_the_default_stream(pool, stream):
@@ -211,11 +212,13 @@ def test_a_buffer_of_another_librarys_stream_may_go_back_in_the_default_stream(p
         def __cuda_stream__(self):
             return (0, stream.handle)
 
+    used = pool.attributes.used_mem_current
     buffer = pool.allocate(SIZE, Foreign())
     buffer.set_deallocation_stream(LEGACY_DEFAULT_STREAM)
     assert lib.cuCtxSetCurrent(ffi.NULL) == 0
     buffer.close()
     Device(0).set_current()
+    assert pool.attributes.used_mem_current == used
 
 
 # Closing, sharing, running out
