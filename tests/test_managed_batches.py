@@ -18,6 +18,7 @@ from cuda_core_cffi import (
     CUDAError,
     Device,
     Host,
+    ManagedBuffer,
     ManagedMemoryResource,
     Stream,
     ffi,
@@ -140,6 +141,20 @@ def test_a_batch_skips_empty_buffers(managed, stream):
     prefetch_batch(stream, [empty, managed[0], empty, managed[1]], [Host(), Device(0), Host(), Host()])
     assert [went_to(buffer) for buffer in managed] == [0, -1, NOWHERE]
     empty.close()
+
+
+def test_slices_are_managed_too(managed, stream):
+    with managed[0][: SIZE // 2] as low, managed[0][SIZE // 2 :][: SIZE // 4] as high:
+        assert isinstance(low, ManagedBuffer)
+        assert isinstance(high, ManagedBuffer)
+        low.prefetch(Device(0), stream=stream)
+        prefetch_batch(stream, [high], Host())
+        stream.sync()
+        assert (went_to(low), went_to(high), went_to(managed[0])) == (0, -1, NOWHERE)
+        assert (low.read_mostly, low.preferred_location, low.accessed_by) == (False, None, set())
+        high.discard(stream=stream)
+    with pytest.raises(RuntimeError, match="this ManagedBuffer is closed"):
+        low.prefetch(Host(), stream=stream)
 
 
 def test_a_batch_takes_plain_buffers_of_managed_memory(managed, stream):

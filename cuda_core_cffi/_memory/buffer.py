@@ -18,7 +18,7 @@ from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._stream import Stream, accept_stream, address_of
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
-__all__ = ["Buffer", "ForeignBuffer", "wrap_memory"]
+__all__ = ["Buffer", "BufferSlice", "ForeignBuffer", "wrap_memory"]
 
 T = TypeVar("T")
 
@@ -44,6 +44,7 @@ class Buffer(Exporter):
 
     _CTYPE: ClassVar[str] = "CUdeviceptr"
     _MADE_BY: ClassVar[str] = "Device.allocate, MemoryResource.allocate or Buffer.from_handle"
+    _SLICE: ClassVar[type[BufferSlice]]  # what a part of it is
     _address: int | None  # set by the first launch that takes the buffer; None once closed
     _keep: object  # set where Python must keep something alive: the owner of a foreign stream
 
@@ -299,7 +300,7 @@ class Buffer(Exporter):
         box = lib.ccc_buffer_slice(self._box, start, size)
         if not box:
             raise self._failure(lib.ccc_last_status())
-        part = BufferSlice._own(box)
+        part = self._SLICE._own(box)
         part._size = size
         part._mr = self._mr
         part._whole = self._whole if isinstance(self, BufferSlice) else self
@@ -325,6 +326,9 @@ class BufferSlice(Buffer):
         Buffer.set_deallocation_stream(self, queue)
         if queue._owner is not None:
             self._whole._keep = queue
+
+
+Buffer._SLICE = BufferSlice
 
 
 class ForeignBuffer(Buffer):
@@ -378,7 +382,7 @@ class ForeignBuffer(Buffer):
             status = lib.ccc_last_status()
             self._lease.release_in_cleanup()
             raise self._failure(status)
-        part = ForeignBuffer._own(box)
+        part = self._own(box)
         part._size = size
         part._mr = self._mr
         part._lease = self._lease

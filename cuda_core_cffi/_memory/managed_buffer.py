@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from cuda_core_cffi._errors import CUDAError, failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._host import Host
-from cuda_core_cffi._memory.buffer import Buffer, ForeignBuffer, wrap_memory
+from cuda_core_cffi._memory.buffer import Buffer, BufferSlice, ForeignBuffer, wrap_memory
 from cuda_core_cffi._memory.location import from_driver, to_driver
 from cuda_core_cffi._memory.migration import encode_locations, migrate, require_managed
 from cuda_core_cffi._memory.resource import MemoryResource
@@ -209,10 +209,23 @@ class ManagedBuffer(Buffer):
         return values
 
 
+class ManagedBufferSlice(ManagedBuffer, BufferSlice):
+    """A part of a managed buffer."""
+
+    __slots__ = ()
+
+    _NAME = "ManagedBuffer"
+
+
+ManagedBuffer._SLICE = ManagedBufferSlice
+
+
 class ForeignManagedBuffer(ManagedBuffer, ForeignBuffer):
     """Managed memory that Python gives back."""
 
     __slots__ = ()
+
+    _NAME = "ManagedBuffer"
 
 
 class AccessedBySetProxy(MutableSet[Any]):
