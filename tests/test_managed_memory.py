@@ -37,7 +37,6 @@ PLACES = [
     ({"preferred_location": 0, "preferred_location_type": "device"}, ("device", 0), 0, lambda: Device(0)),
     ({"preferred_location_type": "host"}, ("host", None), -1, Host),
     ({"preferred_location": 0, "preferred_location_type": "host_numa"}, ("host_numa", 0), -1, lambda: Host(0)),
-    ({"preferred_location_type": "host_numa"}, ("host_numa", 0), -1, lambda: Host(0)),
     (ManagedMemoryResourceOptions(0, ManagedMemoryLocationType.DEVICE), ("device", 0), 0, lambda: Device(0)),
 ]
 
@@ -90,6 +89,15 @@ def test_places_that_make_no_sense_are_refused(device, location, kind, error, te
 def test_a_node_that_does_not_exist_is_refused_by_the_driver(device):
     with pytest.raises(CUDAError, match=r"cuMemPoolCreate failed: CUDA_ERROR_INVALID_VALUE"):
         ManagedMemoryResource({"preferred_location": 12345, "preferred_location_type": "host_numa"})
+
+
+def test_without_a_number_the_node_nearest_to_the_current_device_is_preferred(device):
+    node = device.properties.host_numa_id
+    if node < 0:
+        pytest.skip("the device knows no NUMA node")
+    pool = ManagedMemoryResource({"preferred_location_type": "host_numa"})
+    assert pool.preferred_location == ("host_numa", node)
+    pool.close()
 
 
 def test_without_a_context_there_is_no_nearest_node(device):
