@@ -209,13 +209,13 @@ static int ccc_extents_collide(ccc_extent *ranges, size_t count, size_t *bad)
 }
 
 /* What a batch is made of, in one piece of memory. */
-typedef struct ccc_batch {
+typedef struct ccc_copies {
     CUdeviceptr *to, *from;
     size_t *sizes, *starts, count, attribute_count;
     CUmemcpyAttributes *attributes;
-} ccc_batch;
+} ccc_copies;
 
-static int ccc_batch_submit(const ccc_batch *batch, const ccc_box *stream)
+static int ccc_copies_submit(const ccc_copies *batch, const ccc_box *stream)
 {
 #if CUDA_VERSION >= 13000
     if (ccc_copy_has_attributes(1)) {
@@ -246,7 +246,7 @@ static int ccc_copy_batch(ccc_box *const *destinations, ccc_box *const *sources,
     ccc_extent *ranges = count <= SIZE_MAX / each ? malloc(count * each) : NULL;
     if (ranges == NULL)
         return ccc_fail(CCC_NO_MEMORY, "malloc");
-    ccc_batch batch = {.to = (CUdeviceptr *)(ranges + 2 * count)};
+    ccc_copies batch = {.to = (CUdeviceptr *)(ranges + 2 * count)};
     batch.from = batch.to + count;
     batch.sizes = (size_t *)(batch.from + count);
     batch.starts = batch.sizes + count;
@@ -270,7 +270,7 @@ static int ccc_copy_batch(ccc_box *const *destinations, ccc_box *const *sources,
     if (ccc_extents_collide(ranges, 2 * batch.count, bad))
         status = CCC_OVERLAP;
     else if (batch.count > 0)
-        status = ccc_batch_submit(&batch, stream);
+        status = ccc_copies_submit(&batch, stream);
     free(ranges);
     return status;
 }

@@ -22,6 +22,12 @@ static ccc_box *ccc_default_stream(int per_thread)
     return per_thread ? &ccc_per_thread_stream : &ccc_legacy_stream;
 }
 
+/* Whether a stream is the legacy default one, which the driver's functions for batches refuse. */
+static int ccc_stream_is_legacy(const ccc_box *stream)
+{
+    return stream->handle == (uintptr_t)CU_STREAM_LEGACY || (stream->handle == 0 && !ccc_driver_per_thread());
+}
+
 static ccc_box *ccc_stream_create(int device, unsigned int flags, int priority)
 {
     ccc_scope scope;

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy
 import pytest
-from buffers import SIZE, ForeignStream, content, fresh, write
+from buffers import SIZE, ForeignStream, HostResource, Owner, content, fresh, write
 
-from cuda_core_cffi import Buffer, CUDAError, live_objects, simulator
+from cuda_core_cffi import Buffer, CUDAError, ffi, live_objects, simulator
 
 # Copies
 
@@ -190,3 +190,39 @@ def test_a_width_that_does_not_divide_the_size_is_a_value_error(device, stream, 
             buffer.fill(1, width, stream=stream)
         with pytest.raises(ValueError, match="does not divide"):
             buffer.fill(bytes(width), stream=stream)
+
+
+@pytest.mark.parametrize("kind", ["host resource", "owner", "borrowed", "slice", "closed slice's whole"])
+def test_memory_that_no_device_can_use_is_not_filled(device, stream, kind):
+    owner = Owner()
+    whole = HostResource().allocate(SIZE) if kind == "host resource" else Buffer.from_handle(owner.address, SIZE)
+    if kind == "owner":
+        whole = Buffer.from_handle(owner.address, SIZE, owner=owner)
+    part = whole[8:]
+    if kind.startswith("closed"):
+        part.close()
+    before = bytes(ffi.buffer(ffi.cast("char *", whole.handle), SIZE))
+    target = part if kind == "slice" else whole
+    for value, width in ((0, None), (1, 4), (b"ab", None)):
+        with pytest.raises(ValueError, match="needs memory that a device can use, not ordinary memory of the host"):
+            target.fill(value, width, stream=stream)
+    assert bytes(ffi.buffer(ffi.cast("char *", whole.handle), SIZE)) == before
+    part.close()
+    whole.close()
+    with pytest.raises(RuntimeError, match="this Buffer is closed"):
+        whole.fill(0, stream=stream)
+
+
+@pytest.mark.parametrize("method", ["close", "set_deallocation_stream"])
+@pytest.mark.parametrize("wrong", [5, "stream", object()], ids=["int", "str", "object"])
+def test_what_is_no_stream_ends_nothing(device, stream, method, wrong):
+    with device.allocate(SIZE, stream) as buffer, buffer[8:] as part, device.create_stream() as closed:
+        closed.close()
+        for one in (part, buffer):
+            with pytest.raises(TypeError, match="needs a Stream"):
+                getattr(one, method)(wrong)
+            with pytest.raises(RuntimeError, match="this Stream is closed"):
+                getattr(one, method)(closed)
+            assert not one.is_closed
+            one.fill(1, stream=stream)
+            assert one.__cuda_array_interface__["stream"] == stream.handle

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import sys
@@ -15,7 +16,14 @@ import pytest
 from buffers import DATA, PINNED, SIZE, ForeignStream, HostResource, Owner, content, fresh, write
 from helpers import Gate
 
-from cuda_core_cffi import Buffer, DeviceMemoryResource, live_objects, simulator
+from cuda_core_cffi import (
+    Buffer,
+    DeviceMemoryResource,
+    ManagedBuffer,
+    ManagedMemoryResource,
+    live_objects,
+    simulator,
+)
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -152,6 +160,22 @@ def test_slicing_and_closing_a_slice_call_no_driver(device, stream):
         whole[8:][8:].close()
         collect()
         assert trace.names == []
+
+
+@pytest.mark.parametrize("kind", ["allocated", "wrapped"])
+def test_a_slice_of_managed_memory_is_managed(device, stream, kind):
+    with ManagedMemoryResource().allocate(SIZE, stream) as memory, contextlib.ExitStack() as stack:
+        whole = memory
+        if kind == "wrapped":
+            whole = stack.enter_context(ManagedBuffer.from_handle(memory.handle, SIZE, owner=memory))
+        write(whole, DATA, stream)
+        with whole[8:24][4:] as part:
+            assert isinstance(part, ManagedBuffer)
+            assert (part.is_managed, part.is_host_accessible) == (True, True)
+            assert content(part, stream) == DATA[12:24]
+            part.close()
+            with pytest.raises(RuntimeError, match="this ManagedBuffer is closed"):
+                part.fill(0, stream=stream)
 
 
 # When the memory goes back

@@ -14,6 +14,7 @@ from cuda_core_cffi._errors import UnavailableError, cuda_version
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
 from cuda_core_cffi._host import Host
+from cuda_core_cffi._memory.location import encode
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._registry import registry
 
@@ -135,21 +136,9 @@ def native(options: CopyOptions) -> Any:
         (attributes.srcLocHint, options.src_location_hint),
         (attributes.dstLocHint, options.dst_location_hint),
     ):
-        location.type, location.id = place(hint)
+        if hint is not None:
+            location.type, location.id = encode(hint)
     return attributes
-
-
-def place(hint: Any) -> tuple[int, int]:
-    """Return type and id of the driver's location for a hint."""
-    if hint is None:
-        return (lib.CU_MEM_LOCATION_TYPE_INVALID, 0)
-    if not isinstance(hint, Host):
-        return (lib.CU_MEM_LOCATION_TYPE_DEVICE, hint.device_id)
-    if hint.is_numa_current:
-        return (lib.CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, 0)
-    if hint.numa_id is not None:
-        return (lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, hint.numa_id)
-    return (lib.CU_MEM_LOCATION_TYPE_HOST, 0)
 
 
 def copy_failure(status: int, what: str, stream: Handle, *operands: Handle, needed: int = NATIVE_SINGLE) -> Exception:

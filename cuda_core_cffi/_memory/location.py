@@ -11,9 +11,10 @@ from cuda_core_cffi._ffi import lib
 from cuda_core_cffi._host import Host
 from cuda_core_cffi._registry import registry
 
-__all__ = ["from_driver", "to_driver"]
+__all__ = ["encode", "from_driver", "to_driver"]
 
 FIRST_WITH_NUMA = 13000
+NUMA_NODES = (lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, lib.CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
 
 
 def to_driver(location: Any, what: str) -> tuple[int, int]:
@@ -24,21 +25,29 @@ def to_driver(location: Any, what: str) -> tuple[int, int]:
     TypeError
         If it is no place, or a NUMA node of the host and the driver is older than CUDA 13.0.
     """
-    if isinstance(location, registry.device):
-        return lib.CU_MEM_LOCATION_TYPE_DEVICE, location.device_id
-    if not isinstance(location, Host):
+    if not isinstance(location, Host | registry.device):
         raise TypeError(f"{what} needs a Device or a Host, not {type(location).__name__}: {location!r}")
-    if location.numa_id is None and not location.is_numa_current:
-        return lib.CU_MEM_LOCATION_TYPE_HOST, 0
+    kind, number = encode(location)
+    if kind not in NUMA_NODES:
+        return kind, number
     check(lib.ccc_init())
     if lib.ccc_driver_version() < FIRST_WITH_NUMA:
         raise TypeError(
             f"{what}: {location!r} needs a driver for CUDA {cuda_version(FIRST_WITH_NUMA)}; the installed one is for "
             f"{cuda_version(lib.ccc_driver_version())}, where Host() is the only place on the host"
         )
-    if location.numa_id is None:
+    return kind, number
+
+
+def encode(location: Any) -> tuple[int, int]:
+    """Return the driver's type and number of a :class:`Device` or a ``Host``, whatever the driver's age."""
+    if not isinstance(location, Host):
+        return lib.CU_MEM_LOCATION_TYPE_DEVICE, location.device_id
+    if location.is_numa_current:
         return lib.CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, 0
-    return lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, location.numa_id
+    if location.numa_id is not None:
+        return lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, location.numa_id
+    return lib.CU_MEM_LOCATION_TYPE_HOST, 0
 
 
 def from_driver(kind: int, number: int) -> Any:
