@@ -62,23 +62,6 @@ static int ccc_pool_set(const ccc_box *pool, CUmemPool_attribute attribute, void
     return 0;
 }
 
-/* Grant access to the first `granted` of the devices and take it from the others, all in one call. */
-static int ccc_pool_set_peers(const ccc_box *pool, const int *ordinals, size_t count, size_t granted)
-{
-    CUmemAccessDesc access[CCC_MAX_DEVICES] = {0};
-    if (!ccc_is_open(pool))
-        return CCC_CLOSED;
-    if (count > CCC_MAX_DEVICES)
-        return ccc_fail(CUDA_ERROR_INVALID_DEVICE, "cuMemPoolSetAccess");
-    for (size_t i = 0; i < count; i++) {
-        access[i].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-        access[i].location.id = ordinals[i];
-        access[i].flags = i < granted ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    }
-    CCC_TRY(cuMemPoolSetAccess, (CUmemoryPool)CCC_POINTER(pool), access, count);
-    return 0;
-}
-
 /* Make the box of a new buffer. What it depends on is retained; on failure nothing is, and the memory is the caller's. */
 static ccc_box *ccc_buffer_new(CUdeviceptr pointer, size_t size, int flags, ccc_box *context, ccc_box *pool,
                                ccc_box *stream)

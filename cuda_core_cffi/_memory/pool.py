@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic, NoReturn, TypeVar
 
 from cuda_core_cffi._errors import check, check_cleanup, failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._memory.allocation import make_buffer, retry_allocation
 from cuda_core_cffi._memory.buffer import Buffer
+from cuda_core_cffi._memory.peer_access import PeerAccessibleBySetProxy
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._registry import registry
@@ -292,6 +293,19 @@ class DeviceMemoryResource(MemPool[Buffer]):
     def device_id(self) -> int:
         """The ordinal of the device."""
         return self._device_id
+
+    @property
+    def peer_accessible_by(self) -> PeerAccessibleBySetProxy:
+        """The other devices that may use the memory of this pool, as a live set.
+
+        Changing the set, or assigning devices to it, changes the access to all memory of the pool, also what is
+        allocated already.
+        """
+        return PeerAccessibleBySetProxy(self)
+
+    @peer_accessible_by.setter
+    def peer_accessible_by(self, devices: Iterable[Any]) -> None:
+        self.peer_accessible_by._replace(devices)
 
     @property
     def is_device_accessible(self) -> bool:

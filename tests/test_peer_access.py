@@ -1,0 +1,439 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Memory of one device used by another: the access to pools, and copies.
+
+What needs several devices runs in a process of its own, where the simulated driver has three; on a machine with two
+GPUs or more it runs on those.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import textwrap
+from collections.abc import Callable, Iterator
+
+import pytest
+from helpers import output_of, run_python
+
+from cuda_core_cffi import Device, DeviceMemoryResource, DeviceMemoryResourceOptions
+
+PROLOGUE = """
+import sys
+from cuda_core_cffi import *
+first, second = Device(0), Device(1)
+first.set_current()
+pool = DeviceMemoryResource(first, DeviceMemoryResourceOptions())
+peers = pool.peer_accessible_by
+SIZE = 4096
+
+def content(buffer):
+    data = ffi.new("char[]", SIZE)
+    assert lib.cuMemcpyDtoH(data, buffer.handle, SIZE) == 0
+    return bytes(ffi.buffer(data, SIZE))
+
+def kernel(name):
+    source = 'extern "C" __global__ void add_one(unsigned char *p) { p[threadIdx.x] += 1; }\\n'
+    source += 'extern "C" __global__ void copy(unsigned char *to, const unsigned char *from)'
+    source += '{ to[threadIdx.x] = from[threadIdx.x]; }'
+    options = {"arch": f"sm_{second.arch}"}
+    return Program(source, "c++", options).compile(sys.argv[1]).get_kernel(name)
+
+def run(stream, name, *arguments):
+    launch(stream, LaunchConfig(grid=1, block=32), kernel(name), *arguments)
+    stream.sync()
+"""
+
+# every way to change the set: from device 1 having access
+CHANGES = {
+    "add": "peers.add(2)",
+    "discard": "peers.discard(1)",
+    "remove": "peers.remove(second)",
+    "pop": "peers.pop()",
+    "clear": "peers.clear()",
+    "update": "peers.update([1, 2], {second}, (0,))",
+    "difference_update": "peers.difference_update([second, 2], [0])",
+    "intersection_update": "peers.intersection_update({2, 0})",
+    "symmetric_difference_update": "peers.symmetric_difference_update([0, 1, 2])",
+    "|=": "peers |= {1, 2}",
+    "&=": "peers &= {2}",
+    "-=": "peers -= {Device(2), second}",
+    "^=": "peers ^= {1, 2}",
+    "assignment": "pool.peer_accessible_by = [2, 0, 2]",
+    "|= of the property": "pool.peer_accessible_by |= {1, 2}",
+    "assignment of nothing": "pool.peer_accessible_by = []",
+}
+AFTER = {
+    "add": [1, 2],
+    "update": [1, 2],
+    "symmetric_difference_update": [2],
+    "|=": [1, 2],
+    "^=": [2],
+    "assignment": [2],
+    "|= of the property": [1, 2],
+}
+
+
+@pytest.fixture
+def several(is_simulated: bool, compile_target: str) -> Callable[..., str]:
+    """Return a function that runs code where there are several devices, and returns what it prints."""
+    if not is_simulated and len(Device.get_all_devices()) < 2:
+        pytest.skip("needs two GPUs")
+
+    def run(code: str, **environment: str) -> str:
+        code = PROLOGUE + textwrap.dedent(code)
+        return output_of(code, compile_target, **{"CUDA_SIM_DEVICES": "3", **environment})
+
+    return run
+
+
+@pytest.fixture
+def linked(several: Callable[..., str], is_simulated: bool) -> Callable[..., str]:
+    """Return the same, where device 1 can be given access to the memory of device 0."""
+    if not is_simulated and not Device(1).can_access_peer(0):
+        pytest.skip("needs two GPUs with a link between them")
+    return several
+
+
+@pytest.fixture
+def pool(device: Device) -> Iterator[DeviceMemoryResource]:
+    pool = DeviceMemoryResource(device, DeviceMemoryResourceOptions())
+    yield pool
+    pool.close()
+
+
+# memory
+
+
+def test_a_device_with_access_reads_and_writes_the_memory_of_another(linked: Callable[..., str]) -> None:
+    text = linked(
+        """
+        peers.add(second)
+        memory = pool.allocate(SIZE)
+        memory.fill(41, stream=first.default_stream)
+        first.sync()
+        second.set_current()
+        stream = second.create_stream()
+        mine = second.allocate(SIZE, stream)
+        run(stream, "add_one", memory)
+        run(stream, "copy", mine, memory)
+        print(content(mine)[:32] == bytes([42]) * 32, content(memory)[:33] == bytes([42]) * 32 + bytes([41]))
+        """
+    )
+    assert text == "True True"
+
+
+def test_access_holds_for_memory_allocated_before_it_was_given(linked: Callable[..., str]) -> None:
+    text = linked(
+        """
+        memory = pool.allocate(SIZE)
+        memory.fill(7, stream=first.default_stream)
+        first.sync()
+        peers.add(1)
+        second.set_current()
+        run(second.create_stream(), "add_one", memory)
+        print(content(memory)[:32] == bytes([8]) * 32)
+        """
+    )
+    assert text == "True"
+
+
+@pytest.mark.parametrize("before", ["pass", "peers.add(1); peers.discard(1)"], ids=["never given", "taken back"])
+def test_a_kernel_without_access_fails(several: Callable[..., str], compile_target: str, before: str) -> None:
+    done = run_python(
+        PROLOGUE
+        + textwrap.dedent(
+            f"""
+        if second.can_access_peer(first):
+            {before}
+        memory = pool.allocate(SIZE)
+        first.sync()
+        second.set_current()
+        try:
+            run(second.create_stream(), "add_one", memory)
+        except CUDAError as error:
+            print(error.name)
+        """
+        ),
+        compile_target,
+        CUDA_SIM_DEVICES="3",
+    )
+    assert done.stdout.strip() == "CUDA_ERROR_ILLEGAL_ADDRESS", done.stderr
+
+
+@pytest.mark.parametrize("before", ["pass", "pool.peer_accessible_by = [1]"], ids=["without access", "with access"])
+def test_devices_copy_from_each_other(several: Callable[..., str], before: str) -> None:
+    text = several(
+        f"""
+        if second.can_access_peer(first):
+            {before}
+        theirs = pool.allocate(SIZE)
+        theirs.fill(5, stream=first.default_stream)
+        first.sync()
+        second.set_current()
+        stream = second.create_stream()
+        mine = second.allocate(SIZE, stream)
+        theirs.copy_to(mine, stream=stream)
+        stream.sync()
+        print(content(mine) == bytes([5]) * SIZE)
+        mine.fill(6, stream=stream)
+        mine.copy_to(theirs, stream=stream)
+        stream.sync()
+        print(content(theirs) == bytes([6]) * SIZE)
+        """
+    )
+    assert text.split() == ["True", "True"]
+
+
+# the set
+
+
+def test_the_set_holds_devices_and_is_asked_by_device_or_ordinal(linked: Callable[..., str]) -> None:
+    text = linked(
+        """
+        print(len(peers), list(peers), 1 in peers, second in peers)
+        peers.add(second)
+        print(len(peers), list(peers) == [second], 1 in peers, second in peers)
+        print([other in peers for other in (0, first, 99, -1, None, "1", 1.0, True)] == [False] * 8)
+        print(peers)
+        """
+    )
+    assert text.split("\n") == [
+        "0 [] False False",
+        "1 True True True",
+        "True",
+        "<PeerAccessibleBySetProxy [1] of device 0>",
+    ]
+
+
+def test_the_set_has_the_algebra_of_sets(linked: Callable[..., str]) -> None:
+    text = linked(
+        """
+        peers.add(1)
+        both, none = {first, second}, set()
+        print(peers == {second}, {1} == peers, peers != both, peers == [second], peers == {"1"})
+        print(peers | {0} == both, {0, 1} | peers == both, peers & {0, 1} == {second}, {0, 1} & peers == {second})
+        print(peers - {1} == none, peers - {0} == {second}, both - peers == {first}, {0, 1} - peers == {first})
+        print(peers ^ {0, 1} == {first}, {0, 1} ^ peers == {first})
+        print(peers <= {0, 1}, peers < {0, 1}, peers >= {1}, peers > {1}, peers <= {0}, peers.isdisjoint([0]))
+        print(type(peers | {0}), [type(device) for device in peers & {1}])
+        """
+    )
+    assert text.split("\n") == [
+        "True True True False False",
+        "True True True True",
+        "True True True True",
+        "True True",
+        "True True True False False True",
+        "<class 'set'> [<class 'cuda_core_cffi._device.Device'>]",
+    ]
+
+
+@pytest.mark.simulator_only("needs three devices, and counts driver calls")
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_change_is_one_driver_call(several: Callable[..., str], change: str) -> None:
+    text = several(
+        f"""
+        from cuda_core_cffi import simulator
+        peers.add(1)
+        with simulator.trace("cuMemPoolSetAccess") as calls:
+            {CHANGES[change]}
+        print(len(calls), [device.device_id for device in pool.peer_accessible_by])
+        """
+    )
+    assert text == f"1 {AFTER.get(change, [])}"
+
+
+@pytest.mark.simulator_only("counts driver calls")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "peers.add(1)",
+        "peers.add(0)",
+        "peers.discard(2)",
+        "peers.discard(first)",
+        "peers.update()",
+        "peers.intersection_update()",
+        "peers |= {0, 1}",
+        "pool.peer_accessible_by = {0, 1}",
+        "pool.peer_accessible_by = pool.peer_accessible_by",
+    ],
+)
+def test_a_change_to_what_is_so_already_is_no_driver_call(several: Callable[..., str], change: str) -> None:
+    text = several(
+        f"""
+        from cuda_core_cffi import simulator
+        peers.add(1)
+        with simulator.trace("cuMemPoolSetAccess") as calls:
+            {change}
+        print(len(calls), pool.peer_accessible_by == {{1}})
+        """
+    )
+    assert text == "0 True"
+
+
+def test_pools_seen_through_several_objects_show_the_same(linked: Callable[..., str]) -> None:
+    text = linked(
+        """
+        one, other = DeviceMemoryResource(0), DeviceMemoryResource(0)
+        view = other.peer_accessible_by
+        before = list(view)
+        one.peer_accessible_by.add(1)
+        print(before, list(view) == [second])
+        one.peer_accessible_by = before
+        print(len(view))
+        """
+    )
+    assert text.split("\n") == ["[] True", "0"]
+
+
+@pytest.mark.simulator_only("injects a fault")
+@pytest.mark.parametrize(
+    "change", ["peers.add(2)", "peers.clear()", "peers ^= {1, 2}", "pool.peer_accessible_by = [2]"]
+)
+def test_a_driver_call_that_fails_changes_nothing(several: Callable[..., str], change: str) -> None:
+    text = several(
+        f"""
+        from cuda_core_cffi import simulator
+        peers.add(1)
+        with simulator.fail("cuMemPoolSetAccess", "CUDA_ERROR_OUT_OF_MEMORY"):
+            try:
+                {change}
+            except CUDAError as error:
+                print(error.call, error.name)
+        print(pool.peer_accessible_by == {{second}})
+        """
+    )
+    assert text.split("\n") == ["cuMemPoolSetAccess CUDA_ERROR_OUT_OF_MEMORY", "True"]
+
+
+@pytest.mark.simulator_only("injects a fault")
+@pytest.mark.parametrize("look", ["len(peers)", "1 in peers", "list(peers)", "peers.add(1)", "repr(peers)"])
+def test_a_look_that_fails_says_so(several: Callable[..., str], look: str) -> None:
+    text = several(
+        f"""
+        from cuda_core_cffi import simulator
+        with simulator.fail("cuMemPoolGetAccess", "CUDA_ERROR_UNKNOWN"):
+            try:
+                {look}
+            except CUDAError as error:
+                print(error.call, error.name)
+        """
+    )
+    assert text == "cuMemPoolGetAccess CUDA_ERROR_UNKNOWN"
+
+
+def test_threads_give_and_take_access_at_once(linked: Callable[..., str]) -> None:
+    text = linked(
+        """
+        import threading
+        others = [device.device_id for device in Device.get_all_devices() if device.can_access_peer(first)]
+        failures = []
+
+        def toggle(ordinal):
+            try:
+                for _ in range(50):
+                    peers.add(ordinal)
+                    assert ordinal in pool.peer_accessible_by
+                    peers.discard(ordinal)
+                    assert ordinal not in pool.peer_accessible_by
+                peers.add(ordinal)
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=toggle, args=(ordinal,)) for ordinal in others]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        print(failures, peers == set(others))
+        """,
+        CUDA_SIM_DEVICES="8",
+    )
+    assert text == "[] True"
+
+
+# bad input
+
+
+@pytest.mark.simulator_only("needs devices without a link, and counts driver calls")
+@pytest.mark.parametrize("change", ["peers.add(2)", "peers.update([0, 2])", "pool.peer_accessible_by = {2}"])
+def test_a_device_that_cannot_have_access_is_refused_by_name(several: Callable[..., str], change: str) -> None:
+    text = several(
+        f"""
+        from cuda_core_cffi import simulator
+        with simulator.trace("cuMemPoolSetAccess") as calls:
+            try:
+                {change}
+            except ValueError as error:
+                print(error)
+        print(len(calls), second.can_access_peer(first))
+        peers.discard(2)
+        peers.clear()
+        """,
+        CUDA_SIM_PEER_ACCESS="0",
+    )
+    assert text.split("\n") == ["device 2 cannot access the memory of device 0", "0 False"]
+
+
+@pytest.mark.simulator_only("counts driver calls")
+@pytest.mark.parametrize("change", ["peers.update([2], [99])", "peers ^= {1, 99}", "pool.peer_accessible_by = [2, 99]"])
+def test_one_unknown_device_among_many_changes_nothing(several: Callable[..., str], change: str) -> None:
+    text = several(
+        f"""
+        from cuda_core_cffi import simulator
+        peers.add(1)
+        with simulator.trace("cuMemPoolSetAccess") as calls:
+            try:
+                {change}
+            except ValueError as error:
+                print(error)
+        print(len(calls), pool.peer_accessible_by == {{1}})
+        """
+    )
+    assert text.split("\n") == ["device_id must be 0 to 2, not 99", "0 True"]
+
+
+def test_unknown_devices_and_what_is_no_device_are_refused(pool: DeviceMemoryResource) -> None:
+    peers = pool.peer_accessible_by
+    for change in (peers.add, peers.discard, lambda value: peers.update([value])):
+        with pytest.raises(ValueError, match="not 999"):
+            change(999)
+        for value in (None, "0", 0.0, True):
+            with pytest.raises(TypeError, match=type(value).__name__ if value is not None else "None"):
+                change(value)
+    with pytest.raises(KeyError):
+        peers.remove(999)
+    for devices in (0, Device(0), None):
+        with pytest.raises(TypeError, match="not iterable"):
+            pool.peer_accessible_by = devices  # type: ignore[assignment]
+
+
+def test_the_pool_s_own_device_is_ignored(pool: DeviceMemoryResource, device: Device) -> None:
+    peers = pool.peer_accessible_by
+    peers.add(device)
+    peers.discard(device.device_id)
+    pool.peer_accessible_by = [device, 0]
+    peers ^= {device}
+    assert (len(peers), list(peers), device in peers) == (0, [], False)
+
+
+def test_the_set_is_a_mutable_set_and_cannot_be_hashed(pool: DeviceMemoryResource) -> None:
+    peers = pool.peer_accessible_by
+    assert isinstance(peers, collections.abc.MutableSet)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(peers)
+    with pytest.raises(AttributeError):
+        peers.other = 1  # type: ignore[attr-defined]
+
+
+def test_a_closed_pool_has_no_peers_to_tell(pool: DeviceMemoryResource) -> None:
+    peers = pool.peer_accessible_by
+    pool.close()
+    for look in (lambda: len(peers), lambda: list(peers), lambda: peers.add(0), lambda: peers.clear()):
+        with pytest.raises(RuntimeError, match="this DeviceMemoryResource is closed"):
+            look()
+
+
+def test_no_device_is_a_peer_of_its_own(device: Device) -> None:
+    assert device.can_access_peer(device) is False
+    assert device.can_access_peer(0) is False
+    with pytest.raises(ValueError, match="not 999"):
+        device.can_access_peer(999)
