@@ -15,6 +15,8 @@ The simulated machine is described by environment variables that are read once, 
     Compute capability of the devices, default ``9.0``.
 ``CUDA_SIM_DRIVER_VERSION``
     What ``cuDriverGetVersion`` reports, default ``13000``. Newer functions are not found.
+``CUDA_SIM_PEER_ACCESS``
+    ``0`` for devices that cannot be given access to each other's memory; by default all can.
 ``CUDA_SIM_KERNEL_SECONDS``
     Ends a kernel that runs longer with ``CUDA_ERROR_LAUNCH_TIMEOUT``; default 0, never.
 ``CUDA_SIM_REPORT``
@@ -45,6 +47,7 @@ __all__ = [
     "is_loaded",
     "library_path",
     "live",
+    "recover",
     "reports",
     "trace",
     "use",
@@ -295,6 +298,14 @@ def clear_reports() -> None:
     _library().cudaSimReportClear()
 
 
+def recover() -> None:
+    """Let contexts be made again after a kernel failed, as a real driver does in a new process only.
+
+    Contexts that exist stay failed: reset the device's primary context, or destroy them.
+    """
+    _library().cudaSimRecover()
+
+
 def library_path() -> Path:
     """Return the path of the simulator's library.
 
@@ -365,6 +376,7 @@ def _library() -> ctypes.CDLL:
         library.cudaSimReportSize.restype = ctypes.c_size_t
         library.cudaSimReportGet.argtypes = [ctypes.c_size_t, ctypes.POINTER(_RawReport)]
         library.cudaSimReportClear.restype = None
+        library.cudaSimRecover.restype = None
         library.cudaSimLive.argtypes = [
             ctypes.c_size_t,
             ctypes.POINTER(ctypes.c_uint64),

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sim_driver import Driver, DriverError
+from sim_driver import Driver, DriverError, simulator
 
 SEED = 20260101
 COOPERATIVE = 2  # CU_LAUNCH_ATTRIBUTE_COOPERATIVE
@@ -191,6 +191,7 @@ class Gpu:
     def reset(self) -> None:
         """Forget everything after a fault."""
         self.driver.cuDevicePrimaryCtxReset_v2(0)
+        simulator().recover()
         self.driver.start()
 
 

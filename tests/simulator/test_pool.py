@@ -200,6 +200,91 @@ def test_either_free_takes_either_memory(cu: Driver, sim: ModuleType) -> None:
     assert sim.live() == live
 
 
+def test_a_plain_free_of_pool_memory_waits_for_nothing_and_leaves_it_counted(cu: Driver) -> None:
+    pool, stream, other = cu.pool(), cu.stream(NON_BLOCKING), cu.stream(NON_BLOCKING)
+    set_threshold(cu, pool, 64 * MEBI)
+    memory = cu.from_pool(pool, MEBI, stream)
+    gate = cu.block(other)
+    cu.cuMemFree_v2(memory)
+    assert cu.status("cuStreamQuery", other) == "NOT_READY"
+    again = cu.from_pool(pool, MEBI, stream)
+    assert again.value == memory.value
+    assert cu.pool_attribute(pool, USED) == 2 * MEBI  # as driver 580 has it
+    set_threshold(cu, pool, 0)
+    cu.cuMemFree_v2(again)
+    assert cu.pool_attribute(pool, RESERVED) == 0
+    gate.open()
+    for handle in (stream, other):
+        cu.cuStreamSynchronize(handle)
+        cu.cuStreamDestroy_v2(handle)
+    cu.cuMemPoolDestroy(pool)
+
+
+@pytest.mark.parametrize("gated", [False, True])
+# flags of the pool that are off: 1 follows events, 2 is opportunistic, 3 makes streams wait
+@pytest.mark.parametrize(
+    ("off", "wait", "reused"),
+    [
+        ((2, 3), "pass", False),
+        ((2, 3), "cu.cuStreamSynchronize(cu.stream())", False),
+        ((2, 3), "cu.cuEventQuery(event)", False),
+        ((2, 3), "cu.cuStreamQuery(stream)", False),
+        ((2, 3), "cu.cuMemcpyHtoD_v2(ordinary, b'x' * 8, c_size_t(8))", False),
+        ((2, 3), "cu.cuStreamSynchronize(stream)", True),
+        ((2, 3), "cu.cuEventSynchronize(event)", True),
+        ((2, 3), "cu.cuCtxSynchronize()", True),
+        ((2, 3), "cu.cuStreamWaitEvent(other, event, 0)", True),
+        ((1, 2, 3), "cu.cuStreamWaitEvent(other, event, 0)", False),
+        ((1, 2, 3), "cu.cuStreamSynchronize(stream)", True),
+        ((), "pass", True),
+    ],
+)
+def test_what_makes_memory_freed_in_one_stream_reusable_in_another(
+    off: tuple[int, ...], wait: str, reused: bool, gated: bool
+) -> None:
+    printed = run_alone(
+        f"""
+        cu.start()
+        pool, stream, other, event = cu.pool(), cu.stream(NON_BLOCKING), cu.stream(NON_BLOCKING), cu.event()
+        ordinary = cu.alloc(64)
+        cu.cuMemPoolSetAttribute(pool, 4, byref(c_uint64(1 << 40)))
+        for number in {off}:
+            cu.cuMemPoolSetAttribute(pool, number, byref(c_int(0)))
+        memory = cu.from_pool(pool, 4096, stream)
+        gate = cu.block(stream) if {gated} else None
+        cu.cuMemFreeAsync(memory, stream)
+        cu.cuEventRecord(event, stream)
+        if gate:
+            gate.open()
+            while cu.status("cuStreamQuery", stream) == "NOT_READY":
+                time.sleep(0.001)
+        {wait}
+        print(cu.from_pool(pool, 4096, other).value == memory.value)
+        """
+    )
+    assert printed.strip() == str(reused)
+
+
+def test_a_stream_that_waits_for_the_free_gets_the_memory_before_it_is_free(cu: Driver) -> None:
+    pool, stream, other, event = cu.pool(), cu.stream(NON_BLOCKING), cu.stream(NON_BLOCKING), cu.event()
+    memory = cu.from_pool(pool, MEBI, stream)
+    gate = cu.block(stream)
+    cu.cuMemFreeAsync(memory, stream)
+    cu.cuEventRecord(event, stream)
+    early = cu.from_pool(pool, MEBI, other)
+    cu.cuStreamWaitEvent(other, event, 0)
+    late = cu.from_pool(pool, MEBI, other)
+    assert (early.value == memory.value, late.value == memory.value) == (False, True)
+    gate.open()
+    for pointer in (early, late):
+        cu.cuMemFreeAsync(pointer, other)
+    for handle in (stream, other):
+        cu.cuStreamSynchronize(handle)
+        cu.cuStreamDestroy_v2(handle)
+    cu.cuEventDestroy_v2(event)
+    cu.cuMemPoolDestroy(pool)
+
+
 def test_a_destroyed_pool_lives_on_in_its_allocations(cu: Driver, sim: ModuleType) -> None:
     free, total = c_size_t(), c_size_t()
     cu.cuStreamSynchronize(None)

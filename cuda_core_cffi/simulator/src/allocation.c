@@ -8,6 +8,7 @@
 
 #include "device.h"
 #include "pages.h"
+#include "pool.h"
 #include "stream.h"
 
 enum { FREED_KEPT = 8192 };
@@ -23,6 +24,8 @@ static struct sim_range *limbo;
 volatile uint64_t sim_allocation_epoch;
 
 static void advance_epoch(void) { __atomic_add_fetch(&sim_allocation_epoch, 1, __ATOMIC_ACQ_REL); }
+
+void sim_allocation_access_revoked(void) { advance_epoch(); }
 
 static const char *caller(void)
 {
@@ -235,9 +238,36 @@ enum sim_place sim_place_of(uintptr_t address, size_t size, struct sim_use use)
     return SIM_BAD;
 }
 
-CUresult sim_check_range(uintptr_t address, size_t size, struct sim_use use)
+CUmemAccess_flags sim_allocation_access(const struct sim_allocation *allocation, const struct sim_context *context)
 {
-    return sim_place_of(address, size, use) == SIM_KNOWN ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (allocation->memory == SIM_VIRTUAL_MEMORY)
+        return permits(allocation, 1u << context->device, true)    ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+               : permits(allocation, 1u << context->device, false) ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                                                                   : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    if (allocation->pool)
+        return sim_pool_access(allocation->pool, context->device);
+    bool own = allocation->device == context->device || allocation->on_host || allocation->managed;
+    bool peer = allocation->context && atomic_load(&context->peers[allocation->device]) == allocation->context->id;
+    return own || peer ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+}
+
+static bool reaches(const struct sim_context *context, const struct sim_allocation *allocation, bool writes)
+{
+    CUmemAccess_flags access = sim_allocation_access(allocation, context);
+    return access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE || (!writes && access == CU_MEM_ACCESS_FLAGS_PROT_READ);
+}
+
+CUresult sim_check_range(const struct sim_context *context, uintptr_t address, size_t size, bool writes)
+{
+    struct sim_use use = {.device = context->device, .writes = writes};
+    struct sim_allocation allocation;
+    SIM_REQUIRE(sim_place_of(address, size, use) == SIM_KNOWN && sim_allocation_at(address, &allocation));
+    // The rights to virtual memory have been looked at, also where the range goes on in another mapping.
+    if (allocation.memory == SIM_VIRTUAL_MEMORY || reaches(context, &allocation, writes))
+        return CUDA_SUCCESS;
+    sim_report("no access", caller(), address, size, &allocation.history, "device %d has no access to the memory",
+               context->device);
+    return CUDA_ERROR_INVALID_VALUE;
 }
 
 bool sim_still_there(uintptr_t address, size_t size, struct sim_use use, const char *work)
@@ -287,6 +317,7 @@ CUresult sim_report_bad_free(uintptr_t address)
 
 struct limbo {
     struct sim_range range;
+    struct sim_allocation last;
     unsigned uses;  // a block can be freed again before its first free was reached in stream order
 };
 
@@ -312,6 +343,7 @@ bool sim_allocation_remove_later(uintptr_t address, bool (*wanted)(const struct 
         entry->uses++;
         sim_ranges_add(&limbo, &entry->range);
         take_out(allocation, copy);
+        entry->last = *copy;
     }
     pthread_rwlock_unlock(&lock);
     free(fresh);
@@ -330,40 +362,33 @@ void sim_limbo_leave(uintptr_t start)
     pthread_rwlock_unlock(&lock);
 }
 
-int sim_check_kernel_access(struct sim_context *context, uintptr_t address, size_t size, bool writes, uintptr_t range[2])
+int sim_check_kernel_access(const struct sim_context *context, uintptr_t address, size_t size, bool writes,
+                            uintptr_t range[2])
 {
     pthread_rwlock_rdlock(&lock);
     struct sim_range *found = sim_ranges_at(root, address);
-    bool allowed = false;
-    if (found) {
-        const struct sim_allocation *allocation = (const struct sim_allocation *)found;
-        if (allocation->memory == SIM_VIRTUAL_MEMORY)
-            allowed = permits(allocation, 1u << context->device, writes);
-        else
-            allowed = allocation->on_host || allocation->managed || allocation->pool ||
-                      allocation->device == context->device ||
-                      atomic_load(&context->peers) >> allocation->device & 1;
-    }
-    if (!found || size > found->size - (address - found->start)) {
+    const struct sim_allocation *allocation = (const struct sim_allocation *)found;
+    if (!within(found, address, size)) {
         found = sim_ranges_at(limbo, address);
-        allowed = found != NULL;
+        allocation = found ? &((const struct limbo *)found)->last : NULL;
     }
-    if (allowed && size <= found->size - (address - found->start)) {
+    bool allowed = within(found, address, size) && reaches(context, allocation, writes);
+    if (allowed) {
         range[0] = found->start;
         range[1] = found->start + found->size;
-    } else {
-        allowed = false;
     }
     pthread_rwlock_unlock(&lock);
     return allowed ? 0 : CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
-void sim_report_kernel_access(uintptr_t address, const char *kernel, const char *what)
+void sim_report_kernel_access(const struct sim_context *context, uintptr_t address, const char *kernel,
+                              const char *what)
 {
     struct sim_history history;
     pthread_rwlock_rdlock(&lock);
     struct sim_allocation *allocation = at(address);
     bool known = allocation != NULL, stale = false;
+    bool refused = known && sim_allocation_access(allocation, context) == CU_MEM_ACCESS_FLAGS_PROT_NONE;
     if (known)
         history = allocation->history;
     else
@@ -377,7 +402,8 @@ void sim_report_kernel_access(uintptr_t address, const char *kernel, const char 
         }
     }
     pthread_rwlock_unlock(&lock);
-    sim_report(stale ? "use after free" : "illegal access", kernel, address, 0, known ? &history : NULL, "%s", what);
+    sim_report(refused ? "no access" : stale ? "use after free" : "illegal access", kernel, address, 0,
+               known ? &history : NULL, "%s", what);
 }
 
 // --- Accounts -------------------------------------------------------------------------------------------------

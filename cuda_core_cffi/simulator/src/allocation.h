@@ -70,8 +70,11 @@ void sim_allocation_set_rights(uintptr_t start, size_t size, struct sim_rights g
 // Removes the allocations of a context, one at a time; false once none is left.
 bool sim_allocation_take_of(const struct sim_context *context, struct sim_allocation *copy);
 
-// May the driver use `size` bytes at `address`? Otherwise reports the misuse and returns CUDA_ERROR_INVALID_VALUE.
-CUresult sim_check_range(uintptr_t address, size_t size, struct sim_use use);
+// What work in a context may do with the memory.
+CUmemAccess_flags sim_allocation_access(const struct sim_allocation *allocation, const struct sim_context *context);
+// May work in the context use `size` bytes at `address`? Otherwise reports the misuse and returns
+// CUDA_ERROR_INVALID_VALUE.
+CUresult sim_check_range(const struct sim_context *context, uintptr_t address, size_t size, bool writes);
 // What an address is to a copy. Memory that was freed, or that the device has no rights to, is reported and counts as
 // bad.
 enum sim_place { SIM_BAD, SIM_PAGEABLE, SIM_KNOWN };
@@ -82,10 +85,13 @@ bool sim_still_there(uintptr_t address, size_t size, struct sim_use use, const c
 // error; freeing what went with its context is no misuse.
 CUresult sim_report_bad_free(uintptr_t address);
 // For kernels: as sim_check_range without a report; `range` receives the bounds for which the answer holds.
-int sim_check_kernel_access(struct sim_context *context, uintptr_t address, size_t size, bool writes, uintptr_t range[2]);
-void sim_report_kernel_access(uintptr_t address, const char *kernel, const char *what);
-// Changes whenever memory is freed or loses rights, so that bounds from the call above may be kept.
+int sim_check_kernel_access(const struct sim_context *context, uintptr_t address, size_t size, bool writes,
+                            uintptr_t range[2]);
+void sim_report_kernel_access(const struct sim_context *context, uintptr_t address, const char *kernel,
+                              const char *what);
+// Changes whenever memory is freed or access to it is taken back, so that bounds from the call above may be kept.
 extern volatile uint64_t sim_allocation_epoch;
+void sim_allocation_access_revoked(void);
 
 void sim_allocation_count(enum sim_memory memory, size_t *count, size_t *bytes);
 void sim_allocation_report_leaks(void);

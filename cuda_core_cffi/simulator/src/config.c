@@ -57,6 +57,9 @@ static void read_environment(void)
         config.minor = *end == '.' ? atoi(end + 1) : 0;
     }
 
+    text = getenv("CUDA_SIM_PEER_ACCESS");
+    config.peer_access = !text || strcmp(text, "0") != 0;
+
     text = getenv("CUDA_SIM_REPORT");
     config.report_stderr = text && strcmp(text, "stderr") == 0;
 

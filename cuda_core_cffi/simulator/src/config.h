@@ -16,6 +16,7 @@ struct sim_config {
     int devices;         // CUDA_SIM_DEVICES
     size_t memory;       // CUDA_SIM_MEMORY, bytes of each device
     int major, minor;    // CUDA_SIM_COMPUTE_CAPABILITY
+    bool peer_access;    // CUDA_SIM_PEER_ACCESS, whether devices can be given access to each other's memory
     bool report_stderr;  // CUDA_SIM_REPORT=stderr
     double kernel_seconds;  // CUDA_SIM_KERNEL_SECONDS, after which a kernel is ended; 0: never
     unsigned workers;    // threads that run the blocks of one kernel

@@ -40,6 +40,8 @@ CUresult sim_context_flags_valid(unsigned flags)
 
 CUresult sim_context_init(struct sim_context *context, int device, unsigned flags)
 {
+    struct sim_device *on = sim_device_at(device);
+    SIM_TRY((CUresult)atomic_load(&on->fault));
     // A primary context that comes back keeps its lock and its legacy stream.
     if (!context->legacy) {
         pthread_mutex_init(&context->lock, NULL);
@@ -52,11 +54,12 @@ CUresult sim_context_init(struct sim_context *context, int device, unsigned flag
     context->id = atomic_fetch_add(&last_id, 1) + 1;
     context->cache = CU_FUNC_CACHE_PREFER_NONE;
     context->shared_config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
-    atomic_store(&context->peers, 0);
-    atomic_store(&context->error, CUDA_SUCCESS);
+    for (int i = 0; i < SIM_MAX_DEVICES; i++)
+        atomic_store(&context->peers[i], 0);
     for (int i = 0; i < SIM_LIMITS; i++)
         atomic_store(&context->limits[i], default_limits[i]);
     atomic_store(&context->active, true);
+    atomic_store(&context->error, atomic_load(&on->fault));  // there may be one by now
     return CUDA_SUCCESS;
 }
 
@@ -107,10 +110,28 @@ CUresult sim_context_status(struct sim_context *context)
     return (CUresult)atomic_load_explicit(&context->error, memory_order_acquire);
 }
 
+static void mark_failed(void *object, void *failed)
+{
+    struct sim_context *context = object;
+    const struct sim_device *device = failed;
+    if (context->device == device->ordinal)
+        atomic_store(&context->error, atomic_load(&device->fault));
+}
+
 void sim_context_fail(struct sim_context *context, CUresult error)
 {
+    struct sim_device *device = sim_device_at(context->device);
     int none = CUDA_SUCCESS;
-    atomic_compare_exchange_strong(&context->error, &none, (int)error);
+    atomic_compare_exchange_strong(&device->fault, &none, (int)error);
+    sim_object_each(SIM_CONTEXT, mark_failed, device);
+    atomic_store(&context->error, atomic_load(&device->fault));
+}
+
+// What hardware has no call for: contexts can be made again. Those that there are stay failed.
+SIM_EXPORT void cudaSimRecover(void)
+{
+    for (int i = 0; i < sim_device_count(); i++)
+        atomic_store(&sim_device_at(i)->fault, CUDA_SUCCESS);
 }
 
 CUresult sim_current_quiet(struct sim_context **context)
@@ -292,6 +313,7 @@ SIM_API(cuCtxGetId, (CUcontext ctx, unsigned long long *ctxId), (ctx, ctxId))
     SIM_REQUIRE(ctxId);
     SIM_HELD struct sim_context *context = NULL;
     SIM_TRY(named_or_current(ctx, &context));
+    SIM_TRY(sim_context_status(context));
     *ctxId = context->id;
     return CUDA_SUCCESS;
 }
@@ -343,7 +365,7 @@ SIM_API(cuCtxGetLimit, (size_t *pvalue, CUlimit limit), (pvalue, limit))
 SIM_API(cuCtxSetLimit, (CUlimit limit, size_t value), (limit, value))
 {
     struct sim_context *context;
-    SIM_TRY(sim_current_quiet(&context));
+    SIM_TRY(sim_current(&context));
     static const size_t largest[SIM_LIMITS] = {
         [CU_LIMIT_STACK_SIZE] = 512 << 10,
         [CU_LIMIT_PRINTF_FIFO_SIZE] = SIZE_MAX / 2,
@@ -426,12 +448,10 @@ SIM_API(cuCtxEnablePeerAccess, (CUcontext peerContext, unsigned int Flags), (pee
     SIM_HELD struct sim_context *peer = NULL;
     if (!peerContext || sim_context_find(peerContext, &peer) != CUDA_SUCCESS)
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (peer == context)
-        return CUDA_ERROR_INVALID_CONTEXT;
-    if (peer->device == context->device)
+    if (peer->device == context->device || !sim_config()->peer_access)
         return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
-    uint32_t bit = 1u << peer->device;
-    return atomic_fetch_or(&context->peers, bit) & bit ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_SUCCESS;
+    bool enabled = atomic_exchange(&context->peers[peer->device], peer->id) == peer->id;
+    return enabled ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_SUCCESS;
 }
 
 SIM_API(cuCtxDisablePeerAccess, (CUcontext peerContext), (peerContext))
@@ -441,8 +461,9 @@ SIM_API(cuCtxDisablePeerAccess, (CUcontext peerContext), (peerContext))
     SIM_HELD struct sim_context *peer = NULL;
     if (!peerContext || sim_context_find(peerContext, &peer) != CUDA_SUCCESS)
         return CUDA_ERROR_INVALID_CONTEXT;
-    uint32_t bit = 1u << peer->device;
-    if (peer->device == context->device || !(atomic_fetch_and(&context->peers, ~bit) & bit))
+    uint64_t enabled = peer->id;
+    if (!atomic_compare_exchange_strong(&context->peers[peer->device], &enabled, 0))
         return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+    sim_allocation_access_revoked();
     return CUDA_SUCCESS;
 }

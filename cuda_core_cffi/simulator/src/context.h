@@ -6,6 +6,7 @@
 #ifndef SIM_CONTEXT_H
 #define SIM_CONTEXT_H
 
+#include "config.h"
 #include "object.h"
 
 enum { SIM_LIMITS = 8 };
@@ -17,11 +18,11 @@ struct sim_context {
     unsigned flags;
     uint64_t id;            // changes when a primary context comes back to life
     _Atomic bool active;    // false once destroyed, and for a primary context that nobody retains
-    _Atomic int error;      // what every call reports after a faulting kernel
+    _Atomic int error;      // what every call reports after a faulting kernel: the device's fault
     CUfunc_cache cache;
     CUsharedconfig shared_config;
     _Atomic size_t limits[SIM_LIMITS];
-    _Atomic uint32_t peers; // devices whose memory kernels of this context may use
+    _Atomic uint64_t peers[SIM_MAX_DEVICES]; // by device, the id of the context whose memory work of this one may use
     pthread_mutex_t lock;   // guards what follows
     struct sim_stream *streams;
     struct sim_stream *legacy;
@@ -34,7 +35,7 @@ CUresult sim_current_quiet(struct sim_context **context);
 CUresult sim_context_find(CUcontext handle, struct sim_context **context);  // takes a reference
 CUcontext sim_context_handle(struct sim_context *context);
 CUresult sim_context_status(struct sim_context *context);
-void sim_context_fail(struct sim_context *context, CUresult error);
+void sim_context_fail(struct sim_context *context, CUresult error);  // and every other context of the device
 
 CUresult sim_context_init(struct sim_context *context, int device, unsigned flags);
 void sim_context_tear_down(struct sim_context *context);

@@ -185,7 +185,7 @@ CUresult sim_fill_submit(struct sim_stream *stream, const struct sim_fill *fill,
     SIM_REQUIRE(fill->address % fill->element == 0 && fill->width <= SIZE_MAX / 4 / fill->element);
     SIM_REQUIRE(fill->height == 1 || (fill->pitch % fill->element == 0 && fill->pitch >= fill->width * fill->element &&
                                       fill->height <= SIZE_MAX / 4 / fill->pitch));
-    SIM_TRY(sim_check_range(fill->address, fill_span(fill), fill_use(stream)));
+    SIM_TRY(sim_check_range(stream->context, fill->address, fill_span(fill), true));
     struct fill_job job = {.fill = *fill, .function = sim_thread()->function};
     size_t bytes = fill->width * fill->height * fill->element;
     if ((wait || bytes <= SHORT_WORK) && sim_run_now(stream, run_fill, &job, NULL))

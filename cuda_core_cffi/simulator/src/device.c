@@ -202,9 +202,12 @@ SIM_API(cuDeviceCanAccessPeer, (int *canAccessPeer, CUdevice dev, CUdevice peerD
     struct sim_device *device;
     SIM_TRY(sim_device_find(dev, &device));
     SIM_TRY(sim_device_find(peerDev, &device));
-    *canAccessPeer = dev != peerDev;
+    *canAccessPeer = dev != peerDev && sim_config()->peer_access;
     return CUDA_SUCCESS;
 }
+
+// CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED, which headers before 13.0 do not have.
+enum { PARTIAL_ATOMICS = 5 };
 
 SIM_API(cuDeviceGetP2PAttribute,
         (int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice),
@@ -223,7 +226,10 @@ SIM_API(cuDeviceGetP2PAttribute,
     case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
     case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED:
     case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED:
-        *value = 1;
+        *value = sim_config()->peer_access;
+        return CUDA_SUCCESS;
+    case PARTIAL_ATOMICS:
+        *value = 0;
         return CUDA_SUCCESS;
     default:
         return CUDA_ERROR_INVALID_VALUE;

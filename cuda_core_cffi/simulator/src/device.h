@@ -14,6 +14,7 @@ struct sim_device {
     size_t memory;
     _Atomic size_t used;
     struct sim_arena *arena;
+    _Atomic int fault;  // of a kernel; from then on no context of the device works, and none can be made
 };
 
 CUresult sim_device_find(CUdevice ordinal, struct sim_device **device);

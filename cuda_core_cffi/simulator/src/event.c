@@ -225,6 +225,8 @@ SIM_API_STREAM(cuStreamWaitEvent, _ptsz, (CUstream hStream, CUevent hEvent, unsi
     if (!point.stream)
         return CUDA_SUCCESS;
     CUresult status = CUDA_SUCCESS;
+    if (point.stream != stream)
+        sim_stream_follow(stream, &point);
     if (point.stream != stream && !sim_reached(point.stream, point.number)) {
         struct sim_op *op = sim_op_new(waited, 0);
         if (op)

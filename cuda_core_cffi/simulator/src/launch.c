@@ -48,7 +48,7 @@ static void run_kernel(struct sim_stream *stream, void *payload)
         // A kernel that was stopped because another one failed has nothing to add.
         if (error && atomic_load(&context->error) == CUDA_SUCCESS) {
             if (error == CUDA_ERROR_ILLEGAL_ADDRESS)
-                sim_report_kernel_access(fault.address, job->entry->name, fault.message);
+                sim_report_kernel_access(context, fault.address, job->entry->name, fault.message);
             else
                 sim_report(kind_of(error), job->entry->name, fault.address, 0, NULL, "%s", fault.message);
             sim_context_fail(context, (CUresult)error);

@@ -70,9 +70,12 @@ SIM_API_STREAM(cuMemcpyDtoDAsync_v2, _ptsz,
 static CUresult copy_peer(CUstream handle, CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                           CUcontext from_context, size_t bytes, bool wait)
 {
+    // Without a context the address tells where the memory is, as it does with one.
     SIM_HELD struct sim_context *target = NULL, *source = NULL;
-    SIM_TRY(sim_context_find(to_context, &target));
-    SIM_TRY(sim_context_find(from_context, &source));
+    if (to_context)
+        SIM_TRY(sim_context_find(to_context, &target));
+    if (from_context)
+        SIM_TRY(sim_context_find(from_context, &source));
     return copy(handle, to, SIM_SIDE_DEVICE, from, SIM_SIDE_DEVICE, bytes, wait);
 }
 

@@ -131,13 +131,13 @@ SIM_API(cuMemFree_v2, (CUdeviceptr dptr), (dptr))
         return CUDA_SUCCESS;
     struct sim_allocation allocation;
     if (sim_allocation_at(dptr, &allocation) && allocation.range.start == dptr && freed_by_mem_free(&allocation)) {
-        // Work that was submitted before may still use the memory.
+        // Work that was submitted before may still use the memory; that of a pool is taken without a wait, as on hardware.
         if (allocation.context)
             sim_context_drain(allocation.context);
-        else
-            sim_contexts_drain(allocation.device);
         if (sim_allocation_remove(dptr, freed_by_mem_free, &allocation)) {
             sim_memory_release(&allocation);
+            if (allocation.pool)
+                sim_pools_settle(allocation.device);
             return allocation.context ? sim_context_status(allocation.context) : CUDA_SUCCESS;
         }
     }

@@ -51,15 +51,8 @@ static CUmemAccess_flags access_of(const struct sim_allocation *allocation)
     struct sim_context *context;
     if (sim_current_quiet(&context) != CUDA_SUCCESS)
         return CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    if (allocation->pool && !allocation->on_host)
-        return sim_pool_access(allocation->pool, context->device);
-    if (allocation->physical)
-        return allocation->rights.writers >> context->device & 1   ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-               : allocation->rights.readers >> context->device & 1 ? CU_MEM_ACCESS_FLAGS_PROT_READ
-                                                                   : CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    bool own = allocation->device == context->device || allocation->on_host || allocation->managed;
-    return own || atomic_load(&context->peers) >> allocation->device & 1 ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-                                                                         : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    // Memory of the host counts as accessible, even that of a pool to which a kernel has no access.
+    return allocation->on_host ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : sim_allocation_access(allocation, context);
 }
 
 // What a pointer may move in: of mapped virtual memory all that was reserved.

@@ -11,8 +11,9 @@
 #include "device.h"
 #include "ipc_pool.h"
 
-// Memory that is not in use. A block freed in a stream may be used again in that stream at once, elsewhere only when
-// the stream has got there.
+// Memory that is not in use. A block freed in a stream may be used again in that stream at once. Elsewhere it may once
+// the stream has got there, which without opportunistic reuse the host has to have waited for, or in a stream that by an
+// event comes after the free.
 struct block {
     struct sim_range range;
     struct sim_point freed;  // no stream once it is reached
@@ -175,19 +176,21 @@ static bool back(struct sim_pool *pool, uintptr_t address, size_t bytes)
 
 // --- Blocks, with the pool's lock held ------------------------------------------------------------------------
 
-static bool settled(struct block *block)
+static bool settled(const struct sim_pool *pool, struct block *block)
 {
-    if (block->freed.stream && sim_reached(block->freed.stream, block->freed.number)) {
+    struct sim_point freed = block->freed;
+    if (freed.stream && (pool->opportunistic ? sim_reached(freed.stream, freed.number)
+                                             : atomic_load(&freed.stream->known) >= freed.number)) {
         sim_object_drop(block->freed.stream);
         block->freed.stream = NULL;
     }
     return !block->freed.stream;
 }
 
-static bool mergeable(struct block *low, struct block *high)
+static bool mergeable(const struct sim_pool *pool, struct block *low, struct block *high)
 {
     return low && high && low->range.start + low->range.size == high->range.start &&
-           settled(low) + settled(high) != 1 && low->freed.stream == high->freed.stream;
+           settled(pool, low) + settled(pool, high) != 1 && low->freed.stream == high->freed.stream;
 }
 
 static struct block *absorb(struct sim_pool *pool, struct block *low, struct block *high)
@@ -205,10 +208,10 @@ static struct block *absorb(struct sim_pool *pool, struct block *low, struct blo
 static void merge_around(struct sim_pool *pool, struct block *block)
 {
     struct block *before = (struct block *)sim_ranges_before(pool->free, block->range.start - 1);
-    if (mergeable(before, block))
+    if (mergeable(pool, before, block))
         block = absorb(pool, before, block);
     struct block *after = (struct block *)sim_ranges_after(pool->free, block->range.start);
-    if (mergeable(block, after))
+    if (mergeable(pool, block, after))
         absorb(pool, block, after);
 }
 
@@ -216,7 +219,7 @@ static void merge_all(struct sim_pool *pool)
 {
     struct block *block = (struct block *)sim_ranges_after(pool->free, 0), *after;
     while (block && (after = (struct block *)sim_ranges_after(pool->free, block->range.start)) != NULL)
-        block = mergeable(block, after) ? absorb(pool, block, after) : after;
+        block = mergeable(pool, block, after) ? absorb(pool, block, after) : after;
 }
 
 struct request {
@@ -229,9 +232,9 @@ static int usable(struct sim_range *range, void *arg)
 {
     const struct request *request = arg;
     struct block *block = (struct block *)range;
-    if (block->freed.stream == request->stream)
+    if (block->freed.stream == request->stream || settled(request->pool, block))
         return true;
-    return request->pool->opportunistic ? settled(block) : !block->freed.stream;
+    return request->pool->follow_events && sim_stream_follows(request->stream, &block->freed);
 }
 
 static int usable_and_backed(struct sim_range *range, void *arg)
@@ -321,6 +324,17 @@ static CUresult order_after(struct sim_stream *stream, struct sim_point point)
     return status;
 }
 
+static void account_free(const struct sim_allocation *allocation)
+{
+    struct sim_pool *pool = allocation->pool;
+    if (pool->imported)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pool->used -= allocation->range.size;
+    pthread_mutex_unlock(&pool->lock);
+    sim_pool_withdraw(allocation);
+}
+
 CUresult sim_pool_allocate(struct sim_pool *pool, struct sim_stream *stream, size_t bytes, CUdeviceptr *address)
 {
     if (pool->imported)
@@ -357,28 +371,20 @@ CUresult sim_pool_allocate(struct sim_pool *pool, struct sim_stream *stream, siz
     sim_object_hold(pool);
     if (status == CUDA_SUCCESS && !sim_allocation_add(&description))
         status = CUDA_ERROR_OUT_OF_MEMORY;
-    if (status != CUDA_SUCCESS)
+    if (status != CUDA_SUCCESS) {
+        account_free(&description);
         sim_pool_free_now(&description);
-    else
+    } else {
         *address = start;
+    }
     return status;
-}
-
-static void account_free(const struct sim_allocation *allocation)
-{
-    struct sim_pool *pool = allocation->pool;
-    if (pool->imported)
-        return;
-    pthread_mutex_lock(&pool->lock);
-    pool->used -= allocation->range.size;
-    pthread_mutex_unlock(&pool->lock);
-    sim_pool_withdraw(allocation);
 }
 
 void sim_pool_free_now(const struct sim_allocation *allocation)
 {
     struct sim_pool *pool = allocation->pool;
-    account_free(allocation);
+    if (!pool->imported)
+        sim_pool_withdraw(allocation);
     give_block(pool, allocation->range.start, allocation->charged, (struct sim_point){NULL, 0});
     sim_object_drop(pool);
 }
@@ -412,8 +418,11 @@ CUresult sim_pool_free_async(const struct sim_allocation *allocation, struct sim
         memcpy(op->payload, &job, sizeof job);
         SIM_TRY(sim_submit(stream, op, &freed.number));
         freed.stream = stream;
-        sim_object_hold(stream);
+    } else if (!pool->opportunistic) {
+        freed.stream = stream;
     }
+    if (freed.stream)
+        sim_object_hold(stream);
     give_block(pool, allocation->range.start, allocation->charged, freed);
     sim_object_drop(pool);
     return CUDA_SUCCESS;
@@ -438,7 +447,7 @@ void sim_pool_trim(struct sim_pool *pool, size_t keep)
             continue;
         uintptr_t start = pool->start + i * pool->chunk;
         struct block *block = (struct block *)sim_ranges_at(pool->free, start);
-        if (!block || !settled(block) || block->range.start + block->range.size < start + pool->chunk)
+        if (!block || !settled(pool, block) || block->range.start + block->range.size < start + pool->chunk)
             continue;
         if (!release(pool, start, pool->chunk))
             continue;

@@ -43,6 +43,7 @@ void sim_pool_finalize(void *pool);
 CUresult sim_pool_find(CUmemoryPool handle, struct sim_pool **pool);
 CUresult sim_pool_allocate(struct sim_pool *pool, struct sim_stream *stream, size_t bytes, CUdeviceptr *address);
 CUresult sim_pool_free_async(const struct sim_allocation *allocation, struct sim_stream *stream);
+// Leaves the memory counted as used: cuMemFree never takes it off, seen with driver 580.
 void sim_pool_free_now(const struct sim_allocation *allocation);
 void sim_pool_trim(struct sim_pool *pool, size_t keep);
 CUmemAccess_flags sim_pool_access(struct sim_pool *pool, int device);

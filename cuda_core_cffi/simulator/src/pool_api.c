@@ -320,25 +320,27 @@ SIM_API(cuMemPoolSetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, voi
 
 SIM_API(cuMemPoolSetAccess, (CUmemoryPool pool, const CUmemAccessDesc *map, size_t count), (pool, map, count))
 {
-    SIM_REQUIRE(map || !count);
+    SIM_REQUIRE(map && count);
     SIM_HELD struct sim_pool *found = NULL;
     SIM_TRY(sim_pool_find(pool, &found));
     for (size_t i = 0; i < count; i++) {
         int device = map[i].location.id;
         if (map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
             return CUDA_ERROR_NOT_SUPPORTED;
-        if (device < 0 || device >= sim_device_count())
-            return CUDA_ERROR_INVALID_DEVICE;
         if (map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READ)
             return CUDA_ERROR_NOT_SUPPORTED;
+        if (device < 0 || device >= sim_device_count())
+            return CUDA_ERROR_INVALID_DEVICE;
         SIM_REQUIRE(map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE ||
                     map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-        // A device always has access to its own memory.
-        if (device == found->device && map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE)
+        // A device always has access to its own memory, and to another's only where there is a link.
+        bool peer = found->device >= 0 && device != found->device, none = map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE;
+        if (none ? device == found->device : peer && !sim_config()->peer_access)
             return CUDA_ERROR_INVALID_DEVICE;
     }
     for (size_t i = 0; i < count; i++)
         atomic_store(&found->access[map[i].location.id], (int)map[i].flags);
+    sim_allocation_access_revoked();
     return CUDA_SUCCESS;
 }
 

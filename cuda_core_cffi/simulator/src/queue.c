@@ -244,18 +244,47 @@ bool sim_run_now(struct sim_stream *stream, sim_work work, void *payload, uint64
     return true;
 }
 
+// --- Order between streams ------------------------------------------------------------------------------------
+
+void sim_stream_follow(struct sim_stream *stream, const struct sim_point *point)
+{
+    pthread_mutex_lock(&stream->lock);
+    unsigned place = stream->follows++ % SIM_FOLLOWED;
+    stream->followed[place].id = point->stream->id;
+    stream->followed[place].number = point->number;
+    pthread_mutex_unlock(&stream->lock);
+}
+
+bool sim_stream_follows(struct sim_stream *stream, const struct sim_point *point)
+{
+    bool follows = false;
+    pthread_mutex_lock(&stream->lock);
+    for (int i = 0; i < SIM_FOLLOWED; i++)
+        follows |= stream->followed[i].id == point->stream->id && stream->followed[i].number >= point->number;
+    pthread_mutex_unlock(&stream->lock);
+    return follows;
+}
+
 // --- Waiting --------------------------------------------------------------------------------------------------
+
+static void note_known(struct sim_stream *stream, uint64_t number)
+{
+    uint64_t known = atomic_load_explicit(&stream->known, memory_order_relaxed);
+    while (known < number && !atomic_compare_exchange_weak(&stream->known, &known, number))
+        ;
+}
 
 void sim_wait(struct sim_stream *stream, uint64_t number)
 {
-    if (sim_reached(stream, number))
-        return;
-    pthread_mutex_lock(&stream->lock);
-    stream->sleepers++;
-    while (!sim_reached(stream, number))
-        pthread_cond_wait(&stream->progress, &stream->lock);
-    stream->sleepers--;
-    pthread_mutex_unlock(&stream->lock);
+    if (!sim_reached(stream, number)) {
+        pthread_mutex_lock(&stream->lock);
+        stream->sleepers++;
+        while (!sim_reached(stream, number))
+            pthread_cond_wait(&stream->progress, &stream->lock);
+        stream->sleepers--;
+        pthread_mutex_unlock(&stream->lock);
+    }
+    note_known(stream, number);
 }
 
 void sim_context_drain(struct sim_context *context)
@@ -273,9 +302,10 @@ void sim_context_drain(struct sim_context *context)
             points = grown;
             room *= 2;
         }
-        if (sim_reached(stream, number) || !sim_object_hold(stream))
-            continue;
-        points[count++] = (struct sim_point){stream, number};
+        if (sim_reached(stream, number))
+            note_known(stream, number);
+        else if (sim_object_hold(stream))
+            points[count++] = (struct sim_point){stream, number};
     }
     pthread_mutex_unlock(&context->lock);
     for (size_t i = 0; i < count; i++) {
@@ -284,12 +314,3 @@ void sim_context_drain(struct sim_context *context)
     }
     free(points);
 }
-
-static void drain_of_device(void *object, void *device)
-{
-    struct sim_context *context = object;
-    if (atomic_load(&context->active) && context->device == *(int *)device)
-        sim_context_drain(context);
-}
-
-void sim_contexts_drain(int device) { sim_object_each(SIM_CONTEXT, drain_of_device, &device); }

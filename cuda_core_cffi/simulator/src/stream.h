@@ -29,6 +29,8 @@ struct sim_op {
     _Alignas(16) char payload[];
 };
 
+enum { SIM_FOLLOWED = 8 };
+
 enum sim_stream_state { SIM_IDLE, SIM_QUEUED, SIM_RUNNING, SIM_PARKED };
 
 struct sim_stream {
@@ -43,7 +45,12 @@ struct sim_stream {
     CUstreamAttrValue sync_policy, access_window, domain, domain_map;
 
     _Atomic uint64_t submitted, completed;
+    _Atomic uint64_t known;  // how far the host knows it to be, by having waited
     pthread_mutex_t lock;  // guards what follows
+    struct {
+        uint64_t id, number;
+    } followed[SIM_FOLLOWED];  // how far the streams were that this one was told to wait for, the latest ones
+    unsigned follows;
     pthread_cond_t progress;
     unsigned sleepers;
     enum sim_stream_state state;
@@ -66,9 +73,12 @@ static inline bool sim_reached(struct sim_stream *stream, uint64_t number)
     return atomic_load_explicit(&stream->completed, memory_order_acquire) >= number;
 }
 
+// By an event: the stream comes after that point of the other one.
+void sim_stream_follow(struct sim_stream *stream, const struct sim_point *point);
+bool sim_stream_follows(struct sim_stream *stream, const struct sim_point *point);
+
 void sim_wait(struct sim_stream *stream, uint64_t number);
 void sim_context_drain(struct sim_context *context);
-void sim_contexts_drain(int device);  // every context of a device
 
 // --- Streams --------------------------------------------------------------------------------------------------
 

@@ -144,7 +144,7 @@ static CUresult value_work(CUstream handle, sim_work work, CUdeviceptr address, 
         return CUDA_ERROR_NOT_SUPPORTED;
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_find(handle, &stream));
-    SIM_TRY(sim_check_range(address, bytes, use_of(stream, work == run_write)));
+    SIM_TRY(sim_check_range(stream->context, address, bytes, work == run_write));
     struct value_job job = {address, value, bytes, flags, sim_thread()->function};
     return sim_do(stream, work, &job, sizeof job, work == run_write, false);
 }
