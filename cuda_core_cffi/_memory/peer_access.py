@@ -226,7 +226,7 @@ def device_of(value: object) -> Any:
     """Return the device that is meant by itself or by its ordinal."""
     if value is None:  # which means the current device elsewhere
         raise TypeError("a device must be a Device or an int, not None")
-    return registry.device(value)  # type: ignore[arg-type]
+    return registry.device(value)
 
 
 def ordinals_of(*iterables: Iterable[Any]) -> set[int]:

@@ -313,6 +313,7 @@ class TestImport:
 
     def test_pointer_outlives_both_pools_and_the_exporters_memory(self, cu: Driver, peer: Callable[..., Peer]) -> None:
         pool = cu.pool(handle_types=POSIX_FD)
+        cu.cuMemPoolSetAttribute(pool, 4, byref(c_uint64(1 << 30)))  # what is freed stays with the pool
         pointer = cu.from_pool(pool, 64, None)
         cu.cuMemsetD8_v2(pointer, 5, c_size_t(64))
         number = export_pool(cu, pool)
