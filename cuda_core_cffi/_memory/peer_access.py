@@ -189,8 +189,7 @@ class PeerAccessibleBySetProxy(MutableSet[Any]):
             If there is no such device, or one cannot reach the memory of the pool's device.
         """
         named = ordinals_of(other)
-        present = self._ordinals()
-        self._change(present, named - present, named & present)
+        self._change(self._ordinals(), named, named)
 
     def _replace(self, devices: Iterable[Any]) -> None:
         """Give these devices the access, and no others."""
@@ -206,7 +205,7 @@ class PeerAccessibleBySetProxy(MutableSet[Any]):
         return set(ffi.unpack(found, count))
 
     def _change(self, present: set[int], granted: set[int], revoked: set[int]) -> None:
-        """Make the changes that are any, in one call to the driver."""
+        """Grant to those that have no access, take it from those that have it, in one call to the driver."""
         owner = self._mr.device_id
         added, removed = sorted(granted - present - {owner}), sorted(revoked & present)
         for ordinal in added:
