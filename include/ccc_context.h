@@ -143,11 +143,18 @@ typedef struct ccc_scope {
     int pushed;
 } ccc_scope;
 
-static void ccc_leave(ccc_scope *scope)
+/* Take away the context that was pushed. One that stays would change what later calls mean: that is told. */
+static void ccc_pop(int pushed)
 {
     CUcontext popped;
-    if (scope->pushed)
-        cuCtxPopCurrent(&popped);
+    CUresult result = pushed ? cuCtxPopCurrent(&popped) : CUDA_SUCCESS;
+    if (result)
+        ccc_cleanup_failed((int)result, "cuCtxPopCurrent");
+}
+
+static void ccc_leave(ccc_scope *scope)
+{
+    ccc_pop(scope->pushed);
     ccc_release(scope->context);
 }
 
@@ -183,13 +190,6 @@ static int ccc_push(ccc_box *context)
     if (context == NULL || (cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == CCC_CTX(context)))
         return 0;
     return cuCtxPushCurrent(CCC_CTX(context)) == CUDA_SUCCESS;
-}
-
-static void ccc_pop(int pushed)
-{
-    CUcontext popped;
-    if (pushed)
-        cuCtxPopCurrent(&popped);
 }
 
 /* Make the context current for this thread, in place of whatever is. */

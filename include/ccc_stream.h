@@ -79,7 +79,7 @@ static ccc_box *ccc_stream_home(ccc_box *stream)
         return NULL;
     }
     ccc_box *box = ccc_context_box(context);
-    cuCtxPopCurrent(&context);
+    ccc_pop(1);
     return box;
 }
 

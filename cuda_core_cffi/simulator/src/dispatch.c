@@ -52,7 +52,7 @@ SIM_EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cuda
     CUresult status = sim_watching() ? sim_watch_enter("cuGetProcAddress_v2") : CUDA_SUCCESS;
     if (status == CUDA_SUCCESS)
         status = query(symbol, pfn, cudaVersion, flags, symbolStatus ? symbolStatus : &ignored);
-    return sim_leave("cuGetProcAddress_v2", status);
+    return sim_watch_leave("cuGetProcAddress_v2", status);
 }
 
 SIM_EXPORT CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
@@ -63,5 +63,5 @@ SIM_EXPORT CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVer
         status = query(symbol, pfn, cudaVersion, flags, &found);
     if (status == CUDA_SUCCESS && found != CU_GET_PROC_ADDRESS_SUCCESS)
         status = CUDA_ERROR_NOT_FOUND;
-    return sim_leave("cuGetProcAddress", status);
+    return sim_watch_leave("cuGetProcAddress", status);
 }

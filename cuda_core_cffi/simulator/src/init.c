@@ -108,7 +108,7 @@ SIM_EXPORT CUresult cuInit(unsigned int Flags)
 {
     // Faults may be injected here too, although the gate is still closed.
     CUresult status = sim_watching() ? sim_watch_enter("cuInit") : CUDA_SUCCESS;
-    return sim_leave("cuInit", status == CUDA_SUCCESS ? start(Flags) : status);
+    return sim_watch_leave("cuInit", status == CUDA_SUCCESS ? start(Flags) : status);
 }
 
 SIM_EXPORT CUresult cuDriverGetVersion(int *driverVersion)
@@ -118,7 +118,7 @@ SIM_EXPORT CUresult cuDriverGetVersion(int *driverVersion)
         status = CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
         *driverVersion = sim_config()->driver_version;
-    return sim_leave("cuDriverGetVersion", status);
+    return sim_watch_leave("cuDriverGetVersion", status);
 }
 
 // Private tables of the real driver. NVRTC asks for one, and takes no for an answer.

@@ -88,6 +88,13 @@ void sim_record_call(const char *function, CUresult status)
     pthread_mutex_unlock(&lock);
 }
 
+CUresult sim_watch_leave(const char *function, CUresult status)
+{
+    if (sim_watching())
+        sim_record_call(function, status);
+    return status;
+}
+
 // --- Control --------------------------------------------------------------------------------------------------
 
 // The `nth` next call of the function and the `count` - 1 after it return the error. Returns a number for

@@ -10,6 +10,7 @@
 
 bool sim_watching(void);
 CUresult sim_watch_enter(const char *function);
+CUresult sim_watch_leave(const char *function, CUresult status);  // for what may be called before cuInit
 bool sim_usable(void);  // the driver has been started, in this process
 
 #endif
