@@ -252,10 +252,4 @@ static double ccc_event_elapsed(const ccc_box *start, const ccc_box *end)
     return NAN;
 }
 
-/* Whether a stream is the legacy default one, which the functions for batches and for attributes refuse. */
-static int ccc_stream_is_legacy(const ccc_box *stream)
-{
-    return stream->handle == (uintptr_t)CU_STREAM_LEGACY || (stream->handle == 0 && !ccc_driver_per_thread());
-}
-
 #endif

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, MutableSet
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from cuda_core_cffi._errors import CUDAError, failure
 from cuda_core_cffi._ffi import ffi, lib
