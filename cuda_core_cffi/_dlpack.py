@@ -280,3 +280,6 @@ def release_pins() -> None:
         lib.ccc_tensor_free(tensor)  # not before: a new tensor could get this address
         if release is not None:
             release()
+
+
+lib.ccc_set_wake(_capsule.waker(release_pins))

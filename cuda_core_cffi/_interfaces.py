@@ -21,6 +21,7 @@ __all__ = [
     "Description",
     "Reader",
     "dlpack_reader",
+    "dlpack_readers",
     "find_reader",
     "read_array_interface",
     "read_cuda_array_interface",
@@ -42,6 +43,7 @@ _take_exchanged = _capsule.take_exchanged
 
 # Types whose instances are all read alike. There are a handful of array types in a process, so they may stay here.
 readers: dict[type, Reader] = {}
+dlpack_readers: dict[type, Reader] = {}
 
 
 class Description(NamedTuple):
@@ -71,12 +73,14 @@ def find_reader(obj: Any) -> Reader:
     if reader := readers.get(kind):
         return reader
     if kind.__module__ == "numpy" and kind.__name__ == "ndarray":
+        dlpack_readers[kind] = read_numpy_dlpack
         readers[kind] = read_numpy
         return read_numpy
     api = getattr(kind, "__dlpack_c_exchange_api__", None)
     if api is not None:
-        readers[kind] = (torch_reader if hasattr(kind, "is_neg") else exchange_reader)(api)
-        return readers[kind]
+        reader = (torch_reader if hasattr(kind, "is_neg") else exchange_reader)(api)
+        dlpack_readers[kind] = readers[kind] = reader
+        return reader
     if hasattr(obj, "__dlpack__"):
         return read_dlpack
     if hasattr(obj, "__cuda_array_interface__"):
@@ -90,10 +94,8 @@ def find_reader(obj: Any) -> Reader:
 
 def dlpack_reader(obj: Any) -> Reader:
     """Return what reads ``obj`` through DLPack, in Python's form of it or in C's."""
-    read = readers.get(type(obj)) or find_reader(obj)
-    if read is read_numpy:
-        return read_numpy_dlpack
-    return read_dlpack if read in (read_cuda_array_interface, read_array_interface) else read
+    find_reader(obj)
+    return dlpack_readers.get(type(obj), read_dlpack)
 
 
 def read_numpy(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:

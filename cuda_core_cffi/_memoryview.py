@@ -27,6 +27,7 @@ from cuda_core_cffi._interfaces import (
     Description,
     Reader,
     dlpack_reader,
+    dlpack_readers,
     find_reader,
     read_array_interface,
     read_cuda_array_interface,
@@ -43,6 +44,7 @@ __all__ = ["StridedMemoryView"]
 
 _new = object.__new__
 _reader_of = readers.get
+_dlpack_reader_of = dlpack_readers.get
 
 
 class StridedMemoryView:
@@ -154,7 +156,8 @@ class StridedMemoryView:
         BufferError
             If the object does not speak DLPack, or cannot export this array.
         """
-        return cls._read(dlpack_reader(obj), obj, stream_ptr)
+        read = _dlpack_reader_of(type(obj)) or dlpack_reader(obj)
+        return cls._read(read, obj, stream_ptr)
 
     @classmethod
     def from_cuda_array_interface(cls, obj: object, stream_ptr: int | None = None) -> StridedMemoryView:

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays travel in PyCapsules, which CFFI cannot make or read. This module does, and nothing else.
+ * Arrays travel in PyCapsules, which CFFI cannot make or read. This module does, and nothing else but
+ * to wake Python up when a tensor is gone.
  *
  *     new(address, versioned)   a capsule around a managed tensor, whose deleter runs if nobody consumes it
  *     read(capsule)             (address, versioned) of one that has not been consumed
@@ -9,6 +10,7 @@
  *     take(capsule)             consume, and describe: see ccc_capsule_read.h
  *     take_exchanged(api, obj)  describe an object whose type has DLPack's C exchange API, and tell its stream
  *     exchange_api(make)        that API for a type of ours
+ *     waker(function)           the address of a C function, for any thread, that has Python call this one soon
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -93,6 +95,36 @@ static PyObject *capsule_take(PyObject *module, PyObject *capsule)
     return tensor.address ? ccc_describe_tensor(tensor, Py_NewRef(Py_None)) : NULL;
 }
 
+static PyObject *woken; /* set once, and never dropped */
+
+#ifndef PYPY_VERSION
+static int run_woken(void *unused)
+{
+    PyObject *result = PyObject_CallNoArgs(woken);
+    (void)unused;
+    if (result == NULL)
+        PyErr_WriteUnraisable(woken); /* it would come up in code that has nothing to do with it */
+    Py_XDECREF(result);
+    return 0;
+}
+
+static void wake(void)
+{
+    Py_AddPendingCall(run_woken, NULL); /* if too many wait already, one of them will do */
+}
+#define WAKE ((uintptr_t)wake)
+#else
+#define WAKE ((uintptr_t)0) /* PyPy does not promise that such a call needs no GIL */
+#endif
+
+static PyObject *capsule_waker(PyObject *module, PyObject *function)
+{
+    (void)module;
+    Py_XDECREF(woken);
+    woken = Py_NewRef(function);
+    return PyLong_FromUnsignedLongLong(WAKE);
+}
+
 static PyMethodDef methods[] = {
     {"new", capsule_new, METH_VARARGS, "new(address, versioned)\n--\n\nReturn a capsule around a managed tensor."},
     {"read", capsule_read, METH_O, "read(capsule)\n--\n\nReturn (address, versioned) of the tensor in a capsule."},
@@ -101,6 +133,7 @@ static PyMethodDef methods[] = {
     {"take_exchanged", (PyCFunction)(void (*)(void))ccc_take_exchanged, METH_FASTCALL,
      "take_exchanged(api, obj)\n--\n\nDescribe an object through DLPack's C exchange API."},
     {"exchange_api", ccc_exchange_api, METH_O, "exchange_api(make)\n--\n\nReturn the C exchange API of a type."},
+    {"waker", capsule_waker, METH_O, "waker(function)\n--\n\nReturn a C function that has Python call this one soon."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -3,7 +3,7 @@
 /*
  * Memory of ours as DLPack tensors. A consumer may delete a tensor on any thread, without the GIL: no Python object is involved.
  * Where Python must keep something alive as long as the tensor (memory that a resource written in Python gave), Python
- * pins it under the tensor's address, and the deleter only queues that address for Python to find.
+ * pins it under the tensor's address, and the deleter only queues that address and asks Python to look, without waiting.
  */
 #ifndef CCC_TENSOR_H
 #define CCC_TENSOR_H
@@ -37,6 +37,12 @@ typedef struct ccc_array {
 } ccc_array;
 
 static _Atomic(ccc_tensor *) ccc_finished_tensors;
+static _Atomic(uintptr_t) ccc_wake; /* a void function(void) that has Python look for finished tensors soon; 0 for none */
+
+static void ccc_set_wake(uint64_t function)
+{
+    atomic_store(&ccc_wake, (uintptr_t)function);
+}
 
 static void ccc_tensor_end(ccc_tensor *tensor)
 {
@@ -49,6 +55,9 @@ static void ccc_tensor_end(ccc_tensor *tensor)
     tensor->next = atomic_load(&ccc_finished_tensors);
     while (!atomic_compare_exchange_weak(&ccc_finished_tensors, &tensor->next, tensor))
         ;
+    uintptr_t wake = atomic_load(&ccc_wake);
+    if (wake && !atomic_load(&ccc_exiting))
+        ((void (*)(void))wake)();
 }
 
 /* The address of a deleted tensor that Python has pinned something for, to be freed with ccc_tensor_free; 0 for none. */

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
 from typing import Any
@@ -341,6 +342,25 @@ def test_a_view_keeps_its_buffer(device, kind):
     assert live_objects()["buffer"] == before
 
 
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy finds it when the next array is exported")
+def test_what_a_view_kept_goes_soon_after_the_last_consumer():
+    class Array(numpy.ndarray):
+        pass
+
+    array = numpy.arange(3.0).view(Array)
+    alive = weakref.ref(array)
+    seen = numpy.from_dlpack(StridedMemoryView.from_array_interface(array))
+    del array
+    assert alive() is not None
+    assert seen.tolist() == [0, 1, 2]
+    del seen
+    for _ in range(100):  # the interpreter looks between two instructions
+        if alive() is None:
+            break
+        gc.collect()
+    assert alive() is None
+
+
 # Views of views
 
 
@@ -423,10 +443,20 @@ def test_device_memory_is_copied_for_a_consumer_on_the_host(device, stream):
         copied = StridedMemoryView.from_dlpack(HostCopy(seen), -1)
         assert copied.is_device_accessible is False
         assert numpy.from_dlpack(copied).tolist() == FLOATS[:, ::2].tolist()
+        del copied, seen
+        collect()
+        numpy.from_dlpack(view(FLOATS))  # an export finds what consumers have deleted
+
+
+def test_a_copy_of_device_memory_that_cannot_be_is_refused(device, stream):
+    with device.allocate(96, stream) as buffer:
+        shown = StridedMemoryView.from_buffer(buffer, (4, 3), (6, 2), dtype="f4")
         with pytest.raises(BufferError, match="copy=False"):
             shown.__dlpack__(dl_device=(1, 0), copy=False)
         with pytest.raises(BufferError, match="copy_to"):
             shown.__dlpack__(copy=True)
+        with pytest.raises(BufferError, match="exported there or to"):
+            shown.__dlpack__(dl_device=(10, 0))
 
 
 def test_host_memory_is_copied_on_demand() -> None:
@@ -582,6 +612,13 @@ def test_what_one_call_cannot_copy_is_refused_before_anything_happens(device, st
         with pytest.raises(ValueError, match=r"cannot copy .* in one call"):
             on_device.copy_from(view(source), stream)
         assert trace.names == []
+
+
+def test_layers_that_are_no_whole_number_of_rows_apart_are_refused(device, stream):
+    source = numpy.arange(14, dtype=numpy.int16).reshape(2, 7)[:, :5:2]
+    buffer, on_device = array_on_device(device, stream, numpy.empty(source.shape, source.dtype))
+    with buffer, pytest.raises(ValueError, match="in one call"):
+        on_device.copy_from(view(source), stream)
 
 
 def test_transposing_is_refused(device, stream):
