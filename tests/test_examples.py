@@ -13,7 +13,15 @@ from helpers import output_of
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-@pytest.mark.parametrize(("name", "printed"), [("strided.py", "in place on .*: right"), ("saxpy.py", "saxpy of .* on")])
+@pytest.mark.parametrize(
+    ("name", "printed"),
+    [
+        ("strided.py", "in place on .*: right"),
+        ("saxpy.py", "saxpy of .* on"),
+        ("strided_memory_view_cpu.py", "backwards: stride .*, right"),
+        ("strided_memory_view_gpu.py", "this package on .*, right"),
+    ],
+)
 def test_an_example_ends_well(name, printed):
     output = output_of(
         "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')", str(ROOT / "examples" / name)
