@@ -4,18 +4,35 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import struct
 import threading
 from typing import Any, NamedTuple
 
 from cuda_core_cffi._errors import UnavailableError, cuda_version, failure
 from cuda_core_cffi._ffi import ffi, lib
 
-__all__ = ["NVRTC_VARIABLE", "FoundLibrary", "find_library", "found_libraries", "load_nvrtc", "nvrtc_version"]
+__all__ = [
+    "NVRTC_VARIABLE",
+    "FoundLibrary",
+    "find_library",
+    "found_libraries",
+    "load_nvrtc",
+    "nvrtc_build",
+    "nvrtc_version",
+]
 
 NVRTC_VARIABLE = "CUDA_CORE_CFFI_NVRTC"
 
 _MAPS = "/proc/self/maps"
+
+_ELF_HEADER = struct.Struct("<4s B 27x Q 14x H H")  # magic, class, offset of the segments, their size and number
+_ELF_SEGMENT = struct.Struct("<I 4x Q 16x Q")  # type, offset, size
+_ELF_MAGIC = b"\x7fELF"
+_ELF_64_BITS = 2
+_ELF_NOTES = 4
+_NOTE_BUILD_ID = b"\x14\0\0\0\x03\0\0\0GNU\0"  # 20 bytes follow
 
 _lock = threading.Lock()
 _nvrtc_path = ""  # set once, under the lock, when the C table is filled
@@ -113,6 +130,15 @@ def nvrtc_version() -> tuple[int, int]:
     return int(out[0]), int(out[1])
 
 
+@functools.cache
+def nvrtc_build() -> bytes:
+    """Return what tells this build of NVRTC from others, which may make other code of the same source.
+
+    Updates of one CUDA Toolkit have the same version, so this is the version with the build ID, where there is one.
+    """
+    return b"%d.%d " % nvrtc_version() + _build_id(_nvrtc_path)
+
+
 def found_libraries() -> list[FoundLibrary]:
     """Report the driver and the libraries that are loaded at run time. Never raises.
 
@@ -139,6 +165,27 @@ def _nvrtc() -> FoundLibrary:
     except UnavailableError as error:
         return FoundLibrary("NVRTC", os.environ.get(NVRTC_VARIABLE) or None, None, str(error))
     return FoundLibrary("NVRTC", _nvrtc_path, ".".join(map(str, version)), None)
+
+
+def _build_id(path: str) -> bytes:
+    """Return the build ID that the linker left in a library; empty if it has none."""
+    with open(path, "rb") as file:
+        header = file.read(_ELF_HEADER.size)
+        if len(header) < _ELF_HEADER.size:
+            return b""
+        magic, bits, offset, size, count = _ELF_HEADER.unpack(header)
+        if magic != _ELF_MAGIC or bits != _ELF_64_BITS or size < _ELF_SEGMENT.size:
+            return b""
+        file.seek(offset)
+        segments = file.read(size * count)
+        for index in range(count):
+            kind, start, length = _ELF_SEGMENT.unpack_from(segments, index * size)
+            if kind == _ELF_NOTES:
+                file.seek(start)
+                _, found, after = file.read(length).partition(_NOTE_BUILD_ID)
+                if found:
+                    return after[:20]
+    return b""
 
 
 def _mapped_path(name: str) -> str:

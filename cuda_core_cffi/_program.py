@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ from cuda_core_cffi._nvrtc import (
     program_output,
 )
 from cuda_core_cffi._options import check_options
+from cuda_core_cffi._program_cache import ProgramCacheResource
+from cuda_core_cffi._program_cache_key import program_key
 from cuda_core_cffi._program_options import DEFAULT_NAME, ProgramOptions
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType, SourceCodeType
 
@@ -100,6 +103,8 @@ class Program(Handle):
         target_type: ObjectCodeFormatType | str,
         name_expressions: Sequence[str] = (),
         logs: Any = None,
+        *,
+        cache: ProgramCacheResource | None = None,
     ) -> ObjectCode:
         """Compile the program.
 
@@ -111,7 +116,11 @@ class Program(Handle):
             C++ expressions that name kernels or variables, such as ``"scale<float>"``. Templates are instantiated for
             them, and :meth:`ObjectCode.get_kernel` takes them as names.
         logs : object with ``write(str)``, optional
-            Gets the compiler's messages, also those of a compilation that fails.
+            Gets the compiler's messages, also those of a compilation that fails. Code from a cache comes without any.
+        cache : ProgramCacheResource, optional
+            Where the code is looked for first, and kept once it is compiled. There is no such choice for a program with
+            name expressions, because a cache does not keep what they became, nor for one that depends on files or whose
+            options make the compiler write any: :func:`~cuda_core_cffi.utils.make_program_cache_key` tells which.
 
         Returns
         -------
@@ -123,19 +132,32 @@ class Program(Handle):
         TypeError
             If an argument is of another type.
         ValueError
-            If there is no such target, or the options do not allow it.
+            If there is no such target, the options do not allow it, or there can be no key for a cache.
         NVRTCError
             If the source has errors or an option is wrong, with the compiler's log.
         RuntimeError
             If the program is closed.
+
+        Warns
+        -----
+        RuntimeWarning
+            If the code could not be written to the cache. It is returned all the same.
         """
         target = _check_target(target_type)
         expressions = _check_expressions(name_expressions)
         if logs is not None and not callable(getattr(logs, "write", None)):
             raise TypeError(f"logs must have a method write(str); {type(logs).__name__} has none")
+        if cache is not None and not isinstance(cache, ProgramCacheResource):
+            raise TypeError(f"cache must be a ProgramCacheResource or None, not {type(cache).__name__}: {cache!r}")
+        if cache is not None and expressions:
+            raise ValueError(
+                f"name_expressions do not go with a cache, which does not keep what they became: {expressions!r}"
+            )
         if self.is_closed:
             raise RuntimeError("this Program is closed")
         options = self._options.as_bytes(self.backend, target)
+        if cache is not None:
+            return self._compile_unless_cached(cache, target, options, logs)
         with _pch_lock if self._uses_pch else contextlib.nullcontext():
             return self._compile(target, expressions, options, logs)
 
@@ -176,6 +198,20 @@ class Program(Handle):
             return ObjectCode._make(program_output(program, target), target, self._name, symbols)
         finally:
             _drop(box)
+
+    def _compile_unless_cached(
+        self, cache: ProgramCacheResource, target: ObjectCodeFormatType, options: list[bytes], logs: Any
+    ) -> ObjectCode:
+        key = program_key(self._source, self._options, self.backend, target, options)
+        data = cache.get(key)
+        if data is not None:
+            return ObjectCode._make(data, target, self._name, {})
+        code = self._compile(target, [], options, logs)  # without precompiled headers: with them there is no key
+        try:
+            cache[key] = code
+        except OSError as error:  # such as a full disk
+            warnings.warn(f"compiled code could not be written to the cache: {error}", RuntimeWarning, stacklevel=3)
+        return code
 
     def _take(self) -> Any:
         """Return the box of a program that was not compiled yet; it stays alive even if this object is closed."""

@@ -14,6 +14,7 @@ from typing import Any
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._libraries import nvrtc_version
+from cuda_core_cffi._user_cache import user_cache_folder
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
 __all__ = ["DEFAULT_NAME", "ProgramOptions"]
@@ -308,9 +309,8 @@ def _current_arch() -> str | None:
 
 def _bundled_headers_folder() -> str:
     """Return where NVRTC is to unpack its headers: one folder for each version of it."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     major, minor = nvrtc_version()
-    return os.path.join(cache, "cuda-core-cffi", f"nvrtc-headers-{major}.{minor}")
+    return os.path.join(user_cache_folder(), f"nvrtc-headers-{major}.{minor}")
 
 
 # How fields are checked and spelt: a function of the field's name and value, which is not None.

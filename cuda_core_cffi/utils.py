@@ -9,19 +9,26 @@ from cuda_core_cffi._memory.copy_options import CopyOptions, MemcpyOverlapMode, 
 from cuda_core_cffi._memory.migration import discard_batch, discard_prefetch_batch, prefetch_batch
 from cuda_core_cffi._memory.tracking import Allocation, MemoryStatistics, TrackingMemoryResource
 from cuda_core_cffi._memoryview import StridedMemoryView
+from cuda_core_cffi._program_cache import InMemoryProgramCache, ProgramCacheResource
+from cuda_core_cffi._program_cache_file import FileStreamProgramCache
+from cuda_core_cffi._program_cache_key import make_program_cache_key
 from cuda_core_cffi._view_arguments import args_viewable_as_strided_memory
 
 __all__ = [
     "Allocation",
     "CopyOptions",
+    "FileStreamProgramCache",
+    "InMemoryProgramCache",
     "MemcpyOverlapMode",
     "MemcpySrcAccessOrder",
     "MemoryStatistics",
+    "ProgramCacheResource",
     "StridedMemoryView",
     "TrackingMemoryResource",
     "args_viewable_as_strided_memory",
     "copy_batch",
     "discard_batch",
     "discard_prefetch_batch",
+    "make_program_cache_key",
     "prefetch_batch",
 ]

@@ -1,0 +1,184 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Keys of compiled programs: everything that the compiled code depends on, in a few bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from cuda_core_cffi._libraries import nvrtc_build
+from cuda_core_cffi._options import check_options
+from cuda_core_cffi._program_options import DEFAULT_NAME, ProgramOptions
+from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, SourceCodeType
+
+__all__ = ["make_program_cache_key", "program_key"]
+
+_FORMAT = b"cuda-core-cffi program 1"  # to be changed with what goes into a key, so that old entries are not found
+
+_BACKENDS = {SourceCodeType.CXX: CompilerBackendType.NVRTC}
+_BUILDS: dict[CompilerBackendType, Callable[[], bytes]] = {CompilerBackendType.NVRTC: nvrtc_build}
+
+_SIDE_EFFECTS = {
+    "create_pch": "writes a precompiled header",
+    "time": "reports how long each phase took",
+    "fdevice_time_trace": "writes a time trace",
+}
+_EXTERNAL = ("include_path", "pre_include", "pch", "use_pch", "pch_dir")
+
+# An #include that may find a file beside the source, which is the working directory if the program's name has none: in
+# quotes, or of a macro. What stands in angle brackets comes from the compiler itself, or from include_path. Several
+# expressions, because one that begins with a literal is ten times as fast as one that begins with a choice.
+_GAP = rb"(?:\s|/\*.*?\*/)*+"
+_DIRECTIVE = _GAP + rb"(?:include|include_next|import|embed)\b" + _GAP + rb"(?!<)"
+_QUESTION = rb"__has_(?:include|include_next|embed)\b" + _GAP + rb"(?!\(" + _GAP + rb"<)"
+_LOCAL_INCLUDES = [
+    re.compile(pattern, re.DOTALL)
+    for pattern in (rb"#" + _DIRECTIVE, rb"%:" + _DIRECTIVE, rb"\?\?=" + _DIRECTIVE, _QUESTION)
+]
+
+
+def make_program_cache_key(
+    *,
+    code: str | bytes,
+    code_type: SourceCodeType | str,
+    options: ProgramOptions | Mapping[str, Any],
+    target_type: ObjectCodeFormatType | str,
+    name_expressions: Sequence[str | bytes | bytearray] = (),
+    extra_digest: bytes | None = None,
+) -> bytes:
+    """Return the key under which a cache keeps a compiled program.
+
+    ``Program.compile(..., cache=cache)`` does this itself. Call it where that refuses: for code that depends on files.
+
+    Parameters
+    ----------
+    code : str or bytes
+        The source.
+    code_type : SourceCodeType or str
+        Its language: ``"c++"``.
+    options : ProgramOptions or Mapping
+        How it is compiled. With `arch` None, the architecture of the current device is part of the key.
+    target_type : ObjectCodeFormatType or str
+        What is made: ``"ptx"``, ``"cubin"`` or ``"ltoir"``.
+    name_expressions : sequence of str or bytes, optional
+        What is instantiated, in any order. A cache keeps no symbol mapping: with code from a cache, kernels are got by
+        their mangled names.
+    extra_digest : bytes, optional
+        A digest of everything else that the code depends on: the content of headers and precompiled headers.
+
+    Returns
+    -------
+    bytes
+        The key: the same in every process, and another one if anything changes that the code may depend on, such as an
+        option or the build of the compiler.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of another type.
+    ValueError
+        If there is no such target; if an option makes the compiler do more than compile, which it would not do when the
+        code comes from the cache (`create_pch`, `time`, `fdevice_time_trace`); or if the code depends on files, by an
+        option (`include_path`, `pre_include`, `pch`, `use_pch`, `pch_dir`) or an ``#include`` that looks beside the
+        source, and there is no ``extra_digest``.
+    RuntimeError
+        If the language is not one that can be compiled.
+    UnavailableError
+        If the compiler, whose version is part of the key, is not installed.
+    """
+    backend = _check_code_type(code_type)
+    if not isinstance(code, str | bytes | bytearray):
+        raise TypeError(f"code must be str or bytes, not {type(code).__name__}")
+    if not isinstance(target_type, str):
+        raise TypeError(f"target_type must be a str, not {type(target_type).__name__}: {target_type!r}")
+    if extra_digest is not None and not isinstance(extra_digest, bytes):
+        raise TypeError(f"extra_digest must be bytes or None, not {type(extra_digest).__name__}")
+    checked = check_options(ProgramOptions, options, "make_program_cache_key")
+    target = target_type.lower()
+    return program_key(
+        code.encode() if isinstance(code, str) else bytes(code),
+        checked,
+        backend,
+        target,
+        checked.as_bytes(backend, target),
+        _check_expressions(name_expressions),
+        extra_digest,
+    )
+
+
+def program_key(
+    source: bytes,
+    options: ProgramOptions,
+    backend: CompilerBackendType,
+    target: str,
+    spelt: Iterable[bytes],
+    expressions: Iterable[bytes] = (),
+    extra_digest: bytes | None = None,
+) -> bytes:
+    """Return the key for what is checked already, and spelt for the compiler."""
+    # On first need: it brings OpenSSL, which takes 4 ms.
+    import hashlib
+
+    _refuse_side_effects(options)
+    if extra_digest is None:
+        _refuse_external(source, options)
+    parts = [_FORMAT, backend.encode(), _BUILDS[backend](), target.encode(), source]
+    parts.append((options.name or DEFAULT_NAME).encode())  # it is in messages, in debugging information, and __FILE__
+    parts.append(b"" if extra_digest is None else b"+" + extra_digest)
+    for items in (list(spelt), sorted(set(expressions))):
+        parts += [b"%d" % len(items), *items]
+    # With its length before each part, no two lists of parts make one text.
+    text = b"".join([b"%d:%b" % (len(part), part) for part in parts])
+    return hashlib.sha256(text, usedforsecurity=False).digest()
+
+
+def _refuse_side_effects(options: ProgramOptions) -> None:
+    for name, effect in _SIDE_EFFECTS.items():
+        if getattr(options, name) is not None:
+            raise ValueError(
+                f"with {name} the compiler {effect}, and would not if the code came from a cache: compile without one"
+            )
+
+
+def _refuse_external(source: bytes, options: ProgramOptions) -> None:
+    found = next((name for name in _EXTERNAL if getattr(options, name)), None)
+    if found is not None:
+        reason = f"with {found} the code depends on files"
+    elif not options.no_source_include and (line := _local_include(source)):
+        reason = f"{line!r} may find a file beside the source (with no_source_include it does not)"
+    else:
+        return
+    raise ValueError(
+        f"{reason}, which no key can know: call make_program_cache_key with an extra_digest of their content, and read "
+        "and write the cache with that key"
+    )
+
+
+def _local_include(source: bytes) -> str | None:
+    """Return the line that may include a file beside the source, if there is any."""
+    joined = source.replace(b"\\\r\n", b"").replace(b"\\\n", b"")  # as the compiler reads continued lines
+    for pattern in _LOCAL_INCLUDES:
+        if found := pattern.search(joined):
+            return joined[found.start() :].splitlines()[0].decode(errors="replace")
+    return None
+
+
+def _check_code_type(code_type: object) -> CompilerBackendType:
+    if not isinstance(code_type, str):
+        raise TypeError(f"code_type must be a str, not {type(code_type).__name__}: {code_type!r}")
+    for known, backend in _BACKENDS.items():
+        if code_type.lower() == known:
+            return backend
+    raise RuntimeError(f"unsupported code_type {str(code_type)!r}: there are keys for {', '.join(_BACKENDS)}")
+
+
+def _check_expressions(expressions: object) -> list[bytes]:
+    if isinstance(expressions, str | bytes) or not isinstance(expressions, Sequence):
+        raise TypeError(f"name_expressions must be a sequence of str or bytes, not {type(expressions).__name__}")
+    for expression in expressions:
+        if not isinstance(expression, str | bytes):
+            raise TypeError(f"name_expressions must be str or bytes, not {type(expression).__name__}: {expression!r}")
+    # The two are apart, because a symbol mapping tells them apart.
+    return [b"s" + item.encode() if isinstance(item, str) else b"b" + item for item in expressions]
