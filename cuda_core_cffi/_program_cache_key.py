@@ -127,8 +127,7 @@ def program_key(
     parts = [_FORMAT, backend.encode(), _BUILDS[backend](), target.encode(), source]
     parts.append((options.name or DEFAULT_NAME).encode())  # it is in messages, in debugging information, and __FILE__
     parts.append(b"" if extra_digest is None else b"+" + extra_digest)
-    for items in (list(spelt), sorted(set(expressions))):
-        parts += [b"%d" % len(items), *items]
+    parts += [*spelt, *sorted(set(expressions))]  # an option begins with a dash, and an expression does not
     # With its length before each part, no two lists of parts make one text.
     text = b"".join([b"%d:%b" % (len(part), part) for part in parts])
     return hashlib.sha256(text, usedforsecurity=False).digest()
@@ -180,5 +179,5 @@ def _check_expressions(expressions: object) -> list[bytes]:
     for expression in expressions:
         if not isinstance(expression, str | bytes):
             raise TypeError(f"name_expressions must be str or bytes, not {type(expression).__name__}: {expression!r}")
-    # The two are apart, because a symbol mapping tells them apart.
+    # Text and bytes are apart, because a symbol mapping tells them apart.
     return [b"s" + item.encode() if isinstance(item, str) else b"b" + item for item in expressions]

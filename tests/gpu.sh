@@ -39,6 +39,7 @@ round() {
         "$python" -m cuda_core_cffi
         "$python" "$OLDPWD/examples/saxpy.py" || exit 1
         "$python" "$OLDPWD/examples/memory_usage.py" || exit 1
+        "$python" "$OLDPWD/examples/disk_cache.py" || exit 1
         timeout "${TEST_SECONDS:-1800}" "$python" -m pytest -q -p no:cacheprovider --rootdir "$OLDPWD" -c "$OLDPWD/pyproject.toml" "$OLDPWD/tests" \
             ${TESTS:+-k "$TESTS"} 2>&1 | tee "$OUTPUT/$name.log"
         exit "${PIPESTATUS[0]}"

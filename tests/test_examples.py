@@ -16,20 +16,27 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 @pytest.mark.parametrize(
     ("name", "printed"),
     [
-        ("strided.py", "in place on .*: right"),
+        ("disk_cache.py", r"compiled in .*\nfrom the cache in .*\nthe code from the cache on .*: right"),
         ("saxpy.py", "saxpy of .* on"),
+        ("strided.py", "in place on .*: right"),
         ("strided_memory_view_cpu.py", "backwards: stride .*, right"),
         ("strided_memory_view_gpu.py", "this package on .*, right"),
     ],
 )
 def test_an_example_ends_well(name, printed):
-    output = output_of(
-        "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')", str(ROOT / "examples" / name)
-    )
+    run = """
+        import runpy, sys
+        folder, name = sys.argv[1:]
+        sys.path.insert(0, folder)
+        sys.argv = [f"{folder}/{name}"]  # as Python does it
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    """
+    output = output_of(run, str(ROOT / "examples"), name)
     assert re.search(printed, output)
 
 
-def test_the_code_about_arrays_runs_from_the_first_block_to_the_last():
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "arrays.md").read_text(), re.DOTALL | re.MULTILINE)
+@pytest.mark.parametrize("page", ["arrays.md", "caches.md"])
+def test_the_code_on_a_page_runs_from_the_first_block_to_the_last(page, tmp_path):
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.DOTALL | re.MULTILINE)
     assert len(blocks) > 1
-    assert output_of("\n".join([*blocks, "print('done')"])) == "done"
+    assert output_of("\n".join([*blocks, "print('done')"]), XDG_CACHE_HOME=str(tmp_path)) == "done"
