@@ -28,10 +28,12 @@ enum {
     CCC_BLOCKING = 32,    /* event that sleeps in sync */
     CCC_TOKEN = 64,       /* stream: one of the default streams, which mean a stream of the current context */
     CCC_SHARED = 128,     /* event that other processes may use */
-    CCC_VIRTUAL = 256     /* buffer of mappings in reserved addresses */
+    CCC_VIRTUAL = 256,    /* buffer of mappings in reserved addresses */
+    CCC_IMPORTED = 512    /* pool of another process, or buffer from one */
 };
 
 typedef struct ccc_charge ccc_charge; /* ccc_meter.h */
+typedef struct ccc_import ccc_import; /* ccc_ipc.h */
 
 struct ccc_box {
     _Atomic(uint32_t) uses;
@@ -47,6 +49,7 @@ struct ccc_box {
     size_t size;               /* of a buffer */
     _Atomic(ccc_charge *) charges; /* of a buffer: who counts it */
     struct ccc_virtual *virtual_memory; /* of a buffer: its mappings */
+    ccc_import *import;        /* of a buffer of another process: what it has in common with others */
     CUresult (*destroy)(uint64_t handle); /* for handles of other libraries */
 };
 

@@ -22,6 +22,7 @@ static CUresult ccc_destroy_virtual(ccc_box *box, const ccc_box *stream, const c
 static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
 {
     const ccc_box *stream = atomic_load(&box->stream);
+    ccc_import *import = box->import;
     CUresult result;
     switch (box->kind) {
     case CCC_STREAM:
@@ -41,6 +42,10 @@ static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
             return CUDA_SUCCESS;
         if (box->flags & CCC_VIRTUAL)
             return ccc_destroy_virtual(box, stream, call);
+        if (import) {
+            box->import = NULL; /* should the free fail for want of a context, only the free is tried again */
+            return ccc_import_release(import, stream ? CCC_STRM(stream) : NULL, call);
+        }
         if (!(box->flags & (CCC_PINNED | CCC_SYNCHRONOUS))) {
             *call = "cuMemFreeAsync";
             return cuMemFreeAsync(box->handle, stream ? CCC_STRM(stream) : NULL);
@@ -62,7 +67,7 @@ static void ccc_destroy(ccc_box *box)
 {
     const ccc_box *stream = atomic_load(&box->stream);
     /* A default stream is one of the current context's; synchronous calls act in the current context too. */
-    int needs_context = (box->flags & (CCC_PINNED | CCC_SYNCHRONOUS | CCC_VIRTUAL)) ||
+    int needs_context = (box->flags & (CCC_PINNED | CCC_SYNCHRONOUS | CCC_VIRTUAL | CCC_IMPORTED)) ||
                         (box->kind == CCC_BUFFER && stream == NULL) || (stream && (stream->flags & CCC_TOKEN));
     const char *call = "";
     ccc_box *home = box->parent;

@@ -4,7 +4,11 @@
 #ifndef CCC_IPC_H
 #define CCC_IPC_H
 
+#include <pthread.h>
+
 #include "ccc_memory.h"
+
+/* --- Events ------------------------------------------------------------------------------------------------------ */
 
 /* Name an event to other processes; payload has CU_IPC_HANDLE_SIZE bytes. */
 static int ccc_event_export(const ccc_box *event, void *payload)
@@ -32,6 +36,223 @@ static ccc_box *ccc_event_import(int device, const void *payload, unsigned int f
         ccc_fail((int)result, "cuIpcOpenEventHandle");
     else if ((box = ccc_new(CCC_EVENT, (uintptr_t)event, ccc_event_flags(flags), scope.context)) == NULL)
         cuEventDestroy(event);
+    ccc_leave(&scope);
+    return box;
+}
+
+/* --- Pools ------------------------------------------------------------------------------------------------------- */
+
+/* A new file descriptor by which other processes import the pool; -1 on failure. */
+static int ccc_pool_export(const ccc_box *pool)
+{
+    int descriptor = -1;
+    if (!ccc_is_open(pool)) {
+        ccc_fail(CCC_CLOSED, "");
+        return -1;
+    }
+    CUresult result = cuMemPoolExportToShareableHandle(&descriptor, (CUmemoryPool)CCC_POINTER(pool),
+                                                       CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    if (result == CUDA_SUCCESS)
+        return descriptor;
+    ccc_fail((int)result, "cuMemPoolExportToShareableHandle");
+    return -1;
+}
+
+/* The pool of another process; the descriptor stays the caller's. */
+static ccc_box *ccc_pool_import(int descriptor, int device)
+{
+    CUmemoryPool pool = NULL;
+    if (ccc_init())
+        return NULL;
+    CUresult result = cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)descriptor,
+                                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    if (result) {
+        ccc_fail((int)result, "cuMemPoolImportFromShareableHandle");
+        return NULL;
+    }
+    ccc_box *box = ccc_new(CCC_POOL, (uintptr_t)pool, CCC_IMPORTED, NULL);
+    if (box == NULL)
+        cuMemPoolDestroy(pool);
+    else
+        box->device = device;
+    return box;
+}
+
+/* --- Buffers ----------------------------------------------------------------------------------------------------- */
+
+/*
+ * Memory imported from one pool under one payload. The driver does not count imports: device memory imported twice is
+ * gone with the first free, and host memory it refuses to import twice (CUDA_ERROR_ALREADY_MAPPED). So all buffers of
+ * the same memory share one import, and the last of them frees it: in the order of its own stream, which first waits
+ * for the points at which the streams of the others let go.
+ */
+struct ccc_import {
+    ccc_import *next;
+    uint64_t pool;
+    unsigned char payload[CU_IPC_HANDLE_SIZE];
+    CUdeviceptr pointer;
+    size_t size; /* what is mapped from the pointer on */
+    size_t users;
+    CUevent *points;
+    size_t count;
+};
+
+static ccc_import *ccc_imports;
+static pthread_mutex_t ccc_imports_lock = PTHREAD_MUTEX_INITIALIZER; /* guards them, and importing and freeing */
+
+/* In the child of fork(): the thread that held the lock, if any, is not there. */
+static void ccc_ipc_after_fork(void)
+{
+    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+    ccc_imports_lock = unlocked;
+}
+
+__attribute__((constructor)) static void ccc_ipc_watch_fork(void)
+{
+    pthread_atfork(NULL, NULL, ccc_ipc_after_fork);
+}
+
+/* With the lock held: import for the first time. A failure is remembered. */
+static ccc_import *ccc_import_new(const ccc_box *pool, const void *payload)
+{
+    CUmemPoolPtrExportData data;
+    ccc_import *import = calloc(1, sizeof *import);
+    if (import == NULL) {
+        ccc_fail(CCC_NO_MEMORY, "malloc");
+        return NULL;
+    }
+    memcpy(&data, payload, sizeof data);
+    memcpy(import->payload, payload, sizeof import->payload);
+    import->pool = pool->handle;
+    const char *call = "cuMemPoolImportPointer";
+    CUresult result = cuMemPoolImportPointer(&import->pointer, (CUmemoryPool)CCC_POINTER(pool), &data);
+    if (result == CUDA_SUCCESS) {
+        CUdeviceptr start = 0;
+        call = "cuMemGetAddressRange";
+        result = cuMemGetAddressRange(&start, &import->size, import->pointer);
+        if (result)
+            cuMemFree(import->pointer);
+        else
+            import->size -= import->pointer - start;
+    }
+    if (result) {
+        ccc_fail((int)result, call);
+        free(import);
+        return NULL;
+    }
+    import->next = ccc_imports;
+    ccc_imports = import;
+    return import;
+}
+
+static ccc_import *ccc_import_acquire(const ccc_box *pool, const void *payload)
+{
+    pthread_mutex_lock(&ccc_imports_lock);
+    ccc_import *import = ccc_imports;
+    while (import && (import->pool != pool->handle || memcmp(import->payload, payload, sizeof import->payload) != 0))
+        import = import->next;
+    if (import == NULL)
+        import = ccc_import_new(pool, payload);
+    if (import)
+        import->users++;
+    pthread_mutex_unlock(&ccc_imports_lock);
+    return import;
+}
+
+/* With the lock held, in the stream's context: the free has to wait for what the stream has to do now. */
+static void ccc_import_mark(ccc_import *import, CUstream stream)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < import->count; i++) {
+        if (cuEventQuery(import->points[i]) == CUDA_ERROR_NOT_READY)
+            import->points[kept++] = import->points[i];
+        else
+            cuEventDestroy(import->points[i]);
+    }
+    import->count = kept;
+    CUevent *grown = realloc(import->points, (kept + 1) * sizeof *grown);
+    if (grown)
+        import->points = grown;
+    CUevent point = NULL;
+    if (grown && cuEventCreate(&point, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) {
+        if (cuEventRecord(point, stream) == CUDA_SUCCESS) {
+            import->points[import->count++] = point;
+            return;
+        }
+        cuEventDestroy(point);
+    }
+    cuStreamSynchronize(stream); /* costs time, but keeps the order */
+}
+
+/* A buffer lets go of its memory, in the stream's context. */
+static CUresult ccc_import_release(ccc_import *import, CUstream stream, const char **call)
+{
+    CUresult result = CUDA_SUCCESS;
+    *call = "cuMemFreeAsync";
+    pthread_mutex_lock(&ccc_imports_lock);
+    if (--import->users > 0) {
+        ccc_import_mark(import, stream);
+    } else {
+        for (size_t i = 0; i < import->count; i++) {
+            if (cuStreamWaitEvent(stream, import->points[i], 0) != CUDA_SUCCESS)
+                cuEventSynchronize(import->points[i]);
+            cuEventDestroy(import->points[i]);
+        }
+        result = cuMemFreeAsync(import->pointer, stream);
+        ccc_import **link = &ccc_imports;
+        while (*link != import)
+            link = &(*link)->next;
+        *link = import->next;
+        free(import->points);
+        free(import);
+    }
+    pthread_mutex_unlock(&ccc_imports_lock);
+    return result;
+}
+
+/* Name a buffer to other processes; payload has CU_IPC_HANDLE_SIZE bytes. */
+static int ccc_buffer_export(const ccc_box *buffer, void *payload)
+{
+    CUmemPoolPtrExportData data;
+    if (!ccc_is_open(buffer))
+        return CCC_CLOSED;
+    CCC_TRY(cuMemPoolExportPointer, &data, buffer->handle);
+    memcpy(payload, &data, sizeof data);
+    return 0;
+}
+
+/* Make the context current that a buffer of this stream belongs to; in a new process that may be the first one. */
+static int ccc_enter_import(ccc_scope *scope, ccc_box *stream, CUdevice device)
+{
+    if (stream->flags & CCC_TOKEN) {
+        if (device < 0 && (device = ccc_current_device()) < -1)
+            return ccc_last_status();
+        return ccc_enter(scope, device < 0 ? 0 : device);
+    }
+    scope->context = ccc_stream_home(stream);
+    scope->pushed = scope->context ? ccc_push(scope->context) : 0;
+    return scope->context ? 0 : ccc_last_status();
+}
+
+/* Memory of another process, from its pool; it is freed in the order of the stream. NULL on failure. */
+static ccc_box *ccc_buffer_import(ccc_box *pool, ccc_box *stream, const void *payload, size_t size)
+{
+    ccc_scope scope;
+    const char *call;
+    ccc_box *box = NULL;
+    if (!ccc_is_open(pool) || !ccc_is_open(stream)) {
+        ccc_fail(CCC_CLOSED, "");
+        return NULL;
+    }
+    if (ccc_enter_import(&scope, stream, pool->device))
+        return NULL;
+    ccc_import *import = ccc_import_acquire(pool, payload);
+    if (import && size > import->size)
+        ccc_fail(CCC_TOO_LARGE, "");
+    else if (import && (box = ccc_buffer_new(import->pointer, size, CCC_IMPORTED, scope.context, pool, stream)) != NULL)
+        box->import = import;
+    if (import && box == NULL)
+        ccc_import_release(import, CCC_STRM(stream), &call);
     ccc_leave(&scope);
     return box;
 }

@@ -108,6 +108,10 @@ static ccc_box *ccc_pool_allocate(ccc_box *pool, ccc_box *stream, size_t size)
         ccc_fail(CCC_CLOSED, "");
         return NULL;
     }
+    if (pool->flags & CCC_IMPORTED) {
+        ccc_fail(CCC_FOREIGN, "");
+        return NULL;
+    }
     if (ccc_enter_stream(&scope, stream, pool->device))
         return NULL;
     ccc_box *box = NULL;

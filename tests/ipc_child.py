@@ -10,16 +10,30 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import pickle
 import random
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, Self
+from uuid import UUID
 
+from buffers import content
 from helpers import Gate
 
-from cuda_core_cffi import CUDAError, Device, Event
+from cuda_core_cffi import (
+    Buffer,
+    CUDAError,
+    Device,
+    DeviceMemoryResource,
+    Event,
+    PinnedMemoryResource,
+    live_objects,
+    simulator,
+)
 from cuda_core_cffi._event import IPCEventDescriptor
+from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCBufferDescriptor
 
 LIMIT = 120  # seconds, for anything that could hang
 SEED = 20260101
@@ -221,3 +235,260 @@ def import_damaged_events(descriptor: IPCEventDescriptor) -> tuple[int, int]:
         except CUDAError:
             refused += 1
     return imported, refused
+
+
+# What the tests of memory let a child do.
+
+
+def make_pool(kind: str) -> Any:
+    """Return a new pool for several processes."""
+    options = {"ipc_enabled": True}
+    return PinnedMemoryResource(options) if kind == "pinned" else DeviceMemoryResource(0, options)
+
+
+def collect() -> None:
+    """Collect garbage until finalizers ran, also on PyPy."""
+    for _ in range(3):
+        gc.collect()
+
+
+def use_device() -> Device:
+    """Return the device, current."""
+    device = Device(0)
+    device.set_current()
+    return device
+
+
+def read(buffer: Buffer) -> bytes:
+    """Return what is in a buffer."""
+    with use_device().create_stream() as stream:
+        return content(buffer, stream)
+
+
+def read_and_fill(buffer: Buffer, value: int) -> bytes:
+    """Return what is in a buffer, and fill it; the work is done and the buffer closed when this returns."""
+    with use_device().create_stream() as stream, buffer:
+        before = content(buffer, stream)
+        buffer.fill(value, stream=stream)
+        buffer.close(stream)
+        stream.sync()
+        return before
+
+
+def describe_buffer(buffer: Buffer) -> dict[str, Any]:
+    """Tell what a buffer and its pool are."""
+    with buffer:
+        pool: Any = buffer.memory_resource
+        return {
+            "kind": type(pool).__name__,
+            "uuid": pool.uuid,
+            "size": buffer.size,
+            "shared": pool.is_ipc_enabled,
+            "mapped": (buffer.is_mapped, pool.is_mapped),
+            "owned": pool.is_handle_owned,
+            "device": buffer.device_id,
+            "access": (buffer.is_device_accessible, buffer.is_host_accessible),
+        }
+
+
+def allocate_from(pool: Any) -> None:
+    """Try what a mapped pool refuses."""
+    with use_device().create_stream() as stream:
+        pool.allocate(64, stream).close()
+
+
+def keep(name: str, item: Any) -> None:
+    """Keep something."""
+    kept[name] = item
+
+
+def is_kept(name: str, item: Any) -> bool:
+    """Tell whether this is what was kept."""
+    return kept[name] is item
+
+
+def read_pickled(data: bytes) -> bytes:
+    """Return what is in a buffer that was pickled without multiprocessing."""
+    with pickle.loads(data) as buffer:
+        return read(buffer)
+
+
+def map_by_hand(kind: type, handle: IPCAllocationHandle, descriptor: IPCBufferDescriptor) -> dict[str, Any]:
+    """Map a pool from its handle and a buffer from its descriptor."""
+    pool = map_pool(kind, handle)
+    handle.close()  # the pool has its own
+    with use_device().create_stream() as stream:
+        with Buffer.from_ipc_descriptor(pool, descriptor, stream=stream) as buffer:
+            answer = {"content": content(buffer, stream), "uuid": pool.allocation_handle.uuid}
+        stream.sync()
+    pool.close()
+    return answer
+
+
+def map_pool(kind: type, handle: Any) -> Any:
+    """Map a pool of a kind."""
+    return kind.from_allocation_handle(*([0] if kind is DeviceMemoryResource else []), handle)
+
+
+def map_by_number(
+    kind: type, handle: IPCAllocationHandle, descriptor: IPCBufferDescriptor, key: UUID
+) -> dict[str, Any]:
+    """Map a pool from the number of its descriptor, and tell what became of it."""
+    pool = map_pool(kind, int(handle))
+    answer: dict[str, Any] = {"uuid before": pool.uuid}
+    try:
+        pickle.dumps(pool)
+    except RuntimeError as error:
+        answer["unpicklable"] = "call register(uuid)" in str(error)
+    answer["registered"] = pool.register(key) is pool and kind.from_registry(key) is pool
+    with Buffer.from_ipc_descriptor(pool, descriptor) as buffer:
+        answer["content"] = read(buffer)
+    pool.close()
+    answer["open"] = os.fstat(int(handle)) is not None
+    handle.close()
+    return answer
+
+
+def check_arguments(pool: Any, buffer: Buffer, handle: IPCAllocationHandle, event: Event) -> None:
+    """Be a process that gets everything as arguments; exit with an error if something is wrong."""
+    assert buffer.memory_resource is pool
+    assert handle.uuid == pool.uuid
+    with use_device().create_stream() as stream:
+        assert set(content(buffer, stream)) == {6}
+        buffer.fill(7, stream=stream)
+        stream.record(event)
+        buffer.close(stream)
+        stream.sync()
+
+
+def answer_queue(question: Any, answer: Any) -> None:
+    """Be a process that reads buffers from a queue."""
+    while True:
+        buffer = question.get(timeout=LIMIT)
+        if buffer is None:
+            return
+        with buffer:
+            answer.put(read(buffer))
+
+
+def create_pool() -> Any:
+    """Return a pool of this process."""
+    use_device()
+    kept["pool"] = make_pool("device")
+    return kept["pool"]
+
+
+def create_buffer(value: int) -> Buffer:
+    """Return a buffer of that pool."""
+    with use_device().create_stream() as stream:
+        kept["buffer"] = buffer = kept["pool"].allocate(4096, stream)
+        buffer.fill(value, stream=stream)
+        stream.sync()
+        buffer.set_deallocation_stream(Device(0).default_stream)
+        return buffer
+
+
+def import_twice(pool: Any, descriptor: IPCBufferDescriptor) -> dict[str, Any]:
+    """Import the same memory twice, close one buffer, then the other, then import it again."""
+    with use_device().create_stream() as stream:
+        first, second = (Buffer.from_ipc_descriptor(pool, descriptor, stream=stream) for _ in range(2))
+        answer: dict[str, Any] = {"equal": first == second}
+        first.close()
+        stream.sync()
+        answer["after one close"] = content(second, stream)
+        second.close()
+        stream.sync()
+        with Buffer.from_ipc_descriptor(pool, descriptor, stream=stream) as third:
+            answer["imported anew"] = content(third, stream)
+        stream.sync()
+    pool.close()
+    return answer
+
+
+def close_in_two_streams(pool: Any, descriptor: IPCBufferDescriptor) -> list[Any]:
+    """Close one of two buffers behind work that is held up, then the other; return what the simulator objects to."""
+    device = use_device()
+    with device.create_stream() as held, device.create_stream() as free:
+        first = Buffer.from_ipc_descriptor(pool, descriptor, stream=held)
+        second = Buffer.from_ipc_descriptor(pool, descriptor, stream=free)
+        with Gate(held) as gate:
+            first.fill(13, stream=held)
+            first.close()
+            second.close()
+            ordered = free.record().is_done is False
+            gate.open()
+        free.sync()
+    pool.close()
+    if not ordered:
+        return ["the free did not wait"]
+    return simulator.reports() if os.environ["CUDA_CORE_CFFI_DRIVER"] == "simulator" else []
+
+
+def import_in_threads(pool: Any, offered: list[IPCBufferDescriptor]) -> int:
+    """Import and close the same buffers in many threads; return how many of them failed."""
+    device = use_device()
+
+    def work(number: int) -> bool:
+        device.set_current()
+        with device.create_stream() as stream:
+            for i in range(25):
+                which = (number + i) % len(offered)
+                with Buffer.from_ipc_descriptor(pool, offered[which], stream=stream) as buffer:
+                    if set(content(buffer, stream)) != {20 + which}:
+                        return False
+            stream.sync()
+        return True
+
+    with ThreadPoolExecutor(8) as threads:
+        failures = list(threads.map(work, range(8))).count(False)
+    pool.close()
+    return failures
+
+
+def close_pool_first(pool: Any, descriptor: IPCBufferDescriptor) -> bytes:
+    """Return what is in a buffer whose pool is closed."""
+    with Buffer.from_ipc_descriptor(pool, descriptor) as buffer:
+        pool.close()
+        return read(buffer)
+
+
+def import_from_closed(pool: Any, descriptor: IPCBufferDescriptor) -> None:
+    """Try to import from a pool that is closed."""
+    pool.close()
+    Buffer.from_ipc_descriptor(pool, descriptor).close()
+
+
+def import_claiming(pool: Any, descriptor: IPCBufferDescriptor, sizes: list[int]) -> list[int]:
+    """Import a buffer that is claimed to have other sizes; return the sizes of what came of it."""
+    imported = []
+    for size in sizes:
+        claim = IPCBufferDescriptor._init(descriptor._payload, size)
+        with Buffer.from_ipc_descriptor(pool, claim) as buffer:
+            imported.append(buffer.size)
+    pool.close()
+    return imported
+
+
+def import_damaged_buffers(pool: Any, descriptor: IPCBufferDescriptor) -> tuple[int, int]:
+    """Count damaged descriptors of which the driver makes memory all the same, and those that it refuses."""
+    imported = refused = 0
+    for payload in mutations(descriptor._payload, 200):
+        try:
+            Buffer.from_ipc_descriptor(pool, IPCBufferDescriptor._init(payload, descriptor.size)).close()
+            imported += 1
+        except (CUDAError, ValueError):
+            refused += 1
+    pool.close()
+    return imported, refused
+
+
+def count_descriptors() -> int:
+    """Count what is open."""
+    collect()
+    return len(descriptors())
+
+
+def live_after_collection() -> dict[str, int]:
+    """Tell which driver objects are alive."""
+    collect()
+    return {kind: count for kind, count in live_objects().items() if count}

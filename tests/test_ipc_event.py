@@ -87,6 +87,7 @@ def test_an_event_is_not_pickled_outside_of_multiprocessing(event: Event) -> Non
         pickle.dumps(event)
 
 
+@pytest.mark.filterwarnings("ignore:multiprocessing starts processes with fork")
 def test_an_event_of_this_process_alone_is_not_sent(device: Device, event: Event) -> None:
     with device.create_event() as private, pytest.raises(RuntimeError, match="is not for other processes"):
         ForkingPickler.dumps(private)

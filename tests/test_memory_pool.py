@@ -104,7 +104,7 @@ def test_a_device_that_does_not_exist_is_refused(device, device_id, error, optio
 
 
 def test_options_are_unhashable_and_compare_by_value():
-    assert DeviceMemoryResourceOptions(max_size=1) == DeviceMemoryResourceOptions(1)
+    assert DeviceMemoryResourceOptions(max_size=1) == DeviceMemoryResourceOptions(False, 1)
     assert DeviceMemoryResourceOptions().max_size == 0
     with pytest.raises(TypeError, match="unhashable"):
         hash(DeviceMemoryResourceOptions())

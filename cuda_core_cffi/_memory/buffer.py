@@ -5,17 +5,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NoReturn, TypeVar, overload
+from typing import Any, ClassVar, TypeVar, overload
 
 from cuda_core_cffi._dlpack import release_pins
 from cuda_core_cffi._errors import check_cleanup
-from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._ipc import PAYLOAD_BYTES
 from cuda_core_cffi._memory.copy_options import CopyOptions, copy_attributes, copy_failure
 from cuda_core_cffi._memory.exporter import Exporter
 from cuda_core_cffi._memory.host_copy import copy_host
+from cuda_core_cffi._memory.ipc import IPCBufferDescriptor, IPCPool
 from cuda_core_cffi._memory.lease import Lease
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
-from cuda_core_cffi._stream import Stream, accept_stream, address_of
+from cuda_core_cffi._stream import Stream, accept_stream, address_of, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 __all__ = ["Buffer", "BufferSlice", "ForeignBuffer", "wrap_memory"]
@@ -40,12 +42,13 @@ class Buffer(Exporter):
     that it was allocated in.
     """
 
-    __slots__ = ("_address", "_keep")
+    __slots__ = ("_address", "_descriptor", "_keep")
 
     _CTYPE: ClassVar[str] = "CUdeviceptr"
     _MADE_BY: ClassVar[str] = "Device.allocate, MemoryResource.allocate or Buffer.from_handle"
     _SLICE: ClassVar[type[BufferSlice]]  # what a part of it is
     _address: int | None  # set by the first launch that takes the buffer; None once closed
+    _descriptor: IPCBufferDescriptor  # set once it is exported, or imported
     _keep: object  # set where Python must keep something alive: the owner of a foreign stream
 
     def __repr__(self) -> str:
@@ -59,8 +62,14 @@ class Buffer(Exporter):
     def __hash__(self) -> int:
         return hash((lib.ccc_identity(self._box), self._size))
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"{type(self).__name__} can be neither pickled nor copied; copy_to copies the memory")
+    def __reduce__(self) -> tuple[object, ...]:
+        """Describe the buffer to another process, which maps it where it unpickles this."""
+        if not (isinstance(self._mr, IPCPool) and self._mr.is_ipc_enabled):
+            raise TypeError(
+                f"{type(self).__name__} can be neither pickled nor copied; copy_to copies the memory, and buffers of a "
+                "pool with ipc_enabled=True can be sent to other processes"
+            )
+        return Buffer.from_ipc_descriptor, (self._mr, self.get_ipc_descriptor())
 
     def __getitem__(self, where: slice) -> Buffer:
         """Return a part of the memory, as a buffer that shares it.
@@ -279,6 +288,79 @@ class Buffer(Exporter):
         """
         return wrap_memory(ForeignBuffer, ptr, size, mr, owner, stream)
 
+    @classmethod
+    def from_ipc_descriptor(
+        cls, mr: MemoryResource, ipc_descriptor: IPCBufferDescriptor, *, stream: IsStreamType | None = None
+    ) -> Buffer:
+        """Return a buffer of another process: the same memory, mapped into this one.
+
+        Parameters
+        ----------
+        mr : DeviceMemoryResource or PinnedMemoryResource
+            The mapped pool that stands for the pool of the other process.
+        ipc_descriptor : IPCBufferDescriptor
+            What the other process has from :attr:`ipc_descriptor`. Take it from processes that you trust only.
+        stream : Stream, optional
+            The buffer is unmapped in the order of this stream. Default is the default stream.
+
+        Returns
+        -------
+        Buffer
+            The memory. Importing the same buffer again gives another buffer of the same memory.
+
+        Raises
+        ------
+        RuntimeError
+            If the pool is not a mapped one, or is closed.
+        ValueError
+            If the descriptor claims more memory than there is.
+        CUDAError
+            If the descriptor does not name memory of that pool.
+        """
+        if not isinstance(mr, IPCPool):
+            raise TypeError(f"mr must be a DeviceMemoryResource or a PinnedMemoryResource, not {type(mr).__name__}")
+        if not isinstance(ipc_descriptor, IPCBufferDescriptor):
+            raise TypeError(f"ipc_descriptor must be an IPCBufferDescriptor, not {type(ipc_descriptor).__name__}")
+        if mr._share is None or not mr._share.is_mapped:
+            raise RuntimeError(f"buffers are imported from the pool of another process, and {mr!r} is of this one")
+        queue = stream_or_default(stream, "Buffer.from_ipc_descriptor")
+        size = ipc_descriptor.size
+        box = lib.ccc_buffer_import(mr._box, queue._box, ipc_descriptor._payload, size)
+        if not box:
+            status = lib.ccc_last_status()
+            if status == lib.CCC_TOO_LARGE:
+                raise ValueError(f"the descriptor claims {size} bytes, which is more than the memory that it names")
+            if status == lib.CCC_CLOSED and not lib.ccc_is_open(mr._box):
+                raise RuntimeError(f"this {type(mr).__name__} is closed")
+            raise queue._failure(status)
+        self = Buffer.__new__(Buffer)
+        self._box = box
+        self._size = size
+        self._mr = mr
+        self._descriptor = ipc_descriptor
+        if queue._owner is not None:
+            self._keep = queue
+        return self
+
+    def get_ipc_descriptor(self) -> IPCBufferDescriptor:
+        """Return :attr:`ipc_descriptor`."""
+        if not (isinstance(self._mr, IPCPool) and self._mr.is_ipc_enabled):
+            raise RuntimeError("this Buffer is not for other processes: allocate it from a pool with ipc_enabled=True")
+        if self.is_closed:
+            raise self._failure(lib.CCC_CLOSED)
+        try:
+            return self._descriptor
+        except AttributeError:
+            pass
+        if self._size == 0:
+            raise ValueError("a buffer of 0 bytes has no memory to share")
+        payload = ffi.new("char[]", PAYLOAD_BYTES)
+        status = lib.ccc_buffer_export(self._box, payload)
+        if status:
+            raise self._failure(status)
+        self._descriptor = IPCBufferDescriptor._init(bytes(ffi.buffer(payload)), self._size)
+        return self._descriptor
+
     def _copy_to_new(self, stream: Stream, attributes: Any, what: str) -> Buffer:
         """Return a new buffer from the same resource, and copy this one into it."""
         if self._mr is None:
@@ -307,6 +389,22 @@ class Buffer(Exporter):
         return part
 
     @property
+    def ipc_descriptor(self) -> IPCBufferDescriptor:
+        """What another process imports this buffer by, with :meth:`from_ipc_descriptor`.
+
+        Raises
+        ------
+        RuntimeError
+            If the buffer is not of a pool with ``ipc_enabled``, or is closed.
+        """
+        return self.get_ipc_descriptor()
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether the memory is another process's."""
+        return isinstance(self._mr, IPCPool) and self._mr.is_mapped
+
+    @property
     def owner(self) -> object | None:
         """The object that the memory belongs to, if :meth:`from_handle` was given one."""
         return None
@@ -326,6 +424,10 @@ class BufferSlice(Buffer):
         Buffer.set_deallocation_stream(self, queue)
         if queue._owner is not None:
             self._whole._keep = queue
+
+    def get_ipc_descriptor(self) -> IPCBufferDescriptor:
+        """Refuse: only whole allocations can be shared."""
+        raise ValueError("a slice has no descriptor: share the whole buffer, and slice it in the other process")
 
 
 Buffer._SLICE = BufferSlice

@@ -6,17 +6,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import lib
 from cuda_core_cffi._memory.buffer import Buffer
+from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCPool, Share, map_pool
 from cuda_core_cffi._memory.pool import MemPool, check_max_size, create_pool
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._registry import registry
 
 __all__ = ["PinnedMemoryResource", "PinnedMemoryResourceOptions"]
 
+NO_DEVICE = -1
 NO_NODE = -1
 NO_CURRENT_POOL = "; with options, {} for example, a new pool is created"
 NO_NEW_POOL = "; drivers before CUDA 12.6 need a numa_id, and LegacyPinnedMemoryResource works everywhere"
@@ -28,17 +30,21 @@ class PinnedMemoryResourceOptions:
 
     Attributes
     ----------
+    ipc_enabled : bool
+        Let other processes use the pool's buffers. Default False.
     max_size : int
         The most memory that the pool may hold, in bytes; 0 leaves it to the system. Default 0.
     numa_id : int or None
-        The NUMA node of the host that the memory is on. By default the operating system places it.
+        The NUMA node of the host that the memory is on. By default the operating system places it, or for
+        ``ipc_enabled`` it is the node next to the current device, because the driver wants one then.
     """
 
+    ipc_enabled: bool = False
     max_size: int = 0
     numa_id: int | None = None
 
 
-class PinnedMemoryResource(MemPool[Buffer]):
+class PinnedMemoryResource(IPCPool, MemPool[Buffer]):
     """A pool of page-locked host memory, which the host and every device can use.
 
     Parameters
@@ -63,24 +69,64 @@ class PinnedMemoryResource(MemPool[Buffer]):
     _BUFFER = Buffer
 
     def __init__(self, options: PinnedMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
-        kind, node, max_size = lib.CU_MEM_ALLOCATION_TYPE_PINNED, NO_NODE, 0
+        kind, node, max_size, share = lib.CU_MEM_ALLOCATION_TYPE_PINNED, NO_NODE, 0, None
         if options is not None:
             options = check_options(PinnedMemoryResourceOptions, options, "PinnedMemoryResource")
             max_size = check_max_size(options.max_size)
-            node = NO_NODE if options.numa_id is None else check_numa_id(options.numa_id)
+            share = Share(is_mapped=False) if options.ipc_enabled else None
+            if options.numa_id is not None:
+                node = check_numa_id(options.numa_id)
+            elif share is not None:
+                node = nearest_node()
         if options is None:
             box = lib.ccc_pool_current(kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0)
         elif node == NO_NODE:
             box = create_pool(kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0, max_size)
         else:
-            box = create_pool(kind, lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, node, max_size)
-        self._adopt(box, options is not None, NO_CURRENT_POOL if options is None else NO_NEW_POOL)
+            box = create_pool(kind, lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, node, max_size, share is not None)
+        self._adopt(box, options is not None, NO_CURRENT_POOL if options is None else NO_NEW_POOL, share)
         self._numa_id = node
         self._open_to_devices()
+        if share is not None:
+            self._announce()
+
+    @classmethod
+    def from_allocation_handle(cls, alloc_handle: int | IPCAllocationHandle) -> Self:
+        """Return the pool of another process, mapped into this one.
+
+        Parameters
+        ----------
+        alloc_handle : IPCAllocationHandle or int
+            The other pool's ``allocation_handle``, as received here; or a file descriptor, which stays the caller's.
+
+        Returns
+        -------
+        PinnedMemoryResource
+            The mapped pool, whose ``numa_id`` is not known here. If the handle's pool is known here already, that one.
+
+        Raises
+        ------
+        ValueError
+            If there is no such descriptor.
+        CUDAError
+            If the descriptor is not a pool's.
+        """
+        known = cls._find(alloc_handle)
+        if known is not None:
+            return known
+        box, share = map_pool(alloc_handle, NO_DEVICE)
+        self = cls.__new__(cls)
+        self._adopt(box, True, share=share)
+        self._numa_id = NO_NODE
+        self._open_to_devices()
+        return self._announce()
 
     def __repr__(self) -> str:
         where = "" if self._numa_id == NO_NODE else f" numa={self._numa_id}"
         return f"<PinnedMemoryResource{where} handle={self.handle:#x}>"
+
+    def _sent_as(self) -> tuple[object, ...]:
+        return (self.allocation_handle,)
 
     def _open_to_devices(self) -> None:
         """Let every device use the memory, which at first only the host may."""
@@ -115,4 +161,13 @@ def check_numa_id(node: Any) -> int:
         raise TypeError(f"numa_id must be an int, not {type(node).__name__}")
     if not 0 <= node < 2**31:
         raise ValueError(f"numa_id must be 0 to 2**31 - 1, not {node}")
+    return node
+
+
+def nearest_node() -> int:
+    """Return the NUMA node of the host that is next to the current device, or to device 0 where none is current."""
+    device = registry.device()
+    node: int = device.properties.host_numa_id
+    if node < 0:
+        raise RuntimeError(f"the driver tells no NUMA node for device {device.device_id}: give numa_id")
     return node

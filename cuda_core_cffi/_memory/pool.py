@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, Self, TypeVar
+from uuid import UUID
 
 from cuda_core_cffi._errors import check, check_cleanup, failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._memory.allocation import make_buffer, retry_allocation
 from cuda_core_cffi._memory.buffer import Buffer
+from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCPool, Share, map_pool
 from cuda_core_cffi._memory.peer_access import PeerAccessibleBySetProxy
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._options import check_options
@@ -29,6 +31,7 @@ __all__ = [
 ]
 
 KEEP_ALL = 2**64 - 1
+SHARED = lib.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 
 BufferType = TypeVar("BufferType", bound=Buffer)
 
@@ -41,10 +44,13 @@ class DeviceMemoryResourceOptions:
 
     Attributes
     ----------
+    ipc_enabled : bool
+        Let other processes use the pool's buffers. Default False.
     max_size : int
         The most memory that the pool may hold, in bytes; 0 leaves it to the system. Default 0.
     """
 
+    ipc_enabled: bool = False
     max_size: int = 0
 
 
@@ -132,13 +138,14 @@ POOL_ATTRIBUTES = {
 class MemPool(MemoryResource, Generic[BufferType]):
     """What the pools have in common: a driver pool, allocation from it in stream order."""
 
-    __slots__ = ("_box", "_owned")
+    __slots__ = ("_box", "_owned", "_share")
 
     _BUFFER: type[BufferType]  # what a subclass allocates
     _box: Any
     _owned: bool
+    _share: Share | None
 
-    def __reduce__(self) -> NoReturn:
+    def __reduce__(self) -> tuple[object, ...]:
         raise TypeError(f"{type(self).__name__} can be neither pickled nor copied")
 
     def __del__(self, _drop: Any = lib.ccc_drop) -> None:
@@ -171,6 +178,8 @@ class MemPool(MemoryResource, Generic[BufferType]):
             If the driver has no such memory left, even after a garbage collection.
         RuntimeError
             If the resource or the stream is closed.
+        TypeError
+            If the pool is another process's.
         """
         queue = stream if isinstance(stream, Stream) else stream_or_default(stream, "allocate")
         if type(size) is not int:
@@ -183,6 +192,8 @@ class MemPool(MemoryResource, Generic[BufferType]):
         if not box:
             if self.is_closed:
                 raise self._failure(lib.CCC_CLOSED)
+            if self.is_mapped:
+                raise TypeError("only the process that created a pool allocates from it: this one is mapped")
             box = retry_allocation(lambda: _allocate(self._box, queue._box, size), queue)
         return make_buffer(self._BUFFER, box, size, self, queue)
 
@@ -204,6 +215,8 @@ class MemPool(MemoryResource, Generic[BufferType]):
 
     def close(self) -> None:
         """Allocate no more from this pool; buffers that it gave stay valid. Closing twice is allowed."""
+        if self._share is not None:
+            self._share.close()
         if self._owned and (waiting := lib.ccc_close(self._box)):
             check_cleanup(waiting)
 
@@ -212,13 +225,15 @@ class MemPool(MemoryResource, Generic[BufferType]):
             return RuntimeError(f"this {type(self).__name__} is closed")
         return failure(status)
 
-    def _adopt(self, box: Any, owned: bool, hint: str = "") -> None:
+    def _adopt(self, box: Any, owned: bool, hint: str = "", share: Share | None = None) -> None:
         """Take a pool that a helper made or found, or raise what the helper left behind, with a hint of what to do."""
         if not box:
             raise failure(lib.ccc_last_status(), detail=hint)
         self._box = box
         self._owned = owned
-        self._keep_freed_memory()
+        self._share = share
+        if not self.is_mapped:  # which holds no memory of its own
+            self._keep_freed_memory()
 
     def _keep_freed_memory(self) -> None:
         """Raise the release threshold, whose default of 0 returns all memory to the system at each synchronisation."""
@@ -251,8 +266,23 @@ class MemPool(MemoryResource, Generic[BufferType]):
         """Whether the pool was created here, rather than borrowed from the driver."""
         return self._owned
 
+    @property
+    def is_ipc_enabled(self) -> bool:
+        """Whether other processes can use the pool's buffers."""
+        return self._share is not None
 
-class DeviceMemoryResource(MemPool[Buffer]):
+    @property
+    def is_mapped(self) -> bool:
+        """Whether the pool is another process's: buffers are imported from it, not allocated."""
+        return self._share is not None and self._share.is_mapped
+
+    @property
+    def uuid(self) -> UUID | None:
+        """What identifies the pool in every process that uses it; None for a pool of this process alone."""
+        return self._share.uuid if self._share is not None else None
+
+
+class DeviceMemoryResource(IPCPool, MemPool[Buffer]):
     """A pool of device memory.
 
     Parameters
@@ -269,6 +299,13 @@ class DeviceMemoryResource(MemPool[Buffer]):
         If there is no such device, or an option is out of range.
     CUDAError
         If the device has no memory pools, or the driver refuses the options.
+
+    Notes
+    -----
+    A pool that is created with ``ipc_enabled`` can be sent to another process through :mod:`multiprocessing`, and so
+    can its buffers. There they are mapped: the same memory, at another address. Sending a buffer orders nothing between
+    the processes: let the work on it finish first, or share an event too. The other process closes its buffer before
+    this one does. What is unpickled makes the driver map memory: accept it only from processes that you trust.
     """
 
     __slots__ = ("_device_id",)
@@ -277,14 +314,54 @@ class DeviceMemoryResource(MemPool[Buffer]):
 
     def __init__(self, device_id: Any, options: DeviceMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
         ordinal: int = registry.device(device_id).device_id
+        share = None
         place = (lib.CU_MEM_ALLOCATION_TYPE_PINNED, lib.CU_MEM_LOCATION_TYPE_DEVICE, ordinal)
         if options is None:
             box = lib.ccc_pool_current(*place)
         else:
             options = check_options(DeviceMemoryResourceOptions, options, "DeviceMemoryResource")
-            box = create_pool(*place, check_max_size(options.max_size))
-        self._adopt(box, options is not None)
+            share = Share(is_mapped=False) if options.ipc_enabled else None
+            box = create_pool(*place, check_max_size(options.max_size), share is not None)
+        self._adopt(box, options is not None, share=share)
         self._device_id = ordinal
+        if share is not None:
+            self._announce()
+
+    @classmethod
+    def from_allocation_handle(cls, device_id: Any, alloc_handle: int | IPCAllocationHandle) -> Self:
+        """Return the pool of another process, mapped into this one.
+
+        Parameters
+        ----------
+        device_id : Device or int
+            The device whose memory it is.
+        alloc_handle : IPCAllocationHandle or int
+            The other pool's ``allocation_handle``, as received here; or a file descriptor, which stays the caller's.
+
+        Returns
+        -------
+        DeviceMemoryResource
+            The mapped pool. If the handle's pool is known here already, that one.
+
+        Raises
+        ------
+        ValueError
+            If there is no such device or descriptor.
+        CUDAError
+            If the descriptor is not a pool's.
+        """
+        ordinal: int = registry.device(device_id).device_id
+        known = cls._find(alloc_handle)
+        if known is not None:
+            return known
+        box, share = map_pool(alloc_handle, ordinal)
+        self = cls.__new__(cls)
+        self._adopt(box, True, share=share)
+        self._device_id = ordinal
+        return self._announce()
+
+    def _sent_as(self) -> tuple[object, ...]:
+        return self._device_id, self.allocation_handle
 
     def __repr__(self) -> str:
         return f"<DeviceMemoryResource device={self._device_id} handle={self.handle:#x}>"
@@ -327,11 +404,11 @@ def check_max_size(size: Any) -> int:
     return size
 
 
-def create_pool(allocation: int, location: int, number: int, max_size: int = 0) -> Any:
-    """Return the box of a new pool: what kind of memory, where, and how much; NULL if the driver refuses."""
+def create_pool(allocation: int, location: int, number: int, max_size: int = 0, shared: bool = False) -> Any:
+    """Return the box of a new pool: what kind of memory, where, how much, and for whom; NULL if the driver refuses."""
     properties = ffi.new("CUmemPoolProps *")
     properties.allocType = allocation
-    properties.handleTypes = lib.CU_MEM_HANDLE_TYPE_NONE
+    properties.handleTypes = SHARED if shared else lib.CU_MEM_HANDLE_TYPE_NONE
     properties.location.type = location
     properties.location.id = number
     properties.maxSize = max_size

@@ -1,0 +1,342 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pools and buffers that processes share.
+
+A pool crosses as a file descriptor, once; each of its buffers then as a few bytes. In the other process the pool is a
+mapped one, which cannot allocate, but which buffers are imported from. A UUID says which mapped pool belongs to which
+original, so that a buffer can be sent with just a reference to its pool.
+
+Importing the same memory more than once in one process is allowed, although drivers do not count it: of device memory
+they give the same address, which is gone after the first free, and host memory they refuse to import again. The buffers
+therefore share one import (``include/ccc_ipc.h``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import weakref
+from typing import Any, ClassVar, NoReturn, Self
+from uuid import UUID, uuid4
+
+from cuda_core_cffi._errors import failure
+from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._ipc import Descriptor, send_with
+from cuda_core_cffi._memory.resource import whole_size
+
+__all__ = ["IPCAllocationHandle", "IPCBufferDescriptor", "IPCPool", "Share", "map_pool"]
+
+NO_DESCRIPTOR = -1
+
+
+class IPCAllocationHandle:
+    """A file descriptor by which other processes map a pool, and its owner.
+
+    It can be sent through :mod:`multiprocessing`, which duplicates the descriptor for the other process.
+    """
+
+    __slots__ = ("_descriptors", "_uuid")
+
+    _descriptors: list[int]  # one, or none once closed: taking it out is what closes
+    _uuid: UUID | None
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise RuntimeError(f"{type(self).__name__} cannot be constructed directly; use a pool's allocation_handle")
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError, OSError):  # construction was refused; somebody else closed it
+            self.close()
+
+    def __int__(self) -> int:
+        try:
+            return self._descriptors[0]
+        except IndexError:
+            raise RuntimeError(f"this {type(self).__name__} is closed") from None
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} can be sent through multiprocessing only: it owns a file descriptor")
+
+    @classmethod
+    def _init(cls, handle: int, uuid: UUID | None) -> Self:
+        """Return a handle that owns a file descriptor."""
+        check_descriptor(handle)
+        self = cls.__new__(cls)
+        self._descriptors = [handle]
+        self._uuid = uuid
+        send_with(cls, reduce_allocation_handle)
+        return self
+
+    def close(self) -> None:
+        """Close the file descriptor. Closing twice is allowed."""
+        with contextlib.suppress(IndexError):
+            os.close(self._descriptors.pop())
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return not self._descriptors
+
+    @property
+    def handle(self) -> int:
+        """The file descriptor; -1 once closed."""
+        with contextlib.suppress(IndexError):
+            return self._descriptors[0]
+        return NO_DESCRIPTOR
+
+    @property
+    def uuid(self) -> UUID | None:
+        """What identifies the pool in every process; None if the pool is not known by one."""
+        return self._uuid
+
+
+class IPCBufferDescriptor(Descriptor):
+    """Names a buffer to another process. Descriptors can be pickled.
+
+    Notes
+    -----
+    Whoever sends a descriptor decides what is in it. The driver checks that it names memory of the pool that it is
+    imported from, and the import that the memory is not smaller than claimed.
+    """
+
+    __slots__ = ("_size",)
+
+    _MADE_BY: ClassVar[str] = "Buffer.ipc_descriptor"
+    _size: int
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return IPCBufferDescriptor._init, (self._payload, self._size)
+
+    @classmethod
+    def _init(cls, payload: bytes, size: int) -> IPCBufferDescriptor:
+        self = cls._of(payload)
+        if type(size) is not int:
+            raise TypeError(f"size must be an int, not {type(size).__name__}")
+        self._size = whole_size(size)
+        return self
+
+    @property
+    def size(self) -> int:
+        """The size of the buffer in bytes."""
+        return self._size
+
+
+class Share:
+    """What a pool has that processes share.
+
+    Parameters
+    ----------
+    is_mapped : bool
+        Whether the pool is another process's.
+    handle : IPCAllocationHandle, optional
+        The handle that a mapped pool keeps, for passing the pool on. A pool's own is made when it is first asked for.
+    """
+
+    __slots__ = ("_handle", "_lock", "is_mapped", "uuid")
+
+    def __init__(self, is_mapped: bool, handle: IPCAllocationHandle | None = None) -> None:
+        self.is_mapped = is_mapped
+        self.uuid = handle.uuid if handle is not None else uuid4()
+        self._handle = handle
+        self._lock = threading.Lock()
+
+    def handle_of(self, box: Any) -> IPCAllocationHandle:
+        """Return the handle of the pool with this box."""
+        with self._lock:
+            if self._handle is None:
+                descriptor = lib.ccc_pool_export(box)
+                if descriptor < 0:
+                    raise failure(lib.ccc_last_status())
+                self._handle = IPCAllocationHandle._init(descriptor, self.uuid)
+            return self._handle
+
+    def identify(self, key: UUID) -> None:
+        """Take the UUID of the original."""
+        if self.uuid is not None and self.uuid != key:
+            raise ValueError(f"this pool is {self.uuid}, not {key}")
+        self.uuid = key
+        if self._handle is not None:
+            self._handle._uuid = key
+
+    def close(self) -> None:
+        """Close the handle, if there is one."""
+        with self._lock:
+            if self._handle is not None:
+                self._handle.close()
+
+
+class IPCPool:
+    """What the kinds of pools have in common that can be shared; their class is a MemPool besides."""
+
+    __slots__ = ()
+
+    _box: Any
+    _owned: bool
+    _share: Share | None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Refer to the pool by its UUID: where this is unpickled, it must be registered."""
+        share = self._share
+        if share is None:
+            raise TypeError(f"{type(self).__name__} can be neither pickled nor copied, unless it has ipc_enabled=True")
+        if share.uuid is None:
+            raise RuntimeError("this mapped pool has no UUID yet: call register(uuid) with that of the original")
+        return type(self).from_registry, (share.uuid,)
+
+    @classmethod
+    def from_registry(cls, uuid: UUID) -> Self:
+        """Return the pool that is registered here under a UUID.
+
+        Parameters
+        ----------
+        uuid : UUID
+            The ``uuid`` of the original pool, in whichever process that is.
+
+        Raises
+        ------
+        RuntimeError
+            If there is none.
+        """
+        with pools_lock:
+            pool = pools.get(check_uuid(uuid))
+        if pool is None:
+            raise RuntimeError(
+                f"no pool is registered as {uuid}: receive the pool itself, or its allocation handle, first"
+            )
+        if not isinstance(pool, cls):
+            raise TypeError(f"the pool {uuid} is a {type(pool).__name__}, not a {cls.__name__}")
+        return pool
+
+    def register(self, uuid: UUID) -> Self:
+        """Let buffers find this pool by the UUID of the original.
+
+        Parameters
+        ----------
+        uuid : UUID
+            The ``uuid`` of the original pool.
+
+        Returns
+        -------
+        IPCPool
+            This pool, or the one that was registered before.
+
+        Raises
+        ------
+        RuntimeError
+            If the pool is not for other processes.
+        ValueError
+            If it is known by another UUID.
+        """
+        share = self._shared()
+        check_uuid(uuid)
+        with pools_lock:
+            known = pools.get(uuid)
+            if known is not None and not known.is_closed:
+                if not isinstance(known, type(self)):
+                    raise ValueError(f"{uuid} is a {type(known).__name__}")
+                return known
+            share.identify(uuid)
+            pools[uuid] = self
+        return self
+
+    @property
+    def allocation_handle(self) -> IPCAllocationHandle:
+        """What another process maps the pool by. It belongs to the pool, and is closed with it.
+
+        Raises
+        ------
+        RuntimeError
+            If the pool was not created with ``ipc_enabled``, or is closed.
+        """
+        share = self._shared()
+        if not lib.ccc_is_open(self._box):
+            raise RuntimeError(f"this {type(self).__name__} is closed")
+        return share.handle_of(self._box)
+
+    def _shared(self) -> Share:
+        if self._share is None:
+            raise RuntimeError(
+                f"this {type(self).__name__} is not for other processes: create it with ipc_enabled=True"
+            )
+        return self._share
+
+    def _announce(self) -> Self:
+        """Become known to multiprocessing, and here by the UUID. Returns the pool that is known by it."""
+        send_with(type(self), reduce_pool)
+        # now, because a pickler that is at work does not learn of it when the handle is made
+        send_with(IPCAllocationHandle, reduce_allocation_handle)
+        key = self._shared().uuid
+        return self if key is None else self.register(key)
+
+    @classmethod
+    def _find(cls, handle: int | IPCAllocationHandle) -> Self | None:
+        """Return the pool of a handle if there is one already, else None; raise if it is no handle."""
+        if not isinstance(handle, IPCAllocationHandle):
+            check_descriptor(handle)
+            return None
+        int(handle)
+        if handle.uuid is None:
+            return None
+        with pools_lock:
+            pool = pools.get(handle.uuid)
+        return None if pool is None or pool.is_closed else cls.from_registry(handle.uuid)
+
+    def _sent_as(self) -> tuple[object, ...]:
+        """Return what another process makes the pool of, with from_allocation_handle."""
+        raise TypeError
+
+
+def map_pool(handle: int | IPCAllocationHandle, device: int) -> tuple[Any, Share]:
+    """Return the box of the pool that a handle stands for, and a share that can pass the pool on."""
+    number = int(handle)
+    try:
+        duplicate = os.dup(number)
+    except OSError as error:
+        raise ValueError(f"{number} is not an open file descriptor") from error
+    own = IPCAllocationHandle._init(duplicate, handle.uuid if isinstance(handle, IPCAllocationHandle) else None)
+    box = lib.ccc_pool_import(duplicate, device)
+    if not box:
+        status = lib.ccc_last_status()
+        own.close()
+        raise failure(status)
+    return box, Share(True, own)
+
+
+# Pools of this process that others may know, or the other way round, by UUID.
+pools: weakref.WeakValueDictionary[UUID, Any] = weakref.WeakValueDictionary()
+pools_lock = threading.RLock()  # a finalizer may run while it is held
+
+
+def check_descriptor(number: Any) -> int:
+    """Return a file descriptor, or raise."""
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise TypeError(f"an allocation handle must be an int or an IPCAllocationHandle, not {type(number).__name__}")
+    if not 0 <= number < 2**31:
+        raise ValueError(f"a file descriptor must be 0 to 2**31 - 1, not {number}")
+    return number
+
+
+def check_uuid(key: Any) -> Any:
+    """Return a UUID, or raise."""
+    if not isinstance(key, UUID):
+        raise TypeError(f"uuid must be a uuid.UUID, not {type(key).__name__}")
+    return key
+
+
+def reduce_allocation_handle(handle: IPCAllocationHandle) -> tuple[object, ...]:
+    """Take a handle apart for another process."""
+    from multiprocessing.reduction import DupFd  # imported by send_with already
+
+    return receive_allocation_handle, (DupFd(int(handle)), handle.uuid)
+
+
+def receive_allocation_handle(duplicate: Any, key: UUID | None) -> IPCAllocationHandle:
+    """Put a handle together again."""
+    if key is not None:
+        check_uuid(key)
+    return IPCAllocationHandle._init(duplicate.detach(), key)
+
+
+def reduce_pool(pool: IPCPool) -> tuple[object, ...]:
+    """Take a pool apart for another process."""
+    return type(pool).from_allocation_handle, pool._sent_as()  # type: ignore[attr-defined]
