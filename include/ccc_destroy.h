@@ -33,6 +33,8 @@ static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
         return cuEventDestroy((CUevent)CCC_POINTER(box));
     case CCC_POOL:
         *call = "cuMemPoolDestroy";
+        if (box->flags & CCC_IMPORTED)
+            return ccc_pool_unmap(box->handle);
         return cuMemPoolDestroy((CUmemoryPool)CCC_POINTER(box));
     case CCC_LIBRARY:
         *call = "cuLibraryUnload";

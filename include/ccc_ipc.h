@@ -8,6 +8,21 @@
 
 #include "ccc_memory.h"
 
+/* Guards what is imported here, and importing and freeing it. */
+static pthread_mutex_t ccc_ipc_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* In the child of fork(): the thread that held the lock, if any, is not there. */
+static void ccc_ipc_after_fork(void)
+{
+    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+    ccc_ipc_lock = unlocked;
+}
+
+__attribute__((constructor)) static void ccc_ipc_watch_fork(void)
+{
+    pthread_atfork(NULL, NULL, ccc_ipc_after_fork);
+}
+
 /* --- Events ------------------------------------------------------------------------------------------------------ */
 
 /* Name an event to other processes; payload has CU_IPC_HANDLE_SIZE bytes. */
@@ -58,22 +73,92 @@ static int ccc_pool_export(const ccc_box *pool)
     return -1;
 }
 
+/*
+ * The pools that are imported. The driver gives one handle for a pool, however often it is imported, and destroys it at
+ * the first request: so the box that was made first owns the handle, and the boxes of later imports use that one.
+ */
+typedef struct ccc_mapped {
+    struct ccc_mapped *next;
+    ccc_box *box;
+} ccc_mapped;
+
+static ccc_mapped *ccc_mapped_pools;
+
+/* With the lock held: the place of the pool in the list; what it points to is NULL if it is not there. */
+static ccc_mapped **ccc_mapped_find(uint64_t handle)
+{
+    ccc_mapped **link = &ccc_mapped_pools;
+    while (*link && (*link)->box->handle != handle)
+        link = &(*link)->next;
+    return link;
+}
+
+/* With the lock held: destroy a pool, if that has not been done. */
+static CUresult ccc_mapped_end(uint64_t handle)
+{
+    ccc_mapped **link = ccc_mapped_find(handle), *mapped = *link;
+    if (mapped == NULL)
+        return CUDA_SUCCESS;
+    *link = mapped->next;
+    free(mapped);
+    return cuMemPoolDestroy((CUmemoryPool)(uintptr_t)handle);
+}
+
+static CUresult ccc_pool_unmap(uint64_t handle)
+{
+    pthread_mutex_lock(&ccc_ipc_lock);
+    CUresult result = ccc_mapped_end(handle);
+    pthread_mutex_unlock(&ccc_ipc_lock);
+    return result;
+}
+
+/* With the lock held: import a pool, and retain the box that owns it already, if there is one. */
+static CUresult ccc_pool_map(int descriptor, uint64_t *handle, ccc_box **owner)
+{
+    for (;;) {
+        CUmemoryPool pool = NULL;
+        CUresult result = cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)descriptor,
+                                                             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+        if (result)
+            return result;
+        *handle = (uintptr_t)pool;
+        ccc_mapped *mapped = *ccc_mapped_find(*handle);
+        *owner = mapped ? mapped->box : NULL;
+        if (mapped == NULL || ccc_retain(mapped->box))
+            return CUDA_SUCCESS;
+        ccc_mapped_end(*handle); /* another thread is just about to */
+    }
+}
+
 /* The pool of another process; the descriptor stays the caller's. */
 static ccc_box *ccc_pool_import(int descriptor, int device)
 {
-    CUmemoryPool pool = NULL;
+    uint64_t handle = 0;
+    ccc_box *owner = NULL, *box = NULL;
     if (ccc_init())
         return NULL;
-    CUresult result = cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)descriptor,
-                                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
-    if (result) {
-        ccc_fail((int)result, "cuMemPoolImportFromShareableHandle");
+    ccc_mapped *mapped = malloc(sizeof *mapped);
+    if (mapped == NULL) {
+        ccc_fail(CCC_NO_MEMORY, "malloc");
         return NULL;
     }
-    ccc_box *box = ccc_new(CCC_POOL, (uintptr_t)pool, CCC_IMPORTED, NULL);
-    if (box == NULL)
-        cuMemPoolDestroy(pool);
-    else
+    pthread_mutex_lock(&ccc_ipc_lock);
+    CUresult result = ccc_pool_map(descriptor, &handle, &owner);
+    if (result == CUDA_SUCCESS)
+        box = ccc_new(CCC_POOL, handle, CCC_IMPORTED | (owner ? CCC_BORROWED : 0), owner);
+    if (box && owner == NULL) {
+        *mapped = (ccc_mapped){ccc_mapped_pools, box};
+        ccc_mapped_pools = mapped;
+        mapped = NULL;
+    } else if (box == NULL && result == CUDA_SUCCESS && owner == NULL) {
+        cuMemPoolDestroy((CUmemoryPool)(uintptr_t)handle);
+    }
+    pthread_mutex_unlock(&ccc_ipc_lock);
+    free(mapped);
+    ccc_release(owner);
+    if (result)
+        ccc_fail((int)result, "cuMemPoolImportFromShareableHandle");
+    if (box)
         box->device = device;
     return box;
 }
@@ -98,20 +183,6 @@ struct ccc_import {
 };
 
 static ccc_import *ccc_imports;
-static pthread_mutex_t ccc_imports_lock = PTHREAD_MUTEX_INITIALIZER; /* guards them, and importing and freeing */
-
-/* In the child of fork(): the thread that held the lock, if any, is not there. */
-static void ccc_ipc_after_fork(void)
-{
-    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
-    ccc_imports_lock = unlocked;
-}
-
-__attribute__((constructor)) static void ccc_ipc_watch_fork(void)
-{
-    pthread_atfork(NULL, NULL, ccc_ipc_after_fork);
-}
-
 /* With the lock held: import for the first time. A failure is remembered. */
 static ccc_import *ccc_import_new(const ccc_box *pool, const void *payload)
 {
@@ -127,13 +198,10 @@ static ccc_import *ccc_import_new(const ccc_box *pool, const void *payload)
     const char *call = "cuMemPoolImportPointer";
     CUresult result = cuMemPoolImportPointer(&import->pointer, (CUmemoryPool)CCC_POINTER(pool), &data);
     if (result == CUDA_SUCCESS) {
-        CUdeviceptr start = 0;
-        call = "cuMemGetAddressRange";
-        result = cuMemGetAddressRange(&start, &import->size, import->pointer);
+        call = "cuPointerGetAttribute";
+        result = cuPointerGetAttribute(&import->size, CU_POINTER_ATTRIBUTE_RANGE_SIZE, import->pointer);
         if (result)
             cuMemFree(import->pointer);
-        else
-            import->size -= import->pointer - start;
     }
     if (result) {
         ccc_fail((int)result, call);
@@ -147,7 +215,7 @@ static ccc_import *ccc_import_new(const ccc_box *pool, const void *payload)
 
 static ccc_import *ccc_import_acquire(const ccc_box *pool, const void *payload)
 {
-    pthread_mutex_lock(&ccc_imports_lock);
+    pthread_mutex_lock(&ccc_ipc_lock);
     ccc_import *import = ccc_imports;
     while (import && (import->pool != pool->handle || memcmp(import->payload, payload, sizeof import->payload) != 0))
         import = import->next;
@@ -155,7 +223,7 @@ static ccc_import *ccc_import_acquire(const ccc_box *pool, const void *payload)
         import = ccc_import_new(pool, payload);
     if (import)
         import->users++;
-    pthread_mutex_unlock(&ccc_imports_lock);
+    pthread_mutex_unlock(&ccc_ipc_lock);
     return import;
 }
 
@@ -189,7 +257,7 @@ static CUresult ccc_import_release(ccc_import *import, CUstream stream, const ch
 {
     CUresult result = CUDA_SUCCESS;
     *call = "cuMemFreeAsync";
-    pthread_mutex_lock(&ccc_imports_lock);
+    pthread_mutex_lock(&ccc_ipc_lock);
     if (--import->users > 0) {
         ccc_import_mark(import, stream);
     } else {
@@ -206,7 +274,7 @@ static CUresult ccc_import_release(ccc_import *import, CUstream stream, const ch
         free(import->points);
         free(import);
     }
-    pthread_mutex_unlock(&ccc_imports_lock);
+    pthread_mutex_unlock(&ccc_ipc_lock);
     return result;
 }
 

@@ -27,6 +27,8 @@ from cuda_core_cffi import (
 )
 from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCBufferDescriptor
 
+pytestmark = pytest.mark.filterwarnings("ignore:multiprocessing starts processes with fork")  # these use spawn
+
 SIZE = 4096
 
 
@@ -287,7 +289,6 @@ def test_only_a_pool_and_a_descriptor_make_a_buffer(pool: Any, buffer: Buffer) -
         Buffer.from_ipc_descriptor(pool, bytes(64))
 
 
-@pytest.mark.filterwarnings("ignore:multiprocessing starts processes with fork")
 def test_a_pool_of_this_process_alone_is_not_sent(pool: Any, device: Device) -> None:
     private = DeviceMemoryResource(device, {})
     with pytest.raises((RuntimeError, TypeError), match="ipc_enabled=True"):

@@ -147,6 +147,7 @@ class Share:
                 descriptor = lib.ccc_pool_export(box)
                 if descriptor < 0:
                     raise failure(lib.ccc_last_status())
+                os.set_inheritable(descriptor, False)  # drivers leave it open to programs that are executed
                 self._handle = IPCAllocationHandle._init(descriptor, self.uuid)
             return self._handle
 

@@ -9,6 +9,7 @@ import os
 import random
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import textwrap
@@ -217,17 +218,16 @@ class TestPools:
 
     @pytest.mark.parametrize("number", [-1, 1 << 20])
     def test_no_descriptor_is_no_pool(self, cu: Driver, number: int) -> None:
-        with pytest.raises(Exception, match="INVALID_VALUE"):
+        with pytest.raises(Exception, match="UNKNOWN"):
             import_pool(cu, number)
 
     @pytest.mark.parametrize("size", [0, 4096, 4 << 20])
     def test_other_file_is_no_pool(self, cu: Driver, size: int) -> None:
         # one that even has the name, but that could be made shorter behind our back
-        number = os.memfd_create("cuda-sim-pool-" + 32 * "0")
-        os.truncate(number, size)
-        with pytest.raises(Exception, match="INVALID_VALUE"):
-            import_pool(cu, number)
-        os.close(number)
+        with os.fdopen(os.memfd_create("cuda-sim-pool-" + 32 * "0"), "wb") as file:
+            file.truncate(size)
+            with pytest.raises(Exception, match="UNKNOWN"):
+                import_pool(cu, file.fileno())
 
     def test_memory_given_back_to_the_system_is_allocated_anew(self, cu: Driver, shared: c_void_p) -> None:
         pointer = cu.from_pool(shared, 1 << 20, None)
@@ -311,27 +311,6 @@ class TestImport:
         cu.cuMemFree_v2(pointer)
         cu.cuMemPoolDestroy(pool)
 
-    def test_pointer_outlives_both_pools_and_the_exporters_memory(self, cu: Driver, peer: Callable[..., Peer]) -> None:
-        pool = cu.pool(handle_types=POSIX_FD)
-        cu.cuMemPoolSetAttribute(pool, 4, byref(c_uint64(1 << 30)))  # what is freed stays with the pool
-        pointer = cu.from_pool(pool, 64, None)
-        cu.cuMemsetD8_v2(pointer, 5, c_size_t(64))
-        number = export_pool(cu, pool)
-        other = peer(number)
-        other.run(
-            """
-            pool = import_pool(cu, descriptor)
-            pointer = import_pointer(cu, pool, handle)
-            cu.cuMemPoolDestroy(pool)
-            """,
-            descriptor=number,
-            handle=export_pointer(cu, pointer),
-        )
-        os.close(number)
-        cu.cuMemFree_v2(pointer)
-        cu.cuMemPoolDestroy(pool)
-        assert other.run("result = list(cu.read(pointer, 2)); cu.cuMemFree_v2(pointer)") == [5, 5]
-
     def test_pointer_outlives_an_exporter_that_is_killed(self, cu: Driver, peer: Callable[..., Peer]) -> None:
         ours, theirs = socket.socketpair()
         other = peer(theirs.fileno())
@@ -369,23 +348,98 @@ class TestImport:
         other.kill()
         assert cu.read(memory, 2) == b"\x01\x01"
 
-    def test_stale_handle_is_refused(self, cu: Driver, shared: c_void_p, descriptor: int) -> None:
-        pointer = cu.from_pool(shared, 64, None)
-        stale = export_pointer(cu, pointer)
-        cu.cuMemFree_v2(pointer)
-        again = cu.from_pool(shared, 64, None)
-        assert again.value == pointer.value, "or else nothing is tested"
-        pool = import_pool(cu, descriptor)
-        assert import_status(cu, pool, stale) == "INVALID_VALUE"
-        export_pointer(cu, again)
-        assert import_status(cu, pool, stale) == "INVALID_VALUE"
-        cu.cuMemPoolDestroy(pool)
-        cu.cuMemFree_v2(again)
+    def test_pool_is_destroyed_after_its_pointers(
+        self, cu: Driver, peer: Callable[..., Peer], descriptor: int, memory: c_uint64
+    ) -> None:
+        assert peer(descriptor).run(
+            """
+            pool = import_pool(cu, descriptor)
+            pointer = import_pointer(cu, pool, handle)
+            result = [cu.status("cuMemPoolDestroy", pool)]
+            result.append(list(cu.read(pointer, 1)))
+            cu.cuMemFree_v2(pointer)
+            result.append(cu.status("cuMemPoolDestroy", pool))
+            """,
+            descriptor=descriptor,
+            handle=export_pointer(cu, memory),
+        ) == ["INVALID_VALUE", [1], "SUCCESS"]
 
-    def test_hostile_handles_are_refused(self, cu: Driver, memory: c_uint64, descriptor: int) -> None:
+    def test_pool_has_one_handle_however_often_it_is_imported(
+        self, cu: Driver, peer: Callable[..., Peer], descriptor: int, memory: c_uint64
+    ) -> None:
+        assert peer(descriptor).run(
+            """
+            pool = import_pool(cu, descriptor)
+            result = [import_pool(cu, descriptor).value == pool.value]
+            cu.cuMemPoolDestroy(pool)
+            result.append(cu.status("cuMemPoolDestroy", pool))
+            """,
+            descriptor=descriptor,
+        ) == [True, "INVALID_VALUE"]
+
+    def test_imported_pool_has_no_attributes(self, cu: Driver, peer: Callable[..., Peer], descriptor: int) -> None:
+        assert peer(descriptor).run(
+            """
+            pool = import_pool(cu, descriptor)
+            result = [
+                cu.status("cuMemPoolGetAttribute", pool, 4, byref(c_uint64())),
+                cu.status("cuMemPoolSetAttribute", pool, 4, byref(c_uint64())),
+                cu.status("cuMemPoolTrimTo", pool, c_size_t(0)),
+            ]
+            cu.cuMemPoolDestroy(pool)
+            """,
+            descriptor=descriptor,
+        ) == 3 * ["INVALID_VALUE"]
+
+    def test_imported_memory_outlives_the_exporters(self, cu: Driver, peer: Callable[..., Peer]) -> None:
+        pool = cu.pool(handle_types=POSIX_FD)
+        cu.cuMemPoolSetAttribute(pool, 4, byref(c_uint64(1 << 30)))  # what is freed stays with the pool
+        pointer = cu.from_pool(pool, 64, None)
+        cu.cuMemsetD8_v2(pointer, 5, c_size_t(64))
+        number = export_pool(cu, pool)
+        handle = export_pointer(cu, pointer)
+        other = peer(number)
+        other.run(
+            "pool = import_pool(cu, descriptor); pointer = import_pointer(cu, pool, handle)",
+            descriptor=number,
+            handle=handle,
+        )
+        os.close(number)
+        cu.cuMemFree_v2(pointer)
+        cu.cuMemPoolDestroy(pool)
+        assert other.run(
+            """
+            result = list(cu.read(pointer, 2))
+            cu.cuMemFree_v2(pointer)
+            cu.cuMemPoolDestroy(pool)
+            """
+        ) == [5, 5]
+
+    def test_damaged_handles_are_errors_or_memory_of_the_pool(
+        self, cu: Driver, memory: c_uint64, descriptor: int
+    ) -> None:
         pool = import_pool(cu, descriptor)
+        refused = 0
         for handle in mutations(export_pointer(cu, memory)):
-            assert import_status(cu, pool, handle) == "INVALID_VALUE", handle.hex()
+            pointer = c_uint64()
+            if cu.status("cuMemPoolImportPointer", byref(pointer), pool, Handle(*handle)) == "SUCCESS":
+                cu.read(pointer, 1)
+                cu.cuMemFree_v2(pointer)
+            else:
+                refused += 1
+        assert refused > MUTATIONS // 4
+        cu.cuMemPoolDestroy(pool)
+
+    @pytest.mark.parametrize(
+        ("offset", "size"), [(1 << 40, 1), (0, 1 << 40), (0, 0), (2**64 - 1, 1), (2**64 - 1, 2), (1, 2**64 - 1)]
+    )
+    def test_handles_that_reach_out_of_the_pool_are_refused(
+        self, cu: Driver, memory: c_uint64, descriptor: int, offset: int, size: int
+    ) -> None:
+        pool = import_pool(cu, descriptor)
+        handle = bytearray(export_pointer(cu, memory))
+        handle[24:40] = struct.pack("QQ", offset, size)
+        assert import_status(cu, pool, bytes(handle)) == "INVALID_VALUE"
         cu.cuMemPoolDestroy(pool)
 
     def test_handle_of_another_pool_is_refused(self, cu: Driver, memory: c_uint64) -> None:
@@ -396,14 +450,6 @@ class TestImport:
         assert import_status(cu, pool, export_pointer(cu, memory)) == "INVALID_VALUE"
         cu.cuMemPoolDestroy(pool)
         cu.cuMemPoolDestroy(other)
-
-    def test_many_exports_find_place(self, cu: Driver, shared: c_void_p) -> None:
-        handles = set()
-        for _ in range(500):
-            pointer = cu.from_pool(shared, 64, None)
-            handles.add(export_pointer(cu, pointer))
-            cu.cuMemFreeAsync(pointer, None)
-        assert len(handles) == 500
 
 
 class TestEvents:
@@ -553,15 +599,18 @@ class TestEvents:
             == "INVALID_HANDLE"
         )
 
-    def test_hostile_handles_are_refused(self, cu: Driver, peer: Callable[..., Peer], event: c_void_p) -> None:
-        accepted = peer().run(
+    def test_damaged_handles_are_errors_or_events(self, cu: Driver, peer: Callable[..., Peer], event: c_void_p) -> None:
+        refused = peer().run(
             """
-            result = []
+            result = 0
             for changed in mutations(handle):
                 event = c_void_p()
                 if cu.status("cuIpcOpenEventHandle", byref(event), event_handle(changed)) == "SUCCESS":
-                    result.append(changed.hex())
+                    cu.cuEventQuery(event)
+                    cu.cuEventDestroy_v2(event)
+                else:
+                    result += 1
             """,
             handle=export_event(cu, event),
         )
-        assert accepted == []
+        assert refused > MUTATIONS // 4

@@ -134,16 +134,6 @@ void sim_allocation_set_rights(uintptr_t start, size_t size, struct sim_rights g
     pthread_rwlock_unlock(&lock);
 }
 
-bool sim_allocation_set_shared_entry(uintptr_t address, uint32_t entry)
-{
-    pthread_rwlock_wrlock(&lock);
-    struct sim_allocation *allocation = at(address);
-    if (allocation)
-        allocation->shared_entry = entry;
-    pthread_rwlock_unlock(&lock);
-    return allocation != NULL;
-}
-
 bool sim_allocation_overlaps(uintptr_t start, size_t size)
 {
     pthread_rwlock_rdlock(&lock);

@@ -46,7 +46,6 @@ struct sim_allocation {
     bool managed;    // both sides may use it
     unsigned flags;  // of cuMemHostAlloc or cuMemHostRegister
     int sync_memops;
-    uint32_t shared_entry;  // of the pool's directory, once it is exported
     size_t charged;  // bytes taken from the device or the arena
     struct sim_physical *physical;  // of mapped virtual memory
     struct sim_rights rights;       // likewise
@@ -63,7 +62,6 @@ bool sim_allocation_at(uintptr_t address, struct sim_allocation *copy);
 bool sim_allocation_remove(uintptr_t address, bool (*wanted)(const struct sim_allocation *),
                            struct sim_allocation *copy);
 bool sim_allocation_set_sync_memops(uintptr_t address, int value);
-bool sim_allocation_set_shared_entry(uintptr_t address, uint32_t entry);
 bool sim_allocation_overlaps(uintptr_t start, size_t size);
 // Of mapped virtual memory: sets the rights of every mapping in the range.
 void sim_allocation_set_rights(uintptr_t start, size_t size, struct sim_rights given, struct sim_rights kept);

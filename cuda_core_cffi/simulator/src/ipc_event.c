@@ -14,7 +14,6 @@
 #include "ipc_shared.h"
 
 static const char KIND[] = "event";
-static const uint64_t HANDLE_MAGIC = 0x746e6576652d6d69u;  // im-event
 
 // The latest recording and the process that made it, in one word so that they belong together.
 enum { PID_BITS = 22, PID_MASK = (1 << PID_BITS) - 1 };
@@ -30,12 +29,10 @@ struct sim_event_share {
 };
 
 struct handle {
-    struct sim_shared_seal seal;
     struct sim_shared_place place;
-    uint64_t unused[3];
+    uint64_t unused[5];
 };
-_Static_assert(sizeof(struct handle) == SIM_SHARED_HANDLE, "a handle has 64 bytes");
-_Static_assert(sizeof(CUipcEventHandle) == SIM_SHARED_HANDLE, "a handle has 64 bytes");
+_Static_assert(sizeof(struct handle) == sizeof(CUipcEventHandle), "they are copied");
 
 // --- Life -----------------------------------------------------------------------------------------------------
 
@@ -133,7 +130,6 @@ SIM_API(cuIpcGetEventHandle, (CUipcEventHandle *pHandle, CUevent event), (pHandl
     if (!found->share || found->share->shared.fd < 0)
         return CUDA_ERROR_INVALID_HANDLE;
     struct handle handle = {.place = sim_shared_place(&found->share->shared)};
-    sim_shared_seal(&handle, HANDLE_MAGIC);
     memcpy(pHandle, &handle, sizeof handle);
     return CUDA_SUCCESS;
 }
@@ -143,9 +139,9 @@ static CUresult open_share(const struct handle *handle, struct sim_event_share *
     struct sim_event_share *share = new_share();
     if (!share)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult status = CUDA_ERROR_INVALID_HANDLE;
-    if (sim_shared_open(KIND, &handle->place, &share->shared))
-        status = share->shared.size == SIM_PAGE ? map(share) : CUDA_ERROR_INVALID_HANDLE;
+    CUresult status = CUDA_ERROR_MAP_FAILED;
+    if (sim_shared_open(KIND, &handle->place, &share->shared) && share->shared.size == SIM_PAGE)
+        status = map(share);
     sim_shared_close(&share->shared);
     if (status == CUDA_SUCCESS)
         *out = share;
@@ -161,8 +157,6 @@ SIM_API(cuIpcOpenEventHandle, (CUevent *phEvent, CUipcEventHandle handle), (phEv
     SIM_TRY(sim_current(&context));
     struct handle opened;
     memcpy(&opened, &handle, sizeof opened);
-    if (!sim_shared_intact(&opened, HANDLE_MAGIC))
-        return CUDA_ERROR_INVALID_HANDLE;
     if (opened.place.pid == getpid())
         return CUDA_ERROR_INVALID_CONTEXT;
     struct sim_event_share *share;

@@ -13,36 +13,27 @@
 #include "device.h"
 
 static const char KIND[] = "pool";
-enum { DIRECTORY_BYTES = 2 << 20 };
 static const uint64_t DIRECTORY_MAGIC = 0x6c6f6f702d6d6973u;  // sim-pool
 static const uint64_t POINTER_MAGIC = 0x7274702d6d6973u;      // sim-ptr
 
-// An allocation that was exported; `serial` is 0 in a free entry, and never the same twice in a pool.
-struct entry {
-    _Atomic uint64_t serial;
-    uint64_t offset, size;
-    uint64_t padding;
-};
-
+// What describes the pool, behind its memory.
 struct sim_pool_directory {
     uint64_t magic;
     int32_t device;  // -1 for memory of the host
     int32_t location_type, location_id;
-    uint32_t padding;
-    uint64_t serial;  // the last one given
-    struct entry entries[];
 };
 
-enum { ENTRIES = (DIRECTORY_BYTES - sizeof(struct sim_pool_directory)) / sizeof(struct entry) };
+enum { DIRECTORY_BYTES = 2 << 20 };
 
-// What CUmemPoolPtrExportData holds.
+// What CUmemPoolPtrExportData holds. As with the real driver the importer goes by the numbers in it, so that a pointer
+// that was freed or never allocated can be imported; but never one outside of the pool.
 struct pointer {
-    struct sim_shared_seal seal;
+    uint64_t magic;
     struct sim_shared_id pool;
-    uint64_t entry, serial, offset, size;
+    uint64_t offset, size;
+    uint64_t unused[3];
 };
-_Static_assert(sizeof(struct pointer) == SIM_SHARED_HANDLE, "a handle has 64 bytes");
-_Static_assert(sizeof(CUmemPoolPtrExportData) == SIM_SHARED_HANDLE, "a handle has 64 bytes");
+_Static_assert(sizeof(struct pointer) == sizeof(CUmemPoolPtrExportData), "they are copied");
 
 // --- Life -----------------------------------------------------------------------------------------------------
 
@@ -89,7 +80,7 @@ SIM_API(cuMemPoolExportToShareableHandle,
     SIM_HELD struct sim_pool *found = NULL;
     SIM_TRY(sim_pool_find(pool, &found));
     SIM_REQUIRE(found->directory && !found->imported);
-    int fd = fcntl(found->shared.fd, F_DUPFD_CLOEXEC, 0);
+    int fd = fcntl(found->shared.fd, F_DUPFD, 0);  // which a program that is executed inherits, as with the real driver
     if (fd < 0)
         return CUDA_ERROR_OPERATING_SYSTEM;
     *(int *)handle_out = fd;
@@ -97,16 +88,14 @@ SIM_API(cuMemPoolExportToShareableHandle,
 }
 
 // Fills in a pool from a descriptor. The pool then has one of its own.
-static CUresult adopt(struct sim_pool *pool, int fd)
+static CUresult adopt(struct sim_pool *pool, int fd, const struct sim_shared *given)
 {
-    struct sim_shared given;
-    SIM_REQUIRE(sim_shared_examine(KIND, fd, &given));
-    SIM_REQUIRE(given.size > DIRECTORY_BYTES && given.size % DIRECTORY_BYTES == 0);
-    pool->shared = given;
+    SIM_REQUIRE(given->size > DIRECTORY_BYTES && given->size % DIRECTORY_BYTES == 0);
+    pool->shared = *given;
     pool->shared.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (pool->shared.fd < 0)
         return CUDA_ERROR_OPERATING_SYSTEM;
-    pool->size = given.size - DIRECTORY_BYTES;
+    pool->size = given->size - DIRECTORY_BYTES;
     SIM_TRY(map(pool));
     const struct sim_pool_directory *directory = pool->directory;
     int device = directory->device;
@@ -114,97 +103,74 @@ static CUresult adopt(struct sim_pool *pool, int fd)
     pool->imported = true;
     pool->device = device;
     pool->props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    pool->props.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     pool->props.location.type = (CUmemLocationType)directory->location_type;
     pool->props.location.id = directory->location_id;
     return CUDA_SUCCESS;
+}
+
+struct search {
+    struct sim_shared_id id;
+    uintptr_t handle;  // 0 until it is found
+};
+
+static void visit(void *object, void *arg)
+{
+    const struct sim_pool *pool = object;
+    struct search *search = arg;
+    if (pool->imported && sim_shared_same(pool->shared.id, search->id))
+        search->handle = sim_object_handle(pool);
+}
+
+// With the lock held: the handle of the pool, which is the same for every import until it is destroyed.
+static CUresult import(int fd, uintptr_t *handle)
+{
+    struct sim_shared given;
+    if (!sim_shared_examine(KIND, fd, &given))
+        return CUDA_ERROR_UNKNOWN;  // so says the real driver
+    struct search search = {given.id, 0};
+    sim_object_each(SIM_POOL, visit, &search);
+    *handle = search.handle;
+    if (search.handle)
+        return CUDA_SUCCESS;
+    struct sim_pool *pool = sim_pool_new_bare();
+    if (!pool)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult status = adopt(pool, fd, &given);
+    sim_pool_reset_access(pool);
+    *handle = sim_object_handle(pool);
+    if (status != CUDA_SUCCESS)
+        sim_object_retire(pool);
+    return status;
 }
 
 SIM_API(cuMemPoolImportFromShareableHandle,
         (CUmemoryPool *pool_out, void *handle, CUmemAllocationHandleType handleType, unsigned long long flags),
         (pool_out, handle, handleType, flags))
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     SIM_REQUIRE(pool_out && !flags && handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
-    struct sim_pool *pool = sim_pool_new_bare();
-    if (!pool)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult status = adopt(pool, (int)(intptr_t)handle);
-    if (status != CUDA_SUCCESS) {
-        sim_object_retire(pool);
-        return status;
-    }
-    sim_pool_reset_access(pool);
-    *pool_out = (CUmemoryPool)sim_object_handle(pool);
-    return CUDA_SUCCESS;
+    uintptr_t imported = 0;
+    pthread_mutex_lock(&lock);
+    CUresult status = import((int)(intptr_t)handle, &imported);
+    pthread_mutex_unlock(&lock);
+    if (status == CUDA_SUCCESS)
+        *pool_out = (CUmemoryPool)imported;
+    return status;
 }
 
 // --- Pointers -------------------------------------------------------------------------------------------------
-
-// With the pool's lock held: the entry of an allocation that has one, or a new one; 0 when the directory is full.
-static uint32_t entry_of(struct sim_pool *pool, const struct sim_allocation *allocation)
-{
-    if (allocation->shared_entry)
-        return allocation->shared_entry;
-    struct sim_pool_directory *directory = pool->directory;
-    for (uint32_t i = 1; i < ENTRIES; i++) {
-        struct entry *entry = &directory->entries[i];
-        if (atomic_load(&entry->serial))
-            continue;
-        if (!sim_allocation_set_shared_entry(allocation->range.start, i))
-            return 0;
-        entry->offset = allocation->range.start - pool->start;
-        entry->size = allocation->range.size;
-        atomic_store(&entry->serial, ++directory->serial);
-        return i;
-    }
-    return 0;
-}
 
 SIM_API(cuMemPoolExportPointer, (CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr), (shareData_out, ptr))
 {
     SIM_REQUIRE(shareData_out);
     struct sim_allocation allocation;
     SIM_REQUIRE(sim_allocation_at(ptr, &allocation) && allocation.range.start == ptr && allocation.pool);
-    struct sim_pool *pool = allocation.pool;
-    SIM_REQUIRE(sim_object_hold(pool));
-    CUresult status = CUDA_ERROR_INVALID_VALUE;
-    pthread_mutex_lock(&pool->lock);
-    // Again, now that nobody frees it or exports it at the same time.
-    if (pool->directory && !pool->imported && sim_allocation_at(ptr, &allocation) && allocation.pool == pool) {
-        uint32_t number = entry_of(pool, &allocation);
-        const struct entry *entry = &pool->directory->entries[number];
-        struct pointer pointer = {{0, 0}, pool->shared.id, number, atomic_load(&entry->serial), entry->offset, entry->size};
-        sim_shared_seal(&pointer, POINTER_MAGIC);
-        status = number ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-        if (number)
-            memcpy(shareData_out, &pointer, sizeof pointer);
-    }
-    pthread_mutex_unlock(&pool->lock);
-    sim_object_drop(pool);
-    return status;
-}
-
-void sim_pool_withdraw(const struct sim_allocation *allocation)
-{
-    struct sim_pool *pool = allocation->pool;
-    if (!allocation->shared_entry)
-        return;
-    pthread_mutex_lock(&pool->lock);
-    atomic_store(&pool->directory->entries[allocation->shared_entry].serial, 0);
-    pthread_mutex_unlock(&pool->lock);
-}
-
-// Is this a pointer that the exporter of the pool has exported and not freed, inside the pool's memory?
-static bool genuine(const struct sim_pool *pool, const struct pointer *pointer)
-{
-    if (!sim_shared_intact(pointer, POINTER_MAGIC) || memcmp(&pointer->pool, &pool->shared.id, sizeof pointer->pool) != 0)
-        return false;
-    if (pointer->entry == 0 || pointer->entry >= ENTRIES || !pointer->serial)
-        return false;
-    const struct entry *entry = &pool->directory->entries[pointer->entry];
-    if (atomic_load(&entry->serial) != pointer->serial || entry->offset != pointer->offset || entry->size != pointer->size)
-        return false;
-    return pointer->size && pointer->size <= pool->size && pointer->offset <= pool->size - pointer->size;
+    const struct sim_pool *pool = allocation.pool;
+    SIM_REQUIRE(pool->directory && !pool->imported);
+    struct pointer pointer = {
+        .magic = POINTER_MAGIC, .pool = pool->shared.id, .offset = ptr - pool->start, .size = allocation.range.size};
+    memcpy(shareData_out, &pointer, sizeof pointer);
+    return CUDA_SUCCESS;
 }
 
 // The real driver does not count imports: the pointer is the same, and the first free is the last. Memory of the host
@@ -236,6 +202,7 @@ static CUresult adopt_pointer(struct sim_pool *pool, const struct pointer *point
         sim_object_drop(pool);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    pool->imports++;
     *out = description.range.start;
     return CUDA_SUCCESS;
 }
@@ -249,7 +216,8 @@ SIM_API(cuMemPoolImportPointer, (CUdeviceptr *ptr_out, CUmemoryPool pool, CUmemP
     SIM_REQUIRE(found->imported);
     struct pointer pointer;
     memcpy(&pointer, shareData, sizeof pointer);
-    SIM_REQUIRE(genuine(found, &pointer));
+    SIM_REQUIRE(pointer.magic == POINTER_MAGIC && sim_shared_same(pointer.pool, found->shared.id));
+    SIM_REQUIRE(pointer.size && pointer.size <= found->size && pointer.offset <= found->size - pointer.size);
     pthread_mutex_lock(&found->lock);
     CUresult status = adopt_pointer(found, &pointer, ptr_out);
     pthread_mutex_unlock(&found->lock);

@@ -100,7 +100,7 @@ struct sim_shared_place sim_shared_place(const struct sim_shared *shared)
     return (struct sim_shared_place){shared->id, getpid(), shared->fd};
 }
 
-static bool same(struct sim_shared_id a, struct sim_shared_id b)
+bool sim_shared_same(struct sim_shared_id a, struct sim_shared_id b)
 {
     return a.words[0] == b.words[0] && a.words[1] == b.words[1];
 }
@@ -113,12 +113,12 @@ bool sim_shared_open(const char *kind, const struct sim_shared_place *place, str
         return false;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", place->pid, place->fd);
     // Only what bears the name is opened: opening anything else could have effects.
-    if (!read_name(path, name) || !parse_name(kind, name, &id) || !same(id, place->id))
+    if (!read_name(path, name) || !parse_name(kind, name, &id) || !sim_shared_same(id, place->id))
         return false;
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return false;
-    if (sim_shared_examine(kind, fd, shared) && same(shared->id, place->id))
+    if (sim_shared_examine(kind, fd, shared) && sim_shared_same(shared->id, place->id))
         return true;
     close(fd);
     return false;
@@ -140,29 +140,4 @@ bool sim_shared_mapped_by(const char *kind, struct sim_shared_id id, int32_t pid
     free(line);
     fclose(maps);
     return found;
-}
-
-// --- Handles --------------------------------------------------------------------------------------------------
-
-// FNV-1a: tells accidents and ignorance, which is what a check sum is for; the content is checked besides.
-static uint64_t sum_of(const void *handle)
-{
-    const unsigned char *bytes = handle;
-    uint64_t sum = 0xcbf29ce484222325u;
-    for (size_t i = sizeof(struct sim_shared_seal); i < SIM_SHARED_HANDLE; i++)
-        sum = (sum ^ bytes[i]) * 0x100000001b3u;
-    return sum;
-}
-
-void sim_shared_seal(void *handle, uint64_t magic)
-{
-    struct sim_shared_seal seal = {magic, sum_of(handle)};
-    memcpy(handle, &seal, sizeof seal);
-}
-
-bool sim_shared_intact(const void *handle, uint64_t magic)
-{
-    struct sim_shared_seal seal;
-    memcpy(&seal, handle, sizeof seal);
-    return seal.magic == magic && seal.sum == sum_of(handle);
 }

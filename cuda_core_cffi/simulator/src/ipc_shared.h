@@ -22,6 +22,7 @@ struct sim_shared {
     int fd;
 };
 
+bool sim_shared_same(struct sim_shared_id a, struct sim_shared_id b);
 // `kind` is a short word that becomes part of the name. CUDA_ERROR_OUT_OF_MEMORY on failure.
 CUresult sim_shared_new(const char *kind, size_t size, struct sim_shared *shared);
 // Looks at a descriptor that came from elsewhere; false if it is not such an object. The descriptor stays the caller's.
@@ -40,13 +41,5 @@ struct sim_shared_place sim_shared_place(const struct sim_shared *shared);
 bool sim_shared_open(const char *kind, const struct sim_shared_place *place, struct sim_shared *shared);
 // Does the process still map the object? True where nobody can tell.
 bool sim_shared_mapped_by(const char *kind, struct sim_shared_id id, int32_t pid);
-
-// Handles of 64 bytes that travel between processes: seals one, and tells whether one is intact.
-enum { SIM_SHARED_HANDLE = 64 };
-struct sim_shared_seal {
-    uint64_t magic, sum;
-};
-void sim_shared_seal(void *handle, uint64_t magic);          // `handle` begins with a struct sim_shared_seal
-bool sim_shared_intact(const void *handle, uint64_t magic);
 
 #endif

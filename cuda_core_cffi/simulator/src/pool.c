@@ -327,12 +327,12 @@ static CUresult order_after(struct sim_stream *stream, struct sim_point point)
 static void account_free(const struct sim_allocation *allocation)
 {
     struct sim_pool *pool = allocation->pool;
-    if (pool->imported)
-        return;
     pthread_mutex_lock(&pool->lock);
-    pool->used -= allocation->range.size;
+    if (pool->imported)
+        pool->imports--;
+    else
+        pool->used -= allocation->range.size;
     pthread_mutex_unlock(&pool->lock);
-    sim_pool_withdraw(allocation);
 }
 
 CUresult sim_pool_allocate(struct sim_pool *pool, struct sim_stream *stream, size_t bytes, CUdeviceptr *address)
@@ -383,8 +383,8 @@ CUresult sim_pool_allocate(struct sim_pool *pool, struct sim_stream *stream, siz
 void sim_pool_free_now(const struct sim_allocation *allocation)
 {
     struct sim_pool *pool = allocation->pool;
-    if (!pool->imported)
-        sim_pool_withdraw(allocation);
+    if (pool->imported)
+        account_free(allocation);
     give_block(pool, allocation->range.start, allocation->charged, (struct sim_point){NULL, 0});
     sim_object_drop(pool);
 }

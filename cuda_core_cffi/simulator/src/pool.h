@@ -31,6 +31,7 @@ struct sim_pool {
     int follow_events, opportunistic, internal_dependencies;
     uint64_t threshold;
     uint64_t reserved, reserved_high, used, used_high;
+    size_t imports;  // pointers of an imported pool that are not freed
 };
 
 // CU_MEM_ALLOCATION_TYPE_MANAGED, which headers before 13.0 do not have.

@@ -230,7 +230,10 @@ SIM_API(cuMemPoolDestroy, (CUmemoryPool pool), (pool))
 {
     SIM_HELD struct sim_pool *found = NULL;
     SIM_TRY(sim_pool_find(pool, &found));
-    SIM_REQUIRE(!found->is_default && sim_object_retire(found));
+    pthread_mutex_lock(&found->lock);
+    bool in_use = found->imports > 0;  // other pools last as long as their allocations
+    pthread_mutex_unlock(&found->lock);
+    SIM_REQUIRE(!found->is_default && !in_use && sim_object_retire(found));
     return CUDA_SUCCESS;
 }
 
@@ -276,6 +279,7 @@ SIM_API(cuMemPoolGetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, voi
     SIM_REQUIRE(value);
     SIM_HELD struct sim_pool *found = NULL;
     SIM_TRY(sim_pool_find(pool, &found));
+    SIM_REQUIRE(!found->imported);
     pthread_mutex_lock(&found->lock);
     CUresult status = read_attribute(found, attr, value);
     pthread_mutex_unlock(&found->lock);
@@ -312,6 +316,7 @@ SIM_API(cuMemPoolSetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, voi
     SIM_REQUIRE(value);
     SIM_HELD struct sim_pool *found = NULL;
     SIM_TRY(sim_pool_find(pool, &found));
+    SIM_REQUIRE(!found->imported);
     pthread_mutex_lock(&found->lock);
     CUresult status = write_attribute(found, attr, value);
     pthread_mutex_unlock(&found->lock);
