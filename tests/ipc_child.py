@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import pickle
 import random
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
@@ -25,6 +26,7 @@ from helpers import Gate
 from cuda_core_cffi import (
     Buffer,
     CUDAError,
+    CUDAWarning,
     Device,
     DeviceMemoryResource,
     Event,
@@ -41,6 +43,7 @@ SPAWN = multiprocessing.get_context("spawn")
 
 kept: dict[str, Any] = {}  # what a function leaves for a later one
 gates: list[Gate] = []
+complaints: list[str] = []  # what cleanup could not do
 
 
 class ChildError(Exception):
@@ -87,6 +90,8 @@ class Child:
 
 def serve(pipe: Connection) -> None:
     """Be the child."""
+    warnings.simplefilter("always", CUDAWarning)
+    warnings.showwarning = lambda message, *_: complaints.append(str(message))
     while True:
         try:
             function, arguments = pipe.recv()
@@ -99,8 +104,19 @@ def serve(pipe: Connection) -> None:
             answer = (True, function(*arguments))
         except Exception as error:
             answer = (False, f"{type(error).__name__}: {error}")
+        function = arguments = None
+        collect()
+        if complaints:
+            answer = (False, "; ".join(complaints))
+            complaints.clear()
         pipe.send(answer)
-        function = arguments = answer = None
+        answer = None
+        collect()
+
+
+def collect() -> None:
+    """Collect garbage until finalizers ran, also on PyPy."""
+    for _ in range(3):
         gc.collect()
 
 
@@ -244,12 +260,6 @@ def make_pool(kind: str) -> Any:
     """Return a new pool for several processes."""
     options = {"ipc_enabled": True}
     return PinnedMemoryResource(options) if kind == "pinned" else DeviceMemoryResource(0, options)
-
-
-def collect() -> None:
-    """Collect garbage until finalizers ran, also on PyPy."""
-    for _ in range(3):
-        gc.collect()
 
 
 def use_device() -> Device:
@@ -492,3 +502,19 @@ def live_after_collection() -> dict[str, int]:
     """Tell which driver objects are alive."""
     collect()
     return {kind: count for kind, count in live_objects().items() if count}
+
+
+def map_twice(kind: type, handle: IPCAllocationHandle, descriptor: IPCBufferDescriptor) -> tuple[bytes, bytes]:
+    """Map a pool twice; import from the second when the first is closed, and from a third when that is closed too."""
+    first, second = map_pool(kind, int(handle)), map_pool(kind, int(handle))
+    first.close()
+    with Buffer.from_ipc_descriptor(second, descriptor) as buffer:
+        before = read(buffer)
+    Device(0).default_stream.sync()
+    second.close()
+    third = map_pool(kind, int(handle))
+    with Buffer.from_ipc_descriptor(third, descriptor) as buffer:
+        after = read(buffer)
+    third.close()
+    handle.close()
+    return before, after

@@ -183,6 +183,12 @@ def test_the_last_of_two_buffers_waits_for_the_stream_of_the_other(child: Child,
         assert content(buffer, stream) == bytes([13]) * SIZE
 
 
+def test_a_pool_may_be_mapped_more_than_once(child: Child, pool: Any, stream: Stream) -> None:
+    with filled(pool, 22, stream) as buffer:
+        told = child(ipc_child.map_twice, type(pool), pool.allocation_handle, buffer.ipc_descriptor)
+    assert told == (bytes([22]) * SIZE, bytes([22]) * SIZE)
+
+
 def test_many_threads_import_the_same_buffers(child: Child, device_pool: Any, stream: Stream) -> None:
     buffers = [filled(device_pool, 20 + i, stream) for i in range(4)]
     assert child(ipc_child.import_in_threads, device_pool, [buffer.ipc_descriptor for buffer in buffers]) == 0
