@@ -24,6 +24,7 @@ from cuda_core_cffi import (
     ManagedMemoryResource,
     PinnedMemoryResource,
     Stream,
+    simulator,
 )
 from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCBufferDescriptor
 
@@ -294,3 +295,37 @@ def test_a_pool_of_this_process_alone_is_not_sent(pool: Any, device: Device) -> 
     with pytest.raises((RuntimeError, TypeError), match="ipc_enabled=True"):
         ForkingPickler.dumps(private)
     private.close()
+
+
+# failures
+
+
+@pytest.mark.simulator_only("injects faults")
+@pytest.mark.parametrize(
+    "call",
+    [
+        "cuMemPoolImportFromShareableHandle",
+        "cuMemPoolImportPointer",
+        "cuPointerGetAttribute",
+        "cuMemPoolExportToShareableHandle",
+        "cuMemPoolExportPointer",
+    ],
+)
+def test_a_call_that_fails_leaves_nothing_behind(device: Device, stream: Stream, call: str) -> None:
+    def share(pool: DeviceMemoryResource, buffer: Buffer) -> None:
+        mapped = DeviceMemoryResource.from_allocation_handle(device, int(pool.allocation_handle))
+        try:
+            Buffer.from_ipc_descriptor(mapped, buffer.ipc_descriptor, stream=stream).close()
+        finally:
+            mapped.close()
+
+    before = ipc_child.descriptors()
+    pool = make_pool("device")
+    with pool.allocate(SIZE, stream) as buffer:
+        with simulator.fail(call, "CUDA_ERROR_OUT_OF_MEMORY", 1) as fault, pytest.raises(CUDAError, match=call):
+            share(pool, buffer)
+        assert fault.left == 0
+        share(pool, buffer)  # and works the next time
+    pool.close()
+    ipc_child.collect()
+    assert ipc_child.descriptors() == before

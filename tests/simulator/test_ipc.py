@@ -19,7 +19,19 @@ from typing import Any
 
 import pytest
 from ptx_runner import SEED
-from sim_driver import DISABLE_TIMING, HERE, Driver, byref, c_char, c_int, c_size_t, c_uint64, c_void_p, ctypes
+from sim_driver import (
+    DISABLE_TIMING,
+    HERE,
+    Driver,
+    byref,
+    c_char,
+    c_int,
+    c_size_t,
+    c_uint64,
+    c_void_p,
+    ctypes,
+    run_alone,
+)
 
 POSIX_FD = 1
 FABRIC = 8
@@ -288,6 +300,28 @@ class TestImport:
             descriptor=descriptor,
             handle=export_pointer(cu, memory),
         ) == [True, "SUCCESS", "INVALID_VALUE"]
+
+    def test_importer_grants_access_to_peers_itself(self) -> None:
+        assert "3 0 3" in run_alone(
+            """
+            from ctypes import c_int
+            cu.start()
+            def access(pool):
+                return cu.out(c_int, "cuMemPoolGetAccess", pool, byref(Location(1, 1))).value
+            def grant(pool):
+                cu.cuMemPoolSetAccess(pool, byref(AccessDesc(Location(1, 1), 3)), c_size_t(1))
+            pool = cu.pool(handle_types=1)
+            grant(pool)
+            descriptor = cu.out(c_int, "cuMemPoolExportToShareableHandle", pool, 1, c_uint64(0))
+            mapped = cu.out(
+                c_void_p, "cuMemPoolImportFromShareableHandle", c_void_p(descriptor.value), 1, c_uint64(0)
+            )
+            before = access(mapped)
+            grant(mapped)
+            print(access(pool), before, access(mapped))
+            """,
+            CUDA_SIM_DEVICES="2",
+        )
 
     def test_host_memory_is_not_imported_twice(self, cu: Driver, peer: Callable[..., Peer]) -> None:
         pool = cu.pool(handle_types=POSIX_FD, location=(ON_NODE, 0))
