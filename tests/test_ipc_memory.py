@@ -278,6 +278,14 @@ def test_an_empty_buffer_has_no_descriptor(pool: Any, stream: Stream) -> None:
         buffer.get_ipc_descriptor()
 
 
+def test_a_slice_has_no_descriptor(buffer: Buffer) -> None:
+    with buffer[:64] as part:
+        with pytest.raises(ValueError, match="share the whole buffer"):
+            part.ipc_descriptor  # noqa: B018
+        with pytest.raises(ValueError, match="share the whole buffer"):
+            pickle.dumps(part)
+
+
 def test_a_buffer_is_not_imported_where_it_was_allocated(pool: Any, buffer: Buffer) -> None:
     with pytest.raises(RuntimeError, match="is of this one"):
         Buffer.from_ipc_descriptor(pool, buffer.ipc_descriptor)

@@ -84,8 +84,8 @@ def test_a_node_that_does_not_exist_is_refused_by_the_driver(device):
 
 
 def test_options_are_unhashable_and_compare_by_value():
-    assert PinnedMemoryResourceOptions(max_size=1, numa_id=2) == PinnedMemoryResourceOptions(1, 2)
-    assert PinnedMemoryResourceOptions() == PinnedMemoryResourceOptions(0, None)
+    assert PinnedMemoryResourceOptions(max_size=1, numa_id=2) == PinnedMemoryResourceOptions(False, 1, 2)
+    assert PinnedMemoryResourceOptions() == PinnedMemoryResourceOptions(False, 0, None)
     with pytest.raises(TypeError, match="unhashable"):
         hash(PinnedMemoryResourceOptions())
 
