@@ -232,6 +232,21 @@ def test_a_tensor_keeps_the_addresses_that_it_was_given(stream, mr):
     gc.collect()
 
 
+def test_a_slice_keeps_the_addresses_that_it_was_cut_from(stream, mr):
+    with mr.allocate(1, stream) as buffer:
+        buffer.fill(2, stream=stream)
+        part = buffer[8:24]
+        address = part.handle
+        with blocked(buffer):
+            mr.modify_allocation(buffer, 2 * UNIT)
+        assert (part.handle, buffer.handle != address - 8) == (address, True)
+        part.fill(9, stream=stream)  # the memory is the same
+        assert content(buffer, stream)[:32] == bytes([2] * 8 + [9] * 16 + [2] * 8)
+        with pytest.raises(ValueError, match="not allocated by this resource"):
+            mr.modify_allocation(part, UNIT)
+        part.close()
+
+
 def test_a_tensor_taken_by_its_consumer_keeps_the_addresses(stream, mr):
     buffer = mr.allocate(1, stream)
     tensor, _ = _capsule.consume(buffer.__dlpack__(stream=stream.handle))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import ffi, lib
@@ -191,6 +191,7 @@ class VirtualBuffer(Buffer):
 
     __slots__ = ("_left", "_lock", "_plan")
 
+    _NAME: ClassVar[str] = "Buffer"
     _plan: Plan  # the rights that are set are those of this
     _lock: threading.RLock
     # The boxes of addresses that the buffer has left: another thread may still hold one that it read before.
