@@ -53,10 +53,11 @@ static CUresult ccc_virtual_end(struct ccc_virtual *memory, const char **call)
             *call = "cuMemUnmap";
         }
     }
-    while (first == CUDA_SUCCESS && memory->reservation_count > 0) {
+    int all_unmapped = first == CUDA_SUCCESS;
+    while (all_unmapped && memory->reservation_count > 0) {
         const ccc_range *reservation = &memory->reservations[--memory->reservation_count];
         CUresult result = cuMemAddressFree(reservation->start, reservation->size);
-        if (result) {
+        if (result && !first) {
             first = result;
             *call = "cuMemAddressFree";
         }

@@ -264,7 +264,9 @@ SCENARIOS: dict[str, Callable[[World], Any]] = {
     "advise": lambda w: setattr(w.managed[0], "read_mostly", True),
     "prefer a location": lambda w: setattr(w.managed[0], "preferred_location", Host()),
     "set who accesses": lambda w: setattr(w.managed[0], "accessed_by", {w.device} - set(w.managed[0].accessed_by)),
-    "wrap managed memory": lambda w: ManagedBuffer.from_handle(w.managed[0].handle, SIZE, owner=w.managed[0]),
+    "advise wrapped memory": lambda w: setattr(
+        ManagedBuffer.from_handle(w.managed[0].handle, SIZE, owner=w.managed[0]), "read_mostly", True
+    ),
     "prefetch": lambda w: w.managed[0].prefetch(w.device, stream=w.stream),
     "prefetch borrowed memory": lambda w: prefetch_batch(w.stream, [borrowed(w, w.managed[0])], w.device),
     "discard": lambda w: w.managed[0].discard(stream=w.stream),
@@ -338,6 +340,21 @@ def copy_to_an_array_without_waiting(w: World) -> None:
     array = StridedMemoryView.from_any_interface(np.zeros(SIZE, np.int8), -1)
     view(w.buffer).copy_to(array, w.stream, blocking=False)
     w.stream.sync()
+
+
+@scenario
+def virtual_buffer_that_grows(w: World) -> Any:
+    resource = VirtualMemoryResource(w.device)
+    buffer = resource.allocate(SIZE, w.stream)
+    return resource.modify_allocation(buffer, buffer.size + 1)
+
+
+@scenario
+def virtual_buffer_without_room_to_grow(w: World) -> Any:
+    resource = VirtualMemoryResource(w.device)
+    buffer = resource.allocate(SIZE, w.stream)
+    with resource.allocate(SIZE, w.stream):  # right behind it
+        return resource.modify_allocation(buffer, buffer.size + 1)
 
 
 @scenario

@@ -52,12 +52,20 @@ PUSH = "cuCtxPushCurrent"
 
 LOOK_UP = "cuGetProcAddress_v2"
 
-# Calls that end something. Where one fails, the driver still has it.
-ENDS = re.compile(r"Free|Destroy|Unload")
+# A scenario's own calls of that kind.
+BY_ANOTHER_WAY = {
+    ("virtual buffer that grows", "cuMemAddressReserve"): "without the addresses behind it, the buffer moves",
+    ("virtual buffer without room to grow", "cuMemAddressReserve"): "the same",
+}
+
+# Calls that end something. Where one fails, the driver still has it, and what it needs.
+ENDS = re.compile(r"Free|Destroy|Unload|Release|Unmap")
 
 # Driver functions that the package calls, but no scenario: why, and which test has them.
 ELSEWHERE = {
     "cuDevicePrimaryCtxGetState": "only where another library retained the primary context before: test_context.py",
+    "cuMemGetAddressRange": "only where virtual memory goes back by address: test_virtual_memory_faults.py",
+    "cuPointerGetAttribute": "the same",
     "cuGetErrorString": "explains the failure of another call",
 }
 
@@ -224,11 +232,14 @@ def test_a_failing_call_is_told_and_nothing_is_lost(world, name, ending, with_co
         with simulator.fail(call, ERROR, nth) as fault:
             failed = perform(world, name, ending)
         assert fault.left == 0, f"{where}: was not made again"
-        assert failed.tells_of(function) or function in {*LOOKING, PUSH}, f"{where}: nothing was said, but {failed}"
+        silent = function in {*LOOKING, PUSH} or (name, function) in BY_ANOTHER_WAY
+        assert failed.tells_of(function) or silent, f"{where}: nothing was said, but {failed}"
         assert live_objects() == objects, where
         left = {kind: number - driver_objects.get(kind, 0) for kind, number in numbers().items()}
         lost = {kind: number for kind, number in left.items() if number}
-        assert lost == {} or (ENDS.search(function) and sum(lost.values()) == 1), f"{where}: {lost}"
+        # where a mapping stays, all addresses of its buffer stay reserved
+        expected = function == "cuMemUnmap" or set(lost.values()) == {1}
+        assert lost == {} or (ENDS.search(function) and expected), f"{where}: {lost}"
         assert simulator.reports() == [], where
         enter(world, with_context)  # a context that could not be popped is still current
         again = perform(world, name, ending)
@@ -343,7 +354,7 @@ def functions_called() -> set[str]:
         code = re.sub(r"/\*.*?\*/|\"[^\"\n]*\"", " ", header.read_text(), flags=re.DOTALL)
         names.update(re.findall(r"\bcu[A-Z]\w*", code))
     for module in [*(SOURCES / "cuda_core_cffi").glob("*.py"), *(SOURCES / "cuda_core_cffi" / "_memory").glob("*.py")]:
-        names.update(re.findall(r"(?:\blib\.|\")(cu[A-Z]\w*)\b", module.read_text()))
+        names.update(re.findall(r"(?<=\blib\.)cu[A-Z]\w*|(?<=\")cu[A-Z]\w*(?=\")", module.read_text()))
     return {name for name in names if callable(getattr(lib, name, None))}
 
 

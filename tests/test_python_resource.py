@@ -263,9 +263,9 @@ def test_its_dlpack_tensor_keeps_the_memory(mr, stream):
 def test_its_dlpack_copy_on_the_host_has_the_content(buffer, stream):
     write(buffer, DATA, stream)
 
-    class Exporter:  # asks as a consumer on the host does
+    class Exporter:  # what NumPy uses: memory of the host
         def __dlpack__(self, **options: Any) -> Any:
-            return buffer.__dlpack__(dl_device=(1, 0), **{**options, "stream": None, "dl_device": (1, 0)})
+            return buffer.__dlpack__(max_version=options.get("max_version"), dl_device=(1, 0))
 
         def __dlpack_device__(self) -> tuple[int, int]:
             return (1, 0)

@@ -17,7 +17,16 @@ import pytest
 from buffers import DATA, SIZE, HostResource, content, write
 from helpers import output_of
 
-from cuda_core_cffi import Buffer, CUDAError, Device, DeviceMemoryResource, LegacyPinnedMemoryResource, simulator
+from cuda_core_cffi import (
+    Buffer,
+    CUDAError,
+    Device,
+    DeviceMemoryResource,
+    LegacyPinnedMemoryResource,
+    PinnedMemoryResource,
+    VirtualMemoryResource,
+    simulator,
+)
 from cuda_core_cffi._memory import SynchronousMemoryResource
 from cuda_core_cffi._memory.tracking import FEW_PLACES
 from cuda_core_cffi.utils import TrackingMemoryResource
@@ -30,6 +39,8 @@ UPSTREAMS = {
     "pool": DeviceMemoryResource,
     "synchronous": SynchronousMemoryResource,
     "pinned": lambda device: LegacyPinnedMemoryResource(),
+    "pinned pool": lambda device: PinnedMemoryResource({}),
+    "virtual": VirtualMemoryResource,
     "Python": lambda device: HostResource(),
     "tracking": lambda device: TrackingMemoryResource(DeviceMemoryResource(device)),
 }
@@ -38,7 +49,10 @@ UPSTREAMS = {
 @pytest.fixture(params=UPSTREAMS)
 def upstream(request, device):
     """Return a resource of each kind."""
-    return UPSTREAMS[request.param](device)
+    made = UPSTREAMS[request.param](device)
+    yield made
+    if isinstance(made, PinnedMemoryResource):
+        made.close()
 
 
 @pytest.fixture
@@ -232,8 +246,9 @@ def test_buffers_are_those_of_the_resource_below(upstream, stream):
     with upstream.allocate(SIZE, stream) as plain, mr.allocate(SIZE, stream) as buffer:
         assert buffer.memory_resource is mr
         assert type(buffer) is type(plain)
-        for name in ("size", "is_device_accessible", "is_host_accessible", "is_managed"):
-            assert getattr(buffer, name) == getattr(plain, name) == getattr(mr, name, SIZE)
+        assert buffer.size == plain.size
+        for name in ("is_device_accessible", "is_host_accessible", "is_managed"):
+            assert getattr(buffer, name) == getattr(plain, name) == getattr(mr, name)
         assert buffer.__dlpack_device__() == plain.__dlpack_device__()
 
 
@@ -251,6 +266,22 @@ def test_buffers_can_be_written_and_read(make, device, stream):
         write(buffer, DATA, stream)
         with buffer.copy_to(stream=stream) as copied:
             assert content(copied, stream) == DATA
+
+
+def test_a_buffer_counts_until_its_last_slice_is_closed(upstream, stream):
+    mr = TrackingMemoryResource(upstream)
+    whole = mr.allocate(SIZE, stream)
+    part = whole[8:][8:]
+    whole.close()
+    assert (used(mr), part.memory_resource) == ((SIZE, 1), mr)
+    part.close()
+    assert used(mr) == (0, 0)
+
+
+def test_tracked_virtual_memory_does_not_grow(device, stream):
+    mr = TrackingMemoryResource(VirtualMemoryResource(device))
+    with mr.allocate(SIZE, stream) as buffer, pytest.raises(ValueError, match="was not allocated by this resource"):
+        mr.upstream.modify_allocation(buffer, 2 * buffer.size)
 
 
 def test_the_stream_reaches_the_resource_below(device, stream):
