@@ -13,7 +13,7 @@ import textwrap
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import cuda_core_cffi
 from cuda_core_cffi import Stream, ffi, lib
@@ -45,6 +45,23 @@ def output_of(code: str, *arguments: str, **environment: str | None) -> str:
     done = run_python(code, *arguments, **environment)
     assert (done.returncode, done.stderr) == (0, ""), f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout.strip()
+
+
+def in_thread(work: Callable[[], Any]) -> None:
+    """Work in a new thread, where no context is current and no device has been used; raise what it raises."""
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors.pop()  # a reference kept here would keep what the traceback refers to
 
 
 class Gate:

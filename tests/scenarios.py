@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from buffers import SIZE, ForeignStream, ManagedResource
+from helpers import in_thread
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -150,23 +150,6 @@ def view(buffer: Buffer) -> StridedMemoryView:
 
 def no_result(*results: Any) -> None:
     """Drop what an expression gave."""
-
-
-def in_thread(work: Callable[[], Any]) -> None:
-    """Work in a new thread, where no device has been used; raise what it raises."""
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors.pop()
 
 
 PINNED = LegacyPinnedMemoryResource()

@@ -13,7 +13,7 @@ import weakref
 import numpy
 import pytest
 from buffers import PINNED, SIZE, ForeignStream, content, fresh
-from helpers import Gate
+from helpers import Gate, in_thread
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -32,23 +32,6 @@ def collect() -> None:
     """Collect garbage; PyPy runs finalizers some time after."""
     for _ in range(3):
         gc.collect()
-
-
-def in_thread(function) -> None:
-    """Run a function in a thread, where no context is current."""
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            function()
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
 
 
 # Allocation

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from helpers import Gate, output_of
+from helpers import Gate, in_thread, output_of
 
 from cuda_core_cffi import Buffer, Device, DeviceMemoryResource, Event, Stream, ffi, lib, live_objects
 from cuda_core_cffi._handle import Handle
@@ -27,23 +27,6 @@ MAKERS: dict[str, Callable[[Device, Stream], Any]] = {
     "context": lambda device, stream: device.context,
 }
 EVERY_KIND = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
-
-
-def in_thread(function: Callable[[], Any]) -> None:
-    """Run a function in a thread of its own, where no context is current, and raise what it raises."""
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            function()
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
 
 
 def collect() -> None:
