@@ -42,7 +42,9 @@ round() {
         "$python" "$OLDPWD/examples/disk_cache.py" || exit 1
         timeout "${TEST_SECONDS:-1800}" "$python" -m pytest -q -p no:cacheprovider --rootdir "$OLDPWD" -c "$OLDPWD/pyproject.toml" "$OLDPWD/tests" \
             ${TESTS:+-k "$TESTS"} 2>&1 | tee "$OUTPUT/$name.log"
-        exit "${PIPESTATUS[0]}"
+        status=${PIPESTATUS[0]}
+        "$python" "$OLDPWD/tests/conformance.py" > "$OUTPUT/interoperability-$name.md"
+        exit "$status"
     ) || failed=1
     summary+=("$name: $(tail -n 1 "$OUTPUT/$name.log" 2>/dev/null || echo 'the main job failed')")
 }
