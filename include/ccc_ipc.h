@@ -227,6 +227,14 @@ static ccc_import *ccc_import_acquire(const ccc_box *pool, const void *payload)
     return import;
 }
 
+/* A failure in cleanup is told, whether or not there is another way. Returns whether the call worked. */
+static int ccc_worked(CUresult result, const char *call)
+{
+    if (result)
+        ccc_cleanup_failed((int)result, call);
+    return result == CUDA_SUCCESS;
+}
+
 /* With the lock held, in the stream's context: the free has to wait for what the stream has to do now. */
 static void ccc_import_mark(ccc_import *import, CUstream stream)
 {
@@ -235,21 +243,21 @@ static void ccc_import_mark(ccc_import *import, CUstream stream)
         if (cuEventQuery(import->points[i]) == CUDA_ERROR_NOT_READY)
             import->points[kept++] = import->points[i];
         else
-            cuEventDestroy(import->points[i]);
+            ccc_worked(cuEventDestroy(import->points[i]), "cuEventDestroy");
     }
     import->count = kept;
     CUevent *grown = realloc(import->points, (kept + 1) * sizeof *grown);
     if (grown)
         import->points = grown;
     CUevent point = NULL;
-    if (grown && cuEventCreate(&point, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) {
-        if (cuEventRecord(point, stream) == CUDA_SUCCESS) {
+    if (grown && ccc_worked(cuEventCreate(&point, CU_EVENT_DISABLE_TIMING), "cuEventCreate")) {
+        if (ccc_worked(cuEventRecord(point, stream), "cuEventRecord")) {
             import->points[import->count++] = point;
             return;
         }
-        cuEventDestroy(point);
+        ccc_worked(cuEventDestroy(point), "cuEventDestroy");
     }
-    cuStreamSynchronize(stream); /* costs time, but keeps the order */
+    ccc_worked(cuStreamSynchronize(stream), "cuStreamSynchronize"); /* costs time, but keeps the order */
 }
 
 /* A buffer lets go of its memory, in the stream's context. */
@@ -262,9 +270,9 @@ static CUresult ccc_import_release(ccc_import *import, CUstream stream, const ch
         ccc_import_mark(import, stream);
     } else {
         for (size_t i = 0; i < import->count; i++) {
-            if (cuStreamWaitEvent(stream, import->points[i], 0) != CUDA_SUCCESS)
-                cuEventSynchronize(import->points[i]);
-            cuEventDestroy(import->points[i]);
+            if (!ccc_worked(cuStreamWaitEvent(stream, import->points[i], 0), "cuStreamWaitEvent"))
+                ccc_worked(cuEventSynchronize(import->points[i]), "cuEventSynchronize");
+            ccc_worked(cuEventDestroy(import->points[i]), "cuEventDestroy");
         }
         result = cuMemFreeAsync(import->pointer, stream);
         ccc_import **link = &ccc_imports;

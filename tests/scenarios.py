@@ -355,3 +355,14 @@ def a_day_at_work(w: World) -> Any:
         copied = buffer.copy_to(stream=stream)
         stream.sync()
     return copied
+
+
+@scenario
+def memory_of_a_mapped_pool(w: World) -> Any:
+    pool = DeviceMemoryResource(0, {"ipc_enabled": True})
+    buffer = pool.allocate(SIZE, w.stream)
+    mapped = DeviceMemoryResource.from_allocation_handle(0, int(pool.allocation_handle))
+    imported = [
+        Buffer.from_ipc_descriptor(mapped, buffer.ipc_descriptor, stream=stream) for stream in (w.stream, w.other)
+    ]
+    return [pool, buffer, mapped, *imported]
