@@ -38,24 +38,37 @@ typedef struct ccc_virtual_plan {
     const CUmemAccessDesc *rights; /* who may use the memory: `count` entries */
 } ccc_virtual_plan;
 
+static int ccc_range_holds(const ccc_range *range, const ccc_range *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (parts[i].start - range->start < range->size)
+            return 1;
+    return 0;
+}
+
 /* Unmap and free everything; NULL is fine. Returns the first failure, with its call: where memory stays mapped, so do
    the addresses. */
 static CUresult ccc_virtual_end(struct ccc_virtual *memory, const char **call)
 {
     CUresult first = CUDA_SUCCESS;
+    size_t stuck = 0;
     if (memory == NULL)
         return first;
-    while (memory->mapping_count > 0) {
-        const ccc_range *mapping = &memory->mappings[--memory->mapping_count];
-        CUresult result = cuMemUnmap(mapping->start, mapping->size);
-        if (result && !first) {
+    for (size_t i = 0; i < memory->mapping_count; i++) {
+        const ccc_range mapping = memory->mappings[i];
+        CUresult result = cuMemUnmap(mapping.start, mapping.size);
+        if (result == CUDA_SUCCESS)
+            continue;
+        memory->mappings[stuck++] = mapping;
+        if (!first) {
             first = result;
             *call = "cuMemUnmap";
         }
     }
-    int all_unmapped = first == CUDA_SUCCESS;
-    while (all_unmapped && memory->reservation_count > 0) {
-        const ccc_range *reservation = &memory->reservations[--memory->reservation_count];
+    for (size_t i = 0; i < memory->reservation_count; i++) {
+        const ccc_range *reservation = &memory->reservations[i];
+        if (ccc_range_holds(reservation, memory->mappings, stuck))
+            continue;
         CUresult result = cuMemAddressFree(reservation->start, reservation->size);
         if (result && !first) {
             first = result;

@@ -356,9 +356,18 @@ def missing(cell: Cell) -> str | None:
     for side in (PRODUCERS[cell.producer], CONSUMERS[cell.consumer]):
         if side.library and importlib.util.find_spec(side.library.partition(".")[0]) is None:
             return side.library
-        if side.library == "numba.cuda" and not importlib.import_module("numba.cuda").is_available():
-            return "numba.cuda (no driver that it can use)"
+        if side.library == "numba.cuda" and (problem := numba_problem()):
+            return f"numba.cuda ({problem})"
     return None
+
+
+@functools.cache
+def numba_problem() -> str | None:
+    """Tell why Numba cannot be used, even though it is installed: it is particular about its NumPy and its driver."""
+    try:
+        return None if importlib.import_module("numba.cuda").is_available() else "no driver that it can use"
+    except (ImportError, AttributeError) as error:
+        return f"{type(error).__name__}: {error}"
 
 
 def cells() -> list[Cell]:
