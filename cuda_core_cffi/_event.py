@@ -11,7 +11,7 @@ from cuda_core_cffi._context import Context
 from cuda_core_cffi._errors import CUDAError
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
-from cuda_core_cffi._ipc import PAYLOAD_BYTES, Descriptor, send_with
+from cuda_core_cffi._ipc import PAYLOAD_BYTES, Descriptor, seal, send_with
 from cuda_core_cffi._keepalive import held, release_finished
 from cuda_core_cffi._registry import registry
 
@@ -184,7 +184,7 @@ class Event(Handle):
         if status:
             raise self._failure(status)
         device = lib.ccc_box_device(self._box)
-        return IPCEventDescriptor._init(bytes(ffi.buffer(payload)), self.is_blocking_sync, device)
+        return IPCEventDescriptor._init(seal(bytes(ffi.buffer(payload))), self.is_blocking_sync, device)
 
     @classmethod
     def from_ipc_descriptor(cls, ipc_descriptor: IPCEventDescriptor) -> Event:
@@ -250,13 +250,13 @@ class IPCEventDescriptor(Descriptor):
         return self._payload == other._payload
 
     def __reduce__(self) -> tuple[object, ...]:
-        return IPCEventDescriptor._init, (self._payload, self._is_blocking_sync, self._device_id)
+        return IPCEventDescriptor._init, (seal(self._payload), self._is_blocking_sync, self._device_id)
 
     @classmethod
-    def _init(cls, payload: bytes, is_blocking_sync: bool, device_id: int) -> IPCEventDescriptor:
+    def _init(cls, sealed: bytes, is_blocking_sync: bool, device_id: int) -> IPCEventDescriptor:
         if type(is_blocking_sync) is not bool or type(device_id) is not int:
             raise TypeError(f"not the parts of a descriptor of an event: {is_blocking_sync!r}, {device_id!r}")
-        self = cls._of(payload)
+        self = cls._of(sealed)
         self._is_blocking_sync = is_blocking_sync
         self._device_id = device_id
         return self

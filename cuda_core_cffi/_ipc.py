@@ -3,7 +3,7 @@
 """What sharing between processes needs everywhere: opaque payloads, and the warning about fork.
 
 A payload is 64 bytes that the driver makes in one process and understands in another. What arrives may come from
-anywhere, so a descriptor checks the shape of its payload when it is made, and the driver checks the content.
+anywhere, so it travels with a checksum, and a descriptor checks both when it is made: driver 580 trusts the content.
 
 :mod:`multiprocessing` is imported by the first object that can be shared: it takes longer to import than this package.
 """
@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import threading
 import warnings
+import zlib
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from cuda_core_cffi._ffi import lib
 
-__all__ = ["PAYLOAD_BYTES", "Descriptor", "send_with"]
+__all__ = ["PAYLOAD_BYTES", "Descriptor", "seal", "send_with"]
 
 PAYLOAD_BYTES = int(lib.CU_IPC_HANDLE_SIZE)
+SEALED_BYTES = PAYLOAD_BYTES + 4
 
 
 class Descriptor:
@@ -34,23 +36,30 @@ class Descriptor:
         raise RuntimeError(f"{type(self).__name__} cannot be constructed directly; use {self._MADE_BY}")
 
     @classmethod
-    def _of(cls, payload: bytes) -> Self:
-        """Return a descriptor for a payload, which may come from another process.
+    def _of(cls, sealed: bytes) -> Self:
+        """Return a descriptor for what :func:`seal` made, which may come from another process.
 
         Raises
         ------
         TypeError
             If it is not bytes.
         ValueError
-            If it has the wrong length.
+            If it has the wrong length, or was damaged.
         """
-        if type(payload) is not bytes:
-            raise TypeError(f"the payload of {cls.__name__} must be bytes, not {type(payload).__name__}")
-        if len(payload) != PAYLOAD_BYTES:
-            raise ValueError(f"the payload of {cls.__name__} must have {PAYLOAD_BYTES} bytes, not {len(payload)}")
+        if type(sealed) is not bytes:
+            raise TypeError(f"the payload of {cls.__name__} must be bytes, not {type(sealed).__name__}")
+        if len(sealed) != SEALED_BYTES:
+            raise ValueError(f"the payload of {cls.__name__} must have {SEALED_BYTES} bytes, not {len(sealed)}")
         self = cls.__new__(cls)
-        self._payload = payload
+        self._payload = sealed[:PAYLOAD_BYTES]
+        if seal(self._payload) != sealed:
+            raise ValueError(f"the payload of {cls.__name__} is damaged")
         return self
+
+
+def seal(payload: bytes) -> bytes:
+    """Return the driver's payload with a checksum behind it: drivers trust what they are given, and crash on damage."""
+    return payload + zlib.crc32(payload).to_bytes(SEALED_BYTES - PAYLOAD_BYTES, "little")
 
 
 def send_with(cls: type, reduce: Callable[[Any], Any]) -> None:

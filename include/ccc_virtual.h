@@ -294,7 +294,9 @@ static int ccc_virtual_find(struct ccc_virtual *memory, CUdeviceptr start, size_
     CUdeviceptr end = start + size;
     for (CUdeviceptr next = start; next < end;) {
         ccc_range mapping = {0, 0}, reservation = {0, 0};
-        CCC_TRY(cuMemGetAddressRange, &mapping.start, &mapping.size, next);
+        /* not cuMemGetAddressRange, which finds only what some device has access to */
+        CCC_TRY(cuPointerGetAttribute, &mapping.start, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, next);
+        CCC_TRY(cuPointerGetAttribute, &mapping.size, CU_POINTER_ATTRIBUTE_MAPPING_SIZE, next);
         CCC_TRY(cuPointerGetAttribute, &reservation.start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, next);
         CCC_TRY(cuPointerGetAttribute, &reservation.size, CU_POINTER_ATTRIBUTE_RANGE_SIZE, next);
         if (mapping.start != next || mapping.size == 0 || mapping.size > end - next || reservation.start < start ||

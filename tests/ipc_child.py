@@ -35,6 +35,7 @@ from cuda_core_cffi import (
     simulator,
 )
 from cuda_core_cffi._event import IPCEventDescriptor
+from cuda_core_cffi._ipc import seal
 from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCBufferDescriptor
 
 LIMIT = 120  # seconds, for anything that could hang
@@ -244,11 +245,11 @@ def create_and_describe_event() -> IPCEventDescriptor:
 def import_damaged_events(descriptor: IPCEventDescriptor) -> tuple[int, int]:
     """Count damaged descriptors of which the driver makes an event all the same, and those that it refuses."""
     imported = refused = 0
-    for payload in mutations(descriptor._payload, 200):
+    for payload in mutations(seal(descriptor._payload), 200):
         try:
             Event.from_ipc_descriptor(IPCEventDescriptor._init(payload, False, 0)).close()
             imported += 1
-        except CUDAError:
+        except ValueError:
             refused += 1
     return imported, refused
 
@@ -472,7 +473,7 @@ def import_claiming(pool: Any, descriptor: IPCBufferDescriptor, sizes: list[int]
     """Import a buffer that is claimed to have other sizes; return the sizes of what came of it."""
     imported = []
     for size in sizes:
-        claim = IPCBufferDescriptor._init(descriptor._payload, size)
+        claim = IPCBufferDescriptor._init(seal(descriptor._payload), size, descriptor._pool)
         with Buffer.from_ipc_descriptor(pool, claim) as buffer:
             imported.append(buffer.size)
     pool.close()
@@ -482,11 +483,11 @@ def import_claiming(pool: Any, descriptor: IPCBufferDescriptor, sizes: list[int]
 def import_damaged_buffers(pool: Any, descriptor: IPCBufferDescriptor) -> tuple[int, int]:
     """Count damaged descriptors of which the driver makes memory all the same, and those that it refuses."""
     imported = refused = 0
-    for payload in mutations(descriptor._payload, 200):
+    for payload in mutations(seal(descriptor._payload), 200):
         try:
             Buffer.from_ipc_descriptor(pool, IPCBufferDescriptor._init(payload, descriptor.size)).close()
             imported += 1
-        except (CUDAError, ValueError):
+        except ValueError:
             refused += 1
     pool.close()
     return imported, refused

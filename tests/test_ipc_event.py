@@ -15,6 +15,7 @@ from ipc_child import Child
 
 from cuda_core_cffi import CUDAError, Device, Event, EventOptions, Stream
 from cuda_core_cffi._event import IPCEventDescriptor
+from cuda_core_cffi._ipc import seal
 
 pytestmark = pytest.mark.filterwarnings("ignore:multiprocessing starts processes with fork")  # these use spawn
 
@@ -94,13 +95,13 @@ def test_an_event_of_this_process_alone_is_not_sent(device: Device, event: Event
         ForkingPickler.dumps(private)
 
 
-@pytest.mark.parametrize("payload", [b"", bytes(63), bytes(65)], ids=len)
+@pytest.mark.parametrize("payload", [b"", bytes(64), bytes(67), bytes(69)], ids=len)
 def test_a_payload_of_another_length_is_refused(payload: bytes) -> None:
-    with pytest.raises(ValueError, match=rf"must have 64 bytes, not {len(payload)}"):
+    with pytest.raises(ValueError, match=rf"must have 68 bytes, not {len(payload)}"):
         IPCEventDescriptor._init(payload, False, 0)
 
 
-@pytest.mark.parametrize("parts", [("x" * 64, False, 0), (bytes(64), 0, 0), (bytes(64), False, "0")], ids=repr)
+@pytest.mark.parametrize("parts", [("x" * 68, False, 0), (seal(bytes(64)), 0, 0), (seal(bytes(64)), False, "0")], ids=repr)
 def test_parts_of_other_types_are_refused(parts: tuple[object, ...]) -> None:
     with pytest.raises(TypeError):
         IPCEventDescriptor._init(*parts)
@@ -108,7 +109,7 @@ def test_parts_of_other_types_are_refused(parts: tuple[object, ...]) -> None:
 
 def test_a_device_that_is_not_there_is_refused() -> None:
     with pytest.raises(ValueError, match="999"):
-        Event.from_ipc_descriptor(IPCEventDescriptor._init(bytes(64), False, 999))
+        Event.from_ipc_descriptor(IPCEventDescriptor._init(seal(bytes(64)), False, 999))
 
 
 def test_only_a_descriptor_makes_an_event() -> None:
@@ -198,9 +199,7 @@ def test_an_event_of_a_process_that_ended_is_an_error_or_done(device: Device) ->
 
 
 def test_damaged_payloads_are_errors_and_no_crashes(child: Child, event: Event) -> None:
-    imported, refused = child(ipc_child.import_damaged_events, event.ipc_descriptor)
-    assert imported + refused == 202
-    assert refused > 0
+    assert child(ipc_child.import_damaged_events, event.ipc_descriptor) == (0, 202)
 
 
 def test_nothing_stays_open_in_either_process(child: Child, device: Device) -> None:

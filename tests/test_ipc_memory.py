@@ -26,6 +26,7 @@ from cuda_core_cffi import (
     Stream,
     simulator,
 )
+from cuda_core_cffi._ipc import seal
 from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCBufferDescriptor
 
 pytestmark = pytest.mark.filterwarnings("ignore:multiprocessing starts processes with fork")  # these use spawn
@@ -252,13 +253,15 @@ def test_a_descriptor_is_not_made_by_hand() -> None:
 @pytest.mark.parametrize(
     ("parts", "error"),
     [
-        ((bytes(63), 1), ValueError),
-        ((bytes(65), 1), ValueError),
-        ((bytearray(64), 1), TypeError),
-        ((bytes(64), -1), ValueError),
-        ((bytes(64), 2**64), OverflowError),
-        ((bytes(64), 1.0), TypeError),
-        ((bytes(64), True), TypeError),
+        ((bytes(67), 1), ValueError),
+        ((bytes(68), 1), ValueError),
+        ((bytes(69), 1), ValueError),
+        ((bytearray(68), 1), TypeError),
+        ((seal(bytes(64)), -1), ValueError),
+        ((seal(bytes(64)), 2**64), OverflowError),
+        ((seal(bytes(64)), 1.0), TypeError),
+        ((seal(bytes(64)), True), TypeError),
+        ((seal(bytes(64)), 1, "pool"), TypeError),
     ],
 )
 def test_parts_that_make_no_descriptor_are_refused(parts: tuple[Any, ...], error: type[Exception]) -> None:

@@ -255,14 +255,12 @@ def test_a_descriptor_that_claims_too_much_is_refused(child: Child, pool: Any, s
 
 def test_damaged_payloads_are_errors_and_no_crashes(child: Child, pool: Any, stream: Stream) -> None:
     with filled(pool, 1, stream) as buffer:
-        imported, refused = child(ipc_child.import_damaged_buffers, pool, buffer.ipc_descriptor)
-        assert imported + refused == 202
-        assert refused > 0
+        assert child(ipc_child.import_damaged_buffers, pool, buffer.ipc_descriptor) == (0, 202)
         assert child(ipc_child.read_and_fill, buffer, 1) == bytes([1]) * SIZE
 
 
 def test_a_buffer_of_another_pool_is_refused(child: Child, pool: Any, device_pool: Any, stream: Stream) -> None:
-    with filled(device_pool, 1, stream) as buffer, pytest.raises(ChildError, match="cuMemPoolImportPointer"):
+    with filled(device_pool, 1, stream) as buffer, pytest.raises(ChildError, match="memory of the pool"):
         child(ipc_child.import_claiming, pool, buffer.ipc_descriptor, [SIZE])
 
 

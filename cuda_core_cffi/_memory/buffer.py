@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar, overload
 from cuda_core_cffi._dlpack import release_pins
 from cuda_core_cffi._errors import check_cleanup
 from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._ipc import PAYLOAD_BYTES
+from cuda_core_cffi._ipc import PAYLOAD_BYTES, seal
 from cuda_core_cffi._memory.copy_options import CopyOptions, copy_attributes, copy_failure
 from cuda_core_cffi._memory.exporter import Exporter
 from cuda_core_cffi._memory.host_copy import copy_host
@@ -313,7 +313,7 @@ class Buffer(Exporter):
         RuntimeError
             If the pool is not a mapped one, or is closed.
         ValueError
-            If the descriptor claims more memory than there is.
+            If the descriptor claims more memory than there is, or names memory of another pool.
         CUDAError
             If the descriptor does not name memory of that pool.
         """
@@ -323,6 +323,7 @@ class Buffer(Exporter):
             raise TypeError(f"ipc_descriptor must be an IPCBufferDescriptor, not {type(ipc_descriptor).__name__}")
         if mr._share is None or not mr._share.is_mapped:
             raise RuntimeError(f"buffers are imported from the pool of another process, and {mr!r} is of this one")
+        ipc_descriptor._check_pool(mr.uuid)
         queue = stream_or_default(stream, "Buffer.from_ipc_descriptor")
         size = ipc_descriptor.size
         box = lib.ccc_buffer_import(mr._box, queue._box, ipc_descriptor._payload, size)
@@ -354,11 +355,12 @@ class Buffer(Exporter):
             pass
         if self._size == 0:
             raise ValueError("a buffer of 0 bytes has no memory to share")
+        self._mr.allocation_handle  # noqa: B018  # the driver describes memory of pools that were exported before, alone
         payload = ffi.new("char[]", PAYLOAD_BYTES)
         status = lib.ccc_buffer_export(self._box, payload)
         if status:
             raise self._failure(status)
-        self._descriptor = IPCBufferDescriptor._init(bytes(ffi.buffer(payload)), self._size)
+        self._descriptor = IPCBufferDescriptor._init(seal(bytes(ffi.buffer(payload))), self._size, self._mr.uuid)
         return self._descriptor
 
     def _copy_to_new(self, stream: Stream, attributes: Any, what: str) -> Buffer:

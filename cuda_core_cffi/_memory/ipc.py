@@ -22,7 +22,7 @@ from uuid import UUID, uuid4
 
 from cuda_core_cffi._errors import failure
 from cuda_core_cffi._ffi import lib
-from cuda_core_cffi._ipc import Descriptor, send_with
+from cuda_core_cffi._ipc import Descriptor, seal, send_with
 from cuda_core_cffi._memory.resource import whole_size
 
 __all__ = ["IPCAllocationHandle", "IPCBufferDescriptor", "IPCPool", "Share", "map_pool"]
@@ -95,25 +95,34 @@ class IPCBufferDescriptor(Descriptor):
 
     Notes
     -----
-    Whoever sends a descriptor decides what is in it. The driver checks that it names memory of the pool that it is
-    imported from, and the import that the memory is not smaller than claimed.
+    Whoever sends a descriptor decides what is in it. A damaged one is refused, one of another pool, and one that
+    claims more than the memory that it names; what was forged with care the driver trusts.
     """
 
-    __slots__ = ("_size",)
+    __slots__ = ("_pool", "_size")
 
     _MADE_BY: ClassVar[str] = "Buffer.ipc_descriptor"
+    _pool: UUID | None
     _size: int
 
     def __reduce__(self) -> tuple[object, ...]:
-        return IPCBufferDescriptor._init, (self._payload, self._size)
+        return IPCBufferDescriptor._init, (seal(self._payload), self._size, self._pool)
 
     @classmethod
-    def _init(cls, payload: bytes, size: int) -> IPCBufferDescriptor:
-        self = cls._of(payload)
+    def _init(cls, sealed: bytes, size: int, pool: UUID | None = None) -> IPCBufferDescriptor:
+        self = cls._of(sealed)
         if type(size) is not int:
             raise TypeError(f"size must be an int, not {type(size).__name__}")
+        if pool is not None and not isinstance(pool, UUID):
+            raise TypeError(f"pool must be a UUID, not {type(pool).__name__}")
         self._size = whole_size(size)
+        self._pool = pool
         return self
+
+    def _check_pool(self, uuid: UUID | None) -> None:
+        """Raise ValueError if the pool is known to be another: drivers may not notice."""
+        if None not in (self._pool, uuid) and self._pool != uuid:
+            raise ValueError(f"the descriptor names memory of the pool {self._pool}, not of {uuid}")
 
     @property
     def size(self) -> int:

@@ -163,6 +163,8 @@ SIM_API(cuMemGetAddressRange_v2, (CUdeviceptr *pbase, size_t *psize, CUdeviceptr
     struct sim_allocation allocation;
     if (!sim_allocation_at(dptr, &allocation))
         return CUDA_ERROR_NOT_FOUND;
+    if (allocation.memory == SIM_VIRTUAL_MEMORY && !allocation.rights.readers)
+        return CUDA_ERROR_NOT_FOUND;
     if (pbase)
         *pbase = allocation.range.start;
     if (psize)
