@@ -107,18 +107,6 @@ DEALLOCATIONS: dict[str, Callable[[World], Any]] = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def quick_collections() -> Iterator[None]:
-    """Leave what exists already out of garbage collections, of which these tests do thousands."""
-    freeze, unfreeze = getattr(gc, "freeze", None), getattr(gc, "unfreeze", None)
-    if freeze is not None and unfreeze is not None:
-        gc.collect()
-        freeze()
-    yield
-    if unfreeze is not None:
-        unfreeze()
-
-
 @pytest.fixture(scope="module")
 def foreign_event() -> Iterator[IPCEventDescriptor]:
     """Return the descriptor of an event in another process."""
@@ -165,11 +153,18 @@ def steps(calls: list[str]) -> list[tuple[str, int]]:
     return found
 
 
-def collect() -> None:
-    """Collect garbage, and let go of what tensors that are gone had kept."""
-    for _ in range(3):
+def alive() -> tuple[dict[str, int], dict[str, int]]:
+    """Return how many objects of each kind the package has, and the driver."""
+    return live_objects(), {kind: live.number for kind, live in simulator.live().items()}
+
+
+def settle(before: tuple[dict[str, int], dict[str, int]]) -> None:
+    """Let go of what is not needed any more; where that is not all at once, collect garbage."""
+    for _ in range(4):
+        Buffer.from_handle(0, 0).close()  # what tensors that are gone had kept; and failures of cleanup are told
+        if alive() == before:
+            return
         gc.collect()
-    Buffer.from_handle(0, 0).close()
 
 
 def enter(world: World, with_context: bool) -> None:
@@ -182,10 +177,11 @@ def enter(world: World, with_context: bool) -> None:
 
 def perform(world: World, name: str, ending: str) -> Outcome:
     """Run a scenario to its end; what it made is closed, or collected."""
+    before = alive()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         error = attempt(world, name, ending)
-        collect()
+        settle(before)
     return Outcome(error, [str(warning.message) for warning in caught if warning.category is CUDAWarning])
 
 
@@ -202,11 +198,6 @@ def attempt(world: World, name: str, ending: str) -> CUDAError | None:
         error.__context__ = error.__cause__ = None
         return error.with_traceback(None)
     return None
-
-
-def numbers() -> dict[str, int]:
-    """Return how many driver objects of each kind the driver has."""
-    return {kind: live.number for kind, live in simulator.live().items()}
 
 
 @pytest.mark.parametrize("ending", ["close", "collect"])
@@ -228,14 +219,15 @@ def test_a_failing_call_is_told_and_nothing_is_lost(world, name, ending, with_co
     assert calls, "a scenario without driver calls"
     for call, nth in calls:
         where, function = f"{name}: {call}, call {nth} of {trace.names}", base_name(call)
-        objects, driver_objects = live_objects(), numbers()
+        objects, driver_objects = alive()
         with simulator.fail(call, ERROR, nth) as fault:
             failed = perform(world, name, ending)
         assert fault.left == 0, f"{where}: was not made again"
         silent = function in {*LOOKING, PUSH} or (name, function) in BY_ANOTHER_WAY
         assert failed.tells_of(function) or silent, f"{where}: nothing was said, but {failed}"
-        assert live_objects() == objects, where
-        left = {kind: number - driver_objects.get(kind, 0) for kind, number in numbers().items()}
+        objects_left, driver_objects_left = alive()
+        assert objects_left == objects, where
+        left = {kind: number - driver_objects.get(kind, 0) for kind, number in driver_objects_left.items()}
         lost = {kind: number for kind, number in left.items() if number}
         # where a mapping stays, all addresses of its buffer stay reserved
         expected = function == "cuMemUnmap" or set(lost.values()) == {1}
