@@ -65,7 +65,7 @@ ENDS = re.compile(r"Free|Destroy|Unload|Release|Unmap")
 ELSEWHERE = {
     "cuDevicePrimaryCtxGetState": "only where another library retained the primary context before: test_context.py",
     "cuMemGetAddressRange": "only where virtual memory goes back by address: test_virtual_memory_faults.py",
-    "cuPointerGetAttribute": "the same",
+    "cuMemPoolGetAccess": "only where there are two devices: test_peer_access.py",
     "cuGetErrorString": "explains the failure of another call",
 }
 

@@ -86,7 +86,8 @@ class TrackingMemoryResource(MemoryResource):
     until their memory goes back, which is when a buffer is closed or collected and nothing that it was exported to
     needs the memory any more; in which order of which stream makes no difference. Tracking resources can be nested.
     Memory that was not allocated through this resource is not counted when it goes back through :meth:`deallocate`.
-    A buffer of virtual memory cannot grow, because it is not the other resource's any more.
+    Tracked buffers of virtual memory cannot grow, and tracked buffers of pools cannot go to other processes: for that
+    they have to be the other resource's own.
 
     Parameters
     ----------
