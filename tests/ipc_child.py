@@ -25,7 +25,6 @@ from helpers import Gate
 
 from cuda_core_cffi import (
     Buffer,
-    CUDAError,
     CUDAWarning,
     Device,
     DeviceMemoryResource,

@@ -64,7 +64,6 @@ ENDS = re.compile(r"Free|Destroy|Unload|Release|Unmap")
 # Driver functions that the package calls, but no scenario: why, and which test has them.
 ELSEWHERE = {
     "cuDevicePrimaryCtxGetState": "only where another library retained the primary context before: test_context.py",
-    "cuMemGetAddressRange": "only where virtual memory goes back by address: test_virtual_memory_faults.py",
     "cuMemPoolGetAccess": "only where there are two devices: test_peer_access.py",
     "cuGetErrorString": "explains the failure of another call",
 }

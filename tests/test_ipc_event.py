@@ -101,7 +101,9 @@ def test_a_payload_of_another_length_is_refused(payload: bytes) -> None:
         IPCEventDescriptor._init(payload, False, 0)
 
 
-@pytest.mark.parametrize("parts", [("x" * 68, False, 0), (seal(bytes(64)), 0, 0), (seal(bytes(64)), False, "0")], ids=repr)
+@pytest.mark.parametrize(
+    "parts", [("x" * 68, False, 0), (seal(bytes(64)), 0, 0), (seal(bytes(64)), False, "0")], ids=repr
+)
 def test_parts_of_other_types_are_refused(parts: tuple[object, ...]) -> None:
     with pytest.raises(TypeError):
         IPCEventDescriptor._init(*parts)

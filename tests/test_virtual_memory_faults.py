@@ -178,9 +178,7 @@ def test_a_warning_made_an_error_comes_when_the_growth_is_done(stream, mr):
     buffer.close()
 
 
-@pytest.mark.parametrize(
-    "call", ["cuPointerGetAttribute", "cuStreamSynchronize", "cuMemUnmap", "cuMemAddressFree"]
-)
+@pytest.mark.parametrize("call", ["cuPointerGetAttribute", "cuStreamSynchronize", "cuMemUnmap", "cuMemAddressFree"])
 def test_a_deallocation_that_fails_is_an_exception(stream, mr, call):
     address = raw_allocation(0, UNIT)
     with simulator.fail(call, ERROR), pytest.raises(CUDAError) as caught:

@@ -323,7 +323,7 @@ class Buffer(Exporter):
             raise TypeError(f"ipc_descriptor must be an IPCBufferDescriptor, not {type(ipc_descriptor).__name__}")
         if mr._share is None or not mr._share.is_mapped:
             raise RuntimeError(f"buffers are imported from the pool of another process, and {mr!r} is of this one")
-        ipc_descriptor._check_pool(mr.uuid)
+        ipc_descriptor._check_pool(mr._share.uuid)
         queue = stream_or_default(stream, "Buffer.from_ipc_descriptor")
         size = ipc_descriptor.size
         box = lib.ccc_buffer_import(mr._box, queue._box, ipc_descriptor._payload, size)
