@@ -458,7 +458,7 @@ def summary(producer: str, consumer: str) -> str:
         except NotApplicable:
             pass
         except Refused as refusal:
-            reasons[str(refusal)].append(what)
+            reasons[str(refusal).partition(";")[0].partition(". ")[0]].append(what)  # its first clause
         except AssertionError:
             reasons["WRONG VALUES"].append(what)
     parts = [f"{passed} passed"] if passed else []
