@@ -237,7 +237,7 @@ def test_what_is_no_sequence_of_managed_buffers_is_refused(managed, device, stre
     with device.allocate(SIZE, stream) as elsewhere, PINNED.allocate(SIZE) as pinned:
         for wrong, error, text in [
             (managed[0], TypeError, "for one buffer, ManagedBuffer has a method"),
-            (iter(managed), TypeError, "sequence of buffers, not list_iterator"),
+            (iter(managed), TypeError, r"sequence of buffers, not \w*iterator"),
             (None, TypeError, "not NoneType"), ([managed[0], 1], TypeError, "not int"), ((), ValueError, "one"),
             ([managed[0], elsewhere], ValueError, "managed memory, which <Buffer"),
             ([pinned, managed[0]], ValueError, "managed memory"),

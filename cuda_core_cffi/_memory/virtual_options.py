@@ -32,7 +32,7 @@ ACCESS_FLAGS = {
 }
 ALLOCATION_TYPES = {
     VirtualMemoryAllocationType.PINNED: lib.CU_MEM_ALLOCATION_TYPE_PINNED,
-    VirtualMemoryAllocationType.MANAGED: lib.CU_MEM_ALLOCATION_TYPE_MANAGED,
+    VirtualMemoryAllocationType.MANAGED: lib.CCC_ALLOCATION_TYPE_MANAGED,
 }
 GRANULARITIES = {
     VirtualMemoryGranularityType.MINIMUM: lib.CU_MEM_ALLOC_GRANULARITY_MINIMUM,
