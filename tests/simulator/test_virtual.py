@@ -99,7 +99,7 @@ class Memory:
         return flags.value if status == "SUCCESS" else status
 
     def fill(self, address: int, size: int, value: int = 7) -> str:
-        return self.cu.status("cuMemsetD8_v2", c_uint64(address), ctypes.c_ubyte(value), c_size_t(size))
+        return self.cu.status("cuMemsetD8_v2", c_uint64(address), ctypes.c_uint(value), c_size_t(size))
 
     def new(self, size: int, wanted: Properties | None = None) -> int:
         """Return the address of new memory, mapped at a reservation of its own, with all rights."""
@@ -398,7 +398,7 @@ def test_rights_taken_away_stop_work_that_has_not_run() -> None:
         memory, stream = Memory(cu), cu.stream()
         address = memory.new(UNIT)
         gate = cu.block(stream)
-        cu.cuMemsetD8Async(c_uint64(address), ctypes.c_ubyte(1), c_size_t(UNIT), stream)
+        cu.cuMemsetD8Async(c_uint64(address), ctypes.c_uint(1), c_size_t(UNIT), stream)
         memory.allow(address, UNIT, READ)
         gate.open()
         print(cu.status("cuStreamSynchronize", stream), kinds_of(sim.reports()))
@@ -415,7 +415,7 @@ def test_memory_unmapped_under_work_that_has_not_run_is_a_fault() -> None:
         memory, stream = Memory(cu), cu.stream()
         address = memory.new(UNIT)
         gate = cu.block(stream)
-        cu.cuMemsetD8Async(c_uint64(address), ctypes.c_ubyte(1), c_size_t(UNIT), stream)
+        cu.cuMemsetD8Async(c_uint64(address), ctypes.c_uint(1), c_size_t(UNIT), stream)
         memory.end(address, UNIT)
         gate.open()
         print(cu.status("cuStreamSynchronize", stream), kinds_of(sim.reports()), sim.reports()[0].freed_by)
