@@ -205,8 +205,8 @@ class TrackingMemoryResource(MemoryResource):
             The oldest first.
         """
         return [
-            Allocation(row.address, row.size, row.time * NANOSECONDS, stack_summary(self._places.get(row.number, [])))
-            for row in reversed(self._live()[0])
+            Allocation(address, size, time * NANOSECONDS, stack_summary(self._places.get(number, [])))
+            for number, address, size, time in reversed(self._live()[0])
         ]
 
     def plot(self, axes: Any = None) -> Any:
@@ -271,14 +271,14 @@ class TrackingMemoryResource(MemoryResource):
         self._places[number] = calling_places(self._max_frames)
         if len(self._places) > self._places_room:
             rows, last = self._live()
-            live = {row.number for row in rows}
+            live = {number for number, *_ in rows}
             for known in list(self._places):
                 if known <= last and known not in live:
                     self._places.pop(known, None)
             self._places_room = max(FEW_PLACES, 2 * len(live))
 
-    def _live(self) -> tuple[list[Any], int]:
-        """Return what the meter has outstanding, newest first, and the number of the last charge."""
+    def _live(self) -> tuple[list[tuple[int, int, int, int]], int]:
+        """Return number, address, size and time of what is outstanding, newest first, and the last charge's number."""
         release_pins()
         last = ffi.new("uint64_t *")
         room = self.statistics.current_count
@@ -286,7 +286,8 @@ class TrackingMemoryResource(MemoryResource):
             rows = ffi.new("ccc_outstanding[]", room)
             found = lib.ccc_meter_outstanding(self._meter, rows, room, last)
             if found <= room:
-                return list(rows[0:found]), last[0]
+                # as values: the rows of an array do not keep it
+                return [(row.number, row.address, row.size, row.time) for row in rows[0:found]], last[0]
             room = found  # others are allocating
 
     @property
