@@ -7,6 +7,8 @@
 # pycparser, cuda-pathfinder, NVRTC, and cuda.h through CUDA_PATH or the header wheel.
 #
 #     PYTHON=python3 PYPY=/path/to/pypy OFFLINE=1 BENCHMARKS=quick tests/gpu.sh
+#
+# JOBS=6 runs the tests in six processes at once (pytest-xdist), TESTS selects among them as pytest's -k does.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python3}
@@ -41,7 +43,7 @@ round() {
         "$python" "$OLDPWD/examples/memory_usage.py" || exit 1
         "$python" "$OLDPWD/examples/disk_cache.py" || exit 1
         timeout "${TEST_SECONDS:-1800}" "$python" -m pytest -q -p no:cacheprovider --rootdir "$OLDPWD" -c "$OLDPWD/pyproject.toml" "$OLDPWD/tests" \
-            ${TESTS:+-k "$TESTS"} 2>&1 | tee "$OUTPUT/$name.log"
+            ${TESTS:+-k "$TESTS"} ${JOBS:+-n "$JOBS" --dist loadfile} 2>&1 | tee "$OUTPUT/$name.log"
         status=${PIPESTATUS[0]}
         "$python" "$OLDPWD/tests/conformance.py" > "$OUTPUT/interoperability-$name.md"
         exit "$status"

@@ -249,7 +249,7 @@ def test_set_current_with_a_context_returns_none_where_there_was_none(device: De
     assert in_thread(lambda: Device(0).set_current(context)) is None
 
 
-@pytest.mark.parametrize("wrong", [0, "context", object()], ids=repr)
+@pytest.mark.parametrize("wrong", [0, "context", object], ids=repr)
 def test_set_current_wants_a_context(device: Device, wrong: Any) -> None:
     with pytest.raises(TypeError, match="ctx must be a Context"):
         device.set_current(wrong)

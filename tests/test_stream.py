@@ -295,7 +295,7 @@ def test_from_handle_takes_a_handle_type_that_converts_to_int(stream: Stream) ->
     assert Stream.from_handle(Handle()) == stream
 
 
-@pytest.mark.parametrize("wrong", [None, "12", b"12", 12.0, numpy.float64(12), object(), [1], 1 + 0j], ids=repr)
+@pytest.mark.parametrize("wrong", [None, "12", b"12", 12.0, numpy.float64(12), object, [1], 1 + 0j], ids=repr)
 def test_from_handle_refuses_what_is_no_handle(wrong: Any) -> None:
     with pytest.raises(TypeError, match="a handle must be an int or a CFFI pointer"):
         Stream.from_handle(wrong)
