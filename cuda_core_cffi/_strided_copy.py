@@ -12,6 +12,7 @@ from cuda_core_cffi._errors import last_failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._interfaces import DTYPE
 from cuda_core_cffi._layout import _StridedLayout
+from cuda_core_cffi._memory.access import explain_access
 from cuda_core_cffi._stream import Stream, stream_or_default
 from cuda_core_cffi.typing import IsStreamType
 
@@ -131,7 +132,9 @@ def copy_strided(copy: Any, stream: Stream, with_host: bool, blocking: bool, *ne
     release_pins()
     if with_host or blocking:
         capturing = ffi.new("int *")
-        check_stream(lib.ccc_view_capturing(stream._box, capturing), stream)
+        status = lib.ccc_view_capturing(stream._box, capturing)
+        if status:
+            raise stream._failure(status)
         if capturing[0]:
             raise RuntimeError(
                 "the stream is being captured: a graph can neither keep memory of the host nor wait for a copy; copy "
@@ -147,12 +150,8 @@ def copy_strided(copy: Any, stream: Stream, with_host: bool, blocking: bool, *ne
     if status and keep:
         del pins[keep]
         lib.ccc_tensor_free(keep)
-    check_stream(status, stream)
+    if status:
+        views = [item for item in needed if hasattr(item, "device_id")]
+        raise explain_access(stream._failure(status), stream, *views)
     if blocking:
         stream.sync()
-
-
-def check_stream(status: int, stream: Stream) -> None:
-    """Raise what a helper's status means, unless it is 0."""
-    if status:
-        raise stream._failure(status)

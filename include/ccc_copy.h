@@ -60,6 +60,32 @@ static int ccc_copy_check(const ccc_box *stream, const CUmemcpyAttributes *const
     return ccc_copy_check_capture(stream);
 }
 
+/* The primary context of the device whose memory is at an address; NULL if that is no memory of a device. */
+static ccc_box *ccc_copy_owner(uint64_t address)
+{
+    int kind = 0, device = -1, managed = 0;
+    if (ccc_pointer_query(address, &kind, &device, &managed) || kind != CU_MEMORYTYPE_DEVICE || managed)
+        return NULL;
+    return ccc_primary_context(device);
+}
+
+/*
+ * A plain copy in stream order. Drivers refuse it when the stream's device has no access to memory that is in a pool or
+ * mapped, unless it is said whose memory it is: so that is found out and said then.
+ */
+static int ccc_copy_plain(uint64_t to, uint64_t from, size_t size, const ccc_box *stream)
+{
+    CUresult result = cuMemcpyAsync(to, from, size, CCC_STRM(stream));
+    if (CCC_LIKELY(result == CUDA_SUCCESS))
+        return 0;
+    ccc_box *target = result == CUDA_ERROR_INVALID_VALUE ? ccc_copy_owner(to) : NULL;
+    ccc_box *source = target ? ccc_copy_owner(from) : NULL;
+    if (source == NULL)
+        return ccc_fail((int)result, "cuMemcpyAsync");
+    CCC_TRY(cuMemcpyPeerAsync, to, CCC_CTX(target), from, CCC_CTX(source), size, CCC_STRM(stream));
+    return 0;
+}
+
 /* One copy, whose operands have been checked. */
 static int ccc_copy_submit(uint64_t to, uint64_t from, size_t size, const ccc_box *stream,
                            const CUmemcpyAttributes *attributes)
@@ -70,8 +96,7 @@ static int ccc_copy_submit(uint64_t to, uint64_t from, size_t size, const ccc_bo
         return 0;
     }
 #endif
-    CCC_TRY(cuMemcpyAsync, to, from, size, CCC_STRM(stream));
-    return 0;
+    return ccc_copy_plain(to, from, size, stream);
 }
 
 /* Copy a whole buffer into one of the same size. */
@@ -81,9 +106,7 @@ static int ccc_copy(const ccc_box *destination, const ccc_box *source, const ccc
         return CCC_CLOSED;
     if (ccc_overlap(destination->handle, source->handle, source->size))
         return CCC_OVERLAP;
-    if (source->size > 0)
-        CCC_TRY(cuMemcpyAsync, destination->handle, source->handle, source->size, CCC_STRM(stream));
-    return 0;
+    return source->size > 0 ? ccc_copy_plain(destination->handle, source->handle, source->size, stream) : 0;
 }
 
 /* The same, with attributes. */
@@ -224,9 +247,10 @@ static int ccc_copies_submit(const ccc_copies *batch, const ccc_box *stream)
         return 0;
     }
 #endif
-    for (size_t i = 0; i < batch->count; i++)
-        CCC_TRY(cuMemcpyAsync, batch->to[i], batch->from[i], batch->sizes[i], CCC_STRM(stream));
-    return 0;
+    int status = 0;
+    for (size_t i = 0; i < batch->count && status == 0; i++)
+        status = ccc_copy_plain(batch->to[i], batch->from[i], batch->sizes[i], stream);
+    return status;
 }
 
 /*

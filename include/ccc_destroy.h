@@ -34,7 +34,7 @@ static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
     case CCC_POOL:
         *call = "cuMemPoolDestroy";
         if (box->flags & CCC_IMPORTED)
-            return ccc_pool_unmap(box->handle);
+            return ccc_pool_unmap(box);
         return cuMemPoolDestroy((CUmemoryPool)CCC_POINTER(box));
     case CCC_LIBRARY:
         *call = "cuLibraryUnload";

@@ -55,6 +55,71 @@ static ccc_box *ccc_event_import(int device, const void *payload, unsigned int f
     return box;
 }
 
+/* --- Points ------------------------------------------------------------------------------------------------------ */
+
+/* Points of streams that something has to wait for. */
+typedef struct ccc_points {
+    CUevent *events;
+    size_t count;
+} ccc_points;
+
+/* A failure in cleanup is told, whether or not there is another way. Returns whether the call worked. */
+static int ccc_worked(CUresult result, const char *call)
+{
+    if (result)
+        ccc_cleanup_failed((int)result, call);
+    return result == CUDA_SUCCESS;
+}
+
+/*
+ * Forget the points that are reached, and return how many are not. The wait takes no time, but has an effect: it lets the
+ * driver (580 at least) do what it does at the end of a free, which a query does not.
+ */
+static size_t ccc_points_pending(ccc_points *points)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < points->count; i++) {
+        CUevent event = points->events[i];
+        if (cuEventQuery(event) == CUDA_ERROR_NOT_READY) {
+            points->events[kept++] = event;
+        } else {
+            ccc_worked(cuEventSynchronize(event), "cuEventSynchronize");
+            ccc_worked(cuEventDestroy(event), "cuEventDestroy");
+        }
+    }
+    return points->count = kept;
+}
+
+/* In the stream's context: add what the stream has to do now. */
+static void ccc_points_add(ccc_points *points, CUstream stream)
+{
+    size_t kept = ccc_points_pending(points);
+    CUevent *grown = realloc(points->events, (kept + 1) * sizeof *grown);
+    if (grown)
+        points->events = grown;
+    CUevent event = NULL;
+    if (grown && ccc_worked(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate")) {
+        if (ccc_worked(cuEventRecord(event, stream), "cuEventRecord")) {
+            points->events[points->count++] = event;
+            return;
+        }
+        ccc_worked(cuEventDestroy(event), "cuEventDestroy");
+    }
+    ccc_worked(cuStreamSynchronize(stream), "cuStreamSynchronize"); /* costs time, but keeps the order */
+}
+
+/* Let the stream wait for all of them, and forget them. */
+static void ccc_points_wait(ccc_points *points, CUstream stream)
+{
+    for (size_t i = 0; i < points->count; i++) {
+        if (!ccc_worked(cuStreamWaitEvent(stream, points->events[i], 0), "cuStreamWaitEvent"))
+            ccc_worked(cuEventSynchronize(points->events[i]), "cuEventSynchronize");
+        ccc_worked(cuEventDestroy(points->events[i]), "cuEventDestroy");
+    }
+    free(points->events);
+    *points = (ccc_points){NULL, 0};
+}
+
 /* --- Pools ------------------------------------------------------------------------------------------------------- */
 
 /* A new file descriptor by which other processes import the pool; -1 on failure. */
@@ -76,86 +141,101 @@ static int ccc_pool_export(const ccc_box *pool)
 /*
  * The pools that are imported. The driver gives one handle for a pool, however often it is imported, and destroys it at
  * the first request: so the box that was made first owns the handle, and the boxes of later imports use that one.
+ *
+ * Destroyed while a free is under way, a pool leaves a file descriptor open (driver 580). So a pool whose box is gone waits
+ * here for the last free, until any of the functions below looks after it.
  */
 typedef struct ccc_mapped {
     struct ccc_mapped *next;
-    ccc_box *box;
+    uint64_t handle;
+    ccc_box *box; /* NULL once the pool is to be destroyed */
+    ccc_points frees;
 } ccc_mapped;
 
 static ccc_mapped *ccc_mapped_pools;
 
-/* With the lock held: the place of the pool in the list; what it points to is NULL if it is not there. */
-static ccc_mapped **ccc_mapped_find(uint64_t handle)
+/* With the lock held: the pool, or NULL. */
+static ccc_mapped *ccc_mapped_find(uint64_t handle)
 {
-    ccc_mapped **link = &ccc_mapped_pools;
-    while (*link && (*link)->box->handle != handle)
-        link = &(*link)->next;
-    return link;
+    ccc_mapped *mapped = ccc_mapped_pools;
+    while (mapped && mapped->handle != handle)
+        mapped = mapped->next;
+    return mapped;
 }
 
-/* With the lock held: destroy a pool, if that has not been done. */
-static CUresult ccc_mapped_end(uint64_t handle)
+/* With the lock held: destroy the pools that nothing uses any more. */
+static CUresult ccc_mapped_sweep(void)
 {
-    ccc_mapped **link = ccc_mapped_find(handle), *mapped = *link;
-    if (mapped == NULL)
-        return CUDA_SUCCESS;
-    *link = mapped->next;
-    free(mapped);
-    return cuMemPoolDestroy((CUmemoryPool)(uintptr_t)handle);
+    CUresult result = CUDA_SUCCESS;
+    for (ccc_mapped **link = &ccc_mapped_pools, *mapped; (mapped = *link);) {
+        if (mapped->box || ccc_points_pending(&mapped->frees)) {
+            link = &mapped->next;
+            continue;
+        }
+        *link = mapped->next;
+        CUresult destroyed = cuMemPoolDestroy((CUmemoryPool)(uintptr_t)mapped->handle);
+        result = result ? result : destroyed;
+        free(mapped->frees.events);
+        free(mapped);
+    }
+    return result;
 }
 
-static CUresult ccc_pool_unmap(uint64_t handle)
+static CUresult ccc_pool_unmap(const ccc_box *box)
 {
     pthread_mutex_lock(&ccc_ipc_lock);
-    CUresult result = ccc_mapped_end(handle);
+    ccc_mapped *mapped = ccc_mapped_find(box->handle);
+    if (mapped && mapped->box == box) /* another thread may have imported the pool again meanwhile */
+        mapped->box = NULL;
+    CUresult result = ccc_mapped_sweep();
     pthread_mutex_unlock(&ccc_ipc_lock);
     return result;
 }
 
-/* With the lock held: import a pool, and retain the box that owns it already, if there is one. */
-static CUresult ccc_pool_map(int descriptor, uint64_t *handle, ccc_box **owner)
+/* With the lock held, and the pool imported: the box for it. `spare` is taken if the pool is new here. */
+static ccc_box *ccc_pool_map(uint64_t handle, ccc_mapped **spare)
 {
-    for (;;) {
-        CUmemoryPool pool = NULL;
-        CUresult result = cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)descriptor,
-                                                             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
-        if (result)
-            return result;
-        *handle = (uintptr_t)pool;
-        ccc_mapped *mapped = *ccc_mapped_find(*handle);
-        *owner = mapped ? mapped->box : NULL;
-        if (mapped == NULL || ccc_retain(mapped->box))
-            return CUDA_SUCCESS;
-        ccc_mapped_end(*handle); /* another thread is just about to */
+    ccc_mapped *mapped = ccc_mapped_find(handle);
+    ccc_box *owner = mapped && mapped->box && ccc_retain(mapped->box) ? mapped->box : NULL;
+    ccc_box *box = ccc_new(CCC_POOL, handle, CCC_IMPORTED | (owner ? CCC_BORROWED : 0), owner);
+    ccc_release(owner);
+    if (box == NULL) {
+        if (mapped == NULL)
+            cuMemPoolDestroy((CUmemoryPool)(uintptr_t)handle);
+        return NULL;
     }
+    if (mapped == NULL) {
+        mapped = *spare;
+        *spare = NULL;
+        mapped->handle = handle;
+        mapped->next = ccc_mapped_pools;
+        ccc_mapped_pools = mapped;
+    }
+    if (owner == NULL)
+        mapped->box = box;
+    return box;
 }
 
 /* The pool of another process; the descriptor stays the caller's. */
 static ccc_box *ccc_pool_import(int descriptor, int device)
 {
-    uint64_t handle = 0;
-    ccc_box *owner = NULL, *box = NULL;
+    CUmemoryPool pool = NULL;
+    ccc_box *box = NULL;
     if (ccc_init())
         return NULL;
-    ccc_mapped *mapped = malloc(sizeof *mapped);
-    if (mapped == NULL) {
+    ccc_mapped *spare = calloc(1, sizeof *spare);
+    if (spare == NULL) {
         ccc_fail(CCC_NO_MEMORY, "malloc");
         return NULL;
     }
     pthread_mutex_lock(&ccc_ipc_lock);
-    CUresult result = ccc_pool_map(descriptor, &handle, &owner);
+    ccc_worked(ccc_mapped_sweep(), "cuMemPoolDestroy");
+    CUresult result = cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)descriptor,
+                                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
     if (result == CUDA_SUCCESS)
-        box = ccc_new(CCC_POOL, handle, CCC_IMPORTED | (owner ? CCC_BORROWED : 0), owner);
-    if (box && owner == NULL) {
-        *mapped = (ccc_mapped){ccc_mapped_pools, box};
-        ccc_mapped_pools = mapped;
-        mapped = NULL;
-    } else if (box == NULL && result == CUDA_SUCCESS && owner == NULL) {
-        cuMemPoolDestroy((CUmemoryPool)(uintptr_t)handle);
-    }
+        box = ccc_pool_map((uintptr_t)pool, &spare);
     pthread_mutex_unlock(&ccc_ipc_lock);
-    free(mapped);
-    ccc_release(owner);
+    free(spare);
     if (result)
         ccc_fail((int)result, "cuMemPoolImportFromShareableHandle");
     if (box)
@@ -178,8 +258,7 @@ struct ccc_import {
     CUdeviceptr pointer;
     size_t size; /* what is mapped from the pointer on */
     size_t users;
-    CUevent *points;
-    size_t count;
+    ccc_points points;
 };
 
 static ccc_import *ccc_imports;
@@ -227,39 +306,6 @@ static ccc_import *ccc_import_acquire(const ccc_box *pool, const void *payload)
     return import;
 }
 
-/* A failure in cleanup is told, whether or not there is another way. Returns whether the call worked. */
-static int ccc_worked(CUresult result, const char *call)
-{
-    if (result)
-        ccc_cleanup_failed((int)result, call);
-    return result == CUDA_SUCCESS;
-}
-
-/* With the lock held, in the stream's context: the free has to wait for what the stream has to do now. */
-static void ccc_import_mark(ccc_import *import, CUstream stream)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < import->count; i++) {
-        if (cuEventQuery(import->points[i]) == CUDA_ERROR_NOT_READY)
-            import->points[kept++] = import->points[i];
-        else
-            ccc_worked(cuEventDestroy(import->points[i]), "cuEventDestroy");
-    }
-    import->count = kept;
-    CUevent *grown = realloc(import->points, (kept + 1) * sizeof *grown);
-    if (grown)
-        import->points = grown;
-    CUevent point = NULL;
-    if (grown && ccc_worked(cuEventCreate(&point, CU_EVENT_DISABLE_TIMING), "cuEventCreate")) {
-        if (ccc_worked(cuEventRecord(point, stream), "cuEventRecord")) {
-            import->points[import->count++] = point;
-            return;
-        }
-        ccc_worked(cuEventDestroy(point), "cuEventDestroy");
-    }
-    ccc_worked(cuStreamSynchronize(stream), "cuStreamSynchronize"); /* costs time, but keeps the order */
-}
-
 /* A buffer lets go of its memory, in the stream's context. */
 static CUresult ccc_import_release(ccc_import *import, CUstream stream, const char **call)
 {
@@ -267,20 +313,19 @@ static CUresult ccc_import_release(ccc_import *import, CUstream stream, const ch
     *call = "cuMemFreeAsync";
     pthread_mutex_lock(&ccc_ipc_lock);
     if (--import->users > 0) {
-        ccc_import_mark(import, stream);
+        ccc_points_add(&import->points, stream);
     } else {
-        for (size_t i = 0; i < import->count; i++) {
-            if (!ccc_worked(cuStreamWaitEvent(stream, import->points[i], 0), "cuStreamWaitEvent"))
-                ccc_worked(cuEventSynchronize(import->points[i]), "cuEventSynchronize");
-            ccc_worked(cuEventDestroy(import->points[i]), "cuEventDestroy");
-        }
+        ccc_points_wait(&import->points, stream);
         result = cuMemFreeAsync(import->pointer, stream);
+        ccc_mapped *mapped = ccc_mapped_find(import->pool);
+        if (mapped && result == CUDA_SUCCESS)
+            ccc_points_add(&mapped->frees, stream);
         ccc_import **link = &ccc_imports;
         while (*link != import)
             link = &(*link)->next;
         *link = import->next;
-        free(import->points);
         free(import);
+        ccc_worked(ccc_mapped_sweep(), "cuMemPoolDestroy");
     }
     pthread_mutex_unlock(&ccc_ipc_lock);
     return result;

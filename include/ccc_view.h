@@ -4,6 +4,7 @@
 #ifndef CCC_VIEW_H
 #define CCC_VIEW_H
 
+#include "ccc_copy.h"
 #include "ccc_tensor.h"
 
 #define CCC_MAX_AXES 64
@@ -228,22 +229,19 @@ static int ccc_view_copy(const ccc_strided_copy *copy, ccc_box *stream, uint64_t
     int status = ccc_enter_stream(&scope, stream, copy->device);
     if (status)
         return status;
-    const char *call = "cuMemcpyAsync";
     CUresult result;
-    if (copy->rows == 1 && copy->layers == 1) {
-        result = cuMemcpyAsync(copy->target.address, copy->source.address, copy->width, CCC_STRM(stream));
-    } else {
-        call = "cuMemcpy3DAsync";
-        result = ccc_copy_box(copy, CCC_STRM(stream));
-    }
-    if (result == CUDA_SUCCESS && keep) {
-        call = "cuLaunchHostFunc";
-        result = cuLaunchHostFunc(CCC_STRM(stream), ccc_view_copied, (void *)(uintptr_t)keep);
-        if (result)
-            cuStreamSynchronize(CCC_STRM(stream)); /* the copy must not outlive what it needs */
+    if (copy->rows == 1 && copy->layers == 1)
+        status = ccc_copy_plain(copy->target.address, copy->source.address, copy->width, stream);
+    else if ((result = ccc_copy_box(copy, CCC_STRM(stream))))
+        status = ccc_fail((int)result, "cuMemcpy3DAsync");
+    if (status == 0 && keep &&
+        (result = cuLaunchHostFunc(CCC_STRM(stream), ccc_view_copied, (void *)(uintptr_t)keep))) {
+        status = ccc_fail((int)result, "cuLaunchHostFunc");
+        if ((result = cuStreamSynchronize(CCC_STRM(stream)))) /* the copy must not outlive what it needs */
+            ccc_cleanup_failed((int)result, "cuStreamSynchronize");
     }
     ccc_leave(&scope);
-    return result ? ccc_fail((int)result, call) : 0;
+    return status;
 }
 
 #endif

@@ -434,6 +434,16 @@ def close_in_two_streams(pool: Any, descriptor: IPCBufferDescriptor) -> list[Any
     return simulator.reports() if os.environ["CUDA_CORE_CFFI_DRIVER"] == "simulator" else []
 
 
+def close_while_busy(pool: Any, descriptor: IPCBufferDescriptor) -> bool:
+    """Close a buffer and its pool behind work that is held up; return whether that did not wait for the work."""
+    with use_device().create_stream() as held:
+        buffer = Buffer.from_ipc_descriptor(pool, descriptor, stream=held)
+        with Gate(held):
+            buffer.close()
+            pool.close()
+            return held.record().is_done is False
+
+
 def import_in_threads(pool: Any, offered: list[IPCBufferDescriptor]) -> int:
     """Import and close the same buffers in many threads; return how many of them failed."""
     device = use_device()

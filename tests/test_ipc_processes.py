@@ -285,6 +285,15 @@ def test_nothing_stays_open_in_either_process(child: Child, device: Device, stre
     assert child(ipc_child.live_after_collection) == {}
 
 
+def test_a_pool_closed_before_its_memory_is_free_goes_later(child: Child, pool: Any, stream: Stream) -> None:
+    with filled(pool, 1, stream) as buffer:
+        child(ipc_child.read_and_fill, buffer, 2)
+        before = child(ipc_child.count_descriptors)
+        assert child(ipc_child.close_while_busy, pool, buffer.ipc_descriptor)
+        child(ipc_child.read_and_fill, buffer, 3)
+        assert child(ipc_child.count_descriptors) == before
+
+
 def test_no_child_is_left(child: Child) -> None:
     running = {os.getpid(), child.process.pid}
     assert {process.pid for process in ipc_child.multiprocessing.active_children()} <= running

@@ -160,28 +160,88 @@ def test_a_kernel_without_access_fails(several: Callable[..., str], compile_targ
     assert done.stdout.strip() == "CUDA_ERROR_ILLEGAL_ADDRESS", done.stderr
 
 
+# copies between devices: MINE is in a pool of device 1, THEIRS in one of device 0, and device 1 runs the copy
+COPIES = """
+theirs = pool.allocate(SIZE, first.default_stream)
+theirs.fill(5, stream=first.default_stream)
+first.sync()
+from cuda_core_cffi.utils import StridedMemoryView
+second.set_current()
+stream = second.create_stream()
+mine = second.allocate(SIZE, stream)
+
+def content_at_home(buffer, device):
+    device.set_current()
+    return content(buffer)
+"""
+
+
 @pytest.mark.parametrize("before", ["pass", "pool.peer_accessible_by = [1]"], ids=["without access", "with access"])
 def test_devices_copy_from_each_other(several: Callable[..., str], before: str) -> None:
     text = several(
-        f"""
-        if second.can_access_peer(first):
-            {before}
-        theirs = pool.allocate(SIZE)
-        theirs.fill(5, stream=first.default_stream)
-        first.sync()
-        second.set_current()
-        stream = second.create_stream()
-        mine = second.allocate(SIZE, stream)
-        theirs.copy_to(mine, stream=stream)
-        stream.sync()
-        print(content(mine) == bytes([5]) * SIZE)
-        mine.fill(6, stream=stream)
-        mine.copy_to(theirs, stream=stream)
-        stream.sync()
-        print(content(theirs) == bytes([6]) * SIZE)
-        """
+        COPIES
+        + f"""
+if second.can_access_peer(first):
+    {before}
+theirs.copy_to(mine, stream=stream)
+stream.sync()
+print(content_at_home(mine, second) == bytes([5]) * SIZE)
+mine.fill(6, stream=stream)
+theirs.copy_from(mine, stream=stream)
+stream.sync()
+print(content_at_home(theirs, first) == bytes([6]) * SIZE)
+"""
     )
     assert text.split() == ["True", "True"]
+
+
+def test_views_of_different_devices_are_copied_without_access(several: Callable[..., str]) -> None:
+    text = several(
+        COPIES
+        + """
+to, what = (StridedMemoryView.from_buffer(b, (SIZE,), itemsize=1) for b in (mine, theirs))
+to.copy_from(what, stream)
+stream.sync()
+print(content_at_home(mine, second) == bytes([5]) * SIZE)
+"""
+    )
+    assert text == "True"
+
+
+def test_work_on_memory_without_access_is_refused_and_explained(several: Callable[..., str]) -> None:
+    text = several(
+        COPIES
+        + """
+def rows(buffer):
+    return StridedMemoryView.from_buffer(buffer, (4, 8), (16, 1), itemsize=1)
+for work in (
+    lambda: theirs.fill(1, stream=stream),
+    lambda: theirs.copy_to(bytearray(SIZE), stream=stream),
+    lambda: rows(mine).copy_from(rows(theirs), stream),
+):
+    try:
+        work()
+    except CUDAError as error:
+        print(error.name, *(note[:50] for note in error.__notes__))
+"""
+    )
+    assert text.split("\n") == ["CUDA_ERROR_INVALID_VALUE memory of device 0 is used in a stream of device 1"] * 3
+
+
+@pytest.mark.simulator_only("injects a fault")
+def test_a_copy_between_devices_may_fail(several: Callable[..., str]) -> None:
+    text = several(
+        COPIES
+        + """
+from cuda_core_cffi import simulator
+simulator.fail("cuMemcpyPeerAsync", "CUDA_ERROR_OUT_OF_MEMORY")
+try:
+    theirs.copy_to(mine, stream=stream)
+except CUDAError as error:
+    print(error.call, error.name)
+"""
+    )
+    assert text == "cuMemcpyPeerAsync CUDA_ERROR_OUT_OF_MEMORY"
 
 
 # the set

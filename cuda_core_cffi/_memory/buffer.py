@@ -11,6 +11,7 @@ from cuda_core_cffi._dlpack import release_pins
 from cuda_core_cffi._errors import check_cleanup
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._ipc import PAYLOAD_BYTES, seal
+from cuda_core_cffi._memory.access import explain_access
 from cuda_core_cffi._memory.copy_options import CopyOptions, copy_attributes, copy_failure
 from cuda_core_cffi._memory.exporter import Exporter
 from cuda_core_cffi._memory.host_copy import copy_host
@@ -250,7 +251,7 @@ class Buffer(Exporter):
         queue = stream if isinstance(stream, Stream) else accept_stream(stream, "Buffer.fill")
         status = _fill(self._box, queue._box, number, width)
         if status:
-            raise self._failure(status, queue)
+            raise explain_access(self._failure(status, queue), queue, self)
 
     @staticmethod
     def from_handle(

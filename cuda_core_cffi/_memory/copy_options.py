@@ -14,6 +14,7 @@ from cuda_core_cffi._errors import UnavailableError, cuda_version
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
 from cuda_core_cffi._host import Host
+from cuda_core_cffi._memory.access import explain_access
 from cuda_core_cffi._memory.location import encode
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._registry import registry
@@ -161,4 +162,4 @@ def copy_failure(status: int, what: str, stream: Handle, *operands: Handle, need
             f"headers of this build; the installed driver is for {cuda_version(lib.ccc_driver_version())}, and would "
             "read the source later"
         )
-    return stream._failure(status, *operands)
+    return explain_access(stream._failure(status, *operands), stream, *operands)

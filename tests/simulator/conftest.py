@@ -25,22 +25,22 @@ def sim() -> Iterator[ModuleType]:
 
 
 @pytest.fixture
-def driver(sim: ModuleType) -> Driver:
-    """A driver that is started, with no context current."""
+def driver(sim: ModuleType) -> Iterator[Driver]:
+    """A driver that is started, with no context current; the one that was is current again afterwards."""
     driver = Driver()
     driver.cuInit(0)
+    before: c_void_p = driver.out(c_void_p, "cuCtxGetCurrent")
     driver.cuCtxSetCurrent(None)
-    return driver
+    yield driver
+    driver.cuCtxSetCurrent(before)
 
 
 @pytest.fixture
 def cu(driver: Driver) -> Iterator[Driver]:
     """A driver with the primary context of device 0 current."""
-    before: c_void_p = driver.out(c_void_p, "cuCtxGetCurrent")
     driver.start()
     yield driver
     driver.cuCtxSynchronize()
-    driver.cuCtxSetCurrent(before)
     driver.cuDevicePrimaryCtxRelease_v2(0)
 
 

@@ -52,11 +52,44 @@ def test_devices_without_a_link_are_given_no_access_but_copy() -> None:
         print(cu.status("cuCtxEnablePeerAccess", first, 0), access(3), access(0), access(3, 0))
         mine = cu.alloc(64)
         print(cu.status("cuMemcpyPeer", mine, second, plain, first, c_size_t(64)))
-        print(cu.status("cuMemcpy", mine, pooled, c_size_t(64)))
+        print(cu.status("cuMemcpy", mine, plain, c_size_t(64)))
         """,
         CUDA_SIM_PEER_ACCESS="0",
     )
     assert printed == ["PEER_ACCESS_UNSUPPORTED", "INVALID_DEVICE", "SUCCESS", "SUCCESS", "SUCCESS", "SUCCESS"]
+
+
+# as two H200s have it: the current device must have access to what has rights of its own, on both sides of a copy
+@pytest.mark.parametrize(
+    ("memory", "grant"),
+    [
+        ("pooled", "access(3)"),
+        ("mapped", "memory.allow(mapped.value, UNIT, number=1)"),
+    ],
+)
+def test_copies_need_access_to_pooled_and_mapped_memory_unless_they_are_between_contexts(
+    memory: str, grant: str
+) -> None:
+    printed = two(
+        f"""
+        from test_virtual import UNIT, Memory
+        memory = Memory(cu)
+        mapped = c_uint64(memory.new(UNIT))
+        memory.allow(mapped.value, UNIT)
+        mine, host = cu.alloc(64), ctypes.create_string_buffer(64)
+        copies = [
+            ("cuMemcpy", mine, {memory}, c_size_t(64)),
+            ("cuMemcpyAsync", {memory}, mine, c_size_t(64), None),
+            ("cuMemcpyDtoH_v2", host, {memory}, c_size_t(64)),
+            ("cuMemcpy", mine, plain, c_size_t(64)),
+            ("cuMemcpyPeer", mine, second, {memory}, first, c_size_t(64)),
+        ]
+        print(*(cu.status(*copy) for copy in copies))
+        {grant}
+        print(*(cu.status(*copy) for copy in copies), sim.reports())
+        """
+    )
+    assert printed == [*["INVALID_VALUE"] * 3, *["SUCCESS"] * 7, "[]"]
 
 
 @pytest.mark.parametrize("memory", ["plain", "pooled"])

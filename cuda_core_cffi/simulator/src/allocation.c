@@ -170,6 +170,16 @@ static bool permits(const struct sim_allocation *mapping, uint32_t who, bool wri
     return ((writes ? mapping->rights.writers : mapping->rights.readers) & who) != 0;
 }
 
+// May the device use memory that has its rights from its pool or its mapping? All other memory may be copied.
+static bool is_open_to(const struct sim_allocation *allocation, struct sim_use use)
+{
+    int device = use.between ? allocation->device : use.device;
+    if (allocation->memory == SIM_VIRTUAL_MEMORY)
+        return permits(allocation, 1u << device | SIM_HOST_RIGHT, use.writes);
+    return !allocation->pool || allocation->on_host || allocation->managed ||
+           sim_pool_access(allocation->pool, device) == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+}
+
 enum finding { FOUND, OUTSIDE, FORBIDDEN };
 
 // With the lock held. A range may run from one mapping of virtual memory into the next; `found` is where it is left.
@@ -178,10 +188,10 @@ static enum finding look_up(uintptr_t address, size_t size, struct sim_use use, 
     *found = at(address);
     for (struct sim_allocation *next = *found; next; next = at(address)) {
         *found = next;
+        if (!is_open_to(next, use))
+            return FORBIDDEN;
         if (next->memory != SIM_VIRTUAL_MEMORY)
             return within(&next->range, address, size) ? FOUND : OUTSIDE;
-        if (!permits(next, 1u << use.device | SIM_HOST_RIGHT, use.writes))
-            return FORBIDDEN;
         if (within(&next->range, address, size))
             return FOUND;
         size -= next->range.start + next->range.size - address;
@@ -193,8 +203,9 @@ static enum finding look_up(uintptr_t address, size_t size, struct sim_use use, 
 static void report_forbidden(const char *work, uintptr_t address, size_t size, struct sim_use use,
                              const struct sim_history *history)
 {
-    sim_report("no access", work, address, size, history, "device %d may not %s 0x%llx: cuMemSetAccess gives the right",
-               use.device, use.writes ? "write" : "read", (unsigned long long)address);
+    sim_report("no access", work, address, size, history,
+               "device %d may not %s 0x%llx: cuMemSetAccess or cuMemPoolSetAccess gives the right", use.device,
+               use.writes ? "write" : "read", (unsigned long long)address);
 }
 
 enum sim_place sim_place_of(uintptr_t address, size_t size, struct sim_use use)
@@ -217,7 +228,7 @@ enum sim_place sim_place_of(uintptr_t address, size_t size, struct sim_use use)
     pthread_rwlock_unlock(&lock);
     if (finding == OUTSIDE && !overrun && !stale)
         return SIM_PAGEABLE;
-    if (finding == FORBIDDEN)
+    if (finding == FORBIDDEN && !use.copies)
         report_forbidden(caller(), address, size, use, &history);
     else if (overrun)
         sim_report("out of bounds", caller(), address, size, &history, "%zu bytes at 0x%llx reach past the end", size,

@@ -34,6 +34,8 @@ struct sim_rights {
 struct sim_use {
     int device;
     bool writes;
+    bool copies;   // a copy that wants for access is refused, which is no misuse: there are others that need none
+    bool between;  // a copy between contexts, which uses each memory from its own device
 };
 
 struct sim_allocation {

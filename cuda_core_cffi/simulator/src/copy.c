@@ -60,7 +60,10 @@ static void move(const struct sim_copy *copy)
 static struct sim_use use_of(const struct sim_stream *stream, const struct sim_copy *copy,
                              const struct sim_operand *operand)
 {
-    return (struct sim_use){.device = stream->context->device, .writes = operand == &copy->to};
+    return (struct sim_use){.device = stream->context->device,
+                            .writes = operand == &copy->to,
+                            .copies = true,
+                            .between = copy->between};
 }
 
 static bool still_there(const struct sim_stream *stream, const struct job *job, const struct sim_operand *operand)

@@ -21,6 +21,7 @@ struct sim_copy {
     struct sim_operand to, from;
     size_t width, height, depth;  // bytes, rows, layers
     CUmemcpySrcAccessOrder order; // of a copy with attributes; else CU_MEMCPY_SRC_ACCESS_ORDER_INVALID
+    bool between;                 // contexts: then no device needs access to the memory of the other
 };
 
 // Copies in stream order; `wait` for the functions that return when the copy is done.

@@ -76,7 +76,11 @@ static CUresult copy_peer(CUstream handle, CUdeviceptr to, CUcontext to_context,
         SIM_TRY(sim_context_find(to_context, &target));
     if (from_context)
         SIM_TRY(sim_context_find(from_context, &source));
-    return copy(handle, to, SIM_SIDE_DEVICE, from, SIM_SIDE_DEVICE, bytes, wait);
+    SIM_HELD struct sim_stream *stream = NULL;
+    SIM_TRY(sim_stream_find(handle, &stream));
+    struct sim_copy job = {{.address = to, .side = SIM_SIDE_DEVICE}, {.address = from, .side = SIM_SIDE_DEVICE},
+                           .width = bytes, .height = 1, .depth = 1, .between = true};
+    return sim_copy_submit(stream, &job, wait);
 }
 
 SIM_API_STREAM(cuMemcpyPeer, _ptds,

@@ -39,13 +39,13 @@ static CUresult operand(const struct box *box, size_t width, size_t rows, struct
 }
 
 static CUresult copy(CUstream handle, const struct box *to, const struct box *from, size_t width, size_t height,
-                     size_t depth, bool wait)
+                     size_t depth, bool between, bool wait)
 {
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_find(handle, &stream));
     if (!width || !height || !depth)
         return CUDA_SUCCESS;
-    struct sim_copy job = {.width = width, .height = height, .depth = depth};
+    struct sim_copy job = {.width = width, .height = height, .depth = depth, .between = between};
     SIM_TRY(operand(to, width, height, &job.to));
     SIM_TRY(operand(from, width, height, &job.from));
     return sim_copy_submit(stream, &job, wait);
@@ -56,7 +56,7 @@ static CUresult copy_2d(CUstream stream, const CUDA_MEMCPY2D *p, bool wait)
     SIM_REQUIRE(p);
     struct box to = {p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, 0, p->dstPitch, 0};
     struct box from = {p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, 0, p->srcPitch, 0};
-    return copy(stream, &to, &from, p->WidthInBytes, p->Height, 1, wait);
+    return copy(stream, &to, &from, p->WidthInBytes, p->Height, 1, false, wait);
 }
 
 static CUresult copy_3d(CUstream stream, const CUDA_MEMCPY3D *p, bool wait)
@@ -66,7 +66,7 @@ static CUresult copy_3d(CUstream stream, const CUDA_MEMCPY3D *p, bool wait)
                      p->dstHeight};
     struct box from = {p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch,
                        p->srcHeight};
-    return copy(stream, &to, &from, p->WidthInBytes, p->Height, p->Depth, wait);
+    return copy(stream, &to, &from, p->WidthInBytes, p->Height, p->Depth, false, wait);
 }
 
 static CUresult copy_3d_peer(CUstream stream, const CUDA_MEMCPY3D_PEER *p, bool wait)
@@ -76,7 +76,7 @@ static CUresult copy_3d_peer(CUstream stream, const CUDA_MEMCPY3D_PEER *p, bool 
                      p->dstHeight};
     struct box from = {p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch,
                        p->srcHeight};
-    return copy(stream, &to, &from, p->WidthInBytes, p->Height, p->Depth, wait);
+    return copy(stream, &to, &from, p->WidthInBytes, p->Height, p->Depth, true, wait);
 }
 
 SIM_API_STREAM(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D *pCopy), (pCopy)) { return copy_2d(NULL, pCopy, true); }

@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a driver leaves out when it refuses work on memory: that the stream is of a device without access to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cuda_core_cffi._errors import CUDAError
+from cuda_core_cffi._ffi import lib
+
+__all__ = ["explain_access"]
+
+
+def explain_access(error: Exception, stream: Any, *operands: Any) -> Exception:
+    """Return an error with a note for each operand that belongs to another device than the stream.
+
+    Parameters
+    ----------
+    error : Exception
+        What the work failed with.
+    stream : Stream
+        Where it was to run.
+    *operands : Buffer or StridedMemoryView
+        What it was to use.
+    """
+    if isinstance(error, CUDAError) and error.status == lib.CUDA_ERROR_INVALID_VALUE:
+        ours = stream.device.device_id
+        for owner in sorted({operand.device_id for operand in operands} - {ours, -1}):
+            error.add_note(
+                f"memory of device {owner} is used in a stream of device {ours}, which may have no access to it: give "
+                "it with peer_accessible_by of the memory's pool, or use a stream of the memory's own device"
+            )
+    return error
