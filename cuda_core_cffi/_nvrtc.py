@@ -1,30 +1,23 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""NVRTC as the program layer needs it: a status becomes an exception, a program gives its log and its outputs."""
+"""NVRTC, which compiles C++."""
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Sequence
 from typing import Any
 
+from cuda_core_cffi._compiler import Compiled, Compiler, Job, check_text, drop
 from cuda_core_cffi._errors import NVRTCError, failure
 from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._libraries import load_nvrtc, nvrtc_version
-from cuda_core_cffi.typing import PCHStatusType
+from cuda_core_cffi._libraries import load_nvrtc, nvrtc_build, nvrtc_version
+from cuda_core_cffi._nvrtc_options import NVRTC_TARGETS
+from cuda_core_cffi._program_options import ProgramOptions
+from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
 
-__all__ = [
-    "add_name_expression",
-    "compile_program",
-    "create_program",
-    "grow_pch_heap",
-    "lowered_name",
-    "nvrtc_failure",
-    "pch_heap_is_exhausted",
-    "pch_status",
-    "program_log",
-    "program_output",
-    "supported_archs",
-]
+__all__ = ["NVRTC"]
 
 # By name, because NVRTC itself tells the name of a status.
 _PCH_CREATED = "NVRTC_SUCCESS"
@@ -33,6 +26,71 @@ _PCH_HEAP_EXHAUSTED = "NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED"
 _INVALID_OPTION = "NVRTC_ERROR_INVALID_OPTION"
 
 _OUTPUTS = {"ptx": "PTX", "cubin": "CUBIN", "ltoir": "LTOIR"}
+
+# NVRTC has one heap for precompiled headers: growing it frees the old one, under whoever uses that.
+_pch_lock = threading.Lock()
+
+
+class NVRTC(Compiler):
+    """NVRTC as programs use it."""
+
+    title = "NVRTC"
+    targets = NVRTC_TARGETS
+    handle_type = "nvrtcProgram"
+
+    @property
+    def backend(self) -> CompilerBackendType:
+        return CompilerBackendType.NVRTC
+
+    def check_source(self, code: str | bytes | bytearray) -> bytes:
+        return check_text(code)
+
+    def build(self) -> bytes:
+        return nvrtc_build()
+
+    def spell(self, options: ProgramOptions, target: ObjectCodeFormatType) -> list[bytes]:
+        return options.as_bytes(CompilerBackendType.NVRTC, target)
+
+    def create(self, source: bytes, name: str) -> Any:
+        load_nvrtc()
+        status = ffi.new("int *")
+        box = lib.ccc_program_create(source, name.encode(), 0, ffi.NULL, ffi.NULL, status)
+        if not box:
+            raise nvrtc_failure(status[0], "nvrtcCreateProgram") if status[0] else failure(lib.ccc_last_status())
+        return box
+
+    def compile(self, box: Any, job: Job) -> Compiled:
+        makes_pch = bool(job.options.pch or job.options.create_pch)
+        with _pch_lock if makes_pch or job.options.use_pch is not None else contextlib.nullcontext():
+            program = _run(box, job)
+            if not (makes_pch and pch_heap_is_exhausted(program) and grow_pch_heap(program)):
+                return _result(program, job, makes_pch)
+            again = self.create(job.source, job.name)
+            try:
+                return _result(_run(again, job), job, makes_pch)
+            finally:
+                drop(again)
+
+
+def _run(box: Any, job: Job) -> Any:
+    """Compile the program in ``box`` and return it; raise what the compiler says."""
+    program = ffi.cast("nvrtcProgram", lib.ccc_handle(box))
+    for expression in job.expressions:
+        add_name_expression(program, expression)
+    status = compile_program(program, job.spelt)
+    log = program_log(program)
+    job.write(log)
+    if status:
+        raise nvrtc_failure(status, "nvrtcCompileProgram", log)
+    return program
+
+
+def _result(program: Any, job: Job, makes_pch: bool) -> Compiled:
+    return Compiled(
+        program_output(program, job.target),
+        {expression: lowered_name(program, expression) for expression in job.expressions},
+        pch_status(program) if makes_pch else None,
+    )
 
 
 def nvrtc_failure(status: int, call: str, log: str = "") -> NVRTCError:
@@ -44,16 +102,6 @@ def nvrtc_failure(status: int, call: str, log: str = "") -> NVRTCError:
     error = NVRTCError(f"{text}\n{log.rstrip()}" if log else text)
     error.call, error.status, error.name = call, int(status), name
     return error
-
-
-def create_program(source: bytes, name: bytes) -> Any:
-    """Return the box of a new program."""
-    load_nvrtc()
-    status = ffi.new("int *")
-    box = lib.ccc_program_create(source, name, 0, ffi.NULL, ffi.NULL, status)
-    if not box:
-        raise nvrtc_failure(status[0], "nvrtcCreateProgram") if status[0] else failure(lib.ccc_last_status())
-    return box
 
 
 def add_name_expression(program: Any, expression: str) -> None:

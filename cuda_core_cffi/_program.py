@@ -4,28 +4,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cuda_core_cffi._errors import check_cleanup
+from cuda_core_cffi._compiler import Compiler, Job, drop
+from cuda_core_cffi._compilers import check_target, compiler_for
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
 from cuda_core_cffi._module import ObjectCode
-from cuda_core_cffi._nvrtc import (
-    add_name_expression,
-    compile_program,
-    create_program,
-    grow_pch_heap,
-    lowered_name,
-    nvrtc_failure,
-    pch_heap_is_exhausted,
-    pch_status,
-    program_log,
-    program_output,
-)
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._program_cache import ProgramCacheResource
 from cuda_core_cffi._program_cache_key import program_key
@@ -33,12 +20,6 @@ from cuda_core_cffi._program_options import DEFAULT_NAME, ProgramOptions
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType, SourceCodeType
 
 __all__ = ["Program"]
-
-_SOURCES = (SourceCodeType.CXX,)
-_TARGETS = (ObjectCodeFormatType.PTX, ObjectCodeFormatType.CUBIN, ObjectCodeFormatType.LTOIR)
-
-# NVRTC has one heap for precompiled headers: growing it frees the old one, under whoever uses that.
-_pch_lock = threading.Lock()
 
 
 class Program(Handle):
@@ -73,9 +54,9 @@ class Program(Handle):
     its own.
     """
 
-    __slots__ = ("_name", "_options", "_pch_status", "_source", "_unused")
+    __slots__ = ("_compiler", "_name", "_options", "_pch_status", "_source", "_unused")
 
-    _CTYPE = "nvrtcProgram"
+    _CTYPE = "void *"  # each compiler has a type of its own
 
     def __init__(
         self,
@@ -83,12 +64,14 @@ class Program(Handle):
         code_type: SourceCodeType | str,
         options: ProgramOptions | Mapping[str, Any] | None = None,
     ) -> None:
-        _check_code_type(code_type)
-        self._source = _check_source(code)
+        self._compiler: Compiler = compiler_for(code_type)
+        if not isinstance(code, str | bytes | bytearray):
+            raise TypeError(f"code must be str, bytes or bytearray, not {type(code).__name__}")
+        self._source = self._compiler.check_source(code)
         self._options = check_options(ProgramOptions, options, "Program")
         self._name = self._options.name or DEFAULT_NAME
         self._pch_status: PCHStatusType | None = None
-        self._box = create_program(self._source, self._name.encode())
+        self._box = self._compiler.create(self._source, self._name)
         self._unused = [self._box]
 
     # Two programs are never the same one, even if NVRTC gives the second the address of the first.
@@ -143,7 +126,7 @@ class Program(Handle):
         RuntimeWarning
             If the code could not be written to the cache. It is returned all the same.
         """
-        target = _check_target(target_type)
+        target = check_target(self._compiler, target_type)
         expressions = _check_expressions(name_expressions)
         if logs is not None and not callable(getattr(logs, "write", None)):
             raise TypeError(f"logs must have a method write(str); {type(logs).__name__} has none")
@@ -155,16 +138,19 @@ class Program(Handle):
             )
         if self.is_closed:
             raise RuntimeError("this Program is closed")
-        options = self._options.as_bytes(self.backend, target)
-        if cache is not None:
-            return self._compile_unless_cached(cache, target, options, logs)
-        with _pch_lock if self._uses_pch else contextlib.nullcontext():
-            return self._compile(target, expressions, options, logs)
+        spelt = self._compiler.spell(self._options, target)
+        job = Job(self._source, self._name, self._options, spelt, target, expressions, logs)
+        return self._compile(job) if cache is None else self._compile_unless_cached(job, cache)
 
     @property
     def backend(self) -> CompilerBackendType:
         """What compiles the program."""
-        return CompilerBackendType.NVRTC
+        return self._compiler.backend
+
+    @property
+    def cdata(self) -> Any:
+        """The compiler's handle as a typed CFFI object; NULL once closed."""
+        return ffi.cast(self._compiler.handle_type, lib.ccc_handle(self._box))
 
     @property
     def pch_status(self) -> PCHStatusType | None:
@@ -174,39 +160,21 @@ class Program(Handle):
         """
         return self._pch_status
 
-    @property
-    def _makes_pch(self) -> bool:
-        return bool(self._options.pch or self._options.create_pch)
-
-    @property
-    def _uses_pch(self) -> bool:
-        return self._makes_pch or self._options.use_pch is not None
-
-    def _compile(
-        self, target: ObjectCodeFormatType, expressions: list[str], options: list[bytes], logs: Any
-    ) -> ObjectCode:
+    def _compile(self, job: Job) -> ObjectCode:
         box = self._take()
         try:
-            program = _run(box, expressions, options, logs)
-            if self._makes_pch and pch_heap_is_exhausted(program) and grow_pch_heap(program):
-                _drop(box)
-                box = create_program(self._source, self._name.encode())
-                program = _run(box, expressions, options, logs)
-            if self._makes_pch:
-                self._pch_status = pch_status(program)
-            symbols = {expression: lowered_name(program, expression) for expression in expressions}
-            return ObjectCode._make(program_output(program, target), target, self._name, symbols)
+            compiled = self._compiler.compile(box, job)
         finally:
-            _drop(box)
+            drop(box)
+        self._pch_status = compiled.pch_status
+        return ObjectCode._make(compiled.data, job.target, self._name, compiled.symbols)
 
-    def _compile_unless_cached(
-        self, cache: ProgramCacheResource, target: ObjectCodeFormatType, options: list[bytes], logs: Any
-    ) -> ObjectCode:
-        key = program_key(self._source, self._options, self.backend, target, options)
+    def _compile_unless_cached(self, job: Job, cache: ProgramCacheResource) -> ObjectCode:
+        key = program_key(self._compiler, job.source, job.options, job.target, job.spelt)
         data = cache.get(key)
         if data is not None:
-            return ObjectCode._make(data, target, self._name, {})
-        code = self._compile(target, [], options, logs)  # without precompiled headers: with them there is no key
+            return ObjectCode._make(data, job.target, self._name, {})
+        code = self._compile(job)
         try:
             cache[key] = code
         except OSError as error:  # such as a full disk
@@ -218,58 +186,10 @@ class Program(Handle):
         try:
             box = lib.ccc_view(self._unused.pop())
         except IndexError:
-            return create_program(self._source, self._name.encode())
+            return self._compiler.create(self._source, self._name)
         if not box:
             raise RuntimeError("this Program is closed")
         return box
-
-
-def _run(box: Any, expressions: list[str], options: list[bytes], logs: Any) -> Any:
-    """Compile the program in ``box`` and return it; raise what the compiler says."""
-    program = ffi.cast("nvrtcProgram", lib.ccc_handle(box))
-    for expression in expressions:
-        add_name_expression(program, expression)
-    status = compile_program(program, options)
-    log = program_log(program)
-    if log and logs is not None:
-        logs.write(log)
-    if status:
-        raise nvrtc_failure(status, "nvrtcCompileProgram", log)
-    return program
-
-
-def _drop(box: Any) -> None:
-    if waiting := lib.ccc_drop(box):
-        check_cleanup(waiting)
-
-
-def _check_code_type(code_type: object) -> None:
-    if not isinstance(code_type, str):
-        raise TypeError(f"code_type must be a str, not {type(code_type).__name__}: {code_type!r}")
-    if code_type.lower() not in _SOURCES:
-        raise RuntimeError(
-            f"unsupported code_type {str(code_type)!r}: Program compiles {', '.join(map(repr, map(str, _SOURCES)))}"
-        )
-
-
-def _check_source(code: object) -> bytes:
-    if not isinstance(code, str | bytes | bytearray):
-        raise TypeError(f"code must be str, bytes or bytearray, not {type(code).__name__}")
-    source = code.encode() if isinstance(code, str) else bytes(code)
-    if not source.strip():
-        raise ValueError("code must not be empty")
-    if (position := source.find(b"\0")) >= 0:
-        raise ValueError(f"code must not contain NUL: byte {position} is one, and the compiler would stop there")
-    return source
-
-
-def _check_target(target: object) -> ObjectCodeFormatType:
-    if not isinstance(target, str):
-        raise TypeError(f"target_type must be a str, not {type(target).__name__}: {target!r}")
-    for known in _TARGETS:
-        if target.lower() == known:
-            return known
-    raise ValueError(f"unsupported target_type {str(target)!r}: NVRTC makes {', '.join(map(repr, map(str, _TARGETS)))}")
 
 
 def _check_expressions(expressions: object) -> list[str]:

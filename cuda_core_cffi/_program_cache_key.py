@@ -5,20 +5,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cuda_core_cffi._libraries import nvrtc_build
+from cuda_core_cffi._compiler import Compiler
+from cuda_core_cffi._compilers import check_target, compiler_for
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._program_options import DEFAULT_NAME, ProgramOptions
-from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, SourceCodeType
+from cuda_core_cffi.typing import ObjectCodeFormatType, SourceCodeType
 
 __all__ = ["make_program_cache_key", "program_key"]
 
 _FORMAT = b"cuda-core-cffi program 1"  # to be changed with what goes into a key, so that old entries are not found
-
-_BACKENDS = {SourceCodeType.CXX: CompilerBackendType.NVRTC}
-_BUILDS: dict[CompilerBackendType, Callable[[], bytes]] = {CompilerBackendType.NVRTC: nvrtc_build}
 
 _SIDE_EFFECTS = {
     "create_pch": "writes a precompiled header",
@@ -88,31 +86,29 @@ def make_program_cache_key(
     UnavailableError
         If the compiler, whose version is part of the key, is not installed.
     """
-    backend = _check_code_type(code_type)
+    compiler = compiler_for(code_type)
     if not isinstance(code, str | bytes | bytearray):
         raise TypeError(f"code must be str or bytes, not {type(code).__name__}")
-    if not isinstance(target_type, str):
-        raise TypeError(f"target_type must be a str, not {type(target_type).__name__}: {target_type!r}")
+    target = check_target(compiler, target_type)
     if extra_digest is not None and not isinstance(extra_digest, bytes):
         raise TypeError(f"extra_digest must be bytes or None, not {type(extra_digest).__name__}")
     checked = check_options(ProgramOptions, options, "make_program_cache_key")
-    target = target_type.lower()
     return program_key(
+        compiler,
         code.encode() if isinstance(code, str) else bytes(code),
         checked,
-        backend,
         target,
-        checked.as_bytes(backend, target),
+        compiler.spell(checked, target),
         _check_expressions(name_expressions),
         extra_digest,
     )
 
 
 def program_key(
+    compiler: Compiler,
     source: bytes,
     options: ProgramOptions,
-    backend: CompilerBackendType,
-    target: str,
+    target: ObjectCodeFormatType,
     spelt: Iterable[bytes],
     expressions: Iterable[bytes] = (),
     extra_digest: bytes | None = None,
@@ -124,7 +120,7 @@ def program_key(
     _refuse_side_effects(options)
     if extra_digest is None:
         _refuse_external(source, options)
-    parts = [_FORMAT, backend.encode(), _BUILDS[backend](), target.encode(), source]
+    parts = [_FORMAT, compiler.backend.encode(), compiler.build(), target.encode(), source]
     parts.append((options.name or DEFAULT_NAME).encode())  # it is in messages, in debugging information, and __FILE__
     parts.append(b"" if extra_digest is None else b"+" + extra_digest)
     parts += [*spelt, *sorted(set(expressions))]  # an option begins with a dash, and an expression does not
@@ -162,15 +158,6 @@ def _local_include(source: bytes) -> str | None:
         if found := pattern.search(joined):
             return joined[found.start() :].splitlines()[0].decode(errors="replace")
     return None
-
-
-def _check_code_type(code_type: object) -> CompilerBackendType:
-    if not isinstance(code_type, str):
-        raise TypeError(f"code_type must be a str, not {type(code_type).__name__}: {code_type!r}")
-    for known, backend in _BACKENDS.items():
-        if code_type.lower() == known:
-            return backend
-    raise RuntimeError(f"unsupported code_type {str(code_type)!r}: there are keys for {', '.join(_BACKENDS)}")
 
 
 def _check_expressions(expressions: object) -> list[bytes]:

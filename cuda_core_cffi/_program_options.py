@@ -1,29 +1,24 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Options of a program, and how each of them is spelt for the compiler."""
+"""Options of a program."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cuda_core_cffi._errors import check
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._libraries import nvrtc_version
-from cuda_core_cffi._user_cache import user_cache_folder
+from cuda_core_cffi._nvrtc_options import check_fields, nvrtc_options
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
 __all__ = ["DEFAULT_NAME", "ProgramOptions"]
 
 DEFAULT_NAME = "default_program"
 
-_ARCH = re.compile(r"(sm|compute)_[1-9][0-9]{1,2}[af]?")
-_FAST_COMPILE_LEVELS = ("0", "min", "mid", "max")
-_TARGETS = (ObjectCodeFormatType.PTX, ObjectCodeFormatType.CUBIN, ObjectCodeFormatType.LTOIR)
+_Spell = Callable[[Mapping[str, Any], ObjectCodeFormatType | None], list[str]]
+_SPELLED_BY: dict[CompilerBackendType, _Spell] = {CompilerBackendType.NVRTC: nvrtc_options}
 
 
 @dataclass
@@ -223,9 +218,7 @@ class ProgramOptions:
 
     def __post_init__(self) -> None:
         """Check every field, so that a mistake shows where it was made."""
-        for name, spell in _SPELLINGS.items():
-            if (value := getattr(self, name)) is not None:
-                spell(name, value)
+        check_fields(vars(self))
 
     def __repr__(self) -> str:
         fields = [(field.name, getattr(self, field.name)) for field in dataclasses.fields(self)]
@@ -258,243 +251,9 @@ class ProgramOptions:
         -----
         With `arch` None the driver is asked for the current device, if there is a driver.
         """
-        if str(backend).lower() != CompilerBackendType.NVRTC.lower():
-            raise ValueError(f"there are no options for the backend {backend!r}; there are for 'NVRTC'")
-        target = None if target_type is None else ObjectCodeFormatType(target_type)
-        if target is not None and target not in _TARGETS:
-            raise ValueError(f"NVRTC makes {', '.join(_TARGETS)}, not {str(target)!r}")
-        self._check_target(target)
-        options = self._arch_options(target)
-        for name, spell in _SPELLINGS.items():
-            if (value := getattr(self, name)) is not None:
-                options.extend(spell(name, value))
-        if target is ObjectCodeFormatType.LTOIR and not self.link_time_optimization:
-            options.append("--dlink-time-opt")
-        if self.use_bundled_headers:
-            options.append(f"--use-bundled-headers={_bundled_headers_folder()}")
-        return [os.fsencode(option) for option in options]
-
-    def _check_target(self, target: ObjectCodeFormatType | None) -> None:
-        if target in (ObjectCodeFormatType.PTX, ObjectCodeFormatType.CUBIN) and self.link_time_optimization:
-            raise ValueError(
-                f"with link_time_optimization the compiler makes LTO IR only: compile to 'ltoir', not {str(target)!r}"
-            )
-
-    def _arch_options(self, target: ObjectCodeFormatType | None) -> list[str]:
-        arch = _current_arch() if self.arch is None else self.arch
-        if target is ObjectCodeFormatType.CUBIN:
-            if arch is None:
-                raise ValueError(
-                    "a cubin is made for one architecture, and no device is current: give arch, such as 'sm_90', or "
-                    "call Device(n).set_current() first"
-                )
-            if arch.startswith("compute_"):
-                raise ValueError(f"a cubin is made for a real architecture: arch 'sm_{arch[8:]}', not {arch!r}")
-        return [] if arch is None else [f"-arch={arch}"]
-
-
-def _current_arch() -> str | None:
-    """Return the architecture of the current device, or None if there is none, or no driver."""
-    device = lib.ccc_current_device()
-    if device < 0:
-        lib.ccc_missing_clear()  # without a driver one can still compile
-        return None
-    out = ffi.new("int[2]")
-    for index, attribute in enumerate(
-        (lib.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, lib.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
-    ):
-        check(lib.cuDeviceGetAttribute(out + index, attribute, device), "cuDeviceGetAttribute")
-    return f"sm_{out[0]}{out[1]}"
-
-
-def _bundled_headers_folder() -> str:
-    """Return where NVRTC is to unpack its headers: one folder for each version of it."""
-    major, minor = nvrtc_version()
-    return os.path.join(user_cache_folder(), f"nvrtc-headers-{major}.{minor}")
-
-
-# How fields are checked and spelt: a function of the field's name and value, which is not None.
-
-Spelling = Callable[[str, Any], list[str]]
-
-
-def _wrong(name: str, wanted: str, value: object) -> TypeError:
-    return TypeError(f"ProgramOptions: {name} must be {wanted} or None, not {type(value).__name__}: {value!r}")
-
-
-def _text(name: str, value: object, wanted: str = "a str") -> str:
-    if isinstance(value, os.PathLike) and "path" in wanted:
-        value = os.fsdecode(value)
-    if not isinstance(value, str):
-        raise _wrong(name, wanted, value)
-    if not value or "\0" in value:
-        raise ValueError(f"ProgramOptions: {name} must not be empty or contain NUL: {value!r}")
-    return str(value)
-
-
-def _several(value: object) -> Sequence[Any]:
-    return value if isinstance(value, list | tuple) else [value]
-
-
-def _boolean(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise _wrong(name, "a bool", value)
-    return value
-
-
-def _integer(name: str, value: object, least: int, wanted: str = "an int") -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise _wrong(name, wanted, value)
-    if value < least:
-        raise ValueError(f"ProgramOptions: {name} must be {least} or more, not {value}")
-    return value
-
-
-def _flag(option: str) -> Spelling:
-    return lambda name, value: [option] if _boolean(name, value) else []
-
-
-def _choice(option: str) -> Spelling:
-    return lambda name, value: [f"{option}={'true' if _boolean(name, value) else 'false'}"]
-
-
-def _string(option: str) -> Spelling:
-    return lambda name, value: [f"{option}={_text(name, value)}"]
-
-
-def _path(option: str) -> Spelling:
-    return lambda name, value: [f"{option}={_text(name, value, 'a path')}"]
-
-
-def _strings(option: str) -> Spelling:
-    wanted = "a str or a sequence of str"
-    return lambda name, value: [f"{option}={_text(name, item, wanted)}" for item in _several(value)]
-
-
-def _paths(option: str) -> Spelling:
-    wanted = "a path or a sequence of paths"
-    return lambda name, value: [f"{option}={_text(name, item, wanted)}" for item in _several(value)]
-
-
-def _number(option: str, least: int) -> Spelling:
-    return lambda name, value: [f"{option}={_integer(name, value, least)}"]
-
-
-def _numbers(option: str) -> Spelling:
-    wanted = "an int or a sequence of int"
-    return lambda name, value: [f"{option}={_integer(name, item, 0, wanted)}" for item in _several(value)]
-
-
-def _macros(name: str, value: object) -> list[str]:
-    wanted = "a name, a tuple (name, value) or a list of these"
-    pair = isinstance(value, tuple) and len(value) == 2 and not isinstance(value[1], tuple | list)
-    texts = []
-    for item in [value] if pair else _several(value):
-        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], str):
-            if "\0" in item[1] or "\n" in item[1]:
-                raise ValueError(f"ProgramOptions: the value of a macro must not contain NUL or newline: {item!r}")
-            texts.append(f"--define-macro={_text(name, item[0], wanted)}={item[1]}")
-        elif isinstance(item, tuple):
-            raise _wrong(name, wanted, item)
-        else:
-            texts.append(f"--define-macro={_text(name, item, wanted)}")
-    return texts
-
-
-def _arch(name: str, value: object) -> list[str]:
-    text = _text(name, value)
-    if not _ARCH.fullmatch(text):
-        raise ValueError(f"ProgramOptions: arch must look like 'sm_90', 'sm_90a' or 'compute_90', not {value!r}")
-    return []  # goes first, whether given or found: see _arch_options
-
-
-def _fast_compile(name: str, value: object) -> list[str]:
-    if _text(name, value) not in _FAST_COMPILE_LEVELS:
-        raise ValueError(f"ProgramOptions: {name} must be one of {', '.join(_FAST_COMPILE_LEVELS)}, not {value!r}")
-    return [f"--Ofast-compile={value}"]
-
-
-def _no_spelling(verify: Callable[[str, Any], object]) -> Spelling:
-    def spell(name: str, value: object) -> list[str]:
-        verify(name, value)
-        return []
-
-    return spell
-
-
-def _extra_sources(name: str, value: object) -> None:
-    wanted = "a sequence of (name, source)"
-    if not isinstance(value, list | tuple):
-        raise _wrong(name, wanted, value)
-    for item in value:
-        if not (
-            isinstance(item, tuple | list)
-            and len(item) == 2
-            and isinstance(item[0], str)
-            and isinstance(item[1], str | bytes | bytearray)
-        ):
-            raise _wrong(name, wanted, item)
-
-
-def _name(name: str, value: object) -> None:
-    if value != "":
-        _text(name, value)
-
-
-_SPELLINGS: dict[str, Spelling] = {
-    "name": _no_spelling(_name),
-    "arch": _arch,
-    "relocatable_device_code": _choice("--relocatable-device-code"),
-    "extensible_whole_program": _flag("--extensible-whole-program"),
-    "debug": _flag("--device-debug"),
-    "lineinfo": _flag("--generate-line-info"),
-    "device_code_optimize": _flag("--dopt=on"),
-    "ptxas_options": _strings("--ptxas-options"),
-    "max_register_count": _number("--maxrregcount", 1),
-    "ftz": _choice("--ftz"),
-    "prec_sqrt": _choice("--prec-sqrt"),
-    "prec_div": _choice("--prec-div"),
-    "fma": _choice("--fmad"),
-    "use_fast_math": _flag("--use_fast_math"),
-    "extra_device_vectorization": _flag("--extra-device-vectorization"),
-    "link_time_optimization": _flag("--dlink-time-opt"),
-    "gen_opt_lto": _flag("--gen-opt-lto"),
-    "define_macro": _macros,
-    "undefine_macro": _strings("--undefine-macro"),
-    "include_path": _paths("--include-path"),
-    "use_bundled_headers": _no_spelling(_boolean),
-    "pre_include": _paths("--pre-include"),
-    "no_source_include": _flag("--no-source-include"),
-    "std": _string("--std"),
-    "builtin_move_forward": _choice("--builtin-move-forward"),
-    "builtin_initializer_list": _choice("--builtin-initializer-list"),
-    "disable_warnings": _flag("--disable-warnings"),
-    "restrict": _flag("--restrict"),
-    "device_as_default_execution_space": _flag("--device-as-default-execution-space"),
-    "device_int128": _flag("--device-int128"),
-    "optimization_info": _string("--optimization-info"),
-    "no_display_error_number": _flag("--no-display-error-number"),
-    "diag_error": _numbers("--diag-error"),
-    "diag_suppress": _numbers("--diag-suppress"),
-    "diag_warn": _numbers("--diag-warn"),
-    "brief_diagnostics": _choice("--brief-diagnostics"),
-    "time": _path("--time"),
-    "split_compile": _number("--split-compile", 0),
-    "fdevice_syntax_only": _flag("--fdevice-syntax-only"),
-    "minimal": _flag("--minimal"),
-    "no_cache": _flag("--no-cache"),
-    "fdevice_time_trace": _path("--fdevice-time-trace"),
-    "device_float128": _flag("--device-float128"),
-    "frandom_seed": _string("--frandom-seed"),
-    "ofast_compile": _fast_compile,
-    "pch": _flag("--pch"),
-    "create_pch": _path("--create-pch"),
-    "use_pch": _path("--use-pch"),
-    "pch_dir": _path("--pch-dir"),
-    "pch_verbose": _choice("--pch-verbose"),
-    "pch_messages": _choice("--pch-messages"),
-    "instantiate_templates_in_pch": _choice("--instantiate-templates-in-pch"),
-    "extra_sources": _no_spelling(_extra_sources),
-    "use_libdevice": _no_spelling(_boolean),
-    "numba_debug": _flag("--numba-debug"),
-}
+        for known, spell in _SPELLED_BY.items():
+            if str(backend).lower() == known.lower():
+                target = None if target_type is None else ObjectCodeFormatType(target_type)
+                return [os.fsencode(option) for option in spell(vars(self), target)]
+        known_ones = ", ".join(repr(str(known)) for known in _SPELLED_BY)
+        raise ValueError(f"there are no options for the backend {backend!r}; there are for {known_ones}")

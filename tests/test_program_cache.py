@@ -349,7 +349,7 @@ def test_threads_may_use_one_cache_at_once(make_cache):
 
 def test_code_is_compiled_once(nvrtc, cache, monkeypatch):
     first = Program(SOURCE, "c++", SM_90).compile("cubin", cache=cache)
-    monkeypatch.setattr("cuda_core_cffi._program.compile_program", None)  # whoever compiles now fails
+    monkeypatch.setattr("cuda_core_cffi._nvrtc.compile_program", None)  # whoever compiles now fails
     second = Program(SOURCE, "c++", SM_90).compile("cubin", cache=cache)
     assert second is not first
     assert second.code == first.code

@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Options of compilers and linkers: how a field is checked, and spelt on a command line.
+
+A *spelling* is a function of the field, as messages name it (``"ProgramOptions: ftz"``), and of its value, which is not
+None; it returns the options that say so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+__all__ = [
+    "Spelling",
+    "boolean",
+    "choice",
+    "flag",
+    "number",
+    "numbers",
+    "only_checked",
+    "path",
+    "paths",
+    "several",
+    "string",
+    "strings",
+    "text",
+    "wrong",
+]
+
+Spelling = Callable[[str, Any], list[str]]
+
+
+def flag(option: str) -> Spelling:
+    """Return the spelling of a bool as an option that is there or not."""
+    return lambda field, value: [option] if boolean(field, value) else []
+
+
+def choice(option: str) -> Spelling:
+    """Return the spelling of a bool as ``option=true`` or ``option=false``."""
+    return lambda field, value: [f"{option}={'true' if boolean(field, value) else 'false'}"]
+
+
+def string(option: str) -> Spelling:
+    """Return the spelling of a str as ``option=value``."""
+    return lambda field, value: [f"{option}={text(field, value)}"]
+
+
+def path(option: str) -> Spelling:
+    """Return the spelling of a path as ``option=value``."""
+    return lambda field, value: [f"{option}={text(field, value, 'a path')}"]
+
+
+def strings(option: str) -> Spelling:
+    """Return the spelling of one or several str, each as ``option=value``."""
+    wanted = "a str or a sequence of str"
+    return lambda field, value: [f"{option}={text(field, item, wanted)}" for item in several(value)]
+
+
+def paths(option: str) -> Spelling:
+    """Return the spelling of one or several paths, each as ``option=value``."""
+    wanted = "a path or a sequence of paths"
+    return lambda field, value: [f"{option}={text(field, item, wanted)}" for item in several(value)]
+
+
+def number(option: str, least: int) -> Spelling:
+    """Return the spelling of an int, which must not be less than ``least``, as ``option=value``."""
+    return lambda field, value: [f"{option}={_integer(field, value, least)}"]
+
+
+def numbers(option: str) -> Spelling:
+    """Return the spelling of one or several int that are not negative, each as ``option=value``."""
+    wanted = "an int or a sequence of int"
+    return lambda field, value: [f"{option}={_integer(field, item, 0, wanted)}" for item in several(value)]
+
+
+def only_checked(verify: Callable[[str, Any], object]) -> Spelling:
+    """Return the spelling of what has no option of its own, but must be right."""
+
+    def spell(field: str, value: object) -> list[str]:
+        verify(field, value)
+        return []
+
+    return spell
+
+
+def boolean(field: str, value: object) -> bool:
+    """Return the value, which must be True or False."""
+    if not isinstance(value, bool):
+        raise wrong(field, "a bool", value)
+    return value
+
+
+def several(value: object) -> Sequence[Any]:
+    """Return a list or tuple as it is, and anything else as a list of one."""
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def text(field: str, value: object, wanted: str = "a str") -> str:
+    """Return the value, which must be a str, or a path if that is wanted, with something in it."""
+    if isinstance(value, os.PathLike) and "path" in wanted:
+        value = os.fsdecode(value)
+    if not isinstance(value, str):
+        raise wrong(field, wanted, value)
+    if not value or "\0" in value:
+        raise ValueError(f"{field} must not be empty or contain NUL: {value!r}")
+    return str(value)
+
+
+def wrong(field: str, wanted: str, value: object) -> TypeError:
+    """Return the exception for a value of another type."""
+    return TypeError(f"{field} must be {wanted} or None, not {type(value).__name__}: {value!r}")
+
+
+def _integer(field: str, value: object, least: int, wanted: str = "an int") -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise wrong(field, wanted, value)
+    if value < least:
+        raise ValueError(f"{field} must be {least} or more, not {value}")
+    return value
