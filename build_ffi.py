@@ -68,6 +68,7 @@ HEADERS = (  # of include/, each with what it needs
     "ccc_managed.h",
     "ccc_meter.h",
     "ccc_nvrtc.h",
+    "ccc_nvvm.h",
     "ccc_peer.h",
     "ccc_view.h",
 )

@@ -5,15 +5,15 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from cuda_core_cffi._errors import check_cleanup
-from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._program_options import ProgramOptions
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
 
-__all__ = ["Compiled", "Compiler", "Job", "check_text", "drop"]
+__all__ = ["Compiled", "Compiler", "Job", "check_text", "copy_out", "drop"]
 
 
 class Job(NamedTuple):
@@ -70,11 +70,14 @@ class Compiler(abc.ABC):
         What it makes.
     handle_type : str
         The C type of its programs.
+    knows_expressions : bool
+        Whether its language has name expressions.
     """
 
     title: ClassVar[str]
     targets: ClassVar[tuple[ObjectCodeFormatType, ...]]
     handle_type: ClassVar[str]
+    knows_expressions: ClassVar[bool] = False
 
     @property
     @abc.abstractmethod
@@ -82,12 +85,20 @@ class Compiler(abc.ABC):
         """What it is called in the public API."""
 
     @abc.abstractmethod
-    def check_source(self, code: str | bytes | bytearray) -> bytes:
-        """Return the source as bytes; raise :class:`ValueError` for what cannot be one."""
+    def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:
+        """Return the source as bytes; raise :class:`ValueError` for what cannot be one, here or in the options."""
 
     @abc.abstractmethod
     def build(self) -> bytes:
         """Return what tells this build of the compiler from others, which may make other code of the same source."""
+
+    def more_inputs(self, options: ProgramOptions) -> Iterator[bytes]:
+        """Yield what is compiled besides the source."""
+        yield from ()
+
+    def files_read(self, source: bytes, options: ProgramOptions) -> str | None:
+        """Return what makes the compiler read files that nobody knows beforehand, in words; None if nothing does."""
+        return None
 
     @abc.abstractmethod
     def spell(self, options: ProgramOptions, target: ObjectCodeFormatType) -> list[bytes]:
@@ -110,6 +121,20 @@ def check_text(code: str | bytes | bytearray) -> bytes:
     if (position := source.find(b"\0")) >= 0:
         raise ValueError(f"code must not contain NUL: byte {position} is one, and the compiler would stop there")
     return source
+
+
+def copy_out(table: Any, handle: Any, call: str, failure: Callable[[int, str], Exception]) -> bytes:
+    """Return what the function ``call`` of a library copies out, whose size the function of that name tells."""
+    size = ffi.new("size_t *")
+    status = getattr(table, f"{call}Size")(handle, size)
+    if status:
+        raise failure(status, f"{call}Size")
+    data = bytearray(size[0])
+    if data:
+        status = getattr(table, call)(handle, ffi.from_buffer("char[]", data, require_writable=True))
+        if status:
+            raise failure(status, call)
+    return bytes(data)
 
 
 def drop(box: Any) -> None:

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from cuda_core_cffi._compiler import Compiler
 from cuda_core_cffi._nvrtc import NVRTC
+from cuda_core_cffi._nvvm import NVVM
 from cuda_core_cffi.typing import ObjectCodeFormatType, SourceCodeType
 
 __all__ = ["check_target", "compiler_for"]
 
-_COMPILERS: dict[SourceCodeType, Compiler] = {SourceCodeType.CXX: NVRTC()}
+_COMPILERS: dict[SourceCodeType, Compiler] = {SourceCodeType.CXX: NVRTC(), SourceCodeType.NVVM: NVVM()}
 
 
 def compiler_for(code_type: object) -> Compiler:

@@ -15,6 +15,7 @@ __all__ = [
     "CUDAError",
     "CUDAWarning",
     "NVRTCError",
+    "NVVMError",
     "UnavailableError",
     "check",
     "check_cleanup",
@@ -73,6 +74,10 @@ class CUDAError(Exception):
 
 class NVRTCError(CUDAError):
     """The run-time compiler failed; the message ends with its log."""
+
+
+class NVVMError(CUDAError):
+    """The compiler of NVVM IR failed; the message ends with its log."""
 
 
 class UnavailableError(CUDAError):

@@ -8,6 +8,7 @@ import functools
 import os
 import struct
 import threading
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from cuda_core_cffi._errors import UnavailableError, cuda_version, failure
@@ -15,15 +16,24 @@ from cuda_core_cffi._ffi import ffi, lib
 
 __all__ = [
     "NVRTC_VARIABLE",
+    "NVVM_VARIABLE",
     "FoundLibrary",
+    "find_libdevice",
     "find_library",
     "found_libraries",
     "load_nvrtc",
+    "load_nvvm",
     "nvrtc_build",
     "nvrtc_version",
+    "nvvm_build",
+    "nvvm_version",
 ]
 
 NVRTC_VARIABLE = "CUDA_CORE_CFFI_NVRTC"
+NVVM_VARIABLE = "CUDA_CORE_CFFI_NVVM"
+
+# From the folder of libNVVM: in wheels of CUDA 13, and everywhere else.
+_LIBDEVICE_PLACES = ("../nvvm/libdevice/libdevice.10.bc", "../libdevice/libdevice.10.bc")
 
 _MAPS = "/proc/self/maps"
 
@@ -35,7 +45,7 @@ _ELF_NOTES = 4
 _NOTE_BUILD_ID = b"\x14\0\0\0\x03\0\0\0GNU\0"  # 20 bytes follow
 
 _lock = threading.Lock()
-_nvrtc_path = ""  # set once, under the lock, when the C table is filled
+_paths: dict[str, str] = {}  # by title; set under the lock, when the C table is filled
 
 
 class FoundLibrary(NamedTuple):
@@ -107,26 +117,53 @@ def load_nvrtc() -> Any:
     UnavailableError
         If NVRTC is not installed, or the library is none.
     """
-    global _nvrtc_path
-    if not _nvrtc_path:
-        with _lock:
-            if not _nvrtc_path:
-                path = find_library("nvrtc", "NVRTC", NVRTC_VARIABLE)
-                problem = lib.ccc_nvrtc_load(os.fsencode(path))
-                if problem != ffi.NULL:
-                    reason = ffi.string(problem).decode(errors="replace")
-                    if reason.startswith("nvrtc"):
-                        reason = f"it has no function {reason}"
-                    raise UnavailableError(f"{path!r} cannot be used as NVRTC: {reason}")
-                _nvrtc_path = path
+    if "NVRTC" not in _paths:
+        _load("nvrtc", "NVRTC", NVRTC_VARIABLE, lib.ccc_nvrtc_load)
     return lib.ccc_nvrtc_table
+
+
+def load_nvvm() -> Any:
+    """Return the table of libNVVM's functions, loading the library at the first call.
+
+    Returns
+    -------
+    CFFI ``ccc_nvvm``
+        One function pointer per name; those which this libNVVM is too old for are NULL.
+
+    Raises
+    ------
+    UnavailableError
+        If libNVVM is not installed, or the library is none.
+    """
+    if "libNVVM" not in _paths:
+        _load("nvvm", "libNVVM", NVVM_VARIABLE, lib.ccc_nvvm_load)
+    return lib.ccc_nvvm_table
+
+
+def find_libdevice() -> str:
+    """Return the path of libdevice, NVIDIA's library of mathematical functions, that belongs to libNVVM.
+
+    Raises
+    ------
+    UnavailableError
+        If libNVVM, or its libdevice, is nowhere to be found.
+    """
+    load_nvvm()
+    folder = os.path.dirname(os.path.realpath(_paths["libNVVM"]))
+    for place in _LIBDEVICE_PLACES:
+        path = os.path.normpath(os.path.join(folder, place))
+        if os.path.isfile(path):
+            return path
+    raise UnavailableError(
+        f"libdevice was not found: of {', '.join(_LIBDEVICE_PLACES)}, none from {folder!r} is a file"
+    )
 
 
 def nvrtc_version() -> tuple[int, int]:
     """Return NVRTC's version, which is that of the CUDA Toolkit it comes from, as (major, minor)."""
     out = ffi.new("int[2]")
     if load_nvrtc().nvrtcVersion(out, out + 1):
-        raise UnavailableError(f"{_nvrtc_path!r} does not tell its version")
+        raise UnavailableError(f"{_paths['NVRTC']!r} does not tell its version")
     return int(out[0]), int(out[1])
 
 
@@ -136,7 +173,21 @@ def nvrtc_build() -> bytes:
 
     Updates of one CUDA Toolkit have the same version, so this is the version with the build ID, where there is one.
     """
-    return b"%d.%d " % nvrtc_version() + _build_id(_nvrtc_path)
+    return b"%d.%d " % nvrtc_version() + _build_id(_paths["NVRTC"])
+
+
+def nvvm_version() -> tuple[int, int]:
+    """Return libNVVM's version as (major, minor); it is not that of the CUDA Toolkit, and seldom changes."""
+    out = ffi.new("int[2]")
+    if load_nvvm().nvvmVersion(out, out + 1):
+        raise UnavailableError(f"{_paths['libNVVM']!r} does not tell its version")
+    return int(out[0]), int(out[1])
+
+
+@functools.cache
+def nvvm_build() -> bytes:
+    """Return what tells this build of libNVVM from others, as :func:`nvrtc_build` does for NVRTC."""
+    return b"%d.%d " % nvvm_version() + _build_id(_paths["libNVVM"])
 
 
 def found_libraries() -> list[FoundLibrary]:
@@ -147,7 +198,26 @@ def found_libraries() -> list[FoundLibrary]:
     list of FoundLibrary
         Name, path, version and problem of each. The driver is loaded by this, but not initialised.
     """
-    return [_driver(), _nvrtc()]
+    return [
+        _driver(),
+        _found("NVRTC", NVRTC_VARIABLE, nvrtc_version),
+        _found("libNVVM", NVVM_VARIABLE, nvvm_version),
+    ]
+
+
+def _load(name: str, title: str, variable: str, load: Callable[[bytes], Any]) -> None:
+    """Find a library, as :func:`find_library` does, and fill its table; raise :class:`UnavailableError` on failure."""
+    with _lock:
+        if title in _paths:
+            return
+        path = find_library(name, title, variable)
+        problem = load(os.fsencode(path))
+        if problem != ffi.NULL:
+            reason = ffi.string(problem).decode(errors="replace")
+            if reason.startswith(name):
+                reason = f"it has no function {reason}, so it is too old, or no {title}"
+            raise UnavailableError(f"{path!r} cannot be used as {title}: {reason}")
+        _paths[title] = path
 
 
 def _driver() -> FoundLibrary:
@@ -159,12 +229,12 @@ def _driver() -> FoundLibrary:
     return FoundLibrary("CUDA driver", _mapped_path(name), cuda_version(number[0]), None)
 
 
-def _nvrtc() -> FoundLibrary:
+def _found(title: str, variable: str, version: Callable[[], tuple[int, int]]) -> FoundLibrary:
     try:
-        version = nvrtc_version()
+        text = ".".join(map(str, version()))
     except UnavailableError as error:
-        return FoundLibrary("NVRTC", os.environ.get(NVRTC_VARIABLE) or None, None, str(error))
-    return FoundLibrary("NVRTC", _nvrtc_path, ".".join(map(str, version)), None)
+        return FoundLibrary(title, os.environ.get(variable) or None, None, str(error))
+    return FoundLibrary(title, _paths[title], text, None)
 
 
 def _build_id(path: str) -> bytes:

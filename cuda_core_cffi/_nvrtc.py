@@ -9,10 +9,11 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from cuda_core_cffi._compiler import Compiled, Compiler, Job, check_text, drop
+from cuda_core_cffi._compiler import Compiled, Compiler, Job, check_text, copy_out, drop
 from cuda_core_cffi._errors import NVRTCError, failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._libraries import load_nvrtc, nvrtc_build, nvrtc_version
+from cuda_core_cffi._nvrtc_includes import files_read
 from cuda_core_cffi._nvrtc_options import NVRTC_TARGETS
 from cuda_core_cffi._program_options import ProgramOptions
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
@@ -25,8 +26,6 @@ _PCH_NOT_ATTEMPTED = "NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED"
 _PCH_HEAP_EXHAUSTED = "NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED"
 _INVALID_OPTION = "NVRTC_ERROR_INVALID_OPTION"
 
-_OUTPUTS = {"ptx": "PTX", "cubin": "CUBIN", "ltoir": "LTOIR"}
-
 # NVRTC has one heap for precompiled headers: growing it frees the old one, under whoever uses that.
 _pch_lock = threading.Lock()
 
@@ -37,16 +36,20 @@ class NVRTC(Compiler):
     title = "NVRTC"
     targets = NVRTC_TARGETS
     handle_type = "nvrtcProgram"
+    knows_expressions = True
 
     @property
     def backend(self) -> CompilerBackendType:
         return CompilerBackendType.NVRTC
 
-    def check_source(self, code: str | bytes | bytearray) -> bytes:
+    def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:
         return check_text(code)
 
     def build(self) -> bytes:
         return nvrtc_build()
+
+    def files_read(self, source: bytes, options: ProgramOptions) -> str | None:
+        return files_read(source, options)
 
     def spell(self, options: ProgramOptions, target: ObjectCodeFormatType) -> list[bytes]:
         return options.as_bytes(CompilerBackendType.NVRTC, target)
@@ -129,12 +132,12 @@ def lowered_name(program: Any, expression: str) -> str:
 def program_log(program: Any) -> str:
     """Return the log of the last compilation; empty if the compiler had nothing to say."""
     # The log quotes the source, which may be anything.
-    return _read(program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
+    return copy_out(load_nvrtc(), program, "nvrtcGetProgramLog", nvrtc_failure).rstrip(b"\0").decode(errors="replace")
 
 
 def program_output(program: Any, target: str) -> bytes:
     """Return what the compilation made, for a target of ``"ptx"``, ``"cubin"`` or ``"ltoir"``."""
-    data = _read(program, _OUTPUTS[target])
+    data = copy_out(load_nvrtc(), program, f"nvrtcGet{target.upper()}", nvrtc_failure)
     return data.rstrip(b"\0") if target == "ptx" else data  # the size of PTX counts its terminator
 
 
@@ -187,19 +190,3 @@ def _status_name(status: int) -> str:
 def _pch_status_name(program: Any) -> str | None:
     function = load_nvrtc().nvrtcGetPCHCreateStatus
     return _status_name(function(program)) if function else None
-
-
-def _read(program: Any, what: str) -> bytes:
-    """Return what ``nvrtcGet<what>`` copies out, whose size ``nvrtcGet<what>Size`` tells."""
-    table = load_nvrtc()
-    size = ffi.new("size_t *")
-    status = getattr(table, f"nvrtcGet{what}Size")(program, size)
-    if status:
-        raise nvrtc_failure(status, f"nvrtcGet{what}Size")
-    if size[0] == 0:
-        return b""
-    data = bytearray(size[0])
-    status = getattr(table, f"nvrtcGet{what}")(program, ffi.from_buffer("char[]", data, require_writable=True))
-    if status:
-        raise nvrtc_failure(status, f"nvrtcGet{what}")
-    return bytes(data)

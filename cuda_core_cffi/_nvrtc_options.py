@@ -31,7 +31,7 @@ from cuda_core_cffi._option_spelling import (
 from cuda_core_cffi._user_cache import user_cache_folder
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
-__all__ = ["NVRTC_TARGETS", "check_fields", "current_arch", "nvrtc_options"]
+__all__ = ["NVRTC_TARGETS", "check_fields", "check_lto", "current_arch", "nvrtc_options"]
 
 NVRTC_TARGETS = (ObjectCodeFormatType.PTX, ObjectCodeFormatType.CUBIN, ObjectCodeFormatType.LTOIR)
 
@@ -64,10 +64,7 @@ def nvrtc_options(fields: Mapping[str, Any], target: ObjectCodeFormatType | None
     """
     if target is not None and target not in NVRTC_TARGETS:
         raise ValueError(f"NVRTC makes {', '.join(NVRTC_TARGETS)}, not {str(target)!r}")
-    if target in (ObjectCodeFormatType.PTX, ObjectCodeFormatType.CUBIN) and fields["link_time_optimization"]:
-        raise ValueError(
-            f"with link_time_optimization the compiler makes LTO IR only: compile to 'ltoir', not {str(target)!r}"
-        )
+    check_lto(fields, target)
     checked = check_fields(fields)
     options = _arch_options(fields["arch"], target) + checked
     if target is ObjectCodeFormatType.LTOIR and not fields["link_time_optimization"]:
@@ -75,6 +72,14 @@ def nvrtc_options(fields: Mapping[str, Any], target: ObjectCodeFormatType | None
     if fields["use_bundled_headers"]:
         options.append(f"--use-bundled-headers={_bundled_headers_folder()}")
     return options
+
+
+def check_lto(fields: Mapping[str, Any], target: ObjectCodeFormatType | None) -> None:
+    """Refuse link-time optimisation for what is not to be linked."""
+    if target in (ObjectCodeFormatType.PTX, ObjectCodeFormatType.CUBIN) and fields["link_time_optimization"]:
+        raise ValueError(
+            f"with link_time_optimization the compiler makes LTO IR only: compile to 'ltoir', not {str(target)!r}"
+        )
 
 
 def current_arch() -> str | None:

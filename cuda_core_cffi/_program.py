@@ -28,9 +28,9 @@ class Program(Handle):
     Parameters
     ----------
     code : str or bytes or bytearray
-        The source.
+        The source. NVVM IR may be text or bitcode.
     code_type : SourceCodeType or str
-        Its language: ``"c++"``, which NVRTC compiles.
+        Its language: ``"c++"``, which NVRTC compiles, or ``"nvvm"`` for NVVM IR, which libNVVM compiles.
     options : ProgramOptions or Mapping, optional
         How to compile it.
 
@@ -39,13 +39,14 @@ class Program(Handle):
     TypeError
         If an argument is of another type, or there is no such option.
     ValueError
-        If the source is empty or has NUL in it, or an option has a wrong value.
+        If the source is empty, C++ with NUL in it, or NVVM IR that was cut off or has no data layout; or if an option
+        has a wrong value.
     RuntimeError
         If the language is not one that can be compiled.
     UnavailableError
-        If NVRTC is not installed.
-    NVRTCError
-        If NVRTC refuses the program.
+        If the compiler is not installed.
+    NVRTCError, NVVMError
+        If the compiler refuses the program.
 
     Notes
     -----
@@ -67,8 +68,8 @@ class Program(Handle):
         self._compiler: Compiler = compiler_for(code_type)
         if not isinstance(code, str | bytes | bytearray):
             raise TypeError(f"code must be str, bytes or bytearray, not {type(code).__name__}")
-        self._source = self._compiler.check_source(code)
         self._options = check_options(ProgramOptions, options, "Program")
+        self._source = self._compiler.check_source(code, self._options)
         self._name = self._options.name or DEFAULT_NAME
         self._pch_status: PCHStatusType | None = None
         self._box = self._compiler.create(self._source, self._name)
@@ -94,10 +95,10 @@ class Program(Handle):
         Parameters
         ----------
         target_type : ObjectCodeFormatType or str
-            What to make: ``"ptx"``, ``"cubin"`` or ``"ltoir"``.
+            What to make. Of C++: ``"ptx"``, ``"cubin"`` or ``"ltoir"``. Of NVVM IR: ``"ptx"`` or ``"ltoir"``.
         name_expressions : sequence of str, optional
             C++ expressions that name kernels or variables, such as ``"scale<float>"``. Templates are instantiated for
-            them, and :meth:`ObjectCode.get_kernel` takes them as names.
+            them, and :meth:`ObjectCode.get_kernel` takes them as names. For C++ only.
         logs : object with ``write(str)``, optional
             Gets the compiler's messages, also those of a compilation that fails. Code from a cache comes without any.
         cache : ProgramCacheResource, optional
@@ -116,7 +117,9 @@ class Program(Handle):
             If an argument is of another type.
         ValueError
             If there is no such target, the options do not allow it, or there can be no key for a cache.
-        NVRTCError
+        UnavailableError
+            If the compiler has no option for something that is asked for, or libdevice is not installed.
+        NVRTCError, NVVMError
             If the source has errors or an option is wrong, with the compiler's log.
         RuntimeError
             If the program is closed.
@@ -128,6 +131,8 @@ class Program(Handle):
         """
         target = check_target(self._compiler, target_type)
         expressions = _check_expressions(name_expressions)
+        if expressions and not self._compiler.knows_expressions:
+            raise ValueError(f"name_expressions are for C++; {self._compiler.title} knows none: {expressions!r}")
         if logs is not None and not callable(getattr(logs, "write", None)):
             raise TypeError(f"logs must have a method write(str); {type(logs).__name__} has none")
         if cache is not None and not isinstance(cache, ProgramCacheResource):

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,18 +22,6 @@ _SIDE_EFFECTS = {
     "time": "reports how long each phase took",
     "fdevice_time_trace": "writes a time trace",
 }
-_EXTERNAL = ("include_path", "pre_include", "pch", "use_pch", "pch_dir")
-
-# An #include that may find a file beside the source, which is the working directory if the program's name has none: in
-# quotes, or of a macro. What stands in angle brackets comes from the compiler itself, or from include_path. Several
-# expressions, because one that begins with a literal is ten times as fast as one that begins with a choice.
-_GAP = rb"(?:\s|/\*.*?\*/)*+"
-_DIRECTIVE = _GAP + rb"(?:include|include_next|import|embed)\b" + _GAP + rb"(?!<)"
-_QUESTION = rb"__has_(?:include|include_next|embed)\b" + _GAP + rb"(?!\(" + _GAP + rb"<)"
-_LOCAL_INCLUDES = [
-    re.compile(pattern, re.DOTALL)
-    for pattern in (rb"#" + _DIRECTIVE, rb"%:" + _DIRECTIVE, rb"\?\?=" + _DIRECTIVE, _QUESTION)
-]
 
 
 def make_program_cache_key(
@@ -55,11 +42,11 @@ def make_program_cache_key(
     code : str or bytes
         The source.
     code_type : SourceCodeType or str
-        Its language: ``"c++"``.
+        Its language, as for :class:`~cuda_core_cffi.Program`.
     options : ProgramOptions or Mapping
         How it is compiled. With `arch` None, the architecture of the current device is part of the key.
     target_type : ObjectCodeFormatType or str
-        What is made: ``"ptx"``, ``"cubin"`` or ``"ltoir"``.
+        What is made, as for :meth:`Program.compile() <cuda_core_cffi.Program.compile>`.
     name_expressions : sequence of str or bytes, optional
         What is instantiated, in any order. A cache keeps no symbol mapping: with code from a cache, kernels are got by
         their mangled names.
@@ -118,11 +105,16 @@ def program_key(
     import hashlib
 
     _refuse_side_effects(options)
-    if extra_digest is None:
-        _refuse_external(source, options)
+    if extra_digest is None and (reason := compiler.files_read(source, options)):
+        raise ValueError(
+            f"{reason}, which no key can know: call make_program_cache_key with an extra_digest of their content, and "
+            "read and write the cache with that key"
+        )
     parts = [_FORMAT, compiler.backend.encode(), compiler.build(), target.encode(), source]
     parts.append((options.name or DEFAULT_NAME).encode())  # it is in messages, in debugging information, and __FILE__
     parts.append(b"" if extra_digest is None else b"+" + extra_digest)
+    more = list(compiler.more_inputs(options))
+    parts += [b"%d more" % len(more), *more]
     parts += [*spelt, *sorted(set(expressions))]  # an option begins with a dash, and an expression does not
     # With its length before each part, no two lists of parts make one text.
     text = b"".join([b"%d:%b" % (len(part), part) for part in parts])
@@ -135,29 +127,6 @@ def _refuse_side_effects(options: ProgramOptions) -> None:
             raise ValueError(
                 f"with {name} the compiler {effect}, and would not if the code came from a cache: compile without one"
             )
-
-
-def _refuse_external(source: bytes, options: ProgramOptions) -> None:
-    found = next((name for name in _EXTERNAL if getattr(options, name)), None)
-    if found is not None:
-        reason = f"with {found} the code depends on files"
-    elif not options.no_source_include and (line := _local_include(source)):
-        reason = f"{line!r} may find a file beside the source (with no_source_include it does not)"
-    else:
-        return
-    raise ValueError(
-        f"{reason}, which no key can know: call make_program_cache_key with an extra_digest of their content, and read "
-        "and write the cache with that key"
-    )
-
-
-def _local_include(source: bytes) -> str | None:
-    """Return the line that may include a file beside the source, if there is any."""
-    joined = source.replace(b"\\\r\n", b"").replace(b"\\\n", b"")  # as the compiler reads continued lines
-    for pattern in _LOCAL_INCLUDES:
-        if found := pattern.search(joined):
-            return joined[found.start() :].splitlines()[0].decode(errors="replace")
-    return None
 
 
 def _check_expressions(expressions: object) -> list[bytes]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cuda_core_cffi._nvrtc_options import check_fields, nvrtc_options
+from cuda_core_cffi._nvvm_options import nvvm_options
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
 __all__ = ["DEFAULT_NAME", "ProgramOptions"]
@@ -18,15 +19,21 @@ __all__ = ["DEFAULT_NAME", "ProgramOptions"]
 DEFAULT_NAME = "default_program"
 
 _Spell = Callable[[Mapping[str, Any], ObjectCodeFormatType | None], list[str]]
-_SPELLED_BY: dict[CompilerBackendType, _Spell] = {CompilerBackendType.NVRTC: nvrtc_options}
+_SPELLED_BY: dict[CompilerBackendType, _Spell] = {
+    CompilerBackendType.NVRTC: nvrtc_options,
+    CompilerBackendType.NVVM: nvvm_options,
+}
 
 
 @dataclass
 class ProgramOptions:
     """Options of :class:`Program`; wherever one is taken, a mapping of its fields will do.
 
-    A field that is None leaves the matter to the compiler. Fields of type bool are True, False or None. What a
-    compiler has no option for is accepted and left out, so that one set of options serves every kind of source.
+    A field that is None leaves the matter to the compiler. Fields of type bool are True, False or None. NVRTC, which
+    compiles C++, has an option for nearly all of them, and leaves `extra_sources` and `use_libdevice` out. libNVVM,
+    which compiles NVVM IR, knows `name`, `arch`, `debug`, `device_code_optimize`, `ftz`, `prec_sqrt`, `prec_div`,
+    `fma`, `link_time_optimization`, `extra_sources`, `use_libdevice` and `numba_debug`; whatever else is asked for
+    fails the compilation.
 
     Attributes
     ----------
@@ -139,9 +146,10 @@ class ProgramOptions:
     instantiate_templates_in_pch : bool or None
         Instantiate templates before the precompiled header is written. Default: yes.
     extra_sources : sequence of (str, str or bytes or bytearray) or None
-        Further modules of NVVM IR, each with its name. For NVVM only.
+        Further modules of NVVM IR, each with its name. For NVVM IR only.
     use_libdevice : bool or None
-        Link NVIDIA's library of mathematical functions. For NVVM only. Default: no.
+        Link libdevice, NVIDIA's library of mathematical functions, of which only what is called becomes part of the
+        code. For NVVM IR only. Default: no.
     numba_debug : bool or None
         Lay debugging information out as Numba expects. Default: no.
 
@@ -155,7 +163,7 @@ class ProgramOptions:
     Notes
     -----
     Precompiled headers need CUDA 12.8. An option that the installed compiler is too old for fails the compilation with
-    an :class:`NVRTCError` that names it.
+    an :class:`NVRTCError` or :class:`NVVMError` that names it.
     """
 
     name: str | None = DEFAULT_NAME
@@ -232,9 +240,9 @@ class ProgramOptions:
         Parameters
         ----------
         backend : CompilerBackendType or str
-            The compiler: ``"NVRTC"``; upper or lower case does not matter.
+            The compiler: ``"NVRTC"`` or ``"NVVM"``; upper or lower case does not matter.
         target_type : ObjectCodeFormatType or str, optional
-            What is to be made: ``"ptx"``, ``"cubin"`` or ``"ltoir"``. LTO IR needs an option of its own.
+            What is to be made: ``"ptx"``, ``"ltoir"`` or, by NVRTC, ``"cubin"``. LTO IR needs an option of its own.
 
         Returns
         -------
@@ -246,6 +254,8 @@ class ProgramOptions:
         TypeError, ValueError
             If a field was assigned something that the constructor would have refused, the backend or the target is
             unknown, or the target cannot be made with these options.
+        UnavailableError
+            If libNVVM has no option for something that is asked for.
 
         Notes
         -----

@@ -172,11 +172,88 @@ def test_a_value_out_of_range_is_refused(name, value):
         ProgramOptions(**{name: value})
 
 
+# field, value, how libNVVM spells it
+NVVM_SPELLINGS = [
+    ("debug", True, ["-g", "-opt=0"]),
+    ("debug", False, []),
+    ("device_code_optimize", True, ["-opt=3"]),
+    ("device_code_optimize", False, ["-opt=0"]),
+    ("ftz", True, ["-ftz=1"]),
+    ("ftz", False, ["-ftz=0"]),
+    ("prec_sqrt", False, ["-prec-sqrt=0"]),
+    ("prec_div", True, ["-prec-div=1"]),
+    ("fma", False, ["-fma=0"]),
+    ("numba_debug", True, ["-numba-debug"]),
+    ("numba_debug", False, []),
+    ("extra_sources", [("a", "; IR")], []),
+    ("use_libdevice", True, []),
+    ("no_cache", True, []),
+    ("name", "a.ll", []),
+]
+NVVM_FIELDS = {name for name, _, _ in NVVM_SPELLINGS} | {"arch", "link_time_optimization"}
+
+
+def nvvm(target=None, **options) -> list[str]:
+    """Return the options of libNVVM, other than the architecture."""
+    return [option.decode() for option in ProgramOptions(arch="sm_90", **options).as_bytes("NVVM", target)][1:]
+
+
+@pytest.mark.parametrize(("name", "value", "options"), NVVM_SPELLINGS)
+def test_an_option_is_spelt_for_libnvvm(name, value, options):
+    assert nvvm(**{name: value}) == options
+
+
+def test_optimised_code_with_debugging_information_is_asked_for_with_both():
+    assert nvvm(debug=True, device_code_optimize=True) == ["-g", "-opt=3"]
+
+
+@pytest.mark.parametrize("name", sorted(set(FIELDS) - NVVM_FIELDS))
+def test_an_option_that_libnvvm_does_not_have_is_refused(name):
+    value = next((value for field, value, _ in SPELLINGS if field == name and value is not False), True)
+    with pytest.raises(UnavailableError, match=rf"libNVVM has no option for {name}; it has for debug, .*use_libdevice"):
+        nvvm(**{name: value})
+
+
+@pytest.mark.parametrize("options", [{"lineinfo": False}, {"define_macro": []}, {"include_path": ()}])
+def test_an_option_that_asks_for_nothing_needs_no_option_of_libnvvm(options):
+    assert nvvm(**options) == []
+
+
+@pytest.mark.parametrize(
+    ("arch", "spelt"),
+    [("sm_90", "compute_90"), ("sm_90a", "compute_90a"), ("compute_75", "compute_75"), ("sm_100f", "compute_100f")],
+)
+def test_libnvvm_compiles_for_virtual_architectures(arch, spelt):
+    assert ProgramOptions(arch=arch).as_bytes("NVVM") == [f"-arch={spelt}".encode()]
+
+
+def test_the_current_device_is_the_default_for_libnvvm_too(device):
+    assert ProgramOptions().as_bytes("NVVM") == [f"-arch=compute_{device.arch}".encode()]
+
+
+@pytest.mark.parametrize("asked", [None, False, True])
+def test_libnvvm_makes_lto_ir_for_that_target(asked):
+    assert nvvm("ltoir", link_time_optimization=asked) == ["-gen-lto"]
+    assert nvvm("ptx") == []
+
+
+@pytest.mark.parametrize("target", ["cubin", "fatbin"])
+def test_a_target_that_libnvvm_does_not_make_is_refused(target):
+    with pytest.raises(ValueError, match=f"libNVVM makes ptx, ltoir, not '{target}'"):
+        nvvm(target)
+
+
+def test_link_time_optimization_is_for_lto_ir_in_libnvvm_too():
+    with pytest.raises(ValueError, match="ltoir"):
+        nvvm("ptx", link_time_optimization=True)
+
+
 def test_a_field_assigned_later_is_checked_when_it_is_used():
     options = ProgramOptions(arch="sm_90")
     options.debug = "yes"
-    with pytest.raises(TypeError, match="debug"):
-        options.as_bytes("NVRTC")
+    for backend in ("NVRTC", "NVVM"):
+        with pytest.raises(TypeError, match="debug"):
+            options.as_bytes(backend)
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90a", "sm_100f", "compute_90", "compute_121a"])
@@ -210,9 +287,14 @@ def test_the_backend_may_be_in_any_case(backend):
     assert ProgramOptions(arch="sm_90").as_bytes(backend) == [b"-arch=sm_90"]
 
 
+@pytest.mark.parametrize("backend", ["NVVM", "nvvm", CompilerBackendType.NVVM])
+def test_so_may_the_other_one(backend):
+    assert ProgramOptions(arch="sm_90").as_bytes(backend) == [b"-arch=compute_90"]
+
+
 @pytest.mark.parametrize("backend", ["gcc", "", None, 3])
 def test_an_unknown_backend_is_refused(backend):
-    with pytest.raises(ValueError, match="NVRTC"):
+    with pytest.raises(ValueError, match="there are for 'NVRTC', 'NVVM'"):
         ProgramOptions(arch="sm_90").as_bytes(backend)
 
 
