@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 import abc
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from cuda_core_cffi._errors import check_cleanup
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._nvrtc_options import check_fields
 from cuda_core_cffi._program_options import ProgramOptions
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
 
@@ -84,6 +86,12 @@ class Compiler(abc.ABC):
     def backend(self) -> CompilerBackendType:
         """What it is called in the public API."""
 
+    def settle(self, options: ProgramOptions) -> ProgramOptions:
+        """Return a copy of the options, which are checked, on which later assignments to the original do not work."""
+        settled = copy.copy(options)
+        check_fields(vars(settled))
+        return settled
+
     @abc.abstractmethod
     def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:
         """Return the source as bytes; raise :class:`ValueError` for what cannot be one, here or in the options."""
@@ -105,7 +113,7 @@ class Compiler(abc.ABC):
         """Return the options as the compiler knows them; raise :class:`ValueError` if they do not go together."""
 
     @abc.abstractmethod
-    def create(self, source: bytes, name: str) -> Any:
+    def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
         """Return the box of a new program, for one compilation."""
 
     @abc.abstractmethod

@@ -54,7 +54,7 @@ class NVRTC(Compiler):
     def spell(self, options: ProgramOptions, target: ObjectCodeFormatType) -> list[bytes]:
         return options.as_bytes(CompilerBackendType.NVRTC, target)
 
-    def create(self, source: bytes, name: str) -> Any:
+    def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
         load_nvrtc()
         status = ffi.new("int *")
         box = lib.ccc_program_create(source, name.encode(), 0, ffi.NULL, ffi.NULL, status)
@@ -68,7 +68,7 @@ class NVRTC(Compiler):
             program = _run(box, job)
             if not (makes_pch and pch_heap_is_exhausted(program) and grow_pch_heap(program)):
                 return _result(program, job, makes_pch)
-            again = self.create(job.source, job.name)
+            again = self.create(job.source, job.name, job.options)
             try:
                 return _result(_run(again, job), job, makes_pch)
             finally:

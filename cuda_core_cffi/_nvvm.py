@@ -59,7 +59,7 @@ class NVVM(Compiler):
     def spell(self, options: ProgramOptions, target: ObjectCodeFormatType) -> list[bytes]:
         return options.as_bytes(CompilerBackendType.NVVM, target)
 
-    def create(self, source: bytes, name: str) -> Any:
+    def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
         load_nvvm()
         status = ffi.new("int *")
         box = lib.ccc_nvvm_create(status)

@@ -68,11 +68,11 @@ class Program(Handle):
         self._compiler: Compiler = compiler_for(code_type)
         if not isinstance(code, str | bytes | bytearray):
             raise TypeError(f"code must be str, bytes or bytearray, not {type(code).__name__}")
-        self._options = check_options(ProgramOptions, options, "Program")
+        self._options = self._compiler.settle(check_options(ProgramOptions, options, "Program"))
         self._source = self._compiler.check_source(code, self._options)
         self._name = self._options.name or DEFAULT_NAME
         self._pch_status: PCHStatusType | None = None
-        self._box = self._compiler.create(self._source, self._name)
+        self._box = self._compiler.create(self._source, self._name, self._options)
         self._unused = [self._box]
 
     # Two programs are never the same one, even if NVRTC gives the second the address of the first.
@@ -191,7 +191,7 @@ class Program(Handle):
         try:
             box = lib.ccc_view(self._unused.pop())
         except IndexError:
-            return self._compiler.create(self._source, self._name)
+            return self._compiler.create(self._source, self._name, self._options)
         if not box:
             raise RuntimeError("this Program is closed")
         return box

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
@@ -62,6 +63,35 @@ def in_thread(work: Callable[[], Any]) -> None:
     thread.join()
     if errors:
         raise errors.pop()  # a reference kept here would keep what the traceback refers to
+
+
+def ticks_during(work: Callable[[], object]) -> int:
+    """Do some work, and return how often another thread, which wants to run every millisecond, ran meanwhile.
+
+    It runs only while this thread lets go of the interpreter by itself.
+    """
+    ticks = 0
+    done = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not done.wait(0.001):
+            ticks += 1
+
+    interval = sys.getswitchinterval()
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        while not ticks:
+            time.sleep(0.001)
+        sys.setswitchinterval(LIMIT)
+        before = ticks
+        work()
+        return ticks - before
+    finally:
+        sys.setswitchinterval(interval)
+        done.set()
+        thread.join()
 
 
 class Gate:

@@ -10,7 +10,7 @@ import threading
 import weakref
 
 import pytest
-from helpers import run_python
+from helpers import run_python, ticks_during
 
 from cuda_core_cffi import NVRTCError, ObjectCode, Program, ProgramOptions, UnavailableError
 from cuda_core_cffi._ffi import ffi
@@ -142,6 +142,20 @@ def test_a_code_type_of_another_type_is_refused():
 
 def test_options_may_be_a_mapping():
     assert b".target sm_80" in Program(SOURCE, "c++", {"arch": "sm_80"}).compile("ptx").code
+
+
+def test_an_option_that_is_assigned_later_does_not_matter():
+    options = ProgramOptions(arch="sm_90")
+    program = Program(SOURCE, "c++", options)
+    options.arch, options.debug = "sm_80", "yes"
+    assert b".target sm_90" in program.compile("ptx").code
+
+
+def test_an_option_that_was_assigned_a_wrong_value_is_refused():
+    options = ProgramOptions(arch="sm_90")
+    options.debug = "yes"
+    with pytest.raises(TypeError, match="debug must be a bool"):
+        Program(SOURCE, "c++", options)
 
 
 def test_an_unknown_option_is_refused():
@@ -336,6 +350,11 @@ def test_threads_compile_one_program_at_once():
     assert {name: list(code.symbol_mapping) for name, code in codes.items()} == {
         name: [f"scale<{name}>"] for name in types
     }
+
+
+def test_other_threads_run_while_nvrtc_compiles():
+    program = Program(LONG_HEADER + SOURCE, "c++", SM_90)
+    assert ticks_during(lambda: program.compile("ptx")) > 5
 
 
 def test_closing_a_program_while_it_compiles_is_safe():
