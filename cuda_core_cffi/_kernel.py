@@ -64,6 +64,10 @@ class Library(Handle):
     _log: bytes  # driver 580 reports errors in PTX when a kernel is asked for, and logs them when it loads
     _ptx: bytes | None
 
+    def _share(self) -> Library:
+        """Return another object of the same code, which keeps it loaded after this one is closed."""
+        return Library._own(lib.ccc_view(self._box))
+
 
 @runtime_checkable
 class LoadableCode(Protocol):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""What kinds of parameters a kernel has, as far as its symbol or its PTX tells.
+"""What a symbol tells: the name in the source, and, with its PTX, what kinds of parameters a kernel has.
 
 The driver gives the offset and the size of each parameter, not its type. A C++ symbol spells the types out, in the
 Itanium ABI's mangling; PTX declares them too, but takes pointers for integers and hides structures. What is not
@@ -12,7 +12,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-__all__ = ["BYTES", "FLOATING", "INTEGER", "POINTER", "Kind", "kinds_from_ptx", "kinds_from_symbol", "merge_kinds"]
+__all__ = [
+    "BYTES",
+    "FLOATING",
+    "INTEGER",
+    "POINTER",
+    "Kind",
+    "is_mangled",
+    "kinds_from_ptx",
+    "kinds_from_symbol",
+    "merge_kinds",
+    "readable_name",
+]
 
 Kind = str | None
 
@@ -54,6 +65,8 @@ _STD_ABBREVIATIONS = "absiod"
 _LITERAL_VALUE = re.compile(r"n?[0-9a-f]*E")
 _SEQUENCE = re.compile(r"([0-9A-Z]*)_")
 _NUMBER = re.compile(r"[0-9]+")
+_MANGLED_NAME = re.compile(r"_Z(N[rVK]*)?(?:St)?")
+_LENGTH = re.compile(r"L?([1-9][0-9]*)")  # of a name; L is for internal linkage
 _FLOAT_D = re.compile(r"DF[0-9]+[_b]")
 
 _PTX_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -128,6 +141,36 @@ def merge_kinds(first: tuple[Kind, ...] | None, second: tuple[Kind, ...] | None)
     if len(first) != len(second):
         return None
     return tuple(_merge(*pair) for pair in zip(first, second))
+
+
+def is_mangled(symbol: str) -> bool:
+    """Return whether a symbol is a C++ name in the Itanium ABI's mangling."""
+    return symbol.startswith(_MANGLED)
+
+
+def readable_name(symbol: str) -> str:
+    """Return the name that a symbol has in the source, with its namespaces, without arguments of any kind.
+
+    Parameters
+    ----------
+    symbol : str
+        The symbol: ``"_ZN2ns5scaleIfEEvPT_S1_"``.
+
+    Returns
+    -------
+    str
+        The name, ``"ns::scale"``; the symbol itself if it is not mangled, or not understood.
+    """
+    found = _MANGLED_NAME.match(symbol)
+    if found is None:
+        return symbol
+    names, at = [], found.end()
+    while length := _LENGTH.match(symbol, at):
+        at = length.end() + int(length[1])
+        names.append(symbol[length.end() : at])
+        if not found[1]:  # not nested
+            break
+    return "::".join(names) if names and at <= len(symbol) else symbol
 
 
 def _merge(first: Kind, second: Kind) -> Kind:

@@ -4,32 +4,25 @@
 
 from __future__ import annotations
 
-import difflib
 import os
-import struct
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Final, Self
 
-from cuda_core_cffi._errors import cuda_version, failure
+from cuda_core_cffi._architecture import current_architecture
+from cuda_core_cffi._errors import CUDAError, cuda_version, failure
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._image import FORMAT_NAMES, architectures, contents, is_relocatable, verify
 from cuda_core_cffi._kernel import Kernel, Library
+from cuda_core_cffi._memory.buffer import Buffer
+from cuda_core_cffi._missing_symbols import KERNEL, VARIABLE, describe_missing_symbol
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
 __all__ = ["ObjectCode"]
 
+_LOADABLE: Final = (ObjectCodeFormatType.CUBIN, ObjectCodeFormatType.FATBIN, ObjectCodeFormatType.PTX)
 _LOG_SIZE: Final = 16384
-_MOST_SHOWN: Final = 5  # names in an error message
-
-_ELF_MAGIC: Final = b"\x7fELF"
-_ELF_HEADER: Final = struct.Struct("<4s B 27x Q Q 6x H H H H 2x")  # magic, class, offsets, entry sizes and counts
-_ELF_SECTION: Final = struct.Struct("<4x I 16x Q Q")  # type, offset, size
-_ELF_64_BITS: Final = 2
-_ELF_NO_BITS: Final = 8  # a section that takes no room in the file
-
-_FATBIN_MAGIC: Final = b"\x50\xed\x55\xba"
-_FATBIN_HEADER: Final = struct.Struct("<4s 2x H Q")  # magic, size of the header, size of what follows
 
 
 class ObjectCode:
@@ -259,16 +252,57 @@ class ObjectCode:
         CUDAError
             If the code cannot be loaded, with the log of the driver's compiler; or if it has no such kernel.
         """
-        text = _symbol_name(name)
+        text = _symbol_name(name, KERNEL)
         symbol = self._symbol_mapping.get(text, text)
         library = self._load()
         box = lib.ccc_kernel_get(library._box, symbol.encode())
         if not box:
             status = lib.ccc_last_status()
             missing = status == lib.CUDA_ERROR_NOT_FOUND
-            detail = self._describe_missing(text, library) if missing else self._describe_failure(library._log)
+            detail = self._describe_missing(KERNEL, text, library) if missing else self._describe_failure(library._log)
             raise failure(status, None, detail)
         return Kernel._make(box, library, symbol)
+
+    def get_global(self, name: str | bytes) -> Buffer:
+        """Return the memory of a variable, loading the code if need be.
+
+        Parameters
+        ----------
+        name : str or bytes
+            A variable at namespace scope that is ``__device__``, ``__constant__`` or ``__managed__``: a name expression
+            that the code was compiled with, such as ``"&tables::weights"``, or the variable's symbol.
+
+        Returns
+        -------
+        Buffer
+            The memory, in the context that is current now, as many bytes as the variable has. It keeps the code loaded.
+            A kernel sees what was copied there before its launch, in the order of streams.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the name is no name, or the code is damaged.
+        RuntimeError
+            If code of this type must be linked first, or the object is closed.
+        CUDAError
+            If no context is current, the code cannot be loaded, or it has no such variable.
+
+        Notes
+        -----
+        Every device has a variable of its own, ``__managed__`` ones apart.
+        """
+        text = _symbol_name(name, VARIABLE)
+        symbol = self._symbol_mapping.get(text, text)
+        library = self._load()
+        address, size = ffi.new("uint64_t *"), ffi.new("size_t *")
+        status = lib.ccc_library_global(library._box, symbol.encode(), address, size)
+        if status:
+            missing = status == lib.CUDA_ERROR_NOT_FOUND
+            detail = (
+                self._describe_missing(VARIABLE, text, library) if missing else self._describe_failure(library._log)
+            )
+            raise failure(status, None, detail)
+        return Buffer.from_handle(address[0], size[0], owner=library._share())
 
     def get_module(self) -> int:
         """Return the code as a module of the current context, for driver functions that know no libraries.
@@ -350,12 +384,11 @@ class ObjectCode:
             return self._library
 
     def _load_now(self) -> Library:
-        verify = _CHECKS.get(self._code_type)
-        if verify is None:
-            raise RuntimeError(f"{self._title} is {_FORMAT_NAMES[self._code_type]}: link it first, with Linker")
+        if self._code_type not in _LOADABLE:
+            raise RuntimeError(f"{self._title} is {FORMAT_NAMES[self._code_type]}: link it first, with Linker")
         if not self._data:
             raise ValueError(f"{self._title} is empty: its compilation was told to generate no code")
-        verify(self._data, self._title)
+        verify(self._data, self._code_type, self._title)
         data = self._data + b"\0"  # the driver is told no size: PTX ends at a zero
         log = ffi.new("char[]", _LOG_SIZE)
         box = lib.ccc_library_load(ffi.from_buffer(data), log, _LOG_SIZE)
@@ -373,41 +406,27 @@ class ObjectCode:
 
     def _describe_failure(self, log: bytes) -> str:
         """Return what to add to the driver's message when loading failed."""
-        text = f"; loading {self._title}, which is {_FORMAT_NAMES[self._code_type]}"
+        text = f"; loading {self._title}, which is {FORMAT_NAMES[self._code_type]}"
+        if found := architectures(self._data, self._code_type):
+            text += f" for {' and '.join(found)}"
         if self._code_type is ObjectCodeFormatType.PTX:
             version = next((line for line in self._data.splitlines() if line.startswith(b".version")), b"")
             driver = lib.ccc_driver_version()
             text += (
                 f" ({version.decode(errors='replace')}), by a driver for CUDA {cuda_version(driver)}" if driver else ""
             )
+        if is_relocatable(self._data, self._code_type):
+            text += " and relocatable: link it first, with Linker"
+        if device := _current_architecture():
+            text += f", on a device of {device}"
         said = log.decode(errors="replace").strip()
         return f"{text}\n{said}" if said else text
 
-    def _describe_missing(self, name: str, library: Library) -> str:
-        """Return what to add to the driver's message when there is no such kernel."""
-        real = _kernel_names(library)
-        known = list(dict.fromkeys([*self._symbol_mapping, *real]))
-        near = [item for item in known if name in item] + difflib.get_close_matches(name, known, _MOST_SHOWN)
-        shown = list(dict.fromkeys(near))[:_MOST_SHOWN]
-        text = f"; {self._title} has no kernel {name!r}"
-        if shown:
-            text += f"; did you mean {' or '.join(map(repr, shown))}?"
-        elif known:
-            rest = ", ..." if len(known) > _MOST_SHOWN else ""
-            text += f"; it has {', '.join(map(repr, known[:_MOST_SHOWN]))}{rest}"
-        if any(item.startswith("_Z") for item in shown) and not name.startswith("_Z"):
-            text += ' C++ mangles names: declare the kernel extern "C", or compile with name_expressions'
-        return text
-
-
-_FORMAT_NAMES = {
-    ObjectCodeFormatType.CUBIN: "a cubin",
-    ObjectCodeFormatType.FATBIN: "a fatbin",
-    ObjectCodeFormatType.LIBRARY: "a library of relocatable objects",
-    ObjectCodeFormatType.LTOIR: "LTO IR",
-    ObjectCodeFormatType.OBJECT: "a relocatable object",
-    ObjectCodeFormatType.PTX: "PTX",
-}
+    def _describe_missing(self, what: str, name: str, library: Library) -> str:
+        """Return what to add to the driver's message when there is no such symbol."""
+        kernels, variables = contents(self._data, self._code_type)
+        symbols = {KERNEL: _kernel_names(library) or kernels, VARIABLE: variables}
+        return f"; {self._title} has no {describe_missing_symbol(what, name, list(self._symbol_mapping), symbols)}"
 
 
 def _restore(data: bytes, code: bytes | str, code_type: str, name: str, symbol_mapping: dict[str, str]) -> ObjectCode:
@@ -422,14 +441,20 @@ def _read(code_type: ObjectCodeFormatType, module: Any, name: str | None, symbol
     code: bytes | str
     if isinstance(module, bytes | bytearray | memoryview):
         code = data = bytes(module)
+    elif isinstance(module, str) and "\n" in module:
+        raise ValueError(
+            f"a str is the path of a file, and this one looks like code: give that as bytes: {module[:40]!r}"
+        )
     elif isinstance(module, str | os.PathLike):
         code = os.fsdecode(module)
         with open(code, "rb") as file:
             data = file.read()
     else:
-        raise TypeError(f"{_FORMAT_NAMES[code_type]} must be given as bytes or as a path, not {type(module).__name__}")
+        raise TypeError(f"{FORMAT_NAMES[code_type]} must be given as bytes or as a path, not {type(module).__name__}")
     if not data:
-        raise ValueError(f"{_FORMAT_NAMES[code_type]} must not be empty")
+        raise ValueError(
+            f"{FORMAT_NAMES[code_type]} must not be empty{f': {code!r} is' if isinstance(code, str) else ''}"
+        )
     return ObjectCode._make(data, code_type, name or "", _check_mapping(symbol_mapping), code)
 
 
@@ -438,18 +463,27 @@ def _check_mapping(mapping: Any) -> dict[str, str]:
         return {}
     if not isinstance(mapping, Mapping):
         raise TypeError(f"symbol_mapping must be a mapping of str to str, not {type(mapping).__name__}")
-    return {_symbol_name(name): _symbol_name(symbol) for name, symbol in mapping.items()}
+    both = f"{KERNEL} or {VARIABLE}"
+    return {_symbol_name(name, both): _symbol_name(symbol, both) for name, symbol in mapping.items()}
 
 
-def _symbol_name(name: Any) -> str:
+def _symbol_name(name: Any, what: str) -> str:
     """Return a name as text."""
     if isinstance(name, bytes):
         name = name.decode()
     if not isinstance(name, str):
-        raise TypeError(f"the name of a kernel must be str or bytes, not {type(name).__name__}")
+        raise TypeError(f"the name of a {what} must be str or bytes, not {type(name).__name__}")
     if not name or "\0" in name:
-        raise ValueError(f"the name of a kernel must not be empty or contain NUL: {name!r}")
+        raise ValueError(f"the name of a {what} must not be empty or contain NUL: {name!r}")
     return name
+
+
+def _current_architecture() -> str | None:
+    """Return the architecture of the current device for a message, which has to do without if that fails, too."""
+    try:
+        return current_architecture()
+    except CUDAError:
+        return None
 
 
 def _kernel_names(library: Library) -> list[str]:
@@ -463,66 +497,3 @@ def _kernel_names(library: Library) -> list[str]:
             names = [ffi.string(name[0]).decode() for kernel in kernels if lib.cuKernelGetName(name, kernel) == 0]
     lib.ccc_missing_clear()
     return sorted(names)
-
-
-# The driver trusts what it is given: code that is cut short, or of another kind, would make it read past the end.
-
-
-def _check_cubin(data: bytes, title: str) -> None:
-    _refuse_other(data, title, ObjectCodeFormatType.CUBIN)
-    if not _is_whole_elf(data):
-        raise ValueError(f"{title} is a damaged cubin: it is cut short, or not in the format of 64-bit ELF")
-
-
-def _check_fatbin(data: bytes, title: str) -> None:
-    _refuse_other(data, title, ObjectCodeFormatType.FATBIN)
-    whole = len(data) >= _FATBIN_HEADER.size
-    if whole:
-        _, header, size = _FATBIN_HEADER.unpack_from(data)
-        whole = header + size <= len(data)
-    if not whole:
-        raise ValueError(f"{title} is a damaged fatbin: it is cut short")
-
-
-def _check_ptx(data: bytes, title: str) -> None:
-    _refuse_other(data, title, ObjectCodeFormatType.PTX)
-    if b"\0" in data.rstrip(b"\0"):
-        raise ValueError(f"{title} is no PTX: there are NUL bytes in it")
-
-
-def _refuse_other(data: bytes, title: str, code_type: ObjectCodeFormatType) -> None:
-    """Raise unless the code begins as its type does."""
-    if data.startswith(_ELF_MAGIC):
-        found = ObjectCodeFormatType.CUBIN
-    elif data.startswith(_FATBIN_MAGIC):
-        found = ObjectCodeFormatType.FATBIN
-    elif b".version" in data:
-        found = ObjectCodeFormatType.PTX
-    else:
-        raise ValueError(f"{title} is not {_FORMAT_NAMES[code_type]}: it begins with {data[:16]!r}")
-    if found is not code_type:
-        raise ValueError(f"{title} is {_FORMAT_NAMES[found]}, not {_FORMAT_NAMES[code_type]}: use from_{found}")
-
-
-def _is_whole_elf(data: bytes) -> bool:
-    if len(data) < _ELF_HEADER.size:
-        return False
-    _, bits, segments, sections, segment_size, segment_count, section_size, section_count = _ELF_HEADER.unpack_from(
-        data
-    )
-    if bits != _ELF_64_BITS or section_size < _ELF_SECTION.size:
-        return False
-    if segments + segment_size * segment_count > len(data) or sections + section_size * section_count > len(data):
-        return False
-    for index in range(section_count):
-        kind, offset, size = _ELF_SECTION.unpack_from(data, sections + index * section_size)
-        if kind != _ELF_NO_BITS and offset + size > len(data):
-            return False
-    return True
-
-
-_CHECKS: dict[ObjectCodeFormatType, Callable[[bytes, str], None]] = {
-    ObjectCodeFormatType.CUBIN: _check_cubin,
-    ObjectCodeFormatType.FATBIN: _check_fatbin,
-    ObjectCodeFormatType.PTX: _check_ptx,
-}

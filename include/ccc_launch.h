@@ -34,6 +34,27 @@ static ccc_box *ccc_library_load(const void *code, char *log, unsigned int log_s
     return box;
 }
 
+/*
+ * Where a variable of a library is in the current context, and how large. The header promises managed variables to the
+ * second call only; it comes second, because they exist once a context has loaded the library.
+ */
+static int ccc_library_global(const ccc_box *box, const char *name, uint64_t *address, size_t *size)
+{
+    CUdeviceptr pointer = 0;
+    CUlibrary library = (CUlibrary)CCC_POINTER(box);
+    if (!ccc_is_open(box))
+        return CCC_CLOSED;
+    const char *call = "cuLibraryGetGlobal";
+    CUresult result = cuLibraryGetGlobal(&pointer, size, library, name);
+    if (result == CUDA_ERROR_NOT_FOUND) {
+        result = cuLibraryGetManaged(&pointer, size, library, name);
+        if (result != CUDA_ERROR_NOT_FOUND)
+            call = "cuLibraryGetManaged";
+    }
+    *address = pointer;
+    return result ? ccc_fail((int)result, call) : 0;
+}
+
 /* A kernel of a library, which it keeps loaded. */
 static ccc_box *ccc_kernel_get(ccc_box *library, const char *name)
 {

@@ -59,6 +59,7 @@ PTX = b"""
 .version 8.0
 .target sm_90
 .address_size 64
+.visible .global .align 4 .u32 counter = 7;
 .visible .entry store(.param .u64 out, .param .u32 value)
 {
     .reg .b64 %rd<3>;
@@ -276,6 +277,8 @@ SCENARIOS: dict[str, Callable[[World], Any]] = {
     # kernels
     "load": lambda w: [ObjectCode.from_ptx(PTX).get_kernel("store")],
     "module": lambda w: no_result(w.code.get_module()),
+    "global": lambda w: w.code.get_global("counter"),
+    "global of code of its own": lambda w: ObjectCode.from_ptx(PTX).get_global("counter"),
     "parameters of a kernel": lambda w: no_result(ObjectCode.from_ptx(PTX).get_kernel("store").arguments_info),
     "launch by handle": lambda w: launch(w.stream, ONE, Kernel.from_handle(w.kernel.handle, w.code), w.buffer, 1),
     "kernel attribute": lambda w: no_result(ObjectCode.from_ptx(PTX).get_kernel("store").attributes.num_regs),
@@ -303,6 +306,24 @@ def missing_kernel(w: World) -> None:
         w.code.get_kernel("nothing")
     except CUDAError as error:
         if error.name != "CUDA_ERROR_NOT_FOUND":
+            raise
+
+
+@scenario
+def missing_global(w: World) -> None:
+    try:
+        w.code.get_global("nothing")
+    except CUDAError as error:
+        if error.name != "CUDA_ERROR_NOT_FOUND":
+            raise
+
+
+@scenario
+def code_that_does_not_load(w: World) -> None:
+    try:
+        ObjectCode.from_ptx(PTX.replace(b"ret;", b"mov.u32 %nonsense, 1;")).get_module()
+    except CUDAError as error:
+        if error.name != "CUDA_ERROR_INVALID_PTX":
             raise
 
 

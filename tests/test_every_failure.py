@@ -56,6 +56,8 @@ LOOK_UP = "cuGetProcAddress_v2"
 BY_ANOTHER_WAY = {
     ("virtual buffer that grows", "cuMemAddressReserve"): "without the addresses behind it, the buffer moves",
     ("virtual buffer without room to grow", "cuMemAddressReserve"): "the same",
+    ("code that does not load", "cuCtxGetDevice"): "the message of that goes without the device",
+    ("code that does not load", "cuDeviceGetAttribute"): "the same",
 }
 
 # Calls that end something. Where one fails, the driver still has it, and what it needs.

@@ -10,7 +10,7 @@ import pytest
 
 from cuda_core_cffi import Program, UnavailableError
 from cuda_core_cffi._libraries import nvrtc_version
-from cuda_core_cffi._mangling import kinds_from_ptx, kinds_from_symbol, merge_kinds
+from cuda_core_cffi._mangling import kinds_from_ptx, kinds_from_symbol, merge_kinds, readable_name
 
 PREAMBLE = """
 struct __half { unsigned short bits; };
@@ -224,3 +224,28 @@ def test_sources_that_count_differently_know_nothing():
 
 def test_one_source_is_enough():
     assert merge_kinds(None, ("f",)) == merge_kinds(("f",), None) == ("f",)
+
+
+# Names as the source has them
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [
+        ("_Z5saxpyfPfi", "saxpy"),
+        ("_Z5scaleIfEvPT_S0_", "scale"),
+        ("_ZN6tables4deepE", "tables::deep"),
+        ("_ZN5outer5inner5scaleIfEEvPT_", "outer::inner::scale"),
+        ("_ZNK5outer4makeEv", "outer::make"),
+        ("_ZL6hiddenPi", "hidden"),
+        ("_ZN5outerL6hiddenE", "outer::hidden"),
+        ("_ZN12_GLOBAL__N_11kEv", "_GLOBAL__N_1::k"),
+    ],
+)
+def test_a_symbol_tells_its_name_in_the_source(symbol, name):
+    assert readable_name(symbol) == name
+
+
+@pytest.mark.parametrize("symbol", ["plain", "", "_Z", "_ZN", "_Z9short", "_Z0", "_ZplRK1SS1_", "_ZN9999deep"])
+def test_a_symbol_that_is_not_understood_is_its_own_name(symbol):
+    assert readable_name(symbol) == symbol

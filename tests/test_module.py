@@ -6,14 +6,17 @@ from __future__ import annotations
 
 import copy
 import pickle
+import struct
 import threading
 import weakref
 
 import pytest
+from helpers import in_thread
 
 from cuda_core_cffi import CUDAError, ObjectCode, Program, ProgramOptions, UnavailableError, live_objects
 from cuda_core_cffi._ffi import ffi
 from cuda_core_cffi._libraries import nvrtc_version
+from cuda_core_cffi._nvrtc import supported_archs
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
 SOURCE = """
@@ -92,6 +95,25 @@ def test_a_file_that_changes_later_does_not_matter(tmp_path):
 def test_a_file_that_does_not_exist_is_an_error_at_once(kind):
     with pytest.raises(FileNotFoundError, match="/no/such/file"):
         MAKERS[kind]("/no/such/file")
+
+
+@pytest.mark.parametrize("kind", list(MAKERS))
+def test_a_folder_is_no_code(kind, tmp_path):
+    with pytest.raises(IsADirectoryError, match=str(tmp_path)):
+        MAKERS[kind](tmp_path)
+
+
+@pytest.mark.parametrize("kind", list(MAKERS))
+def test_an_empty_file_is_refused_and_named(kind, tmp_path):
+    path = tmp_path / "empty"
+    path.touch()
+    with pytest.raises(ValueError, match=f"must not be empty: '{path}' is"):
+        MAKERS[kind](path)
+
+
+def test_code_in_a_str_is_not_taken_for_a_path():
+    with pytest.raises(ValueError, match=r"a str is the path of a file.*: give that as bytes: '\.version 8\.0"):
+        ObjectCode.from_ptx(PTX.decode())
 
 
 @pytest.mark.parametrize("kind", list(MAKERS))
@@ -243,6 +265,53 @@ def test_ptx_newer_than_the_driver_fails_and_names_both_versions(device):
         code.get_kernel("k")
 
 
+def other_arch(device):
+    """Return an architecture whose code the device does not run."""
+    return "sm_75" if device.arch != "75" else "sm_80"
+
+
+def test_a_cubin_for_another_architecture_says_which_and_what_the_device_is(nvrtc, device):
+    arch = other_arch(device)
+    code = Program(SOURCE, "c++", {"arch": arch, "name": "elsewhere.cu"}).compile("cubin")
+    with pytest.raises(
+        CUDAError,
+        match=rf"object code 'elsewhere\.cu', which is a cubin for {arch}, on a device of sm_{device.arch}",
+    ) as caught:
+        code.get_kernel("twice")
+    assert caught.value.name == "CUDA_ERROR_NO_BINARY_FOR_GPU"
+
+
+def test_a_fatbin_for_other_architectures_says_which_and_what_the_device_is(nvrtc, device):
+    arch = other_arch(device)
+    cubin = Program(SOURCE, "c++", {"arch": arch}).compile("cubin").code
+    cubin += bytes(-len(cubin) % 8)
+    part = struct.pack("<HHIQ12xI32x", 2, 0x101, 64, len(cubin), int(arch[3:])) + cubin
+    fatbin = FATBIN_HEADER + len(part).to_bytes(8, "little") + part
+    with pytest.raises(CUDAError, match=rf"which is a fatbin for {arch}, on a device of sm_{device.arch}") as caught:
+        ObjectCode.from_fatbin(fatbin).get_kernel("twice")
+    assert caught.value.name == "CUDA_ERROR_NO_BINARY_FOR_GPU"
+
+
+def test_ptx_for_a_newer_architecture_says_which_and_what_the_device_is(nvrtc, device):
+    newest = max(supported_archs())
+    if int(device.arch) >= newest:
+        pytest.skip("the compiler knows nothing newer than this device")
+    code = Program(SOURCE, "c++", {"arch": f"sm_{newest}"}).compile("ptx")
+    with pytest.raises(CUDAError, match=rf"which is PTX for sm_{newest} \(.version .*on a device of sm_{device.arch}"):
+        code.get_kernel("twice")
+
+
+def test_without_a_device_a_failure_is_told_all_the_same(device):
+    code = ObjectCode.from_ptx(PTX.replace(b"ret;", b"mov.u32 %nonsense, 1;\n ret;"), name="bad")
+
+    def load():
+        with pytest.raises(CUDAError, match="loading object code 'bad'") as caught:
+            code.get_module()
+        assert "on a device" not in str(caught.value)
+
+    in_thread(load)
+
+
 def test_code_is_loaded_once(code):
     before = live_objects()["library"]
     assert code.handle == code.handle != 0
@@ -344,6 +413,23 @@ def test_a_missing_kernel_is_named_with_name_expressions_like_it(code):
 def test_a_kernel_whose_name_is_mangled_is_named(code):
     with pytest.raises(CUDAError, match=r"'_Z7mangledPi'.*extern \"C\""):
         code.get_kernel("mangled")
+
+
+def test_a_missing_kernel_is_named_with_that_of_its_name_in_the_source(code):
+    with pytest.raises(CUDAError, match=r"did you mean '_Z7mangledPi' \(mangled\)"):
+        code.get_kernel("manglet")
+
+
+def test_a_template_that_was_not_instantiated_says_how_to(code, compile_target):
+    unmapped = MAKERS[compile_target](code.code)
+    with pytest.raises(CUDAError, match=r"did you mean '_Z5scale.*' \(scale\)\? Templates are instantiated"):
+        unmapped.get_kernel("scale<float>")
+
+
+def test_code_without_kernels_has_none_to_name(device):
+    code = ObjectCode.from_ptx(PTX[: PTX.index(b".visible")] + b".visible .global .u32 alone;\n")
+    with pytest.raises(CUDAError, match=r"has no kernel 'k'$"):
+        code.get_kernel("k")
 
 
 def test_a_missing_kernel_like_no_other_lists_what_there_is(code):
