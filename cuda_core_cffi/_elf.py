@@ -103,7 +103,7 @@ class Elf:
 
     def symbols(self) -> Iterator[Symbol]:
         """Yield the kernels and the variables that are defined here; what is damaged is left out."""
-        for table in self._sections:
+        for table in self._sections[1:]:  # the first is none
             if table.kind != _SYMBOL_TABLE or not 0 < table.link < len(self._sections):
                 continue
             names = self._sections[table.link]
@@ -142,7 +142,7 @@ class Elf:
     def _check_names(self, index: int) -> None:
         if index >= _MANY and self._sections:
             index = self._sections[0].link
-        if index >= len(self._sections):
+        if not 0 < index < len(self._sections):
             raise ValueError(f"its header names section {index} of {len(self._sections)}")
         names = self._sections[index]
         if names.kind != _STRING_TABLE or not names.size or self._data[names.offset + names.size - 1]:

@@ -10,6 +10,7 @@ import subprocess
 
 import cuda_core_cffi._cuda
 import pytest
+from mutations import fatbin_part, make_fatbin
 
 from cuda_core_cffi import Program, UnavailableError
 from cuda_core_cffi._elf import Elf
@@ -69,17 +70,6 @@ def relocatable():
 def ptx():
     """Return PTX."""
     return compile_to("ptx")
-
-
-def fatbin_part(kind: int, arch: int, code: bytes) -> bytes:
-    """Return a part of a fat binary."""
-    padded = code + bytes(-len(code) % 8)
-    return struct.pack("<HHIQ12xI32x", kind, 0x101, 64, len(padded), arch) + padded
-
-
-def make_fatbin(*parts: bytes) -> bytes:
-    """Return a fat binary."""
-    return struct.pack("<4sHHQ", b"\x50\xed\x55\xba", 1, 16, sum(map(len, parts))) + b"".join(parts)
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +180,14 @@ def test_a_cubin_with_a_damaged_section_is_refused(cubin):
             assert not accepts(patched(cubin, where + 24, len(cubin) + 1, 8), CUBIN)
             assert not accepts(patched(cubin, where + 32, 2**40, 8), CUBIN)
         assert not accepts(patched(cubin, where, 2**31, 4), CUBIN)  # its name
+
+
+def test_the_first_section_counts_for_nothing(cubin):
+    first = struct.unpack_from("<Q", cubin, SECTIONS)[0]
+    table = patched(patched(patched(cubin, first + 4, 2, 4), first + 24, len(cubin) - 25, 8), first + 32, 2400, 8)
+    assert contents(patched(table, first + 40, 2, 4), CUBIN) == contents(cubin, CUBIN)
+    names = patched(patched(patched(cubin, first + 4, 3, 4), first + 24, 2**40, 8), first + 32, 100, 8)
+    assert not accepts(patched(names, NAMES, 0, 2), CUBIN)
 
 
 def test_a_cubin_with_a_damaged_segment_is_refused(cubin):
