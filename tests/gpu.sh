@@ -42,6 +42,7 @@ round() {
         "$python" "$OLDPWD/examples/saxpy.py" || exit 1
         "$python" "$OLDPWD/examples/memory_usage.py" || exit 1
         "$python" "$OLDPWD/examples/disk_cache.py" || exit 1
+        "$python" "$OLDPWD/examples/template_kernels.py" || exit 1
         timeout "${TEST_SECONDS:-1800}" "$python" -m pytest -q -p no:cacheprovider --rootdir "$OLDPWD" -c "$OLDPWD/pyproject.toml" "$OLDPWD/tests" \
             ${TESTS:+-k "$TESTS"} ${JOBS:+-n "$JOBS" --dist loadfile} 2>&1 | tee "$OUTPUT/$name.log"
         status=${PIPESTATUS[0]}

@@ -21,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
         ("strided.py", "in place on .*: right"),
         ("strided_memory_view_cpu.py", "backwards: stride .*, right"),
         ("strided_memory_view_gpu.py", "this package on .*, right"),
+        ("template_kernels.py", "8 instances of a template on .*: all right"),
     ],
 )
 def test_an_example_ends_well(name, printed):

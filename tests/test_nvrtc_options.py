@@ -1,0 +1,296 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every option of a program reaches NVRTC, which knows it and does what it says."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import json
+import os
+
+import pytest
+
+from cuda_core_cffi import NVRTCError, Program, ProgramOptions, UnavailableError
+from cuda_core_cffi._ffi import ffi
+from cuda_core_cffi._libraries import load_nvrtc
+
+SOURCE = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }'
+REFUSED = 5  # NVRTC_ERROR_INVALID_OPTION
+
+# An option, a value, and the code to make where not every kind can be made.
+OPTIONS = [
+    ("relocatable_device_code", True, "cubin"),
+    ("extensible_whole_program", True, "cubin"),
+    ("debug", True, "cubin"),
+    ("lineinfo", True, "cubin"),
+    ("device_code_optimize", True, "cubin"),
+    ("ptxas_options", ["-v", "-O2"], "cubin"),
+    ("max_register_count", 32, "cubin"),
+    ("ftz", True, "cubin"),
+    ("prec_sqrt", False, "cubin"),
+    ("prec_div", False, "cubin"),
+    ("fma", False, "cubin"),
+    ("use_fast_math", True, "cubin"),
+    ("extra_device_vectorization", True, "cubin"),
+    ("link_time_optimization", True, "ltoir"),
+    ("gen_opt_lto", True, "ltoir"),
+    ("define_macro", ["A", ("B", "2")], "cubin"),
+    ("undefine_macro", ["A", "B"], "cubin"),
+    ("include_path", ["folder", "another folder"], "cubin"),
+    ("use_bundled_headers", True, "cubin"),
+    ("pre_include", "header.h", "cubin"),
+    ("no_source_include", True, "cubin"),
+    ("std", "c++20", "cubin"),
+    ("builtin_move_forward", False, "cubin"),
+    ("builtin_initializer_list", False, "cubin"),
+    ("disable_warnings", True, "cubin"),
+    ("restrict", True, "cubin"),
+    ("device_as_default_execution_space", True, "cubin"),
+    ("device_int128", True, "cubin"),
+    ("optimization_info", "inline", "cubin"),
+    ("no_display_error_number", True, "cubin"),
+    ("diag_error", 177, "cubin"),
+    ("diag_suppress", [177, 550], "cubin"),
+    ("diag_warn", (177, 550), "cubin"),
+    ("brief_diagnostics", True, "cubin"),
+    ("time", "-", "cubin"),
+    ("split_compile", 2, "cubin"),
+    ("fdevice_syntax_only", True, "cubin"),
+    ("minimal", True, "cubin"),
+    ("no_cache", True, "cubin"),
+    ("fdevice_time_trace", "trace", "ptx"),
+    ("device_float128", True, "cubin"),
+    ("frandom_seed", "1", "cubin"),
+    ("ofast_compile", "min", "cubin"),
+    ("pch", True, "cubin"),
+    ("create_pch", "a.pch", "cubin"),
+    ("use_pch", "a.pch", "cubin"),
+    ("pch_dir", "folder", "cubin"),
+    ("pch_verbose", True, "cubin"),
+    ("pch_messages", False, "cubin"),
+    ("instantiate_templates_in_pch", False, "cubin"),
+    ("numba_debug", True, "cubin"),
+]
+# What an option goes with.
+TOGETHER = {
+    "device_code_optimize": {"debug": True},
+    "numba_debug": {"debug": True},
+    "device_float128": {"arch": "sm_100"},
+    "pch_verbose": {"pch": True},
+    "pch_messages": {"pch": True},
+    "instantiate_templates_in_pch": {"create_pch": "a.pch"},
+}
+# What reaches NVRTC otherwise, or is for another compiler.
+OTHERWISE = {"name", "arch", "extra_sources", "use_libdevice"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nvrtc():
+    """Skip without a compiler."""
+    try:
+        return load_nvrtc()
+    except UnavailableError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Work in a folder of its own, with a header and a cache in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "header.h").write_text("struct Unused {};\n")
+    (tmp_path / "folder").mkdir()
+    return tmp_path
+
+
+@contextlib.contextmanager
+def spied_on(table):
+    """Replace NVRTC's function that compiles by one that fails and keeps the options that it was given."""
+    given: list[list[str]] = []
+
+    @ffi.callback("int(nvrtcProgram, int, const char *const *)")
+    def compile_program(program, count, options):
+        given.append([ffi.string(options[index]).decode() for index in range(count)])
+        return REFUSED
+
+    original = table.nvrtcCompileProgram
+    table.nvrtcCompileProgram = compile_program
+    try:
+        yield given
+    finally:
+        table.nvrtcCompileProgram = original
+
+
+def compile_with(target="cubin", logs=None, **options):
+    """Compile; skip what this NVRTC is too old for."""
+    try:
+        return Program(SOURCE, "c++", {"arch": "sm_90", **options}).compile(target, logs=logs)
+    except NVRTCError as error:
+        if error.name == "NVRTC_ERROR_INVALID_OPTION" and "unrecognized option" in str(error):
+            pytest.skip(f"this NVRTC is too old: {error}")
+        raise
+
+
+def test_every_option_is_here():
+    fields = {field.name for field in dataclasses.fields(ProgramOptions)}
+    assert {name for name, _, _ in OPTIONS} == fields - OTHERWISE
+
+
+@pytest.mark.parametrize(("name", "value", "target"), OPTIONS)
+def test_an_option_changes_what_nvrtc_is_given(nvrtc, folder, name, value, target):
+    together = TOGETHER.get(name, {})
+    with spied_on(nvrtc) as given:
+        for options in (together, {**together, name: value}):
+            with pytest.raises(NVRTCError, match="NVRTC_ERROR_INVALID_OPTION"):
+                Program(SOURCE, "c++", {"arch": "sm_90", **options}).compile(target)
+    without, with_it = given
+    if name == "link_time_optimization":  # which LTO IR goes without saying
+        assert with_it.count("--dlink-time-opt") == without.count("--dlink-time-opt") == 1
+    else:
+        assert len(with_it) > len(without)
+        assert set(without) <= set(with_it)
+
+
+@pytest.mark.parametrize(("name", "value", "target"), OPTIONS)
+def test_nvrtc_knows_an_option(folder, name, value, target):
+    together = TOGETHER.get(name, {})
+    if name == "use_pch":
+        compile_with(target, create_pch=value)
+    compile_with(target, **together, **{name: value})
+
+
+@pytest.mark.parametrize("level", ["0", "min", "mid", "max"])
+def test_nvrtc_knows_every_level_of_fast_compilation(level):
+    compile_with(ofast_compile=level)
+
+
+@pytest.mark.parametrize("std", ["c++03", "c++11", "c++14", "c++17", "c++20"])
+def test_nvrtc_knows_every_dialect(std):
+    compile_with(std=std)
+
+
+def test_an_option_that_is_false_or_none_is_not_the_same(nvrtc):
+    with spied_on(nvrtc) as given:
+        for ftz in (None, False, True):
+            with pytest.raises(NVRTCError):
+                Program(SOURCE, "c++", {"arch": "sm_90", "ftz": ftz}).compile("ptx")
+    assert given == [["-arch=sm_90"], ["-arch=sm_90", "--ftz=false"], ["-arch=sm_90", "--ftz=true"]]
+
+
+def test_options_for_other_compilers_do_not_reach_nvrtc(nvrtc):
+    options = {"arch": "sm_90", "extra_sources": [("a", "; IR")], "use_libdevice": True}
+    with spied_on(nvrtc) as given, pytest.raises(NVRTCError):
+        Program(SOURCE, "c++", options).compile("ptx")
+    assert given == [["-arch=sm_90"]]
+
+
+def test_the_architecture_of_the_current_device_reaches_nvrtc(nvrtc, device):
+    with spied_on(nvrtc) as given, pytest.raises(NVRTCError):
+        Program(SOURCE, "c++").compile("cubin")
+    assert given == [[f"-arch=sm_{device.arch}"]]
+
+
+# What options do
+
+
+def test_a_time_trace_is_written(folder):
+    compile_with("ptx", fdevice_time_trace=folder / "trace")
+    trace = json.loads((folder / "trace.json").read_text())  # NVRTC adds the suffix
+    assert trace["traceEvents"]
+
+
+def test_the_time_of_each_phase_is_written(folder):
+    compile_with(time=folder / "phases.csv")
+    assert "CUDA C++ Frontend" in (folder / "phases.csv").read_text()
+
+
+def test_the_time_of_each_phase_goes_to_the_log():
+    logs = io.StringIO()
+    compile_with(time="-", logs=logs)
+    assert "CUDA C++ Frontend" in logs.getvalue()
+
+
+def test_the_assembler_reports_to_the_log():
+    logs = io.StringIO()
+    compile_with(ptxas_options="-v", logs=logs)
+    assert "registers" in logs.getvalue()
+
+
+def test_optimisations_are_reported_to_the_log():
+    logs = io.StringIO()
+    source = "__device__ int f(int i) { return i + 1; } __global__ void k(int *x) { *x = f(*x); }"
+    Program(source, "c++", {"arch": "sm_90", "optimization_info": "inline"}).compile("cubin", logs=logs)
+    assert "inline" in logs.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "#177-D"),
+        ({"diag_warn": 177}, "warning #177-D"),
+        ({"no_display_error_number": True}, "warning: variable"),
+        ({"brief_diagnostics": True}, "warning #177-D"),
+        ({"diag_suppress": 177}, ""),
+        ({"disable_warnings": True}, ""),
+    ],
+)
+def test_warnings_are_as_told(options, said):
+    logs = io.StringIO()
+    Program("__global__ void k() { int unused; }", "c++", {"arch": "sm_90", **options}).compile("ptx", logs=logs)
+    assert said in logs.getvalue()
+    assert bool(logs.getvalue()) == bool(said)
+    assert ("int unused;" in logs.getvalue()) == (bool(said) and not options.get("brief_diagnostics", False))
+
+
+def test_a_warning_becomes_an_error():
+    with pytest.raises(NVRTCError, match=r"\(1\): error: variable \"unused\""):
+        Program("__global__ void k() { int unused; }", "c++", {"arch": "sm_90", "diag_error": 177}).compile("ptx")
+
+
+def test_a_header_that_is_included_beforehand_is_seen(folder):
+    (folder / "names.h").write_text("#define NAME renamed\n")
+    source = 'extern "C" __global__ void NAME() {}'
+    code = Program(source, "c++", {"arch": "sm_90", "pre_include": folder / "names.h"}).compile("ptx").code
+    assert b".entry renamed(" in code
+
+
+def test_a_macro_is_undefined():
+    source = '#ifdef GONE\n#error "it is defined"\n#endif\n' + SOURCE
+    options = {"arch": "sm_90", "define_macro": "GONE"}
+    with pytest.raises(NVRTCError, match="it is defined"):
+        Program(source, "c++", options).compile("ptx")
+    Program(source, "c++", {**options, "undefine_macro": "GONE"}).compile("ptx")
+
+
+def test_registers_are_limited():
+    body = " ".join(f"float y{i} = x[{i}];" for i in range(64))
+    body += " __syncthreads(); " + " ".join(f"x[{i}] = y{63 - i} * y{i};" for i in range(64))
+    source = f'extern "C" __global__ void k(float *x) {{ {body} }}'
+
+    def registers(**options):
+        logs = io.StringIO()
+        Program(source, "c++", {"arch": "sm_90", "ptxas_options": "-v", **options}).compile("cubin", logs=logs)
+        return int(logs.getvalue().split("Used ")[1].split()[0])
+
+    assert registers(max_register_count=32) <= 32 < registers()
+
+
+def test_bundled_headers_are_unpacked_once_and_found(folder):
+    source = "#include <cuda/std/limits>\n#include <cooperative_groups.h>\n" + SOURCE
+    options = {"arch": "sm_90", "use_bundled_headers": True}
+    compile_with(use_bundled_headers=True)
+    Program(source, "c++", options).compile("ptx")
+    (unpacked,) = (folder / "cache" / "cuda-core-cffi").iterdir()
+    before = unpacked.stat().st_mtime_ns
+    Program(source, "c++", options).compile("ptx")
+    assert unpacked.stat().st_mtime_ns == before
+    assert os.listdir(unpacked)
+
+
+def test_without_its_folder_the_compiler_does_not_search_the_sources_headers(folder):
+    source = '#include "header.h"\n' + SOURCE
+    Program(source, "c++", {"arch": "sm_90", "name": "a.cu"}).compile("ptx")
+    with pytest.raises(NVRTCError, match=r"could not open source file \"header\.h\""):
+        Program(source, "c++", {"arch": "sm_90", "name": "a.cu", "no_source_include": True}).compile("ptx")
