@@ -20,7 +20,7 @@ _MOST_SHOWN: Final = 5
 
 
 def describe_missing_symbol(
-    what: str, name: str, expressions: Sequence[str], symbols: Mapping[str, Sequence[str]]
+    what: str, name: str, expressions: Mapping[str, str], symbols: Mapping[str, Sequence[str]]
 ) -> str:
     """Return the end of a message, from the kind of the symbol on.
 
@@ -30,8 +30,8 @@ def describe_missing_symbol(
         `KERNEL` or `VARIABLE`.
     name : str
         What was asked for.
-    expressions : sequence of str
-        The name expressions that the code knows.
+    expressions : mapping of str to str
+        The name expressions that the code knows, and their symbols.
     symbols : mapping of str to sequence of str
         What the code has of either kind.
 
@@ -41,10 +41,11 @@ def describe_missing_symbol(
         ``"kernel 'twise'; did you mean 'twice'?"``.
     """
     text = f"{what} {name!r}"
-    for other, names in symbols.items():
-        if other != what and name in names:
-            return f"{text}; it is a {other}: use {_GETTERS[other]}"
-    known = list(dict.fromkeys([*expressions, *symbols[what]]))
+    others = {item: other for other, names in symbols.items() if other != what for item in names}
+    if other := others.get(expressions.get(name, name)):
+        return f"{text}; it is a {other}: use {_GETTERS[other]}"
+    mine = {expression: symbol for expression, symbol in expressions.items() if symbol not in others}
+    known = _names(mine, symbols[what], is_mangled(name))
     shown = near_matches(name, known)
     if shown:
         text += f"; did you mean {' or '.join(map(_show, shown))}?"
@@ -68,9 +69,19 @@ def near_matches(name: str, known: Sequence[str]) -> list[str]:
     near += [item for source, items in by_source.items() if plain and plain in source for item in items]
     if not near:
         near = difflib.get_close_matches(name, known, _MOST_SHOWN)
-        like = difflib.get_close_matches(plain, by_source, _MOST_SHOWN)
-        near += [item for source in like for item in by_source[source]]
+        last = {source: source.rpartition("::")[2] for source in by_source}
+        like = difflib.get_close_matches(plain.rpartition("::")[2], last.values(), _MOST_SHOWN)
+        near += [item for source, items in by_source.items() if last[source] in like for item in items]
     return list(dict.fromkeys(near))[:_MOST_SHOWN]
+
+
+def _names(expressions: Mapping[str, str], symbols: Sequence[str], with_symbols: bool) -> list[str]:
+    """Return the names of symbols: their expressions where they have any, unless the symbols are wanted, too."""
+    by_symbol: dict[str, list[str]] = {symbol: [] for symbol in symbols}
+    for expression, symbol in expressions.items():
+        by_symbol.setdefault(symbol, []).append(expression)
+    names = [expression for found in by_symbol.values() for expression in found]
+    return names + [symbol for symbol, found in by_symbol.items() if with_symbols or not found]
 
 
 def _plain(expression: str) -> str:

@@ -426,7 +426,7 @@ class ObjectCode:
         """Return what to add to the driver's message when there is no such symbol."""
         kernels, variables = contents(self._data, self._code_type)
         symbols = {KERNEL: _kernel_names(library) or kernels, VARIABLE: variables}
-        return f"; {self._title} has no {describe_missing_symbol(what, name, list(self._symbol_mapping), symbols)}"
+        return f"; {self._title} has no {describe_missing_symbol(what, name, self._symbol_mapping, symbols)}"
 
 
 def _restore(data: bytes, code: bytes | str, code_type: str, name: str, symbol_mapping: dict[str, str]) -> ObjectCode:

@@ -420,6 +420,21 @@ def test_a_missing_kernel_is_named_with_that_of_its_name_in_the_source(code):
         code.get_kernel("manglet")
 
 
+def test_a_missing_kernel_is_named_with_the_expression_of_one_in_a_namespace(nvrtc, device, compile_target):
+    source = "namespace demo { template <class T> __global__ void weigh(T *x) { *x = 1; } __device__ int weight; }"
+    names = ["demo::weigh<float>", "&demo::weight"]
+    code = Program(source, "c++").compile(compile_target, names)
+    for asked in ("weight<float>", "weihg", "demo::wiegh<int>"):
+        with pytest.raises(CUDAError, match=r"did you mean 'demo::weigh<float>'\?"):
+            code.get_kernel(asked)
+    with pytest.raises(CUDAError, match=r"did you mean '_ZN4demo5weighIfEEvPT_' \(demo::weigh\)\?$"):
+        code.get_kernel("_ZN4demo5weighIfEEvPT")
+    with pytest.raises(CUDAError, match=r"has no variable 'weigth'; did you mean '&demo::weight'\?"):
+        code.get_global("weigth")
+    with pytest.raises(CUDAError, match="has no kernel '&demo::weight'; it is a variable: use get_global"):
+        code.get_kernel("&demo::weight")
+
+
 def test_a_template_that_was_not_instantiated_says_how_to(code, compile_target):
     unmapped = MAKERS[compile_target](code.code)
     with pytest.raises(CUDAError, match=r"did you mean '_Z5scale.*' \(scale\)\? Templates are instantiated"):
