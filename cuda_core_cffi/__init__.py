@@ -22,6 +22,7 @@ from cuda_core_cffi._handle import live_objects
 from cuda_core_cffi._host import Host
 from cuda_core_cffi._kernel import Kernel
 from cuda_core_cffi._launch import launch
+from cuda_core_cffi._launch_attributes import AccessPolicyWindow, MemSyncDomainMap, ProgrammaticEvent
 from cuda_core_cffi._launch_config import LaunchConfig
 from cuda_core_cffi._memory import (
     Buffer,
@@ -46,6 +47,7 @@ from cuda_core_cffi._version import __version__
 __all__ = [
     "LEGACY_DEFAULT_STREAM",
     "PER_THREAD_DEFAULT_STREAM",
+    "AccessPolicyWindow",
     "Buffer",
     "CUDAError",
     "CUDAWarning",
@@ -62,6 +64,7 @@ __all__ = [
     "ManagedBuffer",
     "ManagedMemoryResource",
     "ManagedMemoryResourceOptions",
+    "MemSyncDomainMap",
     "MemoryResource",
     "NVRTCError",
     "NVVMError",
@@ -70,6 +73,7 @@ __all__ = [
     "PinnedMemoryResourceOptions",
     "Program",
     "ProgramOptions",
+    "ProgrammaticEvent",
     "Stream",
     "StreamOptions",
     "UnavailableError",

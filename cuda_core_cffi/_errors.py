@@ -43,6 +43,10 @@ HINTS = {
     "on and the process must be restarted; compute-sanitizer finds the place",
     "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES": "the block needs more registers or shared memory than there are: use fewer "
     "threads in a block, or less shared memory",
+    "CUDA_ERROR_INVALID_CLUSTER_SIZE": "a cluster has 8 blocks at most, more only where the kernel's attribute "
+    "non_portable_cluster_size_allowed says so, and exactly those that the kernel was compiled for",
+    "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE": "all blocks of a cooperative launch must fit on the device at once: as "
+    "many as kernel.occupancy tells for a multiprocessor, times the number of these",
     "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED": "the operation cannot be captured in a graph",
     "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": "the user-mode and kernel-mode drivers differ: reboot, or reinstall the "
     "driver",

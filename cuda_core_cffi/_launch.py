@@ -8,16 +8,26 @@ import warnings
 from typing import Any
 
 from cuda_core_cffi._arguments import NOT_QUICK, Packer, make_packer
-from cuda_core_cffi._errors import CUDAError
+from cuda_core_cffi._errors import CUDAError, UnavailableError
 from cuda_core_cffi._ffi import lib
 from cuda_core_cffi._kernel import Kernel
-from cuda_core_cffi._launch_config import LaunchConfig
+from cuda_core_cffi._launch_attributes import check_device
+from cuda_core_cffi._launch_config import LaunchConfig, shown
 from cuda_core_cffi._stream import Stream, accept_stream
 from cuda_core_cffi.typing import IsStreamType
 
-__all__ = ["launch"]
+__all__ = ["allow", "launch", "launch_failure"]
 
 _launch = lib.ccc_launch
+UNCHECKED: int = lib.CCC_UNCHECKED
+
+# What a status of the driver says of the fields of a configuration that are launch attributes.
+REFUSALS: dict[str | None, tuple[type[CUDAError], str]] = {
+    "CUDA_ERROR_INVALID_VALUE": (CUDAError, "what is wrong is the grid, the block, the shared memory, or one of"),
+    "CUDA_ERROR_NOT_SUPPORTED": (UnavailableError, "this device with this driver lacks one of"),
+    "CUDA_ERROR_INVALID_CLUSTER_SIZE": (CUDAError, "asked for was"),
+    "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE": (CUDAError, "asked for was"),
+}
 
 
 def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_args: Any) -> None:
@@ -43,6 +53,10 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
         If the number of arguments is wrong.
     OverflowError
         If a number does not fit the parameter.
+    RuntimeError
+        If something is closed: the stream, the kernel, a buffer, or what the configuration refers to.
+    UnavailableError
+        If the device or the driver lacks what the configuration asks for.
     CUDAError
         If the driver refuses the launch.
     """
@@ -59,7 +73,11 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
         data = packer.careful(kernel_args)
     status = _launch(native, kernel._box, stream._box, data, len(data))
     if status:
-        raise launch_failure(status, stream, config, kernel)
+        while status == UNCHECKED:
+            native = allow(config, stream)
+            status = _launch(native, kernel._box, stream._box, data, len(data))
+        if status:
+            raise launch_failure(status, stream, config, kernel)
 
 
 def prepare(config: object, kernel: object, values: tuple[Any, ...]) -> tuple[Any, Packer]:
@@ -87,9 +105,36 @@ def foreign_stream(stream: object) -> Stream:
     return queue
 
 
+def allow(config: LaunchConfig, stream: Stream) -> Any:
+    """Return the native configuration for the next try, where a launch was ``CCC_UNCHECKED``; raise if it cannot be.
+
+    Raises
+    ------
+    UnavailableError, ValueError
+        If the device or the driver lacks something, or a value is out of the device's range.
+    RuntimeError
+        If something that the configuration refers to is closed.
+    """
+    native = config._native
+    if lib.ccc_config_stale(native):
+        config._native_cache = None
+        native = config._native
+    device = stream.device
+    check_device(device, config._given)
+    lib.ccc_config_allow(native, device.device_id)
+    return native
+
+
 def launch_failure(status: int, stream: Stream, config: LaunchConfig, kernel: Kernel) -> Exception:
     """Return the exception for a launch that failed, with what was asked for."""
     error = kernel._failure(status, stream)
-    if isinstance(error, CUDAError):
-        error.add_note(f"launch of {kernel!r} with {config!r}")
+    if not isinstance(error, CUDAError):
+        return error
+    given = config._given
+    if given and error.name in REFUSALS:
+        kind, why = REFUSALS[error.name]
+        refused = kind(f"{error}; {why}: {', '.join(f'{name}={shown(kept)}' for name, kept in given.items())}")
+        refused.call, refused.status, refused.name = error.call, error.status, error.name
+        error = refused
+    error.add_note(f"launch of {kernel!r} with {config!r}")
     return error

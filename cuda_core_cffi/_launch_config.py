@@ -4,14 +4,64 @@
 
 from __future__ import annotations
 
-from typing import Any
+import enum
+from collections.abc import Mapping
+from typing import Any, Generic, Self, TypeVar, overload
 
+from cuda_core_cffi._event import Event
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._launch_attributes import (
+    ATTRIBUTES,
+    LARGEST,
+    AccessPolicyWindow,
+    Dimensions,
+    MemSyncDomainMap,
+    ProgrammaticEvent,
+    blocks,
+    check_clusters,
+    dimensions,
+    require_open,
+    whole,
+)
+from cuda_core_cffi.typing import (
+    ClusterSchedulingPolicyType,
+    MemSyncDomainType,
+    PortableClusterSizeType,
+    SharedMemoryModeType,
+)
 
-__all__ = ["LaunchConfig"]
+__all__ = ["LaunchConfig", "shown"]
 
-LARGEST = 2**32 - 1
+T = TypeVar("T")
+
 FIELDS = ("grid", "cluster", "block", "shmem_size", "is_cooperative", "programmatic_stream_serialization")
+EXTRAS = tuple(name for name in ATTRIBUTES if name not in FIELDS)
+
+
+class Extra(Generic[T]):
+    """A field of a configuration beyond the first six: None unless it was given."""
+
+    def __init__(self, doc: str) -> None:
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+        self._accept = ATTRIBUTES[name].accept
+
+    @overload
+    def __get__(self, config: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, config: LaunchConfig, owner: type) -> T | None: ...
+    def __get__(self, config: LaunchConfig | None, owner: type) -> Self | T | None:
+        if config is None:
+            return self
+        return config._extras.get(self._name)
+
+    def __set__(self, config: LaunchConfig, value: Any) -> None:
+        kept = None if value is None else self._accept(self._name, value)
+        extras = {**config._extras, self._name: kept}  # a copy: another thread may be looking at this one
+        config._extras = {name: extras[name] for name in EXTRAS if extras.get(name) is not None}
+        config._native_cache = None
 
 
 class LaunchConfig:
@@ -30,27 +80,63 @@ class LaunchConfig:
     is_cooperative : bool, optional
         Launch so that all blocks are resident at once and can synchronise. Default False.
     programmatic_stream_serialization : bool, optional
-        Let the kernel start before its predecessor in the stream has ended. Default False.
+        Let the kernel start before its predecessor in the stream has ended. Default False. Needs compute capability
+        9.0.
+    priority : int, optional
+        Run before kernels of higher numbers; the range is that of ``StreamOptions.priority``. Default is the stream's.
+    preferred_cluster : int or tuple of int, optional
+        Blocks in a cluster where the device has room for so many: a multiple of ``cluster``, with its z. Needs compute
+        capability 9.0.
+    cluster_scheduling_policy : ClusterSchedulingPolicyType or str, optional
+        How the blocks of a cluster are put on multiprocessors: ``"spread"``, ``"load_balancing"``, ... Needs compute
+        capability 9.0.
+    portable_cluster_size : PortableClusterSizeType or str, optional
+        Whether clusters may have more blocks than every device allows, whatever the kernel's attribute says. Needs
+        compute capability 9.0, and a driver newer than that of CUDA 13.0.
+    programmatic_event : ProgrammaticEvent or Event, optional
+        An event that the kernel's blocks trigger. Needs compute capability 9.0.
+    launch_completion_event : Event, optional
+        An event that is reached when all blocks have started. It must take no times, and be of this process alone.
+    mem_sync_domain : MemSyncDomainType or str, optional
+        The logical memory synchronization domain to run in: ``"default"`` or ``"remote"``.
+    mem_sync_domain_map : MemSyncDomainMap or tuple of int, optional
+        Which of the device's domains the default and the remote one are; there are
+        ``Device.properties.mem_sync_domain_count``.
+    access_policy_window : AccessPolicyWindow, optional
+        How accesses to a piece of memory are kept in the L2 cache. Needs compute capability 8.0.
+    preferred_shared_memory_carveout : int, optional
+        The share of the L1 cache to be shared memory, in percent.
+    shared_memory_mode : SharedMemoryModeType or str, optional
+        How much shared memory a block may have, whatever the kernel's attribute says. Needs a driver newer than that
+        of CUDA 13.0.
+    nvlink_util_centric_scheduling : bool, optional
+        Whether blocks are placed for the traffic over NVLink. Needs a driver newer than that of CUDA 12.9.
 
     Raises
     ------
     ValueError
-        If ``grid`` or ``block`` is missing, or a dimension is less than 1.
+        If ``grid`` or ``block`` is missing, a dimension is less than 1, or another value is out of its range.
+    TypeError
+        If a value is of another type.
+    RuntimeError
+        If an event or a buffer is closed.
 
     Notes
     -----
     Configurations compare and hash by value. The native structure is made once and kept, so that one configuration
-    launched many times costs nothing; assigning a field makes it anew.
+    launched many times costs nothing; assigning a field makes it anew. Events and buffers are kept alive. What a
+    device or its driver must have is looked up before the first launch there.
     """
 
-    __slots__ = ("__weakref__", "_native_cache", *(f"_{name}" for name in FIELDS))
+    __slots__ = ("__weakref__", "_extras", "_native_cache", *(f"_{name}" for name in FIELDS))
 
-    _grid: tuple[int, int, int]
-    _cluster: tuple[int, int, int] | None
-    _block: tuple[int, int, int]
+    _grid: Dimensions
+    _cluster: Dimensions | None
+    _block: Dimensions
     _shmem_size: int
     _is_cooperative: bool
     _programmatic_stream_serialization: bool
+    _extras: Mapping[str, Any]  # those given, in the order of the table; never changed in place
     _native_cache: Any
 
     def __init__(
@@ -61,17 +147,44 @@ class LaunchConfig:
         shmem_size: int | None = None,
         is_cooperative: bool = False,
         programmatic_stream_serialization: bool = False,
+        *,
+        priority: int | None = None,
+        preferred_cluster: int | tuple[int, ...] | None = None,
+        cluster_scheduling_policy: ClusterSchedulingPolicyType | str | None = None,
+        portable_cluster_size: PortableClusterSizeType | str | None = None,
+        programmatic_event: ProgrammaticEvent | Event | Mapping[str, Any] | None = None,
+        launch_completion_event: Event | None = None,
+        mem_sync_domain: MemSyncDomainType | str | None = None,
+        mem_sync_domain_map: MemSyncDomainMap | tuple[int, int] | None = None,
+        access_policy_window: AccessPolicyWindow | Mapping[str, Any] | None = None,
+        preferred_shared_memory_carveout: int | None = None,
+        shared_memory_mode: SharedMemoryModeType | str | None = None,
+        nvlink_util_centric_scheduling: bool | None = None,
     ) -> None:
+        given = {
+            "priority": priority, "preferred_cluster": preferred_cluster,
+            "cluster_scheduling_policy": cluster_scheduling_policy, "portable_cluster_size": portable_cluster_size,
+            "programmatic_event": programmatic_event, "launch_completion_event": launch_completion_event,
+            "mem_sync_domain": mem_sync_domain, "mem_sync_domain_map": mem_sync_domain_map,
+            "access_policy_window": access_policy_window,
+            "preferred_shared_memory_carveout": preferred_shared_memory_carveout,
+            "shared_memory_mode": shared_memory_mode,
+            "nvlink_util_centric_scheduling": nvlink_util_centric_scheduling,
+        }  # fmt: skip
         self._native_cache = None
         self._grid = dimensions("grid", grid)
         self._cluster = None if cluster is None else dimensions("cluster", cluster)
         self._block = dimensions("block", block)
-        self._shmem_size = size("shmem_size", 0 if shmem_size is None else shmem_size)
+        self._shmem_size = 0 if shmem_size is None else size(shmem_size)
         self._is_cooperative = bool(is_cooperative)
         self._programmatic_stream_serialization = bool(programmatic_stream_serialization)
+        self._extras = {
+            name: ATTRIBUTES[name].accept(name, value) for name, value in given.items() if value is not None
+        }
 
     def __repr__(self) -> str:
-        return f"LaunchConfig({', '.join(f'{name}={getattr(self, name)!r}' for name in FIELDS)})"
+        values = {**{name: getattr(self, name) for name in FIELDS}, **self._extras}
+        return f"LaunchConfig({', '.join(f'{name}={shown(value)}' for name, value in values.items())})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LaunchConfig):
@@ -85,7 +198,7 @@ class LaunchConfig:
         raise TypeError("LaunchConfig cannot be pickled")
 
     def _key(self) -> tuple[object, ...]:
-        return tuple(getattr(self, f"_{name}") for name in FIELDS)
+        return (*(getattr(self, f"_{name}") for name in FIELDS), *self._extras.items())
 
     @property
     def grid(self) -> tuple[int, int, int]:
@@ -124,7 +237,7 @@ class LaunchConfig:
 
     @shmem_size.setter
     def shmem_size(self, value: int) -> None:
-        self._shmem_size = size("shmem_size", value)
+        self._shmem_size = size(value)
         self._native_cache = None
 
     @property
@@ -147,6 +260,19 @@ class LaunchConfig:
         self._programmatic_stream_serialization = bool(value)
         self._native_cache = None
 
+    priority = Extra[int]("The priority, lower numbers first; None for the stream's.")
+    preferred_cluster = Extra[Dimensions]("Blocks in a cluster where there is room, in x, y and z.")
+    cluster_scheduling_policy = Extra[ClusterSchedulingPolicyType]("How the blocks of a cluster are placed.")
+    portable_cluster_size = Extra[PortableClusterSizeType]("Whether clusters may be larger than every device allows.")
+    programmatic_event = Extra[ProgrammaticEvent]("The event that the blocks trigger.")
+    launch_completion_event = Extra[Event]("The event that is reached when all blocks have started.")
+    mem_sync_domain = Extra[MemSyncDomainType]("The logical memory synchronization domain.")
+    mem_sync_domain_map = Extra[MemSyncDomainMap]("The device's domains for the logical ones.")
+    access_policy_window = Extra[AccessPolicyWindow]("How accesses to a piece of memory are kept in the L2 cache.")
+    preferred_shared_memory_carveout = Extra[int]("The share of the L1 cache to be shared memory, in percent.")
+    shared_memory_mode = Extra[SharedMemoryModeType]("How much shared memory a block may have.")
+    nvlink_util_centric_scheduling = Extra[bool]("Whether blocks are placed for the traffic over NVLink.")
+
     @property
     def _native(self) -> Any:
         """The configuration as a ``ccc_config *``."""
@@ -154,67 +280,55 @@ class LaunchConfig:
             self._native_cache = make_native(self)
         return self._native_cache
 
+    @property
+    def _given(self) -> dict[str, Any]:
+        """What is kept of each field that becomes a launch attribute, if it was given."""
+        given: dict[str, Any] = {}
+        if self._cluster is not None:
+            given["cluster"] = self._cluster
+        if self._is_cooperative:
+            given["is_cooperative"] = True
+        if self._programmatic_stream_serialization:
+            given["programmatic_stream_serialization"] = True
+        return {**given, **self._extras}
+
 
 def make_native(config: LaunchConfig) -> Any:
     """Return the native structure for a configuration."""
-    native = ffi.new("ccc_config *")
-    driver = native.driver
+    given = config._given
     cluster = config.cluster or (1, 1, 1)
-    driver.gridDimX, driver.gridDimY, driver.gridDimZ = (
-        blocks("grid", count * factor) for count, factor in zip(config.grid, cluster)
-    )
+    x, y, z = (blocks("grid", count * factor) for count, factor in zip(config.grid, cluster))
+    if config.cluster is not None and "preferred_cluster" in given:
+        check_clusters((x, y, z), cluster, given["preferred_cluster"])
+    native = ffi.new("ccc_config *")
+    if any(ATTRIBUTES[name].refer for name in given):
+        native = ffi.gc(native, lib.ccc_config_end)
+    driver = native.driver
+    driver.gridDimX, driver.gridDimY, driver.gridDimZ = x, y, z
     driver.blockDimX, driver.blockDimY, driver.blockDimZ = config.block
     driver.sharedMemBytes = config.shmem_size
-    count = 0
-    if config.cluster is not None:
-        attribute = native.attributes[count]
-        attribute.id = lib.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-        dimension = attribute.value.clusterDim
-        dimension.x, dimension.y, dimension.z = config.cluster
-        count += 1
-    if config.is_cooperative:
-        attribute = native.attributes[count]
-        attribute.id = lib.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-        attribute.value.cooperative = 1
-        count += 1
-    if config.programmatic_stream_serialization:
-        attribute = native.attributes[count]
-        attribute.id = lib.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-        attribute.value.programmaticStreamSerializationAllowed = 1
-        count += 1
-    driver.numAttrs = count
+    for index, (name, kept) in enumerate(given.items()):
+        row = ATTRIBUTES[name]
+        if row.refer is not None:
+            referred = row.refer(kept)
+            require_open(name, referred)
+            lib.ccc_config_refer(native, referred._box)
+        attribute = native.attributes[index]
+        attribute.id = row.number
+        row.write(attribute.value, kept)
+    driver.numAttrs = len(given)
+    native.demanding = bool(given)
     return native
 
 
-def dimensions(name: str, value: int | tuple[int, ...] | None) -> tuple[int, int, int]:
-    """Return one to three dimensions as three."""
-    if value is None:
-        raise ValueError(f"{name} is required")
-    given = value if isinstance(value, (tuple, list)) else (value,)
-    if not 1 <= len(given) <= 3:
-        raise ValueError(f"{name} must have 1 to 3 dimensions, not {len(given)}")
-    x, y, z = (*(blocks(name, item) for item in given), 1, 1)[:3]
-    return x, y, z
+def shown(value: object) -> str:
+    """Return the representation of a value, of an enumeration's member that of its string."""
+    return repr(value.value) if isinstance(value, enum.StrEnum) else repr(value)
 
 
-def blocks(name: str, value: object) -> int:
-    """Return a dimension, which is an integer of at least 1."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an int or a tuple of ints, not {type(value).__name__} {value!r}")
-    number: int = value.__index__()
-    if not 1 <= number <= LARGEST:
-        raise ValueError(f"every dimension of {name} must be 1 to {LARGEST}, not {number}")
-    return number
-
-
-def size(name: str, value: object) -> int:
-    """Return a size in bytes that the driver can take."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
-    number: int = value.__index__()
-    if not 0 <= number <= LARGEST:
-        raise ValueError(f"{name} must be 0 to {LARGEST} bytes, not {number}")
-    return number
+def size(value: object) -> int:
+    """Return a size of shared memory that the driver can take."""
+    return whole("shmem_size", value, 0, LARGEST, " bytes")
 
 
 def only_tuple(name: str, value: object) -> tuple[int, ...]:

@@ -1,17 +1,19 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Options: wherever one is taken, a dataclass, a mapping of its fields, or None."""
+"""Options: wherever one is taken, a dataclass, a mapping of its fields, or None; enumerations or their strings."""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
+import enum
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-__all__ = ["check_options"]
+__all__ = ["check_options", "member"]
 
 T = TypeVar("T")
+E = TypeVar("E", bound=enum.StrEnum)
 
 
 def check_options(cls: type[T], options: T | Mapping[str, Any] | None, what: str) -> T:
@@ -51,3 +53,12 @@ def check_options(cls: type[T], options: T | Mapping[str, Any] | None, what: str
             hint = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(known)}"
             raise TypeError(f"{what}: {cls.__name__} has no option {name!r}; {hint}")
     return cls(**options)
+
+
+def member(kind: type[E], value: Any, name: str) -> E:
+    """Return ``value`` as a member of an enumeration, or raise what says which there are."""
+    try:
+        return kind(value)
+    except ValueError:
+        names = ", ".join(repr(item.value) for item in kind)
+        raise ValueError(f"{name} must be one of {names}, not {value!r}") from None

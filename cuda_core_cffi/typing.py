@@ -9,14 +9,19 @@ import enum
 from typing import Any, Protocol, runtime_checkable
 
 __all__ = [
+    "AccessPropertyType",
+    "ClusterSchedulingPolicyType",
     "CompilerBackendType",
     "DevicePointerT",
     "DevicePointerType",
     "IsStreamT",
     "IsStreamType",
     "ManagedMemoryLocationType",
+    "MemSyncDomainType",
     "ObjectCodeFormatType",
     "PCHStatusType",
+    "PortableClusterSizeType",
+    "SharedMemoryModeType",
     "SourceCodeType",
     "VirtualMemoryAccessType",
     "VirtualMemoryAllocationType",
@@ -125,3 +130,45 @@ class VirtualMemoryLocationType(enum.StrEnum):
     HOST = "host"
     HOST_NUMA = "host_numa"
     HOST_NUMA_CURRENT = "host_numa_current"
+
+
+class AccessPropertyType(enum.StrEnum):
+    """How long what a kernel accesses stays in the L2 cache."""
+
+    NORMAL = "normal"
+    STREAMING = "streaming"
+    PERSISTING = "persisting"
+
+
+class ClusterSchedulingPolicyType(enum.StrEnum):
+    """How the blocks of a cluster are put on multiprocessors."""
+
+    DEFAULT = "default"
+    SPREAD = "spread"
+    LOAD_BALANCING = "load_balancing"
+    RUBIN_DSMEM_LOCALITY = "rubin_dsmem_locality"
+
+
+class MemSyncDomainType(enum.StrEnum):
+    """The logical memory synchronization domains: a fence waits for the writes of its own domain only."""
+
+    DEFAULT = "default"
+    REMOTE = "remote"
+
+
+class PortableClusterSizeType(enum.StrEnum):
+    """Whether clusters may be larger than every device allows; the default is what the kernel's attribute says."""
+
+    DEFAULT = "default"
+    REQUIRE_PORTABLE = "require_portable"
+    ALLOW_NON_PORTABLE = "allow_non_portable"
+
+
+class SharedMemoryModeType(enum.StrEnum):
+    """How much shared memory a block may have; the default is what the kernel's attribute says."""
+
+    DEFAULT = "default"
+    REQUIRE_PORTABLE = "require_portable"
+    ALLOW_NON_PORTABLE = "allow_non_portable"
+    ALLOW_OVERSIZED = "allow_oversized"
+    PREFER_OVERSIZED = "prefer_oversized"

@@ -21,6 +21,7 @@
 #define CCC_NO_CONTEXT (-3) /* no context is current and none was given */
 #define CCC_TOO_LARGE (-4)  /* the memory of another process is smaller than was claimed */
 #define CCC_FOREIGN (-5)    /* only the process that created the pool allocates from it */
+#define CCC_UNCHECKED (-6)  /* whether a launch can have what it asks for has to be looked up first */
 
 #define CCC_COLD __attribute__((cold, noinline))
 #define CCC_LIKELY(x) __builtin_expect(!!(x), 1)

@@ -5,15 +5,70 @@
 #define CCC_LAUNCH_H
 
 #include "ccc_destroy.h"
+#include "ccc_stream.h"
 #include "ccc_tensor.h"
 
 #define CCC_MAX_LAUNCH_ATTRIBUTES 16
+#define CCC_MAX_LAUNCH_OBJECTS 4
+#define CCC_DEVICE_WORDS (CCC_MAX_DEVICES / 64)
 
 /* A launch configuration as the driver takes it, all but the stream: made once for each Python LaunchConfig. */
 typedef struct ccc_config {
     CUlaunchConfig driver;
     CUlaunchAttribute attributes[CCC_MAX_LAUNCH_ATTRIBUTES];
+    int demanding; /* there is something that a device may lack, or an object that may be closed */
+    int object_count;
+    ccc_box *objects[CCC_MAX_LAUNCH_OBJECTS];    /* what the attributes refer to */
+    _Atomic(uint64_t) able[CCC_DEVICE_WORDS];    /* a bit for each device that was found to have all of it */
 } ccc_config;
+
+/* An attribute refers to this object: its memory stays readable until ccc_config_end, whoever closes it. */
+static void ccc_config_refer(ccc_config *config, ccc_box *object)
+{
+    atomic_fetch_add_explicit(&object->holders, 1, memory_order_relaxed);
+    config->objects[config->object_count++] = object;
+}
+
+static void ccc_config_end(ccc_config *config)
+{
+    while (config->object_count > 0)
+        ccc_unhold(config->objects[--config->object_count]);
+}
+
+/* The device has all that the configuration asks for. */
+static void ccc_config_allow(ccc_config *config, int device)
+{
+    if (device >= 0 && device < CCC_MAX_DEVICES)
+        atomic_fetch_or_explicit(&config->able[device / 64], UINT64_C(1) << device % 64, memory_order_relaxed);
+}
+
+/* Whether an object was closed, or moved to another box, as a buffer that grows may be. */
+static int ccc_config_stale(const ccc_config *config)
+{
+    for (int i = 0; i < config->object_count; i++)
+        if (!ccc_is_open(config->objects[i]))
+            return 1;
+    return 0;
+}
+
+/* 0 if a launch can be tried; CCC_UNCHECKED if the configuration is stale, or was not yet allowed on the device. */
+static int ccc_config_ready(const ccc_config *config, const ccc_box *stream)
+{
+    if (ccc_config_stale(config))
+        return CCC_UNCHECKED;
+    int device = stream->device;
+    if (device < 0) {
+        ccc_box *home = ccc_stream_home((ccc_box *)stream);
+        if (home == NULL)
+            return ccc_last_status();
+        device = home->device;
+        ccc_release(home);
+    }
+    if (device < 0 || device >= CCC_MAX_DEVICES)
+        return ccc_fail(CUDA_ERROR_INVALID_DEVICE, "cuLaunchKernelEx");
+    return atomic_load_explicit(&config->able[device / 64], memory_order_relaxed) >> device % 64 & 1 ? 0
+                                                                                                     : CCC_UNCHECKED;
+}
 
 /* Load code; on failure the log of the driver's compiler is in `log` (zero-terminated, log_size bytes at most). */
 static ccc_box *ccc_library_load(const void *code, char *log, unsigned int log_size)
@@ -91,6 +146,11 @@ static int ccc_launch(const ccc_config *config, const ccc_box *kernel, const ccc
 {
     if (!ccc_is_open(stream) || !ccc_is_open(kernel))
         return CCC_CLOSED;
+    if (config->demanding) {
+        int status = ccc_config_ready(config, stream);
+        if (status)
+            return status;
+    }
     CUlaunchConfig driver = config->driver;
     driver.hStream = CCC_STRM(stream);
     driver.attrs = (CUlaunchAttribute *)config->attributes;

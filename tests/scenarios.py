@@ -21,6 +21,7 @@ from helpers import in_thread
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
+    AccessPolicyWindow,
     Buffer,
     CUDAError,
     Device,
@@ -283,6 +284,21 @@ SCENARIOS: dict[str, Callable[[World], Any]] = {
     "launch by handle": lambda w: launch(w.stream, ONE, Kernel.from_handle(w.kernel.handle, w.code), w.buffer, 1),
     "kernel attribute": lambda w: no_result(ObjectCode.from_ptx(PTX).get_kernel("store").attributes.num_regs),
     "launch": lambda w: launch(w.stream, ONE, w.kernel, w.buffer, 1),
+    "launch with attributes": lambda w: launch(
+        w.stream,
+        LaunchConfig(
+            grid=1,
+            cluster=1,
+            block=1,
+            priority=0,
+            mem_sync_domain_map=(0, 0),
+            launch_completion_event=w.event,
+            access_policy_window=AccessPolicyWindow(w.buffer),
+        ),
+        w.kernel,
+        w.buffer,
+        1,
+    ),
     "first launch": lambda w: launch(w.stream, ONE, ObjectCode.from_ptx(PTX).get_kernel("store"), w.buffer, 1),
     "blocks per multiprocessor": lambda w: no_result(w.kernel.occupancy.max_active_blocks_per_multiprocessor(32, 0)),
     "best block size": lambda w: no_result(w.kernel.occupancy.max_potential_block_size(0, 0)),

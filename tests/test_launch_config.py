@@ -13,7 +13,14 @@ from typing import Any
 import numpy
 import pytest
 
-from cuda_core_cffi import LaunchConfig, lib
+from cuda_core_cffi import LaunchConfig, MemSyncDomainMap, ffi, lib
+from cuda_core_cffi._launch_attributes import ATTRIBUTES
+from cuda_core_cffi.typing import (
+    ClusterSchedulingPolicyType,
+    MemSyncDomainType,
+    PortableClusterSizeType,
+    SharedMemoryModeType,
+)
 
 FIELDS = {
     "grid": (2, 1, 1),
@@ -23,6 +30,19 @@ FIELDS = {
     "is_cooperative": True,
     "programmatic_stream_serialization": True,
 }
+# Fields beyond these: what is given, what is kept, the driver's number, and the first integers of the value it gets.
+EXTRAS = {
+    "priority": (-3, -3, 8, (-3,)),
+    "preferred_cluster": ((4, 2), (4, 2, 1), 11, (4, 2, 1)),
+    "cluster_scheduling_policy": ("spread", ClusterSchedulingPolicyType.SPREAD, 5, (1,)),
+    "portable_cluster_size": ("allow_non_portable", PortableClusterSizeType.ALLOW_NON_PORTABLE, 17, (2,)),
+    "mem_sync_domain": ("remote", MemSyncDomainType.REMOTE, 10, (1,)),
+    "mem_sync_domain_map": ([0, 2], MemSyncDomainMap(0, 2), 9, (2 << 8,)),
+    "preferred_shared_memory_carveout": (numpy.int16(50), 50, 14, (50,)),
+    "shared_memory_mode": ("prefer_oversized", SharedMemoryModeType.PREFER_OVERSIZED, 18, (4,)),
+    "nvlink_util_centric_scheduling": (1, True, 16, (1,)),
+}
+OF_OBJECTS = {"programmatic_event", "launch_completion_event", "access_policy_window"}  # test_launch_attributes.py
 LARGEST = 2**32 - 1
 
 
@@ -265,3 +285,154 @@ def test_the_native_structure_in_use_survives_its_renewal():
     config.grid = (8,)
     _ = config._native
     assert before.driver.gridDimX == 7
+
+
+# Launch attributes beyond the first six fields
+
+
+def extra(name: str) -> LaunchConfig:
+    """Return a configuration with one more field."""
+    return LaunchConfig(grid=(4, 2), block=1, cluster=(2, 1), **{name: EXTRAS[name][0]})
+
+
+def first_integers(value: Any, count: int) -> tuple[int, ...]:
+    """Return what an attribute's value starts with."""
+    return tuple(ffi.cast("int *", ffi.addressof(value))[0:count])
+
+
+def test_every_field_is_tested():
+    assert {*EXTRAS, *OF_OBJECTS, *FIELDS} == {*ATTRIBUTES, *FIELDS}
+
+
+def test_there_is_room_for_all_attributes_and_objects():
+    assert len(ATTRIBUTES) <= lib.CCC_MAX_LAUNCH_ATTRIBUTES
+    assert sum(row.refer is not None for row in ATTRIBUTES.values()) <= lib.CCC_MAX_LAUNCH_OBJECTS
+
+
+@pytest.mark.parametrize("name", [*EXTRAS, *OF_OBJECTS])
+def test_a_field_that_is_not_given_is_none(name):
+    assert getattr(LaunchConfig(grid=1, block=1), name) is None
+
+
+@pytest.mark.parametrize("name", EXTRAS)
+def test_a_further_field_is_kept_in_its_own_type(name):
+    kept = getattr(extra(name), name)
+    assert kept == EXTRAS[name][1]
+    assert type(kept) is type(EXTRAS[name][1])
+
+
+@pytest.mark.parametrize("name", EXTRAS)
+def test_the_driver_gets_a_further_field(name):
+    _, _, number, integers = EXTRAS[name]
+    config = extra(name)
+    found = attributes(config)
+    assert set(found) == {lib.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, number}
+    assert first_integers(found[number], len(integers)) == integers
+
+
+@pytest.mark.parametrize("kind", ["cluster_scheduling_policy", "portable_cluster_size", "shared_memory_mode"])
+def test_the_driver_gets_the_choices_of_a_field_in_their_order(kind):
+    choices = type(EXTRAS[kind][1])
+    for number, choice in enumerate(choices):
+        value = attributes(LaunchConfig(1, None, 1, **{kind: choice.value}))[EXTRAS[kind][2]]
+        assert first_integers(value, 1) == (number,)
+
+
+def test_all_attributes_can_be_given_at_once():
+    config = LaunchConfig(
+        **{**FIELDS, "cluster": 2},
+        **{name: given for name, (given, *_) in EXTRAS.items() if name != "preferred_cluster"},
+        preferred_cluster=4,
+    )
+    assert len(attributes(config)) == 3 + len(EXTRAS)
+
+
+def test_further_fields_are_keywords():
+    with pytest.raises(TypeError, match="positional"):
+        LaunchConfig(1, None, 1, 0, False, False, 0)
+
+
+def test_an_unknown_field_is_a_type_error():
+    with pytest.raises(TypeError, match="prioritty"):
+        LaunchConfig(grid=1, block=1, prioritty=1)
+
+
+@pytest.mark.parametrize("name", EXTRAS)
+def test_further_fields_take_part_in_equality_and_hash(name):
+    plain = LaunchConfig(grid=(4, 2), block=1, cluster=(2, 1))
+    assert extra(name) == extra(name) != plain
+    assert hash(extra(name)) == hash(extra(name))
+    assert len({extra(name), extra(name), plain}) == 2
+
+
+@pytest.mark.parametrize("name", EXTRAS)
+def test_a_further_field_can_be_assigned_and_taken_back(name):
+    config = LaunchConfig(grid=(4, 2), block=1, cluster=(2, 1))
+    before = config._native
+    setattr(config, name, EXTRAS[name][0])
+    assert config == extra(name)
+    assert config._native is not before
+    setattr(config, name, None)
+    assert config == LaunchConfig(grid=(4, 2), block=1, cluster=(2, 1))
+    assert len(attributes(config)) == 1
+
+
+def test_the_order_in_which_fields_are_assigned_does_not_matter():
+    one, other = LaunchConfig(grid=1, block=1), LaunchConfig(grid=1, block=1)
+    one.priority, one.mem_sync_domain = 0, "remote"
+    other.mem_sync_domain, other.priority = "remote", 0
+    assert one == other
+    assert (hash(one), repr(one)) == (hash(other), repr(other))
+
+
+@pytest.mark.parametrize("name", EXTRAS)
+def test_repr_shows_a_further_field_where_it_was_given(name):
+    config = extra(name)
+    kept = EXTRAS[name][1]
+    shown = repr(kept.value) if isinstance(kept, enum.Enum) else repr(kept)
+    assert repr(config).endswith(f", programmatic_stream_serialization=False, {name}={shown})")
+    assert eval(repr(config)) == config
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "error"),
+    [
+        ("priority", 1.5, TypeError), ("priority", True, TypeError), ("priority", 2**31, ValueError),
+        ("preferred_cluster", 0, ValueError), ("preferred_cluster", (1, 1, 1, 1), ValueError),
+        ("preferred_cluster", "2", TypeError), ("cluster_scheduling_policy", "fair", ValueError),
+        ("cluster_scheduling_policy", 1, ValueError), ("portable_cluster_size", True, ValueError),
+        ("mem_sync_domain", "far", ValueError), ("mem_sync_domain_map", 1, TypeError),
+        ("mem_sync_domain_map", (1,), TypeError), ("mem_sync_domain_map", (0, 256), ValueError),
+        ("mem_sync_domain_map", (0, -1), ValueError), ("mem_sync_domain_map", (0, "1"), TypeError),
+        ("preferred_shared_memory_carveout", 101, ValueError), ("preferred_shared_memory_carveout", -1, ValueError),
+        ("preferred_shared_memory_carveout", "max", TypeError), ("shared_memory_mode", "huge", ValueError),
+        ("programmatic_event", 1, TypeError), ("launch_completion_event", "event", TypeError),
+        ("access_policy_window", (0, 1), TypeError), ("access_policy_window", {"bufer": 1}, TypeError),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_of_a_further_field_is_refused_by_name(name, wrong, error):
+    with pytest.raises(error, match=name):
+        LaunchConfig(grid=1, block=1, **{name: wrong})
+    config = LaunchConfig(grid=1, block=1)
+    with pytest.raises(error, match=name):
+        setattr(config, name, wrong)
+    assert config == LaunchConfig(grid=1, block=1)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "preferred", "grid"),
+    [
+        ((2, 1, 1), (3, 1, 1), 3),
+        ((2, 1, 1), (1, 1, 1), 2),
+        ((2, 1, 1), (4, 1, 1), 3),
+        ((1, 1, 1), (1, 1, 2), (1, 1, 2)),
+    ],
+)
+def test_a_preferred_cluster_is_a_multiple_of_the_cluster_that_divides_the_grid(cluster, preferred, grid):
+    config = LaunchConfig(grid=grid, cluster=cluster, block=1, preferred_cluster=preferred)
+    with pytest.raises(ValueError, match=r"preferred_cluster .* must be a multiple of cluster"):
+        _ = config._native
+
+
+def test_a_preferred_cluster_without_a_cluster_is_left_to_the_kernel():
+    assert set(attributes(LaunchConfig(grid=1, block=1, preferred_cluster=2))) == {11}

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._memory.resource import LARGEST_SIZE
+from cuda_core_cffi._options import member
 from cuda_core_cffi._registry import registry
 from cuda_core_cffi.typing import (
     VirtualMemoryAccessType,
@@ -181,15 +182,6 @@ class Plan:
             entry.location.type, entry.location.id = place
             entry.flags = flags
         self.cdata.rights, self.cdata.count = self._keep, len(rights)
-
-
-def member(kind: type[E], value: Any, name: str) -> E:
-    """Return ``value`` as a member of an enumeration, or raise what says which there are."""
-    try:
-        return kind(value)
-    except ValueError:
-        names = ", ".join(repr(item.value) for item in kind)
-        raise ValueError(f"{name} must be one of {names}, not {value!r}") from None
 
 
 def optional(kind: type[E], value: Any, name: str) -> E | None:

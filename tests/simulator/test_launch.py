@@ -11,6 +11,7 @@ from types import ModuleType
 
 import pytest
 from sim_driver import (
+    DISABLE_TIMING,
     NON_BLOCKING,
     PER_THREAD,
     Driver,
@@ -72,6 +73,8 @@ class Kernels:
         *attributes: tuple[int, tuple[int, ...]],
         grid: tuple[int, ...] = (4, 1, 1),
         block: tuple[int, ...] = (32, 1, 1),
+        shared: int = 0,
+        parameters: object = None,
     ) -> str:
         rows = (LaunchAttribute * max(1, len(attributes)))()
         for row, (number, values) in zip(rows, attributes, strict=False):
@@ -79,9 +82,9 @@ class Kernels:
             for index, value in enumerate(values):
                 row.value[index] = value
         config = LaunchConfig(
-            (c_uint * 3)(*grid), (c_uint * 3)(*block), 0, None, ctypes.addressof(rows), len(attributes)
+            (c_uint * 3)(*grid), (c_uint * 3)(*block), shared, None, ctypes.addressof(rows), len(attributes)
         )
-        return self.cu.status("cuLaunchKernelEx", byref(config), self[name], None, None)
+        return self.cu.status("cuLaunchKernelEx", byref(config), self[name], parameters, None)
 
     def close(self) -> None:
         self.cu.cuModuleUnload(self.module)
@@ -214,15 +217,40 @@ def test_shapes(kernels: Kernels, name: str, options: dict[str, object], status:
         ([(2, (1,)), (4, (2, 1, 1))], 4, "SUCCESS"),
         ([(6, (1,))], 4, "SUCCESS"),
         ([(8, (0xFFFFFFFF,))], 4, "SUCCESS"),
+        ([(8, (0xFFFFFFFB,))], 4, "SUCCESS"),
+        ([(8, (0xFFFFFFFA,))], 4, "INVALID_VALUE"),
+        ([(8, (1,))], 4, "INVALID_VALUE"),
         ([(77, (1,))], 4, "INVALID_VALUE"),
+        ([(15, (1,))], 4, "INVALID_VALUE"),
         ([(3, (1,))], 4, "INVALID_VALUE"),
+        ([(13, (1,))], 4, "INVALID_VALUE"),
         ([(0, (1,))], 4, "SUCCESS"),
         ([(10, (1,))], 4, "SUCCESS"),
-        ([(10, (7,))], 4, "INVALID_VALUE"),
-        ([(5, (1,))], 4, "SUCCESS"),
-        ([(5, (99,))], 4, "INVALID_VALUE"),
+        ([(10, (2,))], 4, "INVALID_VALUE"),
+        ([(9, (0x0302,))], 4, "SUCCESS"),
+        ([(9, (0x0400,))], 4, "INVALID_VALUE"),
+        ([(9, (0x0004,))], 4, "INVALID_VALUE"),
+        ([(5, (2,))], 4, "SUCCESS"),
+        ([(5, (3,))], 4, "INVALID_VALUE"),
+        ([(11, (3, 1, 1))], 4, "SUCCESS"),
+        ([(11, (0, 1, 1))], 4, "INVALID_CLUSTER_SIZE"),
+        ([(4, (2, 1, 1)), (11, (4, 1, 1))], 4, "SUCCESS"),
+        ([(4, (2, 1, 1)), (11, (16, 1, 1))], 16, "SUCCESS"),
+        ([(4, (2, 1, 1)), (11, (32, 1, 1))], 32, "INVALID_CLUSTER_SIZE"),
+        ([(4, (2, 1, 1)), (11, (3, 1, 1))], 6, "INVALID_CLUSTER_SIZE"),
+        ([(4, (2, 1, 1)), (11, (4, 1, 1))], 6, "INVALID_CLUSTER_SIZE"),
+        ([(4, (2, 1, 1)), (11, (2, 1, 2))], 4, "INVALID_CLUSTER_SIZE"),
+        ([(1, (0, 0, 1 << 27, 0, 0x3F000000, 2, 1))], 4, "SUCCESS"),
+        ([(1, (0, 0, (1 << 27) + 1, 0, 0x3F000000, 2, 1))], 4, "INVALID_VALUE"),
+        ([(1, (0, 0, 64, 0, 0x3FC00000, 2, 1))], 4, "INVALID_VALUE"),
+        ([(1, (0, 0, 64, 0, 0x3F000000, 3, 1))], 4, "INVALID_VALUE"),
+        ([(1, (0, 0, 64, 0, 0x3F000000, 2, 2))], 4, "INVALID_VALUE"),
         ([(14, (50,))], 4, "SUCCESS"),
         ([(14, (500,))], 4, "INVALID_VALUE"),
+        ([(16, (1,))], 4, "SUCCESS"),
+        ([(16, (2,))], 4, "INVALID_VALUE"),
+        ([(17, (1,))], 4, "INVALID_VALUE"),
+        ([(18, (1,))], 4, "INVALID_VALUE"),
         ([], 0, "INVALID_VALUE"),
     ],
 )
@@ -275,15 +303,82 @@ def test_a_function_runs_only_in_its_context_a_kernel_anywhere(cu: Driver, kerne
     cu.cuStreamDestroy_v2(own)
 
 
-def test_an_event_may_be_recorded_when_the_kernel_is_done(cu: Driver, kernels: Kernels) -> None:
-    event, timed = cu.event(2), cu.event()
-    low, high = event.value & 0xFFFFFFFF, event.value >> 32
-    assert kernels.launch_ex("nothing", (12, (low, high))) == "SUCCESS"
-    cu.cuEventSynchronize(event)
-    low, high = timed.value & 0xFFFFFFFF, timed.value >> 32
-    assert kernels.launch_ex("nothing", (12, (low, high))) == "INVALID_VALUE"
-    for handle in (event, timed):
-        cu.cuEventDestroy_v2(handle)
+def words(event: c_void_p, *more: int) -> tuple[int, ...]:
+    """Return the value of an attribute that starts with an event."""
+    return (event.value & 0xFFFFFFFF, event.value >> 32, *more)
+
+
+@pytest.mark.parametrize(("number", "early"), [(12, True), (7, False)])
+@pytest.mark.parametrize("at_start", [False, True])
+def test_an_event_is_recorded_when_the_kernel_starts_or_when_its_blocks_trigger_it(
+    cu: Driver, kernels: Kernels, number: int, early: bool, at_start: bool
+) -> None:
+    event, flag = cu.event(DISABLE_TIMING), cu.pinned(4)
+    address = c_uint64(ctypes.addressof(flag))
+    pointer = (c_void_p * 1)(ctypes.addressof(address))
+    early = early or at_start
+    value = words(event, 0, at_start) if number == 7 else words(event)
+    assert kernels.launch_ex("spin", (number, value), grid=(1, 1, 1), block=(1, 1, 1), parameters=pointer) == "SUCCESS"
+    if early:
+        cu.cuEventSynchronize(event)
+    else:
+        time.sleep(0.02)
+    assert cu.status("cuEventQuery", event) == ("SUCCESS" if early else "NOT_READY")
+    flag[0] = b"\1"
+    cu.cuCtxSynchronize()
+    assert cu.status("cuEventQuery", event) == "SUCCESS"
+    cu.cuEventDestroy_v2(event)
+    cu.cuMemFreeHost(flag)
+
+
+@pytest.mark.parametrize("number", [7, 12])
+def test_a_launch_records_no_event_of_another_kind(cu: Driver, kernels: Kernels, number: int) -> None:
+    for event in (timed := cu.event(), shared := cu.event(DISABLE_TIMING | 4)):
+        assert kernels.launch_ex("nothing", (number, words(event))) == "INVALID_VALUE"
+    usual = cu.event(DISABLE_TIMING)
+    assert kernels.launch_ex("nothing", (number, words(usual, 1))) == "INVALID_VALUE"
+    assert kernels.launch_ex("nothing", (number, (0, 0))) == "INVALID_VALUE"
+    assert kernels.launch_ex("nothing", (number, words(usual))) == "SUCCESS"
+    for event in (timed, shared, usual):
+        cu.cuEventDestroy_v2(event)
+    assert kernels.launch_ex("nothing", (number, words(usual))) in ("INVALID_HANDLE", "CONTEXT_IS_DESTROYED")
+
+
+MODES = """
+    from test_launch import Kernels
+    cu.start()
+    kernels = Kernels(cu)
+    for attributes, options in {launches}:
+        print(kernels.launch_ex("nothing", *attributes, **options))
+    cu.cuCtxSynchronize()
+"""
+
+
+@pytest.mark.parametrize(
+    ("attributes", "options", "status"),
+    [
+        ([(17, (2,)), (4, (16, 1, 1))], {"grid": (16, 1, 1)}, "SUCCESS"),
+        ([(17, (1,)), (4, (16, 1, 1))], {"grid": (16, 1, 1)}, "INVALID_CLUSTER_SIZE"),
+        ([(17, (3,))], {}, "INVALID_VALUE"),
+        ([(18, (2,))], {"shared": 49153}, "SUCCESS"),
+        ([(18, (1,))], {"shared": 49153}, "INVALID_VALUE"),
+        ([(18, (4,))], {"shared": 1 << 20}, "INVALID_VALUE"),
+        ([(18, (5,))], {}, "INVALID_VALUE"),
+        ([(5, (3,))], {}, "SUCCESS"),
+    ],
+)
+def test_a_newer_driver_knows_more_attributes(
+    attributes: list[tuple[int, tuple[int, ...]]], options: dict[str, object], status: str
+) -> None:
+    code = MODES.format(launches=[(attributes, options)])
+    assert run_alone(code, CUDA_SIM_DRIVER_VERSION="13050").split() == [status]
+
+
+def test_an_older_device_has_no_programmatic_events_and_no_windows() -> None:
+    launches = [([(7, (1, 1))], {}), ([(1, (0, 0, 1, 0, 0, 0, 0))], {}), ([(9, (1,))], {}), ([(16, (1,))], {})]
+    environment = {"CUDA_SIM_COMPUTE_CAPABILITY": "7.5", "CUDA_SIM_DRIVER_VERSION": "12090"}
+    printed = run_alone(MODES.format(launches=launches), **environment)
+    assert printed.split() == ["NOT_SUPPORTED"] + 3 * ["INVALID_VALUE"]
 
 
 def test_variables_keep_their_values_between_launches(cu: Driver, kernels: Kernels) -> None:

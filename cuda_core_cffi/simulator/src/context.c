@@ -14,7 +14,7 @@
 
 static _Atomic uint64_t last_id;
 
-enum { API_VERSION = 3020, GREATEST_PRIORITY = -5 };
+enum { API_VERSION = 3020 };
 static const unsigned KNOWN_FLAGS = CU_CTX_FLAGS_MASK;
 
 static const size_t default_limits[SIM_LIMITS] = {
@@ -428,7 +428,7 @@ SIM_API(cuCtxGetStreamPriorityRange, (int *leastPriority, int *greatestPriority)
     if (leastPriority)
         *leastPriority = 0;
     if (greatestPriority)
-        *greatestPriority = GREATEST_PRIORITY;
+        *greatestPriority = SIM_GREATEST_PRIORITY;
     return CUDA_SUCCESS;
 }
 

@@ -12,7 +12,13 @@
 #include "device.h"
 #include "event.h"
 
-enum { PORTABLE_CLUSTER = 8, LARGEST_CLUSTER = 16, DOMAINS = 4, BLOCKS_WORTH_A_THREAD = 4, PARAMETER_UNIT = 16 };
+enum { PORTABLE_CLUSTER = 8, LARGEST_CLUSTER = 16, BLOCKS_WORTH_A_THREAD = 4, PARAMETER_UNIT = 16 };
+enum { FIRST_WITH_PROGRAMMATIC_EVENTS = 9 };  // compute capability
+
+// What older headers do not name: attributes, their values, and the last driver that does not know them.
+enum { NVLINK_UTIL_CENTRIC_SCHEDULING = 16, PORTABLE_CLUSTER_SIZE_MODE = 17, SHARED_MEMORY_MODE = 18 };
+enum { RUBIN_DSMEM_LOCALITY = 3, PREFER_OVERSIZED_SHARED_MEMORY = 4 };
+enum { CUDA_12_9 = 12090, CUDA_13_0 = 13000 };
 
 static _Atomic uint64_t last_grid;
 
@@ -59,46 +65,90 @@ static void run_kernel(struct sim_stream *stream, void *payload)
 
 // --- Reading the request --------------------------------------------------------------------------------------
 
+static CUresult read_dimensions(const CUlaunchAttributeValue *value, uint32_t *size)
+{
+    // The preferred dimensions lie in the same place.
+    if (!value->clusterDim.x || !value->clusterDim.y || !value->clusterDim.z)
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    size[0] = value->clusterDim.x;
+    size[1] = value->clusterDim.y;
+    size[2] = value->clusterDim.z;
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_window(const CUaccessPolicyWindow *window)
+{
+    SIM_REQUIRE(window->num_bytes <= (size_t)sim_device_value(CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE));
+    SIM_REQUIRE(window->hitRatio >= 0 && window->hitRatio <= 1);
+    SIM_REQUIRE((unsigned)window->hitProp <= CU_ACCESS_PROPERTY_PERSISTING);
+    SIM_REQUIRE((unsigned)window->missProp <= CU_ACCESS_PROPERTY_STREAMING);
+    return CUDA_SUCCESS;
+}
+
+static CUresult read_event(CUevent event, int flags, CUevent *wish)
+{
+    SIM_REQUIRE(event && !flags);
+    *wish = event;
+    return CUDA_SUCCESS;
+}
+
 static CUresult read_attribute(const CUlaunchAttribute *attribute, struct sim_launch_wish *wish)
 {
     const CUlaunchAttributeValue *value = &attribute->value;
+    const int driver = sim_config()->driver_version;
+    unsigned number;  // of the values that are one
+    memcpy(&number, value, sizeof number);
     switch ((int)attribute->id) {
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-        return CUDA_SUCCESS;  // hints: the simulator runs every kernel after the one before it
+        return CUDA_SUCCESS;  // a hint: the simulator runs every kernel after the one before it
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        return check_window(&value->accessPolicyWindow);
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
         wish->cooperative = value->cooperative != 0;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-        if (!value->clusterDim.x || !value->clusterDim.y || !value->clusterDim.z)
-            return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-        wish->cluster[0] = value->clusterDim.x;
-        wish->cluster[1] = value->clusterDim.y;
-        wish->cluster[2] = value->clusterDim.z;
-        return CUDA_SUCCESS;
+        return read_dimensions(value, wish->cluster);
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+        return read_dimensions(value, wish->preferred_cluster);
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        SIM_REQUIRE((unsigned)value->clusterSchedulingPolicyPreference <=
-                    CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING);
+        SIM_REQUIRE(number <= CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING ||
+                    (number == RUBIN_DSMEM_LOCALITY && driver > CUDA_13_0));
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        SIM_REQUIRE(value->priority >= SIM_GREATEST_PRIORITY && value->priority <= 0);
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        SIM_REQUIRE((unsigned)value->memSyncDomain < DOMAINS);
+        SIM_REQUIRE(number <= CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
         return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: {
+        const CUlaunchMemSyncDomainMap *map = &value->memSyncDomainMap;
+        const int count = sim_device_value(CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT);
+        SIM_REQUIRE(map->default_ < count && map->remote < count);
+        return CUDA_SUCCESS;
+    }
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
         SIM_REQUIRE((int)value->sharedMemCarveout >= -1 && (int)value->sharedMemCarveout <= 100);
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-        wish->completion = value->programmaticEvent.event;
-        SIM_REQUIRE(wish->completion);
-        return CUDA_SUCCESS;
+        if (sim_config()->major < FIRST_WITH_PROGRAMMATIC_EVENTS)
+            return CUDA_ERROR_NOT_SUPPORTED;
+        wish->at_block_start = value->programmaticEvent.triggerAtBlockStart != 0;
+        return read_event(value->programmaticEvent.event, value->programmaticEvent.flags, &wish->programmatic);
     case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
-        wish->completion = value->launchCompletionEvent.event;
-        SIM_REQUIRE(wish->completion);
+        return read_event(value->launchCompletionEvent.event, value->launchCompletionEvent.flags, &wish->starts);
+    case NVLINK_UTIL_CENTRIC_SCHEDULING:
+        SIM_REQUIRE(driver > CUDA_12_9 && number <= 1);
         return CUDA_SUCCESS;
-    default:
+    case PORTABLE_CLUSTER_SIZE_MODE:
+        SIM_REQUIRE(driver > CUDA_13_0 && number <= SIM_NON_PORTABLE_ALLOWED);
+        wish->cluster_size = (enum sim_portable)number;
+        return CUDA_SUCCESS;
+    case SHARED_MEMORY_MODE:
+        SIM_REQUIRE(driver > CUDA_13_0 && number <= PREFER_OVERSIZED_SHARED_MEMORY);
+        wish->shared_mode = number;
+        return CUDA_SUCCESS;
+    default:  // unknown, of streams (the synchronization policy), or of graphs (nodes that the device can update)
         return CUDA_ERROR_INVALID_VALUE;
     }
 }
@@ -135,8 +185,12 @@ static CUresult check_shape(const struct sim_launch_wish *wish, const sim_ptx_en
     }
     SIM_REQUIRE(threads <= (size_t)sim_device_value(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
     SIM_REQUIRE(threads <= entry->max_threads);
-    SIM_REQUIRE(wish->dynamic_shared <= (size_t)settings->max_dynamic_shared);
-    int most = sim_device_value(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    // No shared memory here is larger than what a block can opt in to.
+    if (wish->shared_mode == SIM_PORTABLE_DEFAULT)
+        SIM_REQUIRE(wish->dynamic_shared <= (size_t)settings->max_dynamic_shared);
+    int most = sim_device_value(wish->shared_mode == SIM_PORTABLE_REQUIRED
+                                    ? CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK
+                                    : CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     SIM_REQUIRE(wish->dynamic_shared + entry->shared_bytes <= (size_t)most);
     return CUDA_SUCCESS;
 }
@@ -156,16 +210,28 @@ static CUresult check_cluster(struct sim_launch_wish *wish, const sim_ptx_entry 
         return entry->explicit_cluster ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
     if (!sim_device_value(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH))
         return CUDA_ERROR_NOT_SUPPORTED;
-    size_t blocks = 1;
+    size_t blocks = 1, preferred = 1;
     for (int i = 0; i < 3; i++) {
         if (wish->grid[i] % wish->cluster[i])
             return CUDA_ERROR_INVALID_CLUSTER_SIZE;
         blocks *= wish->cluster[i];
+        // Preferred clusters are never made, but have to be possible.
+        if (wish->preferred_cluster[0] &&
+            (wish->preferred_cluster[i] % wish->cluster[i] || wish->grid[i] % wish->preferred_cluster[i]))
+            return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+        preferred *= wish->preferred_cluster[i];
     }
-    size_t most = settings->non_portable ? LARGEST_CLUSTER : PORTABLE_CLUSTER;
+    if (wish->preferred_cluster[0] && wish->preferred_cluster[2] != wish->cluster[2])
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    bool large = wish->cluster_size == SIM_PORTABLE_DEFAULT ? settings->non_portable != 0
+                                                            : wish->cluster_size == SIM_NON_PORTABLE_ALLOWED;
+    size_t most = large ? LARGEST_CLUSTER : PORTABLE_CLUSTER;
+    size_t most_preferred = LARGEST_CLUSTER;
     if (entry->max_cluster_rank && entry->max_cluster_rank < most)
         most = entry->max_cluster_rank;
-    return blocks <= most ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    if (entry->max_cluster_rank)
+        most_preferred = entry->max_cluster_rank;
+    return blocks <= most && preferred <= most_preferred ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 
 static CUresult check_resident(const struct sim_launch_wish *wish, const sim_ptx_entry *entry,
@@ -252,6 +318,16 @@ static CUresult submit(struct sim_stream *stream, struct sim_function *function,
     return sim_submit(stream, op, NULL);
 }
 
+// The event of an attribute; NULL where there is none.
+static CUresult find_event(CUevent handle, const struct sim_stream *stream, struct sim_event **event)
+{
+    if (!handle)
+        return CUDA_SUCCESS;
+    SIM_TRY(sim_event_find(handle, event));
+    SIM_REQUIRE((*event)->flags & CU_EVENT_DISABLE_TIMING && !((*event)->flags & CU_EVENT_INTERPROCESS));
+    return (*event)->context == stream->context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 static CUresult launch(CUfunction handle, struct sim_launch_wish *wish, void **kernel_params, void **extra)
 {
     SIM_HELD struct sim_stream *stream = NULL;
@@ -265,13 +341,18 @@ static CUresult launch(CUfunction handle, struct sim_launch_wish *wish, void **k
     SIM_TRY(check_cluster(wish, function->entry, &settings));
     if (wish->cooperative)
         SIM_TRY(check_resident(wish, function->entry, &settings));
-    SIM_HELD struct sim_event *completion = NULL;
-    if (wish->completion) {
-        SIM_TRY(sim_event_find(wish->completion, &completion));
-        SIM_REQUIRE(completion->flags & CU_EVENT_DISABLE_TIMING && completion->context == stream->context);
-    }
+    SIM_HELD struct sim_event *starts = NULL;
+    SIM_HELD struct sim_event *programmatic = NULL;
+    SIM_TRY(find_event(wish->starts, stream, &starts));
+    SIM_TRY(find_event(wish->programmatic, stream, &programmatic));
+    // The stream reaches an event before the kernel exactly when the kernel starts.
+    if (starts)
+        SIM_TRY(sim_event_record(starts, stream));
+    if (programmatic && wish->at_block_start)
+        SIM_TRY(sim_event_record(programmatic, stream));
     SIM_TRY(submit(stream, function, wish, kernel_params, extra));
-    return completion ? sim_event_record(completion, stream) : CUDA_SUCCESS;
+    // A block that ends has triggered the event. Whether it did so before is never looked at.
+    return programmatic && !wish->at_block_start ? sim_event_record(programmatic, stream) : CUDA_SUCCESS;
 }
 
 SIM_API_STREAM(cuLaunchKernel, _ptsz,

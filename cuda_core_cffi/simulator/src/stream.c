@@ -15,7 +15,6 @@ struct sim_thread_stream {
     struct sim_stream *stream;
 };
 
-enum { GREATEST_PRIORITY = -5 };
 static _Atomic uint64_t last_id;
 
 // --- Life -----------------------------------------------------------------------------------------------------
@@ -27,7 +26,7 @@ CUresult sim_stream_new(struct sim_context *context, unsigned flags, int priorit
         return CUDA_ERROR_OUT_OF_MEMORY;
     stream->context = context;
     stream->flags = flags;
-    stream->priority = priority > 0 ? 0 : priority < GREATEST_PRIORITY ? GREATEST_PRIORITY : priority;
+    stream->priority = priority > 0 ? 0 : priority < SIM_GREATEST_PRIORITY ? SIM_GREATEST_PRIORITY : priority;
     stream->id = atomic_fetch_add(&last_id, 1) + 1;
     stream->sync_policy.syncPolicy = CU_SYNC_POLICY_AUTO;
     stream->domain_map.memSyncDomainMap.remote = 1;

@@ -29,7 +29,7 @@ struct sim_op {
     _Alignas(16) char payload[];
 };
 
-enum { SIM_FOLLOWED = 8 };
+enum { SIM_FOLLOWED = 8, SIM_GREATEST_PRIORITY = -5 };
 
 enum sim_stream_state { SIM_IDLE, SIM_QUEUED, SIM_RUNNING, SIM_PARKED };
 
