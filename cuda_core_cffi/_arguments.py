@@ -28,6 +28,7 @@ INTERCHANGEABLE = {"i": "ip", "p": "ip"}  # an address is often kept as a number
 CTYPES_KINDS = {**dict.fromkeys("bBhHiIlLqQ?cu", "i"), **dict.fromkeys("fd", "f"), **dict.fromkeys("PzZ", "p")}
 POINTER_SIZE = 8
 MAX_ALIGNMENT = 16
+USER_DEFINED = 2  # numpy.dtype.isbuiltin of types that another library adds, such as bfloat16
 
 
 class Slot(NamedTuple):
@@ -49,11 +50,12 @@ class Slot(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """What is known of a kernel's parameter: position, size in bytes and kind, where it is known."""
+    """What is known of a kernel's parameter: position, size and offset in bytes, and kind, where they are known."""
 
     position: int
     size: int | None
     kind: str | None
+    offset: int | None = None
 
     def wrong(self, value: object, why: str) -> str:
         """Return the text of an error about this parameter."""
@@ -125,7 +127,7 @@ def make_packer(
     for index, (cls, value) in enumerate(zip(types, values)):
         kind = kinds[index] if kinds is not None and index < len(kinds) else None
         offset, size = layout[index] if layout is not None else (None, None)
-        slot = make_slot(cls, value, Parameter(index, size, kind))
+        slot = make_slot(cls, value, Parameter(index, size, kind, offset))
         length = struct.calcsize("<" + slot.code)
         if offset is None:
             boundary = alignment(value, length)
@@ -150,11 +152,10 @@ def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
     if issubclass(cls, Buffer):
         return buffer_slot(value, parameter)
     if numpy is not None and issubclass(cls, numpy.generic):
-        # a structured scalar's type does not tell its size: the slow expression checks it each time
-        plain = issubclass(cls, (numpy.number, numpy.bool_))
-        if plain or issubclass(cls, numpy.void):
-            expression = "{}.tobytes()" if plain else None
-            return raw_slot(value, parameter, expression, lambda item: item.tobytes(), numpy_kind(value))
+        if issubclass(cls, numpy.void):
+            return record_slot(value, parameter)
+        if issubclass(cls, (numpy.number, numpy.bool_)) or value.dtype.isbuiltin == USER_DEFINED:
+            return raw_slot(value, parameter, "{}.tobytes()", lambda item: item.tobytes(), numpy_kind(value))
     if issubclass(cls, bool):
         return bool_slot(value, parameter)
     if issubclass(cls, int):
@@ -173,7 +174,7 @@ def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
         parameter.wrong(
             value,
             "not a kernel argument; pass a Buffer, a number, a NumPy or ctypes scalar, or a structure as bytes, a "
-            "ctypes structure or a CFFI structure",
+            "structured scalar of NumPy, a ctypes structure or a CFFI structure",
         )
     )
 
@@ -283,6 +284,41 @@ def raw_slot(
     return Slot(f"{size}s", expression, pack)
 
 
+def record_slot(value: Any, parameter: Parameter) -> Slot:
+    """Pack a structured scalar of NumPy. Its Python type says nothing of its fields: each new dtype is looked at."""
+    checked: Any = None
+
+    def convert(record: Any) -> bytes:
+        nonlocal checked
+        dtype = record.dtype
+        if dtype is not checked:
+            check_record(record, dtype, parameter)
+            checked = dtype
+        data: bytes = record.tobytes()
+        return data
+
+    return raw_slot(value, parameter, None, convert, None)
+
+
+def check_record(record: Any, dtype: Any, parameter: Parameter) -> None:
+    """Raise if a structured scalar is not laid out as the kernel's parameter can be."""
+    why = None
+    if dtype.hasobject:
+        why = f"has Python objects in it: {dtype}"
+    elif dtype != dtype.newbyteorder("="):  # isnative does not look into subarrays
+        why = f"has fields in another byte order than this machine: {dtype}"
+    elif parameter.size is not None and dtype.itemsize != parameter.size:
+        hint = "" if dtype.isalignedstruct or dtype.names is None else "; make the dtype with align=True"
+        why = f"has {dtype.itemsize} bytes, but the kernel's parameter has {parameter.size}{hint}"
+    elif parameter.offset is not None and parameter.offset % dtype.alignment:
+        why = (
+            f"is aligned to {dtype.alignment} bytes, but the kernel's parameter is at {parameter.offset}, no multiple "
+            "of that: it has other fields"
+        )
+    if why is not None:
+        raise TypeError(parameter.wrong(record, why))
+
+
 def alignment(value: Any, length: int) -> int:
     """Return the alignment of an argument of ``length`` bytes for which no layout is known."""
     numpy, ctypes = sys.modules.get("numpy"), sys.modules.get("ctypes")
@@ -313,5 +349,7 @@ def cdata_bytes(value: Any) -> bytes:
 
 
 def numpy_kind(value: Any) -> str | None:
-    """Return the kind of parameter that a NumPy scalar is for."""
+    """Return the kind of parameter that a NumPy scalar is for; numbers of other libraries are structures in C++."""
+    if value.dtype.isbuiltin == USER_DEFINED:
+        return "b"
     return {"i": "i", "u": "i", "b": "i", "f": "f", "c": "b"}.get(value.dtype.kind)

@@ -43,7 +43,8 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
         What to run.
     *kernel_args
         Its arguments: a :class:`Buffer`, an int, float, bool or complex in the width that the kernel declares, a NumPy
-        or ctypes scalar, or a structure by value as bytes, bytearray, memoryview, ctypes structure or CFFI structure.
+        or ctypes scalar, or a structure by value as bytes, bytearray, memoryview, structured scalar of NumPy, ctypes
+        structure or CFFI structure.
 
     Raises
     ------
