@@ -23,6 +23,8 @@ PAGES = (
 @pytest.mark.parametrize(
     ("name", "printed"),
     [
+        ("clusters.py", "values counted by .* clusters .*: right"),
+        ("cooperative_groups.py", "numbers normalised by .* blocks .*: right"),
         ("disk_cache.py", r"compiled in .*\nfrom the cache in .*\nthe code from the cache on .*: right"),
         ("saxpy.py", "saxpy of .* on"),
         ("strided.py", "in place on .*: right"),
