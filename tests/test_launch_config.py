@@ -309,7 +309,7 @@ def test_there_is_room_for_all_attributes_and_objects():
     assert sum(row.refer is not None for row in ATTRIBUTES.values()) <= lib.CCC_MAX_LAUNCH_OBJECTS
 
 
-@pytest.mark.parametrize("name", [*EXTRAS, *OF_OBJECTS])
+@pytest.mark.parametrize("name", [*EXTRAS, *sorted(OF_OBJECTS)])
 def test_a_field_that_is_not_given_is_none(name):
     assert getattr(LaunchConfig(grid=1, block=1), name) is None
 
