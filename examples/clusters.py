@@ -76,8 +76,8 @@ def main() -> int:
 
     right = bool((count_array == np.bincount(value_array, minlength=BINS)).all())
     print(
-        f"{COUNT:,} values counted by {CLUSTERS} clusters of {CLUSTER} blocks on {device.name}, which takes {at_once} at "
-        f"once: {'right' if right else 'WRONG'}"
+        f"{COUNT:,} values counted by {CLUSTERS} clusters of {CLUSTER} blocks on {device.name}, which takes {at_once} "
+        f"at once: {'right' if right else 'WRONG'}"
     )
     for buffer in (values, counts):
         buffer.close()
