@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cuda_core_cffi._compiler import Compiled, Compiler, Job, check_text, copy_out, drop
 from cuda_core_cffi._errors import NVRTCError, failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._libraries import load_nvrtc, nvrtc_build, nvrtc_version
-from cuda_core_cffi._nvrtc_includes import files_read
+from cuda_core_cffi._name_expressions import explain_unknown_names
+from cuda_core_cffi._nvrtc_includes import extra_headers, files_read
 from cuda_core_cffi._nvrtc_options import NVRTC_TARGETS
 from cuda_core_cffi._program_options import ProgramOptions
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
@@ -54,10 +55,16 @@ class NVRTC(Compiler):
     def spell(self, options: ProgramOptions, target: ObjectCodeFormatType) -> list[bytes]:
         return options.as_bytes(CompilerBackendType.NVRTC, target)
 
+    def more_inputs(self, options: ProgramOptions) -> Iterator[bytes]:
+        for header in extra_headers(options):
+            yield from header
+
     def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
         load_nvrtc()
         status = ffi.new("int *")
-        box = lib.ccc_program_create(source, name.encode(), 0, ffi.NULL, ffi.NULL, status)
+        headers = [[ffi.new("char[]", text) for text in header] for header in extra_headers(options)]
+        names, texts = (ffi.new("const char *[]", [header[part] for header in headers]) for part in (0, 1))
+        box = lib.ccc_program_create(source, name.encode(), len(headers), texts, names, status)
         if not box:
             raise nvrtc_failure(status[0], "nvrtcCreateProgram") if status[0] else failure(lib.ccc_last_status())
         return box
@@ -84,7 +91,8 @@ def _run(box: Any, job: Job) -> Any:
     log = program_log(program)
     job.write(log)
     if status:
-        raise nvrtc_failure(status, "nvrtcCompileProgram", log)
+        hint = explain_unknown_names(log, job.source) if job.expressions else ""
+        raise nvrtc_failure(status, "nvrtcCompileProgram", log, hint)
     return program
 
 
@@ -96,10 +104,10 @@ def _result(program: Any, job: Job, makes_pch: bool) -> Compiled:
     )
 
 
-def nvrtc_failure(status: int, call: str, log: str = "") -> NVRTCError:
+def nvrtc_failure(status: int, call: str, log: str = "", hint: str = "") -> NVRTCError:
     """Return the exception for a status of NVRTC, with the compiler's log at its end."""
     name = _status_name(status)
-    text = f"{call} failed: {name} ({status})"
+    text = f"{call} failed: {name} ({status}){hint}"
     if name == _INVALID_OPTION and "architecture" in log:
         text += f"; NVRTC {version_text()} compiles for {', '.join(map(str, supported_archs()))}"
     error = NVRTCError(f"{text}\n{log.rstrip()}" if log else text)

@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which files NVRTC may read besides the source."""
+"""What NVRTC may read besides the source: headers in memory, and files."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from cuda_core_cffi._program_options import ProgramOptions
 
-__all__ = ["files_read"]
+__all__ = ["extra_headers", "files_read"]
 
 _OPTIONS = ("include_path", "pre_include", "pch", "use_pch", "pch_dir")
 
@@ -29,9 +30,17 @@ def files_read(source: bytes, options: ProgramOptions) -> str | None:
     found = next((name for name in _OPTIONS if getattr(options, name)), None)
     if found is not None:
         return f"with {found} the code depends on files"
-    if not options.no_source_include and (line := _local_include(source)):
-        return f"{line!r} may find a file beside the source (with no_source_include it does not)"
+    if not options.no_source_include:
+        for text in (source, *(header for _, header in extra_headers(options))):
+            if line := _local_include(text):
+                return f"{line!r} may find a file beside the source (with no_source_include it does not)"
     return None
+
+
+def extra_headers(options: ProgramOptions) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the name and the text of each header in memory."""
+    for name, text in options.extra_headers or ():
+        yield name.encode(), text.encode() if isinstance(text, str) else bytes(text)
 
 
 def _local_include(source: bytes) -> str | None:

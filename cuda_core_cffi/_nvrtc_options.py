@@ -9,8 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from cuda_core_cffi._errors import check
-from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._architecture import current_architecture
 from cuda_core_cffi._libraries import nvrtc_version
 from cuda_core_cffi._option_spelling import (
     Spelling,
@@ -31,7 +30,7 @@ from cuda_core_cffi._option_spelling import (
 from cuda_core_cffi._user_cache import user_cache_folder
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
-__all__ = ["NVRTC_TARGETS", "check_fields", "check_lto", "current_arch", "nvrtc_options"]
+__all__ = ["NVRTC_TARGETS", "check_fields", "check_lto", "nvrtc_options"]
 
 NVRTC_TARGETS = (ObjectCodeFormatType.PTX, ObjectCodeFormatType.CUBIN, ObjectCodeFormatType.LTOIR)
 
@@ -82,22 +81,8 @@ def check_lto(fields: Mapping[str, Any], target: ObjectCodeFormatType | None) ->
         )
 
 
-def current_arch() -> str | None:
-    """Return the architecture of the current device, or None if there is none, or no driver."""
-    device = lib.ccc_current_device()
-    if device < 0:
-        lib.ccc_missing_clear()  # without a driver one can still compile
-        return None
-    out = ffi.new("int[2]")
-    for index, attribute in enumerate(
-        (lib.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, lib.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
-    ):
-        check(lib.cuDeviceGetAttribute(out + index, attribute, device), "cuDeviceGetAttribute")
-    return f"sm_{out[0]}{out[1]}"
-
-
 def _arch_options(given: str | None, target: ObjectCodeFormatType | None) -> list[str]:
-    arch = current_arch() if given is None else given
+    arch = current_architecture() if given is None else given
     if target is ObjectCodeFormatType.CUBIN:
         if arch is None:
             raise ValueError(
@@ -140,6 +125,17 @@ def _fast_compile(field: str, value: object) -> list[str]:
     if text(field, value) not in _FAST_COMPILE_LEVELS:
         raise ValueError(f"{field} must be one of {', '.join(_FAST_COMPILE_LEVELS)}, not {value!r}")
     return [f"--Ofast-compile={value}"]
+
+
+def _check_extra_headers(field: str, value: object) -> None:
+    _check_extra_sources(field, value)
+    names = set()
+    for name, header in value:  # type: ignore[attr-defined]  # pairs, as was just checked
+        if (0 if isinstance(header, bytes | bytearray) else "\0") in header:
+            raise ValueError(f"{field}: {name!r} must not contain NUL, where the compiler would stop")
+        if text(field, name) in names:
+            raise ValueError(f"{field}: there are two headers {name!r}")
+        names.add(name)
 
 
 def _check_extra_sources(field: str, value: object) -> None:
@@ -215,6 +211,7 @@ _SPELLINGS: dict[str, Spelling] = {
     "pch_messages": choice("--pch-messages"),
     "instantiate_templates_in_pch": choice("--instantiate-templates-in-pch"),
     "extra_sources": only_checked(_check_extra_sources),
+    "extra_headers": only_checked(_check_extra_headers),
     "use_libdevice": only_checked(boolean),
     "numba_debug": flag("--numba-debug"),
 }

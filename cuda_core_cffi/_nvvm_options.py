@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cuda_core_cffi._architecture import current_architecture
 from cuda_core_cffi._errors import UnavailableError
-from cuda_core_cffi._nvrtc_options import check_fields, check_lto, current_arch
+from cuda_core_cffi._nvrtc_options import check_fields, check_lto
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
 __all__ = ["NVVM_TARGETS", "nvvm_options"]
@@ -48,7 +49,7 @@ def nvvm_options(fields: Mapping[str, Any], target: ObjectCodeFormatType | None)
             f"libNVVM has no option for {', '.join(unknown)}; it has for {', '.join(_SPELLINGS)}, arch, extra_sources "
             "and use_libdevice"
         )
-    arch = current_arch() if fields["arch"] is None else fields["arch"]
+    arch = current_architecture() if fields["arch"] is None else fields["arch"]
     options = [] if arch is None else [f"-arch={arch.replace('sm_', 'compute_')}"]
     for name, spell in _SPELLINGS.items():
         if (value := fields[name]) is not None:

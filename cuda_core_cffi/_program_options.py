@@ -124,7 +124,7 @@ class ProgramOptions:
     no_cache : bool or None
         Do not use the compiler's own cache. Default: no.
     fdevice_time_trace : path or None
-        A JSON file to write a time trace to.
+        A JSON file to write a time trace to, without its suffix ``.json``, which the compiler adds.
     device_float128 : bool or None
         Allow ``__float128``. Default: no.
     frandom_seed : str or None
@@ -152,6 +152,9 @@ class ProgramOptions:
         code. For NVVM IR only. Default: no.
     numba_debug : bool or None
         Lay debugging information out as Numba expects. Default: no.
+    extra_headers : sequence of (str, str or bytes or bytearray) or None
+        Headers in memory, each with the name that it is included by, in quotes or angle brackets: to the letter, also
+        from another header in the same folder. For C++ only.
 
     Raises
     ------
@@ -223,6 +226,9 @@ class ProgramOptions:
     ) = None
     use_libdevice: bool | None = None
     numba_debug: bool | None = None
+    extra_headers: (
+        list[tuple[str, str | bytes | bytearray]] | tuple[tuple[str, str | bytes | bytearray], ...] | None
+    ) = None
 
     def __post_init__(self) -> None:
         """Check every field, so that a mistake shows where it was made."""

@@ -83,7 +83,7 @@ TOGETHER = {
     "instantiate_templates_in_pch": {"create_pch": "a.pch"},
 }
 # What reaches NVRTC otherwise, or is for another compiler.
-OTHERWISE = {"name", "arch", "extra_sources", "use_libdevice"}
+OTHERWISE = {"name", "arch", "extra_headers", "extra_sources", "use_libdevice"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -294,3 +294,68 @@ def test_without_its_folder_the_compiler_does_not_search_the_sources_headers(fol
     Program(source, "c++", {"arch": "sm_90", "name": "a.cu"}).compile("ptx")
     with pytest.raises(NVRTCError, match=r"could not open source file \"header\.h\""):
         Program(source, "c++", {"arch": "sm_90", "name": "a.cu", "no_source_include": True}).compile("ptx")
+
+
+# Headers in memory
+
+
+def compile_with_headers(source, *headers, **options):
+    """Compile with headers that are in no file, and return the PTX."""
+    return Program(source, "c++", {"arch": "sm_90", "extra_headers": headers, **options}).compile("ptx").code
+
+
+@pytest.mark.parametrize("include", ['"values.h"', "<values.h>"])
+@pytest.mark.parametrize("header", ["#define VALUE 4711\n", b"#define VALUE 4711\n", bytearray(b"#define VALUE 4711")])
+def test_a_header_in_memory_is_included_by_its_name(include, header):
+    source = f'#include {include}\nextern "C" __global__ void k(int *x) {{ *x = VALUE; }}'
+    assert b"4711" in compile_with_headers(source, ("values.h", header))
+    assert b"4711" in compile_with_headers(source, ("values.h", header), no_source_include=True)
+
+
+def test_headers_in_memory_include_one_another():
+    headers = [("a.h", "#include <lib/b.h>\n"), ("lib/b.h", "#define VALUE 4711\n")]
+    source = '#include "a.h"\nextern "C" __global__ void k(int *x) { *x = VALUE; }'
+    assert b"4711" in compile_with_headers(source, *headers)
+
+
+def test_every_compilation_of_a_program_has_its_headers():
+    source = '#include "a.h"\ntemplate <class T> __global__ void k(T *x) { *x = VALUE; }'
+    program = Program(source, "c++", {"arch": "sm_90", "extra_headers": [("a.h", "#define VALUE 4711")]})
+    for name in ("k<int>", "k<long>"):
+        assert b"4711" in program.compile("ptx", [name]).code
+
+
+def test_a_mistake_in_a_header_in_memory_is_told_with_its_name_and_line():
+    with pytest.raises(NVRTCError, match=r'a\.h\(2\): error: identifier "missing" is undefined'):
+        compile_with_headers('#include "a.h"', ("a.h", "\n__device__ int f() { return missing; }\n"))
+
+
+def test_a_header_in_memory_comes_before_a_file(folder):
+    source = '#include "values.h"\nextern "C" __global__ void k(int *x) { *x = VALUE; }'
+    (folder / "values.h").write_text("#define VALUE 1234\n")
+    assert b"4711" in compile_with_headers(source, ("values.h", "#define VALUE 4711\n"), include_path=folder)
+
+
+def test_a_header_in_memory_may_be_empty_or_never_included():
+    compile_with_headers('#include "empty.h"\n' + SOURCE, ("empty.h", ""), ("other.h", "nonsense"))
+
+
+@pytest.mark.parametrize(
+    ("headers", "error", "said"),
+    [
+        ("a.h", TypeError, "must be a sequence of"),
+        ([("a.h", 3)], TypeError, "must be a sequence of"),
+        ([("a.h",)], TypeError, "must be a sequence of"),
+        ([(b"a.h", "")], TypeError, "must be a sequence of"),
+        ({"a.h": ""}, TypeError, "must be a sequence of"),
+        ([("", "")], ValueError, "must not be empty"),
+        ([("a\0.h", "")], ValueError, "must not be empty or contain NUL"),
+        ([("a.h", "a\0")], ValueError, "'a.h' must not contain NUL"),
+        ([("a.h", b"a\0")], ValueError, "'a.h' must not contain NUL"),
+        ([("a.h", bytearray(1))], ValueError, "'a.h' must not contain NUL"),
+        ([("a.h", ""), ("a.h", "")], ValueError, "there are two headers 'a.h'"),  # NVRTC crashes
+    ],
+)
+def test_headers_in_memory_that_cannot_be_are_refused(headers, error, said):
+    with pytest.raises(error, match=f"ProgramOptions: extra_headers.*{said}"):
+        ProgramOptions(extra_headers=headers)

@@ -66,6 +66,7 @@ OPTIONS = {
     "pch_messages": False,
     "instantiate_templates_in_pch": False,
     "numba_debug": True,
+    "extra_headers": [("a.h", "int a;")],
 }
 FILES = {"include_path": "/a", "pre_include": "a.h", "pch": True, "use_pch": "a.pch", "pch_dir": "/a"}
 SIDE_EFFECTS = {"create_pch": "a.pch", "time": "times.csv", "fdevice_time_trace": "trace.json"}
@@ -379,3 +380,31 @@ def test_link_time_optimization_goes_with_its_target_alone():
     with pytest.raises(ValueError, match="link_time_optimization"):
         key_of(**LTO)
     assert key_of(target="ltoir", **LTO) == key_of(target="ltoir")
+
+
+def test_headers_in_memory_are_in_the_key():
+    headers: list[list[tuple[str, str | bytes | bytearray]]] = [
+        [("a.h", "int a;")],
+        [("b.h", "int a;")],
+        [("a.h", "int b;")],
+        [("a.h", "int a;"), ("b.h", "")],
+        [("b.h", ""), ("a.h", "int a;")],
+    ]
+    assert len({key_of(extra_headers=some) for some in headers} | {key_of()}) == len(headers) + 1
+    assert key_of(extra_headers=headers[0]) == key_of(extra_headers=(("a.h", bytearray(b"int a;")),))
+
+
+def test_a_header_in_memory_that_may_include_a_file_has_no_key():
+    for options in ({}, {"no_source_include": True}):
+        assert key_of("#include <a.h>\n", extra_headers=[("a.h", "#include <b.h>"), ("b.h", "")], **options)
+    with pytest.raises(ValueError, match=r"#include \"b.h\".* may find a file beside the source"):
+        key_of("#include <a.h>\n", extra_headers=[("a.h", '#include "b.h"'), ("b.h", "")])
+
+
+def test_a_program_with_headers_in_memory_is_kept_in_a_cache():
+    source = '#include <a.h>\nextern "C" __global__ void k(int *x) { *x = VALUE; }'
+    cache = InMemoryProgramCache()
+    for value in (4711, 4712, 4711):
+        options = ProgramOptions(arch="sm_90", extra_headers=[("a.h", f"#define VALUE {value}")])
+        assert str(value).encode() in Program(source, "c++", options).compile("ptx", cache=cache).code
+    assert len(cache) == 2

@@ -81,6 +81,7 @@ SPELLINGS = [
     ("pch_messages", True, ["--pch-messages=true"]),
     ("instantiate_templates_in_pch", False, ["--instantiate-templates-in-pch=false"]),
     ("extra_sources", [("a", "; IR"), ("b", b"BC")], []),
+    ("extra_headers", [("a.h", "int a;"), ("b.h", b"")], []),
     ("use_libdevice", True, []),
     ("numba_debug", True, ["--numba-debug"]),
     ("name", "a.cu", []),
