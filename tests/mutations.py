@@ -22,6 +22,8 @@ from cuda_core_cffi._image import architectures, contents, verify
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
 ARCH = 90
+CUBIN_PART = 2
+FLAGS = 0x11  # of code with 64-bit addresses, from a Linux host
 SOURCE = """
 __device__ int counter = 3;
 __constant__ float weights[4];
@@ -54,8 +56,9 @@ def damage(data: bytes, edits: Iterable[Edit]) -> bytes:
 
 def fatbin_part(kind: int, arch: int, code: bytes) -> bytes:
     """Return a part of a fat binary: a cubin (kind 2) or PTX (kind 1)."""
-    padded = code + bytes(-len(code) % 8)
-    return struct.pack("<HHIQ12xI32x", kind, 0x101, 64, len(padded), arch) + padded
+    padded = code + bytes(8 - len(code) % 8)
+    version = (8, 1) if kind == CUBIN_PART else (0, 9)  # as nvcc 13.0 has it
+    return struct.pack("<HHI Q 8x HHI 8x Q 16x", kind, 0x101, 64, len(padded), *version, arch, FLAGS) + padded
 
 
 def make_fatbin(*parts: bytes) -> bytes:

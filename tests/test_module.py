@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import copy
 import pickle
-import struct
 import threading
 import weakref
 
 import pytest
 from helpers import in_thread
+from mutations import fatbin_part, make_fatbin
 
 from cuda_core_cffi import CUDAError, ObjectCode, Program, ProgramOptions, UnavailableError, live_objects
 from cuda_core_cffi._ffi import ffi
@@ -284,9 +284,7 @@ def test_a_cubin_for_another_architecture_says_which_and_what_the_device_is(nvrt
 def test_a_fatbin_for_other_architectures_says_which_and_what_the_device_is(nvrtc, device):
     arch = other_arch(device)
     cubin = Program(SOURCE, "c++", {"arch": arch}).compile("cubin").code
-    cubin += bytes(-len(cubin) % 8)
-    part = struct.pack("<HHIQ12xI32x", 2, 0x101, 64, len(cubin), int(arch[3:])) + cubin
-    fatbin = FATBIN_HEADER + len(part).to_bytes(8, "little") + part
+    fatbin = make_fatbin(fatbin_part(2, int(arch[3:]), cubin))
     with pytest.raises(CUDAError, match=rf"which is a fatbin for {arch}, on a device of sm_{device.arch}") as caught:
         ObjectCode.from_fatbin(fatbin).get_kernel("twice")
     assert caught.value.name == "CUDA_ERROR_NO_BINARY_FOR_GPU"
@@ -374,6 +372,16 @@ def test_code_from_a_file_is_loaded(code, compile_target, tmp_path):
     path = tmp_path / f"a.{compile_target}"
     path.write_bytes(code.code)
     assert MAKERS[compile_target](path).get_kernel("twice").handle
+
+
+def test_a_fatbin_is_loaded_with_what_the_device_runs(nvrtc, device):
+    arch = int(device.arch)
+    program = Program(SOURCE, "c++", {"arch": f"sm_{arch}"})
+    parts = [fatbin_part(2, arch, program.compile("cubin").code), fatbin_part(1, arch, program.compile("ptx").code)]
+    with ObjectCode.from_fatbin(make_fatbin(*parts)) as code:
+        assert code.get_kernel("twice").num_arguments == 1
+        with pytest.raises(CUDAError, match="has no kernel 'twise'; did you mean 'twice'"):
+            code.get_kernel("twise")
 
 
 def test_a_module_is_an_address(code):

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import struct
+
 HEADER = b".version 8.0\n.target sm_52\n.address_size 64\n"
 
 KERNELS = (
@@ -94,6 +96,19 @@ AGAIN:
 NAMES = {
     "nothing", "traps", "four", "big_shared", "bounded", "required", "store", "spin", "count", "saxpy",
 }  # fmt: skip
+
+
+def fatbin_part(text: bytes, arch: int, kind: int = 1, flags: int = 0x11) -> bytes:
+    """Return a part of a fat binary, with PTX in it unless another kind is named."""
+    padded = text + bytes(-len(text) % 8)
+    header = struct.pack("<HHIQIIHHIIIQQQ", kind, 0x101, 64, len(padded), 0, 0, 8, 1, arch, 0, 0, flags, 0, 0)
+    return header + padded
+
+
+def make_fatbin(*parts: bytes) -> bytes:
+    """Return a fat binary."""
+    return struct.pack("<4sHHQ", b"\x50\xed\x55\xba", 1, 16, sum(map(len, parts))) + b"".join(parts)
+
 
 # A file that starts as a GPU's ELF file does: the machine number 190 stands at byte 18.
 CUBIN = b"\x7fELF\x02\x01\x01" + bytes(11) + (190).to_bytes(2, "little") + bytes(64)

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 from sim_driver import Driver, byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p, ctypes, run_alone
-from sim_kernels import CUBIN, FATBIN, HEADER, HOST_ELF, KERNELS, NAMES
+from sim_kernels import CUBIN, FATBIN, HEADER, HOST_ELF, KERNELS, NAMES, fatbin_part, make_fatbin
 
 MAX_THREADS, SHARED, CONST, LOCAL, REGISTERS, PTX, BINARY, MAX_DYNAMIC, CARVEOUT = 0, 1, 2, 3, 4, 5, 6, 8, 9
 CLUSTER_WIDTH, NON_PORTABLE, POLICY = 11, 14, 15
@@ -55,6 +55,50 @@ def test_code_for_a_real_gpu_is_refused_at_once(cu: Driver, image: bytes) -> Non
     cu.cuGetErrorString(209, byref(text))
     assert text.value is not None
     assert b"compile to PTX" in text.value
+
+
+def named(name: bytes) -> bytes:
+    """Return PTX with one kernel."""
+    return HEADER + b".visible .entry " + name + b"() { ret; }\0"
+
+
+def test_the_text_in_a_fat_binary_is_loaded(cu: Driver) -> None:
+    image = make_fatbin(fatbin_part(bytes(99), 90, kind=2), fatbin_part(KERNELS, 52))
+    module = cu.out(c_void_p, "cuModuleLoadData", image)
+    assert cu.out(c_void_p, "cuModuleGetFunction", module, b"four").value
+    cu.cuModuleUnload(module)
+    library = load_library(cu, image)
+    assert cu.out(c_void_p, "cuLibraryGetKernel", library, b"four").value
+    cu.cuLibraryUnload(library)
+
+
+def test_a_fat_binary_gives_the_newest_text_that_the_device_runs(cu: Driver) -> None:
+    image = make_fatbin(
+        fatbin_part(named(b"old"), 52),
+        fatbin_part(named(b"right"), 80),
+        fatbin_part(named(b"too_new"), 100),
+        fatbin_part(named(b"compressed"), 90, flags=0x2011),
+        fatbin_part(b"no text\0", 90),
+    )
+    module = cu.out(c_void_p, "cuModuleLoadData", image)
+    assert cu.out(c_void_p, "cuModuleGetFunction", module, b"right").value
+    assert cu.status("cuModuleGetFunction", byref(c_void_p()), module, b"old") == "NOT_FOUND"
+    cu.cuModuleUnload(module)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        make_fatbin(),
+        make_fatbin(fatbin_part(named(b"compressed"), 90, flags=0x8011)),
+        make_fatbin(fatbin_part(named(b"new"), 100)),
+        make_fatbin(fatbin_part(b".version 8.0 without an end at all.", 90)[:-5]),
+        make_fatbin(fatbin_part(KERNELS, 52)[:-8] + bytes(8)).replace((64).to_bytes(4, "little"), bytes(4), 1),
+        make_fatbin(fatbin_part(KERNELS, 52)[:400]),
+    ],
+)
+def test_a_fat_binary_without_text_for_this_device_is_refused(cu: Driver, image: bytes) -> None:
+    assert cu.status("cuModuleLoadData", byref(c_void_p()), image) == "NO_BINARY_FOR_GPU"
 
 
 def test_eager_loading_tells_at_once() -> None:
@@ -175,6 +219,12 @@ def test_files(cu: Driver, tmp_path: Path) -> None:
     cu.cuLibraryUnload(cu.out(c_void_p, "cuLibraryLoadFromFile", str(path).encode(), None, None, 0, None, None, 0))
     missing = str(tmp_path / "missing").encode()
     assert cu.status("cuModuleLoad", byref(c_void_p()), missing) == "FILE_NOT_FOUND"
+    whole = make_fatbin(fatbin_part(KERNELS, 52))
+    path.write_bytes(whole)
+    cu.cuModuleUnload(cu.out(c_void_p, "cuModuleLoad", str(path).encode()))
+    for size in (4, 15, 16, 80, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        assert cu.status("cuModuleLoad", byref(c_void_p()), str(path).encode()) == "INVALID_IMAGE"
     path.write_bytes(b"")
     assert cu.status("cuModuleLoad", byref(c_void_p()), str(path).encode()) == "INVALID_IMAGE"
 

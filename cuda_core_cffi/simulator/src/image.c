@@ -11,7 +11,27 @@
 #include "memory.h"
 #include "module.h"
 
-enum { LOG = 1024, ELF_MACHINE = 18, ELF_MACHINE_CUDA = 190 };
+enum { LOG = 1024, ELF_MACHINE = 18, ELF_MACHINE_CUDA = 190, FATBIN_PTX = 1, FATBIN_COMPRESSED = 0xa000 };
+
+static const unsigned char fatbin_magic[] = {0x50, 0xed, 0x55, 0xba};
+
+// A fat binary: this, then its parts.
+struct fatbin {
+    unsigned char magic[4];
+    uint16_t version, header_size;
+    uint64_t size;
+};
+
+// The code for one architecture: this, then the code.
+struct fatbin_part {
+    uint16_t kind, version;
+    uint32_t header_size;
+    uint64_t size;
+    uint32_t compressed_size, options;
+    uint16_t minor, major;
+    uint32_t arch, name_offset, name_size;
+    uint64_t flags, reserved, decompressed_size;
+};
 
 // --- Options --------------------------------------------------------------------------------------------------
 
@@ -66,21 +86,62 @@ static const char *skip_blanks_and_comments(const char *text)
     }
 }
 
-CUresult sim_image_kind(const void *image, size_t *length)
+static bool is_ptx(const char *text)
 {
-    static const unsigned char elf[] = {0x7f, 'E', 'L', 'F'};
-    static const unsigned char fatbin[] = {0x50, 0xed, 0x55, 0xba}, wrapper[] = {0xb1, 0x43, 0x62, 0x46};
+    return strncmp(skip_blanks_and_comments(text), ".version", strlen(".version")) == 0;
+}
+
+// The PTX in a fat binary that this device can run, of the newest architecture. The sizes in it are believed, as by a
+// real driver; what is compressed is passed over.
+static CUresult find_ptx(const char *image, const char **text, size_t *length)
+{
+    struct fatbin fatbin;
+    memcpy(&fatbin, image, sizeof fatbin);
+    const char *part = image + fatbin.header_size, *end = part + fatbin.size;
+    uint32_t best = 0, capability = (uint32_t)(10 * sim_config()->major + sim_config()->minor);
+    while (end - part > (ptrdiff_t)sizeof(struct fatbin_part)) {
+        struct fatbin_part found;
+        memcpy(&found, part, sizeof found);
+        const char *code = part + found.header_size;
+        if (found.header_size < sizeof found || code >= end || found.size > (uint64_t)(end - code))
+            break;
+        bool usable = found.kind == FATBIN_PTX && !(found.flags & FATBIN_COMPRESSED) && found.arch <= capability;
+        size_t size = strnlen(code, found.size);
+        if (usable && found.arch > best && size < found.size && is_ptx(code)) {
+            best = found.arch;
+            *text = code;
+            *length = size;
+        }
+        part = code + found.size;
+    }
+    return best ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+CUresult sim_image_find(const void *image, const char **text, size_t *length)
+{
+    static const unsigned char elf[] = {0x7f, 'E', 'L', 'F'}, wrapper[] = {0xb1, 0x43, 0x62, 0x46};
     const unsigned char *bytes = image;
     SIM_REQUIRE(image);
-    if (memcmp(bytes, fatbin, sizeof fatbin) == 0 || memcmp(bytes, wrapper, sizeof wrapper) == 0)
+    if (memcmp(bytes, fatbin_magic, sizeof fatbin_magic) == 0)
+        return find_ptx(image, text, length);
+    if (memcmp(bytes, wrapper, sizeof wrapper) == 0)
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     if (memcmp(bytes, elf, sizeof elf) == 0)
         return (bytes[ELF_MACHINE] | bytes[ELF_MACHINE + 1] << 8) == ELF_MACHINE_CUDA ? CUDA_ERROR_NO_BINARY_FOR_GPU
                                                                                       : CUDA_ERROR_INVALID_IMAGE;
-    if (strncmp(skip_blanks_and_comments(image), ".version", strlen(".version")) != 0)
+    if (!is_ptx(image))
         return CUDA_ERROR_INVALID_IMAGE;
+    *text = image;
     *length = strlen(image);
     return CUDA_SUCCESS;
+}
+
+static bool is_cut_short(const char *data, size_t size)
+{
+    struct fatbin header;
+    memcpy(&header, data, sizeof header);
+    return memcmp(header.magic, fatbin_magic, sizeof fatbin_magic) == 0 &&
+           (size < sizeof header || size < header.header_size || size - header.header_size < header.size);
 }
 
 CUresult sim_image_read_file(const char *path, char **data)
@@ -96,8 +157,8 @@ CUresult sim_image_read_file(const char *path, char **data)
         // Padded with zeros, so that text ends and short files can be looked at as any image.
         *data = size >= 0 ? calloc(1, (size_t)size + 2 * ELF_MACHINE) : NULL;
         if (*data && fread(*data, 1, (size_t)size, file) == (size_t)size)
-            status = CUDA_SUCCESS;
-        else
+            status = is_cut_short(*data, (size_t)size) ? CUDA_ERROR_INVALID_IMAGE : CUDA_SUCCESS;
+        if (status != CUDA_SUCCESS)
             free(*data);
     }
     fclose(file);

@@ -109,8 +109,9 @@ static CUresult load(CUlibrary *out, const void *code, unsigned jit_count, CUjit
         SIM_REQUIRE((unsigned)options[i] < CU_LIBRARY_NUM_OPTIONS);
     struct sim_jit jit;
     SIM_TRY(sim_jit_read(&jit, jit_count, jit_options, jit_values));
+    const char *text = NULL;
     size_t length = 0;
-    CUresult kind = sim_image_kind(code, &length);
+    CUresult kind = sim_image_find(code, &text, &length);
     // Code for a real GPU is refused at once: it is good code, only nothing here can run it.
     if (kind == CUDA_ERROR_NO_BINARY_FOR_GPU)
         return kind;
@@ -121,7 +122,7 @@ static CUresult load(CUlibrary *out, const void *code, unsigned jit_count, CUjit
     library->status = kind;
     library->text = malloc(length + 1);
     if (library->text && kind == CUDA_SUCCESS) {
-        memcpy(library->text, code, length);
+        memcpy(library->text, text, length);
         library->text[length] = '\0';
         library->length = length;
         library->status = sim_image_load(library->text, length, NULL, &jit, &library->image);

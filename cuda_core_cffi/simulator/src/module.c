@@ -92,10 +92,11 @@ static CUresult load(CUmodule *out, const void *image, unsigned count, CUjit_opt
     SIM_TRY(sim_current(&context));
     struct sim_jit jit;
     SIM_TRY(sim_jit_read(&jit, count, options, values));
+    const char *text;
     size_t length;
-    SIM_TRY(sim_image_kind(image, &length));
+    SIM_TRY(sim_image_find(image, &text, &length));
     sim_ptx_module *loaded;
-    SIM_TRY(sim_image_load(image, length, context, &jit, &loaded));
+    SIM_TRY(sim_image_load(text, length, context, &jit, &loaded));
     struct sim_module *module;
     SIM_TRY(sim_module_new(context, NULL, loaded, &module));
     *out = (CUmodule)sim_object_handle(module);

@@ -72,8 +72,8 @@ struct sim_jit {  // the options of a load that mean something here
 };
 
 CUresult sim_jit_read(struct sim_jit *jit, unsigned count, CUjit_option *options, void **values);
-// What the bytes are: CUDA_SUCCESS for PTX text, with its length.
-CUresult sim_image_kind(const void *image, size_t *length);
+// Finds the PTX text in the bytes, which may be a fat binary.
+CUresult sim_image_find(const void *image, const char **text, size_t *length);
 // Loads PTX text; `context` is NULL for an image that is only asked questions.
 CUresult sim_image_load(const char *text, size_t length, struct sim_context *context, struct sim_jit *jit,
                         sim_ptx_module **image);
