@@ -32,13 +32,11 @@ CUresult sim_do(struct sim_stream *stream, sim_work work, const void *payload, s
 // --- Copies ---------------------------------------------------------------------------------------------------
 
 struct job {
-    struct sim_copy copy;
-    const char *function;
-    void *staged;                    // a copy of pageable memory, freed when the job is done
-    bool check_from, check_to;       // memory of the driver's that might be freed before the job runs
+    struct sim_copy_job job;
+    void *staged;  // a copy of pageable memory, freed when the job is done
 };
 
-static size_t span(const struct sim_copy *copy, const struct sim_operand *operand)
+size_t sim_copy_span(const struct sim_copy *copy, const struct sim_operand *operand)
 {
     return (copy->depth - 1) * operand->slice + (copy->height - 1) * operand->pitch + copy->width;
 }
@@ -57,39 +55,45 @@ static void move(const struct sim_copy *copy)
     }
 }
 
-static struct sim_use use_of(const struct sim_stream *stream, const struct sim_copy *copy,
+static struct sim_use use_of(const struct sim_context *context, const struct sim_copy *copy,
                              const struct sim_operand *operand)
 {
-    return (struct sim_use){.device = stream->context->device,
+    return (struct sim_use){.device = context->device,
                             .writes = operand == &copy->to,
                             .copies = true,
                             .between = copy->between};
 }
 
-static bool still_there(const struct sim_stream *stream, const struct job *job, const struct sim_operand *operand)
+static bool still_there(const struct sim_context *context, const struct sim_copy_job *job,
+                        const struct sim_operand *operand)
 {
-    return sim_still_there(operand->address, span(&job->copy, operand), use_of(stream, &job->copy, operand),
-                           job->function);
+    return sim_still_there(operand->address, sim_copy_span(&job->copy, operand),
+                           use_of(context, &job->copy, operand), job->function);
+}
+
+void sim_copy_run(struct sim_context *context, const struct sim_copy_job *job)
+{
+    const struct sim_copy *copy = &job->copy;
+    if (atomic_load(&context->error) != CUDA_SUCCESS)
+        return;
+    if ((job->check_from && !still_there(context, job, &copy->from)) ||
+        (job->check_to && !still_there(context, job, &copy->to)))
+        sim_context_fail(context, CUDA_ERROR_ILLEGAL_ADDRESS);
+    else
+        move(copy);
 }
 
 static void run_copy(struct sim_stream *stream, void *payload)
 {
-    struct job *job = payload;
-    const struct sim_copy *copy = &job->copy;
-    if (atomic_load(&stream->context->error) != CUDA_SUCCESS)
-        ;  // nothing runs in a context that has failed
-    else if ((job->check_from && !still_there(stream, job, &copy->from)) ||
-             (job->check_to && !still_there(stream, job, &copy->to)))
-        sim_context_fail(stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
-    else
-        move(copy);
+    const struct job *job = payload;
+    sim_copy_run(stream->context, &job->job);
     free(job->staged);
 }
 
 // The source may change as soon as the call returns, so its contents are taken now.
 static CUresult stage(struct job *job)
 {
-    struct sim_copy packed = job->copy;
+    struct sim_copy packed = job->job.copy;
     job->staged = malloc(packed.width * packed.height * packed.depth);
     if (!job->staged)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -97,15 +101,16 @@ static CUresult stage(struct job *job)
                                      .pitch = packed.width,
                                      .slice = packed.width * packed.height};
     move(&packed);
-    job->copy.from = packed.to;
+    job->job.copy.from = packed.to;
     return CUDA_SUCCESS;
 }
 
-static CUresult place(const struct sim_stream *stream, const struct sim_copy *copy, const struct sim_operand *operand,
-                      bool *known)
+CUresult sim_copy_place(const struct sim_context *context, const struct sim_copy *copy,
+                        const struct sim_operand *operand, bool *known)
 {
     SIM_REQUIRE(operand->address);
-    enum sim_place place = sim_place_of(operand->address, span(copy, operand), use_of(stream, copy, operand));
+    enum sim_place place =
+        sim_place_of(operand->address, sim_copy_span(copy, operand), use_of(context, copy, operand));
     SIM_REQUIRE(place != SIM_BAD && (place == SIM_KNOWN || operand->side == SIM_SIDE_ANY));
     *known = place == SIM_KNOWN;
     return CUDA_SUCCESS;
@@ -115,10 +120,10 @@ CUresult sim_copy_submit(struct sim_stream *stream, const struct sim_copy *copy,
 {
     if (!copy->width || !copy->height || !copy->depth)
         return CUDA_SUCCESS;
-    struct job job = {.copy = *copy, .function = sim_thread()->function};
+    struct job job = {.job = {.copy = *copy, .function = sim_thread()->function}};
     bool known_to, known_from;
-    SIM_TRY(place(stream, copy, &copy->to, &known_to));
-    SIM_TRY(place(stream, copy, &copy->from, &known_from));
+    SIM_TRY(sim_copy_place(stream->context, copy, &copy->to, &known_to));
+    SIM_TRY(sim_copy_place(stream->context, copy, &copy->from, &known_from));
     // A copy into pageable memory returns when it is done, as on hardware; so does one from there in stream order.
     wait = wait || !known_to || (!known_from && copy->order == CU_MEMCPY_SRC_ACCESS_ORDER_STREAM);
     size_t bytes = copy->width * copy->height * copy->depth;
@@ -127,8 +132,8 @@ CUresult sim_copy_submit(struct sim_stream *stream, const struct sim_copy *copy,
     bool at_once = wait || bytes <= SHORT_WORK;
     if (at_once && sim_run_now(stream, run_copy, &job, NULL))
         return CUDA_SUCCESS;
-    job.check_to = known_to;
-    job.check_from = known_from && !early;
+    job.job.check_to = known_to;
+    job.job.check_from = known_from && !early;
     if (early && !wait)
         SIM_TRY(stage(&job));
     return sim_do(stream, run_copy, &job, sizeof job, false, wait);
@@ -136,20 +141,9 @@ CUresult sim_copy_submit(struct sim_stream *stream, const struct sim_copy *copy,
 
 // --- Fills ----------------------------------------------------------------------------------------------------
 
-struct fill_job {
-    struct sim_fill fill;
-    const char *function;
-    bool check;
-};
-
-static size_t fill_span(const struct sim_fill *fill)
+size_t sim_fill_span(const struct sim_fill *fill)
 {
     return (fill->height - 1) * fill->pitch + fill->width * fill->element;
-}
-
-static struct sim_use fill_use(const struct sim_stream *stream)
-{
-    return (struct sim_use){.device = stream->context->device, .writes = true};
 }
 
 static void fill_row(void *row, const struct sim_fill *fill)
@@ -167,29 +161,37 @@ static void fill_row(void *row, const struct sim_fill *fill)
     }
 }
 
-static void run_fill(struct sim_stream *stream, void *payload)
+void sim_fill_run(struct sim_context *context, const struct sim_fill_job *job)
 {
-    const struct fill_job *job = payload;
     const struct sim_fill *fill = &job->fill;
-    if (atomic_load(&stream->context->error) != CUDA_SUCCESS)
+    if (atomic_load(&context->error) != CUDA_SUCCESS)
         return;
-    if (job->check && !sim_still_there(fill->address, fill_span(fill), fill_use(stream), job->function)) {
-        sim_context_fail(stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
+    struct sim_use use = {.device = context->device, .writes = true};
+    if (job->check && !sim_still_there(fill->address, sim_fill_span(fill), use, job->function)) {
+        sim_context_fail(context, CUDA_ERROR_ILLEGAL_ADDRESS);
         return;
     }
     for (size_t y = 0; y < fill->height; y++)
         fill_row((char *)fill->address + y * fill->pitch, fill);
 }
 
+static void run_fill(struct sim_stream *stream, void *payload) { sim_fill_run(stream->context, payload); }
+
+CUresult sim_fill_check(const struct sim_fill *fill)
+{
+    SIM_REQUIRE(fill->address % fill->element == 0 && fill->width <= SIZE_MAX / 4 / fill->element);
+    SIM_REQUIRE(fill->height == 1 || (fill->pitch % fill->element == 0 && fill->pitch >= fill->width * fill->element &&
+                                      fill->height <= SIZE_MAX / 4 / fill->pitch));
+    return CUDA_SUCCESS;
+}
+
 CUresult sim_fill_submit(struct sim_stream *stream, const struct sim_fill *fill, bool wait)
 {
     if (!fill->width || !fill->height)
         return CUDA_SUCCESS;
-    SIM_REQUIRE(fill->address % fill->element == 0 && fill->width <= SIZE_MAX / 4 / fill->element);
-    SIM_REQUIRE(fill->height == 1 || (fill->pitch % fill->element == 0 && fill->pitch >= fill->width * fill->element &&
-                                      fill->height <= SIZE_MAX / 4 / fill->pitch));
-    SIM_TRY(sim_check_range(stream->context, fill->address, fill_span(fill), true));
-    struct fill_job job = {.fill = *fill, .function = sim_thread()->function};
+    SIM_TRY(sim_fill_check(fill));
+    SIM_TRY(sim_check_range(stream->context, fill->address, sim_fill_span(fill), true));
+    struct sim_fill_job job = {.fill = *fill, .function = sim_thread()->function};
     size_t bytes = fill->width * fill->height * fill->element;
     if ((wait || bytes <= SHORT_WORK) && sim_run_now(stream, run_fill, &job, NULL))
         return CUDA_SUCCESS;

@@ -24,6 +24,19 @@ struct sim_copy {
     bool between;                 // contexts: then no device needs access to the memory of the other
 };
 
+// What is left to do when a copy's turn comes.
+struct sim_copy_job {
+    struct sim_copy copy;
+    const char *function;
+    bool check_from, check_to;  // memory of the driver's that might be freed before the job runs
+};
+void sim_copy_run(struct sim_context *context, const struct sim_copy_job *job);
+// Whether the driver knows the memory of an operand; memory that no copy in the context may use is an error.
+CUresult sim_copy_place(const struct sim_context *context, const struct sim_copy *copy,
+                        const struct sim_operand *operand, bool *known);
+size_t sim_copy_span(const struct sim_copy *copy, const struct sim_operand *operand);  // bytes from first to last
+CUresult sim_copy_of_box(const CUDA_MEMCPY3D *box, struct sim_copy *copy);
+
 // Copies in stream order; `wait` for the functions that return when the copy is done.
 CUresult sim_copy_submit(struct sim_stream *stream, const struct sim_copy *copy, bool wait);
 
@@ -33,6 +46,15 @@ struct sim_fill {
     unsigned element;             // bytes: 1, 2 or 4
     uint32_t value;
 };
+
+struct sim_fill_job {
+    struct sim_fill fill;
+    const char *function;
+    bool check;
+};
+void sim_fill_run(struct sim_context *context, const struct sim_fill_job *job);
+CUresult sim_fill_check(const struct sim_fill *fill);
+size_t sim_fill_span(const struct sim_fill *fill);
 
 CUresult sim_fill_submit(struct sim_stream *stream, const struct sim_fill *fill, bool wait);
 

@@ -24,13 +24,6 @@ static _Atomic uint64_t last_grid;
 
 // --- Running --------------------------------------------------------------------------------------------------
 
-struct job {
-    struct sim_module *module;  // a reference: the code outlives its handle
-    const sim_ptx_entry *entry;
-    sim_ptx_launch launch;
-    _Alignas(16) char params[];
-};
-
 static const char *kind_of(int error)
 {
     switch (error) {
@@ -42,24 +35,30 @@ static const char *kind_of(int error)
     }
 }
 
+void sim_kernel_run(struct sim_context *context, const struct sim_kernel_job *job)
+{
+    if (atomic_load(&context->error) != CUDA_SUCCESS)
+        return;
+    sim_ptx_fault fault = {.message = ""};
+    sim_ptx_launch launch = job->launch;
+    launch.params = job->params;
+    launch.cancel = (const volatile int *)&context->error;
+    launch.grid_id = atomic_fetch_add(&last_grid, 1) + 1;
+    int error = sim_ptx_launch_grid(job->entry, &launch, &fault);
+    // A kernel that was stopped because another one failed has nothing to add.
+    if (!error || atomic_load(&context->error) != CUDA_SUCCESS)
+        return;
+    if (error == CUDA_ERROR_ILLEGAL_ADDRESS)
+        sim_report_kernel_access(context, fault.address, job->entry->name, fault.message);
+    else
+        sim_report(kind_of(error), job->entry->name, fault.address, 0, NULL, "%s", fault.message);
+    sim_context_fail(context, (CUresult)error);
+}
+
 static void run_kernel(struct sim_stream *stream, void *payload)
 {
-    struct job *job = payload;
-    struct sim_context *context = stream->context;
-    if (atomic_load(&context->error) == CUDA_SUCCESS) {
-        sim_ptx_fault fault = {.message = ""};
-        job->launch.params = job->params;
-        job->launch.cancel = (const volatile int *)&context->error;
-        int error = sim_ptx_launch_grid(job->entry, &job->launch, &fault);
-        // A kernel that was stopped because another one failed has nothing to add.
-        if (error && atomic_load(&context->error) == CUDA_SUCCESS) {
-            if (error == CUDA_ERROR_ILLEGAL_ADDRESS)
-                sim_report_kernel_access(context, fault.address, job->entry->name, fault.message);
-            else
-                sim_report(kind_of(error), job->entry->name, fault.address, 0, NULL, "%s", fault.message);
-            sim_context_fail(context, (CUresult)error);
-        }
-    }
+    const struct sim_kernel_job *job = payload;
+    sim_kernel_run(stream->context, job);
     sim_object_drop(job->module);
 }
 
@@ -92,7 +91,7 @@ static CUresult read_event(CUevent event, int flags, CUevent *wish)
     return CUDA_SUCCESS;
 }
 
-static CUresult read_attribute(const CUlaunchAttribute *attribute, struct sim_launch_wish *wish)
+CUresult sim_launch_read_attribute(const CUlaunchAttribute *attribute, struct sim_launch_wish *wish)
 {
     const CUlaunchAttributeValue *value = &attribute->value;
     const int driver = sim_config()->driver_version;
@@ -163,7 +162,7 @@ CUresult sim_launch_read(const CUlaunchConfig *config, struct sim_launch_wish *w
         .stream = config->hStream,
     };
     for (unsigned i = 0; i < config->numAttrs; i++)
-        SIM_TRY(read_attribute(&config->attrs[i], wish));
+        SIM_TRY(sim_launch_read_attribute(&config->attrs[i], wish));
     return CUDA_SUCCESS;
 }
 
@@ -244,6 +243,20 @@ static CUresult check_resident(const struct sim_launch_wish *wish, const sim_ptx
                                                                            : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
+CUresult sim_launch_check_shape(const struct sim_launch_wish *wish, struct sim_function *function)
+{
+    struct sim_settings settings = sim_function_settings(function);
+    return check_shape(wish, function->entry, &settings);
+}
+
+CUresult sim_launch_check(struct sim_launch_wish *wish, struct sim_function *function)
+{
+    struct sim_settings settings = sim_function_settings(function);
+    SIM_TRY(check_shape(wish, function->entry, &settings));
+    SIM_TRY(check_cluster(wish, function->entry, &settings));
+    return wish->cooperative ? check_resident(wish, function->entry, &settings) : CUDA_SUCCESS;
+}
+
 // --- Parameters -----------------------------------------------------------------------------------------------
 
 static CUresult from_buffer(char *params, const sim_ptx_entry *entry, void **extra)
@@ -281,22 +294,17 @@ static CUresult read_params(char *params, const sim_ptx_entry *entry, void **ker
 
 // --- Launching ------------------------------------------------------------------------------------------------
 
-static CUresult submit(struct sim_stream *stream, struct sim_function *function, const struct sim_launch_wish *wish,
-                       void **kernel_params, void **extra)
+size_t sim_kernel_job_size(const struct sim_function *function)
+{
+    return sizeof(struct sim_kernel_job) + function->entry->param_bytes;
+}
+
+CUresult sim_kernel_job_init(struct sim_kernel_job *job, struct sim_function *function,
+                             const struct sim_launch_wish *wish, void **kernel_params, void **extra)
 {
     const sim_ptx_entry *entry = function->entry;
-    size_t size = sizeof(struct job) + entry->param_bytes;
-    struct sim_op *op = sim_op_new(run_kernel, size);
-    if (!op)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    op->always = true;  // there is a reference to give back
-    memset(op->payload, 0, size);
-    struct job *job = (struct job *)op->payload;
-    CUresult status = read_params(job->params, entry, kernel_params, extra);
-    if (status != CUDA_SUCCESS) {
-        free(op);
-        return status;
-    }
+    memset(job, 0, sim_kernel_job_size(function));
+    SIM_TRY(read_params(job->params, entry, kernel_params, extra));
     uint64_t blocks = (uint64_t)wish->grid[0] * wish->grid[1] * wish->grid[2];
     unsigned workers = sim_config()->workers;
     if (blocks / BLOCKS_WORTH_A_THREAD < workers)
@@ -308,13 +316,27 @@ static CUresult submit(struct sim_stream *stream, struct sim_function *function,
         .time_limit = sim_config()->kernel_seconds,
         .workers = workers,
         .sm_count = (unsigned)sim_device_value(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
-        .grid_id = atomic_fetch_add(&last_grid, 1) + 1,
     };
     memcpy(job->launch.grid, wish->grid, sizeof wish->grid);
     memcpy(job->launch.block, wish->block, sizeof wish->block);
     memcpy(job->launch.cluster, wish->cluster, sizeof wish->cluster);
     sim_object_hold(function->module);
     job->module = function->module;
+    return CUDA_SUCCESS;
+}
+
+static CUresult submit(struct sim_stream *stream, struct sim_function *function, const struct sim_launch_wish *wish,
+                       void **kernel_params, void **extra)
+{
+    struct sim_op *op = sim_op_new(run_kernel, sim_kernel_job_size(function));
+    if (!op)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    op->always = true;  // there is a reference to give back
+    CUresult status = sim_kernel_job_init((struct sim_kernel_job *)op->payload, function, wish, kernel_params, extra);
+    if (status != CUDA_SUCCESS) {
+        free(op);
+        return status;
+    }
     return sim_submit(stream, op, NULL);
 }
 
@@ -336,11 +358,7 @@ static CUresult launch(CUfunction handle, struct sim_launch_wish *wish, void **k
     SIM_TRY(sim_function_find(handle, stream->context, &function));
     if (function->module->context != stream->context)
         return CUDA_ERROR_INVALID_HANDLE;
-    struct sim_settings settings = sim_function_settings(function);
-    SIM_TRY(check_shape(wish, function->entry, &settings));
-    SIM_TRY(check_cluster(wish, function->entry, &settings));
-    if (wish->cooperative)
-        SIM_TRY(check_resident(wish, function->entry, &settings));
+    SIM_TRY(sim_launch_check(wish, function));
     SIM_HELD struct sim_event *starts = NULL;
     SIM_HELD struct sim_event *programmatic = NULL;
     SIM_TRY(find_event(wish->starts, stream, &starts));

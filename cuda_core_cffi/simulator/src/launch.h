@@ -21,6 +21,23 @@ struct sim_launch_wish {  // what a launch asks for, whichever call it came thro
     bool at_block_start;        // which they do as they start
 };
 
+// A kernel that is ready to run, any number of times.
+struct sim_kernel_job {
+    struct sim_module *module;  // a reference: the code outlives its handle
+    const sim_ptx_entry *entry;
+    sim_ptx_launch launch;
+    _Alignas(16) char params[];
+};
+
 CUresult sim_launch_read(const CUlaunchConfig *config, struct sim_launch_wish *wish);
+CUresult sim_launch_read_attribute(const CUlaunchAttribute *attribute, struct sim_launch_wish *wish);
+// Can the kernel be launched like that? Looks at the grid and blocks only, or at all that depends on them too.
+CUresult sim_launch_check_shape(const struct sim_launch_wish *wish, struct sim_function *function);
+CUresult sim_launch_check(struct sim_launch_wish *wish, struct sim_function *function);
+
+size_t sim_kernel_job_size(const struct sim_function *function);
+CUresult sim_kernel_job_init(struct sim_kernel_job *job, struct sim_function *function,
+                             const struct sim_launch_wish *wish, void **kernel_params, void **extra);
+void sim_kernel_run(struct sim_context *context, const struct sim_kernel_job *job);
 
 #endif

@@ -59,6 +59,18 @@ static CUresult copy_2d(CUstream stream, const CUDA_MEMCPY2D *p, bool wait)
     return copy(stream, &to, &from, p->WidthInBytes, p->Height, 1, false, wait);
 }
 
+CUresult sim_copy_of_box(const CUDA_MEMCPY3D *p, struct sim_copy *job)
+{
+    SIM_REQUIRE(!p->srcLOD && !p->dstLOD);
+    struct box to = {p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch,
+                     p->dstHeight};
+    struct box from = {p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch,
+                       p->srcHeight};
+    *job = (struct sim_copy){.width = p->WidthInBytes, .height = p->Height, .depth = p->Depth};
+    SIM_TRY(operand(&to, job->width, job->height, &job->to));
+    return operand(&from, job->width, job->height, &job->from);
+}
+
 static CUresult copy_3d(CUstream stream, const CUDA_MEMCPY3D *p, bool wait)
 {
     SIM_REQUIRE(p && !p->srcLOD && !p->dstLOD);

@@ -115,6 +115,8 @@ static struct sim_waiter *complete(struct sim_stream *stream, uint64_t number)
     return ready;
 }
 
+static void hand_over(struct sim_stream *stream);
+
 static void wake(struct sim_waiter *waiter)
 {
     while (waiter) {
@@ -123,7 +125,7 @@ static void wake(struct sim_waiter *waiter)
         pthread_mutex_lock(&parked->lock);
         parked->state = SIM_QUEUED;
         pthread_mutex_unlock(&parked->lock);
-        sim_workers_take(parked);
+        hand_over(parked);
         free(waiter);
         waiter = next;
     }
@@ -162,7 +164,7 @@ static void run(struct sim_stream *stream, struct sim_op *op)
         op->run(stream, op->payload);
 }
 
-void sim_stream_serve(struct sim_stream *stream)
+static void serve(struct sim_stream *stream)
 {
     pthread_mutex_lock(&stream->lock);
     stream->state = SIM_RUNNING;
@@ -189,6 +191,20 @@ void sim_stream_serve(struct sim_stream *stream)
     pthread_mutex_unlock(&stream->lock);
 }
 
+static void serve_and_drop(struct sim_task *task)
+{
+    struct sim_stream *stream = (struct sim_stream *)((char *)task - offsetof(struct sim_stream, task));
+    serve(stream);
+    sim_object_drop(stream);
+}
+
+// The stream has work; a reference goes along.
+static void hand_over(struct sim_stream *stream)
+{
+    stream->task.run = serve_and_drop;
+    sim_workers_take(&stream->task);
+}
+
 CUresult sim_submit(struct sim_stream *stream, struct sim_op *op, uint64_t *number)
 {
     if (!op)
@@ -211,7 +227,7 @@ CUresult sim_submit(struct sim_stream *stream, struct sim_op *op, uint64_t *numb
     atomic_store_explicit(&stream->submitted, op->number, memory_order_release);
     pthread_mutex_unlock(&stream->lock);
     if (start)
-        sim_workers_take(stream);
+        hand_over(stream);
     return CUDA_SUCCESS;
 }
 
@@ -238,7 +254,7 @@ bool sim_run_now(struct sim_stream *stream, sim_work work, void *payload, uint64
     pthread_mutex_unlock(&stream->lock);
     wake(ready);
     if (more)
-        sim_workers_take(stream);
+        hand_over(stream);
     if (number)
         *number = mine;
     return true;
@@ -263,6 +279,21 @@ bool sim_stream_follows(struct sim_stream *stream, const struct sim_point *point
         follows |= stream->followed[i].id == point->stream->id && stream->followed[i].number >= point->number;
     pthread_mutex_unlock(&stream->lock);
     return follows;
+}
+
+// --- Timelines ------------------------------------------------------------------------------------------------
+
+uint64_t sim_timeline_announce(struct sim_stream *timeline)
+{
+    return atomic_fetch_add_explicit(&timeline->submitted, 1, memory_order_acq_rel) + 1;
+}
+
+void sim_timeline_reach(struct sim_stream *timeline, uint64_t number)
+{
+    pthread_mutex_lock(&timeline->lock);
+    struct sim_waiter *ready = complete(timeline, number);
+    pthread_mutex_unlock(&timeline->lock);
+    wake(ready);
 }
 
 // --- Waiting --------------------------------------------------------------------------------------------------

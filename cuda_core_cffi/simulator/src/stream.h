@@ -19,6 +19,12 @@ struct sim_point {  // a moment in a stream
     uint64_t number;
 };
 
+// What a worker thread is given to do, once for each time it is handed over.
+struct sim_task {
+    struct sim_task *next;
+    void (*run)(struct sim_task *task);
+};
+
 struct sim_op {
     struct sim_op *next;
     uint64_t number;
@@ -41,7 +47,7 @@ struct sim_stream {
     uint64_t id;
     bool legacy, per_thread;
     struct sim_stream *context_next, **context_link;
-    struct sim_stream *ready_next;
+    struct sim_task task;
     CUstreamAttrValue sync_policy, access_window, domain, domain_map;
 
     _Atomic uint64_t submitted, completed;
@@ -77,6 +83,10 @@ static inline bool sim_reached(struct sim_stream *stream, uint64_t number)
 void sim_stream_follow(struct sim_stream *stream, const struct sim_point *point);
 bool sim_stream_follows(struct sim_stream *stream, const struct sim_point *point);
 
+// A stream that is never given work stands for the moments of something else: each is announced, and reached later.
+uint64_t sim_timeline_announce(struct sim_stream *timeline);
+void sim_timeline_reach(struct sim_stream *timeline, uint64_t number);
+
 void sim_wait(struct sim_stream *stream, uint64_t number);
 void sim_context_drain(struct sim_context *context);
 
@@ -86,7 +96,6 @@ CUresult sim_stream_new(struct sim_context *context, unsigned flags, int priorit
 CUresult sim_stream_find(CUstream handle, struct sim_stream **stream);  // resolves the default streams
 CUresult sim_stream_default(struct sim_stream **stream);  // of the variant being called
 CUstream sim_stream_handle(struct sim_stream *stream);
-void sim_stream_serve(struct sim_stream *stream);  // called by a worker
 void sim_stream_finalize(void *stream);
 void sim_thread_end_streams(struct sim_thread *thread);
 // Every blocking stream of the context waits for its legacy stream and the other way round.
@@ -94,7 +103,7 @@ bool sim_stream_blocking(const struct sim_stream *stream);
 
 // --- Workers --------------------------------------------------------------------------------------------------
 
-void sim_workers_take(struct sim_stream *stream);  // the stream has work; a reference goes along
+void sim_workers_take(struct sim_task *task);
 
 extern _Atomic size_t sim_host_functions_pending;
 

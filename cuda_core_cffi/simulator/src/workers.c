@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The threads that serve streams. There are as many as streams that have something to run at this moment, because
-// any of them may block: a host function may wait for another stream, a kernel for the host.
+// The threads that serve streams, and the branches of graphs. There are as many as there is to run at this moment,
+// because any of it may block: a host function may wait for another stream, a kernel for the host.
 
 #include <errno.h>
 #include <signal.h>
@@ -14,10 +14,10 @@ enum { IDLE_SECONDS = 5, STACK_BYTES = 1 << 20 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
-static struct sim_stream *first, **last = &first;
+static struct sim_task *first, **last = &first;
 static size_t queued, idle;
 
-static struct sim_stream *next_stream(void)
+static struct sim_task *next_task(void)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -29,22 +29,21 @@ static struct sim_stream *next_stream(void)
         if (timed_out == ETIMEDOUT && !first)
             return NULL;
     }
-    struct sim_stream *stream = first;
-    first = stream->ready_next;
+    struct sim_task *task = first;
+    first = task->next;
     if (!first)
         last = &first;
     queued--;
-    return stream;
+    return task;
 }
 
 static void *worker(void *unused)
 {
     (void)unused;
     pthread_mutex_lock(&lock);
-    for (struct sim_stream *stream; (stream = next_stream()) != NULL;) {
+    for (struct sim_task *task; (task = next_task()) != NULL;) {
         pthread_mutex_unlock(&lock);
-        sim_stream_serve(stream);
-        sim_object_drop(stream);
+        task->run(task);
         pthread_mutex_lock(&lock);
     }
     pthread_mutex_unlock(&lock);
@@ -62,18 +61,18 @@ static void start_worker(void)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     pthread_t thread;
-    // On failure the stream stays queued for a worker that is running already.
+    // On failure the task stays queued for a worker that is running already.
     (void)!pthread_create(&thread, &attributes, worker, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attributes);
 }
 
-void sim_workers_take(struct sim_stream *stream)
+void sim_workers_take(struct sim_task *task)
 {
     pthread_mutex_lock(&lock);
-    stream->ready_next = NULL;
-    *last = stream;
-    last = &stream->ready_next;
+    task->next = NULL;
+    *last = task;
+    last = &task->next;
     queued++;
     bool start = queued > idle;
     if (!start)
