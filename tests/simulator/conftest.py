@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from ptx_runner import ON_GPU, SEED, Runner, make_gpu, nvrtc, variants
 from sim_driver import Driver, c_void_p, simulator
+from sim_graphs import Graphs, made
 
 
 @pytest.fixture
@@ -83,3 +84,10 @@ def broken(newest: Runner) -> Iterator[Runner]:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(SEED)
+
+
+@pytest.fixture
+def graphs(cu: Driver) -> Iterator[Graphs]:
+    """What makes graphs, with the primary context current; they are destroyed after the test."""
+    with made(cu) as graphs:
+        yield graphs

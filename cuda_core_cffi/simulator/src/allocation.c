@@ -241,7 +241,7 @@ enum sim_place sim_place_of(uintptr_t address, size_t size, struct sim_use use)
 
 CUmemAccess_flags sim_allocation_access(const struct sim_allocation *allocation, const struct sim_context *context)
 {
-    if (allocation->memory == SIM_VIRTUAL_MEMORY)
+    if (allocation->memory == SIM_VIRTUAL_MEMORY || allocation->memory == SIM_GRAPH_MEMORY)
         return permits(allocation, 1u << context->device, true)    ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
                : permits(allocation, 1u << context->device, false) ? CU_MEM_ACCESS_FLAGS_PROT_READ
                                                                    : CU_MEM_ACCESS_FLAGS_PROT_NONE;

@@ -18,13 +18,15 @@ enum sim_memory {
     SIM_POOL_MEMORY,     // from a memory pool
     SIM_GLOBAL_MEMORY,   // a module's variables
     SIM_VIRTUAL_MEMORY,  // cuMemMap
+    SIM_GRAPH_MEMORY,    // of a graph's allocation node
     SIM_MEMORY_KINDS,
 };
 
 struct sim_pool;
 struct sim_physical;
+struct sim_graph_memory;
 
-// Who may use mapped virtual memory: a bit for each device, and one for the host.
+// Who may use mapped virtual memory, or a graph's: a bit for each device, and one for the host.
 struct sim_rights {
     uint32_t readers, writers;
 };
@@ -50,7 +52,8 @@ struct sim_allocation {
     int sync_memops;
     size_t charged;  // bytes taken from the device or the arena
     struct sim_physical *physical;  // of mapped virtual memory
-    struct sim_rights rights;       // likewise
+    struct sim_graph_memory *graph; // of a graph's; a reference
+    struct sim_rights rights;       // of both
     uint64_t id;
     struct sim_history history;
 };

@@ -101,13 +101,58 @@ static void stamp_later(struct sim_stream *stream, void *payload)
     sim_object_drop(((struct recording *)payload)->event);
 }
 
-CUresult sim_event_record(struct sim_event *event, struct sim_stream *stream)
+static struct recording begin(struct sim_event *event)
 {
     pthread_mutex_lock(&event->lock);
     struct recording recording = {event, ++event->recording, 0};
     if (event->share)
         recording.shared_number = sim_event_share_begin(event->share);
     pthread_mutex_unlock(&event->lock);
+    return recording;
+}
+
+// Another thread may have recorded the event since; then the later recording stays.
+static void set_point(const struct recording *recording, struct sim_stream *stream, uint64_t number)
+{
+    struct sim_event *event = recording->event;
+    struct sim_stream *old = NULL;
+    pthread_mutex_lock(&event->lock);
+    if (event->recording == recording->number) {
+        old = event->point.stream;
+        if (old == stream)
+            old = NULL;
+        else
+            sim_object_hold(stream);
+        event->point = (struct sim_point){stream, number};
+        event->shared_number = recording->shared_number;
+    }
+    pthread_mutex_unlock(&event->lock);
+    sim_object_drop(old);
+}
+
+void sim_event_mark_begin(struct sim_event *event, struct sim_stream *timeline, struct sim_event_mark *mark)
+{
+    struct recording recording = begin(event);
+    sim_object_hold(event);
+    sim_object_hold(timeline);
+    *mark = (struct sim_event_mark){event, timeline, sim_timeline_announce(timeline), recording.number,
+                                    recording.shared_number};
+    set_point(&recording, timeline, mark->number);
+}
+
+void sim_event_mark_end(struct sim_event_mark *mark)
+{
+    struct recording recording = {mark->event, mark->recording, mark->shared_number};
+    stamp_now(mark->timeline, &recording);
+    sim_timeline_reach(mark->timeline, mark->number);
+    sim_object_drop(mark->timeline);
+    sim_object_drop(mark->event);
+    *mark = (struct sim_event_mark){0};
+}
+
+CUresult sim_event_record(struct sim_event *event, struct sim_stream *stream)
+{
+    struct recording recording = begin(event);
     uint64_t number;
     if (!sim_run_now(stream, stamp_now, &recording, &number)) {
         struct sim_op *op = sim_op_new(stamp_later, sizeof recording);
@@ -121,20 +166,7 @@ CUresult sim_event_record(struct sim_event *event, struct sim_stream *stream)
         sim_object_hold(event);
         SIM_TRY(sim_submit(stream, op, &number));
     }
-    pthread_mutex_lock(&event->lock);
-    struct sim_stream *old = NULL;
-    // Another thread may have recorded the event since; the later recording stays.
-    if (event->recording == recording.number) {
-        old = event->point.stream;
-        if (old == stream)
-            old = NULL;
-        else
-            sim_object_hold(stream);
-        event->point = (struct sim_point){stream, number};
-        event->shared_number = recording.shared_number;
-    }
-    pthread_mutex_unlock(&event->lock);
-    sim_object_drop(old);
+    set_point(&recording, stream, number);
     return CUDA_SUCCESS;
 }
 
@@ -204,6 +236,35 @@ static CUresult submit_wait_elsewhere(struct sim_stream *stream, struct sim_even
     memcpy(op->payload, &recording, sizeof recording);
     sim_object_hold(event);
     return sim_submit(stream, op, NULL);
+}
+
+void sim_event_wait_begin(struct sim_event *event, struct sim_event_wait *wait)
+{
+    *wait = (struct sim_event_wait){0};
+    if (recorded_elsewhere(event, &wait->number)) {
+        sim_object_hold(event);
+        wait->shared = event;
+    } else {
+        wait->point = point_of(event);
+    }
+}
+
+bool sim_event_wait_over(const struct sim_event_wait *wait)
+{
+    if (wait->shared)
+        return !sim_event_share_pending(wait->shared->share, wait->number);
+    return !wait->point.stream || sim_reached(wait->point.stream, wait->point.number);
+}
+
+void sim_event_wait_end(struct sim_event_wait *wait, bool wait_for_it)
+{
+    if (wait_for_it && wait->shared)
+        sim_event_share_wait(wait->shared->share, wait->number);
+    else if (wait_for_it && wait->point.stream)
+        sim_wait(wait->point.stream, wait->point.number);
+    sim_object_drop(wait->shared);
+    sim_object_drop(wait->point.stream);
+    *wait = (struct sim_event_wait){0};
 }
 
 static void waited(struct sim_stream *stream, void *payload) { (void)stream, (void)payload; }

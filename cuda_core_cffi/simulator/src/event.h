@@ -25,4 +25,22 @@ CUresult sim_event_find(CUevent handle, struct sim_event **event);
 CUresult sim_event_record(struct sim_event *event, struct sim_stream *stream);
 void sim_event_finalize(void *event);
 
+// A recording that is announced when the host asks for it, and made by something other than a stream: a graph.
+struct sim_event_mark {
+    struct sim_event *event;      // a reference
+    struct sim_stream *timeline;  // a reference
+    uint64_t number, recording, shared_number;
+};
+void sim_event_mark_begin(struct sim_event *event, struct sim_stream *timeline, struct sim_event_mark *mark);
+void sim_event_mark_end(struct sim_event_mark *mark);  // the moment has come
+// What waiting for the event now means: a moment of a stream, of another process, or (neither) nothing.
+struct sim_event_wait {
+    struct sim_point point;   // with a reference to its stream
+    struct sim_event *shared; // with a reference; then
+    uint64_t number;
+};
+void sim_event_wait_begin(struct sim_event *event, struct sim_event_wait *wait);
+bool sim_event_wait_over(const struct sim_event_wait *wait);
+void sim_event_wait_end(struct sim_event_wait *wait, bool wait_for_it);
+
 #endif

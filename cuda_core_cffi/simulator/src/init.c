@@ -9,6 +9,7 @@
 #include "context.h"
 #include "device.h"
 #include "event.h"
+#include "graph_exec.h"
 #include "module.h"
 #include "pool.h"
 #include "stream.h"
@@ -24,6 +25,10 @@ const struct sim_kind_info sim_kinds[SIM_KINDS] = {
     [SIM_KERNEL] = {NULL, sizeof(struct sim_kernel), sim_kernel_finalize},
     [SIM_MODULE] = {"modules", sizeof(struct sim_module), sim_module_finalize},
     [SIM_FUNCTION] = {NULL, sizeof(struct sim_function), sim_function_finalize},
+    [SIM_GRAPH] = {"graphs", sizeof(struct sim_graph), NULL},
+    [SIM_GRAPH_NODE] = {NULL, sizeof(struct sim_graph_node), NULL},
+    [SIM_GRAPH_EXEC] = {"executable graphs", sizeof(struct sim_exec), sim_exec_finalize},
+    [SIM_USER_OBJECT] = {"user objects", sizeof(struct sim_user_object), NULL},
     [SIM_PHYSICAL] = {"physical allocations", sizeof(struct sim_physical), sim_physical_finalize},
 };
 

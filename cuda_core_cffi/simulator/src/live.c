@@ -5,6 +5,7 @@
 
 #include "allocation.h"
 #include "context.h"
+#include "graph_exec.h"
 #include "report.h"
 #include "stream.h"
 #include "virtual.h"
@@ -13,7 +14,7 @@
 static const char *const memory_names[SIM_MEMORY_KINDS] = {
     "device allocations",  "pinned allocations", "registered memory",
     "managed allocations", "pool allocations",   "module variables",
-    "virtual mappings",
+    "virtual mappings",   "graph allocations",
 };
 
 // Hands out one row after another; `bytes` is 0 for what is only counted. Returns NULL past the end.
@@ -51,6 +52,10 @@ SIM_EXPORT const char *cudaSimLive(size_t index, uint64_t *count, uint64_t *byte
         *count = number;
         *bytes = total;
         return "address reservations";
+    }
+    if (index == 3) {
+        *count = usable ? atomic_load(&sim_graph_launches_pending) : 0;
+        return "graph launches pending";
     }
     return NULL;
 }

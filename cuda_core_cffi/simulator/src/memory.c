@@ -9,6 +9,7 @@
 
 #include "arena.h"
 #include "device.h"
+#include "graph_memory.h"
 #include "pool.h"
 #include "stream.h"
 
@@ -31,6 +32,9 @@ void sim_memory_release(const struct sim_allocation *allocation)
         break;
     case SIM_POOL_MEMORY:
         sim_pool_free_now(allocation);
+        break;
+    case SIM_GRAPH_MEMORY:
+        sim_graph_memory_freed(allocation);
         break;
     case SIM_REGISTERED:
     case SIM_VIRTUAL_MEMORY:  // of no context: only cuMemUnmap ends it
@@ -122,7 +126,7 @@ SIM_API(cuMemAllocManaged, (CUdeviceptr *dptr, size_t bytesize, unsigned int fla
 static bool freed_by_mem_free(const struct sim_allocation *allocation)
 {
     return allocation->memory == SIM_DEVICE_MEMORY || allocation->memory == SIM_MANAGED_MEMORY ||
-           allocation->memory == SIM_POOL_MEMORY;
+           allocation->memory == SIM_POOL_MEMORY || allocation->memory == SIM_GRAPH_MEMORY;
 }
 
 SIM_API(cuMemFree_v2, (CUdeviceptr dptr), (dptr))

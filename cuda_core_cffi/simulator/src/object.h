@@ -22,6 +22,10 @@ enum sim_kind {
     SIM_MODULE,
     SIM_FUNCTION,
     SIM_PHYSICAL,
+    SIM_GRAPH,
+    SIM_GRAPH_NODE,
+    SIM_GRAPH_EXEC,
+    SIM_USER_OBJECT,
     SIM_KINDS,
 };
 

@@ -399,7 +399,8 @@ SIM_API_STREAM(cuMemAllocFromPoolAsync, _ptsz,
 
 static bool freed_in_order(const struct sim_allocation *allocation)
 {
-    return allocation->memory == SIM_POOL_MEMORY || allocation->memory == SIM_DEVICE_MEMORY;
+    return allocation->memory == SIM_POOL_MEMORY || allocation->memory == SIM_DEVICE_MEMORY ||
+           allocation->memory == SIM_GRAPH_MEMORY;
 }
 
 static void release_later(struct sim_stream *stream, void *payload)
@@ -407,7 +408,8 @@ static void release_later(struct sim_stream *stream, void *payload)
     (void)stream;
     const struct sim_allocation *allocation = payload;
     sim_limbo_leave(allocation->range.start);
-    sim_memory_release(allocation);
+    if (allocation->memory != SIM_GRAPH_MEMORY)
+        sim_memory_release(allocation);
 }
 
 SIM_API_STREAM(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), (dptr, hStream))
@@ -424,6 +426,9 @@ SIM_API_STREAM(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), (dpt
     }
     if (allocation.memory == SIM_POOL_MEMORY)
         return sim_pool_free_async(&allocation, stream);
+    // The addresses stay the graph's: only work that was submitted before has a use for them.
+    if (allocation.memory == SIM_GRAPH_MEMORY)
+        sim_memory_release(&allocation);
     struct sim_op *op = sim_op_new(release_later, sizeof allocation);
     if (!op)
         return CUDA_ERROR_OUT_OF_MEMORY;

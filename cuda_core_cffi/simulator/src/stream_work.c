@@ -3,11 +3,13 @@
 
 // Work of streams that is neither memory nor kernels: host functions, and waiting for and writing values in memory.
 
+#include "stream_work.h"
+
 #include <string.h>
 #include <time.h>
 
-#include "copy.h"
 #include "allocation.h"
+#include "copy.h"
 
 _Atomic size_t sim_host_functions_pending;
 
@@ -20,17 +22,26 @@ struct host_job {
     CUstream handle;
 };
 
+void sim_host_run(CUhostFn function, void *data)
+{
+    struct sim_thread *thread = sim_thread();
+    thread->in_callback = true;
+    function(data);
+    thread->in_callback = false;
+}
+
 static void run_host(struct sim_stream *stream, void *payload)
 {
     const struct host_job *job = payload;
     CUresult status = (CUresult)atomic_load(&stream->context->error);
-    struct sim_thread *thread = sim_thread();
-    thread->in_callback = true;
-    if (job->callback)
+    if (job->callback) {
+        struct sim_thread *thread = sim_thread();
+        thread->in_callback = true;
         job->callback(job->handle, status, job->data);
-    else if (status == CUDA_SUCCESS)
-        job->function(job->data);
-    thread->in_callback = false;
+        thread->in_callback = false;
+    } else if (status == CUDA_SUCCESS) {
+        sim_host_run(job->function, job->data);
+    }
     atomic_fetch_sub(&sim_host_functions_pending, 1);
 }
 
@@ -72,22 +83,14 @@ SIM_API_STREAM(cuStreamAddCallback, _ptsz,
 
 // --- Values in memory -----------------------------------------------------------------------------------------
 
-struct value_job {
-    uintptr_t address;
-    uint64_t value;
-    unsigned bytes;      // 4 or 8
-    unsigned condition;  // of a wait
-    const char *function;
-};
-
-static uint64_t load(const struct value_job *job)
+static uint64_t load(const struct sim_value_job *job)
 {
     if (job->bytes == 4)
         return __atomic_load_n((const uint32_t *)job->address, __ATOMIC_ACQUIRE);
     return __atomic_load_n((const uint64_t *)job->address, __ATOMIC_ACQUIRE);
 }
 
-static bool holds(const struct value_job *job)
+static bool holds(const struct sim_value_job *job)
 {
     uint64_t now = load(job), mask = job->bytes == 4 ? UINT32_MAX : UINT64_MAX;
     switch (job->condition) {
@@ -100,69 +103,108 @@ static bool holds(const struct value_job *job)
     }
 }
 
-static struct sim_use use_of(const struct sim_stream *stream, bool writes)
+static bool usable(struct sim_context *context, const struct sim_value_job *job)
 {
-    return (struct sim_use){.device = stream->context->device, .writes = writes};
+    struct sim_use use = {.device = context->device, .writes = job->writes};
+    if (sim_still_there(job->address, job->bytes, use, job->function))
+        return true;
+    sim_context_fail(context, CUDA_ERROR_ILLEGAL_ADDRESS);
+    return false;
 }
 
-static void run_wait(struct sim_stream *stream, void *payload)
+static void wait_for(struct sim_context *context, const struct sim_value_job *job)
 {
-    const struct value_job *job = payload;
     const struct timespec pause = {.tv_nsec = 50000};
-    while (atomic_load(&stream->context->error) == CUDA_SUCCESS) {
-        if (!sim_still_there(job->address, job->bytes, use_of(stream, false), job->function)) {
-            sim_context_fail(stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
-            return;
-        }
-        if (holds(job))
-            return;
+    while (atomic_load(&context->error) == CUDA_SUCCESS && usable(context, job) && !holds(job))
         nanosleep(&pause, NULL);
-    }
 }
 
-static void run_write(struct sim_stream *stream, void *payload)
+void sim_value_run(struct sim_context *context, const struct sim_value_job *job)
 {
-    const struct value_job *job = payload;
-    if (atomic_load(&stream->context->error) != CUDA_SUCCESS)
+    if (!job->writes)
+        wait_for(context, job);
+    else if (atomic_load(&context->error) != CUDA_SUCCESS || !usable(context, job))
         return;
-    if (!sim_still_there(job->address, job->bytes, use_of(stream, true), job->function))
-        sim_context_fail(stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
     else if (job->bytes == 4)
         __atomic_store_n((uint32_t *)job->address, (uint32_t)job->value, __ATOMIC_RELEASE);
     else
         __atomic_store_n((uint64_t *)job->address, job->value, __ATOMIC_RELEASE);
 }
 
-static CUresult value_work(CUstream handle, sim_work work, CUdeviceptr address, uint64_t value, unsigned bytes,
-                           unsigned flags)
+static void run_value(struct sim_stream *stream, void *payload) { sim_value_run(stream->context, payload); }
+
+static CUresult check_value(const struct sim_context *context, const struct sim_value_job *job, unsigned flags)
 {
-    const unsigned known = work == run_wait ? CU_STREAM_WAIT_VALUE_NOR | CU_STREAM_WAIT_VALUE_FLUSH
-                                            : CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
-    SIM_REQUIRE(!(flags & ~known) && address % bytes == 0);
+    const unsigned known = job->writes ? CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER
+                                       : CU_STREAM_WAIT_VALUE_NOR | CU_STREAM_WAIT_VALUE_FLUSH;
+    SIM_REQUIRE(!(flags & ~known) && job->address % job->bytes == 0);
     // Flushing remote writes is not offered, as CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES says.
-    if (work == run_wait && flags & CU_STREAM_WAIT_VALUE_FLUSH)
+    if (!job->writes && flags & CU_STREAM_WAIT_VALUE_FLUSH)
         return CUDA_ERROR_NOT_SUPPORTED;
-    SIM_HELD struct sim_stream *stream = NULL;
-    SIM_TRY(sim_stream_find(handle, &stream));
-    SIM_TRY(sim_check_range(stream->context, address, bytes, work == run_write));
-    struct value_job job = {address, value, bytes, flags, sim_thread()->function};
-    return sim_do(stream, work, &job, sizeof job, work == run_write, false);
+    return sim_check_range(context, job->address, job->bytes, job->writes);
 }
 
-#define VALUE_FUNCTIONS(bits, type)                                                                                  \
+CUresult sim_value_read(const struct sim_context *context, const CUstreamBatchMemOpParams *p,
+                        struct sim_value_job *job)
+{
+    unsigned flags;
+    *job = (struct sim_value_job){.function = sim_thread()->function};
+    switch ((int)p->operation) {
+    case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+    case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+        job->bytes = p->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ? 4 : 8;
+        job->address = p->waitValue.address;
+        job->value = job->bytes == 4 ? p->waitValue.value : p->waitValue.value64;
+        flags = job->condition = p->waitValue.flags;
+        break;
+    case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+    case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+        job->bytes = p->operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ? 4 : 8;
+        job->address = p->writeValue.address;
+        job->value = job->bytes == 4 ? p->writeValue.value : p->writeValue.value64;
+        job->writes = true;
+        flags = p->writeValue.flags;
+        break;
+    case CU_STREAM_MEM_OP_BARRIER:
+    case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+        return CUDA_SUCCESS;  // every write of the simulator is visible at once
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return check_value(context, job, flags);
+}
+
+static CUresult value_work(CUstream handle, const CUstreamBatchMemOpParams *operations, unsigned count)
+{
+    SIM_HELD struct sim_stream *stream = NULL;
+    SIM_TRY(sim_stream_find(handle, &stream));
+    for (unsigned i = 0; i < count; i++) {
+        struct sim_value_job job;
+        SIM_TRY(sim_value_read(stream->context, &operations[i], &job));
+        if (job.bytes)
+            SIM_TRY(sim_do(stream, run_value, &job, sizeof job, job.writes, false));
+    }
+    return CUDA_SUCCESS;
+}
+
+#define VALUE_FUNCTIONS(bits, type, member)                                                                          \
     SIM_API_STREAM(cuStreamWaitValue##bits##_v2, _ptsz,                                                              \
                    (CUstream stream, CUdeviceptr addr, type value, unsigned int flags), (stream, addr, value, flags)) \
     {                                                                                                                \
-        return value_work(stream, run_wait, addr, value, bits / 8, flags);                                           \
+        CUstreamBatchMemOpParams p = {.waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_##bits,                 \
+                                                    .address = addr, .member = value, .flags = flags}};              \
+        return value_work(stream, &p, 1);                                                                            \
     }                                                                                                                \
     SIM_API_STREAM(cuStreamWriteValue##bits##_v2, _ptsz,                                                             \
                    (CUstream stream, CUdeviceptr addr, type value, unsigned int flags), (stream, addr, value, flags)) \
     {                                                                                                                \
-        return value_work(stream, run_write, addr, value, bits / 8, flags);                                          \
+        CUstreamBatchMemOpParams p = {.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_##bits,               \
+                                                     .address = addr, .member = value, .flags = flags}};             \
+        return value_work(stream, &p, 1);                                                                            \
     }
 
-VALUE_FUNCTIONS(32, cuuint32_t)
-VALUE_FUNCTIONS(64, cuuint64_t)
+VALUE_FUNCTIONS(32, cuuint32_t, value)
+VALUE_FUNCTIONS(64, cuuint64_t, value64)
 
 SIM_API_STREAM(cuStreamBatchMemOp_v2, _ptsz,
                (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags),
@@ -170,28 +212,5 @@ SIM_API_STREAM(cuStreamBatchMemOp_v2, _ptsz,
 {
     enum { MOST = 256 };
     SIM_REQUIRE(paramArray && count && count <= MOST && !flags);
-    for (unsigned i = 0; i < count; i++) {
-        const CUstreamBatchMemOpParams *p = &paramArray[i];
-        switch ((int)p->operation) {
-        case CU_STREAM_MEM_OP_WAIT_VALUE_32:
-            SIM_TRY(value_work(stream, run_wait, p->waitValue.address, p->waitValue.value, 4, p->waitValue.flags));
-            break;
-        case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-            SIM_TRY(value_work(stream, run_wait, p->waitValue.address, p->waitValue.value64, 8, p->waitValue.flags));
-            break;
-        case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-            SIM_TRY(value_work(stream, run_write, p->writeValue.address, p->writeValue.value, 4, p->writeValue.flags));
-            break;
-        case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-            SIM_TRY(
-                value_work(stream, run_write, p->writeValue.address, p->writeValue.value64, 8, p->writeValue.flags));
-            break;
-        case CU_STREAM_MEM_OP_BARRIER:
-        case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
-            break;  // every write of the simulator is visible at once
-        default:
-            return CUDA_ERROR_INVALID_VALUE;
-        }
-    }
-    return CUDA_SUCCESS;
+    return value_work(stream, paramArray, count);
 }
