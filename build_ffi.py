@@ -70,6 +70,7 @@ HEADERS = (  # of include/, each with what it needs
     "ccc_nvrtc.h",
     "ccc_nvvm.h",
     "ccc_peer.h",
+    "ccc_prepared.h",
     "ccc_view.h",
 )
 

@@ -23,6 +23,7 @@ from cuda_core_cffi._host import Host
 from cuda_core_cffi._kernel import Kernel
 from cuda_core_cffi._launch import launch
 from cuda_core_cffi._launch_attributes import AccessPolicyWindow, MemSyncDomainMap, ProgrammaticEvent
+from cuda_core_cffi._launch_batch import LaunchBatch
 from cuda_core_cffi._launch_config import LaunchConfig
 from cuda_core_cffi._memory import (
     Buffer,
@@ -39,6 +40,7 @@ from cuda_core_cffi._memory import (
     VirtualMemoryResourceOptions,
 )
 from cuda_core_cffi._module import ObjectCode
+from cuda_core_cffi._prepared_launch import PreparedLaunch
 from cuda_core_cffi._program import Program
 from cuda_core_cffi._program_options import ProgramOptions
 from cuda_core_cffi._stream import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Stream, StreamOptions
@@ -59,6 +61,7 @@ __all__ = [
     "EventOptions",
     "Host",
     "Kernel",
+    "LaunchBatch",
     "LaunchConfig",
     "LegacyPinnedMemoryResource",
     "ManagedBuffer",
@@ -71,6 +74,7 @@ __all__ = [
     "ObjectCode",
     "PinnedMemoryResource",
     "PinnedMemoryResourceOptions",
+    "PreparedLaunch",
     "Program",
     "ProgramOptions",
     "ProgrammaticEvent",

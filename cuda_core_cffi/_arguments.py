@@ -18,7 +18,7 @@ from cuda_core_cffi._memory import Buffer
 
 __all__ = ["NOT_QUICK", "Packer", "make_packer"]
 
-NOT_QUICK = (struct.error, OverflowError, TypeError, AttributeError)
+NOT_QUICK = (struct.error, OverflowError, TypeError, AttributeError, ValueError)  # the last: PyPy, of a sign
 
 INT_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 FLOAT_CODES = {2: "e", 4: "f", 8: "d"}
@@ -50,12 +50,15 @@ class Slot(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """What is known of a kernel's parameter: position, size and offset in bytes, and kind, where they are known."""
+    """What is known of a kernel's parameter: position, size and offset in bytes, and kind, where they are known; who says
+    of which kind it is.
+    """
 
     position: int
     size: int | None
     kind: str | None
     offset: int | None = None
+    source: str = "the kernel declares"
 
     def wrong(self, value: object, why: str) -> str:
         """Return the text of an error about this parameter."""
@@ -182,7 +185,7 @@ def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
 def check_kind(value: object, parameter: Parameter, *accepted: str) -> None:
     """Raise if the parameter is known to be of another kind than the value."""
     if parameter.kind is not None and parameter.kind not in accepted:
-        raise TypeError(parameter.wrong(value, f"the kernel declares a {KIND_NAMES[parameter.kind]} parameter"))
+        raise TypeError(parameter.wrong(value, f"{parameter.source} a {KIND_NAMES[parameter.kind]} parameter"))
 
 
 def choose(codes: dict[int, str], default: int, value: object, parameter: Parameter) -> str:
@@ -202,10 +205,10 @@ def buffer_slot(value: Any, parameter: Parameter) -> Slot:
     def pack(buffer: Buffer) -> bytes:
         if buffer.is_closed:
             raise RuntimeError(parameter.wrong(buffer, "the Buffer is closed"))
-        buffer._address = buffer.handle  # asked for once: closing takes it away again
-        return struct.pack("<Q", buffer._address)
+        buffer._packed_address = struct.pack("<Q", buffer.handle)  # asked for once: closing takes it away again
+        return buffer._packed_address
 
-    return Slot("Q", "{}._address", pack)
+    return Slot(f"{POINTER_SIZE}s", "{}._packed_address", pack)
 
 
 def int_slot(value: Any, parameter: Parameter) -> Slot:

@@ -197,6 +197,14 @@ class LaunchConfig:
     def __reduce__(self) -> Any:
         raise TypeError("LaunchConfig cannot be pickled")
 
+    def _copy(self) -> LaunchConfig:
+        """Return a configuration that later assignments to this one do not change."""
+        new = LaunchConfig.__new__(LaunchConfig)
+        for name in LaunchConfig.__slots__:
+            if name != "__weakref__":
+                setattr(new, name, getattr(self, name))
+        return new
+
     def _key(self) -> tuple[object, ...]:
         return (*(getattr(self, f"_{name}") for name in FIELDS), *self._extras.items())
 

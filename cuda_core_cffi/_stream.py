@@ -68,11 +68,12 @@ class Stream(Handle):
     :obj:`PER_THREAD_DEFAULT_STREAM`, which stand for a stream of whichever context is current.
     """
 
-    __slots__ = ("_owner",)
+    __slots__ = ("_owner", "_packed_box")
 
     _CTYPE = "CUstream"
     _MADE_BY: ClassVar[str] = "Device.create_stream or Stream.from_handle"
     _owner: object
+    _packed_box: bytes  # the address of the box, set by the first prepared launch in this stream
 
     def __cuda_stream__(self) -> tuple[int, int]:
         """Return the version of the protocol, 0, and the address of the stream."""

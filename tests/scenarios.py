@@ -30,6 +30,7 @@ from cuda_core_cffi import (
     EventOptions,
     Host,
     Kernel,
+    LaunchBatch,
     LaunchConfig,
     LegacyPinnedMemoryResource,
     ManagedBuffer,
@@ -37,6 +38,7 @@ from cuda_core_cffi import (
     MemoryResource,
     ObjectCode,
     PinnedMemoryResource,
+    PreparedLaunch,
     Stream,
     VirtualMemoryResource,
     ffi,
@@ -300,6 +302,13 @@ SCENARIOS: dict[str, Callable[[World], Any]] = {
         1,
     ),
     "first launch": lambda w: launch(w.stream, ONE, ObjectCode.from_ptx(PTX).get_kernel("store"), w.buffer, 1),
+    "prepared launch": lambda w: PreparedLaunch(ONE, w.kernel, Buffer, int).launch(w.stream, w.buffer, 1),
+    "first prepared launch": lambda w: PreparedLaunch(ONE, ObjectCode.from_ptx(PTX).get_kernel("store")).launch(
+        w.stream, w.buffer, 1
+    ),
+    "batch of launches": lambda w: LaunchBatch(
+        [(PreparedLaunch(ONE, w.kernel, Buffer, int), w.buffer, number) for number in range(3)]
+    ).launch(w.stream),
     "blocks per multiprocessor": lambda w: no_result(w.kernel.occupancy.max_active_blocks_per_multiprocessor(32, 0)),
     "best block size": lambda w: no_result(w.kernel.occupancy.max_potential_block_size(0, 0)),
     "free shared memory": lambda w: no_result(w.kernel.occupancy.available_dynamic_shared_memory_per_block(1, 32)),

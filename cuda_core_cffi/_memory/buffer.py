@@ -43,14 +43,14 @@ class Buffer(Exporter):
     that it was allocated in.
     """
 
-    __slots__ = ("_address", "_descriptor", "_keep")
+    __slots__ = ("_descriptor", "_keep", "_packed_address")
 
     _CTYPE: ClassVar[str] = "CUdeviceptr"
     _MADE_BY: ClassVar[str] = "Device.allocate, MemoryResource.allocate or Buffer.from_handle"
     _SLICE: ClassVar[type[BufferSlice]]  # what a part of it is
-    _address: int | None  # set by the first launch that takes the buffer; None once closed
     _descriptor: IPCBufferDescriptor  # set once it is exported, or imported
     _keep: object  # set where Python must keep something alive: the owner of a foreign stream
+    _packed_address: bytes | None  # set by the first launch that takes the buffer; None once closed
 
     def __repr__(self) -> str:
         return f"<Buffer ptr={self.handle:#x} size={self._size}>"
@@ -118,7 +118,7 @@ class Buffer(Exporter):
         """
         if stream is not None and not self.is_closed:
             self.set_deallocation_stream(stream)
-        self._address = None
+        self._packed_address = None
         if waiting := _close(self._box):
             check_cleanup(waiting)
 
@@ -460,7 +460,7 @@ class ForeignBuffer(Buffer):
         release_pins()
         if stream is not None and not self.is_closed:
             self.set_deallocation_stream(stream)
-        self._address = None
+        self._packed_address = None
         if _take(self._box):  # not closed before, perhaps by another thread
             self._lease.release()
 

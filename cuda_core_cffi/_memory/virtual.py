@@ -233,6 +233,5 @@ class VirtualBuffer(Buffer):
             self._left.append(left)
             self._box = box
             self._size = size
-            if hasattr(self, "_address"):
-                self._address = self.handle
+            self._packed_address = None
             left.close()

@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Batches: prepared launches with their values, started by one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._launch import launch_failure
+from cuda_core_cffi._memory import Buffer
+from cuda_core_cffi._prepared_launch import PreparedLaunch
+from cuda_core_cffi._stream import Stream, accept_stream
+from cuda_core_cffi.typing import IsStreamType
+
+__all__ = ["LaunchBatch"]
+
+_launch_batch = lib.ccc_launch_batch
+
+
+class LaunchBatch:
+    """Prepared launches with their values, which one call starts in order, as often as wanted.
+
+    The values are packed when the batch is made, and the buffers among them are kept. Starting the batch is one call
+    from Python, however many launches it has, and other threads run until the last one is with the driver.
+
+    Parameters
+    ----------
+    launches : iterable of tuple
+        For each launch its :class:`PreparedLaunch` and the values.
+
+    Raises
+    ------
+    TypeError
+        If an element is no such tuple, or has a wrong number of values.
+    TypeError, OverflowError, RuntimeError
+        If a value is one that the prepared launch refuses. A note on every error says which launch it is about.
+
+    Notes
+    -----
+    A batch does not change, and any number of threads may use it at once.
+    """
+
+    __slots__ = ("__weakref__", "_boxes", "_launches", "_native", "_records")
+
+    _boxes: Any  # of the buffers among the values, in order
+    _launches: list[tuple[Any, ...]]
+    _native: Any
+    _records: Any
+
+    def __init__(self, launches: Iterable[tuple[Any, ...]]) -> None:
+        kept: list[tuple[Any, ...]] = []
+        boxes: list[Any] = []
+        records: list[bytes] = []
+        for entry in launches:
+            if not isinstance(entry, tuple) or not entry or not isinstance(entry[0], PreparedLaunch):
+                raise TypeError(
+                    f"launch {len(kept)} of the batch must be a tuple of a PreparedLaunch and values, not {entry!r:.80}"
+                )
+            # the boxes first: where a buffer moves meanwhile, starting the batch fails
+            for value in entry:
+                if isinstance(value, Buffer):
+                    boxes.append(value._box)
+            try:
+                records.append(entry[0]._record(*entry[1:]))
+            except Exception as error:
+                if len(entry) - 1 != (number := len(entry[0].argument_types)):
+                    raise TypeError(
+                        f"launch {len(kept)} of the batch has {len(entry) - 1} values for {number} argument types"
+                    ) from None
+                error.add_note(f"in launch {len(kept)} of the batch")
+                raise
+            kept.append(entry)
+        self._records = ffi.new("char[]", b"".join(records))
+        self._boxes = ffi.new("ccc_box *[]", boxes)
+        self._native = ffi.new("ccc_batch *", [self._records, len(kept), self._boxes, len(boxes)])
+        self._launches = kept
+
+    def __len__(self) -> int:
+        return len(self._launches)
+
+    def __repr__(self) -> str:
+        return f"<LaunchBatch of {len(self)} launch{'es' * (len(self) != 1)}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("LaunchBatch cannot be pickled or copied: its kernels are of this process")
+
+    def launch(self, stream: IsStreamType) -> None:
+        """Start all launches, in order.
+
+        Parameters
+        ----------
+        stream : Stream
+            The kernels run in the order of this stream.
+
+        Raises
+        ------
+        TypeError
+            If `stream` is none.
+        RuntimeError
+            If the stream, a kernel or a buffer is closed, or a buffer has moved since the batch was made. Then nothing
+            was launched.
+        CUDAError
+            If the driver refuses a launch. Those before it are started, and those after it are not; a note says which
+            it is.
+        """
+        if not isinstance(stream, Stream):
+            stream = accept_stream(stream, "LaunchBatch.launch")
+        done = _launch_batch(self._native, stream._box)
+        if done != len(self._launches):
+            raise self._failure(done, stream)
+
+    def _failure(self, done: int, stream: Stream) -> Exception:
+        status = lib.ccc_last_status()
+        if status == lib.CCC_CLOSED:
+            return self._what_is_closed() or stream._failure(status)
+        plan = self._launches[done][0]._plan
+        error = launch_failure(status, stream, plan.config, plan.kernel)
+        error.add_note(f"in launch {done} of the batch of {len(self)}: those before it are started")
+        return error
+
+    def _what_is_closed(self) -> Exception | None:
+        boxes = iter(self._boxes)
+        for number, (prepared, *values) in enumerate(self._launches):
+            where = f"launch {number} of the batch"
+            if prepared.kernel.is_closed:
+                return RuntimeError(f"{where}: the Kernel is closed")
+            for value in values:
+                if isinstance(value, Buffer) and not lib.ccc_is_open(next(boxes)):
+                    return RuntimeError(
+                        f"{where}: a Buffer {'is closed' if value.is_closed else 'has moved since the batch was made'}"
+                    )
+        return None

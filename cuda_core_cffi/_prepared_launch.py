@@ -1,0 +1,195 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Prepared launches: everything about a launch decided once, but for the stream and the values.
+
+A prepared launch has a function of its own, compiled for its argument types. It packs the stream, the plan (kernel and
+configuration, ``include/ccc_prepared.h``) and the values into one bytes object, and makes one call with that.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from cuda_core_cffi._argument_types import infer_types, make_type_slot
+from cuda_core_cffi._arguments import MAX_ALIGNMENT, NOT_QUICK, Parameter, Slot
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._kernel import Kernel
+from cuda_core_cffi._launch import launch_failure
+from cuda_core_cffi._launch_config import LaunchConfig
+from cuda_core_cffi._stream import accept_stream
+
+__all__ = ["PreparedLaunch"]
+
+_start = lib.ccc_launch_prepared
+
+pack_address: Final = struct.Struct("=Q").pack
+NO_STREAM: Final = bytes(8)
+"""In a record of a batch, in the place of the stream."""
+HEAD: Final = 16  # bytes of a record before the arguments: ccc_record
+
+# `launch` does not call `_record`: a call costs a tenth of a launch.
+SOURCE = '''\
+def launch(stream{parameters}, /):
+    """Start the kernel in a stream, with these values."""
+    try:
+        status = start(pack(stream._packed_box, plan{expressions}))
+    except NOT_QUICK:
+        status = start_carefully(stream, ({arguments}))
+    if status:
+        raise failure(status, stream)
+
+def _record({parameters_alone}):
+    try:
+        return pack(NO_STREAM, plan{expressions})
+    except NOT_QUICK:
+        return pack_carefully(NO_STREAM, ({arguments}))
+'''
+
+
+class PreparedLaunch:
+    """A kernel, a configuration and argument types, checked once, to be launched with values alone.
+
+    Parameters
+    ----------
+    config : LaunchConfig
+        Grid, block and the rest, as they are now: assignments to it later change no prepared launch.
+    kernel : Kernel
+        What to run. It is kept.
+    *argument_types
+        A type for each argument: :class:`Buffer`, int, float, bool, complex, a NumPy dtype or scalar type, a ctypes
+        type, or bytes for a structure. int, float, bool and complex have the width that the kernel declares. By default
+        what the kernel declares, where it does (as those in PTX and templates do): a Buffer for a pointer, int, float,
+        and bytes for a structure.
+
+    Attributes
+    ----------
+    launch : callable
+        ``launch(stream, *values)`` starts the kernel. It takes a :class:`Stream`, or an object with
+        ``__cuda_stream__``, which is slower. A value of another type than was prepared is taken, more slowly, as
+        :func:`launch` takes it for a parameter of that width and kind. It raises TypeError for a wrong number of
+        values, and else what :func:`launch` does.
+
+    Raises
+    ------
+    TypeError
+        If a type cannot be that of an argument, or not of this one; if none are given and the kernel does not tell.
+    ValueError
+        If the number of types is wrong.
+    RuntimeError
+        If the kernel is closed.
+
+    Notes
+    -----
+    A prepared launch does not change, and any number of threads may use it at once, each with values of its own.
+    """
+
+    __slots__ = ("__weakref__", "_plan", "_record", "launch")
+
+    _plan: Plan
+    _record: Callable[..., bytes]  # from values to their record, without a stream
+    launch: Callable[..., None]
+
+    def __init__(self, config: LaunchConfig, kernel: Kernel, *argument_types: Any) -> None:
+        if not isinstance(config, LaunchConfig):
+            raise TypeError(f"config must be a LaunchConfig, not {type(config).__name__}")
+        if not isinstance(kernel, Kernel):
+            raise TypeError(f"kernel must be a Kernel, not {type(kernel).__name__}")
+        plan = Plan(config._copy(), kernel, argument_types)
+        object.__setattr__(self, "_plan", plan)
+        for name, function in plan.make_functions().items():
+            object.__setattr__(self, name, function)
+
+    def __repr__(self) -> str:
+        names = "".join(f", {getattr(given, '__name__', given)}" for given in self.argument_types)
+        return f"PreparedLaunch({self._plan.config!r}, {self.kernel!r}{names})"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a prepared launch does not change: make another")
+
+    def __reduce__(self) -> Any:
+        raise TypeError("PreparedLaunch cannot be pickled or copied: its kernel is of this process")
+
+    @property
+    def kernel(self) -> Kernel:
+        """What it runs."""
+        return self._plan.kernel
+
+    @property
+    def argument_types(self) -> tuple[Any, ...]:
+        """The types that it was prepared for."""
+        return self._plan.types
+
+
+class Plan:
+    """What a prepared launch consists of, without its functions: these refer to it."""
+
+    __slots__ = ("_fields", "_native", "_packed", "config", "kernel", "types")
+
+    def __init__(self, config: LaunchConfig, kernel: Kernel, types: tuple[Any, ...]) -> None:
+        kernel._function()  # raises if it is closed
+        layout, kinds = kernel._layout, kernel._kinds
+        self.types = types or infer_types(layout, kinds)
+        self.config, self.kernel = config, kernel
+        self._fields, size = make_fields(self.types, layout, kinds)
+        stride = HEAD + size + -size % MAX_ALIGNMENT
+        self._native = ffi.new("ccc_plan *", [kernel._box, config._native, size, stride])
+        self._packed = pack_address(int(ffi.cast("uintptr_t", self._native)))
+
+    def make_functions(self) -> dict[str, Callable[..., Any]]:
+        """Return the functions of the launch, by their names."""
+        slots = [slot for _, slot in self._fields]
+        form = "=8s8s" + "".join(f"{gap}x{slot.code}" for gap, slot in self._fields)
+        names = [f"argument_{index}" for index in range(len(slots))]
+        source = SOURCE.format(
+            parameters="".join(f", {name}" for name in names),
+            parameters_alone=", ".join(names),
+            arguments="".join(f"{name}, " for name in names),
+            expressions="".join(f", {slot.expression.format(name)}" for name, slot in zip(names, slots)),
+        )
+        scope = {
+            "NOT_QUICK": NOT_QUICK,
+            "NO_STREAM": NO_STREAM,
+            "failure": self._failure,
+            "pack": struct.Struct(f"{form}{self._native.stride - struct.calcsize(form)}x").pack,
+            "pack_carefully": self._pack,
+            "plan": self._packed,
+            "slots": [slot.pack for slot in slots],
+            "start": _start,
+            "start_carefully": self._start,
+        }
+        exec(compile(source, "<prepared launch>", "exec"), scope)
+        return {name: scope.pop(name) for name in ("launch", "_record")}  # popped: functions refer to their scope
+
+    def _start(self, stream: Any, values: tuple[Any, ...]) -> int:
+        """Launch what is not quick: a stream's or a buffer's first time, other types, and errors that say more."""
+        queue = accept_stream(stream, "a prepared launch")
+        queue._packed_box = pack_address(queue.box)
+        return int(_start(self._pack(queue._packed_box, values)))
+
+    def _pack(self, box: bytes, values: tuple[Any, ...]) -> bytes:
+        packed = [bytes(gap) + slot.pack(value) for (gap, slot), value in zip(self._fields, values)]
+        return b"".join((box, self._packed, *packed)).ljust(self._native.stride, b"\0")
+
+    def _failure(self, status: int, stream: Any) -> Exception:
+        return launch_failure(status, stream, self.config, self.kernel)
+
+
+def make_fields(
+    types: Sequence[Any], layout: Sequence[tuple[int, int]] | None, kinds: Sequence[str | None] | None
+) -> tuple[list[tuple[int, Slot]], int]:
+    """Return for each argument the padding before it, in bytes, and how it is packed; and the size of them all."""
+    if layout is not None and len(types) != len(layout):
+        raise ValueError(f"the kernel takes {len(layout)} argument{'s' * (len(layout) != 1)}, not {len(types)}")
+    fields = []
+    end = 0
+    for index, given in enumerate(types):
+        kind = kinds[index] if kinds is not None and index < len(kinds) else None
+        offset, size = (None, None) if layout is None else layout[index]
+        slot, alignment = make_type_slot(given, Parameter(index, size, kind))
+        if offset is None:
+            offset = -(-end // alignment) * alignment
+        fields.append((offset - end, slot))
+        end = offset + struct.calcsize("<" + slot.code)
+    return fields, end
