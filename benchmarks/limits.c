@@ -17,6 +17,7 @@
 #define STRETCH 256
 #define MAX_ARGUMENTS 256
 #define MAX_THREADS 64
+#define BATCH 100
 
 #define FUNCTIONS(F) \
     F(cuInit) F(cuDeviceGet) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuCtxGetCurrent) F(cuCtxGetDevice) \
@@ -24,7 +25,7 @@
     F(cuMemHostAlloc) F(cuMemsetD8Async) F(cuMemcpyAsync) F(cuEventCreate) F(cuEventDestroy) F(cuEventRecord) \
     F(cuEventQuery) F(cuEventSynchronize) F(cuEventElapsedTime) F(cuStreamCreateWithPriority) F(cuStreamDestroy) \
     F(cuStreamSynchronize) F(cuStreamWaitEvent)
-#define KERNEL_FUNCTIONS(F) F(cuLibraryLoadData) F(cuLibraryGetKernel) F(cuLaunchKernel)
+#define KERNEL_FUNCTIONS(F) F(cuLibraryLoadData) F(cuLibraryGetKernel) F(cuLaunchKernel) F(cuLaunchKernelEx)
 
 /* STRING(f) is the symbol's real name: cuda.h defines cuEventDestroy as cuEventDestroy_v2. */
 #define STRING_(name) #name
@@ -150,6 +151,12 @@ static inline void launch(CUfunction kernel, CUstream queue)
     try(p_cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, queue, arguments, NULL));
 }
 
+static inline void launch_ex(CUfunction kernel, CUstream queue)
+{
+    CUlaunchConfig config = {1, 1, 1, 1, 1, 1, 0, queue, NULL, 0};
+    try(p_cuLaunchKernelEx(&config, kernel, arguments, NULL));
+}
+
 #define ROW(name, body) \
     double name(long count) \
     { \
@@ -184,6 +191,10 @@ ROW(launch1, launch(kernel1, stream))
 ROW(launch4, launch(kernel4, stream))
 ROW(launch16, launch(kernel16, stream))
 ROW(launch256, launch(kernel256, stream))
+ROW(prepared0, launch_ex(kernel0, stream))
+ROW(prepared4, launch_ex(kernel4, stream))
+ROW(prepared16, launch_ex(kernel16, stream))
+ROW(batch, for (int index = 0; index < BATCH; index++) launch_ex(kernel4, stream))
 
 /* Several threads, each with a stream of its own; the same procedure as in threads.py. */
 typedef struct worker {

@@ -1,18 +1,20 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""The rows: what is timed, once for both Python packages, whose documented API is the same."""
+"""The rows: what is timed, once for both Python packages, whose documented API is the same where both have it."""
 
 from __future__ import annotations
 
 import ast
 from typing import NamedTuple
 
-__all__ = ["ARGUMENT_COUNTS", "KERNEL_SOURCE", "ROWS", "STRETCH", "THREAD_ROWS", "Row", "find_row"]
+__all__ = ["ARGUMENT_COUNTS", "BATCH", "KERNEL_SOURCE", "ROWS", "STRETCH", "THREAD_ROWS", "Row", "find_row"]
 
 STRETCH = 256
 """Calls timed in one go. Between stretches, untimed, the device is synchronised, so that no queue grows full."""
 
 ARGUMENT_COUNTS = (0, 1, 4, 16, 256)
+PREPARED_COUNTS = (0, 4, 16)
+BATCH = 100
 MOST_SPELLED_OUT = 16
 ARGUMENTS = (("float *", "buffer"), ("long long", "7"), ("double", "0.5"))
 
@@ -28,11 +30,17 @@ class Row(NamedTuple):
         The Python that is timed, of names that :class:`~benchmarks.workbench.Workbench` has.
     c : str or None
         The function in ``limits.c`` that makes the same driver calls; None where there is no call to make.
+    peer : bool
+        Whether cuda-core has it too.
+    launches : int
+        How many kernels one call launches, where that fills a queue.
     """
 
     name: str
     statement: str
     c: str | None = None
+    peer: bool = True
+    launches: int = 1
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,13 +48,22 @@ class Row(NamedTuple):
         return tuple(sorted({node.id for node in ast.walk(ast.parse(self.statement)) if isinstance(node, ast.Name)}))
 
 
+def values_of(count: int) -> list[str]:
+    """Return the ``count`` arguments of a launch, as they are written."""
+    return [ARGUMENTS[index % len(ARGUMENTS)][1] for index in range(count)]
+
+
 def launch_row(count: int) -> Row:
     """Return the row that launches an empty kernel with ``count`` arguments."""
-    values = [ARGUMENTS[index % len(ARGUMENTS)][1] for index in range(count)]
-    if count > MOST_SPELLED_OUT:
-        values = [f"*arguments{count}"]
+    values = [f"*arguments{count}"] if count > MOST_SPELLED_OUT else values_of(count)
     call = ", ".join(["stream", "config", f"kernel{count}", *values])
     return Row(f"launch, {count} argument{'s' * (count != 1)}", f"launch({call})", f"launch{count}")
+
+
+def prepared_row(count: int) -> Row:
+    """Return the row of a prepared launch of an empty kernel with ``count`` arguments."""
+    call = ", ".join(["stream", *values_of(count)])
+    return Row(f"prepared launch, {count} arguments", f"prepared{count}.launch({call})", f"prepared{count}", peer=False)
 
 
 def kernel_source(count: int) -> str:
@@ -77,6 +94,9 @@ ROWS = (
     Row("set_current", "device.set_current()", "set_current"),
     Row("device property", "device.properties.multiprocessor_count"),
     *(launch_row(count) for count in ARGUMENT_COUNTS),
+    *(prepared_row(count) for count in PREPARED_COUNTS),
+    Row(f"batch of {BATCH} launches", "batch.launch(stream)", "batch", False, BATCH),
+    Row(f"batch of {BATCH}, packed anew", "LaunchBatch(launches).launch(stream)", "batch", False, BATCH),
 )
 
 THREAD_ROWS = ("launch, 4 arguments", "allocate+close, own stream")

@@ -99,6 +99,8 @@ def measure_all(options: argparse.Namespace, tasks: list[Task], results: Results
             left = [task for task in tasks if results.wants(implementation.name, task, number + 1)]
             if implementation.name == "c":
                 left = [task for task in left if find_row(task["row"]).c is not None]
+            if implementation.name == "peer":
+                left = [task for task in left if find_row(task["row"]).peer]
             if left:
                 print(
                     f"round {number + 1} of {profile.rounds}: {implementation.name}, {len(left)} rows", file=sys.stderr

@@ -11,7 +11,7 @@ from itertools import repeat
 from time import perf_counter
 from typing import Any
 
-from benchmarks.rows import KERNEL_SOURCE, STRETCH, Row
+from benchmarks.rows import BATCH, KERNEL_SOURCE, STRETCH, Row
 
 __all__ = ["TimeFunction", "Workbench", "in_stretches"]
 
@@ -55,8 +55,10 @@ class Workbench:
         if number and kind == "kernel":
             return self.kernels.get_kernel(name)
         if number and kind == "arguments":
-            values = (self.buffer, 7, 0.5)
-            return tuple(values[index % len(values)] for index in range(int(number)))
+            return self._arguments(int(number))
+        if number and kind == "prepared":
+            types = map(type, self._arguments(int(number)))
+            return self._api.PreparedLaunch(self.config, self.kernels.get_kernel(f"kernel{number}"), *types)
         return getattr(self, name)
 
     @functools.cached_property
@@ -117,6 +119,21 @@ class Workbench:
             path.write_bytes(compiled.code)
         return getattr(self._api.ObjectCode, f"from_{kind}")(path.read_bytes())
 
+    @functools.cached_property
+    def LaunchBatch(self) -> Any:
+        """The class of batches."""
+        return self._api.LaunchBatch
+
+    @functools.cached_property
+    def launches(self) -> Any:
+        """What is in a batch: prepared launches of four arguments."""
+        return [(self.find("prepared4"), *self._arguments(4))] * BATCH
+
+    @functools.cached_property
+    def batch(self) -> Any:
+        """A batch, packed already."""
+        return self.LaunchBatch(self.launches)
+
     def drain(self) -> None:
         """Wait until the streams have nothing left to do."""
         # Device.sync() would do, but cuda-core goes through the CUDA runtime there, which the simulator is not.
@@ -131,6 +148,10 @@ class Workbench:
         arguments = tuple(values.values())
         return lambda count: scope["loop"](count, *arguments)
 
+    def _arguments(self, count: int) -> tuple[Any, ...]:
+        values = (self.buffer, 7, 0.5)
+        return tuple(values[index % len(values)] for index in range(count))
+
     def _reached(self, options: Any) -> Any:
         event = self.device.create_event(options)
         self.stream.record(event)
@@ -138,15 +159,19 @@ class Workbench:
         return event
 
 
-def in_stretches(loop: TimeFunction, drain: Callable[[], None]) -> TimeFunction:
-    """Return a time function that drains the device, untimed, after every stretch of a loop."""
+def in_stretches(loop: TimeFunction, drain: Callable[[], None], launches: int = 1) -> TimeFunction:
+    """Return a time function that drains the device, untimed, after every stretch of a loop.
+
+    Where a call launches several kernels, fewer calls make a stretch.
+    """
+    stretch = max(STRETCH // launches, 1)
 
     def run(count: int) -> float:
         total = 0.0
         while count > 0:
-            total += loop(min(count, STRETCH))
+            total += loop(min(count, stretch))
             drain()
-            count -= STRETCH
+            count -= stretch
         return total
 
     return run

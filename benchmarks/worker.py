@@ -66,7 +66,7 @@ def perform(bench: Any, task: dict[str, Any], profile: Profile) -> list[float]:
     row = find_row(task["row"])
     count = task["threads"]
     if count is None:
-        return measure(row.name, in_stretches(bench.loop(row), bench.drain), profile)
+        return measure(row.name, in_stretches(bench.loop(row), bench.drain, row.launches), profile)
     if isinstance(bench, CLimits):
         return [bench.threads(row, count, profile.thread_seconds)]
     return [measure_threads(bench, row, count, profile.thread_seconds)]
