@@ -50,8 +50,9 @@ class Slot(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """What is known of a kernel's parameter: position, size and offset in bytes, and kind, where they are known; who says
-    of which kind it is.
+    """What is known of a kernel's parameter: position, size and offset in bytes, and kind, where they are known.
+
+    ``source`` is who says of which kind it is.
     """
 
     position: int

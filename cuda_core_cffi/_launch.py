@@ -16,7 +16,7 @@ from cuda_core_cffi._launch_config import LaunchConfig, shown
 from cuda_core_cffi._stream import Stream, accept_stream
 from cuda_core_cffi.typing import IsStreamType
 
-__all__ = ["allow", "launch", "launch_failure"]
+__all__ = ["UNCHECKED", "allow", "launch", "launch_failure"]
 
 _launch = lib.ccc_launch
 UNCHECKED: int = lib.CCC_UNCHECKED

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._launch import launch_failure
+from cuda_core_cffi._launch import UNCHECKED, launch_failure
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._prepared_launch import PreparedLaunch
 from cuda_core_cffi._stream import Stream, accept_stream
@@ -62,13 +62,13 @@ class LaunchBatch:
             for value in entry:
                 if isinstance(value, Buffer):
                     boxes.append(value._box)
+            if len(entry) - 1 != (number := len(entry[0].argument_types)):
+                raise TypeError(
+                    f"launch {len(kept)} of the batch has {len(entry) - 1} values for {number} argument types"
+                )
             try:
                 records.append(entry[0]._record(*entry[1:]))
             except Exception as error:
-                if len(entry) - 1 != (number := len(entry[0].argument_types)):
-                    raise TypeError(
-                        f"launch {len(kept)} of the batch has {len(entry) - 1} values for {number} argument types"
-                    ) from None
                 error.add_note(f"in launch {len(kept)} of the batch")
                 raise
             kept.append(entry)
@@ -99,20 +99,37 @@ class LaunchBatch:
         TypeError
             If `stream` is none.
         RuntimeError
-            If the stream, a kernel or a buffer is closed, or a buffer has moved since the batch was made. Then nothing
-            was launched.
+            If something is closed: the stream, a kernel, a buffer, or what a configuration refers to; or if a buffer
+            has moved since the batch was made. Then nothing was launched.
+        UnavailableError
+            If the device or the driver lacks what a configuration asks for. Then nothing was launched either.
         CUDAError
             If the driver refuses a launch. Those before it are started, and those after it are not; a note says which
             it is.
         """
         if not isinstance(stream, Stream):
             stream = accept_stream(stream, "LaunchBatch.launch")
-        done = _launch_batch(self._native, stream._box)
-        if done != len(self._launches):
-            raise self._failure(done, stream)
+        done = _launch_batch(self._native, stream._box, 0)
+        while done != len(self._launches):
+            status = lib.ccc_last_status()
+            if status != UNCHECKED:
+                raise self._failure(status, done, stream)
+            self._allow(stream)
+            done = _launch_batch(self._native, stream._box, done)
 
-    def _failure(self, done: int, stream: Stream) -> Exception:
-        status = lib.ccc_last_status()
+    def _allow(self, stream: Stream) -> None:
+        """Look whether the stream's device has what the configurations ask for."""
+        looked_at = set()
+        for number, (prepared, *_) in enumerate(self._launches):
+            if prepared not in looked_at:
+                looked_at.add(prepared)
+                try:
+                    prepared._plan.allow(stream)
+                except Exception as error:
+                    error.add_note(f"in launch {number} of the batch")
+                    raise
+
+    def _failure(self, status: int, done: int, stream: Stream) -> Exception:
         if status == lib.CCC_CLOSED:
             return self._what_is_closed() or stream._failure(status)
         plan = self._launches[done][0]._plan

@@ -16,9 +16,9 @@ from cuda_core_cffi._argument_types import infer_types, make_type_slot
 from cuda_core_cffi._arguments import MAX_ALIGNMENT, NOT_QUICK, Parameter, Slot
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._kernel import Kernel
-from cuda_core_cffi._launch import launch_failure
+from cuda_core_cffi._launch import UNCHECKED, allow, launch_failure
 from cuda_core_cffi._launch_config import LaunchConfig
-from cuda_core_cffi._stream import accept_stream
+from cuda_core_cffi._stream import Stream, accept_stream
 
 __all__ = ["PreparedLaunch"]
 
@@ -38,7 +38,7 @@ def launch(stream{parameters}, /):
     except NOT_QUICK:
         status = start_carefully(stream, ({arguments}))
     if status:
-        raise failure(status, stream)
+        finish(status, stream, ({arguments}))
 
 def _record({parameters_alone}):
     try:
@@ -125,7 +125,7 @@ class PreparedLaunch:
 class Plan:
     """What a prepared launch consists of, without its functions: these refer to it."""
 
-    __slots__ = ("_fields", "_native", "_packed", "config", "kernel", "types")
+    __slots__ = ("_configs", "_fields", "_native", "_packed", "config", "kernel", "types")
 
     def __init__(self, config: LaunchConfig, kernel: Kernel, types: tuple[Any, ...]) -> None:
         kernel._function()  # raises if it is closed
@@ -134,8 +134,16 @@ class Plan:
         self.config, self.kernel = config, kernel
         self._fields, size = make_fields(self.types, layout, kinds)
         stride = HEAD + size + -size % MAX_ALIGNMENT
-        self._native = ffi.new("ccc_plan *", [kernel._box, config._native, size, stride])
+        self._configs = [config._native]
+        self._native = ffi.new("ccc_plan *", [kernel._box, self._configs[0], size, stride])
         self._packed = pack_address(int(ffi.cast("uintptr_t", self._native)))
+
+    def allow(self, stream: Stream) -> None:
+        """Look whether a device has what the configuration asks for; a launch on it was ``CCC_UNCHECKED``."""
+        config = allow(self.config, stream)
+        if config != self._configs[-1]:  # a buffer that it refers to has moved
+            self._configs.append(config)  # the others stay: another thread may be launching with one
+            self._native.config = config
 
     def make_functions(self) -> dict[str, Callable[..., Any]]:
         """Return the functions of the launch, by their names."""
@@ -151,7 +159,7 @@ class Plan:
         scope = {
             "NOT_QUICK": NOT_QUICK,
             "NO_STREAM": NO_STREAM,
-            "failure": self._failure,
+            "finish": self._finish,
             "pack": struct.Struct(f"{form}{self._native.stride - struct.calcsize(form)}x").pack,
             "pack_carefully": self._pack,
             "plan": self._packed,
@@ -172,8 +180,14 @@ class Plan:
         packed = [bytes(gap) + slot.pack(value) for (gap, slot), value in zip(self._fields, values)]
         return b"".join((box, self._packed, *packed)).ljust(self._native.stride, b"\0")
 
-    def _failure(self, status: int, stream: Any) -> Exception:
-        return launch_failure(status, stream, self.config, self.kernel)
+    def _finish(self, status: int, stream: Any, values: tuple[Any, ...]) -> None:
+        """Launch what was not looked at before; raise for what failed."""
+        queue = accept_stream(stream, "a prepared launch")
+        while status == UNCHECKED:
+            self.allow(queue)
+            status = self._start(queue, values)
+        if status:
+            raise launch_failure(status, queue, self.config, self.kernel)
 
 
 def make_fields(
@@ -187,7 +201,7 @@ def make_fields(
     for index, given in enumerate(types):
         kind = kinds[index] if kinds is not None and index < len(kinds) else None
         offset, size = (None, None) if layout is None else layout[index]
-        slot, alignment = make_type_slot(given, Parameter(index, size, kind))
+        slot, alignment = make_type_slot(given, Parameter(index, size, kind, offset))
         if offset is None:
             offset = -(-end // alignment) * alignment
         fields.append((offset - end, slot))

@@ -40,36 +40,50 @@ static int ccc_launch_prepared(const char *record)
     return ccc_launch(head.plan->config, head.plan->kernel, head.stream, record + sizeof head, head.plan->size);
 }
 
+/* 0 if a launch can be tried, as ccc_launch finds out too. */
+static int ccc_plan_ready(const ccc_plan *plan, const ccc_box *stream)
+{
+    if (!ccc_is_open(plan->kernel))
+        return CCC_CLOSED;
+    return plan->config->demanding ? ccc_config_ready(plan->config, stream) : 0;
+}
+
+/* How many launches of a batch are done when the next one failed. */
+static CCC_COLD size_t ccc_batch_failed(size_t done, int status)
+{
+    if (status == CCC_CLOSED || status == CCC_UNCHECKED) /* which leave nothing behind */
+        ccc_fail(status, "");
+    return done;
+}
+
 /*
- * Launch a batch, in order, and return how many were launched: all of them, or as many as came before the one that
- * failed. None is if an object that any of them needs is closed.
+ * Launch a batch in order, without the first `done`, and return how many are launched then: all of them, or as many as
+ * come before the one that failed. Before anything is launched everything is looked at that can be known to fail.
  */
-static size_t ccc_launch_batch(const ccc_batch *batch, const ccc_box *stream)
+static size_t ccc_launch_batch(const ccc_batch *batch, const ccc_box *stream, size_t done)
 {
     ccc_record head;
-    const char *record = batch->records;
-    int open = ccc_is_open(stream);
+    const char *record = batch->records, *next;
+    int status = ccc_is_open(stream) ? 0 : CCC_CLOSED;
     for (size_t index = 0; index < batch->buffer_count; index++)
-        open &= ccc_is_open(batch->buffers[index]);
-    for (size_t index = 0; index < batch->count; index++, record += head.plan->stride) {
+        if (!ccc_is_open(batch->buffers[index]))
+            status = CCC_CLOSED;
+    for (size_t index = 0; index < done; index++, record += head.plan->stride)
         memcpy(&head, record, sizeof head);
-        open &= ccc_is_open(head.plan->kernel);
+    next = record;
+    for (size_t index = done; index < batch->count && status == 0; index++, next += head.plan->stride) {
+        memcpy(&head, next, sizeof head);
+        status = ccc_plan_ready(head.plan, stream);
     }
-    if (!open) {
-        ccc_fail(CCC_CLOSED, "");
-        return 0;
-    }
-    record = batch->records;
-    for (size_t index = 0; index < batch->count; index++, record += head.plan->stride) {
+    if (status)
+        return ccc_batch_failed(done, status);
+    for (; done < batch->count; done++, record += head.plan->stride) {
         memcpy(&head, record, sizeof head);
-        int status =
-            ccc_launch(head.plan->config, head.plan->kernel, stream, record + sizeof head, head.plan->size);
-        if (status == CCC_CLOSED) /* just now, in another thread */
-            ccc_fail(status, "");
+        status = ccc_launch(head.plan->config, head.plan->kernel, stream, record + sizeof head, head.plan->size);
         if (status)
-            return index;
+            return ccc_batch_failed(done, status);
     }
-    return batch->count;
+    return done;
 }
 
 #endif

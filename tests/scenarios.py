@@ -306,8 +306,14 @@ SCENARIOS: dict[str, Callable[[World], Any]] = {
     "first prepared launch": lambda w: PreparedLaunch(ONE, ObjectCode.from_ptx(PTX).get_kernel("store")).launch(
         w.stream, w.buffer, 1
     ),
+    "prepared launch with attributes": lambda w: PreparedLaunch(
+        LaunchConfig(grid=1, block=1, priority=0, launch_completion_event=w.event), w.kernel, Buffer, int
+    ).launch(w.stream, w.buffer, 1),
     "batch of launches": lambda w: LaunchBatch(
-        [(PreparedLaunch(ONE, w.kernel, Buffer, int), w.buffer, number) for number in range(3)]
+        [
+            (PreparedLaunch(config, w.kernel, Buffer, int), w.buffer, 1)
+            for config in (ONE, LaunchConfig(grid=1, block=1, priority=0))
+        ]
     ).launch(w.stream),
     "blocks per multiprocessor": lambda w: no_result(w.kernel.occupancy.max_active_blocks_per_multiprocessor(32, 0)),
     "best block size": lambda w: no_result(w.kernel.occupancy.max_potential_block_size(0, 0)),

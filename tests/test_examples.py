@@ -16,6 +16,7 @@ PAGES = (
     "caches.md",
     "kernels.md",
     "launch.md",
+    "prepared_launches.md",
     "programs.md",
 )
 
@@ -45,7 +46,7 @@ def test_an_example_ends_well(name, printed):
     assert re.search(printed, output)
 
 
-@pytest.mark.parametrize("page", ["arrays.md", "caches.md", "launch.md", "prepared_launches.md"])
+@pytest.mark.parametrize("page", PAGES)
 def test_the_code_on_a_page_runs_from_the_first_block_to_the_last(page, tmp_path):
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.DOTALL | re.MULTILINE)
     assert len(blocks) > 1

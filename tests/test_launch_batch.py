@@ -11,6 +11,7 @@ import threading
 
 import pytest
 from buffers import ForeignStream
+from virtual_memory import UNIT, blocked, roomy
 from writing_kernels import ONE, PINNED, compiled_kernels, content, shared_memory
 
 from cuda_core_cffi import (
@@ -20,7 +21,6 @@ from cuda_core_cffi import (
     LaunchBatch,
     LaunchConfig,
     PreparedLaunch,
-    VirtualMemoryResource,
 )
 
 THREADS = 8
@@ -169,22 +169,19 @@ def test_a_closed_stream_is_refused(device, out, give):
 
 
 def test_a_buffer_that_has_moved_since_stops_the_whole_batch(device, stream, out, give):
-    resource = VirtualMemoryResource(device)
-    buffer = resource.allocate(64, stream)
-    with resource.allocate(64, stream):  # in the way of growing in place, where it lies behind
+    resource = roomy(device)
+    with resource.allocate(UNIT, stream) as buffer:
         batch = LaunchBatch([(give, out, 1), (give, buffer, 7)])
         run(stream, batch)
         out.fill(0, stream=stream)
         address = buffer.handle
-        buffer = resource.modify_allocation(buffer, buffer.size + 1)
-        if buffer.handle != address:
-            with pytest.raises(
-                RuntimeError, match="launch 1 of the batch: a Buffer has moved since the batch was made"
-            ):
-                batch.launch(stream)
-            stream.sync()
-            assert content(out, "q") == (0,)
-    buffer.close()
+        with blocked(buffer):
+            resource.modify_allocation(buffer, 2 * UNIT)
+        assert buffer.handle != address
+        with pytest.raises(RuntimeError, match="launch 1 of the batch: a Buffer has moved since the batch was made"):
+            batch.launch(stream)
+        stream.sync()
+        assert content(out, "q") == (0,)
 
 
 # What the driver refuses

@@ -16,6 +16,7 @@ from typing import Any
 import numpy
 import pytest
 from buffers import ForeignStream
+from virtual_memory import UNIT, blocked, roomy
 from writing_kernels import MANY, ONE, PINNED, SCALARS, Pair, collect, compiled_kernels, content, shared_memory
 
 from cuda_core_cffi import (
@@ -25,7 +26,6 @@ from cuda_core_cffi import (
     Device,
     LaunchConfig,
     PreparedLaunch,
-    VirtualMemoryResource,
     ffi,
     launch,
 )
@@ -368,15 +368,16 @@ def test_a_closed_kernel_is_refused(stream, kernels):
 
 
 def test_a_buffer_that_moved_is_used_where_it_is(device, stream, kernels, out):
-    resource = VirtualMemoryResource(device)
+    resource = roomy(device)
     prepared = PreparedLaunch(ONE, kernels("address"), Buffer, Buffer)
-    buffer = resource.allocate(64, stream)
-    run(stream, prepared, out, buffer)
-    with resource.allocate(64, stream):  # in the way of growing in place, where it lies behind
-        buffer = resource.modify_allocation(buffer, buffer.size + 1)
+    with resource.allocate(UNIT, stream) as buffer:
+        run(stream, prepared, out, buffer)
+        address = buffer.handle
+        with blocked(buffer):
+            resource.modify_allocation(buffer, 2 * UNIT)
+        assert buffer.handle != address
         run(stream, prepared, out, buffer)
         assert content(out, "Q") == (buffer.handle,)
-    buffer.close()
 
 
 # What is kept
