@@ -50,28 +50,18 @@ class LaunchBatch:
     _records: Any
 
     def __init__(self, launches: Iterable[tuple[Any, ...]]) -> None:
-        kept: list[tuple[Any, ...]] = []
+        kept = list(launches)  # the buffers in it live as long as the batch
         boxes: list[Any] = []
         records: list[bytes] = []
-        for entry in launches:
-            if not isinstance(entry, tuple) or not entry or not isinstance(entry[0], PreparedLaunch):
-                raise TypeError(
-                    f"launch {len(kept)} of the batch must be a tuple of a PreparedLaunch and values, not {entry!r:.80}"
-                )
-            # the boxes first: where a buffer moves meanwhile, starting the batch fails
-            for value in entry:
-                if isinstance(value, Buffer):
-                    boxes.append(value._box)
-            if len(entry) - 1 != (number := len(entry[0].argument_types)):
-                raise TypeError(
-                    f"launch {len(kept)} of the batch has {len(entry) - 1} values for {number} argument types"
-                )
-            try:
-                records.append(entry[0]._record(*entry[1:]))
-            except Exception as error:
-                error.add_note(f"in launch {len(kept)} of the batch")
-                raise
-            kept.append(entry)
+        try:
+            for entry in kept:
+                if not isinstance(entry, tuple):
+                    raise TypeError  # a list may change
+                records.append(entry[0]._record(boxes, *entry))
+        except Exception as error:
+            check_entry(kept[len(records)], len(records))
+            error.add_note(f"in launch {len(records)} of the batch")
+            raise
         self._records = ffi.new("char[]", b"".join(records))
         self._boxes = ffi.new("ccc_box *[]", boxes)
         self._native = ffi.new("ccc_batch *", [self._records, len(kept), self._boxes, len(boxes)])
@@ -149,3 +139,16 @@ class LaunchBatch:
                         f"{where}: a Buffer {'is closed' if value.is_closed else 'has moved since the batch was made'}"
                     )
         return None
+
+
+def check_entry(entry: Any, number: int) -> None:
+    """Raise if an element of a batch is not a prepared launch and its values."""
+    if not isinstance(entry, tuple) or not entry or not isinstance(entry[0], PreparedLaunch):
+        raise TypeError(
+            f"launch {number} of the batch must be a tuple of a PreparedLaunch and values, not {entry!r:.80}"
+        ) from None
+    wanted = len(entry[0].argument_types)
+    if len(entry) - 1 != wanted:
+        raise TypeError(
+            f"launch {number} of the batch has {len(entry) - 1} values for {wanted} argument types"
+        ) from None

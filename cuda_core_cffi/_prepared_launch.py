@@ -18,6 +18,7 @@ from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._kernel import Kernel
 from cuda_core_cffi._launch import UNCHECKED, allow, launch_failure
 from cuda_core_cffi._launch_config import LaunchConfig
+from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._stream import Stream, accept_stream
 
 __all__ = ["PreparedLaunch"]
@@ -40,11 +41,14 @@ def launch(stream{parameters}, /):
     if status:
         finish(status, stream, ({arguments}))
 
-def _record({parameters_alone}):
+def _record(boxes, prepared{parameters}, /):
     try:
-        return pack(NO_STREAM, plan{expressions})
+        found = ({boxes})
+        data = pack(NO_STREAM, plan{expressions})
     except NOT_QUICK:
-        return pack_carefully(NO_STREAM, ({arguments}))
+        return record_carefully(boxes, ({arguments}))
+    boxes += found
+    return data
 '''
 
 
@@ -88,7 +92,7 @@ class PreparedLaunch:
     __slots__ = ("__weakref__", "_plan", "_record", "launch")
 
     _plan: Plan
-    _record: Callable[..., bytes]  # from values to their record, without a stream
+    _record: Callable[..., bytes]  # what a batch needs: see Plan.record
     launch: Callable[..., None]
 
     def __init__(self, config: LaunchConfig, kernel: Kernel, *argument_types: Any) -> None:
@@ -152,7 +156,7 @@ class Plan:
         names = [f"argument_{index}" for index in range(len(slots))]
         source = SOURCE.format(
             parameters="".join(f", {name}" for name in names),
-            parameters_alone=", ".join(names),
+            boxes="".join(f"{name}._box, " for name, given in zip(names, self.types) if is_buffer(given)),
             arguments="".join(f"{name}, " for name in names),
             expressions="".join(f", {slot.expression.format(name)}" for name, slot in zip(names, slots)),
         )
@@ -161,8 +165,8 @@ class Plan:
             "NO_STREAM": NO_STREAM,
             "finish": self._finish,
             "pack": struct.Struct(f"{form}{self._native.stride - struct.calcsize(form)}x").pack,
-            "pack_carefully": self._pack,
             "plan": self._packed,
+            "record_carefully": self.record,
             "slots": [slot.pack for slot in slots],
             "start": _start,
             "start_carefully": self._start,
@@ -176,6 +180,14 @@ class Plan:
         queue._packed_box = pack_address(queue.box)
         return int(_start(self._pack(queue._packed_box, values)))
 
+    def record(self, boxes: list[Any], values: tuple[Any, ...]) -> bytes:
+        """Return the record of a launch without its stream, and add the boxes of its buffers to a list."""
+        # the boxes first: a buffer that moves in between has left the one that is found here
+        found = [value._box for value in values if isinstance(value, Buffer)]
+        data = self._pack(NO_STREAM, values)
+        boxes += found
+        return data
+
     def _pack(self, box: bytes, values: tuple[Any, ...]) -> bytes:
         packed = [bytes(gap) + slot.pack(value) for (gap, slot), value in zip(self._fields, values)]
         return b"".join((box, self._packed, *packed)).ljust(self._native.stride, b"\0")
@@ -188,6 +200,11 @@ class Plan:
             status = self._start(queue, values)
         if status:
             raise launch_failure(status, queue, self.config, self.kernel)
+
+
+def is_buffer(given: Any) -> bool:
+    """Tell whether values of an argument type are buffers."""
+    return isinstance(given, type) and issubclass(given, Buffer)
 
 
 def make_fields(

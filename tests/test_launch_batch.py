@@ -21,6 +21,7 @@ from cuda_core_cffi import (
     LaunchBatch,
     LaunchConfig,
     PreparedLaunch,
+    live_objects,
 )
 
 THREADS = 8
@@ -108,6 +109,11 @@ def test_an_element_that_is_no_launch_is_a_type_error(stream, out, give, wrong):
         LaunchBatch([(give, out, 1), wrong])
 
 
+def test_a_list_is_no_launch_because_it_may_change(out, give):
+    with pytest.raises(TypeError, match="launch 0 of the batch must be a tuple"):
+        LaunchBatch([[give, out, 1]])
+
+
 def test_a_prepared_launch_without_its_tuple_is_a_type_error(give):
     with pytest.raises(TypeError, match=r"launch 0 of the batch must be a tuple .*, not PreparedLaunch"):
         LaunchBatch([give])
@@ -134,6 +140,25 @@ def test_a_buffer_that_is_closed_already_is_refused(out, give):
     with pytest.raises(RuntimeError, match=r"kernel argument 0 \(\w+\): the Buffer is closed") as caught:
         LaunchBatch([(give, out, 1), (give, buffer, 1)])
     assert caught.value.__notes__ == ["in launch 1 of the batch"]
+
+
+@pytest.mark.parametrize("how", ["prepared as an int", "used before", "never used", "behind an address"])
+def test_every_buffer_is_kept_and_watched(device, stream, kernels, out, how):
+    prepared = PreparedLaunch(ONE, kernels("address"), Buffer, int if how == "prepared as an int" else Buffer)
+    target = out.handle if how == "behind an address" else out
+    buffer = device.allocate(8, stream)
+    if how == "used before":
+        prepared.launch(stream, out, buffer)
+    first = LaunchBatch([(prepared, target, buffer)])
+    buffer.close()
+    with pytest.raises(RuntimeError, match="launch 0 of the batch: a Buffer is closed"):
+        first.launch(stream)
+    before = live_objects()["buffer"]
+    second = LaunchBatch([(prepared, target, device.allocate(8, stream))])
+    for _ in range(3):
+        gc.collect()
+    assert live_objects()["buffer"] == before + 1
+    run(stream, second)
 
 
 def test_a_buffer_closed_since_stops_the_whole_batch(stream, out, give):
