@@ -33,13 +33,14 @@ from cuda_core_cffi.typing import (
 __all__ = ["LaunchConfig", "shown"]
 
 T = TypeVar("T")
+S = TypeVar("S")
 
 FIELDS = ("grid", "cluster", "block", "shmem_size", "is_cooperative", "programmatic_stream_serialization")
 EXTRAS = tuple(name for name in ATTRIBUTES if name not in FIELDS)
 
 
-class Extra(Generic[T]):
-    """A field of a configuration beyond the first six: None unless it was given."""
+class Extra(Generic[T, S]):
+    """A field of a configuration beyond the first six: a T, assigned as an S; None unless it was given."""
 
     def __init__(self, doc: str) -> None:
         self.__doc__ = doc
@@ -57,7 +58,7 @@ class Extra(Generic[T]):
             return self
         return config._extras.get(self._name)
 
-    def __set__(self, config: LaunchConfig, value: Any) -> None:
+    def __set__(self, config: LaunchConfig, value: S | None) -> None:
         kept = None if value is None else self._accept(self._name, value)
         extras = {**config._extras, self._name: kept}  # a copy: another thread may be looking at this one
         config._extras = {name: extras[name] for name in EXTRAS if extras.get(name) is not None}
@@ -268,18 +269,34 @@ class LaunchConfig:
         self._programmatic_stream_serialization = bool(value)
         self._native_cache = None
 
-    priority = Extra[int]("The priority, lower numbers first; None for the stream's.")
-    preferred_cluster = Extra[Dimensions]("Blocks in a cluster where there is room, in x, y and z.")
-    cluster_scheduling_policy = Extra[ClusterSchedulingPolicyType]("How the blocks of a cluster are placed.")
-    portable_cluster_size = Extra[PortableClusterSizeType]("Whether clusters may be larger than every device allows.")
-    programmatic_event = Extra[ProgrammaticEvent]("The event that the blocks trigger.")
-    launch_completion_event = Extra[Event]("The event that is reached when all blocks have started.")
-    mem_sync_domain = Extra[MemSyncDomainType]("The logical memory synchronization domain.")
-    mem_sync_domain_map = Extra[MemSyncDomainMap]("The device's domains for the logical ones.")
-    access_policy_window = Extra[AccessPolicyWindow]("How accesses to a piece of memory are kept in the L2 cache.")
-    preferred_shared_memory_carveout = Extra[int]("The share of the L1 cache to be shared memory, in percent.")
-    shared_memory_mode = Extra[SharedMemoryModeType]("How much shared memory a block may have.")
-    nvlink_util_centric_scheduling = Extra[bool]("Whether blocks are placed for the traffic over NVLink.")
+    priority = Extra[int, int]("The priority, lower numbers first; None for the stream's.")
+    preferred_cluster = Extra[Dimensions, int | tuple[int, ...]](
+        "Blocks in a cluster where there is room for so many, in x, y and z."
+    )
+    cluster_scheduling_policy = Extra[ClusterSchedulingPolicyType, ClusterSchedulingPolicyType | str](
+        "How the blocks of a cluster are put on multiprocessors."
+    )
+    portable_cluster_size = Extra[PortableClusterSizeType, PortableClusterSizeType | str](
+        "Whether clusters may have more blocks than every device allows."
+    )
+    programmatic_event = Extra[ProgrammaticEvent, ProgrammaticEvent | Event | Mapping[str, Any]](
+        "The event that the blocks trigger."
+    )
+    launch_completion_event = Extra[Event, Event]("The event that is reached when all blocks have started.")
+    mem_sync_domain = Extra[MemSyncDomainType, MemSyncDomainType | str](
+        "The logical memory synchronization domain to run in."
+    )
+    mem_sync_domain_map = Extra[MemSyncDomainMap, MemSyncDomainMap | tuple[int, int]](
+        "Which of the device's domains the default and the remote one are."
+    )
+    access_policy_window = Extra[AccessPolicyWindow, AccessPolicyWindow | Mapping[str, Any]](
+        "How accesses to a piece of memory are kept in the L2 cache."
+    )
+    preferred_shared_memory_carveout = Extra[int, int]("The share of the L1 cache to be shared memory, in percent.")
+    shared_memory_mode = Extra[SharedMemoryModeType, SharedMemoryModeType | str](
+        "How much shared memory a block may have."
+    )
+    nvlink_util_centric_scheduling = Extra[bool, bool]("Whether blocks are placed for the traffic over NVLink.")
 
     @property
     def _native(self) -> Any:
