@@ -211,6 +211,7 @@ def test_a_failing_call_is_told_and_nothing_is_lost(world, name, ending, with_co
     assert first == Outcome(None, [])
     world.device.sync()
     enter(world, with_context)
+    perform(world, name, ending)  # looks functions up that only this needs
     with simulator.trace() as trace:
         outcome = perform(world, name, ending)
     if outcome.error is not None:  # this scenario needs a current context, and says so
