@@ -56,6 +56,13 @@ def read(buffer, dtype, stream):
     return buffer.copy_to(np.zeros(buffer.size // np.dtype(dtype).itemsize, dtype), stream=stream)
 
 
+def loaded() -> int:
+    """Return how much code is loaded, once finalizers have run."""
+    for _ in range(3):  # PyPy runs them some time after a collection
+        gc.collect()
+    return live_objects()["library"]
+
+
 def test_a_variable_is_a_buffer_of_its_size_with_its_value(code, stream):
     with code.get_global("counter") as counter:
         assert counter.size == 4
@@ -126,9 +133,8 @@ def test_a_variable_outlives_its_closed_code(code, stream):
         values = read(counter, np.int32, stream)
         stream.sync()
     del counter
-    gc.collect()
     assert list(values) == [3]
-    assert live_objects()["library"] == before
+    assert loaded() == before
 
 
 def test_a_part_of_a_variable_keeps_the_code_loaded(code):
@@ -138,8 +144,7 @@ def test_a_part_of_a_variable_keeps_the_code_loaded(code):
     code.close()
     assert (part.size, live_objects()["library"]) == (4, before + 1)
     part.close()
-    gc.collect()
-    assert live_objects()["library"] == before
+    assert loaded() == before
 
 
 def test_a_symbol_mapping_renames_variables(code, compile_target):

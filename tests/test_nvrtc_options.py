@@ -15,6 +15,7 @@ import pytest
 from cuda_core_cffi import NVRTCError, Program, ProgramOptions, UnavailableError
 from cuda_core_cffi._ffi import ffi
 from cuda_core_cffi._libraries import load_nvrtc
+from cuda_core_cffi.typing import PCHStatusType
 
 SOURCE = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }'
 REFUSED = 5  # NVRTC_ERROR_INVALID_OPTION
@@ -287,6 +288,52 @@ def test_bundled_headers_are_unpacked_once_and_found(folder):
     Program(source, "c++", options).compile("ptx")
     assert unpacked.stat().st_mtime_ns == before
     assert os.listdir(unpacked)
+
+
+def compile_with_pch(folder, **options):
+    """Compile with precompiled headers, and return what became of them and what NVRTC says."""
+    logs = io.StringIO()
+    program = Program('#include "header.h"\n' + SOURCE, "c++", {"arch": "sm_90", "pch_dir": folder, **options})
+    try:
+        program.compile("ptx", logs=logs)
+    except NVRTCError as error:
+        if "unrecognized option" in str(error):
+            pytest.skip(f"this NVRTC is too old: {error}")
+        raise
+    return program.pch_status, logs.getvalue()
+
+
+def test_automatic_precompiled_headers_are_made_once_and_used_then(folder):
+    status, log = compile_with_pch(folder, pch=True)
+    assert (status, "creating precompiled header" in log) == (PCHStatusType.CREATED, True)
+    assert len(list(folder.glob("*.pch"))) == 1
+    status, log = compile_with_pch(folder, pch=True)
+    assert (status, "using precompiled header" in log) == (PCHStatusType.NOT_ATTEMPTED, True)
+    assert len(list(folder.glob("*.pch"))) == 1
+
+
+def test_an_automatic_precompiled_header_of_other_options_is_not_used_and_the_log_says_why(folder):
+    compile_with_pch(folder, pch=True)
+    _, log = compile_with_pch(folder, pch=True, pch_verbose=True, define_macro="OTHER")
+    assert "using precompiled header" not in log
+    assert "creating precompiled header" in log
+
+
+def test_a_precompiled_header_is_made_and_used_by_name(folder):
+    status, log = compile_with_pch(folder, create_pch="mine.pch")
+    assert (status, "creating precompiled header" in log) == (PCHStatusType.CREATED, True)
+    assert (folder / "mine.pch").stat().st_size > 0
+    status, log = compile_with_pch(folder, use_pch="mine.pch")
+    assert (status, "using precompiled header" in log) == (None, True)
+
+
+def test_a_precompiled_header_that_does_not_exist_is_an_error(folder):
+    with pytest.raises(NVRTCError, match=r"cannot open precompiled header file .*none\.pch"):
+        compile_with_pch(folder, use_pch="none.pch")
+
+
+def test_what_becomes_of_precompiled_headers_is_not_told_to_those_who_do_not_want_to_know(folder):
+    assert compile_with_pch(folder, pch=True, pch_messages=False) == (PCHStatusType.CREATED, "")
 
 
 def test_without_its_folder_the_compiler_does_not_search_the_sources_headers(folder):
