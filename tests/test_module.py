@@ -10,7 +10,7 @@ import threading
 import weakref
 
 import pytest
-from helpers import in_thread
+from helpers import in_thread, output_of
 from mutations import fatbin_part, make_fatbin
 
 from cuda_core_cffi import CUDAError, ObjectCode, Program, ProgramOptions, UnavailableError, live_objects
@@ -297,6 +297,47 @@ def test_ptx_for_a_newer_architecture_says_which_and_what_the_device_is(nvrtc, d
     code = Program(SOURCE, "c++", {"arch": f"sm_{newest}"}).compile("ptx")
     with pytest.raises(CUDAError, match=rf"which is PTX for sm_{newest} \(.version .*on a device of sm_{device.arch}"):
         code.get_kernel("twice")
+
+
+@pytest.mark.simulator_only("a real driver may load what has nothing left to resolve")
+def test_a_cubin_that_was_made_to_be_linked_says_so(nvrtc, device):
+    code = Program(SOURCE, "c++", {"arch": "sm_90", "relocatable_device_code": True}).compile("cubin")
+    with pytest.raises(CUDAError, match="which is a cubin for sm_90 and relocatable: link it first, with Linker"):
+        code.get_kernel("twice")
+
+
+@pytest.mark.simulator_only("only the simulated driver tells which calls were made")
+def test_the_driver_never_sees_code_that_is_cut_short(cubin, device):
+    from cuda_core_cffi import simulator
+
+    fatbin = make_fatbin(fatbin_part(2, 90, cubin))
+    with simulator.trace() as trace:
+        for code in (
+            ObjectCode.from_cubin(cubin[:-1]),
+            ObjectCode.from_fatbin(fatbin[:-1]),
+            ObjectCode.from_ptx(PTX[:9] + b"\0" + PTX[9:]),
+        ):
+            for use in (lambda code=code: code.handle, code.get_module, lambda code=code: code.get_global("x")):
+                with pytest.raises(ValueError, match="damaged"):
+                    use()
+    assert trace.names == []
+
+
+@pytest.mark.simulator_only("there is no older driver")
+def test_a_driver_that_cannot_tell_its_kernels_has_those_of_the_code_named():
+    output = output_of(
+        """
+        from cuda_core_cffi import CUDAError, Device, ObjectCode
+        Device().set_current()
+        ptx = b".version 8.0\\n.target sm_90\\n.address_size 64\\n.visible .entry twice()\\n{\\nret;\\n}\\n"
+        try:
+            ObjectCode.from_ptx(ptx).get_kernel("twise")
+        except CUDAError as error:
+            print(error)
+        """,
+        CUDA_SIM_DRIVER_VERSION="12020",
+    )
+    assert output.endswith("the object code has no kernel 'twise'; did you mean 'twice'?")
 
 
 def test_without_a_device_a_failure_is_told_all_the_same(device):
