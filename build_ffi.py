@@ -67,6 +67,7 @@ HEADERS = (  # of include/, each with what it needs
     "ccc_launch.h",
     "ccc_managed.h",
     "ccc_meter.h",
+    "ccc_nvjitlink.h",
     "ccc_nvrtc.h",
     "ccc_nvvm.h",
     "ccc_peer.h",

@@ -10,6 +10,7 @@ from cuda_core_cffi._embedding import get_c_api, get_include, make_ffi
 from cuda_core_cffi._errors import (
     CUDAError,
     CUDAWarning,
+    LinkerError,
     NVRTCError,
     NVVMError,
     UnavailableError,
@@ -25,6 +26,8 @@ from cuda_core_cffi._launch import launch
 from cuda_core_cffi._launch_attributes import AccessPolicyWindow, MemSyncDomainMap, ProgrammaticEvent
 from cuda_core_cffi._launch_batch import LaunchBatch
 from cuda_core_cffi._launch_config import LaunchConfig
+from cuda_core_cffi._linker import Linker
+from cuda_core_cffi._linker_options import LinkerOptions
 from cuda_core_cffi._memory import (
     Buffer,
     DeviceMemoryResource,
@@ -64,6 +67,9 @@ __all__ = [
     "LaunchBatch",
     "LaunchConfig",
     "LegacyPinnedMemoryResource",
+    "Linker",
+    "LinkerError",
+    "LinkerOptions",
     "ManagedBuffer",
     "ManagedMemoryResource",
     "ManagedMemoryResourceOptions",

@@ -1,13 +1,24 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""The architecture of the current device, as compilers spell it."""
+"""Architectures, as compilers and linkers spell them: ``"sm_90"``, ``"compute_90"``."""
 
 from __future__ import annotations
 
+import re
+
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._option_spelling import text
 
-__all__ = ["current_architecture"]
+__all__ = ["check_arch", "current_architecture"]
+
+_ARCH = re.compile(r"(sm|compute)_[1-9][0-9]{1,2}[af]?")
+
+
+def check_arch(field: str, value: object) -> None:
+    """Raise unless the value of an option, which messages call ``field``, names an architecture."""
+    if not _ARCH.fullmatch(text(field, value)):
+        raise ValueError(f"{field} must look like 'sm_90', 'sm_90a' or 'compute_90', not {value!r}")
 
 
 def current_architecture() -> str | None:

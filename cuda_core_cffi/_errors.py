@@ -14,6 +14,7 @@ from cuda_core_cffi._ffi import ffi, lib
 __all__ = [
     "CUDAError",
     "CUDAWarning",
+    "LinkerError",
     "NVRTCError",
     "NVVMError",
     "UnavailableError",
@@ -82,6 +83,10 @@ class NVRTCError(CUDAError):
 
 class NVVMError(CUDAError):
     """The compiler of NVVM IR failed; the message ends with its log."""
+
+
+class LinkerError(CUDAError):
+    """nvJitLink, or the driver's linker, failed; the message ends with its log."""
 
 
 class UnavailableError(CUDAError):

@@ -15,20 +15,25 @@ from cuda_core_cffi._errors import UnavailableError, cuda_version, failure
 from cuda_core_cffi._ffi import ffi, lib
 
 __all__ = [
+    "NVJITLINK_VARIABLE",
     "NVRTC_VARIABLE",
     "NVVM_VARIABLE",
     "FoundLibrary",
     "find_libdevice",
     "find_library",
     "found_libraries",
+    "load_nvjitlink",
     "load_nvrtc",
     "load_nvvm",
+    "nvjitlink_build",
+    "nvjitlink_version",
     "nvrtc_build",
     "nvrtc_version",
     "nvvm_build",
     "nvvm_version",
 ]
 
+NVJITLINK_VARIABLE = "CUDA_CORE_CFFI_NVJITLINK"
 NVRTC_VARIABLE = "CUDA_CORE_CFFI_NVRTC"
 NVVM_VARIABLE = "CUDA_CORE_CFFI_NVVM"
 
@@ -122,6 +127,24 @@ def load_nvrtc() -> Any:
     return lib.ccc_nvrtc_table
 
 
+def load_nvjitlink() -> Any:
+    """Return the table of nvJitLink's functions, loading the library at the first call.
+
+    Returns
+    -------
+    CFFI ``ccc_nvjitlink``
+        One function pointer per name.
+
+    Raises
+    ------
+    UnavailableError
+        If nvJitLink is not installed or is older than CUDA 12.3, or the library is none.
+    """
+    if "nvJitLink" not in _paths:
+        _load("nvJitLink", "nvJitLink", NVJITLINK_VARIABLE, lib.ccc_nvjitlink_load)
+    return lib.ccc_nvjitlink_table
+
+
 def load_nvvm() -> Any:
     """Return the table of libNVVM's functions, loading the library at the first call.
 
@@ -176,6 +199,20 @@ def nvrtc_build() -> bytes:
     return b"%d.%d " % nvrtc_version() + _build_id(_paths["NVRTC"])
 
 
+def nvjitlink_version() -> tuple[int, int]:
+    """Return nvJitLink's version, which is that of the CUDA Toolkit it comes from, as (major, minor)."""
+    out = ffi.new("unsigned int[2]")
+    if load_nvjitlink().nvJitLinkVersion(out, out + 1):
+        raise UnavailableError(f"{_paths['nvJitLink']!r} does not tell its version")
+    return int(out[0]), int(out[1])
+
+
+@functools.cache
+def nvjitlink_build() -> bytes:
+    """Return what tells this build of nvJitLink from others, as :func:`nvrtc_build` does for NVRTC."""
+    return b"%d.%d " % nvjitlink_version() + _build_id(_paths["nvJitLink"])
+
+
 def nvvm_version() -> tuple[int, int]:
     """Return libNVVM's version as (major, minor); it is not that of the CUDA Toolkit, and seldom changes."""
     out = ffi.new("int[2]")
@@ -202,11 +239,12 @@ def found_libraries() -> list[FoundLibrary]:
         _driver(),
         _found("NVRTC", NVRTC_VARIABLE, nvrtc_version),
         _found("libNVVM", NVVM_VARIABLE, nvvm_version),
+        _found("nvJitLink", NVJITLINK_VARIABLE, nvjitlink_version),
     ]
 
 
 def _load(name: str, title: str, variable: str, load: Callable[[bytes], Any]) -> None:
-    """Find a library, as :func:`find_library` does, and fill its table; raise :class:`UnavailableError` on failure."""
+    """Find a library as :func:`find_library` does, and fill its table; raise UnavailableError if there is none."""
     with _lock:
         if title in _paths:
             return

@@ -5,11 +5,10 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from cuda_core_cffi._architecture import current_architecture
+from cuda_core_cffi._architecture import check_arch, current_architecture
 from cuda_core_cffi._libraries import nvrtc_version
 from cuda_core_cffi._option_spelling import (
     Spelling,
@@ -34,7 +33,6 @@ __all__ = ["NVRTC_TARGETS", "check_fields", "check_lto", "nvrtc_options"]
 
 NVRTC_TARGETS = (ObjectCodeFormatType.PTX, ObjectCodeFormatType.CUBIN, ObjectCodeFormatType.LTOIR)
 
-_ARCH = re.compile(r"(sm|compute)_[1-9][0-9]{1,2}[af]?")
 _FAST_COMPILE_LEVELS = ("0", "min", "mid", "max")
 
 
@@ -116,11 +114,6 @@ def _macros(field: str, value: object) -> list[str]:
     return texts
 
 
-def _check_arch(field: str, value: object) -> None:
-    if not _ARCH.fullmatch(text(field, value)):
-        raise ValueError(f"{field} must look like 'sm_90', 'sm_90a' or 'compute_90', not {value!r}")
-
-
 def _fast_compile(field: str, value: object) -> list[str]:
     if text(field, value) not in _FAST_COMPILE_LEVELS:
         raise ValueError(f"{field} must be one of {', '.join(_FAST_COMPILE_LEVELS)}, not {value!r}")
@@ -159,7 +152,7 @@ def _check_name(field: str, value: object) -> None:
 
 _SPELLINGS: dict[str, Spelling] = {
     "name": only_checked(_check_name),
-    "arch": only_checked(_check_arch),  # goes first, whether given or found: see _arch_options
+    "arch": only_checked(check_arch),  # goes first, whether given or found: see _arch_options
     "relocatable_device_code": choice("--relocatable-device-code"),
     "extensible_whole_program": flag("--extensible-whole-program"),
     "debug": flag("--device-debug"),

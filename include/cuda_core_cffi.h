@@ -29,6 +29,7 @@ typedef enum ccc_kind {
     CCC_LIBRARY,
     CCC_KERNEL,
     CCC_PROGRAM,
+    CCC_LINKER,
     CCC_KINDS /* how many there are */
 } ccc_kind;
 

@@ -1,0 +1,216 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Linkers: several pieces of object code become one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cuda_core_cffi._compiler import drop
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._link_backend import LinkBackend, LinkInput, LinkLogs
+from cuda_core_cffi._linker_options import DEFAULT_NAME, LinkerOptions
+from cuda_core_cffi._module import ObjectCode
+from cuda_core_cffi._nvjitlink import NvJitLink
+from cuda_core_cffi._options import check_options
+from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
+
+__all__ = ["Linker"]
+
+_NVJITLINK = NvJitLink()
+
+
+class Linker(Handle):
+    """Object code to be linked.
+
+    nvJitLink links, which needs no GPU.
+
+    Parameters
+    ----------
+    *object_codes : ObjectCode
+        What to link, of any format. C++ has to be compiled for it: to LTO IR, or with `relocatable_device_code` set.
+    options : LinkerOptions or Mapping, optional
+        How to link it.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of another type, or there is no such option.
+    ValueError
+        If there is nothing to link, an input is empty or damaged, an option has a wrong value or the linker does not
+        have it, or no architecture was given and no device is current.
+    RuntimeError
+        If an input is closed.
+    LinkerError
+        If the linker refuses the options or an input, with its log.
+    UnavailableError
+        If nvJitLink is not installed, or is older than CUDA 12.3.
+
+    Notes
+    -----
+    A linker can link any number of times, in several threads at once: other Python threads run meanwhile.
+    :attr:`handle` is the one that the first call to :meth:`link` uses; every other call gets a linker of its own.
+    """
+
+    __slots__ = ("_backend", "_first_target", "_inputs", "_logs", "_options", "_symbol_mapping", "_unused")
+
+    _CTYPE = "void *"  # each backend has a type of its own
+
+    def __init__(self, *object_codes: ObjectCode, options: LinkerOptions | Mapping[str, Any] | None = None) -> None:
+        self._inputs = _check_inputs(object_codes)
+        self._options = check_options(LinkerOptions, options, "Linker")._settle()
+        self._backend: LinkBackend = _NVJITLINK
+        self._symbol_mapping: dict[str, str] = {}
+        for code in object_codes:
+            self._symbol_mapping.update(code.symbol_mapping)
+        self._logs = LinkLogs("", "")
+        self._first_target = _expected_target(self._options)
+        self._box = self._create(self._first_target)
+        self._logs = self._backend.logs(self._box)
+        self._unused = [self._box]
+
+    # Two linkers are never the same one, even if the library gives the second the address of the first.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"<Linker backend={str(self._backend.backend)!r}>"
+
+    def link(self, target_type: ObjectCodeFormatType | str) -> ObjectCode:
+        """Link the inputs.
+
+        Parameters
+        ----------
+        target_type : ObjectCodeFormatType or str
+            What to make: ``"cubin"``; or ``"ptx"``, with link-time optimisation.
+
+        Returns
+        -------
+        ObjectCode
+            The code, under the name that the options give. The names under which the inputs' kernels can be got are
+            names in it too.
+
+        Raises
+        ------
+        TypeError
+            If the target is no str.
+        ValueError
+            If there is no such target, or the options do not allow it.
+        LinkerError
+            If linking fails, with the linker's log.
+        RuntimeError
+            If the linker is closed.
+        """
+        target = self._check_target(target_type)
+        if self.is_closed:
+            raise RuntimeError("this Linker is closed")
+        box = self._take(target)
+        try:
+            data = self._backend.complete(box, target)
+        finally:
+            self._logs = self._backend.logs(box)
+            drop(box)
+        return ObjectCode._make(data, target, self._options.name or DEFAULT_NAME, dict(self._symbol_mapping))
+
+    def get_error_log(self) -> str:
+        """Return what the linker had to complain about when inputs were added or last linked; empty if nothing.
+
+        Returns
+        -------
+        str
+            The log, also after :meth:`close`.
+        """
+        return self._logs.error
+
+    def get_info_log(self) -> str:
+        """Return what else the linker said: with the options `verbose` and `time`, something.
+
+        Returns
+        -------
+        str
+            The log, also after :meth:`close`.
+        """
+        return self._logs.info
+
+    @classmethod
+    def which_backend(cls) -> CompilerBackendType:
+        """Return what links: ``"nvJitLink"``.
+
+        Returns
+        -------
+        CompilerBackendType
+            The same for every linker of the process.
+        """
+        return _NVJITLINK.backend
+
+    @property
+    def cdata(self) -> Any:
+        """The library's handle as a typed CFFI object, ``nvJitLinkHandle`` or ``CUlinkState``; NULL once closed."""
+        return ffi.cast(self._backend.handle_type, self.handle)
+
+    def _check_target(self, target: object) -> ObjectCodeFormatType:
+        if not isinstance(target, str):
+            raise TypeError(f"target_type must be a str, not {type(target).__name__}: {target!r}")
+        known = next((known for known in self._backend.targets if target.lower() == known), None)
+        if known is None:
+            raise ValueError(
+                f"unsupported target_type {str(target)!r}: {self._backend.backend} makes "
+                f"{', '.join(map(repr, map(str, self._backend.targets)))}"
+            )
+        if known is ObjectCodeFormatType.PTX and not self._options.link_time_optimization:
+            raise ValueError(
+                "PTX is made by link-time optimisation only: set link_time_optimization, or link to 'cubin'"
+            )
+        if known is ObjectCodeFormatType.PTX and self._options.ptx is False:
+            raise ValueError("the options say ptx=False, so the target cannot be 'ptx'")
+        if known is ObjectCodeFormatType.CUBIN and self._first_target is ObjectCodeFormatType.PTX:
+            raise ValueError(
+                "with ptx=True, or an arch such as 'compute_90', PTX is all that is made: link to 'ptx', not 'cubin'"
+            )
+        return known
+
+    def _create(self, target: ObjectCodeFormatType) -> Any:
+        """Return the box of a linker that has all inputs."""
+        box = self._backend.create(self._options, target)
+        try:
+            for item in self._inputs:
+                self._backend.add(box, item)
+        except BaseException:
+            drop(box)
+            raise
+        return box
+
+    def _take(self, target: ObjectCodeFormatType) -> Any:
+        """Return the box of a linker that did not link yet; it stays alive even if this object is closed."""
+        if target is not self._first_target:
+            return self._create(target)
+        try:
+            box = lib.ccc_view(self._unused.pop())
+        except IndexError:
+            return self._create(target)
+        if not box:
+            raise RuntimeError("this Linker is closed")
+        return box
+
+
+def _check_inputs(codes: tuple[object, ...]) -> list[LinkInput]:
+    if not codes:
+        raise ValueError("Linker needs at least one ObjectCode")
+    inputs = []
+    for index, code in enumerate(codes):
+        if not isinstance(code, ObjectCode):
+            raise TypeError(f"Linker links ObjectCode, not {type(code).__name__}: {code!r}")
+        if code.is_closed:
+            raise RuntimeError(f"{code._title} is closed")
+        if not code._data:
+            raise ValueError(f"{code._title} is empty: its compilation was told to generate no code")
+        inputs.append(LinkInput(ObjectCodeFormatType(code.code_type), code._data, code.name or f"input {index}"))
+    return inputs
+
+
+def _expected_target(options: LinkerOptions) -> ObjectCodeFormatType:
+    """Return what a linker with these options is made for, until it is told."""
+    virtual = options.arch is not None and options.arch.startswith("compute_")
+    return ObjectCodeFormatType.PTX if options.ptx or virtual else ObjectCodeFormatType.CUBIN

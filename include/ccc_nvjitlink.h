@@ -1,0 +1,111 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nvJitLink, found at run time. As with NVRTC, the few prototypes used here are declared by hand, and a test compares
+ * them with the real header where one is installed. That header calls each function by a name with the version it was
+ * written for (__nvJitLinkCreate_13_0), unless NVJITLINK_NO_INLINE is defined: then by its plain name, which is what a
+ * library found at run time is to be asked for. Plain names, and nvJitLinkVersion, exist since CUDA 12.3.
+ */
+#ifndef CCC_NVJITLINK_H
+#define CCC_NVJITLINK_H
+
+#include "ccc_box.h"
+
+typedef struct nvJitLink *nvJitLinkHandle;
+
+typedef enum ccc_nvjitlink_result {
+    NVJITLINK_SUCCESS = 0,
+    NVJITLINK_ERROR_UNRECOGNIZED_OPTION,
+    NVJITLINK_ERROR_MISSING_ARCH,
+    NVJITLINK_ERROR_INVALID_INPUT,
+    NVJITLINK_ERROR_PTX_COMPILE,
+    NVJITLINK_ERROR_NVVM_COMPILE,
+    NVJITLINK_ERROR_INTERNAL,
+    NVJITLINK_ERROR_THREADPOOL,
+    NVJITLINK_ERROR_UNRECOGNIZED_INPUT,
+    NVJITLINK_ERROR_FINALIZE,
+    NVJITLINK_ERROR_NULL_INPUT,
+    NVJITLINK_ERROR_INCOMPATIBLE_OPTIONS,
+    NVJITLINK_ERROR_INCORRECT_INPUT_TYPE,
+    NVJITLINK_ERROR_ARCH_MISMATCH,
+    NVJITLINK_ERROR_OUTDATED_LIBRARY,
+    NVJITLINK_ERROR_MISSING_FATBIN,
+    NVJITLINK_ERROR_UNRECOGNIZED_ARCH,
+    NVJITLINK_ERROR_UNSUPPORTED_ARCH,
+    NVJITLINK_ERROR_LTO_NOT_ENABLED
+} ccc_nvjitlink_result;
+
+typedef enum ccc_nvjitlink_input {
+    NVJITLINK_INPUT_CUBIN = 1,
+    NVJITLINK_INPUT_PTX,
+    NVJITLINK_INPUT_LTOIR,
+    NVJITLINK_INPUT_FATBIN,
+    NVJITLINK_INPUT_OBJECT,
+    NVJITLINK_INPUT_LIBRARY
+} ccc_nvjitlink_input;
+
+#define CCC_NVJITLINK_FUNCTIONS(X)                                                     \
+    X(nvJitLinkVersion, (unsigned int *, unsigned int *))                              \
+    X(nvJitLinkCreate, (nvJitLinkHandle *, uint32_t, const char **))                   \
+    X(nvJitLinkDestroy, (nvJitLinkHandle *))                                           \
+    X(nvJitLinkAddData, (nvJitLinkHandle, int, const void *, size_t, const char *))    \
+    X(nvJitLinkComplete, (nvJitLinkHandle))                                            \
+    X(nvJitLinkGetLinkedCubinSize, (nvJitLinkHandle, size_t *))                        \
+    X(nvJitLinkGetLinkedCubin, (nvJitLinkHandle, void *))                              \
+    X(nvJitLinkGetLinkedPtxSize, (nvJitLinkHandle, size_t *))                          \
+    X(nvJitLinkGetLinkedPtx, (nvJitLinkHandle, char *))                                \
+    X(nvJitLinkGetErrorLogSize, (nvJitLinkHandle, size_t *))                           \
+    X(nvJitLinkGetErrorLog, (nvJitLinkHandle, char *))                                 \
+    X(nvJitLinkGetInfoLogSize, (nvJitLinkHandle, size_t *))                            \
+    X(nvJitLinkGetInfoLog, (nvJitLinkHandle, char *))
+
+typedef struct ccc_nvjitlink {
+#define CCC_FIELD(name, parameters) int(*name) parameters;
+    CCC_NVJITLINK_FUNCTIONS(CCC_FIELD)
+#undef CCC_FIELD
+} ccc_nvjitlink;
+
+static ccc_nvjitlink ccc_nvjitlink_table;
+
+/* Take nvJitLink from the library at `path`. Returns NULL, or the name of the function or the reason that is missing. */
+static const char *ccc_nvjitlink_load(const char *path)
+{
+    ccc_nvjitlink table;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        return dlerror();
+#define CCC_FIND(name, parameters)                       \
+    *(void **)&table.name = dlsym(library, #name);       \
+    if (table.name == NULL)                              \
+        return #name;
+    CCC_NVJITLINK_FUNCTIONS(CCC_FIND)
+#undef CCC_FIND
+    ccc_nvjitlink_table = table;
+    return NULL;
+}
+
+static CUresult ccc_nvjitlink_destroy(uint64_t handle)
+{
+    nvJitLinkHandle linker = (nvJitLinkHandle)(uintptr_t)handle;
+    return ccc_nvjitlink_table.nvJitLinkDestroy(&linker) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
+}
+
+/*
+ * A linker with the given options; *status is nvJitLink's. Also where that is a failure there is a linker, whose log
+ * says why, unless nvJitLink made none. NULL: none was made, or (with *status 0) out of memory.
+ */
+static ccc_box *ccc_nvjitlink_create(uint32_t count, const char **options, int *status)
+{
+    nvJitLinkHandle linker = NULL;
+    *status = ccc_nvjitlink_table.nvJitLinkCreate(&linker, count, options);
+    if (linker == NULL)
+        return NULL;
+    ccc_box *box = ccc_new(CCC_LINKER, (uintptr_t)linker, 0, NULL);
+    if (box == NULL)
+        ccc_nvjitlink_table.nvJitLinkDestroy(&linker);
+    else
+        box->destroy = ccc_nvjitlink_destroy;
+    return box;
+}
+
+#endif
