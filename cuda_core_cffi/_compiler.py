@@ -70,15 +70,12 @@ class Compiler(abc.ABC):
         Its name in messages.
     targets : tuple of ObjectCodeFormatType
         What it makes.
-    handle_type : str
-        The C type of its programs.
     knows_expressions : bool
         Whether its language has name expressions.
     """
 
     title: ClassVar[str]
     targets: ClassVar[tuple[ObjectCodeFormatType, ...]]
-    handle_type: ClassVar[str]
     knows_expressions: ClassVar[bool] = False
 
     @property
@@ -91,6 +88,11 @@ class Compiler(abc.ABC):
         settled = copy.copy(options)
         check_fields(vars(settled))
         return settled
+
+    @property
+    @abc.abstractmethod
+    def handle_type(self) -> str:
+        """The C type of its programs."""
 
     @abc.abstractmethod
     def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:

@@ -7,11 +7,16 @@ from __future__ import annotations
 from cuda_core_cffi._compiler import Compiler
 from cuda_core_cffi._nvrtc import NVRTC
 from cuda_core_cffi._nvvm import NVVM
+from cuda_core_cffi._ptx import PTX
 from cuda_core_cffi.typing import ObjectCodeFormatType, SourceCodeType
 
 __all__ = ["check_target", "compiler_for"]
 
-_COMPILERS: dict[SourceCodeType, Compiler] = {SourceCodeType.CXX: NVRTC(), SourceCodeType.NVVM: NVVM()}
+_COMPILERS: dict[SourceCodeType, Compiler] = {
+    SourceCodeType.CXX: NVRTC(),
+    SourceCodeType.NVVM: NVVM(),
+    SourceCodeType.PTX: PTX(),
+}
 
 
 def compiler_for(code_type: object) -> Compiler:

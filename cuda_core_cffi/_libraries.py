@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from cuda_core_cffi._errors import UnavailableError, cuda_version, failure
+from cuda_core_cffi._errors import UnavailableError, check, cuda_version, failure
 from cuda_core_cffi._ffi import ffi, lib
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "NVRTC_VARIABLE",
     "NVVM_VARIABLE",
     "FoundLibrary",
+    "driver_build",
     "find_libdevice",
     "find_library",
     "found_libraries",
@@ -225,6 +226,14 @@ def nvvm_version() -> tuple[int, int]:
 def nvvm_build() -> bytes:
     """Return what tells this build of libNVVM from others, as :func:`nvrtc_build` does for NVRTC."""
     return b"%d.%d " % nvvm_version() + _build_id(_paths["libNVVM"])
+
+
+@functools.cache
+def driver_build() -> bytes:
+    """Return what tells this build of the CUDA driver from others, as :func:`nvrtc_build` does for NVRTC."""
+    number = ffi.new("int *")
+    check(lib.cuDriverGetVersion(number), "cuDriverGetVersion")
+    return b"%d " % number[0] + _build_id(_mapped_path(ffi.string(lib.ccc_driver_name()).decode(errors="replace")))
 
 
 def found_libraries() -> list[FoundLibrary]:

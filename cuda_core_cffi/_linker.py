@@ -17,7 +17,7 @@ from cuda_core_cffi._nvjitlink import NvJitLink
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
-__all__ = ["Linker"]
+__all__ = ["Linker", "link_backend"]
 
 _NVJITLINK = NvJitLink()
 
@@ -214,3 +214,8 @@ def _expected_target(options: LinkerOptions) -> ObjectCodeFormatType:
     """Return what a linker with these options is made for, until it is told."""
     virtual = options.arch is not None and options.arch.startswith("compute_")
     return ObjectCodeFormatType.PTX if options.ptx or virtual else ObjectCodeFormatType.CUBIN
+
+
+def link_backend() -> LinkBackend:
+    """Return what links."""
+    return _NVJITLINK

@@ -36,12 +36,15 @@ class NVRTC(Compiler):
 
     title = "NVRTC"
     targets = NVRTC_TARGETS
-    handle_type = "nvrtcProgram"
     knows_expressions = True
 
     @property
     def backend(self) -> CompilerBackendType:
         return CompilerBackendType.NVRTC
+
+    @property
+    def handle_type(self) -> str:
+        return "nvrtcProgram"
 
     def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:
         return check_text(code)

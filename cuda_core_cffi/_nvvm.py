@@ -35,11 +35,14 @@ class NVVM(Compiler):
 
     title = "libNVVM"
     targets = NVVM_TARGETS
-    handle_type = "nvvmProgram"
 
     @property
     def backend(self) -> CompilerBackendType:
         return CompilerBackendType.NVVM
+
+    @property
+    def handle_type(self) -> str:
+        return "nvvmProgram"
 
     def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:
         for _ in _extra_modules(options):

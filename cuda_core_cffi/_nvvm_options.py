@@ -10,6 +10,7 @@ from typing import Any
 from cuda_core_cffi._architecture import current_architecture
 from cuda_core_cffi._errors import UnavailableError
 from cuda_core_cffi._nvrtc_options import check_fields, check_lto
+from cuda_core_cffi._option_spelling import asked_besides
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
 __all__ = ["NVVM_TARGETS", "nvvm_options"]
@@ -43,8 +44,7 @@ def nvvm_options(fields: Mapping[str, Any], target: ObjectCodeFormatType | None)
         raise ValueError(f"libNVVM makes {', '.join(NVVM_TARGETS)}, not {str(target)!r}")
     check_lto(fields, target)
     check_fields(fields)
-    unknown = [name for name in fields if name not in _SPELLINGS and name not in _WITHOUT and _asks(fields[name])]
-    if unknown:
+    if unknown := asked_besides({*_SPELLINGS, *_WITHOUT}, fields):
         raise UnavailableError(
             f"libNVVM has no option for {', '.join(unknown)}; it has for {', '.join(_SPELLINGS)}, arch, extra_sources "
             "and use_libdevice"
@@ -59,8 +59,3 @@ def nvvm_options(fields: Mapping[str, Any], target: ObjectCodeFormatType | None)
     if target is ObjectCodeFormatType.LTOIR:
         options.append("-gen-lto")
     return options
-
-
-def _asks(value: object) -> bool:
-    """Tell whether the value of an option asks for anything."""
-    return value is not None and value is not False and value != [] and value != ()

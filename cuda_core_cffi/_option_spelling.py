@@ -9,11 +9,12 @@ None; it returns the options that say so.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 __all__ = [
     "Spelling",
+    "asked_besides",
     "boolean",
     "choice",
     "flag",
@@ -83,6 +84,12 @@ def only_checked(verify: Callable[[str, Any], object]) -> Spelling:
         return []
 
     return spell
+
+
+def asked_besides(known: Collection[str], fields: Mapping[str, Any]) -> list[str]:
+    """Return the names of the fields that ask for something, other than those that are known."""
+    asked = {name for name, value in fields.items() if value not in (None, [], ()) and value is not False}
+    return [name for name in fields if name in asked and name not in known]
 
 
 def boolean(field: str, value: object) -> bool:

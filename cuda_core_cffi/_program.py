@@ -30,23 +30,29 @@ class Program(Handle):
     code : str or bytes or bytearray
         The source. NVVM IR may be text or bitcode.
     code_type : SourceCodeType or str
-        Its language: ``"c++"``, which NVRTC compiles, or ``"nvvm"`` for NVVM IR, which libNVVM compiles.
+        Its language: ``"c++"``, which NVRTC compiles; ``"nvvm"`` for NVVM IR, which libNVVM compiles; or ``"ptx"``,
+        which the linker assembles, nvJitLink or else the driver.
     options : ProgramOptions or Mapping, optional
-        How to compile it.
+        How to compile it. The program keeps a copy.
 
     Raises
     ------
     TypeError
         If an argument is of another type, or there is no such option.
     ValueError
-        If the source is empty, C++ with NUL in it, or NVVM IR that was cut off or has no data layout; or if an option
-        has a wrong value.
+        If the source is empty, C++ or PTX with NUL in it, or NVVM IR that was cut off or has no data layout; if an
+        option has a wrong value; or if there is neither an architecture nor a current device to assemble PTX for.
     RuntimeError
         If the language is not one that can be compiled.
     UnavailableError
         If the compiler is not installed.
-    NVRTCError, NVVMError
+    NVRTCError, NVVMError, LinkerError
         If the compiler refuses the program.
+
+    Warns
+    -----
+    UserWarning
+        If an option is left out, because the linker does not have it.
 
     Notes
     -----
@@ -96,6 +102,7 @@ class Program(Handle):
         ----------
         target_type : ObjectCodeFormatType or str
             What to make. Of C++: ``"ptx"``, ``"cubin"`` or ``"ltoir"``. Of NVVM IR: ``"ptx"`` or ``"ltoir"``.
+            Of PTX: ``"cubin"``.
         name_expressions : sequence of str, optional
             C++ expressions that name kernels or variables, such as ``"scale<float>"``. Templates are instantiated for
             them, and :meth:`ObjectCode.get_kernel` takes them as names. For C++ only.
@@ -119,7 +126,7 @@ class Program(Handle):
             If there is no such target, the options do not allow it, or there can be no key for a cache.
         UnavailableError
             If the compiler has no option for something that is asked for, or libdevice is not installed.
-        NVRTCError, NVVMError
+        NVRTCError, NVVMError, LinkerError
             If the source has errors or an option is wrong, with the compiler's log.
         RuntimeError
             If the program is closed.

@@ -33,7 +33,9 @@ class ProgramOptions:
     compiles C++, has an option for nearly all of them, and leaves `extra_sources` and `use_libdevice` out. libNVVM,
     which compiles NVVM IR, knows `name`, `arch`, `debug`, `device_code_optimize`, `ftz`, `prec_sqrt`, `prec_div`,
     `fma`, `link_time_optimization`, `extra_sources`, `use_libdevice` and `numba_debug`; whatever else is asked for
-    fails the compilation.
+    fails the compilation. The linker, which assembles PTX, knows `name`, `arch`, `max_register_count`, `debug`,
+    `lineinfo`, `device_code_optimize`, `ptxas_options`, `split_compile`, `no_cache` and, as ``"-"``, `time`; it leaves
+    the rest out with a warning.
 
     Attributes
     ----------
@@ -246,7 +248,8 @@ class ProgramOptions:
         Parameters
         ----------
         backend : CompilerBackendType or str
-            The compiler: ``"NVRTC"`` or ``"NVVM"``; upper or lower case does not matter.
+            The compiler: ``"NVRTC"`` or ``"NVVM"``; upper or lower case does not matter. For PTX, see
+            :meth:`LinkerOptions.as_bytes`.
         target_type : ObjectCodeFormatType or str, optional
             What is to be made: ``"ptx"``, ``"ltoir"`` or, by NVRTC, ``"cubin"``. LTO IR needs an option of its own.
 

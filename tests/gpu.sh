@@ -4,7 +4,7 @@
 #
 # The whole round on a machine with an NVIDIA GPU: build the wheel, run the main job and every test on the real driver, and
 # time the hot calls. Nothing is fetched when OFFLINE=1: then Python must already find cffi, numpy, pytest, setuptools,
-# pycparser, cuda-pathfinder, NVRTC, and cuda.h through CUDA_PATH or the header wheel.
+# pycparser, cuda-pathfinder, NVRTC, libNVVM, nvJitLink, and cuda.h through CUDA_PATH or the header wheel.
 #
 #     PYTHON=python3 PYPY=/path/to/pypy OFFLINE=1 BENCHMARKS=quick tests/gpu.sh
 #
@@ -43,6 +43,7 @@ round() {
         "$python" "$OLDPWD/examples/memory_usage.py" || exit 1
         "$python" "$OLDPWD/examples/disk_cache.py" || exit 1
         "$python" "$OLDPWD/examples/template_kernels.py" || exit 1
+        "$python" "$OLDPWD/examples/nvvm.py" || exit 1
         timeout "${TEST_SECONDS:-1800}" "$python" -m pytest -q -p no:cacheprovider --rootdir "$OLDPWD" -c "$OLDPWD/pyproject.toml" "$OLDPWD/tests" \
             ${TESTS:+-k "$TESTS"} ${JOBS:+-n "$JOBS" --dist loadfile} 2>&1 | tee "$OUTPUT/$name.log"
         status=${PIPESTATUS[0]}

@@ -27,6 +27,7 @@ PAGES = (
         ("clusters.py", "values counted by .* clusters .*: right"),
         ("cooperative_groups.py", "numbers normalised by .* blocks .*: right"),
         ("disk_cache.py", r"compiled in .*\nfrom the cache in .*\nthe code from the cache on .*: right"),
+        ("nvvm.py", "a wave of .* on"),
         ("saxpy.py", "saxpy of .* on"),
         ("strided.py", "in place on .*: right"),
         ("strided_memory_view_cpu.py", "backwards: stride .*, right"),

@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""PTX, which the linker assembles: nvJitLink, or the driver where that is missing."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from cuda_core_cffi._compiler import Compiled, Compiler, Job, check_text
+from cuda_core_cffi._libraries import driver_build, nvjitlink_build
+from cuda_core_cffi._link_backend import LinkInput
+from cuda_core_cffi._linker import link_backend
+from cuda_core_cffi._linker_options import LinkerOptions
+from cuda_core_cffi._option_spelling import asked_besides
+from cuda_core_cffi._program_options import ProgramOptions
+from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
+
+__all__ = ["PTX"]
+
+# Options that the linker knows by the same name.
+_SHARED = (
+    *("name", "arch", "max_register_count", "debug", "lineinfo", "ftz", "prec_div", "prec_sqrt", "fma"),
+    *("ptxas_options", "split_compile", "no_cache"),
+)
+_LEVELS = {True: 3, False: 0, None: None}
+_TIMES_IN_LOG = "-"
+_KNOWN = {*_SHARED, "device_code_optimize", "time"}
+_BUILDS = {CompilerBackendType.NVJITLINK: nvjitlink_build, CompilerBackendType.DRIVER: driver_build}
+
+
+class PTX(Compiler):
+    """The linker as programs use it."""
+
+    title = "the linker"
+    targets = (ObjectCodeFormatType.CUBIN,)
+
+    @property
+    def backend(self) -> CompilerBackendType:
+        return link_backend().backend
+
+    @property
+    def handle_type(self) -> str:
+        return link_backend().handle_type
+
+    def settle(self, options: ProgramOptions) -> ProgramOptions:
+        settled = super().settle(options)
+        linker_options = _linker_options(settled)
+        settled.arch = linker_options.arch
+        if ignored := asked_besides(_KNOWN, vars(settled)):
+            text = f"PTX is assembled by the linker, which has no option for {', '.join(ignored)}"
+            warnings.warn(text, UserWarning, stacklevel=3)
+        return settled
+
+    def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:
+        return check_text(code.rstrip("\0") if isinstance(code, str) else code.rstrip(b"\0"))
+
+    def build(self) -> bytes:
+        return _BUILDS[self.backend]()
+
+    def spell(self, options: ProgramOptions, target: ObjectCodeFormatType) -> list[bytes]:
+        return [repr(_linker_options(options)).encode()]  # the driver takes no text
+
+    def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
+        return link_backend().create(_linker_options(options), self.targets[0])
+
+    def compile(self, box: Any, job: Job) -> Compiled:
+        backend = link_backend()
+        try:
+            backend.add(box, LinkInput(ObjectCodeFormatType.PTX, job.source, job.name))  # nvJitLink assembles here
+            data = backend.complete(box, job.target)
+        finally:
+            logs = backend.logs(box)
+            job.write(logs.error)
+            job.write(logs.info)
+        return Compiled(data, {}, None)
+
+
+def _linker_options(options: ProgramOptions) -> LinkerOptions:
+    """Return what the options are to the linker, with an architecture."""
+    if options.extra_sources:
+        raise ValueError("extra_sources are for NVVM IR; several pieces of PTX are linked by a Linker")
+    if options.link_time_optimization:
+        raise ValueError("link_time_optimization is for LTO IR; PTX can only be assembled")
+    if options.time not in (None, _TIMES_IN_LOG):
+        raise ValueError(f"time must be {_TIMES_IN_LOG!r} for PTX, whose times go to the log, not {options.time!r}")
+    return LinkerOptions(
+        **{name: getattr(options, name) for name in _SHARED},
+        optimization_level=_LEVELS[options.device_code_optimize],
+        time=options.time is not None,
+    )._settle()
