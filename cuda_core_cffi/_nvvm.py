@@ -141,8 +141,9 @@ def _extra_modules(options: ProgramOptions) -> Iterator[tuple[bytes, bytes]]:
 
 @functools.cache
 def _libdevice() -> bytes:
-    with open(find_libdevice(), "rb") as file:
-        return file.read()
+    path = find_libdevice()
+    with open(path, "rb") as file:
+        return check_module(f"the file {path!r}", file.read())
 
 
 def _ir_version() -> str:

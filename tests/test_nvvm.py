@@ -24,6 +24,7 @@ from cuda_core_cffi import (
     Program,
     ProgramOptions,
     UnavailableError,
+    _nvvm,
     ffi,
     launch,
 )
@@ -161,6 +162,15 @@ def test_without_libdevice_its_functions_remain_to_be_linked():
 def test_libdevice_obeys_the_options(options, instruction):
     program = Program(kernel("apply", "__nv_sqrtf"), "nvvm", {"arch": "sm_90", "use_libdevice": True, **options})
     assert instruction in program.compile("ptx").code
+
+
+def test_libdevice_that_was_cut_off_is_an_error_that_names_the_file(tmp_path, monkeypatch):
+    path = tmp_path / "libdevice.10.bc"
+    path.write_bytes(pathlib.Path(find_libdevice()).read_bytes()[:100_000])
+    monkeypatch.setattr("cuda_core_cffi._nvvm.find_libdevice", lambda: str(path))
+    _nvvm._libdevice.cache_clear()
+    with pytest.raises(ValueError, match=r"the file '.*libdevice\.10\.bc' is bitcode that was cut off"):
+        Program(SINES, "nvvm", ProgramOptions(arch="sm_90", use_libdevice=True)).compile("ptx")
 
 
 @pytest.mark.parametrize("convert", [str, str.encode, lambda text: bytearray(text.encode())])

@@ -118,3 +118,72 @@ def test_a_layout_that_ends_the_process_is_refused_with_the_part_that_is_wrong(p
 def test_an_empty_module_is_refused(code):
     with pytest.raises(ValueError, match="the extra source 'a' must not be empty"):
         check_module("the extra source 'a'", code)
+
+
+class Bits:
+    """Writes the container of bitcode, by https://llvm.org/docs/BitCodeFormat.html."""
+
+    def __init__(self) -> None:
+        self.number = self.length = 0
+
+    def fixed(self, width: int, value: int) -> Bits:
+        """Add a number of so many bits."""
+        self.number |= value << self.length
+        self.length += width
+        return self
+
+    def variable(self, width: int, value: int) -> Bits:
+        """Add a number in parts of so many bits, of which the highest says that more follow."""
+        more = 1 << width - 1
+        while value >= more:
+            self.fixed(width, value & more - 1 | more)
+            value >>= width - 1
+        return self.fixed(width, value)
+
+    def record(self, code: int, values: bytes, *, count: int | None = None) -> Bits:
+        """Add a record without abbreviation; ``count`` is how many values it claims."""
+        self.fixed(WIDTH, 3).variable(6, code).variable(6, len(values) if count is None else count)
+        for value in values:
+            self.variable(6, value)
+        return self
+
+    def words(self) -> bytes:
+        """Return what was written, in whole words."""
+        return self.number.to_bytes(-(-self.length // 32) * 4, "little")
+
+
+WIDTH = 3  # of the abbreviations in the module
+TRIPLE, DATA_LAYOUT, SOURCE_FILE = 2, 3, 16
+
+
+def module_of(body: Bits) -> bytes:
+    """Return bitcode with a module of records, and the end of its block."""
+    words = body.fixed(WIDTH, 0).words()
+    head = Bits().fixed(2, 1).variable(8, 8).variable(4, WIDTH).words()
+    return b"BC\xc0\xde" + head + struct.pack("<I", len(words) // 4) + words
+
+
+def test_the_layout_of_bitcode_is_found_after_other_records():
+    body = Bits().record(TRIPLE, b"nvptx64-nvidia-cuda").record(DATA_LAYOUT, b"e-q64").record(DATA_LAYOUT, b"e")
+    with pytest.raises(ValueError, match="'q64' in its target datalayout 'e-q64'"):
+        check_module("code", module_of(body))
+
+
+def test_the_layout_of_bitcode_is_found_after_abbreviations():
+    body = Bits().fixed(WIDTH, 2).variable(5, 4)  # of four parts:
+    body.fixed(1, 1).variable(8, SOURCE_FILE)  # a literal,
+    body.fixed(1, 0).fixed(3, 1).variable(5, 7)  # a number of fixed width,
+    body.fixed(1, 0).fixed(3, 3).fixed(1, 0).fixed(3, 4)  # and an array of characters
+    assert check_module("code", module_of(body.record(DATA_LAYOUT, LAYOUT.encode())))
+    with pytest.raises(ValueError, match="'q64' in its target datalayout"):
+        check_module("code", module_of(Bits().record(DATA_LAYOUT, b"e-q64")))
+
+
+def test_what_follows_the_first_abbreviated_record_is_not_looked_at():
+    with pytest.raises(ValueError, match="has no target datalayout"):
+        check_module("code", module_of(Bits().fixed(WIDTH, 4).record(DATA_LAYOUT, LAYOUT.encode())))
+
+
+def test_a_record_that_claims_more_than_there_is_is_refused_at_once():
+    with pytest.raises(ValueError, match=r"cut off, or damaged: it has \d+ bytes"):
+        check_module("code", module_of(Bits().record(DATA_LAYOUT, b"e", count=1 << 40)))
