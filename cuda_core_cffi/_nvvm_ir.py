@@ -24,8 +24,7 @@ _WITH_VALUE = (1, 2)  # encodings of an abbreviation: of fixed width, and of var
 _MODULE_BLOCK = 8
 _DATA_LAYOUT = 3
 
-_NO_COMMENT = re.compile(rb'("[^"]*")|;[^\n]*')
-_TEXT_LAYOUT = re.compile(rb'\btarget\s+datalayout\s*=\s*"([^"]*)"')
+_TEXT_LAYOUT = re.compile(rb'\btarget\s+datalayout\s*=\s*"([^"]*)"|"[^"]*"|;[^\n]*')  # or another string, or a comment
 _ENDIANNESS = re.compile(r"[eE]")
 _ALIGNED = re.compile(r"(?:p(?P<space>\d*):(?P<size>\d+)|[ivfa](?P<bits>\d*)):(?P<least>\d+)(?::(?P<wanted>\d+))?")
 _OTHERS = re.compile(r"n\d+(:\d+)*|m:[a-z]|S\d+|[APG]\d+|ni:\d+(:\d+)*|F[in]\d+")
@@ -92,8 +91,8 @@ def _unwrapped(what: str, source: bytes) -> bytes | None:
 
 
 def _layout_of_text(source: bytes) -> str | None:
-    found = _TEXT_LAYOUT.search(_NO_COMMENT.sub(rb"\1", source))
-    return found[1].decode(errors="replace") if found else None
+    found = next((match[1] for match in _TEXT_LAYOUT.finditer(source) if match[1] is not None), None)
+    return None if found is None else found.decode(errors="replace")
 
 
 class _Bits:
