@@ -83,16 +83,16 @@ class Compiler(abc.ABC):
     def backend(self) -> CompilerBackendType:
         """What it is called in the public API."""
 
+    @property
+    @abc.abstractmethod
+    def handle_type(self) -> str:
+        """The C type of its programs."""
+
     def settle(self, options: ProgramOptions) -> ProgramOptions:
         """Return a copy of the options, which are checked, on which later assignments to the original do not work."""
         settled = copy.copy(options)
         check_fields(vars(settled))
         return settled
-
-    @property
-    @abc.abstractmethod
-    def handle_type(self) -> str:
-        """The C type of its programs."""
 
     @abc.abstractmethod
     def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:

@@ -143,6 +143,7 @@ def _check_extra_sources(field: str, value: object) -> None:
             and isinstance(item[1], str | bytes | bytearray)
         ):
             raise wrong(field, wanted, item)
+        text(f"{field}: a name", item[0])
 
 
 def _check_name(field: str, value: object) -> None:

@@ -53,7 +53,9 @@ class PTX(Compiler):
         return settled
 
     def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:
-        return check_text(code.rstrip("\0") if isinstance(code, str) else code.rstrip(b"\0"))
+        source = code.encode() if isinstance(code, str) else bytes(code)
+        check_text(source.rstrip(b"\0"))  # C programs end it with a zero
+        return source
 
     def build(self) -> bytes:
         return _BUILDS[self.backend]()
@@ -66,8 +68,9 @@ class PTX(Compiler):
 
     def compile(self, box: Any, job: Job) -> Compiled:
         backend = link_backend()
+        item = LinkInput(ObjectCodeFormatType.PTX, job.source.rstrip(b"\0"), job.name)
         try:
-            backend.add(box, LinkInput(ObjectCodeFormatType.PTX, job.source, job.name))  # nvJitLink assembles here
+            backend.add(box, item)  # nvJitLink assembles here
             data = backend.complete(box, job.target)
         finally:
             logs = backend.logs(box)

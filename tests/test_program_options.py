@@ -166,6 +166,8 @@ def test_a_value_of_another_type_is_refused_with_the_field_and_the_value(name, v
         ("define_macro", ("A", "1\n#error")),
         ("include_path", ""),
         ("undefine_macro", [""]),
+        ("extra_sources", [("a\0b", "")]),
+        ("extra_sources", [("", "; IR")]),
     ],
 )
 def test_a_value_out_of_range_is_refused(name, value):

@@ -280,6 +280,12 @@ def test_code_is_assembled_once(monkeypatch):
     assert isinstance(second, ObjectCode)
 
 
+def test_the_key_of_ptx_with_a_zero_at_its_end_is_the_one_that_compile_uses():
+    cache = InMemoryProgramCache()
+    code = Program(TWICE + "\0", "ptx", SM_90).compile("cubin", cache=cache)
+    assert cache.get(key_of(TWICE + "\0", name="twice.ptx")) == code.code
+
+
 def test_whatever_the_code_depends_on_changes_the_key(monkeypatch):
     keys = {key_of(), key_of(TWICE + "\n")}
     changes = [
