@@ -13,7 +13,7 @@ import threading
 
 import numpy as np
 import pytest
-from helpers import run_python, ticks_during
+from helpers import output_of, run_python, ticks_during
 from nvvm_modules import ANSWER, DOUBLING, INDEX, LAYOUT, SINES, TWICE, kernel, module
 
 from cuda_core_cffi import (
@@ -339,6 +339,32 @@ def test_bitcode_that_was_damaged_is_an_error(reads_new_ir):
     damaged[100] ^= 0x5A  # among the types
     with pytest.raises(NVVMError, match=r"NVVM_ERROR_(COMPILATION|INVALID_IR)"):
         Program(damaged, "nvvm", SM_90).compile("ptx")
+
+
+def test_damaged_modules_never_do_more_than_fail():
+    code = """
+        import random, sys
+        sys.path.insert(0, sys.argv[1])
+        from nvvm_modules import ANSWER, DOUBLING
+        from cuda_core_cffi import NVVMError, Program
+        chance = random.Random(7)
+        failed = 0
+        for index in range(80):
+            code = bytearray(DOUBLING.encode())
+            if index % 4 == 0:
+                code = bytearray(ANSWER)[: chance.randrange(1, len(ANSWER))]
+            elif index % 4 == 1:
+                del code[chance.randrange(1, len(code)) :]
+            else:
+                for _ in range(chance.choice((1, 1, 4))):
+                    code[chance.randrange(len(code))] = chance.randrange(256)
+            try:
+                Program(code, "nvvm", {"arch": "sm_90"}).compile("ptx")
+            except (NVVMError, ValueError):
+                failed += 1
+        print(failed)
+    """
+    assert int(output_of(code, os.path.dirname(__file__))) > 50
 
 
 def test_what_is_wrong_in_bitcode_is_verified():
