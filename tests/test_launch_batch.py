@@ -12,7 +12,7 @@ import threading
 import pytest
 from buffers import ForeignStream
 from virtual_memory import UNIT, blocked, roomy
-from writing_kernels import ONE, PINNED, compiled_kernels, content, shared_memory
+from writing_kernels import MANY, ONE, PINNED, compiled_kernels, content, shared_memory
 
 from cuda_core_cffi import (
     Buffer,
@@ -72,6 +72,13 @@ def test_all_launches_of_a_batch_run_in_order(stream, kernels, out, give, add):
         assert content(first, "q") == (8,)
         assert content(second, "4I") == (0, 1, 1000, 1001)
         assert content(third, "b") == (-3,)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "types"), [("nothing", ()), ("s8", (Buffer, int)), ("many", (Buffer, *[int] * MANY))]
+)
+def test_every_launch_of_a_batch_is_aligned_for_the_largest_arguments(kernels, kernel, types):
+    assert PreparedLaunch(ONE, kernels(kernel), *types)._plan._native.stride % 16 == 0
 
 
 def test_a_batch_can_be_launched_again_and_in_other_streams(device, stream, out, add):

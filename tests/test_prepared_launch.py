@@ -402,6 +402,11 @@ def test_a_prepared_launch_keeps_its_kernel(stream, kernels, out):
     assert watch() is None
 
 
+def test_the_functions_of_a_prepared_launch_do_not_refer_to_themselves(kernels):
+    launch = PreparedLaunch(ONE, kernels("s32"), Buffer, int).launch
+    assert launch not in launch.__globals__.values()
+
+
 def test_assignments_to_the_configuration_change_no_prepared_launch(stream, kernels, out):
     config = LaunchConfig(grid=1, block=2)
     prepared = PreparedLaunch(config, kernels("place"), Buffer)
