@@ -197,6 +197,12 @@ def test_a_cubin_with_a_damaged_segment_is_refused(cubin):
         assert not accepts(patched(cubin, start + 56 * segment + 8, 2**50, 8), CUBIN)
 
 
+def test_a_segment_needs_room_for_its_description(cubin):
+    damaged = patched(patched(cubin, SEGMENT_SIZE, 8, 2), SEGMENT_COUNT, 1, 2)
+    with pytest.raises(ValueError, match="its header gives 8 bytes to a segment's description"):
+        verify(patched(damaged, SEGMENTS, len(cubin) - 8, 8), CUBIN, TITLE)
+
+
 def test_a_cubin_of_very_many_sections_counts_them_elsewhere(cubin):
     start, count = struct.unpack_from("<Q", cubin, SECTIONS)[0], struct.unpack_from("<H", cubin, SECTION_COUNT)[0]
     many = patched(patched(cubin, SECTION_COUNT, 0, 2), start + 32, count, 8)
