@@ -204,9 +204,7 @@ def _check_inputs(codes: tuple[object, ...]) -> list[LinkInput]:
             raise TypeError(f"Linker links ObjectCode, not {type(code).__name__}: {code!r}")
         if code.is_closed:
             raise RuntimeError(f"{code._title} is closed")
-        if not code._data:
-            raise ValueError(f"{code._title} is empty: its compilation was told to generate no code")
-        inputs.append(LinkInput(ObjectCodeFormatType(code.code_type), code._data, code.name or f"input {index}"))
+        inputs.append(LinkInput(ObjectCodeFormatType(code.code_type), code._verified(), code.name or f"input {index}"))
     return inputs
 
 

@@ -386,10 +386,7 @@ class ObjectCode:
     def _load_now(self) -> Library:
         if self._code_type not in _LOADABLE:
             raise RuntimeError(f"{self._title} is {FORMAT_NAMES[self._code_type]}: link it first, with Linker")
-        if not self._data:
-            raise ValueError(f"{self._title} is empty: its compilation was told to generate no code")
-        verify(self._data, self._code_type, self._title)
-        data = self._data + b"\0"  # the driver is told no size: PTX ends at a zero
+        data = self._verified() + b"\0"  # the driver is told no size: PTX ends at a zero
         log = ffi.new("char[]", _LOG_SIZE)
         box = lib.ccc_library_load(ffi.from_buffer(data), log, _LOG_SIZE)
         if not box:
@@ -398,6 +395,13 @@ class ObjectCode:
         library._log = ffi.string(log)
         library._ptx = self._data if self._code_type is ObjectCodeFormatType.PTX else None
         return library
+
+    def _verified(self) -> bytes:
+        """Return the code; raise :class:`ValueError` unless it is whole, and what it is said to be."""
+        if not self._data:
+            raise ValueError(f"{self._title} is empty: its compilation was told to generate no code")
+        verify(self._data, self._code_type, self._title)
+        return self._data
 
     @property
     def _title(self) -> str:
