@@ -133,10 +133,11 @@ class Elf:
         if count == 0:  # too many for the header
             count = Section(*_SECTION.unpack_from(self._data, start)).size
         self._require("its table of sections", start, size * count)
-        sections = [Section(*_SECTION.unpack_from(self._data, start + index * size)) for index in range(count)]
-        for index, section in enumerate(sections):
-            if section.kind != _NO_BITS and index:
-                self._require(f"section {index}", section.offset, section.size)
+        table, end = self._data[start : start + size * count], len(self._data)
+        sections = [Section(*_SECTION.unpack_from(table, index)) for index in range(0, len(table), size)]
+        for index, (_, kind, offset, length, _, _) in enumerate(sections):
+            if offset + length > end and kind != _NO_BITS and index:
+                self._require(f"section {index}", offset, length)
         return sections
 
     def _check_names(self, index: int) -> None:
@@ -147,8 +148,9 @@ class Elf:
         names = self._sections[index]
         if names.kind != _STRING_TABLE or not names.size or self._data[names.offset + names.size - 1]:
             raise ValueError(f"section {index}, which has the names of the others, has no text in it")
+        size = names.size
         for number, section in enumerate(self._sections):
-            if section.name >= names.size:
+            if section[0] >= size:
                 raise ValueError(f"the name of section {number} is not among the names")
 
     def _require(self, what: str, offset: int, size: int) -> None:
