@@ -304,13 +304,13 @@ def test_a_window_has_defaults_and_is_kept_by_value(device, stream):
 
 def test_the_driver_gets_the_window(device, stream):
     with device.allocate(1024, stream) as buffer:
-        window = AccessPolicyWindow(buffer[256:512], 0.5, "streaming", "normal")
+        window = AccessPolicyWindow(buffer[256:512], 0.5, "persisting", "streaming")
         native = LaunchConfig(grid=1, block=1, access_policy_window=window)._native
         found = native.attributes[0].value.accessPolicyWindow
         assert native.driver.numAttrs == 1
         assert native.attributes[0].id == lib.CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
         assert (address_of_window(native), found.num_bytes, found.hitRatio) == (buffer.handle + 256, 256, 0.5)
-        assert (found.hitProp, found.missProp) == (lib.CU_ACCESS_PROPERTY_STREAMING, lib.CU_ACCESS_PROPERTY_NORMAL)
+        assert (found.hitProp, found.missProp) == (lib.CU_ACCESS_PROPERTY_PERSISTING, lib.CU_ACCESS_PROPERTY_STREAMING)
 
 
 def address_of_window(native: Any) -> int:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy
 import pytest
 
@@ -79,14 +81,14 @@ def code():
 
 @pytest.fixture
 def call(stream, code):
-    """Return a function that runs a kernel and returns what it wrote."""
-    with LegacyPinnedMemoryResource().allocate(256) as out:
+    """Return a function that runs a kernel, the same one each time, and returns what it wrote."""
+    with LegacyPinnedMemoryResource().allocate(256) as out, contextlib.ExitStack() as stack:
+        kernels = {name: stack.enter_context(code.get_kernel(name)) for name in NAMES}
 
         def call(name: str, *arguments: object, kind: str = "i8") -> list[int]:
             out.__buffer__(0)[:] = bytes(256)
-            with code.get_kernel(name) as kernel:
-                launch(stream, ONE, kernel, *arguments, out)
-                stream.sync()
+            launch(stream, ONE, kernels[name], *arguments, out)
+            stream.sync()
             return numpy.frombuffer(bytes(out.__buffer__(0)), kind).tolist()
 
         yield call
