@@ -70,6 +70,24 @@ static int ccc_config_ready(const ccc_config *config, const ccc_box *stream)
                                                                                                      : CCC_UNCHECKED;
 }
 
+/* Give back uses of the first objects. */
+static void ccc_config_release(const ccc_config *config, int count)
+{
+    while (count > 0)
+        ccc_release(config->objects[--count]);
+}
+
+/* Keep the objects for the length of a launch, whatever other threads do to them. 0: one of them is gone. */
+static int ccc_config_retain(const ccc_config *config)
+{
+    for (int i = 0; i < config->object_count; i++)
+        if (!ccc_retain(config->objects[i])) {
+            ccc_config_release(config, i);
+            return 0;
+        }
+    return 1;
+}
+
 /* Load code; on failure the log of the driver's compiler is in `log` (zero-terminated, log_size bytes at most). */
 static ccc_box *ccc_library_load(const void *code, char *log, unsigned int log_size)
 {
@@ -150,14 +168,17 @@ static int ccc_launch(const ccc_config *config, const ccc_box *kernel, const ccc
         int status = ccc_config_ready(config, stream);
         if (status)
             return status;
+        if (!ccc_config_retain(config))
+            return CCC_UNCHECKED;
     }
     CUlaunchConfig driver = config->driver;
     driver.hStream = CCC_STRM(stream);
     driver.attrs = (CUlaunchAttribute *)config->attributes;
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)arguments, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                      CU_LAUNCH_PARAM_END};
-    CCC_TRY(cuLaunchKernelEx, &driver, (CUfunction)CCC_POINTER(kernel), NULL, size ? extra : NULL);
-    return 0;
+    CUresult result = cuLaunchKernelEx(&driver, (CUfunction)CCC_POINTER(kernel), NULL, size ? extra : NULL);
+    ccc_config_release(config, config->object_count);
+    return CCC_LIKELY(result == CUDA_SUCCESS) ? 0 : ccc_fail((int)result, "cuLaunchKernelEx");
 }
 
 #endif

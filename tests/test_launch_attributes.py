@@ -280,6 +280,36 @@ def test_what_an_old_native_structure_refers_to_stays_readable(device, stream, s
     assert stores(config, stream, store, out)
 
 
+def test_events_may_be_exchanged_and_closed_while_other_threads_launch(device, store, out):
+    config = LaunchConfig(grid=1, block=1, launch_completion_event=device.create_event())
+    errors, running = [], threading.Event()
+
+    def work() -> None:
+        try:
+            device.set_current()
+            with device.create_stream() as stream:
+                while not running.is_set():
+                    with contextlib.suppress(RuntimeError):  # closed just now
+                        launch(stream, config, store, out, 3)
+                stream.sync()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for turn in range(300):
+        event = device.create_event()
+        before, config.launch_completion_event = config.launch_completion_event, event
+        if turn % 2:
+            before.close()
+        del before
+    running.set()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+
 def test_equal_events_make_equal_configurations(device):
     with device.create_event() as one, device.create_event() as other:
         first, second = (LaunchConfig(1, None, 1, launch_completion_event=one) for _ in range(2))
