@@ -14,7 +14,14 @@ import numpy
 import pytest
 
 from cuda_core_cffi import LaunchConfig, MemSyncDomainMap, ffi, lib
-from cuda_core_cffi._launch_attributes import ATTRIBUTES
+from cuda_core_cffi._launch_attributes import (
+    ACCESS_PROPERTIES,
+    ATTRIBUTES,
+    CLUSTER_POLICIES,
+    DOMAINS,
+    PORTABLE_SIZES,
+    SHARED_MEMORY_MODES,
+)
 from cuda_core_cffi.typing import (
     ClusterSchedulingPolicyType,
     MemSyncDomainType,
@@ -302,6 +309,35 @@ def first_integers(value: Any, count: int) -> tuple[int, ...]:
 
 def test_every_field_is_tested():
     assert {*EXTRAS, *OF_OBJECTS, *FIELDS} == {*ATTRIBUTES, *FIELDS}
+
+
+def test_every_attribute_of_the_header_is_a_field_or_not_for_launches():
+    header = ffi.typeof("CUlaunchAttributeID").elements
+    absent = {"IGNORE", "SYNCHRONIZATION_POLICY", "DEVICE_UPDATABLE_KERNEL_NODE"}  # docs/launch.md says why
+    fields = {int(row.number) for row in ATTRIBUTES.values()}
+    assert {name.removeprefix("CU_LAUNCH_ATTRIBUTE_") for number, name in header.items() if number not in fields} == (
+        absent
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("CUaccessProperty", ACCESS_PROPERTIES),
+        ("CUclusterSchedulingPolicy", CLUSTER_POLICIES),
+        ("CUlaunchMemSyncDomain", DOMAINS),
+        ("CUlaunchAttributePortableClusterMode", PORTABLE_SIZES),
+        ("CUsharedMemoryMode", SHARED_MEMORY_MODES),
+    ],
+)
+def test_every_value_of_the_header_can_be_chosen_and_every_choice_has_one(name, table):
+    try:
+        header = ffi.typeof(name).elements
+    except ffi.error:
+        pytest.skip("the header of this build is older")
+    assert set(table) == set(type(next(iter(table))))
+    assert set(header) <= {int(number) for number in table.values()}
+    assert len(set(table.values())) == len(table)
 
 
 def test_there_is_room_for_all_attributes_and_objects():
