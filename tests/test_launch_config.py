@@ -421,6 +421,15 @@ def test_the_order_in_which_fields_are_assigned_does_not_matter():
     assert (hash(one), repr(one)) == (hash(other), repr(other))
 
 
+def test_fields_given_and_fields_assigned_make_equal_configurations():
+    values = {name: given for name, (given, *_) in EXTRAS.items()}
+    given, assigned = LaunchConfig(grid=1, block=1, **values), LaunchConfig(grid=1, block=1)
+    for name in reversed(EXTRAS):
+        setattr(assigned, name, values[name])
+    assert given == assigned
+    assert (hash(given), repr(given)) == (hash(assigned), repr(assigned))
+
+
 @pytest.mark.parametrize("name", EXTRAS)
 def test_repr_shows_a_further_field_where_it_was_given(name):
     config = extra(name)
