@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import pathlib
 import subprocess
@@ -14,10 +15,12 @@ import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import cuda_core_cffi
 from cuda_core_cffi import Stream, ffi, lib
+
+T = TypeVar("T")
 
 LIMIT = 120  # seconds, for anything that could hang
 
@@ -50,19 +53,37 @@ def output_of(code: str, *arguments: str, **environment: str | None) -> str:
 
 def in_thread(work: Callable[[], Any]) -> None:
     """Work in a new thread, where no context is current and no device has been used; raise what it raises."""
+    in_threads(1, lambda _: work())
+
+
+def in_threads(count: int, work: Callable[[int], T]) -> list[T]:
+    """Work in new threads, which start at once, each with its number; return what each returned, or raise an error."""
+    barrier = threading.Barrier(count, timeout=LIMIT)
+    results: dict[int, T] = {}
     errors: list[BaseException] = []
 
-    def run() -> None:
+    def run(number: int) -> None:
         try:
-            work()
+            barrier.wait()
+            results[number] = work(number)
         except BaseException as error:
             errors.append(error)
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     if errors:
+        del errors[1:]
         raise errors.pop()  # a reference kept here would keep what the traceback refers to
+    return [results[number] for number in range(count)]
+
+
+def collect() -> None:
+    """Collect garbage; PyPy runs finalizers some time after."""
+    for _ in range(3):
+        gc.collect()
 
 
 def ticks_during(work: Callable[[], object]) -> int:

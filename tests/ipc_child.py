@@ -7,7 +7,6 @@ What it calls are functions of this module, because a spawned process can import
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import os
 import pickle
@@ -21,7 +20,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from buffers import content
-from helpers import Gate
+from helpers import Gate, collect
 
 from cuda_core_cffi import (
     Buffer,
@@ -112,12 +111,6 @@ def serve(pipe: Connection) -> None:
         pipe.send(answer)
         answer = None
         collect()
-
-
-def collect() -> None:
-    """Collect garbage until finalizers ran, also on PyPy."""
-    for _ in range(3):
-        gc.collect()
 
 
 def mutations(payload: bytes, count: int) -> Iterator[bytes]:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import copy
-import gc
 import pickle
 import threading
 import weakref
@@ -13,7 +12,7 @@ import weakref
 import numpy
 import pytest
 from buffers import PINNED, SIZE, ForeignStream, content, fresh
-from helpers import Gate, in_thread
+from helpers import Gate, collect, in_thread
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -26,12 +25,6 @@ from cuda_core_cffi import (
 )
 
 pytestmark = pytest.mark.usefixtures("device")
-
-
-def collect() -> None:
-    """Collect garbage; PyPy runs finalizers some time after."""
-    for _ in range(3):
-        gc.collect()
 
 
 # Allocation

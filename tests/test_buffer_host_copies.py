@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import array
 import contextlib
-import gc
 import mmap
 import sys
 import warnings
@@ -15,7 +14,7 @@ import weakref
 import numpy
 import pytest
 from buffers import DATA, PINNED, SIZE, HostResource, content, fresh, write
-from helpers import Gate, output_of
+from helpers import Gate, collect, output_of
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -68,12 +67,6 @@ WRITABLE = {
     "ndarray of two dimensions": lambda: numpy.zeros((4, 8), "u2"),
     "ffi.buffer": lambda: ffi.buffer(ffi.new("char[]", SIZE)),
 }
-
-
-def collect() -> None:
-    """Collect garbage; PyPy runs finalizers some time after."""
-    for _ in range(3):
-        gc.collect()
 
 
 @pytest.mark.parametrize("kind", ["device", "pinned"])

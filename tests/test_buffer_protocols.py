@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 
 import numpy
 import pytest
 from buffers import DATA, PINNED, SIZE, HostResource, Owner
+from helpers import collect
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -31,12 +31,6 @@ def pinned(data: bytes = DATA) -> Buffer:
     buffer = PINNED.allocate(len(data))
     ffi.buffer(ffi.cast("char *", buffer.handle), len(data))[:] = data
     return buffer
-
-
-def collect() -> None:
-    """Collect garbage; PyPy runs finalizers some time after."""
-    for _ in range(3):
-        gc.collect()
 
 
 # Array interfaces

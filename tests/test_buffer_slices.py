@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import itertools
 import sys
 import threading
@@ -14,7 +13,7 @@ import weakref
 import numpy
 import pytest
 from buffers import DATA, PINNED, SIZE, ForeignStream, HostResource, Owner, content, fresh, write
-from helpers import Gate
+from helpers import Gate, collect
 
 from cuda_core_cffi import (
     Buffer,
@@ -28,12 +27,6 @@ from cuda_core_cffi import (
 pytestmark = pytest.mark.usefixtures("device")
 
 KINDS = ["device", "pinned", "host resource", "owner", "borrowed"]
-
-
-def collect() -> None:
-    """Collect garbage; PyPy runs finalizers some time after."""
-    for _ in range(3):
-        gc.collect()
 
 
 @pytest.fixture(params=KINDS)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 from collections.abc import Callable
@@ -12,16 +11,12 @@ from typing import Any
 
 import numpy
 import pytest
+from helpers import collect
 from tensors import Deleter, Managed, ManagedTensor
 
 from cuda_core_cffi import _capsule
 
 BOTH = pytest.mark.parametrize("versioned", [False, True])
-
-
-def collect() -> None:
-    for _ in range(3):
-        gc.collect()
 
 
 @BOTH

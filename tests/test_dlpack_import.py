@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import threading
 from typing import Any
 
 import numpy
 import pytest
-from helpers import run_python
+from helpers import collect, run_python
 from tensors import READ_ONLY, Deleter, Managed, Producer
 
 from cuda_core_cffi import _capsule
@@ -21,12 +20,6 @@ from cuda_core_cffi.utils import StridedMemoryView
 BOTH = pytest.mark.parametrize("versioned", [False, True])
 CPU, CUDA, CUDA_HOST, ROCM, CUDA_MANAGED = 1, 2, 3, 10, 13
 EXCHANGE = b"dlpack_exchange_api"
-
-
-def collect() -> None:
-    """Collect garbage; PyPy runs finalizers some time after."""
-    for _ in range(3):
-        gc.collect()
 
 
 def view_of(managed: Managed, stream: int = -1) -> StridedMemoryView:

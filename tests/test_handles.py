@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import threading
 import warnings
@@ -12,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from helpers import Gate, in_thread, output_of
+from helpers import Gate, collect, in_thread, in_threads, output_of
 
 from cuda_core_cffi import Buffer, Device, DeviceMemoryResource, Event, Stream, ffi, lib, live_objects
 from cuda_core_cffi._handle import Handle
@@ -27,11 +26,6 @@ MAKERS: dict[str, Callable[[Device, Stream], Any]] = {
     "context": lambda device, stream: device.context,
 }
 EVERY_KIND = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
-
-
-def collect() -> None:
-    for _ in range(3):  # PyPy runs finalizers some time after a collection
-        gc.collect()
 
 
 class Knot:
@@ -105,16 +99,12 @@ def test_two_threads_may_close_the_same_object(device: Device, stream: Stream, m
     barrier = threading.Barrier(2, timeout=60)
     items = [make(device, stream) for _ in range(ROUNDS)]
 
-    def close_all() -> None:
+    def close_all(number: int) -> None:
         for item in items:
             barrier.wait()
             item.close()
 
-    threads = [threading.Thread(target=close_all) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(2, close_all)
     assert all(item.is_closed for item in items)
     assert live_objects() == before
 
@@ -134,23 +124,19 @@ def test_a_foreign_buffer_is_deallocated_once_by_two_threads(device: Device) -> 
     resource, barrier = Counting(), threading.Barrier(2, timeout=60)
     items = [Buffer.from_handle(4096 + index, 16, resource) for index in range(ROUNDS)]
 
-    def close_all() -> None:
+    def close_all(number: int) -> None:
         for item in items:
             barrier.wait()
             item.close()
 
-    threads = [threading.Thread(target=close_all) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(2, close_all)
     assert sorted(resource.freed) == list(range(4096, 4096 + ROUNDS))
 
 
 def test_many_threads_make_and_drop_at_once(device: Device) -> None:
     before = live_objects()
 
-    def work() -> None:
+    def work(number: int) -> None:
         Device(0).set_current()
         for _ in range(100):
             with Device(0).create_stream() as stream:
@@ -160,11 +146,7 @@ def test_many_threads_make_and_drop_at_once(device: Device) -> None:
                 event.sync()
                 event.close()
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(4, work)
     collect()
     assert live_objects() == before
 

@@ -14,6 +14,7 @@ from typing import Any
 import ipc_child
 import pytest
 from buffers import PINNED
+from helpers import collect
 from ipc_child import make_pool
 
 from cuda_core_cffi import (
@@ -218,7 +219,7 @@ def test_the_registry_keeps_no_pool_alive(device: Device) -> None:
     pool = make_pool("device")
     key = pool.uuid
     del pool
-    ipc_child.collect()
+    collect()
     with pytest.raises(RuntimeError, match="no pool is registered"):
         DeviceMemoryResource.from_registry(key)
 
@@ -338,5 +339,5 @@ def test_a_call_that_fails_leaves_nothing_behind(device: Device, stream: Stream,
         assert fault.left == 0
         share(pool, buffer)  # and works the next time
     pool.close()
-    ipc_child.collect()
+    collect()
     assert ipc_child.descriptors() == before

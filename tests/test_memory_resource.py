@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 import warnings
 import weakref
 from typing import Any
 
 import pytest
-from helpers import output_of
+from helpers import collect, output_of
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -67,12 +66,6 @@ class ForeignStream:
 
 class Thing:
     """Something that can be referenced weakly."""
-
-
-def collect() -> None:
-    """Collect garbage; PyPy runs finalizers some time after."""
-    for _ in range(3):
-        gc.collect()
 
 
 # The base class

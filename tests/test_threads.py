@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from helpers import in_threads
 
 from cuda_core_cffi import (
     Buffer,
@@ -52,26 +53,15 @@ class HostResource(MemoryResource):
             del self.live[ptr]
 
 
-def in_threads(work: Callable[[Any, int], None]) -> None:
-    """Run work(device, number) in all threads at once, each with device 0 current; raise the first error."""
-    barrier, errors = threading.Barrier(THREADS), []
+def in_all_threads(work: Callable[[Device, int], None]) -> None:
+    """Run work(device, number) in all threads at once, each with device 0 current."""
 
     def run(number: int) -> None:
-        try:
-            device = Device(0)
-            device.set_current()
-            barrier.wait()
-            work(device, number)
-        except BaseException as error:
-            errors.append(error)
+        device = Device(0)
+        device.set_current()
+        work(device, number)
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
+    in_threads(THREADS, run)
 
 
 def test_threads_allocate_record_and_free_in_streams_of_their_own(device):
@@ -86,7 +76,7 @@ def test_threads_allocate_record_and_free_in_streams_of_their_own(device):
             event.sync()
             stream.sync()
 
-    in_threads(work)
+    in_all_threads(work)
 
 
 def test_what_each_thread_writes_stays_its_own(device):
@@ -101,7 +91,7 @@ def test_what_each_thread_writes_stays_its_own(device):
                 stream.sync()
                 assert ffi.buffer(ffi.cast("char *", host.handle), SIZE)[:] == bytes([value]) * SIZE
 
-    in_threads(work)
+    in_all_threads(work)
 
 
 @pytest.mark.parametrize("kind", ["pool", "device pool", "pinned", "pinned pool", "managed pool"])
@@ -121,7 +111,7 @@ def test_threads_share_a_resource_and_a_stream(device, stream, kind):
             if len(buffers) > THREADS:
                 buffers.pop().close()  # most likely another thread's
 
-    in_threads(work)
+    in_all_threads(work)
     while buffers:
         buffers.pop().close()
     stream.sync()
@@ -142,7 +132,7 @@ def test_threads_that_close_the_same_objects_end_each_once(device):
             for thing in things:
                 thing.close()
 
-    in_threads(work)
+    in_all_threads(work)
     assert live_objects() == before
 
 
@@ -161,7 +151,7 @@ def test_threads_that_use_what_another_closes_get_an_error_or_a_result(device, s
                 except (RuntimeError, BufferError) as error:
                     assert "closed" in str(error)  # noqa: PT017
 
-        in_threads(work)
+        in_all_threads(work)
         other.close()
 
 
@@ -173,7 +163,7 @@ def test_threads_set_the_deallocation_stream_of_one_buffer(device):
         for _ in range(ROUNDS):
             buffer.set_deallocation_stream(streams[number])
 
-    in_threads(work)
+    in_all_threads(work)
     for stream in streams:
         stream.close()
     assert live_objects()["stream"] >= 1
@@ -193,7 +183,7 @@ def test_threads_export_and_drop_tensors(device, stream):
                     capsule = own.__dlpack__()
                 del capsule
 
-        in_threads(work)
+        in_all_threads(work)
         assert len(mr.live) >= 1
     gc.collect()
     Buffer.from_handle(0, 0).close()
@@ -206,12 +196,8 @@ def test_objects_go_in_threads_without_a_context(device, stream):
         for _ in range(THREADS)
     ]
 
-    def run() -> None:
+    def release(number: int) -> None:
         things.pop()
         gc.collect()
 
-    threads = [threading.Thread(target=run) for _ in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(THREADS, release)

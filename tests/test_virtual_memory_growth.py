@@ -12,7 +12,7 @@ import time
 
 import pytest
 from buffers import content
-from helpers import Gate, output_of
+from helpers import Gate, in_thread, in_threads, output_of
 from virtual_memory import UNIT, access, blocked, mark, marks, roomy
 
 from cuda_core_cffi import (
@@ -320,30 +320,11 @@ def test_host_and_device_share_host_memory_that_grows(device, stream, location, 
 # --- Threads --------------------------------------------------------------------------------------------------
 
 
-def in_threads(count: int, work) -> None:
-    """Run work in threads of their own, and raise what one of them raises."""
-    errors = []
-
-    def run(index: int) -> None:
-        try:
-            Device(0).set_current()
-            work(index)
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(index,)) for index in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-
-
 def test_threads_share_a_resource(device):
     mr = VirtualMemoryResource(device)
 
     def work(index: int) -> None:
+        Device(0).set_current()
         with Device(0).create_stream() as stream:
             for size in range(1, 4):
                 with mr.allocate(1, stream) as buffer:
@@ -358,7 +339,13 @@ def test_threads_that_grow_one_buffer_do_so_one_after_the_other(device, stream):
     mr = VirtualMemoryResource(device)
     with mr.allocate(UNIT, stream) as buffer:
         mark(buffer, stream)
-        in_threads(6, lambda index: [mr.modify_allocation(buffer, count * UNIT) for count in range(index, 16, 3)])
+
+        def grow(index: int) -> None:
+            Device(0).set_current()
+            for count in range(index, 16, 3):
+                mr.modify_allocation(buffer, count * UNIT)
+
+        in_threads(6, grow)
         assert buffer.size == 15 * UNIT
         assert marks(buffer, stream, 1) == mark(buffer, stream)[:1]
 
@@ -388,9 +375,7 @@ def test_a_thread_without_a_context_may_allocate_grow_and_close(device):
         with mr.allocate(1) as buffer:
             sizes.append(mr.modify_allocation(buffer, 2 * UNIT).size)
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
+    in_thread(work)
     assert sizes == [2 * UNIT]
 
 

@@ -72,7 +72,7 @@ def test_copies_need_access_to_pooled_and_mapped_memory_unless_they_are_between_
 ) -> None:
     printed = two(
         f"""
-        from test_virtual import UNIT, Memory
+        from sim_virtual import UNIT, Memory
         memory = Memory(cu)
         mapped = c_uint64(memory.new(UNIT))
         memory.allow(mapped.value, UNIT)

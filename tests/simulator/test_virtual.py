@@ -4,131 +4,33 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
-from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
 
 import pytest
-from sim_driver import (
-    HERE,
-    AccessDesc,
-    Driver,
-    Location,
-    byref,
-    c_int,
-    c_size_t,
-    c_uint,
-    c_uint64,
-    c_void_p,
-    ctypes,
-    os,
-    run_alone,
-    sys,
+from sim_driver import AccessDesc, Driver, Location, byref, c_size_t, c_uint, c_uint64, c_void_p, ctypes, run_alone
+from sim_virtual import (
+    DEVICE,
+    FABRIC,
+    HOST,
+    KINDS,
+    NO_HANDLE,
+    NONE,
+    NUMA,
+    NUMA_CURRENT,
+    POSIX_FD,
+    READ,
+    READ_WRITE,
+    UNIT,
+    WIN32,
+    Memory,
+    Properties,
+    clean_memory,
+    device_used,
+    kinds_of,
+    properties,
 )
 
-UNIT = 2 << 20
-DEVICE, HOST, NUMA, NUMA_CURRENT = 1, 2, 3, 4
-NONE, READ, READ_WRITE = 0, 1, 3
-NO_HANDLE, POSIX_FD, WIN32, FABRIC = 0, 1, 2, 8
-KINDS = ("physical allocations", "virtual mappings", "address reservations")
-
-
-class Properties(ctypes.Structure):
-    _fields_ = [
-        ("type", c_int),
-        ("handle_types", c_int),
-        ("location", Location),
-        ("win32", c_void_p),
-        ("compression", ctypes.c_ubyte),
-        ("rdma", ctypes.c_ubyte),
-        ("usage", ctypes.c_ushort),
-        ("reserved", ctypes.c_ubyte * 4),
-    ]
-
-
-def properties(location: int = DEVICE, number: int = 0, handle_types: int = POSIX_FD, **others: Any) -> Properties:
-    return Properties(
-        type=others.pop("type", 1), handle_types=handle_types, location=Location(location, number), **others
-    )
-
-
-class Memory:
-    """Virtual memory through the driver; what is left at the end of a test is given back."""
-
-    def __init__(self, cu: Driver) -> None:
-        self.cu = cu
-
-    def reserve(self, size: int, hint: int = 0, alignment: int = 0) -> int:
-        return self.cu.out(
-            c_uint64, "cuMemAddressReserve", c_size_t(size), c_size_t(alignment), c_uint64(hint), c_uint64(0)
-        ).value
-
-    def free(self, address: int, size: int) -> str:
-        return self.cu.status("cuMemAddressFree", c_uint64(address), c_size_t(size))
-
-    def create(self, size: int, wanted: Properties | None = None) -> int:
-        return self.cu.out(c_uint64, "cuMemCreate", c_size_t(size), byref(wanted or properties()), c_uint64(0)).value
-
-    def try_create(self, size: int, wanted: Properties) -> str:
-        handle = c_uint64(0)
-        status = self.cu.status("cuMemCreate", byref(handle), c_size_t(size), byref(wanted), c_uint64(0))
-        if status == "SUCCESS":
-            self.release(handle.value)
-        return status
-
-    def release(self, handle: int) -> str:
-        return self.cu.status("cuMemRelease", c_uint64(handle))
-
-    def map(self, address: int, size: int, handle: int, offset: int = 0) -> str:
-        return self.cu.status(
-            "cuMemMap", c_uint64(address), c_size_t(size), c_size_t(offset), c_uint64(handle), c_uint64(0)
-        )
-
-    def unmap(self, address: int, size: int) -> str:
-        return self.cu.status("cuMemUnmap", c_uint64(address), c_size_t(size))
-
-    def allow(self, address: int, size: int, flags: int = READ_WRITE, location: int = DEVICE, number: int = 0) -> str:
-        wanted = AccessDesc(Location(location, number), flags)
-        return self.cu.status("cuMemSetAccess", c_uint64(address), c_size_t(size), byref(wanted), c_size_t(1))
-
-    def access(self, address: int, location: int = DEVICE, number: int = 0) -> int | str:
-        flags, where = c_uint64(99), Location(location, number)
-        status = self.cu.status("cuMemGetAccess", byref(flags), byref(where), c_uint64(address))
-        return flags.value if status == "SUCCESS" else status
-
-    def fill(self, address: int, size: int, value: int = 7) -> str:
-        return self.cu.status("cuMemsetD8_v2", c_uint64(address), ctypes.c_uint(value), c_size_t(size))
-
-    def new(self, size: int, wanted: Properties | None = None) -> int:
-        """Return the address of new memory, mapped at a reservation of its own, with all rights."""
-        address, handle = self.reserve(size), self.create(size, wanted)
-        assert self.map(address, size, handle) == "SUCCESS"
-        assert self.allow(address, size) == "SUCCESS"
-        assert self.release(handle) == "SUCCESS"
-        return address
-
-    def end(self, address: int, size: int) -> None:
-        assert self.unmap(address, size) == "SUCCESS"
-        assert self.free(address, size) == "SUCCESS"
-
-
-@pytest.fixture
-def memory(cu: Driver, sim: ModuleType) -> Iterator[Memory]:
-    before = [sim.live()[kind] for kind in KINDS]
-    yield Memory(cu)
-    assert [sim.live()[kind] for kind in KINDS] == before
-
-
-def device_used(cu: Driver) -> int:
-    free, total = c_size_t(), c_size_t()
-    cu.cuMemGetInfo_v2(byref(free), byref(total))
-    return total.value - free.value
-
-
-def kinds_of(reports: list[Any]) -> list[str]:
-    return [report.kind for report in reports]
+memory = pytest.fixture(clean_memory)
 
 
 def test_memory_lives_until_the_last_handle_and_the_last_mapping_are_gone(
@@ -238,7 +140,7 @@ def test_host_memory_is_not_charged_to_the_device(cu: Driver, memory: Memory) ->
 def test_device_memory_runs_out_at_the_configured_size() -> None:
     printed = run_alone(
         """
-        from test_virtual import *
+        from sim_virtual import *
         cu.start()
         memory = Memory(cu)
         handles = [memory.create(UNIT) for _ in range(4)]
@@ -393,7 +295,7 @@ def test_copies_and_fills_need_rights(cu: Driver, memory: Memory, sim: ModuleTyp
 def test_rights_taken_away_stop_work_that_has_not_run() -> None:
     printed = run_alone(
         """
-        from test_virtual import *
+        from sim_virtual import *
         cu.start()
         memory, stream = Memory(cu), cu.stream()
         address = memory.new(UNIT)
@@ -410,7 +312,7 @@ def test_rights_taken_away_stop_work_that_has_not_run() -> None:
 def test_memory_unmapped_under_work_that_has_not_run_is_a_fault() -> None:
     printed = run_alone(
         """
-        from test_virtual import *
+        from sim_virtual import *
         cu.start()
         memory, stream = Memory(cu), cu.stream()
         address = memory.new(UNIT)
@@ -429,7 +331,7 @@ def test_kernels_need_rights(flags: int, status: str) -> None:
     printed = run_alone(
         f"""
         from test_launch import Kernels
-        from test_virtual import *
+        from sim_virtual import *
         cu.start()
         memory = Memory(cu)
         address = memory.new(UNIT)
@@ -445,7 +347,7 @@ def test_a_kernel_may_read_what_it_may_not_write() -> None:
     printed = run_alone(
         """
         from test_launch import Kernels
-        from test_virtual import *
+        from sim_virtual import *
         cu.start()
         memory = Memory(cu)
         source, target = memory.new(UNIT), memory.new(UNIT)
@@ -463,7 +365,7 @@ def test_a_kernel_may_read_what_it_may_not_write() -> None:
 def test_another_device_needs_rights_of_its_own() -> None:
     printed = run_alone(
         """
-        from test_virtual import *
+        from sim_virtual import *
         cu.start(1)
         memory = Memory(cu)
         address = memory.new(UNIT)
@@ -552,7 +454,7 @@ def test_ordinary_free_does_not_take_mapped_memory(cu: Driver, memory: Memory, s
 def test_virtual_memory_needs_no_context_and_outlives_them() -> None:
     printed = run_alone(
         """
-        from test_virtual import *
+        from sim_virtual import *
         cu.cuInit(0)
         memory = Memory(cu)
         address = memory.new(UNIT)
@@ -569,103 +471,10 @@ def test_virtual_memory_needs_no_context_and_outlives_them() -> None:
     assert printed.split("\n")[:2] == ["0808", "[] [0, 0, 0]"]
 
 
-# --- Sharing --------------------------------------------------------------------------------------------------
-
-
-def export(cu: Driver, handle: int, kind: int = POSIX_FD, flags: int = 0) -> tuple[str, int]:
-    file = c_int(-1)
-    return cu.status("cuMemExportToShareableHandle", byref(file), c_uint64(handle), kind, c_uint64(flags)), file.value
-
-
-def import_(cu: Driver, file: int, kind: int = POSIX_FD) -> tuple[str, int]:
-    handle = c_uint64()
-    return cu.status("cuMemImportFromShareableHandle", byref(handle), c_void_p(file), kind), handle.value
-
-
-def test_only_what_was_asked_for_is_exported(cu: Driver, memory: Memory) -> None:
-    shared, private = memory.create(UNIT), memory.create(UNIT, properties(handle_types=NO_HANDLE))
-    assert export(cu, private)[0] == "INVALID_VALUE"
-    assert export(cu, shared, FABRIC)[0] == "INVALID_VALUE"
-    assert export(cu, shared, flags=1)[0] == "INVALID_VALUE"
-    memory.release(shared)
-    memory.release(private)
-
-
-def test_a_file_that_is_no_memory_is_not_imported(cu: Driver, memory: Memory) -> None:
-    with open(os.devnull) as file:
-        assert import_(cu, file.fileno())[0] == "INVALID_VALUE"
-    assert import_(cu, 987)[0] == "INVALID_VALUE"
-    assert import_(cu, -1)[0] == "INVALID_VALUE"
-
-
-def test_memory_is_shared_within_a_process(cu: Driver, memory: Memory) -> None:
-    used = device_used(cu)
-    handle = memory.create(UNIT)
-    status, file = export(cu, handle)
-    assert status == "SUCCESS"
-    status, again = import_(cu, file)
-    os.close(file)
-    assert status == "SUCCESS"
-    assert device_used(cu) == used + UNIT
-    read = Properties()
-    cu.cuMemGetAllocationPropertiesFromHandle(byref(read), c_uint64(again))
-    assert (read.type, read.handle_types, read.location.type, read.location.id) == (1, POSIX_FD, DEVICE, 0)
-    memory.release(handle)
-    address = memory.reserve(UNIT)
-    assert memory.map(address, UNIT, again) == memory.allow(address, UNIT) == "SUCCESS"
-    memory.release(again)
-    memory.fill(address, UNIT)
-    memory.end(address, UNIT)
-    assert device_used(cu) == used
-
-
-IMPORTER = f"""
-import array, socket, sys
-sys.path.insert(0, {str(HERE)!r})
-from test_virtual import *
-cu = Driver()
-cu.start()
-with socket.socket(fileno=int(sys.argv[1])) as connection:
-    _, extra, _, _ = connection.recvmsg(1, socket.CMSG_SPACE(4))
-    status, handle = import_(cu, array.array("i", extra[0][2])[0])
-    memory = Memory(cu)
-    address = memory.reserve(UNIT)
-    print(status, memory.map(address, UNIT, handle), memory.allow(address, UNIT))
-    print(cu.read(c_uint64(address), 4).hex(), memory.fill(address, UNIT, 0x22))
-    connection.send(b"!")
-"""
-
-
-def test_memory_is_shared_with_another_process(cu: Driver, memory: Memory) -> None:
-    address = memory.new(UNIT)
-    memory.fill(address, UNIT, 0x11)
-    handle = cu.out(c_uint64, "cuMemRetainAllocationHandle", c_void_p(address)).value
-    status, file = export(cu, handle)
-    memory.release(handle)
-    assert status == "SUCCESS"
-    here, there = socket.socketpair()
-    with here:
-        with there:
-            child = subprocess.Popen(
-                [sys.executable, "-c", IMPORTER, str(there.fileno())],
-                pass_fds=[there.fileno()],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-        socket.send_fds(here, [b"?"], [file])
-        os.close(file)
-        assert here.recv(1) == b"!"
-    printed, _ = child.communicate(timeout=60)
-    assert printed.split() == ["SUCCESS", "SUCCESS", "SUCCESS", "11111111", "SUCCESS"]
-    assert cu.read(c_uint64(address), 2) == b"\x22\x22"
-    memory.end(address, UNIT)
-
-
 def test_what_is_left_at_exit_is_reported() -> None:
     printed = run_alone(
         """
-        from test_virtual import *
+        from sim_virtual import *
         cu.start()
         Memory(cu).new(UNIT)
         cu.cuDevicePrimaryCtxRelease_v2(0)

@@ -1,177 +1,38 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated driver between processes: pools, pointers and events that several processes share."""
+"""The simulated driver between processes: pools and pointers that several processes share."""
 
 from __future__ import annotations
 
-import json
 import os
-import random
-import signal
 import socket
 import struct
-import subprocess
-import sys
-import textwrap
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from ptx_runner import SEED
-from sim_driver import (
-    DISABLE_TIMING,
-    HERE,
-    Driver,
-    byref,
-    c_char,
-    c_int,
-    c_size_t,
-    c_uint64,
-    c_void_p,
-    ctypes,
-    run_alone,
+from sim_driver import Driver, byref, c_int, c_size_t, c_uint64, c_void_p, ctypes, run_alone
+from sim_ipc import (
+    MUTATIONS,
+    POSIX_FD,
+    Handle,
+    Peer,
+    export_pointer,
+    export_pool,
+    import_pointer,
+    import_pool,
+    import_status,
+    keep_no_descriptor,
+    mutations,
+    start_peers,
 )
 
-POSIX_FD = 1
 FABRIC = 8
-ON_DEVICE, ON_HOST, ON_NODE = 1, 2, 3
+ON_HOST, ON_NODE = 2, 3
 MANAGED = 2
-INTERPROCESS = 4
-MUTATIONS = 300
 
-Handle = c_char * 64
-
-PROLOGUE = f"""
-import json, sys
-sys.path.insert(0, {str(HERE)!r})
-from sim_driver import *
-from test_ipc import *
-cu = Driver()
-cu.start()
-names = {{"cu": cu, **globals()}}
-for line in sys.stdin:
-    names["result"] = None
-    exec(json.loads(line), names)
-    print(json.dumps(names["result"]), flush=True)
-"""
-
-
-class Peer:
-    """Another process with the simulated driver, which runs what it is told to; ``result`` comes back."""
-
-    def __init__(self, *descriptors: int) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", PROLOGUE],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            pass_fds=descriptors,
-        )
-
-    def run(self, code: str, **values: Any) -> Any:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        given = "\n".join(f"{name} = {value!r}" for name, value in values.items())
-        self.process.stdin.write(json.dumps(given + "\n" + textwrap.dedent(code)) + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        assert answer, f"the peer died: {self.process.wait()}"
-        return json.loads(answer)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def end(self) -> int:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.close()
-        status = self.process.wait(60)
-        self.process.stdout.close()
-        return status
-
-
-@pytest.fixture
-def peer() -> Iterator[Callable[..., Peer]]:
-    """Return what starts another process; all of them have to end well, unless they were killed."""
-    peers: list[Peer] = []
-
-    def start(*descriptors: int) -> Peer:
-        peers.append(Peer(*descriptors))
-        return peers[-1]
-
-    yield start
-    assert {one.end() for one in peers} <= {0, -signal.SIGKILL}
-
-
-@pytest.fixture(autouse=True)
-def no_descriptor_left() -> Iterator[None]:
-    before = shared_descriptors()
-    yield
-    assert shared_descriptors() == before
-
-
-def shared_descriptors() -> list[str]:
-    links = []
-    for entry in Path("/proc/self/fd").iterdir():
-        try:
-            links.append(os.readlink(entry))
-        except FileNotFoundError:  # the one that lists the folder
-            continue
-    return sorted(link for link in links if "cuda-sim" in link)
-
-
-# What both sides do.
-
-
-def export_pool(cu: Driver, pool: c_void_p) -> int:
-    return cu.out(c_int, "cuMemPoolExportToShareableHandle", pool, POSIX_FD, c_uint64(0)).value
-
-
-def import_pool(cu: Driver, descriptor: int) -> c_void_p:
-    return cu.out(c_void_p, "cuMemPoolImportFromShareableHandle", c_void_p(descriptor), POSIX_FD, c_uint64(0))
-
-
-def export_pointer(cu: Driver, pointer: c_uint64) -> bytes:
-    return bytes(cu.out(Handle, "cuMemPoolExportPointer", pointer).raw)
-
-
-def import_pointer(cu: Driver, pool: c_void_p, handle: bytes) -> c_uint64:
-    return cu.out(c_uint64, "cuMemPoolImportPointer", pool, Handle(*handle))
-
-
-def import_status(cu: Driver, pool: c_void_p, handle: bytes) -> str:
-    return cu.status("cuMemPoolImportPointer", byref(c_uint64()), pool, Handle(*handle))
-
-
-class EventHandle(ctypes.Structure):
-    _fields_ = [("data", Handle)]
-
-
-def export_event(cu: Driver, event: c_void_p) -> bytes:
-    return ctypes.string_at(byref(cu.out(EventHandle, "cuIpcGetEventHandle", event)), 64)
-
-
-def event_handle(data: bytes) -> EventHandle:
-    return EventHandle.from_buffer_copy(data)
-
-
-def import_event(cu: Driver, data: bytes) -> c_void_p:
-    return cu.out(c_void_p, "cuIpcOpenEventHandle", event_handle(data))
-
-
-def mutations(data: bytes) -> Iterator[bytes]:
-    """Give handles that are nearly right, and some that are not at all."""
-    source = random.Random(SEED)
-    yield bytes(64)
-    yield bytes([255]) * 64
-    for _ in range(MUTATIONS):
-        changed = bytearray(data)
-        for _ in range(source.randint(1, 4)):
-            changed[source.randrange(64)] ^= source.randint(1, 255)
-        yield bytes(changed)
+peer = pytest.fixture(start_peers)
+no_descriptor_left = pytest.fixture(autouse=True)(keep_no_descriptor)
 
 
 @pytest.fixture
@@ -484,167 +345,3 @@ class TestImport:
         assert import_status(cu, pool, export_pointer(cu, memory)) == "INVALID_VALUE"
         cu.cuMemPoolDestroy(pool)
         cu.cuMemPoolDestroy(other)
-
-
-class TestEvents:
-    @pytest.fixture
-    def event(self, cu: Driver) -> Iterator[c_void_p]:
-        event = cu.event(INTERPROCESS | DISABLE_TIMING)
-        yield event
-        cu.cuEventDestroy_v2(event)
-
-    def test_event_of_this_process_alone_has_no_handle(self, cu: Driver) -> None:
-        event = cu.event(DISABLE_TIMING)
-        assert cu.status("cuIpcGetEventHandle", byref(EventHandle()), event) == "INVALID_HANDLE"
-        cu.cuEventDestroy_v2(event)
-
-    def test_own_handle_is_not_opened(self, cu: Driver, event: c_void_p) -> None:
-        handle = event_handle(export_event(cu, event))
-        assert cu.status("cuIpcOpenEventHandle", byref(c_void_p()), handle) == "INVALID_CONTEXT"
-
-    def test_event_never_recorded_is_done(self, cu: Driver, peer: Callable[..., Peer], event: c_void_p) -> None:
-        assert peer().run(
-            """
-            event = import_event(cu, handle)
-            result = [cu.status("cuEventQuery", event), cu.status("cuStreamWaitEvent", None, event, 0)]
-            cu.cuEventSynchronize(event)
-            cu.cuEventDestroy_v2(event)
-            """,
-            handle=export_event(cu, event),
-        ) == ["SUCCESS", "SUCCESS"]
-
-    def test_stream_waits_for_a_record_of_the_other_process(
-        self, cu: Driver, peer: Callable[..., Peer], event: c_void_p
-    ) -> None:
-        stream = cu.stream(1)
-        gate = cu.block(stream)
-        cu.cuEventRecord(event, stream)
-        other = peer()
-        before = other.run(
-            """
-            event, stream = import_event(cu, handle), cu.stream(1)
-            cu.cuStreamWaitEvent(stream, event, 0)
-            result = [cu.status("cuEventQuery", event), cu.status("cuStreamQuery", stream)]
-            """,
-            handle=export_event(cu, event),
-        )
-        gate.open()
-        cu.cuStreamSynchronize(stream)
-        after = other.run(
-            """
-            cu.cuStreamSynchronize(stream)
-            result = cu.status("cuEventQuery", event)
-            cu.cuEventDestroy_v2(event)
-            cu.cuStreamDestroy_v2(stream)
-            """
-        )
-        assert (before, after) == (["NOT_READY", "NOT_READY"], "SUCCESS")
-        cu.cuStreamDestroy_v2(stream)
-
-    def test_importer_records_and_the_exporter_waits(
-        self, cu: Driver, peer: Callable[..., Peer], event: c_void_p
-    ) -> None:
-        cu.cuEventRecord(event, None)
-        cu.cuCtxSynchronize()
-        other = peer()
-        other.run(
-            """
-            event, stream = import_event(cu, handle), cu.stream(1)
-            gate = cu.block(stream)
-            cu.cuEventRecord(event, stream)
-            """,
-            handle=export_event(cu, event),
-        )
-        assert cu.status("cuEventQuery", event) == "NOT_READY"
-        other.run("gate.open()")
-        cu.cuEventSynchronize(event)
-        assert cu.status("cuEventQuery", event) == "SUCCESS"
-        other.run("cu.cuEventDestroy_v2(event); cu.cuStreamDestroy_v2(stream)")
-
-    def test_wait_is_for_the_record_made_before_it(
-        self, cu: Driver, peer: Callable[..., Peer], event: c_void_p
-    ) -> None:
-        stream = cu.stream(1)
-        cu.cuEventRecord(event, stream)
-        cu.cuStreamSynchronize(stream)
-        other = peer()
-        other.run(
-            "event = import_event(cu, handle); cu.cuStreamWaitEvent(None, event, 0)", handle=export_event(cu, event)
-        )
-        gate = cu.block(stream)
-        cu.cuEventRecord(event, stream)
-        assert other.run("cu.cuStreamSynchronize(None); result = cu.status('cuEventQuery', event)") == "NOT_READY"
-        gate.open()
-        other.run("cu.cuEventSynchronize(event); cu.cuEventDestroy_v2(event)")
-        cu.cuStreamDestroy_v2(stream)
-
-    def test_nobody_waits_for_a_process_that_was_killed(self, cu: Driver, peer: Callable[..., Peer]) -> None:
-        other = peer()
-        handle = other.run(
-            """
-            event, stream = cu.event(INTERPROCESS | DISABLE_TIMING), cu.stream(1)
-            gate = cu.block(stream)
-            cu.cuEventRecord(event, stream)
-            result = export_event(cu, event).hex()
-            """
-        )
-        event = import_event(cu, bytes.fromhex(handle))
-        stream = cu.stream(1)
-        cu.cuStreamWaitEvent(stream, event, 0)
-        assert cu.status("cuStreamQuery", stream) == "NOT_READY"
-        other.kill()
-        cu.cuStreamSynchronize(stream)
-        cu.cuEventSynchronize(event)
-        cu.cuEventRecord(event, stream)
-        cu.cuEventSynchronize(event)
-        assert cu.status("cuIpcOpenEventHandle", byref(c_void_p()), event_handle(bytes.fromhex(handle))) != "SUCCESS"
-        cu.cuEventDestroy_v2(event)
-        cu.cuStreamDestroy_v2(stream)
-
-    def test_imported_event_outlives_the_exporters(self, cu: Driver, peer: Callable[..., Peer]) -> None:
-        event = cu.event(INTERPROCESS | DISABLE_TIMING)
-        other = peer()
-        other.run("event = import_event(cu, handle)", handle=export_event(cu, event))
-        cu.cuEventDestroy_v2(event)
-        assert (
-            other.run(
-                """
-            cu.cuEventRecord(event, None)
-            cu.cuEventSynchronize(event)
-            result = cu.status("cuEventQuery", event)
-            cu.cuEventDestroy_v2(event)
-            """
-            )
-            == "SUCCESS"
-        )
-
-    def test_imported_event_takes_no_time(self, cu: Driver, peer: Callable[..., Peer], event: c_void_p) -> None:
-        assert (
-            peer().run(
-                """
-            event = import_event(cu, handle)
-            cu.cuEventRecord(event, None)
-            cu.cuEventSynchronize(event)
-            result = cu.status("cuEventElapsedTime", byref(c_float()), event, event)
-            cu.cuEventDestroy_v2(event)
-            """,
-                handle=export_event(cu, event),
-            )
-            == "INVALID_HANDLE"
-        )
-
-    def test_damaged_handles_are_errors_or_events(self, cu: Driver, peer: Callable[..., Peer], event: c_void_p) -> None:
-        refused = peer().run(
-            """
-            result = 0
-            for changed in mutations(handle):
-                event = c_void_p()
-                if cu.status("cuIpcOpenEventHandle", byref(event), event_handle(changed)) == "SUCCESS":
-                    cu.cuEventQuery(event)
-                    cu.cuEventDestroy_v2(event)
-                else:
-                    result += 1
-            """,
-            handle=export_event(cu, event),
-        )
-        assert refused > MUTATIONS // 4
