@@ -195,7 +195,6 @@ class Capture:
         assert lib.cuGraphDestroy(graph[0]) == 0
 
 
-@pytest.mark.gpu_only("the simulated driver does not capture yet")
 def test_a_captured_stream_takes_no_options_batches_or_objects(device, stream):
     memory = bytearray(SIZE)
     with device.allocate(SIZE, stream) as src, device.allocate(SIZE, stream) as dst:

@@ -483,7 +483,6 @@ class TestStreamsAndEvents:
         err, found = driver.cuStreamGetCtx(stream)
         assert (err, found, type(found)) == (SUCCESS, context, driver.CUcontext)
 
-    @pytest.mark.gpu_only("the simulated driver does not capture yet")
     def test_captured_nodes_are_listed(self, stream: driver.CUstream, memory: driver.CUdeviceptr) -> None:
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         assert driver.cuStreamBeginCapture(stream, mode) == (SUCCESS,)

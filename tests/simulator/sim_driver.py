@@ -53,6 +53,21 @@ class AccessDesc(ctypes.Structure):
     _fields_ = [("location", Location), ("flags", c_int)]
 
 
+class LaunchConfig(ctypes.Structure):
+    _fields_ = [
+        ("grid", c_uint * 3),
+        ("block", c_uint * 3),
+        ("shared", c_uint),
+        ("stream", c_void_p),
+        ("attributes", c_void_p),
+        ("count", c_uint),
+    ]
+
+
+class LaunchAttribute(ctypes.Structure):
+    _fields_ = [("id", c_int), ("pad", ctypes.c_char * 4), ("value", c_uint * 16)]
+
+
 class DriverError(Exception):
     """A driver call failed; the error's name without its prefix is the text."""
 
@@ -195,6 +210,8 @@ __all__ = [
     "DriverError",
     "Gate",
     "HostFunction",
+    "LaunchAttribute",
+    "LaunchConfig",
     "Location",
     "PoolProps",
     "StreamCallback",

@@ -15,9 +15,10 @@ from sim_driver import (
     NON_BLOCKING,
     PER_THREAD,
     Driver,
+    LaunchAttribute,
+    LaunchConfig,
     byref,
     c_float,
-    c_int,
     c_size_t,
     c_uint,
     c_uint64,
@@ -28,21 +29,6 @@ from sim_driver import (
     time,
 )
 from sim_kernels import KERNELS
-
-
-class LaunchConfig(ctypes.Structure):
-    _fields_ = [
-        ("grid", c_uint * 3),
-        ("block", c_uint * 3),
-        ("shared", c_uint),
-        ("stream", c_void_p),
-        ("attributes", c_void_p),
-        ("count", c_uint),
-    ]
-
-
-class LaunchAttribute(ctypes.Structure):
-    _fields_ = [("id", c_int), ("pad", ctypes.c_char * 4), ("value", c_uint * 16)]
 
 
 class Kernels:

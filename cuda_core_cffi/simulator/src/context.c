@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "device.h"
 #include "event.h"
 #include "memory.h"
@@ -66,8 +67,8 @@ CUresult sim_context_init(struct sim_context *context, int device, unsigned flag
 static void retire_stream(void *object, void *context)
 {
     struct sim_stream *stream = object;
-    if (stream->context == context && !stream->legacy)
-        sim_object_retire(stream);
+    if (stream->context == context && !stream->legacy && sim_object_retire(stream))
+        sim_capture_stream_ends(stream);
 }
 
 static void retire_event(void *object, void *context)
@@ -300,6 +301,7 @@ static CUresult synchronize(CUcontext ctx)
     SIM_HELD struct sim_context *context = NULL;
     SIM_TRY(named_or_current(ctx, &context));
     SIM_TRY(sim_context_status(context));
+    SIM_TRY(sim_capture_check_context(context));
     sim_context_drain(context);
     sim_pools_settle(context->device);
     return sim_context_status(context);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "allocation.h"
+#include "capture.h"
 
 // Work of up to this many bytes is done on the calling thread when the stream is idle: nobody can tell, and it costs
 // less than waking a worker.
@@ -118,6 +119,8 @@ CUresult sim_copy_place(const struct sim_context *context, const struct sim_copy
 
 CUresult sim_copy_submit(struct sim_stream *stream, const struct sim_copy *copy, bool wait)
 {
+    if (sim_capturing(stream))
+        return sim_capture_copy(stream, copy, wait);
     if (!copy->width || !copy->height || !copy->depth)
         return CUDA_SUCCESS;
     struct job job = {.job = {.copy = *copy, .function = sim_thread()->function}};
@@ -187,6 +190,8 @@ CUresult sim_fill_check(const struct sim_fill *fill)
 
 CUresult sim_fill_submit(struct sim_stream *stream, const struct sim_fill *fill, bool wait)
 {
+    if (sim_capturing(stream))
+        return sim_capture_fill(stream, fill, wait);
     if (!fill->width || !fill->height)
         return CUDA_SUCCESS;
     SIM_TRY(sim_fill_check(fill));

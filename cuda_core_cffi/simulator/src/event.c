@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "capture.h"
 #include "pool.h"
 
 CUresult sim_event_find(CUevent handle, struct sim_event **out)
@@ -27,6 +28,7 @@ CUresult sim_event_find(CUevent handle, struct sim_event **out)
 void sim_event_finalize(void *object)
 {
     struct sim_event *event = object;
+    sim_capture_forget_event(event);
     sim_object_drop(event->point.stream);
     sim_object_drop(event->context);
     sim_event_share_free(event->share);
@@ -177,12 +179,15 @@ SIM_API_STREAM(cuEventRecordWithFlags, _ptsz, (CUevent hEvent, CUstream hStream,
     SIM_HELD struct sim_event *event = NULL;
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_event_find(hEvent, &event));
-    SIM_TRY(sim_stream_find(hStream, &stream));
+    SIM_TRY(sim_stream_for_work(hStream, &stream));
     if (event->context != stream->context)
         return CUDA_ERROR_INVALID_HANDLE;
+    if (sim_capturing(stream))
+        return sim_capture_record(stream, event, flags);
     // External recordings exist only as nodes of a captured graph.
     if (flags & CU_EVENT_RECORD_EXTERNAL)
         return CUDA_ERROR_ILLEGAL_STATE;
+    sim_capture_forget_event(event);
     return sim_event_record(event, stream);
 }
 
@@ -238,6 +243,16 @@ static CUresult submit_wait_elsewhere(struct sim_stream *stream, struct sim_even
     return sim_submit(stream, op, NULL);
 }
 
+bool sim_event_is_recorded(struct sim_event *event)
+{
+    uint64_t number;
+    if (recorded_elsewhere(event, &number))
+        return true;
+    struct sim_point point = point_of(event);
+    sim_object_drop(point.stream);
+    return point.stream != NULL;
+}
+
 void sim_event_wait_begin(struct sim_event *event, struct sim_event_wait *wait)
 {
     *wait = (struct sim_event_wait){0};
@@ -275,8 +290,10 @@ SIM_API_STREAM(cuStreamWaitEvent, _ptsz, (CUstream hStream, CUevent hEvent, unsi
     SIM_REQUIRE(!(Flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL));
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_HELD struct sim_event *event = NULL;
-    SIM_TRY(sim_stream_find(hStream, &stream));
+    SIM_TRY(sim_stream_for_work(hStream, &stream));
     SIM_TRY(sim_event_find(hEvent, &event));
+    if (sim_capturing(stream) || atomic_load_explicit(&event->capture, memory_order_acquire))
+        return sim_capture_wait(stream, event, Flags);
     if (Flags & CU_EVENT_WAIT_EXTERNAL)
         return CUDA_ERROR_ILLEGAL_STATE;
     uint64_t number;
@@ -302,6 +319,7 @@ SIM_API(cuEventQuery, (CUevent hEvent), (hEvent))
 {
     SIM_HELD struct sim_event *event = NULL;
     SIM_TRY(sim_event_find(hEvent, &event));
+    SIM_TRY(sim_capture_check_event(event));
     uint64_t number;
     if (recorded_elsewhere(event, &number))
         return sim_event_share_pending(event->share, number) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
@@ -315,6 +333,7 @@ SIM_API(cuEventSynchronize, (CUevent hEvent), (hEvent))
 {
     SIM_HELD struct sim_event *event = NULL;
     SIM_TRY(sim_event_find(hEvent, &event));
+    SIM_TRY(sim_capture_check_event(event));
     uint64_t number;
     struct sim_point point = {NULL, 0};
     if (recorded_elsewhere(event, &number))
@@ -336,6 +355,8 @@ static CUresult elapsed(float *milliseconds, CUevent hStart, CUevent hEnd)
     SIM_HELD struct sim_event *start = NULL, *end = NULL;
     SIM_TRY(sim_event_find(hStart, &start));
     SIM_TRY(sim_event_find(hEnd, &end));
+    if (atomic_load(&start->capture) || atomic_load(&end->capture))
+        return CUDA_ERROR_CAPTURED_EVENT;
     if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)
         return CUDA_ERROR_INVALID_HANDLE;
     struct sim_event *events[2] = {start, end};

@@ -12,6 +12,7 @@ struct sim_event {
     struct sim_context *context;
     unsigned flags;
     struct sim_event_share *share;  // NULL unless other processes may use the event
+    struct sim_capture_event *_Atomic capture;  // if it was last recorded in a captured stream
     pthread_mutex_t lock;           // guards what follows
     struct sim_point point;  // where it was last recorded; no stream when it never was
     uint64_t recording;      // counts the recordings, so that an overtaken one leaves no time behind
@@ -24,6 +25,7 @@ CUresult sim_event_new(struct sim_context *context, unsigned flags, struct sim_e
 CUresult sim_event_find(CUevent handle, struct sim_event **event);
 CUresult sim_event_record(struct sim_event *event, struct sim_stream *stream);
 void sim_event_finalize(void *event);
+bool sim_event_is_recorded(struct sim_event *event);
 
 // A recording that is announced when the host asks for it, and made by something other than a stream: a graph.
 struct sim_event_mark {

@@ -3,11 +3,13 @@
 
 // The life of graphs: made, cloned, destroyed.
 
+#define _GNU_SOURCE
 #include "graph.h"
 
 #include <stdlib.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+// Recursive, because the end of what a node holds may lead back here.
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static uint32_t last_graph;
 static uint64_t last_serial, last_mark;
 
@@ -312,7 +314,7 @@ SIM_API(cuGraphDestroy, (CUgraph hGraph), (hGraph))
     SIM_GRAPHS_LOCKED();
     struct sim_graph *graph;
     SIM_TRY(sim_graph_find(hGraph, &graph));
-    SIM_REQUIRE(!graph->owner);
+    SIM_REQUIRE(!graph->owner && !graph->captures);
     sim_graph_free(graph);
     return CUDA_SUCCESS;
 }

@@ -51,6 +51,7 @@ struct sim_graph {
     struct sim_graph_node *owner;  // the node that runs it; NULL for a graph of its own
     bool moved;                    // it was the program's, and belongs to its owner now
     size_t memory_nodes, conditional_nodes;  // in it and in what its nodes run
+    size_t captures;               // that add to it
     size_t instances;              // executables that there are, if it has memory nodes
     struct sim_origin *origins;    // of a clone, in order of the serials
     size_t origin_count;

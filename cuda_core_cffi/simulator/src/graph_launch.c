@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "graph_exec.h"
 
 _Atomic size_t sim_graph_launches_pending;
@@ -169,7 +170,9 @@ CUresult sim_exec_upload(struct sim_exec *exec, struct sim_stream *stream)
 SIM_API_STREAM(cuGraphLaunch, _ptsz, (CUgraphExec hGraphExec, CUstream hStream), (hGraphExec, hStream))
 {
     SIM_HELD struct sim_stream *stream = NULL;
-    SIM_TRY(sim_stream_find(hStream, &stream));
+    SIM_TRY(sim_stream_for_work(hStream, &stream));
+    if (sim_capturing(stream))
+        return sim_capture_refuse(stream);
     SIM_GRAPHS_LOCKED();
     struct sim_exec *exec;
     SIM_TRY(sim_exec_find(hGraphExec, &exec));
@@ -179,7 +182,9 @@ SIM_API_STREAM(cuGraphLaunch, _ptsz, (CUgraphExec hGraphExec, CUstream hStream),
 SIM_API_STREAM(cuGraphUpload, _ptsz, (CUgraphExec hGraphExec, CUstream hStream), (hGraphExec, hStream))
 {
     SIM_HELD struct sim_stream *stream = NULL;
-    SIM_TRY(sim_stream_find(hStream, &stream));
+    SIM_TRY(sim_stream_for_work(hStream, &stream));
+    if (sim_capturing(stream))
+        return sim_capture_refuse(stream);
     SIM_GRAPHS_LOCKED();
     struct sim_exec *exec;
     SIM_TRY(sim_exec_find(hGraphExec, &exec));

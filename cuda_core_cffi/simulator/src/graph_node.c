@@ -221,7 +221,7 @@ SIM_API(cuGraphDestroyNode, (CUgraphNode hNode), (hNode))
     SIM_GRAPHS_LOCKED();
     struct sim_graph_node *node;
     SIM_TRY(sim_graph_node_find(hNode, &node));
-    SIM_REQUIRE(!node->graph->memory_nodes);
+    SIM_REQUIRE(!node->graph->memory_nodes && !node->graph->captures);
     sim_graph_node_free(node);
     return CUDA_SUCCESS;
 }

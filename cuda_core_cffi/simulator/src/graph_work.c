@@ -79,19 +79,28 @@ static CUresult place(const struct sim_context *context, const struct sim_copy *
     return sim_copy_place(context, copy, operand, check);
 }
 
+// The parameters are left to the caller.
+CUresult sim_work_copy_of(const struct sim_copy *copy, struct sim_context *context, struct sim_work **out)
+{
+    struct sim_copy_job job = {.copy = *copy, .function = sim_thread()->function};
+    SIM_TRY(place(context, copy, &copy->to, &job.check_to));
+    SIM_TRY(place(context, copy, &copy->from, &job.check_from));
+    struct sim_work *work = sim_work_new(CU_GRAPH_NODE_TYPE_MEMCPY, context);
+    if (work)
+        work->copy.job = job;
+    return made(work, out);
+}
+
 CUresult sim_work_copy(const CUDA_MEMCPY3D *params, CUcontext handle, struct sim_work **out)
 {
     SIM_REQUIRE(params && params->WidthInBytes && params->Height && params->Depth);
     SIM_HELD struct sim_context *context = NULL;
     SIM_TRY(context_of(handle, &context));
-    struct sim_copy_job job = {.function = sim_thread()->function};
-    SIM_TRY(sim_copy_of_box(params, &job.copy));
-    SIM_TRY(place(context, &job.copy, &job.copy.to, &job.check_to));
-    SIM_TRY(place(context, &job.copy, &job.copy.from, &job.check_from));
-    struct sim_work *work = sim_work_new(CU_GRAPH_NODE_TYPE_MEMCPY, context);
-    if (work)
-        work->copy = (struct sim_copy_work){*params, job};
-    return made(work, out);
+    struct sim_copy copy;
+    SIM_TRY(sim_copy_of_box(params, &copy));
+    SIM_TRY(sim_work_copy_of(&copy, context, out));
+    (*out)->copy.params = *params;
+    return CUDA_SUCCESS;
 }
 
 CUresult sim_work_fill(const CUDA_MEMSET_NODE_PARAMS_v1 *params, CUcontext handle, struct sim_work **out)

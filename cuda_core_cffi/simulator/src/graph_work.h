@@ -82,6 +82,7 @@ CUresult sim_work_empty(struct sim_work **work);
 CUresult sim_work_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *params, const struct sim_work *like, bool match,
                          struct sim_work **work);
 CUresult sim_work_copy(const CUDA_MEMCPY3D *params, CUcontext context, struct sim_work **work);
+CUresult sim_work_copy_of(const struct sim_copy *copy, struct sim_context *context, struct sim_work **work);
 CUresult sim_work_fill(const CUDA_MEMSET_NODE_PARAMS_v1 *params, CUcontext context, struct sim_work **work);
 CUresult sim_work_host(const struct sim_host_params *params, struct sim_work **work);
 CUresult sim_work_event(CUgraphNodeType type, CUevent event, struct sim_work **work);

@@ -4,12 +4,14 @@
 // Host memory that the driver allocated or that a program registered.
 
 #include "arena.h"
+#include "capture.h"
 #include "device.h"
 #include "memory.h"
 #include "stream.h"
 
 static CUresult allocate(void **pp, size_t bytes, unsigned flags)
 {
+    SIM_TRY(sim_capture_check_unsafe());
     struct sim_context *context;
     SIM_TRY(sim_current(&context));
     if (!bytes) {
@@ -58,6 +60,7 @@ SIM_API(cuMemFreeHost, (void *p), (p))
 {
     if (!p)
         return CUDA_SUCCESS;
+    SIM_TRY(sim_capture_check_unsafe());
     struct sim_allocation allocation;
     uintptr_t address = (uintptr_t)p;
     if (sim_allocation_at(address, &allocation) && allocation.range.start == address && is_pinned(&allocation)) {
@@ -103,6 +106,7 @@ static CUresult register_memory(void *p, size_t bytesize, unsigned flags)
     const unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY |
                            CU_MEMHOSTREGISTER_READ_ONLY;
     SIM_REQUIRE(p && bytesize && !(flags & ~known) && bytesize <= UINTPTR_MAX - (uintptr_t)p);
+    SIM_TRY(sim_capture_check_unsafe());
     struct sim_context *context;
     SIM_TRY(sim_current(&context));
     if (sim_allocation_overlaps((uintptr_t)p, bytesize))

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "allocation.h"
+#include "capture.h"
 #include "device.h"
 #include "event.h"
 
@@ -160,6 +161,8 @@ CUresult sim_launch_read(const CUlaunchConfig *config, struct sim_launch_wish *w
         .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
         .dynamic_shared = config->sharedMemBytes,
         .stream = config->hStream,
+        .attributes = config->attrs,
+        .attribute_count = config->numAttrs,
     };
     for (unsigned i = 0; i < config->numAttrs; i++)
         SIM_TRY(sim_launch_read_attribute(&config->attrs[i], wish));
@@ -353,7 +356,9 @@ static CUresult find_event(CUevent handle, const struct sim_stream *stream, stru
 static CUresult launch(CUfunction handle, struct sim_launch_wish *wish, void **kernel_params, void **extra)
 {
     SIM_HELD struct sim_stream *stream = NULL;
-    SIM_TRY(sim_stream_find(wish->stream, &stream));
+    SIM_TRY(sim_stream_for_work(wish->stream, &stream));
+    if (sim_capturing(stream))
+        return sim_capture_kernel(stream, handle, wish, kernel_params, extra);
     SIM_HELD struct sim_function *function = NULL;
     SIM_TRY(sim_function_find(handle, stream->context, &function));
     if (function->module->context != stream->context)

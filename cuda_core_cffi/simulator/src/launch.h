@@ -19,6 +19,8 @@ struct sim_launch_wish {  // what a launch asks for, whichever call it came thro
     CUevent starts;  // recorded when the kernel starts; NULL for none
     CUevent programmatic;       // recorded when the blocks have triggered it
     bool at_block_start;        // which they do as they start
+    const CUlaunchAttribute *attributes;  // as they were given
+    unsigned attribute_count;
 };
 
 // A kernel that is ready to run, any number of times.

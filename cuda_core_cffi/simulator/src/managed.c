@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "copy.h"
 #include "device.h"
 #include "pages.h"
@@ -235,6 +236,8 @@ struct batch {
 
 static CUresult submit(const struct batch *batch, struct sim_stream *stream)
 {
+    if (sim_capturing(stream))
+        return sim_capture_refuse(stream);
     struct sim_allocation allocation;
     for (size_t i = 0; i < batch->count; i++)
         SIM_TRY(find_managed(batch->pointers[i], batch->sizes[i], &allocation));
@@ -273,7 +276,7 @@ static CUresult target_valid(CUmemLocation location, CUresult no_device)
 static CUresult prefetch(CUdeviceptr pointer, size_t size, CUmemLocation location, CUstream handle)
 {
     SIM_HELD struct sim_stream *stream = NULL;
-    SIM_TRY(sim_stream_find(handle, &stream));
+    SIM_TRY(sim_stream_for_work(handle, &stream));
     const size_t first = 0;
     return submit(&(struct batch){&pointer, &size, 1, &location, &first, 1, false}, stream);
 }
@@ -301,7 +304,7 @@ SIM_API_STREAM(cuMemPrefetchAsync, _ptsz,
 static CUresult submit_batch(const struct batch *batch, unsigned long long flags, CUstream handle)
 {
     SIM_HELD struct sim_stream *stream = NULL;
-    SIM_TRY(sim_stream_find(handle, &stream));
+    SIM_TRY(sim_stream_for_work(handle, &stream));
     SIM_REQUIRE(batch->pointers && batch->sizes && batch->count && !flags && !stream->legacy);
     return submit(batch, stream);
 }

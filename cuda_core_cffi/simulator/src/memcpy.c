@@ -3,6 +3,7 @@
 
 // Copies of contiguous memory.
 
+#include "capture.h"
 #include "config.h"
 #include "copy.h"
 
@@ -10,7 +11,7 @@ static CUresult copy(CUstream handle, uintptr_t to, enum sim_side to_side, uintp
                      size_t bytes, bool wait)
 {
     SIM_HELD struct sim_stream *stream = NULL;
-    SIM_TRY(sim_stream_find(handle, &stream));
+    SIM_TRY(sim_stream_for_work(handle, &stream));
     struct sim_copy job = {{.address = to, .side = to_side}, {.address = from, .side = from_side}, bytes, 1, 1};
     return sim_copy_submit(stream, &job, wait);
 }
@@ -77,7 +78,7 @@ static CUresult copy_peer(CUstream handle, CUdeviceptr to, CUcontext to_context,
     if (from_context)
         SIM_TRY(sim_context_find(from_context, &source));
     SIM_HELD struct sim_stream *stream = NULL;
-    SIM_TRY(sim_stream_find(handle, &stream));
+    SIM_TRY(sim_stream_for_work(handle, &stream));
     struct sim_copy job = {{.address = to, .side = SIM_SIDE_DEVICE}, {.address = from, .side = SIM_SIDE_DEVICE},
                            .width = bytes, .height = 1, .depth = 1, .between = true};
     return sim_copy_submit(stream, &job, wait);
@@ -129,7 +130,7 @@ static CUresult copy_batch(CUstream handle, CUdeviceptr *dsts, CUdeviceptr *srcs
         SIM_REQUIRE(attributes_are_valid(&attrs[i]));
     }
     SIM_HELD struct sim_stream *stream = NULL;
-    SIM_TRY(sim_stream_find(handle, &stream));
+    SIM_TRY(sim_stream_for_work(handle, &stream));
     SIM_REQUIRE(!stream->legacy);
     for (size_t i = 0, attribute = 0; i < count; i++) {
         if (attribute + 1 < attribute_count && indices[attribute + 1] == i)

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "capture.h"
 #include "copy.h"
 
 struct box {
@@ -42,7 +43,7 @@ static CUresult copy(CUstream handle, const struct box *to, const struct box *fr
                      size_t depth, bool between, bool wait)
 {
     SIM_HELD struct sim_stream *stream = NULL;
-    SIM_TRY(sim_stream_find(handle, &stream));
+    SIM_TRY(sim_stream_for_work(handle, &stream));
     if (!width || !height || !depth)
         return CUDA_SUCCESS;
     struct sim_copy job = {.width = width, .height = height, .depth = depth, .between = between};

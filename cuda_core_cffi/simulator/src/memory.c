@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "capture.h"
 #include "device.h"
 #include "graph_memory.h"
 #include "pool.h"
@@ -76,6 +77,7 @@ static CUresult allocate(struct sim_context *context, enum sim_memory memory, si
 SIM_API(cuMemAlloc_v2, (CUdeviceptr *dptr, size_t bytesize), (dptr, bytesize))
 {
     SIM_REQUIRE(dptr && bytesize);
+    SIM_TRY(sim_capture_check_unsafe());
     struct sim_context *context;
     SIM_TRY(sim_current(&context));
     uintptr_t address;
@@ -99,6 +101,7 @@ SIM_API(cuMemAllocPitch_v2,
 SIM_API(cuMemAllocManaged, (CUdeviceptr *dptr, size_t bytesize, unsigned int flags), (dptr, bytesize, flags))
 {
     SIM_REQUIRE(dptr && bytesize && (flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST));
+    SIM_TRY(sim_capture_check_unsafe());
     struct sim_context *context;
     SIM_TRY(sim_current(&context));
     // Managed memory may exceed the device's, so nothing is taken from the device.
@@ -133,6 +136,7 @@ SIM_API(cuMemFree_v2, (CUdeviceptr dptr), (dptr))
 {
     if (!dptr)
         return CUDA_SUCCESS;
+    SIM_TRY(sim_capture_check_unsafe());
     struct sim_allocation allocation;
     if (sim_allocation_at(dptr, &allocation) && allocation.range.start == dptr && freed_by_mem_free(&allocation)) {
         // Work that was submitted before may still use the memory; that of a pool is taken without a wait, as on hardware.

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 
+#include "capture.h"
 #include "copy.h"
 
 static CUresult fill(CUstream handle, const struct sim_fill *fill, bool wait)
 {
     SIM_HELD struct sim_stream *stream = NULL;
-    SIM_TRY(sim_stream_find(handle, &stream));
+    SIM_TRY(sim_stream_for_work(handle, &stream));
     return sim_fill_submit(stream, fill, wait);
 }
 

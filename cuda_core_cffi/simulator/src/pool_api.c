@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "capture.h"
 #include "device.h"
 #include "memory.h"
 #include "pages.h"
@@ -368,18 +369,25 @@ SIM_API(cuMemPoolGetAccess, (CUmemAccess_flags *flags, CUmemoryPool memPool, CUm
 
 // --- Allocation -----------------------------------------------------------------------------------------------
 
+static CUresult allocate(struct sim_pool *pool, struct sim_stream *stream, size_t bytes, CUdeviceptr *address)
+{
+    if (sim_capturing(stream))
+        return sim_capture_alloc(stream, pool, bytes, address);
+    return sim_pool_allocate(pool, stream, bytes, address);
+}
+
 SIM_API_STREAM(cuMemAllocAsync, _ptsz, (CUdeviceptr *dptr, size_t bytesize, CUstream hStream),
                (dptr, bytesize, hStream))
 {
     SIM_REQUIRE(dptr);
     SIM_HELD struct sim_stream *stream = NULL;
-    SIM_TRY(sim_stream_find(hStream, &stream));
+    SIM_TRY(sim_stream_for_work(hStream, &stream));
     *dptr = 0;
     if (!bytesize)
         return CUDA_SUCCESS;
     SIM_HELD struct sim_pool *pool = NULL;
     SIM_TRY(sim_pool_current(stream->context->device, &pool));
-    return sim_pool_allocate(pool, stream, bytesize, dptr);
+    return allocate(pool, stream, bytesize, dptr);
 }
 
 SIM_API_STREAM(cuMemAllocFromPoolAsync, _ptsz,
@@ -390,11 +398,11 @@ SIM_API_STREAM(cuMemAllocFromPoolAsync, _ptsz,
     SIM_HELD struct sim_pool *found = NULL;
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_pool_find(pool, &found));
-    SIM_TRY(sim_stream_find(hStream, &stream));
+    SIM_TRY(sim_stream_for_work(hStream, &stream));
     *dptr = 0;
     if (!bytesize)
         return CUDA_SUCCESS;
-    return sim_pool_allocate(found, stream, bytesize, dptr);
+    return allocate(found, stream, bytesize, dptr);
 }
 
 static bool freed_in_order(const struct sim_allocation *allocation)
@@ -415,9 +423,11 @@ static void release_later(struct sim_stream *stream, void *payload)
 SIM_API_STREAM(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), (dptr, hStream))
 {
     SIM_HELD struct sim_stream *stream = NULL;
-    SIM_TRY(sim_stream_find(hStream, &stream));
+    SIM_TRY(sim_stream_for_work(hStream, &stream));
     if (!dptr)
         return CUDA_SUCCESS;
+    if (sim_capturing(stream))
+        return sim_capture_free(stream, dptr);
     struct sim_allocation allocation;
     if (sim_allocation_at(dptr, &allocation) && allocation.memory == SIM_MANAGED_MEMORY)
         return CUDA_ERROR_NOT_SUPPORTED;

@@ -36,6 +36,8 @@ struct sim_thread {
     const char *function;               // the entry point being served, for reports
     bool per_thread_default;            // the entry point is a _ptsz or _ptds variant
     bool in_callback;                   // a host function runs on this thread
+    uint64_t id;                        // never that of another thread, however long that is gone
+    int capture_mode;                   // a CUstreamCaptureMode
 };
 
 struct sim_thread *sim_thread(void);

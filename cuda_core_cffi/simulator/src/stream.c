@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "device.h"
 #include "pool.h"
 
@@ -66,6 +67,7 @@ void sim_thread_end_streams(struct sim_thread *thread)
         struct sim_thread_stream *entry = thread->streams;
         thread->streams = entry->next;
         sim_object_retire(entry->stream);
+        sim_capture_stream_ends(entry->stream);
         sim_object_drop(entry->stream);
         free(entry);
     }
@@ -154,6 +156,7 @@ SIM_API(cuStreamDestroy_v2, (CUstream hStream), (hStream))
     SIM_HELD struct sim_stream *stream = NULL;
     if (sim_object_find(SIM_STREAM, hStream, (void **)&stream) != SIM_FOUND || !sim_object_retire(stream))
         return CUDA_ERROR_INVALID_HANDLE;
+    sim_capture_stream_ends(stream);
     return sim_context_status(stream->context);
 }
 
@@ -162,7 +165,9 @@ SIM_API(cuStreamDestroy_v2, (CUstream hStream), (hStream))
 SIM_API_STREAM(cuStreamQuery, _ptsz, (CUstream hStream), (hStream))
 {
     SIM_HELD struct sim_stream *stream = NULL;
-    SIM_TRY(sim_stream_find(hStream, &stream));
+    SIM_TRY(sim_stream_for_work(hStream, &stream));
+    if (sim_capturing(stream))
+        return sim_capture_refuse(stream);
     if (!sim_reached(stream, atomic_load(&stream->submitted)))
         return CUDA_ERROR_NOT_READY;
     if (stream->legacy) {
@@ -183,7 +188,9 @@ static void nothing(struct sim_stream *stream, void *payload) { (void)stream, (v
 SIM_API_STREAM(cuStreamSynchronize, _ptsz, (CUstream hStream), (hStream))
 {
     SIM_HELD struct sim_stream *stream = NULL;
-    SIM_TRY(sim_stream_find(hStream, &stream));
+    SIM_TRY(sim_stream_for_work(hStream, &stream));
+    if (sim_capturing(stream))
+        return sim_capture_refuse(stream);
     uint64_t number = atomic_load(&stream->submitted);
     // Waiting for the legacy stream means waiting for what its next operation would wait for.
     if (stream->legacy && !sim_run_now(stream, nothing, NULL, &number))
@@ -244,36 +251,6 @@ SIM_API_STREAM(cuStreamGetCtx_v2, _ptsz, (CUstream hStream, CUcontext *pCtx, CUg
     SIM_REQUIRE(pGreenCtx);
     *pGreenCtx = NULL;
     return cuStreamGetCtx_body(hStream, pCtx);
-}
-
-SIM_API_STREAM(cuStreamIsCapturing, _ptsz, (CUstream hStream, CUstreamCaptureStatus *captureStatus),
-               (hStream, captureStatus))
-{
-    SIM_REQUIRE(captureStatus);
-    SIM_HELD struct sim_stream *stream = NULL;
-    SIM_TRY(sim_stream_find(hStream, &stream));
-    *captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
-    return CUDA_SUCCESS;
-}
-
-SIM_API_STREAM(cuStreamGetCaptureInfo_v2, _ptsz,
-               (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out,
-                const CUgraphNode **dependencies_out, size_t *numDependencies_out),
-               (hStream, captureStatus_out, id_out, graph_out, dependencies_out, numDependencies_out))
-{
-    // While nothing is captured, only the status is written.
-    (void)id_out, (void)graph_out, (void)dependencies_out, (void)numDependencies_out;
-    return cuStreamIsCapturing_body(hStream, captureStatus_out);
-}
-
-SIM_API_STREAM(cuStreamGetCaptureInfo_v3, _ptsz,
-               (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out,
-                const CUgraphNode **dependencies_out, const CUgraphEdgeData **edgeData_out,
-                size_t *numDependencies_out),
-               (hStream, captureStatus_out, id_out, graph_out, dependencies_out, edgeData_out, numDependencies_out))
-{
-    (void)id_out, (void)graph_out, (void)dependencies_out, (void)edgeData_out, (void)numDependencies_out;
-    return cuStreamIsCapturing_body(hStream, captureStatus_out);
 }
 
 // --- Attributes -----------------------------------------------------------------------------------------------

@@ -50,6 +50,8 @@ struct sim_stream {
     struct sim_task task;
     CUstreamAttrValue sync_policy, access_window, domain, domain_map;
 
+    struct sim_capture_stream *_Atomic capture;  // its part in a capture; NULL if its work is run
+
     _Atomic uint64_t submitted, completed;
     _Atomic uint64_t known;  // how far the host knows it to be, by having waited
     pthread_mutex_t lock;  // guards what follows

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "allocation.h"
+#include "capture.h"
 #include "copy.h"
 
 _Atomic size_t sim_host_functions_pending;
@@ -45,10 +46,13 @@ static void run_host(struct sim_stream *stream, void *payload)
     atomic_fetch_sub(&sim_host_functions_pending, 1);
 }
 
-static CUresult submit_host(const struct host_job *job)
+static CUresult submit_host(const struct host_job *job, unsigned sync_mode)
 {
     SIM_HELD struct sim_stream *stream = NULL;
-    SIM_TRY(sim_stream_find(job->handle, &stream));
+    SIM_TRY(sim_stream_for_work(job->handle, &stream));
+    if (sim_capturing(stream))
+        return job->callback ? sim_capture_refuse(stream)
+                             : sim_capture_host(stream, job->function, job->data, sync_mode);
     struct sim_op *op = sim_op_new(run_host, sizeof *job);
     if (!op)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -61,7 +65,7 @@ static CUresult submit_host(const struct host_job *job)
 SIM_API_STREAM(cuLaunchHostFunc, _ptsz, (CUstream hStream, CUhostFn fn, void *userData), (hStream, fn, userData))
 {
     SIM_REQUIRE(fn);
-    return submit_host(&(struct host_job){.function = fn, .data = userData, .handle = hStream});
+    return submit_host(&(struct host_job){.function = fn, .data = userData, .handle = hStream}, 0);
 }
 
 SIM_API_STREAM(cuLaunchHostFunc_v2, _ptsz,
@@ -70,7 +74,7 @@ SIM_API_STREAM(cuLaunchHostFunc_v2, _ptsz,
 {
     enum { MODES = 2 };
     SIM_REQUIRE(fn && syncMode < MODES);
-    return submit_host(&(struct host_job){.function = fn, .data = userData, .handle = hStream});
+    return submit_host(&(struct host_job){.function = fn, .data = userData, .handle = hStream}, syncMode);
 }
 
 SIM_API_STREAM(cuStreamAddCallback, _ptsz,
@@ -78,7 +82,7 @@ SIM_API_STREAM(cuStreamAddCallback, _ptsz,
                (hStream, callback, userData, flags))
 {
     SIM_REQUIRE(callback && !flags);
-    return submit_host(&(struct host_job){.callback = callback, .data = userData, .handle = hStream});
+    return submit_host(&(struct host_job){.callback = callback, .data = userData, .handle = hStream}, 0);
 }
 
 // --- Values in memory -----------------------------------------------------------------------------------------
@@ -177,7 +181,9 @@ CUresult sim_value_read(const struct sim_context *context, const CUstreamBatchMe
 static CUresult value_work(CUstream handle, const CUstreamBatchMemOpParams *operations, unsigned count)
 {
     SIM_HELD struct sim_stream *stream = NULL;
-    SIM_TRY(sim_stream_find(handle, &stream));
+    SIM_TRY(sim_stream_for_work(handle, &stream));
+    if (sim_capturing(stream))
+        return sim_capture_values(stream, operations, count);
     for (unsigned i = 0; i < count; i++) {
         struct sim_value_job job;
         SIM_TRY(sim_value_read(stream->context, &operations[i], &job));

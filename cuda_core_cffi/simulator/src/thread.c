@@ -39,6 +39,8 @@ struct sim_thread *sim_thread(void)
     struct sim_thread *thread = calloc(1, sizeof *thread);
     if (!thread)
         return &exhausted;
+    static _Atomic uint64_t last_id;
+    thread->id = atomic_fetch_add(&last_id, 1) + 1;
     pthread_setspecific(key, thread);
     return self = thread;
 }

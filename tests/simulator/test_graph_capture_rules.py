@@ -1,0 +1,260 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""What must not be done while a stream is captured, and what becomes of the capture then."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import ModuleType
+
+import pytest
+from sim_driver import (
+    LEGACY,
+    NON_BLOCKING,
+    PER_THREAD,
+    Driver,
+    StreamCallback,
+    byref,
+    c_int,
+    c_size_t,
+    c_uint64,
+    c_void_p,
+    ctypes,
+)
+from sim_graphs import GLOBAL, RELAXED, THREAD_LOCAL, Graphs, ask
+from sim_kernels import KERNELS
+
+NONE, ACTIVE, INVALIDATED = range(3)
+
+
+@pytest.fixture
+def stream(cu: Driver) -> c_void_p:
+    stream = cu.stream(NON_BLOCKING)
+    yield stream
+    cu.status("cuStreamEndCapture", stream, byref(c_void_p()))
+    cu.cuStreamDestroy_v2(stream)
+
+
+def in_thread(function: Callable[[], object]) -> object:
+    results: list[object] = []
+    thread = threading.Thread(target=lambda: results.append(function()))
+    thread.start()
+    thread.join()
+    return results[0]
+
+
+def status(cu: Driver, stream: c_void_p) -> int:
+    return int(ask(cu, c_int, "cuStreamIsCapturing", stream).value)
+
+
+def finish(cu: Driver, stream: c_void_p) -> str:
+    graph = c_void_p()
+    result = cu.status("cuStreamEndCapture", stream, byref(graph))
+    assert (graph.value is not None) == (result == "SUCCESS")
+    if result == "SUCCESS":
+        cu.cuGraphDestroy(graph)
+    return result
+
+
+def test_captures_begin_once_and_end_where_they_began(cu: Driver, stream: c_void_p) -> None:
+    assert finish(cu, stream) == "ILLEGAL_STATE"
+    assert cu.status("cuStreamBeginCapture_v2", stream, 3) == "INVALID_VALUE"
+    cu.cuStreamBeginCapture_v2(stream, RELAXED)
+    assert cu.status("cuStreamBeginCapture_v2", stream, RELAXED) == "ILLEGAL_STATE"
+    assert cu.status("cuStreamEndCapture", stream, None) == "INVALID_VALUE"
+    other, event = cu.stream(NON_BLOCKING), cu.event(2)
+    cu.cuEventRecord(event, stream)
+    cu.cuStreamWaitEvent(other, event, 0)
+    assert finish(cu, other) == "STREAM_CAPTURE_UNMATCHED"
+    assert finish(cu, stream) == "STREAM_CAPTURE_INVALIDATED"
+    cu.cuStreamDestroy_v2(other)
+    cu.cuEventDestroy_v2(event)
+
+
+@pytest.mark.parametrize("mode", [GLOBAL, THREAD_LOCAL, RELAXED])
+def test_only_relaxed_captures_end_in_another_thread(cu: Driver, stream: c_void_p, mode: int) -> None:
+    cu.cuStreamBeginCapture_v2(stream, mode)
+    ended = in_thread(lambda: finish(cu, stream))
+    assert ended == ("SUCCESS" if mode == RELAXED else "STREAM_CAPTURE_WRONG_THREAD")
+    assert finish(cu, stream) == ("ILLEGAL_STATE" if mode == RELAXED else "SUCCESS")
+
+
+def test_what_a_captured_stream_does_not_do(cu: Driver, graphs: Graphs, stream: c_void_p, sim: ModuleType) -> None:
+    memory, managed = cu.alloc(64), cu.out(c_uint64, "cuMemAllocManaged", c_size_t(64), 1)
+    executable = graphs.instantiate(graphs.graph())
+    callback = StreamCallback(lambda *_: None)
+    live = sim.live()["graphs"]
+    for call in (
+        ("cuStreamSynchronize", stream),
+        ("cuStreamQuery", stream),
+        ("cuStreamAddCallback", stream, callback, None, 0),
+        ("cuGraphLaunch", executable, stream),
+        ("cuGraphUpload", executable, stream),
+        ("cuMemPrefetchAsync", managed, c_size_t(64), 0, stream),
+        ("cuCtxSynchronize",),
+        ("cuCtxSynchronize_v2", None),
+    ):
+        cu.cuStreamBeginCapture_v2(stream, RELAXED)
+        assert cu.status(*call) == "STREAM_CAPTURE_UNSUPPORTED", call
+        assert status(cu, stream) == INVALIDATED
+        assert cu.status("cuMemsetD8Async", memory, 1, c_size_t(4), stream) == "STREAM_CAPTURE_INVALIDATED"
+        assert finish(cu, stream) == "STREAM_CAPTURE_INVALIDATED"
+        cu.cuMemsetD8Async(memory, 1, c_size_t(4), stream)
+        cu.cuStreamSynchronize(stream)
+    assert sim.live()["graphs"] == live
+    for pointer in (memory, managed):
+        cu.cuMemFree_v2(pointer)
+
+
+def test_the_calling_threads_synchronous_copies_are_refused_while_its_stream_is_captured(cu: Driver) -> None:
+    memory, host = cu.alloc(64), ctypes.create_string_buffer(64)
+    cu.cuStreamBeginCapture_v2(PER_THREAD, RELAXED)
+    assert cu.status("cuMemcpyHtoD_v2_ptds", memory, host, c_size_t(64)) == "STREAM_CAPTURE_UNSUPPORTED"
+    assert finish(cu, PER_THREAD) == "STREAM_CAPTURE_INVALIDATED"
+    cu.cuMemFree_v2(memory)
+
+
+def test_the_legacy_stream_is_out_of_bounds_while_a_blocking_stream_is_captured(cu: Driver, stream: c_void_p) -> None:
+    blocking, memory, host = cu.stream(), cu.alloc(64), ctypes.create_string_buffer(64)
+    for call in (
+        ("cuMemcpyHtoD_v2", memory, host, c_size_t(64)),
+        ("cuMemsetD8Async", memory, 0, c_size_t(4), None),
+        ("cuStreamSynchronize", LEGACY),
+        ("cuStreamQuery", None),
+    ):
+        cu.cuStreamBeginCapture_v2(blocking, RELAXED)
+        assert cu.status("cuStreamIsCapturing", LEGACY, byref(c_int())) == "STREAM_CAPTURE_IMPLICIT"
+        assert cu.status("cuStreamGetCaptureInfo", LEGACY, byref(c_int()), None) == "STREAM_CAPTURE_IMPLICIT"
+        assert status(cu, blocking) == ACTIVE
+        assert cu.status(*call) == "STREAM_CAPTURE_IMPLICIT", call
+        assert finish(cu, blocking) == "STREAM_CAPTURE_INVALIDATED"
+        cu.cuStreamBeginCapture_v2(stream, RELAXED)
+        assert cu.status(*call) == "SUCCESS", call
+        assert finish(cu, stream) == "SUCCESS"
+    cu.cuMemFree_v2(memory)
+    cu.cuStreamDestroy_v2(blocking)
+
+
+UNSAFE = {
+    "alloc": lambda cu: cu.status("cuMemAlloc_v2", byref(c_uint64()), c_size_t(64)),
+    "pinned": lambda cu: cu.status("cuMemAllocHost_v2", byref(c_void_p()), c_size_t(64)),
+    "managed": lambda cu: cu.status("cuMemAllocManaged", byref(c_uint64()), c_size_t(64), 1),
+    "module": lambda cu: cu.status("cuModuleLoadData", byref(c_void_p()), KERNELS),
+}
+
+
+@pytest.mark.parametrize("what", [*UNSAFE, "free", "query"])
+def test_calls_that_may_be_unsafe_end_a_capture(cu: Driver, stream: c_void_p, what: str) -> None:
+    memory, event = cu.alloc(64), cu.event(2)
+    cu.cuEventRecord(event, PER_THREAD)
+    calls = {
+        **UNSAFE,
+        "free": lambda cu: cu.status("cuMemFree_v2", memory),
+        "query": lambda cu: cu.status("cuEventQuery", event),
+    }
+    cu.cuStreamBeginCapture_v2(stream, GLOBAL)
+    assert calls[what](cu) == "STREAM_CAPTURE_UNSUPPORTED"
+    assert finish(cu, stream) == "STREAM_CAPTURE_INVALIDATED"
+    cu.cuMemFree_v2(memory)
+    cu.cuEventDestroy_v2(event)
+
+
+def exchange(cu: Driver, mode: int) -> int:
+    value = c_int(mode)
+    cu.cuThreadExchangeStreamCaptureMode(byref(value))
+    return value.value
+
+
+@pytest.mark.parametrize(
+    ("capture", "same_thread", "other_thread"),
+    [(GLOBAL, [0, 0, 1], [0, 1, 1]), (THREAD_LOCAL, [0, 0, 1], [1, 1, 1]), (RELAXED, [1, 1, 1], [1, 1, 1])],
+)
+def test_modes_say_whose_calls_are_refused(
+    cu: Driver, stream: c_void_p, capture: int, same_thread: list[int], other_thread: list[int]
+) -> None:
+    context: c_void_p = cu.out(c_void_p, "cuCtxGetCurrent")
+
+    def allowed(mode: int) -> int:
+        cu.cuCtxSetCurrent(context)
+        before, memory = exchange(cu, mode), c_uint64()
+        result = cu.status("cuMemAlloc_v2", byref(memory), c_size_t(64))
+        exchange(cu, before)
+        if result == "SUCCESS":
+            cu.library.cuThreadExchangeStreamCaptureMode(byref(c_int(RELAXED)))
+            cu.cuMemFree_v2(memory)
+            cu.library.cuThreadExchangeStreamCaptureMode(byref(c_int(before)))
+        return int(result == "SUCCESS")
+
+    for mode in (GLOBAL, THREAD_LOCAL, RELAXED):
+        for expected, call in (
+            (same_thread[mode], lambda mode=mode: allowed(mode)),
+            (other_thread[mode], lambda mode=mode: in_thread(lambda: allowed(mode))),
+        ):
+            cu.cuStreamBeginCapture_v2(stream, capture)
+            assert call() == expected, mode
+            assert finish(cu, stream) == ("SUCCESS" if expected else "STREAM_CAPTURE_INVALIDATED")
+
+
+def test_a_thread_starts_with_the_strictest_mode(cu: Driver) -> None:
+    assert exchange(cu, RELAXED) == GLOBAL
+    assert exchange(cu, GLOBAL) == RELAXED
+    assert in_thread(lambda: exchange(cu, THREAD_LOCAL)) == GLOBAL
+    assert cu.status("cuThreadExchangeStreamCaptureMode", byref(c_int(3))) == "INVALID_VALUE"
+    assert cu.status("cuThreadExchangeStreamCaptureMode", None) == "INVALID_VALUE"
+
+
+def test_a_stream_that_is_destroyed_takes_its_capture_along(cu: Driver, sim: ModuleType) -> None:
+    before = sim.live()["graphs"]
+    stream, other, event = cu.stream(NON_BLOCKING), cu.stream(NON_BLOCKING), cu.event(2)
+    cu.cuStreamBeginCapture_v2(stream, GLOBAL)
+    cu.cuEventRecord(event, stream)
+    cu.cuStreamWaitEvent(other, event, 0)
+    cu.cuStreamDestroy_v2(stream)
+    assert status(cu, other) == NONE
+    assert sim.live()["graphs"] == before
+    cu.cuMemFree_v2(cu.alloc(64))
+    cu.cuStreamDestroy_v2(other)
+    cu.cuEventDestroy_v2(event)
+
+
+def test_streams_outside_go_on(cu: Driver, stream: c_void_p) -> None:
+    other, ran = cu.stream(NON_BLOCKING), []
+    cu.cuStreamBeginCapture_v2(stream, GLOBAL)
+    cu.launch(other, lambda: ran.append(1))
+    cu.cuStreamSynchronize(other)
+    memory: c_uint64 = cu.out(c_uint64, "cuMemAllocAsync", c_size_t(64), other)
+    cu.cuMemFreeAsync(memory, other)
+    assert ran == [1]
+    assert finish(cu, stream) == "SUCCESS"
+    cu.cuStreamDestroy_v2(other)
+
+
+def test_captures_in_many_threads_do_not_meet(cu: Driver, graphs: Graphs) -> None:
+    failures: list[object] = []
+
+    def work(number: int) -> None:
+        cu.cuCtxSetCurrent(graphs.context)
+        stream, ran = cu.stream(NON_BLOCKING), []
+        for _ in range(20):
+            cu.cuStreamBeginCapture_v2(stream, THREAD_LOCAL)
+            for _ in range(5):
+                cu.launch(stream, lambda: ran.append(number))
+            graph, executable = c_void_p(), c_void_p()
+            cu.cuStreamEndCapture(stream, byref(graph))
+            cu.cuGraphInstantiateWithFlags(byref(executable), graph, c_uint64(0))
+            cu.cuGraphLaunch(executable, stream)
+            cu.cuGraphExecDestroy(executable)
+            cu.cuGraphDestroy(graph)
+        cu.cuStreamSynchronize(stream)
+        cu.cuStreamDestroy_v2(stream)
+        if ran != [number] * 100:
+            failures.append(ran)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
