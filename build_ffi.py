@@ -63,8 +63,8 @@ COMPILE = ["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-pthread", "-Wall
 LINK = ["-Wl,-s", "-pthread"]
 HEADERS = (  # of include/, each with what it needs
     "ccc_copy.h",
+    "ccc_graph_edges.h",
     "ccc_ipc.h",
-    "ccc_launch.h",
     "ccc_managed.h",
     "ccc_meter.h",
     "ccc_nvjitlink.h",

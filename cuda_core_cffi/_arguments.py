@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from cuda_core_cffi._ffi import ffi
+from cuda_core_cffi._graph_condition import GraphCondition
 from cuda_core_cffi._memory import Buffer
 
 __all__ = ["NOT_QUICK", "Packer", "make_packer"]
@@ -155,6 +156,8 @@ def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
     numpy, ctypes = sys.modules.get("numpy"), sys.modules.get("ctypes")
     if issubclass(cls, Buffer):
         return buffer_slot(value, parameter)
+    if issubclass(cls, GraphCondition):
+        return condition_slot(value, parameter)
     if numpy is not None and issubclass(cls, numpy.generic):
         if issubclass(cls, numpy.void):
             return record_slot(value, parameter)
@@ -210,6 +213,13 @@ def buffer_slot(value: Any, parameter: Parameter) -> Slot:
         return buffer._packed_address
 
     return Slot(f"{POINTER_SIZE}s", "{}._packed_address", pack)
+
+
+def condition_slot(value: Any, parameter: Parameter) -> Slot:
+    """Pack the handle of a graph's condition, with which the kernel sets it."""
+    check_kind(value, parameter, "i", "p")
+    choose({POINTER_SIZE: "Q"}, POINTER_SIZE, value, parameter)
+    return Slot("Q", "{}.handle", lambda condition: struct.pack("<Q", condition.handle))
 
 
 def int_slot(value: Any, parameter: Parameter) -> Slot:

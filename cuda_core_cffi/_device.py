@@ -16,7 +16,7 @@ from cuda_core_cffi._device_properties import DeviceProperties
 from cuda_core_cffi._errors import check, last_failure
 from cuda_core_cffi._event import Event, EventOptions
 from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._keepalive import held, release_finished
+from cuda_core_cffi._keepalive import after_sync, held, synchronised
 from cuda_core_cffi._memory import Buffer, DeviceMemoryResource, MemoryResource, SynchronousMemoryResource
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._registry import registry
@@ -212,8 +212,8 @@ class Device:
             If work failed.
         """
         check(lib.ccc_device_sync(self._device_id))
-        if held:
-            release_finished()
+        if held or after_sync:
+            synchronised()
 
     def can_access_peer(self, peer: Device | int) -> bool:
         """Tell whether kernels of this device can use the memory of another.

@@ -8,7 +8,7 @@ import enum
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from cuda_core_cffi import _capsule
+from cuda_core_cffi import _capsule, _wake
 from cuda_core_cffi._errors import last_failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._stream import LEGACY_DEFAULT_STREAM, Stream
@@ -282,4 +282,4 @@ def release_pins() -> None:
             release()
 
 
-lib.ccc_set_wake(_capsule.waker(release_pins))
+_wake.tasks.append(release_pins)

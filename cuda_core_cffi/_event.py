@@ -12,7 +12,7 @@ from cuda_core_cffi._errors import CUDAError
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
 from cuda_core_cffi._ipc import PAYLOAD_BYTES, Descriptor, seal, send_with
-from cuda_core_cffi._keepalive import held, release_finished
+from cuda_core_cffi._keepalive import after_sync, held, release_finished, synchronised
 from cuda_core_cffi._registry import registry
 
 __all__ = ["DEFAULT_FLAGS", "Event", "EventOptions", "IPCEventDescriptor", "event_flags"]
@@ -115,8 +115,8 @@ class Event(Handle):
         status = _sync(self._box)
         if status:
             raise self._failure(status)
-        if held:
-            release_finished()
+        if held or after_sync:
+            synchronised()
 
     @property
     def is_done(self) -> bool:

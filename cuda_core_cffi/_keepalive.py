@@ -12,12 +12,13 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from cuda_core_cffi._errors import check_cleanup
 from cuda_core_cffi._ffi import ffi, lib
 
-__all__ = ["Hold", "held", "release_finished"]
+__all__ = ["Hold", "after_sync", "held", "release_finished", "synchronised"]
 
 _drop = lib.ccc_drop
 _query = lib.ccc_event_query
@@ -62,6 +63,10 @@ held: dict[int, Hold] = {}
 """What copies use, oldest first."""
 
 
+after_sync: list[Callable[[], None]] = []
+"""What else is to be done when a program has waited for the device. It may raise."""
+
+
 class State:
     """Who is releasing."""
 
@@ -96,6 +101,14 @@ def release_finished(everything: bool = True) -> None:
         ffi.release(hold.memory)
         if waiting := _drop(hold.event[0]):
             check_cleanup(waiting)
+
+
+def synchronised() -> None:
+    """Do what there is to do when a program has waited for the device."""
+    if held:
+        release_finished()
+    for task in after_sync:
+        task()
 
 
 def wait_at_exit() -> None:

@@ -16,7 +16,7 @@ from cuda_core_cffi._errors import check, check_cleanup
 from cuda_core_cffi._event import DEFAULT_FLAGS, Event, EventOptions, event_flags
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
-from cuda_core_cffi._keepalive import held, release_finished
+from cuda_core_cffi._keepalive import after_sync, held, synchronised
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._registry import registry
 from cuda_core_cffi.typing import IsStreamType
@@ -101,8 +101,8 @@ class Stream(Handle):
         status = _sync(self._box)
         if status:
             raise self._failure(status)
-        if held:
-            release_finished()
+        if held or after_sync:
+            synchronised()
 
     def record(self, event: Event | None = None, options: EventOptions | Mapping[str, Any] | None = None) -> Event:
         """Record an event: it is reached when the work now in the stream is done.

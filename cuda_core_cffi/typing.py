@@ -14,6 +14,8 @@ __all__ = [
     "CompilerBackendType",
     "DevicePointerT",
     "DevicePointerType",
+    "GraphConditionalType",
+    "GraphMemoryType",
     "IsStreamT",
     "IsStreamType",
     "ManagedMemoryLocationType",
@@ -76,6 +78,22 @@ class CompilerBackendType(enum.StrEnum):
     NVVM = "NVVM"
     NVJITLINK = "nvJitLink"
     DRIVER = "driver"
+
+
+class GraphConditionalType(enum.StrEnum):
+    """What a conditional node of a graph does with its condition."""
+
+    IF = "if"
+    WHILE = "while"
+    SWITCH = "switch"
+
+
+class GraphMemoryType(enum.StrEnum):
+    """Where an allocation node of a graph takes memory from."""
+
+    DEVICE = "device"
+    HOST = "host"
+    MANAGED = "managed"
 
 
 class PCHStatusType(enum.StrEnum):

@@ -44,16 +44,25 @@ struct ccc_box {
     CUdevice device;
     uint64_t handle;
     ccc_box *parent;           /* context of a stream, event or buffer; library of a kernel */
-    ccc_box *pool;             /* of a buffer */
+    ccc_box *pool;             /* of a buffer; of an event that stands for another: that one */
     _Atomic(ccc_box *) stream; /* a buffer is freed in the order of this stream */
     size_t size;               /* of a buffer */
     _Atomic(ccc_charge *) charges; /* of a buffer: who counts it */
     struct ccc_virtual *virtual_memory; /* of a buffer: its mappings */
     ccc_import *import;        /* of a buffer of another process: what it has in common with others */
     CUresult (*destroy)(uint64_t handle); /* for handles of other libraries */
+    struct ccc_graph *graph;   /* of a graph or an executable: its lock, and what it keeps */
+    ccc_box *deferred;         /* the next of those that wait to end elsewhere */
 };
 
 static atomic_long ccc_live[CCC_KINDS];
+
+/*
+ * Set while a callback runs in a thread of the driver's, where no driver function may be called: a box whose last use
+ * goes there, perhaps because Python collects garbage, ends later, in a thread that looks for such boxes.
+ */
+static _Thread_local int ccc_in_callback;
+static _Atomic(ccc_box *) ccc_deferred;
 
 #define CCC_POINTER(box) ((void *)(uintptr_t)(box)->handle)
 #define CCC_CTX(box) ((CUcontext)CCC_POINTER(box))
@@ -107,26 +116,57 @@ static int ccc_retain(ccc_box *box)
     return 0;
 }
 
+static void ccc_release(ccc_box *box);
+
+/* Destroy the handle of a box that nobody uses. Returns its parent, of which one use is left to drop. */
+static ccc_box *ccc_end(ccc_box *box)
+{
+    ccc_box *parent = box->parent;
+    ccc_box *stream = atomic_load(&box->stream);
+    ccc_box *pool = box->pool;
+    ccc_charge *charges = atomic_load(&box->charges);
+    if (!(box->flags & CCC_BORROWED)) {
+        ccc_destroy(box);
+        atomic_fetch_sub_explicit(&ccc_live[box->kind], 1, memory_order_relaxed);
+    }
+    if (charges)
+        ccc_end_charges(charges);
+    ccc_unhold(box);
+    if (stream)
+        ccc_release(stream);
+    if (pool)
+        ccc_release(pool);
+    return parent;
+}
+
+/* Leave the end of a box to another thread. */
+static CCC_COLD void ccc_defer(ccc_box *box)
+{
+    box->deferred = atomic_load(&ccc_deferred);
+    while (!atomic_compare_exchange_weak(&ccc_deferred, &box->deferred, box))
+        ;
+}
+
 /* Drop a use; the last one destroys the handle and lets go of what it depended on. */
 static void ccc_release(ccc_box *box)
 {
     while (box && atomic_fetch_sub_explicit(&box->uses, 1, memory_order_acq_rel) == 1) {
-        ccc_box *parent = box->parent;
-        ccc_box *stream = atomic_load(&box->stream);
-        ccc_box *pool = box->pool;
-        ccc_charge *charges = atomic_load(&box->charges);
-        if (!(box->flags & CCC_BORROWED)) {
-            ccc_destroy(box);
-            atomic_fetch_sub_explicit(&ccc_live[box->kind], 1, memory_order_relaxed);
+        if (ccc_in_callback) {
+            ccc_defer(box);
+            return;
         }
-        if (charges)
-            ccc_end_charges(charges);
-        ccc_unhold(box);
-        if (stream)
-            ccc_release(stream);
-        if (pool)
-            ccc_release(pool);
-        box = parent;
+        box = ccc_end(box);
+    }
+}
+
+/* End the boxes that were left to other threads. */
+static void ccc_end_deferred(void)
+{
+    ccc_box *box = ccc_in_callback ? NULL : atomic_exchange(&ccc_deferred, NULL);
+    while (box) {
+        ccc_box *next = box->deferred;
+        ccc_release(ccc_end(box));
+        box = next;
     }
 }
 

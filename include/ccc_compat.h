@@ -43,6 +43,14 @@ CCC_SAME(CCC_SHARED_MEMORY_PREFER_OVERSIZED, CU_SHARED_MEMORY_MODE_PREFER_OVERSI
 #endif
 
 #if CUDA_VERSION < 13000
+/* With the data of edges, as CUDA 13 has them under the plain names. */
+#define cuGraphAddNode cuGraphAddNode_v2
+#define cuGraphGetEdges cuGraphGetEdges_v2
+#define cuGraphNodeGetDependencies cuGraphNodeGetDependencies_v2
+#define cuGraphNodeGetDependentNodes cuGraphNodeGetDependentNodes_v2
+#define cuGraphAddDependencies cuGraphAddDependencies_v2
+#define cuGraphRemoveDependencies cuGraphRemoveDependencies_v2
+
 #define CCC_NOT_IN_HEADER(name, parameters)                       \
     static CUresult name parameters                               \
     {                                                             \

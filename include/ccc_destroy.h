@@ -4,7 +4,10 @@
 #ifndef CCC_DESTROY_H
 #define CCC_DESTROY_H
 
+#include "ccc_ipc.h"
 #include "ccc_virtual.h"
+
+static CUresult ccc_destroy_graph(ccc_box *box, const char **call);
 
 /* Drivers unmap memory under work that still uses it, so that is waited for: in the buffer's stream, or else all work. */
 static CUresult ccc_destroy_virtual(ccc_box *box, const ccc_box *stream, const char **call)
@@ -39,6 +42,9 @@ static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
     case CCC_LIBRARY:
         *call = "cuLibraryUnload";
         return cuLibraryUnload((CUlibrary)CCC_POINTER(box));
+    case CCC_GRAPH:
+    case CCC_EXECUTABLE:
+        return ccc_destroy_graph(box, call);
     case CCC_BUFFER:
         if (box->handle == 0)
             return CUDA_SUCCESS;

@@ -30,6 +30,8 @@ typedef enum ccc_kind {
     CCC_KERNEL,
     CCC_PROGRAM,
     CCC_LINKER,
+    CCC_GRAPH,
+    CCC_EXECUTABLE, /* of a graph */
     CCC_KINDS /* how many there are */
 } ccc_kind;
 

@@ -13,6 +13,9 @@ import gc
 import os
 import pathlib
 import sys
+import time
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -38,8 +41,13 @@ if not CHOSEN:
     CHOSEN = "system" if system_driver_has_gpu() else "simulator"
     os.environ["CUDA_CORE_CFFI_DRIVER"] = CHOSEN
 
+from graphs import SIZE  # noqa: E402
+from scenarios import PTX  # noqa: E402
+
 import cuda_core_cffi  # noqa: E402  (the driver is chosen first)
-from cuda_core_cffi import Device, Stream, live_objects  # noqa: E402
+from cuda_core_cffi import Buffer, Device, ObjectCode, Stream, lib, live_objects  # noqa: E402
+from cuda_core_cffi._retain import settle  # noqa: E402
+from cuda_core_cffi.graph import GraphDefinition  # noqa: E402
 
 SIMULATED = CHOSEN == "simulator"
 
@@ -71,23 +79,36 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.fixture(autouse=True)
 def no_leak():
     """Fail a test that leaves driver objects alive, or that misuses the simulated driver."""
-    before = live_objects()
+    before, kept_before = live_objects(), lib.ccc_keep_count()
     yield
+    wait_for_graphs(kept_before)
     after = live_objects()
     for _ in range(3):  # PyPy runs finalizers some time after a collection
         if after == before:
             break
         gc.collect()
+        wait_for_graphs(kept_before)
         after = live_objects()
     # fewer than before: something that a longer-lived fixture let go of
     leaked = {kind: after[kind] - before[kind] for kind in after if after[kind] > before[kind]}
     assert not leaked, f"driver objects leaked: {leaked}"
+    assert lib.ccc_keep_count() <= kept_before, "something is kept for a graph that is gone"
     if SIMULATED:
         from cuda_core_cffi import simulator
 
         reports = simulator.reports()
         simulator.clear_reports()
         assert not reports, f"misuse of the driver: {reports}"
+
+
+def wait_for_graphs(count: int, seconds: float = 2) -> None:
+    """Let go of what graphs kept, of which the driver tells some time after the graph is gone."""
+    if lib.ccc_keep_count() > count:
+        gc.collect()
+    end = time.monotonic() + seconds
+    while lib.ccc_keep_count() > count and time.monotonic() < end:
+        settle()
+        time.sleep(0.001)
 
 
 @pytest.fixture
@@ -120,6 +141,32 @@ def stream(device: Device) -> Stream:
     with device.create_stream() as stream:
         yield stream
         stream.sync()
+
+
+@pytest.fixture
+def graph(device: Device) -> Iterator[GraphDefinition]:
+    """Return an empty graph."""
+    with GraphDefinition() as definition:
+        yield definition
+
+
+@pytest.fixture
+def memory(device: Device, stream: Stream) -> Iterator[list[Buffer]]:
+    """Return four buffers of zeros."""
+    made = [device.allocate(SIZE, stream) for _ in range(4)]
+    for buffer in made:
+        buffer.fill(0, stream=stream)
+    stream.sync()
+    yield made
+    for buffer in made:
+        buffer.close()
+
+
+@pytest.fixture
+def store(device: Device) -> Iterator[Any]:
+    """Return a kernel that stores a 32-bit number at an address."""
+    with ObjectCode.from_ptx(PTX) as code, code.get_kernel("store") as kernel:
+        yield kernel
 
 
 @pytest.fixture

@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What graphs keep: driver objects and Python objects, until no graph, executable or launch needs them.
+
+The C side (``include/ccc_keep.h``) counts and queues; it holds Python objects by a token. What is queued is let go of
+when the package creates, changes or closes graphs, when a program synchronises, and, on CPython, soon anyway.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from cuda_core_cffi import _wake
+from cuda_core_cffi._errors import check_cleanup, last_failure
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._keepalive import after_sync
+from cuda_core_cffi._memory import Buffer
+from cuda_core_cffi._stream import address_of
+
+__all__ = ["NOTHING", "Operand", "kept", "make_keep", "new_token", "operand", "settle"]
+
+AT_ONCE = 64  # tokens that C hands over in one call
+NOTHING = ffi.NULL
+
+_unsettled = lib.ccc_unsettled
+_settle = lib.ccc_settle
+_numbers = itertools.count(1)
+
+kept: dict[int, Any] = {}
+"""Python objects by the token that C has for them."""
+
+
+class Operand(NamedTuple):
+    """Something that a node uses.
+
+    Attributes
+    ----------
+    address : int
+        What the driver gets.
+    boxes : tuple
+        The boxes that keep it.
+    objects : tuple
+        The Python objects that keep it.
+    """
+
+    address: int
+    boxes: tuple[Any, ...] = ()
+    objects: tuple[Any, ...] = ()
+
+
+class Hold:
+    """Call a function when the last reference to this goes."""
+
+    __slots__ = ("_release",)
+
+    def __init__(self, release: Callable[[], None]) -> None:
+        self._release = release
+
+    def __del__(self) -> None:
+        self._release()
+
+
+def operand(value: Any, owner: Any, name: str) -> Operand:
+    """Return memory that a node uses, with what keeps it.
+
+    Parameters
+    ----------
+    value : Buffer or int
+        The memory.
+    owner : object
+        For an address: what keeps the memory there; None if the caller does.
+    name : str
+        What messages call it.
+    """
+    if isinstance(value, Buffer):
+        if owner is not None:
+            raise ValueError(f"{name}_owner is for an address; a Buffer is kept by itself")
+        return buffer_operand(value, name)
+    if isinstance(value, bool):
+        raise TypeError(f"{name} must be a Buffer or an address, not bool")
+    try:
+        address = address_of(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a Buffer or an address, not {type(value).__name__}") from None
+    if isinstance(owner, Buffer):
+        return buffer_operand(owner, f"{name}_owner")._replace(address=address)
+    return Operand(address, (), () if owner is None else (owner,))
+
+
+def buffer_operand(buffer: Buffer, name: str) -> Operand:
+    """Return a buffer as an operand: its memory stays, even if the buffer is closed."""
+    if buffer.is_closed:
+        raise RuntimeError(f"{name}: this {buffer._NAME or type(buffer).__name__} is closed")
+    objects = (Hold(buffer._hold()),) if buffer._python_owned else ()
+    return Operand(buffer.handle, (buffer._box,), objects)
+
+
+def new_token(value: Any) -> int:
+    """Keep a Python object, and return the token under which C lets go of it."""
+    token = next(_numbers)
+    kept[token] = value
+    return token
+
+
+def make_keep(operands: Iterable[Operand], token: int = 0) -> Any:
+    """Return a ``ccc_keep *`` for operands, which a function of C takes over; NULL if there is nothing to keep.
+
+    Parameters
+    ----------
+    operands : iterable of Operand
+        What is kept.
+    token : int, optional
+        That of a Python object which is kept as well, instead of those of the operands.
+    """
+    boxes: list[Any] = []
+    objects: list[Any] = []
+    for item in operands:
+        boxes.extend(item.boxes)
+        objects.extend(item.objects)
+    if objects and not token:
+        token = new_token(objects)
+    if not boxes and not token:
+        return NOTHING
+    if settle not in after_sync:  # programs without graphs need not look
+        after_sync.append(settle)
+    keep = lib.ccc_keep_new(boxes, len(boxes), token)
+    if not keep:
+        kept.pop(token, None)
+        raise last_failure()
+    return keep
+
+
+def settle() -> None:
+    """Let go of what nobody needs any more."""
+    if not _unsettled():
+        return
+    tokens = ffi.new("uint64_t[]", AT_ONCE)
+    count = AT_ONCE
+    while count == AT_ONCE:
+        count = _settle(tokens, AT_ONCE)
+        for index in range(count):
+            kept.pop(tokens[index], None)
+    check_cleanup(1)
+
+
+_wake.tasks.append(settle)

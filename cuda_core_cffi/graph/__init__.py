@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs: work that is described once and launched many times."""
+
+from __future__ import annotations
+
+from cuda_core_cffi._graph_condition import GraphCondition
+from cuda_core_cffi.graph.conditional_nodes import ConditionalNode, IfElseNode, IfNode, SwitchNode, WhileNode
+from cuda_core_cffi.graph.definition import GraphDefinition
+from cuda_core_cffi.graph.edges import AdjacencySetProxy
+from cuda_core_cffi.graph.executable import Graph
+from cuda_core_cffi.graph.memory_nodes import AllocNode, FreeNode, MemcpyNode, MemsetNode
+from cuda_core_cffi.graph.node import GraphNode
+from cuda_core_cffi.graph.nodes import (
+    ChildGraphNode,
+    EmptyNode,
+    EventRecordNode,
+    EventWaitNode,
+    HostCallbackNode,
+    KernelNode,
+)
+from cuda_core_cffi.graph.options import GraphCompleteOptions, GraphDebugPrintOptions
+from cuda_core_cffi.graph.views import (
+    ExecutableChildGraphNode,
+    ExecutableEventRecordNode,
+    ExecutableEventWaitNode,
+    ExecutableGraphNode,
+    ExecutableHostCallbackNode,
+    ExecutableKernelNode,
+    ExecutableMemcpyNode,
+    ExecutableMemsetNode,
+)
+
+__all__ = [
+    "AdjacencySetProxy",
+    "AllocNode",
+    "ChildGraphNode",
+    "ConditionalNode",
+    "EmptyNode",
+    "EventRecordNode",
+    "EventWaitNode",
+    "ExecutableChildGraphNode",
+    "ExecutableEventRecordNode",
+    "ExecutableEventWaitNode",
+    "ExecutableGraphNode",
+    "ExecutableHostCallbackNode",
+    "ExecutableKernelNode",
+    "ExecutableMemcpyNode",
+    "ExecutableMemsetNode",
+    "FreeNode",
+    "Graph",
+    "GraphCompleteOptions",
+    "GraphCondition",
+    "GraphDebugPrintOptions",
+    "GraphDefinition",
+    "GraphNode",
+    "HostCallbackNode",
+    "IfElseNode",
+    "IfNode",
+    "KernelNode",
+    "MemcpyNode",
+    "MemsetNode",
+    "SwitchNode",
+    "WhileNode",
+]

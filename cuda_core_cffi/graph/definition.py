@@ -1,0 +1,229 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs as they are defined: nodes and edges."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Mapping
+from typing import Any, Self
+
+from cuda_core_cffi._errors import last_failure
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._graph_condition import GraphCondition
+from cuda_core_cffi._options import check_options
+from cuda_core_cffi._retain import settle
+from cuda_core_cffi.graph import parameters, picture
+from cuda_core_cffi.graph.executable import Graph, instantiate
+from cuda_core_cffi.graph.node import GraphNode, NodeMaker, add_node
+from cuda_core_cffi.graph.options import GraphCompleteOptions, GraphDebugPrintOptions, debug_flags
+from cuda_core_cffi.graph.state import GraphHandle, GraphState, copy_records, node_of
+
+__all__ = ["GraphDefinition"]
+
+USUAL_SIZE = 64  # nodes or edges that are asked for at first
+LARGEST_CONDITION = 2**32 - 1
+
+
+class GraphDefinition(NodeMaker, GraphHandle):
+    """A graph: nodes, which do something, and edges, which say what comes before what.
+
+    Its methods add nodes that nothing comes before; the same methods of nodes add what comes after them. What nodes use
+    is kept by the graph, and by every executable and clone that was made of it. Calls on one graph, from whichever
+    threads, are made one after the other.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        settle()
+        self._take(lib.ccc_graph_create())
+
+    def __repr__(self) -> str:
+        return f"<GraphDefinition handle={self.handle:#x}{' closed' * (not self.is_valid)}>"
+
+    def close(self) -> None:
+        """Destroy the graph, unless it is inside another one. Executables live on. Closing twice is allowed."""
+        super().close()
+        if self._outer is None:
+            self._state.invalidate()
+        settle()
+
+    def clone(self) -> GraphDefinition:
+        """Return a copy of the graph, with what its nodes use. Later changes of one do not affect the other.
+
+        Raises
+        ------
+        CUDAError
+            If the graph allocates, frees, or has conditional nodes.
+        """
+        self._place()
+        settle()
+        box = lib.ccc_graph_clone(self._box)
+        if not box:
+            raise self._failure(lib.ccc_last_status())
+        clone = type(self).__new__(type(self))
+        clone._take(box)
+        copy_records(self, clone)
+        return clone
+
+    def empty(self) -> Any:
+        """Add a node that does nothing.
+
+        Returns
+        -------
+        EmptyNode
+            The node.
+        """
+        return add_node(self._place(), parameters.plain(lib.CU_GRAPH_NODE_TYPE_EMPTY))
+
+    def create_condition(self, default_value: int | None = None) -> GraphCondition:
+        """Return a condition for the conditional nodes of this graph.
+
+        Parameters
+        ----------
+        default_value : int, optional
+            What the condition is at the start of every run. By default what it was at the end of the last.
+
+        Returns
+        -------
+        GraphCondition
+            The condition. Kernels set it, and take it as an argument. It belongs to the context that is current now.
+
+        Raises
+        ------
+        OverflowError
+            If the value does not fit in 32 bits.
+        """
+        if default_value is not None:
+            if isinstance(default_value, bool) or not hasattr(default_value, "__index__"):
+                raise TypeError(f"default_value must be an int or None, not {type(default_value).__name__}")
+            if not 0 <= default_value.__index__() <= LARGEST_CONDITION:
+                raise OverflowError(f"default_value must be 0 to {LARGEST_CONDITION}, not {default_value}")
+        self._place()
+        handle = ffi.new("CUgraphConditionalHandle *")
+        flags = 0 if default_value is None else lib.CU_GRAPH_COND_ASSIGN_DEFAULT
+        status = lib.ccc_graph_condition(self._box, default_value or 0, flags, handle)
+        if status:
+            raise self._failure(status)
+        return GraphCondition._of(int(handle[0]), self._state.root)
+
+    def instantiate(self, options: GraphCompleteOptions | Mapping[str, Any] | None = None) -> Graph:
+        """Make an executable of the graph.
+
+        Parameters
+        ----------
+        options : GraphCompleteOptions, optional
+            How it is executed.
+
+        Returns
+        -------
+        Graph
+            The executable. Later changes of the definition do not affect it.
+
+        Raises
+        ------
+        ValueError
+            If options exclude each other.
+        CUDAError
+            If the graph cannot be executed; the message tells why: it has a cycle, say.
+        """
+        self._place()
+        return instantiate(self, check_options(GraphCompleteOptions, options, "GraphDefinition.instantiate"))
+
+    def debug_dot_print(
+        self, path: str | os.PathLike[str], options: GraphDebugPrintOptions | Mapping[str, Any] | None = None
+    ) -> None:
+        """Have the driver write the graph to a file, in the DOT language.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+        options : GraphDebugPrintOptions, optional
+            What is written besides nodes and edges.
+
+        Raises
+        ------
+        CUDAError
+            If the file cannot be written.
+        """
+        wanted = check_options(GraphDebugPrintOptions, options, "GraphDefinition.debug_dot_print")
+        self._place()
+        status = lib.ccc_graph_print(self._box, os.fsencode(path), debug_flags(wanted))
+        if status:
+            raise self._failure(status)
+
+    def nodes(self) -> set[GraphNode]:
+        """Return all nodes of the graph, but not those of graphs inside nodes."""
+        return {node_of(self, handle, kind) for handle, kind in self._nodes()}
+
+    def edges(self) -> set[tuple[GraphNode, GraphNode]]:
+        """Return all edges of the graph, each a pair: what comes before, and what comes after."""
+        return {(node_of(self, before), node_of(self, after)) for before, after in self._edges()}
+
+    def to_dot(self) -> str:
+        """Return the graph in the DOT language of Graphviz, with what each node does and the graphs inside nodes."""
+        self._place()
+        return picture.dot(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Return a picture for notebooks: SVG where the graphviz package and program are installed, and DOT text."""
+        return picture.mime_bundle(self, repr(self))
+
+    @property
+    def handle(self) -> int:
+        """The driver's handle as an integer, the address; 0 once the graph is gone."""
+        return super().handle if self.is_valid else 0
+
+    @property
+    def _entry(self) -> GraphNode:
+        """What comes before all nodes: its methods add nodes that nothing comes before."""
+        return GraphNode._of(self, 0)
+
+    def _take(self, box: Any) -> Self:
+        """Own a box for a graph that is inside no other."""
+        if not box:
+            raise last_failure()
+        self._box = box
+        self._outer = None
+        self._state = GraphState(int(lib.ccc_identity(box)))
+        self._state.definition = weakref.ref(self)
+        return self
+
+    def _place(self) -> tuple[Any, tuple[int, ...]]:
+        if not self.is_valid:
+            raise RuntimeError("this GraphDefinition is closed, or the node destroyed that it was in")
+        return self, ()
+
+    def _nodes(self) -> list[tuple[int, int]]:
+        """Return handle and type of all nodes, in the order of the driver."""
+        self._place()
+        room = USUAL_SIZE
+        while True:
+            handles, kinds, count = ffi.new("uint64_t[]", room), ffi.new("int[]", room), ffi.new("size_t *", room)
+            status = lib.ccc_graph_nodes(self._box, handles, kinds, count)
+            if status:
+                raise self._failure(status)
+            if count[0] <= room:
+                return list(zip(handles[0 : count[0]], kinds[0 : count[0]]))
+            room = count[0]
+
+    def _edges(self) -> list[tuple[int, int]]:
+        """Return the handles of all pairs of nodes with an edge."""
+        self._place()
+        room = USUAL_SIZE
+        while True:
+            before, after, count = ffi.new("uint64_t[]", room), ffi.new("uint64_t[]", room), ffi.new("size_t *", room)
+            status = lib.ccc_graph_edges(self._box, before, after, count)
+            if status:
+                raise self._failure(status)
+            if count[0] <= room:
+                return list(zip(before[0 : count[0]], after[0 : count[0]]))
+            room = count[0]
+
+    @property
+    def _has_memory_nodes(self) -> bool:
+        kinds = {kind for _, kind in self._nodes()}
+        return not kinds.isdisjoint((lib.CU_GRAPH_NODE_TYPE_MEM_ALLOC, lib.CU_GRAPH_NODE_TYPE_MEM_FREE))

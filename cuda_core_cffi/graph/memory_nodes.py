@@ -1,0 +1,254 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The kinds of nodes that fill, copy, allocate and free memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._memory import Buffer
+from cuda_core_cffi._memory.buffer import fill_pattern
+from cuda_core_cffi._retain import Operand, operand
+from cuda_core_cffi.graph import parameters
+from cuda_core_cffi.graph.nodes import KnownNode
+from cuda_core_cffi.graph.state import Record, node_classes
+from cuda_core_cffi.typing import GraphMemoryType
+
+__all__ = ["AllocNode", "FreeNode", "MemcpyNode", "MemsetNode"]
+
+
+class MemsetNode(KnownNode):
+    """A node that fills memory."""
+
+    __slots__ = ()
+
+    _TYPE = lib.CU_GRAPH_NODE_TYPE_MEMSET
+    _STRUCTURE = "CUDA_MEMSET_NODE_PARAMS *"
+
+    def _describe(self) -> str:
+        native = self._read()
+        return f"dptr={native.dst:#x} value={native.value} elem={native.elementSize}"
+
+    def update(
+        self,
+        *,
+        dst: Buffer | int | None = None,
+        value: Any = None,
+        width: int | None = None,
+        height: int | None = None,
+        pitch: int | None = None,
+        dst_owner: Any = None,
+    ) -> None:
+        """Change what the node fills. Executables that exist are not affected.
+
+        Parameters
+        ----------
+        dst, value, width, height, pitch, dst_owner
+            As for :meth:`GraphDefinition.memset`. What is not given stays.
+
+        Raises
+        ------
+        ValueError
+            If ``dst_owner`` is given without an address.
+        """
+        native = self._read()
+        if dst is None and dst_owner is not None:
+            raise ValueError("dst_owner is for an address given as dst")
+        target = present(self._record(), "dst", native.dst) if dst is None else operand(dst, dst_owner, "dst")
+        pattern, element = (native.value, native.elementSize) if value is None else fill_pattern(value, None)
+        found = parameters.plain(self._TYPE)
+        across = native.width if width is None else parameters.count_of("width", width)
+        rows = native.height if height is None else parameters.count_of("height", height)
+        parameters.set_region(found, target, pattern, element, across, rows, native.pitch if pitch is None else pitch)
+        part = found.native.memset
+        parameters.check_room(dst, (part.height - 1) * part.pitch + part.width * element, "dst")
+        self._set(found)
+
+    @property
+    def dptr(self) -> int:
+        """The address."""
+        return int(self._read().dst)
+
+    @property
+    def value(self) -> int:
+        """The element that is repeated, as an integer."""
+        return int(self._read().value)
+
+    @property
+    def element_size(self) -> int:
+        """Bytes in an element: 1, 2 or 4."""
+        return int(self._read().elementSize)
+
+    @property
+    def width(self) -> int:
+        """Elements in a row."""
+        return int(self._read().width)
+
+    @property
+    def height(self) -> int:
+        """Rows."""
+        return int(self._read().height)
+
+    @property
+    def pitch(self) -> int:
+        """Bytes from one row to the next; of no meaning for one row."""
+        return int(self._read().pitch)
+
+
+class MemcpyNode(KnownNode):
+    """A node that copies memory."""
+
+    __slots__ = ()
+
+    _TYPE = lib.CU_GRAPH_NODE_TYPE_MEMCPY
+    _STRUCTURE = "CUDA_MEMCPY3D *"
+
+    def _describe(self) -> str:
+        native = self._read()
+        source, target = place_of(native, "src"), place_of(native, "dst")
+        return f"dst={target[0]:#x}({target[1]}) src={source[0]:#x}({source[1]}) size={native.WidthInBytes}"
+
+    def update(
+        self,
+        *,
+        dst: Buffer | int | None = None,
+        src: Buffer | int | None = None,
+        size: int | None = None,
+        dst_owner: Any = None,
+        src_owner: Any = None,
+    ) -> None:
+        """Change what the node copies. Executables that exist are not affected.
+
+        Parameters
+        ----------
+        dst, src, size, dst_owner, src_owner
+            As for :meth:`GraphDefinition.memcpy`. What is not given stays.
+
+        Raises
+        ------
+        ValueError
+            If an owner is given without an address, or the node copies more than a row of bytes.
+        """
+        native = self._read()
+        if not is_linear(native):
+            raise ValueError("this node copies several rows, or an array; only copies of consecutive bytes are changed")
+        if (dst is None and dst_owner is not None) or (src is None and src_owner is not None):
+            raise ValueError("dst_owner and src_owner are for addresses given as dst and src")
+        record = self._record()
+        to, whence = place_of(native, "dst")[0], place_of(native, "src")[0]
+        target = present(record, "dst", to) if dst is None else operand(dst, dst_owner, "dst")
+        source = present(record, "src", whence) if src is None else operand(src, src_owner, "src")
+        count = int(native.WidthInBytes) if size is None else parameters.count_of("size", size)
+        parameters.check_room(dst, count, "dst")
+        parameters.check_room(src, count, "src")
+        self._set(parameters.copy_operands(target, source, count))
+
+    @property
+    def dst(self) -> int:
+        """Where to."""
+        return place_of(self._read(), "dst")[0]
+
+    @property
+    def src(self) -> int:
+        """Where from."""
+        return place_of(self._read(), "src")[0]
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        native = self._read()
+        return int(native.WidthInBytes * max(native.Height, 1) * max(native.Depth, 1))
+
+
+class AllocNode(KnownNode):
+    """A node that allocates memory."""
+
+    __slots__ = ()
+
+    _TYPE = lib.CU_GRAPH_NODE_TYPE_MEM_ALLOC
+    _STRUCTURE = "CUDA_MEM_ALLOC_NODE_PARAMS *"
+
+    def _describe(self) -> str:
+        native = self._read()
+        return f"dptr={native.dptr:#x} size={native.bytesize}"
+
+    @property
+    def dptr(self) -> int:
+        """The address of the memory, the same in every run."""
+        return int(self._read().dptr)
+
+    @property
+    def bytesize(self) -> int:
+        """Bytes."""
+        return int(self._read().bytesize)
+
+    @property
+    def device_id(self) -> int:
+        """The ordinal of the device that allocates."""
+        return int(self._read().poolProps.location.id)
+
+    @property
+    def memory_type(self) -> GraphMemoryType:
+        """``"device"``, ``"host"`` or ``"managed"``."""
+        properties = self._read().poolProps
+        if properties.allocType == lib.CCC_ALLOCATION_TYPE_MANAGED:
+            return GraphMemoryType.MANAGED
+        on_device = properties.location.type == lib.CU_MEM_LOCATION_TYPE_DEVICE
+        return GraphMemoryType.DEVICE if on_device else GraphMemoryType.HOST
+
+    @property
+    def peer_access(self) -> tuple[int, ...]:
+        """The ordinals of other devices that may use the memory."""
+        native = self._read()
+        rights = [native.accessDescs[index] for index in range(native.accessDescCount)]
+        return tuple(
+            right.location.id
+            for right in rights
+            if right.flags != lib.CU_MEM_ACCESS_FLAGS_PROT_NONE
+            and right.location.type == lib.CU_MEM_LOCATION_TYPE_DEVICE
+        )
+
+
+class FreeNode(KnownNode):
+    """A node that frees what an allocation node has allocated."""
+
+    __slots__ = ()
+
+    _TYPE = lib.CU_GRAPH_NODE_TYPE_MEM_FREE
+    _STRUCTURE = "CUdeviceptr *"
+
+    def _describe(self) -> str:
+        return f"dptr={self.dptr:#x}"
+
+    @property
+    def dptr(self) -> int:
+        """The address."""
+        return int(self._read()[0])
+
+
+def present(record: Record, name: str, address: int) -> Operand:
+    """Return what a node uses now, with what keeps it."""
+    for item in record.operands.get(name, ()):
+        if item.address == address:
+            return item
+    return Operand(int(address))
+
+
+def place_of(native: Any, side: str) -> tuple[int, str]:
+    """Return one side of a copy: the address, and D for device or H for host."""
+    kind = getattr(native, f"{side}MemoryType")
+    if kind == lib.CU_MEMORYTYPE_HOST:
+        return int(ffi.cast("uintptr_t", getattr(native, f"{side}Host"))), "H"
+    return int(getattr(native, f"{side}Device")), "D"
+
+
+def is_linear(native: Any) -> bool:
+    """Tell whether a copy is of consecutive bytes, between addresses."""
+    offsets = [getattr(native, f"{side}{part}") for side in ("src", "dst") for part in ("XInBytes", "Y", "Z")]
+    arrays = lib.CU_MEMORYTYPE_ARRAY in (native.srcMemoryType, native.dstMemoryType)
+    return not arrays and native.Height <= 1 and native.Depth <= 1 and not any(offsets)
+
+
+for cls in (AllocNode, FreeNode, MemcpyNode, MemsetNode):
+    node_classes[int(cls._TYPE)] = cls

@@ -1,0 +1,537 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What all nodes of graphs have in common, and how nodes are added."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+from cuda_core_cffi._errors import failure
+from cuda_core_cffi._event import Event
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._graph_condition import GraphCondition
+from cuda_core_cffi._kernel import Kernel
+from cuda_core_cffi._launch_config import LaunchConfig
+from cuda_core_cffi._memory import Buffer
+from cuda_core_cffi._retain import settle
+from cuda_core_cffi.graph import parameters
+from cuda_core_cffi.graph.edges import AdjacencySetProxy
+from cuda_core_cffi.graph.parameters import Parameters
+from cuda_core_cffi.graph.state import (
+    GraphHandle,
+    GraphState,
+    Member,
+    check_member,
+    copy_records,
+    definition_of,
+    inner_state,
+    node_of,
+    note_allocation,
+)
+from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
+
+__all__ = ["GraphNode", "NodeMaker"]
+
+_add = lib.ccc_graph_add
+
+
+class NodeMaker:
+    """Add nodes: a definition adds them as roots, a node adds those that come after it."""
+
+    __slots__ = ()
+
+    _place: Callable[[], tuple[Any, tuple[int, ...]]]  # the definition that a node goes to, and what it comes after
+
+    def launch(self, config: LaunchConfig, kernel: Kernel, *args: Any) -> Any:
+        """Add a node that runs a kernel.
+
+        Parameters
+        ----------
+        config : LaunchConfig
+            Grid, block and the rest. Clustered and cooperative launches are possible.
+        kernel : Kernel
+            What to run, in the context that is current now.
+        *args
+            Its arguments, as for :func:`~cuda_core_cffi.launch`. Buffers are kept as long as the graph may use them;
+            what a plain address points to is not.
+
+        Returns
+        -------
+        KernelNode
+            The node.
+
+        Raises
+        ------
+        TypeError, ValueError, OverflowError
+            If an argument does not fit the kernel.
+        ValueError
+            If the configuration asks for ``programmatic_stream_serialization``.
+        CUDAError
+            If the driver refuses, or no context is current.
+        """
+        place = self._place()
+        return add_node(place, parameters.kernel_call(config, kernel, args))
+
+    def join(self, *nodes: Any) -> Any:
+        """Add a node that does nothing, after several others.
+
+        Parameters
+        ----------
+        *nodes : GraphNode
+            The others.
+
+        Returns
+        -------
+        EmptyNode
+            The node.
+        """
+        definition, before = self._place()
+        handles = dict.fromkeys(before)
+        for node in nodes:
+            if check_member(node)._definition != definition:
+                raise ValueError(f"{node!r} belongs to another graph")
+            if node._handle:
+                handles[node._handle] = None
+        return add_node((definition, tuple(handles)), parameters.plain(lib.CU_GRAPH_NODE_TYPE_EMPTY))
+
+    def allocate(
+        self,
+        size: int,
+        *,
+        device: Any = None,
+        memory_type: GraphMemoryType | str = GraphMemoryType.DEVICE,
+        peer_access: Iterable[Any] | None = None,
+    ) -> Any:
+        """Add a node that allocates memory when the graph runs.
+
+        Parameters
+        ----------
+        size : int
+            Bytes.
+        device : Device or int, optional
+            Where. Default is the current device.
+        memory_type : GraphMemoryType, optional
+            ``"device"``, ``"host"`` (pinned) or ``"managed"``. Not every driver has all of them.
+        peer_access : list of Device or int, optional
+            Other devices that may use the memory.
+
+        Returns
+        -------
+        AllocNode
+            The node. Its ``dptr`` is the address in every run.
+
+        Notes
+        -----
+        A graph with such nodes has at most one executable at a time, cannot be cloned or embedded, and neither its
+        nodes nor its edges can be removed.
+        """
+        definition, before = self._place()
+        found = parameters.allocation(size, device, memory_type, peer_access)
+        node = add_node((definition, before), found)
+        native = found.native.alloc
+        note_allocation(definition._state.root, int(native.dptr), int(native.bytesize))
+        return node
+
+    def deallocate(self, dptr: int) -> Any:
+        """Add a node that frees what an allocation node has allocated, in this graph or another.
+
+        Parameters
+        ----------
+        dptr : int
+            The address, from :attr:`AllocNode.dptr`.
+
+        Returns
+        -------
+        FreeNode
+            The node.
+        """
+        place = self._place()
+        return add_node(place, parameters.deallocation(dptr))
+
+    def memset(
+        self, dst: Buffer | int, value: Any, width: int, height: int = 1, pitch: int = 0, *, dst_owner: Any = None
+    ) -> Any:
+        """Add a node that fills memory.
+
+        Parameters
+        ----------
+        dst : Buffer or int
+            The memory. A buffer is kept as long as the graph may use it.
+        value : int or bytes-like
+            A byte, 0 to 255, or 1, 2 or 4 bytes in an object with the buffer protocol: an element.
+        width : int
+            Elements in a row.
+        height : int, optional
+            Rows. Default 1.
+        pitch : int, optional
+            Bytes from one row to the next, where there are several.
+        dst_owner : object, optional
+            For an address: what is kept as long as the graph may use it.
+
+        Returns
+        -------
+        MemsetNode
+            The node.
+
+        Raises
+        ------
+        ValueError
+            If a buffer is too small, rows overlap, or ``dst_owner`` is given with a buffer.
+        """
+        place = self._place()
+        return add_node(place, parameters.set_memory(dst, value, width, height, pitch, dst_owner))
+
+    def memcpy(
+        self, dst: Buffer | int, src: Buffer | int, size: int, *, dst_owner: Any = None, src_owner: Any = None
+    ) -> Any:
+        """Add a node that copies memory, of devices and of the host.
+
+        Parameters
+        ----------
+        dst, src : Buffer or int
+            Where to and where from. Buffers are kept as long as the graph may use them.
+        size : int
+            Bytes.
+        dst_owner, src_owner : object, optional
+            For addresses: what is kept as long as the graph may use them.
+
+        Returns
+        -------
+        MemcpyNode
+            The node.
+
+        Raises
+        ------
+        ValueError
+            If a buffer is too small, or an owner is given with a buffer.
+        """
+        place = self._place()
+        return add_node(place, parameters.copy(dst, src, size, dst_owner, src_owner))
+
+    def embed(self, child: Any) -> Any:
+        """Add a node that runs a graph.
+
+        Parameters
+        ----------
+        child : GraphDefinition
+            The graph. It is copied: what happens to it later does not matter.
+
+        Returns
+        -------
+        ChildGraphNode
+            The node.
+
+        Raises
+        ------
+        ValueError
+            If the graph is this one, or one inside or around it.
+        CUDAError
+            If the graph allocates, frees, or has conditional nodes.
+        """
+        definition, before = self._place()
+        found = child_graph(definition, child)
+        node = add_node((definition, before), found)
+        copy_records(child, definition_of(definition, inner_state(definition, node._handle)))
+        return node
+
+    def record(self, event: Event) -> Any:
+        """Add a node that records an event.
+
+        Parameters
+        ----------
+        event : Event
+            The event. It is kept as long as the graph may use it.
+
+        Returns
+        -------
+        EventRecordNode
+            The node.
+        """
+        place = self._place()
+        return add_node(place, parameters.event(lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD, event))
+
+    def wait(self, event: Event) -> Any:
+        """Add a node that waits for an event.
+
+        Parameters
+        ----------
+        event : Event
+            The event. It is kept as long as the graph may use it.
+
+        Returns
+        -------
+        EventWaitNode
+            The node.
+        """
+        place = self._place()
+        return add_node(place, parameters.event(lib.CU_GRAPH_NODE_TYPE_WAIT_EVENT, event))
+
+    def callback(self, fn: Any, *, user_data: Any = None) -> Any:
+        """Add a node that calls a function on the host.
+
+        Parameters
+        ----------
+        fn : callable or C function pointer
+            A Python callable that takes no argument. What it raises is raised where the program next synchronises. Or
+            a ``void (*)(void *)``: a CFFI function pointer, or a ctypes function declared as
+            ``ctypes.CFUNCTYPE(None, ctypes.c_void_p)``. It is kept as long as the graph may call it.
+        user_data : int, CFFI pointer or bytes-like, optional
+            What a C function gets: an address, or bytes, which are copied and kept.
+
+        Returns
+        -------
+        HostCallbackNode
+            The node.
+
+        Raises
+        ------
+        TypeError
+            If a C function is declared in another way.
+        ValueError
+            If ``user_data`` is given with a Python callable.
+
+        Notes
+        -----
+        The function runs in a thread of the driver's and must not call the driver, nor wait for a thread that does. A
+        graph keeps what a Python callable refers to; if that includes the graph itself, neither is ever freed.
+        """
+        place = self._place()
+        return add_node(place, parameters.host_call(fn, user_data))
+
+    def if_then(self, condition: GraphCondition) -> Any:
+        """Add a node that runs its body if a condition is not 0.
+
+        Parameters
+        ----------
+        condition : GraphCondition
+            From :meth:`GraphDefinition.create_condition` of this graph.
+
+        Returns
+        -------
+        IfNode
+            The node. Its ``then`` is the body, to be filled.
+        """
+        return self._add_conditional(condition, GraphConditionalType.IF, 1)
+
+    def if_else(self, condition: GraphCondition) -> Any:
+        """Add a node that runs one body if a condition is not 0, and another if it is.
+
+        Parameters
+        ----------
+        condition : GraphCondition
+            From :meth:`GraphDefinition.create_condition` of this graph.
+
+        Returns
+        -------
+        IfElseNode
+            The node. Its ``then`` and ``else_`` are the bodies, to be filled.
+        """
+        return self._add_conditional(condition, GraphConditionalType.IF, 2)
+
+    def while_loop(self, condition: GraphCondition) -> Any:
+        """Add a node that runs its body again and again while a condition is not 0.
+
+        Parameters
+        ----------
+        condition : GraphCondition
+            From :meth:`GraphDefinition.create_condition` of this graph.
+
+        Returns
+        -------
+        WhileNode
+            The node. Its ``body`` is to be filled.
+        """
+        return self._add_conditional(condition, GraphConditionalType.WHILE, 1)
+
+    def switch(self, condition: GraphCondition, count: int) -> Any:
+        """Add a node that runs the body whose number a condition is, if there is one.
+
+        Parameters
+        ----------
+        condition : GraphCondition
+            From :meth:`GraphDefinition.create_condition` of this graph.
+        count : int
+            How many bodies there are.
+
+        Returns
+        -------
+        SwitchNode
+            The node. Its ``branches`` are the bodies, to be filled.
+        """
+        return self._add_conditional(condition, GraphConditionalType.SWITCH, count)
+
+    def _add_conditional(self, condition: GraphCondition, kind: GraphConditionalType, count: int) -> Any:
+        definition, before = self._place()
+        found = parameters.conditional(definition._state.root, condition, kind, count)
+        return add_node((definition, before), found)
+
+
+class GraphNode(NodeMaker, Member):
+    """A node of a graph.
+
+    Nodes are added by methods of :class:`GraphDefinition`, and by the same methods of nodes, which add what comes after
+    them. As long as somebody has the object for a node, the graph gives out the same one.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self._definition, self._handle, self._is_there = None, 0, False
+
+    def __repr__(self) -> str:
+        if self._definition is not None and not self._handle:
+            return "<GraphNode entry>"
+        details = self._describe() if self.is_valid else "destroyed" if self._definition is not None else ""
+        return f"<{type(self).__name__} handle={self._handle:#x}{' ' * bool(details)}{details}>"
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, GraphNode):
+            return NotImplemented
+        same = (self._handle, self._definition) == (other._handle, other._definition)
+        return same and self._is_there and other._is_there
+
+    def __hash__(self) -> int:
+        return hash((GraphNode, self._handle))
+
+    def _describe(self) -> str:
+        """Return what the node does, in a few words; of subclasses."""
+        return ""
+
+    def destroy(self) -> None:
+        """Remove the node and its edges from the graph. Doing it twice is allowed.
+
+        Raises
+        ------
+        CUDAError
+            If the graph has nodes that allocate or free.
+        """
+        if not self.is_valid or not self._handle:
+            return
+        state: GraphState = self._definition._state
+        record = state.records.get(self._handle)
+        keep = ffi.NULL if record is None else record.keep
+        status = lib.ccc_graph_destroy_node(self._definition._box, self._handle, keep)
+        if status:
+            error = failure(status)
+            if self._definition._has_memory_nodes:
+                error.add_note("in a graph with nodes that allocate or free, neither nodes nor edges can be removed")
+            raise error
+        state.forget(self._handle)
+        settle()
+
+    @property
+    def type(self) -> Any:
+        """The driver's type of the node, a ``CUgraphNodeType`` of :mod:`cuda_core_cffi.driver`; None for an entry."""
+        if self._definition is None or not self._handle:
+            return None
+        from cuda_core_cffi import driver  # large, and nothing else here needs it
+
+        return driver.CUgraphNodeType(self._kind())
+
+    @property
+    def graph(self) -> Any:
+        """The :class:`GraphDefinition` that the node is in."""
+        return self._definition
+
+    @property
+    def handle(self) -> int | None:
+        """The driver's handle as an integer; None for an entry."""
+        return self._handle or None
+
+    @property
+    def pred(self) -> AdjacencySetProxy:
+        """The nodes that come directly before: a set that can be changed, and assigned."""
+        return AdjacencySetProxy(self, False)
+
+    @pred.setter
+    def pred(self, value: Iterable[GraphNode]) -> None:
+        AdjacencySetProxy(self, False)._replace(value)
+
+    @property
+    def succ(self) -> AdjacencySetProxy:
+        """The nodes that come directly after: a set that can be changed, and assigned."""
+        return AdjacencySetProxy(self, True)
+
+    @succ.setter
+    def succ(self, value: Iterable[GraphNode]) -> None:
+        AdjacencySetProxy(self, True)._replace(value)
+
+    @classmethod
+    def _of(cls, definition: Any, handle: int) -> Self:
+        self = cls.__new__(cls)
+        self._definition, self._handle, self._is_there = definition, handle, True
+        return self
+
+    def _kind(self) -> int:
+        out = ffi.new("int *")
+        status = lib.ccc_graph_node_type(check_member(self)._definition._box, self._handle, out)
+        if status:
+            raise self._definition._failure(status)
+        return int(out[0])
+
+    def _place(self) -> tuple[Any, tuple[int, ...]]:
+        definition = check_member(self)._definition
+        return definition, (self._handle,) if self._handle else ()
+
+
+def add_node(place: tuple[Any, tuple[int, ...]], found: Parameters) -> Any:
+    """Add a node and return the object for it."""
+    definition, before = place
+    handle = ffi.new("uint64_t *")
+    keep = found.keep()
+    status = _add(definition._box, before, len(before), found.native, found.config, found.child, keep, handle)
+    settle()
+    if status:
+        raise definition._failure(status)
+    state: GraphState = definition._state
+    record, native = found.record, found.native
+    kind = native.type
+    record.context = context_of(native)
+    if kind == lib.CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        part = native.conditional
+        handles = [int(ffi.cast("uintptr_t", part.phGraph_out[index])) for index in range(part.size)]
+        state.inner[handle[0]] = [GraphState(inner, state.root) for inner in handles]
+    state.records[handle[0]] = record
+    return node_of(definition, handle[0], kind)
+
+
+def context_of(native: Any) -> int:
+    """Return the context in a node's parameters; 0 if nodes of that type have none."""
+    kind = native.type
+    if kind == lib.CU_GRAPH_NODE_TYPE_KERNEL:
+        context = native.kernel.ctx
+    elif kind == lib.CU_GRAPH_NODE_TYPE_MEMSET:
+        context = native.memset.ctx
+    elif kind == lib.CU_GRAPH_NODE_TYPE_MEMCPY:
+        context = native.memcpy.copyCtx
+    else:
+        return 0
+    return int(ffi.cast("uintptr_t", context))
+
+
+def set_context(native: Any, context: int) -> None:
+    """Have a node run in the context that it ran in before."""
+    handle = ffi.cast("CUcontext", context)
+    if native.type == lib.CU_GRAPH_NODE_TYPE_KERNEL:
+        native.kernel.ctx = handle
+    elif native.type == lib.CU_GRAPH_NODE_TYPE_MEMSET:
+        native.memset.ctx = handle
+    elif native.type == lib.CU_GRAPH_NODE_TYPE_MEMCPY:
+        native.memcpy.copyCtx = handle
+
+
+def child_graph(definition: Any, child: Any) -> Parameters:
+    """Return the parameters of a node for a graph inside ``definition``."""
+    if not isinstance(child, GraphHandle):
+        raise TypeError(f"child must be a GraphDefinition, not {type(child).__name__}")
+    if not child.is_valid:
+        raise RuntimeError("this GraphDefinition is closed, or its node was destroyed")
+    if child._state.root is definition._state.root:
+        raise ValueError("a graph cannot be embedded in itself, nor in a graph around it or inside it; clone it")
+    found = parameters.plain(lib.CU_GRAPH_NODE_TYPE_GRAPH)
+    found.native.graph.graph = child.cdata
+    found.child = child._box
+    return found

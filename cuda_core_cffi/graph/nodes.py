@@ -1,0 +1,318 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The kinds of nodes: what each does, and how it is changed.
+
+What a node does is read from the driver. Only what the driver does not tell comes from the node's record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from cuda_core_cffi._callbacks import python_function
+from cuda_core_cffi._errors import UnavailableError
+from cuda_core_cffi._event import Event
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._kernel import Kernel
+from cuda_core_cffi._launch_config import LaunchConfig
+from cuda_core_cffi._retain import settle
+from cuda_core_cffi.graph import parameters
+from cuda_core_cffi.graph.node import GraphNode, child_graph, context_of, set_context
+from cuda_core_cffi.graph.parameters import Parameters
+from cuda_core_cffi.graph.state import (
+    Record,
+    check_member,
+    copy_records,
+    definition_of,
+    inner_state,
+    node_classes,
+    read,
+)
+
+__all__ = [
+    "ChildGraphNode",
+    "EmptyNode",
+    "EventRecordNode",
+    "EventWaitNode",
+    "HostCallbackNode",
+    "KernelNode",
+]
+
+
+class KnownNode(GraphNode):
+    """A node of a type that the package knows."""
+
+    __slots__ = ()
+
+    _TYPE: ClassVar[int]
+    _STRUCTURE: ClassVar[str]
+
+    def _read(self) -> Any:
+        return read(check_member(self)._definition, self._handle, self._TYPE, self._STRUCTURE)
+
+    def _kind(self) -> int:
+        return int(self._TYPE)
+
+    def _record(self) -> Record:
+        """Return what is known of the node, if only that nothing is."""
+        record: Record = check_member(self)._definition._state.records.get(self._handle) or Record()
+        return record
+
+    def _set(self, found: Parameters) -> None:
+        """Give the node other parameters, and the graph what they use in place of what the old ones did."""
+        definition, old = self._definition, self._record()
+        native = found.native
+        if old.context and context_of(native) == 0:
+            set_context(native, old.context)
+        keep = found.keep()
+        status = lib.ccc_graph_set(definition._box, self._handle, native, found.config, found.child, keep, old.keep)
+        settle()
+        if status:
+            raise definition._failure(status)
+        found.record.context = context_of(native)
+        definition._state.records[self._handle] = found.record
+
+
+class EmptyNode(KnownNode):
+    """A node that does nothing but come after some nodes and before others."""
+
+    __slots__ = ()
+
+    _TYPE = lib.CU_GRAPH_NODE_TYPE_EMPTY
+
+
+class KernelNode(KnownNode):
+    """A node that runs a kernel."""
+
+    __slots__ = ()
+
+    _TYPE = lib.CU_GRAPH_NODE_TYPE_KERNEL
+    _STRUCTURE = "CUDA_KERNEL_NODE_PARAMS *"
+
+    def _describe(self) -> str:
+        return f"kernel={self.kernel.handle:#x}"
+
+    def update(self, *, config: LaunchConfig | None = None, kernel: Kernel | None = None, args: Any = None) -> None:
+        """Change what the node runs. Executables that exist are not affected.
+
+        Parameters
+        ----------
+        config : LaunchConfig, optional
+            Grid, block and the rest.
+        kernel : Kernel, optional
+            Another kernel; its arguments must be given as well.
+        args : tuple, optional
+            All arguments.
+
+        Raises
+        ------
+        ValueError
+            If a kernel is given without arguments.
+        UnavailableError
+            If arguments are to stay, and the driver, older than CUDA 12.4, does not tell how large they are.
+        """
+        record = self._record()
+        if kernel is not None and args is None:
+            raise ValueError("another kernel needs its arguments: args=() if it takes none")
+        runs = self.kernel if kernel is None else kernel
+        if args is not None:
+            found = parameters.kernel_call(self.config if config is None else config, runs, args)
+        else:
+            native = self._read()
+            found = parameters.packed_call(runs, packed_arguments(native, runs))
+            found.record.operands["args"] = record.operands.get("args", [])
+            found.record.library, found.record.symbol = record.library, record.symbol
+            if config is not None:
+                found.config = parameters.check_config(config)._native
+            parameters.set_dimensions(found, native if config is None else found.config.driver)
+        if kernel is None and "kernel" in record.operands:
+            found.record.operands["kernel"] = record.operands["kernel"]
+        self._set(found)
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """Blocks in x, y and z."""
+        native = self._read()
+        return native.gridDimX, native.gridDimY, native.gridDimZ
+
+    @property
+    def block(self) -> tuple[int, int, int]:
+        """Threads in a block, in x, y and z."""
+        native = self._read()
+        return native.blockDimX, native.blockDimY, native.blockDimZ
+
+    @property
+    def shmem_size(self) -> int:
+        """Dynamic shared memory for each block, in bytes."""
+        return int(self._read().sharedMemBytes)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel. One that another library put into the graph is not kept by this object."""
+        native = self._read()
+        record = self._record()
+        for item in record.operands.get("kernel", ()):
+            return Kernel._make(lib.ccc_view(item.boxes[0]), record.library, record.symbol)
+        return Kernel.from_handle(native.kern if native.func == ffi.NULL else ffi.cast("CUkernel", native.func))
+
+    @property
+    def config(self) -> LaunchConfig:
+        """The configuration, with clusters and whether the launch is cooperative."""
+        native = self._read()
+        cluster = self._attribute(lib.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim
+        blocks = (cluster.x, cluster.y, cluster.z)
+        grid = (native.gridDimX, native.gridDimY, native.gridDimZ)
+        if all(blocks):
+            grid = tuple(count // size for count, size in zip(grid, blocks))
+        return LaunchConfig(
+            grid=grid,
+            cluster=blocks if all(blocks) else None,
+            block=(native.blockDimX, native.blockDimY, native.blockDimZ),
+            shmem_size=native.sharedMemBytes,
+            is_cooperative=bool(self._attribute(lib.CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative),
+        )
+
+    def _attribute(self, number: int) -> Any:
+        value = ffi.new("CUlaunchAttributeValue *")
+        status = lib.ccc_graph_get_attribute(check_member(self)._definition._box, self._handle, number, value)
+        if status:
+            raise self._definition._failure(status)
+        return value
+
+
+class ChildGraphNode(KnownNode):
+    """A node that runs a graph."""
+
+    __slots__ = ()
+
+    _TYPE = lib.CU_GRAPH_NODE_TYPE_GRAPH
+    _STRUCTURE = "CUgraph *"
+
+    def _describe(self) -> str:
+        return f"child={int(ffi.cast('uintptr_t', self._read()[0])):#x}"
+
+    def update(self, child: Any) -> None:
+        """Put a copy of another graph in place of the one inside. Executables that exist are not affected.
+
+        Parameters
+        ----------
+        child : GraphDefinition
+            The other graph. The objects for the graph that was inside, and for its nodes, are no longer valid.
+        """
+        definition = check_member(self)._definition
+        self._set(child_graph(definition, child))
+        for inner in definition._state.inner.pop(self._handle, ()):
+            inner.invalidate()
+        copy_records(child, self.child_graph)
+
+    @property
+    def child_graph(self) -> Any:
+        """The :class:`GraphDefinition` inside: what is changed in it, the node runs."""
+        definition = check_member(self)._definition
+        return definition_of(definition, inner_state(definition, self._handle))
+
+
+class EventNode(KnownNode):
+    """A node that records an event or waits for it."""
+
+    __slots__ = ()
+
+    _STRUCTURE = "CUevent *"
+
+    def _describe(self) -> str:
+        return f"event={int(ffi.cast('uintptr_t', self._read()[0])):#x}"
+
+    def update(self, event: Event) -> None:
+        """Put another event in place. Executables that exist are not affected.
+
+        Parameters
+        ----------
+        event : Event
+            The event.
+        """
+        check_member(self)
+        self._set(parameters.event(self._TYPE, event))
+
+    @property
+    def event(self) -> Event:
+        """The event. One that another library put into the graph is not kept by this object."""
+        handle = int(ffi.cast("uintptr_t", self._read()[0]))
+        for item in self._record().operands.get("event", ()):
+            if item.address == handle:
+                return Event._own(lib.ccc_graph_event(item.boxes[0]))
+        return Event._own(lib.ccc_graph_foreign_event(handle))
+
+
+class EventRecordNode(EventNode):
+    """A node that records an event."""
+
+    __slots__ = ()
+
+    _TYPE = lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD
+
+
+class EventWaitNode(EventNode):
+    """A node that waits for an event."""
+
+    __slots__ = ()
+
+    _TYPE = lib.CU_GRAPH_NODE_TYPE_WAIT_EVENT
+
+
+class HostCallbackNode(KnownNode):
+    """A node that calls a function on the host."""
+
+    __slots__ = ()
+
+    _TYPE = lib.CU_GRAPH_NODE_TYPE_HOST
+    _STRUCTURE = "CUDA_HOST_NODE_PARAMS *"
+
+    def _describe(self) -> str:
+        native = self._read()
+        function = self._python_function(native)
+        return f"cfunc={int(ffi.cast('uintptr_t', native.fn)):#x}" if function is None else f"callback={function!r}"
+
+    def update(self, fn: Any, *, user_data: Any = None) -> None:
+        """Put another function in place. Executables that exist are not affected.
+
+        Parameters
+        ----------
+        fn, user_data
+            As for :meth:`GraphDefinition.callback`.
+        """
+        check_member(self)
+        self._set(parameters.host_call(fn, user_data))
+
+    @property
+    def callback(self) -> Callable[[], Any] | None:  # type: ignore[override]
+        """The Python function; None for a C function."""
+        return self._python_function(self._read())
+
+    def _python_function(self, native: Any) -> Callable[[], Any] | None:
+        return python_function(int(ffi.cast("uintptr_t", native.fn)), int(ffi.cast("uintptr_t", native.userData)))
+
+
+def packed_arguments(native: Any, kernel: Kernel) -> bytes:
+    """Return the arguments that a kernel node has, packed."""
+    layout = kernel._layout
+    if layout is None:
+        raise UnavailableError(
+            "the driver does not tell the sizes of a kernel's arguments before CUDA 12.4: give args to update()"
+        )
+    data = bytearray(max((offset + size for offset, size in layout), default=0))
+    for index, (offset, size) in enumerate(layout):
+        data[offset : offset + size] = ffi.buffer(ffi.cast("char *", native.kernelParams[index]), size)[:]
+    return bytes(data)
+
+
+for cls in (
+    EmptyNode,
+    KernelNode,
+    ChildGraphNode,
+    EventRecordNode,
+    EventWaitNode,
+    HostCallbackNode,
+):
+    node_classes[int(cls._TYPE)] = cls
+node_classes[None] = GraphNode

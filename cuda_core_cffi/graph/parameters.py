@@ -1,0 +1,307 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters of nodes: from what a program gives to the driver's structures, and what has to be kept for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from cuda_core_cffi._callbacks import host_function
+from cuda_core_cffi._errors import check
+from cuda_core_cffi._event import Event
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._graph_condition import GraphCondition
+from cuda_core_cffi._kernel import Kernel
+from cuda_core_cffi._launch import prepare
+from cuda_core_cffi._launch_config import LaunchConfig
+from cuda_core_cffi._memory import Buffer
+from cuda_core_cffi._memory.buffer import fill_pattern
+from cuda_core_cffi._memory.peer_access import ordinals_of
+from cuda_core_cffi._memory.resource import whole_size
+from cuda_core_cffi._registry import registry
+from cuda_core_cffi._retain import NOTHING, Operand, make_keep, operand
+from cuda_core_cffi.graph.state import GraphState, Record, is_allocated
+from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
+
+__all__ = [
+    "Parameters",
+    "allocation",
+    "check_config",
+    "conditional",
+    "copy",
+    "event",
+    "host_call",
+    "kernel_call",
+    "packed_call",
+    "plain",
+    "set_memory",
+]
+
+MANAGED = lib.CCC_ALLOCATION_TYPE_MANAGED
+LOCATIONS = {
+    GraphMemoryType.DEVICE: (lib.CU_MEM_ALLOCATION_TYPE_PINNED, lib.CU_MEM_LOCATION_TYPE_DEVICE),
+    GraphMemoryType.HOST: (lib.CU_MEM_ALLOCATION_TYPE_PINNED, lib.CU_MEM_LOCATION_TYPE_HOST),
+    GraphMemoryType.MANAGED: (MANAGED, lib.CU_MEM_LOCATION_TYPE_DEVICE),
+}
+CONDITIONALS = {
+    GraphConditionalType.IF: lib.CU_GRAPH_COND_TYPE_IF,
+    GraphConditionalType.WHILE: lib.CU_GRAPH_COND_TYPE_WHILE,
+    GraphConditionalType.SWITCH: lib.CU_GRAPH_COND_TYPE_SWITCH,
+}
+LARGEST_COUNT = 2**32 - 1
+# What the first of two elements in the driver's list of "extra" parameters says of the second.
+EXTRA_POINTER, EXTRA_SIZE = 1, 2
+
+
+class Parameters:
+    """What one node is given.
+
+    Attributes
+    ----------
+    native : CUgraphNodeParams *
+        For the driver.
+    record : Record
+        What is known of the node afterwards.
+    config : ccc_config *
+        The attributes of a kernel node; NULL for those that it has.
+    child : ccc_box *
+        The graph to embed, or NULL.
+    """
+
+    __slots__ = ("_alive", "child", "config", "native", "record", "token")
+
+    def __init__(self, kind: int, *alive: Any) -> None:
+        self.native = ffi.new("CUgraphNodeParams *")
+        self.native.type = kind
+        self.record = Record()
+        self.config: Any = NOTHING
+        self.child: Any = NOTHING
+        self.token = 0
+        self._alive = alive  # what the structure points to
+
+    def keep(self) -> Any:
+        """Return a new keep of what the node uses, which the next call into C takes over."""
+        items = [item for group in self.record.operands.values() for item in group]
+        self.record.keep = make_keep(items, self.token)
+        return self.record.keep
+
+
+def plain(kind: int) -> Parameters:
+    """Return the parameters of a node that has none."""
+    return Parameters(kind)
+
+
+def check_config(config: object) -> LaunchConfig:
+    """Return a configuration that nodes can have, or raise."""
+    if not isinstance(config, LaunchConfig):
+        raise TypeError(f"config must be a LaunchConfig, not {type(config).__name__}")
+    if config.programmatic_stream_serialization:
+        raise ValueError("programmatic_stream_serialization is for kernels in streams; nodes of a graph have edges")
+    return config
+
+
+def kernel_call(config: object, kernel: object, args: Sequence[Any]) -> Parameters:
+    """Return the parameters of a kernel node."""
+    config = check_config(config)
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernel must be a Kernel, not {type(kernel).__name__}")
+    kernel._function()  # raises if it is closed
+    if not isinstance(args, (tuple, list)):
+        raise TypeError(f"args must be a tuple of the kernel's arguments, not {type(args).__name__}")
+    native, packer = prepare(config, kernel, tuple(args))
+    found = packed_call(kernel, packer(*args))
+    found.config = native
+    set_dimensions(found, native.driver)
+    found.record.operands["args"] = [operand(arg, None, "a kernel argument") for arg in args if isinstance(arg, Buffer)]
+    return found
+
+
+def packed_call(kernel: Kernel, data: bytes) -> Parameters:
+    """Return the parameters of a kernel node whose arguments are packed; its dimensions are still missing."""
+    blob = ffi.new("char[]", data or b"\0")
+    layout = kernel._layout
+    size = ffi.new("size_t *", len(data))
+    if layout is not None:  # the only way for cooperative kernels
+        pointers = ffi.new("void *[]", [blob + offset for offset, _ in layout] or [ffi.NULL])
+    else:
+        end = ffi.NULL
+        marks = (ffi.cast("void *", EXTRA_POINTER), ffi.cast("void *", EXTRA_SIZE))
+        pointers = ffi.new("void *[]", [marks[0], blob, marks[1], size, end])
+    found = Parameters(lib.CU_GRAPH_NODE_TYPE_KERNEL, blob, size, pointers)
+    native = found.native.kernel
+    native.kern = kernel._function()
+    if data:
+        if layout is not None:
+            native.kernelParams = pointers
+        else:
+            native.extra = pointers
+    found.record.operands["kernel"] = [Operand(kernel.handle, (kernel._box,))]
+    found.record.library, found.record.symbol = kernel._library, kernel._symbol
+    return found
+
+
+def set_dimensions(found: Parameters, source: Any) -> None:
+    """Take grid, block and shared memory from a structure of the driver's."""
+    native = found.native.kernel
+    native.gridDimX, native.gridDimY, native.gridDimZ = source.gridDimX, source.gridDimY, source.gridDimZ
+    native.blockDimX, native.blockDimY, native.blockDimZ = source.blockDimX, source.blockDimY, source.blockDimZ
+    native.sharedMemBytes = source.sharedMemBytes
+
+
+def count_of(name: str, value: Any) -> int:
+    """Return a number of elements, bytes or branches: at least 1."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+    number: int = value.__index__()
+    if number < 1:
+        raise ValueError(f"{name} must be at least 1, not {number}")
+    if number >= 2**64:
+        raise OverflowError(f"{name} must fit in 64 bits, not {number}")
+    return number
+
+
+def check_room(buffer: object, size: int, name: str) -> None:
+    """Raise if a buffer is smaller than what a node does with it."""
+    if isinstance(buffer, Buffer) and size > buffer.size:
+        raise ValueError(f"{name} has {buffer.size} bytes, fewer than the {size} of the node")
+
+
+def set_memory(dst: Any, value: Any, width: Any, height: Any, pitch: Any, dst_owner: Any) -> Parameters:
+    """Return the parameters of a memset node."""
+    pattern, element = fill_pattern(value, None)
+    found = plain(lib.CU_GRAPH_NODE_TYPE_MEMSET)
+    target = operand(dst, dst_owner, "dst")
+    set_region(found, target, pattern, element, count_of("width", width), count_of("height", height), pitch)
+    native = found.native.memset
+    check_room(dst, (native.height - 1) * native.pitch + native.width * element, "dst")
+    return found
+
+
+def set_region(
+    found: Parameters, target: Operand, pattern: int, element: int, width: int, height: int, pitch: Any
+) -> None:
+    """Put what a memset node writes, and where, into its parameters."""
+    if isinstance(pitch, bool) or not hasattr(pitch, "__index__"):
+        raise TypeError(f"pitch must be an int, not {type(pitch).__name__}")
+    stride = pitch.__index__()
+    if stride < 0 or (height > 1 and stride < width * element):
+        raise ValueError(f"pitch must be at least the {width * element} bytes of a row, not {stride}")
+    if height * max(stride, 1) + width * element >= 2**64:
+        raise OverflowError(f"{height} rows of {stride} bytes do not fit in 64-bit addresses")
+    native = found.native.memset
+    native.dst, native.value, native.elementSize = target.address, pattern, element
+    native.width, native.height, native.pitch = width, height, stride
+    found.record.operands["dst"] = [target]
+
+
+def copy(dst: Any, src: Any, size: Any, dst_owner: Any, src_owner: Any) -> Parameters:
+    """Return the parameters of a memcpy node."""
+    count = count_of("size", size)
+    target, source = operand(dst, dst_owner, "dst"), operand(src, src_owner, "src")
+    check_room(dst, count, "dst")
+    check_room(src, count, "src")
+    return copy_operands(target, source, count)
+
+
+def copy_operands(target: Operand, source: Operand, size: int) -> Parameters:
+    """Return the parameters of a memcpy node between operands."""
+    found = plain(lib.CU_GRAPH_NODE_TYPE_MEMCPY)
+    native = found.native.memcpy.copyParams
+    native.srcMemoryType, native.dstMemoryType = memory_type(source), memory_type(target)
+    if native.srcMemoryType == lib.CU_MEMORYTYPE_HOST:
+        native.srcHost = ffi.cast("void *", source.address)
+    else:
+        native.srcDevice = source.address
+    if native.dstMemoryType == lib.CU_MEMORYTYPE_HOST:
+        native.dstHost = ffi.cast("void *", target.address)
+    else:
+        native.dstDevice = target.address
+    native.WidthInBytes, native.Height, native.Depth = size, 1, 1
+    found.record.operands.update(dst=[target], src=[source])
+    return found
+
+
+def memory_type(item: Operand) -> int:
+    """Return where the driver is told that memory is: on the device, or on the host."""
+    if is_allocated(item.address):  # of which the driver knows nothing before the graph runs
+        return int(lib.CU_MEMORYTYPE_DEVICE)
+    kind, device, managed = ffi.new("int *"), ffi.new("int *"), ffi.new("int *")
+    check(lib.ccc_pointer_query(item.address, kind, device, managed))
+    return int(
+        lib.CU_MEMORYTYPE_DEVICE if kind[0] == lib.CU_MEMORYTYPE_DEVICE or managed[0] else lib.CU_MEMORYTYPE_HOST
+    )
+
+
+def allocation(size: Any, device: Any, memory_type: Any, peer_access: Iterable[Any] | None) -> Parameters:
+    """Return the parameters of an allocation node."""
+    try:
+        wanted = GraphMemoryType(memory_type)
+    except ValueError:
+        names = ", ".join(map(repr, map(str, GraphMemoryType)))
+        raise ValueError(f"memory_type must be one of {names}, not {memory_type!r}") from None
+    ordinal = registry.device(device).device_id  # None means the current one
+    peers = sorted(ordinals_of(peer_access or ()))
+    rights = ffi.new("CUmemAccessDesc[]", len(peers))
+    for right, peer in zip(rights, peers):
+        right.location.type, right.location.id = lib.CU_MEM_LOCATION_TYPE_DEVICE, peer
+        right.flags = lib.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+    found = Parameters(lib.CU_GRAPH_NODE_TYPE_MEM_ALLOC, rights)
+    native = found.native.alloc
+    pool = native.poolProps
+    pool.allocType, pool.location.type = LOCATIONS[wanted]
+    pool.location.id = 0 if wanted is GraphMemoryType.HOST else ordinal
+    pool.handleTypes = lib.CU_MEM_HANDLE_TYPE_NONE
+    native.bytesize = count_of("size", whole_size(size))
+    if peers:
+        native.accessDescs, native.accessDescCount = rights, len(peers)
+    return found
+
+
+def deallocation(dptr: Any) -> Parameters:
+    """Return the parameters of a free node."""
+    found = plain(lib.CU_GRAPH_NODE_TYPE_MEM_FREE)
+    if isinstance(dptr, bool) or not hasattr(dptr, "__index__"):
+        raise TypeError(f"dptr must be an address, as AllocNode.dptr gives it, not {type(dptr).__name__}")
+    found.native.free.dptr = dptr.__index__()
+    return found
+
+
+def event(kind: int, value: object) -> Parameters:
+    """Return the parameters of a node that records an event or waits for it."""
+    if not isinstance(value, Event):
+        raise TypeError(f"event must be an Event, not {type(value).__name__}")
+    if value.is_closed:
+        raise RuntimeError("this Event is closed")
+    found = plain(kind)
+    part = found.native.eventRecord if kind == lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD else found.native.eventWait
+    part.event = value.cdata
+    found.record.operands["event"] = [Operand(value.handle, (value._box,))]
+    return found
+
+
+def host_call(fn: Any, user_data: Any) -> Parameters:
+    """Return the parameters of a host callback node."""
+    function = host_function(fn, user_data)
+    found = plain(lib.CU_GRAPH_NODE_TYPE_HOST)
+    found.native.host.fn = ffi.cast("CUhostFn", function.address)
+    found.native.host.userData = ffi.cast("void *", function.data)
+    found.token = function.token
+    return found
+
+
+def conditional(root: GraphState, condition: object, kind: GraphConditionalType, count: int) -> Parameters:
+    """Return the parameters of a conditional node."""
+    if not isinstance(condition, GraphCondition):
+        raise TypeError(f"condition must be a GraphCondition, not {type(condition).__name__}")
+    if condition._root is not root:
+        raise ValueError("the condition belongs to another graph; make it with create_condition of this one")
+    count = count_of("count", count)
+    if count > LARGEST_COUNT:
+        raise OverflowError(f"count must be at most {LARGEST_COUNT}, not {count}")
+    found = plain(lib.CU_GRAPH_NODE_TYPE_CONDITIONAL)
+    native = found.native.conditional
+    native.handle, native.type, native.size = condition.handle, CONDITIONALS[kind], count
+    found.record.condition, found.record.kind = condition, kind
+    found.record.has_else = kind is GraphConditionalType.IF and count > 1
+    return found

@@ -1,0 +1,290 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the package knows of graphs beyond what the driver tells.
+
+A graph that was made here, the graphs inside its nodes, and those inside theirs are one hierarchy: one
+:class:`GraphState` each. They outlive the Python objects for graphs and nodes, which come and go.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+import weakref
+from typing import Any
+
+from cuda_core_cffi._errors import CUDAError
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._graph_condition import GraphCondition
+from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._retain import NOTHING, Operand
+from cuda_core_cffi.typing import GraphConditionalType
+
+__all__ = [
+    "GraphHandle",
+    "GraphState",
+    "Member",
+    "Record",
+    "check_member",
+    "conditional_classes",
+    "copy_records",
+    "definition_of",
+    "inner_state",
+    "invalid_edge",
+    "is_allocated",
+    "node_classes",
+    "node_of",
+    "note_allocation",
+    "read",
+]
+
+INVALID_VALUE: int = lib.CUDA_ERROR_INVALID_VALUE
+
+node_classes: dict[int | None, Any] = {}
+"""The class for each of the driver's node types; None for those that have no class of their own."""
+
+conditional_classes: dict[tuple[GraphConditionalType, bool], Any] = {}
+"""The class for each kind of conditional node; if, with and without else. Filled, like the other, with the classes."""
+
+
+@dataclasses.dataclass(slots=True)
+class Record:
+    """What one node was given.
+
+    Attributes
+    ----------
+    keep : ccc_keep *
+        What the graph keeps for it.
+    operands : dict of str to list of Operand
+        The same by what it is for, so that an update can replace a part.
+    context : int
+        The context that the node runs in; 0: not known.
+    library, symbol
+        Of a kernel.
+    condition, kind, has_else
+        Of a conditional node.
+    """
+
+    keep: Any = NOTHING
+    operands: dict[str, list[Operand]] = dataclasses.field(default_factory=dict)
+    context: int = 0
+    library: Any = None
+    symbol: str | None = None
+    condition: GraphCondition | None = None
+    kind: GraphConditionalType | None = None
+    has_else: bool = False
+
+
+class GraphState:
+    """What is known of one graph.
+
+    Attributes
+    ----------
+    handle : int
+        The driver's.
+    root : GraphState
+        That of the outermost graph.
+    is_valid : bool
+        Whether the graph is there: false once its node was destroyed, or the outermost graph closed.
+    nodes : WeakValueDictionary
+        The Python objects for nodes, by handle: one for each node.
+    records : dict of int to Record
+        What the nodes were given, by handle.
+    inner : dict of int to list of GraphState
+        The graphs inside nodes, by the node's handle.
+    definition : weakref.ref or None
+        To the Python object for the graph.
+    allocated : list of (int, int)
+        Of the outermost graph: the addresses that its allocation nodes have given, and their sizes in bytes.
+    """
+
+    __slots__ = ("__weakref__", "allocated", "definition", "handle", "inner", "is_valid", "nodes", "records", "root")
+
+    def __init__(self, handle: int, root: GraphState | None = None) -> None:
+        self.handle = handle
+        self.root = root or self
+        self.is_valid = True
+        self.nodes: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self.records: dict[int, Record] = {}
+        self.inner: dict[int, list[GraphState]] = {}
+        self.definition: weakref.ref[Any] | None = None
+        self.allocated: list[tuple[int, int]] = []
+
+    def forget(self, node: int) -> None:
+        """Forget a node that is gone, and the graphs inside it."""
+        with _lock:
+            found = self.nodes.pop(node, None)
+            if found is not None:
+                found._is_there = False
+            self.records.pop(node, None)
+            for inner in self.inner.pop(node, ()):
+                inner.invalidate()
+
+    def invalidate(self) -> None:
+        """The graph is gone, and all that is in it."""
+        with _lock:
+            self.is_valid = False
+            for node in (*self.inner, *self.records):
+                self.forget(node)
+            for found in list(self.nodes.values()):
+                found._is_there = False
+
+
+class GraphHandle(Handle):
+    """A Python object for a graph. :class:`~cuda_core_cffi.graph.GraphDefinition` is the class of all of them."""
+
+    __slots__ = ("_outer", "_state")
+
+    _CTYPE = "CUgraph"
+    _outer: Any  # of a graph inside a node: the definition that the node is in
+    _state: GraphState
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the graph is there: false once it is closed, or the node destroyed that it is in."""
+        return self._state.is_valid and not self.is_closed
+
+
+class Member:
+    """A node of a graph, or the entry of one. :class:`~cuda_core_cffi.graph.GraphNode` is the class of all of them."""
+
+    __slots__ = ("__weakref__", "_definition", "_handle", "_is_there")
+
+    _definition: Any  # None for a node of no graph
+    _handle: int  # 0 for an entry
+    _is_there: bool
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the node and its graph are there: false after :meth:`destroy`."""
+        return self._is_there and self._definition is not None and self._definition.is_valid
+
+
+def note_allocation(root: GraphState, address: int, size: int) -> None:
+    """Remember memory of an allocation node."""
+    with _lock:
+        root.allocated.append((address, size))
+        _with_memory.add(root)
+
+
+def is_allocated(address: int) -> bool:
+    """Tell whether an address is in the memory of an allocation node of any graph that is there."""
+    with _lock:
+        roots = list(_with_memory)
+    return any(start <= address < start + size for root in roots for start, size in root.allocated)
+
+
+def check_member(node: Any) -> Member:
+    """Return a node that is there, or raise."""
+    if not isinstance(node, Member):
+        raise TypeError(f"a node must be a GraphNode, not {type(node).__name__}")
+    if not node.is_valid:
+        raise RuntimeError(f"this {type(node).__name__} was destroyed, or its graph is gone")
+    return node
+
+
+def invalid_edge(why: str) -> CUDAError:
+    """Return the error for edges that no graph can have: what the driver would answer, with the reason."""
+    error = CUDAError(f"cuGraphAddDependencies: CUDA_ERROR_INVALID_VALUE ({INVALID_VALUE}): {why}")
+    error.call, error.status, error.name = "cuGraphAddDependencies", INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"
+    return error
+
+
+def node_of(definition: GraphHandle, handle: int, kind: int | None = None) -> Any:
+    """Return the object for a node: the same one as long as somebody has it.
+
+    Parameters
+    ----------
+    definition : GraphDefinition
+        The graph that the node is in.
+    handle : int
+        The driver's.
+    kind : int, optional
+        The driver's number for the type of node. By default the driver is asked.
+    """
+    state = definition._state
+    with _lock:
+        found = state.nodes.get(handle)
+    if found is not None:
+        return found
+    if kind is None:
+        out = ffi.new("int *")
+        status = lib.ccc_graph_node_type(definition._box, handle, out)
+        if status:
+            raise definition._failure(status)
+        kind = out[0]
+    record = state.records.get(handle)
+    cls = node_class(kind, record)
+    with _lock:
+        found = state.nodes.get(handle)
+        if found is None:
+            found = state.nodes[handle] = cls._of(definition, handle)
+        return found
+
+
+def node_class(kind: int, record: Record | None) -> Any:
+    """Return the class for a node of the driver's type ``kind``."""
+    if record is not None and record.kind is not None:
+        return conditional_classes[record.kind, record.has_else]
+    return node_classes.get(kind, node_classes[None])
+
+
+def definition_of(outer: GraphHandle, state: GraphState) -> Any:
+    """Return the object for a graph inside a node of ``outer``: the same one as long as somebody has it."""
+    with _lock:
+        found = None if state.definition is None else state.definition()
+        if found is None:
+            found = type(outer)._own(lib.ccc_graph_inner(state.handle, outer._box))
+            found._outer, found._state = outer, state
+            state.definition = weakref.ref(found)
+        return found
+
+
+def read(definition: GraphHandle, node: int, kind: int, ctype: str) -> Any:
+    """Return a pointer to a node's parameters, in a new structure of the driver's type."""
+    out = ffi.new(ctype)
+    status = lib.ccc_graph_get(definition._box, node, kind, out)
+    if status:
+        raise definition._failure(status)
+    return out
+
+
+def inner_state(definition: GraphHandle, node: int) -> GraphState:
+    """Return what is known of the graph inside a child graph node."""
+    inner = definition._state.inner.get(node)
+    if inner is None:
+        out = read(definition, node, lib.CU_GRAPH_NODE_TYPE_GRAPH, "CUgraph *")
+        fresh = GraphState(int(ffi.cast("uintptr_t", out[0])), definition._state.root)
+        inner = definition._state.inner.setdefault(node, [fresh])
+    return inner[0]
+
+
+def copy_records(source: GraphHandle, target: GraphHandle) -> None:
+    """Let a copy of a graph know what the original does.
+
+    Where the driver does not tell which node of the copy stands for which, what that node uses is kept until the copy
+    goes.
+    """
+    for node in {*source._state.records, *source._state.inner}:
+        found = int(lib.ccc_graph_find(target._box, node))
+        if not found:
+            continue
+        if node in source._state.records:
+            target._state.records[found] = dataclasses.replace(source._state.records[node])
+        for inner in source._state.inner.get(node, ()):
+            copy_records(definition_of(source, inner), definition_of(target, inner_state(target, found)))
+
+
+def _renew_lock() -> None:
+    """Start with a free lock in the child of a fork: the thread that held it, if any, is not there."""
+    global _lock
+    _with_memory: weakref.WeakSet[GraphState] = weakref.WeakSet()
+
+
+_lock = threading.RLock()
+
+
+_with_memory: weakref.WeakSet[GraphState] = weakref.WeakSet()
+_lock = threading.RLock()  # for the objects of nodes and graphs; a finalizer may run while it is held
+os.register_at_fork(after_in_child=_renew_lock)

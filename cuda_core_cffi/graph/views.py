@@ -1,0 +1,257 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Views of nodes in executable graphs: what ``graph[node]`` gives.
+
+A node of the definition names the node of the executable. The definition itself does not change.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from cuda_core_cffi._event import Event
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._kernel import Kernel
+from cuda_core_cffi._launch_config import LaunchConfig
+from cuda_core_cffi._memory import Buffer
+from cuda_core_cffi._retain import settle
+from cuda_core_cffi.graph import parameters
+from cuda_core_cffi.graph.node import child_graph, set_context
+from cuda_core_cffi.graph.parameters import Parameters
+from cuda_core_cffi.graph.state import check_member
+
+__all__ = [
+    "ExecutableChildGraphNode",
+    "ExecutableEventRecordNode",
+    "ExecutableEventWaitNode",
+    "ExecutableGraphNode",
+    "ExecutableHostCallbackNode",
+    "ExecutableKernelNode",
+    "ExecutableMemcpyNode",
+    "ExecutableMemsetNode",
+    "view_class",
+]
+
+
+class ExecutableGraphNode:
+    """A node in an executable graph. Views come from ``graph[node]``.
+
+    What a view changes holds for launches from then on.
+    """
+
+    __slots__ = ("_graph", "_node")
+
+    _graph: Any
+    _node: Any
+
+    def __init__(self) -> None:
+        raise RuntimeError(f"{type(self).__name__} cannot be constructed directly; use graph[node]")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._node!r} in {self._graph!r}>"
+
+    @classmethod
+    def _of(cls, graph: Any, node: Any) -> Self:
+        self = cls.__new__(cls)
+        self._graph, self._node = graph, node
+        return self
+
+    def _set(self, found: Parameters) -> None:
+        """Give the node other parameters, and the executable what they use."""
+        node = check_member(self._node)
+        record = node._definition._state.records.get(node._handle)
+        if record is not None and record.context:
+            set_context(found.native, record.context)
+        keep = ffi.NULL if found.child else found.keep()  # the driver keeps what embedded graphs do
+        status = lib.ccc_exec_set(self._graph._box, node._handle, found.native, found.child, keep)
+        settle()
+        if status:
+            raise self._graph._failure(status)
+
+
+class SwitchableNode(ExecutableGraphNode):
+    """A node that can be disabled."""
+
+    __slots__ = ()
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether the node does something. If not, it only orders what comes before and after it."""
+        enabled = ffi.new("unsigned int *")
+        status = lib.ccc_exec_enabled(self._graph._box, check_member(self._node)._handle, enabled)
+        if status:
+            raise self._graph._failure(status)
+        return bool(enabled[0])
+
+    def enable(self) -> None:
+        """Have the node do what its parameters say."""
+        self._enable(True)
+
+    def disable(self) -> None:
+        """Have the node do nothing. Its parameters stay."""
+        self._enable(False)
+
+    def _enable(self, enabled: bool) -> None:
+        status = lib.ccc_exec_enable(self._graph._box, check_member(self._node)._handle, enabled)
+        if status:
+            raise self._graph._failure(status)
+
+
+class ExecutableKernelNode(SwitchableNode):
+    """A node that runs a kernel, in an executable graph."""
+
+    __slots__ = ()
+
+    def update(self, *, config: LaunchConfig, kernel: Kernel, args: Any) -> None:
+        """Change what the node runs.
+
+        Parameters
+        ----------
+        config : LaunchConfig
+            Grid, block and shared memory. Clusters, and whether the launch is cooperative, stay what they are: they
+            must be the same here.
+        kernel : Kernel
+            What to run.
+        args : tuple
+            All its arguments. Buffers are kept as long as they may be used.
+
+        Raises
+        ------
+        ValueError
+            If the configuration has other clusters, or is cooperative where the node is not, or the other way.
+        CUDAError
+            If the driver refuses the change.
+        """
+        check_member(self._node)
+        present = self._node.config
+        found = parameters.kernel_call(config, kernel, args)
+        if (config.cluster, config.is_cooperative) != (present.cluster, present.is_cooperative):
+            raise ValueError(
+                f"an executable's kernel node keeps cluster={present.cluster} and is_cooperative="
+                f"{present.is_cooperative}; change the definition, and use Graph.update"
+            )
+        self._set(found)
+
+
+class ExecutableMemsetNode(SwitchableNode):
+    """A node that fills memory, in an executable graph."""
+
+    __slots__ = ()
+
+    def update(
+        self,
+        *,
+        dst: Buffer | int,
+        value: Any,
+        width: int,
+        height: int = 1,
+        pitch: int = 0,
+        dst_owner: Any = None,
+    ) -> None:
+        """Change what the node fills.
+
+        Parameters
+        ----------
+        dst, value, width, height, pitch, dst_owner
+            As for :meth:`GraphDefinition.memset`. The driver may refuse other shapes than that of the definition.
+        """
+        self._set(parameters.set_memory(dst, value, width, height, pitch, dst_owner))
+
+
+class ExecutableMemcpyNode(SwitchableNode):
+    """A node that copies memory, in an executable graph."""
+
+    __slots__ = ()
+
+    def update(
+        self, *, dst: Buffer | int, src: Buffer | int, size: int, dst_owner: Any = None, src_owner: Any = None
+    ) -> None:
+        """Change what the node copies.
+
+        Parameters
+        ----------
+        dst, src, size, dst_owner, src_owner
+            As for :meth:`GraphDefinition.memcpy`. Memory must be of the same kinds, and in the same contexts, as what
+            the definition copies.
+        """
+        self._set(parameters.copy(dst, src, size, dst_owner, src_owner))
+
+
+class ExecutableChildGraphNode(ExecutableGraphNode):
+    """A node that runs a graph, in an executable graph."""
+
+    __slots__ = ()
+
+    def update(self, child: Any) -> None:
+        """Give all nodes of the graph inside the parameters that they have in another graph.
+
+        Parameters
+        ----------
+        child : GraphDefinition
+            A graph with the same nodes and edges, added in the same order.
+        """
+        self._set(child_graph(check_member(self._node)._definition, child))
+
+
+class ExecutableEventNode(ExecutableGraphNode):
+    """A node that records an event or waits for it, in an executable graph."""
+
+    __slots__ = ()
+
+    def update(self, event: Event) -> None:
+        """Put another event in place.
+
+        Parameters
+        ----------
+        event : Event
+            The event. It is kept as long as it may be used.
+        """
+        self._set(parameters.event(self._node._TYPE, event))
+
+
+class ExecutableEventRecordNode(ExecutableEventNode):
+    """A node that records an event, in an executable graph."""
+
+    __slots__ = ()
+
+
+class ExecutableEventWaitNode(ExecutableEventNode):
+    """A node that waits for an event, in an executable graph."""
+
+    __slots__ = ()
+
+
+class ExecutableHostCallbackNode(ExecutableGraphNode):
+    """A node that calls a function on the host, in an executable graph."""
+
+    __slots__ = ()
+
+    def update(self, fn: Any, *, user_data: Any = None) -> None:
+        """Put another function in place.
+
+        Parameters
+        ----------
+        fn, user_data
+            As for :meth:`GraphDefinition.callback`. The function is kept as long as it may be called.
+        """
+        check_member(self._node)
+        self._set(parameters.host_call(fn, user_data))
+
+
+VIEWS: dict[int, type[ExecutableGraphNode]] = {
+    lib.CU_GRAPH_NODE_TYPE_KERNEL: ExecutableKernelNode,
+    lib.CU_GRAPH_NODE_TYPE_MEMSET: ExecutableMemsetNode,
+    lib.CU_GRAPH_NODE_TYPE_MEMCPY: ExecutableMemcpyNode,
+    lib.CU_GRAPH_NODE_TYPE_GRAPH: ExecutableChildGraphNode,
+    lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD: ExecutableEventRecordNode,
+    lib.CU_GRAPH_NODE_TYPE_WAIT_EVENT: ExecutableEventWaitNode,
+    lib.CU_GRAPH_NODE_TYPE_HOST: ExecutableHostCallbackNode,
+}
+
+
+def view_class(node: Any) -> type[ExecutableGraphNode]:
+    """Return the class of views of a node."""
+    cls = VIEWS.get(node._kind()) if node._handle else None
+    if cls is None:
+        raise TypeError(f"nothing can be changed about {node!r} in an executable graph")
+    return cls

@@ -1,0 +1,185 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Executables of graphs. What an executable was instantiated with, or updated with as a whole, the driver keeps for it.
+ * What a single node of it was set to, the executable keeps itself: until the node is set again, the executable is
+ * updated or goes, and the launches that may use it are done. For them there is an event behind the last launch.
+ */
+#ifndef CCC_GRAPH_EXEC_H
+#define CCC_GRAPH_EXEC_H
+
+#include "ccc_graph.h"
+
+static ccc_box *ccc_graph_instantiate(ccc_box *graph, uint64_t flags, const ccc_box *stream, ccc_refusal *why)
+{
+    CUgraphExec executable = NULL;
+    CUDA_GRAPH_INSTANTIATE_PARAMS params = {.flags = flags, .hUploadStream = stream ? CCC_STRM(stream) : NULL};
+    int status = stream && !ccc_is_open(stream) ? CCC_CLOSED : ccc_graph_enter(graph);
+    if (status) {
+        ccc_fail(status, "");
+        return NULL;
+    }
+    CUresult result = cuGraphInstantiateWithParams(&executable, CCC_GRAPH_OF(graph), &params);
+    ccc_graph_leave(graph);
+    why->result = (int)params.result_out;
+    why->node = (uintptr_t)params.hErrNode_out;
+    if (result) {
+        ccc_fail((int)result, "cuGraphInstantiateWithParams");
+        return NULL;
+    }
+    ccc_box *box = ccc_graph_box(CCC_EXECUTABLE, (uintptr_t)executable);
+    if (box == NULL)
+        cuGraphExecDestroy(executable);
+    return box;
+}
+
+/* Let go of those keeps of an executable that are for a node, or of all of them: when the launches so far are done. */
+static void ccc_exec_let_go(ccc_graph *executable, uint64_t node, int all)
+{
+    ccc_keep **link = &executable->keeps, *keep;
+    while ((keep = *link)) {
+        if (!all && keep->node != node) {
+            link = &keep->next;
+            continue;
+        }
+        *link = keep->next;
+        if (executable->event && ccc_retain(executable->event)) {
+            keep->event = executable->event;
+            ccc_keep_push(&ccc_unfinished, keep);
+        } else {
+            ccc_keep_finish(keep);
+        }
+    }
+}
+
+static CUresult ccc_destroy_graph(ccc_box *box, const char **call)
+{
+    if (box->graph) { /* not the second try, in another context */
+        ccc_exec_let_go(box->graph, 0, 1);
+        ccc_release(box->graph->event);
+        pthread_mutex_destroy(&box->graph->lock);
+        free(box->graph);
+        box->graph = NULL;
+    }
+    if (box->kind == CCC_EXECUTABLE) {
+        *call = "cuGraphExecDestroy";
+        return cuGraphExecDestroy(CCC_EXEC_OF(box));
+    }
+    *call = "cuGraphDestroy";
+    return cuGraphDestroy(CCC_GRAPH_OF(box));
+}
+
+/* Record the event behind a launch. One that a keep waits for already stays behind the launch that it was for. */
+static int ccc_exec_mark(ccc_graph *executable, ccc_box *stream)
+{
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    CCC_TRY(cuStreamIsCapturing, CCC_STRM(stream), &capture);
+    if (capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        return 0; /* nothing was launched */
+    ccc_box *event = executable->event;
+    if (event && atomic_load(&event->uses) == 1 && ccc_event_record(event, stream) == 0)
+        return 0;
+    ccc_box *fresh = ccc_stream_record(stream, CU_EVENT_DISABLE_TIMING); /* or the stream is of another context */
+    if (fresh == NULL)
+        return ccc_last_status();
+    ccc_unhold(fresh); /* no Python object holds it */
+    ccc_release(event);
+    executable->event = fresh;
+    return 0;
+}
+
+static int ccc_graph_launch(ccc_box *executable, ccc_box *stream)
+{
+    if (!ccc_is_open(stream))
+        return CCC_CLOSED;
+    int status = ccc_graph_enter(executable);
+    if (status)
+        return status;
+    CUresult result = cuGraphLaunch(CCC_EXEC_OF(executable), CCC_STRM(stream));
+    if (!CCC_LIKELY(result == CUDA_SUCCESS))
+        status = ccc_fail((int)result, "cuGraphLaunch");
+    else if (executable->graph->keeps && (status = ccc_exec_mark(executable->graph, stream))) {
+        ccc_failure failure = ccc_last; /* nobody could tell when the launch is done: so it is waited for */
+        cuStreamSynchronize(CCC_STRM(stream));
+        ccc_last = failure;
+    }
+    ccc_graph_leave(executable);
+    return status;
+}
+
+static int ccc_graph_upload(ccc_box *executable, ccc_box *stream)
+{
+    if (!ccc_is_open(stream))
+        return CCC_CLOSED;
+    int status = ccc_graph_enter(executable);
+    if (status)
+        return status;
+    CUresult result = cuGraphUpload(CCC_EXEC_OF(executable), CCC_STRM(stream));
+    ccc_graph_leave(executable);
+    return result ? ccc_fail((int)result, "cuGraphUpload") : 0;
+}
+
+/* Give an executable the parameters of another definition. */
+static int ccc_graph_update(ccc_box *executable, ccc_box *graph, ccc_refusal *why)
+{
+    CUgraphExecUpdateResultInfo info = {0};
+    int status = ccc_graph_enter_both(executable, graph);
+    if (status)
+        return status;
+    CUresult result = cuGraphExecUpdate(CCC_EXEC_OF(executable), CCC_GRAPH_OF(graph), &info);
+    if (result == CUDA_SUCCESS)
+        ccc_exec_let_go(executable->graph, 0, 1);
+    ccc_graph_leave_both(executable, graph);
+    why->result = (int)info.result;
+    why->node = (uintptr_t)info.errorNode;
+    return result ? ccc_fail((int)result, "cuGraphExecUpdate") : 0;
+}
+
+/* Set one node of an executable, and what is kept for it. `child` is the graph in the parameters of a child node. */
+static int ccc_exec_set(ccc_box *executable, uint64_t node, CUgraphNodeParams *params, ccc_box *child, ccc_keep *keep)
+{
+    int status = ccc_graph_enter_both(executable, child);
+    if (status) {
+        ccc_keep_finish(keep);
+        return status;
+    }
+    if ((status = ccc_graph_context(params)) == 0) {
+        CUresult result = cuGraphExecNodeSetParams(CCC_EXEC_OF(executable), (CUgraphNode)(uintptr_t)node, params);
+        if (result)
+            status = ccc_fail((int)result, "cuGraphExecNodeSetParams");
+    }
+    if (status) {
+        ccc_keep_finish(keep);
+    } else {
+        ccc_exec_let_go(executable->graph, node, 0);
+        if (keep) {
+            keep->node = node;
+            keep->next = executable->graph->keeps;
+            executable->graph->keeps = keep;
+        }
+    }
+    ccc_graph_leave_both(executable, child);
+    return status;
+}
+
+static int ccc_exec_enable(ccc_box *executable, uint64_t node, int enabled)
+{
+    int status = ccc_graph_enter(executable);
+    if (status)
+        return status;
+    CUresult result = cuGraphNodeSetEnabled(CCC_EXEC_OF(executable), (CUgraphNode)(uintptr_t)node, enabled != 0);
+    ccc_graph_leave(executable);
+    return result ? ccc_fail((int)result, "cuGraphNodeSetEnabled") : 0;
+}
+
+static int ccc_exec_enabled(ccc_box *executable, uint64_t node, unsigned int *enabled)
+{
+    int status = ccc_graph_enter(executable);
+    if (status)
+        return status;
+    CUresult result = cuGraphNodeGetEnabled(CCC_EXEC_OF(executable), (CUgraphNode)(uintptr_t)node, enabled);
+    ccc_graph_leave(executable);
+    return result ? ccc_fail((int)result, "cuGraphNodeGetEnabled") : 0;
+}
+
+#endif

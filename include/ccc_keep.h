@@ -1,0 +1,191 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the driver needs kept while it may still run something, and functions of the host that it calls.
+ *
+ * A keep holds boxes, and a token under which Python holds objects. Graphs keep it as a user object: the driver counts
+ * the definitions, clones, executables and launches that have it. When the last is gone the driver calls us, in a
+ * thread and under locks of its own, where nothing may be called and the GIL must not be waited for. There the keep is
+ * only queued. ccc_settle, called from ordinary threads, releases what is queued.
+ */
+#ifndef CCC_KEEP_H
+#define CCC_KEEP_H
+
+#include <unistd.h>
+
+#include "ccc_tensor.h"
+
+typedef struct ccc_keep {
+    struct ccc_keep *next;
+    CUuserObject object; /* NULL: the driver does not know of this one, an executable's own */
+    ccc_box *event;      /* of an executable's own, once it is replaced: behind the last launch that may use it */
+    uint64_t node;       /* of an executable's own: the node that it is for */
+    uint64_t token;      /* 0: no Python objects */
+    size_t count;
+    ccc_box *boxes[];
+} ccc_keep;
+
+static atomic_long ccc_keeps;              /* how many there are */
+static _Atomic(ccc_keep *) ccc_finished;   /* those that nobody needs */
+static _Atomic(ccc_keep *) ccc_unfinished; /* those that wait for an event */
+
+static void ccc_keep_push(_Atomic(ccc_keep *) *list, ccc_keep *keep)
+{
+    keep->next = atomic_load(list);
+    while (!atomic_compare_exchange_weak(list, &keep->next, keep))
+        ;
+}
+
+/* Have Python look soon; it is not waited for. Any thread. */
+static void ccc_wake_python(void)
+{
+    uintptr_t wake = atomic_load(&ccc_wake);
+    if (wake && !atomic_load(&ccc_exiting))
+        ((void (*)(void))wake)();
+}
+
+/* Nobody needs this keep any more. The driver calls it as the destructor of user objects. */
+static void CUDA_CB ccc_keep_finish(void *keep)
+{
+    if (keep) {
+        ccc_keep_push(&ccc_finished, keep);
+        ccc_wake_python();
+    }
+}
+
+/* A keep of one use of each box. NULL: one of them is gone, or out of memory. */
+static ccc_keep *ccc_keep_new(ccc_box *const *boxes, size_t count, uint64_t token)
+{
+    ccc_keep *keep = calloc(1, sizeof *keep + count * sizeof *boxes);
+    if (keep == NULL) {
+        ccc_fail(CCC_NO_MEMORY, "malloc");
+        return NULL;
+    }
+    keep->token = token;
+    for (; keep->count < count; keep->count++) {
+        ccc_box *box = boxes[keep->count];
+        if (!ccc_retain(box)) {
+            while (keep->count)
+                ccc_release(keep->boxes[--keep->count]);
+            free(keep);
+            ccc_fail(CCC_CLOSED, "");
+            return NULL;
+        }
+        keep->boxes[keep->count] = box;
+    }
+    atomic_fetch_add(&ccc_keeps, 1);
+    return keep;
+}
+
+static ccc_box *ccc_keep_box(const ccc_keep *keep, size_t index)
+{
+    return index < keep->count ? keep->boxes[index] : NULL;
+}
+
+static long ccc_keep_count(void)
+{
+    return atomic_load(&ccc_keeps);
+}
+
+/* Give the keep, if there is one, to a graph. On failure it is finished. */
+static int ccc_keep_attach(ccc_keep *keep, CUgraph graph)
+{
+    if (keep == NULL)
+        return 0;
+    CUresult result = cuUserObjectCreate(&keep->object, keep, ccc_keep_finish, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+    if (result) {
+        ccc_keep_finish(keep);
+        return ccc_fail((int)result, "cuUserObjectCreate");
+    }
+    result = cuGraphRetainUserObject(graph, keep->object, 1, CU_GRAPH_USER_OBJECT_MOVE);
+    if (result == CUDA_SUCCESS)
+        return 0;
+    CUresult released = cuUserObjectRelease(keep->object, 1);
+    if (released) /* then it is the driver's for ever: leaking beats freeing what it may call */
+        ccc_cleanup_failed((int)released, "cuUserObjectRelease");
+    return ccc_fail((int)result, "cuGraphRetainUserObject");
+}
+
+/* Take the keep, if there is one, from a graph. Clones, executables and launches have it still. */
+static void ccc_keep_detach(ccc_keep *keep, CUgraph graph)
+{
+    CUresult result = keep ? cuGraphReleaseUserObject(graph, keep->object, 1) : CUDA_SUCCESS;
+    if (result)
+        ccc_cleanup_failed((int)result, "cuGraphReleaseUserObject");
+}
+
+/* Whether ccc_settle has something to do. */
+static int ccc_unsettled(void)
+{
+    return atomic_load(&ccc_finished) || atomic_load(&ccc_unfinished) || atomic_load(&ccc_deferred);
+}
+
+/* Release what nobody needs. Returns how many tokens of Python objects it put into `tokens`: if `room`, call again. */
+static size_t ccc_settle(uint64_t *tokens, size_t room)
+{
+    size_t found = 0;
+    ccc_keep *keep, *next;
+    if (ccc_in_callback)
+        return 0;
+    ccc_end_deferred();
+    for (keep = atomic_exchange(&ccc_unfinished, NULL); keep; keep = next) {
+        next = keep->next;
+        if (cuEventQuery((CUevent)CCC_POINTER(keep->event))) {
+            ccc_keep_push(&ccc_unfinished, keep);
+        } else {
+            ccc_release(keep->event);
+            ccc_keep_push(&ccc_finished, keep);
+        }
+    }
+    for (keep = atomic_exchange(&ccc_finished, NULL); keep; keep = next) {
+        next = keep->next;
+        if (keep->token && found == room) {
+            ccc_keep_push(&ccc_finished, keep);
+            continue;
+        }
+        for (size_t i = 0; i < keep->count; i++)
+            ccc_release(keep->boxes[i]);
+        if (keep->token)
+            tokens[found++] = keep->token;
+        free(keep);
+        atomic_fetch_sub(&ccc_keeps, 1);
+    }
+    return found;
+}
+
+/*
+ * Python functions that the driver calls. The GIL is taken in the driver's thread: what waits for the work meanwhile
+ * must not hold it, and calls through CFFI do not. At exit no more of them start, and those that run are waited for.
+ */
+static void ccc_call_python(uint64_t token); /* written in Python */
+static atomic_int ccc_calls_running;
+static atomic_int ccc_calls_ended;
+
+static void CUDA_CB ccc_host_run(void *token)
+{
+    atomic_fetch_add(&ccc_calls_running, 1);
+    if (!atomic_load(&ccc_calls_ended)) {
+        ccc_in_callback++;
+        ccc_call_python((uintptr_t)token);
+        ccc_in_callback--;
+        if (atomic_load(&ccc_deferred))
+            ccc_wake_python();
+    }
+    atomic_fetch_sub(&ccc_calls_running, 1);
+}
+
+static uint64_t ccc_host_function(void)
+{
+    return (uintptr_t)ccc_host_run;
+}
+
+#define CCC_PATIENCE 5000 /* milliseconds: one that waits for the exiting thread would wait for ever */
+
+static void ccc_end_calls(void)
+{
+    atomic_store(&ccc_calls_ended, 1);
+    for (int i = 0; atomic_load(&ccc_calls_running) && i < CCC_PATIENCE; i++)
+        usleep(1000);
+}
+
+#endif

@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of graphs need."""
+
+from __future__ import annotations
+
+import gc
+import time
+import weakref
+from collections.abc import Callable
+
+from cuda_core_cffi import Buffer, LaunchConfig, Stream
+from cuda_core_cffi._retain import settle
+from cuda_core_cffi.graph import GraphDefinition
+
+SIZE = 1024
+ONE = LaunchConfig(grid=1, block=1)
+PATIENCE = 3  # seconds, for what the driver does in its own time
+
+
+class Owner:
+    """Something that can be watched."""
+
+
+def content(buffer: Buffer, stream: Stream, size: int | None = None) -> bytes:
+    """Return what is in a buffer once the work in the stream is done."""
+    out = bytearray(buffer.size)
+    buffer.copy_to(out, stream=stream)
+    stream.sync()
+    return bytes(out[:size])
+
+
+def run(definition: GraphDefinition, stream: Stream) -> None:
+    """Run a graph once."""
+    with definition.instantiate() as graph:
+        graph.launch(stream)
+        stream.sync()
+
+
+def eventually(reached: Callable[[], object]) -> bool:
+    """Tell whether something happens, if the driver and the collector are given some time."""
+    end = time.monotonic() + PATIENCE
+    while not reached() and time.monotonic() < end:
+        settle()
+        gc.collect()
+        time.sleep(0.001)
+    return bool(reached())
+
+
+def stays(reached: Callable[[], object]) -> bool:
+    """Tell whether something is and remains so, for as long as the driver takes to release things."""
+    for _ in range(20):
+        settle()
+        gc.collect()
+        if not reached():
+            return False
+        time.sleep(0.001)
+    return True
+
+
+def watched() -> tuple[Owner, weakref.ref[Owner]]:
+    """Return an object, and a reference that tells whether it is still there."""
+    owner = Owner()
+    return owner, weakref.ref(owner)

@@ -1,0 +1,482 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Who keeps what: a test for each sentence of docs/graphs.md that has a number."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import pathlib
+import re
+import threading
+import weakref
+
+import pytest
+from graphs import ONE, SIZE, content, eventually, run, stays, watched
+from helpers import Gate
+from scenarios import PTX
+
+from cuda_core_cffi import Buffer, CUDAError, Device, ObjectCode, ffi, lib, live_objects
+from cuda_core_cffi._callbacks import raised
+from cuda_core_cffi.graph import GraphDefinition
+
+PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "graphs.md"
+
+
+def buffers_alive() -> int:
+    """Count the buffers that have not gone back."""
+    return live_objects()["buffer"]
+
+
+def keeps(number: int) -> object:
+    """Return a condition: exactly so many buffers are alive."""
+    return lambda: buffers_alive() == number
+
+
+def filling(device: Device, stream, value: int = 1) -> tuple[GraphDefinition, object]:
+    """Return a graph that fills a buffer which only it has, and the node."""
+    graph = GraphDefinition()
+    buffer = device.allocate(SIZE, stream)
+    node = graph.memset(buffer, value, SIZE)
+    buffer.close()
+    return graph, node
+
+
+@pytest.fixture
+def alive(device: Device) -> int:
+    """Return how many buffers there are before the test."""
+    gc.collect()
+    return buffers_alive()
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not installed with the tests")
+def test_every_sentence_has_a_test():
+    numbers = set(re.findall(r"^(\d+)\. ", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+    assert numbers == set(re.findall(r"^def test_(\d+)_", pathlib.Path(__file__).read_text(encoding="utf-8"), re.M))
+
+
+def test_1_a_definition_keeps_memory(device, stream, alive):
+    graph, node = filling(device, stream, 7)
+    other = device.allocate(SIZE, stream)
+    node.memcpy(other, node.dptr, SIZE)
+    assert stays(keeps(alive + 2))
+    run(graph, stream)
+    assert content(other, stream) == b"\7" * SIZE
+    other.close()
+    graph.close()
+    assert eventually(keeps(alive))
+
+
+def test_2_a_definition_keeps_code_events_and_functions(device, stream, memory):
+    graph = GraphDefinition()
+    before = live_objects()
+    owner, seen = watched()
+    calls = []
+    with ObjectCode.from_ptx(PTX) as code, code.get_kernel("store") as kernel, device.create_event() as event:
+        node = graph.launch(ONE, kernel, memory[0], 0x01020304)
+        node.record(event).wait(event).callback(lambda owner=owner: calls.append(owner is not None))
+    del owner, kernel, code, event
+    gc.collect()
+    assert live_objects()["library"] == before["library"] + 1
+    assert live_objects()["event"] == before["event"] + 1
+    run(graph, stream)
+    assert content(memory[0], stream, 4) == b"\4\3\2\1"
+    assert calls == [True]
+    graph.close()
+    assert eventually(lambda: seen() is None and live_objects()["library"] == before["library"])
+    assert live_objects()["event"] == before["event"]
+
+
+def test_3_what_an_address_belongs_to_is_kept_as_its_owner(graph, memory):
+    owner, seen = watched()
+    node = graph.memcpy(memory[0].handle, memory[1].handle, 4, dst_owner=owner)
+    del owner
+    assert stays(seen)
+    node.destroy()
+    assert eventually(lambda: seen() is None)
+
+
+def test_3_a_buffer_as_owner_keeps_its_memory(device, stream, alive):
+    with GraphDefinition() as graph:
+        buffer = device.allocate(SIZE, stream)
+        node = graph.memset(buffer.handle + 4, 1, 4, dst_owner=buffer)
+        buffer.close()
+        assert stays(keeps(alive + 1))
+        assert node.dptr % SIZE == 4
+    assert eventually(keeps(alive))
+
+
+def test_3_the_owner_of_a_foreign_buffer_is_kept(graph, memory):
+    owner, seen = watched()
+    with Buffer.from_handle(memory[0].handle, SIZE, owner=owner) as buffer:
+        node = graph.memset(buffer, 1, 4)
+    del owner, buffer
+    assert stays(seen)
+    node.destroy()
+    assert eventually(lambda: seen() is None)
+
+
+def test_4_setting_parameters_replaces_what_was_kept(device, stream, alive):
+    graph, node = filling(device, stream)
+    with device.allocate(SIZE, stream) as other:
+        node.update(dst=other)
+    assert eventually(keeps(alive + 1))
+    node.update(value=2)
+    assert stays(keeps(alive + 1))
+    graph.close()
+    assert eventually(keeps(alive))
+
+
+def test_4_what_stays_the_same_stays_kept(device, stream, alive):
+    graph = GraphDefinition()
+    source, target, other = (device.allocate(SIZE, stream) for _ in range(3))
+    source.fill(3, stream=stream)
+    node = graph.memcpy(target, source, SIZE)
+    node.update(dst=other)
+    source.close()
+    target.close()
+    assert eventually(keeps(alive + 2))
+    run(graph, stream)
+    assert content(other, stream) == b"\3" * SIZE
+    node.update(src=other.handle, dst=other.handle + 512, size=512)
+    assert eventually(keeps(alive + 1))
+    graph.close()
+    other.close()
+    assert eventually(keeps(alive))
+
+
+def test_4_another_kernel_argument_replaces_the_buffer_but_not_the_kernel(device, stream, store, alive):
+    graph = GraphDefinition()
+    first, second = (device.allocate(SIZE, stream) for _ in range(2))
+    node = graph.launch(ONE, store, first, 1)
+    first.close()
+    assert stays(keeps(alive + 2))
+    node.update(args=(second, 0x05050505))
+    assert eventually(keeps(alive + 1))
+    node.update(config=ONE)
+    run(graph, stream)
+    assert content(second, stream, 4) == b"\5" * 4
+    second.close()
+    assert stays(keeps(alive + 1))
+    graph.close()
+    assert eventually(keeps(alive))
+
+
+def test_5_destroying_a_node_lets_go(device, stream, alive):
+    graph, node = filling(device, stream)
+    node.destroy()
+    assert eventually(keeps(alive))
+    graph.close()
+
+
+def test_5_destroying_a_node_lets_go_of_the_graphs_inside(device, stream, alive, graph):
+    child, _ = filling(device, stream)
+    node = graph.embed(child)
+    child.close()
+    inside = device.allocate(SIZE, stream)
+    node.child_graph.memset(inside, 1, 4)
+    inside.close()
+    assert stays(keeps(alive + 2))
+    node.destroy()
+    assert eventually(keeps(alive))
+
+
+@pytest.mark.parametrize("size", [4])
+def test_6_where_setting_fails_everything_is_what_it_was(device, stream, alive, size):
+    graph, node = filling(device, stream, 8)
+    with device.allocate(SIZE, stream) as other, pytest.raises(ValueError, match="fewer"):
+        node.update(dst=other, width=2 * SIZE)
+    assert eventually(keeps(alive + 1))
+    assert (node.value, node.width) == (8, SIZE)
+    run(graph, stream)
+    graph.close()
+    assert eventually(keeps(alive))
+
+
+def test_7_a_node_that_could_not_be_added_leaves_nothing(device, stream, alive, graph):
+    owner, seen = watched()
+    gone = graph.empty()
+    gone.destroy()
+    with device.allocate(SIZE, stream) as buffer:
+        with pytest.raises(RuntimeError):
+            gone.memset(buffer, 1, 4)
+        with pytest.raises(RuntimeError):
+            gone.callback(lambda owner=owner: None)
+        with pytest.raises(CUDAError):
+            graph.memset(64, 1, 4, dst_owner=owner)
+    del owner
+    assert eventually(keeps(alive))
+    assert eventually(lambda: seen() is None)
+    assert graph.nodes() == set()
+
+
+def test_8_user_data_is_copied(graph, stream):
+    got = []
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda data: got.append(ctypes.string_at(data, 5)))
+    given = bytearray(b"hello")
+    graph.callback(function, user_data=given)
+    given[:] = b"other"
+    del given, function
+    gc.collect()
+    run(graph, stream)
+    assert got == [b"hello"]
+
+
+def test_9_an_executable_keeps_what_the_definition_kept(device, stream, alive):
+    graph, node = filling(device, stream, 4)
+    address = node.dptr
+    executable = graph.instantiate()
+    with device.allocate(SIZE, stream) as other:
+        node.update(dst=other)
+    graph.close()
+    assert eventually(keeps(alive + 1))
+    executable.launch(stream)
+    with Buffer.from_handle(address, SIZE) as memory:
+        assert content(memory, stream) == b"\4" * SIZE
+    executable.close()
+    assert eventually(keeps(alive))
+
+
+def test_10_a_clone_keeps_what_the_original_kept(device, stream, alive):
+    graph, node = filling(device, stream)
+    clone = graph.clone()
+    node.destroy()
+    graph.close()
+    assert stays(keeps(alive + 1))
+    run(clone, stream)
+    (copy,) = clone.nodes()
+    with device.allocate(SIZE, stream) as other:
+        copy.update(dst=other)
+    assert eventually(keeps(alive + 1))
+    copy.destroy()
+    assert eventually(keeps(alive))
+    clone.close()
+
+
+def test_10_an_embedded_graph_keeps_what_the_original_kept(device, stream, alive, graph):
+    child, _ = filling(device, stream)
+    node = graph.embed(child)
+    child.close()
+    assert stays(keeps(alive + 1))
+    run(graph, stream)
+    (inner,) = node.child_graph.nodes()
+    inner.destroy()
+    assert eventually(keeps(alive))
+
+
+def test_11_an_update_replaces_what_the_executable_keeps(device, stream, alive):
+    first, _ = filling(device, stream, 1)
+    executable = first.instantiate()
+    first.close()
+    second, node = filling(device, stream, 2)
+    address = node.dptr
+    assert stays(keeps(alive + 2))
+    executable.update(second)
+    second.close()
+    assert eventually(keeps(alive + 1))
+    executable.launch(stream)
+    with Buffer.from_handle(address, SIZE) as memory:
+        assert content(memory, stream) == b"\2" * SIZE
+    executable.close()
+    assert eventually(keeps(alive))
+
+
+def test_12_a_failed_update_changes_nothing(device, stream, alive):
+    first, node = filling(device, stream, 1)
+    address = node.dptr
+    executable = first.instantiate()
+    first.close()
+    second, node = filling(device, stream, 2)
+    node.join()
+    with pytest.raises(CUDAError):
+        executable.update(second)
+    second.close()
+    assert eventually(keeps(alive + 1))
+    executable.launch(stream)
+    with Buffer.from_handle(address, SIZE) as memory:
+        assert content(memory, stream) == b"\1" * SIZE
+    executable.close()
+    assert eventually(keeps(alive))
+
+
+def test_13_what_a_node_of_an_executable_is_set_to_is_kept_by_it(device, stream, alive):
+    graph, node = filling(device, stream, 1)
+    executable = graph.instantiate()
+    for value in (2, 3):  # the second replaces the first
+        with device.allocate(SIZE, stream) as other:
+            executable[node].update(dst=other, value=value, width=SIZE)
+            address = other.handle
+        assert eventually(keeps(alive + 2))
+        executable.launch(stream)
+        with Buffer.from_handle(address, SIZE) as memory:
+            assert content(memory, stream) == bytes([value]) * SIZE
+    executable.update(graph)
+    assert eventually(keeps(alive + 1))
+    with device.allocate(SIZE, stream) as other:
+        executable[node].update(dst=other, value=4, width=SIZE)
+    assert stays(keeps(alive + 2))
+    executable.close()
+    assert eventually(keeps(alive + 1))
+    graph.close()
+    assert eventually(keeps(alive))
+
+
+def test_14_a_launch_keeps_what_it_uses(device, stream, alive):
+    graph, node = filling(device, stream, 6)
+    target = device.allocate(SIZE, stream)
+    node.memcpy(target, node.dptr, SIZE)
+    executable = graph.instantiate()
+    graph.close()
+    with Gate(stream) as gate:
+        executable.launch(stream)
+        executable.close()
+        del executable, node, graph
+        assert stays(keeps(alive + 2))
+        gate.open()
+        assert content(target, stream) == b"\6" * SIZE
+    target.close()
+    assert eventually(keeps(alive))
+
+
+def test_14_a_launch_keeps_what_a_node_of_the_executable_was_set_to(device, stream, alive):
+    graph, node = filling(device, stream, 6)
+    executable = graph.instantiate()
+    with device.allocate(SIZE, stream) as other:
+        executable[node].update(dst=other, value=1, width=SIZE)
+    with Gate(stream) as gate:
+        executable.launch(stream)
+        executable.close()
+        graph.close()
+        assert stays(keeps(alive + 2))
+        gate.open()
+        stream.sync()
+    assert eventually(keeps(alive))
+
+
+def test_15_what_an_update_replaces_waits_for_launches(device, stream, alive):
+    first, _ = filling(device, stream, 1)
+    executable = first.instantiate()
+    first.close()
+    second, _ = filling(device, stream, 2)
+    with Gate(stream) as gate:
+        executable.launch(stream)
+        executable.update(second)
+        second.close()
+        assert stays(keeps(alive + 2))
+        gate.open()
+        stream.sync()
+    assert eventually(keeps(alive + 1))
+    executable.close()
+    assert eventually(keeps(alive))
+
+
+def test_15_what_setting_a_node_replaces_waits_for_its_launches_only(device, stream, alive):
+    graph, node = filling(device, stream, 1)
+    executable = graph.instantiate()
+    with device.create_stream() as other_stream:
+        with device.allocate(SIZE, stream) as old:
+            executable[node].update(dst=old, value=2, width=SIZE)
+        executable.launch(stream)
+        stream.sync()
+        with device.allocate(SIZE, stream) as new:
+            executable[node].update(dst=new, value=3, width=SIZE)
+        with Gate(other_stream) as gate:
+            executable.launch(other_stream)
+            assert eventually(keeps(alive + 2))  # the old one's launch is done
+            executable.close()
+            assert stays(keeps(alive + 2))
+            gate.open()
+    graph.close()
+    assert eventually(keeps(alive))
+
+
+def test_16_the_order_of_destruction_is_free(device, alive):
+    for turn in range(6):
+        stream = device.create_stream()
+        buffer = device.allocate(SIZE, stream)
+        code = ObjectCode.from_ptx(PTX)
+        kernel = code.get_kernel("store")
+        event = device.create_event()
+        graph = GraphDefinition()
+        node = graph.launch(ONE, kernel, buffer, 1).memset(buffer, 1, 4).record(event)
+        node.callback(lambda: None)
+        executable = graph.instantiate()
+        executable.launch(stream)
+        things = [buffer, kernel, code, event, graph, executable, stream]
+        del buffer, kernel, code, event, graph, executable, stream, node
+        things = things[turn:] + things[:turn]
+        while things:
+            thing = things.pop()
+            if turn % 2:
+                thing.close()
+            del thing
+        Device(0).sync()
+        assert eventually(keeps(alive))
+
+
+def test_17_nothing_is_released_in_a_thread_of_the_drivers(stream, graph, memory):
+    threads = []
+
+    class Told:
+        def __del__(self):
+            threads.append(threading.current_thread())
+
+    for _ in range(3):
+        node = graph.memset(memory[0].handle, 1, 4, dst_owner=Told())
+        executable = graph.instantiate()
+        executable.launch(stream)
+        node.destroy()
+        executable.close()
+        stream.sync()
+    assert eventually(lambda: len(threads) == 3)
+    assert set(threads) == {threading.main_thread()}
+
+
+def test_17_the_driver_releases_while_another_thread_has_the_gil(graph, memory):
+    """The last reference goes in a call that holds the GIL: if releasing took the GIL, both would wait for ever."""
+    owner, seen = watched()
+    graph.memset(memory[0].handle, 1, 4, dst_owner=owner)
+    del owner
+    executable = ffi.new("CUgraphExec *")
+    parameters = ffi.new("CUDA_GRAPH_INSTANTIATE_PARAMS *")
+    assert lib.cuGraphInstantiateWithParams(executable, graph.cdata, parameters) == 0
+    for node in graph.nodes():
+        node.destroy()
+    address = ffi.new("void **")
+    found = ffi.new("CUdriverProcAddressQueryResult *")
+    assert lib.cuGetProcAddress(b"cuGraphExecDestroy", address, 12000, 0, found) == 0
+    with_gil = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(int(ffi.cast("uintptr_t", address[0])))
+    assert with_gil(int(ffi.cast("uintptr_t", executable[0]))) == 0
+    assert eventually(lambda: seen() is None)
+
+
+def test_18_what_python_collects_in_a_host_function_goes_later(device, stream, alive):
+    kept = [[device.allocate(SIZE, stream), device.create_event(), device.create_stream()] for _ in range(3)]
+    before = live_objects()
+    in_function = []
+
+    def drop():
+        kept.pop()
+        gc.collect()
+        in_function.append({kind: live_objects()[kind] for kind in ("buffer", "event", "stream")})
+
+    with GraphDefinition() as graph:
+        graph.callback(drop)
+        run(graph, stream)
+    assert in_function == [{kind: before[kind] for kind in ("buffer", "event", "stream")}]
+    assert eventually(lambda: live_objects()["stream"] == before["stream"] - 1)
+    assert live_objects()["event"] == before["event"] - 1
+    assert buffers_alive() == before["buffer"] - 1
+    assert not raised
+    kept.clear()
+
+
+def test_19_a_function_with_a_weak_reference_to_its_graph_is_freed(device, stream):
+    graph = GraphDefinition()
+    seen = weakref.ref(graph)
+    calls = []
+    graph.callback(lambda: calls.append(seen() is not None))
+    run(graph, stream)
+    del graph
+    assert eventually(lambda: seen() is None and not live_objects()["graph"])
+    assert calls == [True]
