@@ -170,49 +170,50 @@ static int ccc_graph_context(CUgraphNodeParams *params)
     return *context ? 0 : ccc_fail(CCC_NO_CONTEXT, "cuCtxGetCurrent");
 }
 
-/* The attributes of a configuration that nodes have. */
-static const CUlaunchAttributeID ccc_node_attributes[] = {CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                                          CU_LAUNCH_ATTRIBUTE_COOPERATIVE};
-#define CCC_NODE_ATTRIBUTES 2
+/* Attributes that a kernel node is to have. */
+typedef struct ccc_attributes {
+    unsigned int count;
+    CUlaunchAttribute values[CCC_MAX_LAUNCH_ATTRIBUTES];
+    CUlaunchAttributeValue before[CCC_MAX_LAUNCH_ATTRIBUTES]; /* out: what it had */
+} ccc_attributes;
 
-/* Set those of a kernel node that differ. `before` gets what was there, to be set again if what follows fails. */
-static int ccc_graph_set_attributes(CUgraphNode node, const ccc_config *config, CUlaunchAttributeValue *before,
-                                    int *changed)
+/* Set the first `count` attributes of a kernel node back to what it had. */
+static void ccc_graph_reset_attributes(CUgraphNode node, const ccc_attributes *attributes, unsigned int count)
 {
-    for (int i = 0; i < CCC_NODE_ATTRIBUTES; i++) {
-        CUlaunchAttributeValue wanted = {0};
-        changed[i] = 0;
-        for (unsigned int k = 0; k < config->driver.numAttrs; k++)
-            if (config->attributes[k].id == ccc_node_attributes[i])
-                wanted = config->attributes[k].value;
-        memset(&before[i], 0, sizeof before[i]);
-        CCC_TRY(cuGraphKernelNodeGetAttribute, node, ccc_node_attributes[i], &before[i]);
-        int same = i == 0 ? before[i].clusterDim.x == wanted.clusterDim.x && before[i].clusterDim.y == wanted.clusterDim.y &&
-                                before[i].clusterDim.z == wanted.clusterDim.z
-                          : before[i].cooperative == wanted.cooperative;
-        if (same)
-            continue;
-        CCC_TRY(cuGraphKernelNodeSetAttribute, node, ccc_node_attributes[i], &wanted);
-        changed[i] = 1;
-    }
-    return 0;
-}
-
-static void ccc_graph_reset_attributes(CUgraphNode node, const CUlaunchAttributeValue *before, const int *changed)
-{
-    for (int i = 0; i < CCC_NODE_ATTRIBUTES; i++) {
-        CUresult result = changed[i] ? cuGraphKernelNodeSetAttribute(node, ccc_node_attributes[i], &before[i]) : CUDA_SUCCESS;
+    while (count-- > 0) {
+        CUresult result = cuGraphKernelNodeSetAttribute(node, attributes->values[count].id, &attributes->before[count]);
         if (result)
             ccc_cleanup_failed((int)result, "cuGraphKernelNodeSetAttribute");
     }
 }
 
+/* Set attributes of a kernel node: all, or none. */
+static int ccc_graph_set_attributes(CUgraphNode node, ccc_attributes *attributes)
+{
+    for (unsigned int i = 0; i < attributes->count; i++) {
+        CUlaunchAttributeID id = attributes->values[i].id;
+        const CUlaunchAttributeValue *wanted = &attributes->values[i].value;
+        const char *call = "cuGraphKernelNodeGetAttribute";
+        memset(&attributes->before[i], 0, sizeof attributes->before[i]);
+        CUresult result = cuGraphKernelNodeGetAttribute(node, id, &attributes->before[i]);
+        if (result == CUDA_SUCCESS && memcmp(&attributes->before[i], wanted, sizeof *wanted)) {
+            call = "cuGraphKernelNodeSetAttribute";
+            result = cuGraphKernelNodeSetAttribute(node, id, wanted);
+        }
+        if (result) {
+            ccc_graph_reset_attributes(node, attributes, i);
+            return ccc_fail((int)result, call);
+        }
+    }
+    return 0;
+}
+
 /*
- * Add a node that comes after `count` others. `config` has the attributes of a kernel node, `child` is the graph to
- * embed; both may be NULL, like the keep.
+ * Add a node that comes after `count` others. `attributes` are a kernel node's, `child` is the graph to embed; both may
+ * be NULL, like the keep.
  */
 static int ccc_graph_add(ccc_box *graph, const uint64_t *before, size_t count, CUgraphNodeParams *params,
-                         const ccc_config *config, ccc_box *child, ccc_keep *keep, uint64_t *node)
+                         ccc_attributes *attributes, ccc_box *child, ccc_keep *keep, uint64_t *node)
 {
     CUgraphNode added = NULL;
     int status = ccc_graph_enter_both(graph, child);
@@ -226,17 +227,12 @@ static int ccc_graph_add(ccc_box *graph, const uint64_t *before, size_t count, C
         CUresult result = cuGraphAddNode(&added, CCC_GRAPH_OF(graph), (const CUgraphNode *)before, NULL, count, params);
         if (result) {
             status = ccc_fail((int)result, "cuGraphAddNode");
-        } else if (config && config->driver.numAttrs) {
-            CUlaunchAttributeValue old[CCC_NODE_ATTRIBUTES];
-            int changed[CCC_NODE_ATTRIBUTES];
-            status = ccc_graph_set_attributes(added, config, old, changed);
-            if (status) {
-                ccc_failure failure = ccc_last;
-                result = cuGraphDestroyNode(added);
-                if (result)
-                    ccc_cleanup_failed((int)result, "cuGraphDestroyNode");
-                ccc_last = failure;
-            }
+        } else if (attributes && (status = ccc_graph_set_attributes(added, attributes))) {
+            ccc_failure failure = ccc_last;
+            result = cuGraphDestroyNode(added);
+            if (result)
+                ccc_cleanup_failed((int)result, "cuGraphDestroyNode");
+            ccc_last = failure;
         }
         if (status)
             ccc_keep_detach(keep, CCC_GRAPH_OF(graph));
@@ -247,12 +243,10 @@ static int ccc_graph_add(ccc_box *graph, const uint64_t *before, size_t count, C
 }
 
 /* Set a node's parameters, and what is kept for them in place of `old`. */
-static int ccc_graph_set(ccc_box *graph, uint64_t node, CUgraphNodeParams *params, const ccc_config *config,
+static int ccc_graph_set(ccc_box *graph, uint64_t node, CUgraphNodeParams *params, ccc_attributes *attributes,
                          ccc_box *child, ccc_keep *keep, ccc_keep *old)
 {
     CUgraphNode target = (CUgraphNode)(uintptr_t)node;
-    CUlaunchAttributeValue before[CCC_NODE_ATTRIBUTES];
-    int changed[CCC_NODE_ATTRIBUTES] = {0};
     int status = ccc_graph_enter_both(graph, child);
     if (status) {
         ccc_keep_finish(keep);
@@ -261,17 +255,13 @@ static int ccc_graph_set(ccc_box *graph, uint64_t node, CUgraphNodeParams *param
     if ((status = ccc_graph_context(params))) {
         ccc_keep_finish(keep);
     } else if ((status = ccc_keep_attach(keep, CCC_GRAPH_OF(graph))) == 0) {
-        if (config)
-            status = ccc_graph_set_attributes(target, config, before, changed);
-        if (status == 0) {
-            CUresult result = cuGraphNodeSetParams(target, params);
-            if (result)
-                status = ccc_fail((int)result, "cuGraphNodeSetParams");
-        }
-        if (status) {
-            ccc_failure failure = ccc_last;
-            ccc_graph_reset_attributes(target, before, changed);
-            ccc_last = failure;
+        if (attributes)
+            status = ccc_graph_set_attributes(target, attributes);
+        CUresult result = status ? CUDA_SUCCESS : cuGraphNodeSetParams(target, params);
+        if (result) {
+            if (attributes)
+                ccc_graph_reset_attributes(target, attributes, attributes->count);
+            status = ccc_fail((int)result, "cuGraphNodeSetParams");
         }
         ccc_keep_detach(status ? keep : old, CCC_GRAPH_OF(graph));
     }

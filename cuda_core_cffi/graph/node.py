@@ -17,7 +17,7 @@ from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._retain import settle
 from cuda_core_cffi.graph import parameters
 from cuda_core_cffi.graph.edges import AdjacencySetProxy
-from cuda_core_cffi.graph.parameters import Parameters
+from cuda_core_cffi.graph.parameters import Parameters, attributes_before
 from cuda_core_cffi.graph.state import (
     GraphHandle,
     GraphState,
@@ -482,7 +482,7 @@ def add_node(place: tuple[Any, tuple[int, ...]], found: Parameters) -> Any:
     definition, before = place
     handle = ffi.new("uint64_t *")
     keep = found.keep()
-    status = _add(definition._box, before, len(before), found.native, found.config, found.child, keep, handle)
+    status = _add(definition._box, before, len(before), found.native, found.attributes, found.child, keep, handle)
     settle()
     if status:
         raise definition._failure(status)
@@ -490,6 +490,7 @@ def add_node(place: tuple[Any, tuple[int, ...]], found: Parameters) -> Any:
     record, native = found.record, found.native
     kind = native.type
     record.context = context_of(native)
+    record.before = attributes_before(found, {})
     if kind == lib.CU_GRAPH_NODE_TYPE_CONDITIONAL:
         part = native.conditional
         handles = [int(ffi.cast("uintptr_t", part.phGraph_out[index])) for index in range(part.size)]

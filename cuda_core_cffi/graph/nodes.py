@@ -16,10 +16,10 @@ from cuda_core_cffi._event import Event
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._kernel import Kernel
 from cuda_core_cffi._launch_config import LaunchConfig
-from cuda_core_cffi._retain import settle
+from cuda_core_cffi._retain import NOTHING, settle
 from cuda_core_cffi.graph import parameters
 from cuda_core_cffi.graph.node import GraphNode, child_graph, context_of, set_context
-from cuda_core_cffi.graph.parameters import Parameters
+from cuda_core_cffi.graph.parameters import Parameters, attributes_before
 from cuda_core_cffi.graph.state import (
     Record,
     check_member,
@@ -38,6 +38,13 @@ __all__ = [
     "HostCallbackNode",
     "KernelNode",
 ]
+
+
+# What kernel nodes have unless a configuration says something else, and may have without one of ours.
+PLAIN = dict.fromkeys(
+    (lib.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, lib.CU_LAUNCH_ATTRIBUTE_COOPERATIVE),
+    bytes(ffi.sizeof("CUlaunchAttributeValue")),
+)
 
 
 class KnownNode(GraphNode):
@@ -66,11 +73,12 @@ class KnownNode(GraphNode):
         if old.context and context_of(native) == 0:
             set_context(native, old.context)
         keep = found.keep()
-        status = lib.ccc_graph_set(definition._box, self._handle, native, found.config, found.child, keep, old.keep)
+        status = lib.ccc_graph_set(definition._box, self._handle, native, found.attributes, found.child, keep, old.keep)
         settle()
         if status:
             raise definition._failure(status)
         found.record.context = context_of(native)
+        found.record.before = attributes_before(found, old.before)
         definition._state.records[self._handle] = found.record
 
 
@@ -116,18 +124,22 @@ class KernelNode(KnownNode):
         if kernel is not None and args is None:
             raise ValueError("another kernel needs its arguments: args=() if it takes none")
         runs = self.kernel if kernel is None else kernel
-        if args is not None:
-            found = parameters.kernel_call(self.config if config is None else config, runs, args)
-        else:
-            native = self._read()
+        native = self._read()
+        if args is None:
             found = parameters.packed_call(runs, packed_arguments(native, runs))
             found.record.operands["args"] = record.operands.get("args", [])
+        else:
+            found = parameters.kernel_call(self.config if config is None else config, runs, args)
+        if config is None:
+            parameters.set_dimensions(found, native)
+            found.attributes = NOTHING
+            found.record.extras = record.extras
+            found.record.operands["config"] = record.operands.get("config", [])
+        else:
+            parameters.set_config(found, parameters.check_config(config), {**PLAIN, **record.before})
+        if kernel is None:
+            found.record.operands["kernel"] = record.operands.get("kernel", [])
             found.record.library, found.record.symbol = record.library, record.symbol
-            if config is not None:
-                found.config = parameters.check_config(config)._native
-            parameters.set_dimensions(found, native if config is None else found.config.driver)
-        if kernel is None and "kernel" in record.operands:
-            found.record.operands["kernel"] = record.operands["kernel"]
         self._set(found)
 
     @property
@@ -158,7 +170,7 @@ class KernelNode(KnownNode):
 
     @property
     def config(self) -> LaunchConfig:
-        """The configuration, with clusters and whether the launch is cooperative."""
+        """The configuration. Of nodes that were not added here, clusters and whether the launch is cooperative."""
         native = self._read()
         cluster = self._attribute(lib.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim
         blocks = (cluster.x, cluster.y, cluster.z)
@@ -171,6 +183,7 @@ class KernelNode(KnownNode):
             block=(native.blockDimX, native.blockDimY, native.blockDimZ),
             shmem_size=native.sharedMemBytes,
             is_cooperative=bool(self._attribute(lib.CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative),
+            **self._record().extras,
         )
 
     def _attribute(self, number: int) -> Any:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cuda_core_cffi._callbacks import host_function
@@ -14,6 +14,7 @@ from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._graph_condition import GraphCondition
 from cuda_core_cffi._kernel import Kernel
 from cuda_core_cffi._launch import prepare
+from cuda_core_cffi._launch_attributes import check_device
 from cuda_core_cffi._launch_config import LaunchConfig
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.buffer import fill_pattern
@@ -27,6 +28,7 @@ from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
 __all__ = [
     "Parameters",
     "allocation",
+    "attributes_before",
     "check_config",
     "conditional",
     "copy",
@@ -38,6 +40,7 @@ __all__ = [
     "set_memory",
 ]
 
+NOT_FOR_NODES = ("programmatic_stream_serialization", "programmatic_event", "launch_completion_event")
 MANAGED = lib.CCC_ALLOCATION_TYPE_MANAGED
 LOCATIONS = {
     GraphMemoryType.DEVICE: (lib.CU_MEM_ALLOCATION_TYPE_PINNED, lib.CU_MEM_LOCATION_TYPE_DEVICE),
@@ -63,19 +66,19 @@ class Parameters:
         For the driver.
     record : Record
         What is known of the node afterwards.
-    config : ccc_config *
-        The attributes of a kernel node; NULL for those that it has.
+    attributes : ccc_attributes *
+        Of a kernel node; NULL for those that it has.
     child : ccc_box *
         The graph to embed, or NULL.
     """
 
-    __slots__ = ("_alive", "child", "config", "native", "record", "token")
+    __slots__ = ("_alive", "attributes", "child", "native", "record", "token")
 
     def __init__(self, kind: int, *alive: Any) -> None:
         self.native = ffi.new("CUgraphNodeParams *")
         self.native.type = kind
         self.record = Record()
-        self.config: Any = NOTHING
+        self.attributes: Any = NOTHING
         self.child: Any = NOTHING
         self.token = 0
         self._alive = alive  # what the structure points to
@@ -96,8 +99,10 @@ def check_config(config: object) -> LaunchConfig:
     """Return a configuration that nodes can have, or raise."""
     if not isinstance(config, LaunchConfig):
         raise TypeError(f"config must be a LaunchConfig, not {type(config).__name__}")
-    if config.programmatic_stream_serialization:
-        raise ValueError("programmatic_stream_serialization is for kernels in streams; nodes of a graph have edges")
+    for name in NOT_FOR_NODES:
+        if getattr(config, name):
+            raise ValueError(f"{name} is for kernels in streams; a node of a graph has edges, and event nodes")
+    check_device(registry.device(None), config._given)
     return config
 
 
@@ -109,10 +114,9 @@ def kernel_call(config: object, kernel: object, args: Sequence[Any]) -> Paramete
     kernel._function()  # raises if it is closed
     if not isinstance(args, (tuple, list)):
         raise TypeError(f"args must be a tuple of the kernel's arguments, not {type(args).__name__}")
-    native, packer = prepare(config, kernel, tuple(args))
+    _, packer = prepare(config, kernel, tuple(args))
     found = packed_call(kernel, packer(*args))
-    found.config = native
-    set_dimensions(found, native.driver)
+    set_config(found, config, {})
     found.record.operands["args"] = [operand(arg, None, "a kernel argument") for arg in args if isinstance(arg, Buffer)]
     return found
 
@@ -139,6 +143,40 @@ def packed_call(kernel: Kernel, data: bytes) -> Parameters:
     found.record.operands["kernel"] = [Operand(kernel.handle, (kernel._box,))]
     found.record.library, found.record.symbol = kernel._library, kernel._symbol
     return found
+
+
+def set_config(found: Parameters, config: LaunchConfig, before: Mapping[int, bytes]) -> None:
+    """Take everything from a configuration; what it says nothing of becomes what it was ``before``."""
+    native = config._native
+    set_dimensions(found, native.driver)
+    wanted = {int(item.id): bytes(ffi.buffer(ffi.addressof(item, "value"))) for item in attributes_of(native)}
+    record = found.record
+    record.extras = config._extras
+    window = config.access_policy_window
+    record.operands["config"] = [] if window is None else [operand(window.buffer, None, "access_policy_window.buffer")]
+    if not wanted and not before:
+        return
+    found.attributes = ffi.new("ccc_attributes *")
+    for index, (number, value) in enumerate({**before, **wanted}.items()):
+        item = found.attributes.values[index]
+        item.id = number
+        ffi.memmove(ffi.addressof(item, "value"), value, len(value))
+        found.attributes.count = index + 1
+
+
+def attributes_of(native: Any) -> list[Any]:
+    """Return the attributes in a ``ccc_config``."""
+    return [native.attributes[index] for index in range(native.driver.numAttrs)]
+
+
+def attributes_before(found: Parameters, known: Mapping[int, bytes]) -> dict[int, bytes]:
+    """Return what attributes were before the first of them was set, once the driver has set them."""
+    had = dict(known)
+    if found.attributes:
+        for index in range(found.attributes.count):
+            number = int(found.attributes.values[index].id)
+            had.setdefault(number, bytes(ffi.buffer(ffi.addressof(found.attributes.before[index]))))
+    return had
 
 
 def set_dimensions(found: Parameters, source: Any) -> None:

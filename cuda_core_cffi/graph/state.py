@@ -12,6 +12,7 @@ import dataclasses
 import os
 import threading
 import weakref
+from collections.abc import Mapping
 from typing import Any
 
 from cuda_core_cffi._errors import CUDAError
@@ -62,6 +63,10 @@ class Record:
         The context that the node runs in; 0: not known.
     library, symbol
         Of a kernel.
+    extras : Mapping
+        Fields of its configuration beyond those that the driver is asked for.
+    before : dict of int to bytes
+        What its attributes were before they were set, by the driver's number.
     condition, kind, has_else
         Of a conditional node.
     """
@@ -71,6 +76,8 @@ class Record:
     context: int = 0
     library: Any = None
     symbol: str | None = None
+    extras: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    before: Mapping[int, bytes] = dataclasses.field(default_factory=dict)
     condition: GraphCondition | None = None
     kind: GraphConditionalType | None = None
     has_else: bool = False

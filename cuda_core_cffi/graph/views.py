@@ -108,8 +108,8 @@ class ExecutableKernelNode(SwitchableNode):
         Parameters
         ----------
         config : LaunchConfig
-            Grid, block and shared memory. Clusters, and whether the launch is cooperative, stay what they are: they
-            must be the same here.
+            Grid, block and shared memory. The rest, such as clusters and whether the launch is cooperative, must be
+            what it is in the definition.
         kernel : Kernel
             What to run.
         args : tuple
@@ -118,17 +118,17 @@ class ExecutableKernelNode(SwitchableNode):
         Raises
         ------
         ValueError
-            If the configuration has other clusters, or is cooperative where the node is not, or the other way.
+            If the configuration differs in more.
         CUDAError
             If the driver refuses the change.
         """
         check_member(self._node)
         present = self._node.config
         found = parameters.kernel_call(config, kernel, args)
-        if (config.cluster, config.is_cooperative) != (present.cluster, present.is_cooperative):
+        if config._given != present._given:
             raise ValueError(
-                f"an executable's kernel node keeps cluster={present.cluster} and is_cooperative="
-                f"{present.is_cooperative}; change the definition, and use Graph.update"
+                "an executable's kernel node keeps all but grid, block and shared memory: the definition's node has "
+                f"{present!r}; change that, and use Graph.update"
             )
         self._set(found)
 
