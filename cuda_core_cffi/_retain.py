@@ -43,11 +43,19 @@ class Operand(NamedTuple):
         The boxes that keep it.
     objects : tuple
         The Python objects that keep it.
+    size : int or None
+        Its size in bytes, where that is known.
     """
 
     address: int
     boxes: tuple[Any, ...] = ()
     objects: tuple[Any, ...] = ()
+    size: int | None = None
+
+    def check_room(self, size: int, name: str) -> None:
+        """Raise if the memory is known to be smaller than what a node does with it."""
+        if self.size is not None and size > self.size:
+            raise ValueError(f"{name} has {self.size} bytes, fewer than the {size} of the node")
 
 
 class Hold:
@@ -85,7 +93,7 @@ def operand(value: Any, owner: Any, name: str) -> Operand:
     except TypeError:
         raise TypeError(f"{name} must be a Buffer or an address, not {type(value).__name__}") from None
     if isinstance(owner, Buffer):
-        return buffer_operand(owner, f"{name}_owner")._replace(address=address)
+        return buffer_operand(owner, f"{name}_owner")._replace(address=address, size=None)
     return Operand(address, (), () if owner is None else (owner,))
 
 
@@ -94,7 +102,7 @@ def buffer_operand(buffer: Buffer, name: str) -> Operand:
     if buffer.is_closed:
         raise RuntimeError(f"{name}: this {buffer._NAME or type(buffer).__name__} is closed")
     objects = (Hold(buffer._hold()),) if buffer._python_owned else ()
-    return Operand(buffer.handle, (buffer._box,), objects)
+    return Operand(buffer.handle, (buffer._box,), objects, buffer.size)
 
 
 def new_token(value: Any) -> int:

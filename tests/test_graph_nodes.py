@@ -6,6 +6,9 @@ from __future__ import annotations
 
 import numpy
 import pytest
+from graphs import ONE, SIZE, content, run
+
+from cuda_core_cffi import CUDAError, Device, Event, Kernel, LaunchConfig, LegacyPinnedMemoryResource
 from cuda_core_cffi.graph import (
     AllocNode,
     EventRecordNode,
@@ -16,9 +19,6 @@ from cuda_core_cffi.graph import (
     MemcpyNode,
     MemsetNode,
 )
-from graphs import ONE, SIZE, content, run
-
-from cuda_core_cffi import CUDAError, Device, Event, Kernel, LaunchConfig, LegacyPinnedMemoryResource
 from cuda_core_cffi.typing import GraphMemoryType
 
 THREE = LaunchConfig(grid=3, block=(4, 2), shmem_size=64)

@@ -61,8 +61,6 @@ class MemsetNode(KnownNode):
         across = native.width if width is None else parameters.count_of("width", width)
         rows = native.height if height is None else parameters.count_of("height", height)
         parameters.set_region(found, target, pattern, element, across, rows, native.pitch if pitch is None else pitch)
-        part = found.native.memset
-        parameters.check_room(dst, (part.height - 1) * part.pitch + part.width * element, "dst")
         self._set(found)
 
     @property
@@ -140,8 +138,6 @@ class MemcpyNode(KnownNode):
         target = present(record, "dst", to) if dst is None else operand(dst, dst_owner, "dst")
         source = present(record, "src", whence) if src is None else operand(src, src_owner, "src")
         count = int(native.WidthInBytes) if size is None else parameters.count_of("size", size)
-        parameters.check_room(dst, count, "dst")
-        parameters.check_room(src, count, "src")
         self._set(parameters.copy_operands(target, source, count))
 
     @property

@@ -274,7 +274,10 @@ class EventWaitNode(EventNode):
 
 
 class HostCallbackNode(KnownNode):
-    """A node that calls a function on the host."""
+    """A node that calls a function on the host.
+
+    Its ``callback`` is that function. Another one after it is added with ``node.join().callback(fn)``.
+    """
 
     __slots__ = ()
 

@@ -199,20 +199,12 @@ def count_of(name: str, value: Any) -> int:
     return number
 
 
-def check_room(buffer: object, size: int, name: str) -> None:
-    """Raise if a buffer is smaller than what a node does with it."""
-    if isinstance(buffer, Buffer) and size > buffer.size:
-        raise ValueError(f"{name} has {buffer.size} bytes, fewer than the {size} of the node")
-
-
 def set_memory(dst: Any, value: Any, width: Any, height: Any, pitch: Any, dst_owner: Any) -> Parameters:
     """Return the parameters of a memset node."""
     pattern, element = fill_pattern(value, None)
     found = plain(lib.CU_GRAPH_NODE_TYPE_MEMSET)
     target = operand(dst, dst_owner, "dst")
     set_region(found, target, pattern, element, count_of("width", width), count_of("height", height), pitch)
-    native = found.native.memset
-    check_room(dst, (native.height - 1) * native.pitch + native.width * element, "dst")
     return found
 
 
@@ -227,6 +219,7 @@ def set_region(
         raise ValueError(f"pitch must be at least the {width * element} bytes of a row, not {stride}")
     if height * max(stride, 1) + width * element >= 2**64:
         raise OverflowError(f"{height} rows of {stride} bytes do not fit in 64-bit addresses")
+    target.check_room((height - 1) * stride + width * element, "dst")
     native = found.native.memset
     native.dst, native.value, native.elementSize = target.address, pattern, element
     native.width, native.height, native.pitch = width, height, stride
@@ -237,13 +230,13 @@ def copy(dst: Any, src: Any, size: Any, dst_owner: Any, src_owner: Any) -> Param
     """Return the parameters of a memcpy node."""
     count = count_of("size", size)
     target, source = operand(dst, dst_owner, "dst"), operand(src, src_owner, "src")
-    check_room(dst, count, "dst")
-    check_room(src, count, "src")
     return copy_operands(target, source, count)
 
 
 def copy_operands(target: Operand, source: Operand, size: int) -> Parameters:
     """Return the parameters of a memcpy node between operands."""
+    target.check_room(size, "dst")
+    source.check_room(size, "src")
     found = plain(lib.CU_GRAPH_NODE_TYPE_MEMCPY)
     native = found.native.memcpy.copyParams
     native.srcMemoryType, native.dstMemoryType = memory_type(source), memory_type(target)
