@@ -6,6 +6,13 @@
 
 #include "ccc_table.h"
 
+/* The function with the data of edges, as CUDA 13 has it under the plain name. */
+#if CUDA_VERSION < 13000
+#define CCC_WITH_EDGE_DATA(function) function##_v2
+#else
+#define CCC_WITH_EDGE_DATA(function) function
+#endif
+
 #define CCC_ALLOCATION_TYPE_MANAGED 2 /* CU_MEM_ALLOCATION_TYPE_MANAGED */
 
 /* Launch attributes and their values: the driver may know them where the header does not. */
@@ -43,14 +50,6 @@ CCC_SAME(CCC_SHARED_MEMORY_PREFER_OVERSIZED, CU_SHARED_MEMORY_MODE_PREFER_OVERSI
 #endif
 
 #if CUDA_VERSION < 13000
-/* With the data of edges, as CUDA 13 has them under the plain names. */
-#define cuGraphAddNode cuGraphAddNode_v2
-#define cuGraphGetEdges cuGraphGetEdges_v2
-#define cuGraphNodeGetDependencies cuGraphNodeGetDependencies_v2
-#define cuGraphNodeGetDependentNodes cuGraphNodeGetDependentNodes_v2
-#define cuGraphAddDependencies cuGraphAddDependencies_v2
-#define cuGraphRemoveDependencies cuGraphRemoveDependencies_v2
-
 #define CCC_NOT_IN_HEADER(name, parameters)                       \
     static CUresult name parameters                               \
     {                                                             \

@@ -224,7 +224,9 @@ static int ccc_graph_add(ccc_box *graph, const uint64_t *before, size_t count, C
     if ((status = ccc_graph_context(params))) {
         ccc_keep_finish(keep);
     } else if ((status = ccc_keep_attach(keep, CCC_GRAPH_OF(graph))) == 0) {
-        CUresult result = cuGraphAddNode(&added, CCC_GRAPH_OF(graph), (const CUgraphNode *)before, NULL, count, params);
+        const CUgraphNode *others = (const CUgraphNode *)before;
+        CUresult result =
+            CCC_WITH_EDGE_DATA(cuGraphAddNode)(&added, CCC_GRAPH_OF(graph), others, NULL, count, params);
         if (result) {
             status = ccc_fail((int)result, "cuGraphAddNode");
         } else if (attributes && (status = ccc_graph_set_attributes(added, attributes))) {

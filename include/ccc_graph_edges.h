@@ -71,9 +71,9 @@ static int ccc_graph_edges(ccc_box *graph, uint64_t *from, uint64_t *to, size_t 
     int status = ccc_graph_enter(graph);
     if (status)
         return status;
-    CUresult result = cuGraphGetEdges(CCC_GRAPH_OF(graph), NULL, NULL, NULL, count);
+    CUresult result = CCC_WITH_EDGE_DATA(cuGraphGetEdges)(CCC_GRAPH_OF(graph), NULL, NULL, NULL, count);
     if (result == CUDA_SUCCESS && *count && *count <= room && (status = ccc_edges_room(&edges, *count)) == 0) {
-        result = cuGraphGetEdges(CCC_GRAPH_OF(graph), edges.from, edges.to, edges.data, count);
+        result = CCC_WITH_EDGE_DATA(cuGraphGetEdges)(CCC_GRAPH_OF(graph), edges.from, edges.to, edges.data, count);
         for (size_t i = 0; result == CUDA_SUCCESS && i < *count; i++) {
             from[i] = (uintptr_t)edges.from[i];
             to[i] = (uintptr_t)edges.to[i];
@@ -88,7 +88,7 @@ static int ccc_graph_edges(ccc_box *graph, uint64_t *from, uint64_t *to, size_t 
 static int ccc_edges_of(ccc_edges *edges, CUgraphNode node, int forward)
 {
     CUresult (*ask)(CUgraphNode, CUgraphNode *, CUgraphEdgeData *, size_t *) =
-        forward ? cuGraphNodeGetDependentNodes : cuGraphNodeGetDependencies;
+        forward ? CCC_WITH_EDGE_DATA(cuGraphNodeGetDependentNodes) : CCC_WITH_EDGE_DATA(cuGraphNodeGetDependencies);
     const char *call = forward ? "cuGraphNodeGetDependentNodes" : "cuGraphNodeGetDependencies";
     size_t count = 0;
     CUresult result = ask(node, NULL, NULL, &count);
@@ -151,7 +151,8 @@ static int ccc_graph_connect(ccc_box *graph, uint64_t node, int forward, const u
         }
         CUresult result = CUDA_SUCCESS;
         if (wanted.count)
-            result = cuGraphAddDependencies(CCC_GRAPH_OF(graph), wanted.from, wanted.to, NULL, wanted.count);
+            result = CCC_WITH_EDGE_DATA(cuGraphAddDependencies)(CCC_GRAPH_OF(graph), wanted.from, wanted.to, NULL,
+                                                                wanted.count);
         if (result)
             status = ccc_fail((int)result, "cuGraphAddDependencies");
     }
@@ -177,7 +178,8 @@ static int ccc_graph_disconnect(ccc_box *graph, uint64_t node, int forward, cons
             edges.data[kept++] = edges.data[i];
         }
     if (status == 0 && kept) {
-        CUresult result = cuGraphRemoveDependencies(CCC_GRAPH_OF(graph), edges.from, edges.to, edges.data, kept);
+        CUresult result = CCC_WITH_EDGE_DATA(cuGraphRemoveDependencies)(CCC_GRAPH_OF(graph), edges.from, edges.to,
+                                                                        edges.data, kept);
         if (result)
             status = ccc_fail((int)result, "cuGraphRemoveDependencies");
     }

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import graph_scenarios  # noqa: F401  (adds to the scenarios)
 import ipc_child
 import pytest
 from buffers import SIZE

@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What test_every_failure.py does with graphs: importing this adds to the scenarios."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from buffers import SIZE
+from scenarios import ONE, SCENARIOS, World
+
+from cuda_core_cffi import LaunchConfig
+from cuda_core_cffi.graph import GraphDefinition
+
+__all__: list[str] = []
+
+
+def with_graph(work: Any) -> Any:
+    """Return a scenario that does something with a new graph, and closes it."""
+
+    def scenario(w: World) -> None:
+        with GraphDefinition() as graph:
+            work(w, graph)
+
+    return scenario
+
+
+def nothing() -> None:
+    """Be a host function."""
+
+
+def change_kernel(w: World, graph: GraphDefinition) -> None:
+    """Add a kernel node, read it and change it."""
+    node = graph.launch(LaunchConfig(grid=1, block=1, priority=0), w.kernel, w.buffer, 1)
+    node.update(args=(w.buffer, 2))
+    node.update(config=LaunchConfig(grid=2, block=1, is_cooperative=True))
+
+
+def change_memory(w: World, graph: GraphDefinition) -> None:
+    """Add nodes that fill and copy, and change them."""
+    fill = graph.memset(w.buffer, 1, SIZE)
+    fill.update(value=2)
+    fill.memcpy(w.pinned, w.buffer, SIZE).update(size=8)
+
+
+def change_event(w: World, graph: GraphDefinition) -> None:
+    """Add nodes for events, and change them."""
+    graph.record(w.event).event.close()
+    graph.wait(w.event).update(w.event)
+    assert graph.wait(w.event).event == w.event
+
+
+def change_edges(w: World, graph: GraphDefinition) -> None:
+    """Add, remove and read edges, and remove a node."""
+    first, second = graph.empty(), graph.empty()
+    first.succ = {second}
+    assert second.pred == {first}
+    assert len(graph.edges()) == 1
+    assert len(graph.nodes()) == 2
+    first.succ.clear()
+    second.destroy()
+
+
+def change_child(w: World, graph: GraphDefinition) -> None:
+    """Embed a graph, and another in its place."""
+    with GraphDefinition() as child:
+        child.memset(w.buffer, 1, SIZE)
+        node = graph.embed(child)
+        node.update(child)
+
+
+def allocate(w: World, graph: GraphDefinition) -> None:
+    """Allocate and free in a graph."""
+    node = graph.allocate(SIZE)
+    assert node.bytesize == SIZE
+    free = node.deallocate(node.dptr)
+    assert free.dptr == node.dptr
+
+
+def change_executable(w: World, graph: GraphDefinition) -> None:
+    """Change nodes of an executable, and launch it."""
+    fill = graph.memset(w.buffer, 1, SIZE)
+    function = graph.callback(nothing)
+    with graph.instantiate({"upload_stream": w.stream}) as executable:
+        executable[fill].update(dst=w.buffer, value=2, width=SIZE)
+        executable[fill].disable()
+        assert not executable[fill].is_enabled
+        executable[function].update(nothing)
+        for _ in range(2):
+            executable.launch(w.stream)
+        executable[fill].update(dst=w.buffer, value=3, width=SIZE)
+        executable.launch(w.stream)
+        executable.update(graph)
+    w.stream.sync()
+
+
+def launch_graph(w: World, graph: GraphDefinition) -> None:
+    """Launch a graph."""
+    graph.memset(w.buffer, 1, SIZE)
+    with graph.instantiate() as executable:
+        executable.upload(w.stream)
+        executable.launch(w.stream)
+    w.stream.sync()
+
+
+def update_graph(w: World, graph: GraphDefinition) -> None:
+    """Update an executable from a clone of its definition."""
+    node = graph.memset(w.buffer, 1, SIZE)
+    with graph.instantiate() as executable, graph.clone() as clone:
+        node.update(value=3)
+        executable.update(clone)
+
+
+SCENARIOS.update(
+    {
+        "graph": with_graph(lambda w, graph: None),
+        "graph node": with_graph(lambda w, graph: graph.empty()),
+        "graph kernel": with_graph(change_kernel),
+        "graph memory": with_graph(change_memory),
+        "graph event": with_graph(change_event),
+        "graph function": with_graph(lambda w, graph: graph.callback(nothing).update(nothing)),
+        "graph edges": with_graph(change_edges),
+        "graph inside a graph": with_graph(change_child),
+        "graph allocation": with_graph(allocate),
+        "graph condition": with_graph(lambda w, graph: graph.if_then(graph.create_condition(1)).then.empty()),
+        "graph print": with_graph(lambda w, graph: graph.debug_dot_print(os.devnull)),
+        "graph executable": with_graph(change_executable),
+        "graph launch": with_graph(launch_graph),
+        "graph update": with_graph(update_graph),
+        "graph callback read": with_graph(lambda w, graph: graph.callback(nothing).callback),
+        "graph attribute": with_graph(lambda w, graph: graph.launch(ONE, w.kernel, w.buffer, 1).config),
+    }
+)
