@@ -49,19 +49,27 @@ static ccc_box *ccc_graph_root(ccc_box *box)
     return box;
 }
 
+/* In the child of fork() the thread that has the lock, if any, is not there; and every call fails. */
+static int ccc_graph_locks(void)
+{
+    return ccc_driver.reason != CCC_FORKED;
+}
+
 static int ccc_graph_enter(ccc_box *box)
 {
     ccc_box *root = ccc_graph_root(box);
     if (!ccc_is_open(box) || !ccc_is_open(root) || !ccc_retain(root))
         return CCC_CLOSED;
-    pthread_mutex_lock(&root->graph->lock);
+    if (ccc_graph_locks())
+        pthread_mutex_lock(&root->graph->lock);
     return 0;
 }
 
 static void ccc_graph_leave(ccc_box *box)
 {
     ccc_box *root = ccc_graph_root(box);
-    pthread_mutex_unlock(&root->graph->lock);
+    if (ccc_graph_locks())
+        pthread_mutex_unlock(&root->graph->lock);
     ccc_release(root);
 }
 

@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = (
     "arrays.md",
     "caches.md",
+    "graphs.md",
     "kernels.md",
     "launch.md",
     "prepared_launches.md",
@@ -27,6 +28,7 @@ PAGES = (
         ("clusters.py", "values counted by .* clusters .*: right"),
         ("cooperative_groups.py", "numbers normalised by .* blocks .*: right"),
         ("disk_cache.py", r"compiled in .*\nfrom the cache in .*\nthe code from the cache on .*: right"),
+        ("graph_update.py", r"by hand (.*\n)+3 graphs, .* launches on .*: right"),
         ("nvvm.py", "a wave of .* on"),
         ("saxpy.py", "saxpy of .* on"),
         ("strided.py", "in place on .*: right"),

@@ -61,10 +61,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         self._place()
         settle()
         box = lib.ccc_graph_clone(self._box)
-        if not box:
-            raise self._failure(lib.ccc_last_status())
-        clone = type(self).__new__(type(self))
-        clone._take(box)
+        clone = self._of_box(box)
         copy_records(self, clone)
         return clone
 
@@ -182,7 +179,14 @@ class GraphDefinition(NodeMaker, GraphHandle):
         """What comes before all nodes: its methods add nodes that nothing comes before."""
         return GraphNode._of(self, 0)
 
-    def _take(self, box: Any) -> Self:
+    @classmethod
+    def _of_box(cls, box: Any) -> Self:
+        """Return an object for a graph that is inside no other, such as a clone or what was captured."""
+        self = cls.__new__(cls)
+        self._take(box)
+        return self
+
+    def _take(self, box: Any) -> None:
         """Own a box for a graph that is inside no other."""
         if not box:
             raise last_failure()
@@ -190,7 +194,6 @@ class GraphDefinition(NodeMaker, GraphHandle):
         self._outer = None
         self._state = GraphState(int(lib.ccc_identity(box)))
         self._state.definition = weakref.ref(self)
-        return self
 
     def _place(self) -> tuple[Any, tuple[int, ...]]:
         if not self.is_valid:

@@ -72,19 +72,17 @@ class Graph(Handle):
         Returns
         -------
         ExecutableGraphNode
-            The view: of a subclass for what the node does.
+            The view: of a subclass for what the node does, if there is something to change about such nodes.
 
         Raises
         ------
-        TypeError
-            If nothing can be changed about nodes of this type.
         ValueError
-            If the node is in another graph.
+            If the node is in another graph, or is the entry of one.
         RuntimeError
             If the node was destroyed.
         """
         check_member(node)
-        if node._definition._state.root is not self._root:
+        if not node._handle or node._definition._state.root is not self._root:
             raise ValueError(f"{node!r} is not in the definition that this Graph was instantiated from")
         return view_class(node)._of(self, node)
 

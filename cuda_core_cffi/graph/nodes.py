@@ -40,13 +40,6 @@ __all__ = [
 ]
 
 
-# What kernel nodes have unless a configuration says something else, and may have without one of ours.
-PLAIN = dict.fromkeys(
-    (lib.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, lib.CU_LAUNCH_ATTRIBUTE_COOPERATIVE),
-    bytes(ffi.sizeof("CUlaunchAttributeValue")),
-)
-
-
 class KnownNode(GraphNode):
     """A node of a type that the package knows."""
 
@@ -133,10 +126,14 @@ class KernelNode(KnownNode):
         if config is None:
             parameters.set_dimensions(found, native)
             found.attributes = NOTHING
-            found.record.extras = record.extras
+            found.record.given = record.given
             found.record.operands["config"] = record.operands.get("config", [])
         else:
-            parameters.set_config(found, parameters.check_config(config), {**PLAIN, **record.before})
+            parameters.set_config(
+                found,
+                parameters.check_config(config),
+                record.before if record.given is not None else self._plain_attributes(),
+            )
         if kernel is None:
             found.record.operands["kernel"] = record.operands.get("kernel", [])
             found.record.library, found.record.symbol = record.library, record.symbol
@@ -172,19 +169,33 @@ class KernelNode(KnownNode):
     def config(self) -> LaunchConfig:
         """The configuration. Of nodes that were not added here, clusters and whether the launch is cooperative."""
         native = self._read()
-        cluster = self._attribute(lib.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim
-        blocks = (cluster.x, cluster.y, cluster.z)
+        given = self._record().given
+        if given is None:
+            given = self._ask_attributes()
         grid = (native.gridDimX, native.gridDimY, native.gridDimZ)
-        if all(blocks):
-            grid = tuple(count // size for count, size in zip(grid, blocks))
-        return LaunchConfig(
-            grid=grid,
-            cluster=blocks if all(blocks) else None,
-            block=(native.blockDimX, native.blockDimY, native.blockDimZ),
-            shmem_size=native.sharedMemBytes,
-            is_cooperative=bool(self._attribute(lib.CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative),
-            **self._record().extras,
-        )
+        cluster = given.get("cluster", (1, 1, 1))
+        x, y, z = (count // size for count, size in zip(grid, cluster))
+        block = (native.blockDimX, native.blockDimY, native.blockDimZ)
+        return LaunchConfig(grid=(x, y, z), block=block, shmem_size=native.sharedMemBytes, **given)
+
+    def _ask_attributes(self) -> dict[str, Any]:
+        """Return what the driver tells of the attributes of a node that another library added."""
+        given: dict[str, Any] = {}
+        size = self._attribute(lib.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim
+        if size.x * size.y * size.z > 1:
+            given["cluster"] = (size.x, size.y, size.z)
+        if self._attribute(lib.CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative:
+            given["is_cooperative"] = True
+        return given
+
+    def _plain_attributes(self) -> dict[int, bytes]:
+        """Return what has to be set so that such a node has no attribute that the driver is asked for."""
+        value = ffi.new("CUlaunchAttributeValue *")
+        plain = {int(lib.CU_LAUNCH_ATTRIBUTE_COOPERATIVE): bytes(ffi.buffer(value))}
+        if "cluster" in self._ask_attributes():
+            value.clusterDim.x = value.clusterDim.y = value.clusterDim.z = 1
+            plain[int(lib.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)] = bytes(ffi.buffer(value))
+        return plain
 
     def _attribute(self, number: int) -> Any:
         value = ffi.new("CUlaunchAttributeValue *")

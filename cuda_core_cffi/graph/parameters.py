@@ -151,7 +151,7 @@ def set_config(found: Parameters, config: LaunchConfig, before: Mapping[int, byt
     set_dimensions(found, native.driver)
     wanted = {int(item.id): bytes(ffi.buffer(ffi.addressof(item, "value"))) for item in attributes_of(native)}
     record = found.record
-    record.extras = config._extras
+    record.given = config._given
     window = config.access_policy_window
     record.operands["config"] = [] if window is None else [operand(window.buffer, None, "access_policy_window.buffer")]
     if not wanted and not before:

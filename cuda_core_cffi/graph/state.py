@@ -63,8 +63,8 @@ class Record:
         The context that the node runs in; 0: not known.
     library, symbol
         Of a kernel.
-    extras : Mapping
-        Fields of its configuration beyond those that the driver is asked for.
+    given : Mapping or None
+        The fields of its configuration that are attributes; None: not known.
     before : dict of int to bytes
         What its attributes were before they were set, by the driver's number.
     condition, kind, has_else
@@ -76,7 +76,7 @@ class Record:
     context: int = 0
     library: Any = None
     symbol: str | None = None
-    extras: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    given: Mapping[str, Any] | None = None
     before: Mapping[int, bytes] = dataclasses.field(default_factory=dict)
     condition: GraphCondition | None = None
     kind: GraphConditionalType | None = None

@@ -250,8 +250,5 @@ VIEWS: dict[int, type[ExecutableGraphNode]] = {
 
 
 def view_class(node: Any) -> type[ExecutableGraphNode]:
-    """Return the class of views of a node."""
-    cls = VIEWS.get(node._kind()) if node._handle else None
-    if cls is None:
-        raise TypeError(f"nothing can be changed about {node!r} in an executable graph")
-    return cls
+    """Return the class of views of a node; the base class where there is nothing to change."""
+    return VIEWS.get(node._kind(), ExecutableGraphNode)
