@@ -121,5 +121,5 @@ def test_clusters_and_cooperation_are_drawn(graph, store, memory, device):
     graph.launch(LaunchConfig(grid=2, block=1, is_cooperative=True), store, memory[0], 1)
     graph.launch(ONE, store, memory[0], 1)
     text = graph.to_dot()
-    assert "grid 1x1x1, block 1x1x1\\ncluster 2x1x1" in text
+    assert "grid 2x1x1, block 1x1x1\\ncluster 2x1x1" in text
     assert text.count("cooperative") == 1

@@ -175,7 +175,11 @@ def attributes_before(found: Parameters, known: Mapping[int, bytes]) -> dict[int
     if found.attributes:
         for index in range(found.attributes.count):
             number = int(found.attributes.values[index].id)
-            had.setdefault(number, bytes(ffi.buffer(ffi.addressof(found.attributes.before[index]))))
+            value = ffi.addressof(found.attributes.before[index])
+            size = value.clusterDim
+            if number == lib.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION and not size.x:
+                size.x = size.y = size.z = 1  # once there are clusters, they can only be made of one block again
+            had.setdefault(number, bytes(ffi.buffer(value)))
     return had
 
 
