@@ -297,7 +297,8 @@ class ObjectCode:
         address, size = ffi.new("uint64_t *"), ffi.new("size_t *")
         status = lib.ccc_library_global(library._box, symbol.encode(), address, size)
         if status:
-            missing = status == lib.CUDA_ERROR_NOT_FOUND
+            # drivers answer the second for the name of a kernel
+            missing = status in (lib.CUDA_ERROR_NOT_FOUND, lib.CUDA_ERROR_INVALID_VALUE)
             detail = (
                 self._describe_missing(VARIABLE, text, library) if missing else self._describe_failure(library._log)
             )

@@ -208,6 +208,7 @@ def test_user_data_is_for_c_functions(graph):
         graph.callback(HOST_FUNCTION(lambda data: None), user_data=1.5)
 
 
+@pytest.mark.skipif(not hasattr(ctypes, "PyDLL"), reason="this interpreter has no ctypes.PyDLL")
 def test_functions_run_while_threads_have_the_gil(graph, stream):
     """Threads compute, and sleep in C with the GIL: host functions wait for it, and go on."""
     calls = []

@@ -418,7 +418,7 @@ def long_module() -> str:
 
 def test_other_threads_run_while_libnvvm_compiles():
     program = Program(long_module(), "nvvm", ProgramOptions(arch="sm_90", use_libdevice=True))
-    assert ticks_during(lambda: program.compile("ptx")) > 5
+    assert ticks_during(lambda: program.compile("ptx")) > 1
 
 
 # Finding libNVVM

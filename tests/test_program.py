@@ -354,7 +354,7 @@ def test_threads_compile_one_program_at_once():
 
 def test_other_threads_run_while_nvrtc_compiles():
     program = Program(LONG_HEADER + SOURCE, "c++", SM_90)
-    assert ticks_during(lambda: program.compile("ptx")) > 5
+    assert ticks_during(lambda: program.compile("ptx")) > 1
 
 
 def test_closing_a_program_while_it_compiles_is_safe():

@@ -282,6 +282,8 @@ static CUresult variable(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, co
     SIM_HELD struct sim_module *module = NULL;
     SIM_TRY(module_here(library, &module));
     const sim_ptx_global *global = sim_ptx_global_find(module->image, name);
+    if (!global && sim_ptx_entry_find(module->image, name))
+        return CUDA_ERROR_INVALID_VALUE;  // of a kernel, as hardware says it
     if (!global || (managed_only && !global->is_managed))
         return CUDA_ERROR_NOT_FOUND;
     if (dptr)
