@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from conformance import CONSUMERS, PRODUCERS, Cell, NotApplicable, Refused, cells, is_sure, missing, run, working_stream
+from helpers import collect
 
 from cuda_core_cffi import lib
 
@@ -31,11 +31,11 @@ def parameters() -> list[Any]:
 @pytest.fixture(scope="module", autouse=True)
 def kept_stream() -> Iterator[None]:
     """Make the stream that arrays are filled in before the tests look for leaks."""
-    stream = working_stream()
-    yield
-    for _ in range(3):
-        gc.collect()
-    stream.sync()
+    with working_stream() as stream:
+        yield
+        collect()
+        stream.sync()
+    working_stream.cache_clear()
 
 
 @pytest.mark.parametrize("cell", parameters())
