@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#include "graph_conditional.h"
+
 // Recursive, because the end of what a node holds may lead back here.
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static uint32_t last_graph;
@@ -90,14 +92,20 @@ static void free_edges(struct sim_graph_node *node)
     }
 }
 
+static void retire(struct sim_graph *graph)
+{
+    sim_user_set_drop(graph->users);
+    sim_conditionals_end(graph);
+    free(graph->origins);
+    sim_object_retire(graph);
+}
+
 // The nodes of a graph, with what they run put off to later by hanging it into one list, so that depth costs no stack
 // and no memory.
 void sim_graph_free(struct sim_graph *graph)
 {
     struct sim_graph_node *nodes = graph->first, *last = graph->last;
-    sim_user_set_drop(graph->users);
-    free(graph->origins);
-    sim_object_retire(graph);
+    retire(graph);
     while (nodes) {
         struct sim_graph_node *node = nodes;
         for (uint32_t i = 0; i < node->child_count; i++) {
@@ -106,9 +114,7 @@ void sim_graph_free(struct sim_graph *graph)
                 last->next = child->first;
                 last = child->last;
             }
-            sim_user_set_drop(child->users);
-            free(child->origins);
-            sim_object_retire(child);
+            retire(child);
         }
         free(node->children);
         free_edges(node);
@@ -244,6 +250,11 @@ struct sim_edge *sim_edge_find(struct sim_graph_node *from, struct sim_graph_nod
     return edge;
 }
 
+static bool is_memory(const struct sim_work *work)
+{
+    return work->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || work->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+}
+
 CUresult sim_graph_attach(struct sim_graph *graph, const struct sim_dependency *dependencies, size_t count,
                           struct sim_work *work, struct sim_graph_node **out)
 {
@@ -267,8 +278,7 @@ CUresult sim_graph_attach(struct sim_graph *graph, const struct sim_dependency *
             sim_graph_node_free(node);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
-    if (work->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || work->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
-        sim_graph_count(graph, 1, 0);
+    sim_graph_count(graph, is_memory(work), work->type == CU_GRAPH_NODE_TYPE_CONDITIONAL);
     *out = node;
     return CUDA_SUCCESS;
 }
@@ -280,9 +290,16 @@ void sim_graph_node_free(struct sim_graph_node *node)
         sim_edge_free(node->edges[SIM_IN].first);
     while (node->edges[SIM_OUT].first)
         sim_edge_free(node->edges[SIM_OUT].first);
-    for (uint32_t i = 0; i < node->child_count; i++)
+    size_t memory = is_memory(node->work), conditional = node->work->type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    if (conditional)
+        node->work->conditional.conditional->used = false;
+    for (uint32_t i = 0; i < node->child_count; i++) {
+        memory += node->children[i]->memory_nodes;
+        conditional += node->children[i]->conditional_nodes;
         sim_graph_free(node->children[i]);
+    }
     free(node->children);
+    sim_graph_count(graph, -memory, -conditional);
     if (node->previous)
         node->previous->next = node->next;
     else

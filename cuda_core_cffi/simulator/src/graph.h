@@ -56,6 +56,7 @@ struct sim_graph {
     struct sim_origin *origins;    // of a clone, in order of the serials
     size_t origin_count;
     struct sim_user_set *users;
+    struct sim_conditional *conditionals;  // its handles
 };
 
 void sim_graphs_enter(void);

@@ -79,6 +79,11 @@ CUgraphExecUpdateResult sim_work_change(const struct sim_work *old, const struct
     case CU_GRAPH_NODE_TYPE_MEMSET: allowed = change_fill(old, fresh); break;
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: allowed = old->context == fresh->context; break;
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: allowed = change_values(old, fresh); break;
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        // The handle is another graph's, and its own default comes with it.
+        allowed = old->context == fresh->context && old->conditional.type == fresh->conditional.type &&
+                  old->conditional.size == fresh->conditional.size;
+        break;
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
         // The executable has its memory for good.

@@ -86,6 +86,13 @@ static void print_params(FILE *file, const struct sim_work *work, bool verbose)
         if (verbose)
             fprintf(file, "\nptr: 0x%" PRIxPTR, work->memory.address);
         break;
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL: {
+        static const char *const names[] = {"IF", "WHILE", "SWITCH"};
+        fprintf(file, "\n%s", names[work->conditional.type]);
+        if (verbose)
+            fprintf(file, "\nhandle: 0x%" PRIxPTR, sim_object_handle(work->conditional.conditional));
+        break;
+    }
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         if (verbose)
             fprintf(file, "\noperations: %u", work->values.params.count);

@@ -44,6 +44,7 @@ void sim_exec_finalize(void *object)
     free(exec->places);
     free(exec->events);
     free(exec->memories);
+    free(exec->conditions);
     sim_object_drop(exec->last.stream);
     sim_object_drop(exec->graph);
 }
@@ -90,7 +91,8 @@ static CUresult gather(struct sim_exec *exec)
     } *stack = malloc((exec->plan_count + 1) * sizeof *stack);
     exec->events = calloc(exec->item_count + 1, sizeof *exec->events);
     exec->memories = calloc(exec->item_count + 1, sizeof *exec->memories);
-    if (!stack || !exec->events || !exec->memories) {
+    exec->conditions = calloc(exec->item_count + 1, sizeof *exec->conditions);
+    if (!stack || !exec->events || !exec->memories || !exec->conditions) {
         free(stack);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -110,6 +112,12 @@ static CUresult gather(struct sim_exec *exec)
         switch ((int)node->type) {
         case CU_GRAPH_NODE_TYPE_GRAPH:
             stack[depth++] = (struct visit){node->first_child, 0};
+            break;
+        case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+            node->condition = (uint32_t)exec->condition_count;
+            exec->conditions[exec->condition_count++].item = plan->base + n;
+            for (uint32_t i = 0; i < node->child_count; i++)
+                stack[depth++] = (struct visit){node->first_child + i, 0};
             break;
         case CU_GRAPH_NODE_TYPE_EVENT_RECORD: {
             struct sim_exec_event *event = &exec->events[exec->event_count];

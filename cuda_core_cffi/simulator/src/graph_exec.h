@@ -17,6 +17,7 @@ struct sim_plan_node {
     CUgraphNodeType type;
     uint32_t first_child, child_count;  // the plans of the graphs that it runs
     uint32_t event;                     // its place among the executable's events, or SIM_NO_EVENT
+    uint32_t condition;                 // of a conditional node: among the executable's conditions
     bool inside;                        // of a memory node: the executable both allocates and frees the memory
 };
 
@@ -28,6 +29,7 @@ struct sim_plan {
     uint32_t *first[2];         // node i's edges are ends[side][first[side][i]] to before ends[side][first[side][i + 1]]
     uint32_t *ends[2];
     uint32_t *order;            // a topological one
+    bool in_body;               // of a conditional node, be it through child graphs
 };
 
 struct sim_exec_item {
@@ -45,6 +47,11 @@ struct sim_exec_state {
 struct sim_exec_event {
     size_t item;
     struct sim_stream *timeline;  // of a node that records
+};
+
+struct sim_exec_condition {
+    size_t item;
+    _Atomic uint32_t value;
 };
 
 struct sim_exec_memory {
@@ -70,6 +77,8 @@ struct sim_exec {
     size_t item_count;
     struct sim_exec_event *events;  // in an order in which they may happen
     size_t event_count;
+    struct sim_exec_condition *conditions;
+    size_t condition_count;
     struct sim_exec_memory *memories;
     size_t memory_count;
     struct sim_exec_state *state;

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "graph_conditional.h"
 #include "graph_node.h"
 
 // CU_GRAPH_CHILD_GRAPH_OWNERSHIP_INVALID, which headers before 13.2 do not have.
@@ -28,6 +29,7 @@ static size_t used_bytes(CUgraphNodeType type)
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return sizeof(CUDA_MEM_ALLOC_NODE_PARAMS_v2);
     case CU_GRAPH_NODE_TYPE_MEM_FREE: return sizeof(CUDA_MEM_FREE_NODE_PARAMS);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return sizeof(CUDA_BATCH_MEM_OP_NODE_PARAMS_v2);
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL: return sizeof(CUDA_CONDITIONAL_NODE_PARAMS);
     default: return 0;
     }
 }
@@ -127,6 +129,16 @@ static void write_fill(const struct sim_work *work, CUgraphNodeParams *params)
                                                   p->width, p->height, sim_context_handle(work->context)};
 }
 
+static void write_conditional(const struct sim_work *work, CUgraphNodeParams *params)
+{
+    const struct sim_conditional_work *own = &work->conditional;
+    params->conditional.handle = sim_object_handle(own->conditional);
+    params->conditional.type = own->type;
+    params->conditional.size = own->size;
+    params->conditional.phGraph_out = own->graphs;
+    params->conditional.ctx = sim_context_handle(work->context);
+}
+
 static void write(const struct sim_graph_node *node, CUgraphNodeParams *params)
 {
     const struct sim_work *work = node->work;
@@ -149,6 +161,7 @@ static void write(const struct sim_graph_node *node, CUgraphNodeParams *params)
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC: write_memory(work, params); break;
     case CU_GRAPH_NODE_TYPE_MEM_FREE: params->free.dptr = work->memory.address; break;
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: write_values(work, params); break;
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL: write_conditional(work, params); break;
     default: break;
     }
 }
@@ -176,6 +189,10 @@ static CUresult add(CUgraphNode *node, CUgraph graph, const CUgraphNode *depende
                     ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE);
         return sim_node_add_child(node, graph, dependencies, data, count, params->graph.graph,
                                   ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE);
+    }
+    if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+        SIM_TRY(check_unused(params));
+        return sim_node_add_conditional(node, graph, dependencies, data, count, &params->conditional);
     }
     SIM_WORK_HELD struct sim_work *work = NULL;
     SIM_TRY(sim_params_read(params, NULL, match, &work));

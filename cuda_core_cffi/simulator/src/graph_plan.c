@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph_conditional.h"
 #include "graph_exec.h"
+
+// CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED, which headers before 12.8 do not have.
+enum { HANDLE_UNUSED = 5 };
 
 struct sim_exec_state *sim_exec_state_new(size_t item_count, size_t user_count)
 {
@@ -150,7 +154,7 @@ struct builder {
     size_t room;
 };
 
-static bool append(struct builder *builder, struct sim_graph *graph)
+static bool append(struct builder *builder, struct sim_graph *graph, bool in_body)
 {
     struct sim_exec *exec = builder->exec;
     if (exec->plan_count == builder->room) {
@@ -165,7 +169,7 @@ static bool append(struct builder *builder, struct sim_graph *graph)
         builder->room = room;
     }
     builder->graphs[exec->plan_count] = graph;
-    exec->plans[exec->plan_count++] = (struct sim_plan){0};
+    exec->plans[exec->plan_count++] = (struct sim_plan){.in_body = in_body};
     return true;
 }
 
@@ -173,7 +177,7 @@ static CUresult plan_one(struct builder *builder, size_t index, struct sim_refus
 {
     struct sim_exec *exec = builder->exec;
     struct sim_graph *graph = builder->graphs[index];
-    struct sim_plan plan = {.base = exec->item_count};
+    struct sim_plan plan = {.base = exec->item_count, .in_body = exec->plans[index].in_body};
     bool ready = graph->count < UINT32_MAX && reserve(&plan, graph);
     CUresult status = ready ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     for (struct sim_graph_node *node = graph->first; node && status == CUDA_SUCCESS; node = node->next) {
@@ -184,7 +188,7 @@ static CUresult plan_one(struct builder *builder, size_t index, struct sim_refus
                                                           .child_count = node->child_count,
                                                           .event = SIM_NO_EVENT};
         for (uint32_t i = 0; i < node->child_count; i++)
-            if (!append(builder, node->children[i]))
+            if (!append(builder, node->children[i], plan.in_body || node->work->type == CU_GRAPH_NODE_TYPE_CONDITIONAL))
                 status = CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (status == CUDA_SUCCESS) {
@@ -208,11 +212,18 @@ static bool launches_on_device(CUgraphNodeType type)
            type == CU_GRAPH_NODE_TYPE_MEMSET || type == CU_GRAPH_NODE_TYPE_GRAPH;
 }
 
+static bool runs_in_body(CUgraphNodeType type)
+{
+    return launches_on_device(type) || type == CU_GRAPH_NODE_TYPE_EMPTY || type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
+}
+
 // `context` is that of the nodes so far.
-static CUresult check(const struct sim_exec *exec, struct sim_graph_node *node, struct sim_context **context,
-                      struct sim_refusal *refusal)
+static CUresult check(const struct sim_exec *exec, const struct sim_plan *plan, struct sim_graph_node *node,
+                      struct sim_context **context, struct sim_refusal *refusal)
 {
     const struct sim_work *work = node->work;
+    if (plan->in_body && !runs_in_body(work->type))
+        return refuse(refusal, node, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
     if (exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) {
         if (!launches_on_device(work->type))
             return refuse(refusal, node, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
@@ -234,10 +245,13 @@ static CUresult fill(struct builder *builder, struct sim_refusal *refusal)
         return CUDA_ERROR_OUT_OF_MEMORY;
     size_t item = 0;
     for (size_t i = 0; i < exec->plan_count; i++) {
+        for (const struct sim_conditional *one = builder->graphs[i]->conditionals; one; one = one->next)
+            if (!one->used)
+                return refuse(refusal, NULL, HANDLE_UNUSED);
         exec->state->users[i] = builder->graphs[i]->users;
         sim_user_set_hold(exec->state->users[i]);
         for (struct sim_graph_node *node = builder->graphs[i]->first; node; node = node->next, item++) {
-            SIM_TRY(check(exec, node, &context, refusal));
+            SIM_TRY(check(exec, &exec->plans[i], node, &context, refusal));
             exec->state->items[item] = (struct sim_exec_item){node->work, true};
             sim_work_hold(node->work);
             exec->places[item] = (struct sim_node_place){node->serial, (uint32_t)i, (uint32_t)node->index};
@@ -252,7 +266,7 @@ static CUresult fill(struct builder *builder, struct sim_refusal *refusal)
 CUresult sim_exec_plan(struct sim_exec *exec, struct sim_graph *graph, struct sim_refusal *refusal)
 {
     struct builder builder = {.exec = exec};
-    CUresult status = append(&builder, graph) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult status = append(&builder, graph, false) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < exec->plan_count && status == CUDA_SUCCESS; i++)
         status = plan_one(&builder, i, refusal);
     if (status == CUDA_SUCCESS)

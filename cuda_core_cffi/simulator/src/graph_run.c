@@ -6,7 +6,10 @@
 // into work that may take long.
 
 #include <stdlib.h>
+#include <time.h>
 
+#include "config.h"
+#include "graph_conditional.h"
 #include "graph_exec.h"
 
 enum { MOST_THREADS = 64, SHORT_WORK = 64 << 10 };
@@ -17,6 +20,8 @@ struct run {
     struct sim_slot *parent;  // the node that runs the graph; NULL for the first plan
     _Atomic size_t left;      // nodes that are not done
     struct sim_slot *slots;   // by node
+    bool loops;               // for as long as the parent's condition holds,
+    uint64_t until;           // and not past this time, if it is not 0
 };
 
 struct sim_slot {
@@ -115,11 +120,27 @@ static void run_memory(const struct sim_plan_node *node, const struct sim_work *
         sim_graph_memory_leave(work->memory.address);
 }
 
+// Called by kernels: handles are those that the launch's nodes were made with.
+static int set_condition(void *ctx, uint64_t handle, uint32_t value)
+{
+    struct sim_launch *launch = ctx;
+    for (size_t i = 0; i < launch->exec->condition_count; i++) {
+        struct sim_exec_condition *condition = &launch->exec->conditions[i];
+        if (sim_object_handle(launch->state->items[condition->item].work->conditional.conditional) == handle) {
+            atomic_store(&condition->value, value);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static void run_work(struct sim_launch *launch, const struct sim_plan_node *node, const struct sim_work *work)
 {
     struct sim_launch_event *event = node->event == SIM_NO_EVENT ? NULL : &launch->events[node->event];
     switch ((int)work->type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL: sim_kernel_run(work->context, work->kernel.job); break;
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        sim_kernel_run(work->context, work->kernel.job, &(struct sim_conditions){set_condition, launch});
+        break;
     case CU_GRAPH_NODE_TYPE_MEMCPY: sim_copy_run(work->context, &work->copy.job); break;
     case CU_GRAPH_NODE_TYPE_MEMSET: sim_fill_run(work->context, &work->fill.job); break;
     case CU_GRAPH_NODE_TYPE_HOST:
@@ -186,18 +207,78 @@ static void run_free(struct run *run)
     free(run);
 }
 
-static void finish(struct sim_launch *launch, struct sim_slot *slot, struct ready *ready);
+// The node of a slot.
+static const struct sim_plan_node *node_of(const struct sim_slot *slot, const struct sim_work **work,
+                                           const struct sim_launch *launch)
+{
+    size_t index = (size_t)(slot - slot->run->slots);
+    *work = launch->state->items[slot->run->plan->base + index].work;
+    return &slot->run->plan->nodes[index];
+}
+
+// May a loop go on? Ends it where kernels would be ended.
+static bool goes_on(struct sim_launch *launch, const struct sim_slot *slot, uint64_t until)
+{
+    const struct sim_work *work;
+    const struct sim_plan_node *node = node_of(slot, &work, launch);
+    if (atomic_load(&work->context->error) != CUDA_SUCCESS ||
+        !atomic_load(&launch->exec->conditions[node->condition].value))
+        return false;
+    if (!until || sim_now_ns() < until)
+        return true;
+    sim_report("time limit", "conditional node", 0, 0, NULL, "a WHILE node goes on for longer than kernels may");
+    sim_context_fail(work->context, CUDA_ERROR_LAUNCH_TIMEOUT);
+    return false;
+}
+
+// A loop with nothing in it can only end by the time limit, or with the context.
+static void loop_idly(struct sim_launch *launch, const struct sim_slot *slot, uint64_t until)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    go_away(launch);
+    while (goes_on(launch, slot, until))
+        nanosleep(&pause, NULL);
+    come_back(launch);
+}
+
+static uint64_t loop_limit(void)
+{
+    double seconds = sim_config()->kernel_seconds;
+    return seconds > 0 ? sim_now_ns() + (uint64_t)(seconds * 1e9) : 0;
+}
+
+// The graph that a node runs now; NULL for none.
+static const struct sim_plan *choose(const struct sim_launch *launch, const struct sim_slot *slot, bool *loops)
+{
+    const struct sim_work *work;
+    const struct sim_plan_node *node = node_of(slot, &work, launch);
+    *loops = false;
+    if (node->type == CU_GRAPH_NODE_TYPE_GRAPH)
+        return &launch->exec->plans[node->first_child];
+    if (atomic_load(&work->context->error) != CUDA_SUCCESS)
+        return NULL;
+    uint32_t choice = sim_conditional_choice(work, atomic_load(&launch->exec->conditions[node->condition].value));
+    *loops = work->conditional.type == CU_GRAPH_COND_TYPE_WHILE;
+    return choice < node->child_count ? &launch->exec->plans[node->first_child + choice] : NULL;
+}
 
 // Starts what a node runs. Returns false if there is nothing to wait for.
-static bool begin(struct sim_launch *launch, struct sim_slot *slot, const struct sim_plan *plan, struct ready *ready)
+static bool begin(struct sim_launch *launch, struct sim_slot *slot, struct ready *ready)
 {
-    if (!plan->count)
+    bool loops;
+    const struct sim_plan *plan = choose(launch, slot, &loops);
+    uint64_t until = loops ? loop_limit() : 0;
+    if (plan && !plan->count && loops)
+        loop_idly(launch, slot, until);
+    if (!plan || !plan->count)
         return false;
     struct run *run = run_new(plan, slot);
     if (!run) {
         sim_context_fail(launch->context, CUDA_ERROR_OUT_OF_MEMORY);
         return false;
     }
+    run->loops = loops;
+    run->until = until;
     start(run, ready);
     return true;
 }
@@ -216,6 +297,10 @@ static void finish(struct sim_launch *launch, struct sim_slot *slot, struct read
         }
         if (atomic_fetch_sub_explicit(&run->left, 1, memory_order_acq_rel) != 1)
             return;
+        if (run->loops && goes_on(launch, run->parent, run->until)) {
+            start(run, ready);
+            return;
+        }
         slot = run->parent;
         run_free(run);
     }
@@ -232,8 +317,8 @@ static void execute(struct sim_launch *launch, struct sim_slot *slot, struct rea
     size_t index = (size_t)(slot - slot->run->slots);
     const struct sim_plan_node *node = &plan->nodes[index];
     const struct sim_exec_item *item = &launch->state->items[plan->base + index];
-    if (node->type == CU_GRAPH_NODE_TYPE_GRAPH) {
-        if (begin(launch, slot, &launch->exec->plans[node->first_child], ready))
+    if (node->child_count) {
+        if (begin(launch, slot, ready))
             return;
     } else if (!item->enabled || is_short(item->work)) {
         if (item->enabled)
@@ -301,6 +386,12 @@ void sim_launch_run(struct sim_launch *launch)
     const struct sim_plan *plan = &launch->exec->plans[0];
     for (size_t i = 0; i < launch->left_count; i++)
         sim_graph_memory_leave(launch->left_behind[i]);
+    for (size_t i = 0; i < launch->exec->condition_count; i++) {
+        struct sim_exec_condition *condition = &launch->exec->conditions[i];
+        const struct sim_conditional *own = launch->state->items[condition->item].work->conditional.conditional;
+        if (own->flags & CU_GRAPH_COND_ASSIGN_DEFAULT)
+            atomic_store(&condition->value, own->value);
+    }
     if (!plan->count)
         return;
     struct run *run = run_new(plan, NULL);

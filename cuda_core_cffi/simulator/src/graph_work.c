@@ -37,6 +37,10 @@ void sim_work_drop(struct sim_work *work)
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: sim_object_drop(work->event); break;
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
     case CU_GRAPH_NODE_TYPE_MEM_FREE: sim_graph_memory_drop(work->memory.memory); break;
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        sim_object_drop(work->conditional.conditional);
+        free(work->conditional.graphs);
+        break;
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         free(work->values.params.paramArray);
         free(work->values.jobs);

@@ -53,6 +53,13 @@ struct sim_values_work {
     struct sim_value_job *jobs;
 };
 
+struct sim_conditional_work {
+    struct sim_conditional *conditional;  // a reference
+    CUgraphConditionalNodeType type;
+    unsigned size;
+    CUgraph *graphs;  // for the program
+};
+
 struct sim_work {
     _Atomic uint32_t references;
     CUgraphNodeType type;
@@ -65,6 +72,7 @@ struct sim_work {
         struct sim_event *event;  // a reference
         struct sim_memory_work memory;
         struct sim_values_work values;
+        struct sim_conditional_work conditional;
     };
 };
 

@@ -9,6 +9,7 @@
 #include "context.h"
 #include "device.h"
 #include "event.h"
+#include "graph_conditional.h"
 #include "graph_exec.h"
 #include "module.h"
 #include "pool.h"
@@ -28,6 +29,7 @@ const struct sim_kind_info sim_kinds[SIM_KINDS] = {
     [SIM_GRAPH] = {"graphs", sizeof(struct sim_graph), NULL},
     [SIM_GRAPH_NODE] = {NULL, sizeof(struct sim_graph_node), NULL},
     [SIM_GRAPH_EXEC] = {"executable graphs", sizeof(struct sim_exec), sim_exec_finalize},
+    [SIM_CONDITIONAL] = {NULL, sizeof(struct sim_conditional), sim_conditional_finalize},
     [SIM_USER_OBJECT] = {"user objects", sizeof(struct sim_user_object), NULL},
     [SIM_PHYSICAL] = {"physical allocations", sizeof(struct sim_physical), sim_physical_finalize},
 };

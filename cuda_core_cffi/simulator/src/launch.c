@@ -36,7 +36,8 @@ static const char *kind_of(int error)
     }
 }
 
-void sim_kernel_run(struct sim_context *context, const struct sim_kernel_job *job)
+void sim_kernel_run(struct sim_context *context, const struct sim_kernel_job *job,
+                    const struct sim_conditions *conditions)
 {
     if (atomic_load(&context->error) != CUDA_SUCCESS)
         return;
@@ -45,6 +46,10 @@ void sim_kernel_run(struct sim_context *context, const struct sim_kernel_job *jo
     launch.params = job->params;
     launch.cancel = (const volatile int *)&context->error;
     launch.grid_id = atomic_fetch_add(&last_grid, 1) + 1;
+    if (conditions) {
+        launch.set_condition = conditions->set;
+        launch.condition_ctx = conditions->ctx;
+    }
     int error = sim_ptx_launch_grid(job->entry, &launch, &fault);
     // A kernel that was stopped because another one failed has nothing to add.
     if (!error || atomic_load(&context->error) != CUDA_SUCCESS)
@@ -59,7 +64,7 @@ void sim_kernel_run(struct sim_context *context, const struct sim_kernel_job *jo
 static void run_kernel(struct sim_stream *stream, void *payload)
 {
     const struct sim_kernel_job *job = payload;
-    sim_kernel_run(stream->context, job);
+    sim_kernel_run(stream->context, job, NULL);
     sim_object_drop(job->module);
 }
 

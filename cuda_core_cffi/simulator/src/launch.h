@@ -40,6 +40,13 @@ CUresult sim_launch_check(struct sim_launch_wish *wish, struct sim_function *fun
 size_t sim_kernel_job_size(const struct sim_function *function);
 CUresult sim_kernel_job_init(struct sim_kernel_job *job, struct sim_function *function,
                              const struct sim_launch_wish *wish, void **kernel_params, void **extra);
-void sim_kernel_run(struct sim_context *context, const struct sim_kernel_job *job);
+// Who is told of the values that a kernel gives to conditions; `set` returns 0 for a handle that it does not know.
+struct sim_conditions {
+    int (*set)(void *ctx, uint64_t handle, uint32_t value);
+    void *ctx;
+};
+// `conditions` is NULL outside of graphs.
+void sim_kernel_run(struct sim_context *context, const struct sim_kernel_job *job,
+                    const struct sim_conditions *conditions);
 
 #endif

@@ -26,6 +26,7 @@ enum sim_kind {
     SIM_GRAPH_NODE,
     SIM_GRAPH_EXEC,
     SIM_USER_OBJECT,
+    SIM_CONDITIONAL,
     SIM_KINDS,
 };
 

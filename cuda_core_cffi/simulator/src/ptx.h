@@ -95,6 +95,9 @@ typedef struct sim_ptx_launch {
     unsigned workers;           // threads that run blocks, the calling one included; 0 means 1
     unsigned sm_count;          // %nsmid; 0 means 1
     uint64_t grid_id;           // %gridid
+    // What cudaGraphSetConditional does: returns 0 if the handle is none of the launch's. NULL outside of graphs.
+    int (*set_condition)(void *ctx, uint64_t handle, uint32_t value);
+    void *condition_ctx;
 } sim_ptx_launch;
 
 typedef struct sim_ptx_fault {

@@ -107,13 +107,29 @@ static step run_assertfail(warp *w, const insn *in, uint32_t m)
     return fault(w, in, l, PTX_ASSERT, 0, "%.80s:%u: assertion `%.120s` failed", file, line, message);
 }
 
+static step run_set_conditional(warp *w, const insn *in, uint32_t m)
+{
+    const sim_ptx_launch *launch = w->blk->ln->in;
+    FOR_LANES (m) {
+        uint64_t handle = ptx_call_argument(w, in, l, 0);
+        uint32_t value = (uint32_t)ptx_call_argument(w, in, l, 1);
+        if (!launch->set_condition)
+            return fault(w, in, l, PTX_LAUNCH_FAILED, 0, "cudaGraphSetConditional in a kernel that no graph launched");
+        if (!launch->set_condition(launch->condition_ctx, handle, value))
+            return fault(w, in, l, PTX_LAUNCH_FAILED, 0, "0x%llx is no handle of a conditional node of the graph",
+                         (unsigned long long)handle);
+    }
+    return ST_NEXT;
+}
+
 exec_fn ptx_builtin_find(const char *name)
 {
     static const struct {
         const char *name;
         exec_fn run;
     } table[] = {
-        {"vprintf", run_vprintf}, {"malloc", run_malloc}, {"free", run_free}, {"__assertfail", run_assertfail}};
+        {"vprintf", run_vprintf}, {"malloc", run_malloc}, {"free", run_free}, {"__assertfail", run_assertfail},
+        {"cudaGraphSetConditional", run_set_conditional}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strcmp(table[i].name, name) == 0) return table[i].run;
     return NULL;
