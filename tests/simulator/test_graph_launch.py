@@ -412,6 +412,12 @@ def test_a_kernel_that_fails_ends_the_launch_and_nothing_waits_for_ever() -> Non
         graphs.node("EventRecordNode", graph, [failing], event)
         executable = graphs.instantiate(graph)
         cu.cuGraphLaunch(executable, None)
+        while cu.status("cuStreamQuery", None) == "NOT_READY":
+            time.sleep(0.001)
+        for _ in range(1000):  # from then on nothing can be waited for
+            if not sim.live()["graph launches pending"].number:
+                break
+            time.sleep(0.01)
         print(cu.status("cuStreamSynchronize", None), after, sim.live()["graph launches pending"].number)
         print(cu.status("cuEventSynchronize", event), cu.status("cuGraphExecDestroy", executable))
         """
