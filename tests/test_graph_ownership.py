@@ -16,7 +16,7 @@ from graphs import ONE, SIZE, content, eventually, run, stays, watched
 from helpers import Gate
 from scenarios import PTX
 
-from cuda_core_cffi import Buffer, CUDAError, Device, ObjectCode, ffi, lib, live_objects
+from cuda_core_cffi import Buffer, CUDAError, Device, ObjectCode, ffi, lib, live_objects, simulator
 from cuda_core_cffi._callbacks import raised
 from cuda_core_cffi.graph import GraphDefinition
 
@@ -206,6 +206,17 @@ def test_7_a_node_that_could_not_be_added_leaves_nothing(device, stream, alive, 
             graph.memset(64, 1, 4, dst_owner=owner)
     del owner
     assert eventually(keeps(alive))
+    assert eventually(lambda: seen() is None)
+    assert graph.nodes() == set()
+
+
+@pytest.mark.simulator_only("only the simulated driver fails on request")
+@pytest.mark.parametrize("call", ["cuUserObjectCreate", "cuGraphRetainUserObject", "cuGraphAddNode"])
+def test_7_nor_does_one_that_the_driver_refuses(graph, memory, call):
+    owner, seen = watched()
+    with simulator.fail(call, "CUDA_ERROR_UNKNOWN"), pytest.raises(CUDAError, match=call):
+        graph.memset(memory[0].handle, 1, 4, dst_owner=owner)
+    del owner
     assert eventually(lambda: seen() is None)
     assert graph.nodes() == set()
 
