@@ -175,6 +175,22 @@ CUresult sim_node_set(CUgraphNode handle, struct sim_work *work)
     return CUDA_SUCCESS;
 }
 
+CUresult sim_node_set_child(CUgraphNode handle, CUgraph child_handle)
+{
+    SIM_GRAPHS_LOCKED();
+    struct sim_graph_node *node;
+    struct sim_graph *child, *copy;
+    SIM_TRY(sim_node_of(handle, CU_GRAPH_NODE_TYPE_GRAPH, &node));
+    SIM_TRY(sim_graph_find(child_handle, &child));
+    SIM_REQUIRE(!child->conditional_nodes && !child->memory_nodes && !node->children[0]->memory_nodes);
+    SIM_TRY(sim_graph_clone(child, NULL, &copy));
+    sim_graph_free(node->children[0]);
+    copy->owner = node;
+    sim_object_hide(copy);
+    node->children[0] = copy;
+    return CUDA_SUCCESS;
+}
+
 SIM_API(cuGraphNodeGetType, (CUgraphNode hNode, CUgraphNodeType *type), (hNode, type))
 {
     SIM_REQUIRE(type);

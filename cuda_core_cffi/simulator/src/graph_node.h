@@ -20,5 +20,6 @@ CUresult sim_node_add_child(CUgraphNode *node, CUgraph graph, const CUgraphNode 
 // The work of a node of the type, with a reference.
 CUresult sim_node_work(CUgraphNode node, CUgraphNodeType type, struct sim_work **work);
 CUresult sim_node_set(CUgraphNode node, struct sim_work *work);
+CUresult sim_node_set_child(CUgraphNode node, CUgraph child);
 
 #endif

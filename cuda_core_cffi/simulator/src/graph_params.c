@@ -231,7 +231,7 @@ SIM_API(cuGraphAddNode_v3,
 static bool fixed(CUgraphNodeType type)
 {
     return type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_MEM_FREE ||
-           type == CU_GRAPH_NODE_TYPE_GRAPH || (int)type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
+           (int)type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
 }
 
 static CUresult set(CUgraphNode handle, const CUgraphNodeParams *params, bool match)
@@ -241,6 +241,10 @@ static CUresult set(CUgraphNode handle, const CUgraphNodeParams *params, bool ma
     SIM_TRY(sim_node_work(handle, params->type, &old));
     if (fixed(params->type))
         return CUDA_ERROR_NOT_SUPPORTED;
+    if (params->type == CU_GRAPH_NODE_TYPE_GRAPH) {
+        SIM_TRY(check_unused(params));
+        return sim_node_set_child(handle, params->graph.graph);
+    }
     SIM_TRY(sim_params_read(params, old, match, &work));
     return sim_node_set(handle, work);
 }
