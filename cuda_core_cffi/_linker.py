@@ -4,28 +4,42 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from cuda_core_cffi._compiler import drop
-from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._driver_linker import DriverLinker
+from cuda_core_cffi._errors import UnavailableError
+from cuda_core_cffi._ffi import ffi
 from cuda_core_cffi._handle import Handle
-from cuda_core_cffi._link_backend import LinkBackend, LinkInput, LinkLogs
+from cuda_core_cffi._libraries import load_nvjitlink
+from cuda_core_cffi._link_backend import LinkBackend, LinkInput, LinkResult
 from cuda_core_cffi._linker_options import DEFAULT_NAME, LinkerOptions
 from cuda_core_cffi._module import ObjectCode
 from cuda_core_cffi._nvjitlink import NvJitLink
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
-__all__ = ["Linker", "link_backend"]
+__all__ = ["Linker", "link_backend", "warn_if_the_driver_links"]
 
-_NVJITLINK = NvJitLink()
+
+@functools.cache
+def _choose_backend() -> tuple[LinkBackend, str | None]:
+    """Return what links, and why it is not nvJitLink, for the whole process."""
+    try:
+        load_nvjitlink()
+    except UnavailableError as error:
+        return DriverLinker(), str(error)
+    return NvJitLink(), None
 
 
 class Linker(Handle):
     """Object code to be linked.
 
-    nvJitLink links, which needs no GPU.
+    nvJitLink links, which needs no GPU. Where it is missing or older than CUDA 12.3, the driver does, in the context
+    that is current: it makes cubins only, and optimises no LTO IR of CUDA 12 or newer.
 
     Parameters
     ----------
@@ -46,30 +60,43 @@ class Linker(Handle):
     LinkerError
         If the linker refuses the options or an input, with its log.
     UnavailableError
-        If nvJitLink is not installed, or is older than CUDA 12.3.
+        If there is neither nvJitLink nor a driver.
+
+    Warns
+    -----
+    RuntimeWarning
+        If the driver has to link, with the reason.
 
     Notes
     -----
-    A linker can link any number of times, in several threads at once: other Python threads run meanwhile.
-    :attr:`handle` is the one that the first call to :meth:`link` uses; every other call gets a linker of its own.
+    The inputs are linked when the linker is made; :meth:`link` returns what came of it, or raises. Every further call
+    links anew. All that may happen in several threads at once, and other Python threads run meanwhile. :attr:`handle`
+    is what linked first; 0 if that failed.
     """
 
-    __slots__ = ("_backend", "_first_target", "_inputs", "_logs", "_options", "_symbol_mapping", "_unused")
+    __slots__ = ("_backend", "_closed", "_first_target", "_inputs", "_logs", "_options", "_symbol_mapping", "_unused")
 
     _CTYPE = "void *"  # each backend has a type of its own
 
+    _backend: LinkBackend
+
     def __init__(self, *object_codes: ObjectCode, options: LinkerOptions | Mapping[str, Any] | None = None) -> None:
         self._inputs = _check_inputs(object_codes)
-        self._options = check_options(LinkerOptions, options, "Linker")._settle()
-        self._backend: LinkBackend = _NVJITLINK
+        wanted = check_options(LinkerOptions, options, "Linker")
+        self._backend = link_backend()
+        warn_if_the_driver_links(stacklevel=2)
+        self._options = self._backend.settle(wanted)
         self._symbol_mapping: dict[str, str] = {}
         for code in object_codes:
             self._symbol_mapping.update(code.symbol_mapping)
-        self._logs = LinkLogs("", "")
-        self._first_target = _expected_target(self._options)
-        self._box = self._create(self._first_target)
-        self._logs = self._backend.logs(self._box)
-        self._unused = [self._box]
+        self._first_target = _expected_target(self._backend, self._options)
+        first = self._backend.link(self._options, self._first_target, self._inputs)
+        if first.error is not None and first.is_refused:
+            drop(first.box)
+            raise first.error
+        self._box, self._logs = first.box, first.logs
+        self._unused = [first]
+        self._closed = False
 
     # Two linkers are never the same one, even if the library gives the second the address of the first.
     __eq__ = object.__eq__
@@ -104,15 +131,19 @@ class Linker(Handle):
             If the linker is closed.
         """
         target = self._check_target(target_type)
-        if self.is_closed:
+        if self._closed:
             raise RuntimeError("this Linker is closed")
-        box = self._take(target)
-        try:
-            data = self._backend.complete(box, target)
-        finally:
-            self._logs = self._backend.logs(box)
-            drop(box)
-        return ObjectCode._make(data, target, self._options.name or DEFAULT_NAME, dict(self._symbol_mapping))
+        result = self._result(target)
+        self._logs = result.logs
+        if result.error is not None:
+            raise result.error
+        return ObjectCode._make(result.data, target, self._options.name or DEFAULT_NAME, dict(self._symbol_mapping))
+
+    def close(self) -> None:
+        """Give up the library's linker, and what was linked, now. Logs stay. Closing twice is allowed."""
+        self._closed = True
+        self._unused.clear()
+        super().close()
 
     def get_error_log(self) -> str:
         """Return what the linker had to complain about when inputs were added or last linked; empty if nothing.
@@ -136,14 +167,19 @@ class Linker(Handle):
 
     @classmethod
     def which_backend(cls) -> CompilerBackendType:
-        """Return what links: ``"nvJitLink"``.
+        """Return what links: ``"nvJitLink"``, or ``"driver"`` where that is missing or too old.
 
         Returns
         -------
         CompilerBackendType
             The same for every linker of the process.
         """
-        return _NVJITLINK.backend
+        return _choose_backend()[0].backend
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._closed  # not what the box says, which is closed where linking failed
 
     @property
     def cdata(self) -> Any:
@@ -171,28 +207,16 @@ class Linker(Handle):
             )
         return known
 
-    def _create(self, target: ObjectCodeFormatType) -> Any:
-        """Return the box of a linker that has all inputs."""
-        box = self._backend.create(self._options, target)
-        try:
-            for item in self._inputs:
-                self._backend.add(box, item)
-        except BaseException:
-            drop(box)
-            raise
-        return box
-
-    def _take(self, target: ObjectCodeFormatType) -> Any:
-        """Return the box of a linker that did not link yet; it stays alive even if this object is closed."""
-        if target is not self._first_target:
-            return self._create(target)
-        try:
-            box = lib.ccc_view(self._unused.pop())
-        except IndexError:
-            return self._create(target)
-        if not box:
-            raise RuntimeError("this Linker is closed")
-        return box
+    def _result(self, target: ObjectCodeFormatType) -> LinkResult:
+        """Return what came of linking: the first time, of that which the constructor did."""
+        if target is self._first_target:
+            try:
+                return self._unused.pop()
+            except IndexError:
+                pass
+        result = self._backend.link(self._options, target, self._inputs)
+        drop(result.box)
+        return result
 
 
 def _check_inputs(codes: tuple[object, ...]) -> list[LinkInput]:
@@ -208,12 +232,21 @@ def _check_inputs(codes: tuple[object, ...]) -> list[LinkInput]:
     return inputs
 
 
-def _expected_target(options: LinkerOptions) -> ObjectCodeFormatType:
+def _expected_target(backend: LinkBackend, options: LinkerOptions) -> ObjectCodeFormatType:
     """Return what a linker with these options is made for, until it is told."""
     virtual = options.arch is not None and options.arch.startswith("compute_")
-    return ObjectCodeFormatType.PTX if options.ptx or virtual else ObjectCodeFormatType.CUBIN
+    makes_ptx = ObjectCodeFormatType.PTX in backend.targets and (options.ptx or virtual)
+    return ObjectCodeFormatType.PTX if makes_ptx else ObjectCodeFormatType.CUBIN
 
 
 def link_backend() -> LinkBackend:
     """Return what links."""
-    return _NVJITLINK
+    return _choose_backend()[0]
+
+
+def warn_if_the_driver_links(stacklevel: int) -> None:
+    """Warn whoever is ``stacklevel`` calls away that the driver links, and say why."""
+    reason = _choose_backend()[1]
+    if reason is not None:
+        text = f"the driver links, because nvJitLink cannot: {reason}"
+        warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)

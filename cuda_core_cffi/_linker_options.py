@@ -156,14 +156,15 @@ class LinkerOptions:
         spelt = self._spell()
         return [option.encode() for option in [f"-arch={self._arch_or_current()}", *spelt]]
 
-    def _settle(self) -> LinkerOptions:
-        """Return a copy that no longer depends on which device is current, nor on what is assigned to this object."""
+    def _settle(self, arch: str | None) -> LinkerOptions:
+        """Return a copy, checked, with this architecture."""
         settled = copy.copy(self)
         settled._spell()
-        settled.arch = self._arch_or_current()
+        settled.arch = arch
         return settled
 
     def _arch_or_current(self) -> str:
+        """Return the architecture; that of the current device, unless another is given."""
         arch = self.arch or current_architecture()
         if arch is None:
             raise ValueError(

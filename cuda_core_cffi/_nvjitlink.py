@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from cuda_core_cffi._compiler import drop
 from cuda_core_cffi._errors import LinkerError, failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._libraries import load_nvjitlink
-from cuda_core_cffi._link_backend import LinkBackend, LinkInput, LinkLogs, linker_failure
+from cuda_core_cffi._link_backend import LinkBackend, LinkInput, LinkLogs, c_name, linker_failure
 from cuda_core_cffi._linker_options import LinkerOptions
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
@@ -46,40 +47,48 @@ class NvJitLink(LinkBackend):
     def backend(self) -> CompilerBackendType:
         return CompilerBackendType.NVJITLINK
 
-    def create(self, options: LinkerOptions, target: ObjectCodeFormatType) -> Any:
+    def settle(self, options: LinkerOptions) -> LinkerOptions:
+        return options._settle(options._arch_or_current())
+
+    def idle(self, options: LinkerOptions, target: ObjectCodeFormatType) -> Any:
+        box = self._create(options, target, ())
+        load_nvjitlink().nvJitLinkComplete(_linker(box))  # of nothing: from here on any thread may destroy it
+        return box
+
+    def _create(self, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> Any:
         load_nvjitlink()
         spelt = options.as_bytes(CompilerBackendType.NVJITLINK)
         if target is ObjectCodeFormatType.PTX and not options.ptx:
             spelt.append(b"-ptx")
         texts = [ffi.new("char[]", option) for option in spelt]
+        inputs = [c_name(name) for name in names]
         status = ffi.new("int *")
-        box = lib.ccc_nvjitlink_create(len(texts), ffi.new("const char *[]", texts), status)
+        box = lib.ccc_nvjitlink_create(
+            len(texts), ffi.new("const char *[]", texts), len(inputs), ffi.new("const char *[]", inputs), status
+        )
+        if not box and not status[0]:
+            raise failure(lib.ccc_last_status())
         if status[0]:
-            error = _failure(box, status[0], f"nvJitLinkCreate({b' '.join(spelt).decode(errors='replace')})")
+            error = _failure(box, status[0], "nvJitLinkCreate", b" ".join(spelt).decode(errors="replace"))
             if box:
                 drop(box)
             raise error
-        if not box:
-            raise failure(lib.ccc_last_status())
         return box
 
-    def add(self, box: Any, item: LinkInput) -> None:
-        # PTX ends at a zero, which counts
-        data = item.data + b"\0" if item.code_type is ObjectCodeFormatType.PTX else item.data
-        status = load_nvjitlink().nvJitLinkAddData(
-            _linker(box), _INPUTS[item.code_type], ffi.from_buffer(data), len(data), item.name.encode(errors="replace")
-        )
+    def _add(self, box: Any, index: int, item: LinkInput) -> None:
+        data = item.padded()
+        status = lib.ccc_nvjitlink_add(box, index, _INPUTS[item.code_type], ffi.from_buffer(data), len(data))
         if status:
-            raise _failure(box, status, f"nvJitLinkAddData({item.name!r}, {str(item.code_type)!r})")
+            raise _failure(box, status, "nvJitLinkAddData", f"{item.name!r}, {str(item.code_type)!r}")
 
-    def complete(self, box: Any, target: ObjectCodeFormatType) -> bytes:
+    def _complete(self, box: Any, target: ObjectCodeFormatType) -> bytes:
         status = load_nvjitlink().nvJitLinkComplete(_linker(box))
         if status:
             raise _failure(box, status, "nvJitLinkComplete")
         data = _read(box, _OUTPUTS[target])
         return data.rstrip(b"\0") if target is ObjectCodeFormatType.PTX else data  # its size counts the terminator
 
-    def logs(self, box: Any) -> LinkLogs:
+    def _logs(self, box: Any, options: LinkerOptions) -> LinkLogs:
         return LinkLogs(_log(box, "ErrorLog"), _log(box, "InfoLog"))
 
 
@@ -87,10 +96,19 @@ def _linker(box: Any) -> Any:
     return ffi.cast("nvJitLinkHandle", lib.ccc_handle(box))
 
 
-def _failure(box: Any, status: int, call: str) -> LinkerError:
-    name = ffi.typeof("ccc_nvjitlink_result").elements.get(status, f"nvJitLinkResult {status}")
-    hint = f"; {_HINTS[name]}" if name in _HINTS else ""
-    return linker_failure(call, status, name, hint, _log(box, "ErrorLog") if box else "")
+def _failure(box: Any, status: int, call: str, arguments: str = "") -> LinkerError:
+    log = _log(box, "ErrorLog") if box else ""
+    text = _describe(status, f"{call}({arguments})" if arguments else call)
+    return linker_failure(text, log, call, status, _status_name(status))
+
+
+def _describe(status: int, call: str) -> str:
+    name = _status_name(status)
+    return f"{call} failed: {name} ({status})" + (f"; {_HINTS[name]}" if name in _HINTS else "")
+
+
+def _status_name(status: int) -> str:
+    return str(ffi.typeof("ccc_nvjitlink_result").elements.get(status, f"nvJitLinkResult {status}"))
 
 
 def _log(box: Any, what: str) -> str:
@@ -109,5 +127,6 @@ def _read(box: Any, what: str) -> bytes:
             _linker(box), ffi.from_buffer("char[]", data, require_writable=True)
         )
     if status:
-        raise linker_failure(f"nvJitLinkGet{what}", status, f"nvJitLinkResult {status}", "", "")
+        call = f"nvJitLinkGet{what}"
+        raise linker_failure(_describe(status, call), "", call, status, _status_name(status))
     return bytes(data)

@@ -7,10 +7,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from cuda_core_cffi._compiler import Compiled, Compiler, Job, check_text
+from cuda_core_cffi._compiler import Compiled, Compiler, Job, check_text, drop
 from cuda_core_cffi._libraries import driver_build, nvjitlink_build
 from cuda_core_cffi._link_backend import LinkInput
-from cuda_core_cffi._linker import link_backend
+from cuda_core_cffi._linker import link_backend, warn_if_the_driver_links
 from cuda_core_cffi._linker_options import LinkerOptions
 from cuda_core_cffi._option_spelling import asked_besides
 from cuda_core_cffi._program_options import ProgramOptions
@@ -45,6 +45,7 @@ class PTX(Compiler):
 
     def settle(self, options: ProgramOptions) -> ProgramOptions:
         settled = super().settle(options)
+        warn_if_the_driver_links(stacklevel=3)
         linker_options = _linker_options(settled)
         settled.arch = linker_options.arch
         if ignored := asked_besides(_KNOWN, vars(settled)):
@@ -64,19 +65,18 @@ class PTX(Compiler):
         return [repr(_linker_options(options)).encode()]  # the driver takes no text
 
     def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
-        return link_backend().create(_linker_options(options), self.targets[0])
+        return link_backend().idle(_linker_options(options), self.targets[0])
 
     def compile(self, box: Any, job: Job) -> Compiled:
-        backend = link_backend()
+        # not with the linker in the box: that would have to be used in the thread that created it
         item = LinkInput(ObjectCodeFormatType.PTX, job.source.rstrip(b"\0"), job.name)
-        try:
-            backend.add(box, item)  # nvJitLink assembles here
-            data = backend.complete(box, job.target)
-        finally:
-            logs = backend.logs(box)
-            job.write(logs.error)
-            job.write(logs.info)
-        return Compiled(data, {}, None)
+        result = link_backend().link(_linker_options(job.options), job.target, [item])
+        drop(result.box)
+        job.write(result.logs.error)
+        job.write(result.logs.info)
+        if result.error is not None:
+            raise result.error
+        return Compiled(result.data, {}, None)
 
 
 def _linker_options(options: ProgramOptions) -> LinkerOptions:
@@ -87,8 +87,9 @@ def _linker_options(options: ProgramOptions) -> LinkerOptions:
         raise ValueError("link_time_optimization is for LTO IR; PTX can only be assembled")
     if options.time not in (None, _TIMES_IN_LOG):
         raise ValueError(f"time must be {_TIMES_IN_LOG!r} for PTX, whose times go to the log, not {options.time!r}")
-    return LinkerOptions(
+    linker_options = LinkerOptions(
         **{name: getattr(options, name) for name in _SHARED},
         optimization_level=_LEVELS[options.device_code_optimize],
         time=options.time is not None,
-    )._settle()
+    )
+    return link_backend().settle(linker_options)

@@ -50,7 +50,9 @@ struct ccc_box {
     _Atomic(ccc_charge *) charges; /* of a buffer: who counts it */
     struct ccc_virtual *virtual_memory; /* of a buffer: its mappings */
     ccc_import *import;        /* of a buffer of another process: what it has in common with others */
-    CUresult (*destroy)(uint64_t handle); /* for handles of other libraries */
+    CUresult (*destroy)(uint64_t handle); /* for handles of other libraries, and of the driver's linker */
+    const char *destroyer;     /* the name of what it calls */
+    void *memory;              /* freed with the box */
     struct ccc_graph *graph;   /* of a graph or an executable: its lock, and what it keeps */
     ccc_box *deferred;         /* the next of those that wait to end elsewhere */
 };
@@ -101,8 +103,10 @@ static ccc_box *ccc_new(ccc_kind kind, uint64_t handle, int flags, ccc_box *pare
 
 static void ccc_unhold(ccc_box *box)
 {
-    if (atomic_fetch_sub_explicit(&box->holders, 1, memory_order_acq_rel) == 1)
+    if (atomic_fetch_sub_explicit(&box->holders, 1, memory_order_acq_rel) == 1) {
+        free(box->memory);
         free(box);
+    }
 }
 
 /* Add a use, unless the handle is already gone. */

@@ -14,6 +14,7 @@
 #endif
 
 #define CCC_ALLOCATION_TYPE_MANAGED 2 /* CU_MEM_ALLOCATION_TYPE_MANAGED */
+#define CCC_JIT_SPLIT_COMPILE 34      /* CU_JIT_SPLIT_COMPILE */
 
 /* Launch attributes and their values: the driver may know them where the header does not. */
 enum {

@@ -66,7 +66,7 @@ static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
         *call = box->flags & CCC_PINNED ? "cuMemFreeHost" : "cuMemFree";
         return box->flags & CCC_PINNED ? cuMemFreeHost(CCC_POINTER(box)) : cuMemFree(box->handle);
     default:
-        *call = "";
+        *call = box->destroyer;
         return box->destroy ? box->destroy(box->handle) : CUDA_SUCCESS;
     }
 }

@@ -10,6 +10,7 @@
 #define CCC_NVJITLINK_H
 
 #include "ccc_box.h"
+#include "ccc_strings.h"
 
 typedef struct nvJitLink *nvJitLinkHandle;
 
@@ -90,22 +91,52 @@ static CUresult ccc_nvjitlink_destroy(uint64_t handle)
     return ccc_nvjitlink_table.nvJitLinkDestroy(&linker) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }
 
+/* What a linker is told in words. nvJitLink remembers where the names of inputs stand, and quotes them in its log. */
+typedef struct ccc_nvjitlink_texts {
+    unsigned int option_count;
+    const char *texts[]; /* options, then the names of inputs; and behind them what they point to */
+} ccc_nvjitlink_texts;
+
 /*
- * A linker with the given options; *status is nvJitLink's. Also where that is a failure there is a linker, whose log
- * says why, unless nvJitLink made none. NULL: none was made, or (with *status 0) out of memory.
+ * A linker with the given options, for inputs with the given names; *status is nvJitLink's. Also where that is a failure
+ * there is a linker, whose log says why, unless nvJitLink made none. NULL: none was made, or (with *status 0) out of
+ * memory.
  */
-static ccc_box *ccc_nvjitlink_create(uint32_t count, const char **options, int *status)
+static ccc_box *ccc_nvjitlink_create(unsigned int option_count, const char *const *options, unsigned int input_count,
+                                     const char *const *names, int *status)
 {
     nvJitLinkHandle linker = NULL;
-    *status = ccc_nvjitlink_table.nvJitLinkCreate(&linker, count, options);
-    if (linker == NULL)
+    size_t size = ccc_strings_size(options, option_count) + ccc_strings_size(names, input_count);
+    ccc_nvjitlink_texts *kept = malloc(sizeof *kept + size);
+    *status = 0;
+    if (kept == NULL) {
+        ccc_fail(CCC_NO_MEMORY, "malloc");
         return NULL;
-    ccc_box *box = ccc_new(CCC_LINKER, (uintptr_t)linker, 0, NULL);
-    if (box == NULL)
-        ccc_nvjitlink_table.nvJitLinkDestroy(&linker);
-    else
-        box->destroy = ccc_nvjitlink_destroy;
+    }
+    kept->option_count = option_count;
+    char *room = (char *)(kept->texts + option_count + input_count);
+    room = ccc_strings_copy(kept->texts, room, options, option_count);
+    ccc_strings_copy(kept->texts + option_count, room, names, input_count);
+    *status = ccc_nvjitlink_table.nvJitLinkCreate(&linker, option_count, kept->texts);
+    ccc_box *box = linker ? ccc_new(CCC_LINKER, (uintptr_t)linker, 0, NULL) : NULL;
+    if (box == NULL) {
+        if (linker)
+            ccc_nvjitlink_table.nvJitLinkDestroy(&linker);
+        free(kept);
+        return NULL;
+    }
+    box->memory = kept;
+    box->destroy = ccc_nvjitlink_destroy;
+    box->destroyer = "nvJitLinkDestroy";
     return box;
+}
+
+/* Add the input whose name was given as the `index`th. Returns nvJitLink's status. */
+static int ccc_nvjitlink_add(const ccc_box *box, unsigned int index, int type, const void *data, size_t size)
+{
+    const ccc_nvjitlink_texts *kept = box->memory;
+    return ccc_nvjitlink_table.nvJitLinkAddData((nvJitLinkHandle)CCC_POINTER(box), type, data, size,
+                                                kept->texts[kept->option_count + index]);
 }
 
 #endif

@@ -85,8 +85,10 @@ static ccc_box *ccc_program_create(const char *source, const char *name, int hea
     ccc_box *box = ccc_new(CCC_PROGRAM, (uintptr_t)program, 0, NULL);
     if (box == NULL)
         ccc_nvrtc_table.nvrtcDestroyProgram(&program);
-    else
+    else {
         box->destroy = ccc_program_destroy;
+        box->destroyer = "nvrtcDestroyProgram";
+    }
     return box;
 }
 

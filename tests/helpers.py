@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import os
@@ -13,12 +14,15 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Self, TypeVar
+from unittest import mock
 
 import cuda_core_cffi
 from cuda_core_cffi import Stream, ffi, lib
+from cuda_core_cffi._driver_linker import DriverLinker
 
 T = TypeVar("T")
 
@@ -113,6 +117,15 @@ def ticks_during(work: Callable[[], object]) -> int:
         sys.setswitchinterval(interval)
         done.set()
         thread.join()
+
+
+@contextlib.contextmanager
+def linked_by_the_driver() -> Iterator[None]:
+    """Make new linkers use the driver, as if there were no nvJitLink."""
+    choice = mock.patch("cuda_core_cffi._linker._choose_backend", return_value=(DriverLinker(), "for a test"))
+    with choice, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the driver links", RuntimeWarning)
+        yield
 
 
 class Gate:

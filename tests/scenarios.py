@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from buffers import SIZE, ForeignStream, ManagedResource
-from helpers import in_thread
+from helpers import in_thread, linked_by_the_driver
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -33,6 +33,7 @@ from cuda_core_cffi import (
     LaunchBatch,
     LaunchConfig,
     LegacyPinnedMemoryResource,
+    Linker,
     ManagedBuffer,
     ManagedMemoryResource,
     MemoryResource,
@@ -356,6 +357,15 @@ def code_that_does_not_load(w: World) -> None:
     except CUDAError as error:
         if error.name != "CUDA_ERROR_INVALID_PTX":
             raise
+
+
+@scenario
+def linking_by_the_driver(w: World) -> Any:
+    with linked_by_the_driver():
+        linker = Linker(w.code, options={"arch": f"sm_{w.device.arch}"})
+    linker.link("cubin")
+    linker.link("cubin")
+    return linker
 
 
 @scenario

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import concurrent.futures
 import gc
-import time
 import weakref
 
 import numpy as np
 import pytest
-from helpers import in_thread
+from helpers import in_thread, ticks_during
 
 from cuda_core_cffi import (
     CUDAError,
@@ -192,15 +191,34 @@ def test_other_threads_run_while_one_links(device):
         f'extern "C" __global__ void k{i}(double *a) {{ for (int j = 0; j < 9; ++j) *a = sin(*a) * cos(*a + {i}); }}\n'
         for i in range(60)
     )
-    linker = Linker(compiled(source, "ltoir"), options=LTO)
-    turns = 0
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        linking = pool.submit(linker.link, "ptx")
-        while not linking.done():
-            time.sleep(0.001)
-            turns += 1
-    assert b".entry k0" in linking.result().code
-    assert turns > 10
+    code = compiled(source, "ltoir")
+    assert ticks_during(lambda: Linker(code, options=LTO)) > 10
+
+
+def test_linkers_change_threads_and_outlive_failures(parts, ptx_parts):
+    """nvJitLink crashes later where a thread ends the linker of another."""
+    broken = ObjectCode.from_ptx(b".version 8.0\n.target sm_80\n.address_size 64\nnonsense\n")
+    linkers = []
+
+    def make() -> None:
+        linkers.append(Linker(*ptx_parts, options={"arch": "sm_90"}))
+        linkers.append(Linker(ptx_parts[1], options={"arch": "sm_90"}))
+        with pytest.raises(LinkerError):
+            Linker(broken, options={"arch": "sm_90"})
+
+    def use() -> None:
+        good, bad = linkers
+        good.link("cubin")
+        with pytest.raises(LinkerError):
+            bad.link("cubin")
+        linkers.clear()
+
+    for first, second in ((make, lambda: in_thread(use)), (lambda: in_thread(make), use)) * 4:
+        first()
+        second()
+    many = ADD + "".join(KERNEL.replace("add_to_all", f"kernel{i}").replace(ADD, "") for i in range(100))
+    for _ in range(2):
+        assert b"kernel99" in Linker(compiled(many, "ptx"), options={"arch": "sm_90"}).link("cubin").code
 
 
 def test_a_linker_keeps_to_the_architecture_that_was_current_when_it_was_made(parts, device):
@@ -261,6 +279,16 @@ def test_a_missing_function_is_named(ptx_parts):
     assert caught.value.call == "nvJitLinkComplete"
     assert caught.value.name.startswith("NVJITLINK_ERROR_")
     assert caught.value.status > 0
+
+
+def test_names_of_inputs_are_kept_for_the_log(ptx_parts):
+    linker = Linker(ObjectCode.from_ptx(ptx_parts[1].code, name="".join(["ker", "nel", ".cu"])))
+    for _ in range(3):
+        gc.collect()
+    kept = [bytes(size) for size in range(1, 200)]  # where a name would have been
+    with pytest.raises(LinkerError, match=r"Undefined reference to 'add' in 'kernel\.cu'"):
+        linker.link("cubin")
+    del kept
 
 
 def test_a_function_defined_twice_is_an_error_that_names_it(parts):

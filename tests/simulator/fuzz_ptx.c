@@ -6,6 +6,8 @@
 //   gcc -std=gnu11 -g -O1 -ffp-contract=off -fsanitize=address,undefined -fno-sanitize-recover=undefined -pthread
 //       -I SRC tests/simulator/fuzz_ptx.c SRC/ptx*.c -lm -o fuzz_ptx     (SRC: cuda_core_cffi/simulator/src)
 //   ./fuzz_ptx SECONDS SEED FILE.ptx...
+//
+// A file may hold several texts, with a NUL between them: these are linked.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +61,7 @@ static const char *const tokens[] = {
     "bar.sync 0;", "shfl.sync.idx.b32 ", "mov", "ld", "st", "atom.add", "cvt", ".reg", ".align", "16", "1048576", "0f7FC00000", "0d7FF0000000000000",
     "%tid.x", "%clock64", "@%p1", "@!%p1", "_", "|", "!", "+", "-", "generic(", "barrier.cluster.arrive;", "mbarrier.init.shared.b64 ", "alloca.u64 ",
     "vprintf", "malloc", "brx.idx ", ".branchtargets", ".callprototype", "%reserved_smem_offset_1", "elect.sync ", "redux.sync.add.s32 ",
+    ".visible ", ".weak ", ".extern ", ".common ",
 };
 
 // Cuts a range, doubles one, moves one, changes a byte or a number, or puts a token in: mostly at word borders.
@@ -157,6 +160,7 @@ int main(int argc, char **argv) {
             run(module);
             sim_ptx_unload(module);
         }
+        sim_ptx_check(exact, len, log, sizeof log);
         free(exact);
     }
     printf("%lu texts, %lu loaded, %lu launches, %lu finished\n", loads, good, launches, finished);

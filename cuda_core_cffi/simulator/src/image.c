@@ -3,6 +3,7 @@
 
 // What a program hands over as code: telling PTX text from the rest, and loading it.
 
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "memory.h"
 #include "module.h"
 
-enum { LOG = 1024, ELF_MACHINE = 18, ELF_MACHINE_CUDA = 190, FATBIN_PTX = 1, FATBIN_COMPRESSED = 0xa000 };
+enum { LOG = 1024, FATBIN_PTX = 1, FATBIN_COMPRESSED = 0xa000 };
 
 static const unsigned char fatbin_magic[] = {0x50, 0xed, 0x55, 0xba};
 
@@ -33,6 +34,20 @@ struct fatbin_part {
     uint64_t flags, reserved, decompressed_size;
 };
 
+// What the linker makes says so in the bytes of the header that ELF leaves unused.
+static const char linked[EI_NIDENT - EI_PAD] = "simptx";
+
+// It starts like this; the text follows.
+struct linked_image {
+    Elf64_Ehdr header;
+    Elf64_Shdr sections[3];  // none, the text, the names of sections
+    char names[16];
+};
+
+const size_t sim_image_least = sizeof(struct linked_image);
+
+enum { ABI_OF_CUDA_13 = 8, ARCH_SHIFT = 8 };  // where a cubin has its architecture
+
 // --- Options --------------------------------------------------------------------------------------------------
 
 CUresult sim_jit_read(struct sim_jit *jit, unsigned count, CUjit_option *options, void **values)
@@ -41,15 +56,15 @@ CUresult sim_jit_read(struct sim_jit *jit, unsigned count, CUjit_option *options
     SIM_REQUIRE(!count || (options && values));
     for (unsigned i = 0; i < count; i++) {
         switch ((int)options[i]) {
-        case CU_JIT_ERROR_LOG_BUFFER: jit->error_log = values[i]; break;
-        case CU_JIT_INFO_LOG_BUFFER: jit->info_log = values[i]; break;
+        case CU_JIT_ERROR_LOG_BUFFER: jit->error.text = values[i]; break;
+        case CU_JIT_INFO_LOG_BUFFER: jit->info.text = values[i]; break;
         case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
-            jit->error_size = (unsigned)(uintptr_t)values[i];
-            jit->error_size_out = &values[i];
+            jit->error.size = (unsigned)(uintptr_t)values[i];
+            jit->error.used_out = &values[i];
             break;
         case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
-            jit->info_size = (unsigned)(uintptr_t)values[i];
-            jit->info_size_out = &values[i];
+            jit->info.size = (unsigned)(uintptr_t)values[i];
+            jit->info.used_out = &values[i];
             break;
         case CU_JIT_WALL_TIME: jit->wall_time_out = (float *)&values[i]; break;
         default: SIM_REQUIRE((unsigned)options[i] < CU_JIT_NUM_OPTIONS);
@@ -58,16 +73,18 @@ CUresult sim_jit_read(struct sim_jit *jit, unsigned count, CUjit_option *options
     return CUDA_SUCCESS;
 }
 
-static void write_log(char *buffer, size_t size, void **size_out, const char *text)
+void sim_log_add(struct sim_log *log, const char *text)
 {
-    size_t written = 0;
-    if (buffer && size) {
-        written = strlen(text) < size ? strlen(text) : size - 1;
-        memcpy(buffer, text, written);
-        buffer[written] = '\0';
+    if (log->text && log->size) {
+        size_t room = log->size - log->used - 1, length = strlen(text);
+        if (length > room)
+            length = room;
+        memcpy(log->text + log->used, text, length);
+        log->used += length;
+        log->text[log->used] = '\0';
     }
-    if (size_out)
-        *size_out = (void *)written;
+    if (log->used_out)
+        *log->used_out = (void *)log->used;
 }
 
 // --- Kinds of images ------------------------------------------------------------------------------------------
@@ -117,18 +134,67 @@ static CUresult find_ptx(const char *image, const char **text, size_t *length)
     return best ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
+static CUresult find_linked(const unsigned char *elf, const char **text, size_t *length)
+{
+    Elf64_Ehdr header;
+    Elf64_Shdr section;
+    memcpy(&header, elf, sizeof header);
+    if (header.e_machine != EM_CUDA)
+        return CUDA_ERROR_INVALID_IMAGE;
+    if (memcmp(header.e_ident + EI_PAD, linked, sizeof linked) != 0)
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    memcpy(&section, elf + offsetof(struct linked_image, sections[1]), sizeof section);
+    if (header.e_shoff != offsetof(struct linked_image, sections) || section.sh_offset != sizeof(struct linked_image))
+        return CUDA_ERROR_INVALID_IMAGE;
+    *text = (const char *)elf + section.sh_offset;
+    *length = section.sh_size;
+    return CUDA_SUCCESS;
+}
+
+void *sim_image_make(const char *text, size_t length, size_t *size)
+{
+    struct linked_image start = {.names = "\0.ptx\0.names"};
+    start.header = (Elf64_Ehdr){
+        .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+        .e_type = ET_EXEC,
+        .e_machine = EM_CUDA,
+        .e_version = EV_CURRENT,
+        .e_flags = (Elf64_Word)(10 * sim_config()->major + sim_config()->minor) << ARCH_SHIFT,
+        .e_shoff = offsetof(struct linked_image, sections),
+        .e_ehsize = sizeof start.header,
+        .e_shentsize = sizeof(Elf64_Shdr),
+        .e_shnum = SIM_COUNT(start.sections),
+        .e_shstrndx = 2,
+    };
+    start.header.e_ident[EI_ABIVERSION] = ABI_OF_CUDA_13;
+    memcpy(start.header.e_ident + EI_PAD, linked, sizeof linked);
+    start.sections[1] = (Elf64_Shdr){
+        .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_offset = sizeof start, .sh_size = length, .sh_addralign = 1};
+    start.sections[2] = (Elf64_Shdr){.sh_name = 6,
+                                     .sh_type = SHT_STRTAB,
+                                     .sh_offset = offsetof(struct linked_image, names),
+                                     .sh_size = sizeof start.names,
+                                     .sh_addralign = 1};
+    *size = sizeof start + length;
+    char *image = malloc(*size);
+    if (image) {
+        memcpy(image, &start, sizeof start);
+        memcpy(image + sizeof start, text, length);
+    }
+    return image;
+}
+
 CUresult sim_image_find(const void *image, const char **text, size_t *length)
 {
-    static const unsigned char elf[] = {0x7f, 'E', 'L', 'F'}, wrapper[] = {0xb1, 0x43, 0x62, 0x46};
+    static const unsigned char wrapper[] = {0xb1, 0x43, 0x62, 0x46};
     const unsigned char *bytes = image;
     SIM_REQUIRE(image);
     if (memcmp(bytes, fatbin_magic, sizeof fatbin_magic) == 0)
         return find_ptx(image, text, length);
     if (memcmp(bytes, wrapper, sizeof wrapper) == 0)
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    if (memcmp(bytes, elf, sizeof elf) == 0)
-        return (bytes[ELF_MACHINE] | bytes[ELF_MACHINE + 1] << 8) == ELF_MACHINE_CUDA ? CUDA_ERROR_NO_BINARY_FOR_GPU
-                                                                                      : CUDA_ERROR_INVALID_IMAGE;
+    if (memcmp(bytes, ELFMAG, SELFMAG) == 0)
+        return find_linked(bytes, text, length);
     if (!is_ptx(image))
         return CUDA_ERROR_INVALID_IMAGE;
     *text = image;
@@ -144,7 +210,7 @@ static bool is_cut_short(const char *data, size_t size)
            (size < sizeof header || size < header.header_size || size - header.header_size < header.size);
 }
 
-CUresult sim_image_read_file(const char *path, char **data)
+CUresult sim_image_read_file(const char *path, char **data, size_t *length)
 {
     SIM_REQUIRE(path);
     FILE *file = fopen(path, "rb");
@@ -155,7 +221,9 @@ CUresult sim_image_read_file(const char *path, char **data)
         long size = ftell(file);
         rewind(file);
         // Padded with zeros, so that text ends and short files can be looked at as any image.
-        *data = size >= 0 ? calloc(1, (size_t)size + 2 * ELF_MACHINE) : NULL;
+        *data = size >= 0 ? calloc(1, (size_t)size + sizeof(Elf64_Ehdr)) : NULL;
+        if (length)
+            *length = (size_t)size;
         if (*data && fread(*data, 1, (size_t)size, file) == (size_t)size)
             status = is_cut_short(*data, (size_t)size) ? CUDA_ERROR_INVALID_IMAGE : CUDA_SUCCESS;
         if (status != CUDA_SUCCESS)
@@ -218,8 +286,8 @@ CUresult sim_image_load(const char *text, size_t length, struct sim_context *con
     if (jit) {
         if (jit->wall_time_out)
             *jit->wall_time_out = (float)(sim_now_ns() - start) / 1e6f;
-        write_log(jit->error_log, jit->error_size, jit->error_size_out, status == CUDA_SUCCESS ? "" : log);
-        write_log(jit->info_log, jit->info_size, jit->info_size_out, status == CUDA_SUCCESS ? log : "");
+        sim_log_add(&jit->error, status == CUDA_SUCCESS ? "" : log);
+        sim_log_add(&jit->info, status == CUDA_SUCCESS ? log : "");
     }
     return status;
 }

@@ -32,6 +32,7 @@ const struct sim_kind_info sim_kinds[SIM_KINDS] = {
     [SIM_CONDITIONAL] = {NULL, sizeof(struct sim_conditional), sim_conditional_finalize},
     [SIM_USER_OBJECT] = {"user objects", sizeof(struct sim_user_object), NULL},
     [SIM_PHYSICAL] = {"physical allocations", sizeof(struct sim_physical), sim_physical_finalize},
+    [SIM_LINK] = {"links", sizeof(struct sim_link), sim_link_finalize},
 };
 
 enum state { UNSTARTED, STARTED, FORKED, ENDED };

@@ -167,7 +167,7 @@ SIM_API(cuLibraryLoadFromFile,
 {
     (void)libraryOptionValues;
     char *data;
-    SIM_TRY(sim_image_read_file(fileName, &data));
+    SIM_TRY(sim_image_read_file(fileName, &data, NULL));
     CUresult status =
         load(library, data, numJitOptions, jitOptions, jitOptionsValues, numLibraryOptions, libraryOptions);
     free(data);

@@ -125,7 +125,7 @@ SIM_API(cuModuleLoadFatBinary, (CUmodule *module, const void *fatCubin), (module
 SIM_API(cuModuleLoad, (CUmodule *module, const char *fname), (module, fname))
 {
     char *data;
-    SIM_TRY(sim_image_read_file(fname, &data));
+    SIM_TRY(sim_image_read_file(fname, &data, NULL));
     CUresult status = load(module, data, 0, NULL, NULL);
     free(data);
     return status;

@@ -64,20 +64,28 @@ struct sim_library {
 
 // --- Images ---------------------------------------------------------------------------------------------------
 
-struct sim_jit {  // the options of a load that mean something here
-    char *error_log, *info_log;
-    size_t error_size, info_size;
-    void **error_size_out, **info_size_out;
+struct sim_log {  // a buffer of the program's
+    char *text;
+    size_t size, used;
+    void **used_out;
+};
+
+struct sim_jit {  // the options of a load or a link that mean something here
+    struct sim_log error, info;
     float *wall_time_out;
 };
 
 CUresult sim_jit_read(struct sim_jit *jit, unsigned count, CUjit_option *options, void **values);
-// Finds the PTX text in the bytes, which may be a fat binary.
+void sim_log_add(struct sim_log *log, const char *text);
+// Finds the PTX in an image, which may be a fat binary, or linked here: the texts, each but the last with a NUL behind it, that sim_ptx_load takes as one module.
 CUresult sim_image_find(const void *image, const char **text, size_t *length);
+// Makes an image of texts, as the linker's output: an ELF file as a cubin is one, with PTX instead of machine code.
+extern const size_t sim_image_least;  // no such image is shorter
+void *sim_image_make(const char *text, size_t length, size_t *size);
 // Loads PTX text; `context` is NULL for an image that is only asked questions.
 CUresult sim_image_load(const char *text, size_t length, struct sim_context *context, struct sim_jit *jit,
                         sim_ptx_module **image);
-CUresult sim_image_read_file(const char *path, char **data);
+CUresult sim_image_read_file(const char *path, char **data, size_t *length);  // `length` may be NULL
 
 // --- Objects --------------------------------------------------------------------------------------------------
 
@@ -93,6 +101,17 @@ CUresult sim_function_find(CUfunction handle, struct sim_context *context, struc
 void sim_modules_retire_of(struct sim_context *context);
 void sim_libraries_forget(struct sim_context *context);  // drops what libraries loaded into it
 
+struct sim_link {  // a link that is being prepared
+    struct sim_object base;
+    pthread_mutex_t lock;  // guards what follows
+    struct sim_jit jit;
+    char *text;            // what was added, each with a NUL behind it
+    size_t length;
+    void *image;           // what came out
+    size_t image_size;
+};
+
+void sim_link_finalize(void *link);
 void sim_module_finalize(void *module);
 void sim_library_finalize(void *library);
 void sim_kernel_finalize(void *kernel);

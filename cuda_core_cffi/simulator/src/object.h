@@ -27,6 +27,7 @@ enum sim_kind {
     SIM_GRAPH_EXEC,
     SIM_USER_OBJECT,
     SIM_CONDITIONAL,
+    SIM_LINK,
     SIM_KINDS,
 };
 

@@ -109,9 +109,12 @@ typedef struct sim_ptx_fault {
 
 // Returns 0, or CUDA_ERROR_INVALID_PTX (218), CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222),
 // CUDA_ERROR_OUT_OF_MEMORY (2). `log` receives one line that names the line of the text and what is wrong (or
-// an empty string). `text` need not end in NUL; a NUL inside ends it.
+// an empty string). `text` need not end in NUL; what follows a NUL inside is another text, which is linked with the
+// ones before it: what is extern in one may be defined in another, what is neither visible nor weak is a text's own.
 int sim_ptx_load(const char *text, size_t len, const sim_ptx_host *host, sim_ptx_module **out, char *log,
                  size_t log_len);
+// Reads a text that is to be linked later: what is extern may stay undefined. Results as above.
+int sim_ptx_check(const char *text, size_t len, char *log, size_t log_len);
 // No launch of the module may be running.
 void sim_ptx_unload(sim_ptx_module *module);
 

@@ -278,12 +278,12 @@ static void parse_body_directive(parser *p)
         parse_registers(p);
     } else if (space_of_token(lx, &space)) {
         lex_next(lx);
-        parse_variable(p, space, 0);
+        parse_variable(p, space, LINK_LOCAL);
     } else if (lex_dot(lx, "extern")) {
         lex_next(lx);
         if (!space_of_token(lx, &space)) lex_fail(lx, PTX_INVALID_PTX, "a state space is expected after .extern");
         lex_next(lx);
-        parse_variable(p, space, 1);
+        parse_variable(p, space, LINK_EXTERN);
     } else if (lex_dot(lx, "loc") || lex_dot(lx, "file")) {
         uint32_t line = lx->t.line;
         do lex_next(lx);

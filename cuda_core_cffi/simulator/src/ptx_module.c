@@ -13,8 +13,8 @@
 #define ARENA_BASE ((size_t)32 << 20)
 #define ARENA_PER_BYTE 64
 
-int sim_ptx_load(const char *text, size_t len, const sim_ptx_host *host, sim_ptx_module **out, char *log,
-                 size_t log_len)
+static int load(const char *text, size_t len, const sim_ptx_host *host, int check_only, sim_ptx_module **out, char *log,
+                size_t log_len)
 {
     *out = NULL;
     if (log && log_len) log[0] = 0;
@@ -28,13 +28,12 @@ int sim_ptx_load(const char *text, size_t len, const sim_ptx_host *host, sim_ptx
         memcpy(copy, text, len);
         copy[len] = 0;
         m->text = copy;
-        m->text_len = strlen(copy);
+        m->text_len = len;
         m->arena = arena;
         if (host) m->host = *host;
         p->m = m;
-        p->lx.text = p->lx.p = copy;
-        p->lx.end = copy + m->text_len;
-        p->lx.line = 1;
+        p->lx.text = copy;
+        p->check_only = check_only;
         p->lx.arena = arena;
         p->lx.log = log;
         p->lx.log_len = log_len;
@@ -58,6 +57,20 @@ int sim_ptx_load(const char *text, size_t len, const sim_ptx_host *host, sim_ptx
     }
     *out = m;
     return 0;
+}
+
+int sim_ptx_load(const char *text, size_t len, const sim_ptx_host *host, sim_ptx_module **out, char *log,
+                 size_t log_len)
+{
+    return load(text, len, host, 0, out, log, log_len);
+}
+
+int sim_ptx_check(const char *text, size_t len, char *log, size_t log_len)
+{
+    sim_ptx_module *m;
+    int result = load(text, len, NULL, 1, &m, log, log_len);
+    if (!result) sim_ptx_unload(m);
+    return result;
 }
 
 static void release(sim_ptx_module *m, uint64_t base)

@@ -55,12 +55,13 @@ static void skip_line(parser *p)
     while (lx->t.kind != TK_EOF && lx->t.line == line && !lex_is(lx, '}'));
 }
 
-ptx_fn *function_named(parser *p, const char *name, size_t len)
+static ptx_fn *function_named(parser *p, const char *name, size_t len, int is_local)
 {
-    symbol *s = sym_find(p, name, len);
+    symbol *s = sym_own(p, name, len, is_local);
     if (s) {
         if (s->kind != SYM_FN)
             lex_fail(&p->lx, PTX_INVALID_PTX, "'%.*s' is not a function", (int)(len > 80 ? 80 : len), name);
+        s->local &= (uint8_t)is_local;
         return s->fn;
     }
     ptx_fn *f = lex_alloc(&p->lx, sizeof *f);
@@ -70,8 +71,25 @@ ptx_fn *function_named(parser *p, const char *name, size_t len)
     f->builtin = ptx_builtin_find(f->name);
     *p->fns_end = f;
     p->fns_end = &f->next;
-    sym_add(p, name, len, SYM_FN)->fn = f;
+    s = sym_add(p, name, len, SYM_FN);
+    s->fn = f;
+    s->local = (uint8_t)is_local;
     return f;
+}
+
+// What the body of a function goes to that is defined already: of two texts that are linked, both may define it if one
+// of them does so weakly. NULL: it is defined twice.
+static ptx_fn *define_again(parser *p, ptx_fn *f, linkage link)
+{
+    if (f->unit == p->unit || !(f->weak || link == LINK_WEAK)) return NULL;
+    if (link != LINK_WEAK) {
+        f->defined = f->calls = f->uses_common = 0;
+        f->shared = 0;
+        return f;
+    }
+    ptx_fn *unused = lex_alloc(&p->lx, sizeof *unused);
+    unused->name = f->name;
+    return unused;
 }
 
 static uint32_t parse_params(parser *p, ptx_var ***out, int in_body)
@@ -148,7 +166,7 @@ static void parse_performance(parser *p, sim_ptx_entry *e)
     }
 }
 
-static void parse_function(parser *p, int entry, int is_extern)
+static void parse_function(parser *p, int entry, linkage link)
 {
     lexer *lx = &p->lx;
     uint32_t line = lx->t.line;
@@ -176,15 +194,19 @@ static void parse_function(parser *p, int entry, int is_extern)
     parse_performance(p, &scratch.info);
     uint32_t depth = p->depth;
     p->depth = 0;
-    ptx_fn *f = function_named(p, name, len);
+    ptx_fn *f = function_named(p, name, len, link == LINK_LOCAL);
     p->depth = depth;
     int body = lex_is(lx, '{');
     if (!body) lex_expect(lx, ';');
-    if (body && f->defined) lex_fail_at(lx, line, "function '%s' is defined twice", f->name);
+    if (body && f->defined) {
+        ptx_fn *other = define_again(p, f, link);
+        if (!other) lex_fail_at(lx, line, "function '%s' is defined twice", f->name);
+        f = other;
+    }
     if (body && f->builtin) f->builtin = NULL; // the text brings its own
     if (body || !f->defined) {
         f->entry = (uint8_t)entry;
-        f->is_extern = (uint8_t)is_extern;
+        f->is_extern = link == LINK_EXTERN;
         f->params = scratch.params;
         f->param_count = scratch.param_count;
         f->rets = scratch.rets;
@@ -196,6 +218,8 @@ static void parse_function(parser *p, int entry, int is_extern)
     }
     if (body) {
         f->defined = 1;
+        f->weak = link == LINK_WEAK;
+        f->unit = p->unit;
         f->line = line;
         p->fn = f;
         f->first = p->m->code_count;
@@ -230,7 +254,7 @@ static void parse_alias(parser *p)
 static void parse_directive(parser *p)
 {
     lexer *lx = &p->lx;
-    int is_extern = 0;
+    linkage link = LINK_LOCAL;
     if (lex_dot(lx, "file") || lex_dot(lx, "loc")) {
         skip_line(p);
         return;
@@ -251,18 +275,20 @@ static void parse_directive(parser *p)
         return;
     }
     for (;; lex_next(lx)) {
-        if (lex_dot(lx, "extern")) is_extern = 1;
-        else if (!lex_dot(lx, "weak") && !lex_dot(lx, "visible") && !lex_dot(lx, "common")) break;
+        if (lex_dot(lx, "extern")) link = LINK_EXTERN;
+        else if (lex_dot(lx, "weak") || lex_dot(lx, "common")) link = LINK_WEAK;
+        else if (lex_dot(lx, "visible")) link = LINK_VISIBLE;
+        else break;
     }
     ptx_space space;
     if (lex_dot(lx, "func") || lex_dot(lx, "entry")) {
-        parse_function(p, lex_dot(lx, "entry"), is_extern);
+        parse_function(p, lex_dot(lx, "entry"), link);
     } else if (space_of_token(lx, &space) && (space == SP_GLOBAL || space == SP_CONST || space == SP_SHARED)) {
         lex_next(lx);
         if (space == SP_CONST && lex_is(lx, '[')) { // a constant bank of old texts
             lex_fail(lx, PTX_INVALID_PTX, "constant banks are not supported");
         }
-        parse_variable(p, space, is_extern);
+        parse_variable(p, space, link);
     } else if (lex_dot(lx, "tex") || lex_dot(lx, "local") || lex_dot(lx, "reg")) {
         lex_fail(lx, PTX_INVALID_PTX, "'%.*s' is not supported at module scope", (int)lx->t.len, lx->t.s);
     } else {
@@ -273,6 +299,7 @@ static void parse_directive(parser *p)
 static void parse_module(parser *p)
 {
     lexer *lx = &p->lx;
+    p->m->target = 0;
     lex_next(lx);
     if (!lex_dot(lx, "version")) lex_fail(lx, PTX_INVALID_PTX, "a PTX module starts with .version");
     parse_version(p);
@@ -300,7 +327,30 @@ static void parse_module(parser *p)
     }
 }
 
-// ---- after the whole text is read
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+// Several texts, each after the NUL of the one before, are read as one module.
+static void parse_texts(parser *p)
+{
+    sim_ptx_module *m = p->m;
+    const char *text = m->text, *end = m->text + m->text_len;
+    uint32_t version = 0, target = 0;
+    do {
+        size_t len = strlen(text);
+        p->lx.p = text;
+        p->lx.end = text + len;
+        p->lx.line = 1;
+        parse_module(p);
+        resolve_initialisers(p);
+        symbols_end_unit(p);
+        m->version = version = larger(version, m->version);
+        m->target = target = larger(target, m->target);
+        p->unit++;
+        text += len + 1;
+    } while (text < end && *text);
+}
+
+// ---- after everything is read
 
 static void settle_functions(parser *p)
 {
@@ -404,7 +454,8 @@ int ptx_read(parser *p)
     if (setjmp(fail)) return p->lx.result;
     p->vars_end = &p->vars;
     p->fns_end = &p->fns;
-    parse_module(p);
+    parse_texts(p);
+    if (p->check_only) return 0;
     settle_functions(p);
     for (ptx_fn *f = p->fns; f; f = f->next)
         if (!f->defined && !f->builtin && f->called)

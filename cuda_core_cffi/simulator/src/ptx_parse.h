@@ -23,6 +23,8 @@ typedef struct symbol {
     struct symbol *next;       // in its bucket
     struct symbol *scope_next; // in its scope
     uint32_t scope;            // depth
+    uint32_t unit;             // the text that declared it
+    uint8_t local;             // at module scope: other texts do not see it
     int32_t slot;              // register, -1 until it is used
     uint32_t count;            // of a range
     uint8_t type;
@@ -87,9 +89,19 @@ typedef struct const_key {
     uint8_t kind;       // 0 plain, 1 variable, 2 function
 } const_key;
 
+// What stands before a declaration at module scope.
+typedef enum linkage {
+    LINK_LOCAL, // nothing: other texts may have another thing of that name
+    LINK_VISIBLE,
+    LINK_WEAK, // gives way to another definition
+    LINK_EXTERN
+} linkage;
+
 typedef struct parser {
     lexer lx;
     sim_ptx_module *m;
+    uint32_t unit;   // which of the texts that are linked is being read
+    int check_only;  // what is extern stays so
     symbol *buckets[SYM_BUCKETS];
     symbol *scopes[MAX_SCOPES];
     uint32_t depth; // 0 at module scope
@@ -113,6 +125,8 @@ typedef struct parser {
 symbol *sym_find(parser *p, const char *name, size_t len);
 symbol *sym_add(parser *p, const char *name, size_t len, sym_kind kind);
 int32_t sym_slot(parser *p, symbol *s);
+symbol *sym_own(parser *p, const char *name, size_t len, int is_local);
+void symbols_end_unit(parser *p);
 void scope_enter(parser *p);
 void scope_leave(parser *p);
 insn *emit(parser *p, const statement *st);
@@ -129,15 +143,14 @@ void labels_resolve(parser *p);
 int type_of_token(const lexer *lx, ptx_type *type);
 unsigned type_size(ptx_type type);
 int space_of_token(const lexer *lx, ptx_space *space);
-void parse_variable(parser *p, ptx_space space, int is_extern);
+void parse_variable(parser *p, ptx_space space, linkage link);
+void resolve_initialisers(parser *p);
 ptx_var *parse_param(parser *p, int in_body);
 uint32_t frame_place(parser *p, uint64_t size, uint32_t align);
 void place_variables(parser *p);
 void fill_variables(parser *p);
 
 // ptx_parse.c
-ptx_fn *function_named(parser *p, const char *name, size_t len);
-
 int ptx_read(parser *p);
 
 // ptx_body.c

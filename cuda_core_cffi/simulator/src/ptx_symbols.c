@@ -37,6 +37,7 @@ static symbol *add_in_scope(parser *p, const char *name, size_t len, sym_kind ki
     s->kind = kind;
     s->slot = -1;
     s->scope = scope;
+    s->unit = p->unit;
     symbol **bucket = &p->buckets[s->hash % SYM_BUCKETS];
     s->next = *bucket;
     *bucket = s;
@@ -89,6 +90,35 @@ int32_t sym_slot(parser *p, symbol *s)
     return s->slot;
 }
 
+// What this text means by a name at module scope; NULL if it means something of its own that is not declared yet.
+symbol *sym_own(parser *p, const char *name, size_t len, int is_local)
+{
+    symbol *s = sym_find(p, name, len);
+    return s && s->unit != p->unit && is_local ? NULL : s;
+}
+
+static void hide(parser *p, symbol *s)
+{
+    symbol **at = &p->buckets[s->hash % SYM_BUCKETS];
+    while (*at != s) at = &(*at)->next;
+    *at = s->next;
+}
+
+// The end of a text: what it kept for itself is out of sight of the next.
+void symbols_end_unit(parser *p)
+{
+    symbol **at = &p->scopes[0];
+    while (*at) {
+        symbol *s = *at;
+        if (s->local) {
+            hide(p, s);
+            *at = s->scope_next;
+        } else {
+            at = &s->scope_next;
+        }
+    }
+}
+
 void scope_enter(parser *p)
 {
     if (p->depth + 1 >= MAX_SCOPES) lex_fail(&p->lx, PTX_INVALID_PTX, "blocks nested too deeply");
@@ -109,11 +139,7 @@ void scope_enter(parser *p)
 
 void scope_leave(parser *p)
 {
-    for (symbol *s = p->scopes[p->depth]; s; s = s->scope_next) {
-        symbol **at = &p->buckets[s->hash % SYM_BUCKETS];
-        while (*at != s) at = &(*at)->next;
-        *at = s->next;
-    }
+    for (symbol *s = p->scopes[p->depth]; s; s = s->scope_next) hide(p, s);
     p->scopes[p->depth] = NULL;
     p->depth--;
 }

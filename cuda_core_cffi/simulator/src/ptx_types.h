@@ -125,7 +125,8 @@ typedef struct ptx_var {
     uint64_t size;    // bytes
     uint32_t align;
     uint32_t line;
-    uint8_t space, type, defined, is_extern, managed, is_array, is_ptr, entry_param;
+    uint32_t unit; // the text that defines it
+    uint8_t space, type, defined, is_extern, managed, is_array, is_ptr, entry_param, weak;
     ptx_fn *owner; // the function of a shared variable, NULL at module scope
     int32_t slot;  // for a parameter in a register, else -1
     struct ptx_init *init;
@@ -135,7 +136,9 @@ typedef struct ptx_var {
 typedef struct ptx_init {
     struct ptx_init *next;
     uint64_t offset, value;
-    const char *symbol;
+    const char *symbol; // whose address is added: that of a variable or of a function
+    struct ptx_var *var;
+    ptx_fn *fn;
     uint32_t line;
     uint8_t size, generic, shift;
 } ptx_init;
@@ -152,7 +155,8 @@ struct ptx_fn {
     uint32_t param_count, ret_count;
     uint32_t param_bytes;
     uint64_t shared; // bytes of its own .shared variables
-    uint8_t entry, defined, is_extern, uses_common, calls, called;
+    uint32_t unit; // the text that defines it
+    uint8_t entry, defined, is_extern, uses_common, calls, called, weak;
     exec_fn builtin; // an extern function that the interpreter provides
     sim_ptx_entry info;
 };

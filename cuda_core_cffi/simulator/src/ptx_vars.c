@@ -250,13 +250,15 @@ static void add_module_var(parser *p, ptx_var *v)
     p->vars_end = &v->next;
 }
 
-static ptx_var *declare(parser *p, const char *name, uint32_t len, ptx_space space)
+static ptx_var *declare(parser *p, const char *name, uint32_t len, ptx_space space, linkage link)
 {
-    symbol *old = sym_find(p, name, len);
+    int is_local = p->depth == 0 && link == LINK_LOCAL;
+    symbol *old = p->depth ? sym_find(p, name, len) : sym_own(p, name, len, is_local);
     // A declaration of something extern may be repeated, and its definition may follow.
     if (old && old->scope == p->depth) {
         if (old->kind != SYM_VAR || old->var->space != space || (old->var->defined && p->depth))
             lex_fail(&p->lx, PTX_INVALID_PTX, "'%.*s' is declared twice", (int)(len > 80 ? 80 : len), name);
+        old->local &= (uint8_t)is_local;
         return old->var;
     }
     ptx_var *v = lex_alloc(&p->lx, sizeof *v);
@@ -264,13 +266,30 @@ static ptx_var *declare(parser *p, const char *name, uint32_t len, ptx_space spa
     v->space = (uint8_t)space;
     v->slot = -1;
     v->line = p->lx.t.line;
-    sym_add(p, name, len, SYM_VAR)->var = v;
+    symbol *s = sym_add(p, name, len, SYM_VAR);
+    s->var = v;
+    s->local = (uint8_t)is_local;
     return v;
 }
 
-// Current token: the one after the state space. Also .param inside a body.
-void parse_variable(parser *p, ptx_space space, int is_extern)
+// As define_again of functions.
+static ptx_var *define_again(parser *p, ptx_var *v, linkage link)
 {
+    if (v->unit == p->unit || !(v->weak || link == LINK_WEAK)) return NULL;
+    if (link != LINK_WEAK) {
+        v->init = NULL;
+        return v;
+    }
+    ptx_var *unused = lex_alloc(&p->lx, sizeof *unused);
+    unused->name = v->name;
+    unused->defined = 1;
+    return unused;
+}
+
+// Current token: the one after the state space. Also .param inside a body.
+void parse_variable(parser *p, ptx_space space, linkage link)
+{
+    int is_extern = link == LINK_EXTERN;
     lexer *lx = &p->lx;
     uint32_t align;
     unsigned vector;
@@ -281,15 +300,23 @@ void parse_variable(parser *p, ptx_space space, int is_extern)
     do {
         uint32_t len;
         const char *name = parse_name(p, &len);
-        ptx_var *v = declare(p, name, len, space);
+        ptx_var *v = declare(p, name, len, space, link);
         int fresh = v->size == 0 && !v->defined && !v->is_extern;
-        if (v->defined && !is_extern) lex_fail(lx, PTX_INVALID_PTX, "'%s' is defined twice", v->name);
-        uint64_t count = parse_dimensions(p, &v->is_array);
+        if (v->defined && !is_extern) {
+            ptx_var *other = define_again(p, v, link);
+            if (!other) lex_fail(lx, PTX_INVALID_PTX, "'%s' is defined twice", v->name);
+            v = other;
+        }
+        uint8_t is_array;
+        uint64_t count = parse_dimensions(p, &is_array);
         if (count > MAX_VARIABLE / size) lex_fail(lx, PTX_INVALID_PTX, "variable '%s' is too large", v->name);
-        v->type = (uint8_t)type;
-        v->managed |= managed;
-        v->align = align ? align : size;
-        v->size = count * size;
+        if (!v->defined || !is_extern) { // else all that counts is known
+            v->is_array = is_array;
+            v->type = (uint8_t)type;
+            v->managed |= managed;
+            v->align = align ? align : size;
+            v->size = count * size;
+        }
         if (lex_accept(lx, '=')) {
             if (space != SP_GLOBAL && space != SP_CONST)
                 lex_fail(lx, PTX_INVALID_PTX, "only .global and .const variables are initialised");
@@ -297,7 +324,11 @@ void parse_variable(parser *p, ptx_space space, int is_extern)
             if (!v->size) v->size = n * type_size(type);
             if (n * type_size(type) > v->size) lex_fail(lx, PTX_INVALID_PTX, "too many values for '%s'", v->name);
         }
-        if (!is_extern) v->defined = 1;
+        if (!is_extern) {
+            v->defined = 1;
+            v->weak = link == LINK_WEAK;
+            v->unit = p->unit;
+        }
         v->is_extern = (uint8_t)(is_extern && !v->defined);
         if (space == SP_LOCAL || space == SP_PARAM) {
             if (p->depth == 0)
@@ -424,16 +455,29 @@ void place_variables(parser *p)
     if (r) lex_fail(&p->lx, r, "no memory for the variables of the module");
 }
 
+// What initialisers name means what it does in the text that has them.
+void resolve_initialisers(parser *p)
+{
+    for (ptx_var *v = p->vars; v; v = v->next) {
+        for (ptx_init *i = v->init; i; i = i->next) {
+            if (!i->symbol || i->var || i->fn) continue;
+            symbol *s = sym_find(p, i->symbol, strlen(i->symbol));
+            if (s && s->kind == SYM_VAR) i->var = s->var;
+            else if (s && s->kind == SYM_FN) i->fn = s->fn;
+            else lex_fail_at(&p->lx, i->line, "initialiser of '%s': '%s' is not defined", v->name, i->symbol);
+        }
+    }
+}
+
 void fill_variables(parser *p)
 {
     for (ptx_var *v = p->vars; v; v = v->next) {
         for (const ptx_init *i = v->init; i; i = i->next) {
             uint64_t value = i->value;
             if (i->symbol) {
-                symbol *s = sym_find(p, i->symbol, strlen(i->symbol));
-                if (s && s->kind == SYM_VAR && s->var->defined) value += s->var->address;
-                else if (s && s->kind == SYM_FN) value += (uintptr_t)&p->m->fn_tokens[s->fn->index];
-                else lex_fail_at(&p->lx, i->line, "initialiser of '%s': '%s' is not defined", v->name, i->symbol);
+                if (i->var && !i->var->defined)
+                    lex_fail_at(&p->lx, i->line, "initialiser of '%s': '%s' is not defined", v->name, i->symbol);
+                value += i->var ? i->var->address : (uintptr_t)&p->m->fn_tokens[i->fn->index];
                 value >>= i->shift;
             }
             if (i->offset + i->size <= v->size && v->defined)
