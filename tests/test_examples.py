@@ -17,6 +17,7 @@ PAGES = (
     "graphs.md",
     "kernels.md",
     "launch.md",
+    "linking.md",
     "prepared_launches.md",
     "programs.md",
 )
@@ -29,6 +30,7 @@ PAGES = (
         ("cooperative_groups.py", "numbers normalised by .* blocks .*: right"),
         ("disk_cache.py", r"compiled in .*\nfrom the cache in .*\nthe code from the cache on .*: right"),
         ("graph_update.py", r"by hand (.*\n)+3 graphs, .* launches on .*: right"),
+        ("jit_lto.py", r"2 units linked for .*, with 0 calls left: largest relative difference from NumPy \d\.\de-\d+"),
         ("nvvm.py", "a wave of .* on"),
         ("saxpy.py", "saxpy of .* on"),
         ("strided.py", "in place on .*: right"),
