@@ -7,6 +7,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from cuda_core_cffi._architecture import current_architecture
 from cuda_core_cffi._compiler import Compiled, Compiler, Job, check_text, drop
 from cuda_core_cffi._libraries import driver_build, nvjitlink_build
 from cuda_core_cffi._link_backend import LinkInput
@@ -62,7 +63,8 @@ class PTX(Compiler):
         return _BUILDS[self.backend]()
 
     def spell(self, options: ProgramOptions, target: ObjectCodeFormatType) -> list[bytes]:
-        return [repr(_linker_options(options)).encode()]  # the driver takes no text
+        # the driver takes no text, and by default the architecture of the context
+        return [repr(_linker_options(options)).encode(), str(options.arch or current_architecture()).encode()]
 
     def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
         return link_backend().idle(_linker_options(options), self.targets[0])

@@ -75,8 +75,10 @@ static ccc_box *ccc_nvvm_create(int *status)
     ccc_box *box = ccc_new(CCC_PROGRAM, (uintptr_t)program, 0, NULL);
     if (box == NULL)
         ccc_nvvm_table.nvvmDestroyProgram(&program);
-    else
+    else {
         box->destroy = ccc_nvvm_destroy;
+        box->destroyer = "nvvmDestroyProgram";
+    }
     return box;
 }
 

@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 import pytest
-from helpers import in_thread, ticks_during
+from helpers import in_thread, output_of, ticks_during
 
 from cuda_core_cffi import (
     LaunchConfig,
@@ -335,8 +335,37 @@ def test_threads_assemble_one_program_at_once():
     assert len(set(codes)) == 1
 
 
-def test_other_threads_run_while_the_linker_assembles():
+def many_kernels() -> str:
+    """Return PTX that takes long to assemble, and much memory."""
     head, _, body = TWICE.partition(".visible")
     kernels = [(".visible" + body).replace("twice", f"twice{index}") for index in range(300)]
-    program = Program(head + "\n".join(kernels), "ptx", {"arch": "sm_90", "no_cache": True})
+    return head + "\n".join(kernels)
+
+
+def test_other_threads_run_while_the_linker_assembles():
+    program = Program(many_kernels(), "ptx", {"arch": "sm_90", "no_cache": True})
     assert ticks_during(lambda: program.compile("cubin")) > 1
+
+
+@pytest.mark.parametrize("use", [lambda program: program.compile("cubin"), Program.close])
+def test_a_program_may_be_used_by_another_thread_than_made_it(use):
+    # where nvJitLink notices the thread, this one's memory is damaged, and the next program crashes
+    for _ in range(3):
+        program = Program(TWICE, "ptx", SM_90)
+        in_thread(lambda program=program: use(program))
+        assert Program(many_kernels(), "ptx", {"arch": "sm_90", "no_cache": True}).compile("cubin").code
+
+
+def test_a_forked_child_ends_without_the_linkers_of_its_parent():
+    code = f"""
+        import os
+        from cuda_core_cffi import Program
+        program = Program({TWICE!r}, "ptx", {{"arch": "sm_90"}})
+        child = os.fork()
+        if child == 0:
+            program.close()
+            os._exit(0)
+        print(os.waitpid(child, 0)[1])
+        assert program.compile("cubin").code
+    """
+    assert output_of(code) == "0"
