@@ -353,6 +353,19 @@ def test_handles_without_a_node_and_bodies_with_other_work_are_refused_at_last(
     assert again.value != node.value
 
 
+def test_a_handle_is_free_again_when_a_body_goes_with_its_node(graphs: Graphs, conditions: Conditions) -> None:
+    graph = graphs.graph()
+    outer, inner = conditions.handle(graph, 1), conditions.handle(graph, 1)
+    node, (body,) = conditions.node(graph, outer, IF)
+    conditions.node(body, inner, IF)
+    graphs.cu.cuGraphDestroyNode(node)
+    for place, handle in enumerate((outer, inner)):
+        _, (body,) = conditions.node(graph, handle, IF)
+        conditions.mark(body, place)
+    graphs.run(graph)
+    assert conditions.marks(2) == [1, 1]
+
+
 def test_nodes_tell_what_they_are(cu: Driver, graphs: Graphs, conditions: Conditions, tmp_path: Path) -> None:
     graph = graphs.graph()
     handle = conditions.handle(graph)

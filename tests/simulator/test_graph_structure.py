@@ -211,6 +211,32 @@ def test_a_graph_may_be_moved_into_a_node(graphs: Graphs, cu: Driver, sim: Modul
     graphs.run(graph)
 
 
+def test_the_graph_of_a_node_is_replaced(graphs: Graphs, cu: Driver, sim: ModuleType) -> None:
+    graph, one, two, seen = graphs.graph(), graphs.graph(), graphs.graph(), []
+    graphs.host(one, lambda: seen.append(1))
+    graphs.host(two, lambda: seen.append(2))
+    node = graphs.child(graph, one)
+    old: c_void_p = ask(cu, c_void_p, "cuGraphChildGraphNodeGetGraph", node)
+    before = graphs.instantiate(graph)
+    params = NodeParams(type=GRAPH)
+    params.child = ChildParams(two.value, 0)
+    cu.cuGraphNodeSetParams(node, byref(params))
+    assert cu.status("cuGraphGetNodes", old, None, byref(c_size_t())) == "INVALID_VALUE"
+    graphs.run(graph)
+    cu.cuGraphLaunch(before, None)
+    cu.cuStreamSynchronize(None)
+    live = sim.live()["graphs"].number
+    params.child.ownership = 1
+    cu.cuGraphNodeSetParams(node, byref(params))
+    assert ask(cu, c_void_p, "cuGraphChildGraphNodeGetGraph", node).value == two.value
+    assert sim.live()["graphs"].number == live - 1
+    graphs.run(graph)
+    assert seen == [2, 1, 2]
+    for bad in (graph, two):
+        params.child.graph = bad.value
+        assert cu.status("cuGraphNodeSetParams", node, byref(params)) == "INVALID_VALUE"
+
+
 def test_a_cycle_is_found_when_the_graph_is_instantiated(graphs: Graphs, cu: Driver) -> None:
     graph = graphs.graph()
     start = graphs.empty(graph)

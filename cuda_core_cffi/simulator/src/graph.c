@@ -92,6 +92,13 @@ static void free_edges(struct sim_graph_node *node)
     }
 }
 
+// The handle may be that of a graph that stays, and be used by another node then.
+static void let_condition_go(const struct sim_graph_node *node)
+{
+    if (node->work->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        node->work->conditional.conditional->used = false;
+}
+
 static void retire(struct sim_graph *graph)
 {
     sim_user_set_drop(graph->users);
@@ -118,6 +125,7 @@ void sim_graph_free(struct sim_graph *graph)
         }
         free(node->children);
         free_edges(node);
+        let_condition_go(node);
         sim_work_drop(node->work);
         nodes = node->next;
         sim_object_retire(node);
@@ -291,8 +299,7 @@ void sim_graph_node_free(struct sim_graph_node *node)
     while (node->edges[SIM_OUT].first)
         sim_edge_free(node->edges[SIM_OUT].first);
     size_t memory = is_memory(node->work), conditional = node->work->type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
-    if (conditional)
-        node->work->conditional.conditional->used = false;
+    let_condition_go(node);
     for (uint32_t i = 0; i < node->child_count; i++) {
         memory += node->children[i]->memory_nodes;
         conditional += node->children[i]->conditional_nodes;

@@ -71,6 +71,14 @@ static bool runs_in(const struct sim_graph *graph, const struct sim_graph *insid
     return false;
 }
 
+static void put_in(struct sim_graph_node *node, struct sim_graph *child, bool moved)
+{
+    child->owner = node;
+    child->moved = moved;
+    sim_object_hide(child);
+    node->children[0] = child;
+}
+
 CUresult sim_node_add_child(CUgraphNode *out, CUgraph handle, const CUgraphNode *dependencies,
                             const CUgraphEdgeData *data, size_t count, CUgraph child_handle, bool move)
 {
@@ -83,7 +91,7 @@ CUresult sim_node_add_child(CUgraphNode *out, CUgraph handle, const CUgraphNode 
     SIM_TRY(sim_graph_find(handle, &graph));
     SIM_TRY(sim_graph_find(child_handle, &child));
     SIM_REQUIRE(!child->conditional_nodes && (move || !child->memory_nodes));
-    SIM_REQUIRE(!move || (!child->owner && !child->instances && !runs_in(child, graph)));
+    SIM_REQUIRE(!move || (!child->owner && !child->instances && !child->captures && !runs_in(child, graph)));
     SIM_REQUIRE(!child->memory_nodes || !graph->owner);
     struct sim_dependency *after;
     struct sim_graph_node *node = NULL;
@@ -104,14 +112,30 @@ CUresult sim_node_add_child(CUgraphNode *out, CUgraph handle, const CUgraphNode 
         free(children);
         return status;
     }
-    children[0] = move ? child : copy;
-    children[0]->owner = node;
-    children[0]->moved = move;
-    sim_object_hide(children[0]);
     node->children = children;
     node->child_count = 1;
+    put_in(node, move ? child : copy, move);
     sim_graph_count(graph, child->memory_nodes, 0);
     *out = sim_graph_node_handle(node);
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_node_set_child(CUgraphNode handle, CUgraph child_handle, bool move)
+{
+    SIM_GRAPHS_LOCKED();
+    struct sim_graph_node *node;
+    struct sim_graph *child;
+    SIM_TRY(sim_node_of(handle, CU_GRAPH_NODE_TYPE_GRAPH, &node));
+    SIM_TRY(sim_graph_find(child_handle, &child));
+    struct sim_graph *old = node->children[0];
+    // Memory stays with the graph that it is in.
+    SIM_REQUIRE(!child->conditional_nodes && !child->memory_nodes && !old->memory_nodes && !old->captures);
+    SIM_REQUIRE(!move || (!child->owner && !child->captures && !runs_in(child, node->graph)));
+    if (!move)
+        SIM_TRY(sim_graph_clone(child, NULL, &child));
+    put_in(node, child, move);
+    sim_graph_count(node->graph, 0, -old->conditional_nodes);
+    sim_graph_free(old);
     return CUDA_SUCCESS;
 }
 
@@ -172,22 +196,6 @@ CUresult sim_node_set(CUgraphNode handle, struct sim_work *work)
     sim_work_hold(work);
     node->work = work;
     sim_work_drop(old);
-    return CUDA_SUCCESS;
-}
-
-CUresult sim_node_set_child(CUgraphNode handle, CUgraph child_handle)
-{
-    SIM_GRAPHS_LOCKED();
-    struct sim_graph_node *node;
-    struct sim_graph *child, *copy;
-    SIM_TRY(sim_node_of(handle, CU_GRAPH_NODE_TYPE_GRAPH, &node));
-    SIM_TRY(sim_graph_find(child_handle, &child));
-    SIM_REQUIRE(!child->conditional_nodes && !child->memory_nodes && !node->children[0]->memory_nodes);
-    SIM_TRY(sim_graph_clone(child, NULL, &copy));
-    sim_graph_free(node->children[0]);
-    copy->owner = node;
-    sim_object_hide(copy);
-    node->children[0] = copy;
     return CUDA_SUCCESS;
 }
 

@@ -17,9 +17,9 @@ CUresult sim_node_add(CUgraphNode *node, CUgraph graph, const CUgraphNode *depen
                       size_t count, struct sim_work *work);
 CUresult sim_node_add_child(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
                             const CUgraphEdgeData *data, size_t count, CUgraph child, bool move);
+CUresult sim_node_set_child(CUgraphNode node, CUgraph child, bool move);
 // The work of a node of the type, with a reference.
 CUresult sim_node_work(CUgraphNode node, CUgraphNodeType type, struct sim_work **work);
 CUresult sim_node_set(CUgraphNode node, struct sim_work *work);
-CUresult sim_node_set_child(CUgraphNode node, CUgraph child);
 
 #endif

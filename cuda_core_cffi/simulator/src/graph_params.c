@@ -178,17 +178,24 @@ SIM_API(cuGraphNodeGetParams, (CUgraphNode hNode, CUgraphNodeParams *nodeParams)
 
 // --- Adding ---------------------------------------------------------------------------------------------------
 
+static CUresult read_ownership(const CUgraphNodeParams *params, bool *move)
+{
+    SIM_TRY(check_unused(params));
+    int ownership = (int)params->graph.ownership;
+    SIM_REQUIRE(ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE ||
+                ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE);
+    *move = ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+    return CUDA_SUCCESS;
+}
+
 static CUresult add(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, const CUgraphEdgeData *data,
                     size_t count, CUgraphNodeParams *params, bool match)
 {
     SIM_REQUIRE(node && params);
     if (params->type == CU_GRAPH_NODE_TYPE_GRAPH) {
-        SIM_TRY(check_unused(params));
-        int ownership = (int)params->graph.ownership;
-        SIM_REQUIRE(ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE ||
-                    ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE);
-        return sim_node_add_child(node, graph, dependencies, data, count, params->graph.graph,
-                                  ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE);
+        bool move;
+        SIM_TRY(read_ownership(params, &move));
+        return sim_node_add_child(node, graph, dependencies, data, count, params->graph.graph, move);
     }
     if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
         SIM_TRY(check_unused(params));
@@ -242,8 +249,9 @@ static CUresult set(CUgraphNode handle, const CUgraphNodeParams *params, bool ma
     if (fixed(params->type))
         return CUDA_ERROR_NOT_SUPPORTED;
     if (params->type == CU_GRAPH_NODE_TYPE_GRAPH) {
-        SIM_TRY(check_unused(params));
-        return sim_node_set_child(handle, params->graph.graph);
+        bool move;
+        SIM_TRY(read_ownership(params, &move));
+        return sim_node_set_child(handle, params->graph.graph, move);
     }
     SIM_TRY(sim_params_read(params, old, match, &work));
     return sim_node_set(handle, work);
