@@ -161,9 +161,8 @@ def test_what_is_backed_is_accounted_for_until_it_is_trimmed(graphs: Graphs, cu:
 
 def test_what_runs_is_not_trimmed(graphs: Graphs, cu: Driver) -> None:
     graph, gate, stream = graphs.graph(), Gate(), cu.stream()
-    allocated, address = graphs.alloc(graph, 4096)
-    waited = graphs.host(graph, gate.wait, allocated)
-    graphs.free(graph, address, waited)
+    allocated, address = graphs.alloc(graph, 4096, graphs.host(graph, gate.wait))
+    graphs.free(graph, address, allocated)
     executable = graphs.instantiate(graph)
     cu.cuGraphLaunch(executable, stream)
     cu.cuDeviceGraphMemTrim(0)

@@ -110,13 +110,13 @@ def test_edges_that_cannot_be_are_refused_and_change_nothing(graphs: Graphs, cu:
 @pytest.mark.parametrize("which", ["stranger", "twice", "destroyed", "null"])
 def test_nodes_depend_on_nodes_of_their_graph_only(graphs: Graphs, cu: Driver, which: str) -> None:
     graph, other = graphs.graph(), graphs.graph()
-    a, stranger, gone = graphs.empty(graph), graphs.empty(other), graphs.empty(graph)
+    a, b, stranger, gone = graphs.empty(graph), graphs.empty(graph), graphs.empty(other), graphs.empty(graph)
     cu.cuGraphDestroyNode(gone)
     after = {"stranger": [stranger], "twice": [a, a], "destroyed": [gone], "null": [c_void_p(None)]}[which]
     count = c_size_t(len(after))
     assert cu.status("cuGraphAddEmptyNode", byref(c_void_p()), graph, handles(after), count) == "INVALID_VALUE"
     assert cu.status("cuGraphAddEmptyNode", byref(c_void_p()), graph, None, c_size_t(1)) == "INVALID_VALUE"
-    assert graphs.nodes(graph) == [a.value]
+    assert graphs.nodes(graph) == [a.value, b.value]
 
 
 def test_edge_data_is_kept_and_must_not_be_lost(graphs: Graphs, cu: Driver) -> None:
