@@ -205,6 +205,16 @@ def test_the_graph_inside_a_node_is_one_object(graph):
         assert node.child_graph != child
 
 
+def test_closing_a_graph_inside_a_node_does_nothing(graph):
+    with GraphDefinition() as child:
+        node = graph.embed(child)
+    with node.child_graph as inside:
+        inside.empty()
+    assert inside.is_valid
+    assert node.child_graph is inside
+    assert len(inside.nodes()) == 1
+
+
 def test_a_graph_inside_a_node_goes_with_the_node(graph):
     with GraphDefinition() as middle, GraphDefinition() as innermost:
         innermost.empty()

@@ -44,11 +44,11 @@ class GraphDefinition(NodeMaker, GraphHandle):
         return f"<GraphDefinition handle={self.handle:#x}{' closed' * (not self.is_valid)}>"
 
     def close(self) -> None:
-        """Destroy the graph, unless it is inside another one. Executables live on. Closing twice is allowed."""
-        super().close()
+        """Destroy the graph. Executables live on. Closing twice is allowed; closing one inside a node does nothing."""
         if self._outer is None:
+            super().close()
             self._state.invalidate()
-        settle()
+            settle()
 
     def clone(self) -> GraphDefinition:
         """Return a copy of the graph, with what its nodes use. Later changes of one do not affect the other.
