@@ -120,13 +120,10 @@ static int ccc_unsettled(void)
     return atomic_load(&ccc_finished) || atomic_load(&ccc_unfinished) || atomic_load(&ccc_deferred);
 }
 
-/* Release what nobody needs. Returns how many tokens of Python objects it put into `tokens`: if `room`, call again. */
-static size_t ccc_settle(uint64_t *tokens, size_t room)
+static size_t ccc_settle_now(uint64_t *tokens, size_t room)
 {
     size_t found = 0;
     ccc_keep *keep, *next;
-    if (ccc_in_callback)
-        return 0;
     ccc_end_deferred();
     for (keep = atomic_exchange(&ccc_unfinished, NULL); keep; keep = next) {
         next = keep->next;
@@ -150,6 +147,24 @@ static size_t ccc_settle(uint64_t *tokens, size_t room)
         free(keep);
         atomic_fetch_sub(&ccc_keeps, 1);
     }
+    return found;
+}
+
+/*
+ * Release what nobody needs. Returns how many tokens of Python objects it put into `tokens`: if `room`, call again.
+ * This may come between any two calls of a program, also while it captures a stream in a mode that forbids queries and
+ * frees: so they are made in the mode that does not.
+ */
+static size_t ccc_settle(uint64_t *tokens, size_t room)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (ccc_in_callback || !ccc_unsettled())
+        return 0;
+    int relaxed = cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
+    size_t found = ccc_settle_now(tokens, room);
+    CUresult restored = relaxed ? cuThreadExchangeStreamCaptureMode(&mode) : CUDA_SUCCESS;
+    if (restored)
+        ccc_cleanup_failed((int)restored, "cuThreadExchangeStreamCaptureMode");
     return found;
 }
 

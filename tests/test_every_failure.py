@@ -50,6 +50,9 @@ LOOKING = {
     "cuGraphNodeFindInClone": "what a node of a copy uses is kept until the copy goes",
     "cuKernelGetName": "drivers before CUDA 12.3 lack it: the kernel goes without checks of its arguments' kinds",
 }
+# Calls that come when the driver lets go of something, now or a little later: test_graph_ownership.py makes them fail.
+AT_ANY_TIME = {"cuThreadExchangeStreamCaptureMode"}
+
 # Where this call fails, what it was made for is tried nevertheless, and fails by itself if it does need the context.
 PUSH = "cuCtxPushCurrent"
 
@@ -227,6 +230,8 @@ def test_a_failing_call_is_told_and_nothing_is_lost(world, name, ending, with_co
     calls = steps(trace.names)
     assert calls, "a scenario without driver calls"
     for call, nth in calls:
+        if call in AT_ANY_TIME:
+            continue
         where, function = f"{name}: {call}, call {nth} of {trace.names}", base_name(call)
         objects, driver_objects = alive()
         with simulator.fail(call, ERROR, nth) as fault:

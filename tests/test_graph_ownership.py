@@ -9,6 +9,7 @@ import gc
 import pathlib
 import re
 import threading
+import warnings
 import weakref
 
 import pytest
@@ -16,8 +17,9 @@ from graphs import ONE, SIZE, content, eventually, run, stays, watched
 from helpers import Gate
 from scenarios import PTX
 
-from cuda_core_cffi import Buffer, CUDAError, Device, ObjectCode, ffi, lib, live_objects, simulator
+from cuda_core_cffi import Buffer, CUDAError, CUDAWarning, Device, ObjectCode, ffi, lib, live_objects, simulator
 from cuda_core_cffi._callbacks import raised
+from cuda_core_cffi._retain import settle
 from cuda_core_cffi.graph import GraphDefinition
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "graphs.md"
@@ -459,6 +461,37 @@ def test_17_the_driver_releases_while_another_thread_has_the_gil(graph, memory):
     with_gil = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(int(ffi.cast("uintptr_t", address[0])))
     assert with_gil(int(ffi.cast("uintptr_t", executable[0]))) == 0
     assert eventually(lambda: seen() is None)
+
+
+def test_17_releasing_does_not_break_a_capture(device, stream, graph, memory):
+    """Another library captures in the strictest mode, which forbids queries and frees, while something is released."""
+    before = lib.ccc_keep_count()
+    node = graph.memset(memory[0], 1, SIZE)
+    with graph.instantiate() as executable, device.create_stream() as captured:
+        with device.allocate(SIZE, stream) as buffer:
+            executable[node].update(dst=buffer, value=1, width=SIZE)
+        executable.launch(stream)
+        executable[node].update(dst=memory[0], value=1, width=SIZE)
+        mode = lib.CU_STREAM_CAPTURE_MODE_GLOBAL
+        assert lib.cuStreamBeginCapture(captured.cdata, mode) == 0
+        assert eventually(lambda: lib.ccc_keep_count() == before + 2)  # the definition's, and the executable's latest
+        made = ffi.new("CUgraph *")
+        assert lib.cuStreamEndCapture(captured.cdata, made) == 0
+        assert lib.cuGraphDestroy(made[0]) == 0
+
+
+@pytest.mark.simulator_only("only the simulated driver fails on request")
+@pytest.mark.parametrize(("turn", "told"), [(1, 0), (2, 1)])
+def test_17_without_another_mode_of_capture_all_is_released(device, stream, alive, turn, told):
+    graph, _ = filling(device, stream)
+    with simulator.fail("cuThreadExchangeStreamCaptureMode", "CUDA_ERROR_UNKNOWN", turn) as fault:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            graph.close()
+            assert eventually(keeps(alive))
+            settle()
+        assert fault.left == 0
+    assert [warning.category for warning in caught] == [CUDAWarning] * told
 
 
 def test_18_what_python_collects_in_a_host_function_goes_later(device, stream, alive):
