@@ -19,6 +19,7 @@ from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._keepalive import after_sync
 from cuda_core_cffi._retain import Operand, kept, new_token
 from cuda_core_cffi._stream import address_of
+from cuda_core_cffi._wake import run_tasks
 
 __all__ = ["HostFunction", "host_function", "python_function"]
 
@@ -64,7 +65,8 @@ def ccc_call_python(token: int) -> None:
 
 
 def raise_pending() -> None:
-    """Raise what Python functions have raised since this was last asked."""
+    """Raise what Python functions have raised since this was last asked, and do what they left for later."""
+    run_tasks()
     if raised:
         errors = [raised.pop(0) for _ in range(len(raised))]
         if len(errors) == 1:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from cuda_core_cffi import _capsule
 from cuda_core_cffi._ffi import lib
 
-__all__ = ["tasks"]
+__all__ = ["run_tasks", "tasks"]
 
 tasks: list[Callable[[], None]] = []
 """What is done. A module that C may ask for something appends to this when it is imported."""

@@ -189,6 +189,14 @@ static void CUDA_CB ccc_host_run(void *token)
     atomic_fetch_sub(&ccc_calls_running, 1);
 }
 
+/* Whether this thread is the driver's, calling a Python function. If so, Python will look soon for what is left to do. */
+static int ccc_leave_for_later(void)
+{
+    if (ccc_in_callback)
+        ccc_wake_python();
+    return ccc_in_callback;
+}
+
 static uint64_t ccc_host_function(void)
 {
     return (uintptr_t)ccc_host_run;

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable
 
 from cuda_core_cffi import Buffer, LaunchConfig, Stream
-from cuda_core_cffi._retain import settle
+from cuda_core_cffi._wake import run_tasks
 from cuda_core_cffi.graph import GraphDefinition
 
 SIZE = 1024
@@ -41,7 +41,7 @@ def eventually(reached: Callable[[], object]) -> bool:
     """Tell whether something happens, if the driver and the collector are given some time."""
     end = time.monotonic() + PATIENCE
     while not reached() and time.monotonic() < end:
-        settle()
+        run_tasks()
         gc.collect()
         time.sleep(0.001)
     return bool(reached())
@@ -50,7 +50,7 @@ def eventually(reached: Callable[[], object]) -> bool:
 def stays(reached: Callable[[], object]) -> bool:
     """Tell whether something is and remains so, for as long as the driver takes to release things."""
     for _ in range(20):
-        settle()
+        run_tasks()
         gc.collect()
         if not reached():
             return False

@@ -17,7 +17,18 @@ from graphs import ONE, SIZE, content, eventually, run, stays, watched
 from helpers import Gate
 from scenarios import PTX
 
-from cuda_core_cffi import Buffer, CUDAError, CUDAWarning, Device, ObjectCode, ffi, lib, live_objects, simulator
+from cuda_core_cffi import (
+    Buffer,
+    CUDAError,
+    CUDAWarning,
+    Device,
+    MemoryResource,
+    ObjectCode,
+    ffi,
+    lib,
+    live_objects,
+    simulator,
+)
 from cuda_core_cffi._callbacks import raised
 from cuda_core_cffi._retain import settle
 from cuda_core_cffi.graph import GraphDefinition
@@ -513,6 +524,29 @@ def test_18_what_python_collects_in_a_host_function_goes_later(device, stream, a
     assert buffers_alive() == before["buffer"] - 1
     assert not raised
     kept.clear()
+
+
+def test_18_memory_of_a_resource_in_python_goes_later(device, stream, memory):
+    threads = []
+
+    class Resource(MemoryResource):
+        def deallocate(self, ptr, size, stream=None):
+            threads.append(threading.get_ident())
+
+    kept = [Buffer.from_handle(memory[0].handle, SIZE, mr=Resource()) for _ in range(3)]
+    in_function = []
+
+    def drop():
+        kept.clear()
+        gc.collect()
+        in_function.extend([threading.get_ident(), len(threads)])
+
+    with GraphDefinition() as graph:
+        graph.callback(drop)
+        run(graph, stream)
+    assert eventually(lambda: len(threads) == 3)
+    assert in_function[1] == 0
+    assert in_function[0] not in threads
 
 
 def test_19_a_function_with_a_weak_reference_to_its_graph_is_freed(device, stream):

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import sys
 import threading
 import warnings
 from typing import Any
 
+from cuda_core_cffi import _wake
 from cuda_core_cffi._errors import CUDAWarning, check_cleanup, failure
 from cuda_core_cffi._ffi import lib
 from cuda_core_cffi._memory.resource import MemoryResource
@@ -71,7 +73,14 @@ class Lease:
                 check_cleanup(waiting)
 
     def release_in_cleanup(self) -> None:
-        """Remove one where no exception may be raised."""
+        """Remove one where no exception may be raised.
+
+        In a thread of the driver's, where it calls a Python function, a resource must not call the driver: then this is
+        done soon, elsewhere.
+        """
+        if _leave_for_later():
+            postponed.append(self)
+            return
         try:
             self.release()
         except Exception as error:
@@ -89,6 +98,17 @@ class Lease:
         return Stream.from_handle(int(lib.ccc_buffer_stream(lib.ccc_parent(self._view))))
 
 
+_leave_for_later = lib.ccc_leave_for_later
+postponed: collections.deque[Lease] = collections.deque()
+
+
+def release_postponed() -> None:
+    """Do what could not be done in threads of the driver's."""
+    while postponed:
+        postponed.popleft().release_in_cleanup()
+
+
+_wake.tasks.append(release_postponed)
 _lock = threading.RLock()  # a finalizer may run while it is held
 
 
