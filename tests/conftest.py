@@ -112,10 +112,11 @@ def no_leak_of_a_module():
 
 
 @pytest.fixture(autouse=True)
-def no_leak():
+def no_leak(request: pytest.FixtureRequest):
     """Fail a test that leaves driver objects alive, or that misuses the simulated driver."""
     before = alive()
     yield
+    request.node.funcargs.clear()  # pytest would keep what the last test of a module was given until the module is done
     leaked = leaked_since(before)
     assert not leaked, f"driver objects leaked: {leaked}"
     if SIMULATED:
