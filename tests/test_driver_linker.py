@@ -10,6 +10,7 @@ import gc
 import numpy as np
 import pytest
 from helpers import in_thread, linked_by_the_driver, output_of, run_python
+from mutations import fatbin_part, make_fatbin
 
 from cuda_core_cffi import (
     LaunchConfig,
@@ -18,6 +19,7 @@ from cuda_core_cffi import (
     LinkerError,
     LinkerOptions,
     ObjectCode,
+    Program,
     _cuda,
     ffi,
     launch,
@@ -248,9 +250,9 @@ def test_lto_ir_of_today_is_refused_with_what_to_install():
 
 
 @pytest.mark.simulator_only("a real driver links them")
-def test_a_cubin_is_refused_by_the_simulated_driver_with_the_reason():
+def test_a_fatbin_is_refused_by_the_simulated_driver_with_the_reason():
     with pytest.raises(LinkerError, match=r"(?s)CUDA_ERROR_NO_BINARY_FOR_GPU.*links PTX, not a fatbin: compile to PTX"):
-        Linker(ObjectCode.from_fatbin(b"\x50\xed\x55\xba\x01\0\x10\0" + bytes(8)))
+        Linker(ObjectCode.from_fatbin(make_fatbin(fatbin_part(1, 52, (HEADER + ADD).encode() + b"\0"))))
 
 
 def test_only_cubins_are_made(parts):
@@ -264,6 +266,22 @@ def test_a_context_must_be_current(parts):
             Linker(*parts)
 
     in_thread(link)
+
+
+# programs
+
+
+def test_a_program_of_ptx_is_assembled_by_the_driver(stream):
+    program = Program(HEADER + KERNEL + ADD, "ptx")
+    assert program.backend is CompilerBackendType.DRIVER
+    assert ffi.typeof(program.cdata) is ffi.typeof("CUlinkState")
+    check_kernel(program.compile("cubin"), stream)
+
+
+def test_a_warning_says_so_where_the_program_is_made():
+    with pytest.warns(RuntimeWarning, match="the driver links, because nvJitLink cannot: for a test") as caught:
+        Program(HEADER + ADD, "ptx")
+    assert caught[0].filename == __file__
 
 
 # lifetime
