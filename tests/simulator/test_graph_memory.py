@@ -226,6 +226,10 @@ def test_memory_is_freed_once(graphs: Graphs, cu: Driver) -> None:
     assert free(graph, a) == free(other, a) == "INVALID_VALUE"
     assert free(other, b) == "SUCCESS"
     assert free(graph, b) == free(other, b) == "INVALID_VALUE"
+    cu.cuGraphDestroy(other)
+    for _ in range(3):  # graphs that may lie where the other one did
+        _, c = graphs.alloc(graph, 64)
+        assert free(graphs.graph(), b) == free(graphs.graph(), c) == "SUCCESS"
     memory = cu.alloc(64)
     assert free(graph, memory) == free(graph, 0) == free(graph, a.value + 8) == "INVALID_VALUE"
     cu.cuMemFree_v2(memory)
@@ -259,6 +263,15 @@ def test_memory_nodes_tell_what_they_were_made_with(graphs: Graphs, cu: Driver) 
     params = NodeParams(type=MEM_FREE)
     params.address = address.value
     assert cu.status("cuGraphNodeSetParams", freed, byref(params)) == "NOT_SUPPORTED"
+
+
+def test_the_addresses_are_known_before_the_memory_is_there(graphs: Graphs, cu: Driver) -> None:
+    _, address = graphs.alloc(graphs.graph(), 100)
+    device_ordinal, memory_type, range_size, is_managed = 9, 2, 12, 8
+    assert cu.pointer_attribute(address, device_ordinal) == 0
+    assert cu.pointer_attribute(address, memory_type) == 2
+    assert cu.pointer_attribute(address, range_size, c_size_t) == 100
+    assert cu.pointer_attribute(address, is_managed) == 0
 
 
 def test_a_graph_with_memory_may_be_moved_into_another(graphs: Graphs, cu: Driver, sim: ModuleType) -> None:

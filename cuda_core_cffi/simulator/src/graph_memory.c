@@ -212,7 +212,7 @@ bool sim_graph_memory_is_live(struct sim_graph_memory *memory)
     return live;
 }
 
-CUresult sim_graph_memory_allocate(struct sim_graph_memory *memory)
+static struct sim_allocation describe(struct sim_graph_memory *memory)
 {
     struct sim_allocation description = {
         .range = {.start = memory->range.start, .size = memory->size},
@@ -229,6 +229,23 @@ CUresult sim_graph_memory_allocate(struct sim_graph_memory *memory)
         if (memory->access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
             description.rights.writers |= who;
     }
+    return description;
+}
+
+bool sim_graph_memory_at(uintptr_t address, struct sim_allocation *allocation)
+{
+    pthread_mutex_lock(&lock);
+    struct sim_graph_memory *memory = (struct sim_graph_memory *)sim_ranges_at(memories, address);
+    bool found = memory && address - memory->range.start < memory->size;
+    if (found)
+        *allocation = describe(memory);
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+CUresult sim_graph_memory_allocate(struct sim_graph_memory *memory)
+{
+    struct sim_allocation description = describe(memory);
     pthread_mutex_lock(&lock);
     bool ready = memory->live || counted(memory) || charge(memory);
     memory->live = memory->live || ready;

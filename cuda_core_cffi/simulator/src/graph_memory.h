@@ -10,8 +10,6 @@
 
 #include "allocation.h"
 
-struct sim_graph;
-
 struct sim_graph_memory {
     struct sim_range range;  // the addresses, rounded up
     _Atomic uint32_t references;
@@ -21,8 +19,7 @@ struct sim_graph_memory {
     CUmemAccessDesc *access;
     size_t access_count;
     // Guarded by the lock of graphs.
-    struct sim_graph *home;      // the graph with its node, and the one with the node that frees it, if there is one;
-    struct sim_graph *freed_by;  // neither is looked into
+    uint32_t home, freed_by;  // the numbers of the graphs with its node and with the node that frees it; 0 for none
     // Guarded by the lock of this module.
     bool backed;      // by an executable
     bool live;        // allocated, and not freed
@@ -36,6 +33,8 @@ void sim_graph_memory_drop(struct sim_graph_memory *memory);  // NULL is fine
 // The memory that starts at the address, with a reference; NULL if there is none.
 struct sim_graph_memory *sim_graph_memory_find(uintptr_t address);
 bool sim_graph_memory_covers(uintptr_t address, size_t size);
+// What is known of the memory at an address, be it allocated at this moment or not.
+bool sim_graph_memory_at(uintptr_t address, struct sim_allocation *allocation);
 
 // Makes sure that an executable's memory is backed when it runs.
 CUresult sim_graph_memory_back(struct sim_graph_memory *memory);

@@ -25,8 +25,8 @@ static CUresult check_free(const struct sim_graph *graph, const struct sim_work 
     if (work->type != CU_GRAPH_NODE_TYPE_MEM_FREE)
         return CUDA_SUCCESS;
     const struct sim_graph_memory *memory = work->memory.memory;
-    SIM_REQUIRE(memory->freed_by != graph && memory->freed_by != memory->home);
-    SIM_REQUIRE(graph != memory->home || !memory->freed_by);
+    SIM_REQUIRE(memory->freed_by != graph->id && memory->freed_by != memory->home);
+    SIM_REQUIRE(graph->id != memory->home || !memory->freed_by);
     return CUDA_SUCCESS;
 }
 
@@ -37,9 +37,9 @@ CUresult sim_graph_add_node(struct sim_graph *graph, const struct sim_dependency
     SIM_TRY(check_free(graph, work));
     SIM_TRY(sim_graph_attach(graph, dependencies, count, work, node));
     if (work->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
-        work->memory.memory->home = graph;
+        work->memory.memory->home = graph->id;
     if (work->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
-        work->memory.memory->freed_by = graph;
+        work->memory.memory->freed_by = graph->id;
     return CUDA_SUCCESS;
 }
 
