@@ -254,8 +254,8 @@ def calls() -> list[Call]:
 def live() -> dict[str, Live]:
     """Return how many driver objects and allocations of each kind are alive.
 
-    The default memory pools, the default streams and primary contexts themselves are not counted; the number of times
-    that primary contexts are retained is.
+    The default memory pools, the default streams, the graphs that belong to a node and primary contexts themselves are
+    not counted; the number of times that primary contexts are retained is, and so are launches of graphs under way.
     """
     found: dict[str, Live] = {}
     count, size = ctypes.c_uint64(), ctypes.c_uint64()
