@@ -358,8 +358,9 @@ def test_a_program_may_be_used_by_another_thread_than_made_it(use):
 
 def test_a_forked_child_ends_without_the_linkers_of_its_parent():
     code = f"""
-        import os
+        import os, warnings
         from cuda_core_cffi import Program
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python's, of forking where there are threads
         program = Program({TWICE!r}, "ptx", {{"arch": "sm_90"}})
         child = os.fork()
         if child == 0:
