@@ -116,7 +116,8 @@ def no_leak(request: pytest.FixtureRequest):
     """Fail a test that leaves driver objects alive, or that misuses the simulated driver."""
     before = alive()
     yield
-    request.node.funcargs.clear()  # pytest would keep what the last test of a module was given until the module is done
+    if request.node.funcargs:  # pytest keeps a module's last ones until it is done; None if interrupted
+        request.node.funcargs.clear()
     leaked = leaked_since(before)
     assert not leaked, f"driver objects leaked: {leaked}"
     if SIMULATED:
