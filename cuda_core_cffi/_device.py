@@ -184,6 +184,16 @@ class Device:
             options = check_options(EventOptions, options, "Device.create_event")
         return Event._create(self._device_id, options)
 
+    def create_graph_builder(self) -> Any:
+        """Return a builder of a graph that captures a new stream.
+
+        Returns
+        -------
+        GraphBuilder
+            The builder, with its stream.
+        """
+        return registry.graph_builder._of(Stream._create(self._device_id, None), owns_stream=True)
+
     def allocate(self, size: int, stream: IsStreamType | None = None) -> Buffer:
         """Allocate memory on the device, from :attr:`memory_resource`.
 

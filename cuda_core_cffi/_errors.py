@@ -49,6 +49,16 @@ HINTS = {
     "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE": "all blocks of a cooperative launch must fit on the device at once: as "
     "many as kernel.occupancy tells for a multiprocessor, times the number of these",
     "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED": "the operation cannot be captured in a graph",
+    "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED": "something that was done since the capture began cannot be captured, or "
+    "is prohibited in its mode; end the capture, and begin another",
+    "CUDA_ERROR_STREAM_CAPTURE_UNJOINED": "streams that take part in the capture have work that nothing waits for: "
+    "join the builders that came from split before the end",
+    "CUDA_ERROR_STREAM_CAPTURE_MERGE": "work of one capture cannot wait for work of another",
+    "CUDA_ERROR_STREAM_CAPTURE_ISOLATION": "what is captured cannot wait for work from before the capture",
+    "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT": "the legacy default stream waits for the captured one: capture a stream that "
+    "is nonblocking, or use another stream",
+    "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD": "only a capture that began in the relaxed mode can end in another thread",
+    "CUDA_ERROR_CAPTURED_EVENT": "the event was recorded in a capture, and says nothing of work that runs",
     "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": "the user-mode and kernel-mode drivers differ: reboot, or reinstall the "
     "driver",
     "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE": "the forward-compatibility libcuda does not support this GPU: remove "

@@ -13,7 +13,7 @@ from cuda_core_cffi._ffi import lib
 from cuda_core_cffi._kernel import Kernel
 from cuda_core_cffi._launch_attributes import check_device
 from cuda_core_cffi._launch_config import LaunchConfig, shown
-from cuda_core_cffi._stream import Stream, accept_stream
+from cuda_core_cffi._stream import Stream, StreamStandIn, accept_stream
 from cuda_core_cffi.typing import IsStreamType
 
 __all__ = ["UNCHECKED", "allow", "launch", "launch_failure"]
@@ -98,6 +98,8 @@ def prepare(config: object, kernel: object, values: tuple[Any, ...]) -> tuple[An
 def foreign_stream(stream: object) -> Stream:
     """Return another library's stream as ours; None is a TypeError."""
     queue = accept_stream(stream, "launch")
+    if isinstance(stream, StreamStandIn):
+        return queue
     warnings.warn(
         "passing another library's stream to launch is deprecated: wrap it once with Device.create_stream",
         DeprecationWarning,

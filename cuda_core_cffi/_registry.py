@@ -7,6 +7,7 @@ A stream names its device, yet a device makes streams: the class below reaches t
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 __all__ = ["registry"]
@@ -22,6 +23,11 @@ class Registry:
     """
 
     device: type[Any]
+
+    @property
+    def graph_builder(self) -> Any:
+        """:class:`GraphBuilder`. Most programs have no graphs: their modules are imported when this is asked for."""
+        return importlib.import_module("cuda_core_cffi.graph").GraphBuilder
 
 
 registry = Registry()

@@ -26,6 +26,7 @@ __all__ = [
     "PER_THREAD_DEFAULT_STREAM",
     "Stream",
     "StreamOptions",
+    "StreamStandIn",
     "accept_stream",
     "default_stream",
     "stream_or_default",
@@ -58,6 +59,27 @@ class StreamOptions:
 
     nonblocking: bool | None = True
     priority: int | None = None
+
+
+class StreamStandIn:
+    """What stands for one of our streams wherever one is taken: a graph builder."""
+
+    __slots__ = ("_stream",)
+
+    _stream: Stream | None  # None once it is closed
+
+    @property
+    def stream(self) -> Stream:
+        """The stream.
+
+        Raises
+        ------
+        RuntimeError
+            If this is closed.
+        """
+        if self._stream is None:
+            raise RuntimeError(f"this {type(self).__name__} is closed")
+        return self._stream
 
 
 class Stream(Handle):
@@ -156,6 +178,21 @@ class Stream(Handle):
             check_cleanup(waiting)
         if not self._is_default:
             self._owner = None
+
+    def create_graph_builder(self) -> Any:
+        """Return a builder of a graph that captures this stream.
+
+        Returns
+        -------
+        GraphBuilder
+            The builder. The stream is captured from ``begin_building`` to ``end_building``.
+
+        Raises
+        ------
+        ValueError
+            If this is the legacy default stream, which cannot be captured.
+        """
+        return registry.graph_builder._of(self, owns_stream=False)
 
     @staticmethod
     def from_handle(handle: int) -> Stream:
@@ -272,6 +309,8 @@ def accept_stream(stream: object, what: str) -> Stream:
     """
     if isinstance(stream, Stream):
         return stream
+    if isinstance(stream, StreamStandIn):
+        return stream.stream
     return Stream._borrow(protocol_address(stream, what), stream)
 
 

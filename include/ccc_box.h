@@ -59,6 +59,8 @@ struct ccc_box {
 
 static atomic_long ccc_live[CCC_KINDS];
 
+static atomic_int ccc_captures; /* of streams, that were begun here and have not ended */
+
 /*
  * Set while a callback runs in a thread of the driver's, where no driver function may be called: a box whose last use
  * goes there, perhaps because Python collects garbage, ends later, in a thread that looks for such boxes.

@@ -8,6 +8,7 @@
 #include "ccc_virtual.h"
 
 static CUresult ccc_destroy_graph(ccc_box *box, const char **call);
+static CUresult ccc_destroy_capture(ccc_box *capture, const char **call);
 
 /* Drivers unmap memory under work that still uses it, so that is waited for: in the buffer's stream, or else all work. */
 static CUresult ccc_destroy_virtual(ccc_box *box, const ccc_box *stream, const char **call)
@@ -45,6 +46,8 @@ static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
     case CCC_GRAPH:
     case CCC_EXECUTABLE:
         return ccc_destroy_graph(box, call);
+    case CCC_CAPTURE:
+        return ccc_destroy_capture(box, call);
     case CCC_BUFFER:
         if (box->handle == 0)
             return CUDA_SUCCESS;

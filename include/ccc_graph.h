@@ -16,6 +16,7 @@ typedef struct ccc_graph {
     pthread_mutex_t lock;
     ccc_keep *keeps; /* of an executable: for nodes that were set in it alone */
     ccc_box *event;  /* of an executable that has such keeps: behind its last launch */
+    int captured;    /* of a graph that is being captured: it is the driver's still */
 } ccc_graph;
 
 /* Why the driver did not instantiate or update. */

@@ -54,6 +54,7 @@ static void ccc_exec_let_go(ccc_graph *executable, uint64_t node, int all)
 
 static CUresult ccc_destroy_graph(ccc_box *box, const char **call)
 {
+    int captured = box->graph && box->graph->captured;
     if (box->graph) { /* not the second try, in another context */
         ccc_exec_let_go(box->graph, 0, 1);
         ccc_release(box->graph->event);
@@ -66,7 +67,7 @@ static CUresult ccc_destroy_graph(ccc_box *box, const char **call)
         return cuGraphExecDestroy(CCC_EXEC_OF(box));
     }
     *call = "cuGraphDestroy";
-    return cuGraphDestroy(CCC_GRAPH_OF(box));
+    return captured ? CUDA_SUCCESS : cuGraphDestroy(CCC_GRAPH_OF(box));
 }
 
 /* Record the event behind a launch. One that a keep waits for already stays behind the launch that it was for. */

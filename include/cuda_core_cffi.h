@@ -32,6 +32,7 @@ typedef enum ccc_kind {
     CCC_LINKER,
     CCC_GRAPH,
     CCC_EXECUTABLE, /* of a graph */
+    CCC_CAPTURE,    /* of a stream */
     CCC_KINDS /* how many there are */
 } ccc_kind;
 

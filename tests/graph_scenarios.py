@@ -119,6 +119,34 @@ def launch_graph(w: World, graph: GraphDefinition) -> None:
     w.stream.sync()
 
 
+def capture(w: World) -> None:
+    """Capture branches and a host function, and launch the graph."""
+    with w.device.create_graph_builder() as builder:
+        builder.begin_building()
+        _, branch = builder.split(2)
+        w.buffer.fill(1, stream=branch)
+        builder.join(branch, builder)
+        builder.end_building().complete().close()
+
+
+def capture_function(w: World) -> None:
+    """Capture a host function."""
+    with w.device.create_graph_builder() as builder:
+        builder.begin_building().callback(nothing)
+        (node,) = builder.end_building().graph_definition.nodes()
+        node.destroy()
+
+
+def capture_body(w: World) -> None:
+    """Capture the body of a conditional node."""
+    with w.stream.create_graph_builder() as builder:
+        builder.begin_building()
+        with builder.if_then(builder.create_condition(1)) as body:
+            w.buffer.fill(1, stream=body.begin_building())
+            body.end_building()
+        builder.end_building()
+
+
 def update_graph(w: World, graph: GraphDefinition) -> None:
     """Update an executable from a clone of its definition."""
     node = graph.memset(w.buffer.handle, 1, SIZE)
@@ -142,6 +170,9 @@ SCENARIOS.update(
         "graph print": with_graph(lambda w, graph: graph.debug_dot_print(os.devnull)),
         "graph executable": with_graph(change_executable),
         "graph launch": with_graph(launch_graph),
+        "captured graph": capture,
+        "captured function": capture_function,
+        "captured body": capture_body,
         "graph update": with_graph(update_graph),
     }
 )

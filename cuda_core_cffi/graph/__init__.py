@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from cuda_core_cffi._graph_condition import GraphCondition
+from cuda_core_cffi.graph.builder import GraphBuilder
 from cuda_core_cffi.graph.conditional_nodes import ConditionalNode, IfElseNode, IfNode, SwitchNode, WhileNode
 from cuda_core_cffi.graph.definition import GraphDefinition
 from cuda_core_cffi.graph.edges import AdjacencySetProxy
@@ -49,6 +50,7 @@ __all__ = [
     "ExecutableMemsetNode",
     "FreeNode",
     "Graph",
+    "GraphBuilder",
     "GraphCompleteOptions",
     "GraphCondition",
     "GraphDebugPrintOptions",

@@ -1,0 +1,580 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs that are captured: the work given to a stream becomes nodes, instead of being run."""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from cuda_core_cffi._errors import failure
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._graph_condition import GraphCondition
+from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._options import member
+from cuda_core_cffi._retain import settle
+from cuda_core_cffi._stream import Stream, StreamStandIn
+from cuda_core_cffi.graph.definition import GraphDefinition
+from cuda_core_cffi.graph.executable import Graph
+from cuda_core_cffi.graph.node import NodeMaker
+from cuda_core_cffi.graph.options import GraphCompleteOptions, GraphDebugPrintOptions
+
+__all__ = ["GraphBuilder"]
+
+USUAL_ENDS = 16  # nodes that are asked for at first
+
+
+class Mode(enum.StrEnum):
+    """What threads may do, while a stream is captured, that could disturb the capture."""
+
+    GLOBAL = "global"
+    THREAD_LOCAL = "thread_local"
+    RELAXED = "relaxed"
+
+
+MODES = {
+    Mode.GLOBAL: lib.CU_STREAM_CAPTURE_MODE_GLOBAL,
+    Mode.THREAD_LOCAL: lib.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+    Mode.RELAXED: lib.CU_STREAM_CAPTURE_MODE_RELAXED,
+}
+
+
+class Kind(enum.Enum):
+    """What a builder captures."""
+
+    PRIMARY = "a graph of its own"
+    FORK = "a branch of another builder's graph"
+    BODY = "a body of a conditional node"
+
+
+class Phase(enum.Enum):
+    """How far a builder is."""
+
+    NEW = "begin_building was not called"
+    BUILDING = "it is being built: call end_building first"
+    ENDED = "it is built"
+    FAILED = "its capture failed, and there is no graph; begin again with a new builder"
+
+
+class Capture(Handle):
+    """What the driver captures: ended, if it is not over, when this goes."""
+
+    __slots__ = ()
+
+    _CTYPE = "CUstream"
+    _NAME = "GraphBuilder"
+
+
+class Tail(NodeMaker):
+    """Adds nodes behind what a stream has captured."""
+
+    __slots__ = ("_definition", "_stream")
+
+    def __init__(self, definition: GraphDefinition, stream: Stream) -> None:
+        self._definition, self._stream = definition, stream
+
+    def _place(self) -> tuple[Any, tuple[int, ...]]:
+        room = USUAL_ENDS
+        while True:
+            nodes, count = ffi.new("uint64_t[]", room), ffi.new("size_t *", room)
+            status = lib.ccc_capture_ends(self._stream._box, nodes, count)
+            if status:
+                raise self._stream._failure(status)
+            if count[0] <= room:
+                return self._definition, tuple(nodes[0 : count[0]])
+            room = count[0]
+
+
+class GraphBuilder(StreamStandIn):
+    """A graph in the making: between :meth:`begin_building` and :meth:`end_building`, work is captured, not run.
+
+    Builders come from :meth:`Device.create_graph_builder` and :meth:`Stream.create_graph_builder`, and are taken
+    wherever a stream is: launches, copies and fills in the order of a builder become nodes of its graph. Outside those
+    two calls a builder is the same as its stream.
+
+    Of what is captured only host functions are kept by the graph. Buffers, kernels and events have to be there for as
+    long as the graph may use them, as for any work in streams. A :class:`GraphDefinition` keeps what its nodes use.
+    """
+
+    __slots__ = ("__weakref__", "_capture", "_definition", "_is_shared", "_kind", "_origin", "_owns_stream", "_phase")
+
+    _capture: Capture | None  # while it is under way; of a fork None
+    _definition: GraphDefinition | None  # of a fork that of its root
+    _is_shared: bool  # somebody else may have the definition
+    _kind: Kind
+    _origin: GraphBuilder | None  # of a fork: whose capture it is part of
+    _owns_stream: bool
+    _phase: Phase
+
+    def __init__(self) -> None:
+        raise NotImplementedError(
+            "a GraphBuilder cannot be constructed directly: use Device.create_graph_builder or "
+            "Stream.create_graph_builder"
+        )
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """Return the version of the protocol, 0, and the address of the stream."""
+        return self.stream.__cuda_stream__()
+
+    def __repr__(self) -> str:
+        if self._stream is None:
+            return "<GraphBuilder closed>"
+        return f"<GraphBuilder stream={self._stream.handle:#x}{' building' * self.is_building}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("GraphBuilder cannot be pickled or copied: it captures a stream of this process")
+
+    def begin_building(self, mode: str | None = "relaxed") -> GraphBuilder:
+        """Begin to capture.
+
+        Parameters
+        ----------
+        mode : str, optional
+            What is prohibited meanwhile of what the driver deems unsafe, such as allocating outside stream order:
+            ``"global"`` prohibits it to every thread, ``"thread_local"`` to this one, ``"relaxed"``, the default, to
+            none. What is prohibited fails, and so does the capture.
+
+        Returns
+        -------
+        GraphBuilder
+            This builder.
+
+        Raises
+        ------
+        ValueError
+            If there is no such mode.
+        RuntimeError
+            If this was called before: what is built cannot be resumed, or begun again.
+        CUDAError
+            If the stream is being captured already.
+        """
+        wanted = MODES[member(Mode, "relaxed" if mode is None else mode, "mode")]
+        stream = self.stream
+        if self._kind is Kind.FORK:
+            raise RuntimeError("this GraphBuilder came from split, and is building as long as the one it came from")
+        if self._phase is not Phase.NEW:
+            raise RuntimeError(f"this GraphBuilder cannot begin building: {self._phase.value}")
+        settle()
+        body = self._definition
+        graph = ffi.new("ccc_box **", ffi.NULL if body is None else body._place()[0]._box)
+        box = lib.ccc_capture_begin(stream._box, wanted, graph)
+        if not box:
+            raise stream._failure(lib.ccc_last_status(), body)
+        self._capture = Capture._own(box)
+        if body is None:
+            self._definition = GraphDefinition._of_box(graph[0])
+        self._phase = Phase.BUILDING
+        return self
+
+    def end_building(self) -> GraphBuilder:
+        """End the capture.
+
+        Returns
+        -------
+        GraphBuilder
+            This builder. Its graph can be completed.
+
+        Raises
+        ------
+        RuntimeError
+            If it is not building, or came from :meth:`split`.
+        CUDAError
+            If the driver has given the capture up: because of something that cannot be captured, or because builders
+            from :meth:`split` were not joined. Then there is no graph. The stream can be used again.
+        """
+        self._check_building("end_building")
+        if self._capture is None:
+            raise RuntimeError("this GraphBuilder came from split: join it, and end building with the one it came from")
+        status = lib.ccc_capture_end(self._capture._box)
+        if status:
+            error = failure(status)
+            if status != lib.CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD:
+                self._give_up()
+            raise error
+        self._capture.close()
+        self._capture = None
+        self._phase = Phase.ENDED
+        settle()
+        return self
+
+    def complete(self, options: GraphCompleteOptions | Mapping[str, Any] | None = None) -> Graph:
+        """Make an executable of the graph.
+
+        Parameters
+        ----------
+        options : GraphCompleteOptions, optional
+            How it is executed.
+
+        Returns
+        -------
+        Graph
+            The executable. The builder can complete others.
+
+        Raises
+        ------
+        RuntimeError
+            If the graph is not built, or is the body of a conditional node.
+        CUDAError
+            If the graph cannot be executed; the message tells why.
+        """
+        definition = self.graph_definition
+        if self._kind is Kind.BODY:
+            raise RuntimeError("a body of a conditional node runs as part of the graph around it: complete that")
+        return definition.instantiate(options)
+
+    def debug_dot_print(
+        self, path: str | os.PathLike[str], options: GraphDebugPrintOptions | Mapping[str, Any] | None = None
+    ) -> None:
+        """Have the driver write the graph to a file, in the DOT language.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+        options : GraphDebugPrintOptions, optional
+            What is written besides nodes and edges.
+
+        Raises
+        ------
+        RuntimeError
+            If the graph is not built.
+        CUDAError
+            If the file cannot be written.
+        """
+        self.graph_definition.debug_dot_print(path, options)
+
+    def split(self, count: int) -> tuple[GraphBuilder, ...]:
+        """Fork the capture: what each of several builders captures comes after what this one has captured so far.
+
+        Parameters
+        ----------
+        count : int
+            How many builders there are then, 2 at least.
+
+        Returns
+        -------
+        tuple of GraphBuilder
+            This one first, then new ones. They have to be joined before the end.
+
+        Raises
+        ------
+        ValueError
+            If the count is less than 2.
+        RuntimeError
+            If this is not building.
+        """
+        if isinstance(count, bool) or not hasattr(count, "__index__"):
+            raise TypeError(f"count must be an int, not {type(count).__name__}")
+        if count.__index__() < 2:
+            raise ValueError(f"count must be at least 2, not {count}")
+        stream = self._check_building("split")
+        made: list[GraphBuilder] = []
+        try:
+            for _ in range(count.__index__() - 1):
+                made.append(self._beside(Kind.FORK, self._definition))
+                made[-1].stream.wait(stream)
+        except BaseException:
+            for fork in made:
+                fork.close()
+            raise
+        return (self, *made)
+
+    @staticmethod
+    def join(*graph_builders: GraphBuilder) -> GraphBuilder:
+        """Join builders: what is captured next comes after what all of them have captured.
+
+        Parameters
+        ----------
+        *graph_builders : GraphBuilder
+            Two or more that came from one, by :meth:`split`.
+
+        Returns
+        -------
+        GraphBuilder
+            The one that the others came from, if it is among them, else the first. The others are closed.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than two, one is given twice, or they are not of one capture.
+        RuntimeError
+            If one is not building.
+        """
+        for builder in graph_builders:
+            if not isinstance(builder, GraphBuilder):
+                raise TypeError(f"join takes GraphBuilders, not {type(builder).__name__}")
+        if len(set(graph_builders)) < max(len(graph_builders), 2):
+            raise ValueError("join needs two different GraphBuilders at least, each once")
+        for builder in graph_builders:
+            builder._check_building("join")
+        if any(builder._root is not graph_builders[0]._root for builder in graph_builders):
+            raise ValueError("join needs GraphBuilders that came from one by split")
+        kept = next((builder for builder in graph_builders if builder._kind is not Kind.FORK), graph_builders[0])
+        for builder in graph_builders:
+            if builder is not kept:
+                kept.stream.wait(builder)
+        for builder in graph_builders:
+            if builder is not kept:
+                builder.close()
+        return kept
+
+    def create_condition(self, default_value: int | None = None) -> GraphCondition:
+        """Return a condition for the conditional nodes of this graph.
+
+        Parameters
+        ----------
+        default_value : int, optional
+            What the condition is at the start of every run. By default what it was at the end of the last.
+
+        Returns
+        -------
+        GraphCondition
+            The condition. Kernels set it, and take it as an argument. It belongs to the context that is current now.
+
+        Raises
+        ------
+        OverflowError
+            If the value does not fit in 32 bits.
+        RuntimeError
+            If this is not building.
+        """
+        self._check_building("create_condition")
+        return self._graph.create_condition(default_value)
+
+    def if_then(self, condition: GraphCondition) -> GraphBuilder:
+        """Add a node that runs its body if a condition is not 0.
+
+        Parameters
+        ----------
+        condition : GraphCondition
+            From :meth:`create_condition` of this graph.
+
+        Returns
+        -------
+        GraphBuilder
+            A new builder, for the body.
+        """
+        return self._bodies(self._tail("if_then").if_then(condition))[0]
+
+    def if_else(self, condition: GraphCondition) -> tuple[GraphBuilder, GraphBuilder]:
+        """Add a node that runs one body if a condition is not 0, and another if it is.
+
+        Parameters
+        ----------
+        condition : GraphCondition
+            From :meth:`create_condition` of this graph.
+
+        Returns
+        -------
+        tuple of GraphBuilder
+            New builders: for the body that runs if the condition is not 0, and for the other.
+        """
+        then, otherwise = self._bodies(self._tail("if_else").if_else(condition))
+        return then, otherwise
+
+    def switch(self, condition: GraphCondition, count: int) -> tuple[GraphBuilder, ...]:
+        """Add a node that runs the body whose number a condition is, if there is one.
+
+        Parameters
+        ----------
+        condition : GraphCondition
+            From :meth:`create_condition` of this graph.
+        count : int
+            How many bodies there are.
+
+        Returns
+        -------
+        tuple of GraphBuilder
+            New builders, one for each body.
+        """
+        return self._bodies(self._tail("switch").switch(condition, count))
+
+    def while_loop(self, condition: GraphCondition) -> GraphBuilder:
+        """Add a node that runs its body again and again while a condition is not 0.
+
+        Parameters
+        ----------
+        condition : GraphCondition
+            From :meth:`create_condition` of this graph.
+
+        Returns
+        -------
+        GraphBuilder
+            A new builder, for the body.
+        """
+        return self._bodies(self._tail("while_loop").while_loop(condition))[0]
+
+    def embed(self, child: GraphBuilder | GraphDefinition) -> None:
+        """Add a node that runs another graph.
+
+        Parameters
+        ----------
+        child : GraphBuilder or GraphDefinition
+            The graph, built. It is copied: what happens to it later does not matter.
+
+        Raises
+        ------
+        RuntimeError
+            If the other graph is not built, or this is not building.
+        CUDAError
+            If the other graph allocates, frees, or has conditional nodes.
+        """
+        tail = self._tail("embed")
+        self._continue(tail.embed(child.graph_definition if isinstance(child, GraphBuilder) else child))
+
+    def callback(self, fn: Any, *, user_data: Any = None) -> None:
+        """Add a node that calls a function on the host.
+
+        Parameters
+        ----------
+        fn : callable or C function pointer
+            A Python callable that takes no argument. What it raises is raised where the program next synchronises. Or
+            a ``void (*)(void *)``: a CFFI function pointer, or a ctypes function declared as
+            ``ctypes.CFUNCTYPE(None, ctypes.c_void_p)``. It is kept as long as the graph may call it.
+        user_data : int, CFFI pointer or bytes-like, optional
+            What a C function gets: an address, or bytes, which are copied and kept.
+
+        Raises
+        ------
+        TypeError
+            If a C function is declared in another way.
+        ValueError
+            If ``user_data`` is given with a Python callable.
+        RuntimeError
+            If this is not building.
+
+        Notes
+        -----
+        The function runs in a thread of the driver's and must not call the driver, nor wait for a thread that does. A
+        graph keeps what a Python callable refers to; if that includes the graph itself, neither is ever freed.
+        """
+        self._continue(self._tail("callback").callback(fn, user_data=user_data))
+
+    def close(self) -> None:
+        """Give the builder up, and a capture that is under way. Executables live on. Closing twice is allowed."""
+        stream, self._stream = self._stream, None
+        if stream is None:
+            return
+        if self._capture is not None:
+            self._give_up()
+        elif self._definition is not None and self._kind is Kind.PRIMARY and not self._is_shared:
+            self._definition.close()
+        self._definition = None
+        if self._owns_stream:
+            stream.close()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether :meth:`close` was called, or :meth:`join` has closed this builder."""
+        return self._stream is None
+
+    @property
+    def is_building(self) -> bool:
+        """Whether what the stream is given is captured: from :meth:`begin_building` to :meth:`end_building`."""
+        return self._stream is not None and self._root._phase is Phase.BUILDING
+
+    @property
+    def is_join_required(self) -> bool:
+        """Whether this came from :meth:`split`, and has to be joined before the end."""
+        return self._kind is Kind.FORK
+
+    @property
+    def graph_definition(self) -> GraphDefinition:
+        """The graph, as a definition: what is changed there is changed for :meth:`complete` as well.
+
+        It is there once the graph is built; for bodies of conditional nodes also before :meth:`begin_building`, so that
+        a body can be filled without being captured. It lives on when the builder is closed.
+
+        Raises
+        ------
+        RuntimeError
+            If this is closed, is building, has not begun or has failed, or came from :meth:`split`.
+        """
+        if self._stream is None:
+            raise RuntimeError("this GraphBuilder is closed")
+        if self._kind is Kind.FORK:
+            raise RuntimeError("this GraphBuilder came from split: the graph is that of the one it came from")
+        ready = self._phase is Phase.ENDED or (self._kind is Kind.BODY and self._phase is Phase.NEW)
+        if not ready or self._definition is None:
+            raise RuntimeError(f"this GraphBuilder has no graph to show: {self._phase.value}")
+        self._is_shared = True
+        return self._definition
+
+    @classmethod
+    def _of(cls, stream: Stream, owns_stream: bool, kind: Kind = Kind.PRIMARY) -> GraphBuilder:
+        """Return a builder that captures a stream, and closes it in the end if nobody else has it."""
+        self = cls.__new__(cls)
+        self._stream, self._owns_stream = stream, owns_stream
+        self._kind, self._phase = kind, Phase.NEW
+        self._capture = self._definition = None
+        self._is_shared = False
+        self._origin = None
+        if lib.ccc_stream_is_legacy(stream._box):
+            raise ValueError("the legacy default stream cannot be captured; create a stream")
+        return self
+
+    def _beside(self, kind: Kind, definition: GraphDefinition | None) -> GraphBuilder:
+        """Return a builder with a new stream of the same device."""
+        made = GraphBuilder._of(Stream._create(self.stream.context._device_id, None), True, kind)
+        made._definition = definition
+        if kind is Kind.FORK:
+            made._origin = self._root
+        return made
+
+    @property
+    def _root(self) -> GraphBuilder:
+        """Whose capture this is part of: its own, unless it is a fork."""
+        return self if self._origin is None else self._origin
+
+    @property
+    def _graph(self) -> GraphDefinition:
+        """The graph that is being built."""
+        assert self._definition is not None
+        return self._definition
+
+    def _check_building(self, what: str) -> Stream:
+        stream = self.stream
+        if not self.is_building:
+            raise RuntimeError(f"{what} is for a GraphBuilder that is building: call begin_building first")
+        return stream
+
+    def _tail(self, what: str) -> Tail:
+        """Return what adds nodes behind what is captured so far."""
+        stream = self._check_building(what)
+        return Tail(self._graph, stream)
+
+    def _continue(self, node: Any) -> None:
+        """Let what is captured next come after a node that was added."""
+        status = lib.ccc_capture_continue(self.stream._box, node._handle)
+        if status:
+            error = failure(status)
+            self._root._give_up()  # nothing can be removed from what is being captured
+            raise error
+
+    def _bodies(self, node: Any) -> tuple[GraphBuilder, ...]:
+        """Continue after a conditional node, and return builders for its bodies."""
+        self._continue(node)
+        self._root._is_shared = True
+        return tuple(self._beside(Kind.BODY, body) for body in node.branches)
+
+    def _give_up(self) -> None:
+        """End a capture of which nothing will come."""
+        self._phase = Phase.FAILED
+        capture, self._capture = self._capture, None
+        if capture is not None:
+            capture.close()
+        if self._kind is Kind.PRIMARY and self._definition is not None:
+            self._definition.close()
+        self._definition = None
+        settle()
