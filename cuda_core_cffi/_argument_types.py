@@ -111,7 +111,7 @@ def make_type_slot(given: Any, parameter: Parameter) -> tuple[Slot, int]:
         )
     family = FAMILIES[width.family]
     if parameter.kind is not None and parameter.kind not in family.kinds:
-        raise TypeError(f"{where}: the kernel declares a {KIND_NAMES[parameter.kind]} parameter")
+        raise TypeError(f"{where}: the kernel declares {KIND_NAMES[parameter.kind]} parameter")
     if None not in (width.size, parameter.size) and width.size != parameter.size:
         raise TypeError(f"{where}: has {width.size} bytes, but the kernel's parameter has {parameter.size}")
     size = width.size or parameter.size or family.default

@@ -24,7 +24,7 @@ NOT_QUICK = (struct.error, OverflowError, TypeError, AttributeError, ValueError)
 INT_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 FLOAT_CODES = {2: "e", 4: "f", 8: "d"}
 COMPLEX_CODES = {8: "ff", 16: "dd"}
-KIND_NAMES = {"f": "floating-point", "i": "integer", "p": "pointer", "b": "structure"}
+KIND_NAMES = {"f": "a floating-point", "i": "an integer", "p": "a pointer", "b": "a structure"}
 INTERCHANGEABLE = {"i": "ip", "p": "ip"}  # an address is often kept as a number
 CTYPES_KINDS = {**dict.fromkeys("bBhHiIlLqQ?cu", "i"), **dict.fromkeys("fd", "f"), **dict.fromkeys("PzZ", "p")}
 POINTER_SIZE = 8
@@ -189,7 +189,7 @@ def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
 def check_kind(value: object, parameter: Parameter, *accepted: str) -> None:
     """Raise if the parameter is known to be of another kind than the value."""
     if parameter.kind is not None and parameter.kind not in accepted:
-        raise TypeError(parameter.wrong(value, f"{parameter.source} a {KIND_NAMES[parameter.kind]} parameter"))
+        raise TypeError(parameter.wrong(value, f"{parameter.source} {KIND_NAMES[parameter.kind]} parameter"))
 
 
 def choose(codes: dict[int, str], default: int, value: object, parameter: Parameter) -> str:

@@ -24,6 +24,12 @@ __all__ = ["ObjectCode"]
 _LOADABLE: Final = (ObjectCodeFormatType.CUBIN, ObjectCodeFormatType.FATBIN, ObjectCodeFormatType.PTX)
 _LOG_SIZE: Final = 16384
 
+# What drivers answer where there is no such symbol: the last for a variable that is a kernel.
+_MISSING: Final = {
+    KERNEL: (lib.CUDA_ERROR_NOT_FOUND,),
+    VARIABLE: (lib.CUDA_ERROR_NOT_FOUND, lib.CUDA_ERROR_INVALID_VALUE),
+}
+
 
 class ObjectCode:
     """Compiled code: what :meth:`Program.compile` makes, or a file that another compiler made.
@@ -257,10 +263,7 @@ class ObjectCode:
         library = self._load()
         box = lib.ccc_kernel_get(library._box, symbol.encode())
         if not box:
-            status = lib.ccc_last_status()
-            missing = status == lib.CUDA_ERROR_NOT_FOUND
-            detail = self._describe_missing(KERNEL, text, library) if missing else self._describe_failure(library._log)
-            raise failure(status, None, detail)
+            raise self._symbol_failure(lib.ccc_last_status(), KERNEL, text, library)
         return Kernel._make(box, library, symbol)
 
     def get_global(self, name: str | bytes) -> Buffer:
@@ -297,12 +300,7 @@ class ObjectCode:
         address, size = ffi.new("uint64_t *"), ffi.new("size_t *")
         status = lib.ccc_library_global(library._box, symbol.encode(), address, size)
         if status:
-            # drivers answer the second for the name of a kernel
-            missing = status in (lib.CUDA_ERROR_NOT_FOUND, lib.CUDA_ERROR_INVALID_VALUE)
-            detail = (
-                self._describe_missing(VARIABLE, text, library) if missing else self._describe_failure(library._log)
-            )
-            raise failure(status, None, detail)
+            raise self._symbol_failure(status, VARIABLE, text, library)
         return Buffer.from_handle(address[0], size[0], owner=library._share())
 
     def get_module(self) -> int:
@@ -320,7 +318,8 @@ class ObjectCode:
         """
         library = self._load()
         out = ffi.new("CUmodule *")
-        status = lib.cuLibraryGetModule(out, library.cdata)
+        with library._share() as kept:  # loaded, whatever other threads close meanwhile
+            status = lib.cuLibraryGetModule(out, kept.cdata)
         if status:
             raise failure(status, "cuLibraryGetModule", self._describe_failure(library._log))
         return int(ffi.cast("uintptr_t", out[0]))
@@ -379,7 +378,7 @@ class ObjectCode:
         """Return the loaded code, loading it once."""
         with self._lock:
             if self._closed:
-                raise RuntimeError("this ObjectCode is closed")
+                raise _closed()
             if self._library is None:
                 self._library = self._load_now()
             return self._library
@@ -427,11 +426,23 @@ class ObjectCode:
         said = log.decode(errors="replace").strip()
         return f"{text}\n{said}" if said else text
 
+    def _symbol_failure(self, status: int, what: str, name: str, library: Library) -> Exception:
+        """Return the exception for a kernel or a variable that the driver did not give."""
+        if status == lib.CCC_CLOSED:  # by another thread, just now
+            return _closed()
+        if status in _MISSING[what]:
+            return failure(status, None, self._describe_missing(what, name, library))
+        return failure(status, None, self._describe_failure(library._log))
+
     def _describe_missing(self, what: str, name: str, library: Library) -> str:
         """Return what to add to the driver's message when there is no such symbol."""
         kernels, variables = contents(self._data, self._code_type)
         symbols = {KERNEL: _kernel_names(library) or kernels, VARIABLE: variables}
         return f"; {self._title} has no {describe_missing_symbol(what, name, self._symbol_mapping, symbols)}"
+
+
+def _closed() -> RuntimeError:
+    return RuntimeError("this ObjectCode is closed")
 
 
 def _restore(data: bytes, code: bytes | str, code_type: str, name: str, symbol_mapping: dict[str, str]) -> ObjectCode:

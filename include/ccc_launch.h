@@ -107,15 +107,24 @@ static ccc_box *ccc_library_load(const void *code, char *log, unsigned int log_s
     return box;
 }
 
+/* Keep a library loaded while it is asked for something, whatever other threads close meanwhile. 0: it is closed. */
+static int ccc_library_retain(ccc_box *library)
+{
+    if (ccc_is_open(library) && ccc_retain(library))
+        return 1;
+    ccc_fail(CCC_CLOSED, "");
+    return 0;
+}
+
 /*
  * Where a variable of a library is in the current context, and how large. The header promises managed variables to the
  * second call only; it comes second, because they exist once a context has loaded the library.
  */
-static int ccc_library_global(const ccc_box *box, const char *name, uint64_t *address, size_t *size)
+static int ccc_library_global(ccc_box *box, const char *name, uint64_t *address, size_t *size)
 {
     CUdeviceptr pointer = 0;
     CUlibrary library = (CUlibrary)CCC_POINTER(box);
-    if (!ccc_is_open(box))
+    if (!ccc_library_retain(box))
         return CCC_CLOSED;
     const char *call = "cuLibraryGetGlobal";
     CUresult result = cuLibraryGetGlobal(&pointer, size, library, name);
@@ -124,6 +133,7 @@ static int ccc_library_global(const ccc_box *box, const char *name, uint64_t *ad
         if (result != CUDA_ERROR_NOT_FOUND)
             call = "cuLibraryGetManaged";
     }
+    ccc_release(box);
     *address = pointer;
     return result ? ccc_fail((int)result, call) : 0;
 }
@@ -132,18 +142,28 @@ static int ccc_library_global(const ccc_box *box, const char *name, uint64_t *ad
 static ccc_box *ccc_kernel_get(ccc_box *library, const char *name)
 {
     CUkernel kernel = NULL;
-    CUresult result = cuLibraryGetKernel(&kernel, (CUlibrary)CCC_POINTER(library), name);
-    if (result) {
-        ccc_fail((int)result, "cuLibraryGetKernel");
+    ccc_box *box = NULL;
+    if (!ccc_library_retain(library))
         return NULL;
-    }
-    return ccc_new(CCC_KERNEL, (uintptr_t)kernel, CCC_BORROWED, library);
+    CUresult result = cuLibraryGetKernel(&kernel, (CUlibrary)CCC_POINTER(library), name);
+    if (result)
+        ccc_fail((int)result, "cuLibraryGetKernel");
+    else
+        box = ccc_new(CCC_KERNEL, (uintptr_t)kernel, CCC_BORROWED, library);
+    ccc_release(library);
+    return box;
 }
 
 /* A kernel that somebody else loaded; `library`, if known, is kept. */
 static ccc_box *ccc_kernel_borrow(uint64_t handle, ccc_box *library)
 {
-    return ccc_new(CCC_KERNEL, handle, CCC_BORROWED, library);
+    if (library == NULL)
+        return ccc_new(CCC_KERNEL, handle, CCC_BORROWED, NULL);
+    if (!ccc_library_retain(library))
+        return NULL;
+    ccc_box *box = ccc_new(CCC_KERNEL, handle, CCC_BORROWED, library);
+    ccc_release(library);
+    return box;
 }
 
 /* Offset and size of one kernel parameter; CUDA_ERROR_INVALID_VALUE past the last. */

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 import threading
 import weakref
@@ -13,7 +14,7 @@ import pytest
 from helpers import in_thread, output_of
 from mutations import fatbin_part, make_fatbin
 
-from cuda_core_cffi import CUDAError, ObjectCode, Program, ProgramOptions, UnavailableError, live_objects
+from cuda_core_cffi import CUDAError, Kernel, ObjectCode, Program, ProgramOptions, UnavailableError, live_objects
 from cuda_core_cffi._ffi import ffi
 from cuda_core_cffi._libraries import nvrtc_version
 from cuda_core_cffi._nvrtc import supported_archs
@@ -407,6 +408,33 @@ def test_a_kernel_outlives_its_closed_code(code):
     kernel = code.get_kernel("twice")
     code.close()
     assert kernel.attributes.num_regs > 0
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda code, kernel: code.get_kernel("twice"),
+        lambda code, kernel: code.get_global("twice"),
+        lambda code, kernel: code.get_module(),
+        lambda code, kernel: Kernel.from_handle(kernel.handle, code),
+    ],
+    ids=["get_kernel", "get_global", "get_module", "from_handle"],
+)
+def test_code_that_another_thread_closes_just_before_it_is_used_is_closed(code, monkeypatch, use):
+    before = live_objects()
+    kernel = Kernel.from_handle(code.get_kernel("halve").handle)  # which does not keep it loaded
+    gc.collect()
+    load = ObjectCode._load
+
+    def load_and_close(self):
+        library = load(self)
+        in_thread(self.close)
+        return library
+
+    monkeypatch.setattr(ObjectCode, "_load", load_and_close)
+    with pytest.raises(RuntimeError, match="closed"):
+        use(code, kernel)
+    assert live_objects() == before
 
 
 def test_code_from_a_file_is_loaded(code, compile_target, tmp_path):
