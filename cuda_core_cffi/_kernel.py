@@ -161,6 +161,7 @@ class Kernel(Handle):
         UnavailableError
             If the driver is older than CUDA 12.4 and cannot tell.
         """
+        self._function()  # raises if it is closed
         layout = self._layout
         return list(self._query_layout() if layout is None else layout)
 

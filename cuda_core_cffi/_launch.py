@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -28,6 +29,9 @@ REFUSALS: dict[str | None, tuple[type[CUDAError], str]] = {
     "CUDA_ERROR_INVALID_CLUSTER_SIZE": (CUDAError, "asked for was"),
     "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE": (CUDAError, "asked for was"),
 }
+
+# What a status of the driver may be about that the kernel's attributes and the device's properties explain.
+EXCESSES = ("CUDA_ERROR_INVALID_VALUE", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")
 
 
 def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_args: Any) -> None:
@@ -119,9 +123,6 @@ def allow(config: LaunchConfig, stream: Stream) -> Any:
         If something that the configuration refers to is closed.
     """
     native = config._native
-    if lib.ccc_config_stale(native):
-        config._native_cache = None
-        native = config._native
     device = stream.device
     check_device(device, config._given)
     lib.ccc_config_allow(native, device.device_id)
@@ -134,10 +135,33 @@ def launch_failure(status: int, stream: Stream, config: LaunchConfig, kernel: Ke
     if not isinstance(error, CUDAError):
         return error
     given = config._given
-    if given and error.name in REFUSALS:
+    if error.name in EXCESSES and (excess := describe_excess(config, kernel, stream)):
+        error.args = (f"{error}; {excess}",)
+    elif given and error.name in REFUSALS:
         kind, why = REFUSALS[error.name]
         refused = kind(f"{error}; {why}: {', '.join(f'{name}={shown(kept)}' for name, kept in given.items())}")
         refused.call, refused.status, refused.name = error.call, error.status, error.name
         error = refused
     error.add_note(f"launch of {kernel!r} with {config!r}")
     return error
+
+
+def describe_excess(config: LaunchConfig, kernel: Kernel, stream: Stream) -> str:
+    """Return in words what a launch has more of than the kernel or the device allows; nothing if that is not why."""
+    try:
+        device = stream.device
+        limits = kernel.attributes[device]
+        cases = [
+            (f"threads in block={config.block}", math.prod(config.block), limits.max_threads_per_block, "the kernel"),
+            ("bytes of shmem_size", config.shmem_size, limits.max_dynamic_shared_size_bytes, "the kernel"),
+        ]
+        grid = [count * factor for count, factor in zip(config.grid, config.cluster or (1, 1, 1))]
+        for name, sizes in (("block", config.block), ("grid", grid)):
+            for axis, size in zip("xyz", sizes):
+                most = getattr(device.properties, f"max_{name}_dim_{axis}")
+                cases.append((f"in {axis} of {name}", size, most, device.name))
+    except CUDAError:  # the launch has failed already
+        return ""
+    return ", and ".join(
+        f"{size} {what} are more than the {most} of {who}" for what, size, most, who in cases if size > most
+    )

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import enum
+import threading
 from collections.abc import Mapping
 from typing import Any, Generic, Self, TypeVar, overload
 
@@ -36,6 +37,9 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 FIELDS = ("grid", "cluster", "block", "shmem_size", "is_cooperative", "programmatic_stream_serialization")
+# Held while a configuration changes, and while its native structure is made: that would miss a change meanwhile. The
+# collector may run a finalizer in between, which may change another one.
+changing = threading.RLock()
 EXTRAS = tuple(name for name in ATTRIBUTES if name not in FIELDS)
 
 
@@ -60,9 +64,9 @@ class Extra(Generic[T, S]):
 
     def __set__(self, config: LaunchConfig, value: S | None) -> None:
         kept = None if value is None else self._accept(self._name, value)
-        extras = {**config._extras, self._name: kept}  # a copy: another thread may be looking at this one
-        config._extras = {name: extras[name] for name in EXTRAS if extras.get(name) is not None}
-        config._native_cache = None
+        with changing:
+            extras = {**config._extras, self._name: kept}  # a copy: another thread may be looking at this one
+            config._change("_extras", {name: extras[name] for name in EXTRAS if extras.get(name) is not None})
 
 
 class LaunchConfig:
@@ -201,10 +205,16 @@ class LaunchConfig:
     def _copy(self) -> LaunchConfig:
         """Return a configuration that later assignments to this one do not change."""
         new = LaunchConfig.__new__(LaunchConfig)
-        for name in LaunchConfig.__slots__:
-            if name != "__weakref__":
-                setattr(new, name, getattr(self, name))
+        with changing:
+            for name in LaunchConfig.__slots__:
+                if name != "__weakref__":
+                    setattr(new, name, getattr(self, name))
         return new
+
+    def _change(self, name: str, value: object) -> None:
+        with changing:
+            setattr(self, name, value)
+            self._native_cache = None
 
     def _key(self) -> tuple[object, ...]:
         return (*(getattr(self, f"_{name}") for name in FIELDS), *self._extras.items())
@@ -216,8 +226,7 @@ class LaunchConfig:
 
     @grid.setter
     def grid(self, value: tuple[int, ...]) -> None:
-        self._grid = dimensions("grid", only_tuple("grid", value))
-        self._native_cache = None
+        self._change("_grid", dimensions("grid", only_tuple("grid", value)))
 
     @property
     def cluster(self) -> tuple[int, int, int] | None:
@@ -226,8 +235,7 @@ class LaunchConfig:
 
     @cluster.setter
     def cluster(self, value: int | tuple[int, ...] | None) -> None:
-        self._cluster = None if value is None else dimensions("cluster", value)
-        self._native_cache = None
+        self._change("_cluster", None if value is None else dimensions("cluster", value))
 
     @property
     def block(self) -> tuple[int, int, int]:
@@ -236,8 +244,7 @@ class LaunchConfig:
 
     @block.setter
     def block(self, value: tuple[int, ...]) -> None:
-        self._block = dimensions("block", only_tuple("block", value))
-        self._native_cache = None
+        self._change("_block", dimensions("block", only_tuple("block", value)))
 
     @property
     def shmem_size(self) -> int:
@@ -246,8 +253,7 @@ class LaunchConfig:
 
     @shmem_size.setter
     def shmem_size(self, value: int) -> None:
-        self._shmem_size = size(value)
-        self._native_cache = None
+        self._change("_shmem_size", size(value))
 
     @property
     def is_cooperative(self) -> bool:
@@ -256,8 +262,7 @@ class LaunchConfig:
 
     @is_cooperative.setter
     def is_cooperative(self, value: bool) -> None:
-        self._is_cooperative = bool(value)
-        self._native_cache = None
+        self._change("_is_cooperative", bool(value))
 
     @property
     def programmatic_stream_serialization(self) -> bool:
@@ -266,8 +271,7 @@ class LaunchConfig:
 
     @programmatic_stream_serialization.setter
     def programmatic_stream_serialization(self, value: bool) -> None:
-        self._programmatic_stream_serialization = bool(value)
-        self._native_cache = None
+        self._change("_programmatic_stream_serialization", bool(value))
 
     priority = Extra[int, int]("The priority, lower numbers first; None for the stream's.")
     preferred_cluster = Extra[Dimensions, int | tuple[int, ...]](
@@ -300,10 +304,12 @@ class LaunchConfig:
 
     @property
     def _native(self) -> Any:
-        """The configuration as a ``ccc_config *``."""
-        if self._native_cache is None:
-            self._native_cache = make_native(self)
-        return self._native_cache
+        """The configuration as a ``ccc_config *``, as it is and as what it refers to is."""
+        with changing:
+            native = self._native_cache
+            if native is None or lib.ccc_config_stale(native):
+                native = self._native_cache = make_native(self)
+            return native
 
     @property
     def _given(self) -> dict[str, Any]:

@@ -202,11 +202,18 @@ def test_launch_attributes_are_accepted(device, stream, kernels, out, cooperativ
 
 
 @pytest.mark.parametrize(
-    "config", [LaunchConfig(1, None, 100000), LaunchConfig(1, None, 1, 2**31)], ids=["threads", "shared memory"]
+    ("config", "told"),
+    [
+        (LaunchConfig(1, None, (1000, 100)), r"; 100000 threads in block=\(1000, 100, 1\) are more than the \d+ of "),
+        (LaunchConfig(1, None, 1, 2**31), r"; 2147483648 bytes of shmem_size are more than the \d+ of the kernel"),
+        (LaunchConfig(1, None, (1, 1, 65)), r"; 65 in z of block are more than the 64 of "),
+        (LaunchConfig((1, 70000), None, 1), r"; 70000 in y of grid are more than the 65535 of "),
+    ],
+    ids=["threads", "shared memory", "block", "grid"],
 )
-def test_a_launch_that_the_driver_refuses_says_what_was_launched(stream, kernels, config):
+def test_a_launch_that_the_driver_refuses_says_what_was_launched_and_what_is_too_large(stream, kernels, config, told):
     kernel = kernels("nothing")
-    with pytest.raises(CUDAError, match="cuLaunchKernelEx failed: CUDA_ERROR_INVALID_VALUE") as caught:
+    with pytest.raises(CUDAError, match=f"cuLaunchKernelEx failed: CUDA_ERROR_INVALID_VALUE.*{told}") as caught:
         launch(stream, config, kernel)
     assert caught.value.__notes__ == [f"launch of {kernel!r} with {config!r}"]
 

@@ -263,6 +263,18 @@ def test_an_event_closed_later_is_refused_at_the_launch(device, stream, store, o
 
 
 @pytest.mark.parametrize("name", EVENT_FIELDS)
+def test_an_event_closed_later_is_not_shown_to_the_driver_that_counts_clusters(device, stream, store, out, name):
+    require_capability(device, 9, 0)
+    event = device.create_event()
+    config = LaunchConfig(grid=1, cluster=1, block=1, **{name: event})
+    launch(stream, config, store, out, 1)
+    stream.sync()
+    event.close()
+    with pytest.raises(RuntimeError, match=f"{name}: this Event is closed"):
+        store.occupancy.max_active_clusters(config, stream=stream)
+
+
+@pytest.mark.parametrize("name", EVENT_FIELDS)
 def test_a_configuration_keeps_its_event(device, stream, store, out, name):
     require_capability(device, 9, 0)
     config = LaunchConfig(grid=1, block=1, **{name: device.create_event()})

@@ -7,13 +7,14 @@ from __future__ import annotations
 import enum
 import itertools
 import pickle
+import threading
 import weakref
 from typing import Any
 
 import numpy
 import pytest
 
-from cuda_core_cffi import LaunchConfig, MemSyncDomainMap, ffi, lib
+from cuda_core_cffi import LaunchConfig, MemSyncDomainMap, _launch_config, ffi, lib
 from cuda_core_cffi._launch_attributes import (
     ACCESS_PROPERTIES,
     ATTRIBUTES,
@@ -399,6 +400,24 @@ def test_further_fields_take_part_in_equality_and_hash(name):
     assert extra(name) == extra(name) != plain
     assert hash(extra(name)) == hash(extra(name))
     assert len({extra(name), extra(name), plain}) == 2
+
+
+def test_a_field_that_is_assigned_while_another_thread_launches_is_not_missed(monkeypatch):
+    config = LaunchConfig(grid=1, block=1)
+    make = _launch_config.make_native
+    assigning = threading.Thread(target=setattr, args=(config, "grid", (2,)))
+
+    def make_slowly(config):
+        native = make(config)
+        assigning.start()
+        assigning.join(0.1)  # time enough, unless it has to wait
+        return native
+
+    monkeypatch.setattr(_launch_config, "make_native", make_slowly)
+    assert config._native.driver.gridDimX == 1
+    monkeypatch.undo()
+    assigning.join()
+    assert config._native.driver.gridDimX == 2
 
 
 @pytest.mark.parametrize("name", EXTRAS)
