@@ -15,6 +15,7 @@ import ctypes
 import functools
 import importlib
 import importlib.util
+import re
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -36,6 +37,7 @@ COMMON = (*INTEGERS, "float16", "float32", "float64", "complex64", "complex128")
 NARROW = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 DTYPES = (*COMMON, "bool", *NARROW)
 USUAL = "float32"
+OF_ONE_ARRAY = re.compile(r", array: <[^<>]*>")  # JAX shows in its messages what it was given
 
 # From the base array, of any library with NumPy's way of indexing.
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
@@ -458,7 +460,8 @@ def summary(producer: str, consumer: str) -> str:
         except NotApplicable:
             pass
         except Refused as refusal:
-            reasons[str(refusal).partition(";")[0].partition(". ")[0]].append(what)  # its first clause
+            text = OF_ONE_ARRAY.sub("", str(refusal))
+            reasons[text.partition(";")[0].partition(". ")[0]].append(what)  # its first clause
         except AssertionError:
             reasons["WRONG VALUES"].append(what)
     parts = [f"{passed} passed"] if passed else []
