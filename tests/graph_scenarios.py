@@ -96,10 +96,11 @@ def change_executable(w: World, graph: GraphDefinition) -> None:
         assert not executable[fill].is_enabled
         for _ in range(2):
             executable.launch(w.stream)
+        w.stream.sync()  # what is replaced goes at once, not a little later
         executable[fill].update(dst=w.buffer, value=3, width=SIZE)
         executable.launch(w.stream)
+        w.stream.sync()
         executable.update(graph)
-    w.stream.sync()
 
 
 def call_host(w: World, graph: GraphDefinition) -> None:

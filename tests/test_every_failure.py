@@ -9,6 +9,7 @@ import gc
 import json
 import pathlib
 import re
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -66,6 +67,8 @@ BY_ANOTHER_WAY = {
     ("code that does not load", "cuCtxGetDevice"): "the message of that goes without the device",
     ("code that does not load", "cuDeviceGetAttribute"): "the same",
 }
+
+PENDING, NONE = "graph launches pending", simulator.Live(0, 0)
 
 # Calls that end something. Where one fails, the driver still has it, and what it needs.
 ENDS = re.compile(r"Free|Destroy|Unload|Release|Unmap")
@@ -173,9 +176,17 @@ def settle(before: tuple[dict[str, int], dict[str, int]]) -> None:
     for _ in range(4):
         Buffer.from_handle(0, 0).close()  # what tensors that are gone had kept; and failures of cleanup are told
         wait_for_graphs(0)
+        wait_for_launches()
         if alive() == before:
             return
         gc.collect()
+
+
+def wait_for_launches(seconds: float = 2) -> None:
+    """Wait for graphs that run, although the call that waits for them has failed."""
+    end = time.monotonic() + seconds
+    while simulator.live().get(PENDING, NONE).number and time.monotonic() < end:
+        time.sleep(0.001)
 
 
 def enter(world: World, with_context: bool) -> None:
