@@ -139,6 +139,8 @@ class _Bits:
 
     def read_record(self) -> tuple[int, list[int]]:
         code, count = self.read_variable(6), self.read_variable(6)
+        if 6 * count > self.end - self.position:  # PyPy makes room for as many as it is told
+            raise self.cut_off()
         return code, [self.read_variable(6) for _ in range(count)]
 
     def cut_off(self) -> ValueError:

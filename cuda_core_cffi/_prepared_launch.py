@@ -65,7 +65,8 @@ class PreparedLaunch:
         A type for each argument: :class:`Buffer`, int, float, bool, complex, a NumPy dtype or scalar type, a ctypes
         type, or bytes for a structure. int, float, bool and complex have the width that the kernel declares. By default
         what the kernel declares, where it does (as those in PTX and templates do): a Buffer for a pointer, int, float,
-        and bytes for a structure.
+        and bytes for a structure. PTX of ``extern "C"`` kernels may declare a pointer as an int, for which buffers are
+        taken more slowly.
 
     Attributes
     ----------
