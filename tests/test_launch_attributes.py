@@ -187,13 +187,15 @@ def test_an_event_is_recorded_by_the_launch(device, stream, store, out, name):
 
 
 @pytest.mark.parametrize("at_start", [False, True])
-def test_a_programmatic_event_tells_when_it_is_triggered(device, stream, store, out, at_start):
+def test_a_programmatic_event_can_be_waited_for(device, stream, store, out, at_start):
     require_capability(device, 9, 0)
     with device.create_event() as event:
         config = LaunchConfig(grid=1, block=1, programmatic_event=ProgrammaticEvent(event, at_start))
         launch(stream, config, store, out, 1)
         event.sync()
+        assert event.is_done
     stream.sync()
+    assert number_in(out) == 1
 
 
 @pytest.mark.simulator_only("hardware may record the event only when the kernel is done")
