@@ -17,7 +17,7 @@ from cuda_core_cffi._ffi import ffi
 from cuda_core_cffi._graph_condition import GraphCondition
 from cuda_core_cffi._memory import Buffer
 
-__all__ = ["NOT_QUICK", "Packer", "make_packer"]
+__all__ = ["NOT_QUICK", "Packer", "lay_out", "make_packer"]
 
 NOT_QUICK = (struct.error, OverflowError, TypeError, AttributeError, ValueError)  # the last: PyPy, of a sign
 
@@ -125,21 +125,51 @@ def make_packer(
     ValueError
         If the number of arguments is wrong.
     """
-    if layout is not None and len(types) != len(layout):
-        raise ValueError(f"the kernel takes {len(layout)} argument{'s' * (len(layout) != 1)}, not {len(types)}")
+
+    def describe(parameter: Parameter) -> tuple[Slot, int]:
+        value = values[parameter.position]
+        slot = make_slot(types[parameter.position], value, parameter)
+        return slot, alignment(value, struct.calcsize("<" + slot.code))
+
+    fields, _ = lay_out(len(types), layout, kinds, describe)
+    return compile_packer(fields)
+
+
+def lay_out(
+    count: int,
+    layout: Sequence[tuple[int, int]] | None,
+    kinds: Sequence[str | None] | None,
+    describe: Callable[[Parameter], tuple[Slot, int]],
+) -> tuple[list[tuple[int, Slot]], int]:
+    """Return for each argument the padding before it, in bytes, and how it is packed; and the size of them all.
+
+    Parameters
+    ----------
+    count : int
+        The number of arguments.
+    layout, kinds
+        As for :func:`make_packer`.
+    describe : callable
+        From a parameter to how its argument is packed, and how it is aligned where there is no layout.
+
+    Raises
+    ------
+    ValueError
+        If the number of arguments is wrong.
+    """
+    if layout is not None and count != len(layout):
+        raise ValueError(f"the kernel takes {len(layout)} argument{'s' * (len(layout) != 1)}, not {count}")
     fields: list[tuple[int, Slot]] = []
     end = 0
-    for index, (cls, value) in enumerate(zip(types, values)):
+    for index in range(count):
         kind = kinds[index] if kinds is not None and index < len(kinds) else None
-        offset, size = layout[index] if layout is not None else (None, None)
-        slot = make_slot(cls, value, Parameter(index, size, kind, offset))
-        length = struct.calcsize("<" + slot.code)
+        offset, size = (None, None) if layout is None else layout[index]
+        slot, boundary = describe(Parameter(index, size, kind, offset))
         if offset is None:
-            boundary = alignment(value, length)
             offset = -(-end // boundary) * boundary
         fields.append((offset - end, slot))
-        end = offset + length
-    return compile_packer(fields)
+        end = offset + struct.calcsize("<" + slot.code)
+    return fields, end
 
 
 def compile_packer(fields: list[tuple[int, Slot]]) -> Packer:

@@ -9,11 +9,11 @@ configuration, ``include/ccc_prepared.h``) and the values into one bytes object,
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 from cuda_core_cffi._argument_types import infer_types, make_type_slot
-from cuda_core_cffi._arguments import MAX_ALIGNMENT, NOT_QUICK, Parameter, Slot
+from cuda_core_cffi._arguments import MAX_ALIGNMENT, NOT_QUICK, lay_out
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._kernel import Kernel
 from cuda_core_cffi._launch import UNCHECKED, allow, launch_failure
@@ -137,7 +137,8 @@ class Plan:
         layout, kinds = kernel._layout, kernel._kinds
         self.types = types or infer_types(layout, kinds)
         self.config, self.kernel = config, kernel
-        self._fields, size = make_fields(self.types, layout, kinds)
+        types = self.types
+        self._fields, size = lay_out(len(types), layout, kinds, lambda item: make_type_slot(types[item.position], item))
         stride = HEAD + size + -size % MAX_ALIGNMENT
         self._configs = [config._native]
         self._native = ffi.new("ccc_plan *", [kernel._box, self._configs[0], size, stride])
@@ -206,22 +207,3 @@ class Plan:
 def is_buffer(given: Any) -> bool:
     """Tell whether values of an argument type are buffers."""
     return isinstance(given, type) and issubclass(given, Buffer)
-
-
-def make_fields(
-    types: Sequence[Any], layout: Sequence[tuple[int, int]] | None, kinds: Sequence[str | None] | None
-) -> tuple[list[tuple[int, Slot]], int]:
-    """Return for each argument the padding before it, in bytes, and how it is packed; and the size of them all."""
-    if layout is not None and len(types) != len(layout):
-        raise ValueError(f"the kernel takes {len(layout)} argument{'s' * (len(layout) != 1)}, not {len(types)}")
-    fields = []
-    end = 0
-    for index, given in enumerate(types):
-        kind = kinds[index] if kinds is not None and index < len(kinds) else None
-        offset, size = (None, None) if layout is None else layout[index]
-        slot, alignment = make_type_slot(given, Parameter(index, size, kind, offset))
-        if offset is None:
-            offset = -(-end // alignment) * alignment
-        fields.append((offset - end, slot))
-        end = offset + struct.calcsize("<" + slot.code)
-    return fields, end
