@@ -62,7 +62,7 @@ LIMITED_API = platform.python_implementation() == "CPython" and not sysconfig.ge
 COMPILE = ["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-pthread", "-Wall", "-Wno-deprecated-declarations"]
 LINK = ["-Wl,-s", "-pthread"]
 HEADERS = (  # of include/, each with what it needs
-    "ccc_capture.h",
+    "ccc_callback.h",
     "ccc_copy.h",
     "ccc_graph_edges.h",
     "ccc_ipc.h",

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import cuda_core_cffi._callbacks  # noqa: F401  (Stream.callback reaches it through the registry)
 from cuda_core_cffi._context import Context
 from cuda_core_cffi._device import Device
 from cuda_core_cffi._embedding import get_c_api, get_include, make_ffi

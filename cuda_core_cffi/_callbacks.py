@@ -1,32 +1,50 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of the host that the driver calls: the whole protocol.
+"""Functions of the host that the driver calls, in graphs and in streams: the whole protocol.
 
 The driver calls ``ccc_host_run`` (``include/ccc_keep.h``) in a thread of its own, with a token. That takes the GIL and
 calls the Python function which is kept under the token. No driver function may be called in such a thread. So whatever
-Python collects there is destroyed later, elsewhere. What the function raises is kept, and raised where a program next
-synchronises. Functions of C are called by the driver directly.
+Python collects there is destroyed later, elsewhere. Functions of C are called without the GIL.
+
+A graph calls its functions as often as it runs, and has a keep for each. A stream calls a function once, through
+``ccc_host_run_once`` (``include/ccc_callback.h``), which queues the keep. In neither case is anything let go of in the
+driver's thread: what is queued there goes when the package next looks (see ``_retain.py``).
+
+What a Python function raises is put into ``raised``, with the stream that called it, and raised by the next call that
+waits for that stream: its ``sync``, that of an event recorded in it, or ``Device.sync``. Functions do not know in which
+stream their graph runs: what they raise, any such call raises. What is left at exit goes to ``sys.unraisablehook``.
+
+At exit no more functions are called, and those that run are waited for. A child of ``fork()`` inherits neither
+functions that are still to be called nor exceptions.
 """
 
 from __future__ import annotations
 
 import atexit
+import gc
+import itertools
+import os
 import sys
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any, NamedTuple
 
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._keepalive import after_sync
-from cuda_core_cffi._retain import Operand, kept, new_token
-from cuda_core_cffi._stream import address_of
+from cuda_core_cffi._registry import registry
+from cuda_core_cffi._retain import NOTHING, Operand, kept, new_token, settle, settle_after_sync
+from cuda_core_cffi._stream import Stream, address_of
 from cuda_core_cffi._wake import run_tasks
 
-__all__ = ["HostFunction", "host_function", "python_function"]
+__all__ = ["HostFunction", "call_in_stream", "host_function", "python_function"]
 
 PROTOTYPE = "void(*)(void *)"
 PYTHON_API = 4  # FUNCFLAG_PYTHONAPI of ctypes
 
 _RUN = int(lib.ccc_host_function())
+_call = lib.ccc_stream_call
+_source = lib.ccc_source
+_numbers = itertools.count()
 
 
 class HostFunction(NamedTuple):
@@ -52,26 +70,55 @@ class HostFunction(NamedTuple):
         return ()
 
 
-raised: list[BaseException] = []  # what Python functions have raised, and nobody was told yet
+raised: dict[int, tuple[int, BaseException]] = {}
+"""What Python functions have raised, and nobody was told yet: the stream (0 for a graph) and the exception."""
 
 
-@ffi.def_extern()  # type: ignore[untyped-decorator]
-def ccc_call_python(token: int) -> None:
+def keep_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Keep what a function has raised; the outermost frame, that of ``ccc_call_python``, knows the stream."""
+    source = trace.tb_frame.f_locals.get("source", 0) if trace else 0
+    raised[next(_numbers)] = (source, error.with_traceback(trace))
+
+
+@ffi.def_extern(onerror=keep_error)  # type: ignore[untyped-decorator]
+def ccc_call_python(token: int, source: int) -> None:
     """Call a Python function, in a thread of the driver's."""
-    try:
-        kept[token]()
-    except BaseException as error:
-        raised.append(error)
+    kept[token]()
 
 
-def raise_pending() -> None:
-    """Raise what Python functions have raised since this was last asked, and do what they left for later."""
+def take_raised(waited: Any) -> list[BaseException]:
+    """Return what functions of graphs, and of a stream, have raised. A box tells which stream, or event; NULL: all."""
+    source = _source(waited) if waited else 0
+    errors = []
+    for number, (origin, _) in raised.copy().items():
+        if not waited or origin in (0, source):
+            found = raised.pop(number, None)
+            if found:  # else another thread was told
+                errors.append(found[1])
+    return errors
+
+
+def raise_pending(waited: Any) -> None:
+    """Raise what :func:`take_raised` finds, if anything, and do what the functions left for later."""
     run_tasks()
-    if raised:
-        errors = [raised.pop(0) for _ in range(len(raised))]
-        if len(errors) == 1:
-            raise errors[0]
+    if not raised:
+        return
+    errors = take_raised(waited)
+    if len(errors) == 1:
+        raise errors.pop()  # a reference kept here would keep what the traceback refers to
+    if errors:
         raise BaseExceptionGroup("several host callbacks raised", errors)
+
+
+def call_in_stream(stream: Stream, fn: Any, user_data: Any) -> None:
+    """Have a stream call a function: :meth:`Stream.callback`."""
+    function = host_function(fn, user_data)
+    settle_after_sync()
+    settle()
+    status = _call(stream._box, *function)
+    if status:
+        kept.pop(function.token, None)
+        raise stream._failure(status)
 
 
 def host_function(fn: Any, user_data: Any) -> HostFunction:
@@ -151,4 +198,30 @@ def python_function(address: int, data: int) -> Callable[[], Any] | None:
     return kept.get(data) if address == _RUN else None
 
 
-atexit.register(lib.ccc_end_calls)
+class HostCallbackRaised:
+    """Has Python hand an exception to ``sys.unraisablehook``: what a finalizer raises goes there."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __del__(self) -> None:
+        raise self.error
+
+
+def end_calls() -> None:
+    """Call nothing any more; what nobody was told of is told."""
+    lib.ccc_end_calls()
+    for error in take_raised(NOTHING):
+        HostCallbackRaised(error)
+        gc.collect()  # for PyPy, whose finalizers would run too late
+
+
+def forget_in_child() -> None:
+    """After a fork: what the driver calls, and what that raised, is the parent's."""
+    lib.ccc_forget_calls()
+    raised.clear()
+
+
+registry.call_in_stream = call_in_stream
+atexit.register(end_calls)
+os.register_at_fork(after_in_child=forget_in_child)

@@ -48,6 +48,7 @@ HINTS = {
     "non_portable_cluster_size_allowed says so, and exactly those that the kernel was compiled for",
     "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE": "all blocks of a cooperative launch must fit on the device at once: as "
     "many as kernel.occupancy tells for a multiprocessor, times the number of these",
+    "CUDA_ERROR_NOT_PERMITTED": "a function that the driver calls must not call the driver back",
     "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED": "the operation cannot be captured in a graph",
     "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED": "something that was done since the capture began cannot be captured, or "
     "is prohibited in its mode; end the capture, and begin another",

@@ -116,7 +116,7 @@ class Event(Handle):
         if status:
             raise self._failure(status)
         if held or after_sync:
-            synchronised()
+            synchronised(self._box)
 
     @property
     def is_done(self) -> bool:

@@ -63,8 +63,9 @@ held: dict[int, Hold] = {}
 """What copies use, oldest first."""
 
 
-after_sync: list[Callable[[], None]] = []
-"""What else is to be done when a program has waited for the device. It may raise."""
+after_sync: list[Callable[[Any], None]] = []
+"""What else is to be done when a program has waited: called with the box of the stream or event, or NULL for a device.
+Only the last may raise."""
 
 
 class State:
@@ -103,12 +104,12 @@ def release_finished(everything: bool = True) -> None:
             check_cleanup(waiting)
 
 
-def synchronised() -> None:
-    """Do what there is to do when a program has waited for the device."""
+def synchronised(waited: Any = ffi.NULL) -> None:
+    """Do what there is to do when a program has waited for a stream or event, given as its box, or for a device."""
     if held:
         release_finished()
     for task in after_sync:
-        task()
+        task(waited)
 
 
 def wait_at_exit() -> None:

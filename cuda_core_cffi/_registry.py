@@ -8,21 +8,25 @@ A stream names its device, yet a device makes streams: the class below reaches t
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["registry"]
 
 
 class Registry:
-    """Classes by role.
+    """Classes and functions by role.
 
     Attributes
     ----------
     device : type
         :class:`Device`, which makes one of an ordinal.
+    call_in_stream : callable
+        What has a stream call a function.
     """
 
     device: type[Any]
+    call_in_stream: Callable[[Any, Any, Any], None]
 
     @property
     def graph_builder(self) -> Any:

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""What graphs keep: driver objects and Python objects, until no graph, executable or launch needs them.
+"""What graphs, and functions that streams call, keep: driver objects and Python objects, until nothing needs them.
 
 The C side (``include/ccc_keep.h``) counts and queues; it holds Python objects by a token. What is queued is let go of
-when the package creates, changes or closes graphs, when a program synchronises, and, on CPython, soon anyway.
+when the package creates, changes or closes graphs, or has a stream call a function, when a program synchronises, and,
+on CPython, soon anyway.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from cuda_core_cffi._keepalive import after_sync
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._stream import address_of
 
-__all__ = ["NOTHING", "Operand", "kept", "make_keep", "new_token", "operand", "settle"]
+__all__ = ["NOTHING", "Operand", "kept", "make_keep", "new_token", "operand", "settle", "settle_after_sync"]
 
 AT_ONCE = 64  # tokens that C hands over in one call
 NOTHING = ffi.NULL
@@ -131,8 +132,7 @@ def make_keep(operands: Iterable[Operand], token: int = 0) -> Any:
         token = new_token(objects)
     if not boxes and not token:
         return NOTHING
-    if settle not in after_sync:  # programs without graphs need not look
-        after_sync.append(settle)
+    settle_after_sync()
     keep = lib.ccc_keep_new(boxes, len(boxes), token)
     if not keep:
         kept.pop(token, None)
@@ -140,8 +140,14 @@ def make_keep(operands: Iterable[Operand], token: int = 0) -> Any:
     return keep
 
 
-def settle() -> None:
-    """Let go of what nobody needs any more."""
+def settle_after_sync() -> None:
+    """Let go after each synchronisation from now on: programs that keep nothing need not look."""
+    if settle not in after_sync:
+        after_sync.insert(0, settle)
+
+
+def settle(waited: Any = NOTHING) -> None:
+    """Let go of what nobody needs any more, whatever was waited for."""
     if not _unsettled():
         return
     tokens = ffi.new("uint64_t[]", AT_ONCE)

@@ -124,7 +124,7 @@ class Stream(Handle):
         if status:
             raise self._failure(status)
         if held or after_sync:
-            synchronised()
+            synchronised(self._box)
 
     def record(self, event: Event | None = None, options: EventOptions | Mapping[str, Any] | None = None) -> Event:
         """Record an event: it is reached when the work now in the stream is done.
@@ -171,6 +171,38 @@ class Stream(Handle):
             status = _wait_stream(self._box, event_or_stream._box)
         if status:
             raise self._failure(status, event_or_stream)
+
+    def callback(self, fn: Any, *, user_data: Any = None) -> None:
+        """Have the stream call a function on the host, when the work now in it is done. What follows waits for that.
+
+        While the stream is being captured, by this package or another library, the function becomes a node of the
+        graph, which calls it whenever it runs.
+
+        Parameters
+        ----------
+        fn : callable or C function pointer
+            A Python callable that takes no argument. Or a ``void (*)(void *)``: a CFFI function pointer, or a ctypes
+            function declared as ``ctypes.CFUNCTYPE(None, ctypes.c_void_p)``. It is kept until it was called.
+        user_data : int, CFFI pointer or bytes-like, optional
+            What a C function gets: an address, or bytes, which are copied and kept.
+
+        Raises
+        ------
+        TypeError
+            If a C function is declared in another way.
+        ValueError
+            If ``user_data`` is given with a Python callable.
+        CUDAError
+            If the driver does not take the function.
+
+        Notes
+        -----
+        The function runs in a thread of the driver's and must not call the driver, nor wait for a thread that does.
+        What a Python callable raises is raised by the next call that waits for the stream: :meth:`sync`,
+        :meth:`Event.sync` of an event recorded in it, or :meth:`Device.sync`; several exceptions come as an
+        ``ExceptionGroup``. The driver calls nothing in a context that has failed.
+        """
+        registry.call_in_stream(self, fn, user_data)
 
     def close(self) -> None:
         """Give the stream up. Work in it still runs. Closing a default stream does nothing."""

@@ -54,6 +54,7 @@ struct ccc_box {
     const char *destroyer;     /* the name of what it calls */
     void *memory;              /* freed with the box */
     struct ccc_graph *graph;   /* of a graph or an executable: its lock, and what it keeps */
+    _Atomic(uint64_t) source;  /* of an event: the stream that recorded it, as ccc_source tells */
     ccc_box *deferred;         /* the next of those that wait to end elsewhere */
 };
 

@@ -7,6 +7,8 @@
  * the definitions, clones, executables and launches that have it. When the last is gone the driver calls us, in a
  * thread and under locks of its own, where nothing may be called and the GIL must not be waited for. There the keep is
  * only queued. ccc_settle, called from ordinary threads, releases what is queued.
+ *
+ * What a stream calls once has a keep too, which is queued when it has run.
  */
 #ifndef CCC_KEEP_H
 #define CCC_KEEP_H
@@ -21,6 +23,9 @@ typedef struct ccc_keep {
     ccc_box *event;      /* of an executable's own, once it is replaced: behind the last launch that may use it */
     uint64_t node;       /* of an executable's own: the node that it is for */
     uint64_t token;      /* 0: no Python objects */
+    CUhostFn function;   /* of a stream: what it calls, */
+    void *data;          /* with what, */
+    uint64_t source;     /* and which stream that is, as ccc_source tells */
     size_t count;
     ccc_box *boxes[];
 } ccc_keep;
@@ -172,7 +177,8 @@ static size_t ccc_settle(uint64_t *tokens, size_t room)
  * Python functions that the driver calls. The GIL is taken in the driver's thread: what waits for the work meanwhile
  * must not hold it, and calls through CFFI do not. At exit no more of them start, and those that run are waited for.
  */
-static void ccc_call_python(uint64_t token); /* written in Python */
+static void ccc_call_python(uint64_t token, uint64_t source); /* written in Python */
+static _Thread_local uint64_t ccc_calling; /* the stream that calls a function; 0: a graph does */
 static atomic_int ccc_calls_running;
 static atomic_int ccc_calls_ended;
 
@@ -181,7 +187,7 @@ static void CUDA_CB ccc_host_run(void *token)
     atomic_fetch_add(&ccc_calls_running, 1);
     if (!atomic_load(&ccc_calls_ended)) {
         ccc_in_callback++;
-        ccc_call_python((uintptr_t)token);
+        ccc_call_python((uintptr_t)token, ccc_calling);
         ccc_in_callback--;
         if (atomic_load(&ccc_deferred))
             ccc_wake_python();
@@ -209,6 +215,12 @@ static void ccc_end_calls(void)
     atomic_store(&ccc_calls_ended, 1);
     for (int i = 0; atomic_load(&ccc_calls_running) && i < CCC_PATIENCE; i++)
         usleep(1000);
+}
+
+/* In the child of fork() the driver's threads are not there, nor what they ran. */
+static void ccc_forget_calls(void)
+{
+    atomic_store(&ccc_calls_running, 0);
 }
 
 #endif

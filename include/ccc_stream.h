@@ -5,6 +5,7 @@
 #define CCC_STREAM_H
 
 #include <math.h>
+#include <pthread.h>
 
 #include "ccc_context.h"
 
@@ -26,6 +27,19 @@ static ccc_box *ccc_default_stream(int per_thread)
 static int ccc_stream_is_legacy(const ccc_box *stream)
 {
     return stream->handle == (uintptr_t)CU_STREAM_LEGACY || (stream->handle == 0 && !ccc_driver_per_thread());
+}
+
+/*
+ * What tells streams apart: an event has that of the stream which recorded it, 0 if none did. The legacy default streams
+ * of all contexts are one. A per-thread default stream is known by its thread, whose address is that of no stream.
+ */
+static uint64_t ccc_source(const ccc_box *box)
+{
+    if (box->kind == CCC_EVENT)
+        return atomic_load_explicit(&box->source, memory_order_relaxed);
+    if (!(box->flags & CCC_TOKEN))
+        return box->handle;
+    return ccc_stream_is_legacy(box) ? (uintptr_t)CU_STREAM_LEGACY : (uint64_t)pthread_self();
 }
 
 static ccc_box *ccc_stream_create(int device, unsigned int flags, int priority)
@@ -183,11 +197,12 @@ static ccc_box *ccc_event_create(int device, unsigned int flags)
     return box;
 }
 
-static int ccc_event_record(const ccc_box *event, const ccc_box *stream)
+static int ccc_event_record(ccc_box *event, const ccc_box *stream)
 {
     if (!ccc_is_open(event) || !ccc_is_open(stream))
         return CCC_CLOSED;
     CCC_TRY(cuEventRecord, (CUevent)CCC_POINTER(event), CCC_STRM(stream));
+    atomic_store_explicit(&event->source, ccc_source(stream), memory_order_relaxed);
     return 0;
 }
 
@@ -213,6 +228,8 @@ static ccc_box *ccc_stream_record(ccc_box *stream, unsigned int flags)
         ccc_drop(box);
         box = NULL;
         ccc_fail((int)result, "cuEventRecord");
+    } else {
+        atomic_init(&box->source, ccc_source(stream));
     }
     ccc_pop(pushed);
     ccc_release(context);

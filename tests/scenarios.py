@@ -182,6 +182,8 @@ SCENARIOS: dict[str, Callable[[World], Any]] = {
     "stream priority": lambda w: no_result(Stream.from_handle(w.stream.handle).priority),
     "context of a foreign stream": lambda w: Stream.from_handle(w.stream.handle).context,
     "stream sync": lambda w: w.stream.sync(),
+    "callback": lambda w: w.stream.callback(no_result),
+    "callback, default stream": lambda w: LEGACY_DEFAULT_STREAM.callback(no_result),
     "event": lambda w: w.device.create_event(),
     "record": lambda w: no_result(w.stream.record(w.event)),
     "record a new event": lambda w: w.stream.record(),
@@ -330,6 +332,27 @@ def scenario(function: Callable[[World], Any]) -> Callable[[World], Any]:
     """Add a function to the scenarios, under its name."""
     SCENARIOS[function.__name__.replace("_", " ")] = function
     return function
+
+
+def insist(name: str, *arguments: Any) -> None:
+    """Call a function of the driver, as another library would; if it fails, call it again, and raise then."""
+    status = getattr(lib, name)(*arguments)
+    if status:
+        assert getattr(lib, name)(*arguments) == 0
+    check(status, name)
+
+
+@scenario
+def callback_while_capturing(w: World) -> None:
+    graph = ffi.new("CUgraph *")
+    check(lib.cuStreamBeginCapture(w.other.cdata, lib.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "cuStreamBeginCapture")
+    try:
+        w.other.callback(no_result)
+    finally:
+        try:
+            insist("cuStreamEndCapture", w.other.cdata, graph)
+        finally:
+            insist("cuGraphDestroy", graph[0])
 
 
 @scenario

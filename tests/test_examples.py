@@ -20,6 +20,7 @@ PAGES = (
     "linking.md",
     "prepared_launches.md",
     "programs.md",
+    "streams.md",
 )
 
 ELSEWHERE = {"memory_usage.py"}  # test_tracking_resource.py looks at what it prints
