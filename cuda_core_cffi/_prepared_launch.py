@@ -30,25 +30,29 @@ NO_STREAM: Final = bytes(8)
 """In a record of a batch, in the place of the stream."""
 HEAD: Final = 16  # bytes of a record before the arguments: ccc_record
 
-# `launch` does not call `_record`: a call costs a tenth of a launch.
+# `launch` does not call `_record`: a call costs a tenth of a launch. What refers to the kernel is in the closure:
+# what PyPy compiles keeps the globals of functions, long after these have gone.
 SOURCE = '''\
-def launch(stream{parameters}, /):
-    """Start the kernel in a stream, with these values."""
-    try:
-        status = start(pack(stream._packed_box, plan{expressions}))
-    except NOT_QUICK:
-        status = start_carefully(stream, ({arguments}))
-    if status:
-        finish(status, stream, ({arguments}))
+def make(finish, start_carefully, record_carefully):
+    def launch(stream{parameters}, /):
+        """Start the kernel in a stream, with these values."""
+        try:
+            status = start(pack(stream._packed_box, plan{expressions}))
+        except NOT_QUICK:
+            status = start_carefully(stream, ({arguments}))
+        if status:
+            finish(status, stream, ({arguments}))
 
-def _record(boxes, prepared{parameters}, /):
-    try:
-        found = ({boxes})
-        data = pack(NO_STREAM, plan{expressions})
-    except NOT_QUICK:
-        return record_carefully(boxes, ({arguments}))
-    boxes += found
-    return data
+    def _record(boxes, prepared{parameters}, /):
+        try:
+            found = ({boxes})
+            data = pack(NO_STREAM, plan{expressions})
+        except NOT_QUICK:
+            return record_carefully(boxes, ({arguments}))
+        boxes += found
+        return data
+
+    return launch, _record
 '''
 
 
@@ -103,7 +107,7 @@ class PreparedLaunch:
             raise TypeError(f"kernel must be a Kernel, not {type(kernel).__name__}")
         plan = Plan(config._copy(), kernel, argument_types)
         object.__setattr__(self, "_plan", plan)
-        for name, function in plan.make_functions().items():
+        for name, function in zip(("launch", "_record"), plan.make_functions()):
             object.__setattr__(self, name, function)
 
     def __repr__(self) -> str:
@@ -151,8 +155,8 @@ class Plan:
             self._configs.append(config)  # the others stay: another thread may be launching with one
             self._native.config = config
 
-    def make_functions(self) -> dict[str, Callable[..., Any]]:
-        """Return the functions of the launch, by their names."""
+    def make_functions(self) -> tuple[Callable[..., None], Callable[..., bytes]]:
+        """Return the functions of the launch: the one of the same name, and what a batch needs."""
         slots = [slot for _, slot in self._fields]
         form = "=8s8s" + "".join(f"{gap}x{slot.code}" for gap, slot in self._fields)
         names = [f"argument_{index}" for index in range(len(slots))]
@@ -162,19 +166,18 @@ class Plan:
             arguments="".join(f"{name}, " for name in names),
             expressions="".join(f", {slot.expression.format(name)}" for name, slot in zip(names, slots)),
         )
-        scope = {
+        scope: dict[str, Any] = {
             "NOT_QUICK": NOT_QUICK,
             "NO_STREAM": NO_STREAM,
-            "finish": self._finish,
             "pack": struct.Struct(f"{form}{self._native.stride - struct.calcsize(form)}x").pack,
             "plan": self._packed,
-            "record_carefully": self.record,
             "slots": [slot.pack for slot in slots],
             "start": _start,
-            "start_carefully": self._start,
         }
         exec(compile(source, "<prepared launch>", "exec"), scope)
-        return {name: scope.pop(name) for name in ("launch", "_record")}  # popped: functions refer to their scope
+        make: Callable[..., tuple[Callable[..., None], Callable[..., bytes]]]
+        make = scope.pop("make")  # for functions refer to their scope
+        return make(self._finish, self._start, self.record)
 
     def _start(self, stream: Any, values: tuple[Any, ...]) -> int:
         """Launch what is not quick: a stream's or a buffer's first time, other types, and errors that say more."""
