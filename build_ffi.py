@@ -65,6 +65,7 @@ HEADERS = (  # of include/, each with what it needs
     "ccc_callback.h",
     "ccc_copy.h",
     "ccc_graph_edges.h",
+    "ccc_graph_memory.h",
     "ccc_ipc.h",
     "ccc_linker.h",
     "ccc_managed.h",

@@ -66,6 +66,13 @@ HINTS = {
     "it from the library path",
 }
 
+# Allocations in the wrong kind of stream, which no driver call was made for.
+CAPTURE = {
+    lib.CCC_CAPTURING: "the stream is being captured: what is allocated in a graph comes from a GraphMemoryResource",
+    lib.CCC_NOT_CAPTURING: "the stream is not being captured: a GraphMemoryResource allocates in a GraphBuilder that "
+    "is building, or a stream that takes part",
+}
+
 # What the driver says when there is nothing for it to drive.
 UNAVAILABLE = {"CUDA_ERROR_NO_DEVICE", "CUDA_ERROR_STUB_LIBRARY"}
 
@@ -139,6 +146,8 @@ def failure(status: int, call: str | None = None, detail: str = "") -> Exception
     status = int(status)
     if status == lib.CCC_CLOSED:
         return RuntimeError("the operation needs an object that is closed")
+    if status in CAPTURE:
+        return RuntimeError(CAPTURE[status])
     if call is None:
         call = ffi.string(lib.ccc_last_call()).decode()
     if status == lib.CCC_NO_MEMORY:

@@ -29,7 +29,8 @@ enum {
     CCC_TOKEN = 64,       /* stream: one of the default streams, which mean a stream of the current context */
     CCC_SHARED = 128,     /* event that other processes may use */
     CCC_VIRTUAL = 256,    /* buffer of mappings in reserved addresses */
-    CCC_IMPORTED = 512    /* pool of another process, or buffer from one */
+    CCC_IMPORTED = 512,   /* pool of another process, or buffer from one */
+    CCC_OF_GRAPH = 1024   /* buffer of memory that a node of a graph allocates */
 };
 
 typedef struct ccc_charge ccc_charge; /* ccc_meter.h */
@@ -74,6 +75,7 @@ static _Atomic(ccc_box *) ccc_deferred;
 #define CCC_STRM(box) ((CUstream)CCC_POINTER(box))
 
 static void ccc_destroy(ccc_box *box);
+static int ccc_must_wait(const ccc_box *box);
 static void ccc_end_charges(ccc_charge *charge);
 
 static long ccc_live_count(int kind)
@@ -146,7 +148,7 @@ static ccc_box *ccc_end(ccc_box *box)
     return parent;
 }
 
-/* Leave the end of a box to another thread. */
+/* Leave the end of a box to another thread, or to a later time. */
 static CCC_COLD void ccc_defer(ccc_box *box)
 {
     box->deferred = atomic_load(&ccc_deferred);
@@ -158,7 +160,7 @@ static CCC_COLD void ccc_defer(ccc_box *box)
 static void ccc_release(ccc_box *box)
 {
     while (box && atomic_fetch_sub_explicit(&box->uses, 1, memory_order_acq_rel) == 1) {
-        if (ccc_in_callback) {
+        if (ccc_in_callback || (atomic_load_explicit(&ccc_captures, memory_order_relaxed) && ccc_must_wait(box))) {
             ccc_defer(box);
             return;
         }
@@ -166,13 +168,16 @@ static void ccc_release(ccc_box *box)
     }
 }
 
-/* End the boxes that were left to other threads. */
+/* End the boxes that were left to other threads, and to later. */
 static void ccc_end_deferred(void)
 {
     ccc_box *box = ccc_in_callback ? NULL : atomic_exchange(&ccc_deferred, NULL);
     while (box) {
         ccc_box *next = box->deferred;
-        ccc_release(ccc_end(box));
+        if (atomic_load(&ccc_captures) && ccc_must_wait(box))
+            ccc_defer(box);
+        else
+            ccc_release(ccc_end(box));
         box = next;
     }
 }

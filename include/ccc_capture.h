@@ -10,6 +10,27 @@
 
 #include "ccc_graph_exec.h"
 
+static pthread_mutex_t ccc_capture_lock = PTHREAD_MUTEX_INITIALIZER;
+static ccc_box *ccc_captured_graphs; /* those that are being captured; not uses */
+
+static void ccc_capture_note(ccc_box *graph, int begins)
+{
+    int locks = ccc_graph_locks();
+    if (locks)
+        pthread_mutex_lock(&ccc_capture_lock);
+    ccc_box **link = &ccc_captured_graphs;
+    while (*link && *link != graph)
+        link = &(*link)->graph->next;
+    if (begins) {
+        graph->graph->next = NULL;
+        *link = graph;
+    } else if (*link) {
+        *link = graph->graph->next;
+    }
+    if (locks)
+        pthread_mutex_unlock(&ccc_capture_lock);
+}
+
 /* Where the work that a stream is given next belongs: in which graph, and after which nodes. */
 static int ccc_capture_place(const ccc_box *stream, CUgraph *graph, const CUgraphNode **nodes, size_t *count)
 {
@@ -40,8 +61,10 @@ static CUresult ccc_capture_stop(ccc_box *capture)
         cuStreamEndCapture(stream, &graph);
     capture->handle = 0;
     atomic_fetch_sub(&ccc_captures, 1);
-    if (home->graph) /* not one inside a node */
-        home->graph->captured = graph == NULL;
+    if (home->graph) { /* not one inside a node */
+        ccc_capture_note(home, 0);
+        home->graph->captured = graph ? 0 : CCC_CAPTURE_LOST;
+    }
     return result;
 }
 
@@ -107,7 +130,7 @@ static ccc_box *ccc_capture_begin(ccc_box *stream, int mode, ccc_box **graph)
     ccc_box *home = inside ? inside : ccc_graph_box(CCC_GRAPH, 0);
     ccc_box *capture = home ? ccc_new(CCC_CAPTURE, 0, 0, NULL) : NULL;
     if (home && !inside)
-        home->graph->captured = 1;
+        home->graph->captured = CCC_CAPTURE_ACTIVE;
     int status = capture ? CCC_CLOSED : CCC_NO_MEMORY;
     if (capture && ccc_retain(home)) {
         atomic_init(&capture->stream, stream);
@@ -120,8 +143,10 @@ static ccc_box *ccc_capture_begin(ccc_box *stream, int mode, ccc_box **graph)
     if (status == 0) {
         capture->handle = 1; /* it is under way */
         atomic_fetch_add(&ccc_captures, 1);
-        if (!inside)
+        if (!inside) {
             home->handle = (uintptr_t)captured;
+            ccc_capture_note(home, 1);
+        }
         *graph = home;
         return capture;
     }

@@ -14,7 +14,6 @@
 
 #define CCC_OVERLAP (-20)       /* what is written is also read, or written twice */
 #define CCC_LEGACY_STREAM (-21) /* the legacy default stream takes no attributes */
-#define CCC_CAPTURING (-22)     /* the stream is being captured in a graph */
 #define CCC_READ_LATER (-23)    /* this driver cannot promise that the source is read during the call */
 
 /* Whether two ranges of the same size have bytes in common. */

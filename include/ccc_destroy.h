@@ -9,6 +9,7 @@
 
 static CUresult ccc_destroy_graph(ccc_box *box, const char **call);
 static CUresult ccc_destroy_capture(ccc_box *capture, const char **call);
+static CUresult ccc_graph_memory_free(const ccc_box *buffer, const ccc_box *stream, const char **call);
 
 /* Drivers unmap memory under work that still uses it, so that is waited for: in the buffer's stream, or else all work. */
 static CUresult ccc_destroy_virtual(ccc_box *box, const ccc_box *stream, const char **call)
@@ -57,6 +58,8 @@ static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
             box->import = NULL; /* should the free fail for want of a context, only the free is tried again */
             return ccc_import_release(import, stream ? CCC_STRM(stream) : NULL, call);
         }
+        if (box->flags & CCC_OF_GRAPH)
+            return ccc_graph_memory_free(box, stream, call);
         if (!(box->flags & (CCC_PINNED | CCC_SYNCHRONOUS))) {
             *call = "cuMemFreeAsync";
             return cuMemFreeAsync(box->handle, stream ? CCC_STRM(stream) : NULL);
@@ -76,6 +79,8 @@ static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
 
 static void ccc_destroy(ccc_box *box)
 {
+    CUstreamCaptureMode mode;
+    int relaxed = ccc_relax(&mode);
     const ccc_box *stream = atomic_load(&box->stream);
     /* A default stream is one of the current context's; synchronous calls act in the current context too. */
     int needs_context = (box->flags & (CCC_PINNED | CCC_SYNCHRONOUS | CCC_VIRTUAL | CCC_IMPORTED)) ||
@@ -89,6 +94,7 @@ static void ccc_destroy(ccc_box *box)
     if (result == CUDA_ERROR_INVALID_CONTEXT && !pushed && (pushed = ccc_push(home)))
         result = ccc_destroy_in_context(box, &call);
     ccc_pop(pushed);
+    ccc_tense(relaxed, mode);
     if (result && ccc_driver.reason != CCC_FORKED) /* what a child inherits is its parent's to destroy */
         ccc_cleanup_failed((int)result, call);
 }

@@ -12,11 +12,14 @@
 #include "ccc_keep.h"
 #include "ccc_launch.h"
 
+enum { CCC_CAPTURE_ACTIVE = 1, CCC_CAPTURE_LOST }; /* a capture that goes on, and one that came to nothing */
+
 typedef struct ccc_graph {
     pthread_mutex_t lock;
     ccc_keep *keeps; /* of an executable: for nodes that were set in it alone */
     ccc_box *event;  /* of an executable that has such keeps: behind its last launch */
-    int captured;    /* of a graph that is being captured: it is the driver's still */
+    int captured;    /* of a graph that is captured here; unless it is 0, the driver destroys it */
+    ccc_box *next;   /* of those that are being captured */
 } ccc_graph;
 
 /* Why the driver did not instantiate or update. */

@@ -7,6 +7,8 @@
 #include "ccc_compat.h"
 #include "ccc_stream.h"
 
+#define CCC_CAPTURING (-22) /* the stream is being captured in a graph */
+
 /* A pool of our own; max_size 0 leaves the limit to the system. */
 static ccc_box *ccc_pool_create(const CUmemPoolProps *properties)
 {
@@ -99,6 +101,16 @@ static int ccc_enter_stream(ccc_scope *scope, ccc_box *stream, CUdevice device)
     return ccc_enter(scope, device);
 }
 
+/* A status if the stream is being captured, as far as captures are begun here: pools give memory now, graphs later. */
+static int ccc_check_capture(const ccc_box *stream)
+{
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (CCC_LIKELY(atomic_load_explicit(&ccc_captures, memory_order_relaxed) == 0))
+        return 0;
+    CCC_TRY(cuStreamIsCapturing, CCC_STRM(stream), &capture);
+    return capture == CU_STREAM_CAPTURE_STATUS_NONE ? 0 : ccc_fail(CCC_CAPTURING, "");
+}
+
 /* Allocate from a pool, in stream order; the memory goes back in the order of the same stream. NULL on failure. */
 static ccc_box *ccc_pool_allocate(ccc_box *pool, ccc_box *stream, size_t size)
 {
@@ -116,6 +128,10 @@ static ccc_box *ccc_pool_allocate(ccc_box *pool, ccc_box *stream, size_t size)
         return NULL;
     ccc_box *box = NULL;
     CUresult result = CUDA_SUCCESS;
+    if (!CCC_LIKELY(ccc_check_capture(stream) == 0)) {
+        ccc_leave(&scope);
+        return NULL;
+    }
     if (size > 0) /* the driver refuses 0; an empty buffer owns no memory */
         result = cuMemAllocFromPoolAsync(&pointer, size, (CUmemoryPool)CCC_POINTER(pool), CCC_STRM(stream));
     if (result)

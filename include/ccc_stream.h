@@ -9,6 +9,23 @@
 
 #include "ccc_context.h"
 
+/*
+ * Cleanup is safe while streams are captured, whatever the mode of the capture: what is freed and destroyed here is in no
+ * graph. Returns whether the thread's mode was changed, and what to change it back to.
+ */
+static int ccc_relax(CUstreamCaptureMode *mode)
+{
+    *mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    return atomic_load(&ccc_captures) && cuThreadExchangeStreamCaptureMode(mode) == CUDA_SUCCESS;
+}
+
+static void ccc_tense(int relaxed, CUstreamCaptureMode mode)
+{
+    CUresult result = relaxed ? cuThreadExchangeStreamCaptureMode(&mode) : CUDA_SUCCESS;
+    if (result)
+        ccc_cleanup_failed((int)result, "cuThreadExchangeStreamCaptureMode");
+}
+
 static ccc_box ccc_legacy_stream = {
     .uses = 1, .holders = 2, .open = 1, .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN, .kind = CCC_STREAM,
     .device = -1, .handle = 1,

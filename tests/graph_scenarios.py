@@ -14,7 +14,7 @@ from typing import Any
 from buffers import SIZE
 from scenarios import SCENARIOS, World
 
-from cuda_core_cffi import LaunchConfig
+from cuda_core_cffi import GraphMemoryResource, LaunchConfig
 from cuda_core_cffi.graph import GraphDefinition
 
 __all__: list[str] = []
@@ -148,6 +148,45 @@ def capture_body(w: World) -> None:
         builder.end_building()
 
 
+def capture_memory(w: World) -> None:
+    """Capture an allocation and a free, and one without a free."""
+    resource = GraphMemoryResource(w.device)
+    with w.stream.create_graph_builder() as builder:
+        builder.begin_building()
+        with resource.allocate(SIZE, builder) as buffer:
+            buffer.fill(1, stream=builder)
+        left = resource.allocate(SIZE, builder)
+        with builder.end_building().complete() as graph:
+            graph.launch(w.stream)
+            left.close()
+    w.stream.sync()
+
+
+def account_for_memory(w: World) -> None:
+    """Ask what graphs use."""
+    resource = GraphMemoryResource(w.device)
+    resource.attributes.used_mem_high = 0
+    assert resource.attributes.used_mem_high == resource.attributes.used_mem_current
+    resource.trim()
+
+
+def free_while_capturing(w: World) -> None:
+    """Close a buffer whose stream is being captured, and one whose stream is not."""
+    kept, other = w.pool.allocate(SIZE, w.stream), w.pool.allocate(SIZE, w.other)
+    with w.stream.create_graph_builder() as builder:
+        builder.begin_building()
+        kept.close()
+        other.close()
+        builder.end_building()
+
+
+def allocate_while_capturing(w: World) -> Any:
+    """Allocate in a stream, while another one is being captured."""
+    with w.stream.create_graph_builder() as builder:
+        builder.begin_building()
+        return w.pool.allocate(SIZE, w.other)
+
+
 def update_graph(w: World, graph: GraphDefinition) -> None:
     """Update an executable from a clone of its definition."""
     node = graph.memset(w.buffer.handle, 1, SIZE)
@@ -174,6 +213,10 @@ SCENARIOS.update(
         "captured graph": capture,
         "captured function": capture_function,
         "captured body": capture_body,
+        "captured allocation": capture_memory,
+        "memory of graphs": account_for_memory,
+        "free while capturing": free_while_capturing,
+        "allocation while capturing": allocate_while_capturing,
         "graph update": with_graph(update_graph),
     }
 )

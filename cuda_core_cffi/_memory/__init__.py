@@ -7,6 +7,7 @@ from __future__ import annotations
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.copy_batch import copy_batch
 from cuda_core_cffi._memory.copy_options import CopyOptions, MemcpyOverlapMode, MemcpySrcAccessOrder
+from cuda_core_cffi._memory.graph_memory import GraphMemoryResource
 from cuda_core_cffi._memory.legacy import LegacyPinnedMemoryResource, SynchronousMemoryResource
 from cuda_core_cffi._memory.managed import ManagedMemoryResource, ManagedMemoryResourceOptions
 from cuda_core_cffi._memory.managed_buffer import ManagedBuffer
@@ -20,6 +21,7 @@ __all__ = [
     "CopyOptions",
     "DeviceMemoryResource",
     "DeviceMemoryResourceOptions",
+    "GraphMemoryResource",
     "LegacyPinnedMemoryResource",
     "ManagedBuffer",
     "ManagedMemoryResource",

@@ -110,10 +110,8 @@ class GraphBuilder(StreamStandIn):
     _phase: Phase
 
     def __init__(self) -> None:
-        raise NotImplementedError(
-            "a GraphBuilder cannot be constructed directly: use Device.create_graph_builder or "
-            "Stream.create_graph_builder"
-        )
+        makers = "Device.create_graph_builder or Stream.create_graph_builder"
+        raise NotImplementedError(f"a GraphBuilder cannot be constructed directly: use {makers}")
 
     def __cuda_stream__(self) -> tuple[int, int]:
         """Return the version of the protocol, 0, and the address of the stream."""

@@ -259,7 +259,8 @@ def copy_operands(target: Operand, source: Operand, size: int) -> Parameters:
 
 def memory_type(item: Operand) -> int:
     """Return where the driver is told that memory is: on the device, or on the host."""
-    if is_allocated(item.address):  # of which the driver knows nothing before the graph runs
+    of_graph = item.boxes and lib.ccc_flags(item.boxes[0]) & lib.CCC_OF_GRAPH
+    if of_graph or is_allocated(item.address):  # of which the driver knows nothing before the graph runs
         return int(lib.CU_MEMORYTYPE_DEVICE)
     kind, device, managed = ffi.new("int *"), ffi.new("int *"), ffi.new("int *")
     check(lib.ccc_pointer_query(item.address, kind, device, managed))

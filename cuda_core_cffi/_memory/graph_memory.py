@@ -1,0 +1,208 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that graphs allocate and free themselves, each time they run."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from cuda_core_cffi._errors import check
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._memory.allocation import allocate_with
+from cuda_core_cffi._memory.buffer import Buffer
+from cuda_core_cffi._memory.resource import MemoryResource, whole_size
+from cuda_core_cffi._registry import registry
+from cuda_core_cffi._stream import accept_stream, address_of
+from cuda_core_cffi.typing import DevicePointerType, IsStreamType
+
+__all__ = ["GraphMemoryResource", "GraphMemoryResourceAttributes"]
+
+ATTRIBUTES = {
+    "reserved_mem_current": lib.CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
+    "reserved_mem_high": lib.CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH,
+    "used_mem_current": lib.CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT,
+    "used_mem_high": lib.CU_GRAPH_MEM_ATTR_USED_MEM_HIGH,
+}
+
+
+class GraphMemoryResourceAttributes:
+    """What the driver tells about the memory of graphs on a device. Each read asks the driver; values are in bytes."""
+
+    __slots__ = ("_device_id",)
+
+    _device_id: int
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise RuntimeError(f"{type(self).__name__} cannot be constructed directly; use the resource's attributes")
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={getattr(self, name)}" for name in ATTRIBUTES)
+        return f"<GraphMemoryResourceAttributes {values}>"
+
+    @classmethod
+    def _of(cls, device_id: int) -> GraphMemoryResourceAttributes:
+        self = cls.__new__(cls)
+        self._device_id = device_id
+        return self
+
+    def _get(self, name: str) -> int:
+        value = ffi.new("cuuint64_t *")
+        check(
+            lib.cuDeviceGetGraphMemAttribute(self._device_id, ATTRIBUTES[name], value), "cuDeviceGetGraphMemAttribute"
+        )
+        return int(value[0])
+
+    def _reset(self, name: str, value: Any) -> None:
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+        if value.__index__() != 0:
+            raise AttributeError(f"{name} can only be set to 0, which makes it the current value, not to {value}")
+        zero = ffi.new("cuuint64_t *")
+        check(lib.cuDeviceSetGraphMemAttribute(self._device_id, ATTRIBUTES[name], zero), "cuDeviceSetGraphMemAttribute")
+
+    @property
+    def reserved_mem_current(self) -> int:
+        """Bytes that the driver holds for graphs now."""
+        return self._get("reserved_mem_current")
+
+    @property
+    def reserved_mem_high(self) -> int:
+        """The most bytes that the driver has held for graphs. Set it to 0 to begin anew."""
+        return self._get("reserved_mem_high")
+
+    @reserved_mem_high.setter
+    def reserved_mem_high(self, value: int) -> None:
+        self._reset("reserved_mem_high", value)
+
+    @property
+    def used_mem_current(self) -> int:
+        """Bytes that graphs need now."""
+        return self._get("used_mem_current")
+
+    @property
+    def used_mem_high(self) -> int:
+        """The most bytes that graphs have needed. Set it to 0 to begin anew."""
+        return self._get("used_mem_high")
+
+    @used_mem_high.setter
+    def used_mem_high(self, value: int) -> None:
+        self._reset("used_mem_high", value)
+
+
+class GraphMemoryResource(MemoryResource):
+    """Memory that graphs allocate, for streams that are being captured. There is one object for each device.
+
+    An allocation becomes a node of the graph, which allocates the memory each time it runs, always at the same address.
+    Closing the buffer during the capture adds a node that frees the memory. Where a graph does not free what it has
+    allocated, the memory can be used after the launch, until the buffer is closed, or until the next launch if the
+    graph was completed with ``auto_free_on_launch``. Without either, it cannot be launched again.
+
+    Parameters
+    ----------
+    device_id : Device or int
+        The device.
+
+    Raises
+    ------
+    ValueError
+        If there is no such device.
+    """
+
+    __slots__ = ("_device_id",)
+
+    _device_id: int
+
+    def __new__(cls, device_id: Any) -> GraphMemoryResource:
+        ordinal: int = registry.device(device_id).device_id
+        with _lock:
+            known = _resources.get(ordinal)
+            if known is None:
+                known = _resources[ordinal] = super().__new__(cls)
+                known._device_id = ordinal
+        return known
+
+    def __repr__(self) -> str:
+        return f"<GraphMemoryResource device={self._device_id}>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError("GraphMemoryResource can be neither pickled nor copied")
+
+    def allocate(self, size: int, stream: IsStreamType | None = None) -> Buffer:
+        """Allocate a buffer in a stream that is being captured.
+
+        Parameters
+        ----------
+        size : int
+            Size in bytes. 0 gives a buffer without memory.
+        stream : GraphBuilder or Stream
+            What is captured in this stream from now on may use the memory. Not optional.
+
+        Returns
+        -------
+        Buffer
+            The memory: it is there while the graph runs. Its graph is kept as long as the buffer.
+
+        Raises
+        ------
+        RuntimeError
+            If the stream is not being captured.
+        CUDAError
+            If the driver refuses, such as in the body of a conditional node.
+        """
+        queue = accept_stream(stream, "GraphMemoryResource.allocate")
+        count = whole_size(size)
+        return allocate_with(
+            lambda: lib.ccc_graph_memory_allocate(self._device_id, queue._box, count), count, self, queue
+        )
+
+    def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:
+        """Free memory by address; buffers do so by themselves.
+
+        Parameters
+        ----------
+        ptr : int
+            The address.
+        size : int
+            The size in bytes.
+        stream : GraphBuilder or Stream
+            Where it is being captured, the graph frees the memory. Otherwise what the last launch has allocated is
+            freed, when the work now in this stream is done. Not optional.
+        """
+        queue = accept_stream(stream, "GraphMemoryResource.deallocate")
+        if queue.is_closed:
+            raise RuntimeError("this Stream is closed")
+        address = 0 if ptr is None else address_of(ptr)
+        if address:
+            check(lib.cuMemFreeAsync(address, queue.cdata), "cuMemFreeAsync")
+
+    def close(self) -> None:
+        """Do nothing: the resource is the driver's, and everybody's."""
+
+    def trim(self) -> None:
+        """Give memory that the driver holds for graphs, and none of them uses now, back to the system."""
+        check(lib.cuDeviceGraphMemTrim(self._device_id), "cuDeviceGraphMemTrim")
+
+    @property
+    def attributes(self) -> GraphMemoryResourceAttributes:
+        """How much memory graphs use, and how much is held for them."""
+        return GraphMemoryResourceAttributes._of(self._device_id)
+
+    @property
+    def device_id(self) -> int:
+        """The ordinal of the device."""
+        return self._device_id
+
+    @property
+    def is_device_accessible(self) -> bool:
+        """True: kernels can use the memory."""
+        return True
+
+    @property
+    def is_host_accessible(self) -> bool:
+        """False: host code cannot use the memory."""
+        return False
+
+
+_resources: dict[int, GraphMemoryResource] = {}
+_lock = threading.Lock()

@@ -1,0 +1,109 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that is allocated while a stream is captured, by a node of the graph. A buffer of it keeps the graph, so that
+ * the driver gives the addresses to nobody else. Where it goes while the same capture is under way, a node frees the
+ * memory; later it is freed if it happens to be allocated, by the last launch.
+ */
+#ifndef CCC_GRAPH_MEMORY_H
+#define CCC_GRAPH_MEMORY_H
+
+#include "ccc_capture.h"
+
+#define CCC_NOT_CAPTURING (-24) /* the stream is not being captured */
+
+/* A use of the box for a graph that is being captured from here; NULL for one that another library captures. */
+static ccc_box *ccc_captured_graph(CUgraph graph)
+{
+    int locks = ccc_graph_locks();
+    if (locks)
+        pthread_mutex_lock(&ccc_capture_lock);
+    ccc_box *found = ccc_captured_graphs;
+    while (found && CCC_GRAPH_OF(found) != graph)
+        found = found->graph->next;
+    if (found && !ccc_retain(found))
+        found = NULL;
+    if (locks)
+        pthread_mutex_unlock(&ccc_capture_lock);
+    return found;
+}
+
+/* Allocate memory of a device in a stream that is being captured. NULL on failure. */
+static ccc_box *ccc_graph_memory_allocate(int device, ccc_box *stream, size_t size)
+{
+    CUdeviceptr pointer = 0;
+    CUmemoryPool pool = NULL;
+    CUgraph graph = NULL;
+    const CUgraphNode *nodes;
+    size_t count;
+    int status = ccc_is_open(stream) ? ccc_capture_place(stream, &graph, &nodes, &count) : CCC_CLOSED;
+    if (status) {
+        ccc_fail(status == CUDA_ERROR_ILLEGAL_STATE ? CCC_NOT_CAPTURING : status, ccc_last.call);
+        return NULL;
+    }
+    const char *call = "cuDeviceGetDefaultMemPool"; /* of which the node gets the properties, and nothing else */
+    CUresult result = size ? cuDeviceGetDefaultMemPool(&pool, device) : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS && size) {
+        call = "cuMemAllocFromPoolAsync";
+        result = cuMemAllocFromPoolAsync(&pointer, size, pool, CCC_STRM(stream));
+    }
+    if (result) {
+        ccc_fail((int)result, call);
+        return NULL;
+    }
+    ccc_box *home = ccc_captured_graph(graph);
+    ccc_box *box = ccc_buffer_new(pointer, size, CCC_OF_GRAPH, stream->parent, home, stream);
+    if (box)
+        box->device = device;
+    else if (size)
+        cuMemFreeAsync(pointer, CCC_STRM(stream));
+    ccc_release(home);
+    return box;
+}
+
+/*
+ * Free such memory: in the graph, if that is being captured. Otherwise what the last launch has allocated, if the driver
+ * knows of it; that somebody has freed it meanwhile is no failure.
+ */
+static CUresult ccc_graph_memory_free(const ccc_box *buffer, const ccc_box *stream, const char **call)
+{
+    const ccc_box *home = buffer->pool;
+    int kind = CU_MEMORYTYPE_DEVICE, device, managed;
+    if (home && home->graph->captured == CCC_CAPTURE_LOST)
+        return CUDA_SUCCESS; /* the addresses may be somebody else's by now */
+    *call = "cuMemFreeAsync";
+    if (home && home->graph->captured)
+        return cuMemFreeAsync(buffer->handle, CCC_STRM(stream));
+    if (ccc_pointer_query(buffer->handle, &kind, &device, &managed) == 0 && kind != CU_MEMORYTYPE_DEVICE)
+        return CUDA_SUCCESS;
+    CUresult result = cuMemFreeAsync(buffer->handle, CCC_STRM(stream));
+    return result == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : result;
+}
+
+/*
+ * Whether a buffer must not go yet, because a stream that it goes back in is being captured: freeing it would become a
+ * node of that graph, or end the capture. What the same graph allocates is meant to be freed there.
+ */
+static int ccc_must_wait(const ccc_box *box)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUgraph graph = NULL;
+    const CUgraphNode *nodes;
+    size_t count;
+    const ccc_box *stream = atomic_load(&box->stream);
+    if (box->kind != CCC_BUFFER || (box->flags & CCC_BORROWED) || box->handle == 0)
+        return 0;
+    if (stream == NULL)
+        return (box->flags & CCC_VIRTUAL) != 0; /* all work of its context is waited for */
+    if (box->flags & CCC_OF_GRAPH) {
+        ccc_failure failure = ccc_last; /* that of the operation which lets go of the buffer, if it fails */
+        int other = box->pool && ccc_capture_place(stream, &graph, &nodes, &count) == 0 &&
+                    graph != CCC_GRAPH_OF(box->pool);
+        ccc_last = failure;
+        return other;
+    }
+    CUresult result = cuStreamIsCapturing(CCC_STRM(stream), &status);
+    return result || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+#endif

@@ -1,0 +1,234 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Captures that fail, are given up, or have things freed meanwhile: the streams can be used afterwards."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import pytest
+from graphs import ONE, SIZE, content
+from scenarios import PTX
+from test_graph_builder import builder, run
+
+from cuda_core_cffi import (
+    CUDAError,
+    LegacyPinnedMemoryResource,
+    ObjectCode,
+    VirtualMemoryResource,
+    launch,
+    live_objects,
+)
+from cuda_core_cffi._memory import SynchronousMemoryResource
+
+__all__ = ["builder"]  # a fixture
+
+
+def use(stream, buffer):
+    """Use a stream, as work that is run."""
+    buffer.fill(8, stream=stream)
+    assert content(buffer, stream) == b"\x08" * SIZE
+
+
+# What cannot be captured
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        lambda b, other: b.stream.sync(),
+        lambda b, other: b.stream.wait(other),
+        lambda b, other: b.stream.record().sync(),
+    ],
+    ids=["waiting", "waiting for work outside", "waiting for an event"],
+)
+def test_the_driver_gives_a_capture_up_and_the_stream_is_there(builder, memory, stream, what):
+    memory[1].fill(1, stream=stream)
+    with pytest.raises(CUDAError) as caught:
+        what(builder, stream)
+    assert caught.value.name.startswith(("CUDA_ERROR_STREAM_CAPTURE", "CUDA_ERROR_CAPTURED_EVENT"))
+    with pytest.raises(CUDAError, match="something that was done since the capture began") as caught:
+        builder.end_building()
+    assert caught.value.call == "cuStreamEndCapture"
+    assert not builder.is_building
+    use(builder.stream, memory[0])
+    for later in (builder.complete, lambda: builder.graph_definition, builder.begin_building):
+        with pytest.raises(RuntimeError, match="its capture failed"):
+            later()
+
+
+def test_work_after_the_failure_says_the_same(builder, memory, store):
+    with pytest.raises(CUDAError):
+        builder.stream.sync()
+    for late in (
+        lambda: memory[0].fill(1, stream=builder),
+        lambda: launch(builder, ONE, store, memory[0], 1),
+        lambda: builder.callback(print),
+        lambda: builder.if_then(builder.create_condition()),
+    ):
+        with pytest.raises(CUDAError, match="end the capture, and begin another") as caught:
+            late()
+        assert caught.value.name == "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"
+    builder.close()
+
+
+def test_what_this_package_refuses_does_no_harm(builder, memory, stream):
+    for refused in (
+        lambda: memory[0].copy_to(bytearray(SIZE), stream=builder),
+        lambda: memory[0].copy_from(bytes(SIZE), stream=builder),
+        lambda: memory[0].copy_to(memory[1], stream=builder, options={}),
+    ):
+        with pytest.raises(TypeError, match="being captured"):
+            refused()
+    memory[0].fill(1, stream=builder)
+    run(builder, stream)
+    assert content(memory[0], stream) == b"\1" * SIZE
+
+
+def test_a_stream_is_captured_once_at_a_time(builder, memory, stream):
+    second = builder.stream.create_graph_builder()
+    with pytest.raises(CUDAError, match="cuStreamBeginCapture failed: CUDA_ERROR_ILLEGAL_STATE"):
+        second.begin_building()
+    second.close()
+    memory[0].fill(1, stream=builder)
+    run(builder, stream)
+    assert content(memory[0], stream) == b"\1" * SIZE
+
+
+def test_another_thread_may_not_end_a_capture_of_this_one(device, memory, stream):
+    errors = []
+
+    def end():
+        try:
+            builder.end_building()
+        except CUDAError as error:
+            errors.append(error.name)
+
+    with device.create_graph_builder() as builder:
+        builder.begin_building("thread_local")
+        thread = threading.Thread(target=end)
+        thread.start()
+        thread.join()
+        assert errors == ["CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD"]
+        assert builder.is_building
+        builder.close()
+        assert builder.is_closed
+
+
+# What is given up
+
+
+def test_a_builder_that_is_closed_gives_its_capture_up(stream, memory):
+    builder = stream.create_graph_builder().begin_building()
+    memory[0].fill(1, stream=builder)
+    builder.callback(print)
+    builder.close()
+    use(stream, memory[0])
+
+
+def test_a_builder_that_is_collected_gives_its_capture_up(stream, memory):
+    before = live_objects()
+    builder = stream.create_graph_builder().begin_building()
+    _, branch = builder.split(2)
+    memory[0].fill(1, stream=branch)
+    del builder, branch
+    for _ in range(3):
+        gc.collect()
+    use(stream, memory[0])
+    assert live_objects() == before
+
+
+def test_an_exception_gives_the_capture_up(stream, memory):
+    def work():
+        with stream.create_graph_builder() as builder:
+            memory[0].fill(1, stream=builder.begin_building())
+            raise ArithmeticError
+
+    with pytest.raises(ArithmeticError):
+        work()
+    use(stream, memory[0])
+
+
+def test_a_body_that_is_given_up(builder, memory, stream):
+    body = builder.if_then(builder.create_condition(1)).begin_building()
+    memory[0].fill(1, stream=body)
+    body.close()
+    memory[1].fill(2, stream=builder)
+    run(builder, stream)
+    assert content(memory[1], stream) == b"\2" * SIZE
+
+
+def test_a_body_outlives_the_builder_it_came_from(builder, memory, stream):
+    body = builder.if_then(builder.create_condition(1)).begin_building()
+    builder.close()
+    memory[0].fill(1, stream=body)
+    body.end_building()
+    with pytest.raises(RuntimeError, match="closed"):
+        body.graph_definition.nodes()
+    use(body.stream, memory[0])
+    body.close()
+
+
+# What goes while something is captured
+
+
+@pytest.mark.parametrize("mode", ["global", "thread_local", "relaxed"])
+def test_memory_that_goes_is_freed_after_the_capture(device, stream, memory, mode):
+    before = live_objects()["buffer"]
+    buffers = [
+        resource.allocate(SIZE, stream)
+        for resource in (
+            device.memory_resource,
+            LegacyPinnedMemoryResource(),
+            SynchronousMemoryResource(0),
+            VirtualMemoryResource(device),
+        )
+    ]
+    stream.sync()
+    with stream.create_graph_builder() as builder:
+        builder.begin_building(mode)
+        while buffers:
+            buffers.pop().close()
+        gc.collect()
+        memory[0].fill(1, stream=builder)
+        builder.end_building()
+        assert live_objects()["buffer"] == before
+        assert len(builder.graph_definition.nodes()) == 1
+        with builder.complete() as graph:
+            graph.launch(stream)
+            assert content(memory[0], stream) == b"\1" * SIZE
+
+
+@pytest.mark.parametrize("mode", ["global", "thread_local", "relaxed"])
+def test_what_has_nothing_to_do_with_a_capture_goes_at_once(device, stream, memory, mode):
+    code = ObjectCode.from_ptx(PTX)
+    things = [
+        device.allocate(SIZE, stream),
+        LegacyPinnedMemoryResource().allocate(SIZE, stream),
+        device.create_stream(),
+        stream.record(),
+        code,
+        code.get_kernel("store"),
+    ]
+    stream.sync()
+    before = live_objects()
+    with device.create_graph_builder() as builder:
+        builder.begin_building(mode)
+        memory[0].fill(1, stream=builder)
+        while things:
+            things.pop().close()
+        del code
+        gc.collect()
+        gone = {kind: before[kind] - left for kind, left in live_objects().items()}
+        assert (gone["buffer"], gone["event"], gone["library"]) == (2, 1, 1)
+        run(builder, stream)
+    assert content(memory[0], stream) == b"\1" * SIZE
+
+
+def test_unjoined_branches_may_be_closed(builder, memory, stream):
+    for branch in builder.split(3)[1:]:
+        branch.close()
+    memory[0].fill(1, stream=builder)
+    run(builder, stream)
+    assert content(memory[0], stream) == b"\1" * SIZE
