@@ -47,7 +47,7 @@ from scenarios import PTX  # noqa: E402
 import cuda_core_cffi  # noqa: E402  (the driver is chosen first)
 from cuda_core_cffi import Buffer, Device, ObjectCode, Stream, lib, live_objects  # noqa: E402
 from cuda_core_cffi._retain import settle  # noqa: E402
-from cuda_core_cffi.graph import GraphDefinition  # noqa: E402
+from cuda_core_cffi.graph import GraphBuilder, GraphDefinition  # noqa: E402
 
 SIMULATED = CHOSEN == "simulator"
 
@@ -175,6 +175,13 @@ def graph(device: Device) -> Iterator[GraphDefinition]:
     """Return an empty graph."""
     with GraphDefinition() as definition:
         yield definition
+
+
+@pytest.fixture
+def builder(device: Device) -> Iterator[GraphBuilder]:
+    """Return a builder with a stream of its own that is building."""
+    with device.create_graph_builder() as builder:
+        yield builder.begin_building()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from cuda_core_cffi import Buffer, LaunchConfig, Stream
 from cuda_core_cffi._wake import run_tasks
-from cuda_core_cffi.graph import GraphDefinition
+from cuda_core_cffi.graph import GraphBuilder, GraphDefinition
 
 SIZE = 1024
 ONE = LaunchConfig(grid=1, block=1)
@@ -33,6 +33,13 @@ def content(buffer: Buffer, stream: Stream, size: int | None = None) -> bytes:
 def run(definition: GraphDefinition, stream: Stream) -> None:
     """Run a graph once."""
     with definition.instantiate() as graph:
+        graph.launch(stream)
+        stream.sync()
+
+
+def finish(builder: GraphBuilder, stream: Stream) -> None:
+    """Run what a builder has captured once."""
+    with builder.end_building().complete() as graph:
         graph.launch(stream)
         stream.sync()
 

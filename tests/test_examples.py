@@ -28,6 +28,8 @@ PRINTED = {
     "clusters.py": "values counted by .* clusters .*: right",
     "cooperative_groups.py": "numbers normalised by .* blocks .*: right",
     "disk_cache.py": r"compiled in .*\nfrom the cache in .*\nthe code from the cache on .*: right",
+    "conditional_loop.py": r"steps, .*: enough\n.*: too many\n2 launches of a loop on .*: right",
+    "graph_capture.py": r"captured 10 nodes: .*\nrefused: .*\n5 launches, .* on .*: right",
     "graph_update.py": r"by hand (.*\n)+3 graphs, .* launches on .*: right",
     "jit_lto.py": r"2 units linked for .*, with 0 calls left: largest relative difference from NumPy \d\.\de-\d+",
     "nvvm.py": "a wave of .* on",

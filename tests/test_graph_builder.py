@@ -10,7 +10,7 @@ import threading
 import weakref
 
 import pytest
-from graphs import ONE, SIZE, content
+from graphs import ONE, SIZE, content, finish
 from helpers import in_thread
 
 from cuda_core_cffi import (
@@ -21,26 +21,10 @@ from cuda_core_cffi import (
     EventOptions,
     LaunchBatch,
     PreparedLaunch,
-    Stream,
     launch,
     live_objects,
 )
 from cuda_core_cffi.graph import Graph, GraphBuilder, GraphDefinition, MemsetNode
-
-
-@pytest.fixture
-def builder(device):
-    """Return a builder with a stream of its own that is building."""
-    with device.create_graph_builder() as builder:
-        yield builder.begin_building()
-
-
-def run(builder: GraphBuilder, stream: Stream) -> None:
-    """Run what a builder has captured once."""
-    with builder.end_building().complete() as graph:
-        graph.launch(stream)
-        stream.sync()
-
 
 # What is captured
 
@@ -48,7 +32,7 @@ def run(builder: GraphBuilder, stream: Stream) -> None:
 def test_work_is_captured_and_not_run(builder, memory, stream):
     memory[0].fill(1, stream=builder)
     assert content(memory[0], stream) == bytes(SIZE)
-    run(builder, stream)
+    finish(builder, stream)
     assert content(memory[0], stream) == b"\1" * SIZE
 
 
@@ -68,7 +52,7 @@ def test_every_kind_of_launch_takes_a_builder(builder, memory, stream, store):
     launch(builder, ONE, store, memory[0], 1)
     prepared.launch(builder, memory[1], 2)
     LaunchBatch([(prepared, memory[2], 3), (prepared, memory[3], 4)]).launch(builder)
-    run(builder, stream)
+    finish(builder, stream)
     assert [content(buffer, stream, 1) for buffer in memory] == [b"\1", b"\2", b"\3", b"\4"]
 
 
@@ -89,7 +73,7 @@ def test_events_order_what_several_streams_capture(builder, memory, device, stre
         memory[0].copy_to(memory[1], stream=side)
         builder.stream.wait(side.record())
         memory[1].copy_to(memory[2], stream=builder)
-        run(builder, stream)
+        finish(builder, stream)
     assert content(memory[2], stream) == b"\1" * SIZE
 
 
@@ -108,7 +92,7 @@ def test_the_default_stream_of_a_thread_is_captured(device, memory, stream):
     with PER_THREAD_DEFAULT_STREAM.create_graph_builder() as builder:
         builder.begin_building()
         memory[0].fill(1, stream=PER_THREAD_DEFAULT_STREAM)
-        run(builder, stream)
+        finish(builder, stream)
     assert content(memory[0], stream) == b"\1" * SIZE
 
 
@@ -131,7 +115,7 @@ def test_a_callback_comes_in_order(builder, stream):
     calls = []
     builder.callback(lambda: calls.append(1))
     builder.callback(lambda: calls.append(2))
-    run(builder, stream)
+    finish(builder, stream)
     assert calls == [1, 2]
 
 
@@ -160,7 +144,7 @@ def test_a_callback_that_raises_is_heard_of(builder, stream):
 
     builder.callback(fail)
     with pytest.raises(ArithmeticError):
-        run(builder, stream)
+        finish(builder, stream)
     builder.close()
 
 
@@ -192,14 +176,14 @@ def test_a_builder_is_embedded(builder, device, memory, stream):
         child.end_building()
         builder.embed(child)
     memory[1].copy_to(memory[2], stream=builder)
-    run(builder, stream)
+    finish(builder, stream)
     assert content(memory[2], stream) == b"\1" * SIZE
 
 
 def test_a_definition_is_embedded(builder, graph, memory, stream):
     graph.memset(memory[0], 2, SIZE)
     builder.embed(graph)
-    run(builder, stream)
+    finish(builder, stream)
     assert content(memory[0], stream) == b"\2" * SIZE
 
 
@@ -310,7 +294,7 @@ def test_every_mode_captures(device, memory, stream, mode):
     with device.create_graph_builder() as builder:
         builder.begin_building(mode)
         memory[0].fill(1, stream=builder)
-        run(builder, stream)
+        finish(builder, stream)
     assert content(memory[0], stream) == b"\1" * SIZE
 
 
@@ -401,7 +385,7 @@ def test_threads_capture_beside_each_other(device, memory, stream):
             builder.begin_building("thread_local")
             for _ in range(50):
                 memory[number].fill(number + 1, stream=builder)
-            run(builder, stream)
+            finish(builder, stream)
 
     threads = [threading.Thread(target=capture, args=(number,)) for number in range(4)]
     for thread in threads:

@@ -7,14 +7,13 @@ from __future__ import annotations
 import gc
 
 import pytest
-from graphs import ONE, SIZE, content
-from test_graph_builder import builder, run
+from graphs import ONE, SIZE, content, finish
 from test_graph_conditions import setters
 
 from cuda_core_cffi import CUDAError, launch, live_objects
 from cuda_core_cffi.graph import GraphBuilder, GraphDefinition, IfElseNode, IfNode, SwitchNode, WhileNode
 
-__all__ = ["builder", "setters"]  # fixtures
+__all__ = ["setters"]  # a fixture
 
 # Split and join
 
@@ -43,7 +42,7 @@ def test_branches_split_again(builder, memory, stream):
     assert GraphBuilder.join(further, left) is further  # neither is where it began
     assert (left.is_closed, further.is_closed) == (True, False)
     builder.join(builder, further)
-    run(builder, stream)
+    finish(builder, stream)
     assert [content(buffer, stream, 1) for buffer in memory[:2]] == [b"\1", b"\2"]
 
 
@@ -86,7 +85,7 @@ def test_branches_call_functions_of_the_host(builder, stream):
     _, branch = builder.split(2)
     branch.callback(lambda: calls.append(1))
     GraphBuilder.join(builder, branch).callback(lambda: calls.append(2))
-    run(builder, stream)
+    finish(builder, stream)
     assert calls == [1, 2]
 
 
@@ -127,7 +126,7 @@ def test_if_then(builder, memory, stream, value):
     memory[0].fill(1, stream=then.begin_building())
     then.end_building()
     memory[1].fill(2, stream=builder)
-    run(builder, stream)
+    finish(builder, stream)
     assert (content(memory[0], stream, 1), content(memory[1], stream, 1)) == (bytes([value]), b"\2")
 
 
@@ -137,7 +136,7 @@ def test_if_else(builder, memory, stream, value):
     for number, body in enumerate(bodies, 1):
         memory[0].fill(number, stream=body.begin_building())
         body.end_building()
-    run(builder, stream)
+    finish(builder, stream)
     assert content(memory[0], stream, 1) == (b"\1" if value else b"\2")
 
 
@@ -148,7 +147,7 @@ def test_switch(builder, memory, stream, value):
     for number, body in enumerate(bodies, 1):
         memory[0].fill(number, stream=body.begin_building())
         body.end_building()
-    run(builder, stream)
+    finish(builder, stream)
     assert content(memory[0], stream, 1) == bytes([value + 1 if value < 3 else 0])
 
 
@@ -160,7 +159,7 @@ def test_a_loop_runs_until_a_kernel_says_so(builder, memory, stream, setters):
     launch(body.begin_building(), ONE, setters[1], condition, memory[0])
     memory[0].copy_to(memory[1], stream=body)
     body.end_building()
-    run(builder, stream)
+    finish(builder, stream)
     assert content(memory[1], stream, 4) == bytes(4)
 
 
@@ -170,7 +169,7 @@ def test_conditional_nodes_inside_bodies(builder, memory, stream):
     memory[0].fill(4, stream=inner)
     inner.end_building()
     outer.end_building()
-    run(builder, stream)
+    finish(builder, stream)
     assert content(memory[0], stream, 1) == b"\4"
 
 
@@ -180,7 +179,7 @@ def test_bodies_split_and_join(builder, memory, stream):
     memory[0].fill(1, stream=branch)
     GraphBuilder.join(body, branch)
     body.end_building()
-    run(builder, stream)
+    finish(builder, stream)
     assert content(memory[0], stream, 1) == b"\1"
 
 
@@ -188,7 +187,7 @@ def test_a_body_can_be_filled_without_capture(builder, memory, stream):
     body = builder.if_then(builder.create_condition(1))
     assert type(body.graph_definition) is GraphDefinition
     body.graph_definition.memset(memory[0], 6, SIZE)
-    run(builder, stream)
+    finish(builder, stream)
     assert content(memory[0], stream) == b"\6" * SIZE
 
 

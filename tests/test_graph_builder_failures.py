@@ -8,9 +8,8 @@ import gc
 import threading
 
 import pytest
-from graphs import ONE, SIZE, content
+from graphs import ONE, SIZE, content, finish
 from scenarios import PTX
-from test_graph_builder import builder, run
 
 from cuda_core_cffi import (
     CUDAError,
@@ -21,8 +20,6 @@ from cuda_core_cffi import (
     live_objects,
 )
 from cuda_core_cffi._memory import SynchronousMemoryResource
-
-__all__ = ["builder"]  # a fixture
 
 
 def use(stream, buffer):
@@ -82,7 +79,7 @@ def test_what_this_package_refuses_does_no_harm(builder, memory, stream):
         with pytest.raises(TypeError, match="being captured"):
             refused()
     memory[0].fill(1, stream=builder)
-    run(builder, stream)
+    finish(builder, stream)
     assert content(memory[0], stream) == b"\1" * SIZE
 
 
@@ -92,7 +89,7 @@ def test_a_stream_is_captured_once_at_a_time(builder, memory, stream):
         second.begin_building()
     second.close()
     memory[0].fill(1, stream=builder)
-    run(builder, stream)
+    finish(builder, stream)
     assert content(memory[0], stream) == b"\1" * SIZE
 
 
@@ -155,7 +152,7 @@ def test_a_body_that_is_given_up(builder, memory, stream):
     memory[0].fill(1, stream=body)
     body.close()
     memory[1].fill(2, stream=builder)
-    run(builder, stream)
+    finish(builder, stream)
     assert content(memory[1], stream) == b"\2" * SIZE
 
 
@@ -222,7 +219,7 @@ def test_what_has_nothing_to_do_with_a_capture_goes_at_once(device, stream, memo
         gc.collect()
         gone = {kind: before[kind] - left for kind, left in live_objects().items()}
         assert (gone["buffer"], gone["event"], gone["library"]) == (2, 1, 1)
-        run(builder, stream)
+        finish(builder, stream)
     assert content(memory[0], stream) == b"\1" * SIZE
 
 
@@ -230,5 +227,5 @@ def test_unjoined_branches_may_be_closed(builder, memory, stream):
     for branch in builder.split(3)[1:]:
         branch.close()
     memory[0].fill(1, stream=builder)
-    run(builder, stream)
+    finish(builder, stream)
     assert content(memory[0], stream) == b"\1" * SIZE

@@ -9,14 +9,11 @@ import gc
 import pickle
 
 import pytest
-from graphs import ONE, SIZE, content
-from test_graph_builder import builder, run
+from graphs import ONE, SIZE, content, finish
 
 from cuda_core_cffi import CUDAError, Device, GraphMemoryResource, MemoryResource, launch, live_objects
 from cuda_core_cffi._memory.graph_memory import GraphMemoryResourceAttributes
 from cuda_core_cffi.graph import AllocNode, FreeNode, GraphBuilder
-
-__all__ = ["builder"]  # a fixture
 
 
 @pytest.fixture
@@ -65,7 +62,7 @@ def test_kernels_use_the_memory(builder, resource, memory, stream, store):
     launch(builder, ONE, store, buffer, 9)
     buffer[:4].copy_to(memory[0][:4], stream=builder)
     buffer.close()
-    run(builder, stream)
+    finish(builder, stream)
     assert content(memory[0], stream, 4) == b"\x09\0\0\0"
 
 
@@ -76,7 +73,7 @@ def test_branches_allocate(builder, resource, memory, stream):
     GraphBuilder.join(builder, branch)
     buffer.copy_to(memory[0], stream=builder)
     buffer.close(builder)
-    run(builder, stream)
+    finish(builder, stream)
     assert content(memory[0], stream) == b"\3" * SIZE
 
 
@@ -86,7 +83,7 @@ def test_a_copy_of_a_buffer_is_allocated_in_the_graph(builder, resource, memory,
         with buffer.copy_to(stream=builder) as copied:
             assert copied.memory_resource is resource
             copied.copy_to(memory[0], stream=builder)
-    run(builder, stream)
+    finish(builder, stream)
     assert content(memory[0], stream) == b"\4" * SIZE
 
 
@@ -213,7 +210,7 @@ def test_pools_do_not_allocate_in_a_capture(builder, device, memory, stream):
             refused()
     device.allocate(SIZE, stream).close()  # elsewhere they do
     memory[0].fill(1, stream=builder)
-    run(builder, stream)  # nothing has happened to the capture
+    finish(builder, stream)  # nothing has happened to the capture
     assert content(memory[0], stream) == b"\1" * SIZE
 
 

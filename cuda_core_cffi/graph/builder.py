@@ -347,8 +347,9 @@ class GraphBuilder(StreamStandIn):
         RuntimeError
             If this is not building.
         """
-        self._check_building("create_condition")
-        return self._graph.create_condition(default_value)
+        definition, _ = self._tail("create_condition")._place()  # raises if the driver has given the capture up
+        condition: GraphCondition = definition.create_condition(default_value)
+        return condition
 
     def if_then(self, condition: GraphCondition) -> GraphBuilder:
         """Add a node that runs its body if a condition is not 0.
