@@ -9,7 +9,7 @@
 
 static CUresult ccc_destroy_graph(ccc_box *box, const char **call);
 static CUresult ccc_destroy_capture(ccc_box *capture, const char **call);
-static CUresult ccc_graph_memory_free(const ccc_box *buffer, const ccc_box *stream, const char **call);
+static CUresult ccc_graph_memory_free(const ccc_box *buffer, const ccc_box *stream);
 
 /* Drivers unmap memory under work that still uses it, so that is waited for: in the buffer's stream, or else all work. */
 static CUresult ccc_destroy_virtual(ccc_box *box, const ccc_box *stream, const char **call)
@@ -58,8 +58,10 @@ static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
             box->import = NULL; /* should the free fail for want of a context, only the free is tried again */
             return ccc_import_release(import, stream ? CCC_STRM(stream) : NULL, call);
         }
-        if (box->flags & CCC_OF_GRAPH)
-            return ccc_graph_memory_free(box, stream, call);
+        if (box->flags & CCC_OF_GRAPH) {
+            *call = "cuMemFreeAsync";
+            return ccc_graph_memory_free(box, stream);
+        }
         if (!(box->flags & (CCC_PINNED | CCC_SYNCHRONOUS))) {
             *call = "cuMemFreeAsync";
             return cuMemFreeAsync(box->handle, stream ? CCC_STRM(stream) : NULL);

@@ -62,22 +62,16 @@ static ccc_box *ccc_graph_memory_allocate(int device, ccc_box *stream, size_t si
 }
 
 /*
- * Free such memory: in the graph, if that is being captured. Otherwise what the last launch has allocated, if the driver
- * knows of it; that somebody has freed it meanwhile is no failure.
+ * Free such memory: in the graph, if that is being captured; otherwise what the last launch has allocated. Only the
+ * driver knows whether there is something to free: that there is nothing is no failure.
  */
-static CUresult ccc_graph_memory_free(const ccc_box *buffer, const ccc_box *stream, const char **call)
+static CUresult ccc_graph_memory_free(const ccc_box *buffer, const ccc_box *stream)
 {
     const ccc_box *home = buffer->pool;
-    int kind = CU_MEMORYTYPE_DEVICE, device, managed;
     if (home && home->graph->captured == CCC_CAPTURE_LOST)
         return CUDA_SUCCESS; /* the addresses may be somebody else's by now */
-    *call = "cuMemFreeAsync";
-    if (home && home->graph->captured)
-        return cuMemFreeAsync(buffer->handle, CCC_STRM(stream));
-    if (ccc_pointer_query(buffer->handle, &kind, &device, &managed) == 0 && kind != CU_MEMORYTYPE_DEVICE)
-        return CUDA_SUCCESS;
     CUresult result = cuMemFreeAsync(buffer->handle, CCC_STRM(stream));
-    return result == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : result;
+    return result == CUDA_ERROR_INVALID_VALUE && !(home && home->graph->captured) ? CUDA_SUCCESS : result;
 }
 
 /*

@@ -49,7 +49,6 @@ LOOKING = {
     "cuLibraryEnumerateKernels": "the same",
     "cuCtxGetCurrent": "cleanup pushes the context although it may be current",
     "cuGraphNodeFindInClone": "what a node of a copy uses is kept until the copy goes",
-    "cuThreadExchangeStreamCaptureMode": "cleanup goes on in the mode that the thread has",
     "cuKernelGetName": "drivers before CUDA 12.3 lack it: the kernel goes without checks of its arguments' kinds",
 }
 # Calls that come when the driver lets go of something, now or a little later: test_graph_ownership.py makes them fail.
@@ -66,7 +65,6 @@ BY_ANOTHER_WAY = {
     ("virtual buffer without room to grow", "cuMemAddressReserve"): "the same",
     ("graph executable", "cuEventRecord"): "a new event marks the launch",
     ("free while capturing", "cuStreamIsCapturing"): "the memory waits for the end of the capture",
-    ("captured allocation", "cuPointerGetAttributes"): "memory is freed without looking whether it is allocated",
     ("captured allocation", "cuStreamGetCaptureInfo"): "the graph frees the memory without looking which it is",
     ("code that does not load", "cuCtxGetDevice"): "the message of that goes without the device",
     ("code that does not load", "cuDeviceGetAttribute"): "the same",

@@ -274,6 +274,19 @@ def test_the_addresses_are_known_before_the_memory_is_there(graphs: Graphs, cu: 
     assert cu.pointer_attribute(address, is_managed) == 0
 
 
+def test_freeing_what_no_launch_has_allocated_is_refused_and_no_misuse(
+    graphs: Graphs, cu: Driver, sim: ModuleType
+) -> None:
+    graph = graphs.graph()
+    _, address = graphs.alloc(graph, 100)
+    assert cu.status("cuMemFreeAsync", address, None) == "INVALID_VALUE"
+    graphs.run(graph)
+    assert cu.status("cuMemFreeAsync", address, None) == "SUCCESS"
+    assert cu.status("cuMemFreeAsync", address, None) == "INVALID_VALUE"
+    cu.cuStreamSynchronize(None)
+    assert (live(sim), sim.reports()) == (0, [])
+
+
 def test_a_graph_with_memory_may_be_moved_into_another(graphs: Graphs, cu: Driver, sim: ModuleType) -> None:
     graph, inner = graphs.graph(), graphs.graph()
     allocated, address = graphs.alloc(inner, 64)

@@ -5,6 +5,7 @@
 
 #include "capture.h"
 #include "device.h"
+#include "graph_memory.h"
 #include "memory.h"
 #include "pages.h"
 #include "pool.h"
@@ -432,6 +433,11 @@ SIM_API_STREAM(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), (dpt
     if (sim_allocation_at(dptr, &allocation) && allocation.memory == SIM_MANAGED_MEMORY)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (!sim_allocation_remove_later(dptr, freed_in_order, &allocation)) {
+        // Who has memory of a graph need not know whether the graph has run since it was freed last.
+        struct sim_graph_memory *idle = sim_graph_memory_find(dptr);
+        sim_graph_memory_drop(idle);
+        if (idle)
+            return CUDA_ERROR_INVALID_VALUE;
         return sim_report_bad_free(dptr);
     }
     if (allocation.memory == SIM_POOL_MEMORY)
