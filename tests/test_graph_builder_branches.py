@@ -4,10 +4,8 @@
 
 from __future__ import annotations
 
-import gc
-
 import pytest
-from graphs import ONE, SIZE, content, finish
+from graphs import ONE, SIZE, content, eventually, finish
 from test_graph_conditions import setters
 
 from cuda_core_cffi import CUDAError, launch, live_objects
@@ -243,5 +241,4 @@ def test_builders_go_in_any_order(device, memory):
     with pytest.raises(RuntimeError, match="closed"):
         definition.nodes()
     del builder, body, definition
-    gc.collect()
-    assert live_objects() == before
+    assert eventually(lambda: live_objects() == before)
