@@ -127,7 +127,7 @@ def test_a_builder_that_is_closed_gives_its_capture_up(stream, memory):
 def test_a_builder_that_is_collected_gives_its_capture_up(stream, memory):
     before = live_objects()
     builder = stream.create_graph_builder().begin_building()
-    _, branch = builder.split(2)
+    branch = builder.split(2)[1]
     memory[0].fill(1, stream=branch)
     del builder, branch
     assert eventually(lambda: live_objects() == before)
