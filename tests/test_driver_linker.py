@@ -42,23 +42,24 @@ ADD = """
     ret;
 }
 """
-KERNEL = """
-.extern .func (.param .b32 r) add(.param .b32 a, .param .b32 b);
+EXTERN = ".extern .func (.param .b32 r) add(.param .b32 a, .param .b32 b);"
+KERNEL = f"""
+{EXTERN}
 .visible .entry add_to(.param .u64 value, .param .u32 summand)
-{
+{{
     .reg .u64 p;
     .reg .b32 x, y;
     ld.param.u64 p, [value];
     ld.param.u32 y, [summand];
     ld.global.b32 x, [p];
-    { .param .b32 a; .param .b32 b; .param .b32 r;
+    {{ .param .b32 a; .param .b32 b; .param .b32 r;
       st.param.b32 [a], x;
       st.param.b32 [b], y;
       call.uni (r), add, (a, b);
-      ld.param.b32 x, [r]; }
+      ld.param.b32 x, [r]; }}
     st.global.b32 [p], x;
     ret;
-}
+}}
 """
 
 
@@ -102,7 +103,7 @@ def test_two_units_become_one_whose_kernel_computes_what_it_should(parts, stream
 
 @pytest.mark.simulator_only("real code is final once it is linked")
 def test_what_was_linked_can_be_linked_again(stream):
-    first = Linker(ptx(KERNEL + ADD)).link("cubin")
+    first = Linker(ptx(ADD + KERNEL.replace(EXTERN, ""))).link("cubin")
     check_kernel(Linker(first).link("cubin"), stream)
 
 
@@ -276,7 +277,7 @@ def test_a_context_must_be_current(parts):
 
 
 def test_a_program_of_ptx_is_assembled_by_the_driver(stream):
-    program = Program(HEADER + KERNEL + ADD, "ptx")
+    program = Program(HEADER + ADD + KERNEL.replace(EXTERN, ""), "ptx")
     assert program.backend is CompilerBackendType.DRIVER
     assert ffi.typeof(program.cdata) is ffi.typeof("CUlinkState")
     check_kernel(program.compile("cubin"), stream)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from types import ModuleType
 
 import pytest
@@ -56,6 +57,31 @@ def test_memory_lives_between_its_nodes(graphs: Graphs, cu: Driver, sim: ModuleT
     assert target.raw == b"\5" * 1000
     assert live(sim) == 0
     assert sim.reports() == []
+
+
+def test_a_graph_that_frees_its_memory_is_launched_again_while_it_has_it(
+    graphs: Graphs, cu: Driver, sim: ModuleType
+) -> None:
+    graph, stream, gate, target = graphs.graph(), cu.stream(), Gate(), cu.alloc(64)
+    allocated, address = graphs.alloc(graph, 64)
+    filled = graphs.fill(graph, address, 5, 64, allocated)
+    held = graphs.host(graph, gate.wait, filled)
+    copied = graphs.copy(graph, target, address, 64, held)
+    graphs.free(graph, address, copied)
+    executable = graphs.instantiate(graph)
+    cu.cuGraphLaunch(executable, stream)
+    while not gate.reached:
+        time.sleep(0.001)
+    assert live(sim) == 1
+    cu.cuGraphLaunch(executable, stream)
+    assert live(sim) == 1
+    gate.open()
+    cu.cuStreamSynchronize(stream)
+    assert cu.read(target, 64) == b"\5" * 64
+    assert live(sim) == 0
+    assert sim.reports() == []
+    cu.cuMemFree_v2(target)
+    cu.cuStreamDestroy_v2(stream)
 
 
 def test_memory_that_the_graph_does_not_free_is_the_programs(graphs: Graphs, cu: Driver, sim: ModuleType) -> None:

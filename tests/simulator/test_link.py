@@ -200,6 +200,14 @@ def test_broken_ptx_is_refused_when_it_is_added_and_the_log_says_where(cu: Drive
         assert link.complete()[0] == "SUCCESS"
 
 
+def test_a_text_does_not_define_what_it_declares_as_another_s(cu: Driver) -> None:
+    extern = ".extern .func (.param .b32 r) scale(.param .b32 a);\n"
+    with Link(cu) as link:
+        assert link.add(text(extern, FUNCTION % 3)) == "INVALID_PTX"
+        assert b"function 'scale' is declared as .extern in the text that defines it" in link.error.value
+        assert link.add(text(FUNCTION % 3, extern)) == "SUCCESS"
+
+
 @pytest.mark.parametrize(
     ("texts", "said"),
     [

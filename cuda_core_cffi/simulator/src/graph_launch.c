@@ -13,13 +13,15 @@ _Atomic size_t sim_graph_launches_pending;
 
 // --- Memory ---------------------------------------------------------------------------------------------------
 
-// What the launch finds allocated must be what it frees, or may free because the program said so.
+// What the launch finds allocated must be what it frees, or may free because the program said so; or what a launch
+// before it has at this moment, and frees itself.
 static CUresult check_memory(const struct sim_exec *exec)
 {
     for (size_t i = 0; i < exec->memory_count; i++) {
         const struct sim_exec_memory *one = &exec->memories[i];
         bool live = sim_graph_memory_is_live(one->memory);
-        SIM_REQUIRE(!one->allocates || !live || exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
+        SIM_REQUIRE(!one->allocates || one->frees || !live ||
+                    exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
         SIM_REQUIRE(one->allocates || live);
     }
     return CUDA_SUCCESS;
@@ -45,7 +47,7 @@ static CUresult change_memory(struct sim_launch *launch)
     CUresult status = CUDA_SUCCESS;
     for (size_t i = 0; i < exec->memory_count; i++) {
         const struct sim_exec_memory *one = &exec->memories[i];
-        if (one->allocates && sim_graph_memory_free(one->memory))
+        if (one->allocates && !one->frees && sim_graph_memory_free(one->memory))
             launch->left_behind[launch->left_count++] = one->memory->range.start;
         if (!one->allocates)
             sim_graph_memory_free(one->memory);

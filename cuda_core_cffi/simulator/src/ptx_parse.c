@@ -198,6 +198,8 @@ static void parse_function(parser *p, int entry, linkage link)
     p->depth = depth;
     int body = lex_is(lx, '{');
     if (!body) lex_expect(lx, ';');
+    if (body && f->is_extern == 1 && !f->defined && f->unit == p->unit)
+        lex_fail_at(lx, line, "function '%s' is declared as .extern in the text that defines it", f->name);
     if (body && f->defined) {
         ptx_fn *other = define_again(p, f, link);
         if (!other) lex_fail_at(lx, line, "function '%s' is defined twice", f->name);
@@ -207,6 +209,7 @@ static void parse_function(parser *p, int entry, linkage link)
     if (body || !f->defined) {
         f->entry = (uint8_t)entry;
         f->is_extern = link == LINK_EXTERN;
+        f->unit = p->unit;
         f->params = scratch.params;
         f->param_count = scratch.param_count;
         f->rets = scratch.rets;
@@ -219,7 +222,6 @@ static void parse_function(parser *p, int entry, linkage link)
     if (body) {
         f->defined = 1;
         f->weak = link == LINK_WEAK;
-        f->unit = p->unit;
         f->line = line;
         p->fn = f;
         f->first = p->m->code_count;
