@@ -504,6 +504,8 @@ def test_17_without_another_mode_of_capture_all_is_released(device, stream, aliv
             settle()
         assert fault.left == 0
     assert [warning.category for warning in caught] == [CUDAWarning] * told
+    mode = ffi.new("CUstreamCaptureMode *", lib.CU_STREAM_CAPTURE_MODE_GLOBAL)
+    assert lib.cuThreadExchangeStreamCaptureMode(mode) == 0  # what could not be set back is not the next test's
 
 
 def test_18_what_python_collects_in_a_host_function_goes_later(device, stream, alive):
