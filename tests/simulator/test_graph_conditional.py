@@ -317,10 +317,10 @@ def test_nodes_and_handles_that_cannot_be(cu: Driver, graphs: Graphs, conditions
         ("cuGraphConditionalHandleCreate", None, graph, None, 0, 0),
         ("cuGraphConditionalHandleCreate", byref(c_uint64()), None, None, 0, 0),
         ("cuGraphConditionalHandleCreate", byref(c_uint64()), graph, None, 0, 2),
-        ("cuGraphClone", byref(c_void_p()), graph),
         ("cuGraphAddChildGraphNode", byref(c_void_p()), other, None, c_size_t(0), graph),
     ):
         assert cu.status(*call) == "INVALID_VALUE", call
+    assert cu.status("cuGraphClone", byref(c_void_p()), graph) == "NOT_SUPPORTED"
     wrong = ("cuGraphConditionalHandleCreate", byref(c_uint64()), graph, c_void_p(7), 0, 0)
     assert cu.status(*wrong) == "INVALID_CONTEXT"
     move = NodeParams(type=GRAPH)

@@ -421,12 +421,13 @@ def test_kernel_nodes_have_attributes(cu: Driver, graphs: Graphs) -> None:
     assert set_attribute(cu, graphs.empty(graph), COOPERATIVE, 1) == "INVALID_VALUE"
 
 
-def test_cooperative_and_clustered_nodes_are_checked_when_they_are_instantiated(cu: Driver, graphs: Graphs) -> None:
+def test_clusters_are_checked_when_they_are_set_and_cooperation_when_it_is_instantiated(
+    cu: Driver, graphs: Graphs
+) -> None:
     graph = graphs.graph()
     node = graphs.node("KernelNode_v2", graph, [], byref(graphs.kernel_params("nothing", grid=6, block=32)))
     call = ("cuGraphInstantiateWithFlags", byref(c_void_p()), graph, c_uint64(0))
-    assert set_attribute(cu, node, CLUSTER, 4, 1, 1) == "SUCCESS"
-    assert cu.status(*call) == "INVALID_CLUSTER_SIZE"
+    assert set_attribute(cu, node, CLUSTER, 4, 1, 1) == "INVALID_CLUSTER_SIZE"
     assert set_attribute(cu, node, CLUSTER, 2, 1, 1) == "SUCCESS"
     graphs.run(graph)
     assert get_attribute(cu, node, CLUSTER)[:3] == [2, 1, 1]

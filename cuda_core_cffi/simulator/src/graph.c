@@ -349,7 +349,7 @@ SIM_API(cuGraphClone, (CUgraph *phGraphClone, CUgraph originalGraph), (phGraphCl
     SIM_GRAPHS_LOCKED();
     struct sim_graph *graph, *clone;
     SIM_TRY(sim_graph_find(originalGraph, &graph));
-    SIM_REQUIRE(!graph->memory_nodes && !graph->conditional_nodes);
+    SIM_SUPPORTED(!graph->memory_nodes && !graph->conditional_nodes);
     SIM_TRY(sim_graph_clone(graph, NULL, &clone));
     *phGraphClone = sim_graph_handle(clone);
     return CUDA_SUCCESS;

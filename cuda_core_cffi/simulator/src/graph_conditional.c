@@ -106,6 +106,8 @@ CUresult sim_node_add_conditional(CUgraphNode *out, CUgraph handle, const CUgrap
                                   const CUgraphEdgeData *data, size_t count, CUDA_CONDITIONAL_NODE_PARAMS *params)
 {
     SIM_REQUIRE(size_is_valid(params->type, params->size));
+    if (!params->ctx)
+        return CUDA_ERROR_INVALID_CONTEXT;
     SIM_HELD struct sim_context *context = NULL;
     SIM_TRY(context_of(params->ctx, &context));
     SIM_WORK_HELD struct sim_work *work = sim_work_new(CU_GRAPH_NODE_TYPE_CONDITIONAL, context);

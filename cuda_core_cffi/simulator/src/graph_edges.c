@@ -274,7 +274,8 @@ static CUresult remove_all(CUgraph handle, const CUgraphNode *from, const CUgrap
     SIM_TRY(sim_graph_find(handle, &graph));
     if (!count)
         return CUDA_SUCCESS;
-    SIM_REQUIRE(from && to && !graph->memory_nodes && count <= graph->edge_count);
+    SIM_SUPPORTED(!graph->memory_nodes);
+    SIM_REQUIRE(from && to && count <= graph->edge_count);
     struct sim_edge **edges = malloc(count * sizeof(struct sim_edge *));
     if (!edges)
         return CUDA_ERROR_OUT_OF_MEMORY;

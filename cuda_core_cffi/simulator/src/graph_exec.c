@@ -194,7 +194,8 @@ static CUresult instantiate(CUgraph handle, uint64_t flags, CUstream upload_stre
     SIM_GRAPHS_LOCKED();
     struct sim_graph *graph;
     SIM_TRY(sim_graph_find(handle, &graph));
-    SIM_REQUIRE(!graph->moved && !graph->captures && (!graph->memory_nodes || !graph->instances));
+    SIM_REQUIRE(!graph->moved && !graph->captures);
+    SIM_SUPPORTED(!graph->owner && (!graph->memory_nodes || !graph->instances));
     struct sim_exec *exec = sim_object_new(SIM_GRAPH_EXEC);
     if (!exec)
         return CUDA_ERROR_OUT_OF_MEMORY;

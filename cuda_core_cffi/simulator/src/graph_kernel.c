@@ -49,9 +49,10 @@ static CUresult read_wish(struct sim_kernel_work *kernel)
     SIM_TRY(sim_launch_check_shape(&kernel->wish, kernel->function));
     // The check also finds the cluster that a kernel requires. If it fails, that is told when the kernel is to be used.
     struct sim_launch_wish checked = kernel->wish;
-    if (sim_launch_check(&checked, kernel->function) == CUDA_SUCCESS)
+    CUresult status = sim_launch_check(&checked, kernel->function);
+    if (status == CUDA_SUCCESS)
         kernel->wish = checked;
-    return CUDA_SUCCESS;
+    return status == CUDA_ERROR_INVALID_CLUSTER_SIZE ? status : CUDA_SUCCESS;
 }
 
 // Keeps the values of the parameters, and points the arrays that a program may ask for to them.

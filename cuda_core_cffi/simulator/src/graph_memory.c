@@ -28,8 +28,10 @@ static void make_arena(void) { arena = sim_arena_new(ADDRESSES); }
 
 static CUresult check(const CUmemPoolProps *props, const CUmemAccessDesc *access, size_t count, size_t size)
 {
-    SIM_REQUIRE(size && props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED && !props->handleTypes);
-    SIM_REQUIRE(props->location.type == CU_MEM_LOCATION_TYPE_DEVICE);
+    SIM_REQUIRE(size && !props->handleTypes && props->allocType != CU_MEM_ALLOCATION_TYPE_INVALID);
+    // Hardware has managed memory of a device too.
+    SIM_SUPPORTED(props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED);
+    SIM_SUPPORTED(props->location.type == CU_MEM_LOCATION_TYPE_DEVICE);
     SIM_REQUIRE(props->location.id >= 0 && props->location.id < sim_device_count());
     SIM_REQUIRE(!count || (access && count <= (size_t)sim_device_count()));
     for (size_t i = 0; i < count; i++) {

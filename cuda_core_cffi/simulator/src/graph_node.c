@@ -90,7 +90,8 @@ CUresult sim_node_add_child(CUgraphNode *out, CUgraph handle, const CUgraphNode 
     struct sim_graph *graph, *child;
     SIM_TRY(sim_graph_find(handle, &graph));
     SIM_TRY(sim_graph_find(child_handle, &child));
-    SIM_REQUIRE(!child->conditional_nodes && (move || !child->memory_nodes));
+    SIM_REQUIRE(!child->conditional_nodes);
+    SIM_SUPPORTED(move || !child->memory_nodes);
     SIM_REQUIRE(!move || (!child->owner && !child->instances && !child->captures && !runs_in(child, graph)));
     SIM_REQUIRE(!child->memory_nodes || !graph->owner);
     struct sim_dependency *after;
@@ -245,7 +246,8 @@ SIM_API(cuGraphDestroyNode, (CUgraphNode hNode), (hNode))
     SIM_GRAPHS_LOCKED();
     struct sim_graph_node *node;
     SIM_TRY(sim_graph_node_find(hNode, &node));
-    SIM_REQUIRE(!node->graph->memory_nodes && !node->graph->captures);
+    SIM_SUPPORTED(!node->graph->memory_nodes);
+    SIM_REQUIRE(!node->graph->captures);
     sim_graph_node_free(node);
     return CUDA_SUCCESS;
 }

@@ -103,6 +103,13 @@ static inline CUresult sim_leave(const char *function, CUresult status)
             return CUDA_ERROR_INVALID_VALUE; \
     } while (0)
 
+// The same for what drivers cannot do, though it means something.
+#define SIM_SUPPORTED(condition) \
+    do { \
+        if (!(condition)) \
+            return CUDA_ERROR_NOT_SUPPORTED; \
+    } while (0)
+
 static inline size_t sim_round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 
 uint64_t sim_now_ns(void);
