@@ -117,6 +117,7 @@ class Driver:
 
     def pinned(self, size: int) -> Any:
         pointer = self.out(c_void_p, "cuMemAllocHost_v2", c_size_t(size))
+        ctypes.memset(pointer, 0, size)  # what was there before, if anything, is somebody else's
         return (c_char * size).from_address(pointer.value)
 
     def stream(self, flags: int = 0) -> c_void_p:
