@@ -101,7 +101,9 @@ static int ccc_graph_launch(ccc_box *executable, ccc_box *stream)
         status = ccc_fail((int)result, "cuGraphLaunch");
     else if (executable->graph->keeps && (status = ccc_exec_mark(executable->graph, stream))) {
         ccc_failure failure = ccc_last; /* nobody could tell when the launch is done: so it is waited for */
-        cuStreamSynchronize(CCC_STRM(stream));
+        result = cuStreamSynchronize(CCC_STRM(stream));
+        if (result)
+            ccc_cleanup_failed((int)result, "cuStreamSynchronize");
         ccc_last = failure;
     }
     ccc_graph_leave(executable);

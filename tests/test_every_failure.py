@@ -372,8 +372,9 @@ def functions_called() -> set[str]:
     for header in (SOURCES / "include").glob("ccc_*.h"):
         code = re.sub(r"/\*.*?\*/|\"[^\"\n]*\"", " ", header.read_text(), flags=re.DOTALL)
         names.update(re.findall(r"\bcu[A-Z]\w*", code))
-    for module in [*(SOURCES / "cuda_core_cffi").glob("*.py"), *(SOURCES / "cuda_core_cffi" / "_memory").glob("*.py")]:
-        names.update(re.findall(r"(?<=\blib\.)cu[A-Z]\w*|(?<=\")cu[A-Z]\w*(?=\")", module.read_text()))
+    for folder in ("", "_memory", "graph"):
+        for module in (SOURCES / "cuda_core_cffi" / folder).glob("*.py"):
+            names.update(re.findall(r"(?<=\blib\.)cu[A-Z]\w*|(?<=\")cu[A-Z]\w*(?=\")", module.read_text()))
     return {name for name in names if callable(getattr(lib, name, None))}
 
 
