@@ -10,6 +10,7 @@
 #define CCC_NVJITLINK_H
 
 #include "ccc_box.h"
+#include "ccc_dynamic.h"
 #include "ccc_strings.h"
 
 typedef struct nvJitLink *nvJitLinkHandle;
@@ -61,29 +62,13 @@ typedef enum ccc_nvjitlink_input {
     X(nvJitLinkGetInfoLog, (nvJitLinkHandle, char *))
 
 typedef struct ccc_nvjitlink {
-#define CCC_FIELD(name, parameters) int(*name) parameters;
     CCC_NVJITLINK_FUNCTIONS(CCC_FIELD)
-#undef CCC_FIELD
 } ccc_nvjitlink;
 
 static ccc_nvjitlink ccc_nvjitlink_table;
 
 /* Take nvJitLink from the library at `path`. Returns NULL, or the name of the function or the reason that is missing. */
-static const char *ccc_nvjitlink_load(const char *path)
-{
-    ccc_nvjitlink table;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL)
-        return dlerror();
-#define CCC_FIND(name, parameters)                       \
-    *(void **)&table.name = dlsym(library, #name);       \
-    if (table.name == NULL)                              \
-        return #name;
-    CCC_NVJITLINK_FUNCTIONS(CCC_FIND)
-#undef CCC_FIND
-    ccc_nvjitlink_table = table;
-    return NULL;
-}
+CCC_DYNAMIC_LOADER(nvjitlink, CCC_NVJITLINK_FUNCTIONS(CCC_NAME), )
 
 static CUresult ccc_nvjitlink_destroy(uint64_t handle)
 {

@@ -8,6 +8,7 @@
 #define CCC_NVRTC_H
 
 #include "ccc_box.h"
+#include "ccc_dynamic.h"
 
 typedef struct _nvrtcProgram *nvrtcProgram;
 
@@ -37,36 +38,15 @@ typedef struct _nvrtcProgram *nvrtcProgram;
     X(nvrtcGetPCHHeapSizeRequired, (nvrtcProgram, size_t *))
 
 typedef struct ccc_nvrtc {
-#define CCC_FIELD(name, parameters) int(*name) parameters;
     CCC_NVRTC_FUNCTIONS(CCC_FIELD)
-    CCC_NVRTC_OPTIONAL(CCC_FIELD)
-#undef CCC_FIELD
     const char *(*nvrtcGetErrorString)(int);
+    CCC_NVRTC_OPTIONAL(CCC_FIELD)
 } ccc_nvrtc;
 
 static ccc_nvrtc ccc_nvrtc_table;
 
 /* Take NVRTC from the library at `path`. Returns NULL, or the name of the function or the reason that is missing. */
-static const char *ccc_nvrtc_load(const char *path)
-{
-    ccc_nvrtc table;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL)
-        return dlerror();
-    memset(&table, 0, sizeof table);
-#define CCC_FIND(name, parameters)                       \
-    *(void **)&table.name = dlsym(library, #name);       \
-    if (table.name == NULL)                              \
-        return #name;
-#define CCC_FIND_OPTIONAL(name, parameters) *(void **)&table.name = dlsym(library, #name);
-    CCC_NVRTC_FUNCTIONS(CCC_FIND)
-    CCC_NVRTC_OPTIONAL(CCC_FIND_OPTIONAL)
-    CCC_FIND(nvrtcGetErrorString, )
-#undef CCC_FIND
-#undef CCC_FIND_OPTIONAL
-    ccc_nvrtc_table = table;
-    return NULL;
-}
+CCC_DYNAMIC_LOADER(nvrtc, CCC_NVRTC_FUNCTIONS(CCC_NAME) CCC_NAME(nvrtcGetErrorString, ), CCC_NVRTC_OPTIONAL(CCC_NAME))
 
 static CUresult ccc_program_destroy(uint64_t handle)
 {

@@ -8,6 +8,7 @@
 #define CCC_NVVM_H
 
 #include "ccc_box.h"
+#include "ccc_dynamic.h"
 
 typedef struct _nvvmProgram *nvvmProgram;
 
@@ -29,35 +30,15 @@ typedef struct _nvvmProgram *nvvmProgram;
 #define CCC_NVVM_OPTIONAL(X) X(nvvmLLVMVersion, (const char *, int *))
 
 typedef struct ccc_nvvm {
-#define CCC_FIELD(name, parameters) int(*name) parameters;
     CCC_NVVM_FUNCTIONS(CCC_FIELD)
-    CCC_NVVM_OPTIONAL(CCC_FIELD)
-#undef CCC_FIELD
     const char *(*nvvmGetErrorString)(int);
+    CCC_NVVM_OPTIONAL(CCC_FIELD)
 } ccc_nvvm;
 
 static ccc_nvvm ccc_nvvm_table;
 
 /* Take libNVVM from the library at `path`. Returns NULL, or the name of the function or the reason that is missing. */
-static const char *ccc_nvvm_load(const char *path)
-{
-    ccc_nvvm table;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL)
-        return dlerror();
-#define CCC_FIND(name, parameters)                       \
-    *(void **)&table.name = dlsym(library, #name);       \
-    if (table.name == NULL)                              \
-        return #name;
-#define CCC_FIND_OPTIONAL(name, parameters) *(void **)&table.name = dlsym(library, #name);
-    CCC_NVVM_FUNCTIONS(CCC_FIND)
-    CCC_NVVM_OPTIONAL(CCC_FIND_OPTIONAL)
-    CCC_FIND(nvvmGetErrorString, )
-#undef CCC_FIND
-#undef CCC_FIND_OPTIONAL
-    ccc_nvvm_table = table;
-    return NULL;
-}
+CCC_DYNAMIC_LOADER(nvvm, CCC_NVVM_FUNCTIONS(CCC_NAME) CCC_NAME(nvvmGetErrorString, ), CCC_NVVM_OPTIONAL(CCC_NAME))
 
 static CUresult ccc_nvvm_destroy(uint64_t handle)
 {
