@@ -37,6 +37,7 @@ round() {
     fi
     (
         export PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH}
+        export CUDA_CACHE_PATH=$WORK/cache-$name # what the driver compiles is not that of an earlier run
         cd "$WORK" || exit 1
         "$python" -m cuda_core_cffi
         broken=0
