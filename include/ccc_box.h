@@ -86,21 +86,17 @@ static long ccc_live_count(int kind)
 /* Make a box with one use and one holder, both the caller's. Parents given are retained. NULL: out of memory. */
 static ccc_box *ccc_new(ccc_kind kind, uint64_t handle, int flags, ccc_box *parent)
 {
-    ccc_box *box = calloc(1, sizeof *box);
+    ccc_box *box = malloc(sizeof *box); /* the C library's calloc is slower by more than it takes to set everything */
     if (box == NULL) {
         ccc_fail(CCC_NO_MEMORY, "malloc");
         return NULL;
     }
-    atomic_init(&box->uses, 1);
-    atomic_init(&box->holders, 2);
-    atomic_init(&box->open, 1);
-    box->flags = flags;
-    box->kind = kind;
-    box->handle = handle;
-    box->device = parent ? parent->device : -1;
-    if (parent)
+    *box = (ccc_box){
+        .uses = 1, .holders = 2, .open = 1, .flags = flags, .kind = kind, .device = parent ? parent->device : -1,
+        .handle = handle, .parent = parent,
+    };
+    if (parent && !(parent->flags & CCC_IMMORTAL))
         atomic_fetch_add_explicit(&parent->uses, 1, memory_order_relaxed);
-    box->parent = parent;
     if (!(flags & CCC_BORROWED))
         atomic_fetch_add_explicit(&ccc_live[kind], 1, memory_order_relaxed);
     return box;
@@ -108,15 +104,19 @@ static ccc_box *ccc_new(ccc_kind kind, uint64_t handle, int flags, ccc_box *pare
 
 static void ccc_unhold(ccc_box *box)
 {
-    if (atomic_fetch_sub_explicit(&box->holders, 1, memory_order_acq_rel) == 1) {
+    /* the last holder is alone with the box */
+    if (atomic_load_explicit(&box->holders, memory_order_acquire) == 1 ||
+        atomic_fetch_sub_explicit(&box->holders, 1, memory_order_acq_rel) == 1) {
         free(box->memory);
         free(box);
     }
 }
 
-/* Add a use, unless the handle is already gone. */
+/* Add a use, unless the handle is already gone. Those of what lives for ever are not counted: all threads would write. */
 static int ccc_retain(ccc_box *box)
 {
+    if (box->flags & CCC_IMMORTAL)
+        return 1;
     uint32_t uses = atomic_load_explicit(&box->uses, memory_order_relaxed);
     while (uses != 0)
         if (atomic_compare_exchange_weak_explicit(&box->uses, &uses, uses + 1, memory_order_acquire,
@@ -159,7 +159,8 @@ static CCC_COLD void ccc_defer(ccc_box *box)
 /* Drop a use; the last one destroys the handle and lets go of what it depended on. */
 static void ccc_release(ccc_box *box)
 {
-    while (box && atomic_fetch_sub_explicit(&box->uses, 1, memory_order_acq_rel) == 1) {
+    while (box && !(box->flags & CCC_IMMORTAL) &&
+           atomic_fetch_sub_explicit(&box->uses, 1, memory_order_acq_rel) == 1) {
         if (ccc_in_callback || (atomic_load_explicit(&ccc_captures, memory_order_relaxed) && ccc_must_wait(box))) {
             ccc_defer(box);
             return;
@@ -180,6 +181,11 @@ static void ccc_end_deferred(void)
             ccc_release(ccc_end(box));
         box = next;
     }
+}
+
+static int ccc_is_open(const ccc_box *box)
+{
+    return atomic_load_explicit(&box->open, memory_order_relaxed);
 }
 
 /* Close on behalf of the Python object. Returns the number of cleanup failures that wait to be reported. */
@@ -203,16 +209,11 @@ static int ccc_take(ccc_box *box)
 static int ccc_drop(ccc_box *box)
 {
     if (!(box->flags & CCC_IMMORTAL)) {
-        if (atomic_exchange(&box->open, 0))
+        if (ccc_is_open(box) && atomic_exchange(&box->open, 0))
             ccc_release(box);
         ccc_unhold(box);
     }
     return (int)atomic_load_explicit(&ccc_cleanup_count, memory_order_relaxed);
-}
-
-static int ccc_is_open(const ccc_box *box)
-{
-    return atomic_load_explicit(&box->open, memory_order_relaxed);
 }
 
 /* The handle for the Python object: 0 once closed. */

@@ -162,7 +162,13 @@ static void ccc_leave(ccc_scope *scope)
 static int ccc_enter(ccc_scope *scope, CUdevice device)
 {
     int status;
+    CUcontext current = NULL;
     scope->pushed = 0;
+    scope->context = device >= 0 && device < CCC_MAX_DEVICES
+                         ? atomic_load_explicit(&ccc_primary[device], memory_order_acquire)
+                         : NULL;
+    if (scope->context && cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == CCC_CTX(scope->context))
+        return 0; /* as usual: without a question for the device. A primary context's uses are not counted */
     scope->context = ccc_current_context(&status);
     if (status)
         return status;

@@ -72,9 +72,11 @@ static ccc_box *ccc_buffer_new(CUdeviceptr pointer, size_t size, int flags, ccc_
     if (box == NULL)
         return NULL;
     box->size = size;
-    if (pool && ccc_retain(pool)) {
-        box->pool = pool;
+    if (pool) {
         box->device = pool->device;
+        /* one that is not ours to destroy needs no use: its count would be what all threads write */
+        if (!(pool->kind == CCC_POOL && pool->flags & CCC_BORROWED) && ccc_retain(pool))
+            box->pool = pool;
     }
     if (stream && ccc_retain(stream))
         atomic_init(&box->stream, stream);
