@@ -55,15 +55,17 @@ GENERATED_C = ROOT / "build" / "generated"
 
 EXTENSION = "cuda_core_cffi._cuda"
 CAPSULE = "cuda_core_cffi._capsule"
+CALLS = "cuda_core_cffi._calls"
 SIMULATOR = "cuda_core_cffi.simulator.libcuda_core_cffi_simulator"
 OLDEST_PYTHON = (3, 11)
 # PyPy and the free-threaded builds have no limited API
-LIMITED_API = platform.python_implementation() == "CPython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+CPYTHON = platform.python_implementation() == "CPython"
+LIMITED_API = CPYTHON and not sysconfig.get_config_var("Py_GIL_DISABLED")
 COMPILE = ["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-pthread", "-Wall", "-Wno-deprecated-declarations"]
 LINK = ["-Wl,-s", "-pthread"]
 HEADERS = (  # of include/, each with what it needs
     "ccc_callback.h",
-    "ccc_copy.h",
+    "ccc_calls_table.h",
     "ccc_graph_edges.h",
     "ccc_graph_memory.h",
     "ccc_ipc.h",
@@ -105,7 +107,7 @@ class bdist_wheel(_bdist_wheel):
 
 
 class build_ext(_build_ext):
-    """Compile the generated module, the capsule module and the simulated driver."""
+    """Compile the generated module, those in C and the simulated driver."""
 
     def finalize_options(self) -> None:
         self.distribution.ext_modules = extensions()
@@ -122,7 +124,19 @@ def extensions() -> list[Extension]:
     """Return what has to be compiled."""
     cuda = str(load_generator("headers").find_include_dir())
     include = [str(INCLUDE.relative_to(ROOT)), str(GENERATED_C.relative_to(ROOT)), cuda]
+    limited = [("Py_LIMITED_API", "0x{:02X}{:02X}0000".format(*OLDEST_PYTHON))] if LIMITED_API else []
+    calls = Extension(
+        CALLS,
+        [str((INCLUDE / "_calls.c").relative_to(ROOT))],
+        depends=[str((INCLUDE / "ccc_calls.h").relative_to(ROOT))],
+        include_dirs=include,
+        define_macros=limited,
+        extra_compile_args=COMPILE,
+        extra_link_args=LINK,
+        py_limited_api=LIMITED_API,
+    )
     return [
+        *([calls] if CPYTHON else []),  # elsewhere _calls.py does
         Extension(
             EXTENSION,
             [str((GENERATED_C / "_cuda.c").relative_to(ROOT))],
@@ -136,7 +150,7 @@ def extensions() -> list[Extension]:
         Extension(
             CAPSULE,
             [str((INCLUDE / "_capsule.c").relative_to(ROOT))],
-            define_macros=[("Py_LIMITED_API", "0x{:02X}{:02X}0000".format(*OLDEST_PYTHON))] if LIMITED_API else [],
+            define_macros=limited,
             extra_compile_args=COMPILE,
             extra_link_args=LINK,
             py_limited_api=LIMITED_API,

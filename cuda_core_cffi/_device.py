@@ -11,10 +11,11 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from cuda_core_cffi import _calls
 from cuda_core_cffi._context import Context
 from cuda_core_cffi._device_properties import DeviceProperties
 from cuda_core_cffi._errors import check, last_failure
-from cuda_core_cffi._event import Event, EventOptions
+from cuda_core_cffi._event import DEFAULT_FLAGS, Event, EventOptions, event_flags
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._keepalive import after_sync, held, synchronised
 from cuda_core_cffi._memory import Buffer, DeviceMemoryResource, MemoryResource, SynchronousMemoryResource
@@ -28,6 +29,7 @@ __all__ = ["ComputeCapability", "Device"]
 NAME_SIZE = 256
 
 _current_device = lib.ccc_current_device
+_create_event = _calls.create_event
 _set_current = lib.ccc_device_set_current
 
 
@@ -180,9 +182,13 @@ class Device:
         Event
             The event.
         """
+        flags = DEFAULT_FLAGS
         if options is not None:
-            options = check_options(EventOptions, options, "Device.create_event")
-        return Event._create(self._device_id, options)
+            flags = event_flags(check_options(EventOptions, options, "Device.create_event"))
+        event = _create_event(Event, self._device_id, flags)
+        if not event:
+            raise last_failure()
+        return event
 
     def create_graph_builder(self) -> Any:
         """Return a builder of a graph that captures a new stream.
@@ -210,8 +216,10 @@ class Device:
         Buffer
             The memory; its content is undefined.
         """
-        buffer: Buffer = self.memory_resource.allocate(size, stream)
-        return buffer
+        mr = self._memory_resource
+        if mr is None:
+            mr = self.memory_resource
+        return mr.allocate(size, stream)  # type: ignore[no-any-return]  # a resource of the user may return what it likes
 
     def sync(self) -> None:
         """Wait on the host until all work in the context is done.

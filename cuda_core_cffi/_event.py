@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from cuda_core_cffi._context import Context
 from cuda_core_cffi._errors import CUDAError
@@ -17,7 +17,6 @@ from cuda_core_cffi._registry import registry
 
 __all__ = ["DEFAULT_FLAGS", "Event", "EventOptions", "IPCEventDescriptor", "event_flags"]
 
-_create = lib.ccc_event_create
 _query = lib.ccc_event_query
 _sync = lib.ccc_event_sync
 _elapsed = lib.ccc_event_elapsed
@@ -213,10 +212,6 @@ class Event(Handle):
         self = cls._own(lib.ccc_event_import(device, ipc_descriptor._payload, flags))
         self._imported_from = ipc_descriptor
         return self
-
-    @classmethod
-    def _create(cls, device: int, options: EventOptions | None) -> Self:
-        return cls._own(_create(device, DEFAULT_FLAGS if options is None else event_flags(options)))
 
 
 def event_flags(options: EventOptions) -> int:

@@ -11,38 +11,29 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
-from cuda_core_cffi._errors import check_cleanup, failure
+from cuda_core_cffi._calls import Owner, close, own
+from cuda_core_cffi._errors import failure
 from cuda_core_cffi._ffi import ffi, lib
 
 __all__ = ["Handle", "live_objects"]
 
-_close = lib.ccc_close
-_drop = lib.ccc_drop
+_close = close
 _handle = lib.ccc_handle
 _identity = lib.ccc_identity
 _is_open = lib.ccc_is_open
 
 
-class Handle:
+class Handle(Owner):
     """Own a box. Subclasses are made by factory methods, which hand the box to :meth:`_own`."""
 
-    __slots__ = ("__weakref__", "_box")
+    __slots__ = ("__weakref__",)
 
-    _box: Any
     _CTYPE: ClassVar[str]
     _MADE_BY: ClassVar[str] = "the method that creates it"
     _NAME: ClassVar[str] = ""  # what messages call a class that is not public
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         raise RuntimeError(f"{type(self).__name__} cannot be constructed directly; use {self._MADE_BY}")
-
-    def __del__(self, _drop: Any = _drop) -> None:
-        try:
-            box = self._box
-        except AttributeError:  # construction was refused
-            return
-        if waiting := _drop(box):
-            check_cleanup(waiting, stacklevel=2)
 
     def __enter__(self) -> Self:
         return self
@@ -71,9 +62,7 @@ class Handle:
         """Return an object for a box that a helper made, or raise what the helper left behind."""
         if not box:
             raise failure(lib.ccc_last_status())
-        self = cls.__new__(cls)
-        self._box = box
-        return self
+        return own(cls, box)
 
     def _failure(self, status: int, *others: object) -> Exception:
         """Return the exception for a helper's ``status``; says which of the objects involved is closed."""
@@ -85,8 +74,7 @@ class Handle:
 
     def close(self) -> None:
         """Give the handle up now rather than when this object is collected. Closing twice is allowed."""
-        if waiting := _close(self._box):
-            check_cleanup(waiting)
+        _close(self)
 
     @property
     def is_closed(self) -> bool:

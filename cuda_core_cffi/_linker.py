@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from cuda_core_cffi import _calls
 from cuda_core_cffi._compiler import drop
 from cuda_core_cffi._driver_linker import DriverLinker
 from cuda_core_cffi._errors import UnavailableError
@@ -94,7 +95,8 @@ class Linker(Handle):
         if first.error is not None and first.is_refused:
             drop(first.box)
             raise first.error
-        self._box, self._logs = first.box, first.logs
+        _calls.adopt(self, first.box)
+        self._logs = first.logs
         self._unused = [first]
         self._closed = False
 

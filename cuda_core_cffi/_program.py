@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cuda_core_cffi import _calls
 from cuda_core_cffi._compiler import Compiler, Job, drop
 from cuda_core_cffi._compilers import check_target, compiler_for
 from cuda_core_cffi._ffi import ffi, lib
@@ -78,7 +79,7 @@ class Program(Handle):
         self._source = self._compiler.check_source(code, self._options)
         self._name = self._options.name or DEFAULT_NAME
         self._pch_status: PCHStatusType | None = None
-        self._box = self._compiler.create(self._source, self._name, self._options)
+        _calls.adopt(self, self._compiler.create(self._source, self._name, self._options))
         self._unused = [self._box]
 
     # Two programs are never the same one, even if NVRTC gives the second the address of the first.

@@ -11,8 +11,9 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
+from cuda_core_cffi import _calls
 from cuda_core_cffi._context import Context
-from cuda_core_cffi._errors import check, check_cleanup
+from cuda_core_cffi._errors import check, last_failure
 from cuda_core_cffi._event import DEFAULT_FLAGS, Event, EventOptions, event_flags
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
@@ -36,8 +37,8 @@ PROTOCOL_VERSION = 0
 LOWEST_PRIORITY = 0  # on every device
 NON_BLOCKING: int = lib.CU_STREAM_NON_BLOCKING
 
-_close = lib.ccc_close
-_create = lib.ccc_stream_create
+_close = _calls.close
+_create = _calls.create_stream
 _sync = lib.ccc_stream_sync
 _record = lib.ccc_event_record
 _record_new = lib.ccc_stream_record
@@ -206,9 +207,8 @@ class Stream(Handle):
 
     def close(self) -> None:
         """Give the stream up. Work in it still runs. Closing a default stream does nothing."""
-        if waiting := _close(self._box):
-            check_cleanup(waiting)
-        if not self._is_default:
+        _close(self)
+        if self is not LEGACY_DEFAULT_STREAM and self is not PER_THREAD_DEFAULT_STREAM:
             self._owner = None
 
     def create_graph_builder(self) -> Any:
@@ -273,17 +273,15 @@ class Stream(Handle):
         """The :class:`Device` that the stream works on; for a default stream, that of the current context."""
         return registry.device(self.context._device_id)
 
-    @property
-    def _is_default(self) -> bool:
-        return self is LEGACY_DEFAULT_STREAM or self is PER_THREAD_DEFAULT_STREAM
-
     @classmethod
     def _create(cls, device: int, options: StreamOptions | None) -> Self:
         flags, priority = NON_BLOCKING, LOWEST_PRIORITY  # those of StreamOptions()
         if options is not None:
             flags = NON_BLOCKING if options.nonblocking else lib.CU_STREAM_DEFAULT
             priority = LOWEST_PRIORITY if options.priority is None else check_priority(device, options.priority)
-        self = cls._own(_create(device, flags, priority))
+        self = _create(cls, device, flags, priority)
+        if not self:
+            raise last_failure()
         self._owner = None
         return self
 

@@ -8,6 +8,7 @@ import gc
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from cuda_core_cffi._calls import own
 from cuda_core_cffi._errors import failure
 from cuda_core_cffi._ffi import lib
 from cuda_core_cffi._handle import Handle
@@ -27,8 +28,7 @@ BufferType = TypeVar("BufferType", bound=Buffer)
 
 def make_buffer(cls: type[BufferType], box: Any, size: int, mr: MemoryResource, stream: Stream) -> BufferType:
     """Return a buffer for a box that a helper made."""
-    self = cls.__new__(cls)
-    self._box = box
+    self = own(cls, box)
     self._size = size
     self._mr = mr
     if stream._owner is not None:

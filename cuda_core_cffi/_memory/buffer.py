@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, TypeVar, overload
+from typing import Any, ClassVar, TypeVar, cast, overload
 
+from cuda_core_cffi import _calls
 from cuda_core_cffi._dlpack import release_pins
-from cuda_core_cffi._errors import check_cleanup
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._ipc import PAYLOAD_BYTES, seal
 from cuda_core_cffi._memory.access import explain_access
@@ -26,12 +26,13 @@ __all__ = ["Buffer", "BufferSlice", "ForeignBuffer", "wrap_memory"]
 T = TypeVar("T")
 
 FILL_WIDTHS = (1, 2, 4)
-LARGEST_BYTE = 255
 
-_close = lib.ccc_close
+_close = _calls.close
 _copy = lib.ccc_copy
-_drop = lib.ccc_drop
+_copy_whole = _calls.copy
+_drop = getattr(_calls.Owner, "__del__", None)  # None where the box goes with the object
 _fill = lib.ccc_fill
+_fill_byte = _calls.fill
 _take = lib.ccc_take
 
 
@@ -119,8 +120,7 @@ class Buffer(Exporter):
         if stream is not None and not self.is_closed:
             self.set_deallocation_stream(stream)
         self._packed_address = None
-        if waiting := _close(self._box):
-            check_cleanup(waiting)
+        _close(self)
 
     def set_deallocation_stream(self, stream: IsStreamType) -> None:
         """Change the stream in whose order the memory goes back.
@@ -179,6 +179,10 @@ class Buffer(Exporter):
             If the driver is too old for ``src_access_order="during_api_call"``.
         """
         what = "Buffer.copy_to"
+        if options is None and (status := _copy_whole(dst, self, stream)) is not None:
+            if status:
+                raise copy_failure(status, what, cast(Stream, stream), dst, self)
+            return dst
         queue = stream if isinstance(stream, Stream) else accept_stream(stream, what)
         attributes = None if options is None else copy_attributes(options, what)
         if isinstance(dst, Buffer):
@@ -216,6 +220,10 @@ class Buffer(Exporter):
             If the driver is too old for ``src_access_order="during_api_call"``.
         """
         what = "Buffer.copy_from"
+        if options is None and (status := _copy_whole(self, src, stream)) is not None:
+            if status:
+                raise copy_failure(status, what, cast(Stream, stream), self, src)
+            return
         queue = stream if isinstance(stream, Stream) else accept_stream(stream, what)
         attributes = None if options is None else copy_attributes(options, what)
         if isinstance(src, Buffer):
@@ -242,14 +250,15 @@ class Buffer(Exporter):
         ValueError
             If the width is none of 1, 2 and 4, or does not divide the size of the buffer.
         """
-        if width is None and type(value) is int and 0 <= value <= LARGEST_BYTE:
-            number, width = value, 1
-        else:
+        status = _fill_byte(self, stream, value) if width is None else None
+        if status == 0:
+            return
+        queue = stream if isinstance(stream, Stream) else accept_stream(stream, "Buffer.fill")
+        if status is None:
             number, width = fill_pattern(value, width)
             if self._size % width:
                 raise ValueError(f"a pattern of {width} bytes does not divide a buffer of {self._size}")
-        queue = stream if isinstance(stream, Stream) else accept_stream(stream, "Buffer.fill")
-        status = _fill(self._box, queue._box, number, width)
+            status = _fill(self._box, queue._box, number, width)
         if status:
             raise explain_access(self._failure(status, queue), queue, self)
 
@@ -335,8 +344,7 @@ class Buffer(Exporter):
             if status == lib.CCC_CLOSED and not lib.ccc_is_open(mr._box):
                 raise RuntimeError(f"this {type(mr).__name__} is closed")
             raise queue._failure(status)
-        self = Buffer.__new__(Buffer)
-        self._box = box
+        self = _calls.own(Buffer, box)
         self._size = size
         self._mr = mr
         self._descriptor = ipc_descriptor
@@ -453,7 +461,8 @@ class ForeignBuffer(Buffer):
             if _take(box):
                 lease.release_in_cleanup()
         finally:
-            _drop(box)
+            if _drop is not None:
+                _drop(self)
 
     def close(self, stream: IsStreamType | None = None) -> None:
         """Give the memory back. Closing twice is allowed."""

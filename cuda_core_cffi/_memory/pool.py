@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Generic, Self, TypeVar
 from uuid import UUID
 
-from cuda_core_cffi._errors import check, check_cleanup, failure
+from cuda_core_cffi import _calls
+from cuda_core_cffi._errors import check, failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._memory.allocation import make_buffer, retry_allocation
 from cuda_core_cffi._memory.buffer import Buffer
@@ -35,7 +36,7 @@ SHARED = lib.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 
 BufferType = TypeVar("BufferType", bound=Buffer)
 
-_allocate = lib.ccc_pool_allocate
+_allocate = _calls.allocate
 
 
 @dataclasses.dataclass
@@ -135,26 +136,18 @@ POOL_ATTRIBUTES = {
 }
 
 
-class MemPool(MemoryResource, Generic[BufferType]):
+class MemPool(MemoryResource, _calls.Owner, Generic[BufferType]):
     """What the pools have in common: a driver pool, allocation from it in stream order."""
 
-    __slots__ = ("_box", "_owned", "_share")
+    __slots__ = ("_allocates", "_owned", "_share")
 
     _BUFFER: type[BufferType]  # what a subclass allocates
-    _box: Any
+    _allocates: type[BufferType]  # the same: an attribute of the object is found faster
     _owned: bool
     _share: Share | None
 
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError(f"{type(self).__name__} can be neither pickled nor copied")
-
-    def __del__(self, _drop: Any = lib.ccc_drop) -> None:
-        try:
-            box = self._box
-        except AttributeError:  # construction failed
-            return
-        if waiting := _drop(box):
-            check_cleanup(waiting, stacklevel=2)
 
     def allocate(self, size: int, stream: IsStreamType | None = None) -> BufferType:
         """Allocate a buffer in stream order.
@@ -181,21 +174,14 @@ class MemPool(MemoryResource, Generic[BufferType]):
         TypeError
             If the pool is another process's.
         """
-        queue = stream if isinstance(stream, Stream) else stream_or_default(stream, "allocate")
-        if type(size) is not int:
-            size = whole_size(size)
-        try:
-            box = _allocate(self._box, queue._box, size)
-        except OverflowError:
-            whole_size(size)  # says what is wrong with it
-            raise
-        if not box:
-            if self.is_closed:
-                raise self._failure(lib.CCC_CLOSED)
-            if self.is_mapped:
-                raise TypeError("only the process that created a pool allocates from it: this one is mapped")
-            box = retry_allocation(lambda: _allocate(self._box, queue._box, size), queue)
-        return make_buffer(self._BUFFER, box, size, self, queue)
+        buffer = _allocate(self._allocates, self, stream, size)
+        if not buffer:
+            return self._allocate_otherwise(size, stream, buffer is False)
+        buffer._size = size
+        buffer._mr = self
+        if stream._owner is not None:  # type: ignore[union-attr]  # what was allocated in is a Stream
+            buffer._keep = stream
+        return buffer
 
     def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:
         """Give memory of this pool back, by address; buffers do so by themselves.
@@ -217,8 +203,21 @@ class MemPool(MemoryResource, Generic[BufferType]):
         """Allocate no more from this pool; buffers that it gave stay valid. Closing twice is allowed."""
         if self._share is not None:
             self._share.close()
-        if self._owned and (waiting := lib.ccc_close(self._box)):
-            check_cleanup(waiting)
+        if self._owned:
+            _calls.close(self)
+
+    def _allocate_otherwise(self, size: Any, stream: Any, failed: bool) -> BufferType:
+        """Allocate with arguments that are not of the usual types, or again after a failure."""
+        queue = stream if isinstance(stream, Stream) else stream_or_default(stream, "allocate")
+        size = whole_size(size)
+        box = None if failed else lib.ccc_pool_allocate(self._box, queue._box, size)
+        if not box:
+            if self.is_closed:
+                raise self._failure(lib.CCC_CLOSED)
+            if self.is_mapped:
+                raise TypeError("only the process that created a pool allocates from it: this one is mapped")
+            box = retry_allocation(lambda: lib.ccc_pool_allocate(self._box, queue._box, size), queue)
+        return make_buffer(self._BUFFER, box, size, self, queue)
 
     def _failure(self, status: int) -> Exception:
         if status == lib.CCC_CLOSED and self.is_closed:
@@ -229,7 +228,8 @@ class MemPool(MemoryResource, Generic[BufferType]):
         """Take a pool that a helper made or found, or raise what the helper left behind, with a hint of what to do."""
         if not box:
             raise failure(lib.ccc_last_status(), detail=hint)
-        self._box = box
+        _calls.adopt(self, box)
+        self._allocates = self._BUFFER
         self._owned = owned
         self._share = share
         if not self.is_mapped:  # which holds no memory of its own

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from cuda_core_cffi import _calls
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._memory.allocation import make_buffer, retry_allocation
@@ -231,7 +232,7 @@ class VirtualBuffer(Buffer):
                 return
             left = Buffer._own(self._box)
             self._left.append(left)
-            self._box = box
+            _calls.adopt(self, box)
             self._size = size
             self._packed_address = None
             left.close()

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Mapping
 from typing import Any, Self
 
+from cuda_core_cffi import _calls
 from cuda_core_cffi._errors import last_failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._graph_condition import GraphCondition
@@ -190,7 +191,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         """Own a box for a graph that is inside no other."""
         if not box:
             raise last_failure()
-        self._box = box
+        _calls.adopt(self, box)
         self._outer = None
         self._state = GraphState(int(lib.ccc_identity(box)))
         self._state.definition = weakref.ref(self)

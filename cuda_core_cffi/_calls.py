@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The calls that programs make most: those that make, close and drop objects, fill and copy.
+
+On CPython ``include/_calls.c`` takes the place of this module: there it is faster than CFFI. A compiler such as PyPy's
+makes the best of what is here.
+
+The functions take what the public methods get, and do what is usual. None says that nothing was done: the arguments
+need a closer look, which tells what is wrong with them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cuda_core_cffi._errors import check_cleanup
+from cuda_core_cffi._ffi import lib
+
+try:
+    from __pypy__ import add_memory_pressure  # type: ignore[import-not-found]
+except ImportError:
+    add_memory_pressure = None
+
+__all__ = ["Owner", "adopt", "allocate", "close", "copy", "create_event", "create_stream", "fill", "own"]
+
+LARGEST_BYTE = 255
+LARGEST_SIZE = 2**64 - 1
+BUFFER, STREAM = lib.CCC_BUFFER, lib.CCC_STREAM
+
+_allocate = lib.ccc_pool_allocate
+_bytes = lib.ccc_box_bytes
+_close = lib.ccc_close
+_copy = lib.ccc_copy
+_create_event = lib.ccc_event_create
+_create_stream = lib.ccc_stream_create
+_drop = lib.ccc_drop
+_fill = lib.ccc_fill
+_kind = lib.ccc_box_kind
+
+
+class Owner:
+    """Has a box, and drops it when it goes."""
+
+    __slots__ = ("_box",)
+
+    _box: Any
+
+    def __del__(self, _drop: Any = _drop) -> None:
+        try:
+            box = self._box
+        except AttributeError:  # construction was refused
+            return
+        if waiting := _drop(box):
+            check_cleanup(waiting, stacklevel=2)
+
+
+def own(cls: type[Any], box: Any) -> Any:
+    """Return an object of a class for a box."""
+    self = cls.__new__(cls)
+    self._box = box
+    return self
+
+
+def adopt(owner: Any, box: Any) -> None:
+    """Give an object a box, in place of the one that it has, which is the caller's from now on."""
+    owner._box = box
+
+
+def close(owner: Any) -> None:
+    """Close, and show failures of cleanup."""
+    if waiting := _close(owner._box):
+        check_cleanup(waiting, stacklevel=4)
+
+
+def allocate(cls: type[Any], pool: Any, stream: Any, size: Any) -> Any:
+    """Return a buffer from a pool, of which only the box is set; False after a failure."""
+    if not is_kind(stream, STREAM) or type(size) is not int or not 0 <= size <= LARGEST_SIZE:
+        return None
+    box = _allocate(pool._box, stream._box, size)
+    if not box:
+        return False
+    if add_memory_pressure is not None:
+        add_memory_pressure(size)
+    return own(cls, box)
+
+
+def create_event(cls: type[Any], device: int, flags: int) -> Any:
+    """Return an event; False after a failure."""
+    box = _create_event(device, flags)
+    return own(cls, box) if box else False
+
+
+def create_stream(cls: type[Any], device: int, flags: int, priority: int) -> Any:
+    """Return a stream; False after a failure."""
+    box = _create_stream(device, flags, priority)
+    return own(cls, box) if box else False
+
+
+def fill(buffer: Any, stream: Any, value: Any) -> int | None:
+    """Fill a buffer with a byte, and return a status."""
+    if not is_kind(stream, STREAM) or type(value) is not int or not 0 <= value <= LARGEST_BYTE:
+        return None
+    status: int = _fill(buffer._box, stream._box, value, 1)
+    return status
+
+
+def copy(destination: Any, source: Any, stream: Any) -> int | None:
+    """Copy a buffer into another of the same size, and return a status."""
+    if not is_kind(source, BUFFER) or not is_kind(stream, STREAM) or _bytes(destination._box) != _bytes(source._box):
+        return None
+    status: int = _copy(destination._box, source._box, stream._box)
+    return status
+
+
+def is_kind(item: object, kind: int) -> bool:
+    """Tell whether an argument is an object of ours that has a box of a kind."""
+    return isinstance(item, Owner) and bool(_kind(item._box) == kind)

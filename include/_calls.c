@@ -1,0 +1,342 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuda_core_cffi/_calls.py for CPython: the same functions, which import finds first. Everything else is CFFI.
+ *
+ * A CFFI function takes a tuple from two arguments on, and an object whose class has __del__ costs a call of a Python
+ * function and one more crossing when it goes, closed or not. Where the driver needs 400 ns for a pair of calls, these
+ * are as much again. So the calls that make, close and drop objects, and those that programs make most, are here, over
+ * the same helpers (ccc_calls.h); an object that was closed goes without a crossing.
+ *
+ * They take the usual arguments. None says that Python has to look at them: nothing was done. They check no more than
+ * they need for that, so that what is wrong is told in one place.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <structmember.h>
+
+#include "ccc_calls.h"
+
+#define LARGEST_BYTE 255
+
+typedef struct owner {
+    PyObject_HEAD
+    PyObject *cdata; /* the box as CFFI functions take it; NULL where construction was refused */
+    ccc_box *box;    /* the same */
+} owner;
+
+/* Set when the module is imported, and never dropped: objects may go when it has. */
+static const ccc_calls *helpers;
+static PyTypeObject *owner_type;
+static PyObject *box_ctype, *check_cleanup;
+
+/* CFFI's C API, of which every module that it makes has these two, at the same places. */
+enum { FROM_POINTER = 10, TO_POINTER = 11 };
+static PyObject *(*from_pointer)(char *pointer, PyObject *ctype);
+static char *(*to_pointer)(PyObject *cdata, PyObject *ctype);
+
+/* Show failures of cleanup as warnings of the code `stacklevel` calls up. What is raised then is left to the caller. */
+static int report(int waiting, int stacklevel)
+{
+    PyObject *result = PyObject_CallFunction(check_cleanup, "ii", waiting, stacklevel);
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
+
+static void owner_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    ccc_box *box = ((owner *)self)->box;
+    int waiting = 0;
+    if (box && helpers->is_open(box)) {
+        Py_BEGIN_ALLOW_THREADS
+        waiting = helpers->drop(box);
+        Py_END_ALLOW_THREADS
+    } else if (box) {
+        waiting = helpers->drop(box); /* which only frees */
+    }
+    Py_XDECREF(((owner *)self)->cdata);
+    if (waiting) {
+        PyObject *raised, *value, *traceback;
+        PyErr_Fetch(&raised, &value, &traceback);
+        if (report(waiting, 2))
+            PyErr_WriteUnraisable(check_cleanup);
+        PyErr_Restore(raised, value, traceback);
+    }
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef owner_members[] = {
+    {"_box", T_OBJECT_EX, offsetof(owner, cdata), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot owner_slots[] = {
+    {Py_tp_dealloc, owner_dealloc},
+    {Py_tp_members, owner_members},
+    {Py_tp_doc, "Has a box, and drops it when it goes."},
+    {0, NULL},
+};
+
+static PyType_Spec owner_spec = {
+    "cuda_core_cffi._calls.Owner", sizeof(owner), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, owner_slots,
+};
+
+/* The box of an argument, if it is an object of ours of that kind; else NULL, with no error set. */
+static ccc_box *box_of(PyObject *argument, ccc_kind kind)
+{
+    ccc_box *box = PyObject_TypeCheck(argument, owner_type) ? ((owner *)argument)->box : NULL;
+    return box && helpers->kind(box) == kind ? box : NULL;
+}
+
+/* An object of a class for a box that a helper made; False where it made none. */
+static PyObject *own_box(PyObject *type, ccc_box *box)
+{
+    if (box == NULL)
+        Py_RETURN_FALSE;
+    PyObject *cdata = from_pointer((char *)box, box_ctype);
+    PyObject *self = cdata ? PyType_GenericAlloc((PyTypeObject *)type, 0) : NULL;
+    if (self) {
+        ((owner *)self)->cdata = cdata;
+        ((owner *)self)->box = box;
+    } else {
+        Py_XDECREF(cdata);
+        Py_BEGIN_ALLOW_THREADS
+        helpers->drop(box);
+        Py_END_ALLOW_THREADS
+    }
+    return self;
+}
+
+static int check_count(const char *name, Py_ssize_t count, Py_ssize_t wanted)
+{
+    if (count == wanted)
+        return 0;
+    PyErr_Format(PyExc_TypeError, "%s takes %zd arguments, not %zd", name, wanted, count);
+    return -1;
+}
+
+static int check_class(PyObject *type)
+{
+    if (PyType_Check(type) && PyType_IsSubtype((PyTypeObject *)type, owner_type))
+        return 0;
+    PyErr_SetString(PyExc_TypeError, "expected a subclass of Owner");
+    return -1;
+}
+
+static PyObject *calls_own(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (check_count("own", count, 2) || check_class(arguments[0]))
+        return NULL;
+    ccc_box *box = (ccc_box *)to_pointer(arguments[1], box_ctype);
+    if (box == NULL && PyErr_Occurred())
+        return NULL;
+    PyObject *self = PyType_GenericAlloc((PyTypeObject *)arguments[0], 0);
+    if (self) {
+        ((owner *)self)->cdata = Py_NewRef(arguments[1]);
+        ((owner *)self)->box = box;
+    }
+    return self;
+}
+
+static PyObject *calls_adopt(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (check_count("adopt", count, 2) || check_class((PyObject *)Py_TYPE(arguments[0])))
+        return NULL;
+    ccc_box *box = (ccc_box *)to_pointer(arguments[1], box_ctype);
+    if (box == NULL && PyErr_Occurred())
+        return NULL;
+    owner *self = (owner *)arguments[0];
+    PyObject *before = self->cdata;
+    self->cdata = Py_NewRef(arguments[1]);
+    self->box = box;
+    Py_XDECREF(before);
+    Py_RETURN_NONE;
+}
+
+static PyObject *calls_close(PyObject *module, PyObject *argument)
+{
+    int waiting;
+    (void)module;
+    ccc_box *box = PyObject_TypeCheck(argument, owner_type) ? ((owner *)argument)->box : NULL;
+    if (box == NULL) {
+        PyErr_SetString(PyExc_AttributeError, "_box");
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    waiting = helpers->close(box);
+    Py_END_ALLOW_THREADS
+    if (waiting && report(waiting, 3))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *calls_allocate(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (check_count("allocate", count, 4) || check_class(arguments[0]))
+        return NULL;
+    ccc_box *box, *pool = box_of(arguments[1], CCC_POOL), *stream = box_of(arguments[2], CCC_STREAM);
+    if (pool == NULL || stream == NULL || !PyLong_CheckExact(arguments[3]))
+        Py_RETURN_NONE;
+    size_t size = PyLong_AsSize_t(arguments[3]);
+    if (size == (size_t)-1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        Py_RETURN_NONE;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    box = helpers->pool_allocate(pool, stream, size);
+    Py_END_ALLOW_THREADS
+    return own_box(arguments[0], box);
+}
+
+/* Read the integers that follow a class. */
+static int read_integers(PyObject *const *arguments, Py_ssize_t count, int *values)
+{
+    for (Py_ssize_t index = 0; index < count; ++index) {
+        long value = PyLong_AsLong(arguments[index]);
+        if (value == -1 && PyErr_Occurred())
+            return -1;
+        values[index] = (int)value;
+    }
+    return 0;
+}
+
+static PyObject *calls_create_event(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    int values[2];
+    ccc_box *box;
+    (void)module;
+    if (check_count("create_event", count, 3) || check_class(arguments[0]) || read_integers(arguments + 1, 2, values))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    box = helpers->event_create(values[0], (unsigned int)values[1]);
+    Py_END_ALLOW_THREADS
+    return own_box(arguments[0], box);
+}
+
+static PyObject *calls_create_stream(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    int values[3];
+    ccc_box *box;
+    (void)module;
+    if (check_count("create_stream", count, 4) || check_class(arguments[0]) || read_integers(arguments + 1, 3, values))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    box = helpers->stream_create(values[0], (unsigned int)values[1], values[2]);
+    Py_END_ALLOW_THREADS
+    return own_box(arguments[0], box);
+}
+
+static PyObject *calls_fill(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    int status;
+    (void)module;
+    if (check_count("fill", count, 3))
+        return NULL;
+    ccc_box *buffer = box_of(arguments[0], CCC_BUFFER), *stream = box_of(arguments[1], CCC_STREAM);
+    if (buffer == NULL || stream == NULL || !PyLong_CheckExact(arguments[2]))
+        Py_RETURN_NONE;
+    long value = PyLong_AsLong(arguments[2]);
+    if (value < 0 || value > LARGEST_BYTE) {
+        PyErr_Clear();
+        Py_RETURN_NONE;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    status = helpers->fill(buffer, stream, (uint32_t)value, 1);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromLong(status);
+}
+
+static PyObject *calls_copy(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    int status;
+    (void)module;
+    if (check_count("copy", count, 3))
+        return NULL;
+    ccc_box *destination = box_of(arguments[0], CCC_BUFFER), *source = box_of(arguments[1], CCC_BUFFER);
+    ccc_box *stream = box_of(arguments[2], CCC_STREAM);
+    if (destination == NULL || source == NULL || stream == NULL || helpers->bytes(destination) != helpers->bytes(source))
+        Py_RETURN_NONE;
+    Py_BEGIN_ALLOW_THREADS
+    status = helpers->copy(destination, source, stream);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromLong(status);
+}
+
+#define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
+
+static PyMethodDef methods[] = {
+    {"own", FAST(calls_own), "own(cls, box)\n--\n\nReturn an object for a box."},
+    {"adopt", FAST(calls_adopt), "adopt(owner, box)\n--\n\nGive an object a box, in place of the one that it has."},
+    {"close", calls_close, METH_O, "close(owner)\n--\n\nClose, and show failures of cleanup."},
+    {"allocate", FAST(calls_allocate), "allocate(cls, pool, stream, size)\n--\n\nAllocate from a pool."},
+    {"create_event", FAST(calls_create_event), "create_event(cls, device, flags)\n--\n\nMake an event."},
+    {"create_stream", FAST(calls_create_stream), "create_stream(cls, device, flags, priority)\n--\n\nMake a stream."},
+    {"fill", FAST(calls_fill), "fill(buffer, stream, value)\n--\n\nFill with a byte."},
+    {"copy", FAST(calls_copy), "copy(destination, source, stream)\n--\n\nCopy a buffer into one of the same size."},
+    {NULL, NULL, 0, NULL},
+};
+
+/* An attribute of a module, or what calling it with `argument` returns. A new reference. */
+static PyObject *find(const char *module, const char *name)
+{
+    PyObject *found = PyImport_ImportModule(module);
+    PyObject *value = found ? PyObject_GetAttrString(found, name) : NULL;
+    Py_XDECREF(found);
+    return value;
+}
+
+static int calls_exec(PyObject *module)
+{
+    PyObject *api = find("_cffi_backend", "_C_API");
+    PyObject *ffi = find("cuda_core_cffi._cuda", "ffi"), *lib = find("cuda_core_cffi._cuda", "lib");
+    void **functions = api ? PyCapsule_GetPointer(api, "cffi") : NULL;
+    PyObject *table = NULL, *table_ctype = NULL, *type = NULL;
+    int result = -1;
+    if (functions == NULL || ffi == NULL || lib == NULL)
+        goto done;
+    *(void **)&from_pointer = functions[FROM_POINTER];
+    *(void **)&to_pointer = functions[TO_POINTER];
+    table = PyObject_CallMethod(lib, "ccc_calls_get", NULL);
+    table_ctype = table ? PyObject_CallMethod(ffi, "typeof", "O", table) : NULL;
+    box_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_box *");
+    check_cleanup = find("cuda_core_cffi._errors", "check_cleanup");
+    if (table_ctype == NULL || box_ctype == NULL || check_cleanup == NULL)
+        goto done;
+    helpers = (const ccc_calls *)to_pointer(table, table_ctype);
+    type = helpers ? PyType_FromSpec(&owner_spec) : NULL;
+    if (type == NULL || PyModule_AddObjectRef(module, "Owner", type))
+        goto done;
+    owner_type = (PyTypeObject *)Py_NewRef(type);
+    result = 0;
+done:
+    Py_XDECREF(api);
+    Py_XDECREF(ffi);
+    Py_XDECREF(lib);
+    Py_XDECREF(table);
+    Py_XDECREF(table_ctype);
+    Py_XDECREF(type);
+    return result;
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, calls_exec},
+#ifdef Py_GIL_DISABLED
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_calls", "The calls that programs make most.", 0, methods, slots, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__calls(void)
+{
+    return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,22 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What _calls.c calls: helpers of the CFFI module, which it is not linked with. */
+#ifndef CCC_CALLS_H
+#define CCC_CALLS_H
+
+#include "cuda_core_cffi.h"
+
+typedef struct ccc_calls {
+    ccc_kind (*kind)(const ccc_box *box);
+    size_t (*bytes)(const ccc_box *box);
+    int (*is_open)(const ccc_box *box);
+    int (*close)(ccc_box *box);
+    int (*drop)(ccc_box *box);
+    ccc_box *(*pool_allocate)(ccc_box *pool, ccc_box *stream, size_t size);
+    ccc_box *(*event_create)(int device, unsigned int flags);
+    ccc_box *(*stream_create)(int device, unsigned int flags, int priority);
+    int (*fill)(const ccc_box *buffer, const ccc_box *stream, uint32_t value, int width);
+    int (*copy)(const ccc_box *destination, const ccc_box *source, const ccc_box *stream);
+} ccc_calls;
+
+#endif
