@@ -11,7 +11,7 @@ need a closer look, which tells what is wrong with them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from cuda_core_cffi._errors import check_cleanup
 from cuda_core_cffi._ffi import lib
@@ -25,17 +25,15 @@ __all__ = ["Owner", "adopt", "allocate", "close", "copy", "create_event", "creat
 
 LARGEST_BYTE = 255
 LARGEST_SIZE = 2**64 - 1
-BUFFER, STREAM = lib.CCC_BUFFER, lib.CCC_STREAM
+BUFFER, STREAM = "CUdeviceptr", "CUstream"
 
 _allocate = lib.ccc_pool_allocate
-_bytes = lib.ccc_box_bytes
 _close = lib.ccc_close
 _copy = lib.ccc_copy
 _create_event = lib.ccc_event_create
 _create_stream = lib.ccc_stream_create
 _drop = lib.ccc_drop
 _fill = lib.ccc_fill
-_kind = lib.ccc_box_kind
 
 
 class Owner:
@@ -44,6 +42,7 @@ class Owner:
     __slots__ = ("_box",)
 
     _box: Any
+    _CTYPE: ClassVar[str] = ""  # the type of its handle
 
     def __del__(self, _drop: Any = _drop) -> None:
         try:
@@ -106,12 +105,14 @@ def fill(buffer: Any, stream: Any, value: Any) -> int | None:
 
 def copy(destination: Any, source: Any, stream: Any) -> int | None:
     """Copy a buffer into another of the same size, and return a status."""
-    if not is_kind(source, BUFFER) or not is_kind(stream, STREAM) or _bytes(destination._box) != _bytes(source._box):
+    if not (is_kind(destination, BUFFER) and is_kind(source, BUFFER) and is_kind(stream, STREAM)):
+        return None
+    if destination._size != source._size:
         return None
     status: int = _copy(destination._box, source._box, stream._box)
     return status
 
 
-def is_kind(item: object, kind: int) -> bool:
-    """Tell whether an argument is an object of ours that has a box of a kind."""
-    return isinstance(item, Owner) and bool(_kind(item._box) == kind)
+def is_kind(item: object, kind: str) -> bool:
+    """Tell whether an argument is an object of ours whose handle is of a type."""
+    return isinstance(item, Owner) and kind == item._CTYPE

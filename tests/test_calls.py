@@ -1,0 +1,297 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The calls that programs make most, in C for CPython and in Python: both do the same, and leave the same alone."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import pathlib
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from helpers import collect
+
+import cuda_core_cffi
+from cuda_core_cffi import Buffer, CUDAWarning, Device, Event, Stream, _calls, ffi, lib, live_objects, simulator
+
+CPYTHON = sys.implementation.name == "cpython"
+SIZE = 1024
+ROUNDS = 100
+
+
+def calls_in_python() -> Any:
+    """Return the functions in Python, which the ones in C hide on CPython."""
+    path = pathlib.Path(cuda_core_cffi.__file__).with_name("_calls.py")
+    spec = importlib.util.spec_from_file_location("calls_in_python", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Kit:
+    """One set of functions, and classes whose objects it takes."""
+
+    def __init__(self, calls: Any) -> None:
+        self.calls = calls
+
+        class OurStream(calls.Owner):  # type: ignore[name-defined, misc]
+            _CTYPE = "CUstream"
+
+        class OurEvent(calls.Owner):  # type: ignore[name-defined, misc]
+            _CTYPE = "CUevent"
+
+        class OurBuffer(calls.Owner):  # type: ignore[name-defined, misc]
+            _CTYPE = "CUdeviceptr"
+
+        class OurPool(calls.Owner):  # type: ignore[name-defined, misc]
+            pass
+
+        self.Stream, self.Event, self.Buffer = OurStream, OurEvent, OurBuffer
+        self.stream = calls.create_stream(OurStream, 0, lib.CU_STREAM_NON_BLOCKING, 0)
+        place = (lib.CU_MEM_ALLOCATION_TYPE_PINNED, lib.CU_MEM_LOCATION_TYPE_DEVICE, 0)
+        self.pool = calls.own(OurPool, lib.ccc_pool_current(*place))
+
+    def allocate(self, size: int = SIZE) -> Any:
+        """Return a buffer."""
+        buffer = self.calls.allocate(self.Buffer, self.pool, self.stream, size)
+        buffer._size = size
+        return buffer
+
+
+@pytest.fixture(params=["here", "in Python"])
+def kit(request: pytest.FixtureRequest, device: Device) -> Iterator[Kit]:
+    """What the package uses on this interpreter, and what is in Python."""
+    made = Kit(_calls if request.param == "here" else calls_in_python())
+    yield made
+    assert lib.ccc_stream_sync(made.stream._box) == 0
+
+
+@pytest.mark.skipif(not CPYTHON, reason="other interpreters make the best of Python")
+def test_on_cpython_the_calls_are_in_c() -> None:
+    assert not _calls.__file__.endswith(".py")
+    assert set(calls_in_python().__all__) == {name for name in vars(_calls) if not name.startswith("_")}
+
+
+# making and dropping
+
+
+@pytest.mark.parametrize("make", ["allocate", "create_event", "create_stream"])
+@pytest.mark.parametrize("close", [True, False])
+def test_what_is_made_goes_with_its_object(kit: Kit, make: str, close: bool) -> None:
+    arguments = {
+        "allocate": (kit.Buffer, kit.pool, kit.stream, SIZE),
+        "create_event": (kit.Event, 0, lib.CU_EVENT_DISABLE_TIMING),
+        "create_stream": (kit.Stream, 0, lib.CU_STREAM_NON_BLOCKING, 0),
+    }[make]
+    before = live_objects()
+    made = getattr(kit.calls, make)(*arguments)
+    assert type(made) is arguments[0]
+    assert lib.ccc_handle(made._box)
+    assert live_objects() != before
+    if close:
+        kit.calls.close(made)
+        assert not lib.ccc_is_open(made._box)
+        assert live_objects() == before
+        kit.calls.close(made)
+    del made
+    collect()
+    assert live_objects() == before
+
+
+def test_a_box_is_given_in_place_of_another(kit: Kit) -> None:
+    first, second = kit.allocate(), kit.allocate()
+    box = first._box
+    kit.calls.adopt(first, second._box)
+    kit.calls.adopt(second, box)
+    assert second._box == box
+    assert first._box != box
+    before = live_objects()["buffer"]
+    kit.calls.close(second)
+    assert lib.ccc_is_open(first._box)
+    assert not lib.ccc_is_open(box)
+    del first, second
+    collect()
+    assert live_objects()["buffer"] == before - 2
+
+
+@pytest.mark.skipif(not CPYTHON, reason="PyPy does not count references")
+def test_classes_and_boxes_are_not_kept(device: Device, stream: Stream) -> None:
+    box = lib.ccc_view(stream._box)
+    device.allocate(SIZE, stream=stream).close()  # makes the device's memory resource
+    gc.collect()
+    counts = [sys.getrefcount(item) for item in (Buffer, Event, Stream, box)]
+    blocks = sys.getallocatedblocks()
+    for _ in range(ROUNDS):
+        device.allocate(SIZE, stream=stream).close()
+        device.allocate(SIZE, stream=stream)
+        device.create_event().close()
+        device.create_stream().close()
+        viewer = _calls.own(Stream, lib.ccc_view(stream._box))
+        _calls.adopt(viewer, viewer._box)
+        del viewer
+    stream.sync()
+    gc.collect()
+    assert [sys.getrefcount(item) for item in (Buffer, Event, Stream, box)] == counts
+    assert sys.getallocatedblocks() < blocks + ROUNDS
+    lib.ccc_drop(box)
+
+
+@pytest.mark.skipif(not CPYTHON, reason="what PyPy has is plain Python")
+def test_wrong_uses_of_the_functions_in_c_are_refused(stream: Stream) -> None:
+    for wrong in (object, 7):
+        with pytest.raises(TypeError, match="expected a subclass of Owner"):
+            _calls.own(wrong, stream._box)  # type: ignore[type-var]
+        with pytest.raises(TypeError, match="expected a subclass of Owner"):
+            _calls.create_event(wrong, 0, 2)  # type: ignore[type-var]
+    with pytest.raises(TypeError):
+        _calls.own(Stream, ffi.new("int *"))
+    with pytest.raises(TypeError, match="expected a subclass of Owner"):
+        _calls.adopt(7, stream._box)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        _calls.adopt(stream, 7)
+    for name in ("own", "adopt", "allocate", "create_event", "create_stream", "fill", "copy"):
+        with pytest.raises(TypeError, match=f"{name} takes [0-9] arguments, not 0"):
+            getattr(_calls, name)()
+    with pytest.raises(AttributeError):
+        stream._box = stream._box  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        _calls.close(Stream.__new__(Stream))
+    with pytest.raises(OverflowError):
+        _calls.create_event(Event, 2**80, 2)
+
+
+def test_refused_constructions_have_nothing_to_drop() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for kind in (Stream, Event, Buffer):
+            with pytest.raises(RuntimeError, match="cannot be constructed directly"):
+                kind()
+            kind.__new__(kind)
+        collect()
+
+
+# what is left to Python
+
+
+@pytest.mark.simulator_only("counts driver calls")
+def test_nothing_is_done_with_unusual_arguments(kit: Kit) -> None:
+    calls, buffer, stream = kit.calls, kit.allocate(), kit.stream
+    smaller = kit.allocate(SIZE // 2)
+    with simulator.trace() as trace:
+        for size in (-1, 2**64, 7.0, True, "7", None):
+            assert calls.allocate(kit.Buffer, kit.pool, stream, size) is None
+        for wrong in (None, 7, object(), buffer):
+            assert calls.allocate(kit.Buffer, kit.pool, wrong, SIZE) is None
+            assert calls.fill(buffer, wrong, 0) is None
+            assert calls.copy(buffer, buffer, wrong) is None
+        for value in (-1, 256, 2**80, True, 1.0, b"1", None):
+            assert calls.fill(buffer, stream, value) is None
+        for wrong in (None, 7, stream, b"0" * SIZE, smaller):
+            assert calls.copy(buffer, wrong, stream) is None
+            assert calls.copy(wrong, buffer, stream) is None
+    assert trace.names == []
+
+
+@pytest.mark.simulator_only("makes calls fail")
+@pytest.mark.parametrize(
+    ("make", "function"),
+    [("allocate", "cuMemAllocFromPoolAsync"), ("create_event", "cuEventCreate"),
+     ("create_stream", "cuStreamCreateWithPriority")],
+)  # fmt: skip
+def test_a_failure_is_told_by_false(kit: Kit, make: str, function: str) -> None:
+    arguments = {
+        "allocate": (kit.Buffer, kit.pool, kit.stream, SIZE),
+        "create_event": (kit.Event, 0, 0),
+        "create_stream": (kit.Stream, 0, 0, 0),
+    }[make]
+    before = live_objects()
+    with simulator.fail(function, "CUDA_ERROR_UNKNOWN"):
+        assert getattr(kit.calls, make)(*arguments) is False
+    assert lib.ccc_last_status() == lib.CUDA_ERROR_UNKNOWN
+    assert live_objects() == before
+
+
+def test_fill_and_copy_return_a_status(kit: Kit) -> None:
+    calls, one, other = kit.calls, kit.allocate(), kit.allocate()
+    assert calls.fill(one, kit.stream, 7) == 0
+    assert calls.copy(other, one, kit.stream) == 0
+    assert lib.ccc_stream_sync(kit.stream._box) == 0
+    found = bytearray(SIZE)
+    assert lib.ccc_copy_to_host(ffi.from_buffer(found), other._box) == 0
+    assert found == b"\7" * SIZE
+    calls.close(other)
+    assert calls.fill(other, kit.stream, 7) == lib.CCC_CLOSED
+    assert calls.copy(other, one, kit.stream) == lib.CCC_CLOSED
+    assert calls.copy(one, one, kit.stream) == lib.CCC_OVERLAP
+
+
+# what they cost
+
+
+@pytest.mark.simulator_only("counts driver calls")
+def test_no_driver_call_is_made_in_vain(device: Device, stream: Stream) -> None:
+    device.allocate(SIZE, stream=stream).close()
+    other = device.allocate(SIZE, stream=stream)
+    with device.allocate(SIZE, stream=stream) as buffer:
+        buffer.fill(0, stream=stream)
+        with simulator.trace() as trace:
+            device.allocate(SIZE, stream=stream).close()
+            buffer.fill(0, stream=stream)
+            other.copy_from(buffer, stream=stream)
+        assert trace.names == [
+            "cuMemAllocFromPoolAsync", "cuMemFreeAsync", "cuMemsetD8Async", "cuMemcpyAsync"
+        ]  # fmt: skip
+    with simulator.trace() as trace:
+        device.allocate(SIZE, stream=device.default_stream).close()
+        device.create_event().close()
+        device.create_stream().close()
+    assert [name for name in trace.names if name != "cuCtxGetCurrent"] == [
+        "cuMemAllocFromPoolAsync", "cuMemFreeAsync", "cuEventCreate", "cuEventDestroy_v2", "cuStreamCreateWithPriority",
+        "cuStreamDestroy_v2",
+    ]  # fmt: skip
+    assert len(trace.names) <= 6 + 4
+    other.close()
+
+
+# failures of cleanup
+
+
+@pytest.mark.simulator_only("makes calls fail")
+@pytest.mark.parametrize("how", ["close", "drop"])
+def test_a_warning_of_cleanup_names_the_call_and_the_place(device: Device, stream: Stream, how: str) -> None:
+    buffer = device.allocate(SIZE, stream=stream)
+    with simulator.fail("cuMemFreeAsync", "CUDA_ERROR_UNKNOWN"), warnings.catch_warnings(record=True) as got:
+        warnings.simplefilter("always")
+        if how == "close":
+            buffer.close()
+        del buffer
+        collect()
+    assert [item.category for item in got] == [CUDAWarning]
+    assert "cuMemFreeAsync" in str(got[0].message)
+    if CPYTHON or how == "close":
+        assert got[0].filename == __file__
+
+
+@pytest.mark.simulator_only("makes calls fail")
+@pytest.mark.skipif(not CPYTHON, reason="PyPy collects at another time")
+def test_a_warning_that_is_an_error_is_not_raised_by_a_collection(
+    device: Device, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda what: shown.append(what.exc_type))
+
+    def fail() -> Any:
+        return [device.allocate(SIZE, stream=stream), {}["first"]]  # the buffer goes while the error is raised
+
+    with warnings.catch_warnings(), simulator.fail("cuMemFreeAsync", "CUDA_ERROR_UNKNOWN"):
+        warnings.simplefilter("error")
+        with pytest.raises(KeyError, match="first"):
+            fail()
+        collect()
+    assert shown == [CUDAWarning]
