@@ -30,7 +30,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._keepalive import after_sync
+from cuda_core_cffi._keepalive import register_after_sync
 from cuda_core_cffi._registry import registry
 from cuda_core_cffi._retain import NOTHING, Operand, kept, new_token, settle, settle_after_sync
 from cuda_core_cffi._stream import Stream, address_of
@@ -142,8 +142,7 @@ def host_function(fn: Any, user_data: Any) -> HostFunction:
         raise TypeError(f"fn must be callable, not {type(fn).__name__}")
     if user_data is not None:
         raise ValueError("user_data is for C functions; bind the arguments of a Python function with functools.partial")
-    if raise_pending not in after_sync:  # programs without such functions need not look
-        after_sync.append(raise_pending)
+    register_after_sync(raise_pending)  # programs without such functions need not look
     token = new_token(fn)
     return HostFunction(_RUN, token, token)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""The calls that programs make most: those that make, close and drop objects, fill and copy.
+"""The calls that programs make most: those that make, close and drop objects, fill, copy, record, query and wait.
 
 On CPython ``include/_calls.c`` takes the place of this module: there it is faster than CFFI. A compiler such as PyPy's
 makes the best of what is here.
@@ -21,11 +21,27 @@ try:
 except ImportError:
     add_memory_pressure = None
 
-__all__ = ["Owner", "adopt", "allocate", "close", "copy", "create_event", "create_stream", "fill", "own"]
+__all__ = [
+    "Owner",
+    "adopt",
+    "allocate",
+    "close",
+    "copy",
+    "create_event",
+    "create_stream",
+    "elapsed",
+    "fill",
+    "own",
+    "query_event",
+    "record",
+    "sync_event",
+    "sync_stream",
+    "wait",
+]
 
 LARGEST_BYTE = 255
 LARGEST_SIZE = 2**64 - 1
-BUFFER, STREAM = "CUdeviceptr", "CUstream"
+BUFFER, EVENT, STREAM = "CUdeviceptr", "CUevent", "CUstream"
 
 _allocate = lib.ccc_pool_allocate
 _close = lib.ccc_close
@@ -33,7 +49,14 @@ _copy = lib.ccc_copy
 _create_event = lib.ccc_event_create
 _create_stream = lib.ccc_stream_create
 _drop = lib.ccc_drop
+_elapsed = lib.ccc_event_elapsed
 _fill = lib.ccc_fill
+_query_event = lib.ccc_event_query
+_record = lib.ccc_event_record
+_sync_event = lib.ccc_event_sync
+_sync_stream = lib.ccc_stream_sync
+_wait_event = lib.ccc_stream_wait_event
+_wait_stream = lib.ccc_stream_wait_stream
 
 
 class Owner:
@@ -110,6 +133,51 @@ def copy(destination: Any, source: Any, stream: Any) -> int | None:
     if destination._size != source._size:
         return None
     status: int = _copy(destination._box, source._box, stream._box)
+    return status
+
+
+def record(event: Any, stream: Any) -> int | None:
+    """Record an event, and return a status."""
+    if not is_kind(event, EVENT):
+        return None
+    status: int = _record(event._box, stream._box)
+    return status
+
+
+def wait(stream: Any, awaited: Any) -> int | None:
+    """Have a stream wait for an event, or for another stream, and return a status."""
+    if is_kind(awaited, EVENT):
+        status: int = _wait_event(stream._box, awaited._box)
+    elif is_kind(awaited, STREAM):
+        status = _wait_stream(stream._box, awaited._box)
+    else:
+        return None
+    return status
+
+
+def elapsed(start: Any, end: Any) -> float | None:
+    """Return the milliseconds from one event to the other; NaN after a failure."""
+    if not is_kind(start, EVENT):
+        return None
+    milliseconds: float = _elapsed(start._box, end._box)
+    return milliseconds
+
+
+def query_event(event: Any) -> int:
+    """Ask whether an event is reached, and return a status."""
+    status: int = _query_event(event._box)
+    return status
+
+
+def sync_event(event: Any) -> int:
+    """Wait for an event, and return a status."""
+    status: int = _sync_event(event._box)
+    return status
+
+
+def sync_stream(stream: Any) -> int:
+    """Wait for a stream, and return a status."""
+    status: int = _sync_stream(stream._box)
     return status
 
 

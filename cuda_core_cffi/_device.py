@@ -17,7 +17,7 @@ from cuda_core_cffi._device_properties import DeviceProperties
 from cuda_core_cffi._errors import check, last_failure
 from cuda_core_cffi._event import DEFAULT_FLAGS, Event, EventOptions, event_flags
 from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._keepalive import after_sync, held, synchronised
+from cuda_core_cffi._keepalive import synchronised
 from cuda_core_cffi._memory import Buffer, DeviceMemoryResource, MemoryResource, SynchronousMemoryResource
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._registry import registry
@@ -230,8 +230,7 @@ class Device:
             If work failed.
         """
         check(lib.ccc_device_sync(self._device_id))
-        if held or after_sync:
-            synchronised()
+        synchronised()
 
     def can_access_peer(self, peer: Device | int) -> bool:
         """Tell whether kernels of this device can use the memory of another.

@@ -7,19 +7,21 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, ClassVar
 
+from cuda_core_cffi import _calls
 from cuda_core_cffi._context import Context
 from cuda_core_cffi._errors import CUDAError
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
 from cuda_core_cffi._ipc import PAYLOAD_BYTES, Descriptor, seal, send_with
-from cuda_core_cffi._keepalive import after_sync, held, release_finished, synchronised
+from cuda_core_cffi._keepalive import held, release_finished, synchronised
 from cuda_core_cffi._registry import registry
 
 __all__ = ["DEFAULT_FLAGS", "Event", "EventOptions", "IPCEventDescriptor", "event_flags"]
 
-_query = lib.ccc_event_query
-_sync = lib.ccc_event_sync
-_elapsed = lib.ccc_event_elapsed
+_query = _calls.query_event
+_sync = _calls.sync_event
+_elapsed = _calls.elapsed
+ATTEND: int = lib.CCC_ATTEND
 NOT_READY = lib.CUDA_ERROR_NOT_READY
 DEFAULT_FLAGS: int = lib.CU_EVENT_DISABLE_TIMING  # those of EventOptions()
 
@@ -71,9 +73,9 @@ class Event(Handle):
         RuntimeError
             If an event takes no times, was never recorded, is not reached yet, or is closed.
         """
-        if not isinstance(other, Event):
+        elapsed = _elapsed(other, self)
+        if elapsed is None:
             return NotImplemented
-        elapsed: float = _elapsed(other._box, self._box)
         if elapsed == elapsed:  # not NaN
             return elapsed
         raise self._elapsed_failure(other)
@@ -86,7 +88,7 @@ class Event(Handle):
         """Leave ``event -= other`` to :meth:`__sub__`."""
         return NotImplemented
 
-    def _elapsed_failure(self, start: Event) -> Exception:
+    def _elapsed_failure(self, start: Any) -> Exception:
         """Say why no time is known between two events."""
         error = self._failure(lib.ccc_last_status(), start)
         if not isinstance(error, CUDAError):
@@ -111,23 +113,25 @@ class Event(Handle):
         CUDAError
             If work before the event failed.
         """
-        status = _sync(self._box)
+        status = _sync(self)
         if status:
-            raise self._failure(status)
-        if held or after_sync:
+            if status != ATTEND:
+                raise self._failure(status)
             synchronised(self._box)
 
     @property
     def is_done(self) -> bool:
         """Whether the event was reached. True also for one never recorded."""
-        status = _query(self._box)
+        status = _query(self)
         if status == 0:
-            if held:
-                release_finished()
             return True
         if status == NOT_READY:
             return False
-        raise self._failure(status)
+        if status != ATTEND:
+            raise self._failure(status)
+        if held:
+            release_finished()
+        return True
 
     @property
     def is_timing_enabled(self) -> bool:

@@ -18,10 +18,13 @@ from typing import Any
 from cuda_core_cffi._errors import check_cleanup
 from cuda_core_cffi._ffi import ffi, lib
 
-__all__ = ["Hold", "after_sync", "held", "release_finished", "synchronised"]
+__all__ = ["Hold", "after_sync", "held", "register_after_sync", "release_finished", "synchronised"]
 
+_attend = lib.ccc_attend  # while there is anything to look at, what has waited returns CCC_ATTEND instead of 0
 _drop = lib.ccc_drop
 _query = lib.ccc_event_query
+_unattend = lib.ccc_unattend
+DONE = (0, lib.CCC_ATTEND)
 
 
 class Hold:
@@ -45,11 +48,13 @@ class Hold:
     def __init__(self, memory: Any) -> None:
         self.memory = memory
         self.event = ffi.new("ccc_box **")
+        _attend()
         held[id(self)] = self
 
     def settle(self) -> None:
         """Let go unless the copy is under way."""
         if not self.event[0] and held.pop(id(self), None) is not None:
+            _unattend()
             ffi.release(self.memory)
 
     def wait(self) -> None:
@@ -92,8 +97,9 @@ def release_finished(everything: bool = True) -> None:
             for hold in list(held.values()):
                 if not hold.event[0]:  # another thread is making this copy now
                     continue
-                if _query(hold.event[0]) == 0:
+                if _query(hold.event[0]) in DONE:
                     finished.append(held.pop(id(hold)))
+                    _unattend()
                 elif not everything:
                     break
         finally:
@@ -112,6 +118,13 @@ def synchronised(waited: Any = ffi.NULL) -> None:
         task(waited)
 
 
+def register_after_sync(task: Callable[[Any], None], first: bool = False) -> None:
+    """Have a task done from now on, once however often it is registered; ``first`` of all, or last."""
+    if task not in after_sync:
+        after_sync.insert(0 if first else len(after_sync), task)
+        _attend()
+
+
 def wait_at_exit() -> None:
     """Wait for the copies that are under way: the interpreter is about to free their memory."""
     for hold in list(held.values()):
@@ -121,7 +134,9 @@ def wait_at_exit() -> None:
 def forget_in_child() -> None:
     """After a fork: the copies are the parent's."""
     state.__init__()  # type: ignore[misc]
-    held.clear()
+    while held:
+        held.popitem()
+        _unattend()
 
 
 atexit.register(wait_at_exit)

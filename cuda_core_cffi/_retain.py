@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from cuda_core_cffi import _wake
 from cuda_core_cffi._errors import check_cleanup, last_failure
 from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._keepalive import after_sync
+from cuda_core_cffi._keepalive import register_after_sync
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._stream import address_of
 
@@ -142,8 +142,7 @@ def make_keep(operands: Iterable[Operand], token: int = 0) -> Any:
 
 def settle_after_sync() -> None:
     """Let go after each synchronisation from now on: programs that keep nothing need not look."""
-    if settle not in after_sync:
-        after_sync.insert(0, settle)
+    register_after_sync(settle, first=True)
 
 
 def settle(waited: Any = NOTHING) -> None:

@@ -17,7 +17,7 @@ from cuda_core_cffi._errors import check, last_failure
 from cuda_core_cffi._event import DEFAULT_FLAGS, Event, EventOptions, event_flags
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
-from cuda_core_cffi._keepalive import after_sync, held, synchronised
+from cuda_core_cffi._keepalive import synchronised
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._registry import registry
 from cuda_core_cffi.typing import IsStreamType
@@ -35,15 +35,15 @@ __all__ = [
 
 PROTOCOL_VERSION = 0
 LOWEST_PRIORITY = 0  # on every device
+ATTEND: int = lib.CCC_ATTEND
 NON_BLOCKING: int = lib.CU_STREAM_NON_BLOCKING
 
 _close = _calls.close
 _create = _calls.create_stream
-_sync = lib.ccc_stream_sync
-_record = lib.ccc_event_record
+_sync = _calls.sync_stream
+_record = _calls.record
 _record_new = lib.ccc_stream_record
-_wait_event = lib.ccc_stream_wait_event
-_wait_stream = lib.ccc_stream_wait_stream
+_wait = _calls.wait
 
 
 @dataclasses.dataclass
@@ -121,10 +121,10 @@ class Stream(Handle):
         CUDAError
             If work in the stream failed.
         """
-        status = _sync(self._box)
+        status = _sync(self)
         if status:
-            raise self._failure(status)
-        if held or after_sync:
+            if status != ATTEND:
+                raise self._failure(status)
             synchronised(self._box)
 
     def record(self, event: Event | None = None, options: EventOptions | Mapping[str, Any] | None = None) -> Event:
@@ -150,11 +150,11 @@ class Stream(Handle):
             if not box:
                 raise self._failure(lib.ccc_last_status())
             return Event._own(box)
-        if not isinstance(event, Event):
-            raise TypeError(f"event must be an Event, not {type(event).__name__}")
-        status = _record(event._box, self._box)
+        status = _record(event, self)
         if status:
             raise self._failure(status, event)
+        if status is None:
+            raise TypeError(f"event must be an Event, not {type(event).__name__}")
         return event
 
     def wait(self, event_or_stream: Event | IsStreamType) -> None:
@@ -165,11 +165,10 @@ class Stream(Handle):
         event_or_stream : Event or Stream or object with ``__cuda_stream__``
             What to wait for.
         """
-        if isinstance(event_or_stream, Event):
-            status = _wait_event(self._box, event_or_stream._box)
-        else:
+        status = _wait(self, event_or_stream)
+        if status is None:
             event_or_stream = accept_stream(event_or_stream, "wait")
-            status = _wait_stream(self._box, event_or_stream._box)
+            status = _wait(self, event_or_stream)
         if status:
             raise self._failure(status, event_or_stream)
 

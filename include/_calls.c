@@ -110,6 +110,15 @@ static PyObject *own_box(PyObject *type, ccc_box *box)
     return self;
 }
 
+/* The box of an object of ours; NULL with an error set where there is none. */
+static ccc_box *box_or_error(PyObject *argument)
+{
+    ccc_box *box = PyObject_TypeCheck(argument, owner_type) ? ((owner *)argument)->box : NULL;
+    if (box == NULL)
+        PyErr_SetString(PyExc_AttributeError, "_box");
+    return box;
+}
+
 static int check_count(const char *name, Py_ssize_t count, Py_ssize_t wanted)
 {
     if (count == wanted)
@@ -162,11 +171,9 @@ static PyObject *calls_close(PyObject *module, PyObject *argument)
 {
     int waiting;
     (void)module;
-    ccc_box *box = PyObject_TypeCheck(argument, owner_type) ? ((owner *)argument)->box : NULL;
-    if (box == NULL) {
-        PyErr_SetString(PyExc_AttributeError, "_box");
+    ccc_box *box = box_or_error(argument);
+    if (box == NULL)
         return NULL;
-    }
     Py_BEGIN_ALLOW_THREADS
     waiting = helpers->close(box);
     Py_END_ALLOW_THREADS
@@ -268,6 +275,83 @@ static PyObject *calls_copy(PyObject *module, PyObject *const *arguments, Py_ssi
     return PyLong_FromLong(status);
 }
 
+static PyObject *calls_record(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    int status;
+    (void)module;
+    if (check_count("record", count, 2))
+        return NULL;
+    ccc_box *event = box_of(arguments[0], CCC_EVENT), *stream = box_of(arguments[1], CCC_STREAM);
+    if (event == NULL || stream == NULL)
+        Py_RETURN_NONE;
+    Py_BEGIN_ALLOW_THREADS
+    status = helpers->event_record(event, stream);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromLong(status);
+}
+
+static PyObject *calls_wait(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    int status;
+    (void)module;
+    if (check_count("wait", count, 2))
+        return NULL;
+    ccc_box *stream = box_of(arguments[0], CCC_STREAM), *event = box_of(arguments[1], CCC_EVENT);
+    ccc_box *other = event ? NULL : box_of(arguments[1], CCC_STREAM);
+    if (stream == NULL || (event == NULL && other == NULL))
+        Py_RETURN_NONE;
+    Py_BEGIN_ALLOW_THREADS
+    status = event ? helpers->stream_wait_event(stream, event) : helpers->stream_wait_stream(stream, other);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromLong(status);
+}
+
+static PyObject *calls_elapsed(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    double milliseconds;
+    (void)module;
+    if (check_count("elapsed", count, 2))
+        return NULL;
+    ccc_box *start = box_of(arguments[0], CCC_EVENT), *end = box_of(arguments[1], CCC_EVENT);
+    if (start == NULL || end == NULL)
+        Py_RETURN_NONE;
+    Py_BEGIN_ALLOW_THREADS
+    milliseconds = helpers->event_elapsed(start, end);
+    Py_END_ALLOW_THREADS
+    return PyFloat_FromDouble(milliseconds);
+}
+
+/* The status of a helper that takes one box. */
+static PyObject *status_of(PyObject *argument, int (*helper)(const ccc_box *box))
+{
+    int status;
+    ccc_box *box = box_or_error(argument);
+    if (box == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = helper(box);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromLong(status);
+}
+
+static PyObject *calls_query_event(PyObject *module, PyObject *argument)
+{
+    (void)module;
+    return status_of(argument, helpers->event_query);
+}
+
+static PyObject *calls_sync_event(PyObject *module, PyObject *argument)
+{
+    (void)module;
+    return status_of(argument, helpers->event_sync);
+}
+
+static PyObject *calls_sync_stream(PyObject *module, PyObject *argument)
+{
+    (void)module;
+    return status_of(argument, helpers->stream_sync);
+}
+
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
 
 static PyMethodDef methods[] = {
@@ -279,6 +363,12 @@ static PyMethodDef methods[] = {
     {"create_stream", FAST(calls_create_stream), "create_stream(cls, device, flags, priority)\n--\n\nMake a stream."},
     {"fill", FAST(calls_fill), "fill(buffer, stream, value)\n--\n\nFill with a byte."},
     {"copy", FAST(calls_copy), "copy(destination, source, stream)\n--\n\nCopy a buffer into one of the same size."},
+    {"record", FAST(calls_record), "record(event, stream)\n--\n\nRecord an event."},
+    {"wait", FAST(calls_wait), "wait(stream, awaited)\n--\n\nHave a stream wait for an event or another stream."},
+    {"elapsed", FAST(calls_elapsed), "elapsed(start, end)\n--\n\nReturn milliseconds, or NaN."},
+    {"query_event", calls_query_event, METH_O, "query_event(event)\n--\n\nAsk whether an event is reached."},
+    {"sync_event", calls_sync_event, METH_O, "sync_event(event)\n--\n\nWait for an event."},
+    {"sync_stream", calls_sync_stream, METH_O, "sync_stream(stream)\n--\n\nWait for a stream."},
     {NULL, NULL, 0, NULL},
 };
 

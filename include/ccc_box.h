@@ -56,6 +56,7 @@ struct ccc_box {
     void *memory;              /* freed with the box */
     struct ccc_graph *graph;   /* of a graph or an executable: its lock, and what it keeps */
     _Atomic(uint64_t) source;  /* of an event: the stream that recorded it, as ccc_source tells */
+    _Atomic(CUevent) spare;    /* of a stream: an event for others to wait for it */
     ccc_box *deferred;         /* the next of those that wait to end elsewhere */
 };
 

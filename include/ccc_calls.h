@@ -17,6 +17,13 @@ typedef struct ccc_calls {
     ccc_box *(*stream_create)(int device, unsigned int flags, int priority);
     int (*fill)(const ccc_box *buffer, const ccc_box *stream, uint32_t value, int width);
     int (*copy)(const ccc_box *destination, const ccc_box *source, const ccc_box *stream);
+    int (*event_record)(ccc_box *event, const ccc_box *stream);
+    int (*stream_wait_event)(const ccc_box *stream, const ccc_box *event);
+    int (*stream_wait_stream)(const ccc_box *stream, ccc_box *other);
+    double (*event_elapsed)(const ccc_box *start, const ccc_box *end);
+    int (*event_query)(const ccc_box *event);
+    int (*event_sync)(const ccc_box *event);
+    int (*stream_sync)(const ccc_box *stream);
 } ccc_calls;
 
 #endif

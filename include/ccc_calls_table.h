@@ -8,8 +8,23 @@
 #include "ccc_copy.h"
 
 static const ccc_calls ccc_calls_table = {
-    ccc_box_kind,     ccc_box_bytes,     ccc_is_open, ccc_close, ccc_drop, ccc_pool_allocate,
-    ccc_event_create, ccc_stream_create, ccc_fill,    ccc_copy,
+    .kind = ccc_box_kind,
+    .bytes = ccc_box_bytes,
+    .is_open = ccc_is_open,
+    .close = ccc_close,
+    .drop = ccc_drop,
+    .pool_allocate = ccc_pool_allocate,
+    .event_create = ccc_event_create,
+    .stream_create = ccc_stream_create,
+    .fill = ccc_fill,
+    .copy = ccc_copy,
+    .event_record = ccc_event_record,
+    .stream_wait_event = ccc_stream_wait_event,
+    .stream_wait_stream = ccc_stream_wait_stream,
+    .event_elapsed = ccc_event_elapsed,
+    .event_query = ccc_event_query,
+    .event_sync = ccc_event_sync,
+    .stream_sync = ccc_stream_sync,
 };
 
 static const ccc_calls *ccc_calls_get(void)

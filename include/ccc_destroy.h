@@ -28,9 +28,12 @@ static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
 {
     const ccc_box *stream = atomic_load(&box->stream);
     ccc_import *import = box->import;
+    CUevent spare;
     CUresult result;
     switch (box->kind) {
     case CCC_STREAM:
+        if ((spare = atomic_exchange(&box->spare, NULL)) && (result = cuEventDestroy(spare)))
+            ccc_cleanup_failed((int)result, "cuEventDestroy");
         *call = "cuStreamDestroy";
         return cuStreamDestroy(CCC_STRM(box));
     case CCC_EVENT:

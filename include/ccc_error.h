@@ -22,6 +22,7 @@
 #define CCC_TOO_LARGE (-4)  /* the memory of another process is smaller than was claimed */
 #define CCC_FOREIGN (-5)    /* only the process that created the pool allocates from it */
 #define CCC_UNCHECKED (-6)  /* whether a launch can have what it asks for has to be looked up first */
+#define CCC_ATTEND (-7)     /* no failure: it is done, and Python has something to do now */
 
 #define CCC_COLD __attribute__((cold, noinline))
 #define CCC_LIKELY(x) __builtin_expect(!!(x), 1)
@@ -96,6 +97,28 @@ static int ccc_cleanup_take(const char **call)
     }
     atomic_flag_clear_explicit(&ccc_cleanup_lock, memory_order_release);
     return status;
+}
+
+/*
+ * How many reasons Python has to look at what it keeps whenever a program has waited. Without any, a wait returns 0, and
+ * Python has nothing to look at.
+ */
+static atomic_long ccc_attention;
+
+static void ccc_attend(void)
+{
+    atomic_fetch_add(&ccc_attention, 1);
+}
+
+static void ccc_unattend(void)
+{
+    atomic_fetch_sub(&ccc_attention, 1);
+}
+
+/* What a helper returns that has waited. */
+static int ccc_waited(void)
+{
+    return CCC_LIKELY(atomic_load_explicit(&ccc_attention, memory_order_acquire) == 0) ? 0 : CCC_ATTEND;
 }
 
 static void ccc_set_exiting(void)

@@ -129,12 +129,13 @@ static ccc_box *ccc_stream_context(ccc_box *stream)
     return view;
 }
 
+/* 0 or CCC_ATTEND: done. */
 static int ccc_stream_sync(const ccc_box *stream)
 {
     if (!ccc_is_open(stream))
         return CCC_CLOSED;
     CCC_TRY(cuStreamSynchronize, CCC_STRM(stream));
-    return 0;
+    return ccc_waited();
 }
 
 static int ccc_stream_flags(const ccc_box *stream, unsigned int *flags)
@@ -162,33 +163,48 @@ static int ccc_stream_wait_event(const ccc_box *stream, const ccc_box *event)
     return 0;
 }
 
-/* What follows in stream waits for everything now in other. */
-static int ccc_stream_wait_stream(const ccc_box *stream, ccc_box *other)
+/* A new event in the context that a stream works in. */
+static int ccc_stream_event(ccc_box *stream, CUevent *event)
 {
-    CUevent event;
-    CUresult result;
-    if (!ccc_is_open(stream) || !ccc_is_open(other))
-        return CCC_CLOSED;
-    ccc_box *home = ccc_stream_home(other);
+    ccc_box *home = ccc_stream_home(stream);
     if (home == NULL)
         return ccc_last_status();
     int pushed = ccc_push(home);
-    result = cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
-    const char *call = "cuEventCreate";
-    if (result == CUDA_SUCCESS) {
-        call = "cuEventRecord";
-        result = cuEventRecord(event, CCC_STRM(other));
-        if (result == CUDA_SUCCESS) {
-            call = "cuStreamWaitEvent";
-            result = cuStreamWaitEvent(CCC_STRM(stream), event, 0);
-        }
-        CUresult destroyed = cuEventDestroy(event); /* the driver keeps it until the wait is over */
-        if (destroyed)
-            ccc_cleanup_failed((int)destroyed, "cuEventDestroy");
-    }
+    CUresult result = cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
     ccc_pop(pushed);
     ccc_release(home);
-    return result ? ccc_fail((int)result, call) : 0;
+    return result ? ccc_fail((int)result, "cuEventCreate") : 0;
+}
+
+static int ccc_wait_through(const ccc_box *stream, const ccc_box *other, CUevent event)
+{
+    CCC_TRY(cuEventRecord, event, CCC_STRM(other));
+    CCC_TRY(cuStreamWaitEvent, CCC_STRM(stream), event, 0);
+    return 0;
+}
+
+/*
+ * What follows in stream waits for everything now in other. A stream of ours keeps the event that this takes: the wait
+ * is for what the event stands for now, whatever it is recorded for next.
+ */
+static int ccc_stream_wait_stream(const ccc_box *stream, ccc_box *other)
+{
+    if (!ccc_is_open(stream) || !ccc_is_open(other))
+        return CCC_CLOSED;
+    int keeps = other->parent && !(other->flags & CCC_BORROWED) && ccc_retain(other); /* not one made for this call */
+    CUevent event = keeps ? atomic_exchange(&other->spare, NULL) : NULL, none = NULL;
+    int status = event ? 0 : ccc_stream_event(other, &event);
+    if (status == 0) {
+        status = ccc_wait_through(stream, other, event);
+        if (!keeps || !atomic_compare_exchange_strong(&other->spare, &none, event)) {
+            CUresult result = cuEventDestroy(event); /* the driver keeps it until the wait is over */
+            if (result)
+                ccc_cleanup_failed((int)result, "cuEventDestroy");
+        }
+    }
+    if (keeps)
+        ccc_release(other);
+    return status;
 }
 
 static int ccc_event_flags(unsigned int flags)
@@ -253,22 +269,24 @@ static ccc_box *ccc_stream_record(ccc_box *stream, unsigned int flags)
     return box;
 }
 
-/* 0: done. CUDA_ERROR_NOT_READY: not yet. */
+/* 0 or CCC_ATTEND: done. CUDA_ERROR_NOT_READY: not yet. */
 static int ccc_event_query(const ccc_box *event)
 {
     if (!ccc_is_open(event))
         return CCC_CLOSED;
     CUresult result = cuEventQuery((CUevent)CCC_POINTER(event));
-    return CCC_LIKELY(result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) ? (int)result
-                                                                                : ccc_fail((int)result, "cuEventQuery");
+    if (CCC_LIKELY(result == CUDA_SUCCESS))
+        return ccc_waited();
+    return result == CUDA_ERROR_NOT_READY ? (int)result : ccc_fail((int)result, "cuEventQuery");
 }
 
+/* 0 or CCC_ATTEND: done. */
 static int ccc_event_sync(const ccc_box *event)
 {
     if (!ccc_is_open(event))
         return CCC_CLOSED;
     CCC_TRY(cuEventSynchronize, (CUevent)CCC_POINTER(event));
-    return 0;
+    return ccc_waited();
 }
 
 /* Milliseconds from one event to the other; NaN on failure, with the status kept. */
