@@ -27,9 +27,10 @@ from cuda_core_cffi.typing import IsStreamType
 __all__ = ["ComputeCapability", "Device"]
 
 NAME_SIZE = 256
+UNKNOWN = NONE_CURRENT = -1  # of ccc_device_now, and of ccc_current_device; less is a failure
 
-_current_device = lib.ccc_current_device
 _create_event = _calls.create_event
+_device_now = lib.ccc_device_now
 _set_current = lib.ccc_device_set_current
 
 
@@ -73,10 +74,11 @@ class Device:
 
     def __new__(cls, device_id: Device | int | None = None) -> Device:
         if device_id is None:
-            current: int = _current_device()
-            if current < -1:
-                raise last_failure()
-            device_id = max(current, 0)
+            try:
+                return _devices.by_ordinal[_device_now()]
+            except KeyError as error:
+                now = error.args[0]
+            device_id = current_or_first(now)
         if type(device_id) is not int:  # False and 0.0 equal 0, but are no ordinals
             return find_device(cls, device_id)
         try:
@@ -344,6 +346,21 @@ class Devices(threading.local):
 _devices = Devices()
 _default_resources: dict[int, MemoryResource] = {}
 _default_resources_lock = threading.Lock()
+
+
+def current_or_first(current: int) -> int:
+    """Return the ordinal of the current context's device, or 0 where none is current.
+
+    Parameters
+    ----------
+    current : int
+        What ``ccc_device_now`` said.
+    """
+    if current == UNKNOWN:
+        current = lib.ccc_current_device()
+    if current < NONE_CURRENT:
+        raise last_failure()
+    return max(current, 0)
 
 
 def find_device(cls: type[Device], device_id: Any) -> Device:

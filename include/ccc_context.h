@@ -17,12 +17,14 @@
 static _Atomic(ccc_box *) ccc_primary[CCC_MAX_DEVICES]; /* never released: leaking beats crashing at exit */
 static pthread_mutex_t ccc_primary_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int ccc_initialized;
+static atomic_int ccc_device_known; /* ccc_current_device has found one, and so the functions of the driver for it */
 
 /* In the child of fork(): the thread that held the lock, if any, is not there. */
 static void ccc_context_after_fork(void)
 {
     static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
     ccc_primary_lock = unlocked;
+    atomic_store(&ccc_device_known, 0);
 }
 
 __attribute__((constructor)) static void ccc_context_watch_fork(void)
@@ -119,22 +121,38 @@ static ccc_box *ccc_current_context(int *status)
     return box;
 }
 
-/* The ordinal of the current context's device: -1 when none is current, else -1000 - status on failure. */
-static int ccc_current_device(void)
+static int ccc_ask_device(void)
 {
     CUcontext context = NULL;
     CUdevice device = -1;
-    int status = ccc_init();
-    if (status == 0) {
-        CUresult result = cuCtxGetCurrent(&context);
-        if (result)
-            status = ccc_fail((int)result, "cuCtxGetCurrent");
-        else if (context == NULL)
-            return -1;
-        else if ((result = cuCtxGetDevice(&device)))
-            status = ccc_fail((int)result, "cuCtxGetDevice");
+    const char *call = "cuCtxGetCurrent";
+    CUresult result = cuCtxGetCurrent(&context);
+    if (result == CUDA_SUCCESS && context) {
+        call = "cuCtxGetDevice";
+        result = cuCtxGetDevice(&device);
     }
-    return status ? -1000 : device;
+    if (CCC_LIKELY(result == CUDA_SUCCESS))
+        return device;
+    ccc_fail((int)result, call);
+    return -1000;
+}
+
+/* The ordinal of the current context's device: -1 when none is current, else -1000 on failure. */
+static int ccc_current_device(void)
+{
+    int device = ccc_init() ? -1000 : ccc_ask_device();
+    if (device >= 0)
+        atomic_store_explicit(&ccc_device_known, 1, memory_order_release);
+    return device;
+}
+
+/*
+ * The same, or -1 before ccc_current_device has found a device: so the driver is started, and the two functions are found.
+ * They read what this thread has current, and wait for nothing: the GIL is kept.
+ */
+static int ccc_device_now(void)
+{
+    return CCC_LIKELY(atomic_load_explicit(&ccc_device_known, memory_order_acquire)) ? ccc_ask_device() : -1;
 }
 
 /* A context entered for the length of one call. */

@@ -359,6 +359,45 @@ def test_an_unknown_current_context_is_reported(device: Device) -> None:
         Device()
 
 
+def test_it_is_found_while_other_threads_wait_in_the_driver() -> None:
+    """The driver is asked with the GIL kept: this hangs if it waits there for what other threads wait for."""
+    text = output_of(
+        """
+        import threading, time
+        from cuda_core_cffi import Device
+
+        device = Device()
+        device.set_current()
+        stream, opened = device.create_stream(), threading.Event()
+        buffer = device.allocate(64, stream=stream)
+        stream.sync()
+        stream.callback(lambda: opened.wait(100))  # in a thread of the driver's, with the GIL at times
+
+        def work(task):
+            device.set_current()
+            task()
+
+        def fill_the_queue():
+            for _ in range(5000):
+                buffer.fill(0, stream=stream)
+
+        tasks = [fill_the_queue, stream.sync, device.sync, stream.record().sync]
+        threads = [threading.Thread(target=work, args=(task,)) for task in tasks]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.5)
+        for _ in range(10000):
+            assert Device() is device
+        print(threads[1].is_alive())
+        opened.set()
+        for thread in threads:
+            thread.join()
+        print("done")
+        """
+    )
+    assert text.split() == ["True", "done"]
+
+
 # memory
 
 
