@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import math
 import pathlib
 import sys
 import warnings
@@ -69,7 +70,7 @@ def kit(request: pytest.FixtureRequest, device: Device) -> Iterator[Kit]:
     """What the package uses on this interpreter, and what is in Python."""
     made = Kit(_calls if request.param == "here" else calls_in_python())
     yield made
-    assert lib.ccc_stream_sync(made.stream._box) == 0
+    assert lib.ccc_stream_sync(made.stream._box) in (0, lib.CCC_ATTEND)
 
 
 @pytest.mark.skipif(not CPYTHON, reason="other interpreters make the best of Python")
@@ -155,13 +156,16 @@ def test_wrong_uses_of_the_functions_in_c_are_refused(stream: Stream) -> None:
         _calls.adopt(7, stream._box)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         _calls.adopt(stream, 7)
-    for name in ("own", "adopt", "allocate", "create_event", "create_stream", "fill", "copy"):
+    names = ("own", "adopt", "allocate", "create_event", "create_stream", "fill", "copy", "record", "wait", "elapsed")
+    for name in names:
         with pytest.raises(TypeError, match=f"{name} takes [0-9] arguments, not 0"):
             getattr(_calls, name)()
     with pytest.raises(AttributeError):
         stream._box = stream._box  # type: ignore[misc]
     with pytest.raises(AttributeError):
         _calls.close(Stream.__new__(Stream))
+    with pytest.raises(AttributeError):
+        _calls.sync_stream(7)  # type: ignore[arg-type]
     with pytest.raises(OverflowError):
         _calls.create_event(Event, 2**80, 2)
 
@@ -221,7 +225,7 @@ def test_fill_and_copy_return_a_status(kit: Kit) -> None:
     calls, one, other = kit.calls, kit.allocate(), kit.allocate()
     assert calls.fill(one, kit.stream, 7) == 0
     assert calls.copy(other, one, kit.stream) == 0
-    assert lib.ccc_stream_sync(kit.stream._box) == 0
+    assert lib.ccc_stream_sync(kit.stream._box) in (0, lib.CCC_ATTEND)
     found = bytearray(SIZE)
     assert lib.ccc_copy_to_host(ffi.from_buffer(found), other._box) == 0
     assert found == b"\7" * SIZE
@@ -229,6 +233,31 @@ def test_fill_and_copy_return_a_status(kit: Kit) -> None:
     assert calls.fill(other, kit.stream, 7) == lib.CCC_CLOSED
     assert calls.copy(other, one, kit.stream) == lib.CCC_CLOSED
     assert calls.copy(one, one, kit.stream) == lib.CCC_OVERLAP
+
+
+def test_events_are_recorded_awaited_and_compared(kit: Kit) -> None:
+    calls, stream = kit.calls, kit.stream
+    other = calls.create_stream(kit.Stream, 0, lib.CU_STREAM_NON_BLOCKING, 0)
+    start, end = (calls.create_event(kit.Event, 0, 0) for _ in range(2))
+    done = (0, lib.CCC_ATTEND)
+    assert calls.record(start, stream) == 0
+    assert calls.wait(other, start) == calls.wait(stream, other) == 0
+    assert calls.record(end, stream) == 0
+    assert calls.sync_stream(stream) in done
+    assert calls.sync_event(end) in done
+    assert calls.query_event(end) in done
+    assert calls.elapsed(start, end) >= 0
+    assert calls.elapsed(end, start) == -calls.elapsed(start, end)
+    for wrong in (None, 7, object(), kit.pool):
+        assert calls.record(wrong, stream) is None
+        assert calls.wait(stream, wrong) is None
+        assert calls.elapsed(wrong, end) is None
+    calls.close(start)
+    assert calls.query_event(start) == calls.sync_event(start) == calls.record(start, stream) == lib.CCC_CLOSED
+    assert calls.wait(stream, start) == lib.CCC_CLOSED
+    assert math.isnan(calls.elapsed(start, end))
+    calls.close(other)
+    assert calls.sync_stream(other) == calls.wait(other, end) == calls.wait(stream, other) == lib.CCC_CLOSED
 
 
 # what they cost
