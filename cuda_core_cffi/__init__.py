@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import cuda_core_cffi._callbacks  # noqa: F401  (Stream.callback reaches it through the registry)
 from cuda_core_cffi._context import Context
 from cuda_core_cffi._device import Device
-from cuda_core_cffi._embedding import get_c_api, get_include, make_ffi
 from cuda_core_cffi._errors import (
     CUDAError,
     CUDAWarning,
@@ -22,13 +23,7 @@ from cuda_core_cffi._event import Event, EventOptions
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import live_objects
 from cuda_core_cffi._host import Host
-from cuda_core_cffi._kernel import Kernel
-from cuda_core_cffi._launch import launch
-from cuda_core_cffi._launch_attributes import AccessPolicyWindow, MemSyncDomainMap, ProgrammaticEvent
-from cuda_core_cffi._launch_batch import LaunchBatch
-from cuda_core_cffi._launch_config import LaunchConfig
-from cuda_core_cffi._linker import Linker
-from cuda_core_cffi._linker_options import LinkerOptions
+from cuda_core_cffi._late import add_late_names
 from cuda_core_cffi._memory import (
     Buffer,
     DeviceMemoryResource,
@@ -36,20 +31,32 @@ from cuda_core_cffi._memory import (
     GraphMemoryResource,
     LegacyPinnedMemoryResource,
     ManagedBuffer,
-    ManagedMemoryResource,
-    ManagedMemoryResourceOptions,
     MemoryResource,
-    PinnedMemoryResource,
-    PinnedMemoryResourceOptions,
-    VirtualMemoryResource,
-    VirtualMemoryResourceOptions,
 )
-from cuda_core_cffi._module import ObjectCode
-from cuda_core_cffi._prepared_launch import PreparedLaunch
-from cuda_core_cffi._program import Program
-from cuda_core_cffi._program_options import ProgramOptions
 from cuda_core_cffi._stream import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Stream, StreamOptions
 from cuda_core_cffi._version import __version__
+
+if TYPE_CHECKING:  # at run time these are imported when they are first asked for
+    from cuda_core_cffi._embedding import get_c_api, get_include, make_ffi
+    from cuda_core_cffi._kernel import Kernel
+    from cuda_core_cffi._launch import launch
+    from cuda_core_cffi._launch_attributes import AccessPolicyWindow, MemSyncDomainMap, ProgrammaticEvent
+    from cuda_core_cffi._launch_batch import LaunchBatch
+    from cuda_core_cffi._launch_config import LaunchConfig
+    from cuda_core_cffi._linker import Linker
+    from cuda_core_cffi._linker_options import LinkerOptions
+    from cuda_core_cffi._memory import (
+        ManagedMemoryResource,
+        ManagedMemoryResourceOptions,
+        PinnedMemoryResource,
+        PinnedMemoryResourceOptions,
+        VirtualMemoryResource,
+        VirtualMemoryResourceOptions,
+    )
+    from cuda_core_cffi._module import ObjectCode
+    from cuda_core_cffi._prepared_launch import PreparedLaunch
+    from cuda_core_cffi._program import Program
+    from cuda_core_cffi._program_options import ProgramOptions
 
 __all__ = [
     "LEGACY_DEFAULT_STREAM",
@@ -103,3 +110,25 @@ __all__ = [
     "make_ffi",
     "raise_if_driver_error",
 ]
+
+# Not every process launches kernels, compiles, or takes memory of the rarer kinds.
+add_late_names(
+    globals(),
+    {
+        "_embedding": ("get_c_api", "get_include", "make_ffi"),
+        "_kernel": ("Kernel",),
+        "_launch": ("launch",),
+        "_launch_attributes": ("AccessPolicyWindow", "MemSyncDomainMap", "ProgrammaticEvent"),
+        "_launch_batch": ("LaunchBatch",),
+        "_launch_config": ("LaunchConfig",),
+        "_linker": ("Linker",),
+        "_linker_options": ("LinkerOptions",),
+        "_memory.managed": ("ManagedMemoryResource", "ManagedMemoryResourceOptions"),
+        "_memory.pinned": ("PinnedMemoryResource", "PinnedMemoryResourceOptions"),
+        "_memory.virtual": ("VirtualMemoryResource", "VirtualMemoryResourceOptions"),
+        "_module": ("ObjectCode",),
+        "_prepared_launch": ("PreparedLaunch",),
+        "_program": ("Program",),
+        "_program_options": ("ProgramOptions",),
+    },
+)

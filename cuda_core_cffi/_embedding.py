@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import importlib.resources
 import pathlib
 from typing import Any
 
@@ -13,11 +12,12 @@ from cuda_core_cffi._ffi import ffi, lib
 __all__ = ["get_c_api", "get_include", "make_ffi"]
 
 MODULE = "cuda_core_cffi._cuda"
+PACKAGE = pathlib.Path(__file__).parent
 
 
 def get_include() -> str:
     """Return the folder of ``cuda_core_cffi.h``, which needs a ``cuda.h`` of the user's own."""
-    return str(pathlib.Path(__file__).parent / "include")
+    return str(PACKAGE / "include")
 
 
 def get_c_api() -> int:
@@ -48,7 +48,7 @@ def make_ffi() -> Any:
     """
     import cffi  # only builders need the compile-time half of cffi, and its parser
 
-    cdef = importlib.resources.files("cuda_core_cffi._generated").joinpath("types.cdef").read_text(encoding="utf-8")
+    cdef = (PACKAGE / "_generated" / "types.cdef").read_text(encoding="utf-8")
     builder = cffi.FFI()
     builder.cdef(cdef)
     builder.set_source(MODULE, "")  # never compiled: None would mean a module without C, which C cannot include

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import enum
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -49,6 +48,8 @@ def check_options(cls: type[T], options: T | Mapping[str, Any] | None, what: str
     known = [field.name for field in dataclasses.fields(cls) if field.init]  # type: ignore[arg-type]
     for name in options:
         if name not in known:
+            import difflib  # for this message only
+
             near = difflib.get_close_matches(name, known, 1) if isinstance(name, str) else []
             hint = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(known)}"
             raise TypeError(f"{what}: {cls.__name__} has no option {name!r}; {hint}")

@@ -4,17 +4,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from cuda_core_cffi._late import add_late_names
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.copy_batch import copy_batch
 from cuda_core_cffi._memory.copy_options import CopyOptions, MemcpyOverlapMode, MemcpySrcAccessOrder
 from cuda_core_cffi._memory.graph_memory import GraphMemoryResource
 from cuda_core_cffi._memory.legacy import LegacyPinnedMemoryResource, SynchronousMemoryResource
-from cuda_core_cffi._memory.managed import ManagedMemoryResource, ManagedMemoryResourceOptions
 from cuda_core_cffi._memory.managed_buffer import ManagedBuffer
-from cuda_core_cffi._memory.pinned import PinnedMemoryResource, PinnedMemoryResourceOptions
 from cuda_core_cffi._memory.pool import DeviceMemoryResource, DeviceMemoryResourceOptions
 from cuda_core_cffi._memory.resource import MemoryResource
-from cuda_core_cffi._memory.virtual import VirtualMemoryResource, VirtualMemoryResourceOptions
+
+if TYPE_CHECKING:  # at run time these are imported when they are first asked for
+    from cuda_core_cffi._memory.managed import ManagedMemoryResource, ManagedMemoryResourceOptions
+    from cuda_core_cffi._memory.pinned import PinnedMemoryResource, PinnedMemoryResourceOptions
+    from cuda_core_cffi._memory.virtual import VirtualMemoryResource, VirtualMemoryResourceOptions
 
 __all__ = [
     "Buffer",
@@ -36,3 +41,12 @@ __all__ = [
     "VirtualMemoryResourceOptions",
     "copy_batch",
 ]
+
+add_late_names(
+    globals(),
+    {
+        "managed": ("ManagedMemoryResource", "ManagedMemoryResourceOptions"),
+        "pinned": ("PinnedMemoryResource", "PinnedMemoryResourceOptions"),
+        "virtual": ("VirtualMemoryResource", "VirtualMemoryResourceOptions"),
+    },
+)
