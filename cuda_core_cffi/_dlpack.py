@@ -43,10 +43,18 @@ class DLDeviceType(enum.IntEnum):
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = (kind.value for kind in DLDeviceType)
 ON_DEVICE = (CUDA, CUDA_MANAGED)
 NO_ORDERING = -1
+# The fields of what is known of an array: see ccc_capsule_read.h.
+ADDRESS, SHAPE, STRIDES, DEVICE, ACCESSIBLE, READ_ONLY, DEVICE_TYPE, DTYPE, OWNER = range(9)
 SIGNED_BYTE = 0 | 8 << 8 | 1 << 16
 
 # What Python keeps alive for tensors that are out, and for copies under way: see ccc_tensor.h.
 pins: dict[int, Callable[[], object]] = {}
+
+VERSIONED, COPIED, PINNED = lib.CCC_TENSOR_VERSIONED, lib.CCC_TENSOR_COPIED, lib.CCC_TENSOR_PINNED
+
+_share = _capsule.share
+_new_capsule = _capsule.new
+_tensor_of_buffer = lib.ccc_tensor_of_buffer
 
 
 class Exported(NamedTuple):
@@ -95,14 +103,17 @@ def export_buffer(
     BufferError
         If the request cannot be met.
     """
-    release_pins()
+    if pins:
+        release_pins()
     if buffer.is_closed:
         raise BufferError("this Buffer is closed")
     device = buffer._device_type()
-    versioned = speaks_versions(max_version)
-    if wants_host_copy(device, wanted, copy):
+    versioned = max_version is not None and max_version[0] >= 1
+    if wanted is not None and wants_host_copy(device, wanted, copy):
         return host_copy(buffer, versioned)
-    consumer = consumer_stream(stream, device)
+    consumer = None
+    if stream != NO_ORDERING and (stream is not None or device[0] in ON_DEVICE):
+        consumer = consumer_stream(stream, device[0])
     if copy and device[0] == CPU:
         return host_copy(buffer, versioned)
     if copy:
@@ -127,21 +138,28 @@ def export_view(
     BufferError
         If the request cannot be met.
     """
-    release_pins()
-    exported = view._exported()
-    versioned = speaks_versions(max_version)
-    if wants_host_copy(exported.device, wanted, copy):
-        return view._host_copy(exported, versioned)
-    consumer = consumer_stream(stream, exported.device)
-    if copy and exported.device[0] == CPU:
-        return view._host_copy(exported, versioned)
+    if pins:
+        release_pins()
+    info = view._source
+    if type(info) is not tuple:
+        info = view._info
+    tensor, kind = info[OWNER], info[DEVICE_TYPE]
+    exported = view._exported() if type(tensor) is tuple else None
+    versioned = max_version is not None and max_version[0] >= 1
+    if wanted is not None and wants_host_copy(view.__dlpack_device__(), wanted, copy):
+        return view._host_copy(exported or view._exported(), versioned)
+    consumer = None
+    if stream != NO_ORDERING and (stream is not None or kind in ON_DEVICE):
+        consumer = consumer_stream(stream, kind)
     if copy:
+        if kind == CPU:
+            return view._host_copy(exported or view._exported(), versioned)
         raise BufferError("a view has no memory resource to take a copy from: use StridedMemoryView.copy_to")
-    if exported.readonly and not versioned:
+    if not versioned and info[READ_ONLY]:
         raise BufferError("the view is read-only, which DLPack before 1.0 cannot say: ask with max_version=(1, 0)")
     if consumer is not None:
         view._order(consumer)
-    return wrap(show_view(view, exported, versioned), versioned)
+    return _share(tensor, versioned) if exported is None else wrap(show_view(view, exported, versioned), versioned)
 
 
 def give_view(view: Any) -> int:
@@ -168,14 +186,9 @@ def show_view(view: Any, exported: Exported, versioned: bool) -> int:
     return int(tensor)
 
 
-def speaks_versions(max_version: tuple[int, int] | None) -> bool:
-    """Return whether the consumer understands versioned tensors."""
-    return max_version is not None and max_version[0] >= 1
-
-
-def wants_host_copy(device: tuple[int, int], wanted: tuple[int, int] | None, copy: bool | None) -> bool:
+def wants_host_copy(device: tuple[int, int], wanted: tuple[int, int], copy: bool | None) -> bool:
     """Return whether the consumer wants memory on ``device`` copied to the host."""
-    if wanted is None or tuple(wanted) == device:
+    if tuple(wanted) == device:
         return False
     if tuple(wanted) != (CPU, 0):
         raise BufferError(f"the memory is on DLPack device {device}; it can be exported there or to (1, 0)")
@@ -189,7 +202,14 @@ def wants_host_copy(device: tuple[int, int], wanted: tuple[int, int] | None, cop
 def show(buffer: Any, device: tuple[int, int], versioned: bool, copied: bool) -> Any:
     """Return a capsule that shows ``buffer`` and keeps its memory."""
     release = buffer._hold() if buffer._python_owned else None
-    tensor = lib.ccc_tensor_of_buffer(buffer._box, *device, versioned, copied, release is not None)
+    how = device[0] | device[1] << 16
+    if versioned:
+        how |= VERSIONED
+    if copied:
+        how |= COPIED
+    if release is not None:
+        how |= PINNED
+    tensor = _tensor_of_buffer(buffer._box, how)
     if not tensor:
         if release is not None:
             release()
@@ -202,17 +222,15 @@ def show(buffer: Any, device: tuple[int, int], versioned: bool, copied: bool) ->
 def wrap(tensor: int, versioned: bool) -> Any:
     """Return a capsule that owns ``tensor``."""
     try:
-        return _capsule.new(tensor, versioned)
+        return _new_capsule(tensor, versioned)
     except BaseException:
         lib.ccc_tensor_delete(tensor)
         raise
 
 
-def consumer_stream(stream: int | None, device: tuple[int, int]) -> Stream | None:
-    """Return the stream that the consumer will use, or None where nothing needs to be ordered."""
-    if stream == NO_ORDERING or (stream is None and device[0] not in ON_DEVICE):
-        return None
-    if device[0] == CPU:
+def consumer_stream(stream: int | None, kind: int) -> Stream:
+    """Return the stream of a consumer, for memory of this kind."""
+    if kind == CPU:
         raise BufferError(f"memory of the host only takes no stream, but the consumer gave {stream!r}")
     if stream is None:
         return LEGACY_DEFAULT_STREAM

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-__all__ = ["code_of", "dtype_of", "itemsize_of"]
+__all__ = ["check_itemsize", "code_of", "dtype_of", "itemsize_of", "numpy_dtype"]
 
 ONE_LANE = 1 << 16
 BITS_OF_BYTE = 8
@@ -86,3 +86,16 @@ def code_of(dtype: Any) -> int:
     if code is None:
         raise BufferError(f"DLPack has no type for dtype {dtype}")
     return code
+
+
+def numpy_dtype(dtype: Any) -> Any:
+    """Return anything that names a dtype as a ``numpy.dtype``."""
+    import numpy
+
+    return numpy.dtype(dtype)
+
+
+def check_itemsize(dtype: Any, itemsize: int) -> None:
+    """Raise ValueError unless elements of the dtype are of the layout's size."""
+    if dtype is not None and dtype.itemsize != itemsize:
+        raise ValueError(f"dtype {dtype} has {dtype.itemsize} bytes, but the layout's elements have {itemsize}")

@@ -2,24 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of other libraries, read through the protocols that they speak.
 
-Each reader takes an object and the consumer's stream, and returns the description that ``include/ccc_capsule_read.h``
-defines. Where the memory is a device's, the consumer's stream waits for what the producer still does with it.
+Each reader takes an object and the consumer's stream. It returns what owns the producer's tensor, which is described
+when somebody asks (``include/ccc_capsule_read.h``), or, of an object that has no tensor, the description. Where the
+memory is a device's, the consumer's stream waits for what the producer still does with it.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from cuda_core_cffi import _capsule
-from cuda_core_cffi._dlpack import CPU, NO_ORDERING
+from cuda_core_cffi._dlpack import CPU, DEVICE, NO_ORDERING
+from cuda_core_cffi._dtypes import numpy_dtype
 from cuda_core_cffi._errors import check, last_failure
 from cuda_core_cffi._ffi import lib
 from cuda_core_cffi._stream import address_of
 
 __all__ = [
-    "Description",
     "Reader",
+    "description",
     "dlpack_reader",
     "dlpack_readers",
     "find_reader",
@@ -32,33 +35,36 @@ __all__ = [
 DLPACK_VERSION = (1, 0)
 OLDEST_CAI = 3
 LEGACY = 1
-CODE_MASK, COMPLEX = 0xFF, 5
-ADDRESS, SHAPE, STRIDES, DEVICE, ACCESSIBLE, READ_ONLY, DEVICE_TYPE, DTYPE, OWNER, STREAM = range(10)
+MOST_TYPES = 64  # some processes make types as they go
+LAST_ADDRESS = (1 << 64) - 1
 
-Reader = Callable[[Any, int | None], "tuple[Any, ...]"]
+Reader = Callable[[Any, int | None], Any]
 
 _order = lib.ccc_view_order
 _take = _capsule.take
 _take_exchanged = _capsule.take_exchanged
+_is_simple = _capsule.is_simple
 
-# Types whose instances are all read alike. There are a handful of array types in a process, so they may stay here.
+# Types whose instances are all read alike, which stay here: a process has a handful of array types.
 readers: dict[type, Reader] = {}
 dlpack_readers: dict[type, Reader] = {}
 
 
-class Description(NamedTuple):
-    """What a reader returns, field by field; the readers that have to be quick return a plain tuple."""
+def description(
+    address: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    device_id: int,
+    is_device_accessible: bool,
+    readonly: bool,
+    device_type: int,
+    dtype: Any,
+) -> tuple[Any, ...]:
+    """Return what a tensor with these fields is described as, but that its dtype is a ``numpy.dtype`` or None.
 
-    address: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...] | None
-    device_id: int
-    is_device_accessible: bool
-    readonly: bool
-    device_type: int
-    dtype: Any
-    owner: object
-    stream: int | None
+    Where the owner is a tuple, as here, there is no tensor that shows just this; what is in it is kept nevertheless.
+    """
+    return address, shape, strides, device_id, is_device_accessible, readonly, device_type, dtype, ()
 
 
 def find_reader(obj: Any) -> Reader:
@@ -78,10 +84,12 @@ def find_reader(obj: Any) -> Reader:
         return read_numpy
     api = getattr(kind, "__dlpack_c_exchange_api__", None)
     if api is not None:
-        reader = (torch_reader if hasattr(kind, "is_neg") else exchange_reader)(api)
+        reader = exchange_reader(api, hasattr(kind, "is_neg"))
         dlpack_readers[kind] = readers[kind] = reader
         return reader
     if hasattr(obj, "__dlpack__"):
+        if callable(getattr(kind, "__dlpack__", None)) and len(readers) < MOST_TYPES:  # every instance has it
+            dlpack_readers[kind] = readers[kind] = read_dlpack
         return read_dlpack
     if hasattr(obj, "__cuda_array_interface__"):
         return read_cuda_array_interface
@@ -98,7 +106,7 @@ def dlpack_reader(obj: Any) -> Reader:
     return dlpack_readers.get(type(obj), read_dlpack)
 
 
-def read_numpy(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
+def read_numpy(obj: Any, stream_ptr: int | None) -> Any:
     """Read a NumPy array. What DLPack has no type for goes through the array interface."""
     if stream_ptr is None:
         raise ambiguous()
@@ -108,7 +116,7 @@ def read_numpy(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
         return read_array_interface(obj)
 
 
-def read_numpy_dlpack(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
+def read_numpy_dlpack(obj: Any, stream_ptr: int | None) -> Any:
     """Read a NumPy array through DLPack and nothing else. It is on the host: nobody need ask where."""
     if stream_ptr is None:
         raise ambiguous()
@@ -118,7 +126,7 @@ def read_numpy_dlpack(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
         return read_dlpack(obj, stream_ptr)
 
 
-def read_dlpack(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
+def read_dlpack(obj: Any, stream_ptr: int | None) -> Any:
     """Read what speaks DLPack."""
     if stream_ptr is None:
         raise ambiguous()
@@ -136,41 +144,33 @@ def read_dlpack(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
     return _take(capsule)
 
 
-def exchange_reader(api: Any) -> Reader:
-    """Return what reads the objects of a type with DLPack's C exchange API, which leaves the order of streams to us."""
+def exchange_reader(api: Any, is_torch: bool) -> Reader:
+    """Return what reads the objects of a type with DLPack's C exchange API, which leaves the order of streams to us.
 
-    def read(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
+    PyTorch may export tensors yet to be negated or conjugated, which are refused here. Only complex tensors can be
+    conjugated. Negated ones are parts of such, and so have no stride of 1; the exceptions take ``torch.as_strided``.
+    """
+
+    def read(obj: Any, stream_ptr: int | None) -> Any:
         if stream_ptr is None:
             raise ambiguous()
+        stream = None
         try:
-            info = _take_exchanged(api, obj)
+            tensor = _take_exchanged(api, obj)
+            if stream_ptr != NO_ORDERING:
+                stream = _capsule.work_stream(api, tensor)
         except Exception:  # what the type cannot export: its __dlpack__ says why in Python's terms
-            return read_dlpack(obj, stream_ptr)
-        if info[STREAM] is not None and stream_ptr != NO_ORDERING:
-            check(_order(consumer(stream_ptr), info[STREAM], info[DEVICE]))
-        return info
-
-    return read
-
-
-def torch_reader(api: Any) -> Reader:
-    """Return what reads PyTorch's tensors, but for those yet to be negated or conjugated, which PyTorch may export.
-
-    Only complex tensors can be conjugated. Negated ones are parts of such, and so have no stride of 1; the exceptions
-    take ``torch.as_strided``.
-    """
-    read_any = exchange_reader(api)
-
-    def read(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
-        info = read_any(obj, stream_ptr)
-        if (info[DTYPE] & CODE_MASK == COMPLEX and obj.is_conj()) or (1 not in info[STRIDES] and obj.is_neg()):
+            tensor = read_dlpack(obj, stream_ptr)
+        if stream is not None:
+            check(_order(consumer(stream_ptr), stream, _capsule.describe(tensor)[DEVICE]))
+        if is_torch and not _is_simple(tensor) and (obj.is_conj() or obj.is_neg()):
             raise BufferError("the tensor is not in memory as it reads: call resolve_neg() and resolve_conj() first")
-        return info
+        return tensor
 
     return read
 
 
-def read_cuda_array_interface(obj: Any, stream_ptr: int | None) -> tuple[Any, ...]:
+def read_cuda_array_interface(obj: Any, stream_ptr: int | None) -> Any:
     """Read what has the CUDA Array Interface, version 3 or newer."""
     if stream_ptr is None:
         raise ambiguous()
@@ -193,13 +193,13 @@ def read_cuda_array_interface(obj: Any, stream_ptr: int | None) -> tuple[Any, ..
         )
     if producer is not None and stream_ptr != NO_ORDERING:
         check(_order(consumer(stream_ptr), producer, device_id))
-    return Description(address, shape, strides, device_id, True, readonly, device_type, dtype, None, producer)
+    return description(address, shape, strides, device_id, True, readonly, device_type, dtype)
 
 
 def read_array_interface(obj: Any, stream_ptr: int | None = None) -> tuple[Any, ...]:
     """Read what has NumPy's array interface. It is memory of the host: there is no stream to wait for."""
     address, shape, strides, readonly, dtype = read_interface(obj, interface_of(obj, "__array_interface__"))
-    return Description(address, shape, strides, -1, False, readonly, CPU, dtype, None, None)
+    return description(address, shape, strides, -1, False, readonly, CPU, dtype)
 
 
 def ambiguous() -> BufferError:
@@ -243,11 +243,14 @@ def read_interface(
     if strides is not None:
         strides = tuple([element_stride(stride, dtype.itemsize) for stride in strides])
     shape = tuple(interface["shape"])
-    if any(extent < 0 for extent in shape):
+    if shape and min(shape) < 0:
         raise ValueError(f"an extent is negative: {shape}")
     if strides is not None and len(strides) != len(shape):
         raise ValueError(f"{len(strides)} strides for {len(shape)} dimensions")
-    return address_of(data[0] or 0), shape, strides, bool(data[1]), dtype
+    address = data[0] or 0
+    if type(address) is not int or not 0 <= address <= LAST_ADDRESS:
+        address = address_of(address)
+    return address, shape, strides, bool(data[1]), dtype
 
 
 def element_stride(stride: int, itemsize: int) -> int:
@@ -260,16 +263,35 @@ def element_stride(stride: int, itemsize: int) -> int:
 
 def interface_dtype(obj: Any, interface: dict[str, Any]) -> Any:
     """Return the dtype that an array interface describes."""
-    import numpy
-
     typestr, description = interface["typestr"], interface.get("descr")
     dtype = getattr(obj, "dtype", None)
-    if not (isinstance(dtype, numpy.dtype) and dtype.str == typestr):  # else it says more than the interface can
-        dtype = numpy.dtype(typestr)
+    if not (isinstance(dtype, numpy_dtype_class()) and string_of(dtype) == typestr):  # else it says more than this can
+        dtype = numpy_dtype(typestr)
         if dtype.kind == "V" and description and (len(description) > 1 or description[0][0]):
-            dtype = numpy.dtype(description)
+            dtype = numpy_dtype(description)
+        string_of(dtype)
+    return dtype
+
+
+@functools.lru_cache
+def string_of(dtype: Any) -> str:
+    """Return how an array interface names a dtype.
+
+    Raises
+    ------
+    BufferError
+        If arrays of it cannot be shared.
+    """
     if dtype.hasobject:
         raise BufferError(f"dtype {dtype} holds Python objects, which nobody else can use")
     if dtype.itemsize == 0:
         raise BufferError(f"elements of dtype {dtype} have no size")
-    return dtype
+    return str(dtype.str)
+
+
+@functools.cache
+def numpy_dtype_class() -> type:
+    """Return ``numpy.dtype``."""
+    import numpy
+
+    return numpy.dtype

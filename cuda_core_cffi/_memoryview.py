@@ -11,21 +11,30 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from cuda_core_cffi import _capsule
-from cuda_core_cffi._dlpack import CPU, NO_ORDERING, ON_DEVICE, Exported, export_view, give_view, tensor_on_host
-from cuda_core_cffi._dtypes import code_of, dtype_of, itemsize_of
-from cuda_core_cffi._errors import check
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._interfaces import (
+from cuda_core_cffi._dlpack import (
     ACCESSIBLE,
     ADDRESS,
+    CPU,
     DEVICE,
     DEVICE_TYPE,
     DTYPE,
+    NO_ORDERING,
+    ON_DEVICE,
+    OWNER,
     READ_ONLY,
     SHAPE,
     STRIDES,
-    Description,
+    Exported,
+    export_view,
+    give_view,
+    tensor_on_host,
+)
+from cuda_core_cffi._dtypes import check_itemsize, code_of, dtype_of, itemsize_of, numpy_dtype
+from cuda_core_cffi._errors import check
+from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._interfaces import (
     Reader,
+    description,
     dlpack_reader,
     dlpack_readers,
     find_reader,
@@ -69,9 +78,9 @@ class StridedMemoryView:
     live as long.
     """
 
-    __slots__ = ("_bounds", "_cached_layout", "_info", "_obj", "_stream")
+    __slots__ = ("_bounds", "_cached_layout", "_obj", "_source", "_stream")
 
-    _info: tuple[Any, ...]  # what a reader returned
+    _source: Any  # what a reader returned; once somebody has asked what it says, that
     _obj: object
     _stream: int  # the memory is ready in the order of this stream; -1 where nothing is known
     _cached_layout: _StridedLayout
@@ -84,7 +93,7 @@ class StridedMemoryView:
             DeprecationWarning,
             stacklevel=2,
         )
-        self._info = find_reader(obj)(obj, stream_ptr)
+        self._source = find_reader(obj)(obj, stream_ptr)
         self._obj = obj
         self._stream = NO_ORDERING if stream_ptr is None else stream_ptr
 
@@ -156,8 +165,11 @@ class StridedMemoryView:
         BufferError
             If the object does not speak DLPack, or cannot export this array.
         """
-        read = _dlpack_reader_of(type(obj)) or dlpack_reader(obj)
-        return cls._read(read, obj, stream_ptr)
+        self = _new(cls)
+        self._source = (_dlpack_reader_of(type(obj)) or dlpack_reader(obj))(obj, stream_ptr)
+        self._obj = obj
+        self._stream = stream_ptr  # type: ignore[assignment]  # no reader takes None
+        return self
 
     @classmethod
     def from_cuda_array_interface(cls, obj: object, stream_ptr: int | None = None) -> StridedMemoryView:
@@ -229,9 +241,8 @@ class StridedMemoryView:
         BufferError
             If the object speaks none of the protocols, or cannot export this array.
         """
-        read = _reader_of(type(obj)) or find_reader(obj)
         self = _new(cls)
-        self._info = read(obj, stream_ptr)
+        self._source = (_reader_of(type(obj)) or find_reader(obj))(obj, stream_ptr)
         self._obj = obj
         self._stream = stream_ptr  # type: ignore[assignment]  # no reader takes None
         return self
@@ -284,7 +295,7 @@ class StridedMemoryView:
         elif itemsize is None:
             raise ValueError("give itemsize or dtype: one of them says how large an element is")
         layout = _StridedLayout(shape, strides, dtype.itemsize if itemsize is None else itemsize)
-        check_itemsize(dtype, layout)
+        check_itemsize(dtype, layout.itemsize)
         needed = layout.required_size_in_bytes()
         if needed > buffer.size:
             raise ValueError(f"an array of {needed} bytes does not fit in a buffer of {buffer.size}")
@@ -292,9 +303,9 @@ class StridedMemoryView:
         self = _new(cls)
         if device_type not in ON_DEVICE:
             device_id = -1
-        self._info = Description(
+        self._source = description(
             buffer.handle, layout.shape, layout.strides, device_id, device_type != CPU, bool(is_readonly), device_type,
-            dtype, None, None,
+            dtype,
         )  # fmt: skip
         self._obj = buffer
         self._stream = NO_ORDERING
@@ -330,9 +341,9 @@ class StridedMemoryView:
             raise TypeError(f"layout must be a _StridedLayout, not {type(layout).__name__}")
         if dtype is not None:
             dtype = numpy_dtype(dtype)
-            check_itemsize(dtype, layout)
+            check_itemsize(dtype, layout.itemsize)
         elif (dtype := self._info[DTYPE]) is not None and layout.itemsize != own.itemsize:
-            check_itemsize(self.dtype, layout)
+            check_itemsize(self.dtype, layout.itemsize)
         start = self.ptr - own.slice_offset_in_bytes
         low, high = byte_range(start, layout)
         bounds = self._memory_bounds()
@@ -344,8 +355,9 @@ class StridedMemoryView:
         info = list(self._info)
         info[ADDRESS], info[SHAPE], info[STRIDES] = start + layout.slice_offset_in_bytes, layout.shape, layout.strides
         info[DTYPE] = dtype
+        info[OWNER] = (info[OWNER],)  # kept, but not what the new view shows
         made = _new(type(self))
-        made._info = tuple(info)
+        made._source = tuple(info)
         made._obj = self._obj
         made._stream = self._stream
         made._cached_layout = layout
@@ -406,17 +418,20 @@ class StridedMemoryView:
     @property
     def ptr(self) -> int:
         """The address of the first element."""
-        return self._info[ADDRESS]  # type: ignore[no-any-return]
+        info = self._source  # as in _info, which would cost as much again
+        return (info if type(info) is tuple else self._info)[ADDRESS]  # type: ignore[no-any-return]
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The extents."""
-        return self._info[SHAPE]  # type: ignore[no-any-return]
+        info = self._source
+        return (info if type(info) is tuple else self._info)[SHAPE]  # type: ignore[no-any-return]
 
     @property
     def strides(self) -> tuple[int, ...] | None:
         """The strides, in elements; None means C order."""
-        return self._info[STRIDES]  # type: ignore[no-any-return]
+        info = self._source
+        return (info if type(info) is tuple else self._info)[STRIDES]  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> Any:
@@ -429,7 +444,8 @@ class StridedMemoryView:
         ModuleNotFoundError
             If the type (bfloat16, the 8-bit floats) needs the package ml_dtypes, which is not installed.
         """
-        dtype = self._info[DTYPE]
+        info = self._source
+        dtype = (info if type(info) is tuple else self._info)[DTYPE]
         return dtype_of(dtype) if type(dtype) is int else dtype
 
     @property
@@ -472,10 +488,21 @@ class StridedMemoryView:
     @classmethod
     def _read(cls, read: Reader, obj: object, stream_ptr: int | None) -> StridedMemoryView:
         self = _new(cls)
-        self._info = read(obj, stream_ptr)
+        self._source = read(obj, stream_ptr)
         self._obj = obj
         self._stream = stream_ptr  # type: ignore[assignment]  # no reader takes None
         return self
+
+    @property
+    def _info(self) -> tuple[Any, ...]:
+        """The description. That of a tensor is made when it is first asked for, which many a view never sees."""
+        source = self._source
+        if type(source) is not tuple:
+            source = _capsule.describe(source)
+            if isinstance(self._obj, Buffer):  # an export asks the buffer anew
+                source = (*source[:OWNER], (source[OWNER],))
+            self._source = source
+        return source
 
     @property
     def _is_closed(self) -> bool:
@@ -503,7 +530,7 @@ class StridedMemoryView:
         if self._is_closed:
             raise BufferError("this view's Buffer is closed")
         return Exported(
-            self.ptr, self.__dlpack_device__(), code, self.shape, explicit_strides(self._layout), self.readonly
+            self.ptr, self.__dlpack_device__(), code, self.shape, self._layout._explicit_strides(), self.readonly
         )
 
     def _keeper(self) -> tuple[Any, Callable[[], object] | None]:
@@ -545,7 +572,7 @@ class StridedMemoryView:
                 self._order(LEGACY_DEFAULT_STREAM)
                 copy_strided(copy, LEGACY_DEFAULT_STREAM, True, True)
 
-        shown = exported._replace(strides=explicit_strides(dense))
+        shown = exported._replace(strides=dense._explicit_strides())
         return tensor_on_host(shown, layout.volume * layout.itemsize, versioned, fill)
 
     def _give_tensor(self) -> int:
@@ -553,41 +580,19 @@ class StridedMemoryView:
         return give_view(self)
 
     @staticmethod
-    def _from_tensor(info: tuple[Any, ...]) -> StridedMemoryView:
+    def _from_tensor(owner: Any) -> StridedMemoryView:
         """Return a view of a tensor that came through DLPack's C exchange API."""
         self = _new(StridedMemoryView)
-        self._info = info
+        self._source = owner
         self._obj = None
         self._stream = NO_ORDERING
         return self
-
-
-def numpy_dtype(dtype: Any) -> Any:
-    """Return anything that names a dtype as a ``numpy.dtype``."""
-    import numpy
-
-    return numpy.dtype(dtype)
-
-
-def check_itemsize(dtype: Any, layout: _StridedLayout) -> None:
-    """Raise ValueError unless elements of the dtype are of the layout's size."""
-    if dtype is not None and dtype.itemsize != layout.itemsize:
-        raise ValueError(f"dtype {dtype} has {dtype.itemsize} bytes, but the layout's elements have {layout.itemsize}")
 
 
 def byte_range(start: int, layout: _StridedLayout) -> tuple[int, int]:
     """Return the addresses between which the elements of a layout lie."""
     low, high = layout.offset_bounds
     return start + low * layout.itemsize, start + (high + 1) * layout.itemsize
-
-
-def explicit_strides(layout: _StridedLayout) -> tuple[int, ...]:
-    """Return the strides in elements, spelt out."""
-    if layout.strides is not None:
-        return layout.strides
-    dense = _StridedLayout.dense(layout.shape, layout.itemsize).strides
-    assert dense is not None
-    return dense
 
 
 StridedMemoryView.__dlpack_c_exchange_api__ = _capsule.exchange_api(StridedMemoryView._from_tensor)

@@ -7,10 +7,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from cuda_core_cffi._dlpack import pins, release_pins
+from cuda_core_cffi._dlpack import DTYPE, pins, release_pins
 from cuda_core_cffi._errors import last_failure
 from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._interfaces import DTYPE
 from cuda_core_cffi._layout import _StridedLayout
 from cuda_core_cffi._memory.access import explain_access
 from cuda_core_cffi._stream import Stream, stream_or_default

@@ -7,8 +7,12 @@
  *     new(address, versioned)   a capsule around a managed tensor, whose deleter runs if nobody consumes it
  *     read(capsule)             (address, versioned) of one that has not been consumed
  *     consume(capsule)          the same, and mark it as consumed: its tensor is now the caller's to delete
- *     take(capsule)             consume, and describe: see ccc_capsule_read.h
- *     take_exchanged(api, obj)  describe an object whose type has DLPack's C exchange API, and tell its stream
+ *     take(capsule)             consume, and return what owns the tensor: see ccc_capsule_read.h
+ *     take_exchanged(api, obj)  the same for an object whose type has DLPack's C exchange API
+ *     work_stream(api, owner)   the stream that its producer works in
+ *     describe(owner)           where the memory is and how it is laid out
+ *     is_simple(owner)          whether the elements are no complex numbers and adjacent along some axis
+ *     share(owner, versioned)   a capsule around a tensor of the same memory, for a consumer
  *     exchange_api(make)        that API for a type of ours
  *     waker(function)           the address of a C function, for any thread, that has Python call this one soon
  */
@@ -20,9 +24,6 @@
 #include "ccc_capsule_read.h"
 #include "ccc_exchange.h"
 
-static const char *const NAMES[] = {"dltensor", "dltensor_versioned"};
-static const char *const USED_NAMES[] = {"used_dltensor", "used_dltensor_versioned"};
-
 static void delete_unconsumed(PyObject *capsule)
 {
     for (int versioned = 0; versioned < 2; ++versioned)
@@ -32,12 +33,14 @@ static void delete_unconsumed(PyObject *capsule)
         }
 }
 
-static PyObject *capsule_new(PyObject *module, PyObject *args)
+static PyObject *capsule_new(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    unsigned long long address;
-    int versioned;
     (void)module;
-    if (!PyArg_ParseTuple(args, "Kp:new", &address, &versioned))
+    if (!ccc_two_arguments("new", count))
+        return NULL;
+    unsigned long long address = PyLong_AsUnsignedLongLong(arguments[0]);
+    int versioned = PyObject_IsTrue(arguments[1]);
+    if (PyErr_Occurred())
         return NULL;
     return PyCapsule_New((void *)(uintptr_t)address, NAMES[versioned], delete_unconsumed);
 }
@@ -92,7 +95,35 @@ static PyObject *capsule_take(PyObject *module, PyObject *capsule)
 {
     ccc_imported tensor = tensor_of(capsule, 1);
     (void)module;
-    return tensor.address ? ccc_describe_tensor(tensor, Py_NewRef(Py_None)) : NULL;
+    return tensor.address ? ccc_own(tensor, capsule) : NULL;
+}
+
+static PyObject *capsule_describe(PyObject *module, PyObject *owner)
+{
+    (void)module;
+    return ccc_describe(owner);
+}
+
+static PyObject *capsule_is_simple(PyObject *module, PyObject *owner)
+{
+    const ccc_uses *uses = ccc_uses_of(owner);
+    (void)module;
+    return uses ? PyBool_FromLong(ccc_is_simple(ccc_tensor_in(uses->tensor))) : NULL;
+}
+
+static PyObject *capsule_share(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (!ccc_two_arguments("share", count))
+        return NULL;
+    int versioned = PyObject_IsTrue(arguments[1]);
+    ccc_shown *shown = versioned < 0 ? NULL : ccc_show(arguments[0], versioned);
+    if (shown == NULL)
+        return NULL;
+    PyObject *capsule = PyCapsule_New(shown, NAMES[versioned], delete_unconsumed);
+    if (capsule == NULL)
+        ccc_end_shown(shown);
+    return capsule;
 }
 
 static PyObject *woken; /* set once, and never dropped */
@@ -125,13 +156,21 @@ static PyObject *capsule_waker(PyObject *module, PyObject *function)
     return PyLong_FromUnsignedLongLong(WAKE);
 }
 
+#define FAST(function) ((PyCFunction)(void (*)(void))(function))
+
 static PyMethodDef methods[] = {
-    {"new", capsule_new, METH_VARARGS, "new(address, versioned)\n--\n\nReturn a capsule around a managed tensor."},
+    {"new", FAST(capsule_new), METH_FASTCALL, "new(address, versioned)\n--\n\nReturn a capsule around a managed tensor."},
     {"read", capsule_read, METH_O, "read(capsule)\n--\n\nReturn (address, versioned) of the tensor in a capsule."},
     {"consume", capsule_consume, METH_O, "consume(capsule)\n--\n\nTake the tensor out of a capsule."},
-    {"take", capsule_take, METH_O, "take(capsule)\n--\n\nConsume a capsule and describe its tensor."},
-    {"take_exchanged", (PyCFunction)(void (*)(void))ccc_take_exchanged, METH_FASTCALL,
-     "take_exchanged(api, obj)\n--\n\nDescribe an object through DLPack's C exchange API."},
+    {"take", capsule_take, METH_O, "take(capsule)\n--\n\nConsume a capsule and return what owns its tensor."},
+    {"describe", capsule_describe, METH_O, "describe(owner)\n--\n\nDescribe a tensor that was taken."},
+    {"is_simple", capsule_is_simple, METH_O, "is_simple(owner)\n--\n\nWhether no element is complex, and a stride is 1."},
+    {"share", FAST(capsule_share), METH_FASTCALL,
+     "share(owner, versioned)\n--\n\nReturn a capsule for a consumer, of a tensor that was taken."},
+    {"take_exchanged", FAST(ccc_take_exchanged), METH_FASTCALL,
+     "take_exchanged(api, obj)\n--\n\nTake the tensor of an object through DLPack's C exchange API."},
+    {"work_stream", FAST(ccc_work_stream), METH_FASTCALL,
+     "work_stream(api, owner)\n--\n\nReturn the stream that the producer of a tensor works in."},
     {"exchange_api", ccc_exchange_api, METH_O, "exchange_api(make)\n--\n\nReturn the C exchange API of a type."},
     {"waker", capsule_waker, METH_O, "waker(function)\n--\n\nReturn a C function that has Python call this one soon."},
     {NULL, NULL, 0, NULL},

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What producers hand over, read in one go: a tuple that describes the memory,
+ * What producers hand over. Taking a tensor checks it and gives a capsule that owns it; nothing else is made of it until
+ * somebody asks, in one go, for a tuple that describes the memory:
  *
  *     (address, shape, strides or None, device ordinal or -1, accessible to devices, read-only,
- *      DLPack device type, data type, owner, stream)
+ *      DLPack device type, data type, owner)
  *
  * Strides count elements. The data type is DLPack's as an integer: code, bits and lanes from the lowest byte up. The owner
- * is a capsule whose end is the end of the producer's tensor, or None. The stream is the address of the one that the producer works
- * in where it told, else None.
+ * is that capsule, whose end is the end of the producer's tensor, unless a tensor that shows the same memory still uses it.
  */
 #ifndef CCC_CAPSULE_READ_H
 #define CCC_CAPSULE_READ_H
@@ -16,15 +16,39 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <stdatomic.h>
+#include <stdlib.h>
+
 #include "ccc_dlpack.h"
 
 #define CCC_MAX_DIMENSIONS 64 /* NumPy's limit; other libraries have a lower one */
+
+static const char *const NAMES[] = {"dltensor", "dltensor_versioned"};
+static const char *const USED_NAMES[] = {"used_dltensor", "used_dltensor_versioned"};
 
 /* A managed tensor of either kind. */
 typedef struct ccc_imported {
     void *address;
     int versioned;
 } ccc_imported;
+
+/* The uses of a tensor that was taken: its owner's, and those of the tensors that show the same memory. */
+typedef struct ccc_uses {
+    ccc_imported tensor;
+    atomic_int count;
+    PyCapsule_Destructor producers; /* what the producer's capsule, now the owner, is to end with; or NULL */
+} ccc_uses;
+
+static const DLTensor *ccc_tensor_in(ccc_imported tensor)
+{
+    return tensor.versioned ? &((const DLManagedTensorVersioned *)tensor.address)->dl_tensor
+                            : &((const DLManagedTensor *)tensor.address)->dl_tensor;
+}
+
+static int ccc_is_read_only(ccc_imported tensor)
+{
+    return tensor.versioned && ((const DLManagedTensorVersioned *)tensor.address)->flags & CCC_DLPACK_READ_ONLY;
+}
 
 static void ccc_imported_delete(ccc_imported tensor)
 {
@@ -49,9 +73,41 @@ static PyObject *ccc_tuple_of(const int64_t *values, int count)
     return tuple;
 }
 
-/* Make the tuple. Owner and stream are taken over, also on failure; either may be NULL after an error. */
-static PyObject *ccc_describe_array(const DLTensor *tensor, int read_only, PyObject *owner, PyObject *stream)
+/* End one use. Like a tensor's deleter, any thread may call it, with the GIL or without. */
+static void ccc_end_use(ccc_uses *uses)
 {
+    if (atomic_fetch_sub(&uses->count, 1) == 1) {
+        ccc_imported_delete(uses->tensor);
+        free(uses);
+    }
+}
+
+/* PyPy aborts when what ends a capsule changes it, or calls much else of the API. */
+static void ccc_delete_owner(PyObject *owner)
+{
+    ccc_uses *uses = PyCapsule_GetContext(owner);
+    if (uses->producers)
+        uses->producers(owner); /* which sees by the name that the tensor is not the capsule's any more */
+    ccc_end_use(uses);
+}
+
+/* The uses of the tensor that a capsule owns; NULL with a Python error set if it is no owner. */
+static ccc_uses *ccc_uses_of(PyObject *owner)
+{
+    int known = PyCapsule_IsValid(owner, USED_NAMES[0]) || PyCapsule_IsValid(owner, USED_NAMES[1]);
+    if (known && PyCapsule_GetDestructor(owner) == ccc_delete_owner)
+        return PyCapsule_GetContext(owner);
+    PyErr_SetString(PyExc_TypeError, "expected a tensor that was taken");
+    return NULL;
+}
+
+/* Return the tuple for what a capsule owns. */
+static PyObject *ccc_describe(PyObject *owner)
+{
+    const ccc_uses *uses = ccc_uses_of(owner);
+    if (uses == NULL)
+        return NULL;
+    const DLTensor *tensor = ccc_tensor_in(uses->tensor);
     int on_host = tensor->device.device_type == CCC_DL_CPU;
     unsigned long dtype = tensor->dtype.code | (unsigned long)tensor->dtype.bits << 8 |
                           (unsigned long)tensor->dtype.lanes << 16;
@@ -61,11 +117,10 @@ static PyObject *ccc_describe_array(const DLTensor *tensor, int read_only, PyObj
         tensor->strides ? ccc_tuple_of(tensor->strides, tensor->ndim) : Py_NewRef(Py_None),
         PyLong_FromLong(on_host ? -1 : tensor->device.device_id),
         PyBool_FromLong(!on_host),
-        PyBool_FromLong(read_only),
+        PyBool_FromLong(ccc_is_read_only(uses->tensor)),
         PyLong_FromLong(tensor->device.device_type),
         PyLong_FromUnsignedLong(dtype),
-        owner,
-        stream,
+        Py_NewRef(owner),
     };
     const int count = sizeof fields / sizeof *fields;
     PyObject *info = PyTuple_New(count);
@@ -80,19 +135,27 @@ static PyObject *ccc_describe_array(const DLTensor *tensor, int read_only, PyObj
     return info;
 }
 
-static const char OWNER_NAME[] = "cuda_core_cffi.tensor";
-static const char OWNER_NAME_VERSIONED[] = "cuda_core_cffi.tensor_versioned";
-
-static void ccc_delete_owned(PyObject *owner)
+/* Whether no element is complex, and some stride is 1. */
+static int ccc_is_simple(const DLTensor *tensor)
 {
-    int versioned = PyCapsule_IsValid(owner, OWNER_NAME_VERSIONED);
-    ccc_imported_delete(
-        (ccc_imported){PyCapsule_GetPointer(owner, versioned ? OWNER_NAME_VERSIONED : OWNER_NAME), versioned});
+    int adjacent = tensor->strides == NULL;
+    for (int i = 0; i < tensor->ndim && !adjacent; ++i)
+        adjacent = tensor->strides[i] == 1;
+    return adjacent && tensor->dtype.code != CCC_DL_COMPLEX;
 }
 
 /* Why a tensor cannot be described, with a Python error set; 0 if it can. */
-static int ccc_refuse(const DLTensor *tensor)
+static int ccc_refuse(ccc_imported imported)
 {
+    if (imported.versioned) { /* all that follows its version may differ */
+        const DLManagedTensorVersioned *versioned = imported.address;
+        if (versioned->version.major != CCC_DLPACK_MAJOR) {
+            PyErr_Format(PyExc_BufferError, "the producer speaks DLPack %u.%u; this package knows versions up to 1.x",
+                         (unsigned)versioned->version.major, (unsigned)versioned->version.minor);
+            return 1;
+        }
+    }
+    const DLTensor *tensor = ccc_tensor_in(imported);
     if (tensor->ndim < 0 || tensor->ndim > CCC_MAX_DIMENSIONS)
         PyErr_Format(PyExc_BufferError, "the tensor has %d dimensions; 0 to %d are possible", (int)tensor->ndim,
                      CCC_MAX_DIMENSIONS);
@@ -105,24 +168,103 @@ static int ccc_refuse(const DLTensor *tensor)
     return 1;
 }
 
-/* Describe a tensor that is ours to delete; on failure it is deleted at once. The stream is taken over. */
-static PyObject *ccc_describe_tensor(ccc_imported imported, PyObject *stream)
+/*
+ * A capsule that owns a tensor which is ours to delete; on failure it is deleted at once. The capsule that it came in, if
+ * it did, is made the owner: that is quicker than another, but for PyPy.
+ */
+static PyObject *ccc_own(ccc_imported tensor, PyObject *capsule)
 {
-    const DLManagedTensor *old = imported.address;
-    const DLManagedTensorVersioned *versioned = imported.versioned ? imported.address : NULL;
-    const DLTensor *tensor = versioned ? &versioned->dl_tensor : &old->dl_tensor;
-    PyObject *owner = NULL;
-    if (versioned && versioned->version.major != CCC_DLPACK_MAJOR) /* all that follows its version may differ */
-        PyErr_Format(PyExc_BufferError, "the producer speaks DLPack %u.%u; this package knows versions up to 1.x",
-                     (unsigned)versioned->version.major, (unsigned)versioned->version.minor);
-    else if (stream && !ccc_refuse(tensor))
-        owner = PyCapsule_New(imported.address, versioned ? OWNER_NAME_VERSIONED : OWNER_NAME, ccc_delete_owned);
-    if (owner == NULL) {
-        ccc_imported_delete(imported);
-        Py_XDECREF(stream);
+#ifdef PYPY_VERSION
+    capsule = NULL;
+#endif
+    ccc_uses *uses = ccc_refuse(tensor) ? NULL : malloc(sizeof *uses);
+    if (uses == NULL) {
+        if (!PyErr_Occurred())
+            PyErr_NoMemory();
+        ccc_imported_delete(tensor);
         return NULL;
     }
-    return ccc_describe_array(tensor, versioned && versioned->flags & CCC_DLPACK_READ_ONLY, owner, stream);
+    uses->tensor = tensor;
+    uses->producers = NULL;
+    atomic_init(&uses->count, 1);
+    if (capsule && PyCapsule_GetContext(capsule) == NULL) { /* else the producer needs the context for itself */
+        uses->producers = PyCapsule_GetDestructor(capsule);
+        Py_INCREF(capsule);
+    } else {
+        capsule = PyCapsule_New(tensor.address, USED_NAMES[tensor.versioned], NULL);
+        if (capsule == NULL) {
+            ccc_end_use(uses);
+            return NULL;
+        }
+    }
+    PyCapsule_SetContext(capsule, uses);
+    PyCapsule_SetDestructor(capsule, ccc_delete_owner);
+    return capsule;
+}
+
+/* A tensor that shows the memory of one that was taken, and so is a use of it. */
+typedef struct ccc_shown {
+    union {
+        DLManagedTensor old;
+        DLManagedTensorVersioned versioned;
+    } managed; /* first: its address is the tensor's */
+    ccc_uses *uses;
+    int64_t strides[]; /* where the producer gave none */
+} ccc_shown;
+
+static void ccc_end_shown(ccc_shown *shown)
+{
+    ccc_end_use(shown->uses);
+    free(shown);
+}
+
+static void ccc_end_shown_old(DLManagedTensor *self)
+{
+    ccc_end_shown((ccc_shown *)self);
+}
+
+static void ccc_end_shown_versioned(DLManagedTensorVersioned *self)
+{
+    ccc_end_shown((ccc_shown *)self);
+}
+
+/* A managed tensor for a consumer, of the memory that a capsule owns; NULL with a Python error set. */
+static void *ccc_show(PyObject *owner, int versioned)
+{
+    ccc_uses *uses = ccc_uses_of(owner);
+    if (uses == NULL)
+        return NULL;
+    DLTensor tensor = *ccc_tensor_in(uses->tensor);
+    ccc_shown *shown = calloc(1, sizeof *shown + (tensor.strides ? 0 : sizeof(int64_t) * (size_t)tensor.ndim));
+    if (shown == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    if (tensor.data)
+        tensor.data = (char *)tensor.data + tensor.byte_offset;
+    tensor.byte_offset = 0;
+    if (tensor.device.device_type == CCC_DL_CPU)
+        tensor.device.device_id = 0;
+    if (tensor.strides == NULL) {
+        int64_t stride = 1;
+        for (int i = tensor.ndim; i-- > 0; stride = (int64_t)((uint64_t)stride * (uint64_t)tensor.shape[i]))
+            shown->strides[i] = stride;
+        tensor.strides = shown->strides;
+    }
+    atomic_fetch_add(&uses->count, 1);
+    shown->uses = uses;
+    if (versioned) {
+        DLManagedTensorVersioned *managed = &shown->managed.versioned;
+        managed->version.major = CCC_DLPACK_MAJOR;
+        managed->version.minor = CCC_DLPACK_MINOR;
+        managed->flags = ccc_is_read_only(uses->tensor) ? CCC_DLPACK_READ_ONLY : 0;
+        managed->deleter = ccc_end_shown_versioned;
+        managed->dl_tensor = tensor;
+    } else {
+        shown->managed.old.deleter = ccc_end_shown_old;
+        shown->managed.old.dl_tensor = tensor;
+    }
+    return shown;
 }
 
 #endif

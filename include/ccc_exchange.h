@@ -9,26 +9,10 @@
 
 #include "ccc_capsule_read.h"
 
-/* The stream that a producer works in, as a Python object: None for memory of the host, NULL after an error. */
-static PyObject *ccc_work_stream(const DLPackExchangeAPI *api, DLDevice device)
+/* The newest version of a type's API that we know; NULL with a Python error set. */
+static const DLPackExchangeAPI *ccc_known_api(PyObject *capsule)
 {
-    void *handle = NULL;
-    if (device.device_type == CCC_DL_CPU)
-        return Py_NewRef(Py_None);
-    return api->current_work_stream(device.device_type, device.device_id, &handle)
-               ? NULL
-               : PyLong_FromUnsignedLongLong((uintptr_t)handle);
-}
-
-static PyObject *ccc_take_exchanged(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    DLManagedTensorVersioned *tensor = NULL;
-    (void)module;
-    if (count != 2) {
-        PyErr_Format(PyExc_TypeError, "take_exchanged takes 2 arguments, not %zd", count);
-        return NULL;
-    }
-    const DLPackExchangeAPIHeader *header = PyCapsule_GetPointer(arguments[0], CCC_DLPACK_EXCHANGE_NAME);
+    const DLPackExchangeAPIHeader *header = PyCapsule_GetPointer(capsule, CCC_DLPACK_EXCHANGE_NAME);
     if (header == NULL)
         return NULL;
     while (header && header->version.major > CCC_DLPACK_MAJOR)
@@ -37,10 +21,43 @@ static PyObject *ccc_take_exchanged(PyObject *module, PyObject *const *arguments
         PyErr_SetString(PyExc_BufferError, "the producer's C exchange API is of another major version than 1");
         return NULL;
     }
-    const DLPackExchangeAPI *api = (const DLPackExchangeAPI *)header;
-    if (api->managed_tensor_from_py_object_no_sync(arguments[1], &tensor))
+    return (const DLPackExchangeAPI *)header;
+}
+
+static int ccc_two_arguments(const char *name, Py_ssize_t count)
+{
+    if (count != 2)
+        PyErr_Format(PyExc_TypeError, "%s takes 2 arguments, not %zd", name, count);
+    return count == 2;
+}
+
+static PyObject *ccc_take_exchanged(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    DLManagedTensorVersioned *tensor = NULL;
+    const DLPackExchangeAPI *api;
+    (void)module;
+    if (!ccc_two_arguments("take_exchanged", count) || (api = ccc_known_api(arguments[0])) == NULL ||
+        api->managed_tensor_from_py_object_no_sync(arguments[1], &tensor))
         return NULL;
-    return ccc_describe_tensor((ccc_imported){tensor, 1}, ccc_work_stream(api, tensor->dl_tensor.device));
+    return ccc_own((ccc_imported){tensor, 1}, NULL);
+}
+
+/* The stream that a producer works in, where it gave this tensor: a handle, or None for memory of the host. */
+static PyObject *ccc_work_stream(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    const DLPackExchangeAPI *api;
+    const ccc_uses *uses;
+    void *handle = NULL;
+    (void)module;
+    if (!ccc_two_arguments("work_stream", count) || (api = ccc_known_api(arguments[0])) == NULL ||
+        (uses = ccc_uses_of(arguments[1])) == NULL)
+        return NULL;
+    DLDevice device = ccc_tensor_in(uses->tensor)->device;
+    if (device.device_type == CCC_DL_CPU)
+        return Py_NewRef(Py_None);
+    return api->current_work_stream(device.device_type, device.device_id, &handle)
+               ? NULL
+               : PyLong_FromUnsignedLongLong((uintptr_t)handle);
 }
 
 /* What makes an object of our type from a description; set once, and never dropped. */
@@ -67,9 +84,9 @@ static int ccc_exchange_give(void *object, DLManagedTensorVersioned **out)
 
 static int ccc_exchange_take(DLManagedTensorVersioned *tensor, void **out)
 {
-    PyObject *info = ccc_describe_tensor((ccc_imported){tensor, 1}, Py_NewRef(Py_None));
-    *out = info ? PyObject_CallFunctionObjArgs(ccc_exchange_make, info, NULL) : NULL;
-    Py_XDECREF(info);
+    PyObject *owner = ccc_own((ccc_imported){tensor, 1}, NULL);
+    *out = owner ? PyObject_CallFunctionObjArgs(ccc_exchange_make, owner, NULL) : NULL;
+    Py_XDECREF(owner);
     return *out ? 0 : -1;
 }
 

@@ -12,7 +12,9 @@
 #include "ccc_memory.h"
 
 #define CCC_DL_INT 0
-
+#define CCC_TENSOR_VERSIONED (1 << 8)
+#define CCC_TENSOR_COPIED (1 << 9)
+#define CCC_TENSOR_PINNED (1 << 10)
 
 typedef struct ccc_tensor {
     union {
@@ -136,14 +138,15 @@ static uint64_t ccc_tensor_of(const ccc_array *array, ccc_box *buffer, int versi
     return (uintptr_t)tensor;
 }
 
-/* A buffer as signed bytes. */
-static uint64_t ccc_tensor_of_buffer(ccc_box *buffer, int device_type, int device_id, int versioned, int copied,
-                                     int pinned)
+/* A buffer as signed bytes. `how`, one argument for speed: DLPack's device type, flags, and from bit 16 on the ordinal. */
+static uint64_t ccc_tensor_of_buffer(ccc_box *buffer, int how)
 {
+    const int device_type = how & 0xFF, device_id = how >> 16;
     const int64_t shape = (int64_t)buffer->size, stride = 1;
     const ccc_array array = {.data = buffer->handle, .device = {device_type, device_id}, .dtype = {CCC_DL_INT, 8, 1},
                              .ndim = 1, .shape = &shape, .strides = &stride};
-    return ccc_tensor_of(&array, buffer, versioned, copied ? CCC_DLPACK_IS_COPIED : 0, pinned);
+    return ccc_tensor_of(&array, buffer, (how & CCC_TENSOR_VERSIONED) != 0,
+                         how & CCC_TENSOR_COPIED ? CCC_DLPACK_IS_COPIED : 0, (how & CCC_TENSOR_PINNED) != 0);
 }
 
 /* A tensor with host memory of its own, which the caller fills. Returns its address; 0 when memory is out. */

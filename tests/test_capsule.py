@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import threading
 from collections.abc import Callable
@@ -12,10 +13,11 @@ from typing import Any
 import numpy
 import pytest
 from helpers import collect
-from tensors import Deleter, Managed, ManagedTensor
+from tensors import FLOAT32, Deleter, Managed, ManagedTensor
 
 from cuda_core_cffi import _capsule
 
+COMPLEX64 = (5, 64, 1)
 BOTH = pytest.mark.parametrize("versioned", [False, True])
 
 
@@ -130,3 +132,154 @@ def test_one_of_two_threads_consumes() -> None:
         for thread in threads:
             thread.join()
         assert sorted(outcomes) == [False, True]
+
+
+# Tensors that were taken
+
+
+@BOTH
+def test_an_owner_keeps_its_tensor_until_it_goes(versioned: bool) -> None:
+    tensor = Managed(versioned, data=0x1000, shape=(2, 3), strides=(3, 1))
+    owner = _capsule.take(tensor.capsule())
+    assert _capsule.describe(owner)[:3] == (0x1000, (2, 3), (3, 1))
+    collect()
+    assert tensor.deletions == 0
+    del owner
+    collect()
+    assert tensor.deletions == 1
+
+
+@BOTH
+def test_a_description_keeps_the_tensor_too(versioned: bool) -> None:
+    tensor = Managed(versioned, data=0x1000, shape=(2,))
+    description = _capsule.describe(_capsule.take(tensor.capsule()))
+    collect()
+    assert tensor.deletions == 0
+    del description
+    collect()
+    assert tensor.deletions == 1
+
+
+@pytest.mark.parametrize("ending", ["owner", "shared"])
+@pytest.mark.parametrize("shared_versioned", [False, True])
+@BOTH
+def test_the_last_use_of_a_tensor_deletes_it(versioned: bool, shared_versioned: bool, ending: str) -> None:
+    tensor = Managed(versioned, data=0x1000, shape=(2,))
+    uses = {"owner": _capsule.take(tensor.capsule())}
+    uses["shared"] = _capsule.share(uses["owner"], shared_versioned)
+    assert _capsule.read(uses["shared"])[1] is shared_versioned
+    uses.pop(ending)
+    collect()
+    assert tensor.deletions == 0
+    uses.clear()
+    collect()
+    assert tensor.deletions == 1
+
+
+def test_every_tensor_that_shows_the_memory_is_a_use_of_its_own() -> None:
+    tensor = Managed(True, data=0x1000, shape=(2,))
+    owner = _capsule.take(tensor.capsule())
+    shown = [_capsule.take(_capsule.share(owner, index % 2 == 0)) for index in range(6)]
+    del owner
+    while shown:
+        collect()
+        assert tensor.deletions == 0
+        assert _capsule.describe(shown.pop())[:2] == (0x1000, (2,))
+    collect()
+    assert tensor.deletions == 1
+
+
+@pytest.mark.parametrize("shared_versioned", [False, True])
+@BOTH
+def test_a_tensor_that_is_shared_shows_the_same(versioned: bool, shared_versioned: bool) -> None:
+    tensor = Managed(versioned, data=0x1000, byte_offset=16, shape=(2, 3, 4), device=(2, 5), dtype=(0, 16, 2), flags=1)
+    owner = _capsule.take(tensor.capsule())
+    again = _capsule.take(_capsule.share(owner, shared_versioned))
+    read_only = versioned and shared_versioned
+    assert _capsule.describe(owner)[2] is None
+    assert _capsule.describe(again)[:8] == (
+        *(0x1010, (2, 3, 4), (12, 4, 1), 5, True, read_only, 2, 0 | 16 << 8 | 2 << 16),
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "dtype", "simple"),
+    [
+        ((2, 3), (3, 1), FLOAT32, True),
+        ((2, 3), (1, 2), FLOAT32, True),
+        ((2, 3), None, FLOAT32, True),
+        ((2, 3), (6, 2), FLOAT32, False),
+        ((), (), FLOAT32, False),
+        ((2, 3), (3, 1), COMPLEX64, False),
+    ],
+)
+def test_what_is_simple_is_real_and_adjacent(shape: Any, strides: Any, dtype: Any, simple: bool) -> None:
+    tensor = Managed(True, data=0x1000, shape=shape, strides=strides, dtype=dtype)
+    assert _capsule.is_simple(_capsule.take(tensor.capsule())) is simple
+
+
+@pytest.mark.parametrize("use", [_capsule.describe, _capsule.is_simple, lambda owner: _capsule.share(owner, True)])
+def test_what_was_not_taken_is_refused(use: Callable[[Any], Any]) -> None:
+    consumed = Managed(True).capsule()
+    _capsule.consume(consumed)
+    for wrong in (None, 1, Managed(True).capsule(), consumed):
+        with pytest.raises(TypeError, match="expected a tensor that was taken"):
+            use(wrong)
+
+
+def test_tensors_are_shared_and_dropped_in_many_threads() -> None:
+    tensor = Managed(True, data=0x1000, shape=(2,))
+    owners = [_capsule.take(tensor.capsule())]
+    barrier = threading.Barrier(4)
+
+    def work() -> None:
+        barrier.wait()
+        for index in range(300):
+            _capsule.take(_capsule.share(owners[0], index % 2 == 0))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    collect()
+    assert tensor.deletions == 0
+    owners.clear()
+    collect()
+    assert tensor.deletions == 1
+
+
+@pytest.mark.skipif(not hasattr(ctypes, "pythonapi"), reason="this interpreter has no ctypes.pythonapi")
+@BOTH
+def test_a_capsule_whose_context_the_producer_uses_stays_as_it_is(versioned: bool) -> None:
+    get, put = ctypes.pythonapi.PyCapsule_GetContext, ctypes.pythonapi.PyCapsule_SetContext
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object]
+    put.restype, put.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_void_p]
+    tensor = Managed(versioned, data=0x1000, shape=(2,))
+    capsule = tensor.capsule()
+    put(capsule, 0x1234)
+    owner = _capsule.take(capsule)
+    assert owner is not capsule
+    assert get(capsule) == 0x1234
+    del capsule
+    assert tensor.deletions == 0
+    assert _capsule.describe(owner)[1] == (2,)
+    del owner
+    assert tensor.deletions == 1
+
+
+@pytest.mark.skipif(not hasattr(ctypes, "pythonapi"), reason="this interpreter has no ctypes.pythonapi")
+def test_the_producers_capsule_ends_as_the_producer_wants() -> None:
+    ended: list[int] = []
+    End = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+    end = End(ended.append)
+    ctypes.pythonapi.PyCapsule_SetDestructor.argtypes = [ctypes.py_object, End]
+    tensor = Managed(True, data=0x1000, shape=(2,))
+    capsule = tensor.capsule()
+    ctypes.pythonapi.PyCapsule_SetDestructor(capsule, end)
+    owner = _capsule.take(capsule)
+    address = id(capsule)
+    del capsule
+    assert (ended, tensor.deletions) == ([], 0)
+    del owner
+    assert (ended, tensor.deletions) == ([address], 1)

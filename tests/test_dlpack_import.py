@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy
 import pytest
+from arrays import Interface
 from helpers import collect, run_python
 from tensors import READ_ONLY, Deleter, Managed, Producer
 
 from cuda_core_cffi import _capsule
 from cuda_core_cffi._dtypes import ML_TYPES, NUMPY_TYPES, code_of, dtype_of
+from cuda_core_cffi._interfaces import MOST_TYPES, readers
 from cuda_core_cffi.utils import StridedMemoryView
 
 BOTH = pytest.mark.parametrize("versioned", [False, True])
@@ -178,6 +180,29 @@ def test_an_error_of_the_producer_comes_through() -> None:
         StridedMemoryView.from_any_interface(Unwilling(Managed(True)), -1)
 
 
+def test_a_type_whose_instances_may_speak_dlpack_or_not_is_asked_each_time() -> None:
+    class Moody(Interface):
+        @property
+        def __dlpack__(self) -> Any:
+            if not self.willing:
+                raise AttributeError("not today")
+            return Producer(Managed(True, data=0x2000, shape=(5,))).__dlpack__
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return (CPU, 0)
+
+    moody = Moody("__array_interface__", 0x1000)
+    for moody.willing, shape in ((True, (5,)), (False, (4, 6)), (True, (5,))):
+        assert StridedMemoryView.from_any_interface(moody, -1).shape == shape
+
+
+def test_a_process_may_make_as_many_array_types_as_it_likes() -> None:
+    for _ in range(2 * MOST_TYPES):
+        kind = type("Array", (Producer,), {})
+        assert StridedMemoryView.from_any_interface(kind(Managed(True, shape=(3,))), -1).shape == (3,)
+    assert len(readers) <= MOST_TYPES
+
+
 # The end of the tensor
 
 
@@ -313,7 +338,7 @@ needs_pythonapi = pytest.mark.skipif(
 def test_a_view_is_given_through_the_c_exchange_api() -> None:
     memory = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
     view = StridedMemoryView.from_dlpack(memory[:, ::2], -1)
-    info = _capsule.take_exchanged(StridedMemoryView.__dlpack_c_exchange_api__, view)
+    info = _capsule.describe(_capsule.take_exchanged(StridedMemoryView.__dlpack_c_exchange_api__, view))
     assert info[:3] == (memory.ctypes.data, (2, 2), (3, 2))
     assert info[7] == 2 | 32 << 8 | 1 << 16
 
@@ -338,7 +363,7 @@ def test_the_c_exchange_api_makes_views() -> None:
 def test_the_c_exchange_api_passes_errors_on() -> None:
     api = Api.from_address(exchange_api())
     view = view_of(Managed(True, data=0x1000, shape=(2,), dtype=(0, 32, 1)))
-    view._info = (*view._info[:7], None, *view._info[8:])  # as a view of a buffer without a type has it
+    view._source = (*view._info[:7], None, *view._info[8:])  # as a view of a buffer without a type has it
     with pytest.raises(BufferError, match="no dtype"):
         api.give(view, ctypes.byref(ctypes.c_void_p()))
     managed = Managed(True, data=0x1000, shape=(2,), version=(2, 0))

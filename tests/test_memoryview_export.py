@@ -114,3 +114,37 @@ def test_a_consumer_waits_for_the_stream_of_a_buffer(device, stream):
             waiting = stream.record()
             assert not waiting.is_done
         stream.sync()
+
+
+def test_a_view_of_another_type_or_layout_is_exported_as_such() -> None:
+    seen = numpy.from_dlpack(view(FLOATS).view(dtype="i4"))
+    assert (seen.dtype, seen.tolist()) == (numpy.int32, FLOATS.view("i4").tolist())
+    shown = view(FLOATS)
+    assert numpy.from_dlpack(shown.view(shown._layout.sliced((1, slice(2, 4))))).tolist() == FLOATS[1, 2:4].tolist()
+
+
+def test_a_view_that_has_told_nothing_yet_is_exported_like_one_that_has() -> None:
+    for ask in (lambda shown: None, repr):
+        shown = view(FLOATS[:, ::2])
+        ask(shown)
+        assert numpy.from_dlpack(shown).tolist() == FLOATS[:, ::2].tolist()
+
+
+def test_a_view_of_a_buffer_is_not_exported_once_that_is_closed(device, stream):
+    buffer = device.allocate(96, stream)
+    shown = view(buffer)
+    assert shown.__dlpack__(stream=-1) is not None
+    buffer.close()
+    with pytest.raises(BufferError, match="Buffer is closed"):
+        shown.__dlpack__(stream=-1)
+
+
+def test_an_array_outlives_the_view_and_the_array_that_it_shows() -> None:
+    array = FLOATS.copy()
+    seen = numpy.from_dlpack(view(array))
+    del array
+    collect()
+    again = numpy.from_dlpack(view(seen))
+    del seen
+    collect()
+    assert again.tolist() == FLOATS.tolist()

@@ -117,10 +117,11 @@ class Exporter(Handle):
 
     def _device_type(self) -> tuple[int, int]:
         """Return what DLPack calls the kind of memory."""
-        if self.is_managed:
-            return (CUDA_MANAGED, max(self.device_id, 0))
-        if self.is_device_accessible:
-            return (CUDA_HOST, 0) if self.is_host_accessible else (CUDA, self.device_id)
+        where = self if self._mr is None else self._mr
+        if where.is_managed:
+            return (CUDA_MANAGED, max(where.device_id, 0))
+        if where.is_device_accessible:
+            return (CUDA_HOST, 0) if where.is_host_accessible else (CUDA, where.device_id)
         return (CPU, 0)
 
     def _query(self) -> tuple[int, bool, bool, bool]:
