@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import threading
 import warnings
@@ -212,7 +213,8 @@ def test_any_order_of_release_works(device: Device, order: tuple[int, ...]) -> N
     del stream, pool
     for index in order:
         items[index] = None
-        collect()
+        gc.collect()
+    collect()
     assert live_objects() == before
 
 
