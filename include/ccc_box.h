@@ -55,7 +55,7 @@ struct ccc_box {
     const char *destroyer;     /* the name of what it calls */
     void *memory;              /* freed with the box */
     struct ccc_graph *graph;   /* of a graph or an executable: its lock, and what it keeps */
-    _Atomic(uint64_t) source;  /* of an event: the stream that recorded it, as ccc_source tells */
+    _Atomic(uint64_t) source;  /* of a stream: its number; of an event: that of the stream that recorded it */
     _Atomic(CUevent) spare;    /* of a stream: an event for others to wait for it */
     ccc_box *deferred;         /* the next of those that wait to end elsewhere */
 };

@@ -47,16 +47,40 @@ static int ccc_stream_is_legacy(const ccc_box *stream)
 }
 
 /*
- * What tells streams apart: an event has that of the stream which recorded it, 0 if none did. The legacy default streams
- * of all contexts are one. A per-thread default stream is known by its thread, whose address is that of no stream.
+ * What tells streams apart: an event has that of the stream which recorded it, 0 if none did. A stream has a number of
+ * the driver's, because its handle may be that of another one later. The legacy default streams of all contexts are one.
+ * A per-thread default stream is known by its thread.
  */
+static CCC_COLD uint64_t ccc_find_source(const ccc_box *box)
+{
+    static atomic_ullong threads;
+    static _Thread_local unsigned long long thread;
+    unsigned long long id = 0;
+    uint64_t source = 0;
+    if (box->kind == CCC_EVENT)
+        return 0;
+    if (box->flags & CCC_TOKEN) {
+        if (ccc_stream_is_legacy(box))
+            return (uintptr_t)CU_STREAM_LEGACY;
+        if (thread == 0)
+            thread = atomic_fetch_add(&threads, 1) + 1;
+        return 2 * thread; /* which no number of a stream is, see below */
+    }
+    ccc_box *stream = (ccc_box *)box;
+    if (!ccc_retain(stream))
+        return 0; /* closed by another thread just now */
+    if (cuStreamGetId(CCC_STRM(stream), &id) == CUDA_SUCCESS) {
+        source = 2 * id + 3;
+        atomic_store_explicit(&stream->source, source, memory_order_relaxed);
+    }
+    ccc_release(stream);
+    return source;
+}
+
 static uint64_t ccc_source(const ccc_box *box)
 {
-    if (box->kind == CCC_EVENT)
-        return atomic_load_explicit(&box->source, memory_order_relaxed);
-    if (!(box->flags & CCC_TOKEN))
-        return box->handle;
-    return ccc_stream_is_legacy(box) ? (uintptr_t)CU_STREAM_LEGACY : (uint64_t)pthread_self();
+    uint64_t source = atomic_load_explicit(&box->source, memory_order_relaxed);
+    return CCC_LIKELY(source) ? source : ccc_find_source(box);
 }
 
 static ccc_box *ccc_stream_create(int device, unsigned int flags, int priority)

@@ -17,7 +17,7 @@ import pytest
 from graphs import Owner, eventually, watched
 from helpers import in_thread, in_threads, output_of, run_python
 
-from cuda_core_cffi import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Device, Stream
+from cuda_core_cffi import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Device, Stream, ffi, lib
 from cuda_core_cffi._retain import settle
 
 BEFORE_ALL = """
@@ -35,6 +35,11 @@ class Unlikely(Exception):
 def fail() -> None:
     """Raise."""
     raise Unlikely("in a host function")
+
+
+def closed_handle(stream: Stream) -> int:
+    """Return the handle that a closed stream had."""
+    return int(lib.ccc_identity(stream._box))
 
 
 @pytest.fixture
@@ -142,6 +147,55 @@ def test_what_the_function_of_a_graph_raises_any_wait_raises(graph, stream, othe
 def test_what_a_closed_stream_called_the_device_raises(device):
     with device.create_stream() as stream:
         stream.callback(fail)
+    with pytest.raises(Unlikely):
+        device.sync()
+
+
+def test_streams_are_told_apart_by_a_number_that_is_not_given_again(stream, other):
+    """The simulated driver gives no handle again, so what follows tells nothing there."""
+    number = ffi.new("unsigned long long *")
+    assert lib.cuStreamGetId(stream.cdata, number) == 0
+    source = lib.ccc_source(stream._box)
+    assert source == 2 * number[0] + 3
+    assert source == lib.ccc_source(Stream.from_handle(stream.handle)._box)
+    assert source != lib.ccc_source(other._box)
+
+
+def test_no_later_stream_raises_what_a_closed_one_called(device):
+    """The driver gives handles again, and the system the identities of threads."""
+    with device.create_stream() as closed:
+        closed.callback(fail)
+        event = closed.record()
+        while not event.is_done:
+            time.sleep(0.001)
+    streams = []
+    while len(streams) < 50 and (not streams or streams[-1].handle != closed_handle(closed)):
+        streams.append(device.create_stream())
+    for stream in streams:
+        stream.sync()
+        stream.record().sync()
+        Stream.from_handle(stream.handle).sync()
+        stream.close()
+    with pytest.raises(Unlikely):
+        event.sync()
+    event.close()
+
+
+def test_no_later_thread_raises_what_the_default_stream_of_one_that_ended_called(device):
+    def call() -> None:
+        device.set_current()
+        PER_THREAD_DEFAULT_STREAM.callback(fail)
+        with PER_THREAD_DEFAULT_STREAM.record() as event:
+            while not event.is_done:
+                time.sleep(0.001)
+
+    def wait() -> None:
+        device.set_current()
+        PER_THREAD_DEFAULT_STREAM.sync()
+
+    in_thread(call)
+    for _ in range(5):
+        in_thread(wait)
     with pytest.raises(Unlikely):
         device.sync()
 

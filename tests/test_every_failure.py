@@ -49,6 +49,7 @@ LOOKING = {
     "cuLibraryEnumerateKernels": "the same",
     "cuCtxGetCurrent": "cleanup pushes the context although it may be current",
     "cuGraphNodeFindInClone": "what a node of a copy uses is kept until the copy goes",
+    "cuStreamGetId": "what functions of such a stream raise is raised by any wait",
     "cuKernelGetName": "drivers before CUDA 12.3 lack it: the kernel goes without checks of its arguments' kinds",
 }
 # Calls that come when the driver lets go of something, now or a little later: test_graph_ownership.py makes them fail.
