@@ -10,7 +10,7 @@ import threading
 import weakref
 
 import pytest
-from graphs import ONE, SIZE, content, finish
+from graphs import ONE, SIZE, content, finish, run
 from helpers import in_thread
 
 from cuda_core_cffi import (
@@ -20,11 +20,12 @@ from cuda_core_cffi import (
     Device,
     EventOptions,
     LaunchBatch,
+    LaunchConfig,
     PreparedLaunch,
     launch,
     live_objects,
 )
-from cuda_core_cffi.graph import Graph, GraphBuilder, GraphDefinition, MemsetNode
+from cuda_core_cffi.graph import Graph, GraphBuilder, GraphDefinition, KernelNode, MemsetNode
 
 # What is captured
 
@@ -75,6 +76,47 @@ def test_events_order_what_several_streams_capture(builder, memory, device, stre
         memory[1].copy_to(memory[2], stream=builder)
         finish(builder, stream)
     assert content(memory[2], stream) == b"\1" * SIZE
+
+
+def test_kernels_that_start_early_are_captured_with_their_edges(builder, memory, stream, store):
+    early = LaunchConfig(grid=1, block=1, programmatic_stream_serialization=True)
+    launch(builder, ONE, store, memory[0], 1)
+    launch(builder, early, store, memory[1], 2)
+    memory[1].copy_to(memory[2], stream=builder)
+    graph = builder.end_building().graph_definition
+    (first,) = (node for node in graph.nodes() if not node.pred)
+    (second,) = first.succ
+    (copy,) = second.succ
+    assert second.pred == {first}
+    assert graph.edges() == {(first, second), (second, copy)}
+    with builder.complete() as executable, graph.clone() as clone:
+        executable.launch(stream)
+        assert [content(memory[index], stream, 1) for index in range(3)] == [b"\1", b"\2", b"\2"]
+        executable.update(clone)
+        executable.launch(stream)
+        stream.sync()
+    second.pred = ()
+    assert (first.succ, second.pred) == (set(), set())
+    second.pred.add(first)
+    run(graph, stream)
+
+
+@pytest.mark.parametrize("field", ["programmatic_event", "launch_completion_event"])
+def test_events_of_launches_order_what_is_captured(builder, memory, device, stream, store, field):
+    one, other = builder.split(2)
+    with device.create_event() as event:
+        launch(one, LaunchConfig(grid=1, block=1, **{field: event}), store, memory[0], 1)
+        other.stream.wait(event)
+        launch(other, ONE, store, memory[1], 2)
+        builder.join(one, other)
+        memory[1].copy_to(memory[2], stream=builder)
+        graph = builder.end_building().graph_definition
+    kernels = [node for node in graph.nodes() if type(node) is KernelNode]
+    assert {node.pred == set() for node in kernels} == {True, False}
+    assert set().union(*(node.pred for node in kernels)) < set(kernels)
+    with builder.complete() as executable:
+        executable.launch(stream)
+    assert [content(memory[index], stream, 1) for index in range(3)] == [b"\1", b"\2", b"\2"]
 
 
 def test_a_stream_that_exists_is_captured(stream, memory):

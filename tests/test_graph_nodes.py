@@ -19,6 +19,7 @@ from cuda_core_cffi.graph import (
     MemcpyNode,
     MemsetNode,
 )
+from cuda_core_cffi.graph.parameters import NOT_FOR_NODES
 from cuda_core_cffi.typing import GraphMemoryType
 
 THREE = LaunchConfig(grid=3, block=(4, 2), shmem_size=64)
@@ -83,8 +84,21 @@ def test_bad_kernels_and_configurations_are_refused(graph, store, memory):
         graph.launch(ONE, "store", memory[0], 1)
     with pytest.raises(TypeError, match="args"):
         graph.launch(ONE, store, memory[0], 1).update(args=5)
-    with pytest.raises(ValueError, match="programmatic_stream_serialization"):
-        graph.launch(LaunchConfig(grid=1, block=1, programmatic_stream_serialization=True), store, memory[0], 1)
+
+
+@pytest.mark.parametrize("field", NOT_FOR_NODES)
+def test_what_only_launches_in_streams_have_is_refused(graph, device, store, memory, field):
+    node = graph.launch(ONE, store, memory[0], 1)
+    with device.create_event() as event:
+        config = LaunchConfig(grid=1, block=1)
+        setattr(config, field, True if field == "programmatic_stream_serialization" else event)
+        with pytest.raises(ValueError, match=f"{field} is for launches in streams.* GraphBuilder"):
+            graph.launch(config, store, memory[0], 1)
+        with pytest.raises(ValueError, match=field):
+            node.update(config=config)
+        with graph.instantiate() as executable, pytest.raises(ValueError, match=field):
+            executable[node].update(config=config, kernel=store, args=(memory[0], 1))
+    assert graph.nodes() == {node}
 
 
 def test_closed_buffers_and_kernels_are_refused(graph, device, stream, store, memory):

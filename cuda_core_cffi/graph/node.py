@@ -66,7 +66,8 @@ class NodeMaker:
         TypeError, ValueError, OverflowError
             If an argument does not fit the kernel.
         ValueError
-            If the configuration asks for ``programmatic_stream_serialization``.
+            If the configuration has ``programmatic_stream_serialization``, ``programmatic_event`` or
+            ``launch_completion_event``: these are for launches in streams, which a :class:`GraphBuilder` captures.
         CUDAError
             If the driver refuses, or no context is current.
         """

@@ -101,7 +101,10 @@ def check_config(config: object) -> LaunchConfig:
         raise TypeError(f"config must be a LaunchConfig, not {type(config).__name__}")
     for name in NOT_FOR_NODES:
         if getattr(config, name):
-            raise ValueError(f"{name} is for kernels in streams; a node of a graph has edges, and event nodes")
+            raise ValueError(
+                f"{name} is for launches in streams, not for nodes: a GraphBuilder that captures such a launch makes "
+                "the edges that it stands for"
+            )
     check_device(registry.device(None), config._given)
     return config
 
