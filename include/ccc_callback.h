@@ -1,29 +1,10 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of the host that a stream calls once. Those that graphs call, and how Python is called: ccc_keep.h. */
+/* Functions of the host, called by streams. How they are called, by graphs too: ccc_keep.h. */
 #ifndef CCC_CALLBACK_H
 #define CCC_CALLBACK_H
 
 #include "ccc_capture.h"
-
-/*
- * Run what a stream calls, and queue its keep. At exit functions of C are not called either: those of ctypes and CFFI,
- * and the data that was copied, go with the interpreter.
- */
-static void CUDA_CB ccc_host_run_once(void *argument)
-{
-    ccc_keep *keep = argument;
-    atomic_fetch_add(&ccc_calls_running, 1);
-    if (!atomic_load(&ccc_calls_ended)) {
-        ccc_in_callback++;
-        ccc_calling = keep->source;
-        keep->function(keep->data);
-        ccc_calling = 0;
-        ccc_in_callback--;
-    }
-    ccc_keep_finish(keep);
-    atomic_fetch_sub(&ccc_calls_running, 1);
-}
 
 /*
  * Have a stream call a function of C once, or the graph that the stream is captured to whenever it runs. The objects of
@@ -46,11 +27,10 @@ static int ccc_stream_call(const ccc_box *stream, uint64_t function, uint64_t da
         return status ? status : ccc_last_status();
     keep->function = (CUhostFn)(uintptr_t)function;
     keep->data = (void *)(uintptr_t)data;
-    keep->source = ccc_source(stream);
+    keep->source = graph ? 0 : ccc_source(stream);
     if (graph && (status = ccc_keep_attach(keep, graph)))
         return status;
-    CUresult result = graph ? cuLaunchHostFunc(CCC_STRM(stream), keep->function, keep->data)
-                            : cuLaunchHostFunc(CCC_STRM(stream), ccc_host_run_once, keep);
+    CUresult result = cuLaunchHostFunc(CCC_STRM(stream), graph ? ccc_host_call : ccc_host_call_once, keep);
     if (CCC_LIKELY(result == CUDA_SUCCESS))
         return 0;
     if (graph)

@@ -182,6 +182,15 @@ static int ccc_graph_context(CUgraphNodeParams *params)
     return *context ? 0 : ccc_fail(CCC_NO_CONTEXT, "cuCtxGetCurrent");
 }
 
+/* What a node is given beside its parameters' own: a context, and a host function the way through its keep. */
+static int ccc_graph_complete(CUgraphNodeParams *params, ccc_keep *keep)
+{
+    if (params->type != CU_GRAPH_NODE_TYPE_HOST)
+        return ccc_graph_context(params);
+    ccc_host_wrap(&params->host, keep);
+    return 0;
+}
+
 /* Attributes that a kernel node is to have. */
 typedef struct ccc_attributes {
     unsigned int count;
@@ -233,7 +242,7 @@ static int ccc_graph_add(ccc_box *graph, const uint64_t *before, size_t count, C
         ccc_keep_finish(keep);
         return status;
     }
-    if ((status = ccc_graph_context(params))) {
+    if ((status = ccc_graph_complete(params, keep))) {
         ccc_keep_finish(keep);
     } else if ((status = ccc_keep_attach(keep, CCC_GRAPH_OF(graph))) == 0) {
         const CUgraphNode *others = (const CUgraphNode *)before;
@@ -266,7 +275,7 @@ static int ccc_graph_set(ccc_box *graph, uint64_t node, CUgraphNodeParams *param
         ccc_keep_finish(keep);
         return status;
     }
-    if ((status = ccc_graph_context(params))) {
+    if ((status = ccc_graph_complete(params, keep))) {
         ccc_keep_finish(keep);
     } else if ((status = ccc_keep_attach(keep, CCC_GRAPH_OF(graph))) == 0) {
         if (attributes)
@@ -326,6 +335,8 @@ static int ccc_graph_get(ccc_box *graph, uint64_t node, int type, void *params)
         call = "cuGraphNodeGetParams";
         result = CUDA_ERROR_INVALID_VALUE;
     }
+    if (result == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_HOST)
+        ccc_host_unwrap(params);
     ccc_graph_leave(graph);
     return result ? ccc_fail((int)result, call) : 0;
 }

@@ -3,7 +3,8 @@
 /*
  * Executables of graphs. What an executable was instantiated with, or updated with as a whole, the driver keeps for it.
  * What a single node of it was set to, the executable keeps itself: until the node is set again, the executable is
- * updated or goes, and the launches that may use it are done. For them there is an event behind the last launch.
+ * updated or goes, and the launches that may use it are done. For them there is an event behind the last launch. A
+ * launch that is captured gives it to the graph that it becomes part of.
  */
 #ifndef CCC_GRAPH_EXEC_H
 #define CCC_GRAPH_EXEC_H
@@ -70,13 +71,26 @@ static CUresult ccc_destroy_graph(ccc_box *box, const char **call)
     return captured ? CUDA_SUCCESS : cuGraphDestroy(CCC_GRAPH_OF(box));
 }
 
+static int ccc_capture_place(const ccc_box *stream, CUgraph *graph, const CUgraphNode **nodes, size_t *count);
+
+/* Give what an executable keeps to the graph that a launch of it was captured in. */
+static int ccc_exec_share(const ccc_graph *executable, const ccc_box *stream)
+{
+    CUgraph graph;
+    const CUgraphNode *nodes;
+    size_t count;
+    CUuserObject object;
+    int status = ccc_capture_place(stream, &graph, &nodes, &count);
+    for (ccc_keep *keep = executable->keeps; keep && status == 0; keep = keep->next) {
+        atomic_fetch_add(&keep->uses, 1);
+        status = ccc_keep_give(keep, graph, &object);
+    }
+    return status;
+}
+
 /* Record the event behind a launch. One that a keep waits for already stays behind the launch that it was for. */
 static int ccc_exec_mark(ccc_graph *executable, ccc_box *stream)
 {
-    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    CCC_TRY(cuStreamIsCapturing, CCC_STRM(stream), &capture);
-    if (capture != CU_STREAM_CAPTURE_STATUS_NONE)
-        return 0; /* nothing was launched */
     ccc_box *event = executable->event;
     if (event && atomic_load(&event->uses) == 1 && ccc_event_record(event, stream) == 0)
         return 0;
@@ -89,6 +103,24 @@ static int ccc_exec_mark(ccc_graph *executable, ccc_box *stream)
     return 0;
 }
 
+/* Keep what an executable keeps for a launch of it, too. */
+static int ccc_exec_launched(ccc_graph *executable, ccc_box *stream)
+{
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUresult result = cuStreamIsCapturing(CCC_STRM(stream), &capture);
+    if (result == CUDA_SUCCESS && capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        return ccc_exec_share(executable, stream);
+    int status = result ? ccc_fail((int)result, "cuStreamIsCapturing") : ccc_exec_mark(executable, stream);
+    if (status) {
+        ccc_failure failure = ccc_last; /* nobody could tell when the launch is done: so it is waited for */
+        result = cuStreamSynchronize(CCC_STRM(stream));
+        if (result)
+            ccc_cleanup_failed((int)result, "cuStreamSynchronize");
+        ccc_last = failure;
+    }
+    return status;
+}
+
 static int ccc_graph_launch(ccc_box *executable, ccc_box *stream)
 {
     if (!ccc_is_open(stream))
@@ -99,13 +131,8 @@ static int ccc_graph_launch(ccc_box *executable, ccc_box *stream)
     CUresult result = cuGraphLaunch(CCC_EXEC_OF(executable), CCC_STRM(stream));
     if (!CCC_LIKELY(result == CUDA_SUCCESS))
         status = ccc_fail((int)result, "cuGraphLaunch");
-    else if (executable->graph->keeps && (status = ccc_exec_mark(executable->graph, stream))) {
-        ccc_failure failure = ccc_last; /* nobody could tell when the launch is done: so it is waited for */
-        result = cuStreamSynchronize(CCC_STRM(stream));
-        if (result)
-            ccc_cleanup_failed((int)result, "cuStreamSynchronize");
-        ccc_last = failure;
-    }
+    else if (executable->graph->keeps)
+        status = ccc_exec_launched(executable->graph, stream);
     ccc_graph_leave(executable);
     return status;
 }
@@ -146,7 +173,7 @@ static int ccc_exec_set(ccc_box *executable, uint64_t node, CUgraphNodeParams *p
         ccc_keep_finish(keep);
         return status;
     }
-    if ((status = ccc_graph_context(params)) == 0) {
+    if ((status = ccc_graph_complete(params, keep)) == 0) {
         CUresult result = cuGraphExecNodeSetParams(CCC_EXEC_OF(executable), (CUgraphNode)(uintptr_t)node, params);
         if (result)
             status = ccc_fail((int)result, "cuGraphExecNodeSetParams");

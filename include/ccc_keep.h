@@ -9,6 +9,9 @@
  * only queued. ccc_settle, called from ordinary threads, releases what is queued.
  *
  * What a stream calls once has a keep too, which is queued when it has run.
+ *
+ * A host function is called through its keep, so that none is called at exit, when the interpreter frees functions of
+ * ctypes and CFFI.
  */
 #ifndef CCC_KEEP_H
 #define CCC_KEEP_H
@@ -19,13 +22,14 @@
 
 typedef struct ccc_keep {
     struct ccc_keep *next;
-    CUuserObject object; /* NULL: the driver does not know of this one, an executable's own */
+    atomic_uint uses;    /* of a definition or a function: 1; of an executable: one more for each capture of a launch */
+    CUuserObject object; /* of a definition */
     ccc_box *event;      /* of an executable's own, once it is replaced: behind the last launch that may use it */
     uint64_t node;       /* of an executable's own: the node that it is for */
     uint64_t token;      /* 0: no Python objects */
-    CUhostFn function;   /* of a stream: what it calls, */
+    CUhostFn function;   /* of a host function: what is called, */
     void *data;          /* with what, */
-    uint64_t source;     /* and which stream that is, as ccc_source tells */
+    uint64_t source;     /* and by which stream, as ccc_source tells; 0: by a graph */
     size_t count;
     ccc_box *boxes[];
 } ccc_keep;
@@ -49,10 +53,11 @@ static void ccc_wake_python(void)
         ((void (*)(void))wake)();
 }
 
-/* Nobody needs this keep any more. The driver calls it as the destructor of user objects. */
-static void CUDA_CB ccc_keep_finish(void *keep)
+/* Drop a use of a keep; after the last nobody needs it. The driver calls this as the destructor of user objects. */
+static void CUDA_CB ccc_keep_finish(void *argument)
 {
-    if (keep) {
+    ccc_keep *keep = argument;
+    if (keep && atomic_fetch_sub(&keep->uses, 1) == 1) {
         ccc_keep_push(&ccc_finished, keep);
         ccc_wake_python();
     }
@@ -67,6 +72,7 @@ static ccc_keep *ccc_keep_new(ccc_box *const *boxes, size_t count, uint64_t toke
         return NULL;
     }
     keep->token = token;
+    atomic_init(&keep->uses, 1);
     for (; keep->count < count; keep->count++) {
         ccc_box *box = boxes[keep->count];
         if (!ccc_retain(box)) {
@@ -92,23 +98,27 @@ static long ccc_keep_count(void)
     return atomic_load(&ccc_keeps);
 }
 
-/* Give the keep, if there is one, to a graph. On failure it is finished. */
-static int ccc_keep_attach(ccc_keep *keep, CUgraph graph)
+/* Give a use of a keep to a graph, as a user object. On failure it is dropped. */
+static int ccc_keep_give(ccc_keep *keep, CUgraph graph, CUuserObject *object)
 {
-    if (keep == NULL)
-        return 0;
-    CUresult result = cuUserObjectCreate(&keep->object, keep, ccc_keep_finish, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+    CUresult result = cuUserObjectCreate(object, keep, ccc_keep_finish, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
     if (result) {
         ccc_keep_finish(keep);
         return ccc_fail((int)result, "cuUserObjectCreate");
     }
-    result = cuGraphRetainUserObject(graph, keep->object, 1, CU_GRAPH_USER_OBJECT_MOVE);
+    result = cuGraphRetainUserObject(graph, *object, 1, CU_GRAPH_USER_OBJECT_MOVE);
     if (result == CUDA_SUCCESS)
         return 0;
-    CUresult released = cuUserObjectRelease(keep->object, 1);
+    CUresult released = cuUserObjectRelease(*object, 1);
     if (released) /* then it is the driver's for ever: leaking beats freeing what it may call */
         ccc_cleanup_failed((int)released, "cuUserObjectRelease");
     return ccc_fail((int)result, "cuGraphRetainUserObject");
+}
+
+/* Give the keep, if there is one, to a graph. On failure it is finished. */
+static int ccc_keep_attach(ccc_keep *keep, CUgraph graph)
+{
+    return keep ? ccc_keep_give(keep, graph, &keep->object) : 0;
 }
 
 /* Take the keep, if there is one, from a graph. Clones, executables and launches have it still. */
@@ -136,7 +146,7 @@ static size_t ccc_settle_now(uint64_t *tokens, size_t room)
             ccc_keep_push(&ccc_unfinished, keep);
         } else {
             ccc_release(keep->event);
-            ccc_keep_push(&ccc_finished, keep);
+            ccc_keep_finish(keep);
         }
     }
     for (keep = atomic_exchange(&ccc_finished, NULL); keep; keep = next) {
@@ -174,8 +184,8 @@ static size_t ccc_settle(uint64_t *tokens, size_t room)
 }
 
 /*
- * Python functions that the driver calls. The GIL is taken in the driver's thread: what waits for the work meanwhile
- * must not hold it, and calls through CFFI do not. At exit no more of them start, and those that run are waited for.
+ * Functions that the driver calls. One of Python's takes the GIL in the driver's thread: what waits for the work meanwhile
+ * must not hold it, and calls through CFFI do not. At exit no more functions start, and those that run are waited for.
  */
 static void ccc_call_python(uint64_t token, uint64_t source); /* written in Python */
 static _Thread_local uint64_t ccc_calling; /* the stream that calls a function; 0: a graph does */
@@ -184,15 +194,51 @@ static atomic_int ccc_calls_ended;
 
 static void CUDA_CB ccc_host_run(void *token)
 {
+    ccc_call_python((uintptr_t)token, ccc_calling);
+}
+
+/* Call what a graph calls, whenever it runs. */
+static void CUDA_CB ccc_host_call(void *argument)
+{
+    const ccc_keep *keep = argument;
     atomic_fetch_add(&ccc_calls_running, 1);
     if (!atomic_load(&ccc_calls_ended)) {
         ccc_in_callback++;
-        ccc_call_python((uintptr_t)token, ccc_calling);
+        ccc_calling = keep->source;
+        keep->function(keep->data);
+        ccc_calling = 0;
         ccc_in_callback--;
         if (atomic_load(&ccc_deferred))
             ccc_wake_python();
     }
     atomic_fetch_sub(&ccc_calls_running, 1);
+}
+
+/* Call what a stream calls, and queue its keep. */
+static void CUDA_CB ccc_host_call_once(void *keep)
+{
+    atomic_fetch_add(&ccc_calls_running, 1); /* until the keep is queued */
+    ccc_host_call(keep);
+    ccc_keep_finish(keep);
+    atomic_fetch_sub(&ccc_calls_running, 1);
+}
+
+/* Have the parameters of a node call a function through its keep; and tell the function that such parameters call. */
+static void ccc_host_wrap(CUDA_HOST_NODE_PARAMS_v2 *params, ccc_keep *keep)
+{
+    keep->function = params->fn;
+    keep->data = params->userData;
+    params->fn = ccc_host_call;
+    params->userData = keep;
+}
+
+static void ccc_host_unwrap(CUDA_HOST_NODE_PARAMS *params)
+{
+    const ccc_keep *keep = params->userData;
+    if (params->fn == ccc_host_call) {
+        params->fn = keep->function;
+        params->userData = keep->data;
+    }
 }
 
 /* Whether this thread is the driver's, calling a Python function. If so, Python will look soon for what is left to do. */

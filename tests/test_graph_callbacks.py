@@ -63,9 +63,10 @@ def test_a_node_tells_its_function(graph):
     node = graph.callback(function)
     assert node.callback is function
     assert repr(node) == f"<HostCallbackNode handle={node.handle:#x} callback={function!r}>"
-    c_node = graph.callback(HOST_FUNCTION(lambda data: None))
+    c_function = HOST_FUNCTION(lambda data: None)
+    c_node = graph.callback(c_function)
     assert c_node.callback is None
-    assert "cfunc=0x" in repr(c_node)
+    assert f"cfunc={ctypes.cast(c_function, ctypes.c_void_p).value:#x}" in repr(c_node)
 
 
 def test_the_function_is_replaced(graph, stream):
@@ -172,6 +173,27 @@ def test_other_ctypes_functions_are_refused(graph, prototype, text):
     with pytest.raises(TypeError, match=text):
         graph.callback(function)
     assert graph.nodes() == set()
+
+
+def test_a_function_of_c_that_is_replaced_or_copied_is_the_one_that_is_called(graph, stream):
+    got = []
+    node = graph.callback(HOST_FUNCTION(lambda data: got.append("first")))
+    with graph.instantiate() as executable, graph.clone() as clone:
+        node.update(HOST_FUNCTION(lambda data: got.append(data)), user_data=5)
+        executable.launch(stream)
+        stream.sync()
+        assert got == ["first"]
+        executable.update(graph)
+        executable.launch(stream)
+        executable[node].update(HOST_FUNCTION(lambda data: got.append(data)), user_data=6)
+        gc.collect()
+        executable.launch(stream)
+        stream.sync()
+        assert got == ["first", 5, 6]
+        graph.close()
+        gc.collect()
+        run(clone, stream)
+        assert got == ["first", 5, 6, "first"]
 
 
 def test_a_ctypes_function_of_a_library_must_be_declared(graph):
@@ -296,23 +318,48 @@ def test_a_function_may_outlast_its_graph(graph, stream):
     assert calls == [1]
 
 
-def test_a_process_ends_while_functions_wait_to_be_called():
-    assert (
-        output_of("""
-        import time
-        from cuda_core_cffi import Device
+@pytest.mark.parametrize(
+    "wrap",
+    ["call", "ctypes.CFUNCTYPE(None, ctypes.c_void_p)(call)", "ffi.callback('void(void *)', call)"],
+    ids=["Python", "ctypes", "CFFI"],
+)
+@pytest.mark.parametrize("captured", [False, True], ids=["defined", "captured"])
+def test_a_process_ends_while_functions_wait_to_be_called(wrap, captured):
+    """What runs at exit is waited for; nothing is called afterwards, when the functions are gone."""
+    text = output_of(
+        """
+        import ctypes, os, sys, threading, time
+        from cuda_core_cffi import Device, ffi
         from cuda_core_cffi.graph import GraphDefinition
 
         device = Device(0)
         device.set_current()
         stream = device.create_stream()
-        graph = GraphDefinition()
-        node = graph._entry
-        for _ in range(100):
-            node = node.callback(lambda: time.sleep(0.01)).join()
-        executable = graph.instantiate()
+        begun = threading.Event()
+        def call(*_):
+            os.write(1, b"begin ")
+            begun.set()
+            time.sleep(0.02)
+            os.write(1, b"end ")
+        wrap = eval("lambda: " + sys.argv[1])
+        if sys.argv[2] == "True":
+            builder = device.create_graph_builder()
+            builder.begin_building()
+            for _ in range(200):
+                builder.stream.callback(wrap())
+            executable = builder.end_building().complete()
+        else:
+            graph = GraphDefinition()
+            node = graph._entry
+            for _ in range(200):
+                node = node.callback(wrap()).join()
+            executable = graph.instantiate()
         executable.launch(stream)
-        print("done")
-        """)
-        == "done"
+        begun.wait(60)
+        """,
+        wrap,
+        str(captured),
     )
+    turns = len(text.split()) // 2
+    assert 1 <= turns < 200
+    assert text.split() == ["begin", "end"] * turns

@@ -9,7 +9,8 @@ import gc
 
 import pytest
 from buffers import ForeignStream
-from graphs import ONE, SIZE, content
+from graphs import ONE, SIZE, content, eventually, stays, watched
+from helpers import output_of
 
 from cuda_core_cffi import LEGACY_DEFAULT_STREAM, CUDAError, LaunchConfig, LegacyPinnedMemoryResource, live_objects
 from cuda_core_cffi.graph import (
@@ -391,3 +392,65 @@ def test_nodes_inside_nodes_are_set_and_disabled_in_an_executable(graph, memory,
         executable.launch(stream)
         assert content(memory[0], stream) == bytes(SIZE)
         assert content(memory[1], stream) == b"\2" * SIZE
+
+
+# Launches that outlive what made them
+
+
+def test_a_captured_launch_keeps_what_a_node_was_set_to_or_is_refused(graph, device, stream, memory):
+    owner, seen = watched()
+    node = graph.memset(memory[0], 1, SIZE)
+    executable = graph.instantiate()
+    executable[node].update(dst=memory[1].handle, value=1, width=SIZE, dst_owner=owner)
+    del owner
+    builder = device.create_graph_builder().begin_building()
+    refusal = None
+    try:
+        executable.launch(builder)
+    except CUDAError as error:
+        refusal = error.call, error.name
+    executable.close()
+    if refusal is None:
+        captured = builder.end_building().complete()
+        assert stays(seen)
+        captured.launch(stream)
+        stream.sync()
+        captured.close()
+    else:
+        assert refusal in {
+            ("cuGraphLaunch", "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"),
+            ("cuGraphLaunch", "CUDA_ERROR_NOT_PERMITTED"),
+        }
+        with pytest.raises(CUDAError, match="cuStreamEndCapture"):
+            builder.end_building()
+        builder.stream.sync()
+    builder.close()
+    assert eventually(lambda: seen() is None)
+
+
+def test_a_launch_keeps_what_it_uses_at_exit_too():
+    """It may run longer than the interpreter, which must not free what it uses."""
+    text = output_of(
+        """
+        import ctypes, os
+        from cuda_core_cffi import Device, ffi, lib
+        from cuda_core_cffi.graph import GraphDefinition
+
+        class Owner:
+            def __del__(self):
+                os.write(1, b"freed")
+
+        device = Device(0)
+        device.set_current()
+        stream = device.create_stream()
+        buffer = device.allocate(64, stream)
+        graph = GraphDefinition()
+        graph.memset(buffer.handle, 0, 64, dst_owner=Owner())
+        executable = graph.instantiate()
+        usleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
+        assert lib.cuLaunchHostFunc(stream.cdata, ffi.cast("CUhostFn", usleep), ffi.cast("void *", 500_000)) == 0
+        executable.launch(stream)
+        del graph, executable
+        """
+    )
+    assert text == ""

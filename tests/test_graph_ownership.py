@@ -33,6 +33,7 @@ from cuda_core_cffi._callbacks import raised
 from cuda_core_cffi._retain import settle
 from cuda_core_cffi.graph import GraphDefinition
 
+HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "graphs.md"
 
 
@@ -508,18 +509,19 @@ def test_17_without_another_mode_of_capture_all_is_released(device, stream, aliv
     assert lib.cuThreadExchangeStreamCaptureMode(mode) == 0  # what could not be set back is not the next test's
 
 
-def test_18_what_python_collects_in_a_host_function_goes_later(device, stream, alive):
+@pytest.mark.parametrize("wrap", [lambda function: function, HOST_FUNCTION], ids=["Python", "C"])
+def test_18_what_python_collects_in_a_host_function_goes_later(device, stream, alive, wrap):
     kept = [[device.allocate(SIZE, stream), device.create_event(), device.create_stream()] for _ in range(3)]
     before = live_objects()
     in_function = []
 
-    def drop():
+    def drop(*_):
         kept.pop()
         gc.collect()
         in_function.append({kind: live_objects()[kind] for kind in ("buffer", "event", "stream")})
 
     with GraphDefinition() as graph:
-        graph.callback(drop)
+        graph.callback(wrap(drop))
         run(graph, stream)
     assert in_function == [{kind: before[kind] for kind in ("buffer", "event", "stream")}]
     assert eventually(lambda: live_objects()["stream"] == before["stream"] - 1)
