@@ -203,7 +203,8 @@ def test_kernels_of_libraries_keep_their_handle(cu: Driver, graphs: Graphs, stre
     cu.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, None, None)
     graph = end(graphs, stream)
     read = ask(cu, KernelParams, "cuGraphKernelNodeGetParams_v2", c_void_p(graphs.nodes(graph)[0]))
-    assert (read.kernel, read.function, read.context) == (kernel.value, None, graphs.context.value)
+    function: c_void_p = cu.out(c_void_p, "cuKernelGetFunction", kernel)
+    assert (read.kernel, read.function, read.context) == (kernel.value, function.value, graphs.context.value)
     graphs.run(graph)
     cu.cuLibraryUnload(library)
 

@@ -219,6 +219,58 @@ def test_kernel_nodes_keep_their_arguments(graphs: Graphs, cu: Driver) -> None:
     cu.cuMemFree_v2(memory)
 
 
+def test_a_node_tells_function_kernel_and_context_whichever_it_was_given(graphs: Graphs, cu: Driver) -> None:
+    library: c_void_p = cu.out(c_void_p, "cuLibraryLoadData", KERNELS, None, None, 0, None, None, 0)
+    kernel: c_void_p = cu.out(c_void_p, "cuLibraryGetKernel", library, b"nothing")
+    function: c_void_p = cu.out(c_void_p, "cuKernelGetFunction", kernel)
+    of_module = graphs.function("nothing").value
+    graph = graphs.graph()
+    for given, told in (
+        ((None, kernel.value), (function.value, kernel.value)),
+        ((function.value, None), (function.value, kernel.value)),
+        ((of_module, None), (of_module, None)),
+        ((of_module, kernel.value), (of_module, None)),
+    ):
+        params = KernelParams(given[0], (1, 1, 1), (1, 1, 1), 0, None, None, given[1])
+        node = graphs.node("KernelNode_v2", graph, [], byref(params))
+        read = ask(cu, KernelParams, "cuGraphKernelNodeGetParams_v2", node)
+        assert (read.function, read.kernel) == told
+        assert (read.context, read.params) == (graphs.context.value, None)
+    params = KernelParams(kernel.value, (1, 1, 1), (1, 1, 1))
+    assert (
+        cu.status("cuGraphAddKernelNode_v2", byref(c_void_p()), graph, None, c_size_t(0), byref(params))
+        == "INVALID_HANDLE"
+    )
+    graphs.run(graph)
+    cu.cuLibraryUnload(library)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "status"),
+    [
+        ("store", 8, "SUCCESS"),
+        ("store", 12, "SUCCESS"),
+        ("store", 0, "INVALID_VALUE"),
+        ("store", 13, "INVALID_VALUE"),
+        ("store", 32, "INVALID_VALUE"),
+        ("nothing", 0, "SUCCESS"),
+        ("nothing", 8, "SUCCESS"),
+    ],
+)
+def test_a_buffer_with_arguments_may_be_short_but_not_long(
+    graphs: Graphs, cu: Driver, name: str, size: int, status: str
+) -> None:
+    memory, length = cu.alloc(4), c_size_t(size)
+    packed = (c_uint64 * 4)(memory.value, 7)
+    extra = (c_void_p * 5)(1, ctypes.addressof(packed), 2, ctypes.addressof(length), None)
+    params = KernelParams(graphs.function(name).value, (1, 1, 1), (1, 1, 1), 0, None, ctypes.addressof(extra))
+    graph = graphs.graph()
+    call = ("cuGraphAddKernelNode_v2", byref(c_void_p()), graph, None, c_size_t(0), byref(params))
+    assert cu.status(*call) == status
+    graphs.run(graph)
+    cu.cuMemFree_v2(memory)
+
+
 def test_parameters_that_a_node_cannot_have_are_refused(graphs: Graphs, cu: Driver, sim: ModuleType) -> None:
     graph, memory = graphs.graph(), cu.alloc(64)
 
@@ -229,7 +281,8 @@ def test_parameters_that_a_node_cannot_have_are_refused(graphs: Graphs, cu: Driv
         params = graphs.kernel_params("store", memory, c_uint(1))
         bad = {"grid": (0, 1, 1), "block": (1025, 1, 1), "params": None, "shared": 1 << 20, "function": None}[change]
         setattr(params, change, bad)
-        assert add("KernelNode_v2", byref(params)) == "INVALID_VALUE", change
+        status = "INVALID_HANDLE" if change == "function" else "INVALID_VALUE"
+        assert add("KernelNode_v2", byref(params)) == status, change
     params = graphs.kernel_params("nothing")
     params.function = 12345
     assert add("KernelNode_v2", byref(params)) == "INVALID_HANDLE"
@@ -375,7 +428,8 @@ def test_kernels_by_library_run_in_the_context_of_the_node(graphs: Graphs, cu: D
     node = graphs.node("KernelNode_v2", graph, [], byref(params))
     read = NodeParams()
     cu.cuGraphNodeGetParams(node, byref(read))
-    assert (read.type, read.kernel.kernel, read.kernel.function) == (KERNEL, kernel.value, None)
+    function: c_void_p = cu.out(c_void_p, "cuKernelGetFunction", kernel)
+    assert (read.type, read.kernel.kernel, read.kernel.function) == (KERNEL, kernel.value, function.value)
     graphs.run(graph)
     assert cu.read(memory, 4) == b"\3\0\0\0"
     cu.cuLibraryUnload(library)

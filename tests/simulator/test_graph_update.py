@@ -25,7 +25,6 @@ from sim_driver import (
 from sim_graphs import (
     GRAPH,
     HOST,
-    KERNEL,
     MEM_ALLOC,
     MEMSET,
     NODE_PRIORITY,
@@ -42,7 +41,7 @@ from sim_graphs import (
 from test_graph_users import User
 
 OK, ERROR, TOPOLOGY, TYPE, _, PARAMETERS, UNSUPPORTED, FUNCTION, ATTRIBUTES = range(9)
-COOPERATIVE, CLUSTER, PRIORITY, CARVEOUT, UPDATABLE = 2, 4, 8, 14, 13
+COOPERATIVE, CLUSTER, PRIORITY, PREFERRED_CLUSTER, UPDATABLE, CARVEOUT, NVLINK_CENTRIC = 2, 4, 8, 11, 13, 14, 16
 
 
 class ResultInfo(ctypes.Structure):
@@ -404,9 +403,11 @@ def test_kernel_nodes_have_attributes(cu: Driver, graphs: Graphs) -> None:
     graph = graphs.graph()
     node, other = graphs.kernel(graph, "nothing"), graphs.kernel(graph, "nothing")
     assert get_attribute(cu, node, COOPERATIVE)[0] == 0
-    assert get_attribute(cu, node, CARVEOUT)[0] == 0xFFFFFFFF
+    assert get_attribute(cu, node, CARVEOUT)[0] == 0
     assert set_attribute(cu, node, COOPERATIVE, 1) == set_attribute(cu, node, CARVEOUT, 50) == "SUCCESS"
-    assert set_attribute(cu, other, PRIORITY, 0xFFFFFFFF) == "SUCCESS"
+    for given, told in ((-99, -5), (99, 0), (-1, -1)):
+        assert set_attribute(cu, other, PRIORITY, c_uint(given).value) == "SUCCESS"
+        assert c_int(get_attribute(cu, other, PRIORITY)[0]).value == told
     params = graphs.kernel_params("count", grid=2)
     cu.cuGraphKernelNodeSetParams_v2(node, byref(params))
     assert [get_attribute(cu, node, which)[0] for which in (COOPERATIVE, CARVEOUT)] == [1, 50]
@@ -414,28 +415,44 @@ def test_kernel_nodes_have_attributes(cu: Driver, graphs: Graphs) -> None:
     assert [get_attribute(cu, other, which)[0] for which in (COOPERATIVE, CARVEOUT, PRIORITY)] == [1, 50, 0]
     graphs.run(graph)
     assert set_attribute(cu, node, UPDATABLE, 1) == "NOT_SUPPORTED"
-    for number, word in ((CARVEOUT, 101), (3, 1), (99, 0)):
+    for number, word in ((CARVEOUT, 101), (3, 1), (99, 0), (PREFERRED_CLUSTER, 0), (NVLINK_CENTRIC, 0)):
         assert set_attribute(cu, node, number, word) == "INVALID_VALUE"
     assert cu.status("cuGraphKernelNodeGetAttribute", node, 3, byref(AttributeValue())) == "INVALID_VALUE"
     assert cu.status("cuGraphKernelNodeSetAttribute", node, COOPERATIVE, None) == "INVALID_VALUE"
     assert set_attribute(cu, graphs.empty(graph), COOPERATIVE, 1) == "INVALID_VALUE"
 
 
-def test_clusters_are_checked_when_they_are_set_and_cooperation_when_it_is_instantiated(
-    cu: Driver, graphs: Graphs
-) -> None:
+def test_clusters_and_cooperation_are_checked_when_they_are_set(cu: Driver, graphs: Graphs) -> None:
     graph = graphs.graph()
     node = graphs.node("KernelNode_v2", graph, [], byref(graphs.kernel_params("nothing", grid=6, block=32)))
-    call = ("cuGraphInstantiateWithFlags", byref(c_void_p()), graph, c_uint64(0))
     assert set_attribute(cu, node, CLUSTER, 4, 1, 1) == "INVALID_CLUSTER_SIZE"
     assert set_attribute(cu, node, CLUSTER, 2, 1, 1) == "SUCCESS"
+    executable = graphs.instantiate(graph)
+    three = byref(graphs.kernel_params("nothing", grid=3, block=32))
+    assert cu.status("cuGraphKernelNodeSetParams_v2", node, three) == "INVALID_CLUSTER_SIZE"
+    assert cu.status("cuGraphExecKernelNodeSetParams_v2", executable, node, three) == "INVALID_CLUSTER_SIZE"
+    other = graphs.node("KernelNode_v2", graph, [], three)
+    assert cu.status("cuGraphKernelNodeCopyAttributes", other, node) == "INVALID_VALUE"
     graphs.run(graph)
     assert get_attribute(cu, node, CLUSTER)[:3] == [2, 1, 1]
-    large = graphs.graph()
-    node = graphs.node("KernelNode_v2", large, [], byref(graphs.kernel_params("nothing", grid=1 << 20)))
-    assert set_attribute(cu, node, COOPERATIVE, 1) == "SUCCESS"
-    assert cu.status(call[0], call[1], large, call[3]) == "COOPERATIVE_LAUNCH_TOO_LARGE"
-    assert ask(cu, c_int, "cuGraphNodeGetType", node).value == KERNEL
+    assert set_attribute(cu, other, COOPERATIVE, 1) == "SUCCESS"
+    many = byref(graphs.kernel_params("nothing", grid=1 << 20))
+    assert cu.status("cuGraphKernelNodeSetParams_v2", other, many) == "COOPERATIVE_LAUNCH_TOO_LARGE"
+    executable = graphs.instantiate(graph)
+    status = cu.status("cuGraphExecKernelNodeSetParams_v2", executable, other, many)
+    assert status == "COOPERATIVE_LAUNCH_TOO_LARGE"
+
+
+def test_a_cluster_of_zeros_is_none(cu: Driver, graphs: Graphs) -> None:
+    graph = graphs.graph()
+    node = graphs.node("KernelNode_v2", graph, [], byref(graphs.kernel_params("nothing", grid=4)))
+    for words in ((2, 1, 1), (0, 0, 0)):
+        assert set_attribute(cu, node, CLUSTER, *words) == "SUCCESS"
+        assert get_attribute(cu, node, CLUSTER)[:3] == list(words)
+    assert set_attribute(cu, node, CLUSTER, 2, 0, 0) == "INVALID_CLUSTER_SIZE"
+    params = graphs.kernel_params("nothing", grid=3)
+    cu.cuGraphKernelNodeSetParams_v2(node, byref(params))
+    graphs.run(graph)
 
 
 @pytest.mark.parametrize("number", [COOPERATIVE, CLUSTER])

@@ -160,7 +160,9 @@ def test_arguments_in_one_buffer(cu: Driver, kernels: Kernels) -> None:
 
     assert launch(struct.pack("QI", memory.value, 11)) == "SUCCESS"
     assert cu.read(memory, 4) == struct.pack("I", 11)
-    assert launch(struct.pack("QI", memory.value, 12) + bytes(100)) == "LAUNCH_OUT_OF_RESOURCES"
+    for more in (1, 4, 100):
+        assert launch(struct.pack("QI", memory.value, 12) + bytes(more)) == "LAUNCH_OUT_OF_RESOURCES"
+    assert launch(b"") == "INVALID_VALUE"
     assert launch(struct.pack("QI", memory.value, 12), pointers=True) == "INVALID_VALUE"
     assert launch(struct.pack("QI", memory.value, 12), key=77) == "INVALID_VALUE"
     cu.cuMemFree_v2(memory)

@@ -16,6 +16,8 @@ enum {
     PORTABLE_CLUSTER_SIZE = 17,
     SHARED_MEMORY = 18,
 };
+enum { FIRST_WITH_PREFERRED_CLUSTERS = 10 };  // compute capability
+enum { CUDA_13_0 = 13000 };                   // the last driver whose nodes lack the newest attributes
 
 // The value of an attribute that was not set. Returns false if nodes do not have the attribute.
 static bool default_value(CUkernelNodeAttrID id, CUkernelNodeAttrValue *value)
@@ -23,22 +25,18 @@ static bool default_value(CUkernelNodeAttrID id, CUkernelNodeAttrValue *value)
     memset(value, 0, sizeof *value);
     switch ((int)id) {
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: value->memSyncDomainMap.remote = 1; return true;
-    case CARVEOUT: {
-        const int none = -1;
-        memcpy(value, &none, sizeof none);
-        return true;
-    }
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-    case PREFERRED_CLUSTER:
     case DEVICE_UPDATABLE:
+    case CARVEOUT: return true;
+    case PREFERRED_CLUSTER: return sim_config()->major >= FIRST_WITH_PREFERRED_CLUSTERS;
     case NVLINK_CENTRIC:
     case PORTABLE_CLUSTER_SIZE:
-    case SHARED_MEMORY: return true;
+    case SHARED_MEMORY: return sim_config()->driver_version > CUDA_13_0;
     default: return false;
     }
 }
@@ -67,6 +65,10 @@ SIM_API(cuGraphKernelNodeSetAttribute,
     if ((int)attr == DEVICE_UPDATABLE)
         return CUDA_ERROR_NOT_SUPPORTED;
     attribute.value = *value;
+    if (attr == CU_LAUNCH_ATTRIBUTE_PRIORITY && value->priority > 0)
+        attribute.value.priority = 0;
+    if (attr == CU_LAUNCH_ATTRIBUTE_PRIORITY && value->priority < SIM_GREATEST_PRIORITY)
+        attribute.value.priority = SIM_GREATEST_PRIORITY;
     SIM_TRY(sim_kernel_work_with(old, &attribute, 1, &work));
     return sim_node_set(hNode, work);
 }
@@ -77,6 +79,8 @@ SIM_API(cuGraphKernelNodeCopyAttributes, (CUgraphNode dst, CUgraphNode src), (ds
     SIM_TRY(sim_node_work(src, CU_GRAPH_NODE_TYPE_KERNEL, &from));
     SIM_TRY(sim_node_work(dst, CU_GRAPH_NODE_TYPE_KERNEL, &to));
     SIM_REQUIRE(from->context == to->context);
-    SIM_TRY(sim_work_kernel(&to->kernel.params, from, false, &work));
-    return sim_node_set(dst, work);
+    CUresult status = sim_work_kernel(&to->kernel.params, from, false, &work);
+    if (status == CUDA_ERROR_INVALID_CLUSTER_SIZE)
+        return CUDA_ERROR_INVALID_VALUE;
+    return status == CUDA_SUCCESS ? sim_node_set(dst, work) : status;
 }

@@ -22,7 +22,12 @@ void sim_kernel_work_free(struct sim_kernel_work *kernel)
 
 static CUresult function_of(const CUDA_KERNEL_NODE_PARAMS_v2 *params, bool match, struct sim_function **function)
 {
-    SIM_REQUIRE(params->func || params->kern);
+    if (!params->func && !params->kern)
+        return CUDA_ERROR_INVALID_HANDLE;
+    // Other than a launch, a node takes a function in the place of functions only.
+    SIM_HELD struct sim_kernel *kernel = NULL;
+    if (params->func && sim_kernel_find((CUkernel)params->func, &kernel) == CUDA_SUCCESS)
+        return CUDA_ERROR_INVALID_HANDLE;
     SIM_HELD struct sim_context *context = NULL;
     if (params->ctx && (match || !params->func))
         SIM_TRY(sim_context_find(params->ctx, &context));
@@ -47,18 +52,38 @@ static CUresult read_wish(struct sim_kernel_work *kernel)
     // A launch may name events; a node has none but those around it.
     SIM_REQUIRE(!kernel->wish.starts && !kernel->wish.programmatic);
     SIM_TRY(sim_launch_check_shape(&kernel->wish, kernel->function));
-    // The check also finds the cluster that a kernel requires. If it fails, that is told when the kernel is to be used.
-    struct sim_launch_wish checked = kernel->wish;
-    CUresult status = sim_launch_check(&checked, kernel->function);
-    if (status == CUDA_SUCCESS)
-        kernel->wish = checked;
-    return status == CUDA_ERROR_INVALID_CLUSTER_SIZE ? status : CUDA_SUCCESS;
+    // The check also finds the cluster that a kernel requires.
+    return sim_launch_check(&kernel->wish, kernel->function);
+}
+
+// What a program reads of the node: the function in its context, and the kernel of a library that it is of.
+static void name_function(struct sim_kernel_work *kernel)
+{
+    struct sim_function *function = kernel->function;
+    kernel->params.func = (CUfunction)sim_object_handle(function);
+    kernel->params.kern = function->kernel ? (CUkernel)sim_object_handle(function->kernel) : NULL;
+    kernel->params.ctx = sim_context_handle(function->module->context);
+}
+
+// A buffer is read as far as it goes. Where launches have a limit of their own, nodes just refuse.
+static CUresult check_buffer(const struct sim_kernel_work *kernel)
+{
+    const uint32_t most = kernel->function->entry->param_bytes;
+    void **extra = kernel->params.extra;
+    for (; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2)
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[1])
+            SIM_REQUIRE(*(const size_t *)extra[1] <= most || !most);
+    return CUDA_SUCCESS;
 }
 
 // Keeps the values of the parameters, and points the arrays that a program may ask for to them.
 static CUresult keep_values(struct sim_kernel_work *kernel)
 {
     const sim_ptx_entry *entry = kernel->function->entry;
+    // What is given to a kernel without parameters is not looked at.
+    size_t none = 0;
+    void *nothing[] = {CU_LAUNCH_PARAM_BUFFER_SIZE, &none, CU_LAUNCH_PARAM_END};
+    SIM_TRY(check_buffer(kernel));
     kernel->job = malloc(sim_kernel_job_size(kernel->function));
     kernel->pointers = malloc((entry->param_count + 1) * sizeof *kernel->pointers);
     if (!kernel->job || !kernel->pointers) {
@@ -67,7 +92,8 @@ static CUresult keep_values(struct sim_kernel_work *kernel)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     CUresult status = sim_kernel_job_init(kernel->job, kernel->function, &kernel->wish, kernel->params.kernelParams,
-                                          kernel->params.extra);
+                                          kernel->params.extra && !entry->param_bytes ? nothing
+                                                                                      : kernel->params.extra);
     if (status != CUDA_SUCCESS) {
         free(kernel->job);
         kernel->job = NULL;
@@ -80,7 +106,7 @@ static CUresult keep_values(struct sim_kernel_work *kernel)
                      &kernel->extra_size, CU_LAUNCH_PARAM_END};
     memcpy(kernel->extra, extra, sizeof extra);
     bool packed = kernel->params.extra != NULL;
-    kernel->params.kernelParams = packed ? NULL : kernel->pointers;
+    kernel->params.kernelParams = packed || !entry->param_count ? NULL : kernel->pointers;
     kernel->params.extra = packed ? kernel->extra : NULL;
     return CUDA_SUCCESS;
 }
@@ -98,6 +124,7 @@ static CUresult make(const CUDA_KERNEL_NODE_PARAMS_v2 *params, struct sim_functi
     kernel->params = *params;
     sim_object_hold(function);
     kernel->function = function;
+    name_function(kernel);
     kernel->attributes = attributes;
     kernel->attribute_count = count;
     SIM_TRY(read_wish(kernel));

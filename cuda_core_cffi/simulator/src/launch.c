@@ -13,7 +13,7 @@
 #include "device.h"
 #include "event.h"
 
-enum { PORTABLE_CLUSTER = 8, LARGEST_CLUSTER = 16, BLOCKS_WORTH_A_THREAD = 4, PARAMETER_UNIT = 16 };
+enum { PORTABLE_CLUSTER = 8, LARGEST_CLUSTER = 16, BLOCKS_WORTH_A_THREAD = 4 };
 enum { FIRST_WITH_PROGRAMMATIC_EVENTS = 9 };  // compute capability
 
 // What older headers do not name: attributes, their values, and the last driver that does not know them.
@@ -72,7 +72,10 @@ static void run_kernel(struct sim_stream *stream, void *payload)
 
 static CUresult read_dimensions(const CUlaunchAttributeValue *value, uint32_t *size)
 {
-    // The preferred dimensions lie in the same place.
+    // The preferred dimensions lie in the same place. Only zeros mean that nothing is asked for.
+    memset(size, 0, 3 * sizeof *size);
+    if (!value->clusterDim.x && !value->clusterDim.y && !value->clusterDim.z)
+        return CUDA_SUCCESS;
     if (!value->clusterDim.x || !value->clusterDim.y || !value->clusterDim.z)
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     size[0] = value->clusterDim.x;
@@ -279,11 +282,12 @@ static CUresult from_buffer(char *params, const sim_ptx_entry *entry, void **ext
         else
             return CUDA_ERROR_INVALID_VALUE;
     }
-    SIM_REQUIRE(size && (buffer || !*size));
-    if (*size > sim_round_up(entry->param_bytes, PARAMETER_UNIT))
+    SIM_REQUIRE(size && (buffer || !*size) && (*size || !entry->param_bytes));
+    if (*size > entry->param_bytes)
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     // A buffer that is too short is accepted, as on hardware; the rest is zero here.
-    memcpy(params, buffer, *size < entry->param_bytes ? *size : entry->param_bytes);
+    if (*size)
+        memcpy(params, buffer, *size);
     return CUDA_SUCCESS;
 }
 
