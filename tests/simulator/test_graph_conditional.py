@@ -314,19 +314,23 @@ def test_nodes_and_handles_that_cannot_be(cu: Driver, graphs: Graphs, conditions
     assert add(handle, IF, 1) == "SUCCESS"
     assert add(handle, IF, 1) == "INVALID_VALUE"
     for call in (
-        ("cuGraphConditionalHandleCreate", None, graph, None, 0, 0),
-        ("cuGraphConditionalHandleCreate", byref(c_uint64()), None, None, 0, 0),
-        ("cuGraphConditionalHandleCreate", byref(c_uint64()), graph, None, 0, 2),
-        ("cuGraphAddChildGraphNode", byref(c_void_p()), other, None, c_size_t(0), graph),
+        ("cuGraphConditionalHandleCreate", None, graph, graphs.context, 0, 0),
+        ("cuGraphConditionalHandleCreate", byref(c_uint64()), None, graphs.context, 0, 0),
+        ("cuGraphConditionalHandleCreate", byref(c_uint64()), graph, graphs.context, 0, 2),
     ):
         assert cu.status(*call) == "INVALID_VALUE", call
-    assert cu.status("cuGraphClone", byref(c_void_p()), graph) == "NOT_SUPPORTED"
-    wrong = ("cuGraphConditionalHandleCreate", byref(c_uint64()), graph, c_void_p(7), 0, 0)
-    assert cu.status(*wrong) == "INVALID_CONTEXT"
+    for context in (None, c_void_p(7)):
+        wrong = ("cuGraphConditionalHandleCreate", byref(c_uint64()), graph, context, 0, 0)
+        assert cu.status(*wrong) == "INVALID_CONTEXT"
+    _, (body,) = conditions.node(graph, conditions.handle(graph), IF)
+    for inner in (graph, body):
+        embed = ("cuGraphAddChildGraphNode", byref(c_void_p()), other, None, c_size_t(0), inner)
+        assert cu.status(*embed) == "NOT_SUPPORTED"
+        assert cu.status("cuGraphClone", byref(c_void_p()), inner) == "NOT_SUPPORTED"
     move = NodeParams(type=GRAPH)
     move.child = ChildParams(graph.value, 1)
     call = ("cuGraphAddNode_v2", byref(c_void_p()), other, None, None, c_size_t(0), byref(move))
-    assert cu.status(*call) == "INVALID_VALUE"
+    assert cu.status(*call) == "NOT_SUPPORTED"
 
 
 def test_handles_without_a_node_and_bodies_with_other_work_are_refused_at_last(
@@ -351,6 +355,28 @@ def test_handles_without_a_node_and_bodies_with_other_work_are_refused_at_last(
     again, _ = conditions.node(graph, handle, IF)
     graphs.run(graph)
     assert again.value != node.value
+
+
+@pytest.mark.parametrize("what", ["alloc", "alloc and free", "free", "pageable copy"])
+def test_what_bodies_cannot_run_is_refused_at_instantiation(
+    cu: Driver, graphs: Graphs, conditions: Conditions, what: str
+) -> None:
+    graph = graphs.graph()
+    _, address = graphs.alloc(graph, 64)
+    _, (body,) = conditions.node(graph, conditions.handle(graph), IF)
+    if what.startswith("alloc"):
+        node, inner = graphs.alloc(body, 64)
+        if what == "alloc and free":
+            graphs.free(body, inner, node)
+    elif what == "free":
+        node = graphs.free(body, address)
+    else:
+        memory, host = cu.alloc(16), ctypes.create_string_buffer(16)
+        node = graphs.copy(body, memory, ctypes.addressof(host), 16)
+    params = InstantiateParams()
+    call = ("cuGraphInstantiateWithParams", byref(c_void_p()), graph, byref(params))
+    assert cu.status(*call) == "INVALID_VALUE"
+    assert (params.result, params.node) == (4 if what == "pageable copy" else 3, node.value)
 
 
 def test_a_handle_is_free_again_when_a_body_goes_with_its_node(graphs: Graphs, conditions: Conditions) -> None:

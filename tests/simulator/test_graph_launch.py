@@ -25,8 +25,10 @@ from sim_driver import (
     run_alone,
 )
 from sim_graphs import (
+    AUTO_FREE,
     DEVICE_LAUNCH,
     KERNEL,
+    NODE_PRIORITY,
     UPLOAD,
     CopyParams,
     FillParams,
@@ -408,14 +410,27 @@ def test_graphs_for_launches_from_the_device_hold_plain_work_only(graphs: Graphs
     assert cu.status(call, byref(executable), graph, byref(params)) == "INVALID_VALUE"
     graphs.kernel(graph, "nothing")
     graphs.kernel(mixed, "nothing")
+    memory, buffer = cu.alloc(16), ctypes.create_string_buffer(16)
     host = graphs.host(mixed, lambda: None)
-    assert cu.status(call, byref(executable), mixed, byref(params)) == "INVALID_VALUE"
-    assert (params.result, params.node) == (3, host.value)
+    pageable = graphs.graph()
+    copy = graphs.copy(pageable, memory, ctypes.addressof(buffer), 16)
+    for other, node in ((mixed, host), (pageable, copy)):
+        assert cu.status(call, byref(executable), other, byref(params)) == "INVALID_VALUE"
+        assert (params.result, params.node) == (3, node.value)
+    cu.cuMemFree_v2(memory)
     cu.cuGraphInstantiateWithParams(byref(executable), graph, byref(params))
     assert ask(cu, c_uint64, "cuGraphExecGetFlags", executable).value == DEVICE_LAUNCH
     cu.cuGraphLaunch(executable, None)
     cu.cuStreamSynchronize(None)
     cu.cuGraphExecDestroy(executable)
+
+
+@pytest.mark.parametrize("flags", [0, AUTO_FREE, DEVICE_LAUNCH, NODE_PRIORITY, AUTO_FREE | NODE_PRIORITY])
+def test_an_executable_tells_how_it_is_launched_only(graphs: Graphs, cu: Driver, flags: int) -> None:
+    graph = graphs.graph()
+    graphs.kernel(graph, "nothing")
+    executable = graphs.instantiate(graph, flags)
+    assert ask(cu, c_uint64, "cuGraphExecGetFlags", executable).value == flags & ~NODE_PRIORITY
 
 
 def test_kernels_by_library_run_in_the_context_of_the_node(graphs: Graphs, cu: Driver) -> None:

@@ -7,9 +7,23 @@ from __future__ import annotations
 
 import time
 from types import ModuleType
+from typing import Any
 
 import pytest
-from sim_driver import Driver, Gate, Location, PoolProps, byref, c_int, c_size_t, c_uint64, c_void_p, ctypes, run_alone
+from sim_driver import (
+    AccessDesc,
+    Driver,
+    Gate,
+    Location,
+    PoolProps,
+    byref,
+    c_int,
+    c_size_t,
+    c_uint64,
+    c_void_p,
+    ctypes,
+    run_alone,
+)
 from sim_graphs import (
     AUTO_FREE,
     GRAPH,
@@ -150,14 +164,16 @@ def test_memory_outlives_its_graph_and_executable(graphs: Graphs, cu: Driver, si
     cu.cuMemsetD8_v2(address, 1, c_size_t(64))
     assert account(cu, USED) > 0
     cu.cuMemFree_v2(address)
-    assert (live(sim), account(cu, USED)) == (0, 0)
+    assert live(sim) == 0
+    cu.cuDeviceGraphMemTrim(0)
+    assert account(cu, USED) == 0
     assert cu.status("cuMemFree_v2", address) == "INVALID_VALUE"
     assert [report.kind for report in sim.reports()] == ["double free"]
     sim.clear_reports()
 
 
 def test_what_is_backed_is_accounted_for_until_it_is_trimmed(graphs: Graphs, cu: Driver) -> None:
-    graph, size = graphs.graph(), 5 << 20
+    graph, size, step = graphs.graph(), 40 << 20, 32 << 20
     allocated, address = graphs.alloc(graph, size)
     graphs.free(graph, address, allocated)
     executable = graphs.instantiate(graph)
@@ -166,19 +182,18 @@ def test_what_is_backed_is_accounted_for_until_it_is_trimmed(graphs: Graphs, cu:
     cu.cuMemGetInfo_v2(byref(free), byref(total))
     before = free.value
     cu.cuGraphUpload(executable, None)
-    assert account(cu, USED) == account(cu, USED_HIGH) == size
-    assert account(cu, RESERVED) == account(cu, RESERVED_HIGH) >= size
+    assert [account(cu, which) for which in range(4)] == [2 * step] * 4
     cu.cuMemGetInfo_v2(byref(free), byref(total))
     assert before - free.value == account(cu, RESERVED)
     cu.cuGraphLaunch(executable, None)
     cu.cuStreamSynchronize(None)
-    assert account(cu, USED) == size
+    assert account(cu, USED) == 2 * step
     cu.cuGraphExecDestroy(executable)
-    assert account(cu, USED) == 0
-    assert account(cu, RESERVED) >= size
+    assert [account(cu, which) for which in range(4)] == [2 * step] * 4
     cu.cuDeviceGraphMemTrim(0)
-    assert account(cu, RESERVED) == 0
-    assert account(cu, RESERVED_HIGH) >= size
+    assert [account(cu, which) for which in range(4)] == [0, 2 * step, 0, 2 * step]
+    cu.cuDeviceSetGraphMemAttribute(0, USED_HIGH, byref(c_uint64(0)))
+    assert (account(cu, USED_HIGH), account(cu, RESERVED_HIGH)) == (0, 2 * step)
     cu.cuDeviceSetGraphMemAttribute(0, RESERVED_HIGH, byref(c_uint64(0)))
     assert account(cu, RESERVED_HIGH) == 0
     cu.cuMemGetInfo_v2(byref(free), byref(total))
@@ -192,7 +207,7 @@ def test_what_runs_is_not_trimmed(graphs: Graphs, cu: Driver) -> None:
     executable = graphs.instantiate(graph)
     cu.cuGraphLaunch(executable, stream)
     cu.cuDeviceGraphMemTrim(0)
-    assert account(cu, USED) == 4096
+    assert account(cu, USED) == 32 << 20
     gate.open()
     cu.cuStreamSynchronize(stream)
     cu.cuDeviceGraphMemTrim(0)
@@ -261,21 +276,53 @@ def test_memory_is_freed_once(graphs: Graphs, cu: Driver) -> None:
     cu.cuMemFree_v2(memory)
 
 
-@pytest.mark.parametrize("change", ["size", "type", "handle", "location", "device", "access"])
-def test_allocations_that_cannot_be(graphs: Graphs, cu: Driver, change: str) -> None:
-    params = AllocParams(props=PoolProps(alloc_type=1, location=Location(1, 0)), size=64)
-    if change == "size":
-        params.size = 0
-    elif change == "type":
-        params.props.alloc_type = 0
-    elif change == "handle":
-        params.props.handle_types = 1
-    elif change == "access":
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"size": 0}, "INVALID_VALUE"),
+        ({"type": 0}, "INVALID_VALUE"),
+        ({"type": 3}, "INVALID_VALUE"),
+        ({"handle": 1}, "NOT_SUPPORTED"),
+        ({"location": (0, 0)}, "INVALID_VALUE"),
+        ({"location": (1, 99)}, "INVALID_VALUE"),
+        ({"location": (2, 0)}, "NOT_SUPPORTED"),
+        ({"location": (3, 0)}, "NOT_SUPPORTED"),
+        ({"access": None}, "INVALID_VALUE"),
+        ({"access": (1, 99, 3)}, "INVALID_DEVICE"),
+        ({"access": (1, 0, 1)}, "NOT_SUPPORTED"),
+        ({"access": (1, 0, 0)}, "NOT_SUPPORTED"),
+    ],
+)
+def test_allocations_that_cannot_be(graphs: Graphs, cu: Driver, change: dict[str, Any], status: str) -> None:
+    params = AllocParams(props=PoolProps(change.get("type", 1), change.get("handle", 0), Location(1, 0)))
+    params.size = change.get("size", 64)
+    if "location" in change:
+        params.props.location = Location(*change["location"])
+    access = AccessDesc()
+    if "access" in change:
         params.access_count = 1
-    else:
-        params.props.location = Location(3, 0) if change == "location" else Location(1, 99)
+    if change.get("access"):
+        *location, flags = change["access"]
+        access.location, access.flags = Location(*location), flags
+        params.access = ctypes.addressof(access)
     call = ("cuGraphAddMemAllocNode", byref(c_void_p()), graphs.graph(), None, c_size_t(0), byref(params))
-    assert cu.status(*call) == ("NOT_SUPPORTED" if change == "location" else "INVALID_VALUE")
+    assert cu.status(*call) == status
+    assert params.address == 0
+
+
+@pytest.mark.parametrize(("kind", "access"), [(2, (1, 0, 3)), (1, (1, 0, 3)), (1, (2, 0, 3))])
+def test_allocations_may_be_managed_and_open_to_the_host(
+    graphs: Graphs, cu: Driver, kind: int, access: tuple[int, int, int]
+) -> None:
+    desc = AccessDesc(Location(*access[:2]), access[2])
+    params = AllocParams(PoolProps(alloc_type=kind, location=Location(1, 0)), ctypes.addressof(desc), 1, 64)
+    graph = graphs.graph()
+    node = graphs.node("MemAllocNode", graph, [], byref(params))
+    read = ask(cu, AllocParams, "cuGraphMemAllocNodeGetParams", node)
+    assert (read.props.alloc_type, read.access_count, read.size) == (kind, 1, 64)
+    graphs.fill(graph, c_uint64(params.address), 1, 64, node)
+    graphs.run(graph)
+    cu.cuMemFree_v2(c_uint64(params.address))
 
 
 def test_memory_nodes_tell_what_they_were_made_with(graphs: Graphs, cu: Driver) -> None:
@@ -291,13 +338,37 @@ def test_memory_nodes_tell_what_they_were_made_with(graphs: Graphs, cu: Driver) 
     assert cu.status("cuGraphNodeSetParams", freed, byref(params)) == "NOT_SUPPORTED"
 
 
-def test_the_addresses_are_known_before_the_memory_is_there(graphs: Graphs, cu: Driver) -> None:
-    _, address = graphs.alloc(graphs.graph(), 100)
-    device_ordinal, memory_type, range_size, is_managed = 9, 2, 12, 8
+def test_the_memory_is_not_known_before_it_is_there(graphs: Graphs, cu: Driver) -> None:
+    graph = graphs.graph()
+    _, address = graphs.alloc(graph, 100)
+    device_ordinal, memory_type, range_size, is_managed, sync_memops = 9, 2, 12, 8, 6
+    attributes = (device_ordinal, memory_type, range_size, is_managed)
+
+    def ask() -> list[str]:
+        return [cu.status("cuPointerGetAttribute", byref(c_uint64()), number, address) for number in attributes]
+
+    executable = graphs.instantiate(graph)
+    assert ask() == ["INVALID_VALUE"] * 4
+    cu.cuGraphUpload(executable, None)
+    assert ask() == ["INVALID_VALUE"] * 4
+    cu.cuGraphLaunch(executable, None)
     assert cu.pointer_attribute(address, device_ordinal) == 0
     assert cu.pointer_attribute(address, memory_type) == 2
     assert cu.pointer_attribute(address, range_size, c_size_t) == 100
-    assert cu.pointer_attribute(address, is_managed) == 0
+    assert cu.pointer_attribute(address, is_managed) == cu.pointer_attribute(address, sync_memops) == 0
+    cu.cuMemFreeAsync(address, None)
+    assert ask() == ["INVALID_VALUE"] * 4
+
+
+def test_memory_that_an_executable_leaves_is_not_freed_by_its_graph_any_more(graphs: Graphs, cu: Driver) -> None:
+    graph = graphs.graph()
+    node, address = graphs.alloc(graph, 64)
+    executable = graphs.instantiate(graph)
+    call = ("cuGraphAddMemFreeNode", byref(c_void_p()), graph, handles([node]), c_size_t(1), address)
+    assert cu.status(*call) == "INVALID_VALUE"
+    graphs.empty(graph)
+    cu.cuGraphExecDestroy(executable)
+    assert cu.status(*call) == "SUCCESS"
 
 
 def test_freeing_what_no_launch_has_allocated_is_refused_and_no_misuse(

@@ -39,6 +39,10 @@ class User:
     def gone(self) -> bool:
         return self.ended.wait(10)
 
+    def gone_here(self) -> bool:
+        """Whether it has ended by now, in this thread."""
+        return self.ended.is_set() and self.thread == threading.get_ident()
+
 
 @pytest.fixture
 def user(cu: Driver) -> Iterator[User]:
@@ -55,9 +59,8 @@ def test_an_object_ends_with_its_last_reference(cu: Driver, user: User, sim: Mod
     cu.cuUserObjectRelease(user.handle, 2)
     assert user.alive()
     cu.cuUserObjectRelease(user.handle, 1)
-    assert user.gone()
+    assert user.gone_here()
     assert sim.live()["user objects"].number == 0
-    assert user.thread != threading.get_ident()
     assert user.status == "NOT_PERMITTED"
     assert cu.status("cuUserObjectRelease", user.handle, 1) == "INVALID_VALUE"
 
@@ -69,7 +72,7 @@ def test_a_graph_keeps_what_it_retains(cu: Driver, graphs: Graphs, user: User) -
     cu.cuGraphReleaseUserObject(graph, user.handle, 1)
     assert user.alive()
     cu.cuGraphDestroy(graph)
-    assert user.gone()
+    assert user.gone_here()
 
 
 def test_references_may_be_moved_to_a_graph(cu: Driver, graphs: Graphs, user: User) -> None:
@@ -77,7 +80,7 @@ def test_references_may_be_moved_to_a_graph(cu: Driver, graphs: Graphs, user: Us
     cu.cuGraphRetainUserObject(graph, user.handle, 1, MOVE)
     assert user.alive()
     cu.cuGraphReleaseUserObject(graph, user.handle, 1)
-    assert user.gone()
+    assert user.gone_here()
 
 
 def test_clones_children_and_executables_keep_it_too(cu: Driver, graphs: Graphs, user: User) -> None:
@@ -90,7 +93,33 @@ def test_clones_children_and_executables_keep_it_too(cu: Driver, graphs: Graphs,
         cu.status(end, handle)
         assert user.alive()
     cu.cuGraphExecDestroy(executable)
+    assert user.gone_here()
+
+
+def test_a_child_lets_it_go_with_its_node(cu: Driver, graphs: Graphs, user: User) -> None:
+    graph, outer = graphs.graph(), graphs.graph()
+    cu.cuGraphRetainUserObject(graph, user.handle, 1, MOVE)
+    node = graphs.child(outer, graph)
+    cu.cuGraphDestroy(graph)
+    assert user.alive()
+    cu.cuGraphDestroyNode(node)
+    assert user.gone_here()
+
+
+def test_what_an_executable_that_was_launched_keeps_is_let_go_by_the_driver(
+    cu: Driver, graphs: Graphs, user: User
+) -> None:
+    graph = graphs.graph()
+    graphs.empty(graph)
+    cu.cuGraphRetainUserObject(graph, user.handle, 1, MOVE)
+    executable = graphs.instantiate(graph)
+    cu.cuGraphDestroy(graph)
+    cu.cuGraphLaunch(executable, None)
+    cu.cuStreamSynchronize(None)
+    assert user.alive()
+    cu.cuGraphExecDestroy(executable)
     assert user.gone()
+    assert user.thread != threading.get_ident()
 
 
 def test_a_launch_keeps_it_to_its_end(cu: Driver, graphs: Graphs, user: User) -> None:
@@ -104,6 +133,7 @@ def test_a_launch_keeps_it_to_its_end(cu: Driver, graphs: Graphs, user: User) ->
     assert user.alive()
     gate.open()
     assert user.gone()
+    assert user.thread != threading.get_ident()
     cu.cuStreamSynchronize(stream)
     cu.cuStreamDestroy_v2(stream)
 

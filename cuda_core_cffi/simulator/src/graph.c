@@ -15,12 +15,21 @@ static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static uint32_t last_graph;
 static uint64_t last_serial, last_mark;
 
-void sim_graphs_enter(void) { pthread_mutex_lock(&lock); }
+static _Thread_local unsigned depth;  // how often this thread holds the lock
+
+void sim_graphs_enter(void)
+{
+    pthread_mutex_lock(&lock);
+    depth++;
+}
 
 void sim_graphs_leave(int *unused)
 {
     (void)unused;
+    bool outermost = !--depth;
     pthread_mutex_unlock(&lock);
+    if (outermost)
+        sim_user_objects_end();
 }
 
 uint64_t sim_graph_mark(void) { return ++last_mark; }
@@ -101,7 +110,7 @@ static void let_condition_go(const struct sim_graph_node *node)
 
 static void retire(struct sim_graph *graph)
 {
-    sim_user_set_drop(graph->users);
+    sim_user_set_drop(graph->users, false);
     sim_conditionals_end(graph);
     free(graph->origins);
     sim_object_retire(graph);
@@ -349,7 +358,7 @@ SIM_API(cuGraphClone, (CUgraph *phGraphClone, CUgraph originalGraph), (phGraphCl
     SIM_GRAPHS_LOCKED();
     struct sim_graph *graph, *clone;
     SIM_TRY(sim_graph_find(originalGraph, &graph));
-    SIM_SUPPORTED(!graph->memory_nodes && !graph->conditional_nodes);
+    SIM_SUPPORTED(!graph->memory_nodes && !graph->conditional_nodes && !sim_graph_is_body(graph));
     SIM_TRY(sim_graph_clone(graph, NULL, &clone));
     *phGraphClone = sim_graph_handle(clone);
     return CUDA_SUCCESS;

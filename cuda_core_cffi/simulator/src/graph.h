@@ -74,6 +74,11 @@ static inline CUgraphNode sim_graph_node_handle(const struct sim_graph_node *nod
     return node ? (CUgraphNode)sim_object_handle(node) : NULL;
 }
 
+static inline bool sim_graph_is_body(const struct sim_graph *graph)  // of a conditional node
+{
+    return graph->owner && graph->owner->work->type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
+}
+
 struct sim_graph *sim_graph_new(struct sim_graph_node *owner);  // NULL when out of memory
 void sim_graph_free(struct sim_graph *graph);                   // and all that its nodes run
 CUresult sim_graph_clone(const struct sim_graph *graph, struct sim_graph_node *owner, struct sim_graph **clone);

@@ -25,24 +25,16 @@ void sim_conditionals_end(struct sim_graph *graph)
     }
 }
 
-// The context named, or the current one for NULL; takes a reference.
-static CUresult context_of(CUcontext handle, struct sim_context **context)
-{
-    if (handle)
-        return sim_context_find(handle, context);
-    SIM_TRY(sim_current(context));
-    sim_object_hold(*context);
-    return CUDA_SUCCESS;
-}
-
 SIM_API(cuGraphConditionalHandleCreate,
         (CUgraphConditionalHandle *pHandle_out, CUgraph hGraph, CUcontext ctx, unsigned int defaultLaunchValue,
          unsigned int flags),
         (pHandle_out, hGraph, ctx, defaultLaunchValue, flags))
 {
     SIM_REQUIRE(pHandle_out && !(flags & ~(unsigned)CU_GRAPH_COND_ASSIGN_DEFAULT));
+    if (!ctx)
+        return CUDA_ERROR_INVALID_CONTEXT;
     SIM_HELD struct sim_context *context = NULL;
-    SIM_TRY(context_of(ctx, &context));
+    SIM_TRY(sim_context_find(ctx, &context));
     SIM_GRAPHS_LOCKED();
     struct sim_graph *graph;
     SIM_TRY(sim_graph_find(hGraph, &graph));
@@ -109,7 +101,7 @@ CUresult sim_node_add_conditional(CUgraphNode *out, CUgraph handle, const CUgrap
     if (!params->ctx)
         return CUDA_ERROR_INVALID_CONTEXT;
     SIM_HELD struct sim_context *context = NULL;
-    SIM_TRY(context_of(params->ctx, &context));
+    SIM_TRY(sim_context_find(params->ctx, &context));
     SIM_WORK_HELD struct sim_work *work = sim_work_new(CU_GRAPH_NODE_TYPE_CONDITIONAL, context);
     if (!work)
         return CUDA_ERROR_OUT_OF_MEMORY;

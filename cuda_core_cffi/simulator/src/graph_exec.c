@@ -39,7 +39,7 @@ void sim_exec_finalize(void *object)
             free(plan->ends[side]);
         }
     }
-    sim_exec_state_drop(exec->state);
+    sim_exec_state_drop(exec->state, sim_exec_was_launched(exec));
     free(exec->plans);
     free(exec->places);
     free(exec->events);
@@ -66,7 +66,8 @@ SIM_API(cuGraphExecGetFlags, (CUgraphExec hGraphExec, cuuint64_t *flags), (hGrap
     SIM_GRAPHS_LOCKED();
     struct sim_exec *exec;
     SIM_TRY(sim_exec_find(hGraphExec, &exec));
-    *flags = exec->flags & ~(uint64_t)CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
+    *flags = exec->flags &
+             (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH);
     return CUDA_SUCCESS;
 }
 

@@ -88,7 +88,7 @@ static void launch_free(struct sim_launch *launch)
 {
     free(launch->events);
     free(launch->left_behind);
-    sim_exec_state_drop(launch->state);
+    sim_exec_state_drop(launch->state, true);
     sim_object_drop(launch->exec);
     pthread_cond_destroy(&launch->wake);
     pthread_mutex_destroy(&launch->lock);

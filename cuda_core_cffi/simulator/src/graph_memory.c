@@ -11,14 +11,16 @@
 #include "device.h"
 #include "pool.h"
 
-// What is reserved for graphs grows and shrinks by whole pages of this size.
-enum { RESERVE_STEP = 2 << 20 };
+// What is reserved for graphs grows and shrinks by so much, or by pages where the device has no more.
+enum { RESERVE_STEP = 32 << 20, RESERVE_PAGE = 2 << 20 };
 static const size_t ADDRESSES = (size_t)1 << 40;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // guards what follows
 static struct sim_range *memories;
 static struct {
-    uint64_t used, used_high, reserved, reserved_high;
+    uint64_t needed;  // by what is backed or live
+    uint64_t reserved, reserved_high;
+    uint64_t used_high;  // all that is reserved counts as used
 } accounts[SIM_MAX_DEVICES];
 
 static struct sim_arena *arena;
@@ -28,15 +30,21 @@ static void make_arena(void) { arena = sim_arena_new(ADDRESSES); }
 
 static CUresult check(const CUmemPoolProps *props, const CUmemAccessDesc *access, size_t count, size_t size)
 {
-    SIM_REQUIRE(size && !props->handleTypes && props->allocType != CU_MEM_ALLOCATION_TYPE_INVALID);
-    // Hardware has managed memory of a device too.
-    SIM_SUPPORTED(props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED);
+    enum { MANAGED = 2 };  // CU_MEM_ALLOCATION_TYPE_MANAGED, which headers before 13.0 do not have
+    SIM_REQUIRE(size && (props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED || (int)props->allocType == MANAGED));
+    SIM_SUPPORTED(!props->handleTypes);
+    SIM_REQUIRE(props->location.type != CU_MEM_LOCATION_TYPE_INVALID);
     SIM_SUPPORTED(props->location.type == CU_MEM_LOCATION_TYPE_DEVICE);
     SIM_REQUIRE(props->location.id >= 0 && props->location.id < sim_device_count());
-    SIM_REQUIRE(!count || (access && count <= (size_t)sim_device_count()));
+    SIM_REQUIRE(!count || (access && count <= (size_t)sim_device_count() + 1));
     for (size_t i = 0; i < count; i++) {
+        if (access[i].location.type == CU_MEM_LOCATION_TYPE_HOST)
+            continue;
         SIM_REQUIRE(access[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE);
-        SIM_REQUIRE(access[i].location.id >= 0 && access[i].location.id < sim_device_count());
+        if (access[i].location.id < 0 || access[i].location.id >= sim_device_count())
+            return CUDA_ERROR_INVALID_DEVICE;
+        SIM_SUPPORTED(access[i].location.id != props->location.id ||
+                      access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
         SIM_REQUIRE(access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
                     access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     }
@@ -118,28 +126,34 @@ bool sim_graph_memory_covers(uintptr_t address, size_t size)
 
 static bool counted(const struct sim_graph_memory *memory) { return memory->backed || memory->live; }
 
+static bool reserve(int device, uint64_t bytes)
+{
+    uint64_t reserved = accounts[device].reserved;
+    if (bytes > reserved && !sim_device_charge(sim_device_at(device), bytes - reserved))
+        return false;
+    if (bytes > reserved)
+        accounts[device].reserved = bytes;
+    return true;
+}
+
 static bool charge(const struct sim_graph_memory *memory)
 {
-    struct sim_device *device = sim_device_at(memory->device);
-    uint64_t used = accounts[memory->device].used + memory->range.size;
-    uint64_t reserved = sim_round_up(used, RESERVE_STEP);
-    if (reserved > accounts[memory->device].reserved) {
-        if (!sim_device_charge(device, reserved - accounts[memory->device].reserved))
-            return false;
-        accounts[memory->device].reserved = reserved;
-    }
-    accounts[memory->device].used = used;
-    if (used > accounts[memory->device].used_high)
-        accounts[memory->device].used_high = used;
-    if (reserved > accounts[memory->device].reserved_high)
-        accounts[memory->device].reserved_high = reserved;
+    const int device = memory->device;
+    uint64_t needed = accounts[device].needed + memory->range.size;
+    if (!reserve(device, sim_round_up(needed, RESERVE_STEP)) && !reserve(device, sim_round_up(needed, RESERVE_PAGE)))
+        return false;
+    accounts[device].needed = needed;
+    if (accounts[device].reserved > accounts[device].used_high)
+        accounts[device].used_high = accounts[device].reserved;
+    if (accounts[device].reserved > accounts[device].reserved_high)
+        accounts[device].reserved_high = accounts[device].reserved;
     return true;
 }
 
 static void refund_if_idle(const struct sim_graph_memory *memory)
 {
     if (!counted(memory))
-        accounts[memory->device].used -= memory->range.size;
+        accounts[memory->device].needed -= memory->range.size;
 }
 
 // --- Backing --------------------------------------------------------------------------------------------------
@@ -197,7 +211,9 @@ SIM_API(cuDeviceGraphMemTrim, (CUdevice device), (device))
     SIM_TRY(sim_device_find(device, &found));
     pthread_mutex_lock(&lock);
     sim_ranges_each(memories, trim_one, &device);
-    uint64_t keep = sim_round_up(accounts[device].used, RESERVE_STEP);
+    uint64_t keep = sim_round_up(accounts[device].needed, RESERVE_STEP);
+    if (keep > accounts[device].reserved)
+        keep = accounts[device].reserved;
     sim_device_refund(found, accounts[device].reserved - keep);
     accounts[device].reserved = keep;
     pthread_mutex_unlock(&lock);
@@ -221,28 +237,18 @@ static struct sim_allocation describe(struct sim_graph_memory *memory)
         .memory = SIM_GRAPH_MEMORY,
         .device = memory->device,
         .graph = memory,
-        .sync_memops = 1,
         .charged = memory->range.size,
         .rights = {1u << memory->device, 1u << memory->device},
     };
     for (size_t i = 0; i < memory->access_count; i++) {
+        if (memory->access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+            continue;
         uint32_t who = 1u << memory->access[i].location.id;
         description.rights.readers |= who;
         if (memory->access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
             description.rights.writers |= who;
     }
     return description;
-}
-
-bool sim_graph_memory_at(uintptr_t address, struct sim_allocation *allocation)
-{
-    pthread_mutex_lock(&lock);
-    struct sim_graph_memory *memory = (struct sim_graph_memory *)sim_ranges_at(memories, address);
-    bool found = memory && address - memory->range.start < memory->size;
-    if (found)
-        *allocation = describe(memory);
-    pthread_mutex_unlock(&lock);
-    return found;
 }
 
 CUresult sim_graph_memory_allocate(struct sim_graph_memory *memory)
@@ -295,8 +301,8 @@ SIM_API(cuDeviceGetGraphMemAttribute, (CUdevice device, CUgraphMem_attribute att
     uint64_t *out = value;
     pthread_mutex_lock(&lock);
     switch ((int)attr) {
-    case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT: *out = accounts[device].used; break;
     case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH: *out = accounts[device].used_high; break;
+    case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
     case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT: *out = accounts[device].reserved; break;
     case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH: *out = accounts[device].reserved_high; break;
     default: status = CUDA_ERROR_INVALID_VALUE;
@@ -313,7 +319,7 @@ SIM_API(cuDeviceSetGraphMemAttribute, (CUdevice device, CUgraphMem_attribute att
     SIM_REQUIRE(attr == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH || attr == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH);
     pthread_mutex_lock(&lock);
     if (attr == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH)
-        accounts[device].used_high = accounts[device].used;
+        accounts[device].used_high = accounts[device].reserved;
     else
         accounts[device].reserved_high = accounts[device].reserved;
     pthread_mutex_unlock(&lock);

@@ -33,8 +33,6 @@ void sim_graph_memory_drop(struct sim_graph_memory *memory);  // NULL is fine
 // The memory that starts at the address, with a reference; NULL if there is none.
 struct sim_graph_memory *sim_graph_memory_find(uintptr_t address);
 bool sim_graph_memory_covers(uintptr_t address, size_t size);
-// What is known of the memory at an address, be it allocated at this moment or not.
-bool sim_graph_memory_at(uintptr_t address, struct sim_allocation *allocation);
 
 // Makes sure that an executable's memory is backed when it runs.
 CUresult sim_graph_memory_back(struct sim_graph_memory *memory);

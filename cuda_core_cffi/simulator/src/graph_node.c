@@ -12,21 +12,21 @@
 
 // --- Adding ---------------------------------------------------------------------------------------------------
 
-// Nodes that change memory's life stay out of graphs that belong to a node.
+// Nodes that change memory's life stay out of child graphs. In a conditional body they are refused at instantiation.
 static CUresult check_place(const struct sim_graph *graph, const struct sim_work *work)
 {
     bool memory = work->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || work->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
-    return memory && graph->owner ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+    return memory && graph->owner && !sim_graph_is_body(graph) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
-// An allocation is freed once, by its own graph or by others.
+// An allocation is freed once, by its own graph or by others; an executable that does not free it has settled that.
 static CUresult check_free(const struct sim_graph *graph, const struct sim_work *work)
 {
     if (work->type != CU_GRAPH_NODE_TYPE_MEM_FREE)
         return CUDA_SUCCESS;
     const struct sim_graph_memory *memory = work->memory.memory;
     SIM_REQUIRE(memory->freed_by != graph->id && memory->freed_by != memory->home);
-    SIM_REQUIRE(graph->id != memory->home || !memory->freed_by);
+    SIM_REQUIRE(graph->id != memory->home || (!memory->freed_by && !graph->instances));
     return CUDA_SUCCESS;
 }
 
@@ -90,8 +90,7 @@ CUresult sim_node_add_child(CUgraphNode *out, CUgraph handle, const CUgraphNode 
     struct sim_graph *graph, *child;
     SIM_TRY(sim_graph_find(handle, &graph));
     SIM_TRY(sim_graph_find(child_handle, &child));
-    SIM_REQUIRE(!child->conditional_nodes);
-    SIM_SUPPORTED(move || !child->memory_nodes);
+    SIM_SUPPORTED(!child->conditional_nodes && !sim_graph_is_body(child) && (move || !child->memory_nodes));
     SIM_REQUIRE(!move || (!child->owner && !child->instances && !child->captures && !runs_in(child, graph)));
     SIM_REQUIRE(!child->memory_nodes || !graph->owner);
     struct sim_dependency *after;

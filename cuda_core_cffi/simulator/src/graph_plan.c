@@ -24,18 +24,18 @@ struct sim_exec_state *sim_exec_state_new(size_t item_count, size_t user_count)
     state->user_count = user_count;
     if (state->items && state->users)
         return state;
-    sim_exec_state_drop(state);
+    sim_exec_state_drop(state, false);
     return NULL;
 }
 
-void sim_exec_state_drop(struct sim_exec_state *state)
+void sim_exec_state_drop(struct sim_exec_state *state, bool later)
 {
     if (!state || atomic_fetch_sub(&state->references, 1) != 1)
         return;
     for (size_t i = 0; state->items && i < state->item_count; i++)  // a state may be left unfinished
         sim_work_drop(state->items[i].work);
     for (size_t i = 0; state->users && i < state->user_count; i++)
-        sim_user_set_drop(state->users[i]);
+        sim_user_set_drop(state->users[i], later);
     free(state->items);
     free(state->users);
     free(state);
@@ -58,7 +58,7 @@ struct sim_exec_state *sim_exec_state_own(struct sim_exec *exec)
         sim_user_set_hold(state->users[i]);
     }
     exec->state = state;
-    sim_exec_state_drop(old);
+    sim_exec_state_drop(old, true);
     return state;
 }
 
@@ -217,6 +217,11 @@ static bool runs_in_body(CUgraphNodeType type)
     return launches_on_device(type) || type == CU_GRAPH_NODE_TYPE_EMPTY || type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
 }
 
+static bool is_pageable_copy(const struct sim_work *work)
+{
+    return work->type == CU_GRAPH_NODE_TYPE_MEMCPY && !(work->copy.job.check_to && work->copy.job.check_from);
+}
+
 // `context` is that of the nodes so far.
 static CUresult check(const struct sim_exec *exec, const struct sim_plan *plan, struct sim_graph_node *node,
                       struct sim_context **context, struct sim_refusal *refusal)
@@ -224,8 +229,11 @@ static CUresult check(const struct sim_exec *exec, const struct sim_plan *plan, 
     const struct sim_work *work = node->work;
     if (plan->in_body && !runs_in_body(work->type))
         return refuse(refusal, node, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
+    // Memory of the host that the device does not know counts as a context of its own there.
+    if (plan->in_body && is_pageable_copy(work))
+        return refuse(refusal, node, CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED);
     if (exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) {
-        if (!launches_on_device(work->type))
+        if (!launches_on_device(work->type) || is_pageable_copy(work))
             return refuse(refusal, node, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
         if (work->context && *context && work->context != *context)
             return refuse(refusal, node, CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED);

@@ -157,7 +157,7 @@ static CUresult apply(struct update *update)
             struct sim_user_set *old = state->users[i];
             sim_user_set_hold(update->graphs[i]->users);
             state->users[i] = update->graphs[i]->users;
-            sim_user_set_drop(old);
+            sim_user_set_drop(old, sim_exec_was_launched(update->exec));
         }
     return CUDA_SUCCESS;
 }

@@ -20,33 +20,68 @@ struct sim_user_set {
     struct row rows[];
 };
 
+struct line {
+    struct sim_user_object *first, *last;
+};
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // guards what follows, and the objects
-static struct sim_user_object *first, **last = &first;
+static struct line line;                                  // of what ends on a thread of the driver's
 static bool draining;
 static struct sim_task task;
 
+static _Thread_local struct line own_line;  // of what ends in this thread
+
 // --- The end of an object -------------------------------------------------------------------------------------
 
-// The destructors run one after the other on a thread of the driver's, with nothing locked.
+static void join(struct line *line, struct sim_user_object *object)
+{
+    object->next = NULL;
+    if (line->last)
+        line->last->next = object;
+    else
+        line->first = object;
+    line->last = object;
+}
+
+static struct sim_user_object *leave(struct line *line)
+{
+    struct sim_user_object *object = line->first;
+    if (object)
+        line->first = object->next;
+    if (!line->first)
+        line->last = NULL;
+    return object;
+}
+
+// A destructor runs with nothing locked.
+static void destroy(struct sim_user_object *object)
+{
+    sim_host_run(object->destroy, object->data);
+    sim_object_drop(object);
+}
+
 static void drain(struct sim_task *unused)
 {
     (void)unused;
+    struct sim_user_object *object;
     pthread_mutex_lock(&lock);
-    while (first) {
-        struct sim_user_object *object = first;
-        first = object->next;
-        if (!first)
-            last = &first;
+    while ((object = leave(&line))) {
         pthread_mutex_unlock(&lock);
-        sim_host_run(object->destroy, object->data);
-        sim_object_drop(object);
+        destroy(object);
         pthread_mutex_lock(&lock);
     }
     draining = false;
     pthread_mutex_unlock(&lock);
 }
 
-static bool release(struct sim_user_object *object, uint64_t count)
+void sim_user_objects_end(void)
+{
+    struct sim_user_object *object;
+    while ((object = leave(&own_line)))
+        destroy(object);
+}
+
+static bool release(struct sim_user_object *object, uint64_t count, bool later)
 {
     pthread_mutex_lock(&lock);
     bool enough = object->count >= count;
@@ -56,11 +91,9 @@ static bool release(struct sim_user_object *object, uint64_t count)
     if (enough && !object->count) {
         sim_object_hold(object);  // until it is destroyed
         sim_object_retire(object);
-        object->next = NULL;
-        *last = object;
-        last = &object->next;
-        start = !draining;
-        draining = true;
+        join(later ? &line : &own_line, object);
+        start = later && !draining;
+        draining = draining || later;
     }
     pthread_mutex_unlock(&lock);
     if (start) {
@@ -88,12 +121,12 @@ void sim_user_set_hold(struct sim_user_set *set)
         atomic_fetch_add(&set->references, 1);
 }
 
-void sim_user_set_drop(struct sim_user_set *set)
+void sim_user_set_drop(struct sim_user_set *set, bool later)
 {
     if (!set || atomic_fetch_sub(&set->references, 1) != 1)
         return;
     for (size_t i = 0; i < set->count; i++) {
-        release(set->rows[i].object, set->rows[i].count);
+        release(set->rows[i].object, set->rows[i].count, later);
         sim_object_drop(set->rows[i].object);
     }
     free(set);
@@ -123,7 +156,7 @@ static struct sim_user_set *own(struct sim_user_set *set)
         retain(fresh->rows[i].object, fresh->rows[i].count);
         sim_object_hold(fresh->rows[i].object);
     }
-    sim_user_set_drop(set);
+    sim_user_set_drop(set, false);
     return fresh;
 }
 
@@ -158,7 +191,7 @@ CUresult sim_user_set_remove(struct sim_user_set **set, struct sim_user_object *
     bool gone = !row->count;
     if (gone)
         *row = changed->rows[--changed->count];
-    release(object, count);
+    release(object, count, false);
     if (gone)
         sim_object_drop(object);
     return CUDA_SUCCESS;
@@ -202,5 +235,7 @@ SIM_API(cuUserObjectRelease, (CUuserObject object, unsigned int count), (object,
     SIM_REQUIRE(valid(count));
     SIM_HELD struct sim_user_object *found = NULL;
     SIM_TRY(sim_user_object_find(object, &found));
-    return release(found, count) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    SIM_REQUIRE(release(found, count, false));
+    sim_user_objects_end();
+    return CUDA_SUCCESS;
 }

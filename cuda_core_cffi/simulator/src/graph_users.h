@@ -13,7 +13,10 @@
 struct sim_user_set;
 
 void sim_user_set_hold(struct sim_user_set *set);
-void sim_user_set_drop(struct sim_user_set *set);
+// Who holds the last reference decides where the destructors run: `later` on a thread of the driver's, else in this
+// thread, when it lets the lock of graphs go.
+void sim_user_set_drop(struct sim_user_set *set, bool later);
+void sim_user_objects_end(void);  // runs the destructors that wait for this thread, which holds no lock
 
 struct sim_user_object {
     struct sim_object base;

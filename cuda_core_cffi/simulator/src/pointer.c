@@ -8,7 +8,6 @@
 #include "allocation.h"
 #include "arena.h"
 #include "device.h"
-#include "graph_memory.h"
 #include "pool.h"
 #include "virtual.h"
 
@@ -131,18 +130,12 @@ static CUresult value_of(const struct sim_allocation *allocation, CUpointer_attr
     return CUDA_SUCCESS;
 }
 
-// The addresses of a graph's memory can be asked about before it is allocated.
-static bool find(uintptr_t address, struct sim_allocation *allocation)
-{
-    return sim_allocation_at(address, allocation) || sim_graph_memory_at(address, allocation);
-}
-
 SIM_API(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, CUdeviceptr ptr), (data, attribute, ptr))
 {
     size_t size = size_of(attribute);
     SIM_REQUIRE(data && size);
     struct sim_allocation allocation;
-    SIM_REQUIRE(find(ptr, &allocation));
+    SIM_REQUIRE(sim_allocation_at(ptr, &allocation));
     uint64_t value[2];
     CUresult status = value_of(&allocation, attribute, ptr, value);
     memcpy(data, value, size);
@@ -155,7 +148,7 @@ SIM_API(cuPointerGetAttributes,
 {
     SIM_REQUIRE(numAttributes && attributes && data);
     struct sim_allocation allocation;
-    bool known = find(ptr, &allocation);
+    bool known = sim_allocation_at(ptr, &allocation);
     for (unsigned i = 0; i < numAttributes; i++) {
         size_t size = size_of(attributes[i]);
         SIM_REQUIRE(size && data[i]);
