@@ -297,7 +297,7 @@ def test_an_update_brings_the_handle_along(cu: Driver, graphs: Graphs, condition
     cu.cuGraphLaunch(executable, None)
     assert conditions.marks(2) == [0, 1]
     assert cu.status("cuGraphExecUpdate_v2", executable, build(1, 3), info) == "GRAPH_EXEC_UPDATE_FAILURE"
-    assert info[0] & 0xFFFFFFFF == 5
+    assert info[0] & 0xFFFFFFFF == 6
 
 
 def test_nodes_and_handles_that_cannot_be(cu: Driver, graphs: Graphs, conditions: Conditions) -> None:

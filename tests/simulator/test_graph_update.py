@@ -30,6 +30,7 @@ from sim_graphs import (
     NODE_PRIORITY,
     AllocParams,
     ChildParams,
+    EdgeData,
     FillParams,
     Graphs,
     HostParams,
@@ -124,13 +125,37 @@ def test_another_shape_is_refused_with_the_place(cu: Driver, graphs: Graphs) -> 
     assert update(cu, executable, build((0, 1), (0, 2), (1, 3), (2, 3))[0]) == (OK, None, None)
     assert update(cu, executable, build(count=3)[0]) == (TOPOLOGY, None, None)
     more_ends, nodes = build((0, 1), (0, 2), (1, 3))
-    assert update(cu, executable, more_ends)[:2] == (TOPOLOGY, nodes[3].value)
+    assert update(cu, executable, more_ends) == (TOPOLOGY, nodes[2].value, None)
+    assert update(cu, graphs.instantiate(more_ends), graph) == (TOPOLOGY, None, None)
     fewer, nodes = build((0, 1), (1, 2), (2, 3))
     assert update(cu, executable, fewer) == (TOPOLOGY, nodes[3].value, None)
     crossed, nodes = build((0, 1), (1, 2), (1, 3), (2, 3))
     result, node, source = update(cu, executable, crossed)
     assert (result, node, source) == (TOPOLOGY, nodes[2].value, nodes[1].value)
     cu.cuGraphLaunch(executable, None)
+
+
+def test_the_last_node_of_another_kind_is_named(cu: Driver, graphs: Graphs) -> None:
+    graph, other = graphs.graph(), graphs.graph()
+    graphs.empty(graph)
+    graphs.kernel(graph, "nothing")
+    graphs.kernel(other, "nothing")
+    last = graphs.empty(other)
+    assert update(cu, graphs.instantiate(graph), other) == (TYPE, last.value, None)
+
+
+def test_edges_keep_their_kind(cu: Driver, graphs: Graphs) -> None:
+    def build(*data: int) -> tuple[c_void_p, list[c_void_p]]:
+        graph = graphs.graph()
+        nodes = [graphs.kernel(graph, "nothing") for _ in range(2)]
+        edge = (handles(nodes[:1]), handles(nodes[1:]), byref(EdgeData(*data)), c_size_t(1))
+        cu.cuGraphAddDependencies_v2(graph, *edge)
+        return graph, nodes
+
+    executable = graphs.instantiate(build(1, 0, 1)[0])
+    assert update(cu, executable, build(1, 0, 1)[0]) == (OK, None, None)
+    plain, nodes = build(0, 0, 0)
+    assert update(cu, executable, plain) == (TOPOLOGY, nodes[1].value, nodes[0].value)
 
 
 def refused(cu: Driver, graphs: Graphs, first: Callable[[c_void_p], c_void_p], second: Callable[..., c_void_p]) -> int:
@@ -145,8 +170,8 @@ def refused(cu: Driver, graphs: Graphs, first: Callable[[c_void_p], c_void_p], s
 
 
 def test_reasons_for_refusals_are_told_with_the_node(cu: Driver, graphs: Graphs) -> None:
-    memory, host = cu.alloc(64), ctypes.create_string_buffer(64)
-    address = ctypes.addressof(host)
+    memory, host, known = cu.alloc(64), ctypes.create_string_buffer(64), cu.pinned(64)
+    address, pinned = ctypes.addressof(host), ctypes.addressof(known)
     context: c_void_p = cu.out(c_void_p, "cuCtxCreate_v4", None, 0, 0)
     elsewhere = cu.out(c_void_p, "cuModuleLoadData", b".version 8.0\n.target sm_52\n.address_size 64\n.entry f(){ret;}")
     foreign: c_void_p = cu.out(c_void_p, "cuModuleGetFunction", elsewhere, b"f")
@@ -156,6 +181,11 @@ def test_reasons_for_refusals_are_told_with_the_node(cu: Driver, graphs: Graphs)
     def rectangle(graph: c_void_p, height: int, value: int = 0) -> c_void_p:
         params = FillParams(memory.value, 8, value, 1, 8, height)
         return graphs.node("MemsetNode", graph, [], byref(params), graphs.context)
+
+    def box(graph: c_void_p, height: int) -> c_void_p:
+        params = copy_params(memory, offset(memory, 32), 4)
+        params.height, params.source.pitch, params.target.pitch = height, 8, 8
+        return graphs.node("MemcpyNode", graph, [], byref(params), graphs.context)
 
     def kernel_of(graph: c_void_p, function: c_void_p) -> c_void_p:
         params = graphs.kernel_params("nothing")
@@ -177,6 +207,12 @@ def test_reasons_for_refusals_are_told_with_the_node(cu: Driver, graphs: Graphs)
         (kernel, cooperative, ATTRIBUTES),
         (lambda g: graphs.copy(g, memory, address, 8), lambda g: graphs.copy(g, memory, address, 16), OK),
         (lambda g: graphs.copy(g, memory, address, 8), lambda g: graphs.copy(g, memory, memory, 8), PARAMETERS),
+        (lambda g: graphs.copy(g, memory, address, 8), lambda g: graphs.copy(g, memory, pinned, 8), OK),
+        (lambda g: graphs.copy(g, pinned, memory, 8), lambda g: graphs.copy(g, address, memory, 8), OK),
+        (lambda g: box(g, 1), lambda g: box(g, 2), PARAMETERS),
+        (lambda g: box(g, 2), lambda g: box(g, 1), PARAMETERS),
+        (lambda g: box(g, 2), lambda g: box(g, 3), PARAMETERS),
+        (lambda g: box(g, 2), lambda g: box(g, 2), OK),
         (lambda g: graphs.copy(g, memory, memory, 8), lambda g: graphs.copy(g, foreign_memory, memory, 8), PARAMETERS),
         (lambda g: graphs.fill(g, memory, 1, 8), lambda g: graphs.fill(g, memory, 2, 16), OK),
         (lambda g: rectangle(g, 2), lambda g: rectangle(g, 2, 5), OK),
@@ -186,6 +222,7 @@ def test_reasons_for_refusals_are_told_with_the_node(cu: Driver, graphs: Graphs)
     for first, second, expected in cases:
         assert refused(cu, graphs, first, second) == expected
     cu.cuMemFree_v2(memory)
+    cu.cuMemFreeHost(c_void_p(pinned))
     for graph in graphs.graphs:
         cu.cuGraphDestroy(graph)
     graphs.graphs.clear()
@@ -350,7 +387,8 @@ def test_child_graphs_of_executables_change(cu: Driver, graphs: Graphs) -> None:
     graphs.empty(unlike)
     node = graphs.child(graph, inner)
     executable = graphs.instantiate(graph)
-    assert cu.status("cuGraphExecChildGraphNodeSetParams", executable, node, unlike) == "INVALID_VALUE"
+    call = ("cuGraphExecChildGraphNodeSetParams", executable, node, unlike)
+    assert cu.status(*call) == "GRAPH_EXEC_UPDATE_FAILURE"
     cu.cuGraphExecChildGraphNodeSetParams(executable, node, other)
     cu.cuGraphLaunch(executable, None)
     cu.cuStreamSynchronize(None)

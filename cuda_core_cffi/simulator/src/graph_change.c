@@ -31,7 +31,7 @@ static CUgraphExecUpdateResult change_kernel(const struct sim_work *old, const s
                                                         : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
 }
 
-// Operands stay in memory of the same context and device, and what is the host's stays so.
+// Operands stay in memory of the same context and device.
 static bool same_home(uintptr_t old, uintptr_t fresh)
 {
     struct sim_allocation one, other;
@@ -41,12 +41,22 @@ static bool same_home(uintptr_t old, uintptr_t fresh)
     return one.context == other.context && one.device == other.device && one.on_host == other.on_host;
 }
 
+// What is the host's stays so, whether the device knows it or not.
+static bool same_side(CUmemorytype type, uintptr_t old, CUmemorytype fresh_type, uintptr_t fresh)
+{
+    return type == fresh_type && (type == CU_MEMORYTYPE_HOST || same_home(old, fresh));
+}
+
 static bool change_copy(const struct sim_work *old, const struct sim_work *fresh)
 {
+    const CUDA_MEMCPY3D *one = &old->copy.params, *other = &fresh->copy.params;
     const struct sim_copy *before = &old->copy.job.copy, *after = &fresh->copy.job.copy;
-    return old->context == fresh->context && old->copy.params.srcMemoryType == fresh->copy.params.srcMemoryType &&
-           old->copy.params.dstMemoryType == fresh->copy.params.dstMemoryType &&
-           same_home(before->from.address, after->from.address) && same_home(before->to.address, after->to.address);
+    bool flat = before->height == 1 && before->depth == 1 && after->height == 1 && after->depth == 1;
+    bool same_shape = before->width == after->width && before->height == after->height &&
+                      before->depth == after->depth;
+    return old->context == fresh->context && (flat || same_shape) &&
+           same_side(one->srcMemoryType, before->from.address, other->srcMemoryType, after->from.address) &&
+           same_side(one->dstMemoryType, before->to.address, other->dstMemoryType, after->to.address);
 }
 
 static bool change_fill(const struct sim_work *old, const struct sim_work *fresh)
@@ -81,8 +91,9 @@ CUgraphExecUpdateResult sim_work_change(const struct sim_work *old, const struct
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: allowed = change_values(old, fresh); break;
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
         // The handle is another graph's, and its own default comes with it.
-        allowed = old->context == fresh->context && old->conditional.type == fresh->conditional.type &&
-                  old->conditional.size == fresh->conditional.size;
+        if (old->conditional.type != fresh->conditional.type || old->conditional.size != fresh->conditional.size)
+            return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
+        allowed = old->context == fresh->context;
         break;
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
@@ -240,8 +251,7 @@ static CUresult set_child(CUgraphExec exec_handle, CUgraphNode node, CUgraph gra
     SIM_TRY(sim_graph_find(graph_handle, &graph));
     SIM_REQUIRE(plan_node->type == CU_GRAPH_NODE_TYPE_GRAPH && !graph->moved);
     CUgraphExecUpdateResultInfo result;
-    CUresult status = sim_exec_update(exec, plan_node->first_child, graph, &result);
-    return status == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE ? CUDA_ERROR_INVALID_VALUE : status;
+    return sim_exec_update(exec, plan_node->first_child, graph, &result);
 }
 
 SIM_API(cuGraphExecChildGraphNodeSetParams, (CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph),

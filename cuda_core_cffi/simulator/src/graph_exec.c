@@ -34,6 +34,7 @@ void sim_exec_finalize(void *object)
         struct sim_plan *plan = &exec->plans[i];
         free(plan->nodes);
         free(plan->order);
+        free(plan->data);
         for (int side = 0; side < 2; side++) {
             free(plan->first[side]);
             free(plan->ends[side]);

@@ -28,6 +28,7 @@ struct sim_plan {
     struct sim_plan_node *nodes;
     uint32_t *first[2];         // node i's edges are ends[side][first[side][i]] to before ends[side][first[side][i + 1]]
     uint32_t *ends[2];
+    CUgraphEdgeData *data;      // of ends[SIM_IN]
     uint32_t *order;            // a topological one
     bool in_body;               // of a conditional node, be it through child graphs
 };

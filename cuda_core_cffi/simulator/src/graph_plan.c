@@ -74,7 +74,8 @@ static bool reserve(struct sim_plan *plan, const struct sim_graph *graph)
 {
     plan->nodes = calloc(graph->count + 1, sizeof *plan->nodes);
     plan->order = malloc((graph->count + 1) * sizeof *plan->order);
-    bool ready = plan->nodes && plan->order;
+    plan->data = malloc((graph->edge_count + 1) * sizeof *plan->data);
+    bool ready = plan->nodes && plan->order && plan->data;
     for (int side = 0; side < 2; side++) {
         plan->first[side] = malloc((graph->count + 1) * sizeof *plan->first[side]);
         plan->ends[side] = malloc((graph->edge_count + 1) * sizeof *plan->ends[side]);
@@ -89,8 +90,11 @@ static void copy_edges(struct sim_plan *plan, const struct sim_graph *graph)
         uint32_t next = 0;
         for (const struct sim_graph_node *node = graph->first; node; node = node->next) {
             plan->first[side][node->index] = next;
-            for (const struct sim_edge *edge = node->edges[side].first; edge; edge = edge->next[side])
+            for (const struct sim_edge *edge = node->edges[side].first; edge; edge = edge->next[side]) {
+                if (side == SIM_IN)
+                    plan->data[next] = edge->data;
                 plan->ends[side][next++] = (uint32_t)edge->end[!side]->index;
+            }
         }
         plan->first[side][plan->count] = next;
     }

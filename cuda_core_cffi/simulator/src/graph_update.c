@@ -4,9 +4,11 @@
 // Updates of executable graphs from graphs that are like the one that they were made from.
 //
 // The nodes are paired from the ends backwards: the nodes that nothing depends on in the order in which they were made,
-// then the dependencies of a pair in the order of the edges.
+// the last ones first, then the dependencies of a pair in the order of the edges. They are compared in that order, too:
+// which node a refusal names follows from it.
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph_change.h"
 
@@ -36,20 +38,27 @@ static void pair(struct pairing *pairing, uint32_t node, uint32_t partner)
     pairing->queue[pairing->count++] = node;
 }
 
+// One more than the last node before `node` that nothing depends on; 0 for none.
+static uint32_t ends_before(const struct sim_plan *plan, uint32_t node)
+{
+    while (node && plan->first[SIM_OUT][node] != plan->first[SIM_OUT][node - 1])
+        node--;
+    return node;
+}
+
 static CUresult pair_ends(struct pairing *pairing, CUgraphExecUpdateResultInfo *info)
 {
     const struct sim_plan *plan = pairing->plan;
-    uint32_t partner = 0;
-    for (struct sim_graph_node *node = pairing->graph->first; node; node = node->next) {
+    uint32_t left = ends_before(plan, (uint32_t)plan->count);
+    for (struct sim_graph_node *node = pairing->graph->last; node; node = node->previous) {
         if (node->edges[SIM_OUT].count)
             continue;
-        while (partner < plan->count && plan->first[SIM_OUT][partner + 1] != plan->first[SIM_OUT][partner])
-            partner++;
-        if (partner == plan->count)
+        if (!left)
             return refuse(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, node, NULL);
-        pair(pairing, (uint32_t)node->index, partner++);
+        pair(pairing, (uint32_t)node->index, left - 1);
+        left = ends_before(plan, left - 1);
     }
-    return CUDA_SUCCESS;
+    return left ? refuse(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL) : CUDA_SUCCESS;
 }
 
 static CUresult pair_dependencies(struct pairing *pairing, uint32_t index, CUgraphExecUpdateResultInfo *info)
@@ -66,6 +75,8 @@ static CUresult pair_dependencies(struct pairing *pairing, uint32_t index, CUgra
             pair(pairing, one, other);
         else if (pairing->plan_of[one] != other)
             return refuse(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, node, before);
+        if (memcmp(&edge->data, &plan->data[e], sizeof edge->data) != 0)
+            return refuse(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, node, before);
     }
     return CUDA_SUCCESS;
 }
@@ -81,7 +92,7 @@ static CUresult pair_all(struct pairing *pairing, CUgraphExecUpdateResultInfo *i
     SIM_TRY(pair_ends(pairing, info));
     for (size_t next = 0; next < pairing->count; next++)
         SIM_TRY(pair_dependencies(pairing, pairing->queue[next], info));
-    // What is left has fewer ends, or is in a cycle.
+    // What is left is in a cycle.
     if (pairing->count < index)
         return refuse(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL);
     return CUDA_SUCCESS;
@@ -100,10 +111,13 @@ static CUresult check_nodes(struct update *update, const struct pairing *pairing
 {
     const struct sim_plan *plan = pairing->plan;
     struct sim_exec *exec = update->exec;
-    for (struct sim_graph_node *node = pairing->graph->first; node; node = node->next)
+    for (size_t i = 0; i < pairing->count; i++) {
+        struct sim_graph_node *node = pairing->by_index[pairing->queue[i]];
         if (node->work->type != plan->nodes[pairing->plan_of[node->index]].type)
             return refuse(update->info, CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, node, NULL);
-    for (struct sim_graph_node *node = pairing->graph->first; node; node = node->next) {
+    }
+    for (size_t next = 0; next < pairing->count; next++) {
+        struct sim_graph_node *node = pairing->by_index[pairing->queue[next]];
         uint32_t partner = pairing->plan_of[node->index];
         const struct sim_plan_node *plan_node = &plan->nodes[partner];
         CUgraphExecUpdateResult result =
