@@ -224,7 +224,9 @@ class Graphs:
     def list(self, function: str, of: c_void_p) -> list[int]:
         count = c_size_t()
         getattr(self.cu, function)(of, None, byref(count))
-        found = (c_void_p * max(1, count.value))()
+        if not count.value:
+            return []
+        found = (c_void_p * count.value)()
         getattr(self.cu, function)(of, found, byref(count))
         return list(found)[: count.value]
 

@@ -187,12 +187,17 @@ def test_kernels_keep_their_configuration(cu: Driver, graphs: Graphs, stream: c_
     cu.cuMemFree_v2(memory)
 
 
-def test_a_launch_that_is_refused_adds_nothing(cu: Driver, graphs: Graphs, stream: c_void_p) -> None:
+def test_a_fill_that_is_refused_adds_nothing(cu: Driver, graphs: Graphs, stream: c_void_p) -> None:
+    begin(cu, stream)
+    assert cu.status("cuMemsetD8Async", c_uint64(0), 1, c_size_t(4), stream) == "INVALID_VALUE"
+    assert graphs.nodes(end(graphs, stream)) == []
+
+
+def test_a_launch_that_is_refused_ends_the_capture(cu: Driver, graphs: Graphs, stream: c_void_p) -> None:
     begin(cu, stream)
     launch = ("cuLaunchKernel", graphs.function("nothing"), 0, 1, 1, 1, 1, 1, 0, stream, None, None)
     assert cu.status(*launch) == "INVALID_VALUE"
-    assert cu.status("cuMemsetD8Async", c_uint64(0), 1, c_size_t(4), stream) == "INVALID_VALUE"
-    assert graphs.nodes(end(graphs, stream)) == []
+    assert cu.status("cuStreamEndCapture", stream, byref(c_void_p())) == "STREAM_CAPTURE_INVALIDATED"
 
 
 def test_kernels_of_libraries_keep_their_handle(cu: Driver, graphs: Graphs, stream: c_void_p) -> None:
@@ -349,9 +354,12 @@ def test_events_of_a_capture_cannot_be_asked(cu: Driver, graphs: Graphs, stream:
         cu.cuEventRecord(event, stream)
         assert cu.status(ask_event, event) == "CAPTURED_EVENT"
         assert cu.status("cuStreamEndCapture", stream, byref(c_void_p())) == "STREAM_CAPTURE_INVALIDATED"
-        assert cu.status(ask_event, event) == "CAPTURED_EVENT"
+        assert cu.status(ask_event, event) == "INVALID_VALUE"
         assert cu.status("cuEventElapsedTime", byref(ctypes.c_float()), plain, event) == "CAPTURED_EVENT"
-        assert cu.status("cuStreamWaitEvent", PER_THREAD, event, 0) == "CAPTURED_EVENT"
+        assert cu.status("cuStreamWaitEvent", PER_THREAD, event, 0) == "INVALID_VALUE"
+        begin(cu, stream)
+        assert cu.status("cuStreamWaitEvent", stream, event, 0) == "INVALID_VALUE"
+        assert cu.status("cuStreamEndCapture", stream, byref(c_void_p())) == "STREAM_CAPTURE_INVALIDATED"
     cu.cuEventRecord(event, stream)
     cu.cuEventSynchronize(event)
     for which in (event, plain):
@@ -364,11 +372,13 @@ def test_events_of_a_capture_cannot_be_asked(cu: Driver, graphs: Graphs, stream:
 def test_capture_can_go_on_in_a_graph(cu: Driver, graphs: Graphs, stream: c_void_p) -> None:
     graph = graphs.graph()
     a, b = graphs.empty(graph), graphs.empty(graph)
-    cu.cuStreamBeginCaptureToGraph(stream, graph, handles([b]), None, c_size_t(1), RELAXED)
+    cu.cuStreamBeginCaptureToGraph(stream, graph, handles([b, b]), None, c_size_t(2), RELAXED)
     assert info(cu, stream)[2:] == (graph.value, [b.value])
-    for call in (("cuGraphDestroy", graph), ("cuGraphDestroyNode", a)):
-        assert cu.status(*call) == "INVALID_VALUE"
-    assert cu.status("cuGraphInstantiateWithFlags", byref(c_void_p()), graph, c_uint64(0)) == "INVALID_VALUE"
+    assert cu.status("cuGraphDestroy", graph) == "INVALID_VALUE"
+    assert cu.status("cuGraphDestroyNode", a) == "ILLEGAL_STATE"
+    again = ("cuStreamBeginCaptureToGraph", PER_THREAD, graph, None, None, c_size_t(0), RELAXED)
+    assert cu.status(*again) == "ILLEGAL_STATE"
+    graphs.instantiate(graph)  # what has been captured so far
     cu.launch(stream, lambda: None)
     found = c_void_p()
     cu.cuStreamEndCapture(stream, byref(found))
@@ -391,6 +401,9 @@ def test_dependencies_can_be_changed(cu: Driver, graphs: Graphs, stream: c_void_
     extra = graphs.kernel(graph, "nothing")
     cu.cuStreamUpdateCaptureDependencies(stream, handles([extra, c_void_p(first)]), c_size_t(2), 0)
     assert info(cu, stream)[3] == [first, extra.value]
+    for flags, left in ((0, [first, extra.value]), (1, [extra.value])):
+        cu.cuStreamUpdateCaptureDependencies(stream, handles([extra, extra]), c_size_t(2), flags)
+        assert info(cu, stream)[3] == left
     assert cu.status(update, stream, handles([extra]), c_size_t(1), 2) == "INVALID_VALUE"
     data = EdgeData(port=1, type=1)
     cu.cuStreamUpdateCaptureDependencies_v2(stream, handles([extra]), byref(data), c_size_t(1), 1)

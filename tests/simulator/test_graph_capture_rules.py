@@ -15,6 +15,8 @@ from sim_driver import (
     NON_BLOCKING,
     PER_THREAD,
     Driver,
+    Location,
+    PoolProps,
     StreamCallback,
     byref,
     c_int,
@@ -78,7 +80,8 @@ def test_only_relaxed_captures_end_in_another_thread(cu: Driver, stream: c_void_
     cu.cuStreamBeginCapture_v2(stream, mode)
     ended = in_thread(lambda: finish(cu, stream))
     assert ended == ("SUCCESS" if mode == RELAXED else "STREAM_CAPTURE_WRONG_THREAD")
-    assert finish(cu, stream) == ("ILLEGAL_STATE" if mode == RELAXED else "SUCCESS")
+    assert status(cu, stream) == NONE
+    assert finish(cu, stream) == "ILLEGAL_STATE"
 
 
 def test_what_a_captured_stream_does_not_do(cu: Driver, graphs: Graphs, stream: c_void_p, sim: ModuleType) -> None:
@@ -100,6 +103,8 @@ def test_what_a_captured_stream_does_not_do(cu: Driver, graphs: Graphs, stream: 
         assert cu.status(*call) == "STREAM_CAPTURE_UNSUPPORTED", call
         assert status(cu, stream) == INVALIDATED
         assert cu.status("cuMemsetD8Async", memory, 1, c_size_t(4), stream) == "STREAM_CAPTURE_INVALIDATED"
+        assert cu.status("cuGraphLaunch", executable, stream) == "STREAM_CAPTURE_INVALIDATED"
+        assert cu.status("cuStreamSynchronize", stream) == "STREAM_CAPTURE_UNSUPPORTED"
         assert finish(cu, stream) == "STREAM_CAPTURE_INVALIDATED"
         cu.cuMemsetD8Async(memory, 1, c_size_t(4), stream)
         cu.cuStreamSynchronize(stream)
@@ -141,24 +146,41 @@ UNSAFE = {
     "alloc": lambda cu: cu.status("cuMemAlloc_v2", byref(c_uint64()), c_size_t(64)),
     "pinned": lambda cu: cu.status("cuMemAllocHost_v2", byref(c_void_p()), c_size_t(64)),
     "managed": lambda cu: cu.status("cuMemAllocManaged", byref(c_uint64()), c_size_t(64), 1),
-    "module": lambda cu: cu.status("cuModuleLoadData", byref(c_void_p()), KERNELS),
+    "asynchronous alloc": lambda cu: cu.status("cuMemAllocAsync", byref(c_uint64()), c_size_t(64), PER_THREAD),
+    "pool": lambda cu: cu.status("cuMemPoolCreate", byref(c_void_p()), byref(PoolProps(1, 0, Location(1, 0)))),
+    "limit": lambda cu: cu.status("cuCtxSetLimit", 0, c_size_t(2048)),
+    "stream synchronize": lambda cu: cu.status("cuStreamSynchronize", PER_THREAD),
+    "stream query": lambda cu: cu.status("cuStreamQuery", PER_THREAD),
+    "legacy synchronize": lambda cu: cu.status("cuStreamSynchronize", LEGACY),
 }
 
 
-@pytest.mark.parametrize("what", [*UNSAFE, "free", "query"])
-def test_calls_that_may_be_unsafe_end_a_capture(cu: Driver, stream: c_void_p, what: str) -> None:
-    memory, event = cu.alloc(64), cu.event(2)
+@pytest.mark.parametrize("what", [*UNSAFE, "free", "query", "trim", "instantiate"])
+def test_calls_that_may_be_unsafe_end_a_capture(cu: Driver, graphs: Graphs, stream: c_void_p, what: str) -> None:
+    memory, event, pool, graph = cu.alloc(64), cu.event(2), cu.pool(), graphs.graph()
     cu.cuEventRecord(event, PER_THREAD)
     calls = {
         **UNSAFE,
         "free": lambda cu: cu.status("cuMemFree_v2", memory),
         "query": lambda cu: cu.status("cuEventQuery", event),
+        "trim": lambda cu: cu.status("cuMemPoolTrimTo", pool, c_size_t(0)),
+        "instantiate": lambda cu: cu.status("cuGraphInstantiateWithFlags", byref(c_void_p()), graph, c_uint64(0)),
     }
     cu.cuStreamBeginCapture_v2(stream, GLOBAL)
     assert calls[what](cu) == "STREAM_CAPTURE_UNSUPPORTED"
     assert finish(cu, stream) == "STREAM_CAPTURE_INVALIDATED"
     cu.cuMemFree_v2(memory)
+    cu.cuMemPoolDestroy(pool)
     cu.cuEventDestroy_v2(event)
+
+
+def test_code_is_loaded_while_a_stream_is_captured(cu: Driver, stream: c_void_p) -> None:
+    cu.cuStreamBeginCapture_v2(stream, GLOBAL)
+    module: c_void_p = cu.out(c_void_p, "cuModuleLoadData", KERNELS)
+    library: c_void_p = cu.out(c_void_p, "cuLibraryLoadData", KERNELS, None, None, 0, None, None, 0)
+    assert finish(cu, stream) == "SUCCESS"
+    cu.cuModuleUnload(module)
+    cu.cuLibraryUnload(library)
 
 
 def exchange(cu: Driver, mode: int) -> int:
@@ -221,7 +243,7 @@ def test_a_stream_that_is_destroyed_takes_its_capture_along(cu: Driver, sim: Mod
 
 def test_streams_outside_go_on(cu: Driver, stream: c_void_p) -> None:
     other, ran = cu.stream(NON_BLOCKING), []
-    cu.cuStreamBeginCapture_v2(stream, GLOBAL)
+    cu.cuStreamBeginCapture_v2(stream, RELAXED)
     cu.launch(other, lambda: ran.append(1))
     cu.cuStreamSynchronize(other)
     memory: c_uint64 = cu.out(c_uint64, "cuMemAllocAsync", c_size_t(64), other)

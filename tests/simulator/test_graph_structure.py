@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from sim_driver import Driver, byref, c_int, c_size_t, c_uint, c_uint64, c_void_p, time
+from sim_driver import Driver, byref, c_int, c_size_t, c_uint, c_uint64, c_void_p, ctypes, time
 from sim_graphs import (
     EMPTY,
     GRAPH,
@@ -47,7 +47,7 @@ def test_a_graph_lists_its_nodes_in_the_order_in_which_they_were_made(graphs: Gr
     a, b = graphs.empty(graph), graphs.empty(graph)
     c = graphs.empty(graph, b, a)
     assert graphs.nodes(graph) == [a.value, b.value, c.value]
-    assert graphs.list("cuGraphGetRootNodes", graph) == [a.value, b.value]
+    assert graphs.list("cuGraphGetRootNodes", graph) == [b.value, a.value]
     assert sorted(graphs.edges(graph)) == sorted([(b.value, c.value), (a.value, c.value)])
     assert graphs.list("cuGraphNodeGetDependencies", c) == [b.value, a.value]
     assert graphs.list("cuGraphNodeGetDependentNodes", a) == [c.value]
@@ -62,6 +62,7 @@ def test_lists_that_are_longer_end_in_null_and_shorter_ones_hold_the_first(graph
     count.value = 1
     cu.cuGraphGetNodes(graph, room, byref(count))
     assert count.value == 1
+    assert cu.status("cuGraphGetNodes", graph, room, byref(c_size_t(0))) == "INVALID_VALUE"
 
 
 def test_nodes_tell_their_kind_graph_and_number(graphs: Graphs, cu: Driver) -> None:
@@ -94,16 +95,22 @@ def test_edges_come_and_go(graphs: Graphs, cu: Driver) -> None:
     assert link(cu, graph) == unlink(cu, graph) == "SUCCESS"
 
 
-def test_edges_that_cannot_be_are_refused_and_change_nothing(graphs: Graphs, cu: Driver) -> None:
+def test_edges_that_cannot_be_are_refused_and_those_before_them_stay(graphs: Graphs, cu: Driver) -> None:
     graph, other = graphs.graph(), graphs.graph()
     a, b, c, stranger = graphs.empty(graph), graphs.empty(graph), graphs.empty(graph), graphs.empty(other)
     assert link(cu, graph, (a, b)) == "SUCCESS"
-    for pairs in ([(a, b)], [(b, c), (a, b)], [(b, c), (b, c)], [(a, stranger)], [(stranger, a)], [(a, a)]):
+    for pairs in ([(a, b)], [(a, stranger)], [(stranger, a)], [(a, a)], [(stranger, c), (b, c)]):
         assert link(cu, graph, *pairs) == "INVALID_VALUE"
         assert graphs.edges(graph) == [(a.value, b.value)]
-    for pairs in ([(b, c)], [(a, b), (a, b)], [(a, b), (b, c)], [(stranger, a)]):
+    for pairs in ([(b, c)], [(b, a)], [(stranger, a)], [(b, c), (a, b)]):
         assert unlink(cu, graph, *pairs) == "INVALID_VALUE"
         assert graphs.edges(graph) == [(a.value, b.value)]
+    for pairs in ([(b, c), (a, b)], [(b, c), (b, c)]):
+        assert link(cu, graph, *pairs) == "INVALID_VALUE"
+        assert graphs.edges(graph) == [(a.value, b.value), (b.value, c.value)]
+        assert unlink(cu, graph, *pairs) == ("SUCCESS" if pairs[1][0] is a else "INVALID_VALUE")
+        assert graphs.edges(graph) == ([] if pairs[1][0] is a else [(a.value, b.value)])
+        link(cu, graph, (a, b))
     assert cu.status("cuGraphAddDependencies", graph, None, None, c_size_t(1)) == "INVALID_VALUE"
 
 
@@ -131,8 +138,13 @@ def test_edge_data_is_kept_and_must_not_be_lost(graphs: Graphs, cu: Driver) -> N
     assert cu.status("cuGraphNodeGetDependentNodes", a, found, byref(count)) == "LOSSY_QUERY"
     assert cu.status("cuGraphGetEdges", graph, found, (c_void_p * 1)(), byref(count)) == "LOSSY_QUERY"
     assert cu.status("cuGraphNodeGetDependencies", b, None, byref(count)) == "SUCCESS"
-    assert unlink(cu, graph, (a, b)) == "INVALID_VALUE"
-    cu.cuGraphRemoveDependencies_v2(graph, handles([a]), handles([b]), byref(data), c_size_t(1))
+    pair = handles([a]), handles([b])
+    wrong = EdgeData(port=2, type=1)
+    assert cu.status("cuGraphRemoveDependencies_v2", graph, *pair, byref(wrong), c_size_t(1)) == "INVALID_VALUE"
+    cu.cuGraphRemoveDependencies_v2(graph, *pair, byref(data), c_size_t(1))
+    assert graphs.edges(graph) == []
+    cu.cuGraphAddDependencies_v2(graph, *pair, byref(data), c_size_t(1))
+    cu.cuGraphRemoveDependencies_v2(graph, *pair, None, c_size_t(1))  # without data, of whatever kind
     assert graphs.edges(graph) == []
 
 
@@ -146,10 +158,13 @@ def test_edge_data_that_means_nothing_is_refused(graphs: Graphs, cu: Driver) -> 
         (kernel, EdgeData(port=3, type=1)),
         (kernel, EdgeData(to=1)),
         (kernel, EdgeData(type=2)),
+        (kernel, EdgeData(port=1, type=1)),
+        (empty, EdgeData(port=2)),
         (kernel, EdgeData(pad=(1, 0, 0, 0, 0))),
     ):
         ends = handles([node]), handles([last])
         assert cu.status("cuGraphAddDependencies_v2", graph, *ends, byref(data), c_size_t(1)) == "INVALID_VALUE"
+    cu.cuGraphAddDependencies_v2(graph, handles([kernel]), handles([last]), byref(EdgeData(port=2)), c_size_t(1))
 
 
 def test_a_clone_is_independent_and_its_nodes_are_found(graphs: Graphs, cu: Driver) -> None:
@@ -170,8 +185,10 @@ def test_a_clone_is_independent_and_its_nodes_are_found(graphs: Graphs, cu: Driv
     cu.cuGraphDestroyNode(a)
     assert len(graphs.nodes(clone)) == 3
     assert len(graphs.edges(clone)) == 2
-    assert cu.status("cuGraphNodeFindInClone", byref(c_void_p()), late, clone) == "INVALID_VALUE"
-    assert cu.status("cuGraphNodeFindInClone", byref(c_void_p()), b, graph) == "INVALID_VALUE"
+    for node, place in ((late, clone), (b, graph)):
+        found = c_void_p(7)
+        assert cu.status("cuGraphNodeFindInClone", byref(found), node, place) == "INVALID_VALUE"
+        assert found.value is None
     cu.cuGraphDestroyNode(twin)
     assert cu.status("cuGraphNodeFindInClone", byref(c_void_p()), b, clone) == "INVALID_VALUE"
 
@@ -249,6 +266,10 @@ def test_a_cycle_is_found_when_the_graph_is_instantiated(graphs: Graphs, cu: Dri
     assert cu.status(*call) == "INVALID_VALUE"
     assert params.result == 2
     assert params.node in (a.value, b.value)
+    error, log = c_void_p(7), ctypes.create_string_buffer(b"before", 8)
+    older = ("cuGraphInstantiate_v2", byref(c_void_p()), graph, byref(error), log, c_size_t(8))
+    assert cu.status(*older) == "INVALID_VALUE"
+    assert (error.value, log.value) == (None, b"")
     assert unlink(cu, graph, (b, a)) == "SUCCESS"
     executable = c_void_p()
     assert cu.status("cuGraphInstantiateWithParams", byref(executable), graph, byref(params)) == "SUCCESS"

@@ -153,7 +153,9 @@ static CUresult begin(CUstream handle, CUstreamCaptureMode mode, CUgraph graph_h
     struct sim_dependency *after = NULL;
     if (graph_handle) {
         SIM_TRY(sim_graph_find(graph_handle, &graph));
-        CUresult status = sim_dependencies_read(graph, nodes, data, count, &after);
+        if (graph->captures)
+            return CUDA_ERROR_ILLEGAL_STATE;
+        CUresult status = sim_dependencies_read(graph, nodes, data, &count, true, &after);
         if (status != CUDA_SUCCESS) {
             free(after);
             return status;
@@ -268,9 +270,10 @@ SIM_API_STREAM(cuStreamEndCapture, _ptsz, (CUstream hStream, CUgraph *phGraph), 
         sim_capture_invalidate(capture);
         return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
     }
-    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != sim_thread()->id)
-        return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-    CUresult status = capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : check_joined(capture, part);
+    bool elsewhere = capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != sim_thread()->id;
+    CUresult status = elsewhere          ? CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
+                      : capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+                                         : check_joined(capture, part);
     CUgraph handle = sim_graph_handle(capture->graph);
     struct sim_graph *graph = end(capture);
     if (status == CUDA_SUCCESS)
@@ -400,7 +403,7 @@ static CUresult update(CUstream handle, const CUgraphNode *nodes, const CUgraphE
     if (part->capture->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     struct sim_dependency *after;
-    CUresult status = sim_dependencies_read(part->capture->graph, nodes, data, count, &after);
+    CUresult status = sim_dependencies_read(part->capture->graph, nodes, data, &count, true, &after);
     if (status == CUDA_SUCCESS && flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES) {
         free(part->set.nodes);
         part->set = (struct sim_capture_set){after, count, count};

@@ -49,8 +49,10 @@ CUresult sim_capture_wait(struct sim_stream *stream, struct sim_event *event, un
 
 // --- What is not ----------------------------------------------------------------------------------------------
 
-// A call that a captured stream does not go together with: ends the capture.
+// A call that a captured stream does not go together with: ends the capture. Such a call is either work for the stream,
+// or waits for it or asks about it.
 CUresult sim_capture_refuse(struct sim_stream *stream);
+CUresult sim_capture_refuse_to_wait(struct sim_stream *stream);
 // The call may be unsafe while something is captured: is it allowed for this thread now?
 CUresult sim_capture_check_unsafe(void);
 // A call that concerns all streams of a context.

@@ -50,6 +50,13 @@ CUresult sim_capture_refuse(struct sim_stream *stream)
     struct sim_capture_stream *part = atomic_load(&stream->capture);
     if (part && part->capture->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    return sim_capture_refuse_to_wait(stream);
+}
+
+CUresult sim_capture_refuse_to_wait(struct sim_stream *stream)
+{
+    SIM_GRAPHS_LOCKED();
+    struct sim_capture_stream *part = atomic_load(&stream->capture);
     if (part)
         sim_capture_invalidate(part->capture);
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -97,8 +104,9 @@ CUresult sim_capture_check_event(struct sim_event *event)
     struct sim_capture_event *captured = atomic_load(&event->capture);
     if (!captured)
         return CUDA_SUCCESS;
-    if (captured->capture->graph)
-        sim_capture_invalidate(captured->capture);
+    if (!captured->capture->graph)
+        return CUDA_ERROR_INVALID_VALUE;
+    sim_capture_invalidate(captured->capture);
     return CUDA_ERROR_CAPTURED_EVENT;
 }
 

@@ -186,8 +186,8 @@ static CUresult capture_port(struct sim_capture_stream *part, CUevent handle, st
     return sim_capture_set_event(event, part->capture, &(struct sim_capture_set){&after, 1, 1});
 }
 
-CUresult sim_capture_kernel(struct sim_stream *stream, CUfunction function, const struct sim_launch_wish *wish,
-                            void **kernel_params, void **extra)
+static CUresult capture_kernel(struct sim_stream *stream, CUfunction function, const struct sim_launch_wish *wish,
+                               void **kernel_params, void **extra)
 {
     CUDA_KERNEL_NODE_PARAMS_v2 params = {
         .gridDimX = wish->grid[0],
@@ -225,6 +225,20 @@ CUresult sim_capture_kernel(struct sim_stream *stream, CUfunction function, cons
     return capture_port(part, wish->programmatic, node, CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
 }
 
+// A launch that is refused ends the capture.
+CUresult sim_capture_kernel(struct sim_stream *stream, CUfunction function, const struct sim_launch_wish *wish,
+                            void **kernel_params, void **extra)
+{
+    CUresult status = capture_kernel(stream, function, wish, kernel_params, extra);
+    if (status != CUDA_SUCCESS) {
+        SIM_GRAPHS_LOCKED();
+        struct sim_capture_stream *part = atomic_load(&stream->capture);
+        if (part)
+            sim_capture_invalidate(part->capture);
+    }
+    return status;
+}
+
 // --- Events ---------------------------------------------------------------------------------------------------
 
 CUresult sim_capture_set_event(struct sim_event *event, struct sim_capture *capture, const struct sim_capture_set *set)
@@ -259,8 +273,11 @@ CUresult sim_capture_record(struct sim_stream *stream, struct sim_event *event, 
 static CUresult join(struct sim_stream *stream, struct sim_capture_stream *part, struct sim_capture_event *captured)
 {
     struct sim_capture *capture = captured->capture;
-    if (!capture->graph)
-        return CUDA_ERROR_CAPTURED_EVENT;
+    if (!capture->graph) {
+        if (part)
+            sim_capture_invalidate(part->capture);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     if (capture->invalid || (part && part->capture->invalid))
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (part && part->capture != capture) {

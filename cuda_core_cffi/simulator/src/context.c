@@ -368,6 +368,7 @@ SIM_API(cuCtxSetLimit, (CUlimit limit, size_t value), (limit, value))
 {
     struct sim_context *context;
     SIM_TRY(sim_current(&context));
+    SIM_TRY(sim_capture_check_unsafe());
     static const size_t largest[SIM_LIMITS] = {
         [CU_LIMIT_STACK_SIZE] = 512 << 10,
         [CU_LIMIT_PRINTF_FIFO_SIZE] = SIZE_MAX / 2,

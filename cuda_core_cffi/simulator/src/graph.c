@@ -379,6 +379,7 @@ SIM_API(cuGraphNodeFindInClone, (CUgraphNode *phNode, CUgraphNode hOriginalNode,
     struct sim_graph_node *node, *twin;
     SIM_TRY(sim_graph_find(hClonedGraph, &clone));
     SIM_TRY(sim_graph_node_find(hOriginalNode, &node));
+    *phNode = NULL;
     struct sim_origin wanted = {node->serial, NULL}, *origin = NULL;
     if (clone->origin_count)
         origin = bsearch(&wanted, clone->origins, clone->origin_count, sizeof wanted, by_serial);

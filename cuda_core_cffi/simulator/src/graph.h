@@ -98,9 +98,10 @@ void sim_graph_node_free(struct sim_graph_node *node);
 struct sim_edge *sim_edge_new(struct sim_graph_node *from, struct sim_graph_node *to, CUgraphEdgeData data);
 void sim_edge_free(struct sim_edge *edge);
 struct sim_edge *sim_edge_find(struct sim_graph_node *from, struct sim_graph_node *to);
-// Reads what a program says the dependencies of a node are: nodes of the graph, none twice. The caller frees the array.
+// Reads what a program says the dependencies of a node are: nodes of the graph. With `merge`, one that is named twice
+// counts once; otherwise that is refused. The caller frees the array.
 CUresult sim_dependencies_read(struct sim_graph *graph, const CUgraphNode *nodes, const CUgraphEdgeData *data,
-                               size_t count, struct sim_dependency **dependencies);
+                               size_t *count, bool merge, struct sim_dependency **dependencies);
 
 static inline bool sim_edge_is_plain(const CUgraphEdgeData *data)
 {

@@ -58,6 +58,7 @@ SIM_API(cuGraphGetNodes, (CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes),
 {
     struct answer answer;
     SIM_TRY(begin(&answer, nodes, NULL, NULL, numNodes));
+    SIM_REQUIRE(!nodes || *numNodes);
     SIM_GRAPHS_LOCKED();
     struct sim_graph *graph;
     SIM_TRY(sim_graph_find(hGraph, &graph));
@@ -74,7 +75,7 @@ SIM_API(cuGraphGetRootNodes, (CUgraph hGraph, CUgraphNode *rootNodes, size_t *nu
     SIM_GRAPHS_LOCKED();
     struct sim_graph *graph;
     SIM_TRY(sim_graph_find(hGraph, &graph));
-    for (struct sim_graph_node *node = graph->first; node; node = node->next)
+    for (struct sim_graph_node *node = graph->last; node; node = node->previous)
         if (!node->edges[SIM_IN].count)
             tell(&answer, node, NULL, NULL);
     return end(&answer, numRootNodes);
@@ -161,37 +162,43 @@ static CUresult check_data(const struct sim_graph_node *from, const CUgraphEdgeD
     SIM_REQUIRE(!data->to_port && data->type <= CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
     // Only kernels say when a dependent may start, and they have to for an edge of the programmatic type.
     bool programmatic = data->type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
-    SIM_REQUIRE(data->from_port <= CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER && programmatic == (data->from_port != 0));
-    SIM_REQUIRE(!programmatic || from->work->type == CU_GRAPH_NODE_TYPE_KERNEL);
+    SIM_REQUIRE(data->from_port <= CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER && (!programmatic || data->from_port));
+    SIM_REQUIRE(programmatic || data->from_port != CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
+    SIM_REQUIRE(!data->from_port || from->work->type == CU_GRAPH_NODE_TYPE_KERNEL);
     return CUDA_SUCCESS;
 }
 
 static const CUgraphEdgeData plain;
 
 static CUresult read_dependencies(struct sim_graph *graph, const CUgraphNode *nodes, const CUgraphEdgeData *data,
-                                  size_t count, struct sim_dependency *out)
+                                  size_t *count, bool merge, struct sim_dependency *out)
 {
     uint64_t mark = sim_graph_mark();
-    for (size_t i = 0; i < count; i++) {
+    size_t kept = 0;
+    for (size_t i = 0; i < *count; i++) {
         struct sim_graph_node *node;
         SIM_TRY(sim_graph_node_find(nodes[i], &node));
-        SIM_REQUIRE(node->graph == graph && node->mark != mark);
+        SIM_REQUIRE(node->graph == graph && (merge || node->mark != mark));
+        out[kept] = (struct sim_dependency){node, data ? data[i] : plain};
+        SIM_TRY(check_data(node, &out[kept].data));
+        kept += node->mark != mark;
         node->mark = mark;
-        out[i] = (struct sim_dependency){node, data ? data[i] : plain};
-        SIM_TRY(check_data(node, &out[i].data));
     }
+    *count = kept;
     return CUDA_SUCCESS;
 }
 
 CUresult sim_dependencies_read(struct sim_graph *graph, const CUgraphNode *nodes, const CUgraphEdgeData *data,
-                               size_t count, struct sim_dependency **dependencies)
+                               size_t *count, bool merge, struct sim_dependency **dependencies)
 {
     *dependencies = NULL;
-    if (!count)
+    if (!*count)
         return CUDA_SUCCESS;
-    SIM_REQUIRE(nodes && count <= graph->count);
-    *dependencies = malloc(count * sizeof **dependencies);
-    return *dependencies ? read_dependencies(graph, nodes, data, count, *dependencies) : CUDA_ERROR_OUT_OF_MEMORY;
+    // One more than there are nodes is room for what is refused, or left out.
+    SIM_REQUIRE(nodes && (merge || *count <= graph->count));
+    *dependencies = malloc((graph->count + 1) * sizeof **dependencies);
+    return *dependencies ? read_dependencies(graph, nodes, data, count, merge, *dependencies)
+                         : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 // --- Changes --------------------------------------------------------------------------------------------------
@@ -210,6 +217,9 @@ static CUresult add_one(struct sim_graph *graph, CUgraphNode from, CUgraphNode t
     SIM_TRY(ends_of(graph, from, to, ends));
     SIM_REQUIRE(ends[SIM_OUT] != ends[SIM_IN] && !sim_edge_find(ends[SIM_OUT], ends[SIM_IN]));
     SIM_TRY(check_data(ends[SIM_OUT], data));
+    // Only a kernel can start before the one that it depends on has ended.
+    SIM_REQUIRE(data->type != CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC ||
+                ends[SIM_IN]->work->type == CU_GRAPH_NODE_TYPE_KERNEL);
     return sim_edge_new(ends[SIM_OUT], ends[SIM_IN], *data) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -220,17 +230,10 @@ static CUresult add(CUgraph handle, const CUgraphNode *from, const CUgraphNode *
     struct sim_graph *graph;
     SIM_TRY(sim_graph_find(handle, &graph));
     SIM_REQUIRE(!count || (from && to));
-    CUresult status = CUDA_SUCCESS;
-    size_t done = 0;
-    for (; done < count && status == CUDA_SUCCESS; done++)
-        status = add_one(graph, from[done], to[done], data ? &data[done] : &plain);
-    // All or none: what was added is at the ends of the lists.
-    for (size_t i = 0; status != CUDA_SUCCESS && i + 1 < done; i++) {
-        struct sim_graph_node *ends[2];
-        if (ends_of(graph, from[i], to[i], ends) == CUDA_SUCCESS)
-            sim_edge_free(sim_edge_find(ends[SIM_OUT], ends[SIM_IN]));
-    }
-    return status;
+    // What comes before the one that is refused stays, here and below.
+    for (size_t i = 0; i < count; i++)
+        SIM_TRY(add_one(graph, from[i], to[i], data ? &data[i] : &plain));
+    return CUDA_SUCCESS;
 }
 
 SIM_API(cuGraphAddDependencies,
@@ -248,22 +251,15 @@ SIM_API(cuGraphAddDependencies_v2,
     return add(hGraph, from, to, edgeData, numDependencies);
 }
 
-static CUresult find_all(struct sim_graph *graph, const CUgraphNode *from, const CUgraphNode *to,
-                         const CUgraphEdgeData *data, size_t count, struct sim_edge **edges)
+// Without data, an edge is meant whatever its kind is.
+static CUresult remove_one(struct sim_graph *graph, CUgraphNode from, CUgraphNode to, const CUgraphEdgeData *data)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct sim_graph_node *ends[2];
-        SIM_TRY(ends_of(graph, from[i], to[i], ends));
-        edges[i] = sim_edge_find(ends[SIM_OUT], ends[SIM_IN]);
-        SIM_REQUIRE(edges[i] && memcmp(&edges[i]->data, data ? &data[i] : &plain, sizeof plain) == 0);
-    }
+    struct sim_graph_node *ends[2];
+    SIM_TRY(ends_of(graph, from, to, ends));
+    struct sim_edge *edge = sim_edge_find(ends[SIM_OUT], ends[SIM_IN]);
+    SIM_REQUIRE(edge && (!data || memcmp(&edge->data, data, sizeof *data) == 0));
+    sim_edge_free(edge);
     return CUDA_SUCCESS;
-}
-
-static int by_address(const void *a, const void *b)
-{
-    uintptr_t left = *(const uintptr_t *)a, right = *(const uintptr_t *)b;
-    return left < right ? -1 : left > right;
 }
 
 static CUresult remove_all(CUgraph handle, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data,
@@ -275,22 +271,10 @@ static CUresult remove_all(CUgraph handle, const CUgraphNode *from, const CUgrap
     if (!count)
         return CUDA_SUCCESS;
     SIM_SUPPORTED(!graph->memory_nodes);
-    SIM_REQUIRE(from && to && count <= graph->edge_count);
-    struct sim_edge **edges = malloc(count * sizeof(struct sim_edge *));
-    if (!edges)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult status = find_all(graph, from, to, data, count, edges);
-    if (status == CUDA_SUCCESS) {
-        // An edge that is named twice would not be there the second time.
-        qsort(edges, count, sizeof *edges, by_address);
-        for (size_t i = 1; i < count; i++)
-            if (edges[i] == edges[i - 1])
-                status = CUDA_ERROR_INVALID_VALUE;
-    }
-    for (size_t i = 0; i < count && status == CUDA_SUCCESS; i++)
-        sim_edge_free(edges[i]);
-    free(edges);
-    return status;
+    SIM_REQUIRE(from && to);
+    for (size_t i = 0; i < count; i++)
+        SIM_TRY(remove_one(graph, from[i], to[i], data ? &data[i] : NULL));
+    return CUDA_SUCCESS;
 }
 
 SIM_API(cuGraphRemoveDependencies,

@@ -3,9 +3,9 @@
 
 // The life of executable graphs.
 
+#include "capture.h"
 #include "graph_exec.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 static _Atomic uint32_t last_exec;
@@ -190,13 +190,14 @@ static CUresult instantiate(CUgraph handle, uint64_t flags, CUstream upload_stre
     const uint64_t upload = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
     SIM_REQUIRE(out && !(flags & ~(device | auto_free | upload | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)));
     SIM_REQUIRE((flags & (device | auto_free)) != (device | auto_free));
+    SIM_TRY(sim_capture_check_unsafe());
     SIM_HELD struct sim_stream *stream = NULL;
     if (flags & upload)
         SIM_TRY(sim_stream_find(upload_stream, &stream));
     SIM_GRAPHS_LOCKED();
     struct sim_graph *graph;
     SIM_TRY(sim_graph_find(handle, &graph));
-    SIM_REQUIRE(!graph->moved && !graph->captures);
+    SIM_REQUIRE(!graph->moved);
     SIM_SUPPORTED(!graph->owner && (!graph->memory_nodes || !graph->instances));
     struct sim_exec *exec = sim_object_new(SIM_GRAPH_EXEC);
     if (!exec)
@@ -243,13 +244,13 @@ SIM_API(cuGraphInstantiate_v2,
         (CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize),
         (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize))
 {
-    struct sim_refusal refusal = {0};
-    CUresult status = instantiate(hGraph, 0, NULL, phGraphExec, &refusal);
+    // What is wrong is told by cuGraphInstantiateWithParams only.
+    struct sim_refusal refusal;
     if (phErrorNode)
-        *phErrorNode = sim_graph_node_handle(refusal.node);
+        *phErrorNode = NULL;
     if (logBuffer && bufferSize)
-        snprintf(logBuffer, bufferSize, "%s", refusal.node ? "the graph has a cycle" : "");
-    return status;
+        *logBuffer = '\0';
+    return instantiate(hGraph, 0, NULL, phGraphExec, &refusal);
 }
 
 SIM_API(cuGraphInstantiate,

@@ -52,7 +52,7 @@ CUresult sim_node_add(CUgraphNode *out, CUgraph handle, const CUgraphNode *depen
     struct sim_graph_node *node;
     SIM_TRY(sim_graph_find(handle, &graph));
     struct sim_dependency *after;
-    CUresult status = sim_dependencies_read(graph, dependencies, data, count, &after);
+    CUresult status = sim_dependencies_read(graph, dependencies, data, &count, false, &after);
     if (status == CUDA_SUCCESS)
         status = sim_graph_add_node(graph, after, count, work, &node);
     free(after);
@@ -95,7 +95,7 @@ CUresult sim_node_add_child(CUgraphNode *out, CUgraph handle, const CUgraphNode 
     SIM_REQUIRE(!child->memory_nodes || !graph->owner);
     struct sim_dependency *after;
     struct sim_graph_node *node = NULL;
-    CUresult status = sim_dependencies_read(graph, dependencies, data, count, &after);
+    CUresult status = sim_dependencies_read(graph, dependencies, data, &count, false, &after);
     struct sim_graph **children = calloc(1, sizeof *children);
     struct sim_graph *copy = NULL;
     if (status == CUDA_SUCCESS && !children)
@@ -246,7 +246,8 @@ SIM_API(cuGraphDestroyNode, (CUgraphNode hNode), (hNode))
     struct sim_graph_node *node;
     SIM_TRY(sim_graph_node_find(hNode, &node));
     SIM_SUPPORTED(!node->graph->memory_nodes);
-    SIM_REQUIRE(!node->graph->captures);
+    if (node->graph->captures)
+        return CUDA_ERROR_ILLEGAL_STATE;
     sim_graph_node_free(node);
     return CUDA_SUCCESS;
 }

@@ -121,9 +121,9 @@ static size_t sort(struct sim_plan *plan, uint32_t *waiting)
 // Every node that still waits waits for one of its kind: going back from one to the next ends in a cycle.
 static uint32_t in_cycle(const struct sim_plan *plan, const uint32_t *waiting)
 {
-    uint32_t node = 0;
+    uint32_t node = (uint32_t)plan->count - 1;
     while (!waiting[node])
-        node++;
+        node--;
     for (size_t step = 0; step < plan->count; step++) {
         uint32_t e = plan->first[SIM_IN][node];
         while (!waiting[plan->ends[SIM_IN][e]])

@@ -89,7 +89,6 @@ static CUresult find(CUmodule handle, struct sim_module **out)
 static CUresult load(CUmodule *out, const void *image, unsigned count, CUjit_option *options, void **values)
 {
     SIM_REQUIRE(out && image);
-    SIM_TRY(sim_capture_check_unsafe());
     struct sim_context *context;
     SIM_TRY(sim_current(&context));
     struct sim_jit jit;

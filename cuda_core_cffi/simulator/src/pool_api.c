@@ -221,6 +221,7 @@ static CUresult props_valid(const CUmemPoolProps *props)
 SIM_API(cuMemPoolCreate, (CUmemoryPool *pool, const CUmemPoolProps *poolProps), (pool, poolProps))
 {
     SIM_REQUIRE(pool && poolProps);
+    SIM_TRY(sim_capture_check_unsafe());
     SIM_TRY(props_valid(poolProps));
     struct sim_pool *created;
     SIM_TRY(sim_pool_new(poolProps, &created));
@@ -244,6 +245,7 @@ SIM_API(cuMemPoolTrimTo, (CUmemoryPool pool, size_t minBytesToKeep), (pool, minB
     SIM_HELD struct sim_pool *found = NULL;
     SIM_TRY(sim_pool_find(pool, &found));
     SIM_REQUIRE(!found->imported);
+    SIM_TRY(sim_capture_check_unsafe());
     sim_pool_trim(found, minBytesToKeep);
     return CUDA_SUCCESS;
 }
@@ -374,6 +376,7 @@ static CUresult allocate(struct sim_pool *pool, struct sim_stream *stream, size_
 {
     if (sim_capturing(stream))
         return sim_capture_alloc(stream, pool, bytes, address);
+    SIM_TRY(sim_capture_check_unsafe());
     return sim_pool_allocate(pool, stream, bytes, address);
 }
 

@@ -167,7 +167,8 @@ SIM_API_STREAM(cuStreamQuery, _ptsz, (CUstream hStream), (hStream))
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_for_work(hStream, &stream));
     if (sim_capturing(stream))
-        return sim_capture_refuse(stream);
+        return sim_capture_refuse_to_wait(stream);
+    SIM_TRY(sim_capture_check_unsafe());
     if (!sim_reached(stream, atomic_load(&stream->submitted)))
         return CUDA_ERROR_NOT_READY;
     if (stream->legacy) {
@@ -190,7 +191,8 @@ SIM_API_STREAM(cuStreamSynchronize, _ptsz, (CUstream hStream), (hStream))
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_for_work(hStream, &stream));
     if (sim_capturing(stream))
-        return sim_capture_refuse(stream);
+        return sim_capture_refuse_to_wait(stream);
+    SIM_TRY(sim_capture_check_unsafe());
     uint64_t number = atomic_load(&stream->submitted);
     // Waiting for the legacy stream means waiting for what its next operation would wait for.
     if (stream->legacy && !sim_run_now(stream, nothing, NULL, &number))
