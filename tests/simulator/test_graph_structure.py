@@ -357,10 +357,18 @@ def test_a_graph_is_written_for_graphviz(graphs: Graphs, cu: Driver, tmp_path: P
     assert text.startswith("digraph dot {\n")
     assert text.endswith("}\n")
     assert text.count("{") == text.count("}")
-    assert f'"graph_{number}_node_0" -> "graph_{number}_node_1"' in text
-    assert "EMPTY" in text
-    assert "nothing" in text
-    assert "block:" not in text
+    child = ask(cu, c_void_p, "cuGraphChildGraphNodeGetGraph", c_void_p(graphs.nodes(graph)[1]))
+    inside = ask(cu, c_uint, "cuGraphGetId", child).value
+    # The layout of an H200's driver, line by line.
+    assert text == (
+        f'digraph dot {{\nsubgraph cluster_{number} {{\nlabel="graph_{number}" graph[style="dashed"];\n'
+        f'"graph_{number}_node_0"[style="solid" shape="rectangle" label="0\nEMPTY\n"];\n\n'
+        f'"graph_{number}_node_1"[style="solid" shape="rectangle" label="1\ngraph_{inside}\n"];\n\n'
+        f'"graph_{number}_node_0" -> "graph_{number}_node_1";\n}}\n'
+        f'subgraph cluster_{inside} {{\nlabel="graph_{inside}" graph[style="dashed"];\n'
+        f'"graph_{inside}_node_0"[style="bold" shape="octagon" label="0\nnothing\n"];\n\n}}\n}}\n'
+    )
+    assert f"node handle: 0x{first.value:016X}" in graphs.dot(graph, tmp_path / "graph.dot", 1 << 10)
     assert "block: 1 1 1" in graphs.dot(graph, tmp_path / "graph.dot", 1)
     missing = str(tmp_path / "no" / "graph.dot").encode()
     assert cu.status("cuGraphDebugDotPrint", graph, missing, 0) == "OPERATING_SYSTEM"

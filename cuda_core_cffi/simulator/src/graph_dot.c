@@ -14,11 +14,11 @@ static const struct look {
     const char *name, *shape;
     unsigned flag;  // that asks for the parameters
 } looks[] = {
-    [CU_GRAPH_NODE_TYPE_KERNEL] = {"KERNEL", "octagon", CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS},
-    [CU_GRAPH_NODE_TYPE_MEMCPY] = {"MEMCPY", "invtrapezium", CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS},
+    [CU_GRAPH_NODE_TYPE_KERNEL] = {NULL, "octagon", CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS},
+    [CU_GRAPH_NODE_TYPE_MEMCPY] = {"MEMCPY", "trapezium", CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS},
     [CU_GRAPH_NODE_TYPE_MEMSET] = {"MEMSET", "invtrapezium", CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS},
     [CU_GRAPH_NODE_TYPE_HOST] = {"HOST", "rectangle", CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS},
-    [CU_GRAPH_NODE_TYPE_GRAPH] = {"GRAPH", "box3d", 0},
+    [CU_GRAPH_NODE_TYPE_GRAPH] = {NULL, "rectangle", 0},
     [CU_GRAPH_NODE_TYPE_EMPTY] = {"EMPTY", "rectangle", 0},
     [CU_GRAPH_NODE_TYPE_WAIT_EVENT] = {"EVENT_WAIT", "rectangle", CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS},
     [CU_GRAPH_NODE_TYPE_EVENT_RECORD] = {"EVENT_RECORD", "rectangle", CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS},
@@ -26,8 +26,7 @@ static const struct look {
     [CU_GRAPH_NODE_TYPE_MEM_FREE] = {"MEM_FREE", "rectangle", CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS},
     [CU_GRAPH_NODE_TYPE_BATCH_MEM_OP] = {"BATCH_MEM_OP", "rectangle",
                                          CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS},
-    [CU_GRAPH_NODE_TYPE_CONDITIONAL] = {"CONDITIONAL", "diamond",
-                                        CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS},
+    [CU_GRAPH_NODE_TYPE_CONDITIONAL] = {NULL, "record", CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS},
 };
 
 static void print_copy(FILE *file, const CUDA_MEMCPY3D *p, bool verbose)
@@ -43,8 +42,10 @@ static void print_copy(FILE *file, const CUDA_MEMCPY3D *p, bool verbose)
 static void print_kernel(FILE *file, const struct sim_work *work, bool verbose)
 {
     const CUDA_KERNEL_NODE_PARAMS_v2 *p = &work->kernel.params;
-    fprintf(file, "\n%s\n\\<\\<\\<%u,%u,%u\\>\\>\\>", work->kernel.function->entry->name,
-            p->gridDimX * p->gridDimY * p->gridDimZ, p->blockDimX * p->blockDimY * p->blockDimZ, p->sharedMemBytes);
+    fprintf(file, "\n%s", work->kernel.function->entry->name);
+    if (verbose)
+        fprintf(file, "\\<\\<\\<%u,%u,%u\\>\\>\\>", p->gridDimX * p->gridDimY * p->gridDimZ,
+                p->blockDimX * p->blockDimY * p->blockDimZ, p->sharedMemBytes);
     if (verbose)
         fprintf(file, "\ngrid: %u %u %u\nblock: %u %u %u\nfunction: %p\nkernel: %p", p->gridDimX, p->gridDimY,
                 p->gridDimZ, p->blockDimX, p->blockDimY, p->blockDimZ, (void *)p->func, (void *)p->kern);
@@ -64,6 +65,7 @@ static void print_params(FILE *file, const struct sim_work *work, bool verbose)
     case CU_GRAPH_NODE_TYPE_MEMCPY: print_copy(file, &work->copy.params, verbose); break;
     case CU_GRAPH_NODE_TYPE_MEMSET: {
         const CUDA_MEMSET_NODE_PARAMS_v1 *p = &work->fill.params;
+        fprintf(file, "\n(%u,%zu)", p->value, p->width);
         if (verbose)
             fprintf(file, "\ndst: 0x%" PRIxPTR "\nvalue: %u\nelement: %u\nwidth: %zu\nheight: %zu\npitch: %zu",
                     (uintptr_t)p->dst, p->value, p->elementSize, p->width, p->height, p->pitch);
@@ -86,13 +88,6 @@ static void print_params(FILE *file, const struct sim_work *work, bool verbose)
         if (verbose)
             fprintf(file, "\nptr: 0x%" PRIxPTR, work->memory.address);
         break;
-    case CU_GRAPH_NODE_TYPE_CONDITIONAL: {
-        static const char *const names[] = {"IF", "WHILE", "SWITCH"};
-        fprintf(file, "\n%s", names[work->conditional.type]);
-        if (verbose)
-            fprintf(file, "\nhandle: 0x%" PRIxPTR, sim_object_handle(work->conditional.conditional));
-        break;
-    }
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         if (verbose)
             fprintf(file, "\noperations: %u", work->values.params.count);
@@ -101,23 +96,57 @@ static void print_params(FILE *file, const struct sim_work *work, bool verbose)
     }
 }
 
+static void print_condition(FILE *file, const struct sim_graph_node *node, bool verbose)
+{
+    static const char *const names[] = {"IF", "WHILE", "SWITCH"};
+    const struct sim_conditional_work *own = &node->work->conditional;
+    fprintf(file, "{\nCONDITIONAL\n| {ID | %u}\n| {Conditional Type| %s}", node->id, names[own->type]);
+    for (uint32_t i = 0; i < node->child_count; i++) {
+        if ((int)own->type == CU_GRAPH_COND_TYPE_SWITCH)
+            fprintf(file, "\n| {%u|graph_%u}", i, node->children[i]->id);
+        else
+            fprintf(file, "\n| {%s|graph_%u}", i ? "False" : "True", node->children[i]->id);
+    }
+    if (verbose)
+        fprintf(file, "\n| {handle | 0x%016" PRIXPTR "}", sim_object_handle(own->conditional));
+    fprintf(file, "\n}");
+}
+
+static void print_handles(FILE *file, const struct sim_graph_node *node)
+{
+    fprintf(file, "\nnode handle: 0x%016" PRIXPTR, sim_object_handle(node));
+    if (node->work->type == CU_GRAPH_NODE_TYPE_KERNEL)
+        fprintf(file, "\nfunc handle: 0x%016" PRIXPTR, (uintptr_t)node->work->kernel.params.func);
+}
+
 static void print_node(FILE *file, const struct sim_graph_node *node, unsigned flags)
 {
     const struct sim_work *work = node->work;
     const struct look *look = &looks[work->type];
-    bool all = flags & CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE;
+    bool all = flags & CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE, verbose = all || flags & look->flag;
+    bool kernel = work->type == CU_GRAPH_NODE_TYPE_KERNEL, condition = (int)work->type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    fprintf(file, "\"graph_%u_node_%u\"[style=\"%s\" shape=\"%s\" label=\"", node->graph->id, node->id,
+            kernel || condition ? "bold" : "solid", look->shape);
+    if (condition) {
+        print_condition(file, node, verbose);
+    } else {
+        fprintf(file, "%u", node->id);
+        if (look->name)
+            fprintf(file, "\n%s", look->name);
+        print_params(file, work, verbose);
+        if (kernel && (all || flags & CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_ATTRIBUTES))
+            print_attributes(file, work);
+        if (all || flags & CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES)
+            print_handles(file, node);
+        for (uint32_t i = 0; i < node->child_count; i++)
+            fprintf(file, "\ngraph_%u", node->children[i]->id);
+    }
+    fprintf(file, "\n\"];\n\n");
+}
+
+static void print_edges(FILE *file, const struct sim_graph_node *node)
+{
     uint32_t graph = node->graph->id;
-    fprintf(file, "\"graph_%u_node_%u\"[style=\"solid\" shape=\"%s\" label=\"%u", graph, node->id, look->shape, node->id);
-    if (work->type != CU_GRAPH_NODE_TYPE_KERNEL)
-        fprintf(file, "\n%s", look->name);
-    print_params(file, work, all || flags & look->flag);
-    if (work->type == CU_GRAPH_NODE_TYPE_KERNEL && (all || flags & CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_ATTRIBUTES))
-        print_attributes(file, work);
-    if (all || flags & CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES)
-        fprintf(file, "\nnode: 0x%" PRIxPTR, sim_object_handle(node));
-    for (uint32_t i = 0; i < node->child_count; i++)
-        fprintf(file, "\ngraph_%u", node->children[i]->id);
-    fprintf(file, "\"];\n");
     for (const struct sim_edge *edge = node->edges[SIM_OUT].first; edge; edge = edge->next[SIM_OUT]) {
         fprintf(file, "\"graph_%u_node_%u\" -> \"graph_%u_node_%u\"", graph, node->id, graph, edge->end[SIM_IN]->id);
         if (!sim_edge_is_plain(&edge->data))
@@ -131,6 +160,8 @@ static void print_graph(FILE *file, const struct sim_graph *graph, unsigned flag
     fprintf(file, "subgraph cluster_%u {\nlabel=\"graph_%u\" graph[style=\"dashed\"];\n", graph->id, graph->id);
     for (const struct sim_graph_node *node = graph->first; node; node = node->next)
         print_node(file, node, flags);
+    for (const struct sim_graph_node *node = graph->first; node; node = node->next)
+        print_edges(file, node);
     fprintf(file, "}\n");
 }
 
