@@ -47,13 +47,20 @@ KEEPING_THE_GIL = (
 )
 
 
-def write_extension(name: str, cdef: str, prelude: str, path: pathlib.Path, limited_api: bool) -> None:
-    """Write the C source of the CFFI module ``name`` to ``path``."""
+def write_extension(
+    name: str,
+    cdef: str,
+    prelude: str,
+    path: pathlib.Path,
+    limited_api: bool,
+    keeping: Iterable[str] = KEEPING_THE_GIL,
+) -> None:
+    """Write the C source of the CFFI module ``name`` to ``path``; some functions are called ``keeping`` the GIL."""
     ffi = FFI()
     ffi.cdef(cdef)
     ffi.set_source(name, WITHOUT_ERRNO + prelude, py_limited_api=limited_api)
     ffi.emit_c_code(str(path))
-    path.write_text(keep_gil(path.read_text(), KEEPING_THE_GIL))
+    path.write_text(keep_gil(path.read_text(), keeping))
 
 
 def keep_gil(source: str, functions: Iterable[str]) -> str:

@@ -24,7 +24,7 @@ KEYWORDS = {"if", "while", "for", "switch", "return", "sizeof"}
 
 def write(folder: pathlib.Path) -> str:
     path = folder / "small.c"
-    generate.write_extension("small", CDEF, "", path, limited_api=True)
+    generate.write_extension("small", CDEF, "", path, limited_api=True, keeping=("quick", "none"))
     return path.read_text()
 
 
@@ -34,12 +34,7 @@ def wrapper(source: str, function: str) -> str:
     return source[start : source.index("\n}\n", start)]
 
 
-@pytest.fixture
-def chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generate, "KEEPING_THE_GIL", ("quick", "none"))
-
-
-def test_the_functions_of_the_list_are_called_with_the_gil_kept(tmp_path: pathlib.Path, chosen: None) -> None:
+def test_the_functions_of_the_list_are_called_with_the_gil_kept(tmp_path: pathlib.Path) -> None:
     source = write(tmp_path)
     kept = {name for name in ("slow", "quick", "none", "two") if ALLOW not in wrapper(source, name)}
     assert kept == {"quick", "none"}
@@ -47,7 +42,7 @@ def test_the_functions_of_the_list_are_called_with_the_gil_kept(tmp_path: pathli
 
 
 @pytest.mark.parametrize("name", ["absent", "slo", "_cffi_f_slow"])
-def test_a_function_that_cffi_does_not_call_stops_the_build(tmp_path: pathlib.Path, name: str) -> None:
+def test_a_function_that_cffi_does_not_call_stops_the_build(name: str) -> None:
     source = "\nstatic PyObject *\n_cffi_f_slow(PyObject *self, PyObject *arg0)\n{\n  Py_BEGIN_ALLOW_THREADS\n}\n"
     with pytest.raises(ValueError, match=f"does not call {name} between"):
         generate.keep_gil(source, [name])
@@ -59,7 +54,7 @@ def test_a_function_that_is_called_in_another_way_stops_the_build() -> None:
         generate.keep_gil(source, ["slow"])
 
 
-def test_errno_is_not_kept_and_nothing_uses_it(tmp_path: pathlib.Path, chosen: None) -> None:
+def test_errno_is_not_kept_and_nothing_uses_it(tmp_path: pathlib.Path) -> None:
     assert "#define _cffi_save_errno() ((void)0)" in write(tmp_path)
     assert not [path for path in (ROOT / "include").glob("*.h") if re.search(r"\berrno\b", path.read_text())]
     assert not [path for path in (ROOT / "cuda_core_cffi").glob("**/*.py") if "ffi.errno" in path.read_text()]
