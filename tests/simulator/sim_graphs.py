@@ -225,10 +225,10 @@ class Graphs:
         count = c_size_t()
         getattr(self.cu, function)(of, None, byref(count))
         if not count.value:
-            return []
+            return []  # drivers refuse arrays without room
         found = (c_void_p * count.value)()
         getattr(self.cu, function)(of, found, byref(count))
-        return list(found)[: count.value]
+        return list(found)
 
     def nodes(self, graph: c_void_p) -> list[int]:
         return self.list("cuGraphGetNodes", graph)
@@ -236,9 +236,11 @@ class Graphs:
     def edges(self, graph: c_void_p) -> list[tuple[int, int]]:
         count = c_size_t()
         self.cu.cuGraphGetEdges(graph, None, None, byref(count))
-        tails, heads = (c_void_p * max(1, count.value))(), (c_void_p * max(1, count.value))()
+        if not count.value:
+            return []
+        tails, heads = (c_void_p * count.value)(), (c_void_p * count.value)()
         self.cu.cuGraphGetEdges(graph, tails, heads, byref(count))
-        return list(zip(list(tails), list(heads), strict=True))[: count.value]
+        return list(zip(tails, heads, strict=True))
 
     def dot(self, graph: c_void_p, path: Any, flags: int = 0) -> str:
         self.cu.cuGraphDebugDotPrint(graph, c_char_p(str(path).encode()), flags)

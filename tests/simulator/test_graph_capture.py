@@ -187,16 +187,19 @@ def test_kernels_keep_their_configuration(cu: Driver, graphs: Graphs, stream: c_
     cu.cuMemFree_v2(memory)
 
 
-def test_a_fill_that_is_refused_adds_nothing(cu: Driver, graphs: Graphs, stream: c_void_p) -> None:
+def test_a_free_that_is_refused_adds_nothing(cu: Driver, graphs: Graphs, stream: c_void_p) -> None:
     begin(cu, stream)
-    assert cu.status("cuMemsetD8Async", c_uint64(0), 1, c_size_t(4), stream) == "INVALID_VALUE"
-    assert graphs.nodes(end(graphs, stream)) == []
+    memory: c_uint64 = cu.out(c_uint64, "cuMemAllocAsync", c_size_t(64), stream)
+    cu.cuMemFreeAsync(memory, stream)
+    assert cu.status("cuMemFreeAsync", memory, stream) == "INVALID_VALUE"
+    assert kinds(graphs, end(graphs, stream)) == [MEM_ALLOC, MEM_FREE]
 
 
 def test_a_launch_that_is_refused_ends_the_capture(cu: Driver, graphs: Graphs, stream: c_void_p) -> None:
     begin(cu, stream)
-    launch = ("cuLaunchKernel", graphs.function("nothing"), 0, 1, 1, 1, 1, 1, 0, stream, None, None)
+    launch = ("cuLaunchKernel", graphs.function("nothing"), 1, 1, 1, 2048, 1, 1, 0, stream, None, None)
     assert cu.status(*launch) == "INVALID_VALUE"
+    assert info(cu, stream)[0] == INVALIDATED
     assert cu.status("cuStreamEndCapture", stream, byref(c_void_p())) == "STREAM_CAPTURE_INVALIDATED"
 
 
@@ -352,18 +355,28 @@ def test_events_of_a_capture_cannot_be_asked(cu: Driver, graphs: Graphs, stream:
     for ask_event in ("cuEventQuery", "cuEventSynchronize"):
         begin(cu, stream)
         cu.cuEventRecord(event, stream)
+        assert cu.status("cuEventElapsedTime", byref(ctypes.c_float()), plain, event) == "CAPTURED_EVENT"
+        assert info(cu, stream)[0] == ACTIVE
         assert cu.status(ask_event, event) == "CAPTURED_EVENT"
         assert cu.status("cuStreamEndCapture", stream, byref(c_void_p())) == "STREAM_CAPTURE_INVALIDATED"
-        assert cu.status(ask_event, event) == "INVALID_VALUE"
-        assert cu.status("cuEventElapsedTime", byref(ctypes.c_float()), plain, event) == "CAPTURED_EVENT"
-        assert cu.status("cuStreamWaitEvent", PER_THREAD, event, 0) == "INVALID_VALUE"
-        begin(cu, stream)
-        assert cu.status("cuStreamWaitEvent", stream, event, 0) == "INVALID_VALUE"
-        assert cu.status("cuStreamEndCapture", stream, byref(c_void_p())) == "STREAM_CAPTURE_INVALIDATED"
-    cu.cuEventRecord(event, stream)
-    cu.cuEventSynchronize(event)
     for which in (event, plain):
         cu.cuEventDestroy_v2(which)
+
+
+def test_events_mean_nothing_after_their_capture(cu: Driver, graphs: Graphs, stream: c_void_p) -> None:
+    event, other = cu.event(2), cu.stream(NON_BLOCKING)
+    begin(cu, stream)
+    cu.cuEventRecord(event, stream)
+    end(graphs, stream)
+    for call in (("cuEventQuery", event), ("cuEventSynchronize", event), ("cuStreamWaitEvent", other, event, 0)):
+        assert cu.status(*call) == "INVALID_VALUE", call
+    begin(cu, stream)
+    assert cu.status("cuStreamWaitEvent", stream, event, 0) == "INVALID_VALUE"
+    assert cu.status("cuStreamEndCapture", stream, byref(c_void_p())) == "STREAM_CAPTURE_INVALIDATED"
+    cu.cuEventRecord(event, other)
+    cu.cuEventSynchronize(event)
+    cu.cuEventDestroy_v2(event)
+    cu.cuStreamDestroy_v2(other)
 
 
 # --- Graphs that are there --------------------------------------------------------------------------------------------
@@ -371,14 +384,10 @@ def test_events_of_a_capture_cannot_be_asked(cu: Driver, graphs: Graphs, stream:
 
 def test_capture_can_go_on_in_a_graph(cu: Driver, graphs: Graphs, stream: c_void_p) -> None:
     graph = graphs.graph()
-    a, b = graphs.empty(graph), graphs.empty(graph)
+    graphs.empty(graph)
+    b = graphs.empty(graph)
     cu.cuStreamBeginCaptureToGraph(stream, graph, handles([b, b]), None, c_size_t(2), RELAXED)
     assert info(cu, stream)[2:] == (graph.value, [b.value])
-    assert cu.status("cuGraphDestroy", graph) == "INVALID_VALUE"
-    assert cu.status("cuGraphDestroyNode", a) == "ILLEGAL_STATE"
-    again = ("cuStreamBeginCaptureToGraph", PER_THREAD, graph, None, None, c_size_t(0), RELAXED)
-    assert cu.status(*again) == "ILLEGAL_STATE"
-    graphs.instantiate(graph)  # what has been captured so far
     cu.launch(stream, lambda: None)
     found = c_void_p()
     cu.cuStreamEndCapture(stream, byref(found))
@@ -391,6 +400,40 @@ def test_capture_can_go_on_in_a_graph(cu: Driver, graphs: Graphs, stream: c_void
     assert cu.status("cuStreamBeginCaptureToGraph", stream, None, None, None, c_size_t(0), RELAXED) == "INVALID_VALUE"
 
 
+def test_a_graph_can_be_used_while_it_is_captured_but_loses_no_node(
+    cu: Driver, graphs: Graphs, stream: c_void_p
+) -> None:
+    graph, seen = graphs.graph(), []
+    node = graphs.host(graph, lambda: seen.append(1))
+    cu.cuStreamBeginCaptureToGraph(stream, graph, handles([node]), None, c_size_t(1), RELAXED)
+    cu.launch(stream, lambda: seen.append(2))
+    assert cu.status("cuGraphDestroyNode", node) == "ILLEGAL_STATE"
+    before = graphs.instantiate(graph)
+    cu.launch(stream, lambda: seen.append(3))
+    cu.cuStreamEndCapture(stream, byref(c_void_p()))
+    cu.cuGraphLaunch(before, stream)
+    cu.cuStreamSynchronize(stream)
+    assert seen == [1, 2]
+
+
+def test_a_graph_is_captured_by_one_stream_at_a_time(cu: Driver, graphs: Graphs, stream: c_void_p) -> None:
+    graph, other = graphs.graph(), cu.stream(NON_BLOCKING)
+    cu.cuStreamBeginCaptureToGraph(stream, graph, None, None, c_size_t(0), RELAXED)
+    again = ("cuStreamBeginCaptureToGraph", other, graph, None, None, c_size_t(0), RELAXED)
+    assert cu.status(*again) == "ILLEGAL_STATE"
+    cu.cuStreamEndCapture(stream, byref(c_void_p()))
+    cu.cuStreamBeginCaptureToGraph(*again[1:])
+    cu.cuStreamEndCapture(other, byref(c_void_p()))
+    cu.cuStreamDestroy_v2(other)
+
+
+def test_the_graph_of_a_capture_is_not_destroyed(cu: Driver, graphs: Graphs, stream: c_void_p) -> None:
+    # Not asked of a GPU.
+    graph = graphs.graph()
+    cu.cuStreamBeginCaptureToGraph(stream, graph, None, None, c_size_t(0), RELAXED)
+    assert cu.status("cuGraphDestroy", graph) == "INVALID_VALUE"
+
+
 def test_dependencies_can_be_changed(cu: Driver, graphs: Graphs, stream: c_void_p) -> None:
     update = "cuStreamUpdateCaptureDependencies"
     assert cu.status(update, stream, None, c_size_t(0), 0) == "ILLEGAL_STATE"
@@ -401,10 +444,15 @@ def test_dependencies_can_be_changed(cu: Driver, graphs: Graphs, stream: c_void_
     extra = graphs.kernel(graph, "nothing")
     cu.cuStreamUpdateCaptureDependencies(stream, handles([extra, c_void_p(first)]), c_size_t(2), 0)
     assert info(cu, stream)[3] == [first, extra.value]
-    for flags, left in ((0, [first, extra.value]), (1, [extra.value])):
+    for flags, expected in ((0, [first, extra.value]), (1, [extra.value])):
         cu.cuStreamUpdateCaptureDependencies(stream, handles([extra, extra]), c_size_t(2), flags)
-        assert info(cu, stream)[3] == left
+        assert info(cu, stream)[3] == expected
+    stranger = graphs.empty(graphs.graph())
+    for flags in (0, 1):
+        assert cu.status(update, stream, handles([extra, stranger]), c_size_t(2), flags) == "INVALID_VALUE"
+        assert cu.status(update, stream, None, c_size_t(1), flags) == "INVALID_VALUE"
     assert cu.status(update, stream, handles([extra]), c_size_t(1), 2) == "INVALID_VALUE"
+    assert info(cu, stream)[3] == [extra.value]
     data = EdgeData(port=1, type=1)
     cu.cuStreamUpdateCaptureDependencies_v2(stream, handles([extra]), byref(data), c_size_t(1), 1)
     nodes = c_void_p()

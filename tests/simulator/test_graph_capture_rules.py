@@ -76,7 +76,7 @@ def test_captures_begin_once_and_end_where_they_began(cu: Driver, stream: c_void
 
 
 @pytest.mark.parametrize("mode", [GLOBAL, THREAD_LOCAL, RELAXED])
-def test_only_relaxed_captures_end_in_another_thread(cu: Driver, stream: c_void_p, mode: int) -> None:
+def test_another_thread_gets_the_graph_of_a_relaxed_capture_only(cu: Driver, stream: c_void_p, mode: int) -> None:
     cu.cuStreamBeginCapture_v2(stream, mode)
     ended = in_thread(lambda: finish(cu, stream))
     assert ended == ("SUCCESS" if mode == RELAXED else "STREAM_CAPTURE_WRONG_THREAD")
@@ -142,39 +142,85 @@ def test_the_legacy_stream_is_out_of_bounds_while_a_blocking_stream_is_captured(
     cu.cuStreamDestroy_v2(blocking)
 
 
-UNSAFE = {
-    "alloc": lambda cu: cu.status("cuMemAlloc_v2", byref(c_uint64()), c_size_t(64)),
-    "pinned": lambda cu: cu.status("cuMemAllocHost_v2", byref(c_void_p()), c_size_t(64)),
-    "managed": lambda cu: cu.status("cuMemAllocManaged", byref(c_uint64()), c_size_t(64), 1),
-    "asynchronous alloc": lambda cu: cu.status("cuMemAllocAsync", byref(c_uint64()), c_size_t(64), PER_THREAD),
-    "pool": lambda cu: cu.status("cuMemPoolCreate", byref(c_void_p()), byref(PoolProps(1, 0, Location(1, 0)))),
-    "limit": lambda cu: cu.status("cuCtxSetLimit", 0, c_size_t(2048)),
-    "stream synchronize": lambda cu: cu.status("cuStreamSynchronize", PER_THREAD),
-    "stream query": lambda cu: cu.status("cuStreamQuery", PER_THREAD),
-    "legacy synchronize": lambda cu: cu.status("cuStreamSynchronize", LEGACY),
+STACK_SIZE = 0  # a limit of contexts
+
+
+class World:
+    """What there is beside a captured stream."""
+
+    def __init__(self, cu: Driver, graphs: Graphs) -> None:
+        self.cu, self.graph, self.pool = cu, graphs.graph(), cu.pool()
+        self.memory, self.event, self.other = cu.alloc(64), cu.event(2), cu.stream(NON_BLOCKING)
+        cu.cuEventRecord(self.event, self.other)
+        self.limit = cu.out(c_size_t, "cuCtxGetLimit", STACK_SIZE)
+
+    def close(self) -> None:
+        self.cu.cuMemFree_v2(self.memory)
+        self.cu.cuEventDestroy_v2(self.event)
+        self.cu.cuStreamDestroy_v2(self.other)
+        self.cu.cuMemPoolDestroy(self.pool)
+
+
+UNSAFE: dict[str, Callable[[World], tuple[object, ...]]] = {
+    "allocating": lambda w: ("cuMemAlloc_v2", byref(c_uint64()), c_size_t(64)),
+    "allocating of the host": lambda w: ("cuMemAllocHost_v2", byref(c_void_p()), c_size_t(64)),
+    "allocating managed": lambda w: ("cuMemAllocManaged", byref(c_uint64()), c_size_t(64), 1),
+    "allocating in the order of another stream": lambda w: (
+        "cuMemAllocAsync",
+        byref(c_uint64()),
+        c_size_t(64),
+        w.other,
+    ),
+    "freeing": lambda w: ("cuMemFree_v2", w.memory),
+    "asking an event": lambda w: ("cuEventQuery", w.event),
+    "asking another stream": lambda w: ("cuStreamQuery", w.other),
+    "waiting for another stream": lambda w: ("cuStreamSynchronize", w.other),
+    "waiting for the legacy stream": lambda w: ("cuStreamSynchronize", None),
+    "instantiating": lambda w: ("cuGraphInstantiateWithFlags", byref(c_void_p()), w.graph, c_uint64(0)),
+    "making a pool": lambda w: (
+        "cuMemPoolCreate",
+        byref(c_void_p()),
+        byref(PoolProps(alloc_type=1, location=Location(1, 0))),
+    ),
+    "trimming a pool": lambda w: ("cuMemPoolTrimTo", w.pool, c_size_t(0)),
+    "setting a limit": lambda w: ("cuCtxSetLimit", STACK_SIZE, w.limit),
 }
 
 
-@pytest.mark.parametrize("what", [*UNSAFE, "free", "query", "trim", "instantiate"])
-def test_calls_that_may_be_unsafe_end_a_capture(cu: Driver, graphs: Graphs, stream: c_void_p, what: str) -> None:
-    memory, event, pool, graph = cu.alloc(64), cu.event(2), cu.pool(), graphs.graph()
-    cu.cuEventRecord(event, PER_THREAD)
-    calls = {
-        **UNSAFE,
-        "free": lambda cu: cu.status("cuMemFree_v2", memory),
-        "query": lambda cu: cu.status("cuEventQuery", event),
-        "trim": lambda cu: cu.status("cuMemPoolTrimTo", pool, c_size_t(0)),
-        "instantiate": lambda cu: cu.status("cuGraphInstantiateWithFlags", byref(c_void_p()), graph, c_uint64(0)),
-    }
-    cu.cuStreamBeginCapture_v2(stream, GLOBAL)
-    assert calls[what](cu) == "STREAM_CAPTURE_UNSUPPORTED"
+@pytest.fixture
+def world(cu: Driver, graphs: Graphs) -> World:
+    world = World(cu, graphs)
+    yield world
+    world.close()
+
+
+@pytest.mark.parametrize("mode", [GLOBAL, THREAD_LOCAL])
+@pytest.mark.parametrize("what", UNSAFE)
+def test_calls_that_may_be_unsafe_end_a_capture(
+    cu: Driver, world: World, stream: c_void_p, what: str, mode: int
+) -> None:
+    cu.cuStreamBeginCapture_v2(stream, mode)
+    assert cu.status(*UNSAFE[what](world)) == "STREAM_CAPTURE_UNSUPPORTED"
     assert finish(cu, stream) == "STREAM_CAPTURE_INVALIDATED"
-    cu.cuMemFree_v2(memory)
-    cu.cuMemPoolDestroy(pool)
-    cu.cuEventDestroy_v2(event)
 
 
-def test_code_is_loaded_while_a_stream_is_captured(cu: Driver, stream: c_void_p) -> None:
+@pytest.mark.parametrize("what", ["asking another stream", "waiting for the legacy stream", "setting a limit"])
+def test_relaxed_captures_leave_it_to_the_program_what_is_safe(
+    cu: Driver, world: World, stream: c_void_p, what: str
+) -> None:
+    cu.cuStreamBeginCapture_v2(stream, RELAXED)
+    assert cu.status(*UNSAFE[what](world)) == "SUCCESS"
+    assert finish(cu, stream) == "SUCCESS"
+
+
+def test_an_invalid_capture_forbids_until_it_is_ended(cu: Driver, world: World, stream: c_void_p) -> None:
+    cu.cuStreamBeginCapture_v2(stream, GLOBAL)
+    for _ in range(2):
+        assert cu.status("cuMemFree_v2", world.memory) == "STREAM_CAPTURE_UNSUPPORTED"
+    assert finish(cu, stream) == "STREAM_CAPTURE_INVALIDATED"
+
+
+def test_code_is_loaded_during_a_capture(cu: Driver, stream: c_void_p) -> None:
     cu.cuStreamBeginCapture_v2(stream, GLOBAL)
     module: c_void_p = cu.out(c_void_p, "cuModuleLoadData", KERNELS)
     library: c_void_p = cu.out(c_void_p, "cuLibraryLoadData", KERNELS, None, None, 0, None, None, 0)
@@ -242,14 +288,13 @@ def test_a_stream_that_is_destroyed_takes_its_capture_along(cu: Driver, sim: Mod
 
 
 def test_streams_outside_go_on(cu: Driver, stream: c_void_p) -> None:
-    other, ran = cu.stream(NON_BLOCKING), []
-    cu.cuStreamBeginCapture_v2(stream, RELAXED)
-    cu.launch(other, lambda: ran.append(1))
-    cu.cuStreamSynchronize(other)
-    memory: c_uint64 = cu.out(c_uint64, "cuMemAllocAsync", c_size_t(64), other)
-    cu.cuMemFreeAsync(memory, other)
-    assert ran == [1]
+    other, ran, memory = cu.stream(NON_BLOCKING), threading.Event(), cu.alloc(64)
+    cu.cuStreamBeginCapture_v2(stream, GLOBAL)
+    cu.cuMemsetD8Async(memory, 0, c_size_t(64), other)
+    cu.launch(other, ran.set)
+    assert ran.wait(10)
     assert finish(cu, stream) == "SUCCESS"
+    cu.cuMemFree_v2(memory)
     cu.cuStreamDestroy_v2(other)
 
 

@@ -26,6 +26,8 @@ from sim_graphs import (
     handles,
 )
 
+HANDLES = 1 << 10  # in pictures
+
 
 def kind(cu: Driver, node: c_void_p) -> int:
     return ask(cu, c_int, "cuGraphNodeGetType", node).value
@@ -47,7 +49,7 @@ def test_a_graph_lists_its_nodes_in_the_order_in_which_they_were_made(graphs: Gr
     a, b = graphs.empty(graph), graphs.empty(graph)
     c = graphs.empty(graph, b, a)
     assert graphs.nodes(graph) == [a.value, b.value, c.value]
-    assert graphs.list("cuGraphGetRootNodes", graph) == [b.value, a.value]
+    assert sorted(graphs.list("cuGraphGetRootNodes", graph)) == sorted([a.value, b.value])
     assert sorted(graphs.edges(graph)) == sorted([(b.value, c.value), (a.value, c.value)])
     assert graphs.list("cuGraphNodeGetDependencies", c) == [b.value, a.value]
     assert graphs.list("cuGraphNodeGetDependentNodes", a) == [c.value]
@@ -62,7 +64,21 @@ def test_lists_that_are_longer_end_in_null_and_shorter_ones_hold_the_first(graph
     count.value = 1
     cu.cuGraphGetNodes(graph, room, byref(count))
     assert count.value == 1
-    assert cu.status("cuGraphGetNodes", graph, room, byref(c_size_t(0))) == "INVALID_VALUE"
+
+
+def test_an_array_without_room_is_refused(graphs: Graphs, cu: Driver) -> None:
+    graph, count = graphs.graph(), c_size_t(7)
+    cu.cuGraphGetNodes(graph, None, byref(count))
+    assert count.value == 0
+    assert cu.status("cuGraphGetNodes", graph, (c_void_p * 1)(), byref(count)) == "INVALID_VALUE"
+
+
+def test_the_last_root_comes_first(graphs: Graphs, cu: Driver) -> None:
+    graph = graphs.graph()
+    a, b, c, d = (graphs.empty(graph) for _ in range(4))
+    assert link(cu, graph, (c, d), (a, d), (b, d)) == "SUCCESS"
+    assert graphs.list("cuGraphGetRootNodes", graph) == [c.value, b.value, a.value]
+    assert graphs.list("cuGraphNodeGetDependencies", d) == [c.value, a.value, b.value]
 
 
 def test_nodes_tell_their_kind_graph_and_number(graphs: Graphs, cu: Driver) -> None:
@@ -95,23 +111,28 @@ def test_edges_come_and_go(graphs: Graphs, cu: Driver) -> None:
     assert link(cu, graph) == unlink(cu, graph) == "SUCCESS"
 
 
-def test_edges_that_cannot_be_are_refused_and_those_before_them_stay(graphs: Graphs, cu: Driver) -> None:
+def test_edges_that_cannot_be_are_refused(graphs: Graphs, cu: Driver) -> None:
     graph, other = graphs.graph(), graphs.graph()
     a, b, c, stranger = graphs.empty(graph), graphs.empty(graph), graphs.empty(graph), graphs.empty(other)
     assert link(cu, graph, (a, b)) == "SUCCESS"
-    for pairs in ([(a, b)], [(a, stranger)], [(stranger, a)], [(a, a)], [(stranger, c), (b, c)]):
-        assert link(cu, graph, *pairs) == "INVALID_VALUE"
+    for pair in ((a, b), (a, stranger), (stranger, a), (a, a)):
+        assert link(cu, graph, pair) == "INVALID_VALUE"
         assert graphs.edges(graph) == [(a.value, b.value)]
-    for pairs in ([(b, c)], [(b, a)], [(stranger, a)], [(b, c), (a, b)]):
-        assert unlink(cu, graph, *pairs) == "INVALID_VALUE"
+    for pair in ((b, c), (b, a), (stranger, a)):
+        assert unlink(cu, graph, pair) == "INVALID_VALUE"
         assert graphs.edges(graph) == [(a.value, b.value)]
-    for pairs in ([(b, c), (a, b)], [(b, c), (b, c)]):
-        assert link(cu, graph, *pairs) == "INVALID_VALUE"
-        assert graphs.edges(graph) == [(a.value, b.value), (b.value, c.value)]
-        assert unlink(cu, graph, *pairs) == ("SUCCESS" if pairs[1][0] is a else "INVALID_VALUE")
-        assert graphs.edges(graph) == ([] if pairs[1][0] is a else [(a.value, b.value)])
-        link(cu, graph, (a, b))
     assert cu.status("cuGraphAddDependencies", graph, None, None, c_size_t(1)) == "INVALID_VALUE"
+
+
+def test_what_comes_before_a_change_of_edges_that_is_refused_is_done(graphs: Graphs, cu: Driver) -> None:
+    graph = graphs.graph()
+    a, b, c = (graphs.empty(graph) for _ in range(3))
+    for pairs in ([(a, b), (a, b)], [(b, c), (a, b), (a, c)]):
+        assert link(cu, graph, *pairs) == "INVALID_VALUE"
+    assert graphs.edges(graph) == [(a.value, b.value), (b.value, c.value)]
+    for pairs in ([(a, b), (a, b)], [(b, c), (a, c)]):
+        assert unlink(cu, graph, *pairs) == "INVALID_VALUE"
+    assert graphs.edges(graph) == []
 
 
 @pytest.mark.parametrize("which", ["stranger", "twice", "destroyed", "null"])
@@ -138,33 +159,62 @@ def test_edge_data_is_kept_and_must_not_be_lost(graphs: Graphs, cu: Driver) -> N
     assert cu.status("cuGraphNodeGetDependentNodes", a, found, byref(count)) == "LOSSY_QUERY"
     assert cu.status("cuGraphGetEdges", graph, found, (c_void_p * 1)(), byref(count)) == "LOSSY_QUERY"
     assert cu.status("cuGraphNodeGetDependencies", b, None, byref(count)) == "SUCCESS"
-    pair = handles([a]), handles([b])
-    wrong = EdgeData(port=2, type=1)
-    assert cu.status("cuGraphRemoveDependencies_v2", graph, *pair, byref(wrong), c_size_t(1)) == "INVALID_VALUE"
-    cu.cuGraphRemoveDependencies_v2(graph, *pair, byref(data), c_size_t(1))
+    cu.cuGraphRemoveDependencies_v2(graph, handles([a]), handles([b]), byref(data), c_size_t(1))
     assert graphs.edges(graph) == []
-    cu.cuGraphAddDependencies_v2(graph, *pair, byref(data), c_size_t(1))
-    cu.cuGraphRemoveDependencies_v2(graph, *pair, None, c_size_t(1))  # without data, of whatever kind
+
+
+def test_without_its_data_an_edge_of_any_kind_is_removed(graphs: Graphs, cu: Driver) -> None:
+    graph = graphs.graph()
+    a, b = graphs.kernel(graph, "nothing"), graphs.kernel(graph, "nothing")
+    ends, data, count = (handles([a]), handles([b])), EdgeData(port=1, type=1), c_size_t(1)
+    wrong = EdgeData(port=2, type=1)
+    cu.cuGraphAddDependencies_v2(graph, *ends, byref(data), count)
+    assert cu.status("cuGraphRemoveDependencies_v2", graph, *ends, byref(wrong), count) == "INVALID_VALUE"
+    assert cu.status("cuGraphAddDependencies_v2", graph, *ends, None, count) == "INVALID_VALUE"
+    cu.cuGraphRemoveDependencies_v2(graph, *ends, None, count)
+    assert cu.status("cuGraphRemoveDependencies_v2", graph, *ends, byref(data), count) == "INVALID_VALUE"
     assert graphs.edges(graph) == []
 
 
 def test_edge_data_that_means_nothing_is_refused(graphs: Graphs, cu: Driver) -> None:
     graph = graphs.graph()
-    empty, kernel, last = graphs.empty(graph), graphs.kernel(graph, "nothing"), graphs.empty(graph)
-    for node, data in (
-        (empty, EdgeData(port=1, type=1)),
-        (kernel, EdgeData(port=1)),
-        (kernel, EdgeData(type=1)),
-        (kernel, EdgeData(port=3, type=1)),
-        (kernel, EdgeData(to=1)),
-        (kernel, EdgeData(type=2)),
-        (kernel, EdgeData(port=1, type=1)),
-        (empty, EdgeData(port=2)),
-        (kernel, EdgeData(pad=(1, 0, 0, 0, 0))),
+    empty, kernel, last = graphs.empty(graph), graphs.kernel(graph, "nothing"), graphs.kernel(graph, "nothing")
+    for node, after, data in (
+        (empty, last, EdgeData(port=1, type=1)),
+        (kernel, empty, EdgeData(port=1, type=1)),
+        (kernel, last, EdgeData(port=1)),
+        (kernel, last, EdgeData(type=1)),
+        (empty, last, EdgeData(port=2)),
+        (kernel, last, EdgeData(port=3)),
+        (kernel, last, EdgeData(to=1)),
+        (kernel, last, EdgeData(type=2)),
+        (kernel, last, EdgeData(pad=(1, 0, 0, 0, 0))),
     ):
-        ends = handles([node]), handles([last])
+        ends = handles([node]), handles([after])
         assert cu.status("cuGraphAddDependencies_v2", graph, *ends, byref(data), c_size_t(1)) == "INVALID_VALUE"
-    cu.cuGraphAddDependencies_v2(graph, handles([kernel]), handles([last]), byref(EdgeData(port=2)), c_size_t(1))
+
+
+@pytest.mark.parametrize(("port", "kind"), [(1, 1), (2, 1), (2, 0)])
+def test_kernels_are_followed_by_kernels_in_three_ways_of_their_own(
+    graphs: Graphs, cu: Driver, port: int, kind: int
+) -> None:
+    graph, data = graphs.graph(), EdgeData(port=port, type=kind)
+    a, b = graphs.kernel(graph, "nothing"), graphs.kernel(graph, "nothing")
+    cu.cuGraphAddDependencies_v2(graph, handles([a]), handles([b]), byref(data), c_size_t(1))
+    graphs.run(graph)
+
+
+def test_a_node_that_is_added_follows_kernels_by_the_same_rules(graphs: Graphs, cu: Driver) -> None:
+    graph, memory = graphs.graph(), cu.alloc(64)
+    params, data = NodeParams(type=MEMSET), EdgeData(port=1, type=1)
+    params.fill = FillParams(memory.value, 0, 7, 1, 64, 1)
+    call = (byref(c_void_p()), graph, handles([graphs.kernel(graph, "nothing")]), byref(data), c_size_t(1))
+    assert cu.status("cuGraphAddNode_v2", *call, byref(params)) == "INVALID_VALUE"
+    params = NodeParams(type=KERNEL)
+    params.kernel = graphs.kernel_params("nothing")
+    cu.cuGraphAddNode_v2(*call, byref(params))
+    graphs.run(graph)
+    cu.cuMemFree_v2(memory)
 
 
 def test_a_clone_is_independent_and_its_nodes_are_found(graphs: Graphs, cu: Driver) -> None:
@@ -185,12 +235,11 @@ def test_a_clone_is_independent_and_its_nodes_are_found(graphs: Graphs, cu: Driv
     cu.cuGraphDestroyNode(a)
     assert len(graphs.nodes(clone)) == 3
     assert len(graphs.edges(clone)) == 2
-    for node, place in ((late, clone), (b, graph)):
-        found = c_void_p(7)
-        assert cu.status("cuGraphNodeFindInClone", byref(found), node, place) == "INVALID_VALUE"
-        assert found.value is None
     cu.cuGraphDestroyNode(twin)
-    assert cu.status("cuGraphNodeFindInClone", byref(c_void_p()), b, clone) == "INVALID_VALUE"
+    for node, where in ((late, clone), (b, graph), (b, clone)):
+        found = c_void_p(7)
+        assert cu.status("cuGraphNodeFindInClone", byref(found), node, where) == "INVALID_VALUE"
+        assert found.value is None
 
 
 def test_a_child_graph_belongs_to_its_node(graphs: Graphs, cu: Driver, sim: ModuleType) -> None:
@@ -266,12 +315,11 @@ def test_a_cycle_is_found_when_the_graph_is_instantiated(graphs: Graphs, cu: Dri
     assert cu.status(*call) == "INVALID_VALUE"
     assert params.result == 2
     assert params.node in (a.value, b.value)
-    error, log = c_void_p(7), ctypes.create_string_buffer(b"before", 8)
-    older = ("cuGraphInstantiate_v2", byref(c_void_p()), graph, byref(error), log, c_size_t(8))
+    node, log = c_void_p(), ctypes.create_string_buffer(64)
+    older = ("cuGraphInstantiate_v2", byref(executable := c_void_p()), graph, byref(node), log, c_size_t(64))
     assert cu.status(*older) == "INVALID_VALUE"
-    assert (error.value, log.value) == (None, b"")
+    assert (node.value, log.value) == (None, b"")
     assert unlink(cu, graph, (b, a)) == "SUCCESS"
-    executable = c_void_p()
     assert cu.status("cuGraphInstantiateWithParams", byref(executable), graph, byref(params)) == "SUCCESS"
     assert (params.result, params.node) == (0, None)
     cu.cuGraphExecDestroy(executable)
@@ -370,8 +418,27 @@ def test_a_graph_is_written_for_graphviz(graphs: Graphs, cu: Driver, tmp_path: P
     )
     assert f"node handle: 0x{first.value:016X}" in graphs.dot(graph, tmp_path / "graph.dot", 1 << 10)
     assert "block: 1 1 1" in graphs.dot(graph, tmp_path / "graph.dot", 1)
+    assert "cooperative" in graphs.dot(graph, tmp_path / "graph.dot", 1)
     missing = str(tmp_path / "no" / "graph.dot").encode()
     assert cu.status("cuGraphDebugDotPrint", graph, missing, 0) == "OPERATING_SYSTEM"
+
+
+def test_handles_are_told_of_nodes_and_functions(graphs: Graphs, cu: Driver, tmp_path: Path) -> None:
+    graph = graphs.graph()
+    node = graphs.kernel(graph, "nothing")
+    text = graphs.dot(graph, tmp_path / "graph.dot", HANDLES).lower()
+    for handle in (node, graphs.function("nothing")):
+        assert f"{handle.value:x}" in text
+
+
+def test_fills_and_copies_tell_their_bytes(graphs: Graphs, cu: Driver, tmp_path: Path) -> None:
+    graph, memory = graphs.graph(), cu.alloc(256)
+    graphs.fill(graph, memory, 1, 77)
+    graphs.copy(graph, memory, c_uint64(memory.value + 128), 99)
+    text = graphs.dot(graph, tmp_path / "graph.dot")
+    assert ",77)" in text
+    assert "(DtoD,99)" in text
+    cu.cuMemFree_v2(memory)
 
 
 def test_a_hundred_thousand_nodes_are_no_trouble(graphs: Graphs, cu: Driver) -> None:

@@ -98,7 +98,7 @@ static struct sim_graph *end(struct sim_capture *capture)
 {
     struct sim_graph *graph = capture->existing ? NULL : capture->graph;
     capture->references++;
-    capture->graph->captures--;
+    capture->graph->captured = false;
     capture->graph = NULL;
     *capture->link = capture->next;
     if (capture->next)
@@ -138,6 +138,23 @@ void sim_capture_stream_ends(struct sim_stream *stream)
     sim_capture_leave(part);
 }
 
+// Adds nodes that a program names, any of them more than once if it likes; nothing if it fails.
+static CUresult read_set(struct sim_graph *graph, const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t count,
+                         struct sim_capture_set *set)
+{
+    if (!count)
+        return CUDA_SUCCESS;
+    SIM_REQUIRE(nodes);
+    struct sim_dependency *read = calloc(count, sizeof *read);
+    CUresult status = read ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; i < count && status == CUDA_SUCCESS; i++)
+        status = sim_dependency_read(graph, nodes[i], data ? &data[i] : NULL, &read[i]);
+    if (status == CUDA_SUCCESS)
+        status = sim_capture_set_add(set, read, count);
+    free(read);
+    return status;
+}
+
 static CUresult begin(CUstream handle, CUstreamCaptureMode mode, CUgraph graph_handle, const CUgraphNode *nodes,
                       const CUgraphEdgeData *data, size_t count)
 {
@@ -150,16 +167,12 @@ static CUresult begin(CUstream handle, CUstreamCaptureMode mode, CUgraph graph_h
     if (atomic_load(&stream->capture))
         return CUDA_ERROR_ILLEGAL_STATE;
     struct sim_graph *graph = NULL;
-    struct sim_dependency *after = NULL;
+    struct sim_capture_set after = {0};
     if (graph_handle) {
         SIM_TRY(sim_graph_find(graph_handle, &graph));
-        if (graph->captures)
+        if (graph->captured)
             return CUDA_ERROR_ILLEGAL_STATE;
-        CUresult status = sim_dependencies_read(graph, nodes, data, &count, true, &after);
-        if (status != CUDA_SUCCESS) {
-            free(after);
-            return status;
-        }
+        SIM_TRY(read_set(graph, nodes, data, count, &after));
     }
     struct sim_capture *capture = calloc(1, sizeof *capture);
     struct sim_capture_stream *part = NULL;
@@ -171,11 +184,11 @@ static CUresult begin(CUstream handle, CUstreamCaptureMode mode, CUgraph graph_h
         if (graph && !existing)
             sim_graph_free(graph);
         free(capture);
-        free(after);
+        free(after.nodes);
         return status;
     }
-    part->set = (struct sim_capture_set){after, count, count};
-    graph->captures++;
+    part->set = after;
+    graph->captured = true;
     *capture = (struct sim_capture){
         .references = capture->references,
         .id = ++last_id,
@@ -270,10 +283,11 @@ SIM_API_STREAM(cuStreamEndCapture, _ptsz, (CUstream hStream, CUgraph *phGraph), 
         sim_capture_invalidate(capture);
         return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
     }
-    bool elsewhere = capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != sim_thread()->id;
-    CUresult status = elsewhere          ? CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
-                      : capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
-                                         : check_joined(capture, part);
+    CUresult status;
+    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != sim_thread()->id)
+        status = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    else
+        status = capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : check_joined(capture, part);
     CUgraph handle = sim_graph_handle(capture->graph);
     struct sim_graph *graph = end(capture);
     if (status == CUDA_SUCCESS)
@@ -402,17 +416,13 @@ static CUresult update(CUstream handle, const CUgraphNode *nodes, const CUgraphE
         return CUDA_ERROR_ILLEGAL_STATE;
     if (part->capture->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    struct sim_dependency *after;
-    CUresult status = sim_dependencies_read(part->capture->graph, nodes, data, &count, true, &after);
-    if (status == CUDA_SUCCESS && flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES) {
-        free(part->set.nodes);
-        part->set = (struct sim_capture_set){after, count, count};
-        return CUDA_SUCCESS;
-    }
-    if (status == CUDA_SUCCESS)
-        status = sim_capture_set_add(&part->set, after, count);
-    free(after);
-    return status;
+    if (flags == CU_STREAM_ADD_CAPTURE_DEPENDENCIES)
+        return read_set(part->capture->graph, nodes, data, count, &part->set);
+    struct sim_capture_set after = {0};
+    SIM_TRY(read_set(part->capture->graph, nodes, data, count, &after));
+    free(part->set.nodes);
+    part->set = after;
+    return CUDA_SUCCESS;
 }
 
 SIM_API_STREAM(cuStreamUpdateCaptureDependencies, _ptsz,

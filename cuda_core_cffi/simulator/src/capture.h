@@ -57,7 +57,10 @@ CUresult sim_capture_refuse_to_wait(struct sim_stream *stream);
 CUresult sim_capture_check_unsafe(void);
 // A call that concerns all streams of a context.
 CUresult sim_capture_check_context(struct sim_context *context);
-// A call that asks about what an event was recorded for.
+// May a call ask about what an event was recorded for? Not of an event of a capture; once that has ended, the event
+// means nothing until it is recorded again.
+CUresult sim_capture_event_status(struct sim_event *event);
+// The same for a call that ends the capture.
 CUresult sim_capture_check_event(struct sim_event *event);
 void sim_capture_forget_event(struct sim_event *event);  // it is recorded anew, or ends
 void sim_capture_stream_ends(struct sim_stream *stream);

@@ -96,18 +96,31 @@ CUresult sim_capture_check_context(struct sim_context *context)
 
 // --- Events ---------------------------------------------------------------------------------------------------
 
+static CUresult status_of(const struct sim_capture_event *captured)
+{
+    if (!captured)
+        return CUDA_SUCCESS;
+    return captured->capture->graph ? CUDA_ERROR_CAPTURED_EVENT : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult sim_capture_event_status(struct sim_event *event)
+{
+    if (SIM_LIKELY(!atomic_load_explicit(&event->capture, memory_order_acquire)))
+        return CUDA_SUCCESS;
+    SIM_GRAPHS_LOCKED();
+    return status_of(atomic_load(&event->capture));
+}
+
 CUresult sim_capture_check_event(struct sim_event *event)
 {
     if (SIM_LIKELY(!atomic_load_explicit(&event->capture, memory_order_acquire)))
         return sim_capture_check_unsafe();
     SIM_GRAPHS_LOCKED();
     struct sim_capture_event *captured = atomic_load(&event->capture);
-    if (!captured)
-        return CUDA_SUCCESS;
-    if (!captured->capture->graph)
-        return CUDA_ERROR_INVALID_VALUE;
-    sim_capture_invalidate(captured->capture);
-    return CUDA_ERROR_CAPTURED_EVENT;
+    CUresult status = status_of(captured);
+    if (status == CUDA_ERROR_CAPTURED_EVENT)
+        sim_capture_invalidate(captured->capture);
+    return status;
 }
 
 void sim_capture_forget_event(struct sim_event *event)

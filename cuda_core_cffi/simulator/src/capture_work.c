@@ -186,8 +186,8 @@ static CUresult capture_port(struct sim_capture_stream *part, CUevent handle, st
     return sim_capture_set_event(event, part->capture, &(struct sim_capture_set){&after, 1, 1});
 }
 
-static CUresult capture_kernel(struct sim_stream *stream, CUfunction function, const struct sim_launch_wish *wish,
-                               void **kernel_params, void **extra)
+static CUresult kernel_work(struct sim_stream *stream, CUfunction function, const struct sim_launch_wish *wish,
+                            void **kernel_params, void **extra, struct sim_work **out)
 {
     CUDA_KERNEL_NODE_PARAMS_v2 params = {
         .gridDimX = wish->grid[0],
@@ -207,14 +207,25 @@ static CUresult capture_kernel(struct sim_stream *stream, CUfunction function, c
         params.kern = (CUkernel)function;
     else
         params.func = function;
+    SIM_TRY(sim_work_kernel(&params, NULL, false, out));
+    SIM_TRY(add_attributes(stream, wish, out));
+    return sim_kernel_work_check(*out);
+}
+
+CUresult sim_capture_kernel(struct sim_stream *stream, CUfunction function, const struct sim_launch_wish *wish,
+                            void **kernel_params, void **extra)
+{
     SIM_WORK_HELD struct sim_work *work = NULL;
-    SIM_TRY(sim_work_kernel(&params, NULL, false, &work));
-    SIM_TRY(add_attributes(stream, wish, &work));
-    SIM_TRY(sim_kernel_work_check(work));
+    CUresult status = kernel_work(stream, function, wish, kernel_params, extra, &work);
     SIM_GRAPHS_LOCKED();
     struct sim_capture_stream *part;
     struct sim_graph_node *node;
     SIM_TRY(sim_capture_part(stream, &part));
+    // A launch that is refused ends the capture.
+    if (status != CUDA_SUCCESS) {
+        sim_capture_invalidate(part->capture);
+        return status;
+    }
     const CUlaunchAttribute *early = attribute_of(wish, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
     for (size_t i = 0; early && early->value.programmaticStreamSerializationAllowed && i < part->set.count; i++)
         if (part->set.nodes[i].node->work->type == CU_GRAPH_NODE_TYPE_KERNEL)
@@ -223,20 +234,6 @@ static CUresult capture_kernel(struct sim_stream *stream, CUfunction function, c
     SIM_TRY(add(part, work, &node));
     SIM_TRY(capture_port(part, wish->starts, node, CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER));
     return capture_port(part, wish->programmatic, node, CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
-}
-
-// A launch that is refused ends the capture.
-CUresult sim_capture_kernel(struct sim_stream *stream, CUfunction function, const struct sim_launch_wish *wish,
-                            void **kernel_params, void **extra)
-{
-    CUresult status = capture_kernel(stream, function, wish, kernel_params, extra);
-    if (status != CUDA_SUCCESS) {
-        SIM_GRAPHS_LOCKED();
-        struct sim_capture_stream *part = atomic_load(&stream->capture);
-        if (part)
-            sim_capture_invalidate(part->capture);
-    }
-    return status;
 }
 
 // --- Events ---------------------------------------------------------------------------------------------------

@@ -355,8 +355,8 @@ static CUresult elapsed(float *milliseconds, CUevent hStart, CUevent hEnd)
     SIM_HELD struct sim_event *start = NULL, *end = NULL;
     SIM_TRY(sim_event_find(hStart, &start));
     SIM_TRY(sim_event_find(hEnd, &end));
-    if (atomic_load(&start->capture) || atomic_load(&end->capture))
-        return CUDA_ERROR_CAPTURED_EVENT;
+    SIM_TRY(sim_capture_event_status(start));
+    SIM_TRY(sim_capture_event_status(end));
     if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)
         return CUDA_ERROR_INVALID_HANDLE;
     struct sim_event *events[2] = {start, end};

@@ -347,7 +347,7 @@ SIM_API(cuGraphDestroy, (CUgraph hGraph), (hGraph))
     SIM_GRAPHS_LOCKED();
     struct sim_graph *graph;
     SIM_TRY(sim_graph_find(hGraph, &graph));
-    SIM_REQUIRE(!graph->owner && !graph->captures);
+    SIM_REQUIRE(!graph->owner && !graph->captured);
     sim_graph_free(graph);
     return CUDA_SUCCESS;
 }

@@ -51,7 +51,7 @@ struct sim_graph {
     struct sim_graph_node *owner;  // the node that runs it; NULL for a graph of its own
     bool moved;                    // it was the program's, and belongs to its owner now
     size_t memory_nodes, conditional_nodes;  // in it and in what its nodes run
-    size_t captures;               // that add to it
+    bool captured;                 // a capture adds to it
     size_t instances;              // executables that there are, if it has memory nodes
     struct sim_origin *origins;    // of a clone, in order of the serials
     size_t origin_count;
@@ -98,10 +98,12 @@ void sim_graph_node_free(struct sim_graph_node *node);
 struct sim_edge *sim_edge_new(struct sim_graph_node *from, struct sim_graph_node *to, CUgraphEdgeData data);
 void sim_edge_free(struct sim_edge *edge);
 struct sim_edge *sim_edge_find(struct sim_graph_node *from, struct sim_graph_node *to);
-// Reads what a program says the dependencies of a node are: nodes of the graph. With `merge`, one that is named twice
-// counts once; otherwise that is refused. The caller frees the array.
-CUresult sim_dependencies_read(struct sim_graph *graph, const CUgraphNode *nodes, const CUgraphEdgeData *data,
-                               size_t *count, bool merge, struct sim_dependency **dependencies);
+// Reads one dependency that a program names: a node of the graph, and what the edge from it is; NULL for a plain one.
+CUresult sim_dependency_read(struct sim_graph *graph, CUgraphNode node, const CUgraphEdgeData *data,
+                             struct sim_dependency *dependency);
+// Reads what a program says the dependencies of a node of a type are, none twice. The caller frees the array.
+CUresult sim_dependencies_read(struct sim_graph *graph, CUgraphNodeType type, const CUgraphNode *nodes,
+                               const CUgraphEdgeData *data, size_t count, struct sim_dependency **dependencies);
 
 static inline bool sim_edge_is_plain(const CUgraphEdgeData *data)
 {

@@ -116,7 +116,7 @@ CUresult sim_node_add_conditional(CUgraphNode *out, CUgraph handle, const CUgrap
     work->conditional = (struct sim_conditional_work){.conditional = conditional, .type = params->type,
                                                       .size = params->size};
     sim_object_hold(conditional);
-    CUresult status = sim_dependencies_read(graph, dependencies, data, &count, false, &after);
+    CUresult status = sim_dependencies_read(graph, work->type, dependencies, data, count, &after);
     if (status == CUDA_SUCCESS)
         status = sim_graph_attach(graph, after, count, work, &node);
     free(after);

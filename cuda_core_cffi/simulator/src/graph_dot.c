@@ -51,8 +51,17 @@ static void print_kernel(FILE *file, const struct sim_work *work, bool verbose)
                 p->gridDimZ, p->blockDimX, p->blockDimY, p->blockDimZ, (void *)p->func, (void *)p->kern);
 }
 
+// Those that every kernel has first, also if nobody has set them.
 static void print_attributes(FILE *file, const struct sim_work *work)
 {
+    const CUlaunchAttribute *cooperative = sim_kernel_work_attribute(work, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+    const CUlaunchAttribute *priority = sim_kernel_work_attribute(work, CU_LAUNCH_ATTRIBUTE_PRIORITY);
+    const CUlaunchAttribute *window = sim_kernel_work_attribute(work, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW);
+    CUaccessPolicyWindow none = {0}, policy = window ? window->value.accessPolicyWindow : none;
+    fprintf(file, "\ncooperative: %d\npriority: %d", cooperative ? cooperative->value.cooperative : 0,
+            priority ? priority->value.priority : 0);
+    fprintf(file, "\naccess policy window: %p, %zu bytes, ratio %f, hit %d, miss %d", policy.base_ptr, policy.num_bytes,
+            (double)policy.hitRatio, (int)policy.hitProp, (int)policy.missProp);
     for (unsigned i = 0; i < work->kernel.attribute_count; i++)
         fprintf(file, "\nattribute %d: 0x%x", (int)work->kernel.attributes[i].id,
                 *(const unsigned *)work->kernel.attributes[i].value.pad);

@@ -10,8 +10,8 @@
 
 // --- Lists for the program ------------------------------------------------------------------------------------
 
-// The rules that all these functions share: without an array only the number is told; what an array has beyond is set
-// to NULL; edges that are not plain cannot be told without their data.
+// The rules that all these functions share: without an array only the number is told; an array has room for something;
+// what it has beyond is set to NULL; edges that are not plain cannot be told without their data.
 struct answer {
     CUgraphNode *from, *to;
     CUgraphEdgeData *data;
@@ -20,7 +20,7 @@ struct answer {
 
 static CUresult begin(struct answer *answer, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data, size_t *room)
 {
-    SIM_REQUIRE(room && (from || !data));
+    SIM_REQUIRE(room && (from ? *room > 0 : !data));
     *answer = (struct answer){from, to, data, from ? *room : 0, 0};
     return CUDA_SUCCESS;
 }
@@ -58,7 +58,6 @@ SIM_API(cuGraphGetNodes, (CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes),
 {
     struct answer answer;
     SIM_TRY(begin(&answer, nodes, NULL, NULL, numNodes));
-    SIM_REQUIRE(!nodes || *numNodes);
     SIM_GRAPHS_LOCKED();
     struct sim_graph *graph;
     SIM_TRY(sim_graph_find(hGraph, &graph));
@@ -75,6 +74,7 @@ SIM_API(cuGraphGetRootNodes, (CUgraph hGraph, CUgraphNode *rootNodes, size_t *nu
     SIM_GRAPHS_LOCKED();
     struct sim_graph *graph;
     SIM_TRY(sim_graph_find(hGraph, &graph));
+    // Drivers begin with the last one.
     for (struct sim_graph_node *node = graph->last; node; node = node->previous)
         if (!node->edges[SIM_IN].count)
             tell(&answer, node, NULL, NULL);
@@ -155,53 +155,67 @@ SIM_API(cuGraphNodeGetDependentNodes_v2,
 
 // --- What edges may be ----------------------------------------------------------------------------------------
 
-static CUresult check_data(const struct sim_graph_node *from, const CUgraphEdgeData *data)
+// Kernels alone have other ports than 0, and only they can be told by one how far another kernel is.
+static CUresult check_from(CUgraphNodeType from, const CUgraphEdgeData *data)
 {
     for (size_t i = 0; i < sizeof data->reserved; i++)
         SIM_REQUIRE(!data->reserved[i]);
     SIM_REQUIRE(!data->to_port && data->type <= CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
-    // Only kernels say when a dependent may start, and they have to for an edge of the programmatic type.
-    bool programmatic = data->type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
-    SIM_REQUIRE(data->from_port <= CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER && (!programmatic || data->from_port));
-    SIM_REQUIRE(programmatic || data->from_port != CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
-    SIM_REQUIRE(!data->from_port || from->work->type == CU_GRAPH_NODE_TYPE_KERNEL);
+    SIM_REQUIRE(data->from_port <= CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER);
+    SIM_REQUIRE(!data->from_port || from == CU_GRAPH_NODE_TYPE_KERNEL);
+    if (data->type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC)
+        SIM_REQUIRE(data->from_port);
+    else
+        SIM_REQUIRE(data->from_port != CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_to(CUgraphNodeType to, const CUgraphEdgeData *data)
+{
+    SIM_REQUIRE(data->type != CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC || to == CU_GRAPH_NODE_TYPE_KERNEL);
     return CUDA_SUCCESS;
 }
 
 static const CUgraphEdgeData plain;
 
-static CUresult read_dependencies(struct sim_graph *graph, const CUgraphNode *nodes, const CUgraphEdgeData *data,
-                                  size_t *count, bool merge, struct sim_dependency *out)
+CUresult sim_dependency_read(struct sim_graph *graph, CUgraphNode handle, const CUgraphEdgeData *data,
+                             struct sim_dependency *dependency)
+{
+    struct sim_graph_node *node;
+    SIM_TRY(sim_graph_node_find(handle, &node));
+    SIM_REQUIRE(node->graph == graph);
+    *dependency = (struct sim_dependency){node, data ? *data : plain};
+    return check_from(node->work->type, &dependency->data);
+}
+
+static CUresult read_dependencies(struct sim_graph *graph, CUgraphNodeType type, const CUgraphNode *nodes,
+                                  const CUgraphEdgeData *data, size_t count, struct sim_dependency *out)
 {
     uint64_t mark = sim_graph_mark();
-    size_t kept = 0;
-    for (size_t i = 0; i < *count; i++) {
-        struct sim_graph_node *node;
-        SIM_TRY(sim_graph_node_find(nodes[i], &node));
-        SIM_REQUIRE(node->graph == graph && (merge || node->mark != mark));
-        out[kept] = (struct sim_dependency){node, data ? data[i] : plain};
-        SIM_TRY(check_data(node, &out[kept].data));
-        kept += node->mark != mark;
-        node->mark = mark;
+    for (size_t i = 0; i < count; i++) {
+        SIM_TRY(sim_dependency_read(graph, nodes[i], data ? &data[i] : NULL, &out[i]));
+        SIM_TRY(check_to(type, &out[i].data));
+        SIM_REQUIRE(out[i].node->mark != mark);
+        out[i].node->mark = mark;
     }
-    *count = kept;
     return CUDA_SUCCESS;
 }
 
-CUresult sim_dependencies_read(struct sim_graph *graph, const CUgraphNode *nodes, const CUgraphEdgeData *data,
-                               size_t *count, bool merge, struct sim_dependency **dependencies)
+CUresult sim_dependencies_read(struct sim_graph *graph, CUgraphNodeType type, const CUgraphNode *nodes,
+                               const CUgraphEdgeData *data, size_t count, struct sim_dependency **dependencies)
 {
     *dependencies = NULL;
-    if (!*count)
+    if (!count)
         return CUDA_SUCCESS;
-    // One more than there are nodes is room for what is refused, or left out.
-    SIM_REQUIRE(nodes && (merge || *count <= graph->count));
-    *dependencies = malloc((graph->count + 1) * sizeof **dependencies);
-    return *dependencies ? read_dependencies(graph, nodes, data, count, merge, *dependencies)
+    SIM_REQUIRE(nodes && count <= graph->count);
+    *dependencies = malloc(count * sizeof **dependencies);
+    return *dependencies ? read_dependencies(graph, type, nodes, data, count, *dependencies)
                          : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 // --- Changes --------------------------------------------------------------------------------------------------
+
+// They are made one after the other: those before one that is refused stay.
 
 static CUresult ends_of(struct sim_graph *graph, CUgraphNode from, CUgraphNode to, struct sim_graph_node *nodes[2])
 {
@@ -216,10 +230,8 @@ static CUresult add_one(struct sim_graph *graph, CUgraphNode from, CUgraphNode t
     struct sim_graph_node *ends[2];
     SIM_TRY(ends_of(graph, from, to, ends));
     SIM_REQUIRE(ends[SIM_OUT] != ends[SIM_IN] && !sim_edge_find(ends[SIM_OUT], ends[SIM_IN]));
-    SIM_TRY(check_data(ends[SIM_OUT], data));
-    // Only a kernel can start before the one that it depends on has ended.
-    SIM_REQUIRE(data->type != CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC ||
-                ends[SIM_IN]->work->type == CU_GRAPH_NODE_TYPE_KERNEL);
+    SIM_TRY(check_from(ends[SIM_OUT]->work->type, data));
+    SIM_TRY(check_to(ends[SIM_IN]->work->type, data));
     return sim_edge_new(ends[SIM_OUT], ends[SIM_IN], *data) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -230,7 +242,6 @@ static CUresult add(CUgraph handle, const CUgraphNode *from, const CUgraphNode *
     struct sim_graph *graph;
     SIM_TRY(sim_graph_find(handle, &graph));
     SIM_REQUIRE(!count || (from && to));
-    // What comes before the one that is refused stays, here and below.
     for (size_t i = 0; i < count; i++)
         SIM_TRY(add_one(graph, from[i], to[i], data ? &data[i] : &plain));
     return CUDA_SUCCESS;
@@ -251,7 +262,7 @@ SIM_API(cuGraphAddDependencies_v2,
     return add(hGraph, from, to, edgeData, numDependencies);
 }
 
-// Without data, an edge is meant whatever its kind is.
+// Without its data, an edge of any kind is meant.
 static CUresult remove_one(struct sim_graph *graph, CUgraphNode from, CUgraphNode to, const CUgraphEdgeData *data)
 {
     struct sim_graph_node *ends[2];

@@ -52,7 +52,7 @@ CUresult sim_node_add(CUgraphNode *out, CUgraph handle, const CUgraphNode *depen
     struct sim_graph_node *node;
     SIM_TRY(sim_graph_find(handle, &graph));
     struct sim_dependency *after;
-    CUresult status = sim_dependencies_read(graph, dependencies, data, &count, false, &after);
+    CUresult status = sim_dependencies_read(graph, work->type, dependencies, data, count, &after);
     if (status == CUDA_SUCCESS)
         status = sim_graph_add_node(graph, after, count, work, &node);
     free(after);
@@ -91,11 +91,11 @@ CUresult sim_node_add_child(CUgraphNode *out, CUgraph handle, const CUgraphNode 
     SIM_TRY(sim_graph_find(handle, &graph));
     SIM_TRY(sim_graph_find(child_handle, &child));
     SIM_SUPPORTED(!child->conditional_nodes && !sim_graph_is_body(child) && (move || !child->memory_nodes));
-    SIM_REQUIRE(!move || (!child->owner && !child->instances && !child->captures && !runs_in(child, graph)));
+    SIM_REQUIRE(!move || (!child->owner && !child->instances && !child->captured && !runs_in(child, graph)));
     SIM_REQUIRE(!child->memory_nodes || !graph->owner);
     struct sim_dependency *after;
     struct sim_graph_node *node = NULL;
-    CUresult status = sim_dependencies_read(graph, dependencies, data, &count, false, &after);
+    CUresult status = sim_dependencies_read(graph, work->type, dependencies, data, count, &after);
     struct sim_graph **children = calloc(1, sizeof *children);
     struct sim_graph *copy = NULL;
     if (status == CUDA_SUCCESS && !children)
@@ -129,8 +129,8 @@ CUresult sim_node_set_child(CUgraphNode handle, CUgraph child_handle, bool move)
     SIM_TRY(sim_graph_find(child_handle, &child));
     struct sim_graph *old = node->children[0];
     // Memory stays with the graph that it is in.
-    SIM_REQUIRE(!child->conditional_nodes && !child->memory_nodes && !old->memory_nodes && !old->captures);
-    SIM_REQUIRE(!move || (!child->owner && !child->captures && !runs_in(child, node->graph)));
+    SIM_REQUIRE(!child->conditional_nodes && !child->memory_nodes && !old->memory_nodes && !old->captured);
+    SIM_REQUIRE(!move || (!child->owner && !child->captured && !runs_in(child, node->graph)));
     if (!move)
         SIM_TRY(sim_graph_clone(child, NULL, &child));
     put_in(node, child, move);
@@ -246,7 +246,7 @@ SIM_API(cuGraphDestroyNode, (CUgraphNode hNode), (hNode))
     struct sim_graph_node *node;
     SIM_TRY(sim_graph_node_find(hNode, &node));
     SIM_SUPPORTED(!node->graph->memory_nodes);
-    if (node->graph->captures)
+    if (node->graph->captured)
         return CUDA_ERROR_ILLEGAL_STATE;
     sim_graph_node_free(node);
     return CUDA_SUCCESS;

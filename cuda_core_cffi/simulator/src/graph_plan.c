@@ -118,19 +118,28 @@ static size_t sort(struct sim_plan *plan, uint32_t *waiting)
     return done;
 }
 
-// Every node that still waits waits for one of its kind: going back from one to the next ends in a cycle.
+// A node that a node waits for, which waits too.
+static uint32_t back(const struct sim_plan *plan, const uint32_t *waiting, uint32_t node)
+{
+    uint32_t e = plan->first[SIM_IN][node];
+    while (!waiting[plan->ends[SIM_IN][e]])
+        e++;
+    return plan->ends[SIM_IN][e];
+}
+
+// Every node that still waits waits for one of its kind: going back from one to the next ends in a cycle. Returns that
+// node of it which was made last.
 static uint32_t in_cycle(const struct sim_plan *plan, const uint32_t *waiting)
 {
-    uint32_t node = (uint32_t)plan->count - 1;
+    uint32_t node = 0;
     while (!waiting[node])
-        node--;
-    for (size_t step = 0; step < plan->count; step++) {
-        uint32_t e = plan->first[SIM_IN][node];
-        while (!waiting[plan->ends[SIM_IN][e]])
-            e++;
-        node = plan->ends[SIM_IN][e];
-    }
-    return node;
+        node++;
+    for (size_t step = 0; step < plan->count; step++)
+        node = back(plan, waiting, node);
+    uint32_t last = node;
+    for (uint32_t other = back(plan, waiting, node); other != node; other = back(plan, waiting, other))
+        last = other > last ? other : last;
+    return last;
 }
 
 static CUresult order(struct sim_plan *plan, struct sim_graph *graph, struct sim_refusal *refusal)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture.h"
+#include "stream.h"
 
 // --- Life -----------------------------------------------------------------------------------------------------
 
