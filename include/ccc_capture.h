@@ -48,15 +48,13 @@ static int ccc_capture_place(const ccc_box *stream, CUgraph *graph, const CUgrap
                     "cuStreamGetCaptureInfo");
 }
 
-/* End a capture. It is over then, whatever the status says of it, except in the wrong thread. */
+/* End a capture. It is over then, whatever the status says of it, even that this is the wrong thread. */
 static CUresult ccc_capture_stop(ccc_box *capture)
 {
     CUgraph graph = NULL;
     ccc_box *home = capture->pool;
     CUstream stream = CCC_STRM(atomic_load(&capture->stream));
     CUresult result = cuStreamEndCapture(stream, &graph);
-    if (result == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
-        return result;
     if (result) /* such as one of the driver as a whole: the capture may be there still */
         cuStreamEndCapture(stream, &graph);
     capture->handle = 0;

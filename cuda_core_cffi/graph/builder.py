@@ -188,8 +188,9 @@ class GraphBuilder(StreamStandIn):
         RuntimeError
             If it is not building, or came from :meth:`split`.
         CUDAError
-            If the driver has given the capture up: because of something that cannot be captured, or because builders
-            from :meth:`split` were not joined. Then there is no graph. The stream can be used again.
+            If the driver has given the capture up: because of something that cannot be captured, because builders
+            from :meth:`split` were not joined, or because another thread has begun it, in another mode than
+            ``"relaxed"``. Then there is no graph. The stream can be used again.
         """
         self._check_building("end_building")
         if self._capture is None:
@@ -197,8 +198,7 @@ class GraphBuilder(StreamStandIn):
         status = lib.ccc_capture_end(self._capture._box)
         if status:
             error = failure(status)
-            if status != lib.CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD:
-                self._give_up()
+            self._give_up()
             raise error
         self._capture.close()
         self._capture = None
