@@ -7,16 +7,22 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 from typing import Any
 
-from benchmarks.rows import THREAD_ROWS, Row
-from benchmarks.workbench import TimeFunction
+from benchmarks.rows import Row
+from benchmarks.workbench import LIVE_SIZE, TimeFunction
 
 __all__ = ["CLimits", "build_limits", "find_compiler", "find_header"]
 
 SOURCE = pathlib.Path(__file__).with_name("limits.c")
+WORK = ("allocate_own", "launch4", "prepared4", "batch")
+"""What a thread can be told to do: the ``work_kind`` of ``limits.c``, by the function of the row."""
+
+KERNELS = re.compile("launch", re.IGNORECASE)
+GRAPH_STEPS = ("define", "capture", "instantiate", "launch")
 
 
 class CLimits:
@@ -31,10 +37,7 @@ class CLimits:
     """
 
     def __init__(self, code: pathlib.Path, driver: str) -> None:
-        self._library = ctypes.CDLL(str(code / "limits.so"))
-        self._library.limits_open.restype = self._library.limits_load.restype = ctypes.c_char_p
-        self._library.limits_threads.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_double]
-        self._library.limits_threads.restype = ctypes.c_double
+        self._library = load_limits(code)
         problem = self._library.limits_open(driver.encode())
         if problem:
             raise RuntimeError(problem.decode())
@@ -51,7 +54,7 @@ class CLimits:
     def loop(self, row: Row) -> TimeFunction:
         """Return the loop for a row."""
         assert row.c is not None  # run.py asks for no other
-        if "launch" in row.statement.lower():
+        if KERNELS.search(row.statement):
             self._load_kernels()
         function: Any = getattr(self._library, row.c)
         function.argtypes = [ctypes.c_long]
@@ -59,13 +62,28 @@ class CLimits:
         return function  # type: ignore[no-any-return]
 
     def threads(self, row: Row, count: int, seconds: float) -> float:
-        """Return the calls per second that so many threads make together."""
-        launches = row.name == THREAD_ROWS[0]
-        if launches:
-            self._load_kernels()
-        rate = float(self._library.limits_threads(launches, count, seconds))
+        """Return the calls, or launches of a batch, per second that so many threads make together."""
+        assert row.c is not None
+        self._load_kernels()
+        rate = float(self._library.limits_threads(WORK.index(row.c), count, seconds))
         self.drain()
         return rate
+
+    def fill(self, live: list[Any]) -> float:
+        """Allocate as many buffers as a list is long, and return the seconds."""
+        return float(self._library.limits_fill(len(live), LIVE_SIZE))
+
+    def empty(self, live: list[Any]) -> float:
+        """Free them, and return the seconds."""
+        return float(self._library.limits_empty())
+
+    def graph_seconds(self, count: int, launches: int) -> dict[str, float]:
+        """Return the seconds of making, and of so many launches of, a graph of so many kernels, by step."""
+        self._load_kernels()
+        seconds = (ctypes.c_double * len(GRAPH_STEPS))()
+        self._library.limits_graph(count, launches, seconds)
+        self.drain()
+        return dict(zip(GRAPH_STEPS, seconds))
 
     def _load_kernels(self) -> None:
         if self._kernels_loaded:
@@ -77,6 +95,18 @@ class CLimits:
         if problem:
             raise RuntimeError(problem.decode())
         self._kernels_loaded = True
+
+
+def load_limits(code: pathlib.Path) -> ctypes.CDLL:
+    """Load the compiled loops."""
+    library = ctypes.CDLL(str(code / "limits.so"))
+    library.limits_open.restype = library.limits_load.restype = ctypes.c_char_p
+    library.limits_threads.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_double]
+    library.limits_fill.argtypes = [ctypes.c_long, ctypes.c_size_t]
+    library.limits_graph.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.POINTER(ctypes.c_double)]
+    for function in (library.limits_threads, library.limits_fill, library.limits_empty):
+        function.restype = ctypes.c_double
+    return library
 
 
 def find_compiler() -> str | None:

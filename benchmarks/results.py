@@ -5,18 +5,20 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 import os
 import pathlib
 from typing import Any
 
-__all__ = ["Results", "Task"]
+__all__ = ["Results", "Task", "pool", "title"]
 
-FORMAT = 1
+FORMAT = 2
 IDENTITY = ("python", "versions", "cuda", "device")
+MEASURED = ("rows", "growth")
 
 Task = dict[str, Any]
-"""What to measure: ``row``, and ``threads``, a number or None for the row in one thread."""
+"""What to measure: ``row``; ``size``, of threads, buffers or nodes, or None; and ``parts``, the rows that it fills."""
 
 
 class Results:
@@ -33,9 +35,9 @@ class Results:
         self.data: dict[str, Any] = {"format": FORMAT, "profile": None, "machine": {}, "implementations": {}}
         if path.exists():
             self.data = json.loads(path.read_text(encoding="utf-8"))
-            if self.data.get("format") != FORMAT:
+            if not isinstance(self.data, dict) or self.data.get("format") != FORMAT:
                 raise ValueError(f"{path} is no results file of this version")
-        for part in ("rows", "threads", "errors"):
+        for part in (*MEASURED, "errors", "absent"):
             self.data.setdefault(part, {})
 
     def begin(self, profile: str, machine: dict[str, object]) -> None:
@@ -46,7 +48,7 @@ class Results:
                     f"{self._path} has another {name}, {self.data[name]}: choose another --output, or --fresh"
                 )
             self.data[name] = value
-        self.data["errors"] = {}
+        self.data["errors"], self.data["absent"] = {}, {}
 
     def describe(self, implementation: str, about: dict[str, Any]) -> None:
         """Note what an implementation is. Rows of another version of it must not be mixed with this one's."""
@@ -57,19 +59,26 @@ class Results:
             )
 
     def wants(self, implementation: str, task: Task, rounds: int) -> bool:
-        """Tell whether a task has fewer rounds than that, and has not failed in this run."""
-        if title(task) in self.data["errors"].get(implementation, ()):
+        """Tell whether a task has fewer rounds than that, and has not failed, or been left out, in this run."""
+        if any(title(task) in self.data[kind].get(implementation, ()) for kind in ("errors", "absent")):
             return False
-        return len(self._cell(task).get(implementation, ())) < rounds
+        # a part that this implementation does not have stays empty
+        return max(len(self._cell(part, task["size"]).get(implementation, ())) for part in task["parts"]) < rounds
 
-    def add(self, implementation: str, task: Task, values: list[float]) -> None:
+    def add(self, implementation: str, task: Task, values: dict[str, list[float]]) -> None:
         """Add a round of a task, and write the file."""
-        self._cell(task).setdefault(implementation, []).append(values)
+        for part, figures in values.items():
+            self._cell(part, task["size"], keep=True).setdefault(implementation, []).append(figures)
         self.save()
 
     def fail(self, implementation: str, task: Task, error: str) -> None:
         """Note that a task failed, and write the file."""
         self.data["errors"].setdefault(implementation, {})[title(task)] = error
+        self.save()
+
+    def leave_out(self, implementation: str, task: Task, reason: str) -> None:
+        """Note that what a task needs is not there, and write the file."""
+        self.data["absent"].setdefault(implementation, {})[title(task)] = reason
         self.save()
 
     def save(self) -> None:
@@ -79,14 +88,18 @@ class Results:
         part.write_text(json.dumps(self.data, indent=1) + "\n", encoding="utf-8")
         os.replace(part, self._path)
 
-    def _cell(self, task: Task) -> dict[str, list[list[float]]]:
-        if task["threads"] is None:
-            cell: dict[str, list[list[float]]] = self.data["rows"].setdefault(task["row"], {})
-        else:
-            cell = self.data["threads"].setdefault(task["row"], {}).setdefault(str(task["threads"]), {})
-        return cell
+    def _cell(self, row: str, size: int | None, keep: bool = False) -> dict[str, list[list[float]]]:
+        place, keys = (self.data["rows"], [row]) if size is None else (self.data["growth"], [row, str(size)])
+        for key in keys:
+            place = place.setdefault(key, {}) if keep else place.get(key, {})
+        return place  # type: ignore[no-any-return]
 
 
 def title(task: Task) -> str:
     """Return what to call a task in a message."""
-    return task["row"] if task["threads"] is None else f"{task['row']}, {task['threads']} threads"
+    return task["row"] if task["size"] is None else f"{task['row']}, {task['size']:,}"
+
+
+def pool(cell: dict[str, list[list[float]]]) -> dict[str, list[float]]:
+    """Return the values of all rounds together, by implementation."""
+    return {name: list(itertools.chain.from_iterable(rounds)) for name, rounds in cell.items() if rounds}

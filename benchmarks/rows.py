@@ -1,26 +1,53 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""The rows: what is timed, once for both Python packages, whose documented API is the same where both have it."""
+"""The rows: what is measured, once for both Python packages, whose documented API is the same where both have it."""
 
 from __future__ import annotations
 
-import ast
 from typing import NamedTuple
 
-__all__ = ["ARGUMENT_COUNTS", "BATCH", "KERNEL_SOURCE", "ROWS", "STRETCH", "THREAD_ROWS", "Row", "find_row"]
+__all__ = [
+    "ARGUMENT_COUNTS",
+    "BATCH",
+    "FRESH",
+    "GRAPHS",
+    "GROWTH",
+    "KERNEL_SOURCE",
+    "LIVE",
+    "MIXED",
+    "PACKED",
+    "ROWS",
+    "STRETCH",
+    "THREADS",
+    "Row",
+    "Several",
+    "find_growth",
+    "find_row",
+]
 
 STRETCH = 256
 """Calls timed in one go. Between stretches, untimed, the device is synchronised, so that no queue grows full."""
 
-ARGUMENT_COUNTS = (0, 1, 4, 16, 256)
+ARGUMENT_COUNTS = (0, 1, 4, 16, 256, 512)
 PREPARED_COUNTS = (0, 4, 16)
 BATCH = 100
 MOST_SPELLED_OUT = 16
 ARGUMENTS = (("float *", "buffer"), ("long long", "7"), ("double", "0.5"))
+MIXED = {
+    "float *": "buffer",
+    "long long": "7",
+    "double": "0.5",
+    "bool": "True",
+    "int": "int32",
+    "float": "float32",
+    "short": "int16",
+    "unsigned char": "uint8",
+}
+"""The parameters of the kernel with arguments of mixed types, and the names of what it is given."""
 
 
 class Row(NamedTuple):
-    """One thing that is timed.
+    """One call that is timed.
 
     Attributes
     ----------
@@ -34,6 +61,8 @@ class Row(NamedTuple):
         Whether cuda-core has it too.
     launches : int
         How many kernels one call launches, where that fills a queue.
+    foreign : bool
+        Whether it needs another library: such rows are measured last, when its threads no longer disturb others.
     """
 
     name: str
@@ -41,11 +70,28 @@ class Row(NamedTuple):
     c: str | None = None
     peer: bool = True
     launches: int = 1
+    foreign: bool = False
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names that the statement uses."""
-        return tuple(sorted({node.id for node in ast.walk(ast.parse(self.statement)) if isinstance(node, ast.Name)}))
+
+class Several(NamedTuple):
+    """Something that gives several figures at once, each of which is a row of the table.
+
+    Attributes
+    ----------
+    name : str
+        What ``--only`` and messages call it.
+    parts : tuple of str
+        The rows, which ``--only`` finds as well.
+    sizes : tuple of int
+        For growth: of how many threads, buffers or nodes it is measured.
+    row : str
+        For threads: the row that they run.
+    """
+
+    name: str
+    parts: tuple[str, ...]
+    sizes: tuple[int, ...] = ()
+    row: str = ""
 
 
 def values_of(count: int) -> list[str]:
@@ -66,13 +112,22 @@ def prepared_row(count: int) -> Row:
     return Row(f"prepared launch, {count} arguments", f"prepared{count}.launch({call})", f"prepared{count}", peer=False)
 
 
-def kernel_source(count: int) -> str:
-    """Return an empty kernel with ``count`` parameters: pointers, integers and floating-point numbers in turn."""
-    parameters = (f"{ARGUMENTS[index % len(ARGUMENTS)][0]} a{index}" for index in range(count))
-    return f'extern "C" __global__ void kernel{count}({", ".join(parameters)}) {{}}\n'
+def view_row(what: str, name: str, foreign: bool = True) -> Row:
+    """Return the row that makes a view of another library's array."""
+    statement = f"StridedMemoryView.from_any_interface({name}, -1)"
+    return Row(f"StridedMemoryView of {what}", statement, foreign=foreign)
 
 
-KERNEL_SOURCE = "".join(kernel_source(count) for count in ARGUMENT_COUNTS)
+def empty_kernel(name: str, types: list[str]) -> str:
+    """Return the source of a kernel that does nothing."""
+    parameters = ", ".join(f"{kind} a{index}" for index, kind in enumerate(types))
+    return f'extern "C" __global__ void {name}({parameters}) {{}}\n'
+
+
+KERNEL_SOURCE = empty_kernel("kernel_mixed", list(MIXED)) + "".join(
+    empty_kernel(f"kernel{count}", [ARGUMENTS[index % len(ARGUMENTS)][0] for index in range(count)])
+    for count in ARGUMENT_COUNTS
+)
 
 ROWS = (
     Row("allocate+close, own stream", "device.allocate(1024, stream=stream).close()", "allocate_own"),
@@ -94,14 +149,63 @@ ROWS = (
     Row("set_current", "device.set_current()", "set_current"),
     Row("device property", "device.properties.multiprocessor_count"),
     *(launch_row(count) for count in ARGUMENT_COUNTS),
+    Row(
+        f"launch, {len(MIXED)} arguments of mixed types",
+        f"launch(stream, config, kernel_mixed, {', '.join(MIXED.values())})",
+        "launch_mixed",
+    ),
     *(prepared_row(count) for count in PREPARED_COUNTS),
     Row(f"batch of {BATCH} launches", "batch.launch(stream)", "batch", False, BATCH),
     Row(f"batch of {BATCH}, packed anew", "LaunchBatch(launches).launch(stream)", "batch", False, BATCH),
+    Row("graph launch, 1 kernel", "graph.launch(stream)", "graph_launch"),
+    view_row("a NumPy array", "numpy_array", foreign=False),
+    view_row("a CuPy array", "cupy_array"),
+    view_row("a PyTorch tensor", "torch_tensor"),
+    view_row("a JAX array", "jax_array"),
+    Row("DLPack round trip", "StridedMemoryView.from_dlpack(buffer, -1)"),
+    Row("DLPack to NumPy", "numpy_from_dlpack(pinned)"),
+    Row("compile, warm cache in memory", "Program(source, 'c++', options).compile(target, cache=memory_cache)"),
+    Row("compile, warm cache on disk", "Program(source, 'c++', options).compile(target, cache=disk_cache)"),
 )
 
-THREAD_ROWS = ("launch, 4 arguments", "allocate+close, own stream")
+IMPORT_PARTS = ("import", "import and set_current", "resident memory after import")
+FRESH = Several("import", IMPORT_PARTS)
+"""Measured in a process of its own for each value."""
+
+PACKED = Several("size", ("wheel size", "installed size"))
+"""Read off what is installed."""
+
+
+def threads_of(row: str) -> Several:
+    """Return the growth of a row with the number of threads."""
+    name = f"threads: {row}"
+    return Several(name, (name,), (1, 2, 4, 8, 16), row)
+
+
+THREADS = (
+    threads_of("launch, 4 arguments"),
+    threads_of("prepared launch, 4 arguments"),
+    threads_of(f"batch of {BATCH} launches"),
+    threads_of("allocate+close, own stream"),
+)
+LIVE = Several(
+    "live buffers",
+    ("live buffers: allocate", "live buffers: close", "live buffers: memory"),
+    (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000),
+)
+GRAPHS = Several(
+    "graph nodes",
+    ("graph nodes: define", "graph nodes: capture", "graph nodes: instantiate", "graph nodes: launch"),
+    (10, 100, 1_000, 10_000, 100_000),
+)
+GROWTH = (*THREADS, LIVE, GRAPHS)
 
 
 def find_row(name: str) -> Row:
     """Return the row of that name."""
     return next(row for row in ROWS if row.name == name)
+
+
+def find_growth(name: str) -> Several:
+    """Return the growth of that name."""
+    return next(series for series in GROWTH if series.name == name)

@@ -15,110 +15,194 @@ import tempfile
 from typing import NamedTuple
 
 from benchmarks.clib import build_limits, find_compiler, find_header
+from benchmarks.instructions import build_marks, counted
+from benchmarks.libraries import CUPY, TORCH
 from benchmarks.machine import machine_facts
-from benchmarks.process import run_worker
+from benchmarks.process import prepare, run_worker
 from benchmarks.results import Results, Task
-from benchmarks.rows import ROWS, THREAD_ROWS, find_row
+from benchmarks.rows import FRESH, GRAPHS, GROWTH, LIVE, PACKED, ROWS, Several, find_row
 from benchmarks.table import render
-from benchmarks.threads import THREAD_COUNTS
-from benchmarks.timing import PROFILES
+from benchmarks.timing import PROFILES, Profile
 
-__all__ = ["main"]
+__all__ = ["IMPLEMENTATIONS", "has", "main", "plan"]
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEFAULT_OUTPUT = ROOT / "build" / "benchmarks.json"
+IMPLEMENTATIONS = ("ours", "peer", "pypy", "c", "cupy", "torch")
+WITH_CALLGRIND = ("ours", "peer", "c")
+"""PyPy's compiler would be counted too, and the others need a GPU."""
+
+LARGEST_SIMULATED = 10_000
+"""Of live buffers and graph nodes: the simulated driver looks through lists of them."""
 
 
 class Implementation(NamedTuple):
-    """What is timed: a name, the interpreter, and its environment."""
+    """What is measured: a name, the interpreter, and its environment."""
 
     name: str
     python: str
     environment: dict[str, str]
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    options = parser().parse_args()
-    output = pathlib.Path(options.output)
-    if options.table:
-        print(render(Results(output).data))
-        return 0
-    output.parent.mkdir(parents=True, exist_ok=True)
-    if options.fresh:
-        output.unlink(missing_ok=True)
-    tasks = choose_tasks(options.only, options.threads)
-    if not tasks:
-        raise SystemExit(f"--only {options.only!r} matches no row")
+    arguments = sys.argv[1:] if arguments is None else arguments
     try:
+        if arguments[:1] == ["chart"]:
+            return chart(arguments[1:])
+        options = parser().parse_args(arguments)
+        output = pathlib.Path(options.output)
+        if options.table:
+            print(render(Results(output).data))
+            return 0
+        tasks = plan(options.only, options.simulator, options.instructions)
+        if not tasks:
+            raise ValueError(f"--only {options.only!r} matches no row")
+        output.parent.mkdir(parents=True, exist_ok=True)
+        if options.fresh:
+            output.unlink(missing_ok=True)
         results = Results(output)
         with tempfile.TemporaryDirectory() as folder:
             measure_all(options, tasks, results, pathlib.Path(folder))
     except ValueError as error:
         raise SystemExit(str(error)) from None
     except KeyboardInterrupt:
-        raise SystemExit(f"stopped; the same command goes on from {output}") from None
+        raise SystemExit("stopped; the same command goes on from there") from None
     print(render(results.data))
     return 1 if results.data["errors"].get("ours") else 0
 
 
+def chart(arguments: list[str]) -> int:
+    """Draw results."""
+    found = argparse.ArgumentParser(prog="python -m benchmarks chart", description="Draw results as SVG.")
+    found.add_argument("results", type=pathlib.Path, help="a results file")
+    found.add_argument("picture", type=pathlib.Path, help="the SVG file to write")
+    options = found.parse_args(arguments)
+    from benchmarks.chart import draw  # needs matplotlib, which the rest does not
+
+    draw(Results(options.results).data, options.picture)
+    return 0
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    found = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    found.add_argument("--quick", action="store_true", help="one short round: a few minutes in all")
+    found = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Measure hot calls of this package beside others. 'python -m benchmarks chart' draws the results.",
+    )
+    found.add_argument("--quick", action="store_true", help="few and short rounds: five minutes in all")
     found.add_argument("--only", metavar="PATTERN", default="", help="only rows that this regular expression is in")
-    found.add_argument("--threads", action="store_true", help="also calls per second of 1 to 16 threads")
+    found.add_argument(
+        "--implementations",
+        metavar="NAMES",
+        default=",".join(IMPLEMENTATIONS),
+        help="some of %(default)s; those that are not there are left out anyway",
+    )
     found.add_argument(
         "--output", metavar="FILE", default=str(DEFAULT_OUTPUT), help="the results; default build/benchmarks.json"
     )
     found.add_argument("--fresh", action="store_true", help="start over: forget the results in FILE")
     found.add_argument("--table", action="store_true", help="print the table of FILE, and measure nothing")
     found.add_argument("--simulator", action="store_true", help="run on the simulated driver")
+    found.add_argument("--instructions", action="store_true", help="count instructions instead, with valgrind")
     found.add_argument("--peer-python", metavar="PATH", help="an interpreter that has cuda-core; by default this one")
     found.add_argument("--pypy", metavar="PATH", help="a PyPy that has this package")
     found.add_argument("--pypy-path", metavar="DIR", help="where PyPy finds the package, if it is not installed there")
     return found
 
 
-def choose_tasks(pattern: str, threads: bool) -> list[Task]:
-    """Return the tasks whose row matches."""
+def plan(pattern: str, simulator: bool, instructions: bool) -> list[Task]:
+    """Return the tasks whose rows match. What brings other libraries into the process comes last."""
+    if instructions and not simulator:
+        raise ValueError("--instructions needs --simulator: a real driver cannot be run by valgrind")
     matches = re.compile(pattern, re.IGNORECASE).search
-    tasks: list[Task] = [{"row": row.name, "threads": None} for row in ROWS if matches(row.name)]
-    if threads:
-        tasks += [{"row": name, "threads": count} for name in THREAD_ROWS if matches(name) for count in THREAD_COUNTS]
+    tasks: list[Task] = []
+    growth = () if instructions else GROWTH
+    for item in (*(row for row in ROWS if not row.foreign), FRESH, PACKED, *growth, *(r for r in ROWS if r.foreign)):
+        parts = item.parts if isinstance(item, Several) else (item.name,)
+        if any(map(matches, (item.name, *parts))):
+            sizes = item.sizes if isinstance(item, Several) else ()
+            if simulator and item in (LIVE, GRAPHS):
+                sizes = tuple(size for size in sizes if size <= LARGEST_SIMULATED)
+            tasks += [{"row": item.name, "parts": parts, "size": size} for size in sizes or (None,)]
     return tasks
+
+
+def has(implementation: str, task: Task) -> bool:
+    """Tell whether an implementation has an equivalent of what a task measures."""
+    name = task["row"]
+    if name == PACKED.name:
+        return implementation != "c"
+    if name in (FRESH.name, LIVE.name):
+        return True
+    if name == GRAPHS.name:
+        return implementation != "torch"
+    row = find_row(name.removeprefix("threads: "))
+    if implementation == "c":
+        return row.c is not None
+    if implementation == "peer":
+        return row.peer
+    return {"cupy": row.name in CUPY, "torch": row.name in TORCH}.get(implementation, True)
 
 
 def measure_all(options: argparse.Namespace, tasks: list[Task], results: Results, folder: pathlib.Path) -> None:
     """Measure what is left, one implementation after the other in each round."""
     name = "quick" if options.quick else "full"
     profile = PROFILES[name]
+    if options.instructions:
+        counted("")  # says so if there is no valgrind
+        build_marks(find_compiler(), folder)
+        profile = profile._replace(rounds=1, growth_rounds=1)
+        name += ", instructions"
     results.begin(name, machine_facts(options.simulator))
+    available = implementations(options, folder)
+    chosen = choose(options.implementations, options.instructions)
+    for one in available:
+        if options.instructions or (one.name == "ours" and one.name not in chosen):
+            prepare(*one, profile, folder)
     for number in range(profile.rounds):
-        for implementation in implementations(options, folder):
-            left = [task for task in tasks if results.wants(implementation.name, task, number + 1)]
-            if implementation.name == "c":
-                left = [task for task in left if find_row(task["row"]).c is not None]
-            if implementation.name == "peer":
-                left = [task for task in left if find_row(task["row"]).peer]
+        for one in available:
+            left = [
+                task
+                for task in tasks
+                if one.name in chosen
+                and has(one.name, task)
+                and number < rounds_of(task, profile)
+                and results.wants(one.name, task, number + 1)
+            ]
             if left:
-                print(
-                    f"round {number + 1} of {profile.rounds}: {implementation.name}, {len(left)} rows", file=sys.stderr
-                )
-                run_worker(*implementation, left, profile, folder, results)
+                print(f"round {number + 1} of {profile.rounds}: {one.name}, {len(left)} rows", file=sys.stderr)
+                run_worker(*one, left, profile, folder, results, options.instructions)
+
+
+def rounds_of(task: Task, profile: Profile) -> int:
+    """Return how often a task is measured."""
+    several = task["size"] is not None or task["row"] in (FRESH.name, PACKED.name)
+    return profile.growth_rounds if several else profile.rounds
+
+
+def choose(names: str, instructions: bool) -> list[str]:
+    """Return the names of the implementations that are asked for."""
+    chosen = names.split(",")
+    for name in chosen:
+        if name not in IMPLEMENTATIONS:
+            raise ValueError(f"--implementations: no {name!r} among {', '.join(IMPLEMENTATIONS)}")
+    return [name for name in chosen if not instructions or name in WITH_CALLGRIND]
 
 
 def implementations(options: argparse.Namespace, folder: pathlib.Path) -> list[Implementation]:
     """Return the implementations that can be measured; those that compile kernels for the others come first."""
     environment = dict(os.environ, CUDA_CORE_CFFI_DRIVER="system")
+    environment.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX would take most of the GPU's memory
+    if options.instructions:
+        environment["PYTHONHASHSEED"] = "0"
     built = source_tree("_cuda.abi3.so", "_cuda.cpython-*")
     if options.simulator:
         link = folder / "libcuda.so.1"
-        if not link.is_symlink():
-            link.symlink_to(simulator_library(with_path(environment, built), folder))
+        link.symlink_to(simulator_library(with_path(environment, built), folder))
         environment["CUDA_CORE_CFFI_DRIVER"] = str(link)
     found = [Implementation("ours", sys.executable, with_path(environment, built))]
-    if options.peer_python or has_peer():
+    if options.peer_python or is_installed("cuda.core"):
         # cuda-core only looks where the loader does. The others must not: NVRTC would find the simulator too, and call
         # a function that it does not have.
         path = os.pathsep.join(filter(None, [str(folder), environment.get("LD_LIBRARY_PATH")]))
@@ -131,9 +215,10 @@ def implementations(options: argparse.Namespace, folder: pathlib.Path) -> list[I
         found.append(Implementation("pypy", options.pypy, with_path(alone, entries)))
     compiler, header = find_compiler(), find_header()
     if compiler and header:
-        if not (folder / "limits.so").exists():
-            build_limits(compiler, header, folder)
+        build_limits(compiler, header, folder)
         found.append(Implementation("c", sys.executable, environment))
+    if not options.simulator:  # which has no CUDA runtime
+        found += [Implementation(name, sys.executable, environment) for name in ("cupy", "torch") if is_installed(name)]
     return found
 
 
@@ -148,10 +233,10 @@ def with_path(environment: dict[str, str], entries: list[str]) -> dict[str, str]
     return dict(environment, PYTHONPATH=path) if path else environment
 
 
-def has_peer() -> bool:
-    """Tell whether this interpreter has cuda-core."""
+def is_installed(module: str) -> bool:
+    """Tell whether this interpreter has a module."""
     try:
-        return importlib.util.find_spec("cuda.core") is not None
+        return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:
         return False
 

@@ -1,112 +1,180 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""The table: one line for each row, and the geometric mean."""
+"""The table: a line for each row with its ratios and its spread, and the geometric mean."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
-from benchmarks.rows import ROWS
+from benchmarks.results import pool
+from benchmarks.rows import FRESH, GRAPHS, LIVE, PACKED, ROWS, THREADS
 from benchmarks.timing import median, spread
 
-__all__ = ["render"]
+__all__ = ["Section", "geometric_mean", "medians", "render", "sections"]
 
-NAME_WIDTH = 30
-CELL_WIDTH = 10
-LINE_WIDTH = 100
-COLUMNS = ("c ns", "ours ns", "ours/c", "peer ns", "ours/peer", "pypy ns", "spread")
-THREAD_COLUMNS = ("c", "ours", "ours/c", "peer", "ours/peer", "pypy", "")
+NAME_WIDTH = 41
+LINE_WIDTH = 120
 MISSING = "-"
+CELLS = (
+    ("c", None, 9),
+    ("ours", None, 9),
+    ("ours", "c", 8),
+    ("peer", None, 9),
+    ("ours", "peer", 10),
+    ("pypy", None, 9),
+    ("pypy", "c", 8),
+    ("cupy", None, 9),
+    ("ours", "cupy", 10),
+    ("torch", None, 9),
+    ("ours", "torch", 11),
+)
+"""The columns: one implementation, or one over another, and how wide. What nobody has measured gets none."""
 
-Times = dict[str, list[float]]
-"""The values of a row, all rounds together, by implementation."""
+SPREAD_WIDTH = 9
+
+
+class Section(NamedTuple):
+    """Lines of one unit.
+
+    Attributes
+    ----------
+    unit : str
+        What the figures are, and above the lines.
+    scale : float
+        What the values in the file are divided by.
+    lines : list of tuple of str, dict
+        A name, and the values of all rounds together by implementation.
+    """
+
+    unit: str
+    scale: float
+    lines: list[tuple[str, dict[str, list[float]]]]
 
 
 def render(data: dict[str, Any]) -> str:
     """Return the table for the content of a results file."""
+    found = sections(data)
+    names = {name for section in found for _, values in section.lines for name in values}
+    columns = [cell for cell in CELLS if {cell[0], cell[1] or cell[0]} <= names]
     lines = heading(data)
-    lines.append(line("nanoseconds per call, median", COLUMNS))
-    ratios = []
-    for name in (row.name for row in ROWS):
-        times = pool(data["rows"].get(name, {}))
-        if not times:
-            continue
-        middles = {implementation: median(values) for implementation, values in times.items()}
-        lines.append(line(name, [*cells(middles), f"{max(map(spread, times.values())):.1%}"]))
-        if "ours" in middles and "peer" in middles:
-            ratios.append(middles["ours"] / middles["peer"])
-    lines += thread_lines(data["threads"])
-    for implementation, errors in data["errors"].items():
-        first = next(iter(errors.values())).partition("\n")[0]
-        lines.append(f"{len(errors)} failed in {implementation}: {first}"[:LINE_WIDTH])
-    if ratios:
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        lines.append(f"geometric mean of ours/peer over {len(ratios)} rows: {mean:.3f} (below 1: ours is faster)")
+    for section in found:
+        lines.append(head(section.unit, columns))
+        lines += [line(name, values, section.scale, columns) for name, values in section.lines]
+    lines += remarks(data)
+    if found:
+        ratios = [
+            middle["ours"] / middle["peer"]
+            for middle in (medians(values) for _, values in found[0].lines)
+            if found[0].unit == call_unit(data) and "ours" in middle and "peer" in middle
+        ]
+        if ratios:
+            mean = geometric_mean(ratios)
+            lines.append(f"geometric mean of ours/peer over {len(ratios)} rows: {mean:.3f} (below 1: ours is better)")
     return "\n".join(lines)
 
 
+def sections(data: dict[str, Any]) -> list[Section]:
+    """Return what was measured, unit by unit."""
+    imports, resident = FRESH.parts[:-1], FRESH.parts[-1]
+    million = "million instructions" if is_counted(data) else "milliseconds"
+    rows, growth = data["rows"], data["growth"]
+    found = [
+        Section(call_unit(data), 1, pick(rows, [row.name for row in ROWS])),
+        Section(million, 1e6, pick(rows, imports)),
+        Section("megabytes", 1e6, pick(rows, (resident, *PACKED.parts))),
+        Section("thousand calls/s, more is better", 1e3, grown(growth, [item.name for item in THREADS])),
+        Section("nanoseconds per buffer", 1, grown(growth, LIVE.parts[:-1])),
+        Section("bytes of host memory per buffer", 1, grown(growth, LIVE.parts[-1:])),
+        Section("nanoseconds per node", 1, grown(growth, GRAPHS.parts)),
+    ]
+    return [section for section in found if section.lines]
+
+
+def call_unit(data: dict[str, Any]) -> str:
+    """Return the unit of the rows of one call."""
+    return f"{'instructions' if is_counted(data) else 'nanoseconds'} per call, median"
+
+
+def is_counted(data: dict[str, Any]) -> bool:
+    """Tell whether the figures are instructions."""
+    return str(data["profile"]).endswith("instructions")
+
+
+def pick(rows: dict[str, Any], names: Any) -> list[tuple[str, dict[str, list[float]]]]:
+    """Return the lines of those rows that were measured."""
+    found = ((name, pool(rows.get(name, {}))) for name in names)
+    return [(name, values) for name, values in found if values]
+
+
+def grown(growth: dict[str, Any], names: Any) -> list[tuple[str, dict[str, list[float]]]]:
+    """Return the lines of those rows that were measured, a line for each size."""
+    return [
+        (f"{name} x{int(size):,}", values)
+        for name in names
+        for size, values in pick(growth.get(name, {}), sorted(growth.get(name, {}), key=int))
+    ]
+
+
+def medians(values: dict[str, list[float]]) -> dict[str, float]:
+    """Return the median of each implementation."""
+    return {name: median(found) for name, found in values.items()}
+
+
+def geometric_mean(ratios: list[float]) -> float:
+    """Return the geometric mean."""
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
 def heading(data: dict[str, Any]) -> list[str]:
-    """Return what was measured, and where."""
+    """Return what was measured, where and when."""
     machine = data["machine"]
     lines = [
-        f"{machine.get('cpu')}, {machine.get('cores')} cores; GPU {machine.get('gpu')}, driver {machine.get('driver')}"
+        f"{str(data.get('date'))[:10]}, profile {data['profile']}, {machine.get('system')}",
+        f"{machine.get('cpu')}, {machine.get('cores')} cores; GPU {machine.get('gpu')}, driver {machine.get('driver')}",
     ]
     if machine.get("gpu") == "simulated":
-        lines.append("SIMULATED driver: its own time is in every figure, and is not that of a GPU")
+        lines.append("SIMULATED driver: its own work is in every figure, and is not that of a GPU's")
     for name, about in data["implementations"].items():
-        versions = " ".join(itertools.chain.from_iterable(about["versions"].items()))
+        versions = " ".join(f"{key} {value}" for key, value in about["versions"].items())
         if versions:
             lines.append(f"{name}: {versions} on {about['python']}, {about['engine']}")
     return lines
 
 
-def thread_lines(threads: dict[str, Any]) -> list[str]:
-    """Return the lines for several threads."""
-    lines: list[str] = []
-    for name, counts in threads.items():
-        for count, cell in sorted(counts.items(), key=lambda item: int(item[0])):
-            rates = {implementation: median(values) / 1000 for implementation, values in pool(cell).items()}
-            if not rates:
-                continue
-            if not lines:
-                lines.append(line("thousand calls/s in N threads", THREAD_COLUMNS))
-            lines.append(line(f"{name} x{count}", [*cells(rates), ""]))
-    return lines
+def remarks(data: dict[str, Any]) -> list[str]:
+    """Return what failed, and what was not there."""
+    found = []
+    for kind, word in (("errors", "failed"), ("absent", "left out")):
+        for implementation, tasks in data[kind].items():
+            reasons = dict.fromkeys(f"{name} ({reason.partition(chr(10))[0]})" for name, reason in tasks.items())
+            found.append(f"{word} in {implementation}: {'; '.join(reasons)}")
+    return [text if len(text) <= LINE_WIDTH else text[: LINE_WIDTH - 3] + "..." for text in found]
 
 
-def pool(cell: dict[str, list[list[float]]]) -> Times:
-    """Return the values of all rounds together."""
-    return {name: list(itertools.chain.from_iterable(rounds)) for name, rounds in cell.items() if rounds}
+def head(unit: str, columns: list[Any]) -> str:
+    """Return the line above a section."""
+    names = (f"{name}/{other}" if other else name for name, other, _ in columns)
+    cells = "".join(name.rjust(width) for name, (_, _, width) in zip(names, columns))
+    return f"{unit.ljust(NAME_WIDTH)}{cells}{'spread'.rjust(SPREAD_WIDTH)}"
 
 
-def cells(values: dict[str, float]) -> list[str]:
-    """Return the columns for one figure of each implementation."""
-    return [
-        number(values.get("c")),
-        number(values.get("ours")),
-        ratio(values, "c"),
-        number(values.get("peer")),
-        ratio(values, "peer"),
-        number(values.get("pypy")),
-    ]
+def line(name: str, values: dict[str, list[float]], scale: float, columns: list[Any]) -> str:
+    """Return one line. The spread is that of the implementation where it is largest."""
+    middles = {key: value / scale for key, value in medians(values).items()}
+    cells = "".join(cell(middles, one, other).rjust(width) for one, other, width in columns)
+    several = [spread(found) for found in values.values() if len(found) > 1]
+    widest = f"{max(several):.1%}" if several else MISSING
+    return f"{name.ljust(NAME_WIDTH)}{cells}{widest.rjust(SPREAD_WIDTH)}"
 
 
-def number(value: float | None) -> str:
+def cell(values: dict[str, float], one: str, other: str | None) -> str:
+    """Return a figure, or a ratio."""
+    if one not in values or (other is not None and not values.get(other)):
+        return MISSING
+    return number(values[one]) if other is None else f"{values[one] / values[other]:.2f}"
+
+
+def number(value: float) -> str:
     """Return a figure with as many digits as mean something."""
-    if value is None:
-        return MISSING
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
-
-
-def ratio(values: dict[str, float], other: str) -> str:
-    """Return ours over another."""
-    if "ours" not in values or other not in values:
-        return MISSING
-    return f"{values['ours'] / values[other]:.2f}"
-
-
-def line(name: str, columns: Any) -> str:
-    """Return one line."""
-    return (name.ljust(NAME_WIDTH) + "".join(column.rjust(CELL_WIDTH) for column in columns)).rstrip()

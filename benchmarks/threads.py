@@ -9,17 +9,15 @@ import threading
 from time import perf_counter
 
 from benchmarks.rows import STRETCH, Row
-from benchmarks.workbench import Workbench
+from benchmarks.workbench import Bench
 
-__all__ = ["THREAD_COUNTS", "measure_threads"]
-
-THREAD_COUNTS = (1, 2, 4, 8, 16)
+__all__ = ["measure_threads"]
 
 
 class Worker(threading.Thread):
     """Make calls in stretches until the time is up."""
 
-    def __init__(self, bench: Workbench, row: Row, barrier: threading.Barrier, seconds: float) -> None:
+    def __init__(self, bench: Bench, row: Row, barrier: threading.Barrier, seconds: float) -> None:
         super().__init__(daemon=True)
         self._bench, self._row, self._barrier, self._seconds = bench, row, barrier, seconds
         self.calls = 0
@@ -35,23 +33,25 @@ class Worker(threading.Thread):
             self._barrier.abort()
 
     def _work(self) -> None:
-        device = self._bench.Device(0)  # the packages keep one for each thread
-        device.set_current()
-        stream = device.create_stream()
-        loop = self._bench.loop(self._row, device=device, stream=stream)
+        names = self._bench.open_thread()
+        stream = names["stream"]
+        loop = self._bench.loop(self._row, **names)
+        count = max(STRETCH // self._row.launches, 1)
+        loop(count)
+        self._bench.sync(stream)
         self._barrier.wait()
         deadline = perf_counter() + self._seconds
         while (now := perf_counter()) < deadline:
-            loop(STRETCH)
-            stream.sync()
-            self.calls += STRETCH
+            loop(count)
+            self._bench.sync(stream)
+            self.calls += count * self._row.launches
         self.ended = now
-        stream.close()
+        self._bench.close_thread(names)
 
 
-def measure_threads(bench: Workbench, row: Row, count: int, seconds: float) -> float:
-    """Return the calls per second that ``count`` threads make together."""
-    bench.loop(row)(STRETCH)  # make what the row needs, and let the JIT compiler see it
+def measure_threads(bench: Bench, row: Row, count: int, seconds: float) -> float:
+    """Return the calls, or launches of a batch, per second that ``count`` threads make together."""
+    bench.loop(row)(max(STRETCH // row.launches, 1))  # make what the row needs
     bench.drain()
     barrier = threading.Barrier(count + 1)
     workers = [Worker(bench, row, barrier, seconds) for _ in range(count)]

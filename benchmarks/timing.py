@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import platform
 import statistics
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -34,6 +35,10 @@ class Profile(NamedTuple):
         Values thrown away before that, besides those that find the number of loops.
     seconds : float
         The least time for one value.
+    jit_seconds : float
+        The time for which a row runs before that where a JIT compiler is at work.
+    growth_rounds : int
+        As `rounds`, for growth, imports and sizes.
     thread_seconds : float
         The time for one number of threads.
     """
@@ -42,15 +47,20 @@ class Profile(NamedTuple):
     values: int
     warmups: int
     seconds: float
+    jit_seconds: float
+    growth_rounds: int
     thread_seconds: float
 
 
 PROFILES = {
-    "quick": Profile(rounds=3, values=3, warmups=2, seconds=0.02, thread_seconds=0.2),
-    "full": Profile(rounds=5, values=5, warmups=3, seconds=0.05, thread_seconds=0.5),
+    "quick": Profile(
+        rounds=2, values=3, warmups=1, seconds=0.01, jit_seconds=0.1, growth_rounds=1, thread_seconds=0.1
+    ),
+    "full": Profile(rounds=5, values=5, warmups=3, seconds=0.05, jit_seconds=0.5, growth_rounds=3, thread_seconds=0.5),
 }
 
 NANOSECONDS = 1e9
+HAS_JIT = platform.python_implementation() == "PyPy"
 
 
 def engine() -> str:
@@ -61,6 +71,9 @@ def engine() -> str:
 def measure(name: str, function: TimeFunction, profile: Profile) -> list[float]:
     """Return the nanoseconds that one call of a row takes, once for each value."""
     loops = calibrate(function, profile.seconds)
+    if HAS_JIT:
+        calibrate(function, profile.jit_seconds)
+        loops = calibrate(function, profile.seconds)
     if pyperf:
         runner = pyperf_runner(profile)
         runner.args.loops = loops
@@ -99,4 +112,4 @@ def median(values: Sequence[float]) -> float:
 def spread(values: Sequence[float]) -> float:
     """Return the median absolute deviation, as a share of the median."""
     middle = median(values)
-    return median([abs(value - middle) for value in values]) / middle
+    return median([abs(value - middle) for value in values]) / middle if middle else 0.0

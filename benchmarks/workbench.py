@@ -4,21 +4,29 @@
 
 from __future__ import annotations
 
+import abc
+import ast
+import ctypes
 import functools
+import importlib
+import os
 import pathlib
 from collections.abc import Callable
 from itertools import repeat
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
-from benchmarks.rows import BATCH, KERNEL_SOURCE, STRETCH, Row
+from benchmarks.rows import BATCH, KERNEL_SOURCE, MIXED, STRETCH, Row
 
-__all__ = ["TimeFunction", "Workbench", "in_stretches"]
+__all__ = ["Absent", "Bench", "Live", "Statement", "TimeFunction", "Workbench", "foreign_module", "in_stretches"]
 
 TimeFunction = Callable[[int], float]
 """From a number of calls to the seconds that they took."""
 
 SIZE = 1024
+LIVE_SIZE = 64
+"""Bytes of each of many buffers: a pool takes 512 for it, and a million still fit on small devices."""
+
 LOOP = """\
 def loop(_count, {names}):
     _start = _clock()
@@ -26,27 +34,193 @@ def loop(_count, {names}):
         {statement}
     return _clock() - _start
 """
+FILL = """\
+def loop(_live, {names}):
+    _start = _clock()
+    for _index in range(len(_live)):
+        _live[_index] = {statement}
+    return _clock() - _start
+"""
+EMPTY = """\
+def loop(_live, {names}):
+    _start = _clock()
+    for _index in range(len(_live)):
+        {statement}
+    return _clock() - _start
+"""
 
 
-class Workbench:
-    """The objects of one implementation.
+class Absent(Exception):
+    """What a row needs is not there: the row is left out, which is no failure."""
+
+
+class Statement(NamedTuple):
+    """What a library does for a row.
+
+    Attributes
+    ----------
+    code : str
+        The Python that is timed, of names that the library's bench has.
+    setup : str
+        What is done once, in the thread that will run it.
+    """
+
+    code: str
+    setup: str = ""
+
+
+class Live(NamedTuple):
+    """How a library makes one of many buffers, and lets go of ``_live[_index]``."""
+
+    make: Statement
+    drop: str
+
+
+class Bench(abc.ABC):
+    """The objects of one implementation in Python.
+
+    Parameters
+    ----------
+    code : pathlib.Path
+        A folder for the compiled kernels: the first implementation compiles them, and every other one loads the same.
+    """
+
+    LIVE: Live
+    stream: Any
+    default_stream: Any
+
+    def __init__(self, code: pathlib.Path) -> None:
+        self._code = code
+
+    @abc.abstractmethod
+    def statement(self, row: Row) -> Statement:
+        """Return what this implementation does for a row."""
+
+    def find(self, name: str) -> Any:
+        """Return the object behind a name in a statement."""
+        return getattr(self, name)
+
+    def loop(self, row: Row, **names: Any) -> TimeFunction:
+        """Return the loop around a row's statement; ``names`` stand in for those of the bench."""
+        return self.compile(LOOP, self.statement(row), **names)
+
+    def compile(self, template: str, statement: Statement, **names: Any) -> Callable[[Any], float]:
+        """Return a function of one argument around a statement, after its setup."""
+        values = {name: names[name] if name in names else self.find(name) for name in names_in(*statement)}
+        scope: dict[str, Any] = {"_clock": perf_counter, "_repeat": repeat}
+        exec(statement.setup, scope, dict(values))
+        exec(template.format(names=", ".join(values), statement=statement.code), scope)
+        loop, arguments = scope["loop"], tuple(values.values())
+        return lambda count: loop(count, *arguments)  # type: ignore[no-any-return]
+
+    @functools.cached_property
+    def fill(self) -> Callable[[list[Any]], float]:
+        """Make a buffer for each element of a list, and return the seconds."""
+        return self.compile(FILL, self.LIVE.make)
+
+    @functools.cached_property
+    def empty(self) -> Callable[[list[Any]], float]:
+        """Let go of the buffers in a list, and return the seconds."""
+        return self.compile(EMPTY, Statement(self.LIVE.drop))
+
+    def graph_seconds(self, count: int, launches: int) -> dict[str, float]:
+        """Return the seconds of making, and of so many launches of, a graph of so many kernels, by step."""
+        raise Absent("no graphs of kernels that one may choose")
+
+    @abc.abstractmethod
+    def open_thread(self) -> dict[str, Any]:
+        """Return the objects that another thread needs for itself, by name; called in that thread."""
+
+    def close_thread(self, names: dict[str, Any]) -> None:
+        """Let go of them."""
+        names.clear()
+
+    def sync(self, stream: Any) -> None:
+        """Wait for a stream."""
+        stream.synchronize()
+
+    def drain(self) -> None:
+        """Wait until the streams have nothing left to do."""
+        # Device.sync() would do, but cuda-core goes through the CUDA runtime there, which the simulator is not.
+        self.sync(self.stream)
+        self.sync(self.default_stream)
+
+    @functools.cached_property
+    def int32(self) -> Any:
+        """A NumPy scalar."""
+        return foreign_module("numpy").int32(7)
+
+    @functools.cached_property
+    def float32(self) -> Any:
+        """A NumPy scalar."""
+        return foreign_module("numpy").float32(0.5)
+
+    @functools.cached_property
+    def uint8(self) -> Any:
+        """A NumPy scalar."""
+        return foreign_module("numpy").uint8(7)
+
+    @functools.cached_property
+    def numpy_array(self) -> Any:
+        """An array of NumPy."""
+        return foreign_module("numpy").zeros(SIZE // 4, "float32")
+
+    @functools.cached_property
+    def cupy_array(self) -> Any:
+        """An array of CuPy."""
+        if simulated():
+            raise Absent("CuPy needs a GPU")
+        return foreign_module("cupy").zeros(SIZE // 4, "float32")
+
+    @functools.cached_property
+    def torch_tensor(self) -> Any:
+        """A tensor of PyTorch; on the simulated driver, one of the host."""
+        torch = foreign_module("torch")
+        return torch.zeros(SIZE // 4, device="cpu" if simulated() else "cuda")
+
+    @functools.cached_property
+    def jax_array(self) -> Any:
+        """An array of JAX; on the simulated driver, one of the host."""
+        if simulated():
+            os.environ["JAX_PLATFORMS"] = "cpu"
+        array = foreign_module("jax.numpy").zeros(SIZE // 4, "float32")
+        return array.block_until_ready()
+
+    def _kernel_file(self) -> pathlib.Path:
+        # The simulated driver interprets PTX; on a GPU, a driver older than NVRTC could not read its PTX.
+        found = sorted(self._code.glob("kernels.*"))
+        if not found:
+            raise Absent("no package has compiled the kernels")
+        return found[0]
+
+
+class Workbench(Bench):
+    """The objects of this package or of cuda-core.
 
     Parameters
     ----------
     api : module
         ``cuda_core_cffi`` or ``cuda.core``.
     code : pathlib.Path
-        A folder for the compiled kernels: the first implementation compiles them, and every other one loads the same.
+        As for :class:`Bench`.
     """
 
+    LIVE = Live(Statement(f"device.allocate({LIVE_SIZE}, stream=stream)"), "_live[_index].close()")
+
     def __init__(self, api: Any, code: pathlib.Path) -> None:
+        super().__init__(code)
         self._api = api
-        self._code = code
         self.Device = api.Device
         self.launch = api.launch
+        self.Program = api.Program
         self.device = api.Device()
         self.device.set_current()
         self.default_stream = self.device.default_stream
+        self.target = "ptx" if "Simulated" in self.device.name else "cubin"
+
+    def statement(self, row: Row) -> Statement:
+        """Return the row's own statement."""
+        return Statement(row.statement)
 
     def find(self, name: str) -> Any:
         """Return the object behind a name in a statement."""
@@ -58,7 +232,7 @@ class Workbench:
             return self._arguments(int(number))
         if number and kind == "prepared":
             types = map(type, self._arguments(int(number)))
-            return self._api.PreparedLaunch(self.config, self.kernels.get_kernel(f"kernel{number}"), *types)
+            return self._api.PreparedLaunch(self.config, self.find(f"kernel{number}"), *types)
         return getattr(self, name)
 
     @functools.cached_property
@@ -108,16 +282,28 @@ class Workbench:
         return self._api.LaunchConfig(grid=1, block=1)
 
     @functools.cached_property
+    def options(self) -> Any:
+        """What to compile for."""
+        return self._api.ProgramOptions(arch=f"sm_{self.device.arch}")
+
+    @functools.cached_property
     def kernels(self) -> Any:
         """The object code that all kernels are in."""
-        # The simulated driver interprets PTX; on a GPU, a driver older than NVRTC could not read its PTX.
-        kind = "ptx" if "Simulated" in self.device.name else "cubin"
-        path = self._code / f"kernels.{kind}"
+        path = self._code / f"kernels.{self.target}"
         if not path.exists():
-            options = self._api.ProgramOptions(arch=f"sm_{self.device.arch}")
-            compiled = self._api.Program(KERNEL_SOURCE, "c++", options).compile(kind)
+            compiled = self.Program(KERNEL_SOURCE, "c++", self.options).compile(self.target)
             path.write_bytes(compiled.code)
-        return getattr(self._api.ObjectCode, f"from_{kind}")(path.read_bytes())
+        return getattr(self._api.ObjectCode, f"from_{self.target}")(path.read_bytes())
+
+    @functools.cached_property
+    def kernel_mixed(self) -> Any:
+        """The kernel with parameters of mixed types."""
+        return self.kernels.get_kernel("kernel_mixed")
+
+    @functools.cached_property
+    def int16(self) -> Any:
+        """A ctypes object."""
+        return ctypes.c_int16(7)
 
     @functools.cached_property
     def LaunchBatch(self) -> Any:
@@ -134,19 +320,92 @@ class Workbench:
         """A batch, packed already."""
         return self.LaunchBatch(self.launches)
 
-    def drain(self) -> None:
-        """Wait until the streams have nothing left to do."""
-        # Device.sync() would do, but cuda-core goes through the CUDA runtime there, which the simulator is not.
-        self.stream.sync()
-        self.default_stream.sync()
+    @functools.cached_property
+    def graph(self) -> Any:
+        """A graph of one launch with four arguments, that has been launched once."""
+        definition = self._submodule("graph").GraphDefinition()
+        definition.launch(self.config, self.find("kernel4"), *self._arguments(4))
+        graph = definition.instantiate()
+        graph.launch(self.stream)
+        return graph
 
-    def loop(self, row: Row, **names: Any) -> TimeFunction:
-        """Return the loop around a row's statement; ``names`` stand in for those of the workbench."""
-        values = {name: names[name] if name in names else self.find(name) for name in row.names}
-        scope: dict[str, Any] = {"_clock": perf_counter, "_repeat": repeat}
-        exec(LOOP.format(names=", ".join(values), statement=row.statement), scope)
-        arguments = tuple(values.values())
-        return lambda count: scope["loop"](count, *arguments)
+    @functools.cached_property
+    def StridedMemoryView(self) -> Any:
+        """The class of views."""
+        return self._submodule("utils").StridedMemoryView
+
+    @functools.cached_property
+    def numpy_from_dlpack(self) -> Any:
+        """NumPy's function that takes an array from elsewhere."""
+        return foreign_module("numpy").from_dlpack
+
+    @functools.cached_property
+    def source(self) -> str:
+        """What is compiled: one kernel."""
+        return f'extern "C" __global__ void mixed({", ".join(f"{kind} a{i}" for i, kind in enumerate(MIXED))}) {{}}\n'
+
+    @functools.cached_property
+    def memory_cache(self) -> Any:
+        """A cache that has the compiled code."""
+        return self._warm(self._submodule("utils").InMemoryProgramCache())
+
+    @functools.cached_property
+    def disk_cache(self) -> Any:
+        """A cache that has the compiled code in a file."""
+        folder = self._code / f"cache-{self._api.__name__}"
+        return self._warm(self._submodule("utils").FileStreamProgramCache(str(folder)))
+
+    def graph_seconds(self, count: int, launches: int) -> dict[str, float]:
+        """Return the seconds of making, and of so many launches of, a graph of so many kernels, by step."""
+        stream, config, kernel, launch = self.stream, self.config, self.find("kernel0"), self.launch
+        definition = self._submodule("graph").GraphDefinition()
+        start = perf_counter()
+        node = definition.launch(config, kernel)
+        for _ in repeat(None, count - 1):
+            node = node.launch(config, kernel)
+        define = perf_counter() - start
+        builder = self.device.create_graph_builder()
+        start = perf_counter()
+        builder.begin_building()
+        for _ in repeat(None, count):
+            launch(builder, config, kernel)
+        builder.end_building()
+        capture = perf_counter() - start
+        builder.close()
+        start = perf_counter()
+        graph = definition.instantiate()
+        instantiate = perf_counter() - start
+        graph.launch(stream)  # also uploads it
+        self.sync(stream)
+        spent = 0.0
+        for _ in repeat(None, launches):
+            start = perf_counter()
+            graph.launch(stream)
+            spent += perf_counter() - start
+            self.sync(stream)
+        graph.close()
+        return {"define": define, "capture": capture, "instantiate": instantiate, "launch": spent}
+
+    def open_thread(self) -> dict[str, Any]:
+        """Return a device, which the packages keep for each thread, and a stream."""
+        device = self.Device(0)
+        device.set_current()
+        return {"device": device, "stream": device.create_stream()}
+
+    def close_thread(self, names: dict[str, Any]) -> None:
+        """Close the stream."""
+        names["stream"].close()
+
+    def sync(self, stream: Any) -> None:
+        """Wait for a stream."""
+        stream.sync()
+
+    def _submodule(self, name: str) -> Any:
+        return importlib.import_module(f"{self._api.__name__}.{name}")
+
+    def _warm(self, cache: Any) -> Any:
+        self.Program(self.source, "c++", self.options).compile(self.target, cache=cache)
+        return cache
 
     def _arguments(self, count: int) -> tuple[Any, ...]:
         values = (self.buffer, 7, 0.5)
@@ -157,6 +416,26 @@ class Workbench:
         self.stream.record(event)
         event.sync()
         return event
+
+
+def names_in(*code: str) -> list[str]:
+    """Return the names that code uses, without those of a template."""
+    trees = [ast.walk(ast.parse(part)) for part in code]
+    found = {node.id for tree in trees for node in tree if isinstance(node, ast.Name)}
+    return sorted(name for name in found if not name.startswith("_"))
+
+
+def foreign_module(name: str) -> Any:
+    """Return a module of another library, if it is installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise Absent(str(error)) from None
+
+
+def simulated() -> bool:
+    """Tell whether the driver is the simulated one."""
+    return os.environ["CUDA_CORE_CFFI_DRIVER"] != "system"
 
 
 def in_stretches(loop: TimeFunction, drain: Callable[[], None], launches: int = 1) -> TimeFunction:

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process that measures one implementation: reads a job from standard input, writes a line for each result.
 
-Both are JSON. A line has one of the keys ``about`` (what is measured here), ``started`` (a task), and ``values`` or
-``error`` (of the ``task`` beside it). Everything else that is printed in this process goes to standard error.
+Both are JSON. A line has one of the keys ``about`` (what is measured here), ``started`` (a task), and ``values``,
+``absent`` or ``error`` (of the ``task`` beside it). Everything else that is printed in this process goes to standard
+error.
 """
 
 from __future__ import annotations
@@ -16,25 +17,112 @@ import os
 import pathlib
 import platform
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 # The package under test is found as the interpreter finds it, not in the source tree that this file lies in.
 sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
 
 from benchmarks.clib import CLimits  # noqa: E402  (found through the line above)
-from benchmarks.rows import find_row  # noqa: E402
-from benchmarks.threads import measure_threads  # noqa: E402
+from benchmarks.fresh import count_import, measure_import  # noqa: E402
+from benchmarks.growth import measure_growth  # noqa: E402
+from benchmarks.instructions import Counter, count_command  # noqa: E402
+from benchmarks.libraries import CuPyBench, TorchBench  # noqa: E402
+from benchmarks.rows import FRESH, PACKED, find_growth, find_row  # noqa: E402
+from benchmarks.size import measure_size  # noqa: E402
 from benchmarks.timing import Profile, engine, measure  # noqa: E402
-from benchmarks.workbench import Workbench, in_stretches  # noqa: E402
+from benchmarks.workbench import Absent, Workbench, in_stretches  # noqa: E402
 
 del sys.path[0]
 
-PACKAGES = {
-    "c": (None, ()),
-    "ours": ("cuda_core_cffi", ("cuda-core-cffi",)),
-    "pypy": ("cuda_core_cffi", ("cuda-core-cffi",)),
-    "peer": ("cuda.core", ("cuda-core", "cuda-bindings")),
+
+class Subject(NamedTuple):
+    """What an implementation is: its module, the distributions that its version is of, and its bench."""
+
+    module: str | None
+    distributions: tuple[str, ...]
+    bench: Any
+
+
+SUBJECTS = {
+    "c": Subject(None, (), CLimits),
+    "ours": Subject("cuda_core_cffi", ("cuda-core-cffi",), Workbench),
+    "pypy": Subject("cuda_core_cffi", ("cuda-core-cffi",), Workbench),
+    "peer": Subject("cuda.core", ("cuda-core", "cuda-bindings"), Workbench),
+    "cupy": Subject("cupy", ("cupy-cuda13x", "cupy-cuda12x", "cupy"), CuPyBench),
+    "torch": Subject("torch", ("torch",), TorchBench),
 }
+
+
+class Session:
+    """One implementation in this process.
+
+    Parameters
+    ----------
+    job : dict
+        What :func:`benchmarks.process.run_worker` sends.
+    """
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self._name = job["implementation"]
+        self._code = pathlib.Path(job["code"])
+        self._profile = Profile(*job["profile"])
+        self._subject = SUBJECTS[self._name]
+        self._api = importlib.import_module(self._subject.module) if self._subject.module else None
+        self._bench = (
+            CLimits(self._code, driver_library()) if self._api is None else self._subject.bench(self._api, self._code)
+        )
+        for name in job["wanted"]:
+            self._bench.find(name)
+        self._counter = Counter(self._code, job["marks"]) if job["marks"] else None
+
+    def perform(self, task: dict[str, Any]) -> dict[str, list[float]]:
+        """Return the values of a task, by row: nanoseconds, bytes, instructions or calls per second."""
+        name, size = task["row"], task["size"]
+        if size is not None:
+            return measure_growth(self._bench, find_growth(name), size, self._profile.thread_seconds)
+        if name == PACKED.name:
+            return self._sizes()
+        if name == FRESH.name:
+            found = measure_import(self._name, self._profile.values, self._code, driver_library())
+            if self._counter:
+                found |= count_import(self._name, lambda command: count_command(command, self._code))
+            return found
+        row = find_row(name)
+        loop = self._bench.loop(row)
+        if self._counter:
+            return {name: self._counter.count(loop, self._bench.drain, row.launches)}
+        return {name: measure(name, in_stretches(loop, self._bench.drain, row.launches), self._profile)}
+
+    def about(self) -> dict[str, Any]:
+        """Return what is measured in this process, and on which driver."""
+        version = ctypes.c_int(0)
+        ctypes.CDLL(driver_library()).cuDriverGetVersion(ctypes.byref(version))
+        interpreter = f"{platform.python_implementation()} {python_version()}"
+        return {
+            "python": interpreter if self._api else None,
+            "versions": self._versions(),
+            "file": getattr(self._api, "__file__", None),
+            "engine": "callgrind" if self._counter else engine(),
+            "cuda": version.value,
+            "device": self._api.Device().name if hasattr(self._api, "Device") else None,
+        }
+
+    def _versions(self) -> dict[str, str]:
+        """Return the versions of installed distributions; a source tree has none, but its module knows."""
+        found = {}
+        for name in self._subject.distributions:
+            try:
+                found[name] = importlib.metadata.version(name)
+            except importlib.metadata.PackageNotFoundError:
+                continue
+        if self._subject.distributions and not found:
+            found[self._subject.distributions[-1]] = str(getattr(self._api, "__version__", "unknown"))
+        return found
+
+    def _sizes(self) -> dict[str, list[float]]:
+        if self._api is None:
+            raise Absent("the C loop is no package")
+        return measure_size(next(iter(self._versions())), self._api.__file__)
 
 
 def main() -> int:
@@ -42,48 +130,21 @@ def main() -> int:
     channel = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     job = json.load(sys.stdin)
-    module, distributions = PACKAGES[job["implementation"]]
-    code = pathlib.Path(job["code"])
-    profile = Profile(*job["profile"])
-    api = importlib.import_module(module) if module else None
-    bench: Any = CLimits(code, driver_library()) if api is None else Workbench(api, code)
 
     def send(**message: Any) -> None:
         channel.write(json.dumps(message) + "\n")
 
-    send(about=about(api, distributions))
+    session = Session(job)
+    send(about=session.about())
     for task in job["tasks"]:
         send(started=task)
         try:
-            send(task=task, values=perform(bench, task, profile))
+            send(task=task, values=session.perform(task))
+        except Absent as reason:
+            send(task=task, absent=str(reason))
         except Exception as error:
             send(task=task, error=f"{type(error).__name__}: {error}")
     return 0
-
-
-def perform(bench: Any, task: dict[str, Any], profile: Profile) -> list[float]:
-    """Return the values of a task: nanoseconds per call of a row, or calls per second of a number of threads."""
-    row = find_row(task["row"])
-    count = task["threads"]
-    if count is None:
-        return measure(row.name, in_stretches(bench.loop(row), bench.drain, row.launches), profile)
-    if isinstance(bench, CLimits):
-        return [bench.threads(row, count, profile.thread_seconds)]
-    return [measure_threads(bench, row, count, profile.thread_seconds)]
-
-
-def about(api: Any, distributions: tuple[str, ...]) -> dict[str, Any]:
-    """Return what is measured in this process, and on which driver."""
-    version = ctypes.c_int(0)
-    ctypes.CDLL(driver_library()).cuDriverGetVersion(ctypes.byref(version))
-    return {
-        "python": f"{platform.python_implementation()} {python_version()}" if api else None,
-        "versions": {name: distribution_version(api, name) for name in distributions},
-        "file": getattr(api, "__file__", None),
-        "engine": engine(),
-        "cuda": version.value,
-        "device": api.Device().name if api else None,
-    }
 
 
 def driver_library() -> str:
@@ -97,14 +158,6 @@ def python_version() -> str:
     if platform.python_implementation() == "PyPy":
         return ".".join(map(str, sys.pypy_version_info[:3]))  # type: ignore[attr-defined]
     return platform.python_version()
-
-
-def distribution_version(api: Any, name: str) -> str:
-    """Return the version of an installed distribution; a source tree has none, but its module knows."""
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return str(getattr(api, "__version__", "unknown"))
 
 
 if __name__ == "__main__":
