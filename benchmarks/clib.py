@@ -69,11 +69,11 @@ class CLimits:
         self.drain()
         return rate
 
-    def fill(self, live: list[Any]) -> float:
+    def fill_live(self, live: list[Any]) -> float:
         """Allocate as many buffers as a list is long, and return the seconds."""
         return float(self._library.limits_fill(len(live), LIVE_SIZE))
 
-    def empty(self, live: list[Any]) -> float:
+    def empty_live(self, live: list[Any]) -> float:
         """Free them, and return the seconds."""
         return float(self._library.limits_empty())
 

@@ -61,14 +61,12 @@ def measure_import(implementation: str, values: int, code: pathlib.Path, driver:
 
 
 def count_import(implementation: str, count: Callable[[list[str]], float]) -> dict[str, list[float]]:
-    """Return instructions, by row, given what counts those of a command; the interpreter's own are subtracted."""
+    """Return instructions of the import, given what counts those of a command; the interpreter's own are subtracted."""
     if implementation == "c":
         raise Absent("nothing to import")
-    module, first = IMPORTS[implementation]
-    programs = ("pass", module, f"{module}\n{first}")
-    run([sys.executable, "-c", programs[-1]])
-    alone, *counts = (count([sys.executable, "-c", program]) for program in programs)
-    return {name: [found - alone] for name, found in zip(IMPORT_PARTS, counts)}
+    module, _ = IMPORTS[implementation]
+    run([sys.executable, "-c", module])
+    return {IMPORT_PARTS[0]: [count([sys.executable, "-c", module]) - count([sys.executable, "-c", "pass"])]}
 
 
 def run(command: list[str]) -> str:

@@ -47,9 +47,9 @@ def measure_live(bench: Bench | CLimits, count: int) -> dict[str, list[float]]:
     give_back_memory()
     for _ in range(times):
         before = resident()
-        spent[allocate] += bench.fill(live)
+        spent[allocate] += bench.fill_live(live)
         grown = resident() - before
-        spent[close] += bench.empty(live)
+        spent[close] += bench.empty_live(live)
         bench.drain()
     found = {part: [seconds / times / count * NANOSECONDS] for part, seconds in spent.items()}
     if count >= LEAST_FOR_MEMORY:

@@ -53,9 +53,7 @@ class Profile(NamedTuple):
 
 
 PROFILES = {
-    "quick": Profile(
-        rounds=2, values=3, warmups=1, seconds=0.01, jit_seconds=0.1, growth_rounds=1, thread_seconds=0.1
-    ),
+    "quick": Profile(rounds=2, values=3, warmups=1, seconds=0.01, jit_seconds=0.1, growth_rounds=1, thread_seconds=0.1),
     "full": Profile(rounds=5, values=5, warmups=3, seconds=0.05, jit_seconds=0.5, growth_rounds=3, thread_seconds=0.5),
 }
 

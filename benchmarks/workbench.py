@@ -114,12 +114,12 @@ class Bench(abc.ABC):
         return lambda count: loop(count, *arguments)  # type: ignore[no-any-return]
 
     @functools.cached_property
-    def fill(self) -> Callable[[list[Any]], float]:
+    def fill_live(self) -> Callable[[list[Any]], float]:
         """Make a buffer for each element of a list, and return the seconds."""
         return self.compile(FILL, self.LIVE.make)
 
     @functools.cached_property
-    def empty(self) -> Callable[[list[Any]], float]:
+    def empty_live(self) -> Callable[[list[Any]], float]:
         """Let go of the buffers in a list, and return the seconds."""
         return self.compile(EMPTY, Statement(self.LIVE.drop))
 

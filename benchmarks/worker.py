@@ -20,17 +20,19 @@ import sys
 from typing import Any, NamedTuple
 
 # The package under test is found as the interpreter finds it, not in the source tree that this file lies in.
-sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
+if not sys.flags.safe_path:
+    del sys.path[0]  # the folder of this file
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from benchmarks.clib import CLimits  # noqa: E402  (found through the line above)
-from benchmarks.fresh import count_import, measure_import  # noqa: E402
-from benchmarks.growth import measure_growth  # noqa: E402
-from benchmarks.instructions import Counter, count_command  # noqa: E402
-from benchmarks.libraries import CuPyBench, TorchBench  # noqa: E402
-from benchmarks.rows import FRESH, PACKED, find_growth, find_row  # noqa: E402
-from benchmarks.size import measure_size  # noqa: E402
-from benchmarks.timing import Profile, engine, measure  # noqa: E402
-from benchmarks.workbench import Absent, Workbench, in_stretches  # noqa: E402
+from benchmarks.clib import CLimits
+from benchmarks.fresh import count_import, measure_import
+from benchmarks.growth import measure_growth
+from benchmarks.instructions import Counter, count_command
+from benchmarks.libraries import CuPyBench, TorchBench
+from benchmarks.rows import FRESH, PACKED, find_growth, find_row
+from benchmarks.size import measure_size
+from benchmarks.timing import Profile, engine, measure
+from benchmarks.workbench import Absent, Workbench, in_stretches
 
 del sys.path[0]
 
@@ -85,7 +87,9 @@ class Session:
         if name == FRESH.name:
             found = measure_import(self._name, self._profile.values, self._code, driver_library())
             if self._counter:
-                found |= count_import(self._name, lambda command: count_command(command, self._code))
+                memory = FRESH.parts[-1]
+                counts = count_import(self._name, lambda command: count_command(command, self._code))
+                return {**counts, memory: found[memory]}
             return found
         row = find_row(name)
         loop = self._bench.loop(row)
