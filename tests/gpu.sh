@@ -8,6 +8,7 @@
 #
 #     PYTHON=python3 PYPY=/path/to/pypy OFFLINE=1 BENCHMARKS=quick tests/gpu.sh
 #
+# BENCHMARKS is quick or full, and ONLY a pattern for its rows; other libraries are timed too where Python finds them.
 # JOBS=6 runs the tests in six processes at once (pytest-xdist), TESTS selects among them as pytest's -k does.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -60,8 +61,13 @@ round cpython "$PYTHON" "$path"
 
 if [ -n "${BENCHMARKS:-}" ]; then
     echo "=== benchmarks"
-    PYTHONPATH=$WORK/cpython:$path "$PYTHON" benchmarks/__main__.py "--$BENCHMARKS" \
-        --output "$OUTPUT/benchmarks.json" ${PYPY:+--pypy "$PYPY" --pypy-path "$WORK/pypy"} || failed=1
+    options=(--output "$OUTPUT/benchmarks.json" ${PYPY:+--pypy "$PYPY" --pypy-path "$WORK/pypy"})
+    [ "$BENCHMARKS" = full ] || options+=(--quick)
+    export PYTHONPATH=$WORK/cpython:$path
+    "$PYTHON" benchmarks/__main__.py "${options[@]}" ${ONLY:+--only "$ONLY"} || failed=1
+    if "$PYTHON" -c "import matplotlib" 2>/dev/null; then
+        "$PYTHON" benchmarks/__main__.py chart "$OUTPUT/benchmarks.json" "$OUTPUT/benchmarks.svg" || failed=1
+    fi
 fi
 printf '%s\n' "=== summary" "${summary[@]}"
 exit $failed
