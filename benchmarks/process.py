@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import pathlib
@@ -51,8 +52,8 @@ def run_worker(
         )
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(job)
-        process.stdin.close()
+        with contextlib.suppress(BrokenPipeError), process.stdin:  # a process that has ended has said nothing
+            process.stdin.write(job)
         messages = listen(process.stdout)
         current: Task | None = None
         began = False
