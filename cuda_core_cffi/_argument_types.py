@@ -23,8 +23,8 @@ from cuda_core_cffi._arguments import (
     KIND_NAMES,
     MAX_ALIGNMENT,
     POINTER_SIZE,
+    UNSIGNED_CTYPES,
     Parameter,
-    Slot,
     buffer_slot,
     complex_slot,
     float_slot,
@@ -32,10 +32,9 @@ from cuda_core_cffi._arguments import (
     make_slot,
 )
 from cuda_core_cffi._memory import Buffer
+from cuda_core_cffi._packing import Slot
 
 __all__ = ["infer_types", "make_type_slot"]
-
-UNSIGNED_CTYPES = "BHILQP"
 
 
 class Width(NamedTuple):
@@ -190,8 +189,8 @@ def make_bool(parameter: Parameter, width: Width) -> Slot:
         return make_slot(type(value), value, parameter).pack(value)
 
     # the ? of struct would take anything
-    quick = f"(b'\\1' if {{0}} else b'\\0') if {{0}}.__class__ is bool else slots[{parameter.position}]({{0}})"
-    return Slot("1s", quick, pack)
+    quick = f"{{0}} if {{0}}.__class__ is bool else slots[{parameter.position}]({{0}})[0]"
+    return Slot("B", quick, pack)
 
 
 def make_int(parameter: Parameter, width: Width) -> Slot:
@@ -254,7 +253,7 @@ def make_structure(parameter: Parameter, width: Width) -> Slot:
     def pack(value: Any) -> bytes:
         return make_slot(type(value), value, parameter).pack(value)
 
-    return Slot(f"{parameter.size}s", f"slots[{parameter.position}]({{}})", pack)
+    return Slot(f"{parameter.size}s", f"slots[{parameter.position}]({{0}})", pack)
 
 
 FAMILIES = {

@@ -3,7 +3,8 @@
 """Kernel arguments: from Python values to the bytes that a kernel reads.
 
 A *packer* is a function from values to the packed parameter buffer, made for one kernel and one combination of argument
-types. Making it is slow and happens once; calling it costs one expression for each argument and one ``Struct.pack``.
+types. Making it is slow and happens once; calling it costs one comparison and one expression for each argument, and one
+``Struct.pack`` (``_packing``).
 """
 
 from __future__ import annotations
@@ -16,10 +17,9 @@ from typing import Any, NamedTuple
 from cuda_core_cffi._ffi import ffi
 from cuda_core_cffi._graph_condition import GraphCondition
 from cuda_core_cffi._memory import Buffer
+from cuda_core_cffi._packing import ADDRESS, NOT_QUICK, NOWHERE, Field, Slot, keep_address, make_record
 
-__all__ = ["NOT_QUICK", "Packer", "lay_out", "make_packer"]
-
-NOT_QUICK = (struct.error, OverflowError, TypeError, AttributeError, ValueError)  # the last: PyPy, of a sign
+__all__ = ["Packer", "lay_out", "make_packer"]
 
 INT_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 FLOAT_CODES = {2: "e", 4: "f", 8: "d"}
@@ -28,26 +28,14 @@ KIND_NAMES = {"f": "a floating-point", "i": "an integer", "p": "a pointer", "b":
 INTERCHANGEABLE = {"i": "ip", "p": "ip"}  # an address is often kept as a number
 CTYPES_KINDS = {**dict.fromkeys("bBhHiIlLqQ?cu", "i"), **dict.fromkeys("fd", "f"), **dict.fromkeys("PzZ", "p")}
 POINTER_SIZE = 8
+HEAD_FORM = f"={3 * ADDRESS}"
+HEAD = struct.calcsize(HEAD_FORM)  # bytes of a record before the arguments: ccc_call
+# What is converted to Python's float and back is the same again, but a signalling NaN is quiet then.
+UNLESS_NAN = "number if (number := {}) == number else None"
 MAX_ALIGNMENT = 16
+CTYPES_NUMBERS = "bBhHiIlLqQ?fd"  # their values are Python's numbers
+UNSIGNED_CTYPES = "BHILQP"
 USER_DEFINED = 2  # numpy.dtype.isbuiltin of types that another library adds, such as bfloat16
-
-
-class Slot(NamedTuple):
-    """How one argument is packed.
-
-    Attributes
-    ----------
-    code : str
-        Its part of the ``struct`` format.
-    expression : str
-        Python for the value or values packed, of the variable ``{}``.
-    pack : callable
-        The same thing done slowly, for one value: with range checks and clear errors.
-    """
-
-    code: str
-    expression: str
-    pack: Callable[[Any], bytes]
 
 
 class Parameter(NamedTuple):
@@ -72,25 +60,36 @@ class Packer:
 
     Attributes
     ----------
-    quick : callable
-        Packs all values at once; what it cannot do ends in one of :data:`NOT_QUICK`.
+    record : callable
+        Packs a whole record, of the addresses of stream and configuration, and the values. What it cannot do ends in
+        one of :data:`NOT_QUICK`; for values of other types it returns None.
     """
 
-    __slots__ = ("_fields", "quick")
+    __slots__ = ("_address", "_fields", "_target", "record")
 
-    def __init__(self, quick: Callable[..., bytes], fields: list[tuple[int, Slot]]) -> None:
-        self.quick = quick
+    def __init__(self, fields: list[Field], types: tuple[type, ...], size: int, kernel: Any) -> None:
         self._fields = fields
+        self._target = ffi.new("ccc_target *", [kernel, size])
+        self._address = keep_address(int(ffi.cast("uintptr_t", self._target)))
+        self.record = make_record(fields, types, self._address)
 
     def __call__(self, *values: Any) -> bytes:
-        try:
-            return self.quick(*values)
-        except NOT_QUICK:
-            return self.careful(values)
+        return self.pack(NOWHERE, NOWHERE, values)[HEAD:]
 
-    def careful(self, values: Sequence[Any]) -> bytes:
-        """Pack one by one: unsigned values past the signed range, a buffer's first time, and errors that say more."""
-        return b"".join(bytes(gap) + slot.pack(value) for (gap, slot), value in zip(self._fields, values))
+    def pack(self, stream: Any, config: Any, values: tuple[Any, ...]) -> bytes:
+        """Return the record of a launch with these values, which are of the types that this was made for.
+
+        Those that are not quick are packed one by one: unsigned values past the signed range, a buffer's first time,
+        and errors that say more.
+        """
+        try:
+            data = self.record(stream, config, values)
+        except NOT_QUICK:
+            data = None
+        if data is not None:
+            return data
+        head = struct.pack(HEAD_FORM, stream, config, self._address)
+        return head + b"".join(bytes(gap) + slot.pack(value) for (gap, slot), value in zip(self._fields, values))
 
 
 def make_packer(
@@ -98,6 +97,7 @@ def make_packer(
     values: Sequence[Any],
     layout: tuple[tuple[int, int], ...] | None,
     kinds: tuple[str | None, ...] | None,
+    kernel: Any = ffi.NULL,
 ) -> Packer:
     """Return the packer for a kernel and the types of its arguments.
 
@@ -112,6 +112,8 @@ def make_packer(
         bytes, a float 8, and everything is aligned to its size, or as its structure type says.
     kinds : tuple of str or None
         ``"f"``, ``"i"``, ``"p"``, ``"b"`` or None for each parameter.
+    kernel : CFFI pointer, optional
+        The box of the kernel, for records of launches.
 
     Returns
     -------
@@ -131,8 +133,8 @@ def make_packer(
         slot = make_slot(types[parameter.position], value, parameter)
         return slot, alignment(value, struct.calcsize("<" + slot.code))
 
-    fields, _ = lay_out(len(types), layout, kinds, describe)
-    return compile_packer(fields)
+    fields, size = lay_out(len(types), layout, kinds, describe)
+    return Packer(fields, types, size, kernel)
 
 
 def lay_out(
@@ -140,7 +142,7 @@ def lay_out(
     layout: Sequence[tuple[int, int]] | None,
     kinds: Sequence[str | None] | None,
     describe: Callable[[Parameter], tuple[Slot, int]],
-) -> tuple[list[tuple[int, Slot]], int]:
+) -> tuple[list[Field], int]:
     """Return for each argument the padding before it, in bytes, and how it is packed; and the size of them all.
 
     Parameters
@@ -159,7 +161,7 @@ def lay_out(
     """
     if layout is not None and count != len(layout):
         raise ValueError(f"the kernel takes {len(layout)} argument{'s' * (len(layout) != 1)}, not {count}")
-    fields: list[tuple[int, Slot]] = []
+    fields: list[Field] = []
     end = 0
     for index in range(count):
         kind = kinds[index] if kinds is not None and index < len(kinds) else None
@@ -170,15 +172,6 @@ def lay_out(
         fields.append((offset - end, slot))
         end = offset + struct.calcsize("<" + slot.code)
     return fields, end
-
-
-def compile_packer(fields: list[tuple[int, Slot]]) -> Packer:
-    """Return the packer for arguments, each with the number of bytes of padding before it."""
-    template = "<" + "".join(f"{gap}x{slot.code}" for gap, slot in fields)
-    names = [f"a{index}" for index in range(len(fields))]
-    expressions = ", ".join(slot.expression.format(name) for name, (_, slot) in zip(names, fields))
-    scope = {"pack": struct.Struct(template).pack, "slots": [slot.pack for _, slot in fields]}
-    return Packer(eval(f"lambda {', '.join(names)}: pack({expressions})", scope), fields)
 
 
 def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
@@ -192,7 +185,7 @@ def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
         if issubclass(cls, numpy.void):
             return record_slot(value, parameter)
         if issubclass(cls, (numpy.number, numpy.bool_)) or value.dtype.isbuiltin == USER_DEFINED:
-            return raw_slot(value, parameter, "{}.tobytes()", lambda item: item.tobytes(), numpy_kind(value))
+            return numpy_slot(value, parameter)
     if issubclass(cls, bool):
         return bool_slot(value, parameter)
     if issubclass(cls, int):
@@ -202,11 +195,11 @@ def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
     if issubclass(cls, complex):
         return complex_slot(value, parameter)
     if issubclass(cls, (bytes, bytearray, memoryview)):
-        return raw_slot(value, parameter, None, memory_bytes, None)
+        return bytes_slot(value, parameter)
     if ctypes is not None and issubclass(cls, (ctypes._SimpleCData, ctypes.Structure, ctypes.Union)):
-        return raw_slot(value, parameter, None, memory_bytes, CTYPES_KINDS.get(getattr(cls, "_type_", "")))
+        return ctypes_slot(value, parameter)
     if issubclass(cls, ffi.CData):
-        return raw_slot(value, parameter, None, cdata_bytes, None)
+        return raw_slot(value, parameter, cdata_bytes, None)
     raise TypeError(
         parameter.wrong(
             value,
@@ -239,17 +232,18 @@ def buffer_slot(value: Any, parameter: Parameter) -> Slot:
     def pack(buffer: Buffer) -> bytes:
         if buffer.is_closed:
             raise RuntimeError(parameter.wrong(buffer, "the Buffer is closed"))
-        buffer._packed_address = struct.pack("<Q", buffer.handle)  # asked for once: closing takes it away again
-        return buffer._packed_address
+        address = buffer.handle
+        buffer._packed_address = keep_address(address)  # asked for once: closing takes it away again
+        return struct.pack("<Q", address)
 
-    return Slot(f"{POINTER_SIZE}s", "{}._packed_address", pack)
+    return Slot(ADDRESS, "{0}._packed_address", pack, False)  # nothing else has it
 
 
 def condition_slot(value: Any, parameter: Parameter) -> Slot:
     """Pack the handle of a graph's condition, with which the kernel sets it."""
     check_kind(value, parameter, "i", "p")
     choose({POINTER_SIZE: "Q"}, POINTER_SIZE, value, parameter)
-    return Slot("Q", "{}.handle", lambda condition: struct.pack("<Q", condition.handle))
+    return Slot("Q", "{0}.handle", lambda condition: struct.pack("<Q", condition.handle))
 
 
 def int_slot(value: Any, parameter: Parameter) -> Slot:
@@ -265,7 +259,7 @@ def int_slot(value: Any, parameter: Parameter) -> Slot:
             )
         return struct.pack("<" + code.upper(), item & (1 << bits) - 1)
 
-    return Slot(code, "{}", pack)
+    return Slot(code, "{0}", pack)
 
 
 def bool_slot(value: Any, parameter: Parameter) -> Slot:
@@ -273,7 +267,7 @@ def bool_slot(value: Any, parameter: Parameter) -> Slot:
     if parameter.size not in (None, 1):
         return int_slot(value, parameter)
     check_kind(value, parameter, "i")
-    return Slot("?", "{}", lambda item: struct.pack("<?", item))
+    return Slot("?", "{0}", lambda item: struct.pack("<?", item))
 
 
 def float_slot(value: Any, parameter: Parameter) -> Slot:
@@ -289,7 +283,7 @@ def float_slot(value: Any, parameter: Parameter) -> Slot:
                 parameter.wrong(item, f"{item} is too large for a float of {struct.calcsize(code)} bytes")
             ) from None
 
-    return Slot(code, "{}", pack)
+    return Slot(code, "{0}", pack)
 
 
 def complex_slot(value: Any, parameter: Parameter) -> Slot:
@@ -308,9 +302,7 @@ def complex_slot(value: Any, parameter: Parameter) -> Slot:
     return Slot(code, "{0}.real, {0}.imag", pack)
 
 
-def raw_slot(
-    value: Any, parameter: Parameter, expression: str | None, convert: Callable[[Any], bytes], kind: str | None
-) -> Slot:
+def raw_slot(value: Any, parameter: Parameter, convert: Callable[[Any], bytes], kind: str | None) -> Slot:
     """Pack something that has a size of its own, which must be the parameter's."""
     if kind is not None:
         check_kind(value, parameter, *INTERCHANGEABLE.get(kind, kind))
@@ -322,10 +314,49 @@ def raw_slot(
             raise TypeError(parameter.wrong(item, f"has {len(data)} bytes, but the kernel's parameter has {size}"))
         return data
 
-    if expression is None or len(convert(value)) != size:
-        pack(value)
-        return Slot(f"{size}s", f"slots[{parameter.position}]({{}})", pack)
-    return Slot(f"{size}s", expression, pack)
+    pack(value)
+    return Slot(f"{size}s", f"slots[{parameter.position}]({{0}})", pack)
+
+
+def bytes_slot(value: Any, parameter: Parameter) -> Slot:
+    """Pack a structure that is given as its bytes."""
+    slot = raw_slot(value, parameter, memory_bytes, None)
+    if type(value) is not bytes:
+        return slot
+    return slot._replace(expression=f"{{0}} if len({{0}}) == {slot.code[:-1]} else {slot.expression}")
+
+
+def ctypes_slot(value: Any, parameter: Parameter) -> Slot:
+    """Pack an object of ctypes: a number as Python's, which its ``value`` is, and else its bytes."""
+    cls = type(value)
+    letter = getattr(cls, "_type_", "")
+    slot = raw_slot(value, parameter, memory_bytes, CTYPES_KINDS.get(letter))
+    plain = cls.__base__ is sys.modules["ctypes"]._SimpleCData and getattr(cls, "__ctype_le__", None) is cls
+    if not plain or letter not in CTYPES_NUMBERS:
+        return slot
+    if letter in "?d":
+        return slot._replace(code=letter, expression="{0}.value")
+    if letter == "f":
+        return slot._replace(code=letter, expression=UNLESS_NAN.format("{0}.value"))
+    code = INT_CODES[struct.calcsize(letter)]
+    return slot._replace(code=code.upper() if letter in UNSIGNED_CTYPES else code, expression="{0}.value")
+
+
+def numpy_slot(value: Any, parameter: Parameter) -> Slot:
+    """Pack a scalar of NumPy: most numbers as Python's, to which they are converted faster than to bytes."""
+    slot = raw_slot(value, parameter, lambda item: item.tobytes(), numpy_kind(value))
+    dtype = value.dtype
+    if dtype.type is not type(value):
+        return slot
+    if dtype.kind == "b":
+        return slot._replace(code="?", expression="{0}")
+    if dtype.kind in "iu":
+        code = INT_CODES[dtype.itemsize]
+        return slot._replace(code=code.upper() if dtype.kind == "u" else code, expression="{0}")
+    if dtype.kind == "f" and dtype.itemsize in FLOAT_CODES:
+        code = FLOAT_CODES[dtype.itemsize]
+        return slot._replace(code=code, expression="{0}" if code == "d" else UNLESS_NAN.format("{0}"))
+    return slot
 
 
 def record_slot(value: Any, parameter: Parameter) -> Slot:
@@ -341,7 +372,7 @@ def record_slot(value: Any, parameter: Parameter) -> Slot:
         data: bytes = record.tobytes()
         return data
 
-    return raw_slot(value, parameter, None, convert, None)
+    return raw_slot(value, parameter, convert, None)
 
 
 def check_record(record: Any, dtype: Any, parameter: Parameter) -> None:

@@ -5,22 +5,25 @@
 from __future__ import annotations
 
 import math
+import struct
 import warnings
 from typing import Any
 
-from cuda_core_cffi._arguments import NOT_QUICK, Packer, make_packer
+from cuda_core_cffi._arguments import Packer, make_packer
 from cuda_core_cffi._errors import CUDAError, UnavailableError
-from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._kernel import Kernel
 from cuda_core_cffi._launch_attributes import check_device
 from cuda_core_cffi._launch_config import LaunchConfig, shown
+from cuda_core_cffi._packing import NOT_QUICK, keep_address
 from cuda_core_cffi._stream import Stream, StreamStandIn, accept_stream
 from cuda_core_cffi.typing import IsStreamType
 
 __all__ = ["UNCHECKED", "allow", "launch", "launch_failure"]
 
-_launch = lib.ccc_launch
+_start = lib.ccc_launch_record
 UNCHECKED: int = lib.CCC_UNCHECKED
+ADDRESS_SIZE = 8
 
 # What a status of the driver says of the fields of a configuration that are launch attributes.
 REFUSALS: dict[str | None, tuple[type[CUDAError], str]] = {
@@ -65,38 +68,56 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
     CUDAError
         If the driver refuses the launch.
     """
+    try:
+        native: Any = config._native_cache  # kept to the end of this call
+        record = kernel._record(stream._packed_box, native[0], kernel_args)  # type: ignore[attr-defined]
+    except NOT_QUICK:
+        record = None
+    if record is None:
+        launch_carefully(stream, config, kernel, kernel_args)
+    elif status := _start(record):
+        finish(status, record, stream, config, kernel)  # type: ignore[arg-type]
+
+
+def launch_carefully(stream: Any, config: Any, kernel: Any, values: tuple[Any, ...]) -> None:
+    """Launch what is not quick: the first launch of all, or with arguments of other types than the last."""
     if not isinstance(stream, Stream):
         stream = foreign_stream(stream)
-    try:
-        native = config._native_cache or config._native
-        packer = kernel._packers[tuple(map(type, kernel_args))]
-    except (AttributeError, KeyError):
-        native, packer = prepare(config, kernel, kernel_args)
-    try:
-        data = packer.quick(*kernel_args)
-    except NOT_QUICK:
-        data = packer.careful(kernel_args)
-    status = _launch(native, kernel._box, stream._box, data, len(data))
+    packer = prepare(config, kernel, values)
+    native = config._addressed_native
+    stream._packed_box = keep_address(stream.box)
+    record = packer.pack(stream._packed_box, native[0], values)
+    if status := _start(record):
+        finish(status, record, stream, config, kernel)
+
+
+def finish(status: int, record: bytes, stream: Stream, config: LaunchConfig, kernel: Kernel) -> None:
+    """Launch what was not looked at before; raise for what failed."""
+    while status == UNCHECKED:
+        native = allow(config, stream)
+        address = int(ffi.cast("uintptr_t", native))
+        record = record[:ADDRESS_SIZE] + struct.pack("=Q", address) + record[2 * ADDRESS_SIZE :]
+        status = _start(record)
     if status:
-        while status == UNCHECKED:
-            native = allow(config, stream)
-            status = _launch(native, kernel._box, stream._box, data, len(data))
-        if status:
-            raise launch_failure(status, stream, config, kernel)
+        raise launch_failure(status, stream, config, kernel)
 
 
-def prepare(config: object, kernel: object, values: tuple[Any, ...]) -> tuple[Any, Packer]:
-    """Return the native configuration, and the packer for arguments of these types, which the kernel keeps."""
+def prepare(config: object, kernel: object, values: tuple[Any, ...]) -> Packer:
+    """Return the packer for arguments of these types, which the kernel keeps, and tries first in the next launch."""
     if not isinstance(config, LaunchConfig):
         raise TypeError(f"config must be a LaunchConfig, not {type(config).__name__}")
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel must be a Kernel, not {type(kernel).__name__}")
     types = tuple(map(type, values))
-    layout = kernel._layout
-    packer = make_packer(types, values, layout, kernel._kinds)
-    if layout is not None:  # without it, a packer is for the sizes of these values
+    packer: Packer | None = kernel._packers.get(types)
+    if packer is None:
+        layout = kernel._layout
+        packer = make_packer(types, values, layout, kernel._kinds, kernel._box)
+        if layout is None:
+            return packer  # for the sizes of these values
         kernel._packers[types] = packer
-    return config._native, packer
+    kernel._record = packer.record
+    return packer
 
 
 def foreign_stream(stream: object) -> Stream:
@@ -107,7 +128,7 @@ def foreign_stream(stream: object) -> Stream:
     warnings.warn(
         "passing another library's stream to launch is deprecated: wrap it once with Device.create_stream",
         DeprecationWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
     return queue
 

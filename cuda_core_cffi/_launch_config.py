@@ -24,6 +24,7 @@ from cuda_core_cffi._launch_attributes import (
     require_open,
     whole,
 )
+from cuda_core_cffi._packing import keep_address
 from cuda_core_cffi.typing import (
     ClusterSchedulingPolicyType,
     MemSyncDomainType,
@@ -142,7 +143,9 @@ class LaunchConfig:
     _is_cooperative: bool
     _programmatic_stream_serialization: bool
     _extras: Mapping[str, Any]  # those given, in the order of the table; never changed in place
-    _native_cache: Any
+    # The native structure, after its address as records of launches have it. A launch holds both: another thread may
+    # assign to the configuration meanwhile.
+    _native_cache: tuple[Any, Any] | None
 
     def __init__(
         self,
@@ -305,11 +308,17 @@ class LaunchConfig:
     @property
     def _native(self) -> Any:
         """The configuration as a ``ccc_config *``, as it is and as what it refers to is."""
+        return self._addressed_native[1]
+
+    @property
+    def _addressed_native(self) -> tuple[Any, Any]:
+        """The same, after its address."""
         with changing:
-            native = self._native_cache
-            if native is None or lib.ccc_config_stale(native):
-                native = self._native_cache = make_native(self)
-            return native
+            cached = self._native_cache
+            if cached is None or lib.ccc_config_stale(cached[1]):
+                native = make_native(self)
+                cached = self._native_cache = keep_address(int(ffi.cast("uintptr_t", native))), native
+            return cached
 
     @property
     def _given(self) -> dict[str, Any]:

@@ -13,46 +13,47 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cuda_core_cffi._argument_types import infer_types, make_type_slot
-from cuda_core_cffi._arguments import MAX_ALIGNMENT, NOT_QUICK, lay_out
+from cuda_core_cffi._arguments import MAX_ALIGNMENT, lay_out
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._kernel import Kernel
 from cuda_core_cffi._launch import UNCHECKED, allow, launch_failure
 from cuda_core_cffi._launch_config import LaunchConfig
 from cuda_core_cffi._memory import Buffer
+from cuda_core_cffi._packing import ADDRESS, NOT_QUICK, NOWHERE, compile_maker, keep_address, make_pack
 from cuda_core_cffi._stream import Stream, accept_stream
 
 __all__ = ["PreparedLaunch"]
 
 _start = lib.ccc_launch_prepared
 
-pack_address: Final = struct.Struct("=Q").pack
-NO_STREAM: Final = bytes(8)
-"""In a record of a batch, in the place of the stream."""
-HEAD: Final = 16  # bytes of a record before the arguments: ccc_record
+HEAD_FORM: Final = f"={2 * ADDRESS}"  # of a record: ccc_record
+HEAD: Final = struct.calcsize(HEAD_FORM)
 
-# `launch` does not call `_record`: a call costs a tenth of a launch. What refers to the kernel is in the closure:
-# what PyPy compiles keeps the globals of functions, long after these have gone.
+# `launch` does not call `_record`: a call costs a tenth of a launch. Records of a batch have NOWHERE for a stream.
 SOURCE = '''\
-def make(finish, start_carefully, record_carefully):
+def make(pack, start, finish, start_carefully, record_carefully, plan, slots, NOWHERE, NOT_QUICK):
     def launch(stream{parameters}, /):
         """Start the kernel in a stream, with these values."""
         try:
-            status = start(pack(stream._packed_box, plan{expressions}))
+            record = pack(stream._packed_box, plan{expressions})
         except NOT_QUICK:
             status = start_carefully(stream, ({arguments}))
+        else:
+            status = start(record)
         if status:
             finish(status, stream, ({arguments}))
 
     def _record(boxes, prepared{parameters}, /):
         try:
             found = ({boxes})
-            data = pack(NO_STREAM, plan{expressions})
+            data = pack(NOWHERE, plan{expressions})
         except NOT_QUICK:
             return record_carefully(boxes, ({arguments}))
         boxes += found
         return data
 
     return launch, _record
+# {form}
 '''
 
 
@@ -134,7 +135,7 @@ class PreparedLaunch:
 class Plan:
     """What a prepared launch consists of, without its functions: these refer to it."""
 
-    __slots__ = ("_configs", "_fields", "_native", "_packed", "config", "kernel", "types")
+    __slots__ = ("_address", "_configs", "_fields", "_native", "config", "kernel", "types")
 
     def __init__(self, config: LaunchConfig, kernel: Kernel, types: tuple[Any, ...]) -> None:
         kernel._function()  # raises if it is closed
@@ -146,7 +147,7 @@ class Plan:
         stride = HEAD + size + -size % MAX_ALIGNMENT
         self._configs = [config._native]
         self._native = ffi.new("ccc_plan *", [kernel._box, self._configs[0], size, stride])
-        self._packed = pack_address(int(ffi.cast("uintptr_t", self._native)))
+        self._address = keep_address(int(ffi.cast("uintptr_t", self._native)))
 
     def allow(self, stream: Stream) -> None:
         """Look whether a device has what the configuration asks for; a launch on it was ``CCC_UNCHECKED``."""
@@ -157,45 +158,39 @@ class Plan:
 
     def make_functions(self) -> tuple[Callable[..., None], Callable[..., bytes]]:
         """Return the functions of the launch: the one of the same name, and what a batch needs."""
+        form, pack = make_pack(2, self._fields, self._native.stride)
+        names = [f"argument_{index}" for index in range(len(self._fields))]
         slots = [slot for _, slot in self._fields]
-        form = "=8s8s" + "".join(f"{gap}x{slot.code}" for gap, slot in self._fields)
-        names = [f"argument_{index}" for index in range(len(slots))]
-        source = SOURCE.format(
-            parameters="".join(f", {name}" for name in names),
-            boxes="".join(f"{name}._box, " for name, given in zip(names, self.types) if is_buffer(given)),
-            arguments="".join(f"{name}, " for name in names),
-            expressions="".join(f", {slot.expression.format(name)}" for name, slot in zip(names, slots)),
+        make: Callable[..., tuple[Callable[..., None], Callable[..., bytes]]] = compile_maker(
+            SOURCE.format(
+                parameters="".join(f", {name}" for name in names),
+                boxes="".join(f"{name}._box, " for name, given in zip(names, self.types) if is_buffer(given)),
+                arguments="".join(f"{name}, " for name in names),
+                expressions="".join(f", {slot.expression.format(name)}" for name, slot in zip(names, slots)),
+                form=form,
+            )
         )
-        scope: dict[str, Any] = {
-            "NOT_QUICK": NOT_QUICK,
-            "NO_STREAM": NO_STREAM,
-            "pack": struct.Struct(f"{form}{self._native.stride - struct.calcsize(form)}x").pack,
-            "plan": self._packed,
-            "slots": [slot.pack for slot in slots],
-            "start": _start,
-        }
-        exec(compile(source, "<prepared launch>", "exec"), scope)
-        make: Callable[..., tuple[Callable[..., None], Callable[..., bytes]]]
-        make = scope.pop("make")  # for functions refer to their scope
-        return make(self._finish, self._start, self.record)
+        packs = [slot.pack for slot in slots]
+        return make(pack, _start, self._finish, self._start, self.record, self._address, packs, NOWHERE, NOT_QUICK)
 
     def _start(self, stream: Any, values: tuple[Any, ...]) -> int:
         """Launch what is not quick: a stream's or a buffer's first time, other types, and errors that say more."""
         queue = accept_stream(stream, "a prepared launch")
-        queue._packed_box = pack_address(queue.box)
+        queue._packed_box = keep_address(queue.box)
         return int(_start(self._pack(queue._packed_box, values)))
 
     def record(self, boxes: list[Any], values: tuple[Any, ...]) -> bytes:
         """Return the record of a launch without its stream, and add the boxes of its buffers to a list."""
         # the boxes first: a buffer that moves in between has left the one that is found here
         found = [value._box for value in values if isinstance(value, Buffer)]
-        data = self._pack(NO_STREAM, values)
+        data = self._pack(NOWHERE, values)
         boxes += found
         return data
 
-    def _pack(self, box: bytes, values: tuple[Any, ...]) -> bytes:
+    def _pack(self, box: Any, values: tuple[Any, ...]) -> bytes:
+        head = struct.pack(HEAD_FORM, box, self._address)
         packed = [bytes(gap) + slot.pack(value) for (gap, slot), value in zip(self._fields, values)]
-        return b"".join((box, self._packed, *packed)).ljust(self._native.stride, b"\0")
+        return b"".join((head, *packed)).ljust(self._native.stride, b"\0")
 
     def _finish(self, status: int, stream: Any, values: tuple[Any, ...]) -> None:
         """Launch what was not looked at before; raise for what failed."""

@@ -96,7 +96,7 @@ class Stream(Handle):
     _CTYPE = "CUstream"
     _MADE_BY: ClassVar[str] = "Device.create_stream or Stream.from_handle"
     _owner: object
-    _packed_box: bytes  # the address of the box, set by the first prepared launch in this stream
+    _packed_box: bytes | int  # the address of the box as records of launches have it, set by the first of them
 
     def __cuda_stream__(self) -> tuple[int, int]:
         """Return the version of the protocol, 0, and the address of the stream."""

@@ -1,16 +1,29 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prepared launches: all that stays the same is in a plan, and one record holds what a launch adds to it.
+ * Launches from Python: one record holds all of them.
  *
- * A record is one bytes object in Python, because a call of one argument is the cheapest that CFFI makes: the addresses
- * of the stream's box and of the plan, then the packed parameter buffer. Records of a batch follow one another, and
- * their streams are left out: all of them go to one.
+ * A record is one bytes object in Python, because a call of one argument is the cheapest that CFFI makes: addresses,
+ * then the packed parameter buffer. A plain launch has those of the stream's box, of the configuration and of what is
+ * known of the kernel. In a prepared launch all that stays the same is in a plan: it has those of the stream's box and
+ * of the plan. Records of a batch follow one another, and their streams are left out: all of them go to one.
  */
 #ifndef CCC_PREPARED_H
 #define CCC_PREPARED_H
 
 #include "ccc_launch.h"
+
+typedef struct ccc_target {
+    const ccc_box *kernel;
+    size_t size; /* of the parameter buffer */
+} ccc_target;
+
+typedef struct ccc_call {
+    const ccc_box *stream;
+    const ccc_config *config;
+    const ccc_target *target;
+    char arguments[];
+} ccc_call;
 
 typedef struct ccc_plan {
     const ccc_box *kernel;
@@ -33,9 +46,16 @@ typedef struct ccc_batch {
     size_t buffer_count;
 } ccc_batch;
 
+static int ccc_launch_record(const char *record)
+{
+    ccc_call head; /* a copy: bytes objects need not be aligned */
+    memcpy(&head, record, sizeof head);
+    return ccc_launch(head.config, head.target->kernel, head.stream, record + sizeof head, head.target->size);
+}
+
 static int ccc_launch_prepared(const char *record)
 {
-    ccc_record head; /* a copy: bytes objects need not be aligned */
+    ccc_record head;
     memcpy(&head, record, sizeof head);
     return ccc_launch(head.plan->config, head.plan->kernel, head.stream, record + sizeof head, head.plan->size);
 }

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import enum
 import math
@@ -15,6 +16,7 @@ import pytest
 
 from cuda_core_cffi import Buffer, ffi
 from cuda_core_cffi._arguments import make_packer
+from cuda_core_cffi._packing import NOT_QUICK, NOWHERE
 
 INT_SIZES = [1, 2, 4, 8]
 FLOAT_FORMATS = {2: "<e", 4: "<f", 8: "<d"}
@@ -177,6 +179,27 @@ def test_a_numpy_scalar_of_another_size_than_the_parameter_is_refused(value):
         pack(value, sizes=(32,))
 
 
+@pytest.mark.parametrize(
+    ("name", "bits"), [("float16", 0x7C01), ("float32", 0xFF800001), ("float64", 0x7FF0000000000001)]
+)
+def test_a_signalling_nan_of_numpy_keeps_its_bits(name, bits):
+    size = numpy.dtype(name).itemsize
+    value = numpy.frombuffer(bits.to_bytes(size, "little"), name)[0]
+    assert pack(value, 0.5, sizes=(size, 8)) == pack(bits, 0.5, sizes=(size, 8))
+
+
+def test_a_number_of_numpy_that_says_it_is_another_one_is_packed_as_it_is():
+    class Small(numpy.float64):
+        def __float__(self):
+            return 0.0
+
+    assert pack(Small(2.5), sizes=(8,)) == struct.pack("<d", 2.5)
+
+
+def test_a_duration_of_numpy_is_packed_as_it_is():
+    assert pack(numpy.timedelta64(-5, "s"), sizes=(8,)) == struct.pack("<q", -5)
+
+
 def test_a_negative_numpy_int_keeps_its_bits():
     assert pack(numpy.int16(-2), sizes=(2,)) == b"\xfe\xff"
 
@@ -228,6 +251,28 @@ def test_a_ctypes_structure_is_passed_by_value(value):
 def test_a_ctypes_structure_of_another_size_is_refused():
     with pytest.raises(TypeError, match=r"argument 0 \(Pair\): has 16 bytes, but the kernel's parameter has 24"):
         pack(Pair(), sizes=(24,))
+
+
+def test_a_signalling_nan_of_ctypes_keeps_its_bits():
+    bits = struct.pack("<I", 0x7F800001)
+    assert pack(ctypes.c_float.from_buffer_copy(bits), 0.5, sizes=(4, 8)) == bits + bytes(4) + struct.pack("<d", 0.5)
+
+
+@pytest.mark.parametrize("given", [ctypes.c_int32, ctypes.c_float])
+def test_a_ctypes_number_of_the_other_byte_order_is_packed_as_it_lies_in_memory(given):
+    value = given.__ctype_be__(3)
+    assert pack(value, sizes=(4,)) == bytes(value) != bytes(given(3))
+
+
+def test_a_ctypes_number_whose_value_says_something_else_is_packed_as_it_lies_in_memory():
+    class Shown(ctypes.c_int32):
+        value = 5  # type: ignore[assignment]
+
+    assert pack(Shown(3), sizes=(4,)) == struct.pack("<i", 3)
+
+
+def test_a_null_pointer_of_ctypes_is_packed():
+    assert pack(ctypes.c_void_p(), sizes=(8,)) == bytes(8)
 
 
 def test_the_value_of_a_ctypes_object_is_taken_at_each_launch():
@@ -454,6 +499,40 @@ def test_anything_else_is_a_type_error_that_names_position_and_type(value, sizes
         pack(value, sizes=sizes)
 
 
-@pytest.mark.parametrize("number", [1, 16, 512])
+@pytest.mark.parametrize("number", [1, 16, 32, 33, 64, 65, 256, 257, 512, 513])
 def test_many_arguments_are_packed(number):
-    assert pack(*range(number), sizes=(4,) * number) == struct.pack(f"<{number}i", *range(number))
+    values = [index if index % 2 else index / 4 for index in range(number)]
+    packed = pack(*values, sizes=(8,) * number)
+    assert packed == b"".join(struct.pack("<q" if index % 2 else "<d", value) for index, value in enumerate(values))
+
+
+@pytest.mark.parametrize("number", [1, 16, 32, 33, 256, 257, 513])
+@pytest.mark.parametrize("value", [numpy.int32(1), True, 1.0, b"1", None], ids=lambda value: type(value).__name__)
+def test_a_quick_record_is_not_made_of_other_types(number, value):
+    packer = make_packer((int,) * number, (0,) * number, tuple((4 * index, 4) for index in range(number)), None)
+    for where in {0, number // 2, number - 1}:
+        values = [0] * number
+        values[where] = value
+        with contextlib.suppress(*NOT_QUICK):
+            assert packer.record(NOWHERE, NOWHERE, tuple(values)) is None
+
+
+@pytest.mark.parametrize("number", [0, 1, 16, 32, 33, 256, 257, 513])
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_quick_record_is_not_made_of_another_number_of_values(number, more):
+    packer = make_packer((int,) * number, (0,) * number, tuple((4 * index, 4) for index in range(number)), None)
+    with pytest.raises(NOT_QUICK):
+        assert packer.record(NOWHERE, NOWHERE, (0,) * abs(number + more)) is None
+
+
+@pytest.mark.parametrize(
+    ("layout", "values", "packed"),
+    [
+        (((0, 4), (4, 8)), (1, 2), struct.pack("<iq", 1, 2)),
+        (((0, 1), (8, 8)), (1, -2), struct.pack("<b7xq", 1, -2)),
+        (((0, 4), (4, 8)), (0.5, 2**63 - 1), struct.pack("<fq", 0.5, 2**63 - 1)),
+        (((0, 2), (2, 4), (8, 8)), (0.5, 1, 2.5), struct.pack("<ei2xd", 0.5, 1, 2.5)),
+    ],
+)
+def test_arguments_lie_where_the_layout_says_whether_that_is_their_alignment_or_not(layout, values, packed):
+    assert make_packer(tuple(map(type, values)), values, layout, None)(*values) == packed

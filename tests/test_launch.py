@@ -8,6 +8,7 @@ import ctypes
 import enum
 import struct
 import threading
+import weakref
 from typing import Any
 
 import numpy
@@ -19,6 +20,7 @@ from cuda_core_cffi import (
     CUDAError,
     Device,
     LaunchConfig,
+    _launch,
     ffi,
     launch,
 )
@@ -246,6 +248,30 @@ def test_an_argument_that_does_not_fit_is_refused_with_position_and_type(stream,
     assert content(out, "Q") == (0,)
 
 
+def test_every_launch_looks_at_the_types_of_its_arguments(stream, kernels, out):
+    for value, wrong in ((1, numpy.int32(1)), (1, 1.5), (1, b"1"), (numpy.int64(1), numpy.int32(1)), (1, None)):
+        run(stream, kernels("s64"), out, value)
+        with pytest.raises(TypeError, match=rf"kernel argument 1 \({type(wrong).__name__}\)"):
+            launch(stream, ONE, kernels("s64"), out, wrong)
+        with pytest.raises(TypeError, match=r"kernel argument 0 \(float\)"):
+            launch(stream, ONE, kernels("s64"), 1.5, value)
+        with pytest.raises(ValueError, match="takes 2 arguments, not 3"):
+            launch(stream, ONE, kernels("s64"), out, value, value)
+    run(stream, kernels("f64"), out, 0.5)
+    with pytest.raises(TypeError, match=r"kernel argument 1 \(int\): the kernel declares a floating-point parameter"):
+        launch(stream, ONE, kernels("f64"), out, 1)
+    run(stream, kernels("boolean"), out, True)
+    with pytest.raises(OverflowError, match=r"kernel argument 1 \(int\): 256 does not fit"):
+        launch(stream, ONE, kernels("boolean"), out, 256)
+
+
+def test_kernels_with_the_same_types_do_not_share_what_they_are(stream, kernels, out):
+    for _ in range(3):
+        for name, value in (("s32", -1), ("s64", -2), ("u16", 3), ("s8", -4)):
+            run(stream, kernels(name), out, value)
+            assert content(out, SCALARS[name][1]) == (value,)
+
+
 def test_a_float_for_a_pointer_is_refused(stream, kernels):
     with pytest.raises(TypeError, match=r"kernel argument 0 \(float\)"):
         launch(stream, ONE, kernels("s32"), 1.0, 1)
@@ -277,11 +303,47 @@ def test_a_stream_of_another_type_is_a_type_error(kernels, wrong):
         launch(wrong, ONE, kernels("nothing"))
 
 
-def test_a_closed_stream_is_refused(device, kernels):
+@pytest.mark.parametrize("used", [False, True])
+def test_a_closed_stream_is_refused(device, kernels, used):
     stream = device.create_stream()
+    if used:
+        run(stream, kernels("nothing"))
     stream.close()
     with pytest.raises(RuntimeError, match="this Stream is closed"):
         launch(stream, ONE, kernels("nothing"))
+
+
+def test_a_configuration_that_changes_during_a_launch_stays_as_it_was_for_it(stream, kernels, out, monkeypatch):
+    config = LaunchConfig(grid=1, block=2)
+    run(stream, kernels("place"), out, config=config)
+    start, seen = _launch._start, []
+
+    def start_later(record):
+        native = weakref.ref(config._native)
+        config.block = (4,)
+        collect()
+        seen.append(native() is not None)
+        return start(record)
+
+    out.__buffer__(0)[:] = bytes(1024)
+    monkeypatch.setattr(_launch, "_start", start_later)
+    run(stream, kernels("place"), out, config=config)
+    assert (seen, content(out, "4I")) == ([True], (0, 1, 0, 0))
+
+
+@pytest.mark.parametrize("error", [TypeError, ValueError, AttributeError, OverflowError])
+def test_an_exception_that_a_signal_brings_starts_no_second_launch(stream, kernels, monkeypatch, error):
+    run(stream, kernels("nothing"))
+    starts = []
+
+    def start(record):
+        starts.append(record)
+        raise error("from a signal handler")
+
+    monkeypatch.setattr(_launch, "_start", start)
+    with pytest.raises(error, match="from a signal handler"):
+        launch(stream, ONE, kernels("nothing"))
+    assert len(starts) == 1
 
 
 def test_a_closed_kernel_is_refused(stream, kernels):

@@ -26,6 +26,7 @@ from cuda_core_cffi import (
     Device,
     LaunchConfig,
     PreparedLaunch,
+    _prepared_launch,
     ffi,
     launch,
 )
@@ -405,6 +406,30 @@ def test_a_prepared_launch_keeps_its_kernel(stream, kernels, out):
 def test_the_functions_of_a_prepared_launch_do_not_refer_to_themselves(kernels):
     launch = PreparedLaunch(ONE, kernels("s32"), Buffer, int).launch
     assert launch not in launch.__globals__.values()
+
+
+def test_prepared_launches_of_the_same_form_have_their_code_in_common(kernels):
+    one, other = (PreparedLaunch(ONE, kernels(name), Buffer, int).launch for name in ("s32", "u32"))
+    assert one is not other
+    assert one.__code__ is other.__code__
+
+
+@pytest.mark.parametrize("error", [TypeError, ValueError, AttributeError, OverflowError])
+def test_an_exception_that_a_signal_brings_starts_no_second_launch(stream, kernels, monkeypatch, error):
+    starts = []
+
+    def start(record):
+        starts.append(record)
+        if len(starts) > 1:
+            raise error("from a signal handler")
+        return 0
+
+    monkeypatch.setattr(_prepared_launch, "_start", start)
+    prepared = PreparedLaunch(ONE, kernels("nothing"))
+    prepared.launch(stream)
+    with pytest.raises(error, match="from a signal handler"):
+        prepared.launch(stream)
+    assert len(starts) == 2
 
 
 def test_assignments_to_the_configuration_change_no_prepared_launch(stream, kernels, out):

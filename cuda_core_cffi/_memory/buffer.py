@@ -51,7 +51,7 @@ class Buffer(Exporter):
     _SLICE: ClassVar[type[BufferSlice]]  # what a part of it is
     _descriptor: IPCBufferDescriptor  # set once it is exported, or imported
     _keep: object  # set where Python must keep something alive: the owner of a foreign stream
-    _packed_address: bytes | None  # set by the first launch that takes the buffer; None once closed
+    _packed_address: bytes | int | None  # for launches: set by the first that takes the buffer; None once closed
 
     def __repr__(self) -> str:
         return f"<Buffer ptr={self.handle:#x} size={self._size}>"

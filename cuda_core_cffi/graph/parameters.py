@@ -117,7 +117,7 @@ def kernel_call(config: object, kernel: object, args: Sequence[Any]) -> Paramete
     kernel._function()  # raises if it is closed
     if not isinstance(args, (tuple, list)):
         raise TypeError(f"args must be a tuple of the kernel's arguments, not {type(args).__name__}")
-    _, packer = prepare(config, kernel, tuple(args))
+    packer = prepare(config, kernel, tuple(args))
     found = packed_call(kernel, packer(*args))
     set_config(found, config, {})
     found.record.operands["args"] = [operand(arg, None, "a kernel argument") for arg in args if isinstance(arg, Buffer)]
