@@ -137,6 +137,17 @@ static int ccc_graph_launch(ccc_box *executable, ccc_box *stream)
     return status;
 }
 
+/* A launch in the stream that a graph is mostly launched in. */
+typedef struct ccc_graph_call {
+    ccc_box *executable;
+    ccc_box *stream;
+} ccc_graph_call;
+
+static int ccc_graph_launch_again(const ccc_graph_call *call)
+{
+    return ccc_graph_launch(call->executable, call->stream);
+}
+
 static int ccc_graph_upload(ccc_box *executable, ccc_box *stream)
 {
     if (!ccc_is_open(stream))

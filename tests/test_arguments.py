@@ -189,11 +189,11 @@ def test_a_signalling_nan_of_numpy_keeps_its_bits(name, bits):
 
 
 def test_a_number_of_numpy_that_says_it_is_another_one_is_packed_as_it_is():
-    class Small(numpy.float64):
+    class Small(numpy.float32):
         def __float__(self):
             return 0.0
 
-    assert pack(Small(2.5), sizes=(8,)) == struct.pack("<d", 2.5)
+    assert pack(Small(2.5), sizes=(4,)) == struct.pack("<f", 2.5)
 
 
 def test_a_duration_of_numpy_is_packed_as_it_is():
@@ -305,9 +305,10 @@ def test_bytes_of_another_length_than_the_parameter_are_refused(length):
         pack(bytes(length), sizes=(12,))
 
 
-def test_bytes_of_another_length_are_refused_at_a_later_launch_too():
-    with pytest.raises(TypeError, match="has 3 bytes, but the kernel's parameter has 4"):
-        pack_again(b"abcd", b"abc", 4)
+@pytest.mark.parametrize("length", [0, 3, 5])
+def test_bytes_of_another_length_are_refused_at_a_later_launch_too(length):
+    with pytest.raises(TypeError, match=f"has {length} bytes, but the kernel's parameter has 4"):
+        pack_again(b"abcd", bytes(length), 4)
 
 
 # CFFI

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import weakref
 
 import pytest
 from buffers import ForeignStream
@@ -66,6 +67,41 @@ def test_it_is_launched_in_streams_of_others(graph, stream, memory):
             executable.launch(value)
 
 
+def test_it_is_launched_in_the_stream_that_is_given_whichever_was_first(graph, device, memory):
+    order = []
+    graph.callback(lambda: order.append("graph"))
+    with graph.instantiate() as executable, device.create_stream() as first, device.create_stream() as second:
+        event = device.create_event()
+        for stream in (first, second, first, second, second, first):
+            order.clear()
+            executable.launch(stream)
+            stream.callback(lambda: order.append("stream"))
+            stream.record(event)
+            event.sync()
+            assert order == ["graph", "stream"]
+
+
+def test_it_does_not_keep_the_stream_that_it_was_first_launched_in(graph, device, memory):
+    graph.memset(memory[0], 1, SIZE)
+    with graph.instantiate() as executable:
+        before = live_objects()["stream"]
+        stream = device.create_stream()
+        for _ in range(2):
+            executable.launch(stream)
+        stream.sync()
+        watch = weakref.ref(stream)
+        del stream
+        for _ in range(3):
+            gc.collect()
+        assert watch() is None
+        assert live_objects()["stream"] == before
+        for _ in range(20):  # one of these boxes may lie where that of the first lay
+            with device.create_stream() as stream:
+                executable.launch(stream)
+                stream.sync()
+        assert content(memory[0], LEGACY_DEFAULT_STREAM) == b"\1" * SIZE
+
+
 def test_it_comes_from_a_definition():
     with pytest.raises(RuntimeError, match=r"GraphDefinition\.instantiate"):
         Graph()
@@ -74,10 +110,13 @@ def test_it_comes_from_a_definition():
             cls()
 
 
-def test_a_closed_one_is_refused(graph, stream, memory):
+@pytest.mark.parametrize("launched", [False, True])
+def test_a_closed_one_is_refused(graph, stream, memory, launched):
     node = graph.memset(memory[0], 1, SIZE)
     executable = graph.instantiate()
     view = executable[node]
+    if launched:
+        executable.launch(stream)
     assert not executable.is_closed
     executable.close()
     executable.close()
@@ -96,10 +135,14 @@ def test_a_closed_one_is_refused(graph, stream, memory):
             use()
 
 
-def test_a_closed_stream_is_refused(graph, device):
+@pytest.mark.parametrize("used", [False, True])
+def test_a_closed_stream_is_refused(graph, device, used):
     stream = device.create_stream()
-    stream.close()
     with graph.instantiate() as executable:
+        if used:
+            executable.launch(stream)
+            stream.sync()
+        stream.close()
         for use in (executable.launch, executable.upload):
             with pytest.raises(RuntimeError, match="this Stream is closed"):
                 use(stream)

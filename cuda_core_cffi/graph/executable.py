@@ -41,6 +41,7 @@ UPDATE_ADVICE = {
 }
 
 _launch = lib.ccc_graph_launch
+_launch_again = lib.ccc_graph_launch_again
 
 
 class Graph(Handle):
@@ -51,12 +52,15 @@ class Graph(Handle):
     whichever threads, are made one after the other.
     """
 
-    __slots__ = ("_root", "_source")
+    __slots__ = ("_root", "_source", "_usual")
 
     _CTYPE = "CUgraphExec"
     _MADE_BY = "GraphDefinition.instantiate"
     _root: object  # what is known of the definition: the nodes in it name the nodes here
     _source: weakref.ref[Any]  # the definition that it was made of, or updated from, for pictures
+    # The box of the first stream that it was launched in, and the call that does it again: CFFI takes half of a short
+    # call to make a tuple of two arguments. The box is compared, and read only while the stream is there.
+    _usual: tuple[Any, Any]
 
     def __repr__(self) -> str:
         return f"<Graph handle={self.handle:#x}{' closed' * self.is_closed}>"
@@ -104,9 +108,19 @@ class Graph(Handle):
             If the driver refuses. Memory from allocation nodes that nothing has freed since the last launch is one
             reason, unless the graph has ``auto_free_on_launch``.
         """
-        if not isinstance(stream, Stream):
-            stream = accept_stream(stream, "Graph.launch")
-        status = _launch(self._box, stream._box)
+        box, call = self._usual
+        try:
+            again = stream._box is box  # type: ignore[attr-defined]
+        except AttributeError:  # it is no stream of ours
+            again = False
+        if again:
+            status = _launch_again(call)
+        else:
+            if not isinstance(stream, Stream):
+                stream = accept_stream(stream, "Graph.launch")
+            elif box is None:
+                self._usual = stream._box, ffi.new("ccc_graph_call *", [self._box, stream._box])
+            status = _launch(self._box, stream._box)
         if status:
             raise self._failure(status, stream)
 
@@ -176,7 +190,7 @@ def instantiate(definition: Any, options: GraphCompleteOptions) -> Graph:
         error = definition._failure(lib.ccc_last_status(), queue)
         raise explained(error, definition, why, INSTANTIATE_ADVICE)
     graph = Graph._own(box)
-    graph._root = definition._state.root
+    graph._root, graph._usual = definition._state.root, (None, None)
     graph._source = weakref.ref(definition)
     return graph
 
