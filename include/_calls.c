@@ -372,7 +372,7 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* An attribute of a module, or what calling it with `argument` returns. A new reference. */
+/* An attribute of a module. A new reference. */
 static PyObject *find(const char *module, const char *name)
 {
     PyObject *found = PyImport_ImportModule(module);

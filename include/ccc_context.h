@@ -179,17 +179,22 @@ static void ccc_leave(ccc_scope *scope)
 /* Make a context of the device current. Returns a status. */
 static int ccc_enter(ccc_scope *scope, CUdevice device)
 {
-    int status;
     CUcontext current = NULL;
-    scope->pushed = 0;
-    scope->context = device >= 0 && device < CCC_MAX_DEVICES
-                         ? atomic_load_explicit(&ccc_primary[device], memory_order_acquire)
-                         : NULL;
-    if (scope->context && cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == CCC_CTX(scope->context))
-        return 0; /* as usual: without a question for the device. A primary context's uses are not counted */
-    scope->context = ccc_current_context(&status);
+    *scope = (ccc_scope){NULL, 0};
+    int status = ccc_init();
     if (status)
         return status;
+    CCC_TRY(cuCtxGetCurrent, &current);
+    ccc_box *usual = device >= 0 && device < CCC_MAX_DEVICES
+                         ? atomic_load_explicit(&ccc_primary[device], memory_order_acquire)
+                         : NULL;
+    if (CCC_LIKELY(usual && current == CCC_CTX(usual))) { /* without asking the driver for its device */
+        scope->context = usual;
+        return 0;
+    }
+    scope->context = current ? ccc_context_box(current) : NULL;
+    if (current && scope->context == NULL)
+        return ccc_last_status();
     if (scope->context && scope->context->device == device)
         return 0;
     ccc_release(scope->context);
