@@ -133,7 +133,8 @@ static void print_node(FILE *file, const struct sim_graph_node *node, unsigned f
     const struct sim_work *work = node->work;
     const struct look *look = &looks[work->type];
     bool all = flags & CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE, verbose = all || flags & look->flag;
-    bool kernel = work->type == CU_GRAPH_NODE_TYPE_KERNEL, condition = (int)work->type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    bool kernel = work->type == CU_GRAPH_NODE_TYPE_KERNEL;
+    bool condition = (int)work->type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
     fprintf(file, "\"graph_%u_node_%u\"[style=\"%s\" shape=\"%s\" label=\"", node->graph->id, node->id,
             kernel || condition ? "bold" : "solid", look->shape);
     if (condition) {
