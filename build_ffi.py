@@ -136,7 +136,6 @@ def extensions() -> list[Extension]:
         py_limited_api=LIMITED_API,
     )
     return [
-        *([calls] if CPYTHON else []),  # elsewhere _calls.py does
         Extension(
             EXTENSION,
             [str((GENERATED_C / "_cuda.c").relative_to(ROOT))],
@@ -164,6 +163,7 @@ def extensions() -> list[Extension]:
             extra_link_args=[*LINK, "-Wl,-Bsymbolic", "-Wl,-soname,libcuda_core_cffi_simulator.so"],
             libraries=["m", "dl"],
         ),
+        *([calls] if CPYTHON else []),  # elsewhere _calls.py does
     ]
 
 
