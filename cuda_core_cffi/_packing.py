@@ -3,8 +3,9 @@
 """Packing: functions compiled for one row of arguments, which put them into the one bytes object that C takes.
 
 Such a record begins with addresses, and the parameter buffer of the kernel follows (``include/ccc_prepared.h``). What a
-function needs is in its closure: CPython and PyPy find it there faster than among globals, and what PyPy compiles would
-keep the globals long after the kernel has gone. Functions for rows of the same form have their code in common.
+function has for itself alone is in its closure, because PyPy would keep globals long after the kernel has gone. It is
+little, because CPython copies it in every call. What all functions have in common are the globals of a module, which
+PyPy finds faster than those in a plain dictionary. Functions for rows of the same form share their code.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ NOWHERE: Final = keep_address(0)
 PART: Final = 256 if sys.implementation.name == "cpython" else 32
 
 RECORD = """\
-def make(pack, target, slots, types, type):
+def make(pack, target, slots, types):
     {types} = types
     def record(stream, config, values):
         {values} = values
@@ -41,7 +42,7 @@ def make(pack, target, slots, types, type):
 # {form}
 """
 PART_OF_RECORD = """\
-def make(pack, slots, types, type):
+def make(pack, slots, types):
     {types} = types
     def part(values):
         {values} = values
@@ -80,10 +81,10 @@ Field = tuple[int, Slot]
 
 
 @functools.lru_cache(maxsize=512)
-def compile_maker(source: str) -> Callable[..., Any]:
-    """Return the function ``make`` of some source, which is compiled once."""
+def compile_maker(source: str, module: str) -> Callable[..., Any]:
+    """Return the function ``make`` of some source, which is compiled once, with the globals of a module."""
     scope: dict[str, Any] = {}
-    exec(compile(source, "<launch>", "exec"), scope)
+    exec(compile(source, "<launch>", "exec"), vars(sys.modules[module]), scope)
     make: Callable[..., Any] = scope["make"]
     return make
 
@@ -158,7 +159,8 @@ def compile_row(
             guards=" and ".join(f"type({name}) is {known[given]}" for name, given in guards.items()) or "True",
             expressions="".join(f", {text}" for text in expressions) if addresses else ", ".join(expressions),
             form=form,
-        )
+        ),
+        __name__,
     )
-    row: Callable[..., Any] = make(pack, *others, tuple(known), type)
+    row: Callable[..., Any] = make(pack, *others, tuple(known))
     return row

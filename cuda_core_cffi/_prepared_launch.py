@@ -19,7 +19,14 @@ from cuda_core_cffi._kernel import Kernel
 from cuda_core_cffi._launch import UNCHECKED, allow, launch_failure
 from cuda_core_cffi._launch_config import LaunchConfig
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._packing import ADDRESS, NOT_QUICK, NOWHERE, compile_maker, keep_address, make_pack
+from cuda_core_cffi._packing import (
+    ADDRESS,
+    NOT_QUICK,  # noqa: F401 - SOURCE uses it
+    NOWHERE,
+    compile_maker,
+    keep_address,
+    make_pack,
+)
 from cuda_core_cffi._stream import Stream, accept_stream
 
 __all__ = ["PreparedLaunch"]
@@ -31,24 +38,24 @@ HEAD: Final = struct.calcsize(HEAD_FORM)
 
 # `launch` does not call `_record`: a call costs a tenth of a launch. Records of a batch have NOWHERE for a stream.
 SOURCE = '''\
-def make(pack, start, finish, start_carefully, record_carefully, plan, slots, NOWHERE, NOT_QUICK):
+def make(pack, plan, address, slots):
     def launch(stream{parameters}, /):
         """Start the kernel in a stream, with these values."""
         try:
-            record = pack(stream._packed_box, plan{expressions})
+            record = pack(stream._packed_box, address{expressions})
         except NOT_QUICK:
-            status = start_carefully(stream, ({arguments}))
+            status = plan.start(stream, ({arguments}))
         else:
-            status = start(record)
+            status = _start(record)
         if status:
-            finish(status, stream, ({arguments}))
+            plan.finish(status, stream, ({arguments}))
 
     def _record(boxes, prepared{parameters}, /):
         try:
             found = ({boxes})
-            data = pack(NOWHERE, plan{expressions})
+            data = pack(NOWHERE, address{expressions})
         except NOT_QUICK:
-            return record_carefully(boxes, ({arguments}))
+            return plan.record(boxes, ({arguments}))
         boxes += found
         return data
 
@@ -168,12 +175,12 @@ class Plan:
                 arguments="".join(f"{name}, " for name in names),
                 expressions="".join(f", {slot.expression.format(name)}" for name, slot in zip(names, slots)),
                 form=form,
-            )
+            ),
+            __name__,
         )
-        packs = [slot.pack for slot in slots]
-        return make(pack, _start, self._finish, self._start, self.record, self._address, packs, NOWHERE, NOT_QUICK)
+        return make(pack, self, self._address, [slot.pack for slot in slots])
 
-    def _start(self, stream: Any, values: tuple[Any, ...]) -> int:
+    def start(self, stream: Any, values: tuple[Any, ...]) -> int:
         """Launch what is not quick: a stream's or a buffer's first time, other types, and errors that say more."""
         queue = accept_stream(stream, "a prepared launch")
         queue._packed_box = keep_address(queue.box)
@@ -192,12 +199,12 @@ class Plan:
         packed = [bytes(gap) + slot.pack(value) for (gap, slot), value in zip(self._fields, values)]
         return b"".join((head, *packed)).ljust(self._native.stride, b"\0")
 
-    def _finish(self, status: int, stream: Any, values: tuple[Any, ...]) -> None:
+    def finish(self, status: int, stream: Any, values: tuple[Any, ...]) -> None:
         """Launch what was not looked at before; raise for what failed."""
         queue = accept_stream(stream, "a prepared launch")
         while status == UNCHECKED:
             self.allow(queue)
-            status = self._start(queue, values)
+            status = self.start(queue, values)
         if status:
             raise launch_failure(status, queue, self.config, self.kernel)
 

@@ -266,7 +266,7 @@ def test_a_ctypes_number_of_the_other_byte_order_is_packed_as_it_lies_in_memory(
 
 def test_a_ctypes_number_whose_value_says_something_else_is_packed_as_it_lies_in_memory():
     class Shown(ctypes.c_int32):
-        value = 5  # type: ignore[assignment]
+        value = property(lambda self: 5, ctypes.c_int32.value.__set__)
 
     assert pack(Shown(3), sizes=(4,)) == struct.pack("<i", 3)
 
