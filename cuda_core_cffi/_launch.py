@@ -84,9 +84,12 @@ def launch_carefully(stream: Any, config: Any, kernel: Any, values: tuple[Any, .
     if not isinstance(stream, Stream):
         stream = foreign_stream(stream)
     packer = prepare(config, kernel, values)
-    native = config._addressed_native
-    stream._packed_box = keep_address(stream.box)
-    record = packer.pack(stream._packed_box, native[0], values)
+    native = config._native_cache or config._addressed_native
+    try:
+        box = stream._packed_box
+    except AttributeError:
+        box = stream._packed_box = keep_address(stream.box)
+    record = packer.pack(box, native[0], values)
     if status := _start(record):
         finish(status, record, stream, config, kernel)
 
