@@ -148,7 +148,7 @@ const char *limits_open(const char *driver)
 /* A graph of so many launches, one after the other. */
 static CUgraph define(long count, CUfunction kernel)
 {
-    CUDA_KERNEL_NODE_PARAMS parameters = {.func = kernel, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
+    CUDA_KERNEL_NODE_PARAMS parameters = {.kern = (CUkernel)kernel, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
                                           .blockDimY = 1, .blockDimZ = 1, .kernelParams = arguments};
     CUgraph definition = NULL;
     CUgraphNode node = NULL, before = NULL;

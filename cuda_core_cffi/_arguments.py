@@ -234,6 +234,8 @@ def buffer_slot(value: Any, parameter: Parameter) -> Slot:
             raise RuntimeError(parameter.wrong(buffer, "the Buffer is closed"))
         address = buffer.handle
         buffer._packed_address = keep_address(address)  # asked for once: closing takes it away again
+        if buffer.is_closed:  # by another thread, since
+            buffer._packed_address = None
         return struct.pack("<Q", address)
 
     return Slot(ADDRESS, "{0}._packed_address", pack, False)  # nothing else has it

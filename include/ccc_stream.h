@@ -67,11 +67,18 @@ static CCC_COLD uint64_t ccc_find_source(const ccc_box *box)
         return 2 * thread; /* which no number of a stream is, see below */
     }
     ccc_box *stream = (ccc_box *)box;
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* this thread may be capturing another stream */
     if (!ccc_retain(stream))
         return 0; /* closed by another thread just now */
-    if (cuStreamGetId(CCC_STRM(stream), &id) == CUDA_SUCCESS) {
-        source = 2 * id + 3;
-        atomic_store_explicit(&stream->source, source, memory_order_relaxed);
+    /* to ask for the number of a stream that is captured ends the capture; what it records says nothing of work anyway */
+    if (cuStreamIsCapturing(CCC_STRM(stream), &capture) == CUDA_SUCCESS && capture == CU_STREAM_CAPTURE_STATUS_NONE &&
+        cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS) {
+        if (cuStreamGetId(CCC_STRM(stream), &id) == CUDA_SUCCESS) {
+            source = 2 * id + 3;
+            atomic_store_explicit(&stream->source, source, memory_order_relaxed);
+        }
+        cuThreadExchangeStreamCaptureMode(&mode);
     }
     ccc_release(stream);
     return source;

@@ -119,8 +119,10 @@ class Buffer(Exporter):
         """
         if stream is not None and not self.is_closed:
             self.set_deallocation_stream(stream)
-        self._packed_address = None
-        _close(self)
+        try:
+            _close(self)
+        finally:
+            self._packed_address = None  # last: a launch in another thread may be about to set it
 
     def set_deallocation_stream(self, stream: IsStreamType) -> None:
         """Change the stream in whose order the memory goes back.

@@ -225,6 +225,8 @@ SIM_API_STREAM(cuStreamGetId, _ptsz, (CUstream hStream, unsigned long long *stre
     SIM_REQUIRE(streamId);
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_find(hStream, &stream));
+    if (sim_capturing(stream))
+        return sim_capture_refuse_to_wait(stream);
     *streamId = stream->id;
     return CUDA_SUCCESS;
 }
