@@ -66,6 +66,7 @@ BY_ANOTHER_WAY = {
     ("virtual buffer without room to grow", "cuMemAddressReserve"): "the same",
     ("graph executable", "cuEventRecord"): "a new event marks the launch",
     ("free while capturing", "cuStreamIsCapturing"): "the memory waits for the end of the capture",
+    ("record a new event in a foreign stream", "cuStreamIsCapturing"): "as for cuStreamGetId, which is not asked then",
     ("captured allocation", "cuStreamGetCaptureInfo"): "the graph frees the memory without looking which it is",
     ("code that does not load", "cuCtxGetDevice"): "the message of that goes without the device",
     ("code that does not load", "cuDeviceGetAttribute"): "the same",
