@@ -181,6 +181,7 @@ class Bench(abc.ABC):
     @functools.cached_property
     def jax_array(self) -> Any:
         """An array of JAX; on the simulated driver, one of the host."""
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or it takes most of the GPU's memory
         if simulated():
             os.environ["JAX_PLATFORMS"] = "cpu"
         array = foreign_module("jax.numpy").zeros(SIZE // 4, "float32")
