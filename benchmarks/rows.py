@@ -62,7 +62,7 @@ class Row(NamedTuple):
     launches : int
         How many kernels one call launches, where that fills a queue.
     foreign : bool
-        Whether it needs another library: such rows are measured last, when its threads no longer disturb others.
+        Whether it needs another library: such rows are measured last, each in a process of its own.
     """
 
     name: str

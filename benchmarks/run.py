@@ -177,7 +177,15 @@ def measure_all(options: argparse.Namespace, tasks: list[Task], results: Results
             ]
             if left:
                 print(f"round {number + 1} of {profile.rounds}: {one.name}, {len(left)} rows", file=sys.stderr)
-                run_worker(*one, left, profile, folder, results, options.instructions)
+                for group in processes(left):
+                    run_worker(*one, group, profile, folder, results, options.instructions)
+
+
+def processes(tasks: list[Task]) -> list[list[Task]]:
+    """Return the tasks in groups that share a process: JAX cannot start where other libraries use the GPU already."""
+    foreign = {row.name for row in ROWS if row.foreign}
+    together = [task for task in tasks if task["row"] not in foreign]
+    return [group for group in (together, *([task] for task in tasks if task["row"] in foreign)) if group]
 
 
 def rounds_of(task: Task, profile: Profile) -> int:
@@ -198,7 +206,6 @@ def choose(names: str, instructions: bool) -> list[str]:
 def implementations(options: argparse.Namespace, folder: pathlib.Path) -> list[Implementation]:
     """Return the implementations that can be measured; those that compile kernels for the others come first."""
     environment = dict(os.environ, CUDA_CORE_CFFI_DRIVER="system")
-    environment.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX would take most of the GPU's memory
     if options.instructions:
         environment["PYTHONHASHSEED"] = "0"
     built = source_tree("_cuda.abi3.so", "_cuda.cpython-*")
