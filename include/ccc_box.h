@@ -30,7 +30,8 @@ enum {
     CCC_SHARED = 128,     /* event that other processes may use */
     CCC_VIRTUAL = 256,    /* buffer of mappings in reserved addresses */
     CCC_IMPORTED = 512,   /* pool of another process, or buffer from one */
-    CCC_OF_GRAPH = 1024   /* buffer of memory that a node of a graph allocates */
+    CCC_OF_GRAPH = 1024,  /* buffer of memory that a node of a graph allocates */
+    CCC_NONBLOCKING = 2048 /* stream of ours that runs beside the legacy default stream */
 };
 
 typedef struct ccc_charge ccc_charge; /* ccc_meter.h */

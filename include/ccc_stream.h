@@ -95,12 +95,13 @@ static ccc_box *ccc_stream_create(int device, unsigned int flags, int priority)
     ccc_scope scope;
     CUstream stream = NULL;
     ccc_box *box = NULL;
+    int kept = flags & CU_STREAM_NON_BLOCKING ? CCC_NONBLOCKING : 0;
     if (ccc_enter(&scope, device))
         return NULL;
     CUresult result = cuStreamCreateWithPriority(&stream, flags, priority);
     if (result)
         ccc_fail((int)result, "cuStreamCreateWithPriority");
-    else if ((box = ccc_new(CCC_STREAM, (uintptr_t)stream, 0, scope.context)) == NULL)
+    else if ((box = ccc_new(CCC_STREAM, (uintptr_t)stream, kept, scope.context)) == NULL)
         cuStreamDestroy(stream);
     ccc_leave(&scope);
     return box;
@@ -169,10 +170,19 @@ static int ccc_stream_sync(const ccc_box *stream)
     return ccc_waited();
 }
 
+/* To ask for the flags of a stream that is captured ends the capture, so those of our streams are kept. */
 static int ccc_stream_flags(const ccc_box *stream, unsigned int *flags)
 {
+    CUstreamCaptureStatus capture;
     if (!ccc_is_open(stream))
         return CCC_CLOSED;
+    if (!(stream->flags & CCC_BORROWED)) {
+        *flags = stream->flags & CCC_NONBLOCKING ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT;
+        return 0;
+    }
+    CCC_TRY(cuStreamIsCapturing, CCC_STRM(stream), &capture);
+    if (capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        return ccc_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "cuStreamGetFlags");
     CCC_TRY(cuStreamGetFlags, CCC_STRM(stream), flags);
     return 0;
 }

@@ -22,6 +22,7 @@ from cuda_core_cffi import (
     LaunchBatch,
     LaunchConfig,
     PreparedLaunch,
+    Stream,
     launch,
     live_objects,
 )
@@ -65,6 +66,18 @@ def test_a_launch_in_a_builder_warns_of_nothing(builder, memory, store, recwarn)
 def test_its_address_is_that_of_its_stream(builder):
     assert builder.__cuda_stream__() == (0, builder.stream.handle)
     assert Device().create_stream(builder).handle == builder.stream.handle
+
+
+def test_its_stream_can_be_asked_what_it_is(builder, memory, stream):
+    memory[0].fill(1, stream=builder)
+    assert builder.stream.is_nonblocking
+    assert builder.stream.priority == 0
+    assert builder.stream.context.handle
+    assert repr(builder.stream).startswith("<Stream handle=")
+    with pytest.raises(CUDAError, match="cuStreamGetFlags failed: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"):
+        Stream.from_handle(builder.stream.handle).is_nonblocking  # noqa: B018
+    finish(builder, stream)
+    assert content(memory[0], stream) == b"\1" * SIZE
 
 
 def test_events_order_what_several_streams_capture(builder, memory, device, stream):

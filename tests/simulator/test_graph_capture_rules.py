@@ -113,6 +113,23 @@ def test_what_a_captured_stream_does_not_do(cu: Driver, graphs: Graphs, stream: 
         cu.cuMemFree_v2(pointer)
 
 
+@pytest.mark.parametrize("mode", [0, 1, RELAXED])
+@pytest.mark.parametrize("name", ["cuStreamGetId", "cuStreamGetFlags", "cuStreamGetDevice"])
+def test_asking_a_captured_stream_what_it_is_ends_the_capture(
+    cu: Driver, stream: c_void_p, name: str, mode: int
+) -> None:
+    answer, other = ctypes.c_uint64(), cu.stream()
+    cu.cuStreamBeginCapture_v2(stream, mode)
+    assert cu.status(name, other, byref(answer)) == "SUCCESS"
+    for harmless in ("cuStreamGetPriority", "cuStreamGetCtx"):
+        assert cu.status(harmless, stream, byref(answer)) == "SUCCESS"
+    assert status(cu, stream) == ACTIVE
+    assert cu.status(name, stream, byref(answer)) == "STREAM_CAPTURE_UNSUPPORTED"
+    assert status(cu, stream) == INVALIDATED
+    assert finish(cu, stream) == "STREAM_CAPTURE_INVALIDATED"
+    cu.cuStreamDestroy_v2(other)
+
+
 def test_the_calling_threads_synchronous_copies_are_refused_while_its_stream_is_captured(cu: Driver) -> None:
     memory, host = cu.alloc(64), ctypes.create_string_buffer(64)
     cu.cuStreamBeginCapture_v2(PER_THREAD, RELAXED)

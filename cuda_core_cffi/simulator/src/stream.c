@@ -216,6 +216,8 @@ SIM_API_STREAM(cuStreamGetFlags, _ptsz, (CUstream hStream, unsigned int *flags),
     SIM_REQUIRE(flags);
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_find(hStream, &stream));
+    if (sim_capturing(stream))
+        return sim_capture_refuse_to_wait(stream);
     *flags = stream->flags;
     return CUDA_SUCCESS;
 }
@@ -236,6 +238,8 @@ SIM_API_STREAM(cuStreamGetDevice, _ptsz, (CUstream hStream, CUdevice *device), (
     SIM_REQUIRE(device);
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_find(hStream, &stream));
+    if (sim_capturing(stream))
+        return sim_capture_refuse_to_wait(stream);
     *device = stream->context->device;
     return CUDA_SUCCESS;
 }
