@@ -14,6 +14,7 @@ from sim_driver import (
     LEGACY,
     NON_BLOCKING,
     PER_THREAD,
+    AccessDesc,
     Driver,
     Location,
     PoolProps,
@@ -103,7 +104,7 @@ def test_what_a_captured_stream_does_not_do(cu: Driver, graphs: Graphs, stream: 
         assert cu.status(*call) == "STREAM_CAPTURE_UNSUPPORTED", call
         assert status(cu, stream) == INVALIDATED
         assert cu.status("cuMemsetD8Async", memory, 1, c_size_t(4), stream) == "STREAM_CAPTURE_INVALIDATED"
-        assert cu.status("cuGraphLaunch", executable, stream) == "STREAM_CAPTURE_INVALIDATED"
+        assert cu.status("cuGraphLaunch", executable, stream) == "STREAM_CAPTURE_UNSUPPORTED"
         assert cu.status("cuStreamSynchronize", stream) == "STREAM_CAPTURE_UNSUPPORTED"
         assert finish(cu, stream) == "STREAM_CAPTURE_INVALIDATED"
         cu.cuMemsetD8Async(memory, 1, c_size_t(4), stream)
@@ -160,6 +161,7 @@ def test_the_legacy_stream_is_out_of_bounds_while_a_blocking_stream_is_captured(
 
 
 STACK_SIZE = 0  # a limit of contexts
+RELEASE_THRESHOLD = 4  # an attribute of pools
 
 
 class World:
@@ -170,8 +172,12 @@ class World:
         self.memory, self.event, self.other = cu.alloc(64), cu.event(2), cu.stream(NON_BLOCKING)
         cu.cuEventRecord(self.event, self.other)
         self.limit = cu.out(c_size_t, "cuCtxGetLimit", STACK_SIZE)
+        self.executable = cu.out(c_void_p, "cuGraphInstantiateWithFlags", self.graph, c_uint64(0))
+        self.module = cu.out(c_void_p, "cuModuleLoadData", KERNELS)
 
     def close(self) -> None:
+        self.cu.cuGraphExecDestroy(self.executable)
+        self.cu.cuModuleUnload(self.module)
         self.cu.cuMemFree_v2(self.memory)
         self.cu.cuEventDestroy_v2(self.event)
         self.cu.cuStreamDestroy_v2(self.other)
@@ -199,6 +205,23 @@ UNSAFE: dict[str, Callable[[World], tuple[object, ...]]] = {
         byref(c_void_p()),
         byref(PoolProps(alloc_type=1, location=Location(1, 0))),
     ),
+    "destroying a pool": lambda w: ("cuMemPoolDestroy", w.pool),
+    "setting an attribute of a pool": lambda w: ("cuMemPoolSetAttribute", w.pool, RELEASE_THRESHOLD, byref(c_uint64())),
+    "giving access to a pool": lambda w: (
+        "cuMemPoolSetAccess",
+        w.pool,
+        byref(AccessDesc(Location(1, 0), 3)),
+        c_size_t(1),
+    ),
+    "freeing in the order of another stream": lambda w: ("cuMemFreeAsync", w.memory, w.other),
+    "allocating nothing in the order of another stream": lambda w: (
+        "cuMemAllocAsync",
+        byref(c_uint64()),
+        c_size_t(0),
+        w.other,
+    ),
+    "unloading code": lambda w: ("cuModuleUnload", w.module),
+    "destroying an executable": lambda w: ("cuGraphExecDestroy", w.executable),
     "trimming a pool": lambda w: ("cuMemPoolTrimTo", w.pool, c_size_t(0)),
     "setting a limit": lambda w: ("cuCtxSetLimit", STACK_SIZE, w.limit),
 }

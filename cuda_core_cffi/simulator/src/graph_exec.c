@@ -55,6 +55,7 @@ SIM_API(cuGraphExecDestroy, (CUgraphExec hGraphExec), (hGraphExec))
     SIM_GRAPHS_LOCKED();
     struct sim_exec *exec;
     SIM_TRY(sim_exec_find(hGraphExec, &exec));
+    SIM_TRY(sim_capture_check_unsafe());
     if (exec->instance)
         exec->graph->instances--;
     sim_object_retire(exec);

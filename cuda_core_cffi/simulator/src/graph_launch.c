@@ -174,7 +174,7 @@ SIM_API_STREAM(cuGraphLaunch, _ptsz, (CUgraphExec hGraphExec, CUstream hStream),
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_for_work(hStream, &stream));
     if (sim_capturing(stream))
-        return sim_capture_refuse(stream);
+        return sim_capture_refuse_to_wait(stream);
     SIM_GRAPHS_LOCKED();
     struct sim_exec *exec;
     SIM_TRY(sim_exec_find(hGraphExec, &exec));
@@ -186,7 +186,7 @@ SIM_API_STREAM(cuGraphUpload, _ptsz, (CUgraphExec hGraphExec, CUstream hStream),
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_for_work(hStream, &stream));
     if (sim_capturing(stream))
-        return sim_capture_refuse(stream);
+        return sim_capture_refuse_to_wait(stream);
     SIM_GRAPHS_LOCKED();
     struct sim_exec *exec;
     SIM_TRY(sim_exec_find(hGraphExec, &exec));

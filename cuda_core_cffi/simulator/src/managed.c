@@ -237,7 +237,7 @@ struct batch {
 static CUresult submit(const struct batch *batch, struct sim_stream *stream)
 {
     if (sim_capturing(stream))
-        return sim_capture_refuse(stream);
+        return sim_capture_refuse_to_wait(stream);
     struct sim_allocation allocation;
     for (size_t i = 0; i < batch->count; i++)
         SIM_TRY(find_managed(batch->pointers[i], batch->sizes[i], &allocation));

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "stream.h"
 
 // --- Life -----------------------------------------------------------------------------------------------------
@@ -136,6 +137,7 @@ SIM_API(cuModuleUnload, (CUmodule hmod), (hmod))
     SIM_TRY(find(hmod, &module));
     if (module->library)
         return CUDA_ERROR_NOT_PERMITTED;
+    SIM_TRY(sim_capture_check_unsafe());
     sim_context_drain(module->context);
     sim_module_retire(module);
     return CUDA_SUCCESS;

@@ -233,6 +233,7 @@ SIM_API(cuMemPoolDestroy, (CUmemoryPool pool), (pool))
 {
     SIM_HELD struct sim_pool *found = NULL;
     SIM_TRY(sim_pool_find(pool, &found));
+    SIM_TRY(sim_capture_check_unsafe());
     pthread_mutex_lock(&found->lock);
     bool in_use = found->imports > 0;  // other pools last as long as their allocations
     pthread_mutex_unlock(&found->lock);
@@ -320,6 +321,7 @@ SIM_API(cuMemPoolSetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, voi
     SIM_REQUIRE(value);
     SIM_HELD struct sim_pool *found = NULL;
     SIM_TRY(sim_pool_find(pool, &found));
+    SIM_TRY(sim_capture_check_unsafe());
     SIM_REQUIRE(!found->imported);
     pthread_mutex_lock(&found->lock);
     CUresult status = write_attribute(found, attr, value);
@@ -332,6 +334,7 @@ SIM_API(cuMemPoolSetAccess, (CUmemoryPool pool, const CUmemAccessDesc *map, size
     SIM_REQUIRE(map && count);
     SIM_HELD struct sim_pool *found = NULL;
     SIM_TRY(sim_pool_find(pool, &found));
+    SIM_TRY(sim_capture_check_unsafe());
     for (size_t i = 0; i < count; i++) {
         int device = map[i].location.id;
         if (map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
@@ -388,7 +391,7 @@ SIM_API_STREAM(cuMemAllocAsync, _ptsz, (CUdeviceptr *dptr, size_t bytesize, CUst
     SIM_TRY(sim_stream_for_work(hStream, &stream));
     *dptr = 0;
     if (!bytesize)
-        return CUDA_SUCCESS;
+        return sim_capturing(stream) ? CUDA_SUCCESS : sim_capture_check_unsafe();
     SIM_HELD struct sim_pool *pool = NULL;
     SIM_TRY(sim_pool_current(stream->context->device, &pool));
     return allocate(pool, stream, bytesize, dptr);
@@ -405,7 +408,7 @@ SIM_API_STREAM(cuMemAllocFromPoolAsync, _ptsz,
     SIM_TRY(sim_stream_for_work(hStream, &stream));
     *dptr = 0;
     if (!bytesize)
-        return CUDA_SUCCESS;
+        return sim_capturing(stream) ? CUDA_SUCCESS : sim_capture_check_unsafe();
     return allocate(found, stream, bytesize, dptr);
 }
 
@@ -432,6 +435,7 @@ SIM_API_STREAM(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), (dpt
         return CUDA_SUCCESS;
     if (sim_capturing(stream))
         return sim_capture_free(stream, dptr);
+    SIM_TRY(sim_capture_check_unsafe());
     struct sim_allocation allocation;
     if (sim_allocation_at(dptr, &allocation) && allocation.memory == SIM_MANAGED_MEMORY)
         return CUDA_ERROR_NOT_SUPPORTED;

@@ -51,7 +51,7 @@ static CUresult submit_host(const struct host_job *job, unsigned sync_mode)
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_for_work(job->handle, &stream));
     if (sim_capturing(stream))
-        return job->callback ? sim_capture_refuse(stream)
+        return job->callback ? sim_capture_refuse_to_wait(stream)
                              : sim_capture_host(stream, job->function, job->data, sync_mode);
     struct sim_op *op = sim_op_new(run_host, sizeof *job);
     if (!op)
