@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.machinery
 import importlib.util
 import os
 import pathlib
@@ -208,7 +209,7 @@ def implementations(options: argparse.Namespace, folder: pathlib.Path) -> list[I
     environment = dict(os.environ, CUDA_CORE_CFFI_DRIVER="system")
     if options.instructions:
         environment["PYTHONHASHSEED"] = "0"
-    built = source_tree("_cuda.abi3.so", "_cuda.cpython-*")
+    built = source_tree(*(f"_cuda{suffix}" for suffix in importlib.machinery.EXTENSION_SUFFIXES))
     if options.simulator:
         link = folder / "libcuda.so.1"
         link.symlink_to(simulator_library(with_path(environment, built), folder))
