@@ -31,8 +31,7 @@ static const ccc_calls *helpers;
 static PyTypeObject *owner_type;
 static PyObject *box_ctype, *check_cleanup;
 
-/* CFFI's C API, of which every module that it makes has these two, at the same places. */
-enum { FROM_POINTER = 10, TO_POINTER = 11 };
+/* CFFI's own, as the module that it made has them. */
 static PyObject *(*from_pointer)(char *pointer, PyObject *ctype);
 static char *(*to_pointer)(PyObject *cdata, PyObject *ctype);
 
@@ -383,33 +382,30 @@ static PyObject *find(const char *module, const char *name)
 
 static int calls_exec(PyObject *module)
 {
-    PyObject *api = find("_cffi_backend", "_C_API");
     PyObject *ffi = find("cuda_core_cffi._cuda", "ffi"), *lib = find("cuda_core_cffi._cuda", "lib");
-    void **functions = api ? PyCapsule_GetPointer(api, "cffi") : NULL;
-    PyObject *table = NULL, *table_ctype = NULL, *type = NULL;
+    PyObject *address = NULL, *type = NULL;
     int result = -1;
-    if (functions == NULL || ffi == NULL || lib == NULL)
+    if (ffi == NULL || lib == NULL)
         goto done;
-    *(void **)&from_pointer = functions[FROM_POINTER];
-    *(void **)&to_pointer = functions[TO_POINTER];
-    table = PyObject_CallMethod(lib, "ccc_calls_get", NULL);
-    table_ctype = table ? PyObject_CallMethod(ffi, "typeof", "O", table) : NULL;
+    address = PyObject_CallMethod(lib, "ccc_calls_get", NULL);
     box_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_box *");
     check_cleanup = find("cuda_core_cffi._errors", "check_cleanup");
-    if (table_ctype == NULL || box_ctype == NULL || check_cleanup == NULL)
+    if (address == NULL || box_ctype == NULL || check_cleanup == NULL)
         goto done;
-    helpers = (const ccc_calls *)to_pointer(table, table_ctype);
-    type = helpers ? PyType_FromSpec(&owner_spec) : NULL;
+    helpers = PyLong_AsVoidPtr(address);
+    if (helpers == NULL)
+        goto done;
+    *(void **)&from_pointer = helpers->from_pointer;
+    *(void **)&to_pointer = helpers->to_pointer;
+    type = PyType_FromSpec(&owner_spec);
     if (type == NULL || PyModule_AddObjectRef(module, "Owner", type))
         goto done;
     owner_type = (PyTypeObject *)Py_NewRef(type);
     result = 0;
 done:
-    Py_XDECREF(api);
     Py_XDECREF(ffi);
     Py_XDECREF(lib);
-    Py_XDECREF(table);
-    Py_XDECREF(table_ctype);
+    Py_XDECREF(address);
     Py_XDECREF(type);
     return result;
 }

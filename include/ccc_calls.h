@@ -24,6 +24,8 @@ typedef struct ccc_calls {
     int (*event_query)(const ccc_box *event);
     int (*event_sync)(const ccc_box *event);
     int (*stream_sync)(const ccc_box *stream);
+    void *from_pointer; /* CFFI's own function that makes cdata of a pointer, */
+    void *to_pointer;   /* and the one that takes the pointer out again */
 } ccc_calls;
 
 #endif

@@ -7,7 +7,7 @@
 #include "ccc_calls.h"
 #include "ccc_copy.h"
 
-static const ccc_calls ccc_calls_table = {
+static ccc_calls ccc_calls_table = {
     .kind = ccc_box_kind,
     .bytes = ccc_box_bytes,
     .is_open = ccc_is_open,
@@ -27,9 +27,14 @@ static const ccc_calls ccc_calls_table = {
     .stream_sync = ccc_stream_sync,
 };
 
-static const ccc_calls *ccc_calls_get(void)
+/* The address of the table. CFFI's functions are known when the module has been imported. */
+static uint64_t ccc_calls_get(void)
 {
-    return &ccc_calls_table;
+#ifndef PYPY_VERSION
+    ccc_calls_table.from_pointer = (void *)_cffi_from_c_pointer;
+    ccc_calls_table.to_pointer = (void *)_cffi_to_c_pointer;
+#endif
+    return (uintptr_t)&ccc_calls_table;
 }
 
 #endif

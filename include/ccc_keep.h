@@ -88,11 +88,6 @@ static ccc_keep *ccc_keep_new(ccc_box *const *boxes, size_t count, uint64_t toke
     return keep;
 }
 
-static ccc_box *ccc_keep_box(const ccc_keep *keep, size_t index)
-{
-    return index < keep->count ? keep->boxes[index] : NULL;
-}
-
 static long ccc_keep_count(void)
 {
     return atomic_load(&ccc_keeps);
