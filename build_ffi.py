@@ -128,7 +128,7 @@ def extensions() -> list[Extension]:
     calls = Extension(
         CALLS,
         [str((INCLUDE / "_calls.c").relative_to(ROOT))],
-        depends=[str((INCLUDE / "ccc_calls.h").relative_to(ROOT))],
+        depends=[str((INCLUDE / name).relative_to(ROOT)) for name in ("ccc_calls.h", "ccc_rows.h")],
         include_dirs=include,
         define_macros=limited,
         extra_compile_args=COMPILE,

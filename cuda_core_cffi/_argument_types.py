@@ -32,7 +32,7 @@ from cuda_core_cffi._arguments import (
     make_slot,
 )
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._packing import Slot
+from cuda_core_cffi._packing import Slot, by_function, if_bool
 
 __all__ = ["infer_types", "make_type_slot"]
 
@@ -188,9 +188,7 @@ def make_bool(parameter: Parameter, width: Width) -> Slot:
             raise OverflowError(parameter.wrong(value, f"{value} is neither 0 nor 1"))
         return make_slot(type(value), value, parameter).pack(value)
 
-    # the ? of struct would take anything
-    quick = f"{{0}} if {{0}}.__class__ is bool else slots[{parameter.position}]({{0}})[0]"
-    return Slot("B", quick, pack)
+    return Slot("B", if_bool(parameter.position), pack)
 
 
 def make_int(parameter: Parameter, width: Width) -> Slot:
@@ -253,7 +251,7 @@ def make_structure(parameter: Parameter, width: Width) -> Slot:
     def pack(value: Any) -> bytes:
         return make_slot(type(value), value, parameter).pack(value)
 
-    return Slot(f"{parameter.size}s", f"slots[{parameter.position}]({{0}})", pack)
+    return Slot(f"{parameter.size}s", by_function(parameter.position), pack)
 
 
 FAMILIES = {

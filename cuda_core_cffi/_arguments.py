@@ -3,8 +3,7 @@
 """Kernel arguments: from Python values to the bytes that a kernel reads.
 
 A *packer* is a function from values to the packed parameter buffer, made for one kernel and one combination of argument
-types. Making it is slow and happens once; calling it costs one comparison and one expression for each argument, and one
-``Struct.pack`` (``_packing``).
+types. Making it is slow and happens once. Its row (``_calls``) packs quickly what is usual.
 """
 
 from __future__ import annotations
@@ -14,10 +13,24 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from cuda_core_cffi import _calls
 from cuda_core_cffi._ffi import ffi
 from cuda_core_cffi._graph_condition import GraphCondition
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._packing import ADDRESS, NOT_QUICK, NOWHERE, Field, Slot, keep_address, make_record
+from cuda_core_cffi._packing import (
+    ADDRESS,
+    ADDRESS_OF,
+    AS_IS,
+    HANDLE_OF,
+    PARTS,
+    UNLESS_NAN,
+    VALUE_OF,
+    VALUE_UNLESS_NAN,
+    Field,
+    Slot,
+    by_function,
+    if_bytes,
+)
 
 __all__ = ["Packer", "lay_out", "make_packer"]
 
@@ -28,10 +41,6 @@ KIND_NAMES = {"f": "a floating-point", "i": "an integer", "p": "a pointer", "b":
 INTERCHANGEABLE = {"i": "ip", "p": "ip"}  # an address is often kept as a number
 CTYPES_KINDS = {**dict.fromkeys("bBhHiIlLqQ?cu", "i"), **dict.fromkeys("fd", "f"), **dict.fromkeys("PzZ", "p")}
 POINTER_SIZE = 8
-HEAD_FORM = f"={3 * ADDRESS}"
-HEAD = struct.calcsize(HEAD_FORM)  # bytes of a record before the arguments: ccc_call
-# What is converted to Python's float and back is the same again, but a signalling NaN is quiet then.
-UNLESS_NAN = "number if (number := {}) == number else None"
 MAX_ALIGNMENT = 16
 CTYPES_NUMBERS = "bBhHiIlLqQ?fd"  # their values are Python's numbers
 UNSIGNED_CTYPES = "BHILQP"
@@ -60,36 +69,29 @@ class Packer:
 
     Attributes
     ----------
-    record : callable
-        Packs a whole record, of the addresses of stream and configuration, and the values. What it cannot do ends in
-        one of :data:`NOT_QUICK`; for values of other types it returns None.
+    row : object
+        What ``_calls`` launches with, and packs. It takes values of these types alone, and what is usual of them.
+    target : CFFI pointer
+        The kernel and the size, for launches (``ccc_target``).
     """
 
-    __slots__ = ("_address", "_fields", "_target", "record")
+    __slots__ = ("_fields", "row", "target")
 
     def __init__(self, fields: list[Field], types: tuple[type, ...], size: int, kernel: Any) -> None:
         self._fields = fields
-        self._target = ffi.new("ccc_target *", [kernel, size])
-        self._address = keep_address(int(ffi.cast("uintptr_t", self._target)))
-        self.record = make_record(fields, types, self._address)
+        self.target = ffi.new("ccc_target *", [kernel, size])
+        self.row = _calls.make_row(fields, types, self.target)
 
     def __call__(self, *values: Any) -> bytes:
-        return self.pack(NOWHERE, NOWHERE, values)[HEAD:]
+        data = _calls.pack(self.row, values)
+        return self.pack_slowly(values) if data is None else data
 
-    def pack(self, stream: Any, config: Any, values: tuple[Any, ...]) -> bytes:
-        """Return the record of a launch with these values, which are of the types that this was made for.
+    def pack_slowly(self, values: tuple[Any, ...]) -> bytes:
+        """Return the bytes for values that are of the types that this was made for, packed one by one.
 
-        Those that are not quick are packed one by one: unsigned values past the signed range, a buffer's first time,
-        and errors that say more.
+        So unsigned values past the signed range are packed, and errors say more.
         """
-        try:
-            data = self.record(stream, config, values)
-        except NOT_QUICK:
-            data = None
-        if data is not None:
-            return data
-        head = struct.pack(HEAD_FORM, stream, config, self._address)
-        return head + b"".join(bytes(gap) + slot.pack(value) for (gap, slot), value in zip(self._fields, values))
+        return b"".join([bytes(gap) + slot.pack(value) for (gap, slot), value in zip(self._fields, values)])
 
 
 def make_packer(
@@ -233,19 +235,19 @@ def buffer_slot(value: Any, parameter: Parameter) -> Slot:
         if buffer.is_closed:
             raise RuntimeError(parameter.wrong(buffer, "the Buffer is closed"))
         address = buffer.handle
-        buffer._packed_address = keep_address(address)  # asked for once: closing takes it away again
+        buffer._packed_address = address  # asked for once: closing takes it away again
         if buffer.is_closed:  # by another thread, since
             buffer._packed_address = None
         return struct.pack("<Q", address)
 
-    return Slot(ADDRESS, "{0}._packed_address", pack, False)  # nothing else has it
+    return Slot(ADDRESS, ADDRESS_OF, pack, False)  # nothing else has one
 
 
 def condition_slot(value: Any, parameter: Parameter) -> Slot:
     """Pack the handle of a graph's condition, with which the kernel sets it."""
     check_kind(value, parameter, "i", "p")
     choose({POINTER_SIZE: "Q"}, POINTER_SIZE, value, parameter)
-    return Slot("Q", "{0}.handle", lambda condition: struct.pack("<Q", condition.handle))
+    return Slot("Q", HANDLE_OF, lambda condition: struct.pack("<Q", condition.handle))
 
 
 def int_slot(value: Any, parameter: Parameter) -> Slot:
@@ -261,7 +263,7 @@ def int_slot(value: Any, parameter: Parameter) -> Slot:
             )
         return struct.pack("<" + code.upper(), item & (1 << bits) - 1)
 
-    return Slot(code, "{0}", pack)
+    return Slot(code, AS_IS, pack)
 
 
 def bool_slot(value: Any, parameter: Parameter) -> Slot:
@@ -269,7 +271,7 @@ def bool_slot(value: Any, parameter: Parameter) -> Slot:
     if parameter.size not in (None, 1):
         return int_slot(value, parameter)
     check_kind(value, parameter, "i")
-    return Slot("?", "{0}", lambda item: struct.pack("<?", item))
+    return Slot("?", AS_IS, lambda item: struct.pack("<?", item))
 
 
 def float_slot(value: Any, parameter: Parameter) -> Slot:
@@ -285,7 +287,7 @@ def float_slot(value: Any, parameter: Parameter) -> Slot:
                 parameter.wrong(item, f"{item} is too large for a float of {struct.calcsize(code)} bytes")
             ) from None
 
-    return Slot(code, "{0}", pack)
+    return Slot(code, AS_IS, pack)
 
 
 def complex_slot(value: Any, parameter: Parameter) -> Slot:
@@ -301,7 +303,7 @@ def complex_slot(value: Any, parameter: Parameter) -> Slot:
                 parameter.wrong(item, f"{item} is too large for {struct.calcsize(code)} bytes")
             ) from None
 
-    return Slot(code, "{0}.real, {0}.imag", pack)
+    return Slot(code, PARTS, pack)
 
 
 def raw_slot(value: Any, parameter: Parameter, convert: Callable[[Any], bytes], kind: str | None) -> Slot:
@@ -317,7 +319,7 @@ def raw_slot(value: Any, parameter: Parameter, convert: Callable[[Any], bytes], 
         return data
 
     pack(value)
-    return Slot(f"{size}s", f"slots[{parameter.position}]({{0}})", pack)
+    return Slot(f"{size}s", by_function(parameter.position), pack)
 
 
 def bytes_slot(value: Any, parameter: Parameter) -> Slot:
@@ -325,7 +327,7 @@ def bytes_slot(value: Any, parameter: Parameter) -> Slot:
     slot = raw_slot(value, parameter, memory_bytes, None)
     if type(value) is not bytes:
         return slot
-    return slot._replace(expression=f"{{0}} if len({{0}}) == {slot.code[:-1]} else {slot.expression}")
+    return slot._replace(way=if_bytes(parameter.position, slot.code))
 
 
 def ctypes_slot(value: Any, parameter: Parameter) -> Slot:
@@ -337,11 +339,11 @@ def ctypes_slot(value: Any, parameter: Parameter) -> Slot:
     if not plain or letter not in CTYPES_NUMBERS:
         return slot
     if letter in "?d":
-        return slot._replace(code=letter, expression="{0}.value")
+        return slot._replace(code=letter, way=VALUE_OF)
     if letter == "f":
-        return slot._replace(code=letter, expression=UNLESS_NAN.format("{0}.value"))
+        return slot._replace(code=letter, way=VALUE_UNLESS_NAN)
     code = INT_CODES[struct.calcsize(letter)]
-    return slot._replace(code=code.upper() if letter in UNSIGNED_CTYPES else code, expression="{0}.value")
+    return slot._replace(code=code.upper() if letter in UNSIGNED_CTYPES else code, way=VALUE_OF)
 
 
 def numpy_slot(value: Any, parameter: Parameter) -> Slot:
@@ -351,13 +353,13 @@ def numpy_slot(value: Any, parameter: Parameter) -> Slot:
     if dtype.type is not type(value):
         return slot
     if dtype.kind == "b":
-        return slot._replace(code="?", expression="{0}")
+        return slot._replace(code="?", way=AS_IS)
     if dtype.kind in "iu":
         code = INT_CODES[dtype.itemsize]
-        return slot._replace(code=code.upper() if dtype.kind == "u" else code, expression="{0}")
+        return slot._replace(code=code.upper() if dtype.kind == "u" else code, way=AS_IS)
     if dtype.kind == "f" and dtype.itemsize in FLOAT_CODES:
         code = FLOAT_CODES[dtype.itemsize]
-        return slot._replace(code=code, expression="{0}" if code == "d" else UNLESS_NAN.format("{0}"))
+        return slot._replace(code=code, way=AS_IS if code == "d" else UNLESS_NAN)
     return slot
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""The calls that programs make most: those that make, close and drop objects, fill, copy, record, query and wait.
+"""The calls that programs make most: to make, close and drop objects, fill, copy, launch, record, query and wait.
 
 On CPython ``include/_calls.c`` takes the place of this module: there it is faster than CFFI. A compiler such as PyPy's
 makes the best of what is here.
@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from cuda_core_cffi._errors import check_cleanup
 from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._packing import launch, make_row, pack, prepare
 
 try:
     from __pypy__ import add_memory_pressure  # type: ignore[import-not-found]
@@ -31,7 +32,11 @@ __all__ = [
     "create_stream",
     "elapsed",
     "fill",
+    "launch",
+    "make_row",
     "own",
+    "pack",
+    "prepare",
     "query_event",
     "record",
     "sync_event",

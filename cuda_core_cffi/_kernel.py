@@ -83,7 +83,7 @@ class Kernel(Handle):
     same kernel are equal.
     """
 
-    __slots__ = ("_attribute_cache", "_found_kinds", "_found_layout", "_library", "_packers", "_record", "_symbol")
+    __slots__ = ("_attribute_cache", "_found_kinds", "_found_layout", "_library", "_packers", "_row", "_symbol")
 
     _CTYPE = "CUkernel"
     _MADE_BY = "ObjectCode.get_kernel or Kernel.from_handle"
@@ -92,7 +92,7 @@ class Kernel(Handle):
     _found_layout: tuple[tuple[ParamInfo, ...] | None] | None
     _library: Library | None
     _packers: dict[tuple[type, ...], Any]  # launch keeps them here, by the arguments' types
-    _record: Callable[[Any, Any, tuple[Any, ...]], bytes | None]  # that of the packer which the last launch looked for
+    _row: Any  # that of the packer which the last launch looked for
     _symbol: str | None
 
     def __repr__(self) -> str:

@@ -5,25 +5,23 @@
 from __future__ import annotations
 
 import math
-import struct
 import warnings
 from typing import Any
 
+from cuda_core_cffi import _calls
 from cuda_core_cffi._arguments import Packer, make_packer
 from cuda_core_cffi._errors import CUDAError, UnavailableError
-from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._ffi import lib
 from cuda_core_cffi._kernel import Kernel
 from cuda_core_cffi._launch_attributes import check_device
 from cuda_core_cffi._launch_config import LaunchConfig, shown
-from cuda_core_cffi._packing import NOT_QUICK, keep_address
 from cuda_core_cffi._stream import Stream, StreamStandIn, accept_stream
 from cuda_core_cffi.typing import IsStreamType
 
 __all__ = ["UNCHECKED", "allow", "launch", "launch_failure"]
 
-_start = lib.ccc_launch_record
+_launch = _calls.launch
 UNCHECKED: int = lib.CCC_UNCHECKED
-ADDRESS_SIZE = 8
 
 # What a status of the driver says of the fields of a configuration that are launch attributes.
 REFUSALS: dict[str | None, tuple[type[CUDAError], str]] = {
@@ -69,14 +67,15 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
         If the driver refuses the launch.
     """
     try:
-        native: Any = config._native_cache  # kept to the end of this call
-        record = kernel._record(stream._packed_box, native[0], kernel_args)  # type: ignore[attr-defined]
-    except NOT_QUICK:
-        record = None
-    if record is None:
+        row, native = kernel._row, config._native_cache
+    except AttributeError:  # no row yet, or no kernel or configuration
+        status = None
+    else:  # what a signal handler raises here is nobody's but the caller's
+        status = _launch(row, stream, native, kernel_args)
+    if status is None or status == UNCHECKED:
         launch_carefully(stream, config, kernel, kernel_args)
-    elif status := _start(record):
-        finish(status, record, stream, config, kernel)  # type: ignore[arg-type]
+    elif status:
+        raise launch_failure(status, stream, config, kernel)  # type: ignore[arg-type]
 
 
 def launch_carefully(stream: Any, config: Any, kernel: Any, values: tuple[Any, ...]) -> None:
@@ -84,23 +83,15 @@ def launch_carefully(stream: Any, config: Any, kernel: Any, values: tuple[Any, .
     if not isinstance(stream, Stream):
         stream = foreign_stream(stream)
     packer = prepare(config, kernel, values)
-    native = config._native_cache or config._addressed_native
-    try:
-        box = stream._packed_box
-    except AttributeError:
-        box = stream._packed_box = keep_address(stream.box)
-    record = packer.pack(box, native[0], values)
-    if status := _start(record):
-        finish(status, record, stream, config, kernel)
-
-
-def finish(status: int, record: bytes, stream: Stream, config: LaunchConfig, kernel: Kernel) -> None:
-    """Launch what was not looked at before; raise for what failed."""
+    stream._packed_box = stream.box
+    status: int | None = UNCHECKED
     while status == UNCHECKED:
-        native = allow(config, stream)
-        address = int(ffi.cast("uintptr_t", native))
-        record = record[:ADDRESS_SIZE] + struct.pack("=Q", address) + record[2 * ADDRESS_SIZE :]
-        status = _start(record)
+        native = config._native_cache or config._addressed_native
+        status = _launch(packer.row, stream, native, values)
+        if status is None:
+            status = lib.ccc_launch_target(packer.target, native[1], stream._box, packer.pack_slowly(values))
+        if status == UNCHECKED:
+            allow(config, stream)
     if status:
         raise launch_failure(status, stream, config, kernel)
 
@@ -119,7 +110,7 @@ def prepare(config: object, kernel: object, values: tuple[Any, ...]) -> Packer:
         if layout is None:
             return packer  # for the sizes of these values
         kernel._packers[types] = packer
-    kernel._record = packer.record
+    kernel._row = packer.row
     return packer
 
 

@@ -24,7 +24,6 @@ from cuda_core_cffi._launch_attributes import (
     require_open,
     whole,
 )
-from cuda_core_cffi._packing import keep_address
 from cuda_core_cffi.typing import (
     ClusterSchedulingPolicyType,
     MemSyncDomainType,
@@ -145,7 +144,7 @@ class LaunchConfig:
     _extras: Mapping[str, Any]  # those given, in the order of the table; never changed in place
     # The native structure, after its address as records of launches have it. A launch holds both: another thread may
     # assign to the configuration meanwhile.
-    _native_cache: tuple[Any, Any] | None
+    _native_cache: tuple[int, Any] | None
 
     def __init__(
         self,
@@ -311,13 +310,13 @@ class LaunchConfig:
         return self._addressed_native[1]
 
     @property
-    def _addressed_native(self) -> tuple[Any, Any]:
+    def _addressed_native(self) -> tuple[int, Any]:
         """The same, after its address."""
         with changing:
             cached = self._native_cache
             if cached is None or lib.ccc_config_stale(cached[1]):
                 native = make_native(self)
-                cached = self._native_cache = keep_address(int(ffi.cast("uintptr_t", native))), native
+                cached = self._native_cache = int(ffi.cast("uintptr_t", native)), native
             return cached
 
     @property

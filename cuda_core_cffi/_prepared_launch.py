@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prepared launches: everything about a launch decided once, but for the stream and the values.
 
-A prepared launch has a function of its own, compiled for its argument types. It packs the stream, the plan (kernel and
-configuration, ``include/ccc_prepared.h``) and the values into one bytes object, and makes one call with that.
+A prepared launch has functions of its own for its argument types (``_calls.prepare``). Its plan has the kernel and the
+configuration as C takes them (``include/ccc_prepared.h``), and does what is not quick.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
+from cuda_core_cffi import _calls
 from cuda_core_cffi._argument_types import infer_types, make_type_slot
 from cuda_core_cffi._arguments import MAX_ALIGNMENT, lay_out
 from cuda_core_cffi._ffi import ffi, lib
@@ -19,49 +19,10 @@ from cuda_core_cffi._kernel import Kernel
 from cuda_core_cffi._launch import UNCHECKED, allow, launch_failure
 from cuda_core_cffi._launch_config import LaunchConfig
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._packing import (
-    ADDRESS,
-    NOT_QUICK,  # noqa: F401 - SOURCE uses it
-    NOWHERE,
-    compile_maker,
-    keep_address,
-    make_pack,
-)
+from cuda_core_cffi._packing import PLAN_HEAD, plan_head
 from cuda_core_cffi._stream import Stream, accept_stream
 
 __all__ = ["PreparedLaunch"]
-
-_start = lib.ccc_launch_prepared
-
-HEAD_FORM: Final = f"={2 * ADDRESS}"  # of a record: ccc_record
-HEAD: Final = struct.calcsize(HEAD_FORM)
-
-# `launch` does not call `_record`: a call costs a tenth of a launch. Records of a batch have NOWHERE for a stream.
-SOURCE = '''\
-def make(pack, plan, address, slots):
-    def launch(stream{parameters}, /):
-        """Start the kernel in a stream, with these values."""
-        try:
-            record = pack(stream._packed_box, address{expressions})
-        except NOT_QUICK:
-            status = plan.start(stream, ({arguments}))
-        else:
-            status = _start(record)
-        if status:
-            plan.finish(status, stream, ({arguments}))
-
-    def _record(boxes, prepared{parameters}, /):
-        try:
-            found = ({boxes})
-            data = pack(NOWHERE, address{expressions})
-        except NOT_QUICK:
-            return plan.record(boxes, ({arguments}))
-        boxes += found
-        return data
-
-    return launch, _record
-# {form}
-'''
 
 
 class PreparedLaunch:
@@ -142,7 +103,7 @@ class PreparedLaunch:
 class Plan:
     """What a prepared launch consists of, without its functions: these refer to it."""
 
-    __slots__ = ("_address", "_configs", "_fields", "_native", "config", "kernel", "types")
+    __slots__ = ("_configs", "_fields", "_native", "config", "kernel", "types")
 
     def __init__(self, config: LaunchConfig, kernel: Kernel, types: tuple[Any, ...]) -> None:
         kernel._function()  # raises if it is closed
@@ -151,10 +112,9 @@ class Plan:
         self.config, self.kernel = config, kernel
         types = self.types
         self._fields, size = lay_out(len(types), layout, kinds, lambda item: make_type_slot(types[item.position], item))
-        stride = HEAD + size + -size % MAX_ALIGNMENT
+        stride = PLAN_HEAD + size + -size % MAX_ALIGNMENT
         self._configs = [config._native]
         self._native = ffi.new("ccc_plan *", [kernel._box, self._configs[0], size, stride])
-        self._address = keep_address(int(ffi.cast("uintptr_t", self._native)))
 
     def allow(self, stream: Stream) -> None:
         """Look whether a device has what the configuration asks for; a launch on it was ``CCC_UNCHECKED``."""
@@ -165,50 +125,29 @@ class Plan:
 
     def make_functions(self) -> tuple[Callable[..., None], Callable[..., bytes]]:
         """Return the functions of the launch: the one of the same name, and what a batch needs."""
-        form, pack = make_pack(2, self._fields, self._native.stride)
-        names = [f"argument_{index}" for index in range(len(self._fields))]
-        slots = [slot for _, slot in self._fields]
-        make: Callable[..., tuple[Callable[..., None], Callable[..., bytes]]] = compile_maker(
-            SOURCE.format(
-                parameters="".join(f", {name}" for name in names),
-                boxes="".join(f"{name}._box, " for name, given in zip(names, self.types) if is_buffer(given)),
-                arguments="".join(f"{name}, " for name in names),
-                expressions="".join(f", {slot.expression.format(name)}" for name, slot in zip(names, slots)),
-                form=form,
-            ),
-            __name__,
-        )
-        return make(pack, self, self._address, [slot.pack for slot in slots])
+        return _calls.prepare(self._fields, self._native, self)
 
-    def start(self, stream: Any, values: tuple[Any, ...]) -> int:
-        """Launch what is not quick: a stream's or a buffer's first time, other types, and errors that say more."""
+    def launch_slowly(self, status: int | None, stream: Any, values: tuple[Any, ...]) -> None:
+        """Launch what is not quick, where status is None: other types, and errors that say more.
+
+        Else look at what was not looked at before, and launch again; or raise for what failed.
+        """
         queue = accept_stream(stream, "a prepared launch")
-        queue._packed_box = keep_address(queue.box)
-        return int(_start(self._pack(queue._packed_box, values)))
-
-    def record(self, boxes: list[Any], values: tuple[Any, ...]) -> bytes:
-        """Return the record of a launch without its stream, and add the boxes of its buffers to a list."""
-        # the boxes first: a buffer that moves in between has left the one that is found here
-        found = [value._box for value in values if isinstance(value, Buffer)]
-        data = self._pack(NOWHERE, values)
-        boxes += found
-        return data
-
-    def _pack(self, box: Any, values: tuple[Any, ...]) -> bytes:
-        head = struct.pack(HEAD_FORM, box, self._address)
-        packed = [bytes(gap) + slot.pack(value) for (gap, slot), value in zip(self._fields, values)]
-        return b"".join((head, *packed)).ljust(self._native.stride, b"\0")
-
-    def finish(self, status: int, stream: Any, values: tuple[Any, ...]) -> None:
-        """Launch what was not looked at before; raise for what failed."""
-        queue = accept_stream(stream, "a prepared launch")
-        while status == UNCHECKED:
-            self.allow(queue)
-            status = self.start(queue, values)
+        queue._packed_box = queue.box
+        while status is None or status == UNCHECKED:
+            if status is not None:
+                self.allow(queue)
+            status = lib.ccc_launch_plan(self._native, queue._box, self._pack(values))
         if status:
             raise launch_failure(status, queue, self.config, self.kernel)
 
+    def record_slowly(self, boxes: list[Any], values: tuple[Any, ...]) -> bytes:
+        """Return the record of a launch without its stream, and add the boxes of its buffers to a list."""
+        # the boxes first: a buffer that moves in between has left the one that is found here
+        found = [value._box for value in values if isinstance(value, Buffer)]
+        data = (plan_head(self._native) + self._pack(values)).ljust(self._native.stride, b"\0")
+        boxes += found
+        return data
 
-def is_buffer(given: Any) -> bool:
-    """Tell whether values of an argument type are buffers."""
-    return isinstance(given, type) and issubclass(given, Buffer)
+    def _pack(self, values: tuple[Any, ...]) -> bytes:
+        return b"".join([bytes(gap) + slot.pack(value) for (gap, slot), value in zip(self._fields, values)])

@@ -134,6 +134,8 @@ static int check_class(PyObject *type)
     return -1;
 }
 
+#include "ccc_rows.h"
+
 static PyObject *calls_own(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;
@@ -360,6 +362,10 @@ static PyMethodDef methods[] = {
     {"allocate", FAST(calls_allocate), "allocate(cls, pool, stream, size)\n--\n\nAllocate from a pool."},
     {"create_event", FAST(calls_create_event), "create_event(cls, device, flags)\n--\n\nMake an event."},
     {"create_stream", FAST(calls_create_stream), "create_stream(cls, device, flags, priority)\n--\n\nMake a stream."},
+    {"make_row", FAST(calls_make_row), "make_row(fields, types, target)\n--\n\nReturn what packs a kernel's arguments."},
+    {"launch", FAST(calls_launch), "launch(row, stream, native, values)\n--\n\nLaunch a kernel."},
+    {"pack", FAST(calls_pack), "pack(row, values)\n--\n\nReturn the packed arguments."},
+    {"prepare", FAST(calls_prepare), "prepare(fields, native, plan)\n--\n\nReturn a prepared launch's functions."},
     {"fill", FAST(calls_fill), "fill(buffer, stream, value)\n--\n\nFill with a byte."},
     {"copy", FAST(calls_copy), "copy(destination, source, stream)\n--\n\nCopy a buffer into one of the same size."},
     {"record", FAST(calls_record), "record(event, stream)\n--\n\nRecord an event."},
@@ -389,8 +395,14 @@ static int calls_exec(PyObject *module)
         goto done;
     address = PyObject_CallMethod(lib, "ccc_calls_get", NULL);
     box_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_box *");
+    target_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_target *");
+    plan_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_plan *");
+    config_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_config *");
     check_cleanup = find("cuda_core_cffi._errors", "check_cleanup");
-    if (address == NULL || box_ctype == NULL || check_cleanup == NULL)
+    describe_fields = find("cuda_core_cffi._packing", "describe");
+    value_name = PyUnicode_InternFromString("value");
+    if (address == NULL || box_ctype == NULL || target_ctype == NULL || plan_ctype == NULL || config_ctype == NULL ||
+        check_cleanup == NULL || describe_fields == NULL || value_name == NULL)
         goto done;
     helpers = PyLong_AsVoidPtr(address);
     if (helpers == NULL)
@@ -401,6 +413,9 @@ static int calls_exec(PyObject *module)
     if (type == NULL || PyModule_AddObjectRef(module, "Owner", type))
         goto done;
     owner_type = (PyTypeObject *)Py_NewRef(type);
+    row_type = (PyTypeObject *)PyType_FromSpec(&row_spec);
+    if (row_type == NULL)
+        goto done;
     result = 0;
 done:
     Py_XDECREF(ffi);

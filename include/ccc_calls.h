@@ -6,10 +6,34 @@
 
 #include "cuda_core_cffi.h"
 
+typedef struct ccc_config ccc_config;
+
+/* What is known of a kernel that is launched. */
+typedef struct ccc_target {
+    const ccc_box *kernel;
+    size_t size; /* of the parameter buffer */
+} ccc_target;
+
+/* What stays the same in a prepared launch. */
+typedef struct ccc_plan {
+    const ccc_box *kernel;
+    const ccc_config *config;
+    size_t size;   /* of the parameter buffer */
+    size_t stride; /* of a whole record, with the padding at its end */
+} ccc_plan;
+
+/* What a record of a prepared launch begins with. */
+typedef struct ccc_record {
+    const ccc_box *stream;
+    const ccc_plan *plan;
+    char arguments[];
+} ccc_record;
+
 typedef struct ccc_calls {
     ccc_kind (*kind)(const ccc_box *box);
     size_t (*bytes)(const ccc_box *box);
     int (*is_open)(const ccc_box *box);
+    uint64_t (*handle)(const ccc_box *box);
     int (*close)(ccc_box *box);
     int (*drop)(ccc_box *box);
     ccc_box *(*pool_allocate)(ccc_box *pool, ccc_box *stream, size_t size);
@@ -24,6 +48,9 @@ typedef struct ccc_calls {
     int (*event_query)(const ccc_box *event);
     int (*event_sync)(const ccc_box *event);
     int (*stream_sync)(const ccc_box *stream);
+    int (*launch_target)(const ccc_target *target, const ccc_config *config, const ccc_box *stream,
+                         const char *arguments);
+    int (*launch_plan)(const ccc_plan *plan, const ccc_box *stream, const char *arguments);
     void *from_pointer; /* CFFI's own function that makes cdata of a pointer, */
     void *to_pointer;   /* and the one that takes the pointer out again */
 } ccc_calls;

@@ -6,11 +6,13 @@
 
 #include "ccc_calls.h"
 #include "ccc_copy.h"
+#include "ccc_prepared.h"
 
 static ccc_calls ccc_calls_table = {
     .kind = ccc_box_kind,
     .bytes = ccc_box_bytes,
     .is_open = ccc_is_open,
+    .handle = ccc_handle,
     .close = ccc_close,
     .drop = ccc_drop,
     .pool_allocate = ccc_pool_allocate,
@@ -25,6 +27,8 @@ static ccc_calls ccc_calls_table = {
     .event_query = ccc_event_query,
     .event_sync = ccc_event_sync,
     .stream_sync = ccc_stream_sync,
+    .launch_target = ccc_launch_target,
+    .launch_plan = ccc_launch_plan,
 };
 
 /* The address of the table. CFFI's functions are known when the module has been imported. */

@@ -4,6 +4,7 @@
 #ifndef CCC_LAUNCH_H
 #define CCC_LAUNCH_H
 
+#include "ccc_calls.h"
 #include "ccc_destroy.h"
 #include "ccc_stream.h"
 #include "ccc_tensor.h"
@@ -13,14 +14,14 @@
 #define CCC_DEVICE_WORDS (CCC_MAX_DEVICES / 64)
 
 /* A launch configuration as the driver takes it, all but the stream: made once for each Python LaunchConfig. */
-typedef struct ccc_config {
+struct ccc_config {
     CUlaunchConfig driver;
     CUlaunchAttribute attributes[CCC_MAX_LAUNCH_ATTRIBUTES];
     int demanding; /* there is something that a device may lack, or an object that may be closed */
     int object_count;
     ccc_box *objects[CCC_MAX_LAUNCH_OBJECTS];    /* what the attributes refer to */
     _Atomic(uint64_t) able[CCC_DEVICE_WORDS];    /* a bit for each device that was found to have all of it */
-} ccc_config;
+};
 
 /* An attribute refers to this object: its memory stays readable until ccc_config_end, whoever closes it. */
 static void ccc_config_refer(ccc_config *config, ccc_box *object)

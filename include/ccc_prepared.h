@@ -1,22 +1,19 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches from Python: one record holds all of them.
+ * Launches from Python.
  *
- * A record is one bytes object in Python, because a call of one argument is the cheapest that CFFI makes: addresses,
- * then the packed parameter buffer. A plain launch has those of the stream's box, of the configuration and of what is
- * known of the kernel. In a prepared launch all that stays the same is in a plan: it has those of the stream's box and
- * of the plan. Records of a batch follow one another, and their streams are left out: all of them go to one.
+ * _calls.c packs the parameter buffer where it launches. CFFI takes a record: one bytes object in Python has all, because
+ * a call of one argument is the cheapest that CFFI makes: addresses, then the packed parameter buffer. A plain launch has
+ * those of the stream's box, of the configuration and of what is known of the kernel. In a prepared launch all that stays
+ * the same is in a plan: it has those of the stream's box and of the plan. Records of a batch follow one another, and
+ * their streams are left out: all of them go to one.
  */
 #ifndef CCC_PREPARED_H
 #define CCC_PREPARED_H
 
+#include "ccc_calls.h"
 #include "ccc_launch.h"
-
-typedef struct ccc_target {
-    const ccc_box *kernel;
-    size_t size; /* of the parameter buffer */
-} ccc_target;
 
 typedef struct ccc_call {
     const ccc_box *stream;
@@ -24,19 +21,6 @@ typedef struct ccc_call {
     const ccc_target *target;
     char arguments[];
 } ccc_call;
-
-typedef struct ccc_plan {
-    const ccc_box *kernel;
-    const ccc_config *config;
-    size_t size;   /* of the parameter buffer */
-    size_t stride; /* of a whole record, with the padding at its end */
-} ccc_plan;
-
-typedef struct ccc_record {
-    const ccc_box *stream;
-    const ccc_plan *plan;
-    char arguments[];
-} ccc_record;
 
 /* Records, and every box whose address is in one of them. */
 typedef struct ccc_batch {
@@ -46,18 +30,29 @@ typedef struct ccc_batch {
     size_t buffer_count;
 } ccc_batch;
 
+static int ccc_launch_target(const ccc_target *target, const ccc_config *config, const ccc_box *stream,
+                             const char *arguments)
+{
+    return ccc_launch(config, target->kernel, stream, arguments, target->size);
+}
+
+static int ccc_launch_plan(const ccc_plan *plan, const ccc_box *stream, const char *arguments)
+{
+    return ccc_launch(plan->config, plan->kernel, stream, arguments, plan->size);
+}
+
 static int ccc_launch_record(const char *record)
 {
     ccc_call head; /* a copy: bytes objects need not be aligned */
     memcpy(&head, record, sizeof head);
-    return ccc_launch(head.config, head.target->kernel, head.stream, record + sizeof head, head.target->size);
+    return ccc_launch_target(head.target, head.config, head.stream, record + sizeof head);
 }
 
 static int ccc_launch_prepared(const char *record)
 {
     ccc_record head;
     memcpy(&head, record, sizeof head);
-    return ccc_launch(head.plan->config, head.plan->kernel, head.stream, record + sizeof head, head.plan->size);
+    return ccc_launch_plan(head.plan, head.stream, record + sizeof head);
 }
 
 /* 0 if a launch can be tried, as ccc_launch finds out too. */
@@ -99,7 +94,7 @@ static size_t ccc_launch_batch(const ccc_batch *batch, const ccc_box *stream, si
         return ccc_batch_failed(done, status);
     for (; done < batch->count; done++, record += head.plan->stride) {
         memcpy(&head, record, sizeof head);
-        status = ccc_launch(head.plan->config, head.plan->kernel, stream, record + sizeof head, head.plan->size);
+        status = ccc_launch_plan(head.plan, stream, record + sizeof head);
         if (status)
             return ccc_batch_failed(done, status);
     }

@@ -316,17 +316,17 @@ def test_a_closed_stream_is_refused(device, kernels, used):
 def test_a_configuration_that_changes_during_a_launch_stays_as_it_was_for_it(stream, kernels, out, monkeypatch):
     config = LaunchConfig(grid=1, block=2)
     run(stream, kernels("place"), out, config=config)
-    start, seen = _launch._start, []
+    start, seen = _launch._launch, []
 
-    def start_later(record):
+    def start_later(*arguments):
         native = weakref.ref(config._native)
         config.block = (4,)
         collect()
         seen.append(native() is not None)
-        return start(record)
+        return start(*arguments)
 
     out.__buffer__(0)[:] = bytes(1024)
-    monkeypatch.setattr(_launch, "_start", start_later)
+    monkeypatch.setattr(_launch, "_launch", start_later)
     run(stream, kernels("place"), out, config=config)
     assert (seen, content(out, "4I")) == ([True], (0, 1, 0, 0))
 
@@ -336,11 +336,11 @@ def test_an_exception_that_a_signal_brings_starts_no_second_launch(stream, kerne
     run(stream, kernels("nothing"))
     starts = []
 
-    def start(record):
-        starts.append(record)
+    def start(*arguments):
+        starts.append(arguments)
         raise error("from a signal handler")
 
-    monkeypatch.setattr(_launch, "_start", start)
+    monkeypatch.setattr(_launch, "_launch", start)
     with pytest.raises(error, match="from a signal handler"):
         launch(stream, ONE, kernels("nothing"))
     assert len(starts) == 1

@@ -26,7 +26,7 @@ from cuda_core_cffi import (
     Device,
     LaunchConfig,
     PreparedLaunch,
-    _prepared_launch,
+    _packing,
     ffi,
     launch,
 )
@@ -37,6 +37,12 @@ PAIR = numpy.dtype([("key", "i4"), ("weight", "f8")], align=True)
 
 class Level(enum.IntEnum):
     HIGH = 3
+
+
+def in_python(prepared: PreparedLaunch) -> Any:
+    """Return the functions of a prepared launch as they are where C does not do that."""
+    plan = prepared._plan
+    return _packing.prepare(plan._fields, plan._native, plan)
 
 
 @pytest.fixture(scope="module")
@@ -304,7 +310,9 @@ def test_a_huge_int_is_too_large_for_a_float(stream, kernels, out):
 @pytest.mark.parametrize("number", [0, 1, 3])
 def test_a_wrong_number_of_values_is_a_type_error_that_names_them(stream, kernels, out, number):
     prepared = PreparedLaunch(ONE, kernels("s32"), Buffer, int)
-    with pytest.raises(TypeError, match=r"launch\(\) (missing .*'argument_1'|takes 3 positional arguments but 4)"):
+    with pytest.raises(
+        TypeError, match=r"(missing .*'argument_1'|takes 3 positional arguments but 4|for 2 values, not \d)"
+    ):
         prepared.launch(stream, *(out, 1, 2)[:number])
 
 
@@ -404,12 +412,12 @@ def test_a_prepared_launch_keeps_its_kernel(stream, kernels, out):
 
 
 def test_the_functions_of_a_prepared_launch_do_not_refer_to_themselves(kernels):
-    launch = PreparedLaunch(ONE, kernels("s32"), Buffer, int).launch
+    launch, _ = in_python(PreparedLaunch(ONE, kernels("s32"), Buffer, int))
     assert launch not in launch.__globals__.values()
 
 
 def test_prepared_launches_of_the_same_form_have_their_code_in_common(kernels):
-    one, other = (PreparedLaunch(ONE, kernels(name), Buffer, int).launch for name in ("s32", "u32"))
+    (one, _), (other, _) = (in_python(PreparedLaunch(ONE, kernels(name), Buffer, int)) for name in ("s32", "u32"))
     assert one is not other
     assert one.__code__ is other.__code__
 
@@ -424,11 +432,13 @@ def test_an_exception_that_a_signal_brings_starts_no_second_launch(stream, kerne
             raise error("from a signal handler")
         return 0
 
-    monkeypatch.setattr(_prepared_launch, "_start", start)
+    monkeypatch.setattr(_packing, "_start_prepared", start)
     prepared = PreparedLaunch(ONE, kernels("nothing"))
-    prepared.launch(stream)
+    launch_prepared, _ = in_python(prepared)
+    stream._packed_box = stream.box
+    launch_prepared(stream)
     with pytest.raises(error, match="from a signal handler"):
-        prepared.launch(stream)
+        launch_prepared(stream)
     assert len(starts) == 2
 
 

@@ -1,0 +1,519 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launches of _calls.c: what cuda_core_cffi/_packing.py does elsewhere.
+ *
+ * A row packs the arguments of a kernel and launches with them, in one crossing. What it does not do (values of other
+ * types, out of range, closed) it leaves to Python, which packs them or tells what is wrong; nothing was launched then.
+ */
+#ifndef CCC_ROWS_H
+#define CCC_ROWS_H
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#define ROOM 1024 /* bytes of arguments on the stack; most kernels have less */
+#define PREPARED_HEAD sizeof(ccc_record)
+
+typedef struct field {
+    PyTypeObject *type; /* the only type that is quick, or NULL */
+    PyObject *pack;     /* what packs every value of the parameter, or tells what is wrong with it */
+    size_t offset, size;
+    char code, way; /* those of _packing.py */
+} field;
+
+typedef struct row {
+    PyObject_VAR_HEAD
+    PyObject *fields_kept; /* what the fields refer to */
+    PyObject *native_kept; /* cdata of a ccc_target; prepared, of a ccc_plan */
+    PyObject *plan;        /* prepared: what does the rest */
+    void *native;
+    size_t size; /* of the arguments */
+    Py_ssize_t count;
+    field fields[1];
+} row;
+
+static PyTypeObject *row_type;
+static PyObject *target_ctype, *plan_ctype, *config_ctype, *describe_fields, *value_name;
+
+static int row_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((row *)self)->fields_kept);
+    Py_VISIT(((row *)self)->plan);
+    return 0;
+}
+
+static int row_clear(PyObject *self)
+{
+    Py_CLEAR(((row *)self)->plan); /* the rest is needed as long as something may launch */
+    return 0;
+}
+
+static void row_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(((row *)self)->fields_kept);
+    Py_XDECREF(((row *)self)->native_kept);
+    Py_XDECREF(((row *)self)->plan);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+static PyType_Slot row_slots[] = {
+    {Py_tp_dealloc, row_dealloc},
+    {Py_tp_traverse, row_traverse},
+    {Py_tp_clear, row_clear},
+    {Py_tp_doc, "Packs the arguments of a kernel."},
+    {0, NULL},
+};
+
+static PyType_Spec row_spec = {
+    "cuda_core_cffi._calls.Row",
+    offsetof(row, fields),
+    sizeof(field),
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    row_slots,
+};
+
+/* Store a number as a type, if it is one of that type. */
+#define STORE_AS(type, number, at) \
+    do { \
+        type narrow = (type)(number); \
+        if ((number) != narrow) \
+            return -1; \
+        memcpy(at, &narrow, sizeof narrow); \
+        return 0; \
+    } while (0)
+
+/* An unsigned one of 8 bytes, past the signed range. */
+static int store_large(PyObject *value, char *at)
+{
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError))
+        return -1;
+    PyErr_Clear();
+    PyObject *index = PyNumber_Index(value);
+    unsigned long long number = index ? PyLong_AsUnsignedLongLong(index) : 0;
+    Py_XDECREF(index);
+    if (PyErr_Occurred())
+        return -1;
+    memcpy(at, &number, sizeof number);
+    return 0;
+}
+
+static int store_integer(PyObject *value, char code, char *at)
+{
+    long long number = PyLong_AsLongLong(value);
+    if (number == -1 && PyErr_Occurred())
+        return code == 'Q' ? store_large(value, at) : -1;
+    switch (code) {
+    case 'b':
+        STORE_AS(int8_t, number, at);
+    case 'h':
+        STORE_AS(int16_t, number, at);
+    case 'i':
+        STORE_AS(int32_t, number, at);
+    case 'q':
+        STORE_AS(int64_t, number, at);
+    case 'B':
+        STORE_AS(uint8_t, number, at);
+    case 'H':
+        STORE_AS(uint16_t, number, at);
+    case 'I':
+        STORE_AS(uint32_t, number, at);
+    default:
+        if (number < 0)
+            return -1;
+        memcpy(at, &number, sizeof number);
+        return 0;
+    }
+}
+
+static int store_double(double number, char code, char *at)
+{
+    float narrow = (float)number;
+    if (code == 'd') {
+        memcpy(at, &number, sizeof number);
+        return 0;
+    }
+    if (isinf(narrow) && !isinf(number))
+        return -1;
+    memcpy(at, &narrow, sizeof narrow);
+    return 0;
+}
+
+/* Store what is a number for Python. One of NumPy or ctypes that is not one for itself may not be the same afterwards. */
+static int store_number(PyObject *value, char code, int unless_nan, char *at)
+{
+    if (code == '?') {
+        int truth = PyObject_IsTrue(value);
+        *at = (char)truth;
+        return truth < 0 ? -1 : 0;
+    }
+    if (code != 'f' && code != 'd')
+        return store_integer(value, code, at);
+    double number = PyFloat_AsDouble(value);
+    if ((number == -1.0 && PyErr_Occurred()) || (unless_nan && number != number))
+        return -1;
+    return store_double(number, code, at);
+}
+
+static int store_value_of(PyObject *item, char code, int unless_nan, char *at)
+{
+    PyObject *value = PyObject_GetAttr(item, value_name);
+    int result = value ? store_number(value, code, unless_nan, at) : -1;
+    Py_XDECREF(value);
+    return result;
+}
+
+static int store_buffer(PyObject *value, char *at)
+{
+    ccc_box *box = box_of(value, CCC_BUFFER);
+    if (box == NULL || !helpers->is_open(box))
+        return -1;
+    uint64_t address = helpers->handle(box);
+    memcpy(at, &address, sizeof address);
+    return 0;
+}
+
+static int store_complex(PyObject *value, const field *field, char *at)
+{
+    if (!PyComplex_Check(value))
+        return -1;
+    return store_double(PyComplex_RealAsDouble(value), field->code, at) ||
+                   store_double(PyComplex_ImagAsDouble(value), field->code, at + field->size / 2)
+               ? -1
+               : 0;
+}
+
+/* Store what the slot's own function makes of a value. */
+static int store_by_function(PyObject *value, const field *field, char *at)
+{
+    PyObject *data = PyObject_CallFunctionObjArgs(field->pack, value, NULL);
+    int result = -1;
+    if (data && PyBytes_Check(data) && (size_t)PyBytes_Size(data) == field->size) {
+        memcpy(at, PyBytes_AsString(data), field->size);
+        result = 0;
+    }
+    Py_XDECREF(data);
+    return result;
+}
+
+/* Store one argument. -1: it is not quick, and an exception may be set. */
+static int store(PyObject *value, const field *field, char *at)
+{
+    if (field->type && Py_TYPE(value) != field->type)
+        return -1;
+    switch (field->way) {
+    case 'v':
+        return store_number(value, field->code, 0, at);
+    case 'n':
+        return store_number(value, field->code, 1, at);
+    case 'b':
+        return store_buffer(value, at);
+    case 'a':
+        return store_value_of(value, field->code, 0, at);
+    case 'm':
+        return store_value_of(value, field->code, 1, at);
+    case 'c':
+        if (PyComplex_Check(value))
+            return store_complex(value, field, at);
+        break;
+    case 't':
+        if (PyBool_Check(value)) {
+            *at = value == Py_True;
+            return 0;
+        }
+        break;
+    case 'y':
+        if (PyBytes_CheckExact(value) && (size_t)PyBytes_Size(value) == field->size) {
+            memcpy(at, PyBytes_AsString(value), field->size);
+            return 0;
+        }
+        break;
+    }
+    return store_by_function(value, field, at);
+}
+
+/* Clear an exception which only says that Python has to look at the values. 0: another one is set. */
+static int not_quick(void)
+{
+    PyObject *raised = PyErr_Occurred();
+    if (raised == NULL)
+        return 1;
+    if (!PyErr_GivenExceptionMatches(raised, PyExc_OverflowError) && !PyErr_GivenExceptionMatches(raised, PyExc_TypeError) &&
+        !PyErr_GivenExceptionMatches(raised, PyExc_AttributeError) && !PyErr_GivenExceptionMatches(raised, PyExc_ValueError))
+        return 0;
+    PyErr_Clear();
+    return 1;
+}
+
+/*
+ * Store all arguments, which are in a tuple, or else in an array. 0: done; 1: they are not quick; -1: an exception is set.
+ */
+static int store_all(const row *row, PyObject *tuple, PyObject *const *array, char *arguments)
+{
+    memset(arguments, 0, row->size);
+    for (Py_ssize_t index = 0; index < row->count; ++index) {
+        const field *field = &row->fields[index];
+        PyObject *value = tuple ? PyTuple_GetItem(tuple, index) : array[index];
+        if (store(value, field, arguments + field->offset))
+            return not_quick() ? 1 : -1;
+    }
+    return 0;
+}
+
+/* Where the arguments go, outside of the row: any number of threads may launch with it at once. */
+static char *room_for(size_t size, char *room)
+{
+    char *found = size <= ROOM ? room : PyMem_Malloc(size);
+    if (found == NULL)
+        PyErr_NoMemory();
+    return found;
+}
+
+static void room_done(char *used, char *room)
+{
+    if (used != room)
+        PyMem_Free(used);
+}
+
+/* The pointer of cdata of a type. NULL with an exception where it is none. */
+static void *pointer_of(PyObject *cdata, PyObject *ctype)
+{
+    void *pointer = to_pointer(cdata, ctype);
+    if (pointer == NULL && !PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "NULL");
+    return pointer;
+}
+
+static int read_field(PyObject *description, field *field)
+{
+    const char *code, *way;
+    PyObject *type;
+    if (!PyArg_ParseTuple(description, "nnssOO", &field->offset, &field->size, &code, &way, &type, &field->pack))
+        return -1;
+    field->type = type == Py_None ? NULL : (PyTypeObject *)type;
+    field->code = *code;
+    field->way = *way;
+    return 0;
+}
+
+/* A row for some fields, and for the target or the plan that `native` is. */
+static row *make_row(PyObject *fields, PyObject *types, PyObject *native, PyObject *ctype)
+{
+    void *pointer = pointer_of(native, ctype);
+    PyObject *descriptions = pointer ? PyObject_CallFunctionObjArgs(describe_fields, fields, types, NULL) : NULL;
+    Py_ssize_t count = descriptions ? PyTuple_Size(descriptions) : -1;
+    row *made = count >= 0 ? (row *)PyType_GenericAlloc(row_type, count) : NULL;
+    if (made == NULL) {
+        Py_XDECREF(descriptions);
+        return NULL;
+    }
+    made->fields_kept = descriptions;
+    made->native_kept = Py_NewRef(native);
+    made->native = pointer;
+    made->count = count;
+    made->size = ctype == plan_ctype ? ((const ccc_plan *)pointer)->size : ((const ccc_target *)pointer)->size;
+    for (Py_ssize_t index = 0; index < count; ++index)
+        if (read_field(PyTuple_GetItem(descriptions, index), &made->fields[index])) {
+            Py_DECREF(made);
+            return NULL;
+        }
+    return made;
+}
+
+static PyObject *calls_make_row(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (check_count("make_row", count, 3))
+        return NULL;
+    return (PyObject *)make_row(arguments[0], arguments[1], arguments[2], target_ctype);
+}
+
+/* The row of an argument. NULL with an exception where it is none, or for another number of values. */
+static row *row_for(PyObject *argument, PyObject *values)
+{
+    if (!Py_IS_TYPE(argument, row_type) || ((row *)argument)->plan || !PyTuple_Check(values)) {
+        PyErr_SetString(PyExc_TypeError, "expected a row and a tuple");
+        return NULL;
+    }
+    return (row *)argument;
+}
+
+static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    _Alignas(16) char room[ROOM];
+    int status = 0;
+    (void)module;
+    row *row = check_count("launch", count, 4) ? NULL : row_for(arguments[0], arguments[3]);
+    if (row == NULL)
+        return NULL;
+    ccc_box *stream = box_of(arguments[1], CCC_STREAM);
+    if (stream == NULL || arguments[2] == Py_None || PyTuple_Size(arguments[3]) != row->count)
+        Py_RETURN_NONE;
+    PyObject *native = PyTuple_GetItem(arguments[2], 1);
+    const ccc_config *config = native ? pointer_of(native, config_ctype) : NULL;
+    char *packed = config ? room_for(row->size, room) : NULL;
+    if (packed == NULL)
+        return NULL;
+    int stored = store_all(row, arguments[3], NULL, packed);
+    if (stored == 0) {
+        Py_BEGIN_ALLOW_THREADS
+        status = helpers->launch_target(row->native, config, stream, packed);
+        Py_END_ALLOW_THREADS
+    }
+    room_done(packed, room);
+    if (stored == 0)
+        return PyLong_FromLong(status);
+    return stored < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *calls_pack(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    row *row = check_count("pack", count, 2) ? NULL : row_for(arguments[0], arguments[1]);
+    if (row == NULL)
+        return NULL;
+    if (PyTuple_Size(arguments[1]) != row->count)
+        Py_RETURN_NONE;
+    PyObject *data = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)row->size);
+    int stored = data ? store_all(row, arguments[1], NULL, PyBytes_AsString(data)) : -1;
+    if (stored == 0)
+        return data;
+    Py_XDECREF(data);
+    return stored < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* The values of a prepared launch as a tuple. */
+static PyObject *tuple_of(PyObject *const *values, Py_ssize_t count)
+{
+    PyObject *tuple = PyTuple_New(count);
+    for (Py_ssize_t index = 0; tuple && index < count; ++index)
+        PyTuple_SetItem(tuple, index, Py_NewRef(values[index]));
+    return tuple;
+}
+
+/* What is not quick: call a method of the plan with something and the values. */
+static PyObject *slowly(const row *row, const char *method, PyObject *first, PyObject *second, PyObject *const *values)
+{
+    PyObject *tuple = tuple_of(values, row->count), *result = NULL;
+    if (tuple && row->plan) {
+        PyObject *function = PyObject_GetAttrString(row->plan, method);
+        if (function)
+            result = second ? PyObject_CallFunctionObjArgs(function, first, second, tuple, NULL)
+                            : PyObject_CallFunctionObjArgs(function, first, tuple, NULL);
+        Py_XDECREF(function);
+    } else if (tuple) {
+        PyErr_SetString(PyExc_RuntimeError, "this prepared launch is being collected");
+    }
+    Py_XDECREF(tuple);
+    return result;
+}
+
+static int check_values(const row *row, Py_ssize_t count)
+{
+    if (count == row->count)
+        return 0;
+    PyErr_Format(PyExc_TypeError, "this launch is prepared for %zd value%s, not %zd", row->count,
+                 row->count == 1 ? "" : "s", count < 0 ? 0 : count);
+    return -1;
+}
+
+static PyObject *prepared_launch(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    _Alignas(16) char room[ROOM];
+    const row *row = (struct row *)self;
+    int status = 0, stored = 1;
+    if (count < 1) {
+        PyErr_SetString(PyExc_TypeError, "a stream is missing, in which to launch");
+        return NULL;
+    }
+    if (check_values(row, count - 1))
+        return NULL;
+    ccc_box *stream = box_of(arguments[0], CCC_STREAM);
+    if (stream) {
+        char *packed = room_for(row->size, room);
+        if (packed == NULL)
+            return NULL;
+        stored = store_all(row, NULL, arguments + 1, packed);
+        if (stored == 0) {
+            Py_BEGIN_ALLOW_THREADS
+            status = helpers->launch_plan(row->native, stream, packed);
+            Py_END_ALLOW_THREADS
+        }
+        room_done(packed, room);
+        if (stored < 0)
+            return NULL;
+        if (stored == 0 && status == 0)
+            Py_RETURN_NONE;
+    }
+    PyObject *number = stored ? Py_NewRef(Py_None) : PyLong_FromLong(status);
+    PyObject *result = number ? slowly(row, "launch_slowly", number, arguments[0], arguments + 1) : NULL;
+    Py_XDECREF(number);
+    return result;
+}
+
+/* Add the boxes of the buffers among the values to a list. */
+static int add_boxes(const row *row, PyObject *const *values, PyObject *list)
+{
+    for (Py_ssize_t index = 0; index < row->count; ++index)
+        if (row->fields[index].way == 'b' && box_of(values[index], CCC_BUFFER) &&
+            PyList_Append(list, ((owner *)values[index])->cdata))
+            return -1;
+    return 0;
+}
+
+static PyObject *prepared_record(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    const row *row = (struct row *)self;
+    ccc_record head = {NULL, row->native};
+    if (check_count("record", count < 2 ? count : 2, 2) || check_values(row, count - 2))
+        return NULL;
+    Py_ssize_t end = PyList_Size(arguments[0]);
+    PyObject *data = end >= 0 ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)head.plan->stride) : NULL;
+    if (data == NULL)
+        return NULL;
+    /* the boxes first: a buffer that moves in between has left the one that is found here */
+    int stored = add_boxes(row, arguments + 2, arguments[0]);
+    if (stored == 0) {
+        char *record = PyBytes_AsString(data);
+        memcpy(record, &head, PREPARED_HEAD);
+        memset(record + PREPARED_HEAD + row->size, 0, head.plan->stride - PREPARED_HEAD - row->size);
+        stored = store_all(row, NULL, arguments + 2, record + PREPARED_HEAD);
+    }
+    if (stored == 0)
+        return data;
+    Py_DECREF(data);
+    if (stored < 0 || PyList_SetSlice(arguments[0], end, PyList_Size(arguments[0]), NULL))
+        return NULL;
+    return slowly(row, "record_slowly", arguments[0], NULL, arguments + 2);
+}
+
+static PyMethodDef prepared_methods[] = {
+    {"launch", (PyCFunction)(void (*)(void))prepared_launch, METH_FASTCALL,
+     "launch(stream, *values)\n--\n\nStart the kernel in a stream, with these values."},
+    {"record", (PyCFunction)(void (*)(void))prepared_record, METH_FASTCALL, NULL},
+};
+
+static PyObject *calls_prepare(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (check_count("prepare", count, 3))
+        return NULL;
+    row *row = make_row(arguments[0], Py_None, arguments[1], plan_ctype);
+    if (row == NULL)
+        return NULL;
+    row->plan = Py_NewRef(arguments[2]);
+    PyObject *launch = PyCFunction_NewEx(&prepared_methods[0], (PyObject *)row, NULL);
+    PyObject *record = PyCFunction_NewEx(&prepared_methods[1], (PyObject *)row, NULL);
+    PyObject *both = launch && record ? Py_BuildValue("OO", launch, record) : NULL;
+    Py_XDECREF(launch);
+    Py_XDECREF(record);
+    Py_DECREF(row);
+    return both;
+}
+
+#endif
