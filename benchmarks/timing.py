@@ -35,8 +35,8 @@ class Profile(NamedTuple):
         Values thrown away before that, besides those that find the number of loops.
     seconds : float
         The least time for one value.
-    jit_seconds : float
-        The time for which a row runs before that where a JIT compiler is at work.
+    warm_seconds : float
+        The time for which the first row of a process runs before that, and where a JIT compiler is at work every row.
     growth_rounds : int
         As `rounds`, for growth, imports and sizes.
     thread_seconds : float
@@ -47,14 +47,14 @@ class Profile(NamedTuple):
     values: int
     warmups: int
     seconds: float
-    jit_seconds: float
+    warm_seconds: float
     growth_rounds: int
     thread_seconds: float
 
 
 PROFILES = {
-    "quick": Profile(rounds=2, values=3, warmups=1, seconds=0.01, jit_seconds=0.1, growth_rounds=1, thread_seconds=0.1),
-    "full": Profile(rounds=5, values=5, warmups=3, seconds=0.05, jit_seconds=0.5, growth_rounds=3, thread_seconds=0.5),
+    "quick": Profile(rounds=2, values=3, warmups=1, seconds=0.01, warm_seconds=0.2, growth_rounds=1, thread_seconds=0.1),
+    "full": Profile(rounds=5, values=5, warmups=3, seconds=0.05, warm_seconds=0.5, growth_rounds=3, thread_seconds=0.5),
 }
 
 NANOSECONDS = 1e9
@@ -66,12 +66,14 @@ def engine() -> str:
     return f"pyperf {pyperf.__version__}" if pyperf else "built-in timer"
 
 
-def measure(name: str, function: TimeFunction, profile: Profile) -> list[float]:
-    """Return the nanoseconds that one call of a row takes, once for each value."""
+def measure(name: str, function: TimeFunction, profile: Profile, first: bool = False) -> list[float]:
+    """Return the nanoseconds that one call of a row takes, once for each value.
+
+    The `first` row of a process finds a GPU whose clocks are low, and a driver that has not done much.
+    """
+    if HAS_JIT or first:
+        calibrate(function, profile.warm_seconds)
     loops = calibrate(function, profile.seconds)
-    if HAS_JIT:
-        calibrate(function, profile.jit_seconds)
-        loops = calibrate(function, profile.seconds)
     if pyperf:
         runner = pyperf_runner(profile)
         runner.args.loops = loops

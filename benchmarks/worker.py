@@ -68,6 +68,7 @@ class Session:
         self._name = job["implementation"]
         self._code = pathlib.Path(job["code"])
         self._profile = Profile(*job["profile"])
+        self._cold = True
         self._subject = SUBJECTS[self._name]
         self._api = importlib.import_module(self._subject.module) if self._subject.module else None
         self._bench = (
@@ -95,7 +96,8 @@ class Session:
         loop = self._bench.loop(row)
         if self._counter:
             return {name: self._counter.count(loop, self._bench.drain, row.launches)}
-        return {name: measure(name, in_stretches(loop, self._bench.drain, row.launches), self._profile)}
+        first, self._cold = self._cold, False
+        return {name: measure(name, in_stretches(loop, self._bench.drain, row.launches), self._profile, first)}
 
     def about(self) -> dict[str, Any]:
         """Return what is measured in this process, and on which driver."""
