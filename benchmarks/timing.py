@@ -53,7 +53,9 @@ class Profile(NamedTuple):
 
 
 PROFILES = {
-    "quick": Profile(rounds=2, values=3, warmups=1, seconds=0.01, warm_seconds=0.2, growth_rounds=1, thread_seconds=0.1),
+    "quick": Profile(
+        rounds=2, values=3, warmups=1, seconds=0.01, warm_seconds=0.2, growth_rounds=1, thread_seconds=0.1
+    ),
     "full": Profile(rounds=5, values=5, warmups=3, seconds=0.05, warm_seconds=0.5, growth_rounds=3, thread_seconds=0.5),
 }
 
