@@ -256,16 +256,15 @@ static int ccc_enter_buffer(ccc_scope *scope, const ccc_box *buffer)
 static int ccc_buffer_order(const ccc_box *buffer, const ccc_box *consumer)
 {
     ccc_scope scope;
-    const ccc_box *own = atomic_load(&ccc_allocation(buffer)->stream);
+    ccc_box *own = atomic_load(&ccc_allocation(buffer)->stream);
     if (own == NULL || own->handle == consumer->handle)
         return 0;
-    /* its Python object may be closed; the buffer holds the stream all the same */
-    ccc_box open = {.open = 1, .flags = own->flags, .kind = CCC_STREAM, .device = -1, .handle = own->handle,
-                    .parent = own->parent};
+    if (!ccc_is_open(consumer))
+        return CCC_CLOSED;
     int status = ccc_enter_buffer(&scope, buffer);
     if (status)
         return status;
-    status = ccc_stream_wait_stream(consumer, &open);
+    status = ccc_wait_for_held(consumer, own); /* whose Python object may be closed */
     ccc_leave(&scope);
     return status;
 }

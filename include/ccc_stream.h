@@ -225,13 +225,11 @@ static int ccc_wait_through(const ccc_box *stream, const ccc_box *other, CUevent
 }
 
 /*
- * What follows in stream waits for everything now in other. A stream of ours keeps the event that this takes: the wait
- * is for what the event stands for now, whatever it is recorded for next.
+ * What follows in stream waits for everything now in other, which somebody holds. A stream of ours keeps the event that
+ * this takes: the wait is for what the event stands for now, whatever it is recorded for next.
  */
-static int ccc_stream_wait_stream(const ccc_box *stream, ccc_box *other)
+static int ccc_wait_for_held(const ccc_box *stream, ccc_box *other)
 {
-    if (!ccc_is_open(stream) || !ccc_is_open(other))
-        return CCC_CLOSED;
     int keeps = other->parent && !(other->flags & CCC_BORROWED) && ccc_retain(other); /* not one made for this call */
     CUevent event = keeps ? atomic_exchange(&other->spare, NULL) : NULL, none = NULL;
     int status = event ? 0 : ccc_stream_event(other, &event);
@@ -246,6 +244,11 @@ static int ccc_stream_wait_stream(const ccc_box *stream, ccc_box *other)
     if (keeps)
         ccc_release(other);
     return status;
+}
+
+static int ccc_stream_wait_stream(const ccc_box *stream, ccc_box *other)
+{
+    return ccc_is_open(stream) && ccc_is_open(other) ? ccc_wait_for_held(stream, other) : CCC_CLOSED;
 }
 
 static int ccc_event_flags(unsigned int flags)
