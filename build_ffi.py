@@ -124,11 +124,12 @@ def extensions() -> list[Extension]:
     """Return what has to be compiled."""
     cuda = str(load_generator("headers").find_include_dir())
     include = [str(INCLUDE.relative_to(ROOT)), str(GENERATED_C.relative_to(ROOT)), cuda]
+    headers = [str(header.relative_to(ROOT)) for header in sorted(INCLUDE.glob("*.h"))]
     limited = [("Py_LIMITED_API", "0x{:02X}{:02X}0000".format(*OLDEST_PYTHON))] if LIMITED_API else []
     calls = Extension(
         CALLS,
         [str((INCLUDE / "_calls.c").relative_to(ROOT))],
-        depends=[str((INCLUDE / name).relative_to(ROOT)) for name in ("ccc_calls.h", "ccc_rows.h")],
+        depends=headers,
         include_dirs=include,
         define_macros=limited,
         extra_compile_args=COMPILE,
@@ -139,7 +140,7 @@ def extensions() -> list[Extension]:
         Extension(
             EXTENSION,
             [str((GENERATED_C / "_cuda.c").relative_to(ROOT))],
-            depends=[str(header.relative_to(ROOT)) for header in sorted(INCLUDE.glob("*.h"))],
+            depends=headers,
             include_dirs=include,
             extra_compile_args=COMPILE,
             extra_link_args=LINK,
@@ -149,6 +150,7 @@ def extensions() -> list[Extension]:
         Extension(
             CAPSULE,
             [str((INCLUDE / "_capsule.c").relative_to(ROOT))],
+            depends=headers,
             define_macros=limited,
             extra_compile_args=COMPILE,
             extra_link_args=LINK,

@@ -5,6 +5,7 @@ from typing import Any, Literal, TypeVar
 
 from cuda_core_cffi._packing import Field
 
+MethodType = TypeVar("MethodType")
 OwnerType = TypeVar("OwnerType", bound=Owner)
 
 class Owner:
@@ -31,3 +32,5 @@ def pack(row: object, values: tuple[Any, ...], /) -> bytes | None: ...
 def prepare(
     fields: Sequence[Field], native: Any, plan: object, /
 ) -> tuple[Callable[..., None], Callable[..., bytes]]: ...
+def export(method: MethodType, /) -> MethodType: ...
+def export_device(method: MethodType, /) -> MethodType: ...

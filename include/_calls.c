@@ -16,19 +16,11 @@
 
 #include <structmember.h>
 
-#include "ccc_calls.h"
+#include "ccc_export.h"
 
 #define LARGEST_BYTE 255
 
-typedef struct owner {
-    PyObject_HEAD
-    PyObject *cdata; /* the box as CFFI functions take it; NULL where construction was refused */
-    ccc_box *box;    /* the same */
-} owner;
-
-/* Set when the module is imported, and never dropped: objects may go when it has. */
-static const ccc_calls *helpers;
-static PyTypeObject *owner_type;
+/* Set when the module is imported, and never dropped. */
 static PyObject *box_ctype, *check_cleanup;
 
 /* CFFI's own, as the module that it made has them. */
@@ -82,13 +74,6 @@ static PyType_Slot owner_slots[] = {
 static PyType_Spec owner_spec = {
     "cuda_core_cffi._calls.Owner", sizeof(owner), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, owner_slots,
 };
-
-/* The box of an argument, if it is an object of ours of that kind; else NULL, with no error set. */
-static ccc_box *box_of(PyObject *argument, ccc_kind kind)
-{
-    ccc_box *box = PyObject_TypeCheck(argument, owner_type) ? ((owner *)argument)->box : NULL;
-    return box && helpers->kind(box) == kind ? box : NULL;
-}
 
 /* An object of a class for a box that a helper made; False where it made none. */
 static PyObject *own_box(PyObject *type, ccc_box *box)
@@ -374,6 +359,8 @@ static PyMethodDef methods[] = {
     {"query_event", calls_query_event, METH_O, "query_event(event)\n--\n\nAsk whether an event is reached."},
     {"sync_event", calls_sync_event, METH_O, "sync_event(event)\n--\n\nWait for an event."},
     {"sync_stream", calls_sync_stream, METH_O, "sync_stream(stream)\n--\n\nWait for a stream."},
+    {"export", calls_export, METH_O, "export(method)\n--\n\nReturn __dlpack__ of buffers."},
+    {"export_device", calls_export_device, METH_O, "export_device(method)\n--\n\nReturn __dlpack_device__ of buffers."},
     {NULL, NULL, 0, NULL},
 };
 

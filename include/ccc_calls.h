@@ -4,6 +4,7 @@
 #ifndef CCC_CALLS_H
 #define CCC_CALLS_H
 
+#include "ccc_dlpack.h"
 #include "cuda_core_cffi.h"
 
 typedef struct ccc_config ccc_config;
@@ -51,6 +52,8 @@ typedef struct ccc_calls {
     int (*launch_target)(const ccc_target *target, const ccc_config *config, const ccc_box *stream,
                          const char *arguments);
     int (*launch_plan)(const ccc_plan *plan, const ccc_box *stream, const char *arguments);
+    uint64_t (*tensor_for)(ccc_box *buffer, DLDevice device, int versioned, uint64_t stream, int *status);
+    void (*tensor_delete)(uint64_t tensor);
     void *from_pointer; /* CFFI's own function that makes cdata of a pointer, */
     void *to_pointer;   /* and the one that takes the pointer out again */
 } ccc_calls;

@@ -7,6 +7,7 @@
 #include "ccc_calls.h"
 #include "ccc_copy.h"
 #include "ccc_prepared.h"
+#include "ccc_tensor.h"
 
 static ccc_calls ccc_calls_table = {
     .kind = ccc_box_kind,
@@ -29,6 +30,8 @@ static ccc_calls ccc_calls_table = {
     .stream_sync = ccc_stream_sync,
     .launch_target = ccc_launch_target,
     .launch_plan = ccc_launch_plan,
+    .tensor_for = ccc_tensor_for,
+    .tensor_delete = ccc_tensor_delete,
 };
 
 /* The address of the table. CFFI's functions are known when the module has been imported. */

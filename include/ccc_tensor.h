@@ -149,6 +149,23 @@ static uint64_t ccc_tensor_of_buffer(ccc_box *buffer, int how)
                          how & CCC_TENSOR_COPIED ? CCC_DLPACK_IS_COPIED : 0, (how & CCC_TENSOR_PINNED) != 0);
 }
 
+/*
+ * The same, in the order of the consumer's stream, which is given by handle; 0 for no ordering. Returns 0 with a status
+ * if the ordering failed, and without where Python has a part in it: it owns the memory, has to look for finished
+ * tensors, or tells what is wrong.
+ */
+static uint64_t ccc_tensor_for(ccc_box *buffer, DLDevice device, int versioned, uint64_t stream, int *status)
+{
+    const ccc_box consumer = {.open = 1, .flags = stream <= 2 ? CCC_TOKEN : 0, .kind = CCC_STREAM, .device = -1,
+                              .handle = stream};
+    *status = 0;
+    if (!ccc_is_open(buffer) || ccc_allocation(buffer)->flags & CCC_BORROWED || atomic_load(&ccc_finished_tensors) ||
+        (stream && (*status = ccc_buffer_order(buffer, &consumer))))
+        return 0;
+    return ccc_tensor_of_buffer(buffer, device.device_type | device.device_id << 16 |
+                                            (versioned ? CCC_TENSOR_VERSIONED : 0));
+}
+
 /* A tensor with host memory of its own, which the caller fills. Returns its address; 0 when memory is out. */
 static uint64_t ccc_tensor_on_host(const ccc_array *array, size_t size, int versioned, void **data)
 {

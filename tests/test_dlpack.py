@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import threading
 import warnings
 import weakref
@@ -24,6 +25,7 @@ from cuda_core_cffi import (
     ffi,
     lib,
     live_objects,
+    simulator,
 )
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
@@ -136,9 +138,54 @@ def test_an_empty_buffer_can_be_exported(device, stream):
         consumer.delete()
 
 
-def test_the_parameters_are_keywords(device, stream):
-    with device.allocate(SIZE, stream) as buffer, pytest.raises(TypeError):
-        buffer.__dlpack__(1)
+@pytest.mark.parametrize("kind", ["stream-ordered", "borrowed"])
+def test_the_parameters_are_keywords(device, stream, kind):
+    with device.allocate(SIZE, stream) as memory:
+        buffer = memory if kind == "stream-ordered" else Buffer.from_handle(memory.handle, SIZE)
+        with pytest.raises(TypeError, match=r"__dlpack__\(\) takes 1 positional argument but 2 were given"):
+            buffer.__dlpack__(1)
+        with pytest.raises(TypeError, match=r"__dlpack__\(\) got an unexpected keyword argument 'steam'"):
+            buffer.__dlpack__(stream=-1, steam=1)
+
+
+def test_the_names_of_parameters_need_not_be_interned(device, stream):
+    names = ["".join(["max_", "version"]), "".join(["dl_", "device"])]
+    with device.allocate(SIZE, stream) as buffer:
+        consumer = Consumer(buffer.__dlpack__(**dict(zip(names, [(1, 0), (CUDA, 0)], strict=True))))
+        assert consumer.versioned
+        consumer.delete()
+
+
+@pytest.mark.parametrize("max_version", ["1.0", 1, (), ("1", 0)])
+def test_a_version_is_a_tuple_of_integers(device, stream, max_version):
+    with device.allocate(SIZE, stream) as buffer, pytest.raises((TypeError, IndexError)):
+        buffer.__dlpack__(stream=-1, max_version=max_version)
+
+
+def test_the_methods_are_documented():
+    assert "the legacy default stream, 2" in inspect.getdoc(Buffer.__dlpack__)
+    assert inspect.getdoc(Buffer.__dlpack_device__) == "Return DLPack's device type and the ordinal."
+    parameters = list(inspect.signature(Buffer.__dlpack__).parameters.values())
+    assert [(item.name, item.kind, item.default) for item in parameters[1:]] == [
+        (name, inspect.Parameter.KEYWORD_ONLY, None) for name in ("stream", "max_version", "dl_device", "copy")
+    ]
+
+
+def test_the_kind_of_memory_may_change_where_a_resource_in_python_says_so():
+    resource = HostResource()
+    with resource.allocate(SIZE) as buffer:
+        assert buffer.__dlpack_device__() == (CPU, 0)
+        resource.is_device_accessible = True
+        assert buffer.__dlpack_device__() == (CUDA_HOST, 0)
+
+
+@pytest.mark.simulator_only("counts calls of the driver")
+def test_waiting_for_a_buffers_stream_takes_one_event_for_ever(device):
+    with device.create_stream() as stream, device.create_stream() as consumer, device.allocate(SIZE, stream) as buffer:
+        buffer.__dlpack__(stream=consumer.handle)
+        with simulator.trace() as trace:
+            buffer.__dlpack__(stream=consumer.handle)
+    assert [call for call in trace.names if "Event" in call] == ["cuEventRecord", "cuStreamWaitEvent"]
 
 
 # With NumPy

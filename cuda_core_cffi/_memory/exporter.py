@@ -9,11 +9,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from cuda_core_cffi._dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, export_buffer
+from cuda_core_cffi import _calls
+from cuda_core_cffi._dlpack import export_buffer
 from cuda_core_cffi._errors import check_cleanup
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
-from cuda_core_cffi._memory.resource import MemoryResource
+from cuda_core_cffi._memory.resource import MemoryResource, dlpack_device
 
 __all__ = ["Exporter"]
 
@@ -49,6 +50,7 @@ class Exporter(Handle):
         """Let go of a memoryview that :meth:`__buffer__` gave."""
         buffer.release()
 
+    @_calls.export
     def __dlpack__(
         self,
         *,
@@ -84,6 +86,7 @@ class Exporter(Handle):
         """
         return export_buffer(self, stream, max_version, dl_device, copy)
 
+    @_calls.export_device
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return DLPack's device type and the ordinal."""
         return self._device_type()
@@ -117,12 +120,8 @@ class Exporter(Handle):
 
     def _device_type(self) -> tuple[int, int]:
         """Return what DLPack calls the kind of memory."""
-        where = self if self._mr is None else self._mr
-        if where.is_managed:
-            return (CUDA_MANAGED, max(where.device_id, 0))
-        if where.is_device_accessible:
-            return (CUDA_HOST, 0) if where.is_host_accessible else (CUDA, where.device_id)
-        return (CPU, 0)
+        mr = self._mr
+        return dlpack_device(self) if mr is None else mr._dlpack_device or mr._find_dlpack_device()
 
     def _query(self) -> tuple[int, bool, bool, bool]:
         """Ask the driver, once, about memory that no resource describes: device, access by device and host, managed."""

@@ -111,6 +111,7 @@ class GraphMemoryResource(MemoryResource):
 
     __slots__ = ("_device_id",)
 
+    _IS_UNIFORM = True
     _device_id: int
 
     def __new__(cls, device_id: Any) -> GraphMemoryResource:

@@ -29,6 +29,8 @@ class SynchronousMemoryResource(MemoryResource):
 
     __slots__ = ("_device_id",)
 
+    _IS_UNIFORM = True
+
     def __init__(self, device_id: Any) -> None:
         self._device_id: int = registry.device(device_id).device_id
 
@@ -82,6 +84,8 @@ class LegacyPinnedMemoryResource(MemoryResource):
     """Page-locked host memory, which every device can use."""
 
     __slots__ = ()
+
+    _IS_UNIFORM = True
 
     def __repr__(self) -> str:
         return "<LegacyPinnedMemoryResource>"

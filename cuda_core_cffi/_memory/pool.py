@@ -141,6 +141,7 @@ class MemPool(MemoryResource, _calls.Owner, Generic[BufferType]):
 
     __slots__ = ("_allocates", "_owned", "_share")
 
+    _IS_UNIFORM = True
     _BUFFER: type[BufferType]  # what a subclass allocates
     _allocates: type[BufferType]  # the same: an attribute of the object is found faster
     _owned: bool

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
+from cuda_core_cffi._dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
-__all__ = ["LARGEST_SIZE", "MemoryResource", "whole_size"]
+__all__ = ["LARGEST_SIZE", "MemoryResource", "dlpack_device", "whole_size"]
 
 LARGEST_SIZE = 2**64 - 1
 
@@ -22,6 +23,9 @@ class MemoryResource:
     """
 
     __slots__ = ("__dict__", "__weakref__")
+
+    _IS_UNIFORM: ClassVar[bool] = False  # whether all its memory is of one kind, for ever
+    _dlpack_device: tuple[int, int] | None = None  # what DLPack calls that kind, once somebody has asked
 
     def allocate(self, size: int, stream: IsStreamType | None = None) -> Any:
         """Allocate a buffer.
@@ -54,6 +58,13 @@ class MemoryResource:
         """
         self._missing("deallocate")
 
+    def _find_dlpack_device(self) -> tuple[int, int]:
+        """Return what DLPack calls the kind of memory."""
+        device = dlpack_device(self)
+        if self._IS_UNIFORM:
+            self._dlpack_device = device
+        return device
+
     def _missing(self, name: str) -> NoReturn:
         raise TypeError(f"{type(self).__name__} must define {name}")
 
@@ -76,6 +87,15 @@ class MemoryResource:
     def device_id(self) -> int:
         """The ordinal of the device that the memory is on; -1 for host memory."""
         self._missing("device_id")
+
+
+def dlpack_device(where: Any) -> tuple[int, int]:
+    """Return what DLPack calls the kind of memory of a resource or a buffer, and the ordinal."""
+    if where.is_managed:
+        return (CUDA_MANAGED, max(where.device_id, 0))
+    if where.is_device_accessible:
+        return (CUDA_HOST, 0) if where.is_host_accessible else (CUDA, where.device_id)
+    return (CPU, 0)
 
 
 def whole_size(size: Any) -> int:

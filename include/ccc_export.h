@@ -1,0 +1,196 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * DLPack's methods of buffers, for _calls.c. What is not usual goes to the methods in Python, for which they stand: there
+ * it is told what is wrong.
+ */
+#ifndef CCC_EXPORT_H
+#define CCC_EXPORT_H
+
+#include "ccc_capsule.h"
+#include "ccc_owner.h"
+#include "ccc_vectorcall.h"
+
+#define LEGACY_STREAM 1
+
+/* The methods in Python, and the attributes that are looked at. */
+static PyObject *python_dlpack, *python_dlpack_device, *resource_name, *device_name;
+
+enum { STREAM, MAX_VERSION, DL_DEVICE, COPY, KEYWORDS };
+static const char *const KEYWORD_NAMES[] = {"stream", "max_version", "dl_device", "copy"};
+static PyObject *keywords[KEYWORDS];
+
+/* What DLPack calls the memory of a buffer, if its resource knows; else NULL, with no error set. */
+static PyObject *device_of(PyObject *buffer)
+{
+    PyObject *resource = PyObject_GetAttr(buffer, resource_name);
+    PyObject *device = resource && resource != Py_None ? PyObject_GetAttr(resource, device_name) : NULL;
+    Py_XDECREF(resource);
+    if (device && !(PyTuple_CheckExact(device) && PyTuple_Size(device) == 2))
+        Py_CLEAR(device);
+    if (device == NULL)
+        PyErr_Clear();
+    return device;
+}
+
+/* Sort keyword arguments; those that are not given are None. -1: there are others. */
+static int sort_keywords(PyObject *const *arguments, PyObject *names, PyObject **sorted)
+{
+    Py_ssize_t count = names ? PyTuple_Size(names) : 0;
+    for (int which = 0; which < KEYWORDS; ++which)
+        sorted[which] = Py_None;
+    for (Py_ssize_t index = 0; index < count; ++index) {
+        PyObject *name = PyTuple_GetItem(names, index);
+        int which = 0;
+        while (which < KEYWORDS && name != keywords[which])
+            ++which;
+        if (which == KEYWORDS) /* the names that NumPy gives are not interned */
+            for (which = 0; which < KEYWORDS; ++which)
+                if (PyUnicode_CompareWithASCIIString(name, KEYWORD_NAMES[which]) == 0)
+                    break;
+        if (which == KEYWORDS)
+            return -1;
+        sorted[which] = arguments[index];
+    }
+    return 0;
+}
+
+/* Read an integer that is nothing more. -1, with no error set: it is not. */
+static int read_plain(PyObject *number, long long *value)
+{
+    if (!PyLong_CheckExact(number))
+        return -1;
+    *value = PyLong_AsLongLong(number);
+    if (*value != -1 || !PyErr_Occurred())
+        return 0;
+    PyErr_Clear();
+    return -1;
+}
+
+/* Raise what a helper left behind. */
+static void raise_failure(PyObject *self, int status)
+{
+    PyObject *error = PyObject_CallMethod(self, "_failure", "i", status);
+    if (error)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+}
+
+/* The capsule for a buffer. NULL with no error set: the arguments are not usual, or Python has a part in it. */
+static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *device)
+{
+    long long major = 0, stream = 0, kind, ordinal;
+    uint64_t tensor;
+    int status;
+    ccc_box *box = ((owner *)self)->box;
+    PyObject *wanted = given[DL_DEVICE], *version = given[MAX_VERSION];
+    if (read_plain(PyTuple_GetItem(device, 0), &kind) || read_plain(PyTuple_GetItem(device, 1), &ordinal) ||
+        (given[COPY] != Py_None && given[COPY] != Py_False) || kind == CCC_DL_CPU)
+        return NULL;
+    if (version != Py_None &&
+        (!PyTuple_CheckExact(version) || PyTuple_Size(version) == 0 || read_plain(PyTuple_GetItem(version, 0), &major)))
+        return NULL;
+    if (given[STREAM] == Py_None)
+        stream = kind == CCC_DL_CUDA_HOST ? 0 : LEGACY_STREAM;
+    else if (read_plain(given[STREAM], &stream) || stream < -1 || stream == 0)
+        return NULL;
+    if (wanted != Py_None) {
+        int same = PyTuple_CheckExact(wanted) ? PyObject_RichCompareBool(wanted, device, Py_EQ) : 0;
+        if (same != 1) {
+            PyErr_Clear();
+            return NULL;
+        }
+    }
+    const DLDevice place = {(int32_t)kind, (int32_t)ordinal};
+    const uint64_t consumer = stream == -1 ? 0 : (uint64_t)stream;
+    if (consumer == 0) { /* without a call of the driver */
+        tensor = helpers->tensor_for(box, place, major >= 1, 0, &status);
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        tensor = helpers->tensor_for(box, place, major >= 1, consumer, &status);
+        Py_END_ALLOW_THREADS
+    }
+    if (status)
+        raise_failure(self, status);
+    if (tensor == 0)
+        return NULL;
+    PyObject *capsule = ccc_capsule_of((void *)(uintptr_t)tensor, major >= 1);
+    if (capsule == NULL)
+        helpers->tensor_delete(tensor);
+    return capsule;
+}
+
+/* Call a function with an argument before those given. */
+static PyObject *call_with(PyObject *function, PyObject *first, PyObject *const *arguments, Py_ssize_t count,
+                           PyObject *names)
+{
+    Py_ssize_t all = count + (names ? PyTuple_Size(names) : 0);
+    PyObject **together = PyMem_Malloc(sizeof *together * (size_t)(all + 1));
+    if (together == NULL)
+        return PyErr_NoMemory();
+    together[0] = first;
+    for (Py_ssize_t index = 0; index < all; ++index)
+        together[index + 1] = arguments[index];
+    PyObject *result = PyObject_Vectorcall(function, together, (size_t)count + 1, names);
+    PyMem_Free(together);
+    return result;
+}
+
+static PyObject *buffer_dlpack(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    PyObject *given[KEYWORDS], *capsule = NULL;
+    int is_usual = box_of(self, CCC_BUFFER) && count == 0 && sort_keywords(arguments, names, given) == 0;
+    PyObject *device = is_usual ? device_of(self) : NULL;
+    if (device) {
+        capsule = export_usual(self, given, device);
+        Py_DECREF(device);
+    }
+    return capsule || PyErr_Occurred() ? capsule : call_with(python_dlpack, self, arguments, count, names);
+}
+
+static PyObject *buffer_dlpack_device(PyObject *self, PyObject *unused)
+{
+    PyObject *device = device_of(self);
+    (void)unused;
+    return device ? device : PyObject_CallFunctionObjArgs(python_dlpack_device, self, NULL);
+}
+
+static PyMethodDef buffer_methods[] = {
+    {"__dlpack__", (PyCFunction)(void (*)(void))buffer_dlpack, METH_FASTCALL | METH_KEYWORDS, NULL},
+    {"__dlpack_device__", buffer_dlpack_device, METH_NOARGS, NULL},
+};
+
+/* A method of ours in place of one in Python, whose documentation it takes over. */
+static PyObject *replace(PyMethodDef *definition, const char *signature, PyObject **slot, PyObject *method)
+{
+    PyObject *text = PyObject_GetAttrString(method, "__doc__"); /* both are never dropped */
+    PyObject *documentation = text ? PyUnicode_FromFormat("%s%s\n--\n\n%V", definition->ml_name, signature,
+                                                          text == Py_None ? NULL : text, "")
+                                   : NULL;
+    Py_XDECREF(text);
+    definition->ml_doc = documentation ? PyUnicode_AsUTF8AndSize(documentation, NULL) : NULL;
+    if (definition->ml_doc == NULL)
+        return NULL;
+    *slot = Py_NewRef(method);
+    return PyDescr_NewMethod(owner_type, definition);
+}
+
+static PyObject *calls_export(PyObject *module, PyObject *method)
+{
+    (void)module;
+    for (int which = 0; which < KEYWORDS; ++which)
+        if ((keywords[which] = PyUnicode_InternFromString(KEYWORD_NAMES[which])) == NULL)
+            return NULL;
+    return replace(&buffer_methods[0], "($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)",
+                   &python_dlpack, method);
+}
+
+static PyObject *calls_export_device(PyObject *module, PyObject *method)
+{
+    (void)module;
+    resource_name = PyUnicode_InternFromString("_mr");
+    device_name = PyUnicode_InternFromString("_dlpack_device");
+    return resource_name && device_name ? replace(&buffer_methods[1], "($self, /)", &python_dlpack_device, method) : NULL;
+}
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects of ours as _calls.c has them. */
+#ifndef CCC_OWNER_H
+#define CCC_OWNER_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "ccc_calls.h"
+
+typedef struct owner {
+    PyObject_HEAD
+    PyObject *cdata; /* the box as CFFI functions take it; NULL where construction was refused */
+    ccc_box *box;    /* the same */
+} owner;
+
+/* Set when the module is imported, and never dropped: objects may go when it has. */
+static const ccc_calls *helpers;
+static PyTypeObject *owner_type;
+
+/* The box of an argument, if it is an object of ours of that kind; else NULL, with no error set. */
+static ccc_box *box_of(PyObject *argument, ccc_kind kind)
+{
+    ccc_box *box = PyObject_TypeCheck(argument, owner_type) ? ((owner *)argument)->box : NULL;
+    return box && helpers->kind(box) == kind ? box : NULL;
+}
+
+#endif
