@@ -29,6 +29,7 @@ __all__ = [
     "read_array_interface",
     "read_cuda_array_interface",
     "read_dlpack",
+    "read_method",
     "readers",
 ]
 
@@ -44,6 +45,7 @@ _order = lib.ccc_view_order
 _take = _capsule.take
 _take_exchanged = _capsule.take_exchanged
 _is_simple = _capsule.is_simple
+_describe_array = _capsule.describe_array
 
 # Types whose instances are all read alike, which stay here: a process has a handful of array types.
 readers: dict[type, Reader] = {}
@@ -88,9 +90,12 @@ def find_reader(obj: Any) -> Reader:
         dlpack_readers[kind] = readers[kind] = reader
         return reader
     if hasattr(obj, "__dlpack__"):
-        if callable(getattr(kind, "__dlpack__", None)) and len(readers) < MOST_TYPES:  # every instance has it
-            dlpack_readers[kind] = readers[kind] = read_dlpack
-        return read_dlpack
+        if not callable(getattr(kind, "__dlpack__", None)):  # not every instance has it
+            return read_dlpack
+        reader = LIBRARIES.get(str(kind.__module__).partition(".")[0], read_method)
+        if len(readers) < MOST_TYPES:
+            dlpack_readers[kind] = readers[kind] = reader
+        return reader
     if hasattr(obj, "__cuda_array_interface__"):
         return read_cuda_array_interface
     if hasattr(obj, "__array_interface__"):
@@ -136,12 +141,34 @@ def read_dlpack(obj: Any, stream_ptr: int | None) -> Any:
         raise BufferError(
             f"{type(obj).__name__} does not speak DLPack: it needs __dlpack__ and __dlpack_device__"
         ) from (None)
-    stream = None if device_type == CPU else consumer(stream_ptr)
+    return take_from(export, None if device_type == CPU else consumer(stream_ptr))
+
+
+def read_device_dlpack(obj: Any, stream_ptr: int | None) -> Any:
+    """Read what speaks DLPack and always is on a device. CuPy would ask the driver for that; nobody else need."""
+    if stream_ptr is None:
+        raise ambiguous()
+    return take_from(obj.__dlpack__, consumer(stream_ptr))
+
+
+def take_from(export: Callable[..., Any], stream: int | None) -> Any:
+    """Take the tensor that ``__dlpack__`` gives for a stream."""
     try:
         capsule = export(stream=stream, max_version=DLPACK_VERSION)
     except TypeError:  # a producer older than DLPack 1.0
         capsule = export(stream=stream)
     return _take(capsule)
+
+
+read_method: Reader = _capsule.reader(read_dlpack, False)
+"""The same as :func:`read_dlpack`, for types all of whose instances have ``__dlpack__``."""
+
+read_device_method: Reader = _capsule.reader(read_device_dlpack, True)
+"""The same as :func:`read_device_dlpack`, likewise."""
+
+
+# Types of these packages with readers of their own.
+LIBRARIES: dict[str, Reader] = {"cupy": read_device_method}
 
 
 def exchange_reader(api: Any, is_torch: bool) -> Reader:
@@ -198,6 +225,8 @@ def read_cuda_array_interface(obj: Any, stream_ptr: int | None) -> Any:
 
 def read_array_interface(obj: Any, stream_ptr: int | None = None) -> tuple[Any, ...]:
     """Read what has NumPy's array interface. It is memory of the host: there is no stream to wait for."""
+    if type(obj) is numpy_classes()[1] and (info := _describe_array(obj)) is not None:
+        return info
     address, shape, strides, readonly, dtype = read_interface(obj, interface_of(obj, "__array_interface__"))
     return description(address, shape, strides, -1, False, readonly, CPU, dtype)
 
@@ -265,7 +294,7 @@ def interface_dtype(obj: Any, interface: dict[str, Any]) -> Any:
     """Return the dtype that an array interface describes."""
     typestr, description = interface["typestr"], interface.get("descr")
     dtype = getattr(obj, "dtype", None)
-    if not (isinstance(dtype, numpy_dtype_class()) and string_of(dtype) == typestr):  # else it says more than this can
+    if not (isinstance(dtype, numpy_classes()[0]) and string_of(dtype) == typestr):  # else it says more than this can
         dtype = numpy_dtype(typestr)
         if dtype.kind == "V" and description and (len(description) > 1 or description[0][0]):
             dtype = numpy_dtype(description)
@@ -290,8 +319,8 @@ def string_of(dtype: Any) -> str:
 
 
 @functools.cache
-def numpy_dtype_class() -> type:
-    """Return ``numpy.dtype``."""
+def numpy_classes() -> tuple[type, type]:
+    """Return ``numpy.dtype`` and ``numpy.ndarray``."""
     import numpy
 
-    return numpy.dtype
+    return numpy.dtype, numpy.ndarray

@@ -40,7 +40,7 @@ from cuda_core_cffi._interfaces import (
     find_reader,
     read_array_interface,
     read_cuda_array_interface,
-    read_dlpack,
+    read_method,
     readers,
 )
 from cuda_core_cffi._layout import _StridedLayout, make_layout
@@ -596,4 +596,4 @@ def byte_range(start: int, layout: _StridedLayout) -> tuple[int, int]:
 
 
 StridedMemoryView.__dlpack_c_exchange_api__ = _capsule.exchange_api(StridedMemoryView._from_tensor)
-readers[StridedMemoryView] = read_dlpack  # which knows the stream that a view is ordered after
+readers[StridedMemoryView] = read_method  # which knows the stream that a view is ordered after

@@ -14,24 +14,17 @@
  *     is_simple(owner)          whether the elements are no complex numbers and adjacent along some axis
  *     share(owner, versioned)   a capsule around a tensor of the same memory, for a consumer
  *     exchange_api(make)        that API for a type of ours
+ *     reader(read, on_device)   what reads objects that speak DLPack in Python's form: see ccc_reader.h
+ *     describe_array(array)     the same as describe, of a NumPy array: see ccc_array.h
  *     waker(function)           the address of a C function, for any thread, that has Python call this one soon
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <stdatomic.h>
-
+#include "ccc_array.h"
 #include "ccc_capsule_read.h"
 #include "ccc_exchange.h"
-
-static void delete_unconsumed(PyObject *capsule)
-{
-    for (int versioned = 0; versioned < 2; ++versioned)
-        if (PyCapsule_IsValid(capsule, NAMES[versioned])) {
-            ccc_imported_delete((ccc_imported){PyCapsule_GetPointer(capsule, NAMES[versioned]), versioned});
-            return;
-        }
-}
+#include "ccc_reader.h"
 
 static PyObject *capsule_new(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
@@ -42,34 +35,7 @@ static PyObject *capsule_new(PyObject *module, PyObject *const *arguments, Py_ss
     int versioned = PyObject_IsTrue(arguments[1]);
     if (PyErr_Occurred())
         return NULL;
-    return PyCapsule_New((void *)(uintptr_t)address, NAMES[versioned], delete_unconsumed);
-}
-
-/* The tensor in a capsule; NULL with a Python error set. */
-static ccc_imported tensor_of(PyObject *capsule, int consume)
-{
-    /* without the GIL two threads must not both find the name unused */
-    static atomic_flag lock = ATOMIC_FLAG_INIT;
-    ccc_imported tensor = {NULL, 0};
-    int found = 0;
-    while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
-        ;
-    for (; tensor.versioned < 2; ++tensor.versioned)
-        if ((found = PyCapsule_IsValid(capsule, NAMES[tensor.versioned])))
-            break;
-    if (found) {
-        tensor.address = PyCapsule_GetPointer(capsule, NAMES[tensor.versioned]);
-        if (consume && PyCapsule_SetName(capsule, USED_NAMES[tensor.versioned]))
-            tensor.address = NULL;
-    }
-    atomic_flag_clear_explicit(&lock, memory_order_release);
-    if (found)
-        return tensor;
-    if (PyCapsule_IsValid(capsule, USED_NAMES[0]) || PyCapsule_IsValid(capsule, USED_NAMES[1]))
-        PyErr_SetString(PyExc_ValueError, "this DLPack capsule has already been consumed");
-    else
-        PyErr_SetString(PyExc_TypeError, "expected a DLPack capsule");
-    return tensor;
+    return ccc_capsule_of((void *)(uintptr_t)address, versioned);
 }
 
 static PyObject *address_and_kind(ccc_imported tensor)
@@ -82,18 +48,18 @@ static PyObject *address_and_kind(ccc_imported tensor)
 static PyObject *capsule_read(PyObject *module, PyObject *capsule)
 {
     (void)module;
-    return address_and_kind(tensor_of(capsule, 0));
+    return address_and_kind(ccc_in_capsule(capsule, 0));
 }
 
 static PyObject *capsule_consume(PyObject *module, PyObject *capsule)
 {
     (void)module;
-    return address_and_kind(tensor_of(capsule, 1));
+    return address_and_kind(ccc_in_capsule(capsule, 1));
 }
 
 static PyObject *capsule_take(PyObject *module, PyObject *capsule)
 {
-    ccc_imported tensor = tensor_of(capsule, 1);
+    ccc_imported tensor = ccc_in_capsule(capsule, 1);
     (void)module;
     return tensor.address ? ccc_own(tensor, capsule) : NULL;
 }
@@ -120,7 +86,7 @@ static PyObject *capsule_share(PyObject *module, PyObject *const *arguments, Py_
     ccc_shown *shown = versioned < 0 ? NULL : ccc_show(arguments[0], versioned);
     if (shown == NULL)
         return NULL;
-    PyObject *capsule = PyCapsule_New(shown, NAMES[versioned], delete_unconsumed);
+    PyObject *capsule = ccc_capsule_of(shown, versioned);
     if (capsule == NULL)
         ccc_end_shown(shown);
     return capsule;
@@ -171,6 +137,10 @@ static PyMethodDef methods[] = {
      "take_exchanged(api, obj)\n--\n\nTake the tensor of an object through DLPack's C exchange API."},
     {"work_stream", FAST(ccc_work_stream), METH_FASTCALL,
      "work_stream(api, owner)\n--\n\nReturn the stream that the producer of a tensor works in."},
+    {"reader", FAST(ccc_reader), METH_FASTCALL,
+     "reader(read, on_device)\n--\n\nReturn what reads objects that speak DLPack, as a function in Python does."},
+    {"describe_array", ccc_describe_array, METH_O,
+     "describe_array(array)\n--\n\nDescribe a NumPy array, or return None if its dtype needs a closer look."},
     {"exchange_api", ccc_exchange_api, METH_O, "exchange_api(make)\n--\n\nReturn the C exchange API of a type."},
     {"waker", capsule_waker, METH_O, "waker(function)\n--\n\nReturn a C function that has Python call this one soon."},
     {NULL, NULL, 0, NULL},

@@ -13,24 +13,15 @@
 #ifndef CCC_CAPSULE_READ_H
 #define CCC_CAPSULE_READ_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "ccc_dlpack.h"
+#include "ccc_capsule.h"
 
+#define CCC_FIELDS 9
 #define CCC_MAX_DIMENSIONS 64 /* NumPy's limit; other libraries have a lower one */
 
-static const char *const NAMES[] = {"dltensor", "dltensor_versioned"};
 static const char *const USED_NAMES[] = {"used_dltensor", "used_dltensor_versioned"};
-
-/* A managed tensor of either kind. */
-typedef struct ccc_imported {
-    void *address;
-    int versioned;
-} ccc_imported;
 
 /* The uses of a tensor that was taken: its owner's, and those of the tensors that show the same memory. */
 typedef struct ccc_uses {
@@ -38,6 +29,33 @@ typedef struct ccc_uses {
     atomic_int count;
     PyCapsule_Destructor producers; /* what the producer's capsule, now the owner, is to end with; or NULL */
 } ccc_uses;
+
+/* The tensor in a capsule that nobody has consumed; NULL with a Python error set. */
+static ccc_imported ccc_in_capsule(PyObject *capsule, int consume)
+{
+    /* without the GIL two threads must not both find the name unused */
+    static atomic_flag lock = ATOMIC_FLAG_INIT;
+    ccc_imported tensor = {NULL, 0};
+    int found = 0;
+    while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
+        ;
+    for (; tensor.versioned < 2; ++tensor.versioned)
+        if ((found = PyCapsule_IsValid(capsule, NAMES[tensor.versioned])))
+            break;
+    if (found) {
+        tensor.address = PyCapsule_GetPointer(capsule, NAMES[tensor.versioned]);
+        if (consume && PyCapsule_SetName(capsule, USED_NAMES[tensor.versioned]))
+            tensor.address = NULL;
+    }
+    atomic_flag_clear_explicit(&lock, memory_order_release);
+    if (found)
+        return tensor;
+    if (PyCapsule_IsValid(capsule, USED_NAMES[0]) || PyCapsule_IsValid(capsule, USED_NAMES[1]))
+        PyErr_SetString(PyExc_ValueError, "this DLPack capsule has already been consumed");
+    else
+        PyErr_SetString(PyExc_TypeError, "expected a DLPack capsule");
+    return tensor;
+}
 
 static const DLTensor *ccc_tensor_in(ccc_imported tensor)
 {
@@ -50,16 +68,11 @@ static int ccc_is_read_only(ccc_imported tensor)
     return tensor.versioned && ((const DLManagedTensorVersioned *)tensor.address)->flags & CCC_DLPACK_READ_ONLY;
 }
 
-static void ccc_imported_delete(ccc_imported tensor)
+static int ccc_two_arguments(const char *name, Py_ssize_t count)
 {
-    DLManagedTensor *old = tensor.address;
-    DLManagedTensorVersioned *versioned = tensor.address;
-    if (tensor.versioned ? versioned->deleter != NULL : old->deleter != NULL) {
-        if (tensor.versioned)
-            versioned->deleter(versioned);
-        else
-            old->deleter(old);
-    }
+    if (count != 2)
+        PyErr_Format(PyExc_TypeError, "%s takes 2 arguments, not %zd", name, count);
+    return count == 2;
 }
 
 static PyObject *ccc_tuple_of(const int64_t *values, int count)
@@ -101,6 +114,21 @@ static ccc_uses *ccc_uses_of(PyObject *owner)
     return NULL;
 }
 
+/* A tuple of the fields, which become its own; NULL with a Python error set if one is NULL. */
+static PyObject *ccc_filled(PyObject **fields)
+{
+    PyObject *info = PyTuple_New(CCC_FIELDS);
+    for (int i = 0; i < CCC_FIELDS; ++i) {
+        if (info == NULL || fields[i] == NULL) {
+            Py_XDECREF(fields[i]);
+            Py_CLEAR(info);
+        } else {
+            PyTuple_SetItem(info, i, fields[i]);
+        }
+    }
+    return info;
+}
+
 /* Return the tuple for what a capsule owns. */
 static PyObject *ccc_describe(PyObject *owner)
 {
@@ -111,7 +139,7 @@ static PyObject *ccc_describe(PyObject *owner)
     int on_host = tensor->device.device_type == CCC_DL_CPU;
     unsigned long dtype = tensor->dtype.code | (unsigned long)tensor->dtype.bits << 8 |
                           (unsigned long)tensor->dtype.lanes << 16;
-    PyObject *fields[] = {
+    PyObject *fields[CCC_FIELDS] = {
         PyLong_FromUnsignedLongLong((uintptr_t)tensor->data + (tensor->data ? tensor->byte_offset : 0)),
         ccc_tuple_of(tensor->shape, tensor->ndim),
         tensor->strides ? ccc_tuple_of(tensor->strides, tensor->ndim) : Py_NewRef(Py_None),
@@ -122,17 +150,7 @@ static PyObject *ccc_describe(PyObject *owner)
         PyLong_FromUnsignedLong(dtype),
         Py_NewRef(owner),
     };
-    const int count = sizeof fields / sizeof *fields;
-    PyObject *info = PyTuple_New(count);
-    for (int i = 0; i < count; ++i) {
-        if (info == NULL || fields[i] == NULL) {
-            Py_XDECREF(fields[i]);
-            Py_CLEAR(info);
-        } else {
-            PyTuple_SetItem(info, i, fields[i]);
-        }
-    }
-    return info;
+    return ccc_filled(fields);
 }
 
 /* Whether no element is complex, and some stride is 1. */

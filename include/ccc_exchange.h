@@ -24,13 +24,6 @@ static const DLPackExchangeAPI *ccc_known_api(PyObject *capsule)
     return (const DLPackExchangeAPI *)header;
 }
 
-static int ccc_two_arguments(const char *name, Py_ssize_t count)
-{
-    if (count != 2)
-        PyErr_Format(PyExc_TypeError, "%s takes 2 arguments, not %zd", name, count);
-    return count == 2;
-}
-
 static PyObject *ccc_take_exchanged(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     DLManagedTensorVersioned *tensor = NULL;

@@ -157,6 +157,23 @@ def test_no_stream_is_ambiguous(device_type: int, make: Any) -> None:
     assert producer.asked == []
 
 
+@pytest.mark.parametrize(("given", "told"), [(-1, -1), (0, 1), (0x1234, 0x1234)])
+def test_cupy_is_not_asked_for_the_device(given: int, told: int) -> None:
+    class Array(Producer):
+        __module__ = "cupy"
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            raise AssertionError("this would ask the driver")
+
+    producer = Array(Managed(True, data=0x1000, shape=(3,), device=(CUDA, 0)))
+    assert StridedMemoryView.from_any_interface(producer, given).device_id == 0
+    assert producer.asked == [{"stream": told, "max_version": (1, 0)}]
+    with pytest.raises(BufferError, match="stream_ptr=None is ambiguous"):
+        StridedMemoryView.from_any_interface(producer)
+    with pytest.raises(OverflowError):
+        StridedMemoryView.from_any_interface(producer, -2)
+
+
 @pytest.mark.parametrize(("stream", "error"), [(-2, OverflowError), ("1", TypeError), (1.5, TypeError)])
 def test_what_is_no_stream_is_refused(stream: Any, error: type[Exception]) -> None:
     producer = Producer(Managed(True, shape=(0,), device=(CUDA, 0)))
@@ -171,13 +188,32 @@ def test_a_producer_older_than_dlpack_1_is_asked_again_without_a_version() -> No
     assert producer.asked == [{"stream": None}]
 
 
-def test_an_error_of_the_producer_comes_through() -> None:
+@pytest.mark.parametrize("error", [BufferError, TypeError, AttributeError, KeyboardInterrupt])
+def test_an_error_of_the_producer_comes_through(error: type[BaseException]) -> None:
     class Unwilling(Producer):
         def __dlpack__(self, **how: Any) -> Any:
-            raise BufferError("not today")
+            raise error("not today")
 
-    with pytest.raises(BufferError, match="not today"):
+    with pytest.raises(error, match="not today"):
         StridedMemoryView.from_any_interface(Unwilling(Managed(True)), -1)
+
+
+def test_an_error_of_the_producers_device_comes_through() -> None:
+    class Lost(Producer):
+        def __dlpack_device__(self) -> tuple[int, int]:
+            raise OSError("not today")
+
+    with pytest.raises(OSError, match="not today"):
+        StridedMemoryView.from_any_interface(Lost(Managed(True)), -1)
+
+
+def test_a_producer_without_a_device_is_refused() -> None:
+    class Placeless:
+        def __dlpack__(self, **how: Any) -> Any:
+            raise AssertionError("asked too early")
+
+    with pytest.raises(BufferError, match="it needs __dlpack__ and __dlpack_device__"):
+        StridedMemoryView.from_any_interface(Placeless(), -1)
 
 
 def test_a_type_whose_instances_may_speak_dlpack_or_not_is_asked_each_time() -> None:

@@ -45,6 +45,39 @@ def test_a_view_shows_where_a_numpy_array_lies(part: Any, make: str) -> None:
         assert tuple(4 * stride for stride in shown.strides) == array.strides
 
 
+@pytest.mark.parametrize(
+    "dtype", ["bool", "i1", "<f4", ">f8", "c16", "M8[s]", "m8[us]", "S3", "U2", "V4", STRUCTURED], ids=str
+)
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda array: array,
+        lambda array: array.T,
+        lambda array: array[::2, ::-1],
+        lambda array: array[0, 0],
+        lambda array: array[2, 3, ...],
+        lambda array: array[:0],
+        lambda array: array[:, :1],
+        lambda array: numpy.broadcast_to(array[0], (3, 6)),
+        lambda array: numpy.broadcast_arrays(array[0], array)[0],
+        lambda array: array.reshape((1,) * 30 + (24,)),
+    ],
+    ids=["all", "transposed", "reversed", "element", "scalar", "empty", "column", "broadcast", "warning", "deep"],
+)
+def test_a_numpy_array_is_what_its_array_interface_says(dtype: Any, part: Any) -> None:
+    array = numpy.asarray(part(numpy.zeros((4, 6), dtype)))
+
+    class Described:
+        __array_interface__ = array.__array_interface__
+
+    described, shown = (StridedMemoryView.from_array_interface(item) for item in (Described, array))
+    assert (shown.ptr, shown.shape, shown.strides) == (described.ptr, described.shape, described.strides)
+    assert (shown.readonly, shown.dtype, shown.size) == (described.readonly, array.dtype, array.size)
+    assert shown.__dlpack_device__() == (1, 0)
+    assert shown._info[7] is array.dtype
+    assert type(shown.shape) is tuple
+
+
 @pytest.mark.parametrize("dtype", [STRUCTURED, ">i4", "M8[s]", "S3", "U2", "longdouble"], ids=str)
 def test_numpy_arrays_of_types_that_dlpack_lacks_are_viewed_too(dtype: Any) -> None:
     array = numpy.zeros(3, dtype)
