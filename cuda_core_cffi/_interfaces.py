@@ -167,8 +167,13 @@ read_device_method: Reader = _capsule.reader(read_device_dlpack, True)
 """The same as :func:`read_device_dlpack`, likewise."""
 
 
+def read_jax(obj: Any, stream_ptr: int | None) -> Any:
+    """Read an array of JAX, which takes -1 for the address of a stream: the legacy default stream is ordered for it."""
+    return read_method(obj, LEGACY if stream_ptr == NO_ORDERING else stream_ptr)
+
+
 # Types of these packages with readers of their own.
-LIBRARIES: dict[str, Reader] = {"cupy": read_device_method}
+LIBRARIES: dict[str, Reader] = {"cupy": read_device_method, "jax": read_jax, "jaxlib": read_jax}
 
 
 def exchange_reader(api: Any, is_torch: bool) -> Reader:

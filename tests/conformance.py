@@ -421,8 +421,6 @@ def run(cell: Cell, stream: int = -1) -> None:
     base = numpy_array(cell.dtype)
     expected = LAYOUTS[cell.layout](base)
     array = PRODUCERS[cell.producer].handle(base, cell.layout)
-    if cell.producer == "jax cuda" and stream == -1:
-        stream = 1  # JAX 0.11 takes -1 for the address of a stream
     try:
         shape, content = CONSUMERS[cell.consumer].handle(array, stream)
     except NotApplicable:

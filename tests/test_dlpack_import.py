@@ -157,6 +157,25 @@ def test_no_stream_is_ambiguous(device_type: int, make: Any) -> None:
     assert producer.asked == []
 
 
+@pytest.mark.parametrize("library", ["jax", "jaxlib._jax"])
+@pytest.mark.parametrize(
+    ("device_type", "given", "told"),
+    [(CUDA, -1, 1), (CUDA, 0, 1), (CUDA, 0x1234, 0x1234), (CPU, -1, None), (CPU, 5, None)],
+)
+@pytest.mark.parametrize("make", [StridedMemoryView.from_dlpack, StridedMemoryView.from_any_interface])
+def test_jax_is_never_told_that_no_stream_waits(
+    library: str, device_type: int, given: int, told: int | None, make: Any
+) -> None:
+    kind = type("ArrayImpl", (Producer,), {"__module__": library})
+    producer = kind(Managed(True, shape=(0,), device=(device_type, 0)))
+    with pytest.raises(BufferError, match="stream_ptr=None is ambiguous"):
+        make(producer)
+    for _ in range(2):  # the first time its type is new
+        producer.managed = Managed(True, shape=(0,), device=(device_type, 0))
+        make(producer, given)
+    assert producer.asked == [{"stream": told, "max_version": (1, 0)}] * 2
+
+
 @pytest.mark.parametrize(("given", "told"), [(-1, -1), (0, 1), (0x1234, 0x1234)])
 def test_cupy_is_not_asked_for_the_device(given: int, told: int) -> None:
     class Array(Producer):
