@@ -20,8 +20,10 @@ from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
     PER_THREAD_DEFAULT_STREAM,
     Buffer,
+    LegacyPinnedMemoryResource,
     Stream,
     _capsule,
+    _wake,
     ffi,
     lib,
     live_objects,
@@ -293,6 +295,38 @@ def test_a_tensor_keeps_the_owner_of_memory(ending):
     collect()  # finds the tensor
     collect()
     assert alive() is None
+
+
+def test_a_tensor_keeps_memory_that_python_gives_back_to_a_resource_of_ours():
+    class Resource(LegacyPinnedMemoryResource):
+        def deallocate(self, ptr, size, stream=None):
+            freed.append(ptr)
+
+    freed, mr, owner = [], Resource(), Owner()
+    buffer = Buffer.from_handle(owner.address, SIZE, mr=mr)
+    assert buffer.__dlpack_device__() == (CUDA_HOST, 0)
+    consumer = Consumer(buffer.__dlpack__())
+    buffer.close()
+    assert freed == []
+    consumer.delete()
+    collect()
+    assert freed == [owner.address]
+
+
+def test_an_export_lets_go_of_what_was_kept_for_finished_tensors():
+    mr = HostResource()
+    buffer = mr.allocate(SIZE)
+    consumer = Consumer(buffer.__dlpack__())
+    buffer.close()
+    with PINNED.allocate(SIZE) as other:
+        lib.ccc_set_wake(0)
+        try:
+            consumer.delete()
+            assert len(mr.live) == 1
+            other.__dlpack__()
+            assert mr.live == {}
+        finally:
+            lib.ccc_set_wake(_capsule.waker(_wake.run_tasks))
 
 
 def test_memory_goes_back_once_however_many_tensors_show_it():
