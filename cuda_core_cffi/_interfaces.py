@@ -299,11 +299,24 @@ def interface_dtype(obj: Any, interface: dict[str, Any]) -> Any:
     """Return the dtype that an array interface describes."""
     typestr, description = interface["typestr"], interface.get("descr")
     dtype = getattr(obj, "dtype", None)
+    plain = plain_dtype(typestr) if type(typestr) is str else None
+    if plain is not None and (dtype is None or dtype is plain):
+        return plain
     if not (isinstance(dtype, numpy_classes()[0]) and string_of(dtype) == typestr):  # else it says more than this can
         dtype = numpy_dtype(typestr)
         if dtype.kind == "V" and description and (len(description) > 1 or description[0][0]):
             dtype = numpy_dtype(description)
         string_of(dtype)
+    return dtype
+
+
+@functools.lru_cache
+def plain_dtype(typestr: str) -> Any:
+    """Return the dtype of this name; None if that is not all there is to say of it."""
+    dtype = numpy_dtype(typestr)
+    if dtype.kind == "V":
+        return None
+    string_of(dtype)
     return dtype
 
 
