@@ -80,21 +80,22 @@ class FileStreamProgramCache(ProgramCacheResource):
 
     def __getitem__(self, key: bytes | str) -> bytes:
         name = _digest(check_key(key))
-        path = os.path.join(self._entries, name)
+        path = f"{self._entries}/{name}"
         try:
             descriptor = os.open(path, os.O_RDONLY)
         except (FileNotFoundError, PermissionError):
             raise KeyError(key) from None
-        with open(descriptor, "rb") as file:
-            found = os.stat(descriptor)
-            value = _unseal(name, file.read()) if _is_ours(found) else None
+        try:
+            found = os.fstat(descriptor)
+            value = _unseal(name, _read(descriptor, found.st_size)) if _is_ours(found) else None
             if value is not None:
-                # Of the file that was read, even if another has its name by now; on a read-only disk of none.
-                with contextlib.suppress(OSError):
-                    os.utime(descriptor, ns=(time.time_ns(), found.st_mtime_ns))
-                return value
-        _discard(path)
-        raise KeyError(key)
+                _set_read_time(descriptor, found)
+        finally:
+            os.close(descriptor)
+        if value is None:
+            _discard(path)
+            raise KeyError(key)
+        return value
 
     def __setitem__(self, key: bytes | str, value: bytes | bytearray | memoryview | ObjectCode) -> None:
         name, data = _digest(check_key(key)), check_value(value)
@@ -187,10 +188,26 @@ def _unseal(name: str, content: bytes) -> bytes | None:
     return data if content.endswith(_seal(name, data)) else None
 
 
+def _read(descriptor: int, size: int) -> bytes:
+    """Return what a file has, which does not grow; less of one that was cut short."""
+    content = os.read(descriptor, size)
+    while len(content) < size and (more := os.read(descriptor, size - len(content))):  # large files come in pieces
+        content += more
+    return content
+
+
+def _set_read_time(descriptor: int, found: os.stat_result) -> None:
+    """Note that a file is read now: that which was opened, even if another has its name by now."""
+    try:
+        os.utime(descriptor, ns=(time.time_ns(), found.st_mtime_ns))
+    except OSError:  # on a read-only disk
+        return
+
+
 def _is_ours(found: os.stat_result) -> bool:
     """Tell whether a file is one that nobody else has written."""
-    mine = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
-    return mine and not found.st_mode & _WRITABLE_BY_OTHERS
+    mode = found.st_mode
+    return stat.S_ISREG(mode) and not mode & _WRITABLE_BY_OTHERS and found.st_uid == os.geteuid()
 
 
 def _files(folder: str) -> Iterator[tuple[str, os.stat_result]]:

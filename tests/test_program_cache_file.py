@@ -230,6 +230,33 @@ def test_a_file_with_something_after_it_is_missing_and_removed(folder, cache, mo
     assert len(cache) == 0
 
 
+def test_a_folder_in_the_place_of_an_entry_is_missing(folder, cache):
+    cache["key"] = CODE
+    path = entry(folder)
+    path.unlink()
+    path.mkdir()
+    assert cache.get("key") is None
+
+
+def test_a_file_that_comes_in_pieces_is_read_to_its_end(folder, cache, monkeypatch):
+    read = os.read
+    cache["key"] = CODE
+    monkeypatch.setattr(os, "read", lambda descriptor, size: read(descriptor, min(size, 1000)))
+    assert cache["key"] == CODE
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_no_file_stays_open(folder, cache, damaged):
+    cache["key"] = CODE
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(10):
+        if damaged:
+            entry(folder).write_bytes(b"damage")
+        cache.get("key")
+        cache["key"] = CODE
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 def test_an_entry_under_the_name_of_another_is_missing(folder, cache):
     cache["key"] = CODE
     path = entry(folder)
