@@ -5,14 +5,13 @@
 from __future__ import annotations
 
 import abc
-import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from cuda_core_cffi._errors import check_cleanup
 from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._nvrtc_options import check_fields
 from cuda_core_cffi._program_options import ProgramOptions
+from cuda_core_cffi._settled_options import SettledOptions, settle
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
 
 __all__ = ["Compiled", "Compiler", "Job", "check_text", "copy_out", "drop"]
@@ -88,11 +87,9 @@ class Compiler(abc.ABC):
     def handle_type(self) -> str:
         """The C type of its programs."""
 
-    def settle(self, options: ProgramOptions) -> ProgramOptions:
-        """Return a copy of the options, which are checked, on which later assignments to the original do not work."""
-        settled = copy.copy(options)
-        check_fields(vars(settled))
-        return settled
+    def settle(self, options: ProgramOptions) -> SettledOptions:
+        """Return the options as they are now, for a program."""
+        return settle(options)
 
     @abc.abstractmethod
     def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:
@@ -102,16 +99,20 @@ class Compiler(abc.ABC):
     def build(self) -> bytes:
         """Return what tells this build of the compiler from others, which may make other code of the same source."""
 
-    def more_inputs(self, options: ProgramOptions) -> Iterator[bytes]:
-        """Yield what is compiled besides the source."""
-        yield from ()
+    def more_inputs(self, options: ProgramOptions) -> Iterable[bytes]:
+        """Return what is compiled besides the source."""
+        return ()
 
-    def files_read(self, source: bytes, options: ProgramOptions) -> str | None:
+    def files_asked_for(self, options: ProgramOptions) -> str | None:
+        """Return which option makes the compiler read files, in words; None if none does."""
+        return None
+
+    def files_included(self, source: bytes, options: ProgramOptions) -> str | None:
         """Return what makes the compiler read files that nobody knows beforehand, in words; None if nothing does."""
         return None
 
     @abc.abstractmethod
-    def spell(self, options: ProgramOptions, target: ObjectCodeFormatType) -> list[bytes]:
+    def spell(self, settled: SettledOptions, target: ObjectCodeFormatType) -> list[bytes]:
         """Return the options as the compiler knows them; raise :class:`ValueError` if they do not go together."""
 
     @abc.abstractmethod
@@ -126,7 +127,7 @@ class Compiler(abc.ABC):
 def check_text(code: str | bytes | bytearray) -> bytes:
     """Return source that is text as bytes."""
     source = code.encode() if isinstance(code, str) else bytes(code)
-    if not source.strip():
+    if not source or source.isspace():
         raise ValueError("code must not be empty")
     if (position := source.find(b"\0")) >= 0:
         raise ValueError(f"code must not contain NUL: byte {position} is one, and the compiler would stop there")

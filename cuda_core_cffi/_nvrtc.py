@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from cuda_core_cffi._compiler import Compiled, Compiler, Job, check_text, copy_out, drop
@@ -14,9 +16,10 @@ from cuda_core_cffi._errors import NVRTCError, failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._libraries import load_nvrtc, nvrtc_build, nvrtc_version
 from cuda_core_cffi._name_expressions import explain_unknown_names
-from cuda_core_cffi._nvrtc_includes import extra_headers, files_read
-from cuda_core_cffi._nvrtc_options import NVRTC_TARGETS
+from cuda_core_cffi._nvrtc_includes import extra_headers, files_asked_for, files_included
+from cuda_core_cffi._nvrtc_options import NVRTC_TARGETS, depends_on_settings, nvrtc_options
 from cuda_core_cffi._program_options import ProgramOptions
+from cuda_core_cffi._settled_options import SettledOptions
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
 
 __all__ = ["NVRTC"]
@@ -26,6 +29,10 @@ _PCH_CREATED = "NVRTC_SUCCESS"
 _PCH_NOT_ATTEMPTED = "NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED"
 _PCH_HEAP_EXHAUSTED = "NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED"
 _INVALID_OPTION = "NVRTC_ERROR_INVALID_OPTION"
+
+_NULL = ffi.NULL
+_create = lib.ccc_program_create
+_new = ffi.new
 
 # NVRTC has one heap for precompiled headers: growing it frees the old one, under whoever uses that.
 _pch_lock = threading.Lock()
@@ -52,22 +59,33 @@ class NVRTC(Compiler):
     def build(self) -> bytes:
         return nvrtc_build()
 
-    def files_read(self, source: bytes, options: ProgramOptions) -> str | None:
-        return files_read(source, options)
+    def files_asked_for(self, options: ProgramOptions) -> str | None:
+        return files_asked_for(options)
 
-    def spell(self, options: ProgramOptions, target: ObjectCodeFormatType) -> list[bytes]:
-        return options.as_bytes(CompilerBackendType.NVRTC, target)
+    def files_included(self, source: bytes, options: ProgramOptions) -> str | None:
+        return files_included(source, options)
 
-    def more_inputs(self, options: ProgramOptions) -> Iterator[bytes]:
-        for header in extra_headers(options):
-            yield from header
+    def spell(self, settled: SettledOptions, target: ObjectCodeFormatType) -> list[bytes]:
+        spelt = settled.spelt.get(target)
+        if spelt is None:
+            fields = vars(settled.options)
+            spelt = [os.fsencode(option) for option in nvrtc_options(fields, target, settled.checked)]
+            if not depends_on_settings(fields):
+                settled.spelt[target] = spelt
+        return spelt
+
+    def more_inputs(self, options: ProgramOptions) -> Iterable[bytes]:
+        return chain.from_iterable(extra_headers(options))
 
     def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
         load_nvrtc()
-        status = ffi.new("int *")
-        headers = [[ffi.new("char[]", text) for text in header] for header in extra_headers(options)]
-        names, texts = (ffi.new("const char *[]", [header[part] for header in headers]) for part in (0, 1))
-        box = lib.ccc_program_create(source, name.encode(), len(headers), texts, names, status)
+        status = _new("int *")
+        if options.extra_headers:
+            headers = [[_new("char[]", text) for text in header] for header in extra_headers(options)]
+            names, texts = (_new("const char *[]", [header[part] for header in headers]) for part in (0, 1))
+            box = _create(source, name.encode(), len(headers), texts, names, status)
+        else:
+            box = _create(source, name.encode(), 0, _NULL, _NULL, status)
         if not box:
             raise nvrtc_failure(status[0], "nvrtcCreateProgram") if status[0] else failure(lib.ccc_last_status())
         return box

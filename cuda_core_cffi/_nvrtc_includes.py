@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from cuda_core_cffi._program_options import ProgramOptions
 
-__all__ = ["extra_headers", "files_read"]
+__all__ = ["extra_headers", "files_asked_for", "files_included"]
 
 _OPTIONS = ("include_path", "pre_include", "pch", "use_pch", "pch_dir")
 
@@ -25,16 +25,20 @@ _LOCAL_INCLUDES = [
 ]
 
 
-def files_read(source: bytes, options: ProgramOptions) -> str | None:
-    """Return what makes NVRTC read files other than its own, in words; None if nothing does."""
+def files_asked_for(options: ProgramOptions) -> str | None:
+    """Return which option makes NVRTC read files other than its own, in words; None if none does."""
     found = next((name for name in _OPTIONS if getattr(options, name)), None)
-    if found is not None:
-        return f"with {found} the code depends on files"
-    if not options.no_source_include:
-        for text in (source, *(header for _, header in extra_headers(options))):
-            if line := _local_include(text):
-                return f"{line!r} may find a file beside the source (with no_source_include it does not)"
-    return None
+    return None if found is None else f"with {found} the code depends on files"
+
+
+def files_included(source: bytes, options: ProgramOptions) -> str | None:
+    """Return which line may make NVRTC read files other than its own, in words; None if none does."""
+    if options.no_source_include:
+        return None
+    line = _local_include(source)
+    if line is None and options.extra_headers:
+        line = next(filter(None, (_local_include(header) for _, header in extra_headers(options))), None)
+    return line and f"{line!r} may find a file beside the source (with no_source_include it does not)"
 
 
 def extra_headers(options: ProgramOptions) -> Iterator[tuple[bytes, bytes]]:
@@ -45,6 +49,10 @@ def extra_headers(options: ProgramOptions) -> Iterator[tuple[bytes, bytes]]:
 
 def _local_include(source: bytes) -> str | None:
     """Return the line that may include a file beside the source, if there is any."""
+    find = source.find
+    # Most kernels have nothing that those begin with, which is seen faster than searched. Continued lines may hide it.
+    if find(b"#") < 0 and find(b"\\") < 0 and find(b"__has_") < 0 and find(b"%:") < 0 and find(b"??=") < 0:
+        return None
     joined = source.replace(b"\\\r\n", b"").replace(b"\\\n", b"")  # as the compiler reads continued lines
     for pattern in _LOCAL_INCLUDES:
         if found := pattern.search(joined):

@@ -29,7 +29,7 @@ from cuda_core_cffi._option_spelling import (
 from cuda_core_cffi._user_cache import user_cache_folder
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
-__all__ = ["NVRTC_TARGETS", "check_fields", "check_lto", "nvrtc_options"]
+__all__ = ["NVRTC_TARGETS", "check_fields", "check_lto", "copy_fields", "depends_on_settings", "nvrtc_options"]
 
 NVRTC_TARGETS = (ObjectCodeFormatType.PTX, ObjectCodeFormatType.CUBIN, ObjectCodeFormatType.LTOIR)
 
@@ -44,15 +44,31 @@ def check_fields(fields: Mapping[str, Any]) -> list[str]:
     TypeError, ValueError
         If a field has a value that it must not have.
     """
-    options = []
+    options: list[str] = []
     for name, spell in _SPELLINGS.items():
         if (value := fields[name]) is not None:
             options += spell(f"ProgramOptions: {name}", value)
     return options
 
 
-def nvrtc_options(fields: Mapping[str, Any], target: ObjectCodeFormatType | None) -> list[str]:
+def copy_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields with copies in the place of lists and the like, which can be changed."""
+    return {name: _copy(value) for name, value in fields.items()}
+
+
+def nvrtc_options(
+    fields: Mapping[str, Any], target: ObjectCodeFormatType | None, checked: list[str] | None = None
+) -> list[str]:
     """Spell the fields of :class:`ProgramOptions` for NVRTC.
+
+    Parameters
+    ----------
+    fields : Mapping
+        The fields.
+    target : ObjectCodeFormatType or None
+        What is to be made.
+    checked : list of str, optional
+        What :func:`check_fields` returned for them, where that is known.
 
     Raises
     ------
@@ -62,8 +78,7 @@ def nvrtc_options(fields: Mapping[str, Any], target: ObjectCodeFormatType | None
     if target is not None and target not in NVRTC_TARGETS:
         raise ValueError(f"NVRTC makes {', '.join(NVRTC_TARGETS)}, not {str(target)!r}")
     check_lto(fields, target)
-    checked = check_fields(fields)
-    options = _arch_options(fields["arch"], target) + checked
+    options = _arch_options(fields["arch"], target) + (check_fields(fields) if checked is None else checked)
     if target is ObjectCodeFormatType.LTOIR and not fields["link_time_optimization"]:
         options.append("--dlink-time-opt")
     if fields["use_bundled_headers"]:
@@ -77,6 +92,19 @@ def check_lto(fields: Mapping[str, Any], target: ObjectCodeFormatType | None) ->
         raise ValueError(
             f"with link_time_optimization the compiler makes LTO IR only: compile to 'ltoir', not {str(target)!r}"
         )
+
+
+def depends_on_settings(fields: Mapping[str, Any]) -> bool:
+    """Tell whether what the fields are to NVRTC depends on anything else: the current device, or the environment."""
+    return fields["arch"] is None or bool(fields["use_bundled_headers"])
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, list):  # which stays one: two names are no tuple of a name and a value
+        return [_copy(item) for item in value]
+    if isinstance(value, tuple):
+        return tuple(_copy(item) for item in value)
+    return bytes(value) if isinstance(value, bytearray) else value
 
 
 def _arch_options(given: str | None, target: ObjectCodeFormatType | None) -> list[str]:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from cuda_core_cffi._compiler import Compiled, Compiler, Job, copy_out
@@ -15,6 +15,7 @@ from cuda_core_cffi._libraries import find_libdevice, load_nvvm, nvvm_build
 from cuda_core_cffi._nvvm_ir import check_module, is_bitcode
 from cuda_core_cffi._nvvm_options import NVVM_TARGETS
 from cuda_core_cffi._program_options import ProgramOptions
+from cuda_core_cffi._settled_options import SettledOptions
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
 __all__ = ["NVVM"]
@@ -52,15 +53,15 @@ class NVVM(Compiler):
     def build(self) -> bytes:
         return nvvm_build()
 
-    def more_inputs(self, options: ProgramOptions) -> Iterator[bytes]:
+    def more_inputs(self, options: ProgramOptions) -> Iterable[bytes]:
         for name, module in _extra_modules(options):
             yield name
             yield module
         if options.use_libdevice:
             yield _libdevice()
 
-    def spell(self, options: ProgramOptions, target: ObjectCodeFormatType) -> list[bytes]:
-        return options.as_bytes(CompilerBackendType.NVVM, target)
+    def spell(self, settled: SettledOptions, target: ObjectCodeFormatType) -> list[bytes]:
+        return settled.options.as_bytes(CompilerBackendType.NVVM, target)
 
     def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
         load_nvvm()

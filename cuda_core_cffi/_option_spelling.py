@@ -106,10 +106,10 @@ def several(value: object) -> Sequence[Any]:
 
 def text(field: str, value: object, wanted: str = "a str") -> str:
     """Return the value, which must be a str, or a path if that is wanted, with something in it."""
-    if isinstance(value, os.PathLike) and "path" in wanted:
-        value = os.fsdecode(value)
     if not isinstance(value, str):
-        raise wrong(field, wanted, value)
+        if not isinstance(value, os.PathLike) or "path" not in wanted:
+            raise wrong(field, wanted, value)
+        value = os.fsdecode(value)
     if not value or "\0" in value:
         raise ValueError(f"{field} must not be empty or contain NUL: {value!r}")
     return str(value)

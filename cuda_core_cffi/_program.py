@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cuda_core_cffi import _calls
-from cuda_core_cffi._compiler import Compiler, Job, drop
+from cuda_core_cffi._compiler import Job, drop
 from cuda_core_cffi._compilers import check_target, compiler_for
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
@@ -21,6 +21,10 @@ from cuda_core_cffi._program_options import DEFAULT_NAME, ProgramOptions
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType, SourceCodeType
 
 __all__ = ["Program"]
+
+_CODE = str | bytes | bytearray
+
+_is_open = lib.ccc_is_open
 
 
 class Program(Handle):
@@ -62,7 +66,7 @@ class Program(Handle):
     its own.
     """
 
-    __slots__ = ("_compiler", "_name", "_options", "_pch_status", "_source", "_unused")
+    __slots__ = ("_compiler", "_name", "_pch_status", "_settled", "_source", "_unused")
 
     _CTYPE = "void *"  # each compiler has a type of its own
 
@@ -72,15 +76,17 @@ class Program(Handle):
         code_type: SourceCodeType | str,
         options: ProgramOptions | Mapping[str, Any] | None = None,
     ) -> None:
-        self._compiler: Compiler = compiler_for(code_type)
-        if not isinstance(code, str | bytes | bytearray):
+        self._compiler = compiler = compiler_for(code_type)
+        if not isinstance(code, _CODE):
             raise TypeError(f"code must be str, bytes or bytearray, not {type(code).__name__}")
-        self._options = self._compiler.settle(check_options(ProgramOptions, options, "Program"))
-        self._source = self._compiler.check_source(code, self._options)
-        self._name = self._options.name or DEFAULT_NAME
+        self._settled = compiler.settle(check_options(ProgramOptions, options, "Program"))
+        settled = self._settled.options
+        self._source = compiler.check_source(code, settled)
+        self._name = settled.name or DEFAULT_NAME
         self._pch_status: PCHStatusType | None = None
-        _calls.adopt(self, self._compiler.create(self._source, self._name, self._options))
-        self._unused = [self._box]
+        box = compiler.create(self._source, self._name, settled)
+        _calls.adopt(self, box)
+        self._unused = [box]
 
     # Two programs are never the same one, even if NVRTC gives the second the address of the first.
     __eq__ = object.__eq__
@@ -137,23 +143,35 @@ class Program(Handle):
         RuntimeWarning
             If the code could not be written to the cache. It is returned all the same.
         """
-        target = check_target(self._compiler, target_type)
+        compiler = self._compiler
+        target = check_target(compiler, target_type)
         expressions = _check_expressions(name_expressions)
-        if expressions and not self._compiler.knows_expressions:
-            raise ValueError(f"name_expressions are for C++; {self._compiler.title} knows none: {expressions!r}")
+        if expressions and not compiler.knows_expressions:
+            raise ValueError(f"name_expressions are for C++; {compiler.title} knows none: {expressions!r}")
         if logs is not None and not callable(getattr(logs, "write", None)):
             raise TypeError(f"logs must have a method write(str); {type(logs).__name__} has none")
-        if cache is not None and not isinstance(cache, ProgramCacheResource):
-            raise TypeError(f"cache must be a ProgramCacheResource or None, not {type(cache).__name__}: {cache!r}")
-        if cache is not None and expressions:
-            raise ValueError(
-                f"name_expressions do not go with a cache, which does not keep what they became: {expressions!r}"
-            )
-        if self.is_closed:
+        if cache is not None:
+            if not isinstance(cache, ProgramCacheResource):
+                raise TypeError(f"cache must be a ProgramCacheResource or None, not {type(cache).__name__}: {cache!r}")
+            if expressions:
+                raise ValueError(
+                    f"name_expressions do not go with a cache, which does not keep what they became: {expressions!r}"
+                )
+        if not _is_open(self._box):
             raise RuntimeError("this Program is closed")
-        spelt = self._compiler.spell(self._options, target)
-        job = Job(self._source, self._name, self._options, spelt, target, expressions, logs)
-        return self._compile(job) if cache is None else self._compile_unless_cached(job, cache)
+        spelt = compiler.spell(self._settled, target)
+        if cache is None:
+            return self._compile(spelt, target, expressions, logs)
+        key = program_key(compiler, self._source, self._settled, target, spelt)
+        data = cache.get(key)
+        if data is not None:
+            return ObjectCode._make(data, target, self._name, {})
+        code = self._compile(spelt, target, expressions, logs)
+        try:
+            cache[key] = code
+        except OSError as error:  # such as a full disk
+            warnings.warn(f"compiled code could not be written to the cache: {error}", RuntimeWarning, stacklevel=2)
+        return code
 
     @property
     def backend(self) -> CompilerBackendType:
@@ -173,40 +191,33 @@ class Program(Handle):
         """
         return self._pch_status
 
-    def _compile(self, job: Job) -> ObjectCode:
+    def _compile(
+        self, spelt: list[bytes], target: ObjectCodeFormatType, expressions: list[str], logs: Any
+    ) -> ObjectCode:
+        job = Job(self._source, self._name, self._settled.options, spelt, target, expressions, logs)
         box = self._take()
         try:
             compiled = self._compiler.compile(box, job)
         finally:
             drop(box)
         self._pch_status = compiled.pch_status
-        return ObjectCode._make(compiled.data, job.target, self._name, compiled.symbols)
-
-    def _compile_unless_cached(self, job: Job, cache: ProgramCacheResource) -> ObjectCode:
-        key = program_key(self._compiler, job.source, job.options, job.target, job.spelt)
-        data = cache.get(key)
-        if data is not None:
-            return ObjectCode._make(data, job.target, self._name, {})
-        code = self._compile(job)
-        try:
-            cache[key] = code
-        except OSError as error:  # such as a full disk
-            warnings.warn(f"compiled code could not be written to the cache: {error}", RuntimeWarning, stacklevel=3)
-        return code
+        return ObjectCode._make(compiled.data, target, self._name, compiled.symbols)
 
     def _take(self) -> Any:
         """Return the box of a program that was not compiled yet; it stays alive even if this object is closed."""
         try:
             box = lib.ccc_view(self._unused.pop())
         except IndexError:
-            return self._compiler.create(self._source, self._name, self._options)
+            return self._compiler.create(self._source, self._name, self._settled.options)
         if not box:
             raise RuntimeError("this Program is closed")
         return box
 
 
 def _check_expressions(expressions: object) -> list[str]:
-    if isinstance(expressions, str | bytes) or not isinstance(expressions, Sequence):
+    if not isinstance(expressions, tuple | list) and (
+        isinstance(expressions, str | bytes) or not isinstance(expressions, Sequence)
+    ):
         raise TypeError(f"name_expressions must be a sequence of str, not {type(expressions).__name__}")
     for expression in expressions:
         if not isinstance(expression, str):

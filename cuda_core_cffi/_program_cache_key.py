@@ -11,11 +11,12 @@ from cuda_core_cffi._compiler import Compiler
 from cuda_core_cffi._compilers import check_target, compiler_for
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._program_options import DEFAULT_NAME, ProgramOptions
+from cuda_core_cffi._settled_options import SettledOptions, settle
 from cuda_core_cffi.typing import ObjectCodeFormatType, SourceCodeType
 
 __all__ = ["make_program_cache_key", "program_key"]
 
-_FORMAT = b"cuda-core-cffi program 1"  # to be changed with what goes into a key, so that old entries are not found
+_FORMAT = b"cuda-core-cffi program 2"  # to be changed with what goes into a key, so that old entries are not found
 
 _SIDE_EFFECTS = {
     "create_pch": "writes a precompiled header",
@@ -79,46 +80,69 @@ def make_program_cache_key(
     target = check_target(compiler, target_type)
     if extra_digest is not None and not isinstance(extra_digest, bytes):
         raise TypeError(f"extra_digest must be bytes or None, not {type(extra_digest).__name__}")
-    checked = check_options(ProgramOptions, options, "make_program_cache_key")
-    return program_key(
-        compiler,
-        code.encode() if isinstance(code, str) else bytes(code),
-        checked,
-        target,
-        compiler.spell(checked, target),
-        _check_expressions(name_expressions),
-        extra_digest,
-    )
+    settled = settle(check_options(ProgramOptions, options, "make_program_cache_key"))
+    spelt = compiler.spell(settled, target)
+    expressions = _check_expressions(name_expressions)
+    source = code.encode() if isinstance(code, str) else bytes(code)
+    begun = _begin(compiler, settled.options, target, spelt, compiler.build(), expressions, extra_digest)
+    if extra_digest is None:
+        _refuse_files(compiler.files_included(source, settled.options))
+    return _finish(begun, source)
 
 
 def program_key(
-    compiler: Compiler,
-    source: bytes,
-    options: ProgramOptions,
-    target: ObjectCodeFormatType,
-    spelt: Iterable[bytes],
-    expressions: Iterable[bytes] = (),
-    extra_digest: bytes | None = None,
+    compiler: Compiler, source: bytes, settled: SettledOptions, target: ObjectCodeFormatType, spelt: list[bytes]
 ) -> bytes:
     """Return the key for what is checked already, and spelt for the compiler."""
+    build = compiler.build()
+    kept = settled.begun.get(target)
+    if kept is None or kept[0] is not spelt or kept[1] != build:
+        kept = spelt, build, _begin(compiler, settled.options, target, spelt, build)
+        if settled.spelt.get(target) is spelt:
+            settled.begun[target] = kept
+    _refuse_files(compiler.files_included(source, settled.options))
+    return _finish(kept[2].copy(), source)
+
+
+def _begin(
+    compiler: Compiler,
+    options: ProgramOptions,
+    target: ObjectCodeFormatType,
+    spelt: list[bytes],
+    build: bytes,
+    expressions: Iterable[bytes] = (),
+    extra_digest: bytes | None = None,
+) -> Any:
+    """Return the digest of everything but the source, which is to come."""
     # On first need: it brings OpenSSL, which takes 4 ms.
     import hashlib
 
     _refuse_side_effects(options)
-    if extra_digest is None and (reason := compiler.files_read(source, options)):
-        raise ValueError(
-            f"{reason}, which no key can know: call make_program_cache_key with an extra_digest of their content, and "
-            "read and write the cache with that key"
-        )
-    parts = [_FORMAT, compiler.backend.encode(), compiler.build(), target.encode(), source]
+    if extra_digest is None:
+        _refuse_files(compiler.files_asked_for(options))
+    parts = [_FORMAT, compiler.backend.encode(), build, target.encode()]
     parts.append((options.name or DEFAULT_NAME).encode())  # it is in messages, in debugging information, and __FILE__
     parts.append(b"" if extra_digest is None else b"+" + extra_digest)
     more = list(compiler.more_inputs(options))
     parts += [b"%d more" % len(more), *more]
     parts += [*spelt, *sorted(set(expressions))]  # an option begins with a dash, and an expression does not
-    # With its length before each part, no two lists of parts make one text.
-    text = b"".join([b"%d:%b" % (len(part), part) for part in parts])
-    return hashlib.sha256(text, usedforsecurity=False).digest()
+    # With their number, and its length before each part, no two lists of parts and no two sources make one text.
+    text = b"%d:" % len(parts) + b"".join([b"%d:%b" % (len(part), part) for part in parts])
+    return hashlib.sha256(text, usedforsecurity=False)
+
+
+def _finish(begun: Any, source: bytes) -> bytes:
+    begun.update(source)
+    digest: bytes = begun.digest()
+    return digest
+
+
+def _refuse_files(reason: str | None) -> None:
+    if reason is not None:
+        raise ValueError(
+            f"{reason}, which no key can know: call make_program_cache_key with an extra_digest of their content, and "
+            "read and write the cache with that key"
+        )
 
 
 def _refuse_side_effects(options: ProgramOptions) -> None:

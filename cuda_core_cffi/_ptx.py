@@ -15,6 +15,7 @@ from cuda_core_cffi._linker import link_backend, warn_if_the_driver_links
 from cuda_core_cffi._linker_options import LinkerOptions
 from cuda_core_cffi._option_spelling import asked_besides
 from cuda_core_cffi._program_options import ProgramOptions
+from cuda_core_cffi._settled_options import SettledOptions
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
 __all__ = ["PTX"]
@@ -44,12 +45,12 @@ class PTX(Compiler):
     def handle_type(self) -> str:
         return link_backend().handle_type
 
-    def settle(self, options: ProgramOptions) -> ProgramOptions:
-        settled = super().settle(options)
+    def settle(self, options: ProgramOptions) -> SettledOptions:
+        settled = SettledOptions(options, vars(options))  # its own, because it gets an architecture
         warn_if_the_driver_links(stacklevel=3)
-        linker_options = _linker_options(settled)
-        settled.arch = linker_options.arch
-        if ignored := asked_besides(_KNOWN, vars(settled)):
+        linker_options = _linker_options(settled.options)
+        settled.options.arch = linker_options.arch
+        if ignored := asked_besides(_KNOWN, vars(settled.options)):
             text = f"PTX is assembled by the linker, which has no option for {', '.join(ignored)}"
             warnings.warn(text, UserWarning, stacklevel=3)
         return settled
@@ -62,7 +63,8 @@ class PTX(Compiler):
     def build(self) -> bytes:
         return _BUILDS[self.backend]()
 
-    def spell(self, options: ProgramOptions, target: ObjectCodeFormatType) -> list[bytes]:
+    def spell(self, settled: SettledOptions, target: ObjectCodeFormatType) -> list[bytes]:
+        options = settled.options
         # the driver takes no text, and by default the architecture of the context
         return [repr(_linker_options(options)).encode(), str(options.arch or current_architecture()).encode()]
 

@@ -297,6 +297,7 @@ INCLUDES = [
     '#inc\\\nlude "part.h"',
     '#inc\\\r\nlude "part.h"',
     '%:include "part.h"',
+    '%\\\n:include "part.h"',
     '#define PART "part.h"\n#include PART',
     '#if __has_include("part.h")\n#define VALUE 7\n#endif',
 ]
@@ -319,6 +320,16 @@ def test_such_an_include_does_find_a_file_unless_told_not_to(include, tmp_path, 
     assert Program(code, "c++", ProgramOptions(arch="sm_90")).compile("ptx")
     with pytest.raises(NVRTCError):
         Program(code, "c++", ProgramOptions(arch="sm_90", no_source_include=True)).compile("ptx")
+
+
+@pytest.mark.parametrize("question", ['__has_include("part.h")', '__ha\\\ns_include("part.h")'])
+def test_a_question_for_a_file_needs_a_digest_even_where_there_is_no_directive(question, tmp_path, monkeypatch):
+    code = f"__device__ int found = {question};"
+    with pytest.raises(ValueError, match="may find a file beside the source"):
+        key_of(code)
+    (tmp_path / "part.h").write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert b"found = 1" in Program(code, "c++", ProgramOptions(arch="sm_90")).compile("ptx").code
 
 
 @pytest.mark.parametrize(
