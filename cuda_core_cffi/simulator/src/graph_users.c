@@ -16,7 +16,7 @@ struct row {
 
 struct sim_user_set {
     _Atomic uint32_t references;
-    size_t count;
+    size_t count, room;
     struct row rows[];
 };
 
@@ -113,6 +113,14 @@ static bool retain(struct sim_user_object *object, uint64_t count)
     return alive;
 }
 
+static bool has_only(struct sim_user_object *object, uint64_t count)
+{
+    pthread_mutex_lock(&lock);
+    bool only = object->count == count;
+    pthread_mutex_unlock(&lock);
+    return only;
+}
+
 // --- Sets -----------------------------------------------------------------------------------------------------
 
 void sim_user_set_hold(struct sim_user_set *set)
@@ -143,11 +151,16 @@ static struct row *row_of(struct sim_user_set *set, const struct sim_user_object
 // A set of its own for a holder that is going to change it, with room for one more row.
 static struct sim_user_set *own(struct sim_user_set *set)
 {
-    size_t count = set ? set->count : 0;
+    size_t count = set ? set->count : 0, room = 2 * count + 1;
     bool shared = set && atomic_load(&set->references) > 1;
-    struct sim_user_set *fresh = shared || !set ? malloc(sizeof *fresh + (count + 1) * sizeof(struct row))
-                                                : realloc(set, sizeof *fresh + (count + 1) * sizeof(struct row));
-    if (!fresh || fresh == set || (set && !shared))
+    if (set && !shared && count < set->room)
+        return set;
+    struct sim_user_set *fresh = shared ? NULL : set;
+    fresh = realloc(fresh, sizeof *fresh + room * sizeof(struct row));
+    if (!fresh)
+        return NULL;
+    fresh->room = room;
+    if (set && !shared)
         return fresh;
     atomic_init(&fresh->references, 1);
     fresh->count = count;
@@ -166,9 +179,9 @@ CUresult sim_user_set_add(struct sim_user_set **set, struct sim_user_object *obj
     if (!changed)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *set = changed;
-    // References that are moved have been the program's, and stay counted.
+    // References that are moved have been the program's, and stay counted. Where there are no others, no set has any.
     SIM_REQUIRE(move || retain(object, count));
-    struct row *row = row_of(changed, object);
+    struct row *row = move && has_only(object, count) ? NULL : row_of(changed, object);
     if (!row) {
         row = &changed->rows[changed->count++];
         *row = (struct row){.object = object};
