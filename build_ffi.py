@@ -66,6 +66,7 @@ LINK = ["-Wl,-s", "-pthread"]
 HEADERS = (  # of include/, each with what it needs
     "ccc_callback.h",
     "ccc_calls_table.h",
+    "ccc_graph_add.h",
     "ccc_graph_edges.h",
     "ccc_graph_memory.h",
     "ccc_ipc.h",

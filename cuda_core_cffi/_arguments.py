@@ -72,14 +72,17 @@ class Packer:
     row : object
         What ``_calls`` launches with, and packs. It takes values of these types alone, and what is usual of them.
     target : CFFI pointer
-        The kernel and the size, for launches (``ccc_target``).
+        The kernel, and what is known of its parameters, for launches and nodes (``ccc_target``).
     """
 
-    __slots__ = ("_fields", "row", "target")
+    __slots__ = ("_fields", "_offsets", "row", "target")
 
-    def __init__(self, fields: list[Field], types: tuple[type, ...], size: int, kernel: Any) -> None:
+    def __init__(
+        self, fields: list[Field], types: tuple[type, ...], size: int, kernel: Any, offsets: list[int] | None
+    ) -> None:
         self._fields = fields
-        self.target = ffi.new("ccc_target *", [kernel, size])
+        self._offsets = ffi.NULL if offsets is None else ffi.new("uint32_t[]", offsets or 1)
+        self.target = ffi.new("ccc_target *", [kernel, size, self._offsets, len(fields)])
         self.row = _calls.make_row(fields, types, self.target)
 
     def __call__(self, *values: Any) -> bytes:
@@ -136,7 +139,7 @@ def make_packer(
         return slot, alignment(value, struct.calcsize("<" + slot.code))
 
     fields, size = lay_out(len(types), layout, kinds, describe)
-    return Packer(fields, types, size, kernel)
+    return Packer(fields, types, size, kernel, None if layout is None else [offset for offset, _ in layout])
 
 
 def lay_out(

@@ -83,7 +83,10 @@ class Kernel(Handle):
     same kernel are equal.
     """
 
-    __slots__ = ("_attribute_cache", "_found_kinds", "_found_layout", "_library", "_packers", "_row", "_symbol")
+    __slots__ = (
+        "_attribute_cache", "_found_kinds", "_found_layout", "_library", "_node_records", "_packer", "_packers", "_row",
+        "_symbol",
+    )  # fmt: skip
 
     _CTYPE = "CUkernel"
     _MADE_BY = "ObjectCode.get_kernel or Kernel.from_handle"
@@ -91,8 +94,10 @@ class Kernel(Handle):
     _found_kinds: tuple[tuple[Kind, ...] | None] | None  # None: not asked yet
     _found_layout: tuple[tuple[ParamInfo, ...] | None] | None
     _library: Library | None
+    _node_records: dict[int, Any]  # what graphs know of nodes that run it, by the context; set by the first
+    _packer: Any  # that which the last launch, or node, looked for
     _packers: dict[tuple[type, ...], Any]  # launch keeps them here, by the arguments' types
-    _row: Any  # that of the packer which the last launch looked for
+    _row: Any  # that of the packer
     _symbol: str | None
 
     def __repr__(self) -> str:

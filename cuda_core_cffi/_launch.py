@@ -72,6 +72,9 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
         status = None
     else:  # what a signal handler raises here is nobody's but the caller's
         status = _launch(row, stream, native, kernel_args)
+        if status is None and isinstance(stream, StreamStandIn):  # whose own stream is as quick
+            stream = stream.stream
+            status = _launch(row, stream, native, kernel_args)
     if status is None or status == UNCHECKED:
         launch_carefully(stream, config, kernel, kernel_args)
     elif status:
@@ -110,7 +113,7 @@ def prepare(config: object, kernel: object, values: tuple[Any, ...]) -> Packer:
         if layout is None:
             return packer  # for the sizes of these values
         kernel._packers[types] = packer
-    kernel._row = packer.row
+    kernel._packer, kernel._row = packer, packer.row
     return packer
 
 

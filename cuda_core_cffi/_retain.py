@@ -25,6 +25,9 @@ __all__ = ["NOTHING", "Operand", "kept", "make_keep", "new_token", "operand", "s
 AT_ONCE = 64  # tokens that C hands over in one call
 NOTHING = ffi.NULL
 
+_handle = lib.ccc_handle
+_is_open = lib.ccc_is_open
+_keep_new = lib.ccc_keep_new
 _unsettled = lib.ccc_unsettled
 _settle = lib.ccc_settle
 _numbers = itertools.count(1)
@@ -100,10 +103,11 @@ def operand(value: Any, owner: Any, name: str) -> Operand:
 
 def buffer_operand(buffer: Buffer, name: str) -> Operand:
     """Return a buffer as an operand: its memory stays, even if the buffer is closed."""
-    if buffer.is_closed:
+    box = buffer._box
+    if not _is_open(box):
         raise RuntimeError(f"{name}: this {buffer._NAME or type(buffer).__name__} is closed")
     objects = (Hold(buffer._hold()),) if buffer._python_owned else ()
-    return Operand(buffer.handle, (buffer._box,), objects, buffer.size)
+    return Operand(_handle(box), (box,), objects, buffer._size)
 
 
 def new_token(value: Any) -> int:
@@ -125,15 +129,15 @@ def make_keep(operands: Iterable[Operand], token: int = 0) -> Any:
     """
     boxes: list[Any] = []
     objects: list[Any] = []
-    for item in operands:
-        boxes.extend(item.boxes)
-        objects.extend(item.objects)
+    for _, some, others, _ in operands:
+        boxes += some
+        objects += others
     if objects and not token:
         token = new_token(objects)
     if not boxes and not token:
         return NOTHING
     settle_after_sync()
-    keep = lib.ccc_keep_new(boxes, len(boxes), token)
+    keep = _keep_new(boxes, len(boxes), token)
     if not keep:
         kept.pop(token, None)
         raise last_failure()

@@ -11,8 +11,10 @@ typedef struct ccc_config ccc_config;
 
 /* What is known of a kernel that is launched. */
 typedef struct ccc_target {
-    const ccc_box *kernel;
-    size_t size; /* of the parameter buffer */
+    ccc_box *kernel;
+    size_t size;             /* of the parameter buffer */
+    const uint32_t *offsets; /* of the parameters in it, for nodes; NULL where the driver does not tell */
+    size_t count;            /* of parameters */
 } ccc_target;
 
 /* What stays the same in a prepared launch. */

@@ -157,26 +157,29 @@ static uint64_t ccc_graph_find(ccc_box *clone, uint64_t original)
     return result ? 0 : (uintptr_t)node;
 }
 
+/* Where a node's parameters have its context; NULL for nodes of a type that has none. */
+static CUcontext *ccc_graph_context_of(CUgraphNodeParams *params)
+{
+    switch (params->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        return &params->kernel.ctx;
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return &params->memcpy.copyCtx;
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        return &params->memset.ctx;
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        return &params->conditional.ctx;
+    default:
+        return NULL;
+    }
+}
+
 /* Nodes that are given no context run in the current one. */
 static int ccc_graph_context(CUgraphNodeParams *params)
 {
-    CUcontext *context;
-    switch (params->type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL:
-        context = &params->kernel.ctx;
-        break;
-    case CU_GRAPH_NODE_TYPE_MEMCPY:
-        context = &params->memcpy.copyCtx;
-        break;
-    case CU_GRAPH_NODE_TYPE_MEMSET:
-        context = &params->memset.ctx;
-        break;
-    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-        context = &params->conditional.ctx;
-        break;
-    default:
+    CUcontext *context = ccc_graph_context_of(params);
+    if (context == NULL)
         return 0;
-    }
     if (*context == NULL)
         CCC_TRY(cuCtxGetCurrent, context);
     return *context ? 0 : ccc_fail(CCC_NO_CONTEXT, "cuCtxGetCurrent");
@@ -229,40 +232,60 @@ static int ccc_graph_set_attributes(CUgraphNode node, ccc_attributes *attributes
     return 0;
 }
 
-/*
- * Add a node that comes after `count` others. `attributes` are a kernel node's, `child` is the graph to embed; both may
- * be NULL, like the keep.
- */
-static int ccc_graph_add(ccc_box *graph, const uint64_t *before, size_t count, CUgraphNodeParams *params,
-                         ccc_attributes *attributes, ccc_box *child, ccc_keep *keep, uint64_t *node)
+/* What became of a node that was to be added. */
+typedef struct ccc_added {
+    int status;
+    uint64_t node;
+    uint64_t context; /* that the node runs in; 0: none */
+    ccc_keep *keep;   /* what the graph keeps for it; NULL: nothing */
+} ccc_added;
+
+static ccc_added ccc_not_added(int status, ccc_keep *keep)
 {
-    CUgraphNode added = NULL;
-    int status = ccc_graph_enter_both(graph, child);
+    ccc_keep_finish(keep);
+    return (ccc_added){.status = status};
+}
+
+/* Add a node that comes after `count` others. The lock is held; `attributes` and the keep may be NULL. */
+static ccc_added ccc_graph_add_to(ccc_box *box, const uint64_t *before, size_t count, CUgraphNodeParams *params,
+                                  ccc_attributes *attributes, ccc_keep *keep)
+{
+    CUgraph graph = CCC_GRAPH_OF(box);
+    CUgraphNode node = NULL;
+    int status = ccc_graph_complete(params, keep);
+    if (status)
+        return ccc_not_added(status, keep);
+    if ((status = ccc_keep_attach(keep, graph)))
+        return ccc_not_added(status, NULL);
+    const CUgraphNode *others = (const CUgraphNode *)before;
+    CUresult result = CCC_WITH_EDGE_DATA(cuGraphAddNode)(&node, graph, others, NULL, count, params);
+    if (result) {
+        status = ccc_fail((int)result, "cuGraphAddNode");
+    } else if (attributes && (status = ccc_graph_set_attributes(node, attributes))) {
+        ccc_failure failure = ccc_last;
+        result = cuGraphDestroyNode(node);
+        if (result)
+            ccc_cleanup_failed((int)result, "cuGraphDestroyNode");
+        ccc_last = failure;
+    }
     if (status) {
-        ccc_keep_finish(keep);
-        return status;
+        ccc_keep_detach(keep, graph);
+        return ccc_not_added(status, NULL);
     }
-    if ((status = ccc_graph_complete(params, keep))) {
-        ccc_keep_finish(keep);
-    } else if ((status = ccc_keep_attach(keep, CCC_GRAPH_OF(graph))) == 0) {
-        const CUgraphNode *others = (const CUgraphNode *)before;
-        CUresult result =
-            CCC_WITH_EDGE_DATA(cuGraphAddNode)(&added, CCC_GRAPH_OF(graph), others, NULL, count, params);
-        if (result) {
-            status = ccc_fail((int)result, "cuGraphAddNode");
-        } else if (attributes && (status = ccc_graph_set_attributes(added, attributes))) {
-            ccc_failure failure = ccc_last;
-            result = cuGraphDestroyNode(added);
-            if (result)
-                ccc_cleanup_failed((int)result, "cuGraphDestroyNode");
-            ccc_last = failure;
-        }
-        if (status)
-            ccc_keep_detach(keep, CCC_GRAPH_OF(graph));
-    }
+    CUcontext *context = ccc_graph_context_of(params);
+    return (ccc_added){0, (uintptr_t)node, context ? (uintptr_t)*context : 0, keep};
+}
+
+/* The same for whoever does not hold the lock. `child` is the graph to embed, or NULL. */
+static ccc_added ccc_graph_add(ccc_box *graph, const uint64_t *before, size_t count, CUgraphNodeParams *params,
+                               ccc_attributes *attributes, ccc_box *child, ccc_keep *keep)
+{
+    int status = ccc_graph_enter_both(graph, child);
+    if (status)
+        return ccc_not_added(status, keep);
+    ccc_added added = ccc_graph_add_to(graph, before, count, params, attributes, keep);
     ccc_graph_leave_both(graph, child);
-    *node = (uintptr_t)added;
-    return status;
+    return added;
 }
 
 /* Set a node's parameters, and what is kept for them in place of `old`. */

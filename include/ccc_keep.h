@@ -63,29 +63,40 @@ static void CUDA_CB ccc_keep_finish(void *argument)
     }
 }
 
-/* A keep of one use of each box. NULL: one of them is gone, or out of memory. */
-static ccc_keep *ccc_keep_new(ccc_box *const *boxes, size_t count, uint64_t token)
+/* Have a keep, made with room for that, hold a box, too. On failure there is no keep any more. */
+static int ccc_keep_hold(ccc_keep *keep, ccc_box *box)
 {
-    ccc_keep *keep = calloc(1, sizeof *keep + count * sizeof *boxes);
+    if (ccc_retain(box)) {
+        keep->boxes[keep->count++] = box;
+        return 0;
+    }
+    while (keep->count)
+        ccc_release(keep->boxes[--keep->count]);
+    free(keep);
+    return ccc_fail(CCC_CLOSED, "");
+}
+
+/* A keep of one use of each box, of which the first may be NULL. NULL: one of them is gone, or out of memory. */
+static ccc_keep *ccc_keep_of(ccc_box *first, ccc_box *const *boxes, size_t count, uint64_t token)
+{
+    ccc_keep *keep = malloc(sizeof *keep + (count + 1) * sizeof *boxes);
     if (keep == NULL) {
         ccc_fail(CCC_NO_MEMORY, "malloc");
         return NULL;
     }
-    keep->token = token;
-    atomic_init(&keep->uses, 1);
-    for (; keep->count < count; keep->count++) {
-        ccc_box *box = boxes[keep->count];
-        if (!ccc_retain(box)) {
-            while (keep->count)
-                ccc_release(keep->boxes[--keep->count]);
-            free(keep);
-            ccc_fail(CCC_CLOSED, "");
+    *keep = (ccc_keep){.uses = 1, .token = token};
+    if (first && ccc_keep_hold(keep, first))
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (ccc_keep_hold(keep, boxes[i]))
             return NULL;
-        }
-        keep->boxes[keep->count] = box;
-    }
     atomic_fetch_add(&ccc_keeps, 1);
     return keep;
+}
+
+static ccc_keep *ccc_keep_new(ccc_box *const *boxes, size_t count, uint64_t token)
+{
+    return ccc_keep_of(NULL, boxes, count, token);
 }
 
 static long ccc_keep_count(void)

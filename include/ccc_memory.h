@@ -287,6 +287,15 @@ static int ccc_pointer_query(uint64_t pointer, int *kind, int *device, int *mana
     return 0;
 }
 
+/* What a node is told of an address: CU_MEMORYTYPE_DEVICE, also of managed memory, or CU_MEMORYTYPE_HOST; -1: it failed. */
+static int ccc_pointer_kind(uint64_t pointer)
+{
+    int kind, device, managed;
+    if (ccc_pointer_query(pointer, &kind, &device, &managed))
+        return -1;
+    return kind == CU_MEMORYTYPE_DEVICE || managed ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+}
+
 /* Free memory that a pool gave, by address: for MemoryResource.deallocate, which has no box. */
 static int ccc_pool_deallocate(const ccc_box *pool, uint64_t pointer, ccc_box *stream)
 {

@@ -179,6 +179,33 @@ for thread in threads:
     assert all(line.startswith("0|") and "spawn" in line for line in lines)
 
 
+def test_a_fork_while_another_thread_looks_at_graphs_does_not_hang() -> None:
+    text = output_of(
+        USED
+        + """
+import signal, threading
+from cuda_core_cffi.graph import GraphDefinition, state
+graph = GraphDefinition()
+held, done = threading.Event(), threading.Event()
+def hold():
+    with state._lock:
+        held.set()
+        done.wait()
+def work():
+    signal.alarm(10)
+    graph.close()
+    print("closed")
+thread = threading.Thread(target=hold)
+thread.start()
+held.wait()
+child(work)
+done.set()
+thread.join()
+"""
+    )
+    assert text == "0|closed"
+
+
 def test_a_child_of_a_process_that_had_not_used_the_driver_works() -> None:
     text = output_of(
         PARENT

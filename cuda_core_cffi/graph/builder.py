@@ -59,6 +59,11 @@ class Phase(enum.Enum):
     FAILED = "its capture failed, and there is no graph; begin again with a new builder"
 
 
+# Bound once: CPython 3.11 takes as long to find a member of an enumeration as for a call.
+PRIMARY, FORK, BODY = Kind
+NEW, BUILDING, ENDED, FAILED = Phase
+
+
 class Capture(Handle):
     """What the driver captures: ended, if it is not over, when this goes."""
 
@@ -157,11 +162,14 @@ class GraphBuilder(StreamStandIn):
         CUDAError
             If the stream is being captured already.
         """
-        wanted = MODES[member(Mode, "relaxed" if mode is None else mode, "mode")]
+        given = "relaxed" if mode is None else mode
+        wanted = MODES.get(given) if isinstance(given, str) else None  # type: ignore[call-overload]
+        if wanted is None:
+            wanted = MODES[member(Mode, given, "mode")]
         stream = self.stream
-        if self._kind is Kind.FORK:
+        if self._kind is FORK:
             raise RuntimeError("this GraphBuilder came from split, and is building as long as the one it came from")
-        if self._phase is not Phase.NEW:
+        if self._phase is not NEW:
             raise RuntimeError(f"this GraphBuilder cannot begin building: {self._phase.value}")
         settle()
         body = self._definition
@@ -172,7 +180,7 @@ class GraphBuilder(StreamStandIn):
         self._capture = Capture._own(box)
         if body is None:
             self._definition = GraphDefinition._of_box(graph[0])
-        self._phase = Phase.BUILDING
+        self._phase = BUILDING
         return self
 
     def end_building(self) -> GraphBuilder:
@@ -202,7 +210,7 @@ class GraphBuilder(StreamStandIn):
             raise error
         self._capture.close()
         self._capture = None
-        self._phase = Phase.ENDED
+        self._phase = ENDED
         settle()
         return self
 
@@ -227,7 +235,7 @@ class GraphBuilder(StreamStandIn):
             If the graph cannot be executed; the message tells why.
         """
         definition = self.graph_definition
-        if self._kind is Kind.BODY:
+        if self._kind is BODY:
             raise RuntimeError("a body of a conditional node runs as part of the graph around it: complete that")
         return definition.instantiate(options)
 
@@ -280,7 +288,7 @@ class GraphBuilder(StreamStandIn):
         made: list[GraphBuilder] = []
         try:
             for _ in range(count.__index__() - 1):
-                made.append(self._beside(Kind.FORK, self._definition))
+                made.append(self._beside(FORK, self._definition))
                 made[-1].stream.wait(stream)
         except BaseException:
             for fork in made:
@@ -318,7 +326,7 @@ class GraphBuilder(StreamStandIn):
             builder._check_building("join")
         if any(builder._root is not graph_builders[0]._root for builder in graph_builders):
             raise ValueError("join needs GraphBuilders that came from one by split")
-        kept = next((builder for builder in graph_builders if builder._kind is not Kind.FORK), graph_builders[0])
+        kept = next((builder for builder in graph_builders if builder._kind is not FORK), graph_builders[0])
         for builder in graph_builders:
             if builder is not kept:
                 kept.stream.wait(builder)
@@ -467,7 +475,7 @@ class GraphBuilder(StreamStandIn):
             return
         if self._capture is not None:
             self._give_up()
-        elif self._definition is not None and self._kind is Kind.PRIMARY and not self._is_shared:
+        elif self._definition is not None and self._kind is PRIMARY and not self._is_shared:
             self._definition.close()
         self._definition = None
         if self._owns_stream:
@@ -481,12 +489,12 @@ class GraphBuilder(StreamStandIn):
     @property
     def is_building(self) -> bool:
         """Whether what the stream is given is captured: from :meth:`begin_building` to :meth:`end_building`."""
-        return self._stream is not None and self._root._phase is Phase.BUILDING
+        return self._stream is not None and self._root._phase is BUILDING
 
     @property
     def is_join_required(self) -> bool:
         """Whether this came from :meth:`split`, and has to be joined before the end."""
-        return self._kind is Kind.FORK
+        return self._kind is FORK
 
     @property
     def graph_definition(self) -> GraphDefinition:
@@ -502,20 +510,20 @@ class GraphBuilder(StreamStandIn):
         """
         if self._stream is None:
             raise RuntimeError("this GraphBuilder is closed")
-        if self._kind is Kind.FORK:
+        if self._kind is FORK:
             raise RuntimeError("this GraphBuilder came from split: the graph is that of the one it came from")
-        ready = self._phase is Phase.ENDED or (self._kind is Kind.BODY and self._phase is Phase.NEW)
+        ready = self._phase is ENDED or (self._kind is BODY and self._phase is NEW)
         if not ready or self._definition is None:
             raise RuntimeError(f"this GraphBuilder has no graph to show: {self._phase.value}")
         self._is_shared = True
         return self._definition
 
     @classmethod
-    def _of(cls, stream: Stream, owns_stream: bool, kind: Kind = Kind.PRIMARY) -> GraphBuilder:
+    def _of(cls, stream: Stream, owns_stream: bool, kind: Kind = PRIMARY) -> GraphBuilder:
         """Return a builder that captures a stream, and closes it in the end if nobody else has it."""
         self = cls.__new__(cls)
         self._stream, self._owns_stream = stream, owns_stream
-        self._kind, self._phase = kind, Phase.NEW
+        self._kind, self._phase = kind, NEW
         self._capture = self._definition = None
         self._is_shared = False
         self._origin = None
@@ -527,7 +535,7 @@ class GraphBuilder(StreamStandIn):
         """Return a builder with a new stream of the same device."""
         made = GraphBuilder._of(Stream._create(self.stream.context._device_id, None), True, kind)
         made._definition = definition
-        if kind is Kind.FORK:
+        if kind is FORK:
             made._origin = self._root
         return made
 
@@ -565,15 +573,15 @@ class GraphBuilder(StreamStandIn):
         """Continue after a conditional node, and return builders for its bodies."""
         self._continue(node)
         self._root._is_shared = True
-        return tuple(self._beside(Kind.BODY, body) for body in node.branches)
+        return tuple(self._beside(BODY, body) for body in node.branches)
 
     def _give_up(self) -> None:
         """End a capture of which nothing will come."""
-        self._phase = Phase.FAILED
+        self._phase = FAILED
         capture, self._capture = self._capture, None
         if capture is not None:
             capture.close()
-        if self._kind is Kind.PRIMARY and self._definition is not None:
+        if self._kind is PRIMARY and self._definition is not None:
             self._definition.close()
         self._definition = None
         settle()

@@ -47,8 +47,8 @@ class GraphDefinition(NodeMaker, GraphHandle):
     def close(self) -> None:
         """Destroy the graph. Executables live on. Closing twice is allowed; closing one inside a node does nothing."""
         if self._outer is None:
-            super().close()
             self._state.invalidate()
+            super().close()
             settle()
 
     def clone(self) -> GraphDefinition:
@@ -74,7 +74,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         EmptyNode
             The node.
         """
-        return add_node(self._place(), parameters.plain(lib.CU_GRAPH_NODE_TYPE_EMPTY))
+        return add_node(self._place(), parameters.Parameters(lib.CU_GRAPH_NODE_TYPE_EMPTY))
 
     def create_condition(self, default_value: int | None = None) -> GraphCondition:
         """Return a condition for the conditional nodes of this graph.
@@ -128,7 +128,9 @@ class GraphDefinition(NodeMaker, GraphHandle):
             If the graph cannot be executed; the message tells why: it has a cycle, say.
         """
         self._place()
-        return instantiate(self, check_options(GraphCompleteOptions, options, "GraphDefinition.instantiate"))
+        if options is not None:
+            options = check_options(GraphCompleteOptions, options, "GraphDefinition.instantiate")
+        return instantiate(self, options)
 
     def debug_dot_print(
         self, path: str | os.PathLike[str], options: GraphDebugPrintOptions | Mapping[str, Any] | None = None
@@ -197,7 +199,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         self._state.definition = weakref.ref(self)
 
     def _place(self) -> tuple[Any, tuple[int, ...]]:
-        if not self.is_valid:
+        if not self._state.is_valid:
             raise RuntimeError("this GraphDefinition is closed, or the node destroyed that it was in")
         return self, ()
 

@@ -177,11 +177,11 @@ class Graph(Handle):
         return picture.mime_bundle(definition, repr(self))
 
 
-def instantiate(definition: Any, options: GraphCompleteOptions) -> Graph:
+def instantiate(definition: Any, options: GraphCompleteOptions | None) -> Graph:
     """Make an executable of a definition that is there."""
-    flags = instantiate_flags(options)
+    flags = 0 if options is None else instantiate_flags(options)
     queue = None
-    if options.upload_stream is not None:
+    if options is not None and options.upload_stream is not None:
         queue = accept_stream(options.upload_stream, "GraphCompleteOptions.upload_stream")
     settle()
     why = ffi.new("ccc_refusal *")

@@ -14,9 +14,10 @@ from cuda_core_cffi._graph_condition import GraphCondition
 from cuda_core_cffi._kernel import Kernel
 from cuda_core_cffi._launch_config import LaunchConfig
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._retain import settle
+from cuda_core_cffi._retain import NOTHING, settle
 from cuda_core_cffi.graph import parameters
 from cuda_core_cffi.graph.edges import AdjacencySetProxy
+from cuda_core_cffi.graph.launches import add_launch
 from cuda_core_cffi.graph.parameters import Parameters, attributes_before
 from cuda_core_cffi.graph.state import (
     GraphHandle,
@@ -26,14 +27,24 @@ from cuda_core_cffi.graph.state import (
     copy_records,
     definition_of,
     inner_state,
-    node_of,
+    new_node,
+    node_class,
     note_allocation,
 )
 from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
 
 __all__ = ["GraphNode", "NodeMaker"]
 
+# Where the parameters of a node have its context.
+CONTEXTS = {
+    lib.CU_GRAPH_NODE_TYPE_KERNEL: ("kernel", "ctx"),
+    lib.CU_GRAPH_NODE_TYPE_MEMSET: ("memset", "ctx"),
+    lib.CU_GRAPH_NODE_TYPE_MEMCPY: ("memcpy", "copyCtx"),
+}
+CONDITIONAL: int = lib.CU_GRAPH_NODE_TYPE_CONDITIONAL
+
 _add = lib.ccc_graph_add
+_unsettled = lib.ccc_unsettled
 
 
 class NodeMaker:
@@ -71,8 +82,11 @@ class NodeMaker:
         CUDAError
             If the driver refuses, or no context is current.
         """
-        place = self._place()
-        return add_node(place, parameters.kernel_call(config, kernel, args))
+        definition, before = self._place()
+        node = add_launch(definition, before, config, kernel, args)
+        if node is None:
+            return add_node((definition, before), parameters.kernel_call(config, kernel, args))
+        return node
 
     def join(self, *nodes: Any) -> Any:
         """Add a node that does nothing, after several others.
@@ -88,13 +102,15 @@ class NodeMaker:
             The node.
         """
         definition, before = self._place()
-        handles = dict.fromkeys(before)
-        for node in nodes:
-            if check_member(node)._definition != definition:
-                raise ValueError(f"{node!r} belongs to another graph")
-            if node._handle:
-                handles[node._handle] = None
-        return add_node((definition, tuple(handles)), parameters.plain(lib.CU_GRAPH_NODE_TYPE_EMPTY))
+        if nodes:
+            handles = dict.fromkeys(before)
+            for node in nodes:
+                if check_member(node)._definition != definition:
+                    raise ValueError(f"{node!r} belongs to another graph")
+                if node._handle:
+                    handles[node._handle] = None
+            before = tuple(handles)
+        return add_node((definition, before), Parameters(lib.CU_GRAPH_NODE_TYPE_EMPTY))
 
     def allocate(
         self,
@@ -412,8 +428,7 @@ class GraphNode(NodeMaker, Member):
         if not self.is_valid or not self._handle:
             return
         state: GraphState = self._definition._state
-        record = state.records.get(self._handle)
-        keep = ffi.NULL if record is None else record.keep
+        keep = state.keeps.get(self._handle, NOTHING)
         status = lib.ccc_graph_destroy_node(self._definition._box, self._handle, keep)
         if status:
             error = failure(status)
@@ -474,55 +489,47 @@ class GraphNode(NodeMaker, Member):
         return int(out[0])
 
     def _place(self) -> tuple[Any, tuple[int, ...]]:
-        definition = check_member(self)._definition
-        return definition, (self._handle,) if self._handle else ()
+        if not (self._is_there and self._definition._state.is_valid):
+            check_member(self)  # raises
+        return self._definition, (self._handle,) if self._handle else ()
 
 
 def add_node(place: tuple[Any, tuple[int, ...]], found: Parameters) -> Any:
     """Add a node and return the object for it."""
     definition, before = place
-    handle = ffi.new("uint64_t *")
-    keep = found.keep()
-    status = _add(definition._box, before, len(before), found.native, found.attributes, found.child, keep, handle)
-    settle()
-    if status:
-        raise definition._failure(status)
-    state: GraphState = definition._state
-    record, native = found.record, found.native
+    native, record = found.native, found.record
+    added = _add(definition._box, before, len(before), native, found.attributes, found.child, found.keep())
+    if _unsettled():
+        settle()
+    handle = added.node
+    if not handle:
+        raise definition._failure(added.status)
     kind = native.type
-    record.context = context_of(native)
-    record.before = attributes_before(found, {})
-    if kind == lib.CU_GRAPH_NODE_TYPE_CONDITIONAL:
+    record.context = added.context
+    if found.attributes:
+        record.before = attributes_before(found, {})
+    state: GraphState = definition._state
+    if kind == CONDITIONAL:
         part = native.conditional
         handles = [int(ffi.cast("uintptr_t", part.phGraph_out[index])) for index in range(part.size)]
-        state.inner[handle[0]] = [GraphState(inner, state.root) for inner in handles]
-    state.records[handle[0]] = record
-    return node_of(definition, handle[0], kind)
+        state.inner[handle] = [GraphState(inner, state.root) for inner in handles]
+    state.records[handle] = record
+    if added.keep:
+        state.keeps[handle] = added.keep
+    return new_node(definition, state, handle, node_class(kind, record))
 
 
 def context_of(native: Any) -> int:
     """Return the context in a node's parameters; 0 if nodes of that type have none."""
-    kind = native.type
-    if kind == lib.CU_GRAPH_NODE_TYPE_KERNEL:
-        context = native.kernel.ctx
-    elif kind == lib.CU_GRAPH_NODE_TYPE_MEMSET:
-        context = native.memset.ctx
-    elif kind == lib.CU_GRAPH_NODE_TYPE_MEMCPY:
-        context = native.memcpy.copyCtx
-    else:
-        return 0
-    return int(ffi.cast("uintptr_t", context))
+    place = CONTEXTS.get(native.type)
+    return int(ffi.cast("uintptr_t", getattr(getattr(native, place[0]), place[1]))) if place else 0
 
 
 def set_context(native: Any, context: int) -> None:
     """Have a node run in the context that it ran in before."""
-    handle = ffi.cast("CUcontext", context)
-    if native.type == lib.CU_GRAPH_NODE_TYPE_KERNEL:
-        native.kernel.ctx = handle
-    elif native.type == lib.CU_GRAPH_NODE_TYPE_MEMSET:
-        native.memset.ctx = handle
-    elif native.type == lib.CU_GRAPH_NODE_TYPE_MEMCPY:
-        native.memcpy.copyCtx = handle
+    place = CONTEXTS.get(native.type)
+    if place:
+        setattr(getattr(native, place[0]), place[1], ffi.cast("CUcontext", context))
 
 
 def child_graph(definition: Any, child: Any) -> Parameters:
@@ -533,7 +540,7 @@ def child_graph(definition: Any, child: Any) -> Parameters:
         raise RuntimeError("this GraphDefinition is closed, or its node was destroyed")
     if child._state.root is definition._state.root:
         raise ValueError("a graph cannot be embedded in itself, nor in a graph around it or inside it; clone it")
-    found = parameters.plain(lib.CU_GRAPH_NODE_TYPE_GRAPH)
+    found = Parameters(lib.CU_GRAPH_NODE_TYPE_GRAPH)
     found.native.graph.graph = child.cdata
     found.child = child._box
     return found

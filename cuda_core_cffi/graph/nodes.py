@@ -21,6 +21,7 @@ from cuda_core_cffi.graph import parameters
 from cuda_core_cffi.graph.node import GraphNode, child_graph, context_of, set_context
 from cuda_core_cffi.graph.parameters import Parameters, attributes_before
 from cuda_core_cffi.graph.state import (
+    GraphState,
     Record,
     check_member,
     copy_records,
@@ -56,23 +57,24 @@ class KnownNode(GraphNode):
 
     def _record(self) -> Record:
         """Return what is known of the node, if only that nothing is."""
-        record: Record = check_member(self)._definition._state.records.get(self._handle) or Record()
+        record: Record = check_member(self)._definition._state.record(self._handle) or Record()
         return record
 
     def _set(self, found: Parameters) -> None:
         """Give the node other parameters, and the graph what they use in place of what the old ones did."""
         definition, old = self._definition, self._record()
+        state: GraphState = definition._state
         native = found.native
-        if old.context and context_of(native) == 0:
+        if old.context:
             set_context(native, old.context)
-        keep = found.keep()
-        status = lib.ccc_graph_set(definition._box, self._handle, native, found.attributes, found.child, keep, old.keep)
+        keep, before = found.keep(), state.keeps.get(self._handle, NOTHING)
+        status = lib.ccc_graph_set(definition._box, self._handle, native, found.attributes, found.child, keep, before)
         settle()
         if status:
             raise definition._failure(status)
         found.record.context = context_of(native)
         found.record.before = attributes_before(found, old.before)
-        definition._state.records[self._handle] = found.record
+        state.note(self._handle, found.record, keep)
 
 
 class EmptyNode(KnownNode):
@@ -120,14 +122,14 @@ class KernelNode(KnownNode):
         native = self._read()
         if args is None:
             found = parameters.packed_call(runs, packed_arguments(native, runs))
-            found.record.operands["args"] = record.operands.get("args", [])
+            found.operands["args"] = record.operands.get("args", [])
         else:
             found = parameters.kernel_call(self.config if config is None else config, runs, args)
         if config is None:
             parameters.set_dimensions(found, native)
             found.attributes = NOTHING
             found.record.given = record.given
-            found.record.operands["config"] = record.operands.get("config", [])
+            found.operands["config"] = record.operands.get("config", [])
         else:
             parameters.set_config(
                 found,
@@ -135,7 +137,7 @@ class KernelNode(KnownNode):
                 record.before if record.given is not None else self._plain_attributes(),
             )
         if kernel is None:
-            found.record.operands["kernel"] = record.operands.get("kernel", [])
+            found.operands["kernel"] = record.operands.get("kernel", [])
             found.record.library, found.record.symbol = record.library, record.symbol
         self._set(found)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cuda_core_cffi._callbacks import host_function
-from cuda_core_cffi._errors import check
+from cuda_core_cffi._errors import last_failure
 from cuda_core_cffi._event import Event
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._graph_condition import GraphCondition
@@ -36,7 +36,6 @@ __all__ = [
     "host_call",
     "kernel_call",
     "packed_call",
-    "plain",
     "set_memory",
 ]
 
@@ -52,7 +51,17 @@ CONDITIONALS = {
     GraphConditionalType.WHILE: lib.CU_GRAPH_COND_TYPE_WHILE,
     GraphConditionalType.SWITCH: lib.CU_GRAPH_COND_TYPE_SWITCH,
 }
+EVENT_RECORD: int = lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD
+EVENT = ffi.typeof("CUevent")
+PARAMETERS = ffi.typeof("CUgraphNodeParams *")
 LARGEST_COUNT = 2**32 - 1
+LARGEST_SIZE = 2**64 - 1
+OF_GRAPH: int = lib.CCC_OF_GRAPH
+ON_DEVICE: int = lib.CU_MEMORYTYPE_DEVICE
+ON_HOST: int = lib.CU_MEMORYTYPE_HOST
+_flags = lib.ccc_flags
+_new = ffi.new
+_pointer_kind = lib.ccc_pointer_kind
 # What the first of two elements in the driver's list of "extra" parameters says of the second.
 EXTRA_POINTER, EXTRA_SIZE = 1, 2
 
@@ -66,33 +75,31 @@ class Parameters:
         For the driver.
     record : Record
         What is known of the node afterwards.
+    operands : dict of str to sequence of Operand
+        What is kept for the node: the record's.
     attributes : ccc_attributes *
         Of a kernel node; NULL for those that it has.
     child : ccc_box *
         The graph to embed, or NULL.
     """
 
-    __slots__ = ("_alive", "attributes", "child", "native", "record", "token")
+    attributes: Any = NOTHING
+    child: Any = NOTHING
+    token = 0
 
     def __init__(self, kind: int, *alive: Any) -> None:
-        self.native = ffi.new("CUgraphNodeParams *")
-        self.native.type = kind
+        self.native = native = _new(PARAMETERS)
+        native.type = kind
         self.record = Record()
-        self.attributes: Any = NOTHING
-        self.child: Any = NOTHING
-        self.token = 0
+        self.operands: dict[str, Sequence[Operand]] = {}
         self._alive = alive  # what the structure points to
 
     def keep(self) -> Any:
         """Return a new keep of what the node uses, which the next call into C takes over."""
-        items = [item for group in self.record.operands.values() for item in group]
-        self.record.keep = make_keep(items, self.token)
-        return self.record.keep
-
-
-def plain(kind: int) -> Parameters:
-    """Return the parameters of a node that has none."""
-    return Parameters(kind)
+        if not self.operands:
+            return make_keep((), self.token) if self.token else NOTHING
+        self.record.operands = self.operands
+        return make_keep([item for group in self.operands.values() for item in group], self.token)
 
 
 def check_config(config: object) -> LaunchConfig:
@@ -120,7 +127,7 @@ def kernel_call(config: object, kernel: object, args: Sequence[Any]) -> Paramete
     packer = prepare(config, kernel, tuple(args))
     found = packed_call(kernel, packer(*args))
     set_config(found, config, {})
-    found.record.operands["args"] = [operand(arg, None, "a kernel argument") for arg in args if isinstance(arg, Buffer)]
+    found.operands["args"] = [operand(arg, None, "a kernel argument") for arg in args if isinstance(arg, Buffer)]
     return found
 
 
@@ -143,7 +150,7 @@ def packed_call(kernel: Kernel, data: bytes) -> Parameters:
             native.kernelParams = pointers
         else:
             native.extra = pointers
-    found.record.operands["kernel"] = [Operand(kernel.handle, (kernel._box,))]
+    found.operands["kernel"] = [Operand(kernel.handle, (kernel._box,))]
     found.record.library, found.record.symbol = kernel._library, kernel._symbol
     return found
 
@@ -156,7 +163,7 @@ def set_config(found: Parameters, config: LaunchConfig, before: Mapping[int, byt
     record = found.record
     record.given = config._given
     window = config.access_policy_window
-    record.operands["config"] = [] if window is None else [operand(window.buffer, None, "access_policy_window.buffer")]
+    found.operands["config"] = [] if window is None else [operand(window.buffer, None, "access_policy_window.buffer")]
     if not wanted and not before:
         return
     found.attributes = ffi.new("ccc_attributes *")
@@ -196,12 +203,14 @@ def set_dimensions(found: Parameters, source: Any) -> None:
 
 def count_of(name: str, value: Any) -> int:
     """Return a number of elements, bytes or branches: at least 1."""
+    if type(value) is int and 1 <= value <= LARGEST_SIZE:
+        return value
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
     number: int = value.__index__()
     if number < 1:
         raise ValueError(f"{name} must be at least 1, not {number}")
-    if number >= 2**64:
+    if number > LARGEST_SIZE:
         raise OverflowError(f"{name} must fit in 64 bits, not {number}")
     return number
 
@@ -209,7 +218,7 @@ def count_of(name: str, value: Any) -> int:
 def set_memory(dst: Any, value: Any, width: Any, height: Any, pitch: Any, dst_owner: Any) -> Parameters:
     """Return the parameters of a memset node."""
     pattern, element = fill_pattern(value, None)
-    found = plain(lib.CU_GRAPH_NODE_TYPE_MEMSET)
+    found = Parameters(lib.CU_GRAPH_NODE_TYPE_MEMSET)
     target = operand(dst, dst_owner, "dst")
     set_region(found, target, pattern, element, count_of("width", width), count_of("height", height), pitch)
     return found
@@ -219,7 +228,7 @@ def set_region(
     found: Parameters, target: Operand, pattern: int, element: int, width: int, height: int, pitch: Any
 ) -> None:
     """Put what a memset node writes, and where, into its parameters."""
-    if isinstance(pitch, bool) or not hasattr(pitch, "__index__"):
+    if type(pitch) is not int and (isinstance(pitch, bool) or not hasattr(pitch, "__index__")):
         raise TypeError(f"pitch must be an int, not {type(pitch).__name__}")
     stride = pitch.__index__()
     if stride < 0 or (height > 1 and stride < width * element):
@@ -227,10 +236,8 @@ def set_region(
     if height * max(stride, 1) + width * element >= 2**64:
         raise OverflowError(f"{height} rows of {stride} bytes do not fit in 64-bit addresses")
     target.check_room((height - 1) * stride + width * element, "dst")
-    native = found.native.memset
-    native.dst, native.value, native.elementSize = target.address, pattern, element
-    native.width, native.height, native.pitch = width, height, stride
-    found.record.operands["dst"] = [target]
+    found.native.memset = (target.address, stride, pattern, element, width, height)
+    found.operands["dst"] = (target,)
 
 
 def copy(dst: Any, src: Any, size: Any, dst_owner: Any, src_owner: Any) -> Parameters:
@@ -244,32 +251,32 @@ def copy_operands(target: Operand, source: Operand, size: int) -> Parameters:
     """Return the parameters of a memcpy node between operands."""
     target.check_room(size, "dst")
     source.check_room(size, "src")
-    found = plain(lib.CU_GRAPH_NODE_TYPE_MEMCPY)
+    found = Parameters(lib.CU_GRAPH_NODE_TYPE_MEMCPY)
     native = found.native.memcpy.copyParams
-    native.srcMemoryType, native.dstMemoryType = memory_type(source), memory_type(target)
-    if native.srcMemoryType == lib.CU_MEMORYTYPE_HOST:
+    whence, where = memory_type(source), memory_type(target)
+    native.srcMemoryType, native.dstMemoryType = whence, where
+    if whence == ON_HOST:
         native.srcHost = ffi.cast("void *", source.address)
     else:
         native.srcDevice = source.address
-    if native.dstMemoryType == lib.CU_MEMORYTYPE_HOST:
+    if where == ON_HOST:
         native.dstHost = ffi.cast("void *", target.address)
     else:
         native.dstDevice = target.address
     native.WidthInBytes, native.Height, native.Depth = size, 1, 1
-    found.record.operands.update(dst=[target], src=[source])
+    found.operands = {"dst": (target,), "src": (source,)}
     return found
 
 
 def memory_type(item: Operand) -> int:
     """Return where the driver is told that memory is: on the device, or on the host."""
-    of_graph = item.boxes and lib.ccc_flags(item.boxes[0]) & lib.CCC_OF_GRAPH
+    of_graph = item.boxes and _flags(item.boxes[0]) & OF_GRAPH
     if of_graph or is_allocated(item.address):  # of which the driver knows nothing before the graph runs
-        return int(lib.CU_MEMORYTYPE_DEVICE)
-    kind, device, managed = ffi.new("int *"), ffi.new("int *"), ffi.new("int *")
-    check(lib.ccc_pointer_query(item.address, kind, device, managed))
-    return int(
-        lib.CU_MEMORYTYPE_DEVICE if kind[0] == lib.CU_MEMORYTYPE_DEVICE or managed[0] else lib.CU_MEMORYTYPE_HOST
-    )
+        return ON_DEVICE
+    kind: int = _pointer_kind(item.address)
+    if kind < 0:
+        raise last_failure()
+    return kind
 
 
 def allocation(size: Any, device: Any, memory_type: Any, peer_access: Iterable[Any] | None) -> Parameters:
@@ -299,7 +306,7 @@ def allocation(size: Any, device: Any, memory_type: Any, peer_access: Iterable[A
 
 def deallocation(dptr: Any) -> Parameters:
     """Return the parameters of a free node."""
-    found = plain(lib.CU_GRAPH_NODE_TYPE_MEM_FREE)
+    found = Parameters(lib.CU_GRAPH_NODE_TYPE_MEM_FREE)
     if isinstance(dptr, bool) or not hasattr(dptr, "__index__"):
         raise TypeError(f"dptr must be an address, as AllocNode.dptr gives it, not {type(dptr).__name__}")
     found.native.free.dptr = dptr.__index__()
@@ -312,17 +319,18 @@ def event(kind: int, value: object) -> Parameters:
         raise TypeError(f"event must be an Event, not {type(value).__name__}")
     if value.is_closed:
         raise RuntimeError("this Event is closed")
-    found = plain(kind)
-    part = found.native.eventRecord if kind == lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD else found.native.eventWait
-    part.event = value.cdata
-    found.record.operands["event"] = [Operand(value.handle, (value._box,))]
+    found = Parameters(kind)
+    handle = value.handle
+    part = found.native.eventRecord if kind == EVENT_RECORD else found.native.eventWait
+    part.event = ffi.cast(EVENT, handle)
+    found.operands["event"] = (Operand(handle, (value._box,)),)
     return found
 
 
 def host_call(fn: Any, user_data: Any) -> Parameters:
     """Return the parameters of a host callback node."""
     function = host_function(fn, user_data)
-    found = plain(lib.CU_GRAPH_NODE_TYPE_HOST)
+    found = Parameters(lib.CU_GRAPH_NODE_TYPE_HOST)
     found.native.host.fn = ffi.cast("CUhostFn", function.address)
     found.native.host.userData = ffi.cast("void *", function.data)
     found.token = function.token
@@ -338,7 +346,7 @@ def conditional(root: GraphState, condition: object, kind: GraphConditionalType,
     count = count_of("count", count)
     if count > LARGEST_COUNT:
         raise OverflowError(f"count must be at most {LARGEST_COUNT}, not {count}")
-    found = plain(lib.CU_GRAPH_NODE_TYPE_CONDITIONAL)
+    found = Parameters(lib.CU_GRAPH_NODE_TYPE_CONDITIONAL)
     native = found.native.conditional
     native.handle, native.type, native.size = condition.handle, CONDITIONALS[kind], count
     found.record.condition, found.record.kind = condition, kind

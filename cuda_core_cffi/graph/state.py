@@ -8,18 +8,18 @@ A graph that was made here, the graphs inside its nodes, and those inside theirs
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from cuda_core_cffi._errors import CUDAError
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._graph_condition import GraphCondition
 from cuda_core_cffi._handle import Handle
-from cuda_core_cffi._retain import NOTHING, Operand
+from cuda_core_cffi._retain import Operand
 from cuda_core_cffi.typing import GraphConditionalType
 
 __all__ = [
@@ -34,6 +34,8 @@ __all__ = [
     "inner_state",
     "invalid_edge",
     "is_allocated",
+    "new_node",
+    "node_class",
     "node_classes",
     "node_of",
     "note_allocation",
@@ -41,6 +43,10 @@ __all__ = [
 ]
 
 INVALID_VALUE: int = lib.CUDA_ERROR_INVALID_VALUE
+USUAL_NODES = 256  # Python objects for nodes that are remembered before those are forgotten that are gone
+
+_make = object.__new__
+_ref = weakref.ref
 
 node_classes: dict[int | None, Any] = {}
 """The class for each of the driver's node types; None for those that have no class of their own."""
@@ -49,38 +55,41 @@ conditional_classes: dict[tuple[GraphConditionalType, bool], Any] = {}
 """The class for each kind of conditional node; if, with and without else. Filled, like the other, with the classes."""
 
 
-@dataclasses.dataclass(slots=True)
 class Record:
-    """What one node was given.
+    """What one node was given, besides its keep. Most nodes have little of it.
 
     Attributes
     ----------
-    keep : ccc_keep *
-        What the graph keeps for it.
-    operands : dict of str to list of Operand
-        The same by what it is for, so that an update can replace a part.
+    operands : Mapping of str to sequence of Operand
+        What the graph keeps for the node, by what it is for, so that an update can replace a part.
     context : int
         The context that the node runs in; 0: not known.
     library, symbol
         Of a kernel.
     given : Mapping or None
         The fields of its configuration that are attributes; None: not known.
-    before : dict of int to bytes
+    before : Mapping of int to bytes
         What its attributes were before they were set, by the driver's number.
     condition, kind, has_else
         Of a conditional node.
     """
 
-    keep: Any = NOTHING
-    operands: dict[str, list[Operand]] = dataclasses.field(default_factory=dict)
+    operands: Mapping[str, Sequence[Operand]] = MappingProxyType({})
     context: int = 0
     library: Any = None
     symbol: str | None = None
     given: Mapping[str, Any] | None = None
-    before: Mapping[int, bytes] = dataclasses.field(default_factory=dict)
+    before: Mapping[int, bytes] = MappingProxyType({})
     condition: GraphCondition | None = None
     kind: GraphConditionalType | None = None
     has_else: bool = False
+
+    def with_buffers(self, boxes: list[Any]) -> Record:
+        """Return the same for a launch that also has buffers among its arguments."""
+        record = Record()
+        vars(record).update(vars(self))
+        record.operands = {**self.operands, "args": (Operand(0, tuple(boxes)),)}  # the driver has the addresses
+        return record
 
 
 class GraphState:
@@ -94,37 +103,85 @@ class GraphState:
         That of the outermost graph.
     is_valid : bool
         Whether the graph is there: false once its node was destroyed, or the outermost graph closed.
-    nodes : WeakValueDictionary
-        The Python objects for nodes, by handle: one for each node.
+    nodes : dict of int to weakref.ref
+        The Python objects for nodes, by handle: one for each node. Some are gone: a callback for each, or a
+        ``WeakValueDictionary``, costs more than a node.
     records : dict of int to Record
-        What the nodes were given, by handle.
+        What the nodes were given, by handle; or a pair, for :meth:`Record.with_buffers`. Nodes that were given the same
+        share it: it is not changed. See :meth:`record`.
+    keeps : dict of int to ccc_keep *
+        What the graph keeps for the nodes, by handle; of those for which it keeps something.
     inner : dict of int to list of GraphState
         The graphs inside nodes, by the node's handle.
     definition : weakref.ref or None
         To the Python object for the graph.
+    room : int
+        How many of ``nodes`` there may be before those are forgotten that are gone.
     allocated : list of (int, int)
         Of the outermost graph: the addresses that its allocation nodes have given, and their sizes in bytes.
     """
 
-    __slots__ = ("__weakref__", "allocated", "definition", "handle", "inner", "is_valid", "nodes", "records", "root")
+    __slots__ = (
+        "__weakref__", "allocated", "definition", "handle", "inner", "is_valid", "keeps", "nodes", "records", "room",
+        "root",
+    )  # fmt: skip
 
     def __init__(self, handle: int, root: GraphState | None = None) -> None:
         self.handle = handle
         self.root = root or self
         self.is_valid = True
-        self.nodes: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-        self.records: dict[int, Record] = {}
+        self.nodes: dict[int, weakref.ref[Any]] = {}
+        self.records: dict[int, Record | tuple[Record, list[Any]]] = {}
+        self.keeps: dict[int, Any] = {}
         self.inner: dict[int, list[GraphState]] = {}
         self.definition: weakref.ref[Any] | None = None
         self.allocated: list[tuple[int, int]] = []
+        self.room = USUAL_NODES
+
+    def record(self, node: int) -> Record | None:
+        """Return what a node was given, as far as it is known."""
+        record = self.records.get(node)
+        return record[0].with_buffers(record[1]) if isinstance(record, tuple) else record
+
+    def find(self, node: int) -> Any:
+        """Return the Python object for a node, or None."""
+        seen = self.nodes.get(node)
+        return None if seen is None else seen()
+
+    def enter(self, node: int, fresh: Any) -> Any:
+        """Return the Python object for a node: that which there is, or else a new one."""
+        with _lock:
+            found = self.find(node)
+            if found is not None:
+                return found
+            self.nodes[node] = _ref(fresh)
+            return fresh
+
+    def forget_gone(self) -> None:
+        """Forget the Python objects that are gone."""
+        with _lock:
+            for handle, seen in self.nodes.copy().items():
+                if seen() is None and self.nodes.get(handle) is seen:  # else a finalizer has put another there
+                    del self.nodes[handle]
+            self.room = max(2 * len(self.nodes), USUAL_NODES)
+
+    def note(self, node: int, record: Record, keep: Any) -> None:
+        """Remember what a node was given, and what the graph keeps for it, if anything."""
+        with _lock:
+            self.records[node] = record
+            if keep:
+                self.keeps[node] = keep
+            else:
+                self.keeps.pop(node, None)
 
     def forget(self, node: int) -> None:
         """Forget a node that is gone, and the graphs inside it."""
         with _lock:
-            found = self.nodes.pop(node, None)
+            found = self.find(node)
             if found is not None:
                 found._is_there = False
-            self.records.pop(node, None)
+            for known in (self.nodes, self.records, self.keeps):
+                known.pop(node, None)
             for inner in self.inner.pop(node, ()):
                 inner.invalidate()
 
@@ -132,10 +189,16 @@ class GraphState:
         """The graph is gone, and all that is in it."""
         with _lock:
             self.is_valid = False
-            for node in (*self.inner, *self.records):
-                self.forget(node)
-            for found in list(self.nodes.values()):
-                found._is_there = False
+            nodes, graphs = self.nodes.copy(), self.inner.copy()
+            for known in (self.nodes, self.records, self.keeps, self.inner):
+                known.clear()
+            for seen in nodes.values():
+                found = seen()
+                if found is not None:
+                    found._is_there = False
+            for inner in graphs.values():
+                for state in inner:
+                    state.invalidate()
 
 
 class GraphHandle(Handle):
@@ -150,7 +213,7 @@ class GraphHandle(Handle):
     @property
     def is_valid(self) -> bool:
         """Whether the graph is there: false once it is closed, or the node destroyed that it is in."""
-        return self._state.is_valid and not self.is_closed
+        return self._state.is_valid
 
 
 class Member:
@@ -177,6 +240,8 @@ def note_allocation(root: GraphState, address: int, size: int) -> None:
 
 def is_allocated(address: int) -> bool:
     """Tell whether an address is in the memory of an allocation node of any graph that is there."""
+    if not _with_memory:
+        return False
     with _lock:
         roots = list(_with_memory)
     return any(start <= address < start + size for root in roots for start, size in root.allocated)
@@ -211,8 +276,7 @@ def node_of(definition: GraphHandle, handle: int, kind: int | None = None) -> An
         The driver's number for the type of node. By default the driver is asked.
     """
     state = definition._state
-    with _lock:
-        found = state.nodes.get(handle)
+    found = state.find(handle)
     if found is not None:
         return found
     if kind is None:
@@ -221,18 +285,24 @@ def node_of(definition: GraphHandle, handle: int, kind: int | None = None) -> An
         if status:
             raise definition._failure(status)
         kind = out[0]
-    record = state.records.get(handle)
-    cls = node_class(kind, record)
-    with _lock:
-        found = state.nodes.get(handle)
-        if found is None:
-            found = state.nodes[handle] = cls._of(definition, handle)
-        return found
+    return new_node(definition, state, handle, node_class(kind, state.records.get(handle)))
 
 
-def node_class(kind: int, record: Record | None) -> Any:
-    """Return the class for a node of the driver's type ``kind``."""
-    if record is not None and record.kind is not None:
+def new_node(definition: GraphHandle, state: GraphState, handle: int, cls: type[Any]) -> Any:
+    """Return the object for a node that nobody has one for: it was just added, or found."""
+    fresh = _make(cls)
+    fresh._definition, fresh._handle, fresh._is_there = definition, handle, True
+    nodes, seen = state.nodes, _ref(fresh)
+    if nodes.setdefault(handle, seen) is not seen:  # there was an object for it, or another thread was first
+        return state.enter(handle, fresh)
+    if len(nodes) > state.room:
+        state.forget_gone()
+    return fresh
+
+
+def node_class(kind: int, record: Any) -> Any:
+    """Return the class for a node of the driver's type ``kind``, with what there is in ``GraphState.records``."""
+    if isinstance(record, Record) and record.kind is not None:
         return conditional_classes[record.kind, record.has_else]
     return node_classes.get(kind, node_classes[None])
 
@@ -278,7 +348,9 @@ def copy_records(source: GraphHandle, target: GraphHandle) -> None:
         if not found:
             continue
         if node in source._state.records:
-            target._state.records[found] = dataclasses.replace(source._state.records[node])
+            target._state.records[found] = source._state.records[node]
+        if node in source._state.keeps:
+            target._state.keeps[found] = source._state.keeps[node]
         for inner in source._state.inner.get(node, ()):
             copy_records(definition_of(source, inner), definition_of(target, inner_state(target, found)))
 
@@ -286,10 +358,7 @@ def copy_records(source: GraphHandle, target: GraphHandle) -> None:
 def _renew_lock() -> None:
     """Start with a free lock in the child of a fork: the thread that held it, if any, is not there."""
     global _lock
-    _with_memory: weakref.WeakSet[GraphState] = weakref.WeakSet()
-
-
-_lock = threading.RLock()
+    _lock = threading.RLock()
 
 
 _with_memory: weakref.WeakSet[GraphState] = weakref.WeakSet()

@@ -59,7 +59,7 @@ class ExecutableGraphNode:
     def _set(self, found: Parameters) -> None:
         """Give the node other parameters, and the executable what they use."""
         node = check_member(self._node)
-        record = node._definition._state.records.get(node._handle)
+        record = node._definition._state.record(node._handle)
         if record is not None and record.context:
             set_context(found.native, record.context)
         keep = ffi.NULL if found.child else found.keep()  # the driver keeps what embedded graphs do
