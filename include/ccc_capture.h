@@ -48,6 +48,12 @@ static int ccc_capture_place(const ccc_box *stream, CUgraph *graph, const CUgrap
                     "cuStreamGetCaptureInfo");
 }
 
+/* Whether a capture is under way, which the caller has to stop then: of several threads one finds it so. */
+static int ccc_capture_claim(ccc_box *capture)
+{
+    return __atomic_exchange_n(&capture->handle, 0, __ATOMIC_ACQ_REL) != 0;
+}
+
 /* End a capture. It is over then, whatever the status says of it, even that this is the wrong thread. */
 static CUresult ccc_capture_stop(ccc_box *capture)
 {
@@ -57,7 +63,6 @@ static CUresult ccc_capture_stop(ccc_box *capture)
     CUresult result = cuStreamEndCapture(stream, &graph);
     if (result) /* such as one of the driver as a whole: the capture may be there still */
         cuStreamEndCapture(stream, &graph);
-    capture->handle = 0;
     atomic_fetch_sub(&ccc_captures, 1);
     if (home->graph) { /* not one inside a node */
         ccc_capture_note(home, 0);
@@ -70,7 +75,7 @@ static CUresult ccc_capture_stop(ccc_box *capture)
 static CUresult ccc_destroy_capture(ccc_box *capture, const char **call)
 {
     *call = "cuStreamEndCapture";
-    CUresult result = capture->handle ? ccc_capture_stop(capture) : CUDA_SUCCESS;
+    CUresult result = ccc_capture_claim(capture) ? ccc_capture_stop(capture) : CUDA_SUCCESS;
     return result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
                ? CUDA_SUCCESS
                : result;
@@ -78,7 +83,7 @@ static CUresult ccc_destroy_capture(ccc_box *capture, const char **call)
 
 static int ccc_capture_end(ccc_box *capture)
 {
-    if (!ccc_is_open(capture))
+    if (!ccc_is_open(capture) || !ccc_capture_claim(capture))
         return CCC_CLOSED;
     CUresult result = ccc_capture_stop(capture);
     return result ? ccc_fail((int)result, "cuStreamEndCapture") : 0;

@@ -11,7 +11,7 @@ import weakref
 
 import pytest
 from graphs import ONE, SIZE, content, finish, run
-from helpers import in_thread
+from helpers import in_thread, in_threads
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -431,6 +431,22 @@ def test_another_thread_may_end_a_relaxed_capture(builder, memory, stream):
     with builder.complete() as graph:
         graph.launch(stream)
     assert content(memory[0], stream) == b"\1" * SIZE
+
+
+def test_of_several_threads_one_ends_a_capture(device, stream):
+    def end(number):
+        try:
+            builder.end_building()
+        except RuntimeError:
+            return 0
+        return 1
+
+    for _ in range(30):
+        with device.create_graph_builder() as builder:
+            builder.begin_building()
+            assert sum(in_threads(4, end)) == 1
+            builder.complete().close()
+        device.allocate(SIZE, stream).close()  # which no capture that goes on forbids
 
 
 def test_threads_capture_beside_each_other(device, memory, stream):

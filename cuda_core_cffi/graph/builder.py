@@ -201,14 +201,17 @@ class GraphBuilder(StreamStandIn):
             ``"relaxed"``. Then there is no graph. The stream can be used again.
         """
         self._check_building("end_building")
-        if self._capture is None:
+        capture = self._capture
+        if capture is None:
             raise RuntimeError("this GraphBuilder came from split: join it, and end building with the one it came from")
-        status = lib.ccc_capture_end(self._capture._box)
+        status = lib.ccc_capture_end(capture._box)
+        if status == lib.CCC_CLOSED:
+            raise RuntimeError("end_building: another thread has just ended this capture")
         if status:
             error = failure(status)
             self._give_up()
             raise error
-        self._capture.close()
+        capture.close()
         self._capture = None
         self._phase = ENDED
         settle()
