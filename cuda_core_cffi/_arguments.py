@@ -239,7 +239,7 @@ def buffer_slot(value: Any, parameter: Parameter) -> Slot:
             raise RuntimeError(parameter.wrong(buffer, "the Buffer is closed"))
         address = buffer.handle
         buffer._packed_address = address  # asked for once: closing takes it away again
-        if buffer.is_closed:  # by another thread, since
+        if buffer.is_closed or buffer.handle != address:  # closed or moved by another thread, since
             buffer._packed_address = None
         return struct.pack("<Q", address)
 

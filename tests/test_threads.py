@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from helpers import in_threads
 
+import cuda_core_cffi._memory.buffer as buffer_module
 from cuda_core_cffi import (
     Buffer,
     Device,
@@ -21,8 +22,10 @@ from cuda_core_cffi import (
     MemoryResource,
     PinnedMemoryResource,
     ffi,
+    lib,
     live_objects,
 )
+from cuda_core_cffi._arguments import Parameter, buffer_slot
 
 THREADS = 8
 ROUNDS = 200
@@ -168,6 +171,36 @@ def test_threads_set_the_deallocation_stream_of_one_buffer(device):
         stream.close()
     assert live_objects()["stream"] >= 1
     buffer.close()
+
+
+def test_a_launch_keeps_no_address_of_a_buffer_that_another_thread_closes(monkeypatch):
+    slot = buffer_slot(None, Parameter(0, None, None))
+    for mr in (None, HostResource()):
+        memory = bytearray(SIZE)
+        owned = Buffer.from_handle(4096, SIZE, owner=memory) if mr is None else mr.allocate(SIZE)
+
+        def take(box, owned=owned):
+            slot.pack(owned)  # a launch in another thread, just before
+            return lib.ccc_take(box)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(buffer_module, "_take", take)
+            owned.close()
+        assert owned._packed_address is None
+
+
+def test_a_launch_keeps_no_address_of_a_buffer_that_another_thread_moves():
+    class Moving:
+        is_closed = False
+        places = iter((4096, 8192, 8192, 8192))  # it moves when it has been asked once
+        handle = property(lambda self: next(self.places))
+
+    buffer = Moving()
+    slot = buffer_slot(None, Parameter(0, None, None))
+    slot.pack(buffer)
+    assert buffer._packed_address is None
+    slot.pack(buffer)
+    assert buffer._packed_address == 8192
 
 
 def test_threads_export_and_drop_tensors(device, stream):

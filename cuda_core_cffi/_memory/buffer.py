@@ -471,9 +471,11 @@ class ForeignBuffer(Buffer):
         release_pins()
         if stream is not None and not self.is_closed:
             self.set_deallocation_stream(stream)
-        self._packed_address = None
-        if _take(self._box):  # not closed before, perhaps by another thread
-            self._lease.release()
+        try:
+            if _take(self._box):  # not closed before, perhaps by another thread
+                self._lease.release()
+        finally:
+            self._packed_address = None  # last, as in Buffer.close
 
     def set_deallocation_stream(self, stream: IsStreamType) -> None:
         """Change the stream that the resource's ``deallocate`` gets."""
