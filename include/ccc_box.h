@@ -44,6 +44,7 @@ struct ccc_box {
     int flags;
     ccc_kind kind;
     CUdevice device;
+    _Atomic(uint32_t) readers; /* of a buffer: threads that look at its stream, which is not let go of meanwhile */
     uint64_t handle;
     ccc_box *parent;           /* context of a stream, event or buffer; library of a kernel */
     ccc_box *pool;             /* of a buffer; of an event that stands for another: that one */

@@ -4,6 +4,8 @@
 #ifndef CCC_MEMORY_H
 #define CCC_MEMORY_H
 
+#include <sched.h>
+
 #include "ccc_compat.h"
 #include "ccc_stream.h"
 
@@ -223,17 +225,47 @@ static ccc_box *ccc_buffer_slice(ccc_box *buffer, size_t offset, size_t size)
 /* Change the stream in whose order the memory goes back, of a slice that of the whole. */
 static int ccc_buffer_set_stream(ccc_box *buffer, ccc_box *stream)
 {
+    ccc_box *whole = (ccc_box *)ccc_allocation(buffer);
     if (!ccc_is_open(buffer) || !ccc_is_open(stream) || !ccc_retain(stream))
         return CCC_CLOSED;
-    ccc_release(atomic_exchange(&((ccc_box *)ccc_allocation(buffer))->stream, stream));
+    if (!ccc_retain(whole)) { /* closed by another thread just now: the end of a buffer lets go of its stream */
+        ccc_release(stream);
+        return CCC_CLOSED;
+    }
+    ccc_box *before = atomic_exchange(&whole->stream, stream);
+    while (atomic_load(&whole->readers) && ccc_driver.reason != CCC_FORKED) /* whose readers are not there */
+        sched_yield();
+    ccc_release(before);
+    ccc_release(whole);
     return 0;
+}
+
+/* The allocation of a buffer, whose stream stays there to be looked at until ccc_buffer_unread. NULL: it is gone. */
+static ccc_box *ccc_buffer_read(const ccc_box *buffer)
+{
+    ccc_box *whole = (ccc_box *)ccc_allocation(buffer);
+    if (!ccc_retain(whole))
+        return NULL;
+    atomic_fetch_add(&whole->readers, 1);
+    return whole;
+}
+
+static void ccc_buffer_unread(ccc_box *whole)
+{
+    atomic_fetch_sub(&whole->readers, 1);
+    ccc_release(whole);
 }
 
 /* The handle of the stream that a buffer goes back in; 0 for none. */
 static uint64_t ccc_buffer_stream(const ccc_box *buffer)
 {
-    const ccc_box *stream = atomic_load(&ccc_allocation(buffer)->stream);
-    return stream ? stream->handle : 0;
+    ccc_box *whole = ccc_buffer_read(buffer);
+    if (whole == NULL)
+        return 0;
+    const ccc_box *stream = atomic_load(&whole->stream);
+    uint64_t handle = stream ? stream->handle : 0;
+    ccc_buffer_unread(whole);
+    return handle;
 }
 
 /* Make the context that a buffer was allocated in current, for an operation that would be wrong in another. */
@@ -252,11 +284,9 @@ static int ccc_enter_buffer(ccc_scope *scope, const ccc_box *buffer)
     return 0;
 }
 
-/* Make the consumer's stream wait for the stream of a buffer; a default stream is one of the buffer's context. */
-static int ccc_buffer_order(const ccc_box *buffer, const ccc_box *consumer)
+static int ccc_buffer_order_after(const ccc_box *buffer, ccc_box *own, const ccc_box *consumer)
 {
     ccc_scope scope;
-    ccc_box *own = atomic_load(&ccc_allocation(buffer)->stream);
     if (own == NULL || own->handle == consumer->handle)
         return 0;
     if (!ccc_is_open(consumer))
@@ -266,6 +296,17 @@ static int ccc_buffer_order(const ccc_box *buffer, const ccc_box *consumer)
         return status;
     status = ccc_wait_for_held(consumer, own); /* whose Python object may be closed */
     ccc_leave(&scope);
+    return status;
+}
+
+/* Make the consumer's stream wait for the stream of a buffer; a default stream is one of the buffer's context. */
+static int ccc_buffer_order(const ccc_box *buffer, const ccc_box *consumer)
+{
+    ccc_box *whole = ccc_buffer_read(buffer);
+    if (whole == NULL)
+        return CCC_CLOSED;
+    int status = ccc_buffer_order_after(buffer, atomic_load(&whole->stream), consumer);
+    ccc_buffer_unread(whole);
     return status;
 }
 

@@ -173,6 +173,42 @@ def test_threads_set_the_deallocation_stream_of_one_buffer(device):
     buffer.close()
 
 
+def test_threads_ask_for_a_stream_that_others_replace_and_close(device, stream):
+    with device.allocate(SIZE, stream) as buffer:
+
+        def work(device: Device, number: int) -> None:
+            for _ in range(ROUNDS):
+                if number % 2:
+                    with device.create_stream() as own:
+                        buffer.set_deallocation_stream(own)
+                else:
+                    buffer.__dlpack__(stream=stream.handle)
+                    assert buffer.__cuda_array_interface__["stream"]
+
+        in_all_threads(work)
+
+
+def test_a_stream_is_given_to_a_buffer_or_not_while_another_thread_closes_it(device):
+    before = live_objects()
+    streams = [device.create_stream() for _ in range(THREADS)]
+    buffers = [device.allocate(SIZE, streams[0]) for _ in range(ROUNDS)]
+
+    def work(device: Device, number: int) -> None:
+        for buffer in buffers:
+            try:
+                if number % 2:
+                    buffer.close()
+                else:
+                    buffer.set_deallocation_stream(streams[number])
+            except RuntimeError as error:
+                assert "closed" in str(error)  # noqa: PT017
+
+    in_all_threads(work)
+    for stream in streams:
+        stream.close()
+    assert live_objects() == before
+
+
 def test_a_launch_keeps_no_address_of_a_buffer_that_another_thread_closes(monkeypatch):
     slot = buffer_slot(None, Parameter(0, None, None))
     for mr in (None, HostResource()):
