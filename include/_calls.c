@@ -97,7 +97,7 @@ static PyObject *own_box(PyObject *type, ccc_box *box)
 /* The box of an object of ours; NULL with an error set where there is none. */
 static ccc_box *box_or_error(PyObject *argument)
 {
-    ccc_box *box = PyObject_TypeCheck(argument, owner_type) ? ((owner *)argument)->box : NULL;
+    ccc_box *box = PyObject_TypeCheck(argument, owner_type) ? BOX(argument) : NULL;
     if (box == NULL)
         PyErr_SetString(PyExc_AttributeError, "_box");
     return box;
@@ -146,9 +146,12 @@ static PyObject *calls_adopt(PyObject *module, PyObject *const *arguments, Py_ss
     if (box == NULL && PyErr_Occurred())
         return NULL;
     owner *self = (owner *)arguments[0];
-    PyObject *before = self->cdata;
-    self->cdata = Py_NewRef(arguments[1]);
-    self->box = box;
+    PyObject *before, *after = Py_NewRef(arguments[1]);
+    Py_BEGIN_CRITICAL_SECTION(self); /* as the member that shows it is read in */
+    before = self->cdata;
+    __atomic_store_n(&self->cdata, after, __ATOMIC_RELEASE);
+    __atomic_store_n(&self->box, box, __ATOMIC_RELEASE);
+    Py_END_CRITICAL_SECTION();
     Py_XDECREF(before);
     Py_RETURN_NONE;
 }

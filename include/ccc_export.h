@@ -82,7 +82,7 @@ static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *
     long long major = 0, stream = 0, kind, ordinal;
     uint64_t tensor;
     int status;
-    ccc_box *box = ((owner *)self)->box;
+    ccc_box *box = BOX(self);
     PyObject *wanted = given[DL_DEVICE], *version = given[MAX_VERSION];
     if (read_plain(PyTuple_GetItem(device, 0), &kind) || read_plain(PyTuple_GetItem(device, 1), &ordinal) ||
         (given[COPY] != Py_None && given[COPY] != Py_False) || kind == CCC_DL_CPU)

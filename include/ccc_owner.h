@@ -19,11 +19,31 @@ typedef struct owner {
 static const ccc_calls *helpers;
 static PyTypeObject *owner_type;
 
+/* A box is exchanged for another while threads use the object: without the GIL the pointer to it is read atomically. */
+#define BOX(object) __atomic_load_n(&((owner *)(object))->box, __ATOMIC_ACQUIRE)
+
+#ifndef Py_GIL_DISABLED
+#undef Py_BEGIN_CRITICAL_SECTION
+#undef Py_END_CRITICAL_SECTION
+#define Py_BEGIN_CRITICAL_SECTION(object) {
+#define Py_END_CRITICAL_SECTION() }
+#endif
+
 /* The box of an argument, if it is an object of ours of that kind; else NULL, with no error set. */
 static ccc_box *box_of(PyObject *argument, ccc_kind kind)
 {
-    ccc_box *box = PyObject_TypeCheck(argument, owner_type) ? ((owner *)argument)->box : NULL;
+    ccc_box *box = PyObject_TypeCheck(argument, owner_type) ? BOX(argument) : NULL;
     return box && helpers->kind(box) == kind ? box : NULL;
+}
+
+/* The cdata of an object of ours that has a box. A new reference. */
+static PyObject *cdata_of(PyObject *object)
+{
+    PyObject *cdata;
+    Py_BEGIN_CRITICAL_SECTION(object);
+    cdata = Py_NewRef(((owner *)object)->cdata);
+    Py_END_CRITICAL_SECTION();
+    return cdata;
 }
 
 #endif

@@ -460,9 +460,13 @@ static PyObject *prepared_launch(PyObject *self, PyObject *const *arguments, Py_
 static int add_boxes(const row *row, PyObject *const *values, PyObject *list)
 {
     for (Py_ssize_t index = 0; index < row->count; ++index)
-        if (row->fields[index].way == 'b' && box_of(values[index], CCC_BUFFER) &&
-            PyList_Append(list, ((owner *)values[index])->cdata))
-            return -1;
+        if (row->fields[index].way == 'b' && box_of(values[index], CCC_BUFFER)) {
+            PyObject *cdata = cdata_of(values[index]);
+            int failed = PyList_Append(list, cdata);
+            Py_DECREF(cdata);
+            if (failed)
+                return -1;
+        }
     return 0;
 }
 

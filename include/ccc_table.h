@@ -53,19 +53,21 @@ typedef struct ccc_missing {
     CUresult status;
 } ccc_missing;
 
+typedef CUresult (*ccc_init_function)(unsigned int);
+
 static struct {
     pthread_mutex_t lock;
     void *library;
-    int loaded; /* 1: usable; -1: tried and failed, see reason */
-    ccc_reason reason;
-    int version;
-    int per_thread;
-    int used; /* cuInit succeeded */
+    atomic_int loaded; /* 1: usable; -1: tried and failed, see reason. This and what follows is read without the lock */
+    _Atomic(ccc_reason) reason;
+    atomic_int version;
+    atomic_int per_thread;
+    atomic_int used; /* cuInit succeeded */
     char chosen[PATH_MAX];
     char name[PATH_MAX + 64];
     char error[PATH_MAX + 256];
     CUresult (*get_proc)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
-    CUresult (*init)(unsigned int);
+    _Atomic(ccc_init_function) init;
 } ccc_driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local ccc_missing ccc_last_missing;
@@ -115,6 +117,7 @@ static void ccc_driver_find(void)
 static CCC_COLD void ccc_driver_load(void)
 {
     CUresult (*get_version)(int *);
+    int version = 0;
     const char *per_thread = getenv("CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM");
 
     ccc_driver_find();
@@ -128,12 +131,13 @@ static CCC_COLD void ccc_driver_load(void)
     }
     *(void **)&get_version = dlsym(ccc_driver.library, "cuDriverGetVersion");
     *(void **)&ccc_driver.get_proc = dlsym(ccc_driver.library, "cuGetProcAddress_v2");
-    if (get_version == NULL || get_version(&ccc_driver.version) != CUDA_SUCCESS) {
+    if (get_version == NULL || get_version(&version) != CUDA_SUCCESS) {
         snprintf(ccc_driver.error, sizeof ccc_driver.error, "%s is no CUDA driver", ccc_driver.name);
         ccc_driver.reason = CCC_NO_LIBRARY;
         return;
     }
-    if (ccc_driver.version < CCC_OLDEST_DRIVER || ccc_driver.get_proc == NULL) {
+    ccc_driver.version = version;
+    if (version < CCC_OLDEST_DRIVER || ccc_driver.get_proc == NULL) {
         ccc_driver.reason = CCC_DRIVER_TOO_OLD;
         return;
     }
@@ -159,7 +163,8 @@ static CCC_COLD void *ccc_miss(ccc_reason reason, const char *function, int need
 /* cuInit, watched: what fork() must know is whether the driver was started. */
 static CUresult CUDAAPI ccc_watched_init(unsigned int flags)
 {
-    CUresult status = ccc_driver.init(flags);
+    ccc_init_function init = ccc_driver.init;
+    CUresult status = init(flags);
     if (status == CUDA_SUCCESS)
         ccc_driver.used = 1;
     return status;
@@ -233,7 +238,9 @@ static CCC_COLD void *ccc_resolve(int index)
     if (ccc_driver.get_proc(row->base, &address, needed, flags, &found) != CUDA_SUCCESS || address == NULL)
         return ccc_miss(CCC_FUNCTION_ABSENT, row->name, needed);
     if (strcmp(row->base, "cuInit") == 0) {
-        *(void **)&ccc_driver.init = address;
+        ccc_init_function init;
+        *(void **)&init = address;
+        ccc_driver.init = init;
         *(CUresult (**)(unsigned int))&address = ccc_watched_init;
     }
     atomic_store_explicit(&ccc_table[index], address, memory_order_release);

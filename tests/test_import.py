@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+import sysconfig
 from typing import Any
 
 import pytest
@@ -43,6 +44,21 @@ def test_launching_and_compiling_import_nothing_heavy_either() -> None:
     imported = modules_after("from cuda_core_cffi import Program, launch") - modules_after("import uuid")
     assert imported >= {"cuda_core_cffi._program", "cuda_core_cffi._launch"}
     assert sorted(imported & HEAVY - {"difflib"}) == []
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python cannot do without the GIL")
+def test_importing_everything_leaves_the_gil_off() -> None:
+    found = output_of(
+        """
+        import sys
+        import cuda_core_cffi.driver, cuda_core_cffi.graph, cuda_core_cffi.simulator, cuda_core_cffi.utils
+        for name in cuda_core_cffi.__all__:
+            getattr(cuda_core_cffi, name)
+        print(sys._is_gil_enabled())
+        """,
+        PYTHON_GIL=None,
+    )
+    assert found == "False"
 
 
 def test_late_names_come_when_they_are_asked_for() -> None:
