@@ -27,6 +27,7 @@ from cuda_core_cffi._driver_linker import DriverLinker
 T = TypeVar("T")
 
 LIMIT = 120  # seconds, for anything that could hang
+FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 def run_python(code: str, *arguments: str, **environment: str | None) -> subprocess.CompletedProcess[str]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from graphs import Owner, eventually, watched
-from helpers import in_thread, in_threads, output_of, run_python
+from helpers import FREE_THREADED, in_thread, in_threads, output_of, run_python
 
 from cuda_core_cffi import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Device, Stream, ffi, lib
 from cuda_core_cffi._retain import settle
@@ -104,6 +104,7 @@ def test_what_a_default_stream_called_is_raised_by_its_sync(device, stream, defa
 
 
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="nothing is counted: all waits for a collection")
+@pytest.mark.skipif(FREE_THREADED, reason="what a thread has made waits for that thread to run Python, or a collection")
 def test_an_exception_that_was_told_is_in_no_cycle(stream):
     owner, seen = watched()
 

@@ -78,6 +78,8 @@ class Lease:
         In a thread of the driver's, where it calls a Python function, a resource must not call the driver: then this is
         done soon, elsewhere.
         """
+        if _lock is None:  # the interpreter has ended, and this module
+            return
         if _leave_for_later():
             postponed.append(self)
             return
