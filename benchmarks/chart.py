@@ -22,6 +22,7 @@ COLOURS = {
     "ours": "#c8641e",
     "peer": "#3b82c4",
     "pypy": "#2e9a5b",
+    "threaded": "#d0527f",
     "cupy": "#a86fd0",
     "torch": "#b7791f",
     "c": INK,
@@ -30,11 +31,12 @@ NAMES = {
     "ours": "cuda-core-cffi, CPython",
     "peer": "cuda-core",
     "pypy": "cuda-core-cffi, PyPy",
+    "threaded": "cuda-core-cffi, free-threaded CPython",
     "cupy": "CuPy",
     "torch": "PyTorch",
     "c": "C loop",
 }
-MARKERS = {"ours": "o", "peer": "D", "pypy": "s", "cupy": "^", "torch": "v", "c": "|"}
+MARKERS = {"ours": "o", "peer": "D", "pypy": "s", "threaded": "P", "cupy": "^", "torch": "v", "c": "|"}
 WIDTH = 9.0
 LINE_HEIGHT = 0.19
 CURVES_HEIGHT = 2.6

@@ -22,7 +22,7 @@ IMPORTS = {
     "cupy": ("import cupy", "cupy.cuda.Device(0).use(); cupy.cuda.Stream.null.synchronize()"),
     "torch": ("import torch", "torch.cuda.set_device(0); torch.cuda.current_stream().synchronize()"),
 }
-IMPORTS["pypy"] = IMPORTS["ours"]
+IMPORTS["pypy"] = IMPORTS["threaded"] = IMPORTS["ours"]
 
 PROBE = """
 import time

@@ -29,7 +29,7 @@ __all__ = ["IMPLEMENTATIONS", "has", "main", "plan"]
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEFAULT_OUTPUT = ROOT / "build" / "benchmarks.json"
-IMPLEMENTATIONS = ("ours", "peer", "pypy", "c", "cupy", "torch")
+IMPLEMENTATIONS = ("ours", "peer", "pypy", "threaded", "c", "cupy", "torch")
 PACKAGES = ("ours", "peer")
 WITH_CALLGRIND = (*PACKAGES, "c")
 """PyPy's compiler would be counted too, and the others need a GPU."""
@@ -113,6 +113,10 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--peer-python", metavar="PATH", help="an interpreter that has cuda-core; by default this one")
     found.add_argument("--pypy", metavar="PATH", help="a PyPy that has this package")
     found.add_argument("--pypy-path", metavar="DIR", help="where PyPy finds the package, if it is not installed there")
+    found.add_argument("--free-threaded", metavar="PATH", help="a CPython without the GIL that has this package")
+    found.add_argument(
+        "--free-threaded-path", metavar="DIR", help="where that finds the package, if it is not installed there"
+    )
     return found
 
 
@@ -222,11 +226,15 @@ def implementations(options: argparse.Namespace, folder: pathlib.Path) -> list[I
         path = os.pathsep.join(filter(None, [str(folder), environment.get("LD_LIBRARY_PATH")]))
         peers = dict(environment, LD_LIBRARY_PATH=path) if options.simulator else environment
         found.append(Implementation("peer", options.peer_python or sys.executable, peers))
-    if options.pypy:
-        entries = [options.pypy_path] if options.pypy_path else source_tree("_cuda.pypy*")
-        # What PYTHONPATH has for this interpreter is compiled for CPython.
-        alone = {name: value for name, value in environment.items() if name != "PYTHONPATH"}
-        found.append(Implementation("pypy", options.pypy, with_path(alone, entries)))
+    # What PYTHONPATH has for this interpreter is not compiled for these.
+    alone = {name: value for name, value in environment.items() if name != "PYTHONPATH"}
+    for name, python, folder_of, extension in (
+        ("pypy", options.pypy, options.pypy_path, "_cuda.pypy*"),
+        ("threaded", options.free_threaded, options.free_threaded_path, "_cuda.cpython-3[0-9][0-9]t-*"),
+    ):
+        if python:
+            entries = [folder_of] if folder_of else source_tree(extension)
+            found.append(Implementation(name, python, with_path(alone, entries)))
     compiler, header = find_compiler(), find_header()
     if compiler and header:
         build_limits(compiler, header, folder)

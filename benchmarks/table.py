@@ -24,6 +24,8 @@ CELLS = (
     ("ours", "peer", 10),
     ("pypy", None, 9),
     ("pypy", "c", 8),
+    ("threaded", None, 10),
+    ("threaded", "c", 12),
     ("cupy", None, 9),
     ("ours", "cupy", 10),
     ("torch", None, 9),

@@ -49,6 +49,7 @@ SUBJECTS = {
     "c": Subject(None, (), CLimits),
     "ours": Subject("cuda_core_cffi", ("cuda-core-cffi",), Workbench),
     "pypy": Subject("cuda_core_cffi", ("cuda-core-cffi",), Workbench),
+    "threaded": Subject("cuda_core_cffi", ("cuda-core-cffi",), Workbench),
     "peer": Subject("cuda.core", ("cuda-core", "cuda-bindings"), Workbench),
     "cupy": Subject("cupy", ("cupy-cuda13x", "cupy-cuda12x", "cupy"), CuPyBench),
     "torch": Subject("torch", ("torch",), TorchBench),
@@ -160,10 +161,10 @@ def driver_library() -> str:
 
 
 def python_version() -> str:
-    """Return the interpreter's own version: PyPy's is not that of the language."""
+    """Return the interpreter's own version: PyPy's is not that of the language. A `t` tells that there is no GIL."""
     if platform.python_implementation() == "PyPy":
         return ".".join(map(str, sys.pypy_version_info[:3]))  # type: ignore[attr-defined]
-    return platform.python_version()
+    return platform.python_version() + "t" * (not getattr(sys, "_is_gil_enabled", lambda: True)())
 
 
 if __name__ == "__main__":

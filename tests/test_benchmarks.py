@@ -117,7 +117,7 @@ class TestPlan:
         assert not has(implementation, task(missing))
 
     def test_this_package_has_everything(self):
-        assert all(has(name, one) for one in plan("", False, False) for name in ("ours", "pypy"))
+        assert all(has(name, one) for one in plan("", False, False) for name in ("ours", "pypy", "threaded"))
 
 
 class TestStatements:
