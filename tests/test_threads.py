@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from helpers import in_threads
+from helpers import LIMIT, in_threads
 
 import cuda_core_cffi._memory.buffer as buffer_module
 from cuda_core_cffi import (
@@ -192,9 +192,11 @@ def test_a_stream_is_given_to_a_buffer_or_not_while_another_thread_closes_it(dev
     before = live_objects()
     streams = [device.create_stream() for _ in range(THREADS)]
     buffers = [device.allocate(SIZE, streams[0]) for _ in range(ROUNDS)]
+    together = threading.Barrier(THREADS, timeout=LIMIT)
 
     def work(device: Device, number: int) -> None:
         for buffer in buffers:
+            together.wait()
             try:
                 if number % 2:
                     buffer.close()
