@@ -6,6 +6,8 @@
 #
 #   interpreters.sh DIR                     get pypy3.11 and cpython3.14 into DIR
 #   interpreters.sh DIR pypy|cpython3.14    get one of them (any cpython3.N that sid has will do)
+#   interpreters.sh DIR cpython3.14t        build one without the GIL, which needs a compiler and the headers of
+#                                           libffi, OpenSSL, SQLite and zlib (any cpython3.N that sid has sources of)
 #   interpreters.sh DIR list                print "name path" for each usable interpreter: DIR, pyenv, PATH
 #   interpreters.sh DIR venv NAME TARGET    make a venv with pip for NAME; then source TARGET/env.sh
 #
@@ -20,19 +22,18 @@ DIR=$(realpath -m "$1"); shift
 [[ $DIR != *[[:space:]#]* ]] || { say "no blanks or # in DIR, please"; exit 2; }
 LIB=usr/lib/x86_64-linux-gnu
 
-# Downloads packages of a Debian suite that is not the host's and unpacks them. Everything apt remembers is in
-# $DIR/apt, so that the host's apt is untouched (and no root is needed). The empty status file keeps apt from
-# thinking that anything is installed.
-fetch() { # SUITE ROOT PACKAGE...
-    local suite=$1 root=$2 apt=$DIR/apt/$1 uri
-    shift 2
+# Reads the lists of a Debian suite that is not the host's. Everything apt remembers is in $DIR/apt, so that the
+# host's apt is untouched (and no root is needed). The empty status file keeps apt from thinking that anything is
+# installed.
+read_lists() { # SUITE deb|deb-src
+    local suite=$1 apt=$DIR/apt/$1 uri
     mkdir -p "$apt"/{state/lists/partial,cache/archives/partial,debs}
     : > "$apt/status"
     # The mirror is the one that the host uses for its own release; only the suite differs.
     uri=$(apt-get update --print-uris |
         sed -nE "s#^'(.*)/dists/$(. /etc/os-release; echo "$VERSION_CODENAME")/InRelease'.*#\1#p" | head -n 1)
     [ -n "$uri" ] || { say "apt knows no Debian mirror"; return 1; }
-    printf '%s\n' 'Types: deb' "URIs: $uri" "Suites: $suite" 'Components: main' \
+    printf '%s\n' "Types: $2" "URIs: $uri" "Suites: $suite" 'Components: main' \
         'Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg' > "$apt/suite.sources"
     cat > "$apt/apt.conf" <<-CONF
 	Dir::State "$apt/state";
@@ -49,7 +50,14 @@ fetch() { # SUITE ROOT PACKAGE...
 	#clear APT::Update::Post-Invoke-Success;
 	CONF
     APT_CONFIG=$apt/apt.conf apt-get -q update --error-on=any >&2
-    rm -f "$apt"/debs/*
+    rm -rf "$apt"/debs/*
+}
+
+# Downloads packages of a suite and unpacks them.
+fetch() { # SUITE ROOT PACKAGE...
+    local suite=$1 root=$2 apt=$DIR/apt/$1
+    shift 2
+    read_lists "$suite" deb
     (cd "$apt/debs" && APT_CONFIG=$apt/apt.conf apt-get -q download "$@" >&2)
     for deb in "$apt"/debs/*.deb; do dpkg -x "$deb" "$root"; done
     rm -r "$apt"
@@ -84,6 +92,29 @@ get_cpython() { # ROOT 3.N
     cp "$1/usr/include/x86_64-linux-gnu/python$2/pyconfig.h" "$1/usr/include/python$2/pyconfig.h"
 }
 
+# Debian has no package of CPython without the GIL, but the sources, which it leaves as they were in the .orig file. Its
+# patches are for its own packages. Mirrors may lack the newest: then the one before is taken.
+get_free_threaded() { # ROOT 3.N
+    local apt=$DIR/apt/sid version found= jobs
+    jobs=$(nproc)
+    read_lists sid deb-src
+    for version in $(APT_CONFIG=$apt/apt.conf apt-cache showsrc --only-source "python$2" |
+        sed -n 's/^Version: //p' | sort -rVu); do
+        (cd "$apt/debs" && APT_CONFIG=$apt/apt.conf apt-get -q source --download-only "python$2=$version" >&2) || continue
+        found=$version
+        break
+    done
+    [ -n "$found" ] || { say "no sources of python$2 could be had"; return 1; }
+    tar -C "$apt/debs" -xf "$apt/debs/python$2_${found%-*}.orig.tar.xz"
+    (
+        cd "$apt"/debs/Python-*/
+        ./configure -q --disable-gil --disable-test-modules --prefix="$1/usr" CFLAGS="-g0 -O2"
+        make -s -j "$jobs"
+        make -s install
+    ) >&2
+    rm -r "$apt"
+}
+
 own_path() { # NAME: where the interpreter of that name is in DIR
     case $1 in
         pypy3.11) echo "$DIR/$1/usr/bin/$1" ;;
@@ -95,12 +126,16 @@ own_path() { # NAME: where the interpreter of that name is in DIR
 own_done() { [ "$(cat "$DIR/$1/.done" 2> /dev/null)" = "$DIR/$1" ]; }
 
 get() { # NAME
-    local root=$DIR/$1 path
+    local root=$DIR/$1 path name
     path=$(own_path "$1")
     mkdir -p "$DIR" && exec 9> "$DIR/.lock" && flock 9 # two at once would unpack over each other
     if ! own_done "$1"; then
         rm -rf "$root" && mkdir -p "$root"
-        case $1 in pypy*) get_pypy "$root" ;; *) get_cpython "$root" "${1#cpython}" ;; esac
+        case $1 in
+            pypy*) get_pypy "$root" ;;
+            *t) name=${1#cpython} && get_free_threaded "$root" "${name%t}" ;;
+            *) get_cpython "$root" "${1#cpython}" ;;
+        esac
         probe "$path" > /dev/null || { say "$path does not work"; return 1; }
         echo "$root" > "$root/.done"
     fi
@@ -145,7 +180,7 @@ make_venv() { # NAME TARGET
     [ -n "$exe" ] || exe=$(get "$name" | sed -n "s/^$name //p")
     if ! grep -qxF "# $name $exe" "$target/env.sh" 2> /dev/null; then
         rm -rf "$target"
-        if [[ $exe == "$DIR"/* ]]; then
+        if [[ $exe == "$DIR"/* && $name != *t ]]; then
             # Debian's ensurepip looks for its wheels in /usr/share, where there may be none or older ones.
             "$exe" -m venv --without-pip "$target"
             whl=$(echo "$DIR/$name"/usr/share/python-wheels/pip-*.whl)
