@@ -365,7 +365,7 @@ def test_one_growth_of_a_buffer_waits_for_another(device, mr):
         gate.open()
         first.join()
         second.join()
-    assert order == ["opened", "moved", "same size"]
+    assert (order[0], sorted(order[1:])) == ("opened", ["moved", "same size"])  # the second may be first to tell
 
 
 def test_a_thread_without_a_context_may_allocate_grow_and_close(device):
