@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+import ast
 import concurrent.futures
 import gc
+import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -217,22 +220,33 @@ def test_the_time_is_in_the_info_log_if_asked_for(parts):
     assert "time" not in Linker(*parts).get_info_log()
 
 
-def test_the_error_log_survives_a_failure_and_close(parts):
-    linker = Linker(parts[1])
-    with pytest.raises(LinkerError):
-        linker.link("cubin")
-    linker.close()
-    assert "add" in linker.get_error_log()
-
-
 # errors
 
 
-def test_a_missing_function_is_named(parts):
-    with pytest.raises(LinkerError, match=r"(?s)cuLink\w+ failed: CUDA_ERROR_\w+ \(\d+\).*'add'") as caught:
-        Linker(parts[1]).link("cubin")
-    assert caught.value.call.startswith("cuLink")
-    assert caught.value.name.startswith("CUDA_ERROR_")
+def test_a_missing_function_is_named_and_the_log_survives_the_failure_and_close():
+    """In a process of its own: where much else ran before, driver 580 now and then links what is missing."""
+    found = output_of(
+        f"""
+        import sys
+        sys.path.append({str(pathlib.Path(__file__).parent)!r})
+        from helpers import linked_by_the_driver
+        from cuda_core_cffi import Device, Linker, LinkerError, ObjectCode
+
+        Device(0).set_current()
+        with linked_by_the_driver():
+            linker = Linker(ObjectCode.from_ptx({(HEADER + KERNEL).encode()!r}, name="kernel.ptx"))
+            try:
+                linker.link("cubin")
+            except LinkerError as error:
+                print([str(error), error.call, error.name])
+            linker.close()
+            print("add" in linker.get_error_log())
+        """
+    )
+    error, has_log = found.splitlines()
+    text, call, name = ast.literal_eval(error)
+    assert re.search(r"(?s)cuLink\w+ failed: CUDA_ERROR_\w+ \(\d+\).*'add'", text)
+    assert (call[:6], name[:11], has_log) == ("cuLink", "CUDA_ERROR_", "True")
 
 
 @pytest.mark.simulator_only("newer drivers may take one of the two, as nvJitLink does")
