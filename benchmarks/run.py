@@ -96,6 +96,7 @@ def parser() -> argparse.ArgumentParser:
         description="Measure hot calls of this package beside others. 'python -m benchmarks chart' draws the results.",
     )
     found.add_argument("--quick", action="store_true", help="few and short rounds: five minutes in all")
+    found.add_argument("--rounds", metavar="N", type=positive, help="how often each implementation has its turn")
     found.add_argument("--only", metavar="PATTERN", default="", help="only rows that this regular expression is in")
     found.add_argument(
         "--implementations",
@@ -118,6 +119,14 @@ def parser() -> argparse.ArgumentParser:
         "--free-threaded-path", metavar="DIR", help="where that finds the package, if it is not installed there"
     )
     return found
+
+
+def positive(text: str) -> int:
+    """Return the number in an argument, which must be at least 1."""
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
 
 
 def plan(pattern: str, simulator: bool, instructions: bool) -> list[Task]:
@@ -158,6 +167,9 @@ def measure_all(options: argparse.Namespace, tasks: list[Task], results: Results
     """Measure what is left, one implementation after the other in each round."""
     name = "quick" if options.quick else "full"
     profile = PROFILES[name]
+    if options.rounds is not None:
+        profile = profile._replace(rounds=options.rounds, growth_rounds=options.rounds)
+        name += f", {options.rounds} rounds"
     if options.instructions:
         counted("")  # says so if there is no valgrind
         build_marks(find_compiler(), folder)

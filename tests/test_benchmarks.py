@@ -97,6 +97,20 @@ class TestPlan:
         with pytest.raises(SystemExit, match="matches no row"):
             main(["--only", "no such row", "--output", str(tmp_path / "x.json")])
 
+    @pytest.mark.parametrize("rounds", ["0", "-1", "many"])
+    def test_a_number_of_rounds_that_is_none_is_told(self, tmp_path, rounds, capsys):
+        with pytest.raises(SystemExit):
+            main(["--rounds", rounds, "--output", str(tmp_path / "x.json")])
+        assert "--rounds" in capsys.readouterr().err
+
+    def test_a_row_is_measured_in_as_many_rounds_as_asked_for(self, tmp_path):
+        output = tmp_path / "x.json"
+        command = ["--simulator", "--quick", "--rounds", "3", "--only", "^event record$", "--implementations", "ours"]
+        assert main([*command, "--output", str(output)]) == 0
+        data = json.loads(output.read_text())
+        assert data["profile"] == "quick, 3 rounds"
+        assert [len(values) for values in data["rows"]["event record"]["ours"]] == [3, 3, 3]
+
     def test_an_implementation_that_does_not_exist_is_told(self, tmp_path):
         with pytest.raises(SystemExit, match="no 'rust' among ours, peer"):
             main(["--simulator", "--implementations", "ours,rust", "--output", str(tmp_path / "x.json")])
