@@ -205,11 +205,14 @@ def test_damaged_payloads_are_errors_and_no_crashes(child: Child, event: Event) 
 
 
 def test_nothing_stays_open_in_either_process(child: Child, device: Device) -> None:
-    before, before_there = ipc_child.descriptors(), child(ipc_child.descriptors)
-    for _ in range(5):
-        with device.create_event(SHARED) as event:
-            child(ipc_child.describe_event, event)
-    assert (ipc_child.descriptors(), child(ipc_child.descriptors)) == (before, before_there)
+    """Not for any event: the driver may open something for itself, once."""
+    found = []
+    for _ in range(3):
+        found.append((ipc_child.descriptors(), child(ipc_child.descriptors)))
+        for _ in range(5):
+            with device.create_event(SHARED) as event:
+                child(ipc_child.describe_event, event)
+    assert (ipc_child.descriptors(), child(ipc_child.descriptors)) in found[-2:]
 
 
 # fork
