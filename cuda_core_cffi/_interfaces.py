@@ -107,7 +107,9 @@ def find_reader(obj: Any) -> Reader:
 
 def dlpack_reader(obj: Any) -> Reader:
     """Return what reads ``obj`` through DLPack, in Python's form of it or in C's."""
-    find_reader(obj)
+    reader = find_reader(obj)
+    if reader is read_method or reader in LIBRARIES.values():  # even of a type that is not remembered
+        return reader
     return dlpack_readers.get(type(obj), read_dlpack)
 
 

@@ -14,7 +14,7 @@ from arrays import Interface
 from helpers import collect, run_python
 from tensors import READ_ONLY, Deleter, Managed, Producer
 
-from cuda_core_cffi import _capsule
+from cuda_core_cffi import _capsule, _interfaces
 from cuda_core_cffi._dtypes import ML_TYPES, NUMPY_TYPES, code_of, dtype_of
 from cuda_core_cffi._interfaces import MOST_TYPES, readers
 from cuda_core_cffi.utils import StridedMemoryView
@@ -163,16 +163,20 @@ def test_no_stream_is_ambiguous(device_type: int, make: Any) -> None:
     [(CUDA, -1, 1), (CUDA, 0, 1), (CUDA, 0x1234, 0x1234), (CPU, -1, None), (CPU, 5, None)],
 )
 @pytest.mark.parametrize("make", [StridedMemoryView.from_dlpack, StridedMemoryView.from_any_interface])
+@pytest.mark.parametrize("room", [0, 1 << 20], ids=["a type too many", "one to remember"])
 def test_jax_is_never_told_that_no_stream_waits(
-    library: str, device_type: int, given: int, told: int | None, make: Any
+    library: str, device_type: int, given: int, told: int | None, make: Any, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kind = type("ArrayImpl", (Producer,), {"__module__": library})
     producer = kind(Managed(True, shape=(0,), device=(device_type, 0)))
+    monkeypatch.setattr(_interfaces, "MOST_TYPES", room)
     with pytest.raises(BufferError, match="stream_ptr=None is ambiguous"):
         make(producer)
     for _ in range(2):  # the first time its type is new
         producer.managed = Managed(True, shape=(0,), device=(device_type, 0))
         make(producer, given)
+    for known in (_interfaces.readers, _interfaces.dlpack_readers):
+        known.pop(kind, None)
     assert producer.asked == [{"stream": told, "max_version": (1, 0)}] * 2
 
 
