@@ -54,8 +54,8 @@ NOT_QUICK: Final = (struct.error, OverflowError, TypeError, AttributeError, Valu
 ADDRESS: Final = "Q"
 NOWHERE: Final = 0
 
-CALL_HEAD: Final = 24  # bytes of a record before the arguments: ccc_call
-PLAN_HEAD: Final = 16  # of one of a prepared launch: ccc_record
+CALL_HEAD: Final = struct.calcsize(f"={3 * ADDRESS}")  # bytes of a record before the arguments: ccc_call
+PLAN_HEAD: Final = struct.calcsize(f"={2 * ADDRESS}")  # of one of a prepared launch: ccc_record
 
 PART: Final = 32  # PyPy compiles no function that does much more: rows are packed in parts
 

@@ -11,6 +11,7 @@
 #define CCC_DLPACK_READ_ONLY 1u
 #define CCC_DLPACK_IS_COPIED 2u
 #define CCC_DL_COMPLEX 5
+#define CCC_DL_LEGACY_STREAM 1 /* as __dlpack__ is told of it */
 
 enum { CCC_DL_CPU = 1, CCC_DL_CUDA = 2, CCC_DL_CUDA_HOST = 3, CCC_DL_CUDA_MANAGED = 13 };
 

@@ -11,8 +11,6 @@
 #include "ccc_owner.h"
 #include "ccc_vectorcall.h"
 
-#define LEGACY_STREAM 1
-
 /* The methods in Python, and the attributes that are looked at. */
 static PyObject *python_dlpack, *python_dlpack_device, *resource_name, *device_name;
 
@@ -91,7 +89,7 @@ static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *
         (!PyTuple_CheckExact(version) || PyTuple_Size(version) == 0 || read_plain(PyTuple_GetItem(version, 0), &major)))
         return NULL;
     if (given[STREAM] == Py_None)
-        stream = kind == CCC_DL_CUDA_HOST ? 0 : LEGACY_STREAM;
+        stream = kind == CCC_DL_CUDA_HOST ? 0 : CCC_DL_LEGACY_STREAM;
     else if (read_plain(given[STREAM], &stream) || stream < -1 || stream == 0)
         return NULL;
     if (wanted != Py_None) {

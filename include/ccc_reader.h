@@ -16,7 +16,6 @@
 
 #include "ccc_vectorcall.h"
 
-#define CCC_LEGACY_STREAM 1
 #define CCC_NO_ORDERING (-1)
 
 /* Made when the first reader is, and never dropped. */
@@ -32,7 +31,7 @@ static int ccc_reader_constants(void)
     ccc_keywords = Py_BuildValue("NN", PyUnicode_InternFromString("stream"), PyUnicode_InternFromString("max_version"));
     ccc_old_keywords = Py_BuildValue("(N)", PyUnicode_InternFromString("stream"));
     ccc_cpu = PyLong_FromLong(CCC_DL_CPU);
-    ccc_legacy = PyLong_FromLong(CCC_LEGACY_STREAM);
+    ccc_legacy = PyLong_FromLong(CCC_DL_LEGACY_STREAM);
     return PyErr_Occurred() ? -1 : 0;
 }
 

@@ -333,7 +333,7 @@ static PyObject *calls_make_row(PyObject *module, PyObject *const *arguments, Py
     return (PyObject *)make_row(arguments[0], arguments[1], arguments[2], target_ctype);
 }
 
-/* The row of an argument. NULL with an exception where it is none, or for another number of values. */
+/* The row of an argument. NULL with an exception where it is none, or the values are in no tuple. */
 static row *row_for(PyObject *argument, PyObject *values)
 {
     if (!Py_IS_TYPE(argument, row_type) || ((row *)argument)->plan || !PyTuple_Check(values)) {

@@ -45,7 +45,8 @@ from graphs import SIZE  # noqa: E402
 from scenarios import PTX  # noqa: E402
 
 import cuda_core_cffi  # noqa: E402  (the driver is chosen first)
-from cuda_core_cffi import Buffer, Device, ObjectCode, Stream, lib, live_objects  # noqa: E402
+from cuda_core_cffi import Buffer, Device, ObjectCode, Stream, UnavailableError, lib, live_objects  # noqa: E402
+from cuda_core_cffi._libraries import load_nvrtc  # noqa: E402
 from cuda_core_cffi._retain import settle  # noqa: E402
 from cuda_core_cffi.graph import GraphBuilder, GraphDefinition  # noqa: E402
 
@@ -96,6 +97,15 @@ def leaked_since(before: dict[str, int]) -> dict[str, int]:
         after = alive()
     # fewer than before: something that a longer-lived fixture let go of
     return {kind: after[kind] - before[kind] for kind in after if after[kind] > before[kind]}
+
+
+@pytest.fixture(scope="module")
+def nvrtc():
+    """Skip without a compiler."""
+    try:
+        load_nvrtc()
+    except UnavailableError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy
 import pytest
+from argument_rows import quick_of
 
-from cuda_core_cffi import Buffer, _calls, _packing, ffi
-from cuda_core_cffi._arguments import Packer, make_packer
+from cuda_core_cffi import Buffer, ffi
+from cuda_core_cffi._arguments import make_packer
 
 INT_SIZES = [1, 2, 4, 8]
 FLOAT_FORMATS = {2: "<e", 4: "<f", 8: "<d"}
@@ -55,12 +56,6 @@ def pack(*values: Any, sizes: tuple[int, ...] | None = None, kinds: tuple[str | 
     packed = packer(*values)
     assert quick_of(packer, values) <= {None, packed}
     return packed
-
-
-def quick_of(packer: Packer, values: tuple[Any, ...]) -> set[bytes | None]:
-    """Return what is packed quickly: as this interpreter does it, and in Python."""
-    row = _packing.make_row(packer._fields, tuple(map(type, values)), packer.target)
-    return {_calls.pack(packer.row, values), _packing.pack(row, values)}
 
 
 def pack_again(first: Any, second: Any, size: int, kind: str | None = None) -> bytes:
@@ -512,106 +507,6 @@ def test_many_arguments_are_packed(number):
     values = [index if index % 2 else index / 4 for index in range(number)]
     packed = pack(*values, sizes=(8,) * number)
     assert packed == b"".join(struct.pack("<q" if index % 2 else "<d", value) for index, value in enumerate(values))
-
-
-ROWS = pytest.mark.parametrize("calls", [_calls, _packing], ids=["here", "in Python"])
-
-
-def row_of_integers(calls: Any, number: int) -> Any:
-    """Return what packs so many integers of four bytes quickly, and what must outlive it."""
-    types = (int,) * number
-    packer = make_packer(types, (0,) * number, tuple((4 * index, 4) for index in range(number)), None)
-    return calls.make_row(packer._fields, types, packer.target), packer
-
-
-@ROWS
-@pytest.mark.parametrize("number", [1, 16, 32, 33, 256, 257, 513])
-@pytest.mark.parametrize(
-    "value", [numpy.int32(1), True, 1.0, b"1", None, 1 << 31, -(1 << 31) - 1, 1 << 64], ids=lambda value: repr(value)
-)
-def test_of_other_types_and_out_of_range_nothing_is_packed_quickly(calls, number, value):
-    row, packer = row_of_integers(calls, number)
-    for where in {0, number // 2, number - 1}:
-        values = [0] * number
-        assert calls.pack(row, tuple(values)) == bytes(4 * number)
-        values[where] = value
-        assert calls.pack(row, tuple(values)) is None
-    del packer
-
-
-@ROWS
-@pytest.mark.parametrize("number", [0, 1, 16, 32, 33, 256, 257, 513])
-@pytest.mark.parametrize("more", [-1, 1])
-def test_of_another_number_of_values_nothing_is_packed_quickly(calls, number, more):
-    row, packer = row_of_integers(calls, number)
-    assert calls.pack(row, (0,) * abs(number + more)) is None
-    del packer
-
-
-@pytest.mark.parametrize(
-    ("value", "size"),
-    [
-        *[(value, size) for size in (1, 2, 4, 8) for value in (-(1 << 8 * size - 1), -1, 0, (1 << 8 * size - 1) - 1)],
-        *[
-            (value, value.nbytes)
-            for kind in "bhiqBHIQ"
-            for value in [numpy.array(-1 if kind.islower() else 1, kind)[()]]
-        ],
-        *[(numpy.iinfo(kind).max * numpy.ones((), kind)[()], numpy.dtype(kind).itemsize) for kind in "bhiqBHIQ"],
-        *[(kind(1), ctypes.sizeof(kind)) for kind in (ctypes.c_int8, ctypes.c_uint16, ctypes.c_int32, ctypes.c_uint64)],
-        (ctypes.c_uint64((1 << 64) - 1), 8),
-        (ctypes.c_bool(True), 1),
-        (ctypes.c_float(0.5), 4),
-        (ctypes.c_double(0.5), 8),
-        (True, 1),
-        (True, 4),
-        (numpy.bool_(True), 1),
-        (0.5, 8),
-        (0.5, 4),
-        (math.inf, 4),
-        (math.nan, 8),
-        (numpy.float32(0.5), 4),
-        (numpy.float64(math.nan), 8),
-        (0.5 - 2j, 8),
-        (0.5 - 2j, 16),
-        (b"12345", 5),
-    ],
-    ids=lambda value: repr(value),
-)
-def test_what_programs_pass_is_packed_quickly(value, size):
-    packer = make_packer((type(value),), (value,), ((0, size),), None)
-    (packed,) = quick_of(packer, (value,))
-    assert packed == packer.pack_slowly((value,))
-
-
-@pytest.mark.parametrize("value", [3.5e38, -3.5e38, 1e300])
-def test_a_double_that_is_too_large_for_a_float_is_not_packed_quickly(value):
-    packer = make_packer((float,), (0.0,), ((0, 4),), None)
-    assert quick_of(packer, (value,)) == {None}
-    assert quick_of(packer, (3.4028235677973362e38,)) == {struct.pack("<f", 3.4028235677973362e38)}
-
-
-def test_a_buffer_is_packed_quickly_until_it_is_closed(device):
-    buffer = device.allocate(16)
-    packer = make_packer((type(buffer),), (buffer,), ((0, 8),), None)
-    assert packer.pack_slowly((buffer,)) == struct.pack("<Q", buffer.handle)  # asks for the address
-    assert quick_of(packer, (buffer,)) == {struct.pack("<Q", buffer.handle)}
-    buffer.close()
-    assert quick_of(packer, (buffer,)) == {None}
-
-
-def test_what_an_argument_raises_that_is_no_answer_is_raised():
-    class Number(ctypes.c_int32):
-        pass
-
-    def interrupted(value: Any) -> bytes:
-        raise KeyboardInterrupt
-
-    packer = make_packer((Number,), (Number(1),), ((0, 4),), None)
-    ((gap, slot),) = packer._fields
-    row = _calls.make_row([(gap, slot._replace(pack=interrupted))], (Number,), packer.target)
-    with pytest.raises(KeyboardInterrupt):
-        _calls.pack(row, (Number(1),))
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from cuda_core_cffi import NVRTCError, Program, UnavailableError
-from cuda_core_cffi._libraries import load_nvrtc
+from cuda_core_cffi import NVRTCError, Program
 
 SOURCE = """
 namespace outer {
@@ -24,13 +23,7 @@ extern "C" __global__ void plain(int *x) { *x = outer::variable; }
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def nvrtc():
-    """Skip without a compiler."""
-    try:
-        load_nvrtc()
-    except UnavailableError as error:
-        pytest.skip(str(error))
+pytestmark = pytest.mark.usefixtures("nvrtc")
 
 
 def compile_with(*expressions):

@@ -13,8 +13,8 @@ from helpers import output_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuda_core_cffi import NVRTCError, Program, ProgramOptions, UnavailableError, _libraries
-from cuda_core_cffi._libraries import load_nvrtc, nvrtc_build, nvrtc_version
+from cuda_core_cffi import NVRTCError, Program, ProgramOptions, _libraries
+from cuda_core_cffi._libraries import nvrtc_build, nvrtc_version
 from cuda_core_cffi.typing import ObjectCodeFormatType, SourceCodeType
 from cuda_core_cffi.utils import InMemoryProgramCache, make_program_cache_key
 
@@ -74,13 +74,7 @@ NOT_FOR_NVRTC = {"extra_sources": [("a", "b")], "use_libdevice": True}
 LTO = {"link_time_optimization": True}  # which goes with the target "ltoir" alone, and there without saying
 
 
-@pytest.fixture(scope="module", autouse=True)
-def nvrtc():
-    """Skip without a compiler."""
-    try:
-        load_nvrtc()
-    except UnavailableError as error:
-        pytest.skip(str(error))
+pytestmark = pytest.mark.usefixtures("nvrtc")
 
 
 def key_of(code=SOURCE, target="cubin", names=(), digest=None, **options) -> bytes:

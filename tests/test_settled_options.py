@@ -8,8 +8,7 @@ import threading
 
 import pytest
 
-from cuda_core_cffi import Program, ProgramOptions, UnavailableError, _settled_options
-from cuda_core_cffi._libraries import load_nvrtc
+from cuda_core_cffi import Program, ProgramOptions, _settled_options
 from cuda_core_cffi._settled_options import settle
 from cuda_core_cffi.utils import InMemoryProgramCache, make_program_cache_key
 
@@ -17,13 +16,7 @@ SOURCE = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }'
 NAMED = 'extern "C" __global__ void NAME() {}'
 
 
-@pytest.fixture(scope="module", autouse=True)
-def nvrtc():
-    """Skip without a compiler."""
-    try:
-        load_nvrtc()
-    except UnavailableError as error:
-        pytest.skip(str(error))
+pytestmark = pytest.mark.usefixtures("nvrtc")
 
 
 def key_of(options, target="ptx") -> bytes:
