@@ -9,11 +9,11 @@ import inspect
 import threading
 import warnings
 import weakref
-from typing import Any
 
 import numpy
 import pytest
 from buffers import DATA, PINNED, SIZE, HostResource, Owner
+from consumer import TYPES, Consumer
 from helpers import Gate
 
 from cuda_core_cffi import (
@@ -32,46 +32,6 @@ from cuda_core_cffi import (
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 pytestmark = pytest.mark.usefixtures("device")
-
-
-class Consumer:
-    """Takes the tensor out of a capsule, as C code of another library does."""
-
-    def __init__(self, capsule: Any) -> None:
-        self.address, self.versioned = _capsule.consume(capsule)
-        ctype = "struct sim_versioned *" if self.versioned else "struct sim_old *"
-        self.managed = TYPES.cast(ctype, self.address)
-
-    @property
-    def tensor(self) -> Any:
-        return self.managed.dl_tensor
-
-    @property
-    def content(self) -> bytes:
-        return bytes(TYPES.buffer(TYPES.cast("char *", self.tensor.data), self.tensor.shape[0]))
-
-    def delete(self) -> None:
-        self.managed.deleter(self.managed)
-
-
-def make_types() -> Any:
-    """Return an FFI that knows DLPack's structures, declared here anew."""
-    import cffi
-
-    types = cffi.FFI()
-    types.cdef("""
-        typedef struct { int32_t device_type; int32_t device_id; } DLDevice;
-        typedef struct { uint8_t code; uint8_t bits; uint16_t lanes; } DLDataType;
-        typedef struct { void *data; DLDevice device; int32_t ndim; DLDataType dtype; int64_t *shape; int64_t *strides;
-                         uint64_t byte_offset; } DLTensor;
-        struct sim_old { DLTensor dl_tensor; void *manager_ctx; void (*deleter)(struct sim_old *); };
-        struct sim_versioned { uint32_t major; uint32_t minor; void *manager_ctx;
-                               void (*deleter)(struct sim_versioned *); uint64_t flags; DLTensor dl_tensor; };
-    """)
-    return types
-
-
-TYPES = make_types()
 
 
 def pinned(data: bytes = DATA) -> Buffer:
