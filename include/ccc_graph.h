@@ -16,8 +16,9 @@ enum { CCC_CAPTURE_ACTIVE = 1, CCC_CAPTURE_LOST }; /* a capture that goes on, an
 
 typedef struct ccc_graph {
     pthread_mutex_t lock;
-    ccc_keep *keeps; /* of an executable: for nodes that were set in it alone */
-    ccc_box *event;  /* of an executable that has such keeps: behind its last launch */
+    ccc_keep *keeps; /* of a definition: those that the driver does not have; of an executable: a bundle, and for nodes */
+    ccc_box *event;  /* of an executable that has keeps: behind its last launch */
+    int shown;       /* of a definition: others know its handle, so that the driver has to have all keeps */
     int captured;    /* of a graph that is captured here; unless it is 0, the driver destroys it */
     ccc_box *next;   /* of those that are being captured */
 } ccc_graph;
@@ -129,12 +130,86 @@ static ccc_box *ccc_graph_inner(uint64_t handle, ccc_box *outer)
     return ccc_new(CCC_GRAPH, handle, CCC_BORROWED, outer);
 }
 
+/*
+ * Have a graph keep something, which may be NULL. An executable whose graph has user objects takes the driver 4.7
+ * microseconds to launch instead of 1.0 (driver 580, H200), and their making takes longer than that of a node: so a
+ * definition has its keeps itself until the driver has to pass them on. Those of a graph inside a node the driver has,
+ * because they may go with the node. On failure the keep is finished. The lock is held, here and below.
+ */
+static int ccc_graph_attach(ccc_box *box, ccc_keep *keep)
+{
+    ccc_graph *graph = box->graph;
+    if (keep == NULL)
+        return 0;
+    if (graph == NULL || graph->shown || graph->captured)
+        return ccc_keep_attach(keep, CCC_GRAPH_OF(box));
+    keep->next = graph->keeps;
+    if (keep->next)
+        keep->next->previous = keep;
+    graph->keeps = keep;
+    return 0;
+}
+
+static void ccc_graph_unlink(ccc_graph *graph, ccc_keep *keep)
+{
+    if (keep->next)
+        keep->next->previous = keep->previous;
+    *(keep->previous ? &keep->previous->next : &graph->keeps) = keep->next;
+    keep->next = keep->previous = NULL;
+}
+
+/* Take what may be NULL from a graph. What was made of it with the keep has that still. */
+static void ccc_graph_detach(ccc_box *box, ccc_keep *keep)
+{
+    if (keep == NULL || keep->object) {
+        ccc_keep_detach(keep, CCC_GRAPH_OF(box));
+    } else {
+        ccc_graph_unlink(box->graph, keep);
+        ccc_keep_finish(keep);
+    }
+}
+
+/* Give all keeps of a graph to the driver, which passes them on to copies. On failure the others stay the graph's. */
+static int ccc_graph_hand_over(ccc_box *box)
+{
+    ccc_graph *graph = box ? box->graph : NULL;
+    while (graph && graph->keeps) {
+        ccc_keep *keep = graph->keeps;
+        CUuserObject object;
+        atomic_fetch_add(&keep->uses, 1); /* the driver's; dropped on failure */
+        int status = ccc_keep_give(keep, CCC_GRAPH_OF(box), &object);
+        if (status)
+            return status;
+        ccc_graph_unlink(graph, keep);
+        keep->object = object;
+        ccc_keep_finish(keep);
+    }
+    return 0;
+}
+
+/* Somebody is to have the handle of a graph, and may make copies and executables of it. */
+static int ccc_graph_show(ccc_box *box)
+{
+    int status = ccc_graph_enter(box);
+    if (status)
+        return status;
+    status = ccc_graph_hand_over(box);
+    if (status == 0 && box->graph)
+        box->graph->shown = 1;
+    ccc_graph_leave(box);
+    return status;
+}
+
 static ccc_box *ccc_graph_clone(ccc_box *graph)
 {
     CUgraph clone = NULL;
     int status = ccc_graph_enter(graph);
     if (status) {
         ccc_fail(status, "");
+        return NULL;
+    }
+    if (ccc_graph_hand_over(graph)) {
+        ccc_graph_leave(graph);
         return NULL;
     }
     CUresult result = cuGraphClone(&clone, CCC_GRAPH_OF(graph));
@@ -255,7 +330,7 @@ static ccc_added ccc_graph_add_to(ccc_box *box, const uint64_t *before, size_t c
     int status = ccc_graph_complete(params, keep);
     if (status)
         return ccc_not_added(status, keep);
-    if ((status = ccc_keep_attach(keep, graph)))
+    if ((status = ccc_graph_attach(box, keep)))
         return ccc_not_added(status, NULL);
     const CUgraphNode *others = (const CUgraphNode *)before;
     CUresult result = CCC_WITH_EDGE_DATA(cuGraphAddNode)(&node, graph, others, NULL, count, params);
@@ -269,7 +344,7 @@ static ccc_added ccc_graph_add_to(ccc_box *box, const uint64_t *before, size_t c
         ccc_last = failure;
     }
     if (status) {
-        ccc_keep_detach(keep, graph);
+        ccc_graph_detach(box, keep);
         return ccc_not_added(status, NULL);
     }
     CUcontext *context = ccc_graph_context_of(params);
@@ -283,7 +358,9 @@ static ccc_added ccc_graph_add(ccc_box *graph, const uint64_t *before, size_t co
     int status = ccc_graph_enter_both(graph, child);
     if (status)
         return ccc_not_added(status, keep);
-    ccc_added added = ccc_graph_add_to(graph, before, count, params, attributes, keep);
+    status = ccc_graph_hand_over(child);
+    ccc_added added = status ? ccc_not_added(status, keep)
+                             : ccc_graph_add_to(graph, before, count, params, attributes, keep);
     ccc_graph_leave_both(graph, child);
     return added;
 }
@@ -298,9 +375,9 @@ static int ccc_graph_set(ccc_box *graph, uint64_t node, CUgraphNodeParams *param
         ccc_keep_finish(keep);
         return status;
     }
-    if ((status = ccc_graph_complete(params, keep))) {
+    if ((status = ccc_graph_complete(params, keep)) || (status = ccc_graph_hand_over(child))) {
         ccc_keep_finish(keep);
-    } else if ((status = ccc_keep_attach(keep, CCC_GRAPH_OF(graph))) == 0) {
+    } else if ((status = ccc_graph_attach(graph, keep)) == 0) {
         if (attributes)
             status = ccc_graph_set_attributes(target, attributes);
         CUresult result = status ? CUDA_SUCCESS : cuGraphNodeSetParams(target, params);
@@ -309,7 +386,7 @@ static int ccc_graph_set(ccc_box *graph, uint64_t node, CUgraphNodeParams *param
                 ccc_graph_reset_attributes(target, attributes, attributes->count);
             status = ccc_fail((int)result, "cuGraphNodeSetParams");
         }
-        ccc_keep_detach(status ? keep : old, CCC_GRAPH_OF(graph));
+        ccc_graph_detach(graph, status ? keep : old);
     }
     ccc_graph_leave_both(graph, child);
     return status;
@@ -324,7 +401,7 @@ static int ccc_graph_destroy_node(ccc_box *graph, uint64_t node, ccc_keep *keep)
     if (result)
         status = ccc_fail((int)result, "cuGraphDestroyNode");
     else
-        ccc_keep_detach(keep, CCC_GRAPH_OF(graph));
+        ccc_graph_detach(graph, keep);
     ccc_graph_leave(graph);
     return status;
 }

@@ -1,35 +1,49 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Executables of graphs. What an executable was instantiated with, or updated with as a whole, the driver keeps for it.
- * What a single node of it was set to, the executable keeps itself: until the node is set again, the executable is
- * updated or goes, and the launches that may use it are done. For them there is an event behind the last launch. A
- * launch that is captured gives it to the graph that it becomes part of.
+ * Executables of graphs. An executable keeps itself what the definition kept itself that it was instantiated with, or
+ * updated with as a whole: until it is updated again or goes, and the launches that may use it are done. For them there is
+ * an event behind the last launch. It keeps likewise what a single node of it was set to, until the node is set again. A
+ * launch that is captured gives it to the graph that it becomes part of. What the driver had of the definition's, it
+ * keeps for the executable.
  */
 #ifndef CCC_GRAPH_EXEC_H
 #define CCC_GRAPH_EXEC_H
 
 #include "ccc_graph.h"
 
+/* What an executable of a graph, whose lock is held, is to keep; NULL: nothing. */
+static int ccc_exec_bundle(const ccc_box *graph, ccc_keep **bundle)
+{
+    *bundle = NULL;
+    return graph->graph ? ccc_keep_bundle(graph->graph->keeps, bundle) : 0;
+}
+
 static ccc_box *ccc_graph_instantiate(ccc_box *graph, uint64_t flags, const ccc_box *stream, ccc_refusal *why)
 {
     CUgraphExec executable = NULL;
     CUDA_GRAPH_INSTANTIATE_PARAMS params = {.flags = flags, .hUploadStream = stream ? CCC_STRM(stream) : NULL};
+    ccc_keep *bundle = NULL;
     int status = stream && !ccc_is_open(stream) ? CCC_CLOSED : ccc_graph_enter(graph);
     if (status) {
         ccc_fail(status, "");
         return NULL;
     }
-    CUresult result = cuGraphInstantiateWithParams(&executable, CCC_GRAPH_OF(graph), &params);
+    status = ccc_exec_bundle(graph, &bundle);
+    CUresult result = CUDA_SUCCESS;
+    if (status == 0)
+        result = cuGraphInstantiateWithParams(&executable, CCC_GRAPH_OF(graph), &params);
     ccc_graph_leave(graph);
     why->result = (int)params.result_out;
     why->node = (uintptr_t)params.hErrNode_out;
-    if (result) {
-        ccc_fail((int)result, "cuGraphInstantiateWithParams");
-        return NULL;
-    }
-    ccc_box *box = ccc_graph_box(CCC_EXECUTABLE, (uintptr_t)executable);
-    if (box == NULL)
+    if (result)
+        status = ccc_fail((int)result, "cuGraphInstantiateWithParams");
+    ccc_box *box = status ? NULL : ccc_graph_box(CCC_EXECUTABLE, (uintptr_t)executable);
+    if (box)
+        box->graph->keeps = bundle;
+    else
+        ccc_keep_finish(bundle);
+    if (box == NULL && executable)
         cuGraphExecDestroy(executable);
     return box;
 }
@@ -164,16 +178,25 @@ static int ccc_graph_upload(ccc_box *executable, ccc_box *stream)
 static int ccc_graph_update(ccc_box *executable, ccc_box *graph, ccc_refusal *why)
 {
     CUgraphExecUpdateResultInfo info = {0};
+    ccc_keep *bundle = NULL;
     int status = ccc_graph_enter_both(executable, graph);
     if (status)
         return status;
-    CUresult result = cuGraphExecUpdate(CCC_EXEC_OF(executable), CCC_GRAPH_OF(graph), &info);
-    if (result == CUDA_SUCCESS)
+    if ((status = ccc_exec_bundle(graph, &bundle)) == 0) {
+        CUresult result = cuGraphExecUpdate(CCC_EXEC_OF(executable), CCC_GRAPH_OF(graph), &info);
+        if (result)
+            status = ccc_fail((int)result, "cuGraphExecUpdate");
+    }
+    if (status) {
+        ccc_keep_finish(bundle);
+    } else {
         ccc_exec_let_go(executable->graph, 0, 1);
+        executable->graph->keeps = bundle;
+    }
     ccc_graph_leave_both(executable, graph);
     why->result = (int)info.result;
     why->node = (uintptr_t)info.errorNode;
-    return result ? ccc_fail((int)result, "cuGraphExecUpdate") : 0;
+    return status;
 }
 
 /* Set one node of an executable, and what is kept for it. `child` is the graph in the parameters of a child node. */
@@ -184,7 +207,7 @@ static int ccc_exec_set(ccc_box *executable, uint64_t node, CUgraphNodeParams *p
         ccc_keep_finish(keep);
         return status;
     }
-    if ((status = ccc_graph_complete(params, keep)) == 0) {
+    if ((status = ccc_graph_complete(params, keep)) == 0 && (status = ccc_graph_hand_over(child)) == 0) {
         CUresult result = cuGraphExecNodeSetParams(CCC_EXEC_OF(executable), (CUgraphNode)(uintptr_t)node, params);
         if (result)
             status = ccc_fail((int)result, "cuGraphExecNodeSetParams");

@@ -3,10 +3,11 @@
 /*
  * What the driver needs kept while it may still run something, and functions of the host that it calls.
  *
- * A keep holds boxes, and a token under which Python holds objects. Graphs keep it as a user object: the driver counts
- * the definitions, clones, executables and launches that have it. When the last is gone the driver calls us, in a
- * thread and under locks of its own, where nothing may be called and the GIL must not be waited for. There the keep is
- * only queued. ccc_settle, called from ordinary threads, releases what is queued.
+ * A keep holds boxes, and a token under which Python holds objects. It belongs to the definitions and executables of
+ * graphs that use it (ccc_graph.h), or to the driver as a user object: then the driver counts the definitions, clones,
+ * executables and launches that have it. When the last is gone the driver calls us, in a thread and under locks of its
+ * own, where nothing may be called and the GIL must not be waited for. There the keep is only queued. ccc_settle, called
+ * from ordinary threads, releases what is queued.
  *
  * What a stream calls once has a keep too, which is queued when it has run.
  *
@@ -22,14 +23,17 @@
 
 typedef struct ccc_keep {
     struct ccc_keep *next;
-    atomic_uint uses;    /* of a definition or a function: 1; of an executable: one more for each capture of a launch */
-    CUuserObject object; /* of a definition */
-    ccc_box *event;      /* of an executable's own, once it is replaced: behind the last launch that may use it */
-    uint64_t node;       /* of an executable's own: the node that it is for */
-    uint64_t token;      /* 0: no Python objects */
-    CUhostFn function;   /* of a host function: what is called, */
-    void *data;          /* with what, */
-    uint64_t source;     /* and by which stream, as ccc_source tells; 0: by a graph */
+    struct ccc_keep *previous; /* of a definition's own */
+    atomic_uint uses;          /* of a definition or a function: 1; and one more for each bundle or captured launch */
+    CUuserObject object;       /* of a definition, once the driver has it; else NULL */
+    struct ccc_keep **bundle;  /* of an executable: what the definition had, one use of each, */
+    size_t bundled;            /* and how many */
+    ccc_box *event;            /* of an executable, once it is replaced: behind the last launch that may use it */
+    uint64_t node;             /* of an executable: the node that it is for; 0: a bundle */
+    uint64_t token;            /* 0: no Python objects */
+    CUhostFn function;         /* of a host function: what is called, */
+    void *data;                /* with what, */
+    uint64_t source;           /* and by which stream, as ccc_source tells; 0: by a graph */
     size_t count;
     ccc_box *boxes[];
 } ccc_keep;
@@ -99,6 +103,30 @@ static ccc_keep *ccc_keep_new(ccc_box *const *boxes, size_t count, uint64_t toke
     return ccc_keep_of(NULL, boxes, count, token);
 }
 
+/* A keep that has a use of each in a list; *made is it, or NULL of an empty one. */
+static int ccc_keep_bundle(ccc_keep *list, ccc_keep **made)
+{
+    size_t count = 0;
+    *made = NULL;
+    for (ccc_keep *keep = list; keep; keep = keep->next)
+        count++;
+    if (count == 0)
+        return 0;
+    ccc_keep **bundle = malloc(count * sizeof *bundle);
+    ccc_keep *all = bundle ? ccc_keep_new(NULL, 0, 0) : NULL;
+    if (all == NULL) {
+        free(bundle);
+        return ccc_fail(CCC_NO_MEMORY, "malloc");
+    }
+    all->bundle = bundle;
+    for (ccc_keep *keep = list; keep; keep = keep->next) {
+        atomic_fetch_add(&keep->uses, 1);
+        bundle[all->bundled++] = keep;
+    }
+    *made = all;
+    return 0;
+}
+
 static long ccc_keep_count(void)
 {
     return atomic_load(&ccc_keeps);
@@ -141,9 +169,23 @@ static int ccc_unsettled(void)
     return atomic_load(&ccc_finished) || atomic_load(&ccc_unfinished) || atomic_load(&ccc_deferred);
 }
 
+/* Release what a keep that is finished holds. What it has the last use of is queued. */
+static void ccc_keep_free(ccc_keep *keep)
+{
+    for (size_t i = 0; i < keep->count; i++)
+        ccc_release(keep->boxes[i]);
+    for (size_t i = 0; i < keep->bundled; i++)
+        if (atomic_fetch_sub(&keep->bundle[i]->uses, 1) == 1)
+            ccc_keep_push(&ccc_finished, keep->bundle[i]);
+    free(keep->bundle);
+    free(keep);
+    atomic_fetch_sub(&ccc_keeps, 1);
+}
+
 static size_t ccc_settle_now(uint64_t *tokens, size_t room)
 {
     size_t found = 0;
+    int again;
     ccc_keep *keep, *next;
     ccc_end_deferred();
     for (keep = atomic_exchange(&ccc_unfinished, NULL); keep; keep = next) {
@@ -155,19 +197,20 @@ static size_t ccc_settle_now(uint64_t *tokens, size_t room)
             ccc_keep_finish(keep);
         }
     }
-    for (keep = atomic_exchange(&ccc_finished, NULL); keep; keep = next) {
-        next = keep->next;
-        if (keep->token && found == room) {
-            ccc_keep_push(&ccc_finished, keep);
-            continue;
+    do {
+        again = 0;
+        for (keep = atomic_exchange(&ccc_finished, NULL); keep; keep = next) {
+            next = keep->next;
+            if (keep->token && found == room) {
+                ccc_keep_push(&ccc_finished, keep);
+                continue;
+            }
+            if (keep->token)
+                tokens[found++] = keep->token;
+            again |= keep->bundled > 0;
+            ccc_keep_free(keep);
         }
-        for (size_t i = 0; i < keep->count; i++)
-            ccc_release(keep->boxes[i]);
-        if (keep->token)
-            tokens[found++] = keep->token;
-        free(keep);
-        atomic_fetch_sub(&ccc_keeps, 1);
-    }
+    } while (again);
     return found;
 }
 

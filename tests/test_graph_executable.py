@@ -440,12 +440,15 @@ def test_nodes_inside_nodes_are_set_and_disabled_in_an_executable(graph, memory,
 # Launches that outlive what made them
 
 
-def test_a_captured_launch_keeps_what_a_node_was_set_to_or_is_refused(graph, device, stream, memory):
+@pytest.mark.parametrize("is_set", [False, True])
+def test_a_captured_launch_keeps_what_the_executable_does_or_is_refused(graph, device, stream, memory, is_set):
     owner, seen = watched()
-    node = graph.memset(memory[0], 1, SIZE)
+    node = graph.memset(memory[0].handle, 1, SIZE, dst_owner=None if is_set else owner)
     executable = graph.instantiate()
-    executable[node].update(dst=memory[1].handle, value=1, width=SIZE, dst_owner=owner)
+    if is_set:
+        executable[node].update(dst=memory[1].handle, value=1, width=SIZE, dst_owner=owner)
     del owner
+    node.destroy()
     builder = device.create_graph_builder().begin_building()
     refusal = None
     try:

@@ -233,6 +233,7 @@ def test_a_closed_kernel_is_refused(graph, short, memory):
 @pytest.mark.parametrize("call", ["cuCtxGetCurrent", "cuUserObjectCreate", "cuGraphRetainUserObject", "cuGraphAddNode"])
 def test_one_that_the_driver_refuses_leaves_nothing(device, stream, graph, short, call):
     before = buffers()
+    assert graph.handle  # who asks for it may copy the graph: from then on the driver keeps what nodes use
     with device.allocate(SIZE, stream) as buffer:
         graph.launch(ONE, short, buffer, 1).destroy()
         with simulator.fail(call, "CUDA_ERROR_UNKNOWN"), pytest.raises(CUDAError, match=call):

@@ -226,8 +226,18 @@ def test_7_a_node_that_could_not_be_added_leaves_nothing(device, stream, alive, 
 
 
 @pytest.mark.simulator_only("only the simulated driver fails on request")
-@pytest.mark.parametrize("call", ["cuUserObjectCreate", "cuGraphRetainUserObject", "cuGraphAddNode"])
-def test_7_nor_does_one_that_the_driver_refuses(graph, memory, call):
+@pytest.mark.parametrize(
+    ("shown", "call"),
+    [
+        (False, "cuGraphAddNode"),
+        (True, "cuGraphAddNode"),
+        (True, "cuUserObjectCreate"),
+        (True, "cuGraphRetainUserObject"),
+    ],
+)
+def test_7_nor_does_one_that_the_driver_refuses(graph, memory, shown, call):
+    if shown:
+        assert graph.handle
     owner, seen = watched()
     with simulator.fail(call, "CUDA_ERROR_UNKNOWN"), pytest.raises(CUDAError, match=call):
         graph.memset(memory[0].handle, 1, 4, dst_owner=owner)
@@ -287,6 +297,37 @@ def test_10_an_embedded_graph_keeps_what_the_original_kept(device, stream, alive
     run(graph, stream)
     (inner,) = node.child_graph.nodes()
     inner.destroy()
+    assert eventually(keeps(alive))
+
+
+@pytest.mark.simulator_only("only the simulated driver fails on request")
+@pytest.mark.parametrize("call", ["cuUserObjectCreate", "cuGraphRetainUserObject"])
+@pytest.mark.parametrize("copy", ["clone", "embed", "handle", "cdata", "box"])
+def test_10_a_copy_that_cannot_keep_is_not_made(device, stream, alive, graph, copy, call):
+    """The driver takes over one of two keeps, and refuses the other: then each is kept once, and no copy is made."""
+    child, first = filling(device, stream, 1)
+    second_buffer = device.allocate(SIZE, stream)
+    second = child.memset(second_buffer, 2, SIZE)
+    second_buffer.close()
+
+    def make():
+        return {"clone": child.clone, "embed": lambda: graph.embed(child)}.get(copy, lambda: getattr(child, copy))()
+
+    with simulator.fail(call, "CUDA_ERROR_UNKNOWN", 2), pytest.raises(CUDAError, match=call):
+        make()
+    assert graph.nodes() == set()
+    assert stays(keeps(alive + 2))
+    run(child, stream)
+    assert stays(keeps(alive + 2))
+    made = make()
+    first.destroy()
+    second.destroy()
+    assert eventually(keeps(alive)) if copy in ("handle", "cdata", "box") else stays(keeps(alive + 2))
+    child.close()
+    if copy == "clone":
+        made.close()
+    elif copy == "embed":
+        made.destroy()
     assert eventually(keeps(alive))
 
 
@@ -440,6 +481,24 @@ def test_16_the_order_of_destruction_is_free(device, alive):
         assert eventually(keeps(alive))
 
 
+def test_20_executables_of_other_libraries_keep_what_the_definition_did(device, stream, alive):
+    graph, _ = filling(device, stream, 1)
+    made, parameters = ffi.new("CUgraphExec *"), ffi.new("CUDA_GRAPH_INSTANTIATE_PARAMS *")
+    handle = graph.cdata
+    with device.allocate(SIZE, stream) as later:
+        graph.memset(later, 2, SIZE)
+    assert lib.cuGraphInstantiateWithParams(made, handle, parameters) == 0
+    graph.close()
+    assert stays(keeps(alive + 2))
+    with Gate(stream) as gate:
+        assert lib.cuGraphLaunch(made[0], stream.cdata) == 0
+        assert lib.cuGraphExecDestroy(made[0]) == 0
+        assert stays(keeps(alive + 2))
+        gate.open()
+        stream.sync()
+    assert eventually(keeps(alive))
+
+
 def test_17_nothing_is_released_in_a_thread_of_the_drivers(stream, graph, memory):
     threads = []
 
@@ -487,7 +546,7 @@ def test_17_releasing_does_not_break_a_capture(device, stream, graph, memory):
         executable[node].update(dst=memory[0], value=1, width=SIZE)
         mode = lib.CU_STREAM_CAPTURE_MODE_GLOBAL
         assert lib.cuStreamBeginCapture(captured.cdata, mode) == 0
-        assert eventually(lambda: lib.ccc_keep_count() == before + 2)  # the definition's, and the executable's latest
+        assert eventually(lambda: lib.ccc_keep_count() == before + 3)  # the definition's, and the executable's two
         made = ffi.new("CUgraph *")
         assert lib.cuStreamEndCapture(captured.cdata, made) == 0
         assert lib.cuGraphDestroy(made[0]) == 0
@@ -518,12 +577,12 @@ def test_18_what_python_collects_in_a_host_function_goes_later(device, stream, a
     def drop(*_):
         kept.pop()
         gc.collect()
-        in_function.append({kind: live_objects()[kind] for kind in ("buffer", "event", "stream")})
+        in_function.append({kind: live_objects()[kind] for kind in ("buffer", "stream")})  # the launch makes an event
 
     with GraphDefinition() as graph:
         graph.callback(wrap(drop))
         run(graph, stream)
-    assert in_function == [{kind: before[kind] for kind in ("buffer", "event", "stream")}]
+    assert in_function == [{kind: before[kind] for kind in ("buffer", "stream")}]
     assert eventually(lambda: live_objects()["stream"] == before["stream"] - 1)
     assert live_objects()["event"] == before["event"] - 1
     assert buffers_alive() == before["buffer"] - 1

@@ -42,7 +42,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         self._take(lib.ccc_graph_create())
 
     def __repr__(self) -> str:
-        return f"<GraphDefinition handle={self.handle:#x}{' closed' * (not self.is_valid)}>"
+        return f"<GraphDefinition handle={self._state.handle * self.is_valid:#x}{' closed' * (not self.is_valid)}>"
 
     def close(self) -> None:
         """Destroy the graph. Executables live on. Closing twice is allowed; closing one inside a node does nothing."""
@@ -175,7 +175,18 @@ class GraphDefinition(NodeMaker, GraphHandle):
     @property
     def handle(self) -> int:
         """The driver's handle as an integer, the address; 0 once the graph is gone."""
-        return super().handle if self.is_valid else 0
+        return super().handle if self._show() else 0
+
+    @property
+    def cdata(self) -> Any:
+        """The driver's handle as a typed CFFI object; NULL once the graph is gone."""
+        return super().cdata if self._show() else ffi.cast(self._CTYPE, 0)
+
+    @property
+    def box(self) -> int:
+        """The address of the C box, for C code that uses ``cuda_core_cffi.h``."""
+        self._show()
+        return super().box
 
     @property
     def _entry(self) -> GraphNode:
@@ -197,6 +208,15 @@ class GraphDefinition(NodeMaker, GraphHandle):
         self._outer = None
         self._state = GraphState(int(lib.ccc_identity(box)))
         self._state.definition = weakref.ref(self)
+
+    def _show(self) -> bool:
+        """Let the driver keep what the nodes use, for executables that others make; tell whether the graph is there."""
+        if not self.is_valid:
+            return False
+        status = lib.ccc_graph_show(self._box)
+        if status and status != lib.CCC_CLOSED:
+            raise self._failure(status)
+        return not status
 
     def _place(self) -> tuple[Any, tuple[int, ...]]:
         if not self._state.is_valid:

@@ -541,6 +541,6 @@ def child_graph(definition: Any, child: Any) -> Parameters:
     if child._state.root is definition._state.root:
         raise ValueError("a graph cannot be embedded in itself, nor in a graph around it or inside it; clone it")
     found = Parameters(lib.CU_GRAPH_NODE_TYPE_GRAPH)
-    found.native.graph.graph = child.cdata
+    found.native.graph.graph = ffi.cast("CUgraph", lib.ccc_handle(child._box))
     found.child = child._box
     return found
