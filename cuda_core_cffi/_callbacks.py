@@ -217,8 +217,8 @@ def end_calls() -> None:
 
 
 def forget_in_child() -> None:
-    """After a fork: what the driver calls, and what that raised, is the parent's."""
-    lib.ccc_forget_calls()
+    """After a fork: threads, what the driver calls, and what that raised, are the parent's."""
+    lib.ccc_forget_threads()
     raised.clear()
 
 

@@ -56,6 +56,7 @@ typedef struct ccc_calls {
     int (*launch_plan)(const ccc_plan *plan, const ccc_box *stream, const char *arguments);
     uint64_t (*tensor_for)(ccc_box *buffer, DLDevice device, int versioned, uint64_t stream, int *status);
     void (*tensor_delete)(uint64_t tensor);
+    struct ccc_gil *gil;
     void *from_pointer; /* CFFI's own function that makes cdata of a pointer, */
     void *to_pointer;   /* and the one that takes the pointer out again */
 } ccc_calls;

@@ -6,6 +6,7 @@
 
 #include "ccc_calls.h"
 #include "ccc_copy.h"
+#include "ccc_keep.h"
 #include "ccc_prepared.h"
 #include "ccc_tensor.h"
 
@@ -32,6 +33,7 @@ static ccc_calls ccc_calls_table = {
     .launch_plan = ccc_launch_plan,
     .tensor_for = ccc_tensor_for,
     .tensor_delete = ccc_tensor_delete,
+    .gil = &ccc_gil_of_all,
 };
 
 /* The address of the table. CFFI's functions are known when the module has been imported. */

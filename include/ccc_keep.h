@@ -19,6 +19,7 @@
 
 #include <unistd.h>
 
+#include "ccc_gil.h"
 #include "ccc_tensor.h"
 
 typedef struct ccc_keep {
@@ -237,6 +238,8 @@ static size_t ccc_settle(uint64_t *tokens, size_t room)
  * must not hold it, and calls through CFFI do not. At exit no more functions start, and those that run are waited for.
  */
 static void ccc_call_python(uint64_t token, uint64_t source); /* written in Python */
+static ccc_gil ccc_gil_of_all = CCC_GIL_NEW;
+#define CCC_GIL (&ccc_gil_of_all)
 static _Thread_local uint64_t ccc_calling; /* the stream that calls a function; 0: a graph does */
 static atomic_int ccc_calls_running;
 static atomic_int ccc_calls_ended;
@@ -255,6 +258,7 @@ static void CUDA_CB ccc_host_call(void *argument)
         ccc_in_callback++;
         ccc_calling = keep->source;
         keep->function(keep->data);
+        ccc_gil_given_up(CCC_GIL); /* if it took it */
         ccc_calling = 0;
         ccc_in_callback--;
         if (atomic_load(&ccc_deferred))
@@ -312,10 +316,11 @@ static void ccc_end_calls(void)
         usleep(1000);
 }
 
-/* In the child of fork() the driver's threads are not there, nor what they ran. */
-static void ccc_forget_calls(void)
+/* In the child of fork() neither the other threads are there, nor what the driver's ran. */
+static void ccc_forget_threads(void)
 {
     atomic_store(&ccc_calls_running, 0);
+    ccc_gil_forget(CCC_GIL);
 }
 
 #endif

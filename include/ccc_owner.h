@@ -8,6 +8,7 @@
 #include <Python.h>
 
 #include "ccc_calls.h"
+#include "ccc_gil.h"
 
 typedef struct owner {
     PyObject_HEAD
@@ -18,6 +19,7 @@ typedef struct owner {
 /* Set when the module is imported, and never dropped: objects may go when it has. */
 static const ccc_calls *helpers;
 static PyTypeObject *owner_type;
+#define CCC_GIL (helpers->gil)
 
 /* A box is exchanged for another while threads use the object: without the GIL the pointer to it is read atomically. */
 #define BOX(object) __atomic_load_n(&((owner *)(object))->box, __ATOMIC_ACQUIRE)
