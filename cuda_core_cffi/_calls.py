@@ -23,6 +23,7 @@ except ImportError:
     add_memory_pressure = None
 
 __all__ = [
+    "Moment",
     "Owner",
     "adopt",
     "allocate",
@@ -30,7 +31,6 @@ __all__ = [
     "copy",
     "create_event",
     "create_stream",
-    "elapsed",
     "export",
     "export_device",
     "fill",
@@ -83,6 +83,25 @@ class Owner:
             return
         if waiting := _drop(box):
             check_cleanup(waiting, stacklevel=2)
+
+
+class Moment(Owner):
+    """What has a difference from another one in milliseconds."""
+
+    __slots__ = ()
+
+    _elapsed_failure: Any  # the method that says why there is none
+
+    def __sub__(self, other: object) -> float:
+        if not isinstance(other, Moment):
+            return NotImplemented
+        milliseconds: float = _elapsed(other._box, self._box)
+        if milliseconds == milliseconds:  # not NaN
+            return milliseconds
+        raise self._elapsed_failure(other)
+
+    def __rsub__(self, other: object) -> Any:
+        return other.__sub__(self) if isinstance(other, Moment) else NotImplemented
 
 
 def own(cls: type[Any], box: Any) -> Any:
@@ -162,14 +181,6 @@ def wait(stream: Any, awaited: Any) -> int | None:
     else:
         return None
     return status
-
-
-def elapsed(start: Any, end: Any) -> float | None:
-    """Return the milliseconds from one event to the other; NaN after a failure."""
-    if not is_kind(start, EVENT):
-        return None
-    milliseconds: float = _elapsed(start._box, end._box)
-    return milliseconds
 
 
 def query_event(event: Any) -> int:

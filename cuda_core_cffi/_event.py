@@ -20,7 +20,6 @@ __all__ = ["DEFAULT_FLAGS", "Event", "EventOptions", "IPCEventDescriptor", "even
 
 _query = _calls.query_event
 _sync = _calls.sync_event
-_elapsed = _calls.elapsed
 ATTEND: int = lib.CCC_ATTEND
 NOT_READY = lib.CUDA_ERROR_NOT_READY
 DEFAULT_FLAGS: int = lib.CU_EVENT_DISABLE_TIMING  # those of EventOptions()
@@ -45,11 +44,12 @@ class EventOptions:
     ipc_enabled: bool | None = False
 
 
-class Event(Handle):
+class Event(Handle, _calls.Moment):
     """A point in the work of a stream.
 
     Events come from :meth:`Stream.record` and :meth:`Device.create_event`. The difference of two events that were
-    created with ``timing_enabled`` is the time between them in milliseconds.
+    created with ``timing_enabled``, ``end - start``, is the time between them in milliseconds. It raises
+    ``RuntimeError`` if one of them takes no times, was never recorded, is not reached yet, or is closed.
 
     An event that was created with ``ipc_enabled`` may be sent to other processes through :mod:`multiprocessing`, where
     it is the same event: what one process records, the others wait for.
@@ -65,27 +65,8 @@ class Event(Handle):
     def __repr__(self) -> str:
         return f"<Event handle={self.handle:#x}>"
 
-    def __sub__(self, other: object) -> float:
-        """Return the milliseconds from ``other`` to this event.
-
-        Raises
-        ------
-        RuntimeError
-            If an event takes no times, was never recorded, is not reached yet, or is closed.
-        """
-        elapsed = _elapsed(other, self)
-        if elapsed is None:
-            return NotImplemented
-        if elapsed == elapsed:  # not NaN
-            return elapsed
-        raise self._elapsed_failure(other)
-
-    def __rsub__(self, other: object) -> None:
-        """Refuse: only an event can be subtracted from an event."""
-        return NotImplemented
-
-    def __isub__(self, other: object) -> None:
-        """Leave ``event -= other`` to :meth:`__sub__`."""
+    def __isub__(self, other: object) -> Any:
+        """Leave ``event -= other`` to ``event - other``."""
         return NotImplemented
 
     def _elapsed_failure(self, start: Any) -> Exception:

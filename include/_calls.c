@@ -17,6 +17,7 @@
 #include <structmember.h>
 
 #include "ccc_export.h"
+#include "ccc_moment.h"
 
 #define LARGEST_BYTE 255
 
@@ -295,21 +296,6 @@ static PyObject *calls_wait(PyObject *module, PyObject *const *arguments, Py_ssi
     return PyLong_FromLong(status);
 }
 
-static PyObject *calls_elapsed(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    double milliseconds;
-    (void)module;
-    if (check_count("elapsed", count, 2))
-        return NULL;
-    ccc_box *start = box_of(arguments[0], CCC_EVENT), *end = box_of(arguments[1], CCC_EVENT);
-    if (start == NULL || end == NULL)
-        Py_RETURN_NONE;
-    Py_BEGIN_ALLOW_THREADS
-    milliseconds = helpers->event_elapsed(start, end);
-    Py_END_ALLOW_THREADS
-    return PyFloat_FromDouble(milliseconds);
-}
-
 /* The status of a helper that takes one box. */
 static PyObject *status_of(PyObject *argument, int (*helper)(const ccc_box *box))
 {
@@ -358,7 +344,6 @@ static PyMethodDef methods[] = {
     {"copy", FAST(calls_copy), "copy(destination, source, stream)\n--\n\nCopy a buffer into one of the same size."},
     {"record", FAST(calls_record), "record(event, stream)\n--\n\nRecord an event."},
     {"wait", FAST(calls_wait), "wait(stream, awaited)\n--\n\nHave a stream wait for an event or another stream."},
-    {"elapsed", FAST(calls_elapsed), "elapsed(start, end)\n--\n\nReturn milliseconds, or NaN."},
     {"query_event", calls_query_event, METH_O, "query_event(event)\n--\n\nAsk whether an event is reached."},
     {"sync_event", calls_sync_event, METH_O, "sync_event(event)\n--\n\nWait for an event."},
     {"sync_stream", calls_sync_stream, METH_O, "sync_stream(stream)\n--\n\nWait for a stream."},
@@ -403,8 +388,9 @@ static int calls_exec(PyObject *module)
     if (type == NULL || PyModule_AddObjectRef(module, "Owner", type))
         goto done;
     owner_type = (PyTypeObject *)Py_NewRef(type);
+    moment_type = (PyTypeObject *)PyType_FromSpecWithBases(&moment_spec, type);
     row_type = (PyTypeObject *)PyType_FromSpec(&row_spec);
-    if (row_type == NULL)
+    if (moment_type == NULL || row_type == NULL || PyModule_AddObjectRef(module, "Moment", (PyObject *)moment_type))
         goto done;
     result = 0;
 done:

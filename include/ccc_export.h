@@ -65,15 +65,6 @@ static int read_plain(PyObject *number, long long *value)
     return -1;
 }
 
-/* Raise what a helper left behind. */
-static void raise_failure(PyObject *self, int status)
-{
-    PyObject *error = PyObject_CallMethod(self, "_failure", "i", status);
-    if (error)
-        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
-    Py_XDECREF(error);
-}
-
 /* The capsule for a buffer. NULL with no error set: the arguments are not usual, or Python has a part in it. */
 static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *device)
 {
@@ -109,7 +100,7 @@ static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *
         Py_END_ALLOW_THREADS
     }
     if (status)
-        raise_failure(self, status);
+        raise_made(PyObject_CallMethod(self, "_failure", "i", status));
     if (tensor == 0)
         return NULL;
     PyObject *capsule = ccc_capsule_of((void *)(uintptr_t)tensor, major >= 1);

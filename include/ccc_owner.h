@@ -48,4 +48,13 @@ static PyObject *cdata_of(PyObject *object)
     return cdata;
 }
 
+/* Raise an exception that a method in Python has made, whose reference is taken; NULL: another one was raised there. */
+static PyObject *raise_made(PyObject *error)
+{
+    if (error)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+    return NULL;
+}
+
 #endif

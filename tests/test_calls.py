@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import gc
 import importlib.util
-import math
 import pathlib
 import sys
 import warnings
@@ -44,8 +43,11 @@ class Kit:
         class OurStream(calls.Owner):  # type: ignore[name-defined, misc]
             _CTYPE = "CUstream"
 
-        class OurEvent(calls.Owner):  # type: ignore[name-defined, misc]
+        class OurEvent(calls.Moment):  # type: ignore[name-defined, misc]
             _CTYPE = "CUevent"
+
+            def _elapsed_failure(self, start: Any) -> Exception:
+                return LookupError("no time", self, start, lib.ccc_last_status())
 
         class OurBuffer(calls.Owner):  # type: ignore[name-defined, misc]
             _CTYPE = "CUdeviceptr"
@@ -121,6 +123,13 @@ def test_a_box_is_given_in_place_of_another(kit: Kit) -> None:
     assert live_objects()["buffer"] == before - 2
 
 
+def subtract_in_vain(device: Device) -> None:
+    with device.create_event() as start, device.create_event() as end:
+        for other in (start, 7):
+            with pytest.raises((RuntimeError, TypeError)):
+                _ = end - other  # type: ignore[operator]
+
+
 @pytest.mark.skipif(not CPYTHON, reason="PyPy does not count references")
 def test_classes_and_boxes_are_not_kept(device: Device, stream: Stream) -> None:
     box = lib.ccc_view(stream._box)
@@ -136,6 +145,7 @@ def test_classes_and_boxes_are_not_kept(device: Device, stream: Stream) -> None:
         viewer = _calls.own(Stream, lib.ccc_view(stream._box))
         _calls.adopt(viewer, viewer._box)
         del viewer
+        subtract_in_vain(device)
     stream.sync()
     gc.collect()
     assert [sys.getrefcount(item) for item in (Buffer, Event, Stream, box)] == counts
@@ -156,7 +166,7 @@ def test_wrong_uses_of_the_functions_in_c_are_refused(stream: Stream) -> None:
         _calls.adopt(7, stream._box)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         _calls.adopt(stream, 7)
-    names = ("own", "adopt", "allocate", "create_event", "create_stream", "fill", "copy", "record", "wait", "elapsed")
+    names = ("own", "adopt", "allocate", "create_event", "create_stream", "fill", "copy", "record", "wait")
     for name in names:
         with pytest.raises(TypeError, match=f"{name} takes [0-9] arguments, not 0"):
             getattr(_calls, name)()
@@ -246,16 +256,18 @@ def test_events_are_recorded_awaited_and_compared(kit: Kit) -> None:
     assert calls.sync_stream(stream) in done
     assert calls.sync_event(end) in done
     assert calls.query_event(end) in done
-    assert calls.elapsed(start, end) >= 0
-    assert calls.elapsed(end, start) == -calls.elapsed(start, end)
+    assert end - start >= 0
+    assert start - end == end.__rsub__(start) == -(end - start)
     for wrong in (None, 7, object(), kit.pool):
         assert calls.record(wrong, stream) is None
         assert calls.wait(stream, wrong) is None
-        assert calls.elapsed(wrong, end) is None
+        assert end.__sub__(wrong) is end.__rsub__(wrong) is NotImplemented
     calls.close(start)
     assert calls.query_event(start) == calls.sync_event(start) == calls.record(start, stream) == lib.CCC_CLOSED
     assert calls.wait(stream, start) == lib.CCC_CLOSED
-    assert math.isnan(calls.elapsed(start, end))
+    with pytest.raises(LookupError) as caught:
+        _ = end - start
+    assert caught.value.args == ("no time", end, start, lib.CCC_CLOSED)
     calls.close(other)
     assert calls.sync_stream(other) == calls.wait(other, end) == calls.wait(stream, other) == lib.CCC_CLOSED
 

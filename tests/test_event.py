@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from helpers import Gate
 
-from cuda_core_cffi import CUDAError, Device, Event, EventOptions, Stream, ffi, lib, live_objects
+from cuda_core_cffi import CUDAError, Device, Event, EventOptions, Stream, _calls, ffi, lib, live_objects
 
 TIMED = EventOptions(timing_enabled=True)
 
@@ -220,12 +220,60 @@ def test_a_closed_event_has_no_difference(stream: Stream, closed: str) -> None:
             _ = end - start
 
 
-@pytest.mark.parametrize("other", [0, 1.0, None, "event"], ids=repr)
+@pytest.mark.parametrize("other", [0, 1.0, None, "event", Device(0).default_stream], ids=repr)
 def test_only_events_can_be_subtracted(event: Event, other: Any) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=f"for -: 'Event' and '{type(other).__name__}'"):
         _ = event - other
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=f"for -: '{type(other).__name__}' and 'Event'"):
         _ = other - event
+    with pytest.raises(TypeError, match=f"for -=: 'Event' and '{type(other).__name__}'"):
+        event -= other
+
+
+def test_other_types_may_subtract_an_event_in_their_way(event: Event) -> None:
+    class Other:
+        def __sub__(self, other: object) -> tuple[str, object]:
+            return "less", other
+
+        def __rsub__(self, other: object) -> tuple[str, object]:
+            return "from", other
+
+    subtracted: Any = event - Other()
+    assert subtracted == ("from", event)
+    assert Other() - event == ("less", event)
+
+
+def test_an_event_without_a_handle_has_no_difference(event: Event) -> None:
+    empty = Event.__new__(Event)
+    for start, end in ((event, empty), (empty, event), (empty, empty)):
+        with pytest.raises((TypeError, AttributeError)):
+            _ = end - start
+
+
+def test_subclasses_have_differences_as_events_have(stream: Stream) -> None:
+    class Plain(Event):
+        pass
+
+    class Seconds(Event):
+        def __sub__(self, other: object) -> float:
+            return super().__sub__(other) / 1000
+
+        def __rsub__(self, other: Any) -> float:
+            return -self.__sub__(other)
+
+    with stream.record(options=TIMED) as start, stream.record(options=TIMED) as end:
+        stream.sync()
+        elapsed = end - start
+        for same in (_calls.own(Plain, lib.ccc_view(end._box)), _calls.own(Plain, lib.ccc_view(start._box))):
+            assert same - start == end - start - (end - same)
+            assert start - same == -(same - start)
+            assert same - same == 0
+        in_seconds = _calls.own(Seconds, lib.ccc_view(start._box))
+        assert in_seconds - end == -elapsed / 1000
+        assert end - in_seconds == elapsed / 1000
+        in_seconds.close()
+        with pytest.raises(RuntimeError, match="this Seconds is closed"):
+            _ = in_seconds - end
 
 
 @pytest.mark.simulator_only("injects a fault")
