@@ -13,7 +13,7 @@ from cuda_core_cffi._errors import CUDAError
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
 from cuda_core_cffi._ipc import PAYLOAD_BYTES, Descriptor, seal, send_with
-from cuda_core_cffi._keepalive import held, release_finished, synchronised
+from cuda_core_cffi._keepalive import after_wait, held, release_finished
 from cuda_core_cffi._registry import registry
 
 __all__ = ["DEFAULT_FLAGS", "Event", "EventOptions", "IPCEventDescriptor", "event_flags"]
@@ -44,6 +44,7 @@ class EventOptions:
     ipc_enabled: bool | None = False
 
 
+@_calls.quicken
 class Event(Handle, _calls.Moment):
     """A point in the work of a stream.
 
@@ -96,9 +97,7 @@ class Event(Handle, _calls.Moment):
         """
         status = _sync(self)
         if status:
-            if status != ATTEND:
-                raise self._failure(status)
-            synchronised(self._box)
+            after_wait(self, status)
 
     @property
     def is_done(self) -> bool:

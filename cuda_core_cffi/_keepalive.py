@@ -18,13 +18,14 @@ from typing import Any
 from cuda_core_cffi._errors import check_cleanup
 from cuda_core_cffi._ffi import ffi, lib
 
-__all__ = ["Hold", "after_sync", "held", "register_after_sync", "release_finished", "synchronised"]
+__all__ = ["Hold", "after_sync", "after_wait", "held", "register_after_sync", "release_finished", "synchronised"]
 
 _attend = lib.ccc_attend  # while there is anything to look at, what has waited returns CCC_ATTEND instead of 0
 _drop = lib.ccc_drop
 _query = lib.ccc_event_query
 _unattend = lib.ccc_unattend
-DONE = (0, lib.CCC_ATTEND)
+ATTEND: int = lib.CCC_ATTEND
+DONE = (0, ATTEND)
 
 
 class Hold:
@@ -116,6 +117,13 @@ def synchronised(waited: Any = ffi.NULL) -> None:
         release_finished()
     for task in after_sync:
         task(waited)
+
+
+def after_wait(waited: Any, status: int) -> None:
+    """Do what the status says, other than 0, of a wait for a stream or event of ours: it may have failed."""
+    if status != ATTEND:
+        raise waited._failure(status)
+    synchronised(waited._box)
 
 
 def register_after_sync(task: Callable[[Any], None], first: bool = False) -> None:

@@ -17,7 +17,7 @@ from cuda_core_cffi._errors import check, last_failure
 from cuda_core_cffi._event import DEFAULT_FLAGS, Event, EventOptions, event_flags
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
-from cuda_core_cffi._keepalive import synchronised
+from cuda_core_cffi._keepalive import after_wait
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._registry import registry
 from cuda_core_cffi.typing import IsStreamType
@@ -35,7 +35,6 @@ __all__ = [
 
 PROTOCOL_VERSION = 0
 LOWEST_PRIORITY = 0  # on every device
-ATTEND: int = lib.CCC_ATTEND
 NON_BLOCKING: int = lib.CU_STREAM_NON_BLOCKING
 
 _close = _calls.close
@@ -83,6 +82,7 @@ class StreamStandIn:
         return self._stream
 
 
+@_calls.quicken
 class Stream(Handle):
     """A queue of work that runs in order.
 
@@ -123,9 +123,7 @@ class Stream(Handle):
         """
         status = _sync(self)
         if status:
-            if status != ATTEND:
-                raise self._failure(status)
-            synchronised(self._box)
+            after_wait(self, status)
 
     def record(self, event: Event | None = None, options: EventOptions | Mapping[str, Any] | None = None) -> Event:
         """Record an event: it is reached when the work now in the stream is done.

@@ -9,7 +9,7 @@
  * the same helpers (ccc_calls.h); an object that was closed goes without a crossing.
  *
  * They take the usual arguments. None says that Python has to look at them: nothing was done. They check no more than
- * they need for that, so that what is wrong is told in one place.
+ * they need for that, so that what is wrong is told in one place. Some methods are here as a whole (ccc_method.h).
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -18,6 +18,7 @@
 
 #include "ccc_export.h"
 #include "ccc_moment.h"
+#include "ccc_queue.h"
 
 #define LARGEST_BYTE 255
 
@@ -329,6 +330,35 @@ static PyObject *calls_sync_stream(PyObject *module, PyObject *argument)
 
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
 
+/* The methods that stand for ones in Python. */
+static method quick_methods[] = {
+    {"Exporter", "($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)",
+     {"__dlpack__", FAST(buffer_dlpack) | METH_KEYWORDS, NULL}, &python_dlpack},
+    {"Exporter", "($self, /)",
+     {"__dlpack_device__", buffer_dlpack_device, METH_NOARGS, NULL}, &python_dlpack_device},
+    {"Stream", "($self, /, event=None, options=None)",
+     {"record", FAST(stream_record) | METH_KEYWORDS, NULL}, &python_stream_record},
+    {"Stream", "($self, /, event_or_stream)",
+     {"wait", FAST(stream_wait) | METH_KEYWORDS, NULL}, &python_stream_wait},
+    {"Stream", "($self, /)", {"sync", stream_sync, METH_NOARGS, NULL}, &python_stream_sync},
+    {"Event", "($self, /)", {"sync", event_sync, METH_NOARGS, NULL}, &python_event_sync},
+    {NULL, NULL, {NULL, NULL, 0, NULL}, NULL},
+};
+
+static PyObject *calls_quicken(PyObject *module, PyObject *class)
+{
+    (void)module;
+    if (check_class(class))
+        return NULL;
+    PyObject *name = PyObject_GetAttrString(class, "__name__");
+    int failed = name == NULL;
+    for (method *entry = quick_methods; entry->place && !failed; ++entry)
+        if (PyUnicode_CompareWithASCIIString(name, entry->place) == 0)
+            failed = stand_in(class, entry);
+    Py_XDECREF(name);
+    return failed ? NULL : Py_NewRef(class);
+}
+
 static PyMethodDef methods[] = {
     {"own", FAST(calls_own), "own(cls, box)\n--\n\nReturn an object for a box."},
     {"adopt", FAST(calls_adopt), "adopt(owner, box)\n--\n\nGive an object a box, in place of the one that it has."},
@@ -347,8 +377,7 @@ static PyMethodDef methods[] = {
     {"query_event", calls_query_event, METH_O, "query_event(event)\n--\n\nAsk whether an event is reached."},
     {"sync_event", calls_sync_event, METH_O, "sync_event(event)\n--\n\nWait for an event."},
     {"sync_stream", calls_sync_stream, METH_O, "sync_stream(stream)\n--\n\nWait for a stream."},
-    {"export", calls_export, METH_O, "export(method)\n--\n\nReturn __dlpack__ of buffers."},
-    {"export_device", calls_export_device, METH_O, "export_device(method)\n--\n\nReturn __dlpack_device__ of buffers."},
+    {"quicken", calls_quicken, METH_O, "quicken(cls)\n--\n\nPut methods in C in a class."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -374,10 +403,11 @@ static int calls_exec(PyObject *module)
     plan_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_plan *");
     config_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_config *");
     check_cleanup = find("cuda_core_cffi._errors", "check_cleanup");
+    after_wait = find("cuda_core_cffi._keepalive", "after_wait");
     describe_fields = find("cuda_core_cffi._packing", "describe");
     value_name = PyUnicode_InternFromString("value");
     if (address == NULL || box_ctype == NULL || target_ctype == NULL || plan_ctype == NULL || config_ctype == NULL ||
-        check_cleanup == NULL || describe_fields == NULL || value_name == NULL)
+        check_cleanup == NULL || after_wait == NULL || describe_fields == NULL || value_name == NULL || prepare_export())
         goto done;
     helpers = PyLong_AsVoidPtr(address);
     if (helpers == NULL)

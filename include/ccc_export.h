@@ -1,15 +1,11 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * DLPack's methods of buffers, for _calls.c. What is not usual goes to the methods in Python, for which they stand: there
- * it is told what is wrong.
- */
+/* DLPack's methods of buffers, for _calls.c. */
 #ifndef CCC_EXPORT_H
 #define CCC_EXPORT_H
 
 #include "ccc_capsule.h"
-#include "ccc_owner.h"
-#include "ccc_vectorcall.h"
+#include "ccc_method.h"
 
 /* The methods in Python, and the attributes that are looked at. */
 static PyObject *python_dlpack, *python_dlpack_device, *resource_name, *device_name;
@@ -109,22 +105,6 @@ static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *
     return capsule;
 }
 
-/* Call a function with an argument before those given. */
-static PyObject *call_with(PyObject *function, PyObject *first, PyObject *const *arguments, Py_ssize_t count,
-                           PyObject *names)
-{
-    Py_ssize_t all = count + (names ? PyTuple_Size(names) : 0);
-    PyObject **together = PyMem_Malloc(sizeof *together * (size_t)(all + 1));
-    if (together == NULL)
-        return PyErr_NoMemory();
-    together[0] = first;
-    for (Py_ssize_t index = 0; index < all; ++index)
-        together[index + 1] = arguments[index];
-    PyObject *result = PyObject_Vectorcall(function, together, (size_t)count + 1, names);
-    PyMem_Free(together);
-    return result;
-}
-
 static PyObject *buffer_dlpack(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     PyObject *given[KEYWORDS], *capsule = NULL;
@@ -134,7 +114,7 @@ static PyObject *buffer_dlpack(PyObject *self, PyObject *const *arguments, Py_ss
         capsule = export_usual(self, given, device);
         Py_DECREF(device);
     }
-    return capsule || PyErr_Occurred() ? capsule : call_with(python_dlpack, self, arguments, count, names);
+    return capsule || PyErr_Occurred() ? capsule : call_python(python_dlpack, self, arguments, count, names);
 }
 
 static PyObject *buffer_dlpack_device(PyObject *self, PyObject *unused)
@@ -144,42 +124,15 @@ static PyObject *buffer_dlpack_device(PyObject *self, PyObject *unused)
     return device ? device : PyObject_CallFunctionObjArgs(python_dlpack_device, self, NULL);
 }
 
-static PyMethodDef buffer_methods[] = {
-    {"__dlpack__", (PyCFunction)(void (*)(void))buffer_dlpack, METH_FASTCALL | METH_KEYWORDS, NULL},
-    {"__dlpack_device__", buffer_dlpack_device, METH_NOARGS, NULL},
-};
-
-/* A method of ours in place of one in Python, whose documentation it takes over. */
-static PyObject *replace(PyMethodDef *definition, const char *signature, PyObject **slot, PyObject *method)
+/* Set the names that are looked for. -1, with an error set: that failed. */
+static int prepare_export(void)
 {
-    PyObject *text = PyObject_GetAttrString(method, "__doc__"); /* both are never dropped */
-    PyObject *documentation = text ? PyUnicode_FromFormat("%s%s\n--\n\n%V", definition->ml_name, signature,
-                                                          text == Py_None ? NULL : text, "")
-                                   : NULL;
-    Py_XDECREF(text);
-    definition->ml_doc = documentation ? PyUnicode_AsUTF8AndSize(documentation, NULL) : NULL;
-    if (definition->ml_doc == NULL)
-        return NULL;
-    *slot = Py_NewRef(method);
-    return PyDescr_NewMethod(owner_type, definition);
-}
-
-static PyObject *calls_export(PyObject *module, PyObject *method)
-{
-    (void)module;
     for (int which = 0; which < KEYWORDS; ++which)
         if ((keywords[which] = PyUnicode_InternFromString(KEYWORD_NAMES[which])) == NULL)
-            return NULL;
-    return replace(&buffer_methods[0], "($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)",
-                   &python_dlpack, method);
-}
-
-static PyObject *calls_export_device(PyObject *module, PyObject *method)
-{
-    (void)module;
+            return -1;
     resource_name = PyUnicode_InternFromString("_mr");
     device_name = PyUnicode_InternFromString("_dlpack_device");
-    return resource_name && device_name ? replace(&buffer_methods[1], "($self, /)", &python_dlpack_device, method) : NULL;
+    return resource_name && device_name ? 0 : -1;
 }
 
 #endif

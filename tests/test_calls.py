@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import inspect
 import pathlib
 import sys
+import types
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -270,6 +272,128 @@ def test_events_are_recorded_awaited_and_compared(kit: Kit) -> None:
     assert caught.value.args == ("no time", end, start, lib.CCC_CLOSED)
     calls.close(other)
     assert calls.sync_stream(other) == calls.wait(other, end) == calls.wait(stream, other) == lib.CCC_CLOSED
+
+
+# methods
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters", "documentation"),
+    [
+        (Stream.sync, "()", "Wait on the host until all work in the stream is done."),
+        (Stream.record, "(event=None, options=None)", "Record an event: it is reached when"),
+        (Stream.wait, "(event_or_stream)", "Hold up what follows in this stream"),
+        (Event.sync, "()", "Wait on the host until the event is reached."),
+    ],
+)
+def test_methods_are_described_alike_in_c_and_in_python(method: Any, parameters: str, documentation: str) -> None:
+    kinds = (types.MethodDescriptorType if CPYTHON else types.FunctionType,)
+    assert isinstance(method, kinds)
+    bare = [item.replace(annotation=item.empty) for item in inspect.signature(method).parameters.values()]
+    assert str(inspect.Signature(bare[1:])) == parameters
+    assert (inspect.getdoc(method) or "").startswith(documentation)
+    assert method.__qualname__ in ("Stream.sync", "Stream.record", "Stream.wait", "Event.sync")
+
+
+def test_methods_take_their_arguments_by_name_too(device: Device, stream: Stream) -> None:
+    with device.create_event() as event, device.create_stream() as other:
+        assert stream.record(event=event) is stream.record(event, None) is stream.record(event, options=None) is event
+        with stream.record(options={"timing_enabled": True}) as new, stream.record(None) as untimed:
+            assert (new.is_timing_enabled, untimed.is_timing_enabled) == (True, False)
+        other.wait(event_or_stream=event)
+        other.wait(event_or_stream=stream)
+        wrong: Any
+        for wrong in (
+            lambda: stream.record(event, None, None),  # type: ignore[call-arg]
+            lambda: stream.record(events=event),  # type: ignore[call-arg]
+            lambda: stream.record(event, event=event),  # type: ignore[misc]
+            lambda: other.wait(),  # type: ignore[call-arg]
+            lambda: other.wait(event, stream),  # type: ignore[call-arg]
+            lambda: stream.sync(event),  # type: ignore[call-arg]
+            lambda: event.sync(timeout=1),  # type: ignore[call-arg]
+        ):
+            with pytest.raises(TypeError, match="argument"):
+                wrong()
+        stream.sync()
+        other.sync()
+
+
+@pytest.mark.parametrize("method", [Stream.sync, Stream.record, Stream.wait, Event.sync])
+def test_methods_are_for_objects_of_their_class(method: Any, stream: Stream) -> None:
+    arguments = (None,) if method is Stream.wait else ()
+    for empty in (Stream.__new__(Stream), Event.__new__(Event)):
+        with pytest.raises((TypeError, AttributeError)):
+            method(empty, *arguments)
+    with pytest.raises((TypeError, AttributeError)):
+        method(7, *arguments)
+
+
+def test_methods_work_in_subclasses_and_may_be_overridden(device: Device, stream: Stream) -> None:
+    class Plain(Stream):
+        pass
+
+    class Noted(Stream):
+        def record(self, event: Any = None, options: Any = None) -> Event:
+            notes.append("record")
+            return super().record(event, options)
+
+        def sync(self) -> None:
+            notes.append("sync")
+            super().sync()
+
+    notes: list[str] = []
+    for kind in (Plain, Noted):
+        with _calls.own(kind, lib.ccc_view(stream._box)) as ours, device.create_event() as event:
+            assert ours.record(event) is event
+            ours.wait(event)
+            ours.sync()
+            event.sync()
+        with pytest.raises(RuntimeError, match=f"this {kind.__name__} is closed"):
+            ours.sync()
+    assert notes == ["record", "sync", "sync"]
+
+
+@pytest.mark.skipif(not CPYTHON, reason="PyPy does not count references")
+def test_methods_keep_nothing(device: Device, stream: Stream) -> None:
+    def use(event: Any) -> None:
+        stream.record(event)
+        stream.wait(event)
+        stream.sync()
+        event.sync()
+
+    def use_in_vain(event: Any) -> None:
+        for call in (stream.record, stream.wait, lambda event: event.sync(), lambda _: stream.record(7)):
+            with pytest.raises((RuntimeError, TypeError)):
+                call(event)
+
+    event = device.create_event()
+    kept = (event, stream, Stream, Event)
+    counts = [sys.getrefcount(item) for item in kept]
+    for _ in range(ROUNDS):
+        use(event)
+    event.close()
+    for _ in range(ROUNDS):
+        use_in_vain(event)
+    gc.collect()
+    for item, count in zip(kept, counts, strict=True):
+        assert sys.getrefcount(item) < count + ROUNDS
+
+
+@pytest.mark.skipif(not CPYTHON, reason="what PyPy has is plain Python")
+def test_only_classes_that_have_the_methods_are_given_those_in_c() -> None:
+    class Other(_calls.Owner):
+        pass
+
+    members = set(vars(Other))
+    assert _calls.quicken(Other) is Other
+    assert set(vars(Other)) == members
+    with pytest.raises(AttributeError, match="has no attribute 'sync'"):
+        _calls.quicken(type("Event", (_calls.Owner,), {}))
+    with pytest.raises(AttributeError, match="_box"):  # what is in Python for our Event is still known
+        Event.__new__(Event).sync()
+    for wrong in (object, 7):
+        with pytest.raises(TypeError, match="expected a subclass of Owner"):
+            _calls.quicken(wrong)  # type: ignore[type-var]
 
 
 # what they cost

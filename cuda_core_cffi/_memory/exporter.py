@@ -21,6 +21,7 @@ __all__ = ["Exporter"]
 _drop = lib.ccc_drop
 
 
+@_calls.quicken
 class Exporter(Handle):
     """Memory of which others are told where it is: the part of :class:`Buffer` that changes nothing."""
 
@@ -50,7 +51,6 @@ class Exporter(Handle):
         """Let go of a memoryview that :meth:`__buffer__` gave."""
         buffer.release()
 
-    @_calls.export
     def __dlpack__(
         self,
         *,
@@ -86,7 +86,6 @@ class Exporter(Handle):
         """
         return export_buffer(self, stream, max_version, dl_device, copy)
 
-    @_calls.export_device
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return DLPack's device type and the ordinal."""
         return self._device_type()
