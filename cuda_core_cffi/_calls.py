@@ -27,6 +27,7 @@ __all__ = [
     "Owner",
     "adopt",
     "allocate",
+    "blank",
     "close",
     "copy",
     "create_event",
@@ -106,6 +107,11 @@ def own(cls: type[Any], box: Any) -> Any:
     self = cls.__new__(cls)
     self._box = box
     return self
+
+
+def blank(cls: type[Any]) -> Any:
+    """Return an object of a class written in Python, with nothing set."""
+    return object.__new__(cls)
 
 
 def adopt(owner: Any, box: Any) -> None:

@@ -184,6 +184,7 @@ def exchange_reader(api: Any, is_torch: bool) -> Reader:
     PyTorch may export tensors yet to be negated or conjugated, which are refused here. Only complex tensors can be
     conjugated. Negated ones are parts of such, and so have no stride of 1; the exceptions take ``torch.as_strided``.
     """
+    refuse = refuse_lazy if is_torch else None
 
     def read(obj: Any, stream_ptr: int | None) -> Any:
         if stream_ptr is None:
@@ -197,11 +198,17 @@ def exchange_reader(api: Any, is_torch: bool) -> Reader:
             tensor = read_dlpack(obj, stream_ptr)
         if stream is not None:
             check(_order(consumer(stream_ptr), stream, _capsule.describe(tensor)[DEVICE]))
-        if is_torch and not _is_simple(tensor) and (obj.is_conj() or obj.is_neg()):
-            raise BufferError("the tensor is not in memory as it reads: call resolve_neg() and resolve_conj() first")
+        if refuse is not None and not _is_simple(tensor):
+            refuse(obj)
         return tensor
 
-    return read
+    return _capsule.exchange_reader(api, read, refuse)
+
+
+def refuse_lazy(tensor: Any) -> None:
+    """Refuse a tensor of PyTorch that is yet to be negated or conjugated."""
+    if tensor.is_conj() or tensor.is_neg():
+        raise BufferError("the tensor is not in memory as it reads: call resolve_neg() and resolve_conj() first")
 
 
 def read_cuda_array_interface(obj: Any, stream_ptr: int | None) -> Any:

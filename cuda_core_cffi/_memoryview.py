@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from cuda_core_cffi import _capsule
+from cuda_core_cffi import _calls, _capsule
 from cuda_core_cffi._dlpack import (
     ACCESSIBLE,
     ADDRESS,
@@ -51,7 +51,7 @@ from cuda_core_cffi.typing import IsStreamType
 
 __all__ = ["StridedMemoryView"]
 
-_new = object.__new__
+_new = _calls.blank
 _reader_of = readers.get
 _dlpack_reader_of = dlpack_readers.get
 

@@ -139,6 +139,16 @@ static PyObject *calls_own(PyObject *module, PyObject *const *arguments, Py_ssiz
     return self;
 }
 
+/* What object.__new__ does for classes written in Python, without a tuple of arguments. */
+static PyObject *calls_blank(PyObject *module, PyObject *class)
+{
+    (void)module;
+    if (!PyType_Check(class) || !PyType_HasFeature((PyTypeObject *)class, Py_TPFLAGS_HEAPTYPE) ||
+        PyType_HasFeature((PyTypeObject *)class, Py_TPFLAGS_IS_ABSTRACT))
+        return PyObject_CallMethod((PyObject *)&PyBaseObject_Type, "__new__", "O", class);
+    return PyType_GenericAlloc((PyTypeObject *)class, 0);
+}
+
 static PyObject *calls_adopt(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;
@@ -361,6 +371,7 @@ static PyObject *calls_quicken(PyObject *module, PyObject *class)
 
 static PyMethodDef methods[] = {
     {"own", FAST(calls_own), "own(cls, box)\n--\n\nReturn an object for a box."},
+    {"blank", calls_blank, METH_O, "blank(cls)\n--\n\nReturn an object with nothing set."},
     {"adopt", FAST(calls_adopt), "adopt(owner, box)\n--\n\nGive an object a box, in place of the one that it has."},
     {"close", calls_close, METH_O, "close(owner)\n--\n\nClose, and show failures of cleanup."},
     {"allocate", FAST(calls_allocate), "allocate(cls, pool, stream, size)\n--\n\nAllocate from a pool."},

@@ -15,6 +15,7 @@
  *     share(owner, versioned)   a capsule around a tensor of the same memory, for a consumer
  *     exchange_api(make)        that API for a type of ours
  *     reader(read, on_device)   what reads objects that speak DLPack in Python's form: see ccc_reader.h
+ *     exchange_reader(api, read, refuse)  what reads objects whose type has DLPack's C exchange API, likewise
  *     describe_array(array)     the same as describe, of a NumPy array: see ccc_array.h
  *     waker(function)           the address of a C function, for any thread, that has Python call this one soon
  */
@@ -139,6 +140,8 @@ static PyMethodDef methods[] = {
      "work_stream(api, owner)\n--\n\nReturn the stream that the producer of a tensor works in."},
     {"reader", FAST(ccc_reader), METH_FASTCALL,
      "reader(read, on_device)\n--\n\nReturn what reads objects that speak DLPack, as a function in Python does."},
+    {"exchange_reader", FAST(ccc_exchange_reader), METH_FASTCALL,
+     "exchange_reader(api, read, refuse)\n--\n\nReturn what reads objects of a type with the C exchange API."},
     {"describe_array", ccc_describe_array, METH_O,
      "describe_array(array)\n--\n\nDescribe a NumPy array, or return None if its dtype needs a closer look."},
     {"exchange_api", ccc_exchange_api, METH_O, "exchange_api(make)\n--\n\nReturn the C exchange API of a type."},

@@ -24,15 +24,20 @@ static const DLPackExchangeAPI *ccc_known_api(PyObject *capsule)
     return (const DLPackExchangeAPI *)header;
 }
 
-static PyObject *ccc_take_exchanged(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+/* What owns the tensor of an object whose type has this API. */
+static PyObject *ccc_exchanged(PyObject *capsule, PyObject *object)
 {
     DLManagedTensorVersioned *tensor = NULL;
-    const DLPackExchangeAPI *api;
-    (void)module;
-    if (!ccc_two_arguments("take_exchanged", count) || (api = ccc_known_api(arguments[0])) == NULL ||
-        api->managed_tensor_from_py_object_no_sync(arguments[1], &tensor))
+    const DLPackExchangeAPI *api = ccc_known_api(capsule);
+    if (api == NULL || api->managed_tensor_from_py_object_no_sync(object, &tensor))
         return NULL;
     return ccc_own((ccc_imported){tensor, 1}, NULL);
+}
+
+static PyObject *ccc_take_exchanged(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    return ccc_two_arguments("take_exchanged", count) ? ccc_exchanged(arguments[0], arguments[1]) : NULL;
 }
 
 /* The stream that a producer works in, where it gave this tensor: a handle, or None for memory of the host. */

@@ -5,12 +5,13 @@
  * consumer's stream, and taking its tensor, in one call.
  *
  * A reader of ours in Python does the same, and whatever is unusual: nothing was done then. It is for types all of whose
- * instances have the methods. On PyPy, where calls from C are slow, it does everything.
+ * instances have the methods. On PyPy, where calls from C are slow, it does everything. So does that of a type with
+ * DLPack's C exchange API where streams are to be ordered.
  */
 #ifndef CCC_READER_H
 #define CCC_READER_H
 
-#include "ccc_capsule_read.h"
+#include "ccc_exchange.h"
 
 #ifndef PYPY_VERSION
 
@@ -96,6 +97,33 @@ static PyObject *ccc_read_on_device(PyObject *read, PyObject *const *arguments, 
     return stream ? ccc_ask_and_take(arguments[0], stream) : PyObject_Vectorcall(read, arguments, (size_t)count, NULL);
 }
 
+/* `parts` are the type's API, the reader in Python, and None or what refuses objects whose tensors are not simple. */
+static PyObject *ccc_read_exchanged(PyObject *parts, PyObject *const *arguments, Py_ssize_t count)
+{
+    PyObject *read = PyTuple_GetItem(parts, 1), *refuse = PyTuple_GetItem(parts, 2);
+    PyObject *stream = count == 2 ? ccc_consumer(arguments[1]) : NULL, *owner = NULL;
+    if (stream && PyLong_AsLongLong(stream) == CCC_NO_ORDERING) {
+        owner = ccc_exchanged(PyTuple_GetItem(parts, 0), arguments[0]);
+        if (owner == NULL && !PyErr_ExceptionMatches(PyExc_Exception))
+            return NULL;
+        PyErr_Clear();
+    }
+    if (owner == NULL)
+        return PyObject_Vectorcall(read, arguments, (size_t)count, NULL);
+    const ccc_uses *uses = PyCapsule_GetContext(owner);
+    if (refuse != Py_None && !ccc_is_simple(ccc_tensor_in(uses->tensor))) {
+        PyObject *accepted = PyObject_Vectorcall(refuse, arguments, 1, NULL);
+        if (accepted == NULL)
+            Py_CLEAR(owner);
+        Py_XDECREF(accepted);
+    }
+    return owner;
+}
+
+static PyMethodDef ccc_exchange_reading = {
+    "read_exchanged", (PyCFunction)(void (*)(void))ccc_read_exchanged, METH_FASTCALL, NULL,
+};
+
 static PyMethodDef ccc_readers[] = {
     {"read", (PyCFunction)(void (*)(void))ccc_read, METH_FASTCALL, NULL},
     {"read_on_device", (PyCFunction)(void (*)(void))ccc_read_on_device, METH_FASTCALL, NULL},
@@ -113,6 +141,21 @@ static PyObject *ccc_reader(PyObject *module, PyObject *const *arguments, Py_ssi
 #else
     int on_device = PyObject_IsTrue(arguments[1]);
     return on_device < 0 || ccc_reader_constants() ? NULL : PyCFunction_New(&ccc_readers[on_device], arguments[0]);
+#endif
+}
+
+static PyObject *ccc_exchange_reader(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3)
+        return PyErr_Format(PyExc_TypeError, "exchange_reader takes 3 arguments, not %zd", count);
+#ifdef PYPY_VERSION
+    return Py_NewRef(arguments[1]);
+#else
+    PyObject *parts = ccc_reader_constants() ? NULL : PyTuple_Pack(3, arguments[0], arguments[1], arguments[2]);
+    PyObject *reader = parts ? PyCFunction_New(&ccc_exchange_reading, parts) : NULL;
+    Py_XDECREF(parts);
+    return reader;
 #endif
 }
 

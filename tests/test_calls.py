@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import abc
 import gc
 import importlib.util
 import inspect
@@ -377,6 +378,32 @@ def test_methods_keep_nothing(device: Device, stream: Stream) -> None:
     gc.collect()
     for item, count in zip(kept, counts, strict=True):
         assert sys.getrefcount(item) < count + ROUNDS
+
+
+def test_blank_objects_are_like_those_of_object_new(kit: Kit) -> None:
+    class Slotted:
+        __slots__ = ("item",)
+
+        def __init__(self) -> None:
+            raise AssertionError
+
+    class WithAttributes(Slotted):
+        pass
+
+    class Abstract(abc.ABC):
+        @abc.abstractmethod
+        def method(self) -> None: ...
+
+    slotted, free = kit.calls.blank(Slotted), kit.calls.blank(WithAttributes)
+    assert (type(slotted), type(free)) == (Slotted, WithAttributes)
+    slotted.item = free.other = 7
+    assert (slotted.item, vars(free)) == (7, {"other": 7})
+    for name in ("item", "other"):
+        with pytest.raises(AttributeError):
+            getattr(kit.calls.blank(Slotted), name)
+    for wrong in (Abstract, dict, 7):
+        with pytest.raises(TypeError):
+            kit.calls.blank(wrong)
 
 
 @pytest.mark.skipif(not CPYTHON, reason="what PyPy has is plain Python")

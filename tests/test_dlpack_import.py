@@ -14,7 +14,7 @@ from arrays import Interface
 from helpers import collect, run_python
 from tensors import READ_ONLY, Deleter, Managed, Producer
 
-from cuda_core_cffi import _capsule, _interfaces
+from cuda_core_cffi import Device, Stream, _capsule, _interfaces, simulator
 from cuda_core_cffi._dtypes import ML_TYPES, NUMPY_TYPES, code_of, dtype_of
 from cuda_core_cffi._interfaces import MOST_TYPES, readers
 from cuda_core_cffi.utils import StridedMemoryView
@@ -447,3 +447,94 @@ def test_the_c_exchange_api_works_in_the_legacy_default_stream() -> None:
     api = Api.from_address(exchange_api())
     out = ctypes.c_void_p(5)
     assert (api.stream(CUDA, 0, ctypes.byref(out)), out.value) == (0, None)
+
+
+class Exchanged:
+    """Speaks DLPack through the C exchange API alone, as a tensor of PyTorch that is yet to be conjugated or not."""
+
+    __dlpack_c_exchange_api__ = StridedMemoryView.__dlpack_c_exchange_api__
+
+    def __init__(self, array: Any, conjugated: bool = False, negated: bool = False) -> None:
+        self.view = StridedMemoryView.from_any_interface(array, -1)
+        self.conjugated, self.negated, self.asked, self.given = conjugated, negated, 0, 0
+
+    def is_conj(self) -> bool:
+        self.asked += 1
+        return self.conjugated
+
+    def is_neg(self) -> bool:
+        return self.negated
+
+    def _give_tensor(self) -> int:
+        self.given += 1
+        return self.view._give_tensor()
+
+
+@pytest.mark.parametrize("stream", [-1, 0, 1, 2])
+@pytest.mark.parametrize("make", [StridedMemoryView.from_any_interface, StridedMemoryView.from_dlpack])
+def test_a_tensor_is_read_through_the_c_exchange_api_once(make: Any, stream: int) -> None:
+    array = numpy.arange(12.0).reshape(3, 4)
+    tensor = Exchanged(array)
+    view = make(tensor, stream)
+    assert (view.ptr, view.shape, view.exporting_obj is tensor) == (array.ctypes.data, (3, 4), True)
+    assert (tensor.given, tensor.asked) == (1, 0)
+
+
+@pytest.mark.parametrize("stream", [-1, 1])
+@pytest.mark.parametrize(
+    "array",
+    [numpy.arange(4, dtype="complex64"), numpy.arange(8)[::2], numpy.arange(4)],
+    ids=["complex", "apart", "plain"],
+)
+@pytest.mark.parametrize("how", [{"conjugated": True}, {"negated": True}, {}], ids=str)
+def test_only_a_tensor_that_may_be_lazy_is_asked_whether_it_is(array: Any, how: Any, stream: int) -> None:
+    tensor = Exchanged(array, **how)
+    is_plain = array.dtype.kind != "c" and array.strides[0] == array.itemsize
+    if how and not is_plain:
+        with pytest.raises(BufferError, match="resolve_neg"):
+            StridedMemoryView.from_any_interface(tensor, stream)
+    else:
+        assert StridedMemoryView.from_any_interface(tensor, stream).ptr == array.ctypes.data
+    assert (tensor.given, tensor.asked) == (1, 0 if is_plain else 1)
+
+
+def test_what_the_c_exchange_api_refuses_is_told_by_dlpacks_method() -> None:
+    class Refusing(Exchanged):
+        def _give_tensor(self) -> int:
+            raise RuntimeError("not through C")
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return self.view.__dlpack_device__()
+
+        def __dlpack__(self, **arguments: Any) -> Any:
+            raise BufferError("nor in this way")
+
+    class Ending(Exchanged):
+        def _give_tensor(self) -> int:
+            self.given += 1
+            raise KeyboardInterrupt
+
+    with pytest.raises(BufferError, match="nor in this way"):
+        StridedMemoryView.from_any_interface(Refusing(numpy.zeros(1)), -1)
+    with pytest.raises(BufferError, match="does not speak DLPack"):
+        StridedMemoryView.from_any_interface(type("Mute", (Exchanged,), {"_give_tensor": None})(numpy.zeros(1)), -1)
+    ending = Ending(numpy.zeros(1))
+    with pytest.raises(KeyboardInterrupt):
+        StridedMemoryView.from_any_interface(ending, -1)
+    assert ending.given == 1
+
+
+@pytest.mark.simulator_only("counts calls of the driver")
+def test_a_tensor_of_the_c_exchange_api_is_ordered_where_a_stream_is_given(device: Device, stream: Stream) -> None:
+    with device.allocate(8) as buffer:
+        tensor = Exchanged(buffer)
+        for consumer, waits in ((-1, 0), (stream.handle, 1)):
+            with simulator.trace() as trace:
+                StridedMemoryView.from_any_interface(tensor, consumer)
+            assert trace.names.count("cuStreamWaitEvent") == waits
+
+
+@pytest.mark.parametrize("stream", [None, "1", 1.5])
+def test_a_tensor_needs_a_stream_in_the_c_exchange_api_too(device: Device, stream: Any) -> None:
+    with device.allocate(8) as buffer, pytest.raises((BufferError, TypeError)):
+        StridedMemoryView.from_any_interface(Exchanged(buffer), stream)
