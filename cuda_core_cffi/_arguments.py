@@ -41,6 +41,7 @@ KIND_NAMES = {"f": "a floating-point", "i": "an integer", "p": "a pointer", "b":
 INTERCHANGEABLE = {"i": "ip", "p": "ip"}  # an address is often kept as a number
 CTYPES_KINDS = {**dict.fromkeys("bBhHiIlLqQ?cu", "i"), **dict.fromkeys("fd", "f"), **dict.fromkeys("PzZ", "p")}
 POINTER_SIZE = 8
+TARGET = ffi.typeof("ccc_target *")
 MAX_ALIGNMENT = 16
 CTYPES_NUMBERS = "bBhHiIlLqQ?fd"  # their values are Python's numbers
 UNSIGNED_CTYPES = "BHILQP"
@@ -82,8 +83,17 @@ class Packer:
     ) -> None:
         self._fields = fields
         self._offsets = ffi.NULL if offsets is None else ffi.new("uint32_t[]", offsets or 1)
-        self.target = ffi.new("ccc_target *", [kernel, size, self._offsets, len(fields)])
+        self.target = ffi.new(TARGET, (kernel, size, self._offsets, len(fields)))
         self.row = _calls.make_row(fields, types, self.target)
+
+    def retarget(self, kernel: Any) -> Packer:
+        """Return the same for another object of the kernel, given as its box."""
+        made = Packer.__new__(Packer)
+        made._fields, made._offsets = self._fields, self._offsets
+        made.target = target = ffi.new(TARGET, self.target[0])
+        target.kernel = kernel
+        made.row = _calls.retarget(self.row, target)
+        return made
 
     def __call__(self, *values: Any) -> bytes:
         data = _calls.pack(self.row, values)

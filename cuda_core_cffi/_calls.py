@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from cuda_core_cffi._errors import check_cleanup
 from cuda_core_cffi._ffi import lib
-from cuda_core_cffi._packing import launch, make_row, pack, prepare
+from cuda_core_cffi._packing import launch, make_row, pack, prepare, retarget
 
 try:
     from __pypy__ import add_memory_pressure  # type: ignore[import-not-found]
@@ -41,6 +41,7 @@ __all__ = [
     "query_event",
     "quicken",
     "record",
+    "retarget",
     "sync_event",
     "sync_stream",
     "wait",

@@ -54,13 +54,33 @@ class MaxPotentialBlockSizeOccupancyResult(NamedTuple):
     """Threads in each of them."""
 
 
+class KnownKernel:
+    """What all objects for one kernel of a library share, once the first of them has found it.
+
+    Attributes
+    ----------
+    layout, kinds : tuple or None
+        As a :class:`Kernel` keeps them.
+    packers : dict of tuple of type to Packer
+        Of other objects, which may be gone: what they know of the parameters is taken, the kernel is not.
+    """
+
+    __slots__ = ("kinds", "layout", "packers")
+
+    def __init__(self) -> None:
+        self.kinds: tuple[tuple[Kind, ...] | None] | None = None
+        self.layout: tuple[tuple[ParamInfo, ...] | None] | None = None
+        self.packers: dict[tuple[type, ...], Any] = {}
+
+
 class Library(Handle):
     """Code that the driver has loaded: what its kernels keep alive."""
 
-    __slots__ = ("_log", "_ptx")
+    __slots__ = ("_kernels", "_log", "_ptx")
 
     _CTYPE = "CUlibrary"
     _MADE_BY = "ObjectCode"
+    _kernels: dict[str, KnownKernel]  # by symbol
     _log: bytes  # driver 580 reports errors in PTX when a kernel is asked for, and logs them when it loads
     _ptx: bytes | None
 
@@ -84,8 +104,8 @@ class Kernel(Handle):
     """
 
     __slots__ = (
-        "_attribute_cache", "_found_kinds", "_found_layout", "_library", "_node_records", "_packer", "_packers", "_row",
-        "_symbol",
+        "_attribute_cache", "_found_kinds", "_found_layout", "_known", "_library", "_node_records", "_packer",
+        "_packers", "_row", "_symbol",
     )  # fmt: skip
 
     _CTYPE = "CUkernel"
@@ -93,9 +113,10 @@ class Kernel(Handle):
     _attribute_cache: dict[tuple[int, int], int]
     _found_kinds: tuple[tuple[Kind, ...] | None] | None  # None: not asked yet
     _found_layout: tuple[tuple[ParamInfo, ...] | None] | None
+    _known: KnownKernel
     _library: Library | None
-    _node_records: dict[int, Any]  # what graphs know of nodes that run it, by the context; set by the first
-    _packer: Any  # that which the last launch, or node, looked for
+    _node_records: dict[int, Any] | None  # what graphs know of nodes that run it, by the context; set by the first
+    _packer: Any  # that which the last launch, or node, looked for; None before the first
     _packers: dict[tuple[type, ...], Any]  # launch keeps them here, by the arguments' types
     _row: Any  # that of the packer
     _symbol: str | None
@@ -179,22 +200,45 @@ class Kernel(Handle):
                 self._found_layout = (self._query_layout(),)
             except UnavailableError:
                 self._found_layout = (None,)
+            self._known.layout = self._found_layout
         return self._found_layout[0]
 
     @property
     def _kinds(self) -> tuple[Kind, ...] | None:
         """The kind of each parameter (see ``_mangling``), or None where not even their number is known."""
         if self._found_kinds is None:
-            self._found_kinds = (self._infer_kinds(),)
+            self._found_kinds = self._known.kinds = (self._infer_kinds(),)
         return self._found_kinds[0]
 
     @classmethod
     def _make(cls, box: Any, library: Library | None, symbol: str | None) -> Self:
         self = cls._own(box)
         self._library, self._symbol = library, symbol
-        self._found_layout = self._found_kinds = None
+        if library is None or symbol is None:
+            self._known = known = KnownKernel()
+        else:
+            self._known = known = library._kernels.get(symbol) or library._kernels.setdefault(symbol, KnownKernel())
+        self._found_layout, self._found_kinds = known.layout, known.kinds
         self._attribute_cache, self._packers = {}, {}
+        self._packer = self._row = self._node_records = None
         return self
+
+    def _find_packer(self, types: tuple[type, ...]) -> Any:
+        """Return the packer for arguments of these types, and try it first from now on; None where there is none."""
+        packer = self._packers.get(types)
+        if packer is None:
+            like = self._known.packers.get(types)
+            if like is None or self._layout is None:
+                return None
+            self._packers[types] = packer = like.retarget(self._box)
+        self._packer, self._row = packer, packer.row
+        return packer
+
+    def _take_packer(self, types: tuple[type, ...], packer: Any) -> None:
+        """Keep a packer for arguments of these types, and try it first from now on."""
+        self._packers[types] = packer
+        self._known.packers.setdefault(types, packer)
+        self._packer, self._row = packer, packer.row
 
     def _function(self, ctype: str = "CUkernel") -> Any:
         """Return the driver's handle for a call; the driver takes a CUkernel for a CUfunction."""

@@ -68,7 +68,7 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
     """
     try:
         row, native = kernel._row, config._native_cache
-    except AttributeError:  # no row yet, or no kernel or configuration
+    except AttributeError:  # no kernel, or no configuration
         status = None
     else:  # what a signal handler raises here is nobody's but the caller's
         status = _launch(row, stream, native, kernel_args)
@@ -106,14 +106,12 @@ def prepare(config: object, kernel: object, values: tuple[Any, ...]) -> Packer:
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel must be a Kernel, not {type(kernel).__name__}")
     types = tuple(map(type, values))
-    packer: Packer | None = kernel._packers.get(types)
+    packer: Packer | None = kernel._find_packer(types)
     if packer is None:
         layout = kernel._layout
         packer = make_packer(types, values, layout, kernel._kinds, kernel._box)
-        if layout is None:
-            return packer  # for the sizes of these values
-        kernel._packers[types] = packer
-    kernel._packer, kernel._row = packer, packer.row
+        if layout is not None:  # else it is for the sizes of these values
+            kernel._take_packer(types, packer)
     return packer
 
 

@@ -392,6 +392,7 @@ class ObjectCode:
         if not box:
             raise failure(lib.ccc_last_status(), None, self._describe_failure(ffi.string(log)))
         library = Library._own(box)
+        library._kernels = {}
         library._log = ffi.string(log)
         library._ptx = self._data if self._code_type is ObjectCodeFormatType.PTX else None
         return library

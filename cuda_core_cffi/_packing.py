@@ -43,6 +43,7 @@ __all__ = [
     "pack",
     "plan_head",
     "prepare",
+    "retarget",
 ]
 
 _start = lib.ccc_launch_record
@@ -232,20 +233,36 @@ def make_row(fields: Sequence[Field], types: Sequence[type], target: Any) -> Cal
         From the addresses of stream and configuration, and the values. It returns None for values of other types.
     """
     slots = [slot.pack for _, slot in fields]
-    address = address_of(target)
     if len(fields) <= PART:
-        return compile_row(RECORD, 3, fields, types, address, slots)
+        make = compile_row(RECORD, 3, fields, types)
+        return aim(lambda address: make(address, slots), target)
     bounds = [*range(0, len(fields), PART), None]  # the last part finds out whether there are too many values
     parts = [
-        (compile_row(PART_OF_RECORD, 0, fields[start:end], types[start:end], slots), slice(start, end))
+        (compile_row(PART_OF_RECORD, 0, fields[start:end], types[start:end])(slots), slice(start, end))
         for start, end in itertools.pairwise(bounds)
     ]
     _, head = make_pack(3, ())
 
-    def record(stream: Any, config: Any, values: tuple[Any, ...]) -> bytes:
-        return head(stream, config, address) + b"".join([part(values[where]) for part, where in parts])
+    def bind(address: int) -> Callable[..., bytes]:
+        def record(stream: Any, config: Any, values: tuple[Any, ...]) -> bytes:
+            return head(stream, config, address) + b"".join([part(values[where]) for part, where in parts])
 
-    return record
+        return record
+
+    return aim(bind, target)
+
+
+def retarget(row: Any, target: Any) -> Callable[..., bytes | None]:
+    """Return a row like another one, for another target that has the same parameters."""
+    return aim(row.bind, target)
+
+
+def aim(bind: Callable[[int], Any], target: Any) -> Callable[..., bytes | None]:
+    """Return a row for a target, which knows how others are made."""
+    row: Any = bind(address_of(target))
+    row.bind = bind
+    made: Callable[..., bytes | None] = row
+    return made
 
 
 def prepare(fields: Sequence[Field], native: Any, plan: Any) -> tuple[Callable[..., None], Callable[..., bytes]]:
@@ -324,9 +341,9 @@ def make_pack(addresses: int, fields: Iterable[Field], size: int | None = None) 
 
 
 def compile_row(
-    template: str, addresses: int, fields: Sequence[Field], types: Sequence[type], *others: Any
-) -> Callable[..., Any]:
-    """Return the function of a template for some arguments; ``others`` are what only it needs, and all slots."""
+    template: str, addresses: int, fields: Sequence[Field], types: Sequence[type]
+) -> Callable[..., Callable[..., Any]]:
+    """Return what makes the function of a template for some arguments, from what only it needs, and all slots."""
     form, pack = make_pack(addresses, fields)
     names = [f"value_{index}" for index in range(len(fields))]
     guards = {name: given for name, given, (_, slot) in zip(names, types, fields) if slot.guarded}
@@ -341,5 +358,4 @@ def compile_row(
             form=form,
         ),
     )
-    row: Callable[..., Any] = make(pack, *others, tuple(known))
-    return row
+    return lambda *others: make(pack, *others, tuple(known))

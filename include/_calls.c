@@ -378,6 +378,7 @@ static PyMethodDef methods[] = {
     {"create_event", FAST(calls_create_event), "create_event(cls, device, flags)\n--\n\nMake an event."},
     {"create_stream", FAST(calls_create_stream), "create_stream(cls, device, flags, priority)\n--\n\nMake a stream."},
     {"make_row", FAST(calls_make_row), "make_row(fields, types, target)\n--\n\nReturn what packs a kernel's arguments."},
+    {"retarget", FAST(calls_retarget), "retarget(row, target)\n--\n\nReturn a row like another, for another kernel."},
     {"launch", FAST(calls_launch), "launch(row, stream, native, values)\n--\n\nLaunch a kernel."},
     {"pack", FAST(calls_pack), "pack(row, values)\n--\n\nReturn the packed arguments."},
     {"prepare", FAST(calls_prepare), "prepare(fields, native, plan)\n--\n\nReturn a prepared launch's functions."},

@@ -333,6 +333,30 @@ static PyObject *calls_make_row(PyObject *module, PyObject *const *arguments, Py
     return (PyObject *)make_row(arguments[0], arguments[1], arguments[2], target_ctype);
 }
 
+/* A row like another one, for another target that has the same parameters. */
+static PyObject *calls_retarget(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (check_count("retarget", count, 2))
+        return NULL;
+    const row *like = (const row *)arguments[0];
+    if (!Py_IS_TYPE(arguments[0], row_type) || like->plan) {
+        PyErr_SetString(PyExc_TypeError, "expected a row");
+        return NULL;
+    }
+    void *target = pointer_of(arguments[1], target_ctype);
+    row *made = target ? (row *)PyType_GenericAlloc(row_type, like->count) : NULL;
+    if (made == NULL)
+        return NULL;
+    made->fields_kept = Py_NewRef(like->fields_kept);
+    made->native_kept = Py_NewRef(arguments[1]);
+    made->native = target;
+    made->size = like->size;
+    made->count = like->count;
+    memcpy(made->fields, like->fields, (size_t)like->count * sizeof(field));
+    return (PyObject *)made;
+}
+
 /* The row of an argument. NULL with an exception where it is none, or the values are in no tuple. */
 static row *row_for(PyObject *argument, PyObject *values)
 {
@@ -348,7 +372,11 @@ static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_s
     _Alignas(16) char room[ROOM];
     int status = 0;
     (void)module;
-    row *row = check_count("launch", count, 4) ? NULL : row_for(arguments[0], arguments[3]);
+    if (check_count("launch", count, 4))
+        return NULL;
+    if (arguments[0] == Py_None) /* the kernel has no row yet */
+        Py_RETURN_NONE;
+    row *row = row_for(arguments[0], arguments[3]);
     if (row == NULL)
         return NULL;
     ccc_box *stream = box_of(arguments[1], CCC_STREAM);

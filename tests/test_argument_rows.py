@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import math
 import struct
 from typing import Any
@@ -13,7 +14,7 @@ import numpy
 import pytest
 from argument_rows import quick_of
 
-from cuda_core_cffi import _calls, _packing
+from cuda_core_cffi import _calls, _packing, ffi
 from cuda_core_cffi._arguments import make_packer
 
 ROWS = pytest.mark.parametrize("calls", [_calls, _packing], ids=["here", "in Python"])
@@ -48,6 +49,26 @@ def test_of_another_number_of_values_nothing_is_packed_quickly(calls, number, mo
     row, packer = row_of_integers(calls, number)
     assert calls.pack(row, (0,) * abs(number + more)) is None
     del packer
+
+
+@ROWS
+@pytest.mark.parametrize("number", [0, 1, 32, 33, 513])
+def test_a_row_for_another_target_packs_the_same(calls, number):
+    row, packer = row_of_integers(calls, number)
+    other = calls.retarget(row, packer.target)
+    del row
+    gc.collect()
+    assert calls.pack(other, tuple(range(number))) == struct.pack(f"{number}i", *range(number))
+    assert calls.pack(other, (1.0,) * number) == (None if number else b"")
+
+
+@pytest.mark.parametrize("number", [1, 33])
+def test_a_row_launches_its_own_target(number):
+    row, packer = row_of_integers(_packing, number)
+    target = ffi.new("ccc_target *", packer.target[0])
+    for made, native in ((row, packer.target), (_packing.retarget(row, target), target)):
+        head = made(1, 2, (0,) * number)[: _packing.CALL_HEAD]
+        assert struct.unpack("3Q", head) == (1, 2, int(ffi.cast("uintptr_t", native)))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ explains what is wrong.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from cuda_core_cffi import _calls
@@ -24,6 +25,7 @@ KERNEL: int = lib.CU_GRAPH_NODE_TYPE_KERNEL
 UNCHECKED: int = lib.CCC_UNCHECKED
 
 _add = lib.ccc_graph_add_launch
+_identity = lib.ccc_identity
 _pack = _calls.pack
 _unsettled = lib.ccc_unsettled
 
@@ -34,15 +36,14 @@ def add_launch(
     """Add a node that runs a kernel, and return the object for it; None where that takes the long way."""
     try:
         native, packer = config._native_cache, kernel._packer  # kept to the end of this call
-    except AttributeError:  # no packer yet, or no kernel or configuration
+    except AttributeError:  # no kernel, or no configuration
         return None
-    data = _pack(packer.row, args)
+    data = _pack(packer.row, args) if packer is not None else None
     if data is None or native is None:
-        packer = kernel._packers.get(tuple(map(type, args)))
+        packer = kernel._find_packer(tuple(map(type, args)))
         if packer is None:
             return None
-        kernel._packer, kernel._row = packer, packer.row  # as launches do
-        native, data = config._addressed_native, packer(*args)
+        native, data = config._native_cache or config._addressed_native, packer(*args)
     if len(before) > 1:
         return None
     boxes = []
@@ -60,26 +61,30 @@ def add_launch(
         if added.status == UNCHECKED:
             return None
         raise definition._failure(added.status, kernel, *args)
-    try:
-        known = kernel._node_records[added.context]
-    except (AttributeError, KeyError):
-        known = make_record(kernel, added.context)
+    known = (kernel._node_records or {}).get(added.context) or note_context(kernel, added.context)
     state = definition._state
-    state.records[handle] = (known, boxes) if boxes else known
+    state.records[handle] = (*known, boxes) if boxes else known
     state.keeps[handle] = added.keep
     return new_node(definition, state, handle, node_classes[KERNEL])
 
 
-def make_record(kernel: Kernel, context: int) -> Record:
-    """Return what all nodes have in common that run a kernel in a context with plain arguments."""
+def note_context(kernel: Kernel, context: int) -> tuple[Any, ...]:
+    """Return what all nodes have in common that run a kernel in a context, as ``GraphState.records`` has it."""
     settle_after_sync()
+    known = (launch_record, kernel._box, kernel._library, kernel._symbol, context)
+    if kernel._node_records is None:
+        kernel._node_records = {}
+    kernel._node_records[context] = known
+    return known
+
+
+def launch_record(box: Any, library: Any, symbol: str | None, context: int, buffers: Sequence[Any] = ()) -> Record:
+    """Return what is known of a node that runs a kernel, given as its box, with plain arguments."""
     record = Record()
-    record.operands = {"kernel": (Operand(kernel.handle, (kernel._box,)),)}
+    record.operands = {"kernel": (Operand(int(_identity(box)), (box,)),)}
+    if buffers:
+        record.operands["args"] = (Operand(0, tuple(buffers)),)  # the driver has the addresses
     record.context = context
-    record.library, record.symbol = kernel._library, kernel._symbol
+    record.library, record.symbol = library, symbol
     record.given = {}
-    try:
-        kernel._node_records[context] = record
-    except AttributeError:
-        kernel._node_records = {context: record}
     return record

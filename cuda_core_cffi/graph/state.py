@@ -84,13 +84,6 @@ class Record:
     kind: GraphConditionalType | None = None
     has_else: bool = False
 
-    def with_buffers(self, boxes: list[Any]) -> Record:
-        """Return the same for a launch that also has buffers among its arguments."""
-        record = Record()
-        vars(record).update(vars(self))
-        record.operands = {**self.operands, "args": (Operand(0, tuple(boxes)),)}  # the driver has the addresses
-        return record
-
 
 class GraphState:
     """What is known of one graph.
@@ -107,8 +100,8 @@ class GraphState:
         The Python objects for nodes, by handle: one for each node. Some are gone: a callback for each, or a
         ``WeakValueDictionary``, costs more than a node.
     records : dict of int to Record
-        What the nodes were given, by handle; or a pair, for :meth:`Record.with_buffers`. Nodes that were given the same
-        share it: it is not changed. See :meth:`record`.
+        What the nodes were given, by handle; or a function that returns it, with its arguments. Nodes that were given
+        the same share it: it is not changed. See :meth:`record`.
     keeps : dict of int to ccc_keep *
         What the graph keeps for the nodes, by handle; of those for which it keeps something.
     inner : dict of int to list of GraphState
@@ -131,7 +124,7 @@ class GraphState:
         self.root = root or self
         self.is_valid = True
         self.nodes: dict[int, weakref.ref[Any]] = {}
-        self.records: dict[int, Record | tuple[Record, list[Any]]] = {}
+        self.records: dict[int, Record | tuple[Any, ...]] = {}
         self.keeps: dict[int, Any] = {}
         self.inner: dict[int, list[GraphState]] = {}
         self.definition: weakref.ref[Any] | None = None
@@ -141,7 +134,10 @@ class GraphState:
     def record(self, node: int) -> Record | None:
         """Return what a node was given, as far as it is known."""
         record = self.records.get(node)
-        return record[0].with_buffers(record[1]) if isinstance(record, tuple) else record
+        if isinstance(record, tuple):
+            made: Record = record[0](*record[1:])
+            return made
+        return record
 
     def find(self, node: int) -> Any:
         """Return the Python object for a node, or None."""
