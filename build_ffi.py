@@ -68,6 +68,7 @@ HEADERS = (  # of include/, each with what it needs
     "ccc_calls_table.h",
     "ccc_graph_add.h",
     "ccc_graph_edges.h",
+    "ccc_graph_fill.h",
     "ccc_graph_memory.h",
     "ccc_ipc.h",
     "ccc_linker.h",

@@ -15,9 +15,9 @@ from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._graph_condition import GraphCondition
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._retain import settle
-from cuda_core_cffi.graph import parameters, picture
+from cuda_core_cffi.graph import picture
 from cuda_core_cffi.graph.executable import Graph, instantiate
-from cuda_core_cffi.graph.node import GraphNode, NodeMaker, add_node
+from cuda_core_cffi.graph.node import GraphNode, NodeMaker
 from cuda_core_cffi.graph.options import GraphCompleteOptions, GraphDebugPrintOptions, debug_flags
 from cuda_core_cffi.graph.state import GraphHandle, GraphState, copy_records, node_of
 
@@ -74,7 +74,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         EmptyNode
             The node.
         """
-        return add_node(self._place(), parameters.Parameters(lib.CU_GRAPH_NODE_TYPE_EMPTY))
+        return self.join()
 
     def create_condition(self, default_value: int | None = None) -> GraphCondition:
         """Return a condition for the conditional nodes of this graph.

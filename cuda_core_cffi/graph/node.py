@@ -16,6 +16,7 @@ from cuda_core_cffi._launch_config import LaunchConfig
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._retain import NOTHING, settle
 from cuda_core_cffi.graph import parameters
+from cuda_core_cffi.graph.direct import add_copy, add_empty, add_event, add_fill, add_host_call
 from cuda_core_cffi.graph.edges import AdjacencySetProxy
 from cuda_core_cffi.graph.launches import add_launch
 from cuda_core_cffi.graph.parameters import Parameters, attributes_before
@@ -42,6 +43,9 @@ CONTEXTS = {
     lib.CU_GRAPH_NODE_TYPE_MEMCPY: ("memcpy", "copyCtx"),
 }
 CONDITIONAL: int = lib.CU_GRAPH_NODE_TYPE_CONDITIONAL
+EMPTY: int = lib.CU_GRAPH_NODE_TYPE_EMPTY
+EVENT_RECORD: int = lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD
+WAIT_EVENT: int = lib.CU_GRAPH_NODE_TYPE_WAIT_EVENT
 
 _add = lib.ccc_graph_add
 _unsettled = lib.ccc_unsettled
@@ -110,7 +114,8 @@ class NodeMaker:
                 if node._handle:
                     handles[node._handle] = None
             before = tuple(handles)
-        return add_node((definition, before), Parameters(lib.CU_GRAPH_NODE_TYPE_EMPTY))
+        node = add_empty(definition, before)
+        return add_node((definition, before), Parameters(EMPTY)) if node is None else node
 
     def allocate(
         self,
@@ -197,7 +202,12 @@ class NodeMaker:
             If a buffer is too small, rows overlap, or ``dst_owner`` is given with a buffer.
         """
         place = self._place()
-        return add_node(place, parameters.set_memory(dst, value, width, height, pitch, dst_owner))
+        node = None
+        if type(height) is type(pitch) is int and height == 1 and pitch == 0 and dst_owner is None:
+            node = add_fill(*place, dst, value, width)
+        if node is None:
+            return add_node(place, parameters.set_memory(dst, value, width, height, pitch, dst_owner))
+        return node
 
     def memcpy(
         self, dst: Buffer | int, src: Buffer | int, size: int, *, dst_owner: Any = None, src_owner: Any = None
@@ -224,7 +234,8 @@ class NodeMaker:
             If a buffer is too small, or an owner is given with a buffer.
         """
         place = self._place()
-        return add_node(place, parameters.copy(dst, src, size, dst_owner, src_owner))
+        node = add_copy(*place, dst, src, size) if dst_owner is src_owner is None else None
+        return add_node(place, parameters.copy(dst, src, size, dst_owner, src_owner)) if node is None else node
 
     def embed(self, child: Any) -> Any:
         """Add a node that runs a graph.
@@ -266,7 +277,8 @@ class NodeMaker:
             The node.
         """
         place = self._place()
-        return add_node(place, parameters.event(lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD, event))
+        node = add_event(*place, EVENT_RECORD, event)
+        return add_node(place, parameters.event(EVENT_RECORD, event)) if node is None else node
 
     def wait(self, event: Event) -> Any:
         """Add a node that waits for an event.
@@ -282,7 +294,8 @@ class NodeMaker:
             The node.
         """
         place = self._place()
-        return add_node(place, parameters.event(lib.CU_GRAPH_NODE_TYPE_WAIT_EVENT, event))
+        node = add_event(*place, WAIT_EVENT, event)
+        return add_node(place, parameters.event(WAIT_EVENT, event)) if node is None else node
 
     def callback(self, fn: Any, *, user_data: Any = None) -> Any:
         """Add a node that calls a function on the host.
@@ -314,7 +327,8 @@ class NodeMaker:
         graph keeps what a Python callable refers to; if that includes the graph itself, neither is ever freed.
         """
         place = self._place()
-        return add_node(place, parameters.host_call(fn, user_data))
+        node = add_host_call(*place, fn, user_data)
+        return add_node(place, parameters.host_call(fn, user_data)) if node is None else node
 
     def if_then(self, condition: GraphCondition) -> Any:
         """Add a node that runs its body if a condition is not 0.

@@ -40,6 +40,7 @@ __all__ = [
     "node_of",
     "note_allocation",
     "read",
+    "with_memory",
 ]
 
 INVALID_VALUE: int = lib.CUDA_ERROR_INVALID_VALUE
@@ -53,6 +54,9 @@ node_classes: dict[int | None, Any] = {}
 
 conditional_classes: dict[tuple[GraphConditionalType, bool], Any] = {}
 """The class for each kind of conditional node; if, with and without else. Filled, like the other, with the classes."""
+
+with_memory: weakref.WeakSet[Any] = weakref.WeakSet()
+"""What is known of the graphs that allocate."""
 
 
 class Record:
@@ -231,15 +235,15 @@ def note_allocation(root: GraphState, address: int, size: int) -> None:
     """Remember memory of an allocation node."""
     with _lock:
         root.allocated.append((address, size))
-        _with_memory.add(root)
+        with_memory.add(root)
 
 
 def is_allocated(address: int) -> bool:
     """Tell whether an address is in the memory of an allocation node of any graph that is there."""
-    if not _with_memory:
+    if not with_memory:
         return False
     with _lock:
-        roots = list(_with_memory)
+        roots = list(with_memory)
     return any(start <= address < start + size for root in roots for start, size in root.allocated)
 
 
@@ -357,6 +361,5 @@ def _renew_lock() -> None:
     _lock = threading.RLock()
 
 
-_with_memory: weakref.WeakSet[GraphState] = weakref.WeakSet()
 _lock = threading.RLock()  # for the objects of nodes and graphs; a finalizer may run while it is held
 os.register_at_fork(after_in_child=_renew_lock)
