@@ -24,7 +24,12 @@ from cuda_core_cffi.graph.options import GraphCompleteOptions, GraphDebugPrintOp
 
 __all__ = ["GraphBuilder"]
 
+BOXES = ffi.typeof("ccc_box **")
 USUAL_ENDS = 16  # nodes that are asked for at first
+
+_begin = lib.ccc_capture_begin
+_end = lib.ccc_capture_end
+_unsettled = lib.ccc_unsettled
 
 
 class Mode(enum.StrEnum):
@@ -171,10 +176,11 @@ class GraphBuilder(StreamStandIn):
             raise RuntimeError("this GraphBuilder came from split, and is building as long as the one it came from")
         if self._phase is not NEW:
             raise RuntimeError(f"this GraphBuilder cannot begin building: {self._phase.value}")
-        settle()
+        if _unsettled():
+            settle()
         body = self._definition
-        graph = ffi.new("ccc_box **", ffi.NULL if body is None else body._place()[0]._box)
-        box = lib.ccc_capture_begin(stream._box, wanted, graph)
+        graph = ffi.new(BOXES) if body is None else ffi.new(BOXES, body._place()[0]._box)
+        box = _begin(stream._box, wanted, graph)
         if not box:
             raise stream._failure(lib.ccc_last_status(), body)
         self._capture = Capture._own(box)
@@ -204,7 +210,7 @@ class GraphBuilder(StreamStandIn):
         capture = self._capture
         if capture is None:
             raise RuntimeError("this GraphBuilder came from split: join it, and end building with the one it came from")
-        status = lib.ccc_capture_end(capture._box)
+        status = _end(capture._box)
         if status == lib.CCC_CLOSED:
             raise RuntimeError("end_building: another thread has just ended this capture")
         if status:
@@ -214,7 +220,8 @@ class GraphBuilder(StreamStandIn):
         capture.close()
         self._capture = None
         self._phase = ENDED
-        settle()
+        if _unsettled():
+            settle()
         return self
 
     def complete(self, options: GraphCompleteOptions | Mapping[str, Any] | None = None) -> Graph:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -26,6 +25,10 @@ __all__ = ["GraphDefinition"]
 USUAL_SIZE = 64  # nodes or edges that are asked for at first
 LARGEST_CONDITION = 2**32 - 1
 
+_create = lib.ccc_graph_create
+_identity = lib.ccc_identity
+_unsettled = lib.ccc_unsettled
+
 
 class GraphDefinition(NodeMaker, GraphHandle):
     """A graph: nodes, which do something, and edges, which say what comes before what.
@@ -38,8 +41,13 @@ class GraphDefinition(NodeMaker, GraphHandle):
     __slots__ = ()
 
     def __init__(self) -> None:
-        settle()
-        self._take(lib.ccc_graph_create())
+        if _unsettled():
+            settle()
+        box = _create()
+        if not box:
+            raise last_failure()
+        _calls.adopt(self, box)
+        self._outer, self._state = None, GraphState(_identity(box))
 
     def __repr__(self) -> str:
         return f"<GraphDefinition handle={self._state.handle * self.is_valid:#x}{' closed' * (not self.is_valid)}>"
@@ -196,18 +204,11 @@ class GraphDefinition(NodeMaker, GraphHandle):
     @classmethod
     def _of_box(cls, box: Any) -> Self:
         """Return an object for a graph that is inside no other, such as a clone or what was captured."""
-        self = cls.__new__(cls)
-        self._take(box)
-        return self
-
-    def _take(self, box: Any) -> None:
-        """Own a box for a graph that is inside no other."""
         if not box:
             raise last_failure()
-        _calls.adopt(self, box)
-        self._outer = None
-        self._state = GraphState(int(lib.ccc_identity(box)))
-        self._state.definition = weakref.ref(self)
+        self = _calls.own(cls, box)
+        self._outer, self._state = None, GraphState(_identity(box))
+        return self
 
     def _show(self) -> bool:
         """Let the driver keep what the nodes use, for executables that others make; tell whether the graph is there."""

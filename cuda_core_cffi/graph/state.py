@@ -111,7 +111,7 @@ class GraphState:
     inner : dict of int to list of GraphState
         The graphs inside nodes, by the node's handle.
     definition : weakref.ref or None
-        To the Python object for the graph.
+        To the Python object for the graph, of one inside a node.
     room : int
         How many of ``nodes`` there may be before those are forgotten that are gone.
     allocated : list of (int, int)
