@@ -11,7 +11,7 @@ need a closer look, which tells what is wrong with them.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from cuda_core_cffi._errors import check_cleanup
 from cuda_core_cffi._ffi import lib
@@ -23,11 +23,13 @@ except ImportError:
     add_memory_pressure = None
 
 __all__ = [
+    "Memory",
     "Moment",
     "Owner",
     "adopt",
     "allocate",
     "blank",
+    "buffer_class",
     "close",
     "copy",
     "create_event",
@@ -37,6 +39,7 @@ __all__ = [
     "make_row",
     "own",
     "pack",
+    "pool_class",
     "prepare",
     "query_event",
     "quicken",
@@ -46,6 +49,8 @@ __all__ = [
     "sync_stream",
     "wait",
 ]
+
+ClassType = TypeVar("ClassType")
 
 LARGEST_BYTE = 255
 LARGEST_SIZE = 2**64 - 1
@@ -82,6 +87,16 @@ class Owner:
             return
         if waiting := _drop(box):
             check_cleanup(waiting, stacklevel=2)
+
+
+class Memory(Owner):
+    """Has the box of a buffer, and what is known of it."""
+
+    __slots__ = ("_mr", "_packed_address", "_size")
+
+    _mr: Any
+    _packed_address: Any
+    _size: Any
 
 
 class Moment(Owner):
@@ -207,6 +222,16 @@ def sync_stream(stream: Any) -> int:
 
 def quicken(cls: type[Any]) -> type[Any]:
     """Make the methods of a class quicker that programs call most: on CPython, others in C stand for them."""
+    return cls
+
+
+def buffer_class(cls: ClassType) -> ClassType:
+    """Return a class of buffers, whose ``close`` may be replaced by a method that does the same."""
+    return cls
+
+
+def pool_class(cls: ClassType) -> ClassType:
+    """Return a class of pools, whose ``allocate`` may be replaced by a method that does the same."""
     return cls
 
 

@@ -5,12 +5,18 @@ from typing import Any, Literal, TypeVar
 
 from cuda_core_cffi._packing import Field
 
+ClassType = TypeVar("ClassType")
 T = TypeVar("T")
 OwnerType = TypeVar("OwnerType", bound=Owner)
 
 class Owner:
     @property
     def _box(self) -> Any: ...
+
+class Memory(Owner):
+    _mr: Any
+    _packed_address: Any
+    _size: Any
 
 class Moment(Owner):
     def __sub__(self, other: object, /) -> float: ...
@@ -38,3 +44,5 @@ def prepare(
     fields: Sequence[Field], native: Any, plan: object, /
 ) -> tuple[Callable[..., None], Callable[..., bytes]]: ...
 def quicken(cls: type[OwnerType], /) -> type[OwnerType]: ...
+def buffer_class(cls: ClassType, /) -> ClassType: ...
+def pool_class(cls: ClassType, /) -> ClassType: ...

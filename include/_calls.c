@@ -23,11 +23,7 @@
 #define LARGEST_BYTE 255
 
 /* Set when the module is imported, and never dropped. */
-static PyObject *box_ctype, *check_cleanup;
-
-/* CFFI's own, as the module that it made has them. */
-static PyObject *(*from_pointer)(char *pointer, PyObject *ctype);
-static char *(*to_pointer)(PyObject *cdata, PyObject *ctype);
+static PyObject *check_cleanup;
 
 /* Show failures of cleanup as warnings of the code `stacklevel` calls up. What is raised then is left to the caller. */
 static int report(int waiting, int stacklevel)
@@ -37,9 +33,9 @@ static int report(int waiting, int stacklevel)
     return result ? 0 : -1;
 }
 
-static void owner_dealloc(PyObject *self)
+/* Let go of the box of an object that goes. */
+static void drop_box(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
     ccc_box *box = ((owner *)self)->box;
     int waiting = 0;
     if (box && helpers->is_open(box)) {
@@ -57,6 +53,12 @@ static void owner_dealloc(PyObject *self)
             PyErr_WriteUnraisable(check_cleanup);
         PyErr_Restore(raised, value, traceback);
     }
+}
+
+static void owner_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    drop_box(self);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
 }
@@ -121,6 +123,7 @@ static int check_class(PyObject *type)
     return -1;
 }
 
+#include "ccc_buffers.h"
 #include "ccc_rows.h"
 
 static PyObject *calls_own(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
@@ -364,7 +367,7 @@ static PyObject *calls_quicken(PyObject *module, PyObject *class)
     int failed = name == NULL;
     for (method *entry = quick_methods; entry->place && !failed; ++entry)
         if (PyUnicode_CompareWithASCIIString(name, entry->place) == 0)
-            failed = stand_in(class, entry);
+            failed = stand_in(class, &entry->definition, entry->signature, entry->python);
     Py_XDECREF(name);
     return failed ? NULL : Py_NewRef(class);
 }
@@ -390,6 +393,8 @@ static PyMethodDef methods[] = {
     {"sync_event", calls_sync_event, METH_O, "sync_event(event)\n--\n\nWait for an event."},
     {"sync_stream", calls_sync_stream, METH_O, "sync_stream(stream)\n--\n\nWait for a stream."},
     {"quicken", calls_quicken, METH_O, "quicken(cls)\n--\n\nPut methods in C in a class."},
+    {"buffer_class", calls_buffer_class, METH_O, "buffer_class(cls)\n--\n\nReplace close of a class of buffers."},
+    {"pool_class", calls_pool_class, METH_O, "pool_class(cls)\n--\n\nReplace allocate of a class of pools."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -430,6 +435,8 @@ static int calls_exec(PyObject *module)
     if (type == NULL || PyModule_AddObjectRef(module, "Owner", type))
         goto done;
     owner_type = (PyTypeObject *)Py_NewRef(type);
+    if (add_memory(module))
+        goto done;
     moment_type = (PyTypeObject *)PyType_FromSpecWithBases(&moment_spec, type);
     row_type = (PyTypeObject *)PyType_FromSpec(&row_spec);
     if (moment_type == NULL || row_type == NULL || PyModule_AddObjectRef(module, "Moment", (PyObject *)moment_type))

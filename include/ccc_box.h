@@ -236,6 +236,12 @@ static int ccc_flags(const ccc_box *box)
     return box->flags;
 }
 
+/* Whether somebody else destroys the handle, who may have to be kept until then. */
+static int ccc_is_borrowed(const ccc_box *box)
+{
+    return (box->flags & (CCC_BORROWED | CCC_IMMORTAL)) == CCC_BORROWED;
+}
+
 static int ccc_box_device(const ccc_box *box)
 {
     return box->device;

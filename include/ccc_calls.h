@@ -36,6 +36,7 @@ typedef struct ccc_calls {
     ccc_kind (*kind)(const ccc_box *box);
     size_t (*bytes)(const ccc_box *box);
     int (*is_open)(const ccc_box *box);
+    int (*is_borrowed)(const ccc_box *box);
     uint64_t (*handle)(const ccc_box *box);
     int (*close)(ccc_box *box);
     int (*drop)(ccc_box *box);

@@ -14,6 +14,7 @@ static ccc_calls ccc_calls_table = {
     .kind = ccc_box_kind,
     .bytes = ccc_box_bytes,
     .is_open = ccc_is_open,
+    .is_borrowed = ccc_is_borrowed,
     .handle = ccc_handle,
     .close = ccc_close,
     .drop = ccc_drop,

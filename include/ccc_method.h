@@ -34,23 +34,22 @@ static PyObject *call_python(PyObject *function, PyObject *self, PyObject *const
 }
 
 /*
- * Put a method in C in the place of the one in Python, whose documentation it takes over. Interpreters call it without
- * looking any further where the object is of that very class, not of one that inherits. -1, with an error set: they did
- * not change places.
+ * Put a method in C in the place of the one in Python, whose documentation it takes over, and which is kept in `kept`.
+ * Interpreters call it without looking any further where the object is of that very class, not of one that inherits. -1,
+ * with an error set: they did not change places.
  */
-static int stand_in(PyObject *class, method *entry)
+static int stand_in(PyObject *class, PyMethodDef *definition, const char *signature, PyObject **kept)
 {
-    PyMethodDef *definition = &entry->definition;
     PyObject *python = PyObject_GetAttrString(class, definition->ml_name);
     PyObject *text = python ? PyObject_GetAttrString(python, "__doc__") : NULL; /* these are never dropped */
-    PyObject *documentation = text ? PyUnicode_FromFormat("%s%s\n--\n\n%V", definition->ml_name, entry->signature,
+    PyObject *documentation = text ? PyUnicode_FromFormat("%s%s\n--\n\n%V", definition->ml_name, signature,
                                                           text == Py_None ? NULL : text, "")
                                    : NULL;
     Py_XDECREF(text);
     definition->ml_doc = documentation ? PyUnicode_AsUTF8AndSize(documentation, NULL) : NULL;
     PyObject *made = definition->ml_doc ? PyDescr_NewMethod((PyTypeObject *)class, definition) : NULL;
     if (made)
-        *entry->python = python;
+        *kept = python;
     int result = made ? PyObject_SetAttrString(class, definition->ml_name, made) : -1;
     Py_XDECREF(made);
     return result;

@@ -12,14 +12,20 @@
 
 typedef struct owner {
     PyObject_HEAD
-    PyObject *cdata; /* the box as CFFI functions take it; NULL where construction was refused */
-    ccc_box *box;    /* the same */
+    PyObject *cdata; /* the box as CFFI functions take it; NULL where nobody has asked for it */
+    ccc_box *box;    /* the same; NULL where construction was refused */
 } owner;
 
 /* Set when the module is imported, and never dropped: objects may go when it has. */
 static const ccc_calls *helpers;
 static PyTypeObject *owner_type;
 #define CCC_GIL (helpers->gil)
+
+static PyObject *box_ctype;
+
+/* CFFI's own, as the module that it made has them. */
+static PyObject *(*from_pointer)(char *pointer, PyObject *ctype);
+static char *(*to_pointer)(PyObject *cdata, PyObject *ctype);
 
 /* A box is exchanged for another while threads use the object: without the GIL the pointer to it is read atomically. */
 #define BOX(object) __atomic_load_n(&((owner *)(object))->box, __ATOMIC_ACQUIRE)
@@ -31,20 +37,38 @@ static PyTypeObject *owner_type;
 #define Py_END_CRITICAL_SECTION() }
 #endif
 
-/* The box of an argument, if it is an object of ours of that kind; else NULL, with no error set. */
-static ccc_box *box_of(PyObject *argument, ccc_kind kind)
+/* The box of an object of ours, if it is of that kind; else NULL, with no error set. */
+static ccc_box *box_of_owner(PyObject *object, ccc_kind kind)
 {
-    ccc_box *box = PyObject_TypeCheck(argument, owner_type) ? BOX(argument) : NULL;
+    ccc_box *box = BOX(object);
     return box && helpers->kind(box) == kind ? box : NULL;
 }
 
-/* The cdata of an object of ours that has a box. A new reference. */
+/* The same of an argument. */
+static ccc_box *box_of(PyObject *argument, ccc_kind kind)
+{
+    return PyObject_TypeCheck(argument, owner_type) ? box_of_owner(argument, kind) : NULL;
+}
+
+/* The cdata of an object of ours, made for the first who asks. A new reference; NULL: it failed, or there is no box. */
 static PyObject *cdata_of(PyObject *object)
 {
-    PyObject *cdata;
+    owner *self = (owner *)object;
+    PyObject *cdata, *made = NULL;
+    ccc_box *box = BOX(self);
+    if (box && __atomic_load_n(&self->cdata, __ATOMIC_ACQUIRE) == NULL) {
+        made = from_pointer((char *)box, box_ctype);
+        if (made == NULL)
+            return NULL;
+    }
     Py_BEGIN_CRITICAL_SECTION(object);
-    cdata = Py_NewRef(((owner *)object)->cdata);
+    if (self->cdata == NULL) { /* else another thread has been here, perhaps to exchange the box */
+        self->cdata = made;
+        made = NULL;
+    }
+    cdata = Py_XNewRef(self->cdata);
     Py_END_CRITICAL_SECTION();
+    Py_XDECREF(made);
     return cdata;
 }
 

@@ -490,8 +490,8 @@ static int add_boxes(const row *row, PyObject *const *values, PyObject *list)
     for (Py_ssize_t index = 0; index < row->count; ++index)
         if (row->fields[index].way == 'b' && box_of(values[index], CCC_BUFFER)) {
             PyObject *cdata = cdata_of(values[index]);
-            int failed = PyList_Append(list, cdata);
-            Py_DECREF(cdata);
+            int failed = cdata == NULL || PyList_Append(list, cdata);
+            Py_XDECREF(cdata);
             if (failed)
                 return -1;
         }

@@ -36,6 +36,7 @@ _fill_byte = _calls.fill
 _take = lib.ccc_take
 
 
+@_calls.buffer_class
 class Buffer(Exporter):
     """A piece of memory, on a device or on the host.
 
@@ -44,7 +45,7 @@ class Buffer(Exporter):
     that it was allocated in.
     """
 
-    __slots__ = ("_descriptor", "_keep", "_packed_address")
+    __slots__ = ("_descriptor", "_keep")
 
     _CTYPE: ClassVar[str] = "CUdeviceptr"
     _MADE_BY: ClassVar[str] = "Device.allocate, MemoryResource.allocate or Buffer.from_handle"

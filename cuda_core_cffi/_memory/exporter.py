@@ -22,10 +22,10 @@ _drop = lib.ccc_drop
 
 
 @_calls.quicken
-class Exporter(Handle):
+class Exporter(Handle, _calls.Memory):
     """Memory of which others are told where it is: the part of :class:`Buffer` that changes nothing."""
 
-    __slots__ = ("_location", "_mr", "_size")
+    __slots__ = ("_location",)
 
     _mr: MemoryResource | None
     _size: int

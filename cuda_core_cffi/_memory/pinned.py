@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Self
 
+from cuda_core_cffi import _calls
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import lib
 from cuda_core_cffi._memory.buffer import Buffer
@@ -44,6 +45,7 @@ class PinnedMemoryResourceOptions:
     numa_id: int | None = None
 
 
+@_calls.pool_class
 class PinnedMemoryResource(IPCPool, MemPool[Buffer]):
     """A pool of page-locked host memory, which the host and every device can use.
 

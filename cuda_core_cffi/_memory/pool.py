@@ -283,6 +283,7 @@ class MemPool(MemoryResource, _calls.Owner, Generic[BufferType]):
         return self._share.uuid if self._share is not None else None
 
 
+@_calls.pool_class
 class DeviceMemoryResource(IPCPool, MemPool[Buffer]):
     """A pool of device memory.
 
