@@ -34,13 +34,16 @@ enum {
     CCC_NONBLOCKING = 2048 /* stream of ours that runs beside the legacy default stream */
 };
 
+/* A bit among the uses: the Python object has not been closed. It goes together with the use of that object. */
+#define CCC_OPEN (UINT32_C(1) << 31)
+#define CCC_FIRST_USE (CCC_OPEN | 1)
+
 typedef struct ccc_charge ccc_charge; /* ccc_meter.h */
 typedef struct ccc_import ccc_import; /* ccc_ipc.h */
 
 struct ccc_box {
-    _Atomic(uint32_t) uses;
+    _Atomic(uint32_t) uses; /* and CCC_OPEN */
     _Atomic(uint32_t) holders;
-    _Atomic(int) open; /* the Python object has not been closed */
     int flags;
     ccc_kind kind;
     CUdevice device;
@@ -95,7 +98,7 @@ static ccc_box *ccc_new(ccc_kind kind, uint64_t handle, int flags, ccc_box *pare
         return NULL;
     }
     *box = (ccc_box){
-        .uses = 1, .holders = 2, .open = 1, .flags = flags, .kind = kind, .device = parent ? parent->device : -1,
+        .uses = CCC_FIRST_USE, .holders = 2, .flags = flags, .kind = kind, .device = parent ? parent->device : -1,
         .handle = handle, .parent = parent,
     };
     if (parent && !(parent->flags & CCC_IMMORTAL))
@@ -121,7 +124,7 @@ static int ccc_retain(ccc_box *box)
     if (box->flags & CCC_IMMORTAL)
         return 1;
     uint32_t uses = atomic_load_explicit(&box->uses, memory_order_relaxed);
-    while (uses != 0)
+    while (uses & ~CCC_OPEN)
         if (atomic_compare_exchange_weak_explicit(&box->uses, &uses, uses + 1, memory_order_acquire,
                                                   memory_order_relaxed))
             return 1;
@@ -159,17 +162,29 @@ static CCC_COLD void ccc_defer(ccc_box *box)
         ;
 }
 
-/* Drop a use; the last one destroys the handle and lets go of what it depended on. */
-static void ccc_release(ccc_box *box)
+/* Drop a use. Returns whether it was the last. */
+static int ccc_unuse(ccc_box *box)
 {
-    while (box && !(box->flags & CCC_IMMORTAL) &&
-           atomic_fetch_sub_explicit(&box->uses, 1, memory_order_acq_rel) == 1) {
+    return box && !(box->flags & CCC_IMMORTAL) &&
+           (atomic_fetch_sub_explicit(&box->uses, 1, memory_order_acq_rel) & ~CCC_OPEN) == 1;
+}
+
+/* The last use has gone: destroy the handle, and let go of what it depended on. */
+static void ccc_end_unused(ccc_box *box)
+{
+    do {
         if (ccc_in_callback || (atomic_load_explicit(&ccc_captures, memory_order_relaxed) && ccc_must_wait(box))) {
             ccc_defer(box);
             return;
         }
         box = ccc_end(box);
-    }
+    } while (ccc_unuse(box));
+}
+
+static void ccc_release(ccc_box *box)
+{
+    if (ccc_unuse(box))
+        ccc_end_unused(box);
 }
 
 /* End the boxes that were left to other threads, and to later. */
@@ -188,32 +203,36 @@ static void ccc_end_deferred(void)
 
 static int ccc_is_open(const ccc_box *box)
 {
-    return atomic_load_explicit(&box->open, memory_order_relaxed);
+    return (atomic_load_explicit(&box->uses, memory_order_relaxed) & CCC_OPEN) != 0;
+}
+
+/* Drop the use of the Python object, and tell whether this call was the one that did: with one atomic operation. */
+static int ccc_take(ccc_box *box)
+{
+    uint32_t uses = atomic_load_explicit(&box->uses, memory_order_relaxed);
+    do {
+        if (!(uses & CCC_OPEN))
+            return 0;
+    } while (!atomic_compare_exchange_weak_explicit(&box->uses, &uses, uses - CCC_FIRST_USE, memory_order_acq_rel,
+                                                    memory_order_relaxed));
+    if (uses == CCC_FIRST_USE && !(box->flags & CCC_IMMORTAL))
+        ccc_end_unused(box);
+    return 1;
 }
 
 /* Close on behalf of the Python object. Returns the number of cleanup failures that wait to be reported. */
 static int ccc_close(ccc_box *box)
 {
-    if (!(box->flags & CCC_IMMORTAL) && atomic_exchange(&box->open, 0))
-        ccc_release(box);
+    if (!(box->flags & CCC_IMMORTAL))
+        ccc_take(box);
     return (int)atomic_load_explicit(&ccc_cleanup_count, memory_order_relaxed);
-}
-
-/* Close, and tell whether this call was the one that did. */
-static int ccc_take(ccc_box *box)
-{
-    if (!atomic_exchange(&box->open, 0))
-        return 0;
-    ccc_release(box);
-    return 1;
 }
 
 /* The Python object is gone. Returns as ccc_close does. */
 static int ccc_drop(ccc_box *box)
 {
     if (!(box->flags & CCC_IMMORTAL)) {
-        if (ccc_is_open(box) && atomic_exchange(&box->open, 0))
-            ccc_release(box);
+        ccc_take(box);
         ccc_unhold(box);
     }
     return (int)atomic_load_explicit(&ccc_cleanup_count, memory_order_relaxed);
@@ -229,6 +248,12 @@ static uint64_t ccc_handle(const ccc_box *box)
 static uint64_t ccc_identity(const ccc_box *box)
 {
     return box->handle;
+}
+
+/* How many need the handle alive. */
+static uint32_t ccc_uses(const ccc_box *box)
+{
+    return atomic_load(&box->uses) & ~CCC_OPEN;
 }
 
 static int ccc_flags(const ccc_box *box)

@@ -106,7 +106,7 @@ static int ccc_exec_share(const ccc_graph *executable, const ccc_box *stream)
 static int ccc_exec_mark(ccc_graph *executable, ccc_box *stream)
 {
     ccc_box *event = executable->event;
-    if (event && atomic_load(&event->uses) == 1 && ccc_event_record(event, stream) == 0)
+    if (event && ccc_uses(event) == 1 && ccc_event_record(event, stream) == 0)
         return 0;
     ccc_box *fresh = ccc_stream_record(stream, CU_EVENT_DISABLE_TIMING); /* or the stream is of another context */
     if (fresh == NULL)

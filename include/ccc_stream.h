@@ -27,11 +27,11 @@ static void ccc_tense(int relaxed, CUstreamCaptureMode mode)
 }
 
 static ccc_box ccc_legacy_stream = {
-    .uses = 1, .holders = 2, .open = 1, .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN, .kind = CCC_STREAM,
+    .uses = CCC_FIRST_USE, .holders = 2, .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN, .kind = CCC_STREAM,
     .device = -1, .handle = 1,
 };
 static ccc_box ccc_per_thread_stream = {
-    .uses = 1, .holders = 2, .open = 1, .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN, .kind = CCC_STREAM,
+    .uses = CCC_FIRST_USE, .holders = 2, .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN, .kind = CCC_STREAM,
     .device = -1, .handle = 2,
 };
 

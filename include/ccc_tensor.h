@@ -156,7 +156,7 @@ static uint64_t ccc_tensor_of_buffer(ccc_box *buffer, int how)
  */
 static uint64_t ccc_tensor_for(ccc_box *buffer, DLDevice device, int versioned, uint64_t stream, int *status)
 {
-    const ccc_box consumer = {.open = 1, .flags = stream <= 2 ? CCC_TOKEN : 0, .kind = CCC_STREAM, .device = -1,
+    const ccc_box consumer = {.uses = CCC_FIRST_USE, .flags = stream <= 2 ? CCC_TOKEN : 0, .kind = CCC_STREAM, .device = -1,
                               .handle = stream};
     *status = 0;
     if (!ccc_is_open(buffer) || ccc_allocation(buffer)->flags & CCC_BORROWED || atomic_load(&ccc_finished_tensors) ||

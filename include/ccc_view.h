@@ -35,8 +35,8 @@ static int64_t ccc_view_locate(uint64_t pointer)
 static int ccc_view_order(uint64_t consumer, uint64_t producer, int device)
 {
     ccc_scope scope = {NULL, 0};
-    ccc_box waiting = {.open = 1, .kind = CCC_STREAM, .device = -1, .handle = consumer ? consumer : 1};
-    ccc_box awaited = {.open = 1, .kind = CCC_STREAM, .device = -1, .handle = producer ? producer : 1};
+    ccc_box waiting = {.uses = CCC_FIRST_USE, .kind = CCC_STREAM, .device = -1, .handle = consumer ? consumer : 1};
+    ccc_box awaited = {.uses = CCC_FIRST_USE, .kind = CCC_STREAM, .device = -1, .handle = producer ? producer : 1};
     if (waiting.handle == awaited.handle)
         return 0;
     waiting.flags = waiting.handle <= 2 ? CCC_TOKEN : 0;
