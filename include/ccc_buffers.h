@@ -70,6 +70,21 @@ static PyObject *memory_box(PyObject *self, void *unused)
     return cdata;
 }
 
+/* The same as those of Handle, without the cdata. */
+static PyObject *memory_handle(PyObject *self, void *unused)
+{
+    ccc_box *box = box_or_error(self);
+    (void)unused;
+    return box ? PyLong_FromUnsignedLongLong(helpers->handle(box)) : NULL;
+}
+
+static PyObject *memory_is_closed(PyObject *self, void *unused)
+{
+    ccc_box *box = box_or_error(self);
+    (void)unused;
+    return box ? PyBool_FromLong(!helpers->is_open(box)) : NULL;
+}
+
 static PyMemberDef memory_members[] = {
     {"_mr", T_OBJECT_EX, offsetof(memory, resource), 0, NULL},
     {"_size", T_OBJECT_EX, offsetof(memory, size), 0, NULL},
@@ -79,6 +94,8 @@ static PyMemberDef memory_members[] = {
 
 static PyGetSetDef memory_properties[] = {
     {"_box", memory_box, NULL, NULL, NULL},
+    {"handle", memory_handle, NULL, "The driver's handle as an integer, the address; 0 once closed.", NULL},
+    {"is_closed", memory_is_closed, NULL, "Whether :meth:`close` was called.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

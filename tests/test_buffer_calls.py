@@ -227,5 +227,9 @@ def test_a_buffer_that_was_not_made_has_no_box():
     for name in ("_box", "_size", "_mr"):
         with pytest.raises(AttributeError, match=name):
             getattr(buffer, name)
+    for name in ("handle", "is_closed"):
+        with pytest.raises(AttributeError, match="_box"):
+            getattr(buffer, name)
+        assert getattr(Buffer, name).__doc__ == getattr(Stream, name).__doc__
     with pytest.raises(AttributeError, match="_box"):
         buffer.close()

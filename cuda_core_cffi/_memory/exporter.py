@@ -22,7 +22,7 @@ _drop = lib.ccc_drop
 
 
 @_calls.quicken
-class Exporter(Handle, _calls.Memory):
+class Exporter(_calls.Memory, Handle):
     """Memory of which others are told where it is: the part of :class:`Buffer` that changes nothing."""
 
     __slots__ = ("_location",)
