@@ -135,22 +135,24 @@ def subtract_in_vain(device: Device) -> None:
 
 @pytest.mark.skipif(not CPYTHON, reason="PyPy does not count references")
 def test_classes_and_boxes_are_not_kept(device: Device, stream: Stream) -> None:
+    def use(rounds: int) -> None:
+        for _ in range(rounds):
+            device.allocate(SIZE, stream=stream).close()
+            device.allocate(SIZE, stream=stream)
+            device.create_event().close()
+            device.create_stream().close()
+            viewer = _calls.own(Stream, lib.ccc_view(stream._box))
+            _calls.adopt(viewer, viewer._box)
+            del viewer
+            subtract_in_vain(device)
+        stream.sync()
+        gc.collect()
+
     box = lib.ccc_view(stream._box)
-    device.allocate(SIZE, stream=stream).close()  # makes the device's memory resource
-    gc.collect()
+    use(1)  # makes the device's memory resource, and whatever else is made once
     counts = [sys.getrefcount(item) for item in (Buffer, Event, Stream, box)]
     blocks = sys.getallocatedblocks()
-    for _ in range(ROUNDS):
-        device.allocate(SIZE, stream=stream).close()
-        device.allocate(SIZE, stream=stream)
-        device.create_event().close()
-        device.create_stream().close()
-        viewer = _calls.own(Stream, lib.ccc_view(stream._box))
-        _calls.adopt(viewer, viewer._box)
-        del viewer
-        subtract_in_vain(device)
-    stream.sync()
-    gc.collect()
+    use(ROUNDS)
     assert [sys.getrefcount(item) for item in (Buffer, Event, Stream, box)] == counts
     assert sys.getallocatedblocks() < blocks + ROUNDS
     lib.ccc_drop(box)
