@@ -31,6 +31,7 @@ _handle = lib.ccc_handle
 _parameter = lib.ccc_kernel_parameter
 _current_device = lib.ccc_current_device
 
+MOST_SHARED = 64  # packers of one kernel
 _NO_CURRENT_DEVICE = -1  # what ccc_current_device returns when there is no failure either
 _INT_MAX: Final = 2**31 - 1
 _SIZE_MAX: Final = 2**64 - 1
@@ -237,7 +238,8 @@ class Kernel(Handle):
     def _take_packer(self, types: tuple[type, ...], packer: Any) -> None:
         """Keep a packer for arguments of these types, and try it first from now on."""
         self._packers[types] = packer
-        self._known.packers.setdefault(types, packer)
+        if len(self._known.packers) < MOST_SHARED:  # they live as long as the code, and so do the types
+            self._known.packers.setdefault(types, packer)
         self._packer, self._row = packer, packer.row
 
     def _function(self, ctype: str = "CUkernel") -> Any:

@@ -187,9 +187,18 @@ static int ccc_graph_hand_over(ccc_box *box)
     return 0;
 }
 
-/* Somebody is to have the handle of a graph, and may make copies and executables of it. */
+/*
+ * Somebody is to have the handle of a graph, and may make copies and executables of it: not in the child of fork(), and in
+ * a host function the driver cannot be given anything.
+ */
 static int ccc_graph_show(ccc_box *box)
 {
+    if (ccc_driver.reason == CCC_FORKED)
+        return 0;
+    if (ccc_in_callback)
+        return box->graph == NULL || box->graph->keeps == NULL
+                   ? 0
+                   : ccc_fail(CUDA_ERROR_NOT_PERMITTED, "cuUserObjectCreate in a host function");
     int status = ccc_graph_enter(box);
     if (status)
         return status;

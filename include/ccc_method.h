@@ -46,10 +46,12 @@ static int stand_in(PyObject *class, PyMethodDef *definition, const char *signat
                                                           text == Py_None ? NULL : text, "")
                                    : NULL;
     Py_XDECREF(text);
-    definition->ml_doc = documentation ? PyUnicode_AsUTF8AndSize(documentation, NULL) : NULL;
-    PyObject *made = definition->ml_doc ? PyDescr_NewMethod((PyTypeObject *)class, definition) : NULL;
-    if (made)
+    const char *words = documentation ? PyUnicode_AsUTF8AndSize(documentation, NULL) : NULL;
+    PyObject *made = words ? PyDescr_NewMethod((PyTypeObject *)class, definition) : NULL;
+    if (made) {
+        definition->ml_doc = words;
         *kept = python;
+    }
     int result = made ? PyObject_SetAttrString(class, definition->ml_name, made) : -1;
     Py_XDECREF(made);
     return result;

@@ -418,6 +418,7 @@ def test_only_classes_that_have_the_methods_are_given_those_in_c() -> None:
     assert set(vars(Other)) == members
     with pytest.raises(AttributeError, match="has no attribute 'sync'"):
         _calls.quicken(type("Event", (_calls.Owner,), {}))
+    assert str(inspect.signature(Event.sync)) == "(self, /)"  # and ours is what it was
     with pytest.raises(AttributeError, match="_box"):  # what is in Python for our Event is still known
         Event.__new__(Event).sync()
     for wrong in (object, 7):

@@ -7,9 +7,9 @@ from __future__ import annotations
 import functools
 
 import pytest
-from graphs import SIZE, eventually, watched
+from graphs import SIZE, eventually, stays, watched
 
-from cuda_core_cffi import CUDAError, LegacyPinnedMemoryResource, simulator
+from cuda_core_cffi import CUDAError, LegacyPinnedMemoryResource, live_objects, simulator
 from cuda_core_cffi._retain import kept
 from cuda_core_cffi.graph import direct, node
 
@@ -93,12 +93,16 @@ def test_a_node_that_the_driver_refuses_is_an_error(it, kind):
 
 
 def test_what_was_filled_is_kept_until_the_graph_goes(graph, memory, device, stream):
+    before = live_objects()["buffer"]
     buffer = device.allocate(SIZE, stream)
     address = buffer.handle
     made = graph.memset(buffer, 1, SIZE)
     buffer.close()
     made.update(value=2)
     assert (made.dptr, made.value) == (address, 2)
+    assert stays(lambda: live_objects()["buffer"] == before + 1)
+    graph.close()
+    assert eventually(lambda: live_objects()["buffer"] == before)
 
 
 @pytest.mark.parametrize("event", ["record", "wait"])

@@ -14,7 +14,7 @@ import weakref
 
 import pytest
 from graphs import ONE, SIZE, content, eventually, run, stays, watched
-from helpers import Gate
+from helpers import Gate, in_threads, output_of
 from scenarios import PTX
 
 from cuda_core_cffi import (
@@ -175,6 +175,36 @@ def test_4_another_kernel_argument_replaces_the_buffer_but_not_the_kernel(device
     assert stays(keeps(alive + 1))
     graph.close()
     assert eventually(keeps(alive))
+
+
+def test_4_of_several_threads_that_set_a_node_one_lets_go(device, stream, alive):
+    graph = GraphDefinition()
+    node = graph.memset(device.allocate(SIZE, stream), 1, SIZE)
+    graph.memset(device.allocate(SIZE, stream), 1, SIZE)
+
+    def work(number: int) -> None:
+        device.set_current()
+        for value in range(300):
+            with device.allocate(SIZE, stream) as buffer:
+                node.update(dst=buffer, value=value % 256)
+            if number == 0 and value % 10 == 0:
+                graph.clone().close()
+
+    in_threads(4, work)
+    assert eventually(keeps(alive + 2))
+    with graph.clone():
+        graph.close()
+        assert stays(keeps(alive + 2))
+    assert eventually(keeps(alive))
+
+
+def test_5_of_several_threads_that_destroy_a_node_one_does(device, stream, alive, graph):
+    for _ in range(20):
+        node = graph.memset(device.allocate(SIZE, stream), 1, SIZE)
+        in_threads(3, lambda number, node=node: node.destroy())
+        assert not node.is_valid
+    assert eventually(keeps(alive))
+    assert graph.nodes() == set()
 
 
 def test_5_destroying_a_node_lets_go(device, stream, alive):
@@ -479,6 +509,49 @@ def test_16_the_order_of_destruction_is_free(device, alive):
             del thing
         Device(0).sync()
         assert eventually(keeps(alive))
+
+
+def test_20_in_the_child_of_a_fork_a_handle_is_a_number_still():
+    text = output_of(
+        """
+        import os, warnings
+        from cuda_core_cffi import Device
+        from cuda_core_cffi.graph import GraphDefinition
+
+        warnings.simplefilter("ignore")  # of the fork itself
+        device = Device(0)
+        device.set_current()
+        stream = device.create_stream()
+        with GraphDefinition() as graph, device.allocate(64, stream) as buffer:
+            graph.memset(buffer, 1, 64)
+            child = os.fork()
+            if child == 0:
+                os._exit(7 if graph.handle else 1)
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), graph.handle != 0)
+        stream.close()
+        """
+    )
+    assert text == "7 True"
+
+
+def test_20_a_host_function_cannot_be_the_first_to_ask(stream, memory):
+    told = []
+
+    def ask():
+        for definition in (known, unknown):
+            try:
+                told.append(definition.handle)
+            except CUDAError as error:
+                told.append(error.name)
+
+    with GraphDefinition() as known, GraphDefinition() as unknown, GraphDefinition() as graph:
+        for definition in (known, unknown):
+            definition.memset(memory[0], 1, 4)
+        handle = known.handle
+        graph.callback(ask)
+        run(graph, stream)
+        assert told == [handle, "CUDA_ERROR_NOT_PERMITTED"]
+        assert unknown.handle
 
 
 def test_20_executables_of_other_libraries_keep_what_the_definition_did(device, stream, alive):

@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import pytest
-from graphs import ONE, content, run
+from graphs import ONE, content, eventually, run
 from scenarios import PTX
 
 from cuda_core_cffi import ObjectCode, _arguments, _kernel, launch
@@ -101,3 +102,16 @@ def add(kernel, memory) -> None:
     """Add a node that runs a kernel."""
     with GraphDefinition() as graph:
         graph.launch(ONE, kernel, memory[0], 4)
+
+
+def test_only_some_types_of_arguments_live_as_long_as_the_code(code, memory, stream, monkeypatch):
+    monkeypatch.setattr(_kernel, "MOST_SHARED", 1)
+    seen = []
+    for name in "first", "second":
+        number = type(name, (int,), {})
+        seen.append(weakref.ref(number))
+        launch(stream, ONE, code.get_kernel(NAME), memory[0], number(1))
+        del number
+    gc.collect()
+    assert seen[0]() is not None
+    assert eventually(lambda: seen[1]() is None)

@@ -69,9 +69,9 @@ class GraphDefinition(NodeMaker, GraphHandle):
         """
         self._place()
         settle()
-        box = lib.ccc_graph_clone(self._box)
-        clone = self._of_box(box)
-        copy_records(self, clone)
+        with self._state.changing():
+            clone = self._of_box(lib.ccc_graph_clone(self._box))
+            copy_records(self, clone)
         return clone
 
     def empty(self) -> Any:
@@ -182,7 +182,11 @@ class GraphDefinition(NodeMaker, GraphHandle):
 
     @property
     def handle(self) -> int:
-        """The driver's handle as an integer, the address; 0 once the graph is gone."""
+        """The driver's handle as an integer, the address; 0 once the graph is gone.
+
+        Who has it may make executables and clones that the package does not see: so the driver is given what the nodes
+        use, which fails with a CUDAError if nobody has asked before a host function does.
+        """
         return super().handle if self._show() else 0
 
     @property

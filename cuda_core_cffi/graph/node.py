@@ -259,8 +259,9 @@ class NodeMaker:
         """
         definition, before = self._place()
         found = child_graph(definition, child)
-        node = add_node((definition, before), found)
-        copy_records(child, definition_of(definition, inner_state(definition, node._handle)))
+        with child._state.changing():
+            node = add_node((definition, before), found)
+            copy_records(child, definition_of(definition, inner_state(definition, node._handle)))
         return node
 
     def record(self, event: Event) -> Any:
@@ -442,14 +443,18 @@ class GraphNode(NodeMaker, Member):
         if not self.is_valid or not self._handle:
             return
         state: GraphState = self._definition._state
-        keep = state.keeps.get(self._handle, NOTHING)
-        status = lib.ccc_graph_destroy_node(self._definition._box, self._handle, keep)
+        with state.changing():
+            if not self.is_valid:  # another thread was first
+                return
+            keep = state.keeps.get(self._handle, NOTHING)
+            status = lib.ccc_graph_destroy_node(self._definition._box, self._handle, keep)
+            if not status:
+                state.forget(self._handle)
         if status:
             error = failure(status)
             if self._definition._has_memory_nodes:
                 error.add_note("in a graph with nodes that allocate or free, neither nodes nor edges can be removed")
             raise error
-        state.forget(self._handle)
         settle()
 
     @property

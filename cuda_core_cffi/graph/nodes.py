@@ -62,19 +62,24 @@ class KnownNode(GraphNode):
 
     def _set(self, found: Parameters) -> None:
         """Give the node other parameters, and the graph what they use in place of what the old ones did."""
-        definition, old = self._definition, self._record()
+        definition = self._definition
         state: GraphState = definition._state
         native = found.native
-        if old.context:
-            set_context(native, old.context)
-        keep, before = found.keep(), state.keeps.get(self._handle, NOTHING)
-        status = lib.ccc_graph_set(definition._box, self._handle, native, found.attributes, found.child, keep, before)
+        with state.changing():
+            old = self._record()
+            if old.context:
+                set_context(native, old.context)
+            keep, before = found.keep(), state.keeps.get(self._handle, NOTHING)
+            status = lib.ccc_graph_set(
+                definition._box, self._handle, native, found.attributes, found.child, keep, before
+            )
+            if not status:
+                found.record.context = context_of(native)
+                found.record.before = attributes_before(found, old.before)
+                state.note(self._handle, found.record, keep)
         settle()
         if status:
             raise definition._failure(status)
-        found.record.context = context_of(native)
-        found.record.before = attributes_before(found, old.before)
-        state.note(self._handle, found.record, keep)
 
 
 class EmptyNode(KnownNode):
@@ -227,10 +232,12 @@ class ChildGraphNode(KnownNode):
             The other graph. The objects for the graph that was inside, and for its nodes, are no longer valid.
         """
         definition = check_member(self)._definition
-        self._set(child_graph(definition, child))
-        for inner in definition._state.inner.pop(self._handle, ()):
-            inner.invalidate()
-        copy_records(child, self.child_graph)
+        found = child_graph(definition, child)
+        with child._state.changing():
+            self._set(found)
+            for inner in definition._state.inner.pop(self._handle, ()):
+                inner.invalidate()
+            copy_records(child, self.child_graph)
 
     @property
     def child_graph(self) -> Any:

@@ -174,6 +174,10 @@ class GraphState:
             else:
                 self.keeps.pop(node, None)
 
+    def changing(self) -> threading.RLock:
+        """Return the lock to hold while what a node has is exchanged: of what was kept for it, one thread lets go."""
+        return _lock
+
     def forget(self, node: int) -> None:
         """Forget a node that is gone, and the graphs inside it."""
         with _lock:
