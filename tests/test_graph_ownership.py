@@ -8,6 +8,7 @@ import ctypes
 import gc
 import pathlib
 import re
+import sys
 import threading
 import warnings
 import weakref
@@ -190,7 +191,12 @@ def test_4_of_several_threads_that_set_a_node_one_lets_go(device, stream, alive)
             if number == 0 and value % 10 == 0:
                 graph.clone().close()
 
-    in_threads(4, work)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        in_threads(4, work)
+    finally:
+        sys.setswitchinterval(interval)
     assert eventually(keeps(alive + 2))
     with graph.clone():
         graph.close()
