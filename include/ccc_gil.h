@@ -87,6 +87,7 @@ static int ccc_gil_look(ccc_gil *gil)
         if (ccc_gil_found(gil))
             return 0;
     }
+    atomic_store(&gil->asleep, 0); /* it may have ended there, as daemon threads do at exit */
     return 0;
 }
 

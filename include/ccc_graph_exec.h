@@ -67,22 +67,26 @@ static void ccc_exec_let_go(ccc_graph *executable, uint64_t node, int all)
     }
 }
 
+/* What it keeps may go once it has gone: then another thread settles that, perhaps at once. */
 static CUresult ccc_destroy_graph(ccc_box *box, const char **call)
 {
-    int captured = box->graph && box->graph->captured;
-    if (box->graph) { /* not the second try, in another context */
-        ccc_exec_let_go(box->graph, 0, 1);
-        ccc_release(box->graph->event);
-        pthread_mutex_destroy(&box->graph->lock);
-        free(box->graph);
-        box->graph = NULL;
-    }
+    ccc_graph *graph = box->graph;
+    CUresult result = CUDA_SUCCESS;
     if (box->kind == CCC_EXECUTABLE) {
         *call = "cuGraphExecDestroy";
-        return cuGraphExecDestroy(CCC_EXEC_OF(box));
+        result = cuGraphExecDestroy(CCC_EXEC_OF(box));
+    } else if (graph == NULL || !graph->captured) {
+        *call = "cuGraphDestroy";
+        result = cuGraphDestroy(CCC_GRAPH_OF(box));
     }
-    *call = "cuGraphDestroy";
-    return captured ? CUDA_SUCCESS : cuGraphDestroy(CCC_GRAPH_OF(box));
+    if (graph) { /* not the second try, in another context */
+        ccc_exec_let_go(graph, 0, 1);
+        ccc_release(graph->event);
+        pthread_mutex_destroy(&graph->lock);
+        free(graph);
+        box->graph = NULL;
+    }
+    return result;
 }
 
 static int ccc_capture_place(const ccc_box *stream, CUgraph *graph, const CUgraphNode **nodes, size_t *count);

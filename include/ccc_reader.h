@@ -104,7 +104,7 @@ static PyObject *ccc_read_exchanged(PyObject *parts, PyObject *const *arguments,
     PyObject *stream = count == 2 ? ccc_consumer(arguments[1]) : NULL, *owner = NULL;
     if (stream && PyLong_AsLongLong(stream) == CCC_NO_ORDERING) {
         owner = ccc_exchanged(PyTuple_GetItem(parts, 0), arguments[0]);
-        if (owner == NULL && !PyErr_ExceptionMatches(PyExc_Exception))
+        if (owner == NULL && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
             return NULL;
         PyErr_Clear();
     }

@@ -74,3 +74,27 @@ def test_in_the_child_of_a_fork_no_thread_is_waited_for():
         """
     )
     assert text == "7"
+
+
+def test_at_exit_nobody_waits_for_threads_that_ended_waiting():
+    """Daemon threads end where they wait for the GIL; each call after that would wait for them for 10 ms and more."""
+    output_of(
+        """
+        import sys, threading, time, types
+        from cuda_core_cffi import Device, lib
+
+        device = Device(0)
+        device.set_current()
+        late = sys.modules["late"] = types.ModuleType("late")  # goes when the interpreter clears its modules
+        late.events = [device.create_event() for _ in range(5000)]
+        del late
+
+        def call(function=lib.ccc_keep_count):
+            while True:
+                function()
+
+        for _ in range(8):
+            threading.Thread(target=call, daemon=True).start()
+        time.sleep(0.3)
+        """
+    )
