@@ -24,7 +24,6 @@ except ImportError:
 
 __all__ = [
     "Memory",
-    "Moment",
     "Owner",
     "adopt",
     "allocate",
@@ -62,7 +61,6 @@ _copy = lib.ccc_copy
 _create_event = lib.ccc_event_create
 _create_stream = lib.ccc_stream_create
 _drop = lib.ccc_drop
-_elapsed = lib.ccc_event_elapsed
 _fill = lib.ccc_fill
 _query_event = lib.ccc_event_query
 _record = lib.ccc_event_record
@@ -97,25 +95,6 @@ class Memory(Owner):
     _mr: Any
     _packed_address: Any
     _size: Any
-
-
-class Moment(Owner):
-    """What has a difference from another one in milliseconds."""
-
-    __slots__ = ()
-
-    _elapsed_failure: Any  # the method that says why there is none
-
-    def __sub__(self, other: object) -> float:
-        if not isinstance(other, Moment):
-            return NotImplemented
-        milliseconds: float = _elapsed(other._box, self._box)
-        if milliseconds == milliseconds:  # not NaN
-            return milliseconds
-        raise self._elapsed_failure(other)
-
-    def __rsub__(self, other: object) -> Any:
-        return other.__sub__(self) if isinstance(other, Moment) else NotImplemented
 
 
 def own(cls: type[Any], box: Any) -> Any:

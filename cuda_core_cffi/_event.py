@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from cuda_core_cffi import _calls
@@ -20,6 +21,7 @@ __all__ = ["DEFAULT_FLAGS", "Event", "EventOptions", "IPCEventDescriptor", "even
 
 _query = _calls.query_event
 _sync = _calls.sync_event
+_elapsed: Callable[[Any, Any], float] = lib.ccc_event_elapsed
 ATTEND: int = lib.CCC_ATTEND
 NOT_READY = lib.CUDA_ERROR_NOT_READY
 DEFAULT_FLAGS: int = lib.CU_EVENT_DISABLE_TIMING  # those of EventOptions()
@@ -45,12 +47,11 @@ class EventOptions:
 
 
 @_calls.quicken
-class Event(Handle, _calls.Moment):
+class Event(Handle):
     """A point in the work of a stream.
 
     Events come from :meth:`Stream.record` and :meth:`Device.create_event`. The difference of two events that were
-    created with ``timing_enabled``, ``end - start``, is the time between them in milliseconds. It raises
-    ``RuntimeError`` if one of them takes no times, was never recorded, is not reached yet, or is closed.
+    created with ``timing_enabled`` is the time between them in milliseconds.
 
     An event that was created with ``ipc_enabled`` may be sent to other processes through :mod:`multiprocessing`, where
     it is the same event: what one process records, the others wait for.
@@ -66,8 +67,27 @@ class Event(Handle, _calls.Moment):
     def __repr__(self) -> str:
         return f"<Event handle={self.handle:#x}>"
 
-    def __isub__(self, other: object) -> Any:
-        """Leave ``event -= other`` to ``event - other``."""
+    def __sub__(self, other: object) -> float:
+        """Return the milliseconds from ``other`` to this event.
+
+        Raises
+        ------
+        RuntimeError
+            If an event takes no times, was never recorded, is not reached yet, or is closed.
+        """
+        if not isinstance(other, Event):
+            return NotImplemented
+        milliseconds = _elapsed(other._box, self._box)
+        if milliseconds == milliseconds:  # not NaN
+            return milliseconds
+        raise self._elapsed_failure(other)
+
+    def __rsub__(self, other: object) -> None:
+        """Refuse: only an event can be subtracted from an event."""
+        return NotImplemented
+
+    def __isub__(self, other: object) -> None:
+        """Leave ``event -= other`` to :meth:`__sub__`."""
         return NotImplemented
 
     def _elapsed_failure(self, start: Any) -> Exception:

@@ -17,7 +17,6 @@
 #include <structmember.h>
 
 #include "ccc_export.h"
-#include "ccc_moment.h"
 #include "ccc_queue.h"
 
 #define LARGEST_BYTE 255
@@ -355,6 +354,7 @@ static method quick_methods[] = {
      {"wait", FAST(stream_wait) | METH_KEYWORDS, NULL}, &python_stream_wait},
     {"Stream", "($self, /)", {"sync", stream_sync, METH_NOARGS, NULL}, &python_stream_sync},
     {"Event", "($self, /)", {"sync", event_sync, METH_NOARGS, NULL}, &python_event_sync},
+    {"Event", "($self, other, /)", {"__sub__", event_subtract, METH_O, NULL}, &python_event_subtract},
     {NULL, NULL, {NULL, NULL, 0, NULL}, NULL},
 };
 
@@ -437,9 +437,8 @@ static int calls_exec(PyObject *module)
     owner_type = (PyTypeObject *)Py_NewRef(type);
     if (add_memory(module))
         goto done;
-    moment_type = (PyTypeObject *)PyType_FromSpecWithBases(&moment_spec, type);
     row_type = (PyTypeObject *)PyType_FromSpec(&row_spec);
-    if (moment_type == NULL || row_type == NULL || PyModule_AddObjectRef(module, "Moment", (PyObject *)moment_type))
+    if (row_type == NULL)
         goto done;
     result = 0;
 done:

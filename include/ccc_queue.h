@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Methods of streams and events, for _calls.c: to record, to hold up and to wait. */
+/* Methods of streams and events, for _calls.c: to record, to hold up, to wait, and to tell the time between. */
 #ifndef CCC_QUEUE_H
 #define CCC_QUEUE_H
 
 #include "ccc_method.h"
 
 /* The methods in Python, and the function for what there is to do after a wait, set when the module is imported. */
-static PyObject *python_stream_record, *python_stream_wait, *python_stream_sync, *python_event_sync, *after_wait;
+static PyObject *python_stream_record, *python_stream_wait, *python_stream_sync, *python_event_sync;
+static PyObject *python_event_subtract, *after_wait;
 
 static PyObject *stream_record(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
@@ -60,6 +61,20 @@ static PyObject *event_sync(PyObject *self, PyObject *unused)
 {
     (void)unused;
     return sync_with(self, box_of(self, CCC_EVENT), helpers->event_sync, python_event_sync);
+}
+
+static PyObject *event_subtract(PyObject *self, PyObject *other)
+{
+    double milliseconds;
+    const ccc_box *start = box_of(other, CCC_EVENT), *end = box_of(self, CCC_EVENT);
+    if (start == NULL || end == NULL)
+        return PyObject_CallFunctionObjArgs(python_event_subtract, self, other, NULL);
+    Py_BEGIN_ALLOW_THREADS
+    milliseconds = helpers->event_elapsed(start, end);
+    Py_END_ALLOW_THREADS
+    if (milliseconds == milliseconds) /* not NaN */
+        return PyFloat_FromDouble(milliseconds);
+    return raise_made(PyObject_CallMethod(self, "_elapsed_failure", "O", other));
 }
 
 #endif

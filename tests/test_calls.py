@@ -46,11 +46,8 @@ class Kit:
         class OurStream(calls.Owner):  # type: ignore[name-defined, misc]
             _CTYPE = "CUstream"
 
-        class OurEvent(calls.Moment):  # type: ignore[name-defined, misc]
+        class OurEvent(calls.Owner):  # type: ignore[name-defined, misc]
             _CTYPE = "CUevent"
-
-            def _elapsed_failure(self, start: Any) -> Exception:
-                return LookupError("no time", self, start, lib.ccc_last_status())
 
         class OurBuffer(calls.Owner):  # type: ignore[name-defined, misc]
             _CTYPE = "CUdeviceptr"
@@ -261,18 +258,12 @@ def test_events_are_recorded_awaited_and_compared(kit: Kit) -> None:
     assert calls.sync_stream(stream) in done
     assert calls.sync_event(end) in done
     assert calls.query_event(end) in done
-    assert end - start >= 0
-    assert start - end == end.__rsub__(start) == -(end - start)
     for wrong in (None, 7, object(), kit.pool):
         assert calls.record(wrong, stream) is None
         assert calls.wait(stream, wrong) is None
-        assert end.__sub__(wrong) is end.__rsub__(wrong) is NotImplemented
     calls.close(start)
     assert calls.query_event(start) == calls.sync_event(start) == calls.record(start, stream) == lib.CCC_CLOSED
     assert calls.wait(stream, start) == lib.CCC_CLOSED
-    with pytest.raises(LookupError) as caught:
-        _ = end - start
-    assert caught.value.args == ("no time", end, start, lib.CCC_CLOSED)
     calls.close(other)
     assert calls.sync_stream(other) == calls.wait(other, end) == calls.wait(stream, other) == lib.CCC_CLOSED
 
