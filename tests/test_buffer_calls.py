@@ -211,7 +211,8 @@ def test_allocating_and_closing_counts_references_right(pool, stream):
         pool.allocate(size, stream)
     after = [sys.getrefcount(item) for item in (pool, stream, size, Buffer, None)]
     assert after[:-1] == counts[:-1]
-    assert abs(after[-1] - counts[-1]) < 100
+    if sys.version_info < (3, 12):  # later None is not counted, but by extensions for older interpreters
+        assert abs(after[-1] - counts[-1]) < 100
 
 
 def test_threads_see_the_same_box(pool, stream):
