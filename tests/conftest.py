@@ -149,6 +149,13 @@ def wait_for_graphs(count: int, seconds: float = 2) -> None:
 
 
 @pytest.fixture
+def buffers_before(device: Device) -> int:
+    """Return how many buffers there are before the test."""
+    gc.collect()
+    return live_objects()["buffer"]
+
+
+@pytest.fixture
 def no_virtual_memory_left(device: Device):
     """Fail a test that leaves physical memory, mappings or reservations, where the driver counts them."""
     if not SIMULATED:

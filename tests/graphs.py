@@ -9,7 +9,7 @@ import time
 import weakref
 from collections.abc import Callable
 
-from cuda_core_cffi import Buffer, LaunchConfig, Stream
+from cuda_core_cffi import Buffer, Device, LaunchConfig, Stream, live_objects
 from cuda_core_cffi._wake import run_tasks
 from cuda_core_cffi.graph import GraphBuilder, GraphDefinition
 
@@ -42,6 +42,25 @@ def finish(builder: GraphBuilder, stream: Stream) -> None:
     with builder.end_building().complete() as graph:
         graph.launch(stream)
         stream.sync()
+
+
+def buffers_alive() -> int:
+    """Count the buffers that have not gone back."""
+    return live_objects()["buffer"]
+
+
+def keeps(number: int) -> object:
+    """Return a condition: exactly so many buffers are alive."""
+    return lambda: buffers_alive() == number
+
+
+def filling(device: Device, stream, value: int = 1) -> tuple[GraphDefinition, object]:
+    """Return a graph that fills a buffer which only it has, and the node."""
+    graph = GraphDefinition()
+    buffer = device.allocate(SIZE, stream)
+    node = graph.memset(buffer, value, SIZE)
+    buffer.close()
+    return graph, node
 
 
 def eventually(reached: Callable[[], object]) -> bool:

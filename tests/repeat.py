@@ -36,6 +36,7 @@ LIFETIMES = [
     "test_graph_definition.py",
     "test_graph_executable.py",
     "test_graph_memory.py",
+    "test_graph_destruction.py",
     "test_graph_ownership.py",
     "test_handles.py",
     "test_memory_pool.py",

@@ -251,12 +251,14 @@ def test_memory_from_a_foreign_stream_goes_back_in_a_default_stream_without_a_co
 
 
 @pytest.mark.parametrize("kind", ["device", "pinned"])
-@pytest.mark.parametrize("how", ["allocate", "set_deallocation_stream"])
+@pytest.mark.parametrize("how", ["allocate", "allocate in one of ours for it", "set_deallocation_stream"])
 def test_a_buffer_keeps_the_owner_of_its_foreign_stream(device, stream, kind, how):
     foreign = ForeignStream(stream)
     owner = weakref.ref(foreign)
     if how == "allocate":
         buffer = fresh(kind, device, foreign)
+    elif how == "allocate in one of ours for it":
+        buffer = fresh(kind, device, device.create_stream(foreign))
     else:
         buffer = fresh(kind, device, stream)
         buffer.set_deallocation_stream(foreign)

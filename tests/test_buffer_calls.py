@@ -9,7 +9,7 @@ import sys
 import weakref
 
 import pytest
-from buffers import ForeignStream, HostResource
+from buffers import HostResource
 from helpers import collect, in_threads
 
 from cuda_core_cffi import (
@@ -182,20 +182,6 @@ def test_a_pool_that_keeps_its_own_buffer_is_collected(device, stream):
     del pool
     collect()
     assert gone() is None
-
-
-def test_a_buffer_keeps_the_owner_of_the_stream_that_it_was_allocated_in(device, pool, stream):
-    foreign = ForeignStream(stream)
-    owner = weakref.ref(foreign)
-    wrapped = device.create_stream(foreign)
-    buffer = pool.allocate(SIZE, wrapped)
-    del foreign, wrapped
-    collect()
-    assert owner() is not None
-    buffer.close()
-    del buffer
-    collect()
-    assert owner() is None
 
 
 @pytest.mark.skipif(not CPYTHON, reason="PyPy does not count references")

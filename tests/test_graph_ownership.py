@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who keeps what: a test for each sentence of docs/graphs.md that has a number."""
+"""Who keeps what: a test for each sentence of docs/graphs.md that has a number, up to 15. The others: destruction."""
 
 from __future__ import annotations
 
@@ -9,77 +9,43 @@ import gc
 import pathlib
 import re
 import sys
-import threading
-import warnings
-import weakref
 
 import pytest
-from graphs import ONE, SIZE, content, eventually, run, stays, watched
-from helpers import Gate, in_threads, output_of
+from graphs import ONE, SIZE, content, eventually, filling, keeps, run, stays, watched
+from helpers import Gate, in_threads
 from scenarios import PTX
 
 from cuda_core_cffi import (
     Buffer,
     CUDAError,
-    CUDAWarning,
-    Device,
-    MemoryResource,
     ObjectCode,
-    ffi,
-    lib,
     live_objects,
     simulator,
 )
-from cuda_core_cffi._callbacks import raised
-from cuda_core_cffi._retain import settle
 from cuda_core_cffi.graph import GraphDefinition
 
-HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+MODULES = ("test_graph_ownership.py", "test_graph_destruction.py")
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "graphs.md"
-
-
-def buffers_alive() -> int:
-    """Count the buffers that have not gone back."""
-    return live_objects()["buffer"]
-
-
-def keeps(number: int) -> object:
-    """Return a condition: exactly so many buffers are alive."""
-    return lambda: buffers_alive() == number
-
-
-def filling(device: Device, stream, value: int = 1) -> tuple[GraphDefinition, object]:
-    """Return a graph that fills a buffer which only it has, and the node."""
-    graph = GraphDefinition()
-    buffer = device.allocate(SIZE, stream)
-    node = graph.memset(buffer, value, SIZE)
-    buffer.close()
-    return graph, node
-
-
-@pytest.fixture
-def alive(device: Device) -> int:
-    """Return how many buffers there are before the test."""
-    gc.collect()
-    return buffers_alive()
 
 
 @pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not installed with the tests")
 def test_every_sentence_has_a_test():
     numbers = set(re.findall(r"^(\d+)\. ", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
-    assert numbers == set(re.findall(r"^def test_(\d+)_", pathlib.Path(__file__).read_text(encoding="utf-8"), re.M))
+    here = pathlib.Path(__file__).parent
+    text = "".join((here / name).read_text(encoding="utf-8") for name in MODULES)
+    assert numbers == set(re.findall(r"^def test_(\d+)_", text, re.MULTILINE))
 
 
-def test_1_a_definition_keeps_memory(device, stream, alive):
+def test_1_a_definition_keeps_memory(device, stream, buffers_before):
     graph, node = filling(device, stream, 7)
     other = device.allocate(SIZE, stream)
     node.memcpy(other, node.dptr, SIZE)
-    assert stays(keeps(alive + 2))
+    assert stays(keeps(buffers_before + 2))
     run(graph, stream)
     assert content(other, stream) == b"\7" * SIZE
     other.close()
     graph.close()
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
 
 
 def test_2_a_definition_keeps_code_events_and_functions(device, stream, memory):
@@ -111,15 +77,15 @@ def test_3_what_an_address_belongs_to_is_kept_as_its_owner(graph, memory):
     assert eventually(lambda: seen() is None)
 
 
-def test_3_a_buffer_as_owner_keeps_its_memory(device, stream, alive):
+def test_3_a_buffer_as_owner_keeps_its_memory(device, stream, buffers_before):
     with GraphDefinition() as graph:
         buffer = device.allocate(SIZE, stream)
         address = buffer.handle + 4
         node = graph.memset(address, 1, 4, dst_owner=buffer)
         buffer.close()
-        assert stays(keeps(alive + 1))
+        assert stays(keeps(buffers_before + 1))
         assert node.dptr == address
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
 
 
 def test_3_the_owner_of_a_foreign_buffer_is_kept(graph, memory):
@@ -132,18 +98,18 @@ def test_3_the_owner_of_a_foreign_buffer_is_kept(graph, memory):
     assert eventually(lambda: seen() is None)
 
 
-def test_4_setting_parameters_replaces_what_was_kept(device, stream, alive):
+def test_4_setting_parameters_replaces_what_was_kept(device, stream, buffers_before):
     graph, node = filling(device, stream)
     with device.allocate(SIZE, stream) as other:
         node.update(dst=other)
-    assert eventually(keeps(alive + 1))
+    assert eventually(keeps(buffers_before + 1))
     node.update(value=2)
-    assert stays(keeps(alive + 1))
+    assert stays(keeps(buffers_before + 1))
     graph.close()
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
 
 
-def test_4_what_stays_the_same_stays_kept(device, stream, alive):
+def test_4_what_stays_the_same_stays_kept(device, stream, buffers_before):
     graph = GraphDefinition()
     source, target, other = (device.allocate(SIZE, stream) for _ in range(3))
     source.fill(3, stream=stream)
@@ -151,34 +117,34 @@ def test_4_what_stays_the_same_stays_kept(device, stream, alive):
     node.update(dst=other)
     source.close()
     target.close()
-    assert eventually(keeps(alive + 2))
+    assert eventually(keeps(buffers_before + 2))
     run(graph, stream)
     assert content(other, stream) == b"\3" * SIZE
     node.update(src=other.handle, dst=other.handle + 512, size=512)
-    assert eventually(keeps(alive + 1))
+    assert eventually(keeps(buffers_before + 1))
     graph.close()
     other.close()
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
 
 
-def test_4_another_kernel_argument_replaces_the_buffer_but_not_the_kernel(device, stream, store, alive):
+def test_4_another_kernel_argument_replaces_the_buffer_but_not_the_kernel(device, stream, store, buffers_before):
     graph = GraphDefinition()
     first, second = (device.allocate(SIZE, stream) for _ in range(2))
     node = graph.launch(ONE, store, first, 1)
     first.close()
-    assert stays(keeps(alive + 2))
+    assert stays(keeps(buffers_before + 2))
     node.update(args=(second, 0x05050505))
-    assert eventually(keeps(alive + 1))
+    assert eventually(keeps(buffers_before + 1))
     node.update(config=ONE)
     run(graph, stream)
     assert content(second, stream, 4) == b"\5" * 4
     second.close()
-    assert stays(keeps(alive + 1))
+    assert stays(keeps(buffers_before + 1))
     graph.close()
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
 
 
-def test_4_of_several_threads_that_set_a_node_one_lets_go(device, stream, alive):
+def test_4_of_several_threads_that_set_a_node_one_lets_go(device, stream, buffers_before):
     graph = GraphDefinition()
     node = graph.memset(device.allocate(SIZE, stream), 1, SIZE)
     graph.memset(device.allocate(SIZE, stream), 1, SIZE)
@@ -197,54 +163,54 @@ def test_4_of_several_threads_that_set_a_node_one_lets_go(device, stream, alive)
         in_threads(4, work)
     finally:
         sys.setswitchinterval(interval)
-    assert eventually(keeps(alive + 2))
+    assert eventually(keeps(buffers_before + 2))
     with graph.clone():
         graph.close()
-        assert stays(keeps(alive + 2))
-    assert eventually(keeps(alive))
+        assert stays(keeps(buffers_before + 2))
+    assert eventually(keeps(buffers_before))
 
 
-def test_5_of_several_threads_that_destroy_a_node_one_does(device, stream, alive, graph):
+def test_5_of_several_threads_that_destroy_a_node_one_does(device, stream, buffers_before, graph):
     for _ in range(20):
         node = graph.memset(device.allocate(SIZE, stream), 1, SIZE)
         in_threads(3, lambda number, node=node: node.destroy())
         assert not node.is_valid
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
     assert graph.nodes() == set()
 
 
-def test_5_destroying_a_node_lets_go(device, stream, alive):
+def test_5_destroying_a_node_lets_go(device, stream, buffers_before):
     graph, node = filling(device, stream)
     node.destroy()
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
     graph.close()
 
 
-def test_5_destroying_a_node_lets_go_of_the_graphs_inside(device, stream, alive, graph):
+def test_5_destroying_a_node_lets_go_of_the_graphs_inside(device, stream, buffers_before, graph):
     child, _ = filling(device, stream)
     node = graph.embed(child)
     child.close()
     inside = device.allocate(SIZE, stream)
     node.child_graph.memset(inside, 1, 4)
     inside.close()
-    assert stays(keeps(alive + 2))
+    assert stays(keeps(buffers_before + 2))
     node.destroy()
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
 
 
 @pytest.mark.parametrize("size", [4])
-def test_6_where_setting_fails_everything_is_what_it_was(device, stream, alive, size):
+def test_6_where_setting_fails_everything_is_what_it_was(device, stream, buffers_before, size):
     graph, node = filling(device, stream, 8)
     with device.allocate(SIZE, stream) as other, pytest.raises(ValueError, match="fewer"):
         node.update(dst=other, width=2 * SIZE)
-    assert eventually(keeps(alive + 1))
+    assert eventually(keeps(buffers_before + 1))
     assert (node.value, node.width) == (8, SIZE)
     run(graph, stream)
     graph.close()
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
 
 
-def test_7_a_node_that_could_not_be_added_leaves_nothing(device, stream, alive, graph):
+def test_7_a_node_that_could_not_be_added_leaves_nothing(device, stream, buffers_before, graph):
     owner, seen = watched()
     gone = graph.empty()
     gone.destroy()
@@ -256,7 +222,7 @@ def test_7_a_node_that_could_not_be_added_leaves_nothing(device, stream, alive, 
         with pytest.raises(CUDAError):
             graph.memset(64, 1, 4, dst_owner=owner)
     del owner
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
     assert eventually(lambda: seen() is None)
     assert graph.nodes() == set()
 
@@ -294,52 +260,52 @@ def test_8_user_data_is_copied(graph, stream):
     assert got == [b"hello"]
 
 
-def test_9_an_executable_keeps_what_the_definition_kept(device, stream, alive):
+def test_9_an_executable_keeps_what_the_definition_kept(device, stream, buffers_before):
     graph, node = filling(device, stream, 4)
     address = node.dptr
     executable = graph.instantiate()
     with device.allocate(SIZE, stream) as other:
         node.update(dst=other)
     graph.close()
-    assert eventually(keeps(alive + 1))
+    assert eventually(keeps(buffers_before + 1))
     executable.launch(stream)
     with Buffer.from_handle(address, SIZE) as memory:
         assert content(memory, stream) == b"\4" * SIZE
     executable.close()
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
 
 
-def test_10_a_clone_keeps_what_the_original_kept(device, stream, alive):
+def test_10_a_clone_keeps_what_the_original_kept(device, stream, buffers_before):
     graph, node = filling(device, stream)
     clone = graph.clone()
     node.destroy()
     graph.close()
-    assert stays(keeps(alive + 1))
+    assert stays(keeps(buffers_before + 1))
     run(clone, stream)
     (copy,) = clone.nodes()
     with device.allocate(SIZE, stream) as other:
         copy.update(dst=other)
-    assert eventually(keeps(alive + 1))
+    assert eventually(keeps(buffers_before + 1))
     copy.destroy()
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
     clone.close()
 
 
-def test_10_an_embedded_graph_keeps_what_the_original_kept(device, stream, alive, graph):
+def test_10_an_embedded_graph_keeps_what_the_original_kept(device, stream, buffers_before, graph):
     child, _ = filling(device, stream)
     node = graph.embed(child)
     child.close()
-    assert stays(keeps(alive + 1))
+    assert stays(keeps(buffers_before + 1))
     run(graph, stream)
     (inner,) = node.child_graph.nodes()
     inner.destroy()
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
 
 
 @pytest.mark.simulator_only("only the simulated driver fails on request")
 @pytest.mark.parametrize("call", ["cuUserObjectCreate", "cuGraphRetainUserObject"])
 @pytest.mark.parametrize("copy", ["clone", "embed", "handle", "cdata", "box"])
-def test_10_a_copy_that_cannot_keep_is_not_made(device, stream, alive, graph, copy, call):
+def test_10_a_copy_that_cannot_keep_is_not_made(device, stream, buffers_before, graph, copy, call):
     """The driver takes over one of two keeps, and refuses the other: then each is kept once, and no copy is made."""
     child, first = filling(device, stream, 1)
     second_buffer = device.allocate(SIZE, stream)
@@ -352,39 +318,39 @@ def test_10_a_copy_that_cannot_keep_is_not_made(device, stream, alive, graph, co
     with simulator.fail(call, "CUDA_ERROR_UNKNOWN", 2), pytest.raises(CUDAError, match=call):
         make()
     assert graph.nodes() == set()
-    assert stays(keeps(alive + 2))
+    assert stays(keeps(buffers_before + 2))
     run(child, stream)
-    assert stays(keeps(alive + 2))
+    assert stays(keeps(buffers_before + 2))
     made = make()
     first.destroy()
     second.destroy()
-    assert eventually(keeps(alive)) if copy in ("handle", "cdata", "box") else stays(keeps(alive + 2))
+    assert eventually(keeps(buffers_before)) if copy in ("handle", "cdata", "box") else stays(keeps(buffers_before + 2))
     child.close()
     if copy == "clone":
         made.close()
     elif copy == "embed":
         made.destroy()
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
 
 
-def test_11_an_update_replaces_what_the_executable_keeps(device, stream, alive):
+def test_11_an_update_replaces_what_the_executable_keeps(device, stream, buffers_before):
     first, _ = filling(device, stream, 1)
     executable = first.instantiate()
     first.close()
     second, node = filling(device, stream, 2)
     address = node.dptr
-    assert stays(keeps(alive + 2))
+    assert stays(keeps(buffers_before + 2))
     executable.update(second)
     second.close()
-    assert eventually(keeps(alive + 1))
+    assert eventually(keeps(buffers_before + 1))
     executable.launch(stream)
     with Buffer.from_handle(address, SIZE) as memory:
         assert content(memory, stream) == b"\2" * SIZE
     executable.close()
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
 
 
-def test_12_a_failed_update_changes_nothing(device, stream, alive):
+def test_12_a_failed_update_changes_nothing(device, stream, buffers_before):
     first, node = filling(device, stream, 1)
     address = node.dptr
     executable = first.instantiate()
@@ -394,37 +360,37 @@ def test_12_a_failed_update_changes_nothing(device, stream, alive):
     with pytest.raises(CUDAError):
         executable.update(second)
     second.close()
-    assert eventually(keeps(alive + 1))
+    assert eventually(keeps(buffers_before + 1))
     executable.launch(stream)
     with Buffer.from_handle(address, SIZE) as memory:
         assert content(memory, stream) == b"\1" * SIZE
     executable.close()
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
 
 
-def test_13_what_a_node_of_an_executable_is_set_to_is_kept_by_it(device, stream, alive):
+def test_13_what_a_node_of_an_executable_is_set_to_is_kept_by_it(device, stream, buffers_before):
     graph, node = filling(device, stream, 1)
     executable = graph.instantiate()
     for value in (2, 3):  # the second replaces the first
         with device.allocate(SIZE, stream) as other:
             executable[node].update(dst=other, value=value, width=SIZE)
             address = other.handle
-        assert eventually(keeps(alive + 2))
+        assert eventually(keeps(buffers_before + 2))
         executable.launch(stream)
         with Buffer.from_handle(address, SIZE) as memory:
             assert content(memory, stream) == bytes([value]) * SIZE
     executable.update(graph)
-    assert eventually(keeps(alive + 1))
+    assert eventually(keeps(buffers_before + 1))
     with device.allocate(SIZE, stream) as other:
         executable[node].update(dst=other, value=4, width=SIZE)
-    assert stays(keeps(alive + 2))
+    assert stays(keeps(buffers_before + 2))
     executable.close()
-    assert eventually(keeps(alive + 1))
+    assert eventually(keeps(buffers_before + 1))
     graph.close()
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
 
 
-def test_14_a_launch_keeps_what_it_uses(device, stream, alive):
+def test_14_a_launch_keeps_what_it_uses(device, stream, buffers_before):
     graph, node = filling(device, stream, 6)
     target = device.allocate(SIZE, stream)
     node.memcpy(target, node.dptr, SIZE)
@@ -434,14 +400,14 @@ def test_14_a_launch_keeps_what_it_uses(device, stream, alive):
         executable.launch(stream)
         executable.close()
         del executable, node, graph
-        assert stays(keeps(alive + 2))
+        assert stays(keeps(buffers_before + 2))
         gate.open()
         assert content(target, stream) == b"\6" * SIZE
     target.close()
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
 
 
-def test_14_a_launch_keeps_what_a_node_of_the_executable_was_set_to(device, stream, alive):
+def test_14_a_launch_keeps_what_a_node_of_the_executable_was_set_to(device, stream, buffers_before):
     graph, node = filling(device, stream, 6)
     executable = graph.instantiate()
     with device.allocate(SIZE, stream) as other:
@@ -450,13 +416,13 @@ def test_14_a_launch_keeps_what_a_node_of_the_executable_was_set_to(device, stre
         executable.launch(stream)
         executable.close()
         graph.close()
-        assert stays(keeps(alive + 2))
+        assert stays(keeps(buffers_before + 2))
         gate.open()
         stream.sync()
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
 
 
-def test_15_what_an_update_replaces_waits_for_launches(device, stream, alive):
+def test_15_what_an_update_replaces_waits_for_launches(device, stream, buffers_before):
     first, _ = filling(device, stream, 1)
     executable = first.instantiate()
     first.close()
@@ -465,15 +431,15 @@ def test_15_what_an_update_replaces_waits_for_launches(device, stream, alive):
         executable.launch(stream)
         executable.update(second)
         second.close()
-        assert stays(keeps(alive + 2))
+        assert stays(keeps(buffers_before + 2))
         gate.open()
         stream.sync()
-    assert eventually(keeps(alive + 1))
+    assert eventually(keeps(buffers_before + 1))
     executable.close()
-    assert eventually(keeps(alive))
+    assert eventually(keeps(buffers_before))
 
 
-def test_15_what_setting_a_node_replaces_waits_for_its_launches_only(device, stream, alive):
+def test_15_what_setting_a_node_replaces_waits_for_its_launches_only(device, stream, buffers_before):
     graph, node = filling(device, stream, 1)
     executable = graph.instantiate()
     with device.create_stream() as other_stream:
@@ -485,218 +451,9 @@ def test_15_what_setting_a_node_replaces_waits_for_its_launches_only(device, str
             executable[node].update(dst=new, value=3, width=SIZE)
         with Gate(other_stream) as gate:
             executable.launch(other_stream)
-            assert eventually(keeps(alive + 2))  # the old one's launch is done
+            assert eventually(keeps(buffers_before + 2))  # the old one's launch is done
             executable.close()
-            assert stays(keeps(alive + 2))
+            assert stays(keeps(buffers_before + 2))
             gate.open()
     graph.close()
-    assert eventually(keeps(alive))
-
-
-def test_16_the_order_of_destruction_is_free(device, alive):
-    for turn in range(6):
-        stream = device.create_stream()
-        buffer = device.allocate(SIZE, stream)
-        code = ObjectCode.from_ptx(PTX)
-        kernel = code.get_kernel("store")
-        event = device.create_event()
-        graph = GraphDefinition()
-        node = graph.launch(ONE, kernel, buffer, 1).memset(buffer, 1, 4).record(event)
-        node.callback(lambda: None)
-        executable = graph.instantiate()
-        executable.launch(stream)
-        things = [buffer, kernel, code, event, graph, executable, stream]
-        del buffer, kernel, code, event, graph, executable, stream, node
-        things = things[turn:] + things[:turn]
-        while things:
-            thing = things.pop()
-            if turn % 2:
-                thing.close()
-            del thing
-        Device(0).sync()
-        assert eventually(keeps(alive))
-
-
-def test_20_in_the_child_of_a_fork_a_handle_is_a_number_still():
-    text = output_of(
-        """
-        import os, warnings
-        from cuda_core_cffi import Device
-        from cuda_core_cffi.graph import GraphDefinition
-
-        warnings.simplefilter("ignore")  # of the fork itself
-        device = Device(0)
-        device.set_current()
-        stream = device.create_stream()
-        with GraphDefinition() as graph, device.allocate(64, stream) as buffer:
-            graph.memset(buffer, 1, 64)
-            child = os.fork()
-            if child == 0:
-                os._exit(7 if graph.handle else 1)
-            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), graph.handle != 0)
-        stream.close()
-        """
-    )
-    assert text == "7 True"
-
-
-def test_20_a_host_function_cannot_be_the_first_to_ask(stream, memory):
-    told = []
-
-    def ask():
-        for definition in (known, unknown):
-            try:
-                told.append(definition.handle)
-            except CUDAError as error:
-                told.append(error.name)
-
-    with GraphDefinition() as known, GraphDefinition() as unknown, GraphDefinition() as graph:
-        for definition in (known, unknown):
-            definition.memset(memory[0], 1, 4)
-        handle = known.handle
-        graph.callback(ask)
-        run(graph, stream)
-        assert told == [handle, "CUDA_ERROR_NOT_PERMITTED"]
-        assert unknown.handle
-
-
-def test_20_executables_of_other_libraries_keep_what_the_definition_did(device, stream, alive):
-    graph, _ = filling(device, stream, 1)
-    made, parameters = ffi.new("CUgraphExec *"), ffi.new("CUDA_GRAPH_INSTANTIATE_PARAMS *")
-    handle = graph.cdata
-    with device.allocate(SIZE, stream) as later:
-        graph.memset(later, 2, SIZE)
-    assert lib.cuGraphInstantiateWithParams(made, handle, parameters) == 0
-    graph.close()
-    assert stays(keeps(alive + 2))
-    with Gate(stream) as gate:
-        assert lib.cuGraphLaunch(made[0], stream.cdata) == 0
-        assert lib.cuGraphExecDestroy(made[0]) == 0
-        assert stays(keeps(alive + 2))
-        gate.open()
-        stream.sync()
-    assert eventually(keeps(alive))
-
-
-def test_17_nothing_is_released_in_a_thread_of_the_drivers(stream, graph, memory):
-    threads = []
-
-    class Told:
-        def __del__(self):
-            threads.append(threading.current_thread())
-
-    for _ in range(3):
-        node = graph.memset(memory[0].handle, 1, 4, dst_owner=Told())
-        executable = graph.instantiate()
-        executable.launch(stream)
-        node.destroy()
-        executable.close()
-        stream.sync()
-    assert eventually(lambda: len(threads) == 3)
-    assert set(threads) == {threading.main_thread()}
-
-
-def test_17_the_driver_releases_while_another_thread_has_the_gil(graph, memory):
-    """The last reference goes in a call that holds the GIL: if releasing took the GIL, both would wait for ever."""
-    owner, seen = watched()
-    graph.memset(memory[0].handle, 1, 4, dst_owner=owner)
-    del owner
-    executable = ffi.new("CUgraphExec *")
-    parameters = ffi.new("CUDA_GRAPH_INSTANTIATE_PARAMS *")
-    assert lib.cuGraphInstantiateWithParams(executable, graph.cdata, parameters) == 0
-    for node in graph.nodes():
-        node.destroy()
-    address = ffi.new("void **")
-    found = ffi.new("CUdriverProcAddressQueryResult *")
-    assert lib.cuGetProcAddress(b"cuGraphExecDestroy", address, 12000, 0, found) == 0
-    with_gil = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(int(ffi.cast("uintptr_t", address[0])))
-    assert with_gil(int(ffi.cast("uintptr_t", executable[0]))) == 0
-    assert eventually(lambda: seen() is None)
-
-
-def test_17_releasing_does_not_break_a_capture(device, stream, graph, memory):
-    """Another library captures in the strictest mode, which forbids queries and frees, while something is released."""
-    before = lib.ccc_keep_count()
-    node = graph.memset(memory[0], 1, SIZE)
-    with graph.instantiate() as executable, device.create_stream() as captured:
-        with device.allocate(SIZE, stream) as buffer:
-            executable[node].update(dst=buffer, value=1, width=SIZE)
-        executable.launch(stream)
-        executable[node].update(dst=memory[0], value=1, width=SIZE)
-        mode = lib.CU_STREAM_CAPTURE_MODE_GLOBAL
-        assert lib.cuStreamBeginCapture(captured.cdata, mode) == 0
-        assert eventually(lambda: lib.ccc_keep_count() == before + 3)  # the definition's, and the executable's two
-        made = ffi.new("CUgraph *")
-        assert lib.cuStreamEndCapture(captured.cdata, made) == 0
-        assert lib.cuGraphDestroy(made[0]) == 0
-
-
-@pytest.mark.simulator_only("only the simulated driver fails on request")
-@pytest.mark.parametrize(("turn", "told"), [(1, 0), (2, 1)])
-def test_17_without_another_mode_of_capture_all_is_released(device, stream, alive, turn, told):
-    graph, _ = filling(device, stream)
-    with simulator.fail("cuThreadExchangeStreamCaptureMode", "CUDA_ERROR_UNKNOWN", turn) as fault:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            graph.close()
-            assert eventually(keeps(alive))
-            settle()
-        assert fault.left == 0
-    assert [warning.category for warning in caught] == [CUDAWarning] * told
-    mode = ffi.new("CUstreamCaptureMode *", lib.CU_STREAM_CAPTURE_MODE_GLOBAL)
-    assert lib.cuThreadExchangeStreamCaptureMode(mode) == 0  # what could not be set back is not the next test's
-
-
-@pytest.mark.parametrize("wrap", [lambda function: function, HOST_FUNCTION], ids=["Python", "C"])
-def test_18_what_python_collects_in_a_host_function_goes_later(device, stream, alive, wrap):
-    kept = [[device.allocate(SIZE, stream), device.create_event(), device.create_stream()] for _ in range(3)]
-    before = live_objects()
-    in_function = []
-
-    def drop(*_):
-        kept.pop()
-        gc.collect()
-        in_function.append({kind: live_objects()[kind] for kind in ("buffer", "stream")})  # the launch makes an event
-
-    with GraphDefinition() as graph:
-        graph.callback(wrap(drop))
-        run(graph, stream)
-    assert in_function == [{kind: before[kind] for kind in ("buffer", "stream")}]
-    assert eventually(lambda: live_objects()["stream"] == before["stream"] - 1)
-    assert live_objects()["event"] == before["event"] - 1
-    assert buffers_alive() == before["buffer"] - 1
-    assert not raised
-    kept.clear()
-
-
-def test_18_memory_of_a_resource_in_python_goes_later(device, stream, memory):
-    threads = []
-
-    class Resource(MemoryResource):
-        def deallocate(self, ptr, size, stream=None):
-            threads.append(threading.get_ident())
-
-    kept = [Buffer.from_handle(memory[0].handle, SIZE, mr=Resource()) for _ in range(3)]
-    in_function = []
-
-    def drop():
-        kept.clear()
-        gc.collect()
-        in_function.append(threading.get_ident())
-
-    with GraphDefinition() as graph:
-        graph.callback(drop)
-        run(graph, stream)
-    assert eventually(lambda: len(threads) == 3)
-    assert in_function[0] not in threads
-
-
-def test_19_a_function_with_a_weak_reference_to_its_graph_is_freed(device, stream):
-    graph = GraphDefinition()
-    seen = weakref.ref(graph)
-    calls = []
-    graph.callback(lambda: calls.append(seen() is not None))
-    run(graph, stream)
-    del graph
-    assert eventually(lambda: seen() is None and not live_objects()["graph"])
-    assert calls == [True]
+    assert eventually(keeps(buffers_before))
