@@ -51,6 +51,8 @@ static int stand_in(PyObject *class, PyMethodDef *definition, const char *signat
     if (made) {
         definition->ml_doc = words;
         *kept = python;
+    } else {
+        Py_XDECREF(python);
     }
     int result = made ? PyObject_SetAttrString(class, definition->ml_name, made) : -1;
     Py_XDECREF(made);
