@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from typing import NamedTuple
 
 from benchmarks.clib import build_limits, find_compiler, find_header
@@ -168,7 +169,7 @@ def measure_all(options: argparse.Namespace, tasks: list[Task], results: Results
     name = "quick" if options.quick else "full"
     profile = PROFILES[name]
     if options.rounds is not None:
-        profile = profile._replace(rounds=options.rounds, growth_rounds=options.rounds)
+        profile = profile._replace(rounds=options.rounds, growth_rounds=options.rounds, limit=None)
         name += f", {options.rounds} rounds"
     if options.instructions:
         counted("")  # says so if there is no valgrind
@@ -182,8 +183,12 @@ def measure_all(options: argparse.Namespace, tasks: list[Task], results: Results
         # what compiles for all, where it is not asked for; and everybody, where compiling would be counted too
         if (one.name == "ours" and one.name not in chosen) or (options.instructions and one.name in PACKAGES):
             prepare(*one, profile, folder)
+    end = None if profile.limit is None else time.monotonic() + profile.limit
     for number in range(profile.rounds):
         for one in available:
+            if number and end is not None and time.monotonic() > end:
+                print("no time for more rounds; the same command goes on from there", file=sys.stderr)
+                return
             left = [
                 task
                 for task in tasks

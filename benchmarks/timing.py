@@ -41,6 +41,8 @@ class Profile(NamedTuple):
         As `rounds`, for growth, imports and sizes.
     thread_seconds : float
         The time for one number of threads.
+    limit : float or None
+        Seconds after which nobody has a turn of another round.
     """
 
     rounds: int
@@ -50,11 +52,12 @@ class Profile(NamedTuple):
     warm_seconds: float
     growth_rounds: int
     thread_seconds: float
+    limit: float | None = None
 
 
 PROFILES = {
     "quick": Profile(
-        rounds=2, values=3, warmups=1, seconds=0.01, warm_seconds=0.2, growth_rounds=1, thread_seconds=0.1
+        rounds=2, values=3, warmups=1, seconds=0.01, warm_seconds=0.2, growth_rounds=1, thread_seconds=0.1, limit=240
     ),
     "full": Profile(rounds=5, values=5, warmups=3, seconds=0.05, warm_seconds=0.5, growth_rounds=3, thread_seconds=0.5),
 }

@@ -111,6 +111,17 @@ class TestPlan:
         assert data["profile"] == "quick, 3 rounds"
         assert [len(values) for values in data["rows"]["event record"]["ours"]] == [3, 3, 3]
 
+    def test_no_other_round_begins_after_the_time_is_over_and_the_next_command_goes_on(
+        self, tmp_path, monkeypatch, capsys
+    ):
+        output = tmp_path / "x.json"
+        command = ["--simulator", "--quick", "--only", "^event record$", "--implementations", "ours"]
+        for limit, rounds in ((0, 1), (60, 2)):
+            monkeypatch.setitem(PROFILES, "quick", PROFILES["quick"]._replace(limit=limit))
+            assert main([*command, "--output", str(output)]) == 0
+            assert len(json.loads(output.read_text())["rows"]["event record"]["ours"]) == rounds
+            assert ("no time for more rounds" in capsys.readouterr().err) == (limit == 0)
+
     def test_an_implementation_that_does_not_exist_is_told(self, tmp_path):
         with pytest.raises(SystemExit, match="no 'rust' among ours, peer"):
             main(["--simulator", "--implementations", "ours,rust", "--output", str(tmp_path / "x.json")])
