@@ -41,7 +41,7 @@ if not CHOSEN:
     CHOSEN = "system" if system_driver_has_gpu() else "simulator"
     os.environ["CUDA_CORE_CFFI_DRIVER"] = CHOSEN
 
-from graphs import SIZE  # noqa: E402
+from graphs import SIZE, buffers_alive  # noqa: E402
 from scenarios import PTX  # noqa: E402
 
 import cuda_core_cffi  # noqa: E402  (the driver is chosen first)
@@ -152,7 +152,7 @@ def wait_for_graphs(count: int, seconds: float = 2) -> None:
 def buffers_before(device: Device) -> int:
     """Return how many buffers there are before the test."""
     gc.collect()
-    return live_objects()["buffer"]
+    return buffers_alive()
 
 
 @pytest.fixture

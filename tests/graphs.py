@@ -49,7 +49,7 @@ def buffers_alive() -> int:
     return live_objects()["buffer"]
 
 
-def keeps(number: int) -> object:
+def keeps(number: int) -> Callable[[], bool]:
     """Return a condition: exactly so many buffers are alive."""
     return lambda: buffers_alive() == number
 

@@ -116,7 +116,7 @@ class TestPlan:
     ):
         output = tmp_path / "x.json"
         command = ["--simulator", "--quick", "--only", "^event record$", "--implementations", "ours"]
-        for limit, rounds in ((0, 1), (60, 2)):
+        for limit, rounds in ((0, 1), (3600, 2)):
             monkeypatch.setitem(PROFILES, "quick", PROFILES["quick"]._replace(limit=limit))
             assert main([*command, "--output", str(output)]) == 0
             assert len(json.loads(output.read_text())["rows"]["event record"]["ours"]) == rounds

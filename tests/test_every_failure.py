@@ -52,7 +52,8 @@ LOOKING = {
     "cuStreamGetId": "what functions of such a stream raise is raised by any wait",
     "cuKernelGetName": "drivers before CUDA 12.3 lack it: the kernel goes without checks of its arguments' kinds",
 }
-# Calls that come when the driver lets go of something, now or a little later: test_graph_destruction.py fails them.
+# Calls that come when the driver lets go of something, now or a little later. test_graph_destruction.py makes them
+# fail.
 AT_ANY_TIME = {"cuThreadExchangeStreamCaptureMode"}
 
 # Where this call fails, what it was made for is tried nevertheless, and fails by itself if it does need the context.

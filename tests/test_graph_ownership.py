@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who keeps what: a test for each sentence of docs/graphs.md that has a number, up to 15. The others: destruction."""
+"""Who keeps what: a test for each sentence of docs/graphs.md that has a number, up to 15."""
 
 from __future__ import annotations
 
