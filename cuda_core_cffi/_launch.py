@@ -86,13 +86,13 @@ def launch_carefully(stream: Any, config: Any, kernel: Any, values: tuple[Any, .
     if not isinstance(stream, Stream):
         stream = foreign_stream(stream)
     packer = prepare(config, kernel, values)
-    stream._packed_box = stream.box
+    stream._launch_box = stream._box
     status: int | None = UNCHECKED
     while status == UNCHECKED:
-        native = config._native_cache or config._addressed_native
+        native = config._native_cache or config._native
         status = _launch(packer.row, stream, native, values)
         if status is None:
-            status = lib.ccc_launch_target(packer.target, native[1], stream._box, packer.pack_slowly(values))
+            status = lib.ccc_launch_target(packer.target, native, stream._box, packer.pack_slowly(values))
         if status == UNCHECKED:
             allow(config, stream)
     if status:

@@ -142,9 +142,8 @@ class LaunchConfig:
     _is_cooperative: bool
     _programmatic_stream_serialization: bool
     _extras: Mapping[str, Any]  # those given, in the order of the table; never changed in place
-    # The native structure, after its address as records of launches have it. A launch holds both: another thread may
-    # assign to the configuration meanwhile.
-    _native_cache: tuple[int, Any] | None
+    # The native structure. A launch holds it: another thread may assign to the configuration meanwhile.
+    _native_cache: Any
 
     def __init__(
         self,
@@ -307,16 +306,10 @@ class LaunchConfig:
     @property
     def _native(self) -> Any:
         """The configuration as a ``ccc_config *``, as it is and as what it refers to is."""
-        return self._addressed_native[1]
-
-    @property
-    def _addressed_native(self) -> tuple[int, Any]:
-        """The same, after its address."""
         with changing:
             cached = self._native_cache
-            if cached is None or lib.ccc_config_stale(cached[1]):
-                native = make_native(self)
-                cached = self._native_cache = int(ffi.cast("uintptr_t", native)), native
+            if cached is None or lib.ccc_config_stale(cached):
+                cached = self._native_cache = make_native(self)
             return cached
 
     @property

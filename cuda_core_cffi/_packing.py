@@ -3,8 +3,10 @@
 """Packing: how arguments get into the parameter buffer of a kernel, quickly.
 
 A slot says so of one argument. C packs whole rows of them on CPython (``include/ccc_rows.h``, which :func:`describe` is
-for). Elsewhere functions do that which are compiled for one row of arguments (:func:`make_row`, :func:`prepare`). They
-pack a record into one bytes object: addresses, and then the parameter buffer (``include/ccc_prepared.h``).
+for). Elsewhere functions do that which are compiled for one row of arguments (:func:`make_row`, :func:`prepare`).
+
+They pack into memory outside of Python's heap, which they take for one launch (:func:`make_rooms`). A bytes object for
+each launch costs PyPy 60 to 100 ns more, between calls of a driver that uses the processor's caches too.
 
 What such a function has for itself alone is in its closure, because PyPy would keep globals long after the kernel has
 gone. What all functions have in common are the globals of this module, which PyPy finds faster than those in a plain
@@ -14,9 +16,8 @@ dictionary. Functions for rows of the same form share their code.
 from __future__ import annotations
 
 import functools
-import itertools
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from cuda_core_cffi._ffi import ffi, lib
@@ -46,61 +47,60 @@ __all__ = [
     "retarget",
 ]
 
-_start = lib.ccc_launch_record
-_start_prepared = lib.ccc_launch_prepared
+_launch_plan = lib.ccc_launch_plan
+_launch_target = lib.ccc_launch_target
 
 # What a quick function ends in for what it cannot do. ValueError: a wrong number of values, and PyPy's for a sign.
 NOT_QUICK: Final = (struct.error, OverflowError, TypeError, AttributeError, ValueError)
 
 ADDRESS: Final = "Q"
-NOWHERE: Final = 0
 
-CALL_HEAD: Final = struct.calcsize(f"={3 * ADDRESS}")  # bytes of a record before the arguments: ccc_call
-PLAN_HEAD: Final = struct.calcsize(f"={2 * ADDRESS}")  # of one of a prepared launch: ccc_record
+HEAD: Final = f"={ADDRESS}8x"  # of a record: ccc_record
+PLAN_HEAD: Final = struct.calcsize(HEAD)
 
 PART: Final = 32  # PyPy compiles no function that does much more: rows are packed in parts
 
-RECORD = """\
-def make(pack, target, slots, types):
+FILL = """\
+def make(pack_into, start, slots, types):
     {types} = types
-    def record(stream, config, values):
+    def fill(buffer, values):
         {values} = values
         if {guards}:
-            return pack(stream, config, target{expressions})
-        return None
-    return record
-# {form}
-"""
-PART_OF_RECORD = """\
-def make(pack, slots, types):
-    {types} = types
-    def part(values):
-        {values} = values
-        if {guards}:
-            return pack({expressions})
-        return None
-    return part
+            pack_into(buffer, start{expressions})
+            return True
+        return False
+    return fill
 # {form}
 """
 
-# `launch` does not call `record`: a call costs a tenth of a launch. Records of a batch have NOWHERE for a stream.
+# They are launched outside of `try`: what a signal handler raises there is nobody's but the caller's.
 PREPARED = '''\
-def make(pack, plan, address, slots):
+def make(pack_into, take, give, plan, native, slots):
     def launch(stream{parameters}, /):
         """Start the kernel in a stream, with these values."""
+        room = take()
         try:
-            record = pack(stream._packed_box, address{expressions})
+            queue = stream._launch_box
+            pack_into(room.buffer, PLAN_HEAD{expressions})
         except NOT_QUICK:
-            plan.launch_slowly(None, stream, ({arguments}))
+            status = None
         else:
-            if status := _start_prepared(record):
-                plan.launch_slowly(status, stream, ({arguments}))
+            status = _launch_plan(native, queue, room.arguments)
+        give(room)
+        if status != 0:
+            plan.launch_slowly(status, stream, ({arguments}))
 
     def record(boxes, prepared{parameters}, /):
+        room = take()
         try:
             found = ({boxes})
-            data = pack(NOWHERE, address{expressions})
+            pack_into(room.buffer, PLAN_HEAD{expressions})
         except NOT_QUICK:
+            data = None
+        else:
+            data = room.buffer[:]
+        give(room)
+        if data is None:
             return plan.record_slowly(boxes, ({arguments}))
         boxes += found
         return data
@@ -194,29 +194,93 @@ def describe(fields: Sequence[Field], types: Sequence[type] | None) -> tuple[tup
     return tuple(described)
 
 
-def launch(row: Callable[..., Any], stream: Any, native: Any, values: tuple[Any, ...]) -> int | None:
+class Room:
+    """Memory for the arguments of one launch at a time.
+
+    Attributes
+    ----------
+    buffer : CFFI buffer
+        The memory, with what comes before the arguments.
+    arguments : CFFI pointer
+        Where the arguments begin.
+    """
+
+    __slots__ = ("_memory", "arguments", "buffer")
+
+    def __init__(self, head: bytes, size: int) -> None:
+        self._memory = memory = ffi.new("char[]", head + bytes(size))  # and one zero more, so it is never empty
+        self.buffer = ffi.buffer(memory, len(head) + size)
+        self.arguments = memory + len(head)
+
+
+def make_rooms(size: int, head: bytes = b"") -> tuple[Callable[[], Room], Callable[[Room], None]]:
+    """Return how to take room for arguments, and how to give it back.
+
+    Parameters
+    ----------
+    size : int
+        Bytes of them.
+    head : bytes, optional
+        What comes before them, and stays.
+    """
+    free: list[Room] = []  # as many as were ever taken at once, by threads or signal handlers
+
+    def take() -> Room:
+        try:
+            return free.pop()
+        except IndexError:
+            return Room(head, size)
+
+    return take, free.append
+
+
+class Row:
+    """What launches take that are not prepared.
+
+    Attributes
+    ----------
+    fill : callable
+        From a buffer and values to whether it was filled: it is not for values of other types.
+    take, give : callable
+        Room for the arguments.
+    target : CFFI pointer
+        The ``ccc_target``.
+    """
+
+    __slots__ = ("fill", "give", "take", "target")
+
+    def __init__(self, fill: Callable[..., bool], take: Callable[[], Room], give: Callable[[Room], None], target: Any):
+        self.fill, self.take, self.give, self.target = fill, take, give, target
+
+
+def launch(row: Row | None, stream: Any, native: Any, values: tuple[Any, ...]) -> int | None:
     """Launch with a row, and return a status; None for what is not quick."""
+    if row is None or native is None:
+        return None
+    room = row.take()
     try:
-        record = row(stream._packed_box, native[0], values)
+        queue = stream._launch_box
+        filled = row.fill(room.buffer, values)
     except NOT_QUICK:
-        return None
-    if record is None:
-        return None
-    status: int = _start(record)
+        filled = False
+    status: int | None = _launch_target(row.target, native, queue, room.arguments) if filled else None
+    row.give(room)
     return status
 
 
-def pack(row: Callable[..., Any], values: tuple[Any, ...]) -> bytes | None:
+def pack(row: Row, values: tuple[Any, ...]) -> bytes | None:
     """Return the parameter buffer for values; None for what is not quick."""
+    room = row.take()
     try:
-        record: bytes | None = row(NOWHERE, NOWHERE, values)
+        data: bytes | None = room.buffer[:] if row.fill(room.buffer, values) else None
     except NOT_QUICK:
-        return None
-    return None if record is None else record[CALL_HEAD:]
+        data = None
+    row.give(room)
+    return data
 
 
-def make_row(fields: Sequence[Field], types: Sequence[type], target: Any) -> Callable[..., bytes | None]:
-    """Return what launches take that are not prepared: a function to the record of one.
+def make_row(fields: Sequence[Field], types: Sequence[type], target: Any) -> Row:
+    """Return what launches take that are not prepared.
 
     Parameters
     ----------
@@ -225,44 +289,31 @@ def make_row(fields: Sequence[Field], types: Sequence[type], target: Any) -> Cal
     types : sequence of type
         Their types.
     target : CFFI pointer
-        The ``ccc_target``. It must live as long as the row.
-
-    Returns
-    -------
-    callable
-        From the addresses of stream and configuration, and the values. It returns None for values of other types.
+        The ``ccc_target``.
     """
     slots = [slot.pack for _, slot in fields]
-    if len(fields) <= PART:
-        make = compile_row(RECORD, 3, fields, types)
-        return aim(lambda address: make(address, slots), target)
-    bounds = [*range(0, len(fields), PART), None]  # the last part finds out whether there are too many values
-    parts = [
-        (compile_row(PART_OF_RECORD, 0, fields[start:end], types[start:end])(slots), slice(start, end))
-        for start, end in itertools.pairwise(bounds)
-    ]
-    _, head = make_pack(3, ())
+    parts = []
+    size = 0
+    for first in range(0, len(fields) or 1, PART):
+        where = slice(first, first + PART)
+        part, size = compile_fill(fields[where], types[where], slots, size)
+        parts.append((part, where))
+    take, give = make_rooms(size)
+    if len(parts) == 1:
+        return Row(part, take, give, target)
 
-    def bind(address: int) -> Callable[..., bytes]:
-        def record(stream: Any, config: Any, values: tuple[Any, ...]) -> bytes:
-            return head(stream, config, address) + b"".join([part(values[where]) for part, where in parts])
+    def fill(buffer: Any, values: tuple[Any, ...]) -> bool:
+        for part, where in parts:
+            if not part(buffer, values[where]):
+                return False
+        return len(values) == len(fields)
 
-        return record
-
-    return aim(bind, target)
+    return Row(fill, take, give, target)
 
 
-def retarget(row: Any, target: Any) -> Callable[..., bytes | None]:
+def retarget(row: Row, target: Any) -> Row:
     """Return a row like another one, for another target that has the same parameters."""
-    return aim(row.bind, target)
-
-
-def aim(bind: Callable[[int], Any], target: Any) -> Callable[..., bytes | None]:
-    """Return a row for a target, which knows how others are made."""
-    row: Any = bind(address_of(target))
-    row.bind = bind
-    made: Callable[..., bytes | None] = row
-    return made
+    return Row(row.fill, row.take, row.give, target)
 
 
 def prepare(fields: Sequence[Field], native: Any, plan: Any) -> tuple[Callable[..., None], Callable[..., bytes]]:
@@ -285,29 +336,25 @@ def prepare(fields: Sequence[Field], native: Any, plan: Any) -> tuple[Callable[.
     record : callable
         From a list that the boxes of buffers are added to, anything, and values, to the record for a batch.
     """
-    form, pack = make_pack(2, fields, native.stride)
     names = [f"argument_{index}" for index in range(len(fields))]
     slots = [slot for _, slot in fields]
+    form = format_of(fields)
     make: Callable[..., tuple[Callable[..., None], Callable[..., bytes]]] = compile_maker(
         PREPARED.format(
             parameters="".join(f", {name}" for name in names),
             boxes="".join(f"{name}._box, " for name, slot in zip(names, slots) if slot.way is ADDRESS_OF),
             arguments="".join(f"{name}, " for name in names),
-            expressions="".join(f", {slot.way.expression.format(name)}" for name, slot in zip(names, slots)),
+            expressions=expressions_of(fields, names),
             form=form,
         ),
     )
-    return make(pack, plan, address_of(native), [slot.pack for slot in slots])
+    rooms = make_rooms(native.stride - PLAN_HEAD, plan_head(native))
+    return make(struct.Struct(form).pack_into, *rooms, plan, native, [slot.pack for slot in slots])
 
 
 def plan_head(native: Any) -> bytes:
     """Return what a record of a batch begins with."""
-    return struct.pack(f"={2 * ADDRESS}", NOWHERE, address_of(native))
-
-
-def address_of(pointer: Any) -> int:
-    """Return the address of something in C, as records have it."""
-    return int(ffi.cast("uintptr_t", pointer))
+    return struct.pack(HEAD, int(ffi.cast("uintptr_t", native)))
 
 
 @functools.lru_cache(maxsize=512)
@@ -319,43 +366,47 @@ def compile_maker(source: str) -> Callable[..., Any]:
     return make
 
 
-def make_pack(addresses: int, fields: Iterable[Field], size: int | None = None) -> tuple[str, Callable[..., bytes]]:
-    """Return the ``struct`` format, and the function that packs it, for addresses and then arguments.
+def format_of(fields: Sequence[Field]) -> str:
+    """Return the ``struct`` format of arguments."""
+    form = "".join(f"{gap}x{slot.code}" if gap else slot.code for gap, slot in fields)
+    # Native integers are converted faster. But they align themselves, and a native float that is too large is infinite.
+    native = "f" not in form and struct.calcsize("@" + form) == struct.calcsize("=" + form)
+    return ("@" if native else "=") + form
+
+
+def expressions_of(fields: Sequence[Field], names: Sequence[str]) -> str:
+    """Return what is packed of the variables that the arguments are in, after other arguments of a call."""
+    return "".join(f", {slot.way.expression.format(name)}" for name, (_, slot) in zip(names, fields))
+
+
+def compile_fill(
+    fields: Sequence[Field], types: Sequence[type], slots: Sequence[Callable[[Any], bytes]], start: int
+) -> tuple[Callable[..., bool], int]:
+    """Return the function that fills a buffer from some byte on with some arguments of a row, and where it ends.
 
     Parameters
     ----------
-    addresses : int
-        How many addresses come first.
-    fields : iterable of (int, Slot)
+    fields : sequence of (int, Slot)
         The arguments.
-    size : int, optional
-        Bytes, with padding at the end. By default there is none.
+    types : sequence of type
+        Their types.
+    slots : sequence of callable
+        What packs each argument of the row slowly.
+    start : int
+        The byte.
     """
-    form = ADDRESS * addresses + "".join(f"{gap}x{slot.code}" if gap else slot.code for gap, slot in fields)
-    if size is not None:
-        form += f"{size - struct.calcsize('=' + form)}x"
-    # Native integers are converted faster. But they align themselves, and a native float that is too large is infinite.
-    native = "f" not in form and struct.calcsize("@" + form) == struct.calcsize("=" + form)
-    form = ("@" if native else "=") + form
-    return form, struct.Struct(form).pack
-
-
-def compile_row(
-    template: str, addresses: int, fields: Sequence[Field], types: Sequence[type]
-) -> Callable[..., Callable[..., Any]]:
-    """Return what makes the function of a template for some arguments, from what only it needs, and all slots."""
-    form, pack = make_pack(addresses, fields)
+    form = format_of(fields)
     names = [f"value_{index}" for index in range(len(fields))]
     guards = {name: given for name, given, (_, slot) in zip(names, types, fields) if slot.guarded}
     known = {given: f"type_{index}" for index, given in enumerate(dict.fromkeys(guards.values()))}
-    expressions = [slot.way.expression.format(name) for name, (_, slot) in zip(names, fields)]
     make = compile_maker(
-        template.format(
+        FILL.format(
             types=f"({''.join(f'{name}, ' for name in known.values())})",
             values=f"({''.join(f'{name}, ' for name in names)})",
             guards=" and ".join(f"type({name}) is {known[given]}" for name, given in guards.items()) or "True",
-            expressions="".join(f", {text}" for text in expressions) if addresses else ", ".join(expressions),
+            expressions=expressions_of(fields, names),
             form=form,
         ),
     )
-    return lambda *others: make(pack, *others, tuple(known))
+    packer = struct.Struct(form)
+    return make(packer.pack_into, start, slots, tuple(known)), start + packer.size

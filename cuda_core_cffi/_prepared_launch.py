@@ -133,7 +133,7 @@ class Plan:
         Else look at what was not looked at before, and launch again; or raise for what failed.
         """
         queue = accept_stream(stream, "a prepared launch")
-        queue._packed_box = queue.box
+        queue._launch_box = queue._box
         while status is None or status == UNCHECKED:
             if status is not None:
                 self.allow(queue)

@@ -91,12 +91,12 @@ class Stream(Handle):
     :obj:`PER_THREAD_DEFAULT_STREAM`, which stand for a stream of whichever context is current.
     """
 
-    __slots__ = ("_owner", "_packed_box")
+    __slots__ = ("_launch_box", "_owner")
 
     _CTYPE = "CUstream"
     _MADE_BY: ClassVar[str] = "Device.create_stream or Stream.from_handle"
+    _launch_box: Any  # the box, which launches in Python find by this name in streams alone; set by the first of them
     _owner: object
-    _packed_box: bytes | int  # the address of the box as records of launches have it, set by the first of them
 
     def __cuda_stream__(self) -> tuple[int, int]:
         """Return the version of the protocol, 0, and the address of the stream."""

@@ -25,11 +25,10 @@ typedef struct ccc_plan {
     size_t stride; /* of a whole record, with the padding at its end */
 } ccc_plan;
 
-/* What a record of a prepared launch begins with. */
+/* A prepared launch of a batch: what is prepared, and the packed parameter buffer. */
 typedef struct ccc_record {
-    const ccc_box *stream;
     const ccc_plan *plan;
-    char arguments[];
+    _Alignas(16) char arguments[]; /* as the largest may have to be */
 } ccc_record;
 
 typedef struct ccc_calls {

@@ -16,9 +16,9 @@
 /* A launch configuration as the driver takes it, all but the stream: made once for each Python LaunchConfig. */
 struct ccc_config {
     CUlaunchConfig driver;
-    CUlaunchAttribute attributes[CCC_MAX_LAUNCH_ATTRIBUTES];
     int demanding; /* there is something that a device may lack, or an object that may be closed */
     int object_count;
+    CUlaunchAttribute attributes[CCC_MAX_LAUNCH_ATTRIBUTES];
     ccc_box *objects[CCC_MAX_LAUNCH_OBJECTS];    /* what the attributes refer to */
     _Atomic(uint64_t) able[CCC_DEVICE_WORDS];    /* a bit for each device that was found to have all of it */
 };

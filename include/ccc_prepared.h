@@ -1,26 +1,14 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches from Python.
- *
- * _calls.c packs the parameter buffer where it launches. CFFI takes a record: one bytes object in Python has all, because
- * a call of one argument is the cheapest that CFFI makes: addresses, then the packed parameter buffer. A plain launch has
- * those of the stream's box, of the configuration and of what is known of the kernel. In a prepared launch all that stays
- * the same is in a plan: it has those of the stream's box and of the plan. Records of a batch follow one another, and
- * their streams are left out: all of them go to one.
+ * Launches from Python, which packs the parameter buffer: one by one, or as records of a batch that follow one another. In
+ * a prepared launch all that stays the same is in a plan.
  */
 #ifndef CCC_PREPARED_H
 #define CCC_PREPARED_H
 
 #include "ccc_calls.h"
 #include "ccc_launch.h"
-
-typedef struct ccc_call {
-    const ccc_box *stream;
-    const ccc_config *config;
-    const ccc_target *target;
-    char arguments[];
-} ccc_call;
 
 /* Records, and every box whose address is in one of them. */
 typedef struct ccc_batch {
@@ -39,20 +27,6 @@ static int ccc_launch_target(const ccc_target *target, const ccc_config *config,
 static int ccc_launch_plan(const ccc_plan *plan, const ccc_box *stream, const char *arguments)
 {
     return ccc_launch(plan->config, plan->kernel, stream, arguments, plan->size);
-}
-
-static int ccc_launch_record(const char *record)
-{
-    ccc_call head; /* a copy: bytes objects need not be aligned */
-    memcpy(&head, record, sizeof head);
-    return ccc_launch_target(head.target, head.config, head.stream, record + sizeof head);
-}
-
-static int ccc_launch_prepared(const char *record)
-{
-    ccc_record head;
-    memcpy(&head, record, sizeof head);
-    return ccc_launch_plan(head.plan, head.stream, record + sizeof head);
 }
 
 /* 0 if a launch can be tried, as ccc_launch finds out too. */

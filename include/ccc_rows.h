@@ -382,8 +382,7 @@ static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_s
     ccc_box *stream = box_of(arguments[1], CCC_STREAM);
     if (stream == NULL || arguments[2] == Py_None || PyTuple_Size(arguments[3]) != row->count)
         Py_RETURN_NONE;
-    PyObject *native = PyTuple_GetItem(arguments[2], 1);
-    const ccc_config *config = native ? pointer_of(native, config_ctype) : NULL;
+    const ccc_config *config = pointer_of(arguments[2], config_ctype);
     char *packed = config ? room_for(row->size, room) : NULL;
     if (packed == NULL)
         return NULL;
@@ -501,7 +500,7 @@ static int add_boxes(const row *row, PyObject *const *values, PyObject *list)
 static PyObject *prepared_record(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
     const row *row = (struct row *)self;
-    ccc_record head = {NULL, row->native};
+    ccc_record head = {row->native};
     if (check_count("record", count < 2 ? count : 2, 2) || check_values(row, count - 2))
         return NULL;
     Py_ssize_t end = PyList_Size(arguments[0]);

@@ -8,6 +8,7 @@ import ctypes
 import gc
 import math
 import struct
+import types
 from typing import Any
 
 import numpy
@@ -16,15 +17,16 @@ from argument_rows import quick_of
 
 from cuda_core_cffi import _calls, _packing, ffi
 from cuda_core_cffi._arguments import make_packer
+from cuda_core_cffi._packing import Room
 
 ROWS = pytest.mark.parametrize("calls", [_calls, _packing], ids=["here", "in Python"])
 
 
 def row_of_integers(calls: Any, number: int) -> Any:
     """Return what packs so many integers of four bytes quickly, and what must outlive it."""
-    types = (int,) * number
-    packer = make_packer(types, (0,) * number, tuple((4 * index, 4) for index in range(number)), None)
-    return calls.make_row(packer._fields, types, packer.target), packer
+    given = (int,) * number
+    packer = make_packer(given, (0,) * number, tuple((4 * index, 4) for index in range(number)), None)
+    return calls.make_row(packer._fields, given, packer.target), packer
 
 
 @ROWS
@@ -62,13 +64,53 @@ def test_a_row_for_another_target_packs_the_same(calls, number):
     assert calls.pack(other, (1.0,) * number) == (None if number else b"")
 
 
-@pytest.mark.parametrize("number", [1, 33])
-def test_a_row_launches_its_own_target(number):
+@pytest.mark.parametrize("number", [0, 1, 33])
+def test_a_row_launches_its_own_target(monkeypatch, number):
+    started = []
+
+    def start(target, config, queue, arguments):
+        started.append((target, config, queue, ffi.buffer(arguments, 4 * number)[:]))
+        return 7
+
+    monkeypatch.setattr(_packing, "_launch_target", start)
     row, packer = row_of_integers(_packing, number)
+    stream = types.SimpleNamespace(_launch_box="box")
+    values = tuple(range(number))
     target = ffi.new("ccc_target *", packer.target[0])
     for made, native in ((row, packer.target), (_packing.retarget(row, target), target)):
-        head = made(1, 2, (0,) * number)[: _packing.CALL_HEAD]
-        assert struct.unpack("3Q", head) == (1, 2, int(ffi.cast("uintptr_t", native)))
+        assert _packing.launch(made, stream, "config", values) == 7
+        assert started.pop() == (native, "config", "box", struct.pack(f"{number}i", *values))
+    assert _packing.launch(row, stream, "config", (*values, 0)) is None
+    assert _packing.launch(row, object(), "config", values) is None
+    assert _packing.launch(row, stream, None, values) is None
+    assert started == []
+
+
+def test_launches_within_another_have_arguments_of_their_own(monkeypatch):
+    inner = []
+
+    def start(target, config, queue, arguments):
+        if queue == "outer":
+            assert _packing.launch(row, types.SimpleNamespace(_launch_box="inner"), "config", (2,)) == 0
+        inner.append(ffi.unpack(ffi.cast("int *", arguments), 1))
+        return 0
+
+    monkeypatch.setattr(_packing, "_launch_target", start)
+    row, packer = row_of_integers(_packing, 1)
+    assert _packing.launch(row, types.SimpleNamespace(_launch_box="outer"), "config", (1,)) == 0
+    assert inner == [[2], [1]]
+    del packer
+
+
+def test_room_for_arguments_is_used_again(monkeypatch):
+    made = []
+    monkeypatch.setattr(_packing, "Room", lambda *arguments: made.append(arguments) or Room(*arguments))
+    row, packer = row_of_integers(_packing, 1)
+    for value in (1, 1.0, 1 << 40, 2):
+        _packing.pack(row, (value,))
+        assert _packing.launch(row, None, "config", (value,)) is None
+    assert len(made) == 1
+    del packer
 
 
 @pytest.mark.parametrize(

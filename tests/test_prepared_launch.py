@@ -426,16 +426,16 @@ def test_prepared_launches_of_the_same_form_have_their_code_in_common(kernels):
 def test_an_exception_that_a_signal_brings_starts_no_second_launch(stream, kernels, monkeypatch, error):
     starts = []
 
-    def start(record):
-        starts.append(record)
+    def start(*arguments):
+        starts.append(arguments)
         if len(starts) > 1:
             raise error("from a signal handler")
         return 0
 
-    monkeypatch.setattr(_packing, "_start_prepared", start)
+    monkeypatch.setattr(_packing, "_launch_plan", start)
     prepared = PreparedLaunch(ONE, kernels("nothing"))
     launch_prepared, _ = in_python(prepared)
-    stream._packed_box = stream.box
+    stream._launch_box = stream._box
     launch_prepared(stream)
     with pytest.raises(error, match="from a signal handler"):
         launch_prepared(stream)

@@ -43,7 +43,7 @@ def add_launch(
         packer = kernel._find_packer(tuple(map(type, args)))
         if packer is None:
             return None
-        native, data = config._native_cache or config._addressed_native, packer(*args)
+        native, data = config._native_cache or config._native, packer(*args)
     if len(before) > 1:
         return None
     boxes = []
@@ -53,7 +53,7 @@ def add_launch(
                 return None
             boxes.append(arg._box)
     previous = before[0] if before else 0
-    added = _add(definition._box, previous, packer.target, native[1], data, boxes or NOTHING, len(boxes))
+    added = _add(definition._box, previous, packer.target, native, data, boxes or NOTHING, len(boxes))
     if _unsettled():
         settle()
     handle = added.node
