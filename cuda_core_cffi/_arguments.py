@@ -247,11 +247,11 @@ def buffer_slot(value: Any, parameter: Parameter) -> Slot:
     def pack(buffer: Buffer) -> bytes:
         if buffer.is_closed:
             raise RuntimeError(parameter.wrong(buffer, "the Buffer is closed"))
-        address = buffer.handle
+        address = int(ffi.cast("intptr_t", buffer.handle))  # where a handle is a long, of which PyPy has another type
         buffer._packed_address = address  # asked for once: closing takes it away again
         if buffer.is_closed or buffer.handle != address:  # closed or moved by another thread, since
             buffer._packed_address = None
-        return struct.pack("<Q", address)
+        return struct.pack("<q", address)
 
     return Slot(ADDRESS, ADDRESS_OF, pack, False)  # nothing else has one
 

@@ -5,18 +5,19 @@
 A slot says so of one argument. C packs whole rows of them on CPython (``include/ccc_rows.h``, which :func:`describe` is
 for). Elsewhere functions do that which are compiled for one row of arguments (:func:`make_row`, :func:`prepare`).
 
-They pack into memory outside of Python's heap, which they take for one launch (:func:`make_rooms`). A bytes object for
-each launch costs PyPy 60 to 100 ns more, between calls of a driver that uses the processor's caches too.
+They pack into memory outside of Python's heap that they use for one launch at a time (:class:`Room`). A bytes object
+for each launch costs PyPy more.
 
 What such a function has for itself alone is in its closure, because PyPy would keep globals long after the kernel has
-gone. What all functions have in common are the globals of this module, which PyPy finds faster than those in a plain
-dictionary. Functions for rows of the same form share their code.
+gone. Functions for rows of the same form share their code, and a module, where PyPy takes what packs that form for a
+constant.
 """
 
 from __future__ import annotations
 
 import functools
 import struct
+import types
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -55,13 +56,13 @@ NOT_QUICK: Final = (struct.error, OverflowError, TypeError, AttributeError, Valu
 
 ADDRESS: Final = "Q"
 
-HEAD: Final = f"={ADDRESS}8x"  # of a record: ccc_record
-PLAN_HEAD: Final = struct.calcsize(HEAD)
+HEAD: Final = f"{ADDRESS}8x"  # of a record: ccc_record
+PLAN_HEAD: Final = struct.calcsize(f"={HEAD}")
 
 PART: Final = 32  # PyPy compiles no function that does much more: rows are packed in parts
 
 FILL = """\
-def make(pack_into, start, slots, types):
+def make(start, slots, types):
     {types} = types
     def fill(buffer, values):
         {values} = values
@@ -70,43 +71,38 @@ def make(pack_into, start, slots, types):
             return True
         return False
     return fill
-# {form}
 """
 
 # They are launched outside of `try`: what a signal handler raises there is nobody's but the caller's.
 PREPARED = '''\
-def make(pack_into, take, give, plan, native, slots):
+def make(rooms, plan, native, address, slots):
     def launch(stream{parameters}, /):
         """Start the kernel in a stream, with these values."""
-        room = take()
+        try:
+            room = rooms.pop()
+        except IndexError:
+            room = Room(native.size)
         try:
             queue = stream._launch_box
-            pack_into(room.buffer, PLAN_HEAD{expressions})
+            pack_into(room.buffer, 0{expressions})
         except NOT_QUICK:
             status = None
         else:
             status = _launch_plan(native, queue, room.arguments)
-        give(room)
+        rooms.append(room)
         if status != 0:
             plan.launch_slowly(status, stream, ({arguments}))
 
     def record(boxes, prepared{parameters}, /):
-        room = take()
         try:
             found = ({boxes})
-            pack_into(room.buffer, PLAN_HEAD{expressions})
+            data = pack(address{expressions})
         except NOT_QUICK:
-            data = None
-        else:
-            data = room.buffer[:]
-        give(room)
-        if data is None:
             return plan.record_slowly(boxes, ({arguments}))
         boxes += found
         return data
 
     return launch, record
-# {form}
 '''
 
 
@@ -175,7 +171,7 @@ Field = tuple[int, Slot]
 """An argument, after the bytes of padding before it."""
 
 
-def describe(fields: Sequence[Field], types: Sequence[type] | None) -> tuple[tuple[Any, ...], ...]:
+def describe(fields: Sequence[Field], known: Sequence[type] | None) -> tuple[tuple[Any, ...], ...]:
     """Return for each argument what C has to know of it.
 
     Returns
@@ -188,7 +184,7 @@ def describe(fields: Sequence[Field], types: Sequence[type] | None) -> tuple[tup
     for index, (gap, slot) in enumerate(fields):
         size = struct.calcsize("=" + slot.code)
         letter = "-" if slot.code == "e" else slot.way.letter  # C has no halves
-        only = types[index] if types is not None and slot.guarded else None
+        only = known[index] if known is not None and slot.guarded else None
         described.append((end + gap, size, slot.code[0], letter, only, slot.pack))
         end += gap + size
     return tuple(described)
@@ -197,41 +193,22 @@ def describe(fields: Sequence[Field], types: Sequence[type] | None) -> tuple[tup
 class Room:
     """Memory for the arguments of one launch at a time.
 
+    Those that nobody uses are in a list: as many as were ever used at once, by threads or signal handlers.
+
     Attributes
     ----------
     buffer : CFFI buffer
-        The memory, with what comes before the arguments.
+        The memory.
     arguments : CFFI pointer
-        Where the arguments begin.
+        The same, for C.
     """
 
     __slots__ = ("_memory", "arguments", "buffer")
 
-    def __init__(self, head: bytes, size: int) -> None:
-        self._memory = memory = ffi.new("char[]", head + bytes(size))  # and one zero more, so it is never empty
-        self.buffer = ffi.buffer(memory, len(head) + size)
-        self.arguments = memory + len(head)
-
-
-def make_rooms(size: int, head: bytes = b"") -> tuple[Callable[[], Room], Callable[[Room], None]]:
-    """Return how to take room for arguments, and how to give it back.
-
-    Parameters
-    ----------
-    size : int
-        Bytes of them.
-    head : bytes, optional
-        What comes before them, and stays.
-    """
-    free: list[Room] = []  # as many as were ever taken at once, by threads or signal handlers
-
-    def take() -> Room:
-        try:
-            return free.pop()
-        except IndexError:
-            return Room(head, size)
-
-    return take, free.append
+    def __init__(self, size: int) -> None:
+        self._memory = ffi.new("char[]", size or 1)
+        self.buffer = ffi.buffer(self._memory, size)
+        self.arguments = ffi.cast("char *", self._memory)
 
 
 class Row:
@@ -241,16 +218,23 @@ class Row:
     ----------
     fill : callable
         From a buffer and values to whether it was filled: it is not for values of other types.
-    take, give : callable
-        Room for the arguments.
+    rooms : list of Room
+        Those that nobody uses.
     target : CFFI pointer
         The ``ccc_target``.
     """
 
-    __slots__ = ("fill", "give", "take", "target")
+    __slots__ = ("fill", "rooms", "target")
 
-    def __init__(self, fill: Callable[..., bool], take: Callable[[], Room], give: Callable[[Room], None], target: Any):
-        self.fill, self.take, self.give, self.target = fill, take, give, target
+    def __init__(self, fill: Callable[..., bool], rooms: list[Room], target: Any) -> None:
+        self.fill, self.rooms, self.target = fill, rooms, target
+
+    def take(self) -> Room:
+        """Return a room that nobody else uses. It goes back into the list."""
+        try:
+            return self.rooms.pop()
+        except IndexError:
+            return Room(self.target.size)
 
 
 def launch(row: Row | None, stream: Any, native: Any, values: tuple[Any, ...]) -> int | None:
@@ -264,7 +248,7 @@ def launch(row: Row | None, stream: Any, native: Any, values: tuple[Any, ...]) -
     except NOT_QUICK:
         filled = False
     status: int | None = _launch_target(row.target, native, queue, room.arguments) if filled else None
-    row.give(room)
+    row.rooms.append(room)
     return status
 
 
@@ -275,18 +259,18 @@ def pack(row: Row, values: tuple[Any, ...]) -> bytes | None:
         data: bytes | None = room.buffer[:] if row.fill(room.buffer, values) else None
     except NOT_QUICK:
         data = None
-    row.give(room)
+    row.rooms.append(room)
     return data
 
 
-def make_row(fields: Sequence[Field], types: Sequence[type], target: Any) -> Row:
+def make_row(fields: Sequence[Field], known: Sequence[type], target: Any) -> Row:
     """Return what launches take that are not prepared.
 
     Parameters
     ----------
     fields : sequence of (int, Slot)
         The arguments.
-    types : sequence of type
+    known : sequence of type
         Their types.
     target : CFFI pointer
         The ``ccc_target``.
@@ -296,11 +280,10 @@ def make_row(fields: Sequence[Field], types: Sequence[type], target: Any) -> Row
     size = 0
     for first in range(0, len(fields) or 1, PART):
         where = slice(first, first + PART)
-        part, size = compile_fill(fields[where], types[where], slots, size)
+        part, size = compile_fill(fields[where], known[where], slots, size)
         parts.append((part, where))
-    take, give = make_rooms(size)
     if len(parts) == 1:
-        return Row(part, take, give, target)
+        return Row(part, [], target)
 
     def fill(buffer: Any, values: tuple[Any, ...]) -> bool:
         for part, where in parts:
@@ -308,12 +291,12 @@ def make_row(fields: Sequence[Field], types: Sequence[type], target: Any) -> Row
                 return False
         return len(values) == len(fields)
 
-    return Row(fill, take, give, target)
+    return Row(fill, [], target)
 
 
 def retarget(row: Row, target: Any) -> Row:
     """Return a row like another one, for another target that has the same parameters."""
-    return Row(row.fill, row.take, row.give, target)
+    return Row(row.fill, row.rooms, target)
 
 
 def prepare(fields: Sequence[Field], native: Any, plan: Any) -> tuple[Callable[..., None], Callable[..., bytes]]:
@@ -339,29 +322,43 @@ def prepare(fields: Sequence[Field], native: Any, plan: Any) -> tuple[Callable[.
     names = [f"argument_{index}" for index in range(len(fields))]
     slots = [slot for _, slot in fields]
     form = format_of(fields)
-    make: Callable[..., tuple[Callable[..., None], Callable[..., bytes]]] = compile_maker(
-        PREPARED.format(
-            parameters="".join(f", {name}" for name in names),
-            boxes="".join(f"{name}._box, " for name, slot in zip(names, slots) if slot.way is ADDRESS_OF),
-            arguments="".join(f"{name}, " for name in names),
-            expressions=expressions_of(fields, names),
-            form=form,
-        ),
+    source = PREPARED.format(
+        parameters="".join(f", {name}" for name in names),
+        boxes="".join(f"{name}._box, " for name, slot in zip(names, slots) if slot.way is ADDRESS_OF),
+        arguments="".join(f"{name}, " for name in names),
+        expressions=expressions_of(fields, names),
     )
-    rooms = make_rooms(native.stride - PLAN_HEAD, plan_head(native))
-    return make(struct.Struct(form).pack_into, *rooms, plan, native, [slot.pack for slot in slots])
+    make: Callable[..., tuple[Callable[..., None], Callable[..., bytes]]] = compile_maker(source, form, native.stride)
+    return make([], plan, native, address_of(native), [slot.pack for slot in slots])
 
 
 def plan_head(native: Any) -> bytes:
     """Return what a record of a batch begins with."""
-    return struct.pack(HEAD, int(ffi.cast("uintptr_t", native)))
+    return struct.pack(f"={HEAD}", address_of(native))
+
+
+def address_of(pointer: Any) -> int:
+    """Return the address of something in C, as records have it."""
+    return int(ffi.cast("intptr_t", pointer))
 
 
 @functools.lru_cache(maxsize=512)
-def compile_maker(source: str) -> Callable[..., Any]:
-    """Return the function ``make`` of some source, which is compiled once."""
-    scope: dict[str, Any] = {}
-    exec(compile(source, "<launch>", "exec"), globals(), scope)
+def compile_maker(source: str, form: str, stride: int = 0) -> Callable[..., Any]:
+    """Return the function ``make`` of some source, which is compiled once for each form and stride of records.
+
+    It is in a module of its own: PyPy takes what is in a module, and not in any dictionary, for a constant.
+    """
+    module = types.ModuleType("<launch>")
+    scope = module.__dict__
+    padding = stride - PLAN_HEAD - struct.calcsize(form)
+    scope |= {
+        "NOT_QUICK": NOT_QUICK,
+        "Room": Room,
+        "_launch_plan": _launch_plan,
+        "pack": struct.Struct(f"={HEAD}{form[1:]}{padding}x").pack if stride else None,
+        "pack_into": struct.Struct(form).pack_into,
+    }
+    exec(compile(source, "<launch>", "exec"), scope)
     make: Callable[..., Any] = scope["make"]
     return make
 
@@ -380,7 +377,7 @@ def expressions_of(fields: Sequence[Field], names: Sequence[str]) -> str:
 
 
 def compile_fill(
-    fields: Sequence[Field], types: Sequence[type], slots: Sequence[Callable[[Any], bytes]], start: int
+    fields: Sequence[Field], known: Sequence[type], slots: Sequence[Callable[[Any], bytes]], start: int
 ) -> tuple[Callable[..., bool], int]:
     """Return the function that fills a buffer from some byte on with some arguments of a row, and where it ends.
 
@@ -388,7 +385,7 @@ def compile_fill(
     ----------
     fields : sequence of (int, Slot)
         The arguments.
-    types : sequence of type
+    known : sequence of type
         Their types.
     slots : sequence of callable
         What packs each argument of the row slowly.
@@ -397,16 +394,12 @@ def compile_fill(
     """
     form = format_of(fields)
     names = [f"value_{index}" for index in range(len(fields))]
-    guards = {name: given for name, given, (_, slot) in zip(names, types, fields) if slot.guarded}
-    known = {given: f"type_{index}" for index, given in enumerate(dict.fromkeys(guards.values()))}
-    make = compile_maker(
-        FILL.format(
-            types=f"({''.join(f'{name}, ' for name in known.values())})",
-            values=f"({''.join(f'{name}, ' for name in names)})",
-            guards=" and ".join(f"type({name}) is {known[given]}" for name, given in guards.items()) or "True",
-            expressions=expressions_of(fields, names),
-            form=form,
-        ),
+    guards = {name: given for name, given, (_, slot) in zip(names, known, fields) if slot.guarded}
+    variables = {given: f"type_{index}" for index, given in enumerate(dict.fromkeys(guards.values()))}
+    source = FILL.format(
+        types=f"({''.join(f'{name}, ' for name in variables.values())})",
+        values=f"({''.join(f'{name}, ' for name in names)})",
+        guards=" and ".join(f"type({name}) is {variables[given]}" for name, given in guards.items()) or "True",
+        expressions=expressions_of(fields, names),
     )
-    packer = struct.Struct(form)
-    return make(packer.pack_into, start, slots, tuple(known)), start + packer.size
+    return compile_maker(source, form)(start, slots, tuple(variables)), start + struct.calcsize(form)

@@ -432,9 +432,9 @@ def test_an_exception_that_a_signal_brings_starts_no_second_launch(stream, kerne
             raise error("from a signal handler")
         return 0
 
-    monkeypatch.setattr(_packing, "_launch_plan", start)
     prepared = PreparedLaunch(ONE, kernels("nothing"))
     launch_prepared, _ = in_python(prepared)
+    monkeypatch.setitem(launch_prepared.__globals__, "_launch_plan", start)
     stream._launch_box = stream._box
     launch_prepared(stream)
     with pytest.raises(error, match="from a signal handler"):
