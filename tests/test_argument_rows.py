@@ -86,19 +86,21 @@ def test_a_row_launches_its_own_target(monkeypatch, number):
     assert started == []
 
 
-def test_launches_within_another_have_arguments_of_their_own(monkeypatch):
-    inner = []
+def test_a_launch_within_another_has_arguments_of_its_own(monkeypatch):
+    seen = []
+    outer, inner = types.SimpleNamespace(_launch_box="outer"), types.SimpleNamespace(_launch_box="inner")
 
     def start(target, config, queue, arguments):
         if queue == "outer":
-            assert _packing.launch(row, types.SimpleNamespace(_launch_box="inner"), "config", (2,)) == 0
-        inner.append(ffi.unpack(ffi.cast("int *", arguments), 1))
+            assert _packing.launch(row, inner, "config", (2,)) == 0
+        seen.append(struct.unpack("i", ffi.buffer(arguments, 4)))
         return 0
 
     monkeypatch.setattr(_packing, "_launch_target", start)
     row, packer = row_of_integers(_packing, 1)
-    assert _packing.launch(row, types.SimpleNamespace(_launch_box="outer"), "config", (1,)) == 0
-    assert inner == [[2], [1]]
+    for _ in range(3):  # from the second time on there is a room for both
+        assert _packing.launch(row, outer, "config", (1,)) == 0
+    assert seen == [(2,), (1,)] * 3
     del packer
 
 

@@ -442,6 +442,25 @@ def test_an_exception_that_a_signal_brings_starts_no_second_launch(stream, kerne
     assert len(starts) == 2
 
 
+def test_a_prepared_launch_within_another_has_arguments_of_its_own(stream, kernels, out, monkeypatch):
+    seen = []
+
+    def start(native, queue, arguments):
+        seen.append(struct.unpack("i", ffi.buffer(arguments + 8, 4)))
+        if len(seen) % 2:
+            launch_prepared(stream, out, 2)
+            seen[-2] += struct.unpack("i", ffi.buffer(arguments + 8, 4))
+        return 0
+
+    prepared = PreparedLaunch(ONE, kernels("s32"), Buffer, int)
+    launch_prepared, _ = in_python(prepared)
+    launch_prepared(stream, out, 0)  # from now on the stream and the buffer are known
+    monkeypatch.setitem(launch_prepared.__globals__, "_launch_plan", start)
+    for _ in range(3):  # from the second time on there is a room for both
+        launch_prepared(stream, out, 1)
+    assert seen == [(1, 1), (2,)] * 3
+
+
 def test_assignments_to_the_configuration_change_no_prepared_launch(stream, kernels, out):
     config = LaunchConfig(grid=1, block=2)
     prepared = PreparedLaunch(config, kernels("place"), Buffer)
