@@ -32,7 +32,7 @@ from cuda_core_cffi._packing import (
     if_bytes,
 )
 
-__all__ = ["Packer", "lay_out", "make_packer"]
+__all__ = ["Packer", "boxes_of", "lay_out", "make_packer"]
 
 INT_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 FLOAT_CODES = {2: "e", 4: "f", 8: "d"}
@@ -63,6 +63,14 @@ class Parameter(NamedTuple):
     def wrong(self, value: object, why: str) -> str:
         """Return the text of an error about this parameter."""
         return f"kernel argument {self.position} ({type(value).__name__}): {why}"
+
+
+def boxes_of(values: Sequence[Any]) -> Any:
+    """Return the boxes of the buffers among values, for a launch that keeps them from being freed.
+
+    They are read before the addresses are: a buffer that moves in between has left the box that is found here.
+    """
+    return ffi.new("ccc_box *[]", [value._box for value in values if isinstance(value, Buffer)])
 
 
 class Packer:

@@ -12,7 +12,7 @@ from cuda_core_cffi import _calls
 from cuda_core_cffi._context import Context
 from cuda_core_cffi._errors import CUDAError
 from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._handle import Handle, InUse
 from cuda_core_cffi._ipc import PAYLOAD_BYTES, Descriptor, seal, send_with
 from cuda_core_cffi._keepalive import after_wait, held, release_finished
 from cuda_core_cffi._registry import registry
@@ -146,10 +146,8 @@ class Event(Handle):
     @property
     def context(self) -> Context:
         """The context that the event belongs to."""
-        parent = lib.ccc_parent(self._box)
-        if self.is_closed:
-            raise RuntimeError("this Event is closed")
-        return Context._own(lib.ccc_view(parent))
+        with InUse(self):
+            return Context._own(lib.ccc_view(lib.ccc_parent(self._box)))
 
     @property
     def device(self) -> Any:

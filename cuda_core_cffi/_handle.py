@@ -15,12 +15,14 @@ from cuda_core_cffi._calls import Owner, close, own
 from cuda_core_cffi._errors import failure
 from cuda_core_cffi._ffi import ffi, lib
 
-__all__ = ["Handle", "live_objects"]
+__all__ = ["Handle", "InUse", "live_objects"]
 
+_acquire = lib.ccc_acquire
 _close = close
 _handle = lib.ccc_handle
 _identity = lib.ccc_identity
 _is_open = lib.ccc_is_open
+_release = lib.ccc_release
 
 
 class Handle(Owner):
@@ -95,6 +97,37 @@ class Handle(Owner):
     def box(self) -> int:
         """The address of the C box, for C code that uses ``cuda_core_cffi.h``."""
         return int(ffi.cast("uintptr_t", self._box))
+
+
+class InUse:
+    """Keep handles from being destroyed while a ``with`` block passes them to the driver.
+
+    Another thread may close an object at any time. A handle that is read outside of such a block may be gone when the
+    driver gets it. What C is given as a box needs none of this: it does the same itself.
+
+    Parameters
+    ----------
+    *handles : Handle
+        The objects. RuntimeError says which of them is closed.
+    """
+
+    __slots__ = ("_handles", "_held")
+
+    def __init__(self, *handles: Handle) -> None:
+        self._handles = handles
+        self._held: list[Any] = []
+
+    def __enter__(self) -> None:
+        for handle in self._handles:
+            box = handle._box
+            if not _acquire(box):
+                self.__exit__()
+                raise handle._failure(lib.CCC_CLOSED)
+            self._held.append(box)
+
+    def __exit__(self, *exception: object) -> None:
+        while self._held:
+            _release(self._held.pop())
 
 
 def live_objects() -> dict[str, int]:

@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeVar, ove
 
 from cuda_core_cffi._errors import UnavailableError, check, failure, last_failure
 from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._handle import Handle, InUse
 from cuda_core_cffi._mangling import Kind, kinds_from_ptx, kinds_from_symbol, merge_kinds
 from cuda_core_cffi._stream import accept_stream, address_of
 from cuda_core_cffi.typing import IsStreamType
@@ -272,10 +272,11 @@ class Kernel(Handle):
 
     def _driver_name(self) -> str | None:
         name = ffi.new("const char **")
-        if lib.cuKernelGetName(name, self._function()):
-            lib.ccc_missing_clear()  # the driver is older than CUDA 12.3
-            return None
-        return str(ffi.string(name[0]).decode())
+        with InUse(self):
+            if lib.cuKernelGetName(name, self._function()):
+                lib.ccc_missing_clear()  # the driver is older than CUDA 12.3
+                return None
+            return str(ffi.string(name[0]).decode())
 
 
 class _Attribute(Generic[T]):
@@ -383,7 +384,8 @@ class KernelAttributes:
         if lasting and key in cache:
             return cache[key]
         out = ffi.new("int *")
-        check(lib.cuKernelGetAttribute(out, number, self._kernel._function(), device), "cuKernelGetAttribute")
+        with InUse(self._kernel):
+            check(lib.cuKernelGetAttribute(out, number, self._kernel._function(), device), "cuKernelGetAttribute")
         if lasting:
             cache[key] = int(out[0])
         return int(out[0])
@@ -425,7 +427,8 @@ class KernelOccupancy:
         size = _integer(dynamic_shared_memory_size, "dynamic_shared_memory_size", 0, _SIZE_MAX)
         out = ffi.new("int *")
         call = lib.cuOccupancyMaxActiveBlocksPerMultiprocessor
-        check(call(out, self._function(), threads, size), "cuOccupancyMaxActiveBlocksPerMultiprocessor")
+        with InUse(self._kernel):
+            check(call(out, self._function(), threads, size), "cuOccupancyMaxActiveBlocksPerMultiprocessor")
         return int(out[0])
 
     def max_potential_block_size(
@@ -461,7 +464,8 @@ class KernelOccupancy:
             size = _integer(dynamic_shared_memory_needed, "dynamic_shared_memory_needed", 0, _SIZE_MAX)
         out = ffi.new("int[2]")
         call = lib.cuOccupancyMaxPotentialBlockSize
-        check(call(out, out + 1, self._function(), function, size, limit), "cuOccupancyMaxPotentialBlockSize")
+        with InUse(self._kernel):
+            check(call(out, out + 1, self._function(), function, size, limit), "cuOccupancyMaxPotentialBlockSize")
         return MaxPotentialBlockSizeOccupancyResult(out[0], out[1])
 
     def available_dynamic_shared_memory_per_block(self, num_blocks_per_multiprocessor: int, block_size: int) -> int:
@@ -490,7 +494,8 @@ class KernelOccupancy:
         threads = _integer(block_size, "block_size", 1)
         out = ffi.new("size_t *")
         call = lib.cuOccupancyAvailableDynamicSMemPerBlock
-        check(call(out, self._function(), blocks, threads), "cuOccupancyAvailableDynamicSMemPerBlock")
+        with InUse(self._kernel):
+            check(call(out, self._function(), blocks, threads), "cuOccupancyAvailableDynamicSMemPerBlock")
         return int(out[0])
 
     def max_potential_cluster_size(self, config: Any, *, stream: IsStreamType) -> int:
@@ -557,9 +562,10 @@ class KernelOccupancy:
         accepted = accept_stream(stream, what)
         launch = ffi.new("CUlaunchConfig *", native.driver)
         launch.attrs = native.attributes
-        launch.hStream = accepted.cdata
         out = ffi.new("int *")
-        check(getattr(lib, call)(out, self._function(), launch), call)
+        with InUse(self._kernel, accepted):
+            launch.hStream = accepted.cdata
+            check(getattr(lib, call)(out, self._function(), launch), call)
         return int(out[0])
 
 

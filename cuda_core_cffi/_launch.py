@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 from cuda_core_cffi import _calls
-from cuda_core_cffi._arguments import Packer, make_packer
+from cuda_core_cffi._arguments import Packer, boxes_of, make_packer
 from cuda_core_cffi._errors import CUDAError, UnavailableError
 from cuda_core_cffi._ffi import lib
 from cuda_core_cffi._kernel import Kernel
@@ -18,9 +18,10 @@ from cuda_core_cffi._launch_config import LaunchConfig, shown
 from cuda_core_cffi._stream import Stream, StreamStandIn, accept_stream
 from cuda_core_cffi.typing import IsStreamType
 
-__all__ = ["UNCHECKED", "allow", "launch", "launch_failure"]
+__all__ = ["CLOSED", "UNCHECKED", "allow", "launch", "launch_failure"]
 
 _launch = _calls.launch
+CLOSED: int = lib.CCC_CLOSED
 UNCHECKED: int = lib.CCC_UNCHECKED
 
 # What a status of the driver says of the fields of a configuration that are launch attributes.
@@ -75,10 +76,10 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
         if status is None and isinstance(stream, StreamStandIn):  # whose own stream is as quick
             stream = stream.stream
             status = _launch(row, stream, native, kernel_args)
-    if status is None or status == UNCHECKED:
+    if status is None or status == UNCHECKED or status == CLOSED:
         launch_carefully(stream, config, kernel, kernel_args)
     elif status:
-        raise launch_failure(status, stream, config, kernel)  # type: ignore[arg-type]
+        raise launch_failure(status, stream, config, kernel, kernel_args)  # type: ignore[arg-type]
 
 
 def launch_carefully(stream: Any, config: Any, kernel: Any, values: tuple[Any, ...]) -> None:
@@ -92,11 +93,13 @@ def launch_carefully(stream: Any, config: Any, kernel: Any, values: tuple[Any, .
         native = config._native_cache or config._native
         status = _launch(packer.row, stream, native, values)
         if status is None:
-            status = lib.ccc_launch_target(packer.target, native, stream._box, packer.pack_slowly(values))
+            boxes = boxes_of(values)
+            arguments = packer.pack_slowly(values)
+            status = lib.ccc_launch_target(packer.target, native, stream._box, arguments, boxes, len(boxes))
         if status == UNCHECKED:
             allow(config, stream)
     if status:
-        raise launch_failure(status, stream, config, kernel)
+        raise launch_failure(status, stream, config, kernel, values)
 
 
 def prepare(config: object, kernel: object, values: tuple[Any, ...]) -> Packer:
@@ -145,9 +148,11 @@ def allow(config: LaunchConfig, stream: Stream) -> Any:
     return native
 
 
-def launch_failure(status: int, stream: Stream, config: LaunchConfig, kernel: Kernel) -> Exception:
+def launch_failure(
+    status: int, stream: Stream, config: LaunchConfig, kernel: Kernel, values: tuple[Any, ...] = ()
+) -> Exception:
     """Return the exception for a launch that failed, with what was asked for."""
-    error = kernel._failure(status, stream)
+    error = kernel._failure(status, stream, *values)
     if not isinstance(error, CUDAError):
         return error
     given = config._given

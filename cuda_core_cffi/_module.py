@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 from cuda_core_cffi._architecture import current_architecture
 from cuda_core_cffi._errors import CUDAError, cuda_version, failure
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._handle import InUse
 from cuda_core_cffi._image import FORMAT_NAMES, architectures, contents, is_relocatable, verify
 from cuda_core_cffi._kernel import Kernel, Library
 from cuda_core_cffi._memory.buffer import Buffer
@@ -508,9 +509,10 @@ def _kernel_names(library: Library) -> list[str]:
     count = ffi.new("unsigned int *")
     name = ffi.new("const char **")
     names: list[str] = []
-    if lib.cuLibraryGetKernelCount(count, library.cdata) == 0:
-        kernels = ffi.new("CUkernel[]", count[0])
-        if lib.cuLibraryEnumerateKernels(kernels, count[0], library.cdata) == 0:
-            names = [ffi.string(name[0]).decode() for kernel in kernels if lib.cuKernelGetName(name, kernel) == 0]
+    with InUse(library):
+        if lib.cuLibraryGetKernelCount(count, library.cdata) == 0:
+            kernels = ffi.new("CUkernel[]", count[0])
+            if lib.cuLibraryEnumerateKernels(kernels, count[0], library.cdata) == 0:
+                names = [ffi.string(name[0]).decode() for kernel in kernels if lib.cuKernelGetName(name, kernel) == 0]
     lib.ccc_missing_clear()
     return sorted(names)

@@ -62,11 +62,11 @@ PLAN_HEAD: Final = struct.calcsize(f"={HEAD}")
 PART: Final = 32  # PyPy compiles no function that does much more: rows are packed in parts
 
 FILL = """\
-def make(start, slots, types):
+def make(start, first, slots, types):
     {types} = types
-    def fill(buffer, values):
+    def fill(buffer, boxes, values):
         {values} = values
-        if {guards}:
+        if {guards}:{boxes}
             pack_into(buffer, start{expressions})
             return True
         return False
@@ -75,20 +75,20 @@ def make(start, slots, types):
 
 # They are launched outside of `try`: what a signal handler raises there is nobody's but the caller's.
 PREPARED = '''\
-def make(rooms, plan, native, address, slots):
+def make(rooms, plan, native, address, slots, count):
     def launch(stream{parameters}, /):
         """Start the kernel in a stream, with these values."""
         try:
             room = rooms.pop()
         except IndexError:
-            room = Room(native.size)
+            room = Room(native.size, count)
         try:
-            queue = stream._launch_box
+            queue = stream._launch_box{stores}
             pack_into(room.buffer, 0{expressions})
         except NOT_QUICK:
             status = None
         else:
-            status = _launch_plan(native, queue, room.arguments)
+            status = _launch_plan(native, queue, room.arguments, room.boxes, count)
         rooms.append(room)
         if status != 0:
             plan.launch_slowly(status, stream, ({arguments}))
@@ -201,14 +201,17 @@ class Room:
         The memory.
     arguments : CFFI pointer
         The same, for C.
+    boxes : CFFI array of ccc_box *
+        Those of the buffers among the arguments, which the launch keeps from being freed.
     """
 
-    __slots__ = ("_memory", "arguments", "buffer")
+    __slots__ = ("_memory", "arguments", "boxes", "buffer")
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, count: int) -> None:
         self._memory = ffi.new("char[]", size or 1)
         self.buffer = ffi.buffer(self._memory, size)
         self.arguments = ffi.cast("char *", self._memory)
+        self.boxes = ffi.new("ccc_box *[]", count or 1)
 
 
 class Row:
@@ -217,24 +220,26 @@ class Row:
     Attributes
     ----------
     fill : callable
-        From a buffer and values to whether it was filled: it is not for values of other types.
+        From a buffer, an array of boxes and values to whether they were filled: it is not for values of other types.
+    count : int
+        How many arguments are buffers.
     rooms : list of Room
         Those that nobody uses.
     target : CFFI pointer
         The ``ccc_target``.
     """
 
-    __slots__ = ("fill", "rooms", "target")
+    __slots__ = ("count", "fill", "rooms", "target")
 
-    def __init__(self, fill: Callable[..., bool], rooms: list[Room], target: Any) -> None:
-        self.fill, self.rooms, self.target = fill, rooms, target
+    def __init__(self, fill: Callable[..., bool], count: int, rooms: list[Room], target: Any) -> None:
+        self.fill, self.count, self.rooms, self.target = fill, count, rooms, target
 
     def take(self) -> Room:
         """Return a room that nobody else uses. It goes back into the list."""
         try:
             return self.rooms.pop()
         except IndexError:
-            return Room(self.target.size)
+            return Room(self.target.size, self.count)
 
 
 def launch(row: Row | None, stream: Any, native: Any, values: tuple[Any, ...]) -> int | None:
@@ -244,10 +249,12 @@ def launch(row: Row | None, stream: Any, native: Any, values: tuple[Any, ...]) -
     room = row.take()
     try:
         queue = stream._launch_box
-        filled = row.fill(room.buffer, values)
+        filled = row.fill(room.buffer, room.boxes, values)
     except NOT_QUICK:
         filled = False
-    status: int | None = _launch_target(row.target, native, queue, room.arguments) if filled else None
+    status: int | None = None
+    if filled:
+        status = _launch_target(row.target, native, queue, room.arguments, room.boxes, row.count)
     row.rooms.append(room)
     return status
 
@@ -256,7 +263,7 @@ def pack(row: Row, values: tuple[Any, ...]) -> bytes | None:
     """Return the parameter buffer for values; None for what is not quick."""
     room = row.take()
     try:
-        data: bytes | None = room.buffer[:] if row.fill(room.buffer, values) else None
+        data: bytes | None = room.buffer[:] if row.fill(room.buffer, room.boxes, values) else None
     except NOT_QUICK:
         data = None
     row.rooms.append(room)
@@ -277,26 +284,27 @@ def make_row(fields: Sequence[Field], known: Sequence[type], target: Any) -> Row
     """
     slots = [slot.pack for _, slot in fields]
     parts = []
-    size = 0
+    size = count = 0
     for first in range(0, len(fields) or 1, PART):
         where = slice(first, first + PART)
-        part, size = compile_fill(fields[where], known[where], slots, size)
+        part, size = compile_fill(fields[where], known[where], slots, size, count)
         parts.append((part, where))
+        count += count_buffers(fields[where])
     if len(parts) == 1:
-        return Row(part, [], target)
+        return Row(part, count, [], target)
 
-    def fill(buffer: Any, values: tuple[Any, ...]) -> bool:
+    def fill(buffer: Any, boxes: Any, values: tuple[Any, ...]) -> bool:
         for part, where in parts:
-            if not part(buffer, values[where]):
+            if not part(buffer, boxes, values[where]):
                 return False
         return len(values) == len(fields)
 
-    return Row(fill, [], target)
+    return Row(fill, count, [], target)
 
 
 def retarget(row: Row, target: Any) -> Row:
     """Return a row like another one, for another target that has the same parameters."""
-    return Row(row.fill, row.rooms, target)
+    return Row(row.fill, row.count, row.rooms, target)
 
 
 def prepare(fields: Sequence[Field], native: Any, plan: Any) -> tuple[Callable[..., None], Callable[..., bytes]]:
@@ -325,11 +333,12 @@ def prepare(fields: Sequence[Field], native: Any, plan: Any) -> tuple[Callable[.
     source = PREPARED.format(
         parameters="".join(f", {name}" for name in names),
         boxes="".join(f"{name}._box, " for name, slot in zip(names, slots) if slot.way is ADDRESS_OF),
+        stores=stores_of(fields, names, "room.boxes[{}]", 12),
         arguments="".join(f"{name}, " for name in names),
         expressions=expressions_of(fields, names),
     )
     make: Callable[..., tuple[Callable[..., None], Callable[..., bytes]]] = compile_maker(source, form, native.stride)
-    return make([], plan, native, address_of(native), [slot.pack for slot in slots])
+    return make([], plan, native, address_of(native), [slot.pack for slot in slots], count_buffers(fields))
 
 
 def plan_head(native: Any) -> bytes:
@@ -376,8 +385,22 @@ def expressions_of(fields: Sequence[Field], names: Sequence[str]) -> str:
     return "".join(f", {slot.way.expression.format(name)}" for name, (_, slot) in zip(names, fields))
 
 
+def stores_of(fields: Sequence[Field], names: Sequence[str], place: str, indent: int) -> str:
+    """Return statements that store the boxes of buffers, each in a place that its number is formatted into.
+
+    They come before the addresses are read: a buffer that moves in between has left the box that is found here.
+    """
+    buffers = [name for name, (_, slot) in zip(names, fields) if slot.way is ADDRESS_OF]
+    return "".join(f"\n{' ' * indent}{place.format(index)} = {name}._box" for index, name in enumerate(buffers))
+
+
+def count_buffers(fields: Sequence[Field]) -> int:
+    """Return how many of the arguments are addresses of buffers."""
+    return sum(slot.way is ADDRESS_OF for _, slot in fields)
+
+
 def compile_fill(
-    fields: Sequence[Field], known: Sequence[type], slots: Sequence[Callable[[Any], bytes]], start: int
+    fields: Sequence[Field], known: Sequence[type], slots: Sequence[Callable[[Any], bytes]], start: int, first: int
 ) -> tuple[Callable[..., bool], int]:
     """Return the function that fills a buffer from some byte on with some arguments of a row, and where it ends.
 
@@ -391,6 +414,8 @@ def compile_fill(
         What packs each argument of the row slowly.
     start : int
         The byte.
+    first : int
+        The number of the first buffer among the arguments.
     """
     form = format_of(fields)
     names = [f"value_{index}" for index in range(len(fields))]
@@ -399,7 +424,8 @@ def compile_fill(
     source = FILL.format(
         types=f"({''.join(f'{name}, ' for name in variables.values())})",
         values=f"({''.join(f'{name}, ' for name in names)})",
+        boxes=stores_of(fields, names, "boxes[first + {}]", 12),
         guards=" and ".join(f"type({name}) is {variables[given]}" for name, given in guards.items()) or "True",
         expressions=expressions_of(fields, names),
     )
-    return compile_maker(source, form)(start, slots, tuple(variables)), start + struct.calcsize(form)
+    return compile_maker(source, form)(start, first, slots, tuple(variables)), start + struct.calcsize(form)

@@ -13,12 +13,11 @@ from typing import Any
 
 from cuda_core_cffi import _calls
 from cuda_core_cffi._argument_types import infer_types, make_type_slot
-from cuda_core_cffi._arguments import MAX_ALIGNMENT, lay_out
+from cuda_core_cffi._arguments import MAX_ALIGNMENT, boxes_of, lay_out
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._kernel import Kernel
-from cuda_core_cffi._launch import UNCHECKED, allow, launch_failure
+from cuda_core_cffi._launch import CLOSED, UNCHECKED, allow, launch_failure
 from cuda_core_cffi._launch_config import LaunchConfig
-from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._packing import PLAN_HEAD, plan_head
 from cuda_core_cffi._stream import Stream, accept_stream
 
@@ -130,21 +129,25 @@ class Plan:
     def launch_slowly(self, status: int | None, stream: Any, values: tuple[Any, ...]) -> None:
         """Launch what is not quick, where status is None: other types, and errors that say more.
 
-        Else look at what was not looked at before, and launch again; or raise for what failed.
+        Else look at what was not looked at before, and launch again; or raise for what failed. The same for what was
+        closed, or moved: the arguments are packed again, which says which of them is closed.
         """
         queue = accept_stream(stream, "a prepared launch")
         queue._launch_box = queue._box
+        if status == CLOSED:
+            status = None
         while status is None or status == UNCHECKED:
             if status is not None:
                 self.allow(queue)
-            status = lib.ccc_launch_plan(self._native, queue._box, self._pack(values))
+            boxes = boxes_of(values)
+            status = lib.ccc_launch_plan(self._native, queue._box, self._pack(values), boxes, len(boxes))
         if status:
-            raise launch_failure(status, queue, self.config, self.kernel)
+            raise launch_failure(status, queue, self.config, self.kernel, values)
 
     def record_slowly(self, boxes: list[Any], values: tuple[Any, ...]) -> bytes:
         """Return the record of a launch without its stream, and add the boxes of its buffers to a list."""
         # the boxes first: a buffer that moves in between has left the one that is found here
-        found = [value._box for value in values if isinstance(value, Buffer)]
+        found = list(boxes_of(values))
         data = (plan_head(self._native) + self._pack(values)).ljust(self._native.stride, b"\0")
         boxes += found
         return data

@@ -118,7 +118,25 @@ static void ccc_unhold(ccc_box *box)
     }
 }
 
-/* Add a use, unless the handle is already gone. Those of what lives for ever are not counted: all threads would write. */
+/*
+ * Add a use if the Python object is open, in one atomic step, whatever other threads close meanwhile: the way from an
+ * object that somebody may close to its handle. 0: it is closed. The uses of what lives for ever are not counted,
+ * because all threads would write the same count.
+ */
+static int ccc_acquire(const ccc_box *object)
+{
+    ccc_box *box = (ccc_box *)object;
+    if (box->flags & CCC_IMMORTAL)
+        return 1;
+    uint32_t uses = atomic_load_explicit(&box->uses, memory_order_relaxed);
+    while (uses & CCC_OPEN)
+        if (atomic_compare_exchange_weak_explicit(&box->uses, &uses, uses + 1, memory_order_acquire,
+                                                  memory_order_relaxed))
+            return 1;
+    return 0;
+}
+
+/* Add a use unless the handle is already gone, for those who have a use of it or of what depends on it. */
 static int ccc_retain(ccc_box *box)
 {
     if (box->flags & CCC_IMMORTAL)
@@ -186,6 +204,58 @@ static void ccc_release(ccc_box *box)
     if (ccc_unuse(box))
         ccc_end_unused(box);
 }
+
+/* For CCC_USE: release at the end of a scope, and leave the failure that the helper returns as it is. */
+static void ccc_release_scoped(ccc_box **box)
+{
+    if (*box && ccc_unuse(*box)) {
+        ccc_failure failure = ccc_last;
+        ccc_end_unused(*box);
+        ccc_last = failure;
+    }
+}
+
+static void ccc_release_all(ccc_box *const *boxes, size_t count)
+{
+    while (count > 0)
+        ccc_release_scoped((ccc_box **)&boxes[--count]);
+}
+
+/* Acquire all boxes, or none. 0: one of them is closed. */
+static int ccc_acquire_all(ccc_box *const *boxes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!ccc_acquire(boxes[i])) {
+            ccc_release_all(boxes, i);
+            return 0;
+        }
+    return 1;
+}
+
+/* The failure of a helper that returns a pointer. */
+static CCC_COLD void *ccc_closed(void)
+{
+    ccc_fail(CCC_CLOSED, "");
+    return NULL;
+}
+
+#define CCC_JOIN_(a, b) a##b
+#define CCC_JOIN(a, b) CCC_JOIN_(a, b)
+#define CCC_USE_AS(name, box, otherwise)                                                                       \
+    __attribute__((cleanup(ccc_release_scoped))) ccc_box *name = ccc_acquire(box) ? (ccc_box *)(box) : NULL; \
+    if (!CCC_LIKELY(name != NULL))                                                                             \
+    return otherwise
+#define CCC_USE_MAYBE_AS(name, box, otherwise)                                                                        \
+    __attribute__((cleanup(ccc_release_scoped))) ccc_box *name = (box) && ccc_acquire(box) ? (ccc_box *)(box) : NULL; \
+    if ((box) && name == NULL)                                                                                        \
+    return otherwise
+
+/* Use an object until the end of the scope. Where it is closed, return `otherwise`, or CCC_CLOSED, from the helper. */
+#define CCC_USE_OR(box, otherwise) CCC_USE_AS(CCC_JOIN(ccc_used_, __COUNTER__), box, otherwise)
+#define CCC_USE(box) CCC_USE_OR(box, CCC_CLOSED)
+/* The same for an object that may be NULL. */
+#define CCC_USE_MAYBE_OR(box, otherwise) CCC_USE_MAYBE_AS(CCC_JOIN(ccc_used_, __COUNTER__), box, otherwise)
+#define CCC_USE_MAYBE(box) CCC_USE_MAYBE_OR(box, CCC_CLOSED)
 
 /* End the boxes that were left to other threads, and to later. */
 static void ccc_end_deferred(void)
@@ -288,10 +358,8 @@ static size_t ccc_box_bytes(const ccc_box *box)
  */
 static ccc_box *ccc_view(ccc_box *box)
 {
-    if (!ccc_retain(box)) {
-        ccc_fail(CCC_CLOSED, "");
-        return NULL;
-    }
+    if (!ccc_retain(box))
+        return ccc_closed();
     ccc_box *view = ccc_new(box->kind, box->handle, box->flags | CCC_BORROWED, box);
     if (view)
         view->flags &= ~CCC_IMMORTAL;

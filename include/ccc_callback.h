@@ -17,8 +17,8 @@ static int ccc_stream_call(const ccc_box *stream, uint64_t function, uint64_t da
     const CUgraphNode *nodes;
     size_t count;
     int status = 0;
-    if (!ccc_is_open(stream))
-        return CCC_CLOSED;
+    CCC_USE(stream);
+    CCC_SUBMIT;
     CCC_TRY(cuStreamIsCapturing, CCC_STRM(stream), &capture);
     if (capture == CU_STREAM_CAPTURE_STATUS_ACTIVE) /* where it has failed, cuLaunchHostFunc says so */
         status = ccc_capture_place(stream, &graph, &nodes, &count);

@@ -52,8 +52,9 @@ typedef struct ccc_calls {
     int (*event_sync)(const ccc_box *event);
     int (*stream_sync)(const ccc_box *stream);
     int (*launch_target)(const ccc_target *target, const ccc_config *config, const ccc_box *stream,
-                         const char *arguments);
-    int (*launch_plan)(const ccc_plan *plan, const ccc_box *stream, const char *arguments);
+                         const char *arguments, ccc_box *const *buffers, size_t count);
+    int (*launch_plan)(const ccc_plan *plan, const ccc_box *stream, const char *arguments, ccc_box *const *buffers,
+                       size_t count);
     uint64_t (*tensor_for)(ccc_box *buffer, DLDevice device, int versioned, uint64_t stream, int *status);
     void (*tensor_delete)(uint64_t tensor);
     struct ccc_gil *gil;

@@ -4,6 +4,10 @@
  * Captures: a stream whose work becomes nodes of a graph. A box of its own stands for each; where its last use goes
  * while the capture is under way, the capture is ended, so that the stream can be used again. It uses the stream and the
  * box of the graph. That graph is the driver's until the capture ends, unless it was there before, in a node.
+ *
+ * Where the driver gives up a graph, it frees the graphs inside its nodes. Captures into those have to be ended before:
+ * drivers crash, or never return, when such a capture goes on or is ended later (580). So they end with the capture
+ * around them, and before the node is destroyed.
  */
 #ifndef CCC_CAPTURE_H
 #define CCC_CAPTURE_H
@@ -12,12 +16,54 @@
 
 static pthread_mutex_t ccc_capture_lock = PTHREAD_MUTEX_INITIALIZER;
 static ccc_box *ccc_captured_graphs; /* those that are being captured; not uses */
+static ccc_box *ccc_captures_begun;  /* captures under way; not uses */
+
+/* In the memory of a capture's box. */
+typedef struct ccc_capture_link {
+    ccc_box *next, *previous;
+    atomic_int listed; /* until the capture has been ended */
+} ccc_capture_link;
+
+#define CCC_CAPTURE_LINK(box) ((ccc_capture_link *)(box)->memory)
+
+static void ccc_capture_enter(void)
+{
+    if (ccc_graph_locks())
+        pthread_mutex_lock(&ccc_capture_lock);
+}
+
+static void ccc_capture_leave(void)
+{
+    if (ccc_graph_locks())
+        pthread_mutex_unlock(&ccc_capture_lock);
+}
+
+static void ccc_capture_list(ccc_box *capture)
+{
+    ccc_capture_link *link = CCC_CAPTURE_LINK(capture);
+    ccc_capture_enter();
+    link->next = ccc_captures_begun;
+    if (link->next)
+        CCC_CAPTURE_LINK(link->next)->previous = capture;
+    ccc_captures_begun = capture;
+    atomic_store(&link->listed, 1);
+    ccc_capture_leave();
+}
+
+static void ccc_capture_unlist(ccc_box *capture)
+{
+    ccc_capture_link *link = CCC_CAPTURE_LINK(capture);
+    ccc_capture_enter();
+    if (link->next)
+        CCC_CAPTURE_LINK(link->next)->previous = link->previous;
+    *(link->previous ? &CCC_CAPTURE_LINK(link->previous)->next : &ccc_captures_begun) = link->next;
+    ccc_capture_leave();
+    atomic_store(&link->listed, 0); /* now the box may go */
+}
 
 static void ccc_capture_note(ccc_box *graph, int begins)
 {
-    int locks = ccc_graph_locks();
-    if (locks)
-        pthread_mutex_lock(&ccc_capture_lock);
+    ccc_capture_enter();
     ccc_box **link = &ccc_captured_graphs;
     while (*link && *link != graph)
         link = &(*link)->graph->next;
@@ -27,8 +73,7 @@ static void ccc_capture_note(ccc_box *graph, int begins)
     } else if (*link) {
         *link = graph->graph->next;
     }
-    if (locks)
-        pthread_mutex_unlock(&ccc_capture_lock);
+    ccc_capture_leave();
 }
 
 /* Where the work that a stream is given next belongs: in which graph, and after which nodes. */
@@ -54,12 +99,13 @@ static int ccc_capture_claim(ccc_box *capture)
     return __atomic_exchange_n(&capture->handle, 0, __ATOMIC_ACQ_REL) != 0;
 }
 
-/* End a capture. It is over then, whatever the status says of it, even that this is the wrong thread. */
-static CUresult ccc_capture_stop(ccc_box *capture)
+/* End a capture that the caller has claimed. It is over then, whatever the status says, even that this is the wrong thread. */
+static CUresult ccc_capture_stop_alone(ccc_box *capture)
 {
     CUgraph graph = NULL;
     ccc_box *home = capture->pool;
     CUstream stream = CCC_STRM(atomic_load(&capture->stream));
+    CCC_SUBMIT;
     CUresult result = cuStreamEndCapture(stream, &graph);
     if (result) /* such as one of the driver as a whole: the capture may be there still */
         cuStreamEndCapture(stream, &graph);
@@ -68,14 +114,68 @@ static CUresult ccc_capture_stop(ccc_box *capture)
         ccc_capture_note(home, 0);
         home->graph->captured = graph ? 0 : CCC_CAPTURE_LOST;
     }
+    ccc_capture_unlist(capture);
     return result;
+}
+
+/* Whether a graph is the one with this handle, or inside it. */
+static int ccc_graph_is_within(const ccc_box *graph, uint64_t handle)
+{
+    while (graph->handle != handle && graph->flags & CCC_BORROWED)
+        graph = graph->parent;
+    return graph->handle == handle;
+}
+
+/* A capture under way into a graph, or into one inside it, which the caller has to stop if *claimed; NULL: there is none. */
+static ccc_box *ccc_capture_find(uint64_t handle, const ccc_box *besides, int *claimed)
+{
+    ccc_capture_enter();
+    ccc_box *found = ccc_captures_begun;
+    while (found && (found == besides || !ccc_graph_is_within(found->pool, handle)))
+        found = CCC_CAPTURE_LINK(found)->next;
+    *claimed = found && ccc_capture_claim(found);
+    ccc_capture_leave();
+    return found;
+}
+
+/* End the captures into a graph and those inside it, but for one, and wait for those that other threads end. */
+static void ccc_capture_end_within(uint64_t handle, const ccc_box *besides)
+{
+    int claimed;
+    ccc_box *capture;
+    while ((capture = ccc_capture_find(handle, besides, &claimed))) {
+        if (claimed)
+            ccc_capture_stop_alone(capture);
+        else
+            sched_yield();
+    }
+}
+
+/* A graph inside a node is about to go: end the captures into it. */
+static void ccc_capture_end_in(uint64_t handle)
+{
+    if (atomic_load_explicit(&ccc_captures, memory_order_acquire))
+        ccc_capture_end_within(handle, NULL);
+}
+
+/* The same as ccc_capture_stop_alone, for the captures inside its graph, too. */
+static CUresult ccc_capture_stop(ccc_box *capture)
+{
+    if (capture->pool->graph)
+        ccc_capture_end_within(capture->pool->handle, capture);
+    return ccc_capture_stop_alone(capture);
 }
 
 /* The end of a box whose capture nobody has ended: that it was not complete is no failure. */
 static CUresult ccc_destroy_capture(ccc_box *capture, const char **call)
 {
+    const ccc_capture_link *link = CCC_CAPTURE_LINK(capture);
+    CUresult result = CUDA_SUCCESS;
     *call = "cuStreamEndCapture";
-    CUresult result = ccc_capture_claim(capture) ? ccc_capture_stop(capture) : CUDA_SUCCESS;
+    if (ccc_capture_claim(capture))
+        result = ccc_capture_stop(capture);
+    while (link && atomic_load(&link->listed) && ccc_graph_locks()) /* another thread is about to end it */
+        sched_yield();
     return result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
                ? CUDA_SUCCESS
                : result;
@@ -83,7 +183,8 @@ static CUresult ccc_destroy_capture(ccc_box *capture, const char **call)
 
 static int ccc_capture_end(ccc_box *capture)
 {
-    if (!ccc_is_open(capture) || !ccc_capture_claim(capture))
+    CCC_USE(capture);
+    if (!ccc_capture_claim(capture))
         return CCC_CLOSED;
     CUresult result = ccc_capture_stop(capture);
     return result ? ccc_fail((int)result, "cuStreamEndCapture") : 0;
@@ -126,16 +227,18 @@ static ccc_box *ccc_capture_begin(ccc_box *stream, int mode, ccc_box **graph)
 {
     CUgraph captured = NULL;
     ccc_box *inside = *graph;
-    if (!ccc_is_open(stream) || !ccc_retain(stream)) {
-        ccc_fail(CCC_CLOSED, "");
-        return NULL;
-    }
+    if (!ccc_acquire(stream))
+        return ccc_closed();
     ccc_box *home = inside ? inside : ccc_graph_box(CCC_GRAPH, 0);
     ccc_box *capture = home ? ccc_new(CCC_CAPTURE, 0, 0, NULL) : NULL;
+    if (capture && (capture->memory = calloc(1, sizeof(ccc_capture_link))) == NULL) {
+        ccc_drop(capture);
+        capture = NULL;
+    }
     if (home && !inside)
         home->graph->captured = CCC_CAPTURE_ACTIVE;
     int status = capture ? CCC_CLOSED : CCC_NO_MEMORY;
-    if (capture && ccc_retain(home)) {
+    if (capture && ccc_acquire(home)) {
         atomic_init(&capture->stream, stream);
         capture->pool = home;
         status = inside ? ccc_capture_start_in(inside, CCC_STRM(stream), mode)
@@ -150,6 +253,7 @@ static ccc_box *ccc_capture_begin(ccc_box *stream, int mode, ccc_box **graph)
             home->handle = (uintptr_t)captured;
             ccc_capture_note(home, 1);
         }
+        ccc_capture_list(capture);
         *graph = home;
         return capture;
     }
@@ -168,11 +272,15 @@ static int ccc_capture_ends(const ccc_box *stream, uint64_t *nodes, size_t *coun
     CUgraph graph;
     const CUgraphNode *found;
     size_t room = *count;
-    if (!ccc_is_open(stream))
-        return CCC_CLOSED;
+    int locks = ccc_graph_locks();
+    CCC_USE(stream);
+    if (locks)
+        pthread_rwlock_wrlock(&ccc_capture_order);
     int status = ccc_capture_place(stream, &graph, &found, count);
     for (size_t i = 0; status == 0 && i < *count && i < room; i++)
         nodes[i] = (uintptr_t)found[i];
+    if (locks)
+        pthread_rwlock_unlock(&ccc_capture_order);
     return status;
 }
 
@@ -180,8 +288,8 @@ static int ccc_capture_ends(const ccc_box *stream, uint64_t *nodes, size_t *coun
 static int ccc_capture_continue(const ccc_box *stream, uint64_t node)
 {
     CUgraphNode last = (CUgraphNode)(uintptr_t)node;
-    if (!ccc_is_open(stream))
-        return CCC_CLOSED;
+    CCC_USE(stream);
+    CCC_SUBMIT;
     CUresult result = CCC_WITH_EDGE_DATA(cuStreamUpdateCaptureDependencies)(CCC_STRM(stream), &last, NULL, 1,
                                                                             CU_STREAM_SET_CAPTURE_DEPENDENCIES);
     return result ? ccc_fail((int)result, "cuStreamUpdateCaptureDependencies") : 0;

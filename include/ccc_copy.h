@@ -36,21 +36,17 @@ static int ccc_copy_has_attributes(int batch)
     return 0;
 }
 
-/* A status unless the stream is open and not being captured. */
+/* A status if the stream, of which the caller has a use, is being captured. */
 static int ccc_copy_check_capture(const ccc_box *stream)
 {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    if (!ccc_is_open(stream))
-        return CCC_CLOSED;
     CCC_TRY(cuStreamIsCapturing, CCC_STRM(stream), &capture);
     return capture == CU_STREAM_CAPTURE_STATUS_NONE ? 0 : CCC_CAPTURING;
 }
 
-/* A status unless copies with these attributes can be made in the stream. */
+/* A status unless copies with these attributes can be made in the stream, of which the caller has a use. */
 static int ccc_copy_check(const ccc_box *stream, const CUmemcpyAttributes *const *attributes, size_t count, int batch)
 {
-    if (!ccc_is_open(stream))
-        return CCC_CLOSED;
     if (ccc_stream_is_legacy(stream))
         return CCC_LEGACY_STREAM;
     for (size_t i = 0; i < count && !ccc_copy_has_attributes(batch); i++)
@@ -74,6 +70,7 @@ static ccc_box *ccc_copy_owner(uint64_t address)
  */
 static int ccc_copy_plain(uint64_t to, uint64_t from, size_t size, const ccc_box *stream)
 {
+    CCC_SUBMIT;
     CUresult result = cuMemcpyAsync(to, from, size, CCC_STRM(stream));
     if (CCC_LIKELY(result == CUDA_SUCCESS))
         return 0;
@@ -101,8 +98,9 @@ static int ccc_copy_submit(uint64_t to, uint64_t from, size_t size, const ccc_bo
 /* Copy a whole buffer into one of the same size. */
 static int ccc_copy(const ccc_box *destination, const ccc_box *source, const ccc_box *stream)
 {
-    if (!ccc_is_open(destination) || !ccc_is_open(source) || !ccc_is_open(stream))
-        return CCC_CLOSED;
+    CCC_USE(destination);
+    CCC_USE(source);
+    CCC_USE(stream);
     if (ccc_overlap(destination->handle, source->handle, source->size))
         return CCC_OVERLAP;
     return source->size > 0 ? ccc_copy_plain(destination->handle, source->handle, source->size, stream) : 0;
@@ -112,8 +110,9 @@ static int ccc_copy(const ccc_box *destination, const ccc_box *source, const ccc
 static int ccc_copy_with(const ccc_box *destination, const ccc_box *source, const ccc_box *stream,
                          const CUmemcpyAttributes *attributes)
 {
-    if (!ccc_is_open(destination) || !ccc_is_open(source))
-        return CCC_CLOSED;
+    CCC_USE(destination);
+    CCC_USE(source);
+    CCC_USE(stream);
     int status = ccc_copy_check(stream, &attributes, 1, 0);
     if (status)
         return status;
@@ -131,8 +130,8 @@ static int ccc_copy_host(const ccc_box *buffer, void *host, int to_host, ccc_box
 {
     uint64_t from = (uintptr_t)host, to = buffer->handle;
     *event = NULL;
-    if (!ccc_is_open(buffer))
-        return CCC_CLOSED;
+    CCC_USE(buffer);
+    CCC_USE(stream);
     int status = attributes ? ccc_copy_check(stream, &attributes, 1, 0) : ccc_copy_check_capture(stream);
     if (status)
         return status;
@@ -172,22 +171,22 @@ static int ccc_copy_host(const ccc_box *buffer, void *host, int to_host, ccc_box
 /* Copy a whole buffer to ordinary host memory, when the work that its stream has for it is done, and wait. */
 static int ccc_copy_to_host(void *destination, const ccc_box *source)
 {
-    if (!ccc_is_open(source))
-        return CCC_CLOSED;
+    CCC_USE(source);
     if (source->size == 0)
         return 0;
     ccc_scope scope;
     int status = ccc_enter_buffer(&scope, source);
     if (status)
         return status;
-    uint64_t stream = ccc_buffer_stream(source);
+    ccc_box *stream = ccc_buffer_stream_use(source);
     const char *call = "cuStreamSynchronize";
-    CUresult result = stream ? cuStreamSynchronize((CUstream)(uintptr_t)stream) : CUDA_SUCCESS;
+    CUresult result = stream ? cuStreamSynchronize(CCC_STRM(stream)) : CUDA_SUCCESS;
     if (result == CUDA_SUCCESS) {
         call = "cuMemcpy";
         result = cuMemcpy((CUdeviceptr)(uintptr_t)destination, source->handle, source->size);
     }
     ccc_leave(&scope);
+    ccc_release_scoped(&stream);
     return result ? ccc_fail((int)result, call) : 0;
 }
 
@@ -252,16 +251,10 @@ static int ccc_copies_submit(const ccc_copies *batch, const ccc_box *stream)
     return status;
 }
 
-/*
- * Copy each source into its destination, which is of the same size, in any order. `attributes` has one pointer for all
- * copies, or one for each. After CCC_OVERLAP, bad[0] and bad[1] are the copies that are in each other's way.
- */
-static int ccc_copy_batch(ccc_box *const *destinations, ccc_box *const *sources, size_t count, const ccc_box *stream,
-                          const CUmemcpyAttributes *const *attributes, size_t attribute_count, size_t *bad)
+/* The same as below for a caller who has a use of all of them. */
+static int ccc_copy_batch_in(ccc_box *const *destinations, ccc_box *const *sources, size_t count, const ccc_box *stream,
+                             const CUmemcpyAttributes *const *attributes, size_t attribute_count, size_t *bad)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!ccc_is_open(destinations[i]) || !ccc_is_open(sources[i]))
-            return CCC_CLOSED;
     int status = ccc_copy_check(stream, attributes, attribute_count, 1);
     if (status || count == 0)
         return status;
@@ -295,6 +288,25 @@ static int ccc_copy_batch(ccc_box *const *destinations, ccc_box *const *sources,
     else if (batch.count > 0)
         status = ccc_copies_submit(&batch, stream);
     free(ranges);
+    return status;
+}
+
+/*
+ * Copy each source into its destination, which is of the same size, in any order. `attributes` has one pointer for all
+ * copies, or one for each. After CCC_OVERLAP, bad[0] and bad[1] are the copies that are in each other's way.
+ */
+static int ccc_copy_batch(ccc_box *const *destinations, ccc_box *const *sources, size_t count, const ccc_box *stream,
+                          const CUmemcpyAttributes *const *attributes, size_t attribute_count, size_t *bad)
+{
+    CCC_USE(stream);
+    if (!ccc_acquire_all(destinations, count))
+        return CCC_CLOSED;
+    int status = CCC_CLOSED;
+    if (ccc_acquire_all(sources, count)) {
+        status = ccc_copy_batch_in(destinations, sources, count, stream, attributes, attribute_count, bad);
+        ccc_release_all(sources, count);
+    }
+    ccc_release_all(destinations, count);
     return status;
 }
 

@@ -54,49 +54,81 @@ static ccc_box *ccc_graph_root(ccc_box *box)
     return box;
 }
 
-/* In the child of fork() the thread that has the lock, if any, is not there; and every call fails. */
-static int ccc_graph_locks(void)
+/* Use a graph, and its root, which is returned. NULL: one of them is closed. */
+static ccc_box *ccc_graph_acquire(ccc_box *box)
 {
-    return ccc_driver.reason != CCC_FORKED;
+    if (!ccc_acquire(box))
+        return NULL;
+    ccc_box *root = ccc_graph_root(box); /* which cannot go as long as the graph inside it is used */
+    if (root == box || ccc_acquire(root))
+        return root;
+    ccc_release(box);
+    return NULL;
+}
+
+static void ccc_graph_release(ccc_box *box)
+{
+    ccc_box *root = ccc_graph_root(box);
+    ccc_release(box);
+    if (root != box)
+        ccc_release(root);
+}
+
+static void ccc_graph_lock(ccc_box *root)
+{
+    if (ccc_graph_locks())
+        pthread_mutex_lock(&root->graph->lock);
+}
+
+static void ccc_graph_unlock(ccc_box *root)
+{
+    if (ccc_graph_locks())
+        pthread_mutex_unlock(&root->graph->lock);
 }
 
 static int ccc_graph_enter(ccc_box *box)
 {
-    ccc_box *root = ccc_graph_root(box);
-    if (!ccc_is_open(box) || !ccc_is_open(root) || !ccc_retain(root))
+    ccc_box *root = ccc_graph_acquire(box);
+    if (root == NULL)
         return CCC_CLOSED;
-    if (ccc_graph_locks())
-        pthread_mutex_lock(&root->graph->lock);
+    ccc_graph_lock(root);
     return 0;
 }
 
 static void ccc_graph_leave(ccc_box *box)
 {
-    ccc_box *root = ccc_graph_root(box);
-    if (ccc_graph_locks())
-        pthread_mutex_unlock(&root->graph->lock);
-    ccc_release(root);
+    ccc_graph_unlock(ccc_graph_root(box));
+    ccc_graph_release(box);
 }
 
-/* Enter two boxes of different roots, in an order that every thread keeps to. The second may be NULL. */
+/* Enter two boxes, whose roots are locked in an order that every thread keeps to. The second may be NULL. */
 static int ccc_graph_enter_both(ccc_box *one, ccc_box *other)
 {
-    if (other && ccc_graph_root(other) < ccc_graph_root(one)) {
-        ccc_box *swapped = one;
-        one = other;
-        other = swapped;
+    ccc_box *first = ccc_graph_acquire(one);
+    if (first == NULL)
+        return CCC_CLOSED;
+    ccc_box *second = other ? ccc_graph_acquire(other) : NULL;
+    if (other && second == NULL) {
+        ccc_graph_release(one);
+        return CCC_CLOSED;
     }
-    int status = ccc_graph_enter(one);
-    if (status == 0 && other && (status = ccc_graph_enter(other)))
-        ccc_graph_leave(one);
-    return status;
+    if (second && second < first)
+        ccc_graph_lock(second);
+    ccc_graph_lock(first);
+    if (second > first)
+        ccc_graph_lock(second);
+    return 0;
 }
 
 static void ccc_graph_leave_both(ccc_box *one, ccc_box *other)
 {
-    ccc_graph_leave(one);
+    ccc_box *root = ccc_graph_root(one), *second = other ? ccc_graph_root(other) : root;
+    ccc_graph_unlock(root);
+    if (second != root)
+        ccc_graph_unlock(second);
+    ccc_graph_release(one);
     if (other)
-        ccc_graph_leave(other);
+        ccc_graph_release(other);
 }
 
 static ccc_box *ccc_graph_create(void)
@@ -124,9 +156,10 @@ static ccc_box *ccc_graph_adopt(uint64_t handle)
     return box;
 }
 
-/* A graph that belongs to a node of another one. */
+/* A graph that belongs to a node of another one. NULL: that one is closed, or out of memory. */
 static ccc_box *ccc_graph_inner(uint64_t handle, ccc_box *outer)
 {
+    CCC_USE_OR(outer, ccc_closed());
     return ccc_new(CCC_GRAPH, handle, CCC_BORROWED, outer);
 }
 
@@ -195,10 +228,12 @@ static int ccc_graph_show(ccc_box *box)
 {
     if (ccc_driver.reason == CCC_FORKED)
         return 0;
-    if (ccc_in_callback)
+    if (ccc_in_callback) {
+        CCC_USE(box);
         return box->graph == NULL || box->graph->keeps == NULL
                    ? 0
                    : ccc_fail(CUDA_ERROR_NOT_PERMITTED, "cuUserObjectCreate in a host function");
+    }
     int status = ccc_graph_enter(box);
     if (status)
         return status;

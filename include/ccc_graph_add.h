@@ -40,7 +40,8 @@ static ccc_added ccc_graph_add_launch(ccc_box *graph, uint64_t before, const ccc
     void *pointers[CCC_NODE_PARAMETERS];
     if (config->demanding || target->offsets == NULL || target->count > CCC_NODE_PARAMETERS)
         return ccc_not_added(CCC_UNCHECKED, NULL);
-    int status = ccc_is_open(target->kernel) ? ccc_graph_enter(graph) : CCC_CLOSED;
+    CCC_USE_OR(target->kernel, ccc_not_added(CCC_CLOSED, NULL));
+    int status = ccc_graph_enter(graph);
     if (status)
         return ccc_not_added(status, NULL);
     ccc_keep *keep = ccc_keep_of(target->kernel, boxes, count, 0);

@@ -24,7 +24,8 @@ static ccc_box *ccc_graph_instantiate(ccc_box *graph, uint64_t flags, const ccc_
     CUgraphExec executable = NULL;
     CUDA_GRAPH_INSTANTIATE_PARAMS params = {.flags = flags, .hUploadStream = stream ? CCC_STRM(stream) : NULL};
     ccc_keep *bundle = NULL;
-    int status = stream && !ccc_is_open(stream) ? CCC_CLOSED : ccc_graph_enter(graph);
+    CCC_USE_MAYBE_OR(stream, ccc_closed());
+    int status = ccc_graph_enter(graph);
     if (status) {
         ccc_fail(status, "");
         return NULL;
@@ -110,9 +111,9 @@ static int ccc_exec_share(const ccc_graph *executable, const ccc_box *stream)
 static int ccc_exec_mark(ccc_graph *executable, ccc_box *stream)
 {
     ccc_box *event = executable->event;
-    if (event && ccc_uses(event) == 1 && ccc_event_record(event, stream) == 0)
+    if (event && ccc_uses(event) == 1 && ccc_event_record_in(event, stream) == 0)
         return 0;
-    ccc_box *fresh = ccc_stream_record(stream, CU_EVENT_DISABLE_TIMING); /* or the stream is of another context */
+    ccc_box *fresh = ccc_stream_record_in(stream, CU_EVENT_DISABLE_TIMING); /* or the stream is of another context */
     if (fresh == NULL)
         return ccc_last_status();
     ccc_unhold(fresh); /* no Python object holds it */
@@ -141,11 +142,11 @@ static int ccc_exec_launched(ccc_graph *executable, ccc_box *stream)
 
 static int ccc_graph_launch(ccc_box *executable, ccc_box *stream)
 {
-    if (!ccc_is_open(stream))
-        return CCC_CLOSED;
+    CCC_USE(stream);
     int status = ccc_graph_enter(executable);
     if (status)
         return status;
+    CCC_SUBMIT;
     CUresult result = cuGraphLaunch(CCC_EXEC_OF(executable), CCC_STRM(stream));
     if (!CCC_LIKELY(result == CUDA_SUCCESS))
         status = ccc_fail((int)result, "cuGraphLaunch");
@@ -168,8 +169,7 @@ static int ccc_graph_launch_again(const ccc_graph_call *call)
 
 static int ccc_graph_upload(ccc_box *executable, ccc_box *stream)
 {
-    if (!ccc_is_open(stream))
-        return CCC_CLOSED;
+    CCC_USE(stream);
     int status = ccc_graph_enter(executable);
     if (status)
         return status;

@@ -36,7 +36,9 @@ static ccc_box *ccc_graph_memory_allocate(int device, ccc_box *stream, size_t si
     CUgraph graph = NULL;
     const CUgraphNode *nodes;
     size_t count;
-    int status = ccc_is_open(stream) ? ccc_capture_place(stream, &graph, &nodes, &count) : CCC_CLOSED;
+    CCC_USE_OR(stream, ccc_closed());
+    CCC_SUBMIT;
+    int status = ccc_capture_place(stream, &graph, &nodes, &count);
     if (status) {
         ccc_fail(status == CUDA_ERROR_ILLEGAL_STATE ? CCC_NOT_CAPTURING : status, ccc_last.call);
         return NULL;
@@ -70,6 +72,7 @@ static CUresult ccc_graph_memory_free(const ccc_box *buffer, const ccc_box *stre
     const ccc_box *home = buffer->pool;
     if (home && home->graph->captured == CCC_CAPTURE_LOST)
         return CUDA_SUCCESS; /* the addresses may be somebody else's by now */
+    CCC_SUBMIT;
     CUresult result = cuMemFreeAsync(buffer->handle, CCC_STRM(stream));
     return result == CUDA_ERROR_INVALID_VALUE && !(home && home->graph->captured) ? CUDA_SUCCESS : result;
 }

@@ -29,8 +29,7 @@ __attribute__((constructor)) static void ccc_ipc_watch_fork(void)
 static int ccc_event_export(const ccc_box *event, void *payload)
 {
     CUipcEventHandle handle;
-    if (!ccc_is_open(event))
-        return CCC_CLOSED;
+    CCC_USE(event);
     CCC_TRY(cuIpcGetEventHandle, &handle, (CUevent)CCC_POINTER(event));
     memcpy(payload, &handle, sizeof handle);
     return 0;
@@ -126,10 +125,7 @@ static void ccc_points_wait(ccc_points *points, CUstream stream)
 static int ccc_pool_export(const ccc_box *pool)
 {
     int descriptor = -1;
-    if (!ccc_is_open(pool)) {
-        ccc_fail(CCC_CLOSED, "");
-        return -1;
-    }
+    CCC_USE_OR(pool, (ccc_closed(), -1));
     CUresult result = cuMemPoolExportToShareableHandle(&descriptor, (CUmemoryPool)CCC_POINTER(pool),
                                                        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
     if (result == CUDA_SUCCESS)
@@ -335,8 +331,7 @@ static CUresult ccc_import_release(ccc_import *import, CUstream stream, const ch
 static int ccc_buffer_export(const ccc_box *buffer, void *payload)
 {
     CUmemPoolPtrExportData data;
-    if (!ccc_is_open(buffer))
-        return CCC_CLOSED;
+    CCC_USE(buffer);
     CCC_TRY(cuMemPoolExportPointer, &data, buffer->handle);
     memcpy(payload, &data, sizeof data);
     return 0;
@@ -361,10 +356,8 @@ static ccc_box *ccc_buffer_import(ccc_box *pool, ccc_box *stream, const void *pa
     ccc_scope scope;
     const char *call;
     ccc_box *box = NULL;
-    if (!ccc_is_open(pool) || !ccc_is_open(stream)) {
-        ccc_fail(CCC_CLOSED, "");
-        return NULL;
-    }
+    CCC_USE_OR(pool, ccc_closed());
+    CCC_USE_OR(stream, ccc_closed());
     if (ccc_enter_import(&scope, stream, pool->device))
         return NULL;
     ccc_import *import = ccc_import_acquire(pool, payload);

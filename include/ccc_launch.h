@@ -71,24 +71,6 @@ static int ccc_config_ready(const ccc_config *config, const ccc_box *stream)
                                                                                                      : CCC_UNCHECKED;
 }
 
-/* Give back uses of the first objects. */
-static void ccc_config_release(const ccc_config *config, int count)
-{
-    while (count > 0)
-        ccc_release(config->objects[--count]);
-}
-
-/* Keep the objects for the length of a launch, whatever other threads do to them. 0: one of them is gone. */
-static int ccc_config_retain(const ccc_config *config)
-{
-    for (int i = 0; i < config->object_count; i++)
-        if (!ccc_retain(config->objects[i])) {
-            ccc_config_release(config, i);
-            return 0;
-        }
-    return 1;
-}
-
 /* Load code; on failure the log of the driver's compiler is in `log` (zero-terminated, log_size bytes at most). */
 static ccc_box *ccc_library_load(const void *code, char *log, unsigned int log_size)
 {
@@ -108,15 +90,6 @@ static ccc_box *ccc_library_load(const void *code, char *log, unsigned int log_s
     return box;
 }
 
-/* Keep a library loaded while it is asked for something, whatever other threads close meanwhile. 0: it is closed. */
-static int ccc_library_retain(ccc_box *library)
-{
-    if (ccc_is_open(library) && ccc_retain(library))
-        return 1;
-    ccc_fail(CCC_CLOSED, "");
-    return 0;
-}
-
 /*
  * Where a variable of a library is in the current context, and how large. The header promises managed variables to the
  * second call only; it comes second, because they exist once a context has loaded the library.
@@ -125,8 +98,7 @@ static int ccc_library_global(ccc_box *box, const char *name, uint64_t *address,
 {
     CUdeviceptr pointer = 0;
     CUlibrary library = (CUlibrary)CCC_POINTER(box);
-    if (!ccc_library_retain(box))
-        return CCC_CLOSED;
+    CCC_USE_OR(box, ccc_fail(CCC_CLOSED, ""));
     const char *call = "cuLibraryGetGlobal";
     CUresult result = cuLibraryGetGlobal(&pointer, size, library, name);
     if (result == CUDA_ERROR_NOT_FOUND) {
@@ -134,7 +106,6 @@ static int ccc_library_global(ccc_box *box, const char *name, uint64_t *address,
         if (result != CUDA_ERROR_NOT_FOUND)
             call = "cuLibraryGetManaged";
     }
-    ccc_release(box);
     *address = pointer;
     return result ? ccc_fail((int)result, call) : 0;
 }
@@ -144,14 +115,12 @@ static ccc_box *ccc_kernel_get(ccc_box *library, const char *name)
 {
     CUkernel kernel = NULL;
     ccc_box *box = NULL;
-    if (!ccc_library_retain(library))
-        return NULL;
+    CCC_USE_OR(library, ccc_closed());
     CUresult result = cuLibraryGetKernel(&kernel, (CUlibrary)CCC_POINTER(library), name);
     if (result)
         ccc_fail((int)result, "cuLibraryGetKernel");
     else
         box = ccc_new(CCC_KERNEL, (uintptr_t)kernel, CCC_BORROWED, library);
-    ccc_release(library);
     return box;
 }
 
@@ -160,36 +129,29 @@ static ccc_box *ccc_kernel_borrow(uint64_t handle, ccc_box *library)
 {
     if (library == NULL)
         return ccc_new(CCC_KERNEL, handle, CCC_BORROWED, NULL);
-    if (!ccc_library_retain(library))
-        return NULL;
-    ccc_box *box = ccc_new(CCC_KERNEL, handle, CCC_BORROWED, library);
-    ccc_release(library);
-    return box;
+    CCC_USE_OR(library, ccc_closed());
+    return ccc_new(CCC_KERNEL, handle, CCC_BORROWED, library);
 }
 
 /* Offset and size of one kernel parameter; CUDA_ERROR_INVALID_VALUE past the last. */
 static int ccc_kernel_parameter(const ccc_box *kernel, size_t index, size_t *offset, size_t *size)
 {
+    CCC_USE(kernel);
     CUresult result = cuKernelGetParamInfo((CUkernel)CCC_POINTER(kernel), index, offset, size);
     if (result == CUDA_ERROR_INVALID_VALUE)
         return (int)result; /* the regular end of the list */
     return result ? ccc_fail((int)result, "cuKernelGetParamInfo") : 0;
 }
 
-/*
- * Start a kernel. `arguments` is the packed parameter buffer. The configuration is shared by every thread that
- * launches with it, so the stream goes into a copy.
- */
-static int ccc_launch(const ccc_config *config, const ccc_box *kernel, const ccc_box *stream, const char *arguments,
-                      size_t size)
+/* The same as below for a caller who has a use of everything but the configuration's objects. */
+static int ccc_launch_in(const ccc_config *config, const ccc_box *kernel, const ccc_box *stream, const char *arguments,
+                         size_t size)
 {
-    if (!ccc_is_open(stream) || !ccc_is_open(kernel))
-        return CCC_CLOSED;
     if (config->demanding) {
         int status = ccc_config_ready(config, stream);
         if (status)
             return status;
-        if (!ccc_config_retain(config))
+        if (!ccc_acquire_all(config->objects, (size_t)config->object_count))
             return CCC_UNCHECKED;
     }
     CUlaunchConfig driver = config->driver;
@@ -197,9 +159,28 @@ static int ccc_launch(const ccc_config *config, const ccc_box *kernel, const ccc
     driver.attrs = (CUlaunchAttribute *)config->attributes;
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)arguments, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                      CU_LAUNCH_PARAM_END};
+    CCC_SUBMIT;
     CUresult result = cuLaunchKernelEx(&driver, (CUfunction)CCC_POINTER(kernel), NULL, size ? extra : NULL);
-    ccc_config_release(config, config->object_count);
+    if (config->object_count)
+        ccc_release_all(config->objects, (size_t)config->object_count);
     return CCC_LIKELY(result == CUDA_SUCCESS) ? 0 : ccc_fail((int)result, "cuLaunchKernelEx");
+}
+
+/*
+ * Start a kernel. `arguments` is the packed parameter buffer, and `buffers` are those whose addresses are in it: they are
+ * not freed before the launch, whatever other threads close. The configuration is shared by every thread that launches
+ * with it, so the stream goes into a copy.
+ */
+static int ccc_launch(const ccc_config *config, const ccc_box *kernel, const ccc_box *stream, const char *arguments,
+                      size_t size, ccc_box *const *buffers, size_t count)
+{
+    CCC_USE(stream);
+    CCC_USE(kernel);
+    if (!ccc_acquire_all(buffers, count))
+        return CCC_CLOSED;
+    int status = ccc_launch_in(config, kernel, stream, arguments, size);
+    ccc_release_all(buffers, count);
+    return status;
 }
 
 #endif

@@ -14,8 +14,7 @@ static int ccc_managed_advise(const ccc_box *buffer, int advice, int location, i
 {
     ccc_scope scope;
     CUmemLocation place = {.type = (CUmemLocationType)location, .id = id};
-    if (!ccc_is_open(buffer))
-        return CCC_CLOSED;
+    CCC_USE(buffer);
     if (buffer->size == 0)
         return 0;
     int status = ccc_enter_buffer(&scope, buffer);
@@ -30,8 +29,7 @@ static int ccc_managed_advise(const ccc_box *buffer, int advice, int location, i
 static int ccc_managed_attribute(const ccc_box *buffer, int attribute, int *values, size_t count)
 {
     ccc_scope scope;
-    if (!ccc_is_open(buffer))
-        return CCC_CLOSED;
+    CCC_USE(buffer);
     if (buffer->size == 0)
         return 0;
     int status = ccc_enter_buffer(&scope, buffer);
@@ -62,8 +60,8 @@ static int ccc_managed_preferred(const ccc_box *buffer, int *location, int *id)
 static int ccc_managed_prefetch(const ccc_box *buffer, const ccc_box *stream, int location, int id)
 {
     CUmemLocation place = {.type = (CUmemLocationType)location, .id = id};
-    if (!ccc_is_open(buffer) || !ccc_is_open(stream))
-        return CCC_CLOSED;
+    CCC_USE(buffer);
+    CCC_USE(stream);
     if (buffer->size == 0)
         return 0;
     CUresult result = cuMemPrefetchAsync_v2(buffer->handle, buffer->size, place, 0, CCC_STRM(stream));
@@ -115,16 +113,11 @@ static int ccc_moves_submit(ccc_migration how, ccc_moves *batch, CUstream stream
     }
 }
 
-/* Prefetch or discard whole buffers, in stream order; each has its place, none (NULL) for discarding alone. */
-static int ccc_managed_migrate(ccc_migration how, ccc_box *const *buffers, const CUmemLocation *places, size_t count,
-                               const ccc_box *stream)
+/* The same as below for a caller who has a use of all of them. */
+static int ccc_managed_migrate_in(ccc_migration how, ccc_box *const *buffers, const CUmemLocation *places, size_t count,
+                                  const ccc_box *stream)
 {
     int status = 0;
-    for (size_t i = 0; i < count; i++)
-        if (!ccc_is_open(buffers[i]))
-            return CCC_CLOSED;
-    if (!ccc_is_open(stream))
-        return CCC_CLOSED;
     if (how == CCC_PREFETCH && (CUDA_VERSION < CCC_FIRST_MANAGED_BATCHES || ccc_stream_is_legacy(stream) ||
                                 ccc_driver_version() < CCC_FIRST_MANAGED_BATCHES)) {
         for (size_t i = 0; i < count && status == 0; i++)
@@ -146,6 +139,18 @@ static int ccc_managed_migrate(ccc_migration how, ccc_box *const *buffers, const
     free(batch.sizes);
     free(batch.indices);
     free(batch.places);
+    return status;
+}
+
+/* Prefetch or discard whole buffers, in stream order; each has its place, none (NULL) for discarding alone. */
+static int ccc_managed_migrate(ccc_migration how, ccc_box *const *buffers, const CUmemLocation *places, size_t count,
+                               const ccc_box *stream)
+{
+    CCC_USE(stream);
+    if (!ccc_acquire_all(buffers, count))
+        return CCC_CLOSED;
+    int status = ccc_managed_migrate_in(how, buffers, places, count, stream);
+    ccc_release_all(buffers, count);
     return status;
 }
 

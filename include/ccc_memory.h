@@ -5,11 +5,21 @@
 #define CCC_MEMORY_H
 
 #include <sched.h>
+#include <unistd.h>
 
 #include "ccc_compat.h"
 #include "ccc_stream.h"
 
 #define CCC_CAPTURING (-22) /* the stream is being captured in a graph */
+
+/*
+ * Whether buffers use their pool. One that is not ours to destroy needs no use: its count would be what all threads write.
+ * `pool` may be the graph that memory is allocated in, or NULL.
+ */
+static int ccc_pool_is_counted(const ccc_box *pool)
+{
+    return pool && !(pool->kind == CCC_POOL && pool->flags & CCC_BORROWED);
+}
 
 /* A pool of our own; max_size 0 leaves the limit to the system. */
 static ccc_box *ccc_pool_create(const CUmemPoolProps *properties)
@@ -52,36 +62,46 @@ static ccc_box *ccc_pool_current(int allocation, int location, int id)
 
 static int ccc_pool_get(const ccc_box *pool, CUmemPool_attribute attribute, void *value)
 {
-    if (!ccc_is_open(pool))
-        return CCC_CLOSED;
+    CCC_USE(pool);
     CCC_TRY(cuMemPoolGetAttribute, (CUmemoryPool)CCC_POINTER(pool), attribute, value);
     return 0;
 }
 
 static int ccc_pool_set(const ccc_box *pool, CUmemPool_attribute attribute, void *value)
 {
-    if (!ccc_is_open(pool))
-        return CCC_CLOSED;
+    CCC_USE(pool);
     CCC_TRY(cuMemPoolSetAttribute, (CUmemoryPool)CCC_POINTER(pool), attribute, value);
     return 0;
 }
 
-/* Make the box of a new buffer. What it depends on is retained; on failure nothing is, and the memory is the caller's. */
-static ccc_box *ccc_buffer_new(CUdeviceptr pointer, size_t size, int flags, ccc_box *context, ccc_box *pool,
-                               ccc_box *stream)
+/*
+ * Make the box of a new buffer, which takes over the caller's use of its stream, and of its pool unless `pool` is borrowed.
+ * On failure nothing is taken over, and the memory is the caller's.
+ */
+static ccc_box *ccc_buffer_adopt(CUdeviceptr pointer, size_t size, int flags, ccc_box *context, ccc_box *pool,
+                                 ccc_box *stream)
 {
     ccc_box *box = ccc_new(CCC_BUFFER, pointer, flags, context);
     if (box == NULL)
         return NULL;
     box->size = size;
-    if (pool) {
+    if (pool)
         box->device = pool->device;
-        /* one that is not ours to destroy needs no use: its count would be what all threads write */
-        if (!(pool->kind == CCC_POOL && pool->flags & CCC_BORROWED) && ccc_retain(pool))
-            box->pool = pool;
-    }
-    if (stream && ccc_retain(stream))
-        atomic_init(&box->stream, stream);
+    if (ccc_pool_is_counted(pool))
+        box->pool = pool;
+    atomic_init(&box->stream, stream);
+    return box;
+}
+
+/* The same for a caller who has a use of the pool and the stream and keeps it. */
+static ccc_box *ccc_buffer_new(CUdeviceptr pointer, size_t size, int flags, ccc_box *context, ccc_box *pool,
+                               ccc_box *stream)
+{
+    ccc_box *box = ccc_buffer_adopt(pointer, size, flags, context, pool, stream);
+    if (box && box->pool)
+        ccc_retain(box->pool);
+    if (box && stream)
+        ccc_retain(stream);
     return box;
 }
 
@@ -115,19 +135,11 @@ static int ccc_check_capture(const ccc_box *stream)
     return capture == CU_STREAM_CAPTURE_STATUS_NONE ? 0 : ccc_fail(CCC_CAPTURING, "");
 }
 
-/* Allocate from a pool, in stream order; the memory goes back in the order of the same stream. NULL on failure. */
-static ccc_box *ccc_pool_allocate(ccc_box *pool, ccc_box *stream, size_t size)
+/* The same for a caller who has a use of both, which the buffer takes over. */
+static ccc_box *ccc_pool_allocate_in(ccc_box *pool, ccc_box *stream, size_t size)
 {
     CUdeviceptr pointer = 0;
     ccc_scope scope;
-    if (!ccc_is_open(pool) || !ccc_is_open(stream)) {
-        ccc_fail(CCC_CLOSED, "");
-        return NULL;
-    }
-    if (pool->flags & CCC_IMPORTED) {
-        ccc_fail(CCC_FOREIGN, "");
-        return NULL;
-    }
     if (ccc_enter_stream(&scope, stream, pool->device))
         return NULL;
     ccc_box *box = NULL;
@@ -140,9 +152,31 @@ static ccc_box *ccc_pool_allocate(ccc_box *pool, ccc_box *stream, size_t size)
         result = cuMemAllocFromPoolAsync(&pointer, size, (CUmemoryPool)CCC_POINTER(pool), CCC_STRM(stream));
     if (result)
         ccc_fail((int)result, "cuMemAllocFromPoolAsync");
-    else if ((box = ccc_buffer_new(pointer, size, 0, scope.context, pool, stream)) == NULL && size > 0)
+    else if ((box = ccc_buffer_adopt(pointer, size, 0, scope.context, pool, stream)) == NULL && size > 0)
         cuMemFreeAsync(pointer, CCC_STRM(stream));
     ccc_leave(&scope);
+    return box;
+}
+
+/* Allocate from a pool, in stream order; the memory goes back in the order of the same stream. NULL on failure. */
+static ccc_box *ccc_pool_allocate(ccc_box *pool, ccc_box *stream, size_t size)
+{
+    int counted = ccc_pool_is_counted(pool);
+    if (!(counted ? ccc_acquire(pool) : ccc_is_open(pool)))
+        return ccc_closed();
+    ccc_box *box = NULL;
+    if (!ccc_acquire(stream)) {
+        ccc_closed();
+    } else {
+        if (pool->flags & CCC_IMPORTED)
+            ccc_fail(CCC_FOREIGN, "");
+        else
+            box = ccc_pool_allocate_in(pool, stream, size);
+        if (box == NULL)
+            ccc_release_scoped(&stream);
+    }
+    if (box == NULL && counted)
+        ccc_release_scoped(&pool);
     return box;
 }
 
@@ -194,7 +228,23 @@ static ccc_box *ccc_buffer_borrow(uint64_t pointer, size_t size)
     return ccc_buffer_new(pointer, size, CCC_BORROWED, NULL, NULL, NULL);
 }
 
-/* The box that owns the memory of a buffer: the buffer's own, unless it is a slice. */
+#define CCC_LONGEST_WAIT 200 /* times 50 microseconds */
+
+/*
+ * Whether nobody but this view uses a buffer whose memory Python gives back. Calls that other threads have begun are
+ * waited for, but not for long: the buffer may also be retained by C code.
+ */
+static int ccc_buffer_is_unused(const ccc_box *view)
+{
+    for (int i = 0; ccc_uses(view->parent) > 1; i++) {
+        if (i == CCC_LONGEST_WAIT || !ccc_graph_locks())
+            return 0;
+        usleep(50);
+    }
+    return 1;
+}
+
+/* The box that owns the memory of a buffer, of which the caller has a use: the buffer's own, unless it is a slice. */
 static const ccc_box *ccc_allocation(const ccc_box *buffer)
 {
     while (buffer->parent && buffer->parent->kind == CCC_BUFFER)
@@ -202,19 +252,17 @@ static const ccc_box *ccc_allocation(const ccc_box *buffer)
     return buffer;
 }
 
-/* Where the memory begins that a buffer is a part of. */
+/* Where the memory begins that a buffer is a part of; 0: the buffer is closed. */
 static uint64_t ccc_buffer_base(const ccc_box *buffer)
 {
+    CCC_USE_OR(buffer, 0);
     return ccc_allocation(buffer)->handle;
 }
 
 /* A part of a buffer, in bounds. It keeps the memory of the whole. NULL: the buffer is closed, or out of memory. */
 static ccc_box *ccc_buffer_slice(ccc_box *buffer, size_t offset, size_t size)
 {
-    if (!ccc_is_open(buffer)) {
-        ccc_fail(CCC_CLOSED, "");
-        return NULL;
-    }
+    CCC_USE_OR(buffer, ccc_closed());
     ccc_box *whole = (ccc_box *)ccc_allocation(buffer);
     ccc_box *slice = ccc_buffer_new(buffer->handle + offset, size, CCC_BORROWED, whole, NULL, NULL);
     if (slice)
@@ -225,46 +273,52 @@ static ccc_box *ccc_buffer_slice(ccc_box *buffer, size_t offset, size_t size)
 /* Change the stream in whose order the memory goes back, of a slice that of the whole. */
 static int ccc_buffer_set_stream(ccc_box *buffer, ccc_box *stream)
 {
+    CCC_USE(buffer);
+    if (!ccc_acquire(stream))
+        return CCC_CLOSED;
     ccc_box *whole = (ccc_box *)ccc_allocation(buffer);
-    if (!ccc_is_open(buffer) || !ccc_is_open(stream) || !ccc_retain(stream))
-        return CCC_CLOSED;
-    if (!ccc_retain(whole)) { /* closed by another thread just now: the end of a buffer lets go of its stream */
-        ccc_release(stream);
-        return CCC_CLOSED;
-    }
     ccc_box *before = atomic_exchange(&whole->stream, stream);
     while (atomic_load(&whole->readers) && ccc_driver.reason != CCC_FORKED) /* whose readers are not there */
         sched_yield();
     ccc_release(before);
-    ccc_release(whole);
     return 0;
 }
 
-/* The allocation of a buffer, whose stream stays there to be looked at until ccc_buffer_unread. NULL: it is gone. */
-static ccc_box *ccc_buffer_read(const ccc_box *buffer)
+/*
+ * Have the stream of a buffer, of which the caller has a use, stay there to be looked at until ccc_buffer_unread. A use of
+ * the stream cannot be added before it is known that nobody releases it at the same time.
+ */
+static const ccc_box *ccc_buffer_read(const ccc_box *buffer)
 {
     ccc_box *whole = (ccc_box *)ccc_allocation(buffer);
-    if (!ccc_retain(whole))
-        return NULL;
     atomic_fetch_add(&whole->readers, 1);
-    return whole;
+    return atomic_load(&whole->stream);
 }
 
-static void ccc_buffer_unread(ccc_box *whole)
+static void ccc_buffer_unread(const ccc_box *buffer)
 {
-    atomic_fetch_sub(&whole->readers, 1);
-    ccc_release(whole);
+    atomic_fetch_sub(&((ccc_box *)ccc_allocation(buffer))->readers, 1);
+}
+
+/* A use of the stream that a buffer goes back in; the caller has a use of the buffer. NULL for none. */
+static ccc_box *ccc_buffer_stream_use(const ccc_box *buffer)
+{
+    ccc_box *stream = (ccc_box *)ccc_buffer_read(buffer);
+    if (stream)
+        ccc_retain(stream);
+    ccc_buffer_unread(buffer);
+    return stream;
 }
 
 /* The handle of the stream that a buffer goes back in; 0 for none. */
-static uint64_t ccc_buffer_stream(const ccc_box *buffer)
+static uint64_t ccc_buffer_stream(ccc_box *buffer)
 {
-    ccc_box *whole = ccc_buffer_read(buffer);
-    if (whole == NULL)
+    if (!ccc_retain(buffer)) /* not whether it is open: others may need its memory after it was closed */
         return 0;
-    const ccc_box *stream = atomic_load(&whole->stream);
+    const ccc_box *stream = ccc_buffer_read(buffer);
     uint64_t handle = stream ? stream->handle : 0;
-    ccc_buffer_unread(whole);
+    ccc_buffer_unread(buffer);
+    ccc_release(buffer);
     return handle;
 }
 
@@ -289,8 +343,7 @@ static int ccc_buffer_order_after(const ccc_box *buffer, ccc_box *own, const ccc
     ccc_scope scope;
     if (own == NULL || own->handle == consumer->handle)
         return 0;
-    if (!ccc_is_open(consumer))
-        return CCC_CLOSED;
+    CCC_USE(consumer);
     int status = ccc_enter_buffer(&scope, buffer);
     if (status)
         return status;
@@ -300,13 +353,14 @@ static int ccc_buffer_order_after(const ccc_box *buffer, ccc_box *own, const ccc
 }
 
 /* Make the consumer's stream wait for the stream of a buffer; a default stream is one of the buffer's context. */
-static int ccc_buffer_order(const ccc_box *buffer, const ccc_box *consumer)
+static int ccc_buffer_order(ccc_box *buffer, const ccc_box *consumer)
 {
-    ccc_box *whole = ccc_buffer_read(buffer);
-    if (whole == NULL)
+    if (!ccc_retain(buffer))
         return CCC_CLOSED;
-    int status = ccc_buffer_order_after(buffer, atomic_load(&whole->stream), consumer);
-    ccc_buffer_unread(whole);
+    ccc_box *own = ccc_buffer_stream_use(buffer);
+    int status = ccc_buffer_order_after(buffer, own, consumer);
+    ccc_release(own);
+    ccc_release(buffer);
     return status;
 }
 
@@ -341,8 +395,7 @@ static int ccc_pointer_kind(uint64_t pointer)
 static int ccc_pool_deallocate(const ccc_box *pool, uint64_t pointer, ccc_box *stream)
 {
     ccc_scope scope;
-    if (!ccc_is_open(stream))
-        return CCC_CLOSED;
+    CCC_USE(stream);
     int status = ccc_enter_stream(&scope, stream, pool->device);
     if (status)
         return status;
@@ -374,13 +427,14 @@ static int ccc_pinned_deallocate(uint64_t pointer)
 /* Fill with a pattern of width 1, 2 or 4 bytes. The size is a multiple of the width. */
 static int ccc_fill(const ccc_box *buffer, const ccc_box *stream, uint32_t value, int width)
 {
-    if (!ccc_is_open(buffer) || !ccc_is_open(stream))
-        return CCC_CLOSED;
+    CCC_USE(buffer);
+    CCC_USE(stream);
     CUstream handle = CCC_STRM(stream);
     CUdeviceptr pointer = buffer->handle;
     size_t size = buffer->size;
     if (size == 0)
         return 0;
+    CCC_SUBMIT;
     switch (width) {
     case 1:
         CCC_TRY(cuMemsetD8Async, pointer, (unsigned char)value, size, handle);

@@ -162,9 +162,9 @@ static uint64_t ccc_meter_charge(ccc_meter *meter, ccc_box *box, uint64_t size)
         ccc_fail(CCC_NO_MEMORY, "malloc");
         return 0;
     }
-    if (!ccc_is_open(box) || !ccc_retain(box)) {
+    if (!ccc_acquire(box)) {
         free(charge);
-        ccc_fail(CCC_CLOSED, "");
+        ccc_closed();
         return 0;
     }
     ccc_usage *usage = &meter->usage;

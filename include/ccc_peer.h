@@ -12,13 +12,11 @@ static int ccc_pool_accessible(const ccc_box *pool, int device)
     CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE};
     location.id = device;
     CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    CUresult result = CUDA_SUCCESS;
-    if (!ccc_is_open(pool))
-        ccc_fail(CCC_CLOSED, "");
-    else if ((result = cuMemPoolGetAccess(&flags, (CUmemoryPool)CCC_POINTER(pool), &location)))
-        ccc_fail((int)result, "cuMemPoolGetAccess");
-    else
+    CCC_USE_OR(pool, (ccc_closed(), -1));
+    CUresult result = cuMemPoolGetAccess(&flags, (CUmemoryPool)CCC_POINTER(pool), &location);
+    if (result == CUDA_SUCCESS)
         return flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    ccc_fail((int)result, "cuMemPoolGetAccess");
     return -1;
 }
 
@@ -26,10 +24,9 @@ static int ccc_pool_accessible(const ccc_box *pool, int device)
 static int ccc_pool_peers(const ccc_box *pool, int *ordinals)
 {
     int devices = 0, found = 0;
-    CUresult result = CUDA_SUCCESS;
-    if (!ccc_is_open(pool))
-        ccc_fail(CCC_CLOSED, "");
-    else if ((result = cuDeviceGetCount(&devices)))
+    CCC_USE_OR(pool, (ccc_closed(), -1));
+    CUresult result = cuDeviceGetCount(&devices);
+    if (result)
         ccc_fail((int)result, "cuDeviceGetCount");
     if (devices == 0)
         return -1;
@@ -47,8 +44,7 @@ static int ccc_pool_peers(const ccc_box *pool, int *ordinals)
 static int ccc_pool_set_peers(const ccc_box *pool, const int *ordinals, size_t count, size_t granted)
 {
     CUmemAccessDesc access[CCC_MAX_DEVICES] = {0};
-    if (!ccc_is_open(pool))
-        return CCC_CLOSED;
+    CCC_USE(pool);
     if (count > CCC_MAX_DEVICES)
         return ccc_fail(CUDA_ERROR_INVALID_DEVICE, "cuMemPoolSetAccess");
     for (size_t i = 0; i < count; i++) {

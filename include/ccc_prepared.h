@@ -14,19 +14,20 @@
 typedef struct ccc_batch {
     const char *records;
     size_t count;
-    const ccc_box *const *buffers;
+    ccc_box *const *buffers;
     size_t buffer_count;
 } ccc_batch;
 
 static int ccc_launch_target(const ccc_target *target, const ccc_config *config, const ccc_box *stream,
-                             const char *arguments)
+                             const char *arguments, ccc_box *const *buffers, size_t count)
 {
-    return ccc_launch(config, target->kernel, stream, arguments, target->size);
+    return ccc_launch(config, target->kernel, stream, arguments, target->size, buffers, count);
 }
 
-static int ccc_launch_plan(const ccc_plan *plan, const ccc_box *stream, const char *arguments)
+static int ccc_launch_plan(const ccc_plan *plan, const ccc_box *stream, const char *arguments, ccc_box *const *buffers,
+                           size_t count)
 {
-    return ccc_launch(plan->config, plan->kernel, stream, arguments, plan->size);
+    return ccc_launch(plan->config, plan->kernel, stream, arguments, plan->size, buffers, count);
 }
 
 /* 0 if a launch can be tried, as ccc_launch finds out too. */
@@ -45,18 +46,12 @@ static CCC_COLD size_t ccc_batch_failed(size_t done, int status)
     return done;
 }
 
-/*
- * Launch a batch in order, without the first `done`, and return how many are launched then: all of them, or as many as
- * come before the one that failed. Before anything is launched everything is looked at that can be known to fail.
- */
-static size_t ccc_launch_batch(const ccc_batch *batch, const ccc_box *stream, size_t done)
+/* The same as below for a caller who has a use of the stream and all buffers. */
+static size_t ccc_launch_records(const ccc_batch *batch, const ccc_box *stream, size_t done)
 {
     ccc_record head;
     const char *record = batch->records, *next;
-    int status = ccc_is_open(stream) ? 0 : CCC_CLOSED;
-    for (size_t index = 0; index < batch->buffer_count; index++)
-        if (!ccc_is_open(batch->buffers[index]))
-            status = CCC_CLOSED;
+    int status = 0;
     for (size_t index = 0; index < done; index++, record += head.plan->stride)
         memcpy(&head, record, sizeof head);
     next = record;
@@ -68,10 +63,24 @@ static size_t ccc_launch_batch(const ccc_batch *batch, const ccc_box *stream, si
         return ccc_batch_failed(done, status);
     for (; done < batch->count; done++, record += head.plan->stride) {
         memcpy(&head, record, sizeof head);
-        status = ccc_launch_plan(head.plan, stream, record + sizeof head);
+        status = ccc_launch_plan(head.plan, stream, record + sizeof head, NULL, 0);
         if (status)
             return ccc_batch_failed(done, status);
     }
+    return done;
+}
+
+/*
+ * Launch a batch in order, without the first `done`, and return how many are launched then: all of them, or as many as
+ * come before the one that failed. Before anything is launched everything is looked at that can be known to fail.
+ */
+static size_t ccc_launch_batch(const ccc_batch *batch, const ccc_box *stream, size_t done)
+{
+    CCC_USE_OR(stream, ccc_batch_failed(done, CCC_CLOSED));
+    if (!ccc_acquire_all(batch->buffers, batch->buffer_count))
+        return ccc_batch_failed(done, CCC_CLOSED);
+    done = ccc_launch_records(batch, stream, done);
+    ccc_release_all(batch->buffers, batch->buffer_count);
     return done;
 }
 

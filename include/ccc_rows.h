@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define ROOM 1024 /* bytes of arguments on the stack; most kernels have less */
+#define ROOM 1024 /* bytes on the stack for arguments and the boxes of buffers; most kernels need less */
 #define PREPARED_HEAD sizeof(ccc_record)
 
 typedef struct field {
@@ -31,6 +31,7 @@ typedef struct row {
     void *native;
     size_t size; /* of the arguments */
     Py_ssize_t count;
+    Py_ssize_t buffers; /* how many of them are addresses of buffers */
     field fields[1];
 } row;
 
@@ -168,13 +169,16 @@ static int store_value_of(PyObject *item, char code, int unless_nan, char *at)
     return result;
 }
 
-static int store_buffer(PyObject *value, char *at)
+/* Store the address of a buffer, and add its box to those of the launch, if there is one: it keeps them from being freed. */
+static int store_buffer(PyObject *value, char *at, ccc_box ***boxes)
 {
     ccc_box *box = box_of(value, CCC_BUFFER);
+    uint64_t address = box ? helpers->handle(box) : 0;
     if (box == NULL || !helpers->is_open(box))
         return -1;
-    uint64_t address = helpers->handle(box);
     memcpy(at, &address, sizeof address);
+    if (*boxes)
+        *(*boxes)++ = box;
     return 0;
 }
 
@@ -202,7 +206,7 @@ static int store_by_function(PyObject *value, const field *field, char *at)
 }
 
 /* Store one argument. -1: it is not quick, and an exception may be set. */
-static int store(PyObject *value, const field *field, char *at)
+static int store(PyObject *value, const field *field, char *at, ccc_box ***boxes)
 {
     if (field->type && Py_TYPE(value) != field->type)
         return -1;
@@ -212,7 +216,7 @@ static int store(PyObject *value, const field *field, char *at)
     case 'n':
         return store_number(value, field->code, 1, at);
     case 'b':
-        return store_buffer(value, at);
+        return store_buffer(value, at, boxes);
     case 'a':
         return store_value_of(value, field->code, 0, at);
     case 'm':
@@ -251,26 +255,34 @@ static int not_quick(void)
 }
 
 /*
- * Store all arguments, which are in a tuple, or else in an array. 0: done; 1: they are not quick; -1: an exception is set.
+ * Store all arguments, which are in a tuple, or else in an array, and the boxes of buffers unless `boxes` is NULL. 0: done;
+ * 1: they are not quick; -1: an exception is set.
  */
-static int store_all(const row *row, PyObject *tuple, PyObject *const *array, char *arguments)
+static int store_all(const row *row, PyObject *tuple, PyObject *const *array, char *arguments, ccc_box **boxes)
 {
     memset(arguments, 0, row->size);
     for (Py_ssize_t index = 0; index < row->count; ++index) {
         const field *field = &row->fields[index];
         PyObject *value = tuple ? PyTuple_GetItem(tuple, index) : array[index];
-        if (store(value, field, arguments + field->offset))
+        if (store(value, field, arguments + field->offset, &boxes))
             return not_quick() ? 1 : -1;
     }
     return 0;
 }
 
-/* Where the arguments go, outside of the row: any number of threads may launch with it at once. */
-static char *room_for(size_t size, char *room)
+/*
+ * Where the arguments of a launch go, and behind them the boxes of buffers: outside of the row, because any number of
+ * threads may launch with it at once.
+ */
+static char *room_for(const row *row, char *room, ccc_box ***boxes)
 {
+    const size_t align = sizeof **boxes, start = (row->size + align - 1) / align * align;
+    const size_t size = start + align * (size_t)row->buffers;
     char *found = size <= ROOM ? room : PyMem_Malloc(size);
     if (found == NULL)
         PyErr_NoMemory();
+    else
+        *boxes = (ccc_box **)(void *)(found + start);
     return found;
 }
 
@@ -317,11 +329,13 @@ static row *make_row(PyObject *fields, PyObject *types, PyObject *native, PyObje
     made->native = pointer;
     made->count = count;
     made->size = ctype == plan_ctype ? ((const ccc_plan *)pointer)->size : ((const ccc_target *)pointer)->size;
-    for (Py_ssize_t index = 0; index < count; ++index)
+    for (Py_ssize_t index = 0; index < count; ++index) {
         if (read_field(PyTuple_GetItem(descriptions, index), &made->fields[index])) {
             Py_DECREF(made);
             return NULL;
         }
+        made->buffers += made->fields[index].way == 'b';
+    }
     return made;
 }
 
@@ -353,6 +367,7 @@ static PyObject *calls_retarget(PyObject *module, PyObject *const *arguments, Py
     made->native = target;
     made->size = like->size;
     made->count = like->count;
+    made->buffers = like->buffers;
     memcpy(made->fields, like->fields, (size_t)like->count * sizeof(field));
     return (PyObject *)made;
 }
@@ -370,6 +385,7 @@ static row *row_for(PyObject *argument, PyObject *values)
 static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     _Alignas(16) char room[ROOM];
+    ccc_box **boxes = NULL;
     int status = 0;
     (void)module;
     if (check_count("launch", count, 4))
@@ -383,13 +399,13 @@ static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_s
     if (stream == NULL || arguments[2] == Py_None || PyTuple_Size(arguments[3]) != row->count)
         Py_RETURN_NONE;
     const ccc_config *config = pointer_of(arguments[2], config_ctype);
-    char *packed = config ? room_for(row->size, room) : NULL;
+    char *packed = config ? room_for(row, room, &boxes) : NULL;
     if (packed == NULL)
         return NULL;
-    int stored = store_all(row, arguments[3], NULL, packed);
+    int stored = store_all(row, arguments[3], NULL, packed, boxes);
     if (stored == 0) {
         Py_BEGIN_ALLOW_THREADS
-        status = helpers->launch_target(row->native, config, stream, packed);
+        status = helpers->launch_target(row->native, config, stream, packed, boxes, (size_t)row->buffers);
         Py_END_ALLOW_THREADS
     }
     room_done(packed, room);
@@ -407,7 +423,7 @@ static PyObject *calls_pack(PyObject *module, PyObject *const *arguments, Py_ssi
     if (PyTuple_Size(arguments[1]) != row->count)
         Py_RETURN_NONE;
     PyObject *data = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)row->size);
-    int stored = data ? store_all(row, arguments[1], NULL, PyBytes_AsString(data)) : -1;
+    int stored = data ? store_all(row, arguments[1], NULL, PyBytes_AsString(data), NULL) : -1;
     if (stored == 0)
         return data;
     Py_XDECREF(data);
@@ -453,6 +469,7 @@ static PyObject *prepared_launch(PyObject *self, PyObject *const *arguments, Py_
 {
     _Alignas(16) char room[ROOM];
     const row *row = (struct row *)self;
+    ccc_box **boxes = NULL;
     int status = 0, stored = 1;
     if (count < 1) {
         PyErr_SetString(PyExc_TypeError, "a stream is missing, in which to launch");
@@ -462,13 +479,13 @@ static PyObject *prepared_launch(PyObject *self, PyObject *const *arguments, Py_
         return NULL;
     ccc_box *stream = box_of(arguments[0], CCC_STREAM);
     if (stream) {
-        char *packed = room_for(row->size, room);
+        char *packed = room_for(row, room, &boxes);
         if (packed == NULL)
             return NULL;
-        stored = store_all(row, NULL, arguments + 1, packed);
+        stored = store_all(row, NULL, arguments + 1, packed, boxes);
         if (stored == 0) {
             Py_BEGIN_ALLOW_THREADS
-            status = helpers->launch_plan(row->native, stream, packed);
+            status = helpers->launch_plan(row->native, stream, packed, boxes, (size_t)row->buffers);
             Py_END_ALLOW_THREADS
         }
         room_done(packed, room);
@@ -513,7 +530,7 @@ static PyObject *prepared_record(PyObject *self, PyObject *const *arguments, Py_
         char *record = PyBytes_AsString(data);
         memcpy(record, &head, PREPARED_HEAD);
         memset(record + PREPARED_HEAD + row->size, 0, head.plan->stride - PREPARED_HEAD - row->size);
-        stored = store_all(row, NULL, arguments + 2, record + PREPARED_HEAD);
+        stored = store_all(row, NULL, arguments + 2, record + PREPARED_HEAD, NULL);
     }
     if (stored == 0)
         return data;

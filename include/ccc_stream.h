@@ -26,6 +26,36 @@ static void ccc_tense(int relaxed, CUstreamCaptureMode mode)
         ccc_cleanup_failed((int)result, "cuThreadExchangeStreamCaptureMode");
 }
 
+/*
+ * While streams are captured, calls that give a stream work hold this lock for reading, and who reads the array of nodes
+ * that the driver keeps for a captured stream holds it for writing: the next call on that stream may free the array.
+ */
+static pthread_rwlock_t ccc_capture_order = PTHREAD_RWLOCK_INITIALIZER;
+
+/* In the child of fork() the thread that has a lock, if any, is not there; and every call fails. */
+static int ccc_graph_locks(void)
+{
+    return ccc_driver.reason != CCC_FORKED;
+}
+
+/* Returns whether the lock is held until ccc_submitted. */
+static int ccc_submit(void)
+{
+    if (CCC_LIKELY(atomic_load_explicit(&ccc_captures, memory_order_acquire) == 0) || !ccc_graph_locks())
+        return 0;
+    pthread_rwlock_rdlock(&ccc_capture_order);
+    return 1;
+}
+
+static void ccc_submitted(const int *held)
+{
+    if (*held)
+        pthread_rwlock_unlock(&ccc_capture_order);
+}
+
+/* From here to the end of the scope a stream is given work, or its capture is changed. */
+#define CCC_SUBMIT __attribute__((cleanup(ccc_submitted))) const int CCC_JOIN(ccc_submit_, __COUNTER__) = ccc_submit()
+
 static ccc_box ccc_legacy_stream = {
     .uses = CCC_FIRST_USE, .holders = 2, .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN, .kind = CCC_STREAM,
     .device = -1, .handle = 1,
@@ -149,10 +179,7 @@ static ccc_box *ccc_stream_home(ccc_box *stream)
 /* The same as a box for a new Python object. */
 static ccc_box *ccc_stream_context(ccc_box *stream)
 {
-    if (!ccc_is_open(stream)) {
-        ccc_fail(CCC_CLOSED, "");
-        return NULL;
-    }
+    CCC_USE_OR(stream, ccc_closed());
     ccc_box *home = ccc_stream_home(stream);
     if (home == NULL)
         return NULL;
@@ -164,8 +191,7 @@ static ccc_box *ccc_stream_context(ccc_box *stream)
 /* 0 or CCC_ATTEND: done. */
 static int ccc_stream_sync(const ccc_box *stream)
 {
-    if (!ccc_is_open(stream))
-        return CCC_CLOSED;
+    CCC_USE(stream);
     CCC_TRY(cuStreamSynchronize, CCC_STRM(stream));
     return ccc_waited();
 }
@@ -174,8 +200,7 @@ static int ccc_stream_sync(const ccc_box *stream)
 static int ccc_stream_flags(const ccc_box *stream, unsigned int *flags)
 {
     CUstreamCaptureStatus capture;
-    if (!ccc_is_open(stream))
-        return CCC_CLOSED;
+    CCC_USE(stream);
     if (!(stream->flags & CCC_BORROWED)) {
         *flags = stream->flags & CCC_NONBLOCKING ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT;
         return 0;
@@ -189,8 +214,7 @@ static int ccc_stream_flags(const ccc_box *stream, unsigned int *flags)
 
 static int ccc_stream_priority(const ccc_box *stream, int *priority)
 {
-    if (!ccc_is_open(stream))
-        return CCC_CLOSED;
+    CCC_USE(stream);
     CCC_TRY(cuStreamGetPriority, CCC_STRM(stream), priority);
     return 0;
 }
@@ -198,8 +222,9 @@ static int ccc_stream_priority(const ccc_box *stream, int *priority)
 /* What follows in stream waits for event. */
 static int ccc_stream_wait_event(const ccc_box *stream, const ccc_box *event)
 {
-    if (!ccc_is_open(stream) || !ccc_is_open(event))
-        return CCC_CLOSED;
+    CCC_USE(stream);
+    CCC_USE(event);
+    CCC_SUBMIT;
     CCC_TRY(cuStreamWaitEvent, CCC_STRM(stream), (CUevent)CCC_POINTER(event), 0);
     return 0;
 }
@@ -219,6 +244,7 @@ static int ccc_stream_event(ccc_box *stream, CUevent *event)
 
 static int ccc_wait_through(const ccc_box *stream, const ccc_box *other, CUevent event)
 {
+    CCC_SUBMIT;
     CCC_TRY(cuEventRecord, event, CCC_STRM(other));
     CCC_TRY(cuStreamWaitEvent, CCC_STRM(stream), event, 0);
     return 0;
@@ -248,7 +274,9 @@ static int ccc_wait_for_held(const ccc_box *stream, ccc_box *other)
 
 static int ccc_stream_wait_stream(const ccc_box *stream, ccc_box *other)
 {
-    return ccc_is_open(stream) && ccc_is_open(other) ? ccc_wait_for_held(stream, other) : CCC_CLOSED;
+    CCC_USE(stream);
+    CCC_USE(other);
+    return ccc_wait_for_held(stream, other);
 }
 
 static int ccc_event_flags(unsigned int flags)
@@ -274,28 +302,32 @@ static ccc_box *ccc_event_create(int device, unsigned int flags)
     return box;
 }
 
-static int ccc_event_record(ccc_box *event, const ccc_box *stream)
+/* The same as below for a caller who has a use of both. */
+static int ccc_event_record_in(ccc_box *event, const ccc_box *stream)
 {
-    if (!ccc_is_open(event) || !ccc_is_open(stream))
-        return CCC_CLOSED;
+    CCC_SUBMIT;
     CCC_TRY(cuEventRecord, (CUevent)CCC_POINTER(event), CCC_STRM(stream));
     atomic_store_explicit(&event->source, ccc_source(stream), memory_order_relaxed);
     return 0;
 }
 
-/* A new event, already recorded in the stream. */
-static ccc_box *ccc_stream_record(ccc_box *stream, unsigned int flags)
+static int ccc_event_record(ccc_box *event, const ccc_box *stream)
+{
+    CCC_USE(event);
+    CCC_USE(stream);
+    return ccc_event_record_in(event, stream);
+}
+
+/* The same as below for a caller who has a use of the stream. */
+static ccc_box *ccc_stream_record_in(ccc_box *stream, unsigned int flags)
 {
     CUevent event = NULL;
-    if (!ccc_is_open(stream)) {
-        ccc_fail(CCC_CLOSED, "");
-        return NULL;
-    }
     ccc_box *context = ccc_stream_home(stream);
     if (context == NULL)
         return NULL;
     int pushed = ccc_push(context);
     ccc_box *box = NULL;
+    CCC_SUBMIT;
     CUresult result = cuEventCreate(&event, flags);
     if (result)
         ccc_fail((int)result, "cuEventCreate");
@@ -313,11 +345,17 @@ static ccc_box *ccc_stream_record(ccc_box *stream, unsigned int flags)
     return box;
 }
 
+/* A new event, already recorded in the stream. */
+static ccc_box *ccc_stream_record(ccc_box *stream, unsigned int flags)
+{
+    CCC_USE_OR(stream, ccc_closed());
+    return ccc_stream_record_in(stream, flags);
+}
+
 /* 0 or CCC_ATTEND: done. CUDA_ERROR_NOT_READY: not yet. */
 static int ccc_event_query(const ccc_box *event)
 {
-    if (!ccc_is_open(event))
-        return CCC_CLOSED;
+    CCC_USE(event);
     CUresult result = cuEventQuery((CUevent)CCC_POINTER(event));
     if (CCC_LIKELY(result == CUDA_SUCCESS))
         return ccc_waited();
@@ -327,8 +365,7 @@ static int ccc_event_query(const ccc_box *event)
 /* 0 or CCC_ATTEND: done. */
 static int ccc_event_sync(const ccc_box *event)
 {
-    if (!ccc_is_open(event))
-        return CCC_CLOSED;
+    CCC_USE(event);
     CCC_TRY(cuEventSynchronize, (CUevent)CCC_POINTER(event));
     return ccc_waited();
 }
@@ -337,10 +374,8 @@ static int ccc_event_sync(const ccc_box *event)
 static double ccc_event_elapsed(const ccc_box *start, const ccc_box *end)
 {
     float milliseconds = 0;
-    if (!ccc_is_open(start) || !ccc_is_open(end)) {
-        ccc_fail(CCC_CLOSED, "");
-        return NAN;
-    }
+    CCC_USE_OR(start, (ccc_closed(), NAN));
+    CCC_USE_OR(end, (ccc_closed(), NAN));
     CUresult result = cuEventElapsedTime(&milliseconds, (CUevent)CCC_POINTER(start), (CUevent)CCC_POINTER(end));
     if (CCC_LIKELY(result == CUDA_SUCCESS))
         return milliseconds;

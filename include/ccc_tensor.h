@@ -124,8 +124,8 @@ static ccc_tensor *ccc_tensor_new(const ccc_array *array, int versioned, uint64_
 /* A tensor that shows memory, and keeps the buffer that it is part of, if any. Returns its address; 0 on failure. */
 static uint64_t ccc_tensor_of(const ccc_array *array, ccc_box *buffer, int versioned, uint64_t flags, int pinned)
 {
-    if (buffer && (!ccc_is_open(buffer) || !ccc_retain(buffer))) {
-        ccc_fail(CCC_CLOSED, "");
+    if (buffer && !ccc_acquire(buffer)) {
+        ccc_closed();
         return 0;
     }
     ccc_tensor *tensor = ccc_tensor_new(array, versioned, flags);
@@ -156,10 +156,11 @@ static uint64_t ccc_tensor_of_buffer(ccc_box *buffer, int how)
  */
 static uint64_t ccc_tensor_for(ccc_box *buffer, DLDevice device, int versioned, uint64_t stream, int *status)
 {
-    const ccc_box consumer = {.uses = CCC_FIRST_USE, .flags = stream <= 2 ? CCC_TOKEN : 0, .kind = CCC_STREAM, .device = -1,
+    ccc_box consumer = {.uses = CCC_FIRST_USE, .flags = stream <= 2 ? CCC_TOKEN : 0, .kind = CCC_STREAM, .device = -1,
                               .handle = stream};
     *status = 0;
-    if (!ccc_is_open(buffer) || ccc_allocation(buffer)->flags & CCC_BORROWED || atomic_load(&ccc_finished_tensors) ||
+    CCC_USE_OR(buffer, 0);
+    if (ccc_allocation(buffer)->flags & CCC_BORROWED || atomic_load(&ccc_finished_tensors) ||
         (stream && (*status = ccc_buffer_order(buffer, &consumer))))
         return 0;
     return ccc_tensor_of_buffer(buffer, device.device_type | device.device_id << 16 |

@@ -171,8 +171,7 @@ static void ccc_view_copy_on_host(const ccc_strided_copy *copy)
 static int ccc_view_capturing(const ccc_box *stream, int *capturing)
 {
     CUstreamCaptureStatus status;
-    if (!ccc_is_open(stream))
-        return CCC_CLOSED;
+    CCC_USE(stream);
     CCC_TRY(cuStreamIsCapturing, CCC_STRM(stream), &status);
     *capturing = status != CU_STREAM_CAPTURE_STATUS_NONE;
     return 0;
@@ -224,12 +223,12 @@ static CUresult ccc_copy_box(const ccc_strided_copy *copy, CUstream stream)
 static int ccc_view_copy(const ccc_strided_copy *copy, ccc_box *stream, uint64_t keep)
 {
     ccc_scope scope;
-    if (!ccc_is_open(stream))
-        return CCC_CLOSED;
+    CCC_USE(stream);
     int status = ccc_enter_stream(&scope, stream, copy->device);
     if (status)
         return status;
     CUresult result;
+    CCC_SUBMIT;
     if (copy->rows == 1 && copy->layers == 1)
         status = ccc_copy_plain(copy->target.address, copy->source.address, copy->width, stream);
     else if ((result = ccc_copy_box(copy, CCC_STRM(stream))))

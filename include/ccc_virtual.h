@@ -264,28 +264,21 @@ static ccc_box *ccc_virtual_grow(ccc_box *buffer, const ccc_virtual_plan *plan, 
                                  size_t size)
 {
     int extended = 0;
-    if (!ccc_is_open(buffer) || !ccc_retain(buffer)) {
-        ccc_fail(CCC_CLOSED, "");
-        return NULL;
-    }
+    CCC_USE_OR(buffer, ccc_closed());
     ccc_box *grown = NULL;
     size_t more = size - buffer->size;
     if (buffer->size == 0 || ccc_virtual_extend(buffer, plan, before, more, &extended) == 0)
         grown = extended ? buffer
                          : ccc_virtual_new(buffer->parent, atomic_load(&buffer->stream), buffer->virtual_memory, plan,
                                            size, more);
-    ccc_release(buffer);
     return grown;
 }
 
 /* Set the rights to a buffer. On failure they are again what they were before. */
 static int ccc_virtual_set_rights(ccc_box *buffer, const ccc_virtual_plan *plan, const ccc_virtual_plan *before)
 {
-    if (!ccc_is_open(buffer) || !ccc_retain(buffer))
-        return CCC_CLOSED;
-    int status = ccc_virtual_change(buffer->virtual_memory, plan, before);
-    ccc_release(buffer);
-    return status;
+    CCC_USE(buffer);
+    return ccc_virtual_change(buffer->virtual_memory, plan, before);
 }
 
 /* Find the mappings and the reservations that make up a range of addresses. */
@@ -318,8 +311,7 @@ static int ccc_virtual_deallocate(int device, uint64_t pointer, size_t size, con
 {
     ccc_scope scope;
     const char *call = "cuCtxSynchronize";
-    if (stream && !ccc_is_open(stream))
-        return CCC_CLOSED;
+    CCC_USE_MAYBE(stream);
     if (pointer == 0)
         return 0;
     struct ccc_virtual *memory = calloc(1, sizeof *memory);

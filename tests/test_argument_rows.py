@@ -68,7 +68,8 @@ def test_a_row_for_another_target_packs_the_same(calls, number):
 def test_a_row_launches_its_own_target(monkeypatch, number):
     started = []
 
-    def start(target, config, queue, arguments):
+    def start(target, config, queue, arguments, boxes, count):
+        assert count == 0
         started.append((target, config, queue, ffi.buffer(arguments, 4 * number)[:]))
         return 7
 
@@ -90,7 +91,7 @@ def test_a_launch_within_another_has_arguments_of_its_own(monkeypatch):
     seen = []
     outer, inner = types.SimpleNamespace(_launch_box="outer"), types.SimpleNamespace(_launch_box="inner")
 
-    def start(target, config, queue, arguments):
+    def start(target, config, queue, arguments, boxes, count):
         if queue == "outer":
             assert _packing.launch(row, inner, "config", (2,)) == 0
         seen.append(struct.unpack("i", ffi.buffer(arguments, 4)))

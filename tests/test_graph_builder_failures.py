@@ -155,14 +155,66 @@ def test_a_body_that_is_given_up(builder, memory, stream):
     assert content(memory[1], stream) == b"\2" * SIZE
 
 
-def test_a_body_outlives_the_builder_it_came_from(builder, memory, stream):
+@pytest.mark.parametrize("end", ["close", "end_building"])
+def test_the_capture_of_a_body_ends_with_the_one_around_it(builder, memory, stream, end):
     body = builder.if_then(builder.create_condition(1)).begin_building()
-    builder.close()
+    inner = body.while_loop(body.create_condition(1)).begin_building()
+    getattr(builder, end)()
+    for ended in (inner, body):
+        assert not ended.is_building
+        with pytest.raises(RuntimeError, match="its capture failed"):
+            ended.end_building()
+        use(ended.stream, memory[0])
+        ended.close()
+
+
+def test_the_capture_of_a_body_ends_with_one_that_the_driver_has_given_up(builder, memory, stream):
+    body = builder.if_then(builder.create_condition(1)).begin_building()
     memory[0].fill(1, stream=body)
-    body.end_building()
-    with pytest.raises(RuntimeError, match="closed"):
-        body.graph_definition.nodes()
+    with pytest.raises(CUDAError, match="STREAM_CAPTURE_UNSUPPORTED"):
+        builder.stream.sync()
+    with pytest.raises(CUDAError, match="STREAM_CAPTURE_INVALIDATED"):
+        builder.end_building()
+    memory[0].fill(2, stream=body)  # not captured any more
+    body.stream.sync()
+    assert content(memory[0], stream) == b"\2" * SIZE
+    body.close()
+
+
+def test_the_capture_of_a_body_ends_with_one_that_was_not_joined(builder, memory, stream):
+    body = builder.if_then(builder.create_condition(1)).begin_building()
+    memory[0].fill(1, stream=body)
+    builder, fork = builder.split(2)
+    memory[1].fill(1, stream=fork)
+    with pytest.raises(CUDAError, match="STREAM_CAPTURE_UNJOINED"):
+        builder.end_building()
+    assert not body.is_building
     use(body.stream, memory[0])
+    body.close()
+    fork.close()
+
+
+def test_the_capture_of_a_body_that_nobody_has_ends_with_the_one_around_it(builder, memory, stream):
+    held = [builder.if_then(builder.create_condition(1)).begin_building()]
+    capture = held[0]._capture  # as a finalizer that has not run yet
+    held.clear()
+    with pytest.raises(CUDAError, match="STREAM_CAPTURE_UNSUPPORTED"):
+        builder.stream.sync()
+    with pytest.raises(CUDAError, match="STREAM_CAPTURE_INVALIDATED"):
+        builder.end_building()
+    use(stream, memory[0])
+    capture.close()
+
+
+def test_the_capture_of_a_body_ends_before_its_node_is_destroyed(builder, memory, stream):
+    body = builder.if_then(builder.create_condition(1))
+    definition = builder.end_building().graph_definition
+    body.begin_building()
+    memory[0].fill(1, stream=body)
+    next(iter(definition.nodes())).destroy()
+    use(body.stream, memory[0])
+    with pytest.raises(RuntimeError):
+        body.end_building()
     body.close()
 
 

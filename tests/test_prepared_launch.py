@@ -445,7 +445,9 @@ def test_an_exception_that_a_signal_brings_starts_no_second_launch(stream, kerne
 def test_a_prepared_launch_within_another_has_arguments_of_its_own(stream, kernels, out, monkeypatch):
     seen = []
 
-    def start(native, queue, arguments):
+    def start(native, queue, arguments, boxes, count):
+        assert boxes[0] == out._box
+        assert count == 1
         seen.append(struct.unpack("i", ffi.buffer(arguments + 8, 4)))
         if len(seen) % 2:
             launch_prepared(stream, out, 2)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar, cast, overload
 from cuda_core_cffi import _calls
 from cuda_core_cffi._dlpack import release_pins
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._handle import InUse
 from cuda_core_cffi._ipc import PAYLOAD_BYTES, seal
 from cuda_core_cffi._memory.access import explain_access
 from cuda_core_cffi._memory.copy_options import CopyOptions, copy_attributes, copy_failure
@@ -381,8 +382,11 @@ class Buffer(Exporter):
             raise ValueError("this buffer has no memory resource to take a destination from: give dst")
         if self.is_closed:
             raise self._failure(lib.CCC_CLOSED)
-        if attributes is not None and (status := lib.ccc_copy_check(stream._box, [attributes], 1, False)):
-            raise copy_failure(status, what, stream)
+        if attributes is not None:
+            with InUse(stream):
+                status = lib.ccc_copy_check(stream._box, [attributes], 1, False)
+            if status:
+                raise copy_failure(status, what, stream)
         made: Buffer = self._mr.allocate(self._size, stream)
         try:
             copy(made, self, stream, attributes, what)

@@ -9,6 +9,7 @@ from typing import Any
 
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._handle import InUse
 from cuda_core_cffi._memory.allocation import allocate_with
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
@@ -171,11 +172,10 @@ class GraphMemoryResource(MemoryResource):
             freed, when the work now in this stream is done. Not optional.
         """
         queue = accept_stream(stream, "GraphMemoryResource.deallocate")
-        if queue.is_closed:
-            raise RuntimeError("this Stream is closed")
         address = 0 if ptr is None else address_of(ptr)
-        if address:
-            check(lib.cuMemFreeAsync(address, queue.cdata), "cuMemFreeAsync")
+        with InUse(queue):
+            if address:
+                check(lib.cuMemFreeAsync(address, queue.cdata), "cuMemFreeAsync")
 
     def close(self) -> None:
         """Do nothing: the resource is the driver's, and everybody's."""

@@ -59,11 +59,17 @@ class Lease:
             self._count += 1
 
     def release(self, _drop: Any = lib.ccc_drop) -> None:
-        """Remove one; the last gives the memory back."""
+        """Remove one; the last gives the memory back.
+
+        Where calls that other threads have begun still use the memory, it goes back soon after them.
+        """
         with _lock:
-            self._count -= 1
+            self._count = max(self._count - 1, 0)  # it is 0 already where the memory was still in use
             if self._count:
                 return
+        if not _is_unused(self._view):
+            postponed.append(self)
+            return
         try:
             if self._mr is not None:
                 self._mr.deallocate(self._address, self._size, self._open_stream())
@@ -100,14 +106,19 @@ class Lease:
         return Stream.from_handle(int(lib.ccc_buffer_stream(lib.ccc_parent(self._view))))
 
 
+_is_unused = lib.ccc_buffer_is_unused
 _leave_for_later = lib.ccc_leave_for_later
 postponed: collections.deque[Lease] = collections.deque()
 
 
 def release_postponed() -> None:
-    """Do what could not be done in threads of the driver's."""
-    while postponed:
-        postponed.popleft().release_in_cleanup()
+    """Do what could not be done in threads of the driver's, or had to wait for calls of other threads."""
+    for _ in range(len(postponed)):  # some may be postponed again
+        try:
+            lease = postponed.popleft()
+        except IndexError:  # another thread did it
+            return
+        lease.release_in_cleanup()
 
 
 _wake.tasks.append(release_postponed)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import enum
 import os
+import weakref
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -109,10 +110,13 @@ class GraphBuilder(StreamStandIn):
     long as the graph may use them, as for any work in streams. A :class:`GraphDefinition` keeps what its nodes use.
     """
 
-    __slots__ = ("__weakref__", "_capture", "_definition", "_is_shared", "_kind", "_origin", "_owns_stream", "_phase")
+    __slots__ = (
+        "__weakref__", "_capture", "_definition", "_inner", "_is_shared", "_kind", "_origin", "_owns_stream", "_phase",
+    )  # fmt: skip
 
     _capture: Capture | None  # while it is under way; of a fork None
     _definition: GraphDefinition | None  # of a fork that of its root
+    _inner: list[weakref.ref[GraphBuilder]]  # builders for bodies of its conditional nodes
     _is_shared: bool  # somebody else may have the definition
     _kind: Kind
     _origin: GraphBuilder | None  # of a fork: whose capture it is part of
@@ -187,6 +191,9 @@ class GraphBuilder(StreamStandIn):
         if body is None:
             self._definition = GraphDefinition._of_box(graph[0])
         self._phase = BUILDING
+        if self._stream is None:  # another thread has closed this meanwhile
+            self._give_up()
+            raise RuntimeError("this GraphBuilder is closed")
         return self
 
     def end_building(self) -> GraphBuilder:
@@ -205,11 +212,17 @@ class GraphBuilder(StreamStandIn):
             If the driver has given the capture up: because of something that cannot be captured, because builders
             from :meth:`split` were not joined, or because another thread has begun it, in another mode than
             ``"relaxed"``. Then there is no graph. The stream can be used again.
+
+        Notes
+        -----
+        Builders for bodies of conditional nodes have to end before. Those that are still building fail: drivers do not
+        survive a capture into a graph that is gone.
         """
         self._check_building("end_building")
         capture = self._capture
         if capture is None:
             raise RuntimeError("this GraphBuilder came from split: join it, and end building with the one it came from")
+        self._give_up_bodies()
         status = _end(capture._box)
         if status == lib.CCC_CLOSED:
             raise RuntimeError("end_building: another thread has just ended this capture")
@@ -483,10 +496,11 @@ class GraphBuilder(StreamStandIn):
         stream, self._stream = self._stream, None
         if stream is None:
             return
+        definition = self._definition
         if self._capture is not None:
             self._give_up()
-        elif self._definition is not None and self._kind is PRIMARY and not self._is_shared:
-            self._definition.close()
+        elif definition is not None and self._kind is PRIMARY and not self._is_shared:
+            definition.close()
         self._definition = None
         if self._owns_stream:
             stream.close()
@@ -523,10 +537,11 @@ class GraphBuilder(StreamStandIn):
         if self._kind is FORK:
             raise RuntimeError("this GraphBuilder came from split: the graph is that of the one it came from")
         ready = self._phase is ENDED or (self._kind is BODY and self._phase is NEW)
-        if not ready or self._definition is None:
+        definition = self._definition
+        if not ready or definition is None:
             raise RuntimeError(f"this GraphBuilder has no graph to show: {self._phase.value}")
         self._is_shared = True
-        return self._definition
+        return definition
 
     @classmethod
     def _of(cls, stream: Stream, owns_stream: bool, kind: Kind = PRIMARY) -> GraphBuilder:
@@ -535,6 +550,7 @@ class GraphBuilder(StreamStandIn):
         self._stream, self._owns_stream = stream, owns_stream
         self._kind, self._phase = kind, NEW
         self._capture = self._definition = None
+        self._inner = []
         self._is_shared = False
         self._origin = None
         if lib.ccc_stream_is_legacy(stream._box):
@@ -554,22 +570,19 @@ class GraphBuilder(StreamStandIn):
         """Whose capture this is part of: its own, unless it is a fork."""
         return self if self._origin is None else self._origin
 
-    @property
-    def _graph(self) -> GraphDefinition:
-        """The graph that is being built."""
-        assert self._definition is not None
-        return self._definition
-
     def _check_building(self, what: str) -> Stream:
         stream = self.stream
         if not self.is_building:
-            raise RuntimeError(f"{what} is for a GraphBuilder that is building: call begin_building first")
+            why = FAILED.value if self._root._phase is FAILED else "call begin_building first"
+            raise RuntimeError(f"{what} is for a GraphBuilder that is building: {why}")
         return stream
 
     def _tail(self, what: str) -> Tail:
         """Return what adds nodes behind what is captured so far."""
-        stream = self._check_building(what)
-        return Tail(self._graph, stream)
+        stream, definition = self._check_building(what), self._definition
+        if definition is None:  # another thread has closed this meanwhile
+            raise RuntimeError("this GraphBuilder is closed")
+        return Tail(definition, stream)
 
     def _continue(self, node: Any) -> None:
         """Let what is captured next come after a node that was added."""
@@ -583,15 +596,25 @@ class GraphBuilder(StreamStandIn):
         """Continue after a conditional node, and return builders for its bodies."""
         self._continue(node)
         self._root._is_shared = True
-        return tuple(self._beside(BODY, body) for body in node.branches)
+        made = tuple(self._beside(BODY, body) for body in node.branches)
+        self._root._inner += map(weakref.ref, made)
+        return made
+
+    def _give_up_bodies(self) -> None:
+        """End the captures of bodies that are under way: before the capture that their graphs may go with."""
+        for seen in self._inner:
+            body = seen()
+            if body is not None and body._phase is BUILDING:
+                body._give_up()
 
     def _give_up(self) -> None:
         """End a capture of which nothing will come."""
         self._phase = FAILED
+        self._give_up_bodies()
         capture, self._capture = self._capture, None
+        definition, self._definition = self._definition, None
         if capture is not None:
             capture.close()
-        if self._kind is PRIMARY and self._definition is not None:
-            self._definition.close()
-        self._definition = None
+        if self._kind is PRIMARY and definition is not None:
+            definition.close()
         settle()

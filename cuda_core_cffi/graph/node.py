@@ -447,6 +447,8 @@ class GraphNode(NodeMaker, Member):
             if not self.is_valid:  # another thread was first
                 return
             keep = state.keeps.get(self._handle, NOTHING)
+            for inner in state.inner.get(self._handle, ()):
+                lib.ccc_capture_end_in(inner.handle)
             status = lib.ccc_graph_destroy_node(self._definition._box, self._handle, keep)
             if not status:
                 state.forget(self._handle)

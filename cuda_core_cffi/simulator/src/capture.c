@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "capture_state.h"
+#include "report.h"
 
 _Atomic size_t sim_captures;
 struct sim_capture *sim_capture_first;
@@ -98,7 +99,8 @@ static struct sim_graph *end(struct sim_capture *capture)
 {
     struct sim_graph *graph = capture->existing ? NULL : capture->graph;
     capture->references++;
-    capture->graph->captured = false;
+    if (capture->graph)
+        capture->graph->captured = false;
     capture->graph = NULL;
     *capture->link = capture->next;
     if (capture->next)
@@ -108,6 +110,23 @@ static struct sim_graph *end(struct sim_capture *capture)
     atomic_fetch_sub(&sim_captures, 1);
     sim_capture_drop(capture);
     return graph;
+}
+
+// Drivers go on with such a capture, and crash or never return (seen with 580). Here it can only be ended.
+void sim_capture_graph_ends(const struct sim_graph *graph)
+{
+    const char *caller = sim_thread()->function;
+    for (struct sim_capture *capture = sim_capture_first; capture; capture = capture->next) {
+        if (capture->graph != graph)
+            continue;
+        sim_report("capture into a graph that is gone", caller ? caller : "?", 0, 0, NULL,
+                   "a stream is captured into a graph inside a node, and that graph is destroyed");
+        sim_capture_invalidate(capture);
+        capture->graph = NULL;
+        capture->loose_count = 0;
+        for (struct sim_capture_stream *part = capture->streams; part; part = part->next)
+            part->set.count = 0;
+    }
 }
 
 void sim_capture_stream_ends(struct sim_stream *stream)
@@ -288,7 +307,7 @@ SIM_API_STREAM(cuStreamEndCapture, _ptsz, (CUstream hStream, CUgraph *phGraph), 
         status = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     else
         status = capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : check_joined(capture, part);
-    CUgraph handle = sim_graph_handle(capture->graph);
+    CUgraph handle = capture->graph ? sim_graph_handle(capture->graph) : NULL;
     struct sim_graph *graph = end(capture);
     if (status == CUDA_SUCCESS)
         *phGraph = handle;

@@ -11,6 +11,7 @@
 #include "stream.h"
 
 struct sim_capture;
+struct sim_graph;
 struct sim_dependency;
 struct sim_work;
 
@@ -64,5 +65,6 @@ CUresult sim_capture_event_status(struct sim_event *event);
 CUresult sim_capture_check_event(struct sim_event *event);
 void sim_capture_forget_event(struct sim_event *event);  // it is recorded anew, or ends
 void sim_capture_stream_ends(struct sim_stream *stream);
+void sim_capture_graph_ends(const struct sim_graph *graph);  // while it is captured, which is a misuse
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "capture.h"
 #include "graph_conditional.h"
 
 // Recursive, because the end of what a node holds may lead back here.
@@ -110,6 +111,8 @@ static void let_condition_go(const struct sim_graph_node *node)
 
 static void retire(struct sim_graph *graph)
 {
+    if (graph->captured)
+        sim_capture_graph_ends(graph);
     sim_user_set_drop(graph->users, false);
     sim_conditionals_end(graph);
     free(graph->origins);
