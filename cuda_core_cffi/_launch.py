@@ -76,7 +76,7 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
         if status is None and isinstance(stream, StreamStandIn):  # whose own stream is as quick
             stream = stream.stream
             status = _launch(row, stream, native, kernel_args)
-    if status is None or status == UNCHECKED or status == CLOSED:
+    if status is None or status in (UNCHECKED, CLOSED):
         launch_carefully(stream, config, kernel, kernel_args)
     elif status:
         raise launch_failure(status, stream, config, kernel, kernel_args)  # type: ignore[arg-type]
