@@ -107,7 +107,8 @@ static CUresult ccc_capture_stop_alone(ccc_box *capture)
     CUstream stream = CCC_STRM(atomic_load(&capture->stream));
     CCC_SUBMIT;
     CUresult result = cuStreamEndCapture(stream, &graph);
-    if (result) /* such as one of the driver as a whole: the capture may be there still */
+    /* After a failure that is not of the capture, that may be there still. Else the stream may be in another by now. */
+    if (result && (result < CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED || result > CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD))
         cuStreamEndCapture(stream, &graph);
     atomic_fetch_sub(&ccc_captures, 1);
     if (home->graph) { /* not one inside a node */

@@ -84,8 +84,7 @@ static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
 
 static void ccc_destroy(ccc_box *box)
 {
-    CUstreamCaptureMode mode;
-    int relaxed = ccc_relax(&mode);
+    ccc_mode mode = ccc_relax();
     const ccc_box *stream = atomic_load(&box->stream);
     /* A default stream is one of the current context's; synchronous calls act in the current context too. */
     int needs_context = (box->flags & (CCC_PINNED | CCC_SYNCHRONOUS | CCC_VIRTUAL | CCC_IMPORTED)) ||
@@ -99,7 +98,7 @@ static void ccc_destroy(ccc_box *box)
     if (result == CUDA_ERROR_INVALID_CONTEXT && !pushed && (pushed = ccc_push(home)))
         result = ccc_destroy_in_context(box, &call);
     ccc_pop(pushed);
-    ccc_tense(relaxed, mode);
+    ccc_tense(&mode);
     if (result && ccc_driver.reason != CCC_FORKED) /* what a child inherits is its parent's to destroy */
         ccc_cleanup_failed((int)result, call);
 }

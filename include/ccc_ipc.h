@@ -126,6 +126,7 @@ static int ccc_pool_export(const ccc_box *pool)
 {
     int descriptor = -1;
     CCC_USE_OR(pool, (ccc_closed(), -1));
+    CCC_RELAX;
     CUresult result = cuMemPoolExportToShareableHandle(&descriptor, (CUmemoryPool)CCC_POINTER(pool),
                                                        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
     if (result == CUDA_SUCCESS)
@@ -224,6 +225,7 @@ static ccc_box *ccc_pool_import(int descriptor, int device)
         ccc_fail(CCC_NO_MEMORY, "malloc");
         return NULL;
     }
+    CCC_RELAX;
     pthread_mutex_lock(&ccc_ipc_lock);
     ccc_worked(ccc_mapped_sweep(), "cuMemPoolDestroy");
     CUresult result = cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)descriptor,
@@ -332,6 +334,7 @@ static int ccc_buffer_export(const ccc_box *buffer, void *payload)
 {
     CUmemPoolPtrExportData data;
     CCC_USE(buffer);
+    CCC_RELAX;
     CCC_TRY(cuMemPoolExportPointer, &data, buffer->handle);
     memcpy(payload, &data, sizeof data);
     return 0;
@@ -360,6 +363,7 @@ static ccc_box *ccc_buffer_import(ccc_box *pool, ccc_box *stream, const void *pa
     CCC_USE_OR(stream, ccc_closed());
     if (ccc_enter_import(&scope, stream, pool->device))
         return NULL;
+    CCC_RELAX;
     ccc_import *import = ccc_import_acquire(pool, payload);
     if (import && size > import->size)
         ccc_fail(CCC_TOO_LARGE, "");

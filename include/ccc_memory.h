@@ -27,6 +27,7 @@ static ccc_box *ccc_pool_create(const CUmemPoolProps *properties)
     CUmemoryPool pool = NULL;
     if (ccc_init())
         return NULL;
+    CCC_RELAX;
     CUresult result = cuMemPoolCreate(&pool, properties);
     if (result) {
         ccc_fail((int)result, "cuMemPoolCreate");
@@ -48,6 +49,7 @@ static ccc_box *ccc_pool_current(int allocation, int location, int id)
     int of_device = location == CU_MEM_LOCATION_TYPE_DEVICE && allocation == CU_MEM_ALLOCATION_TYPE_PINNED;
     if (ccc_init())
         return NULL;
+    CCC_RELAX;
     CUresult result = of_device ? cuDeviceGetMemPool(&pool, id)
                                 : cuMemGetMemPool(&pool, &place, (CUmemAllocationType)allocation);
     if (result) {
@@ -63,6 +65,7 @@ static ccc_box *ccc_pool_current(int allocation, int location, int id)
 static int ccc_pool_get(const ccc_box *pool, CUmemPool_attribute attribute, void *value)
 {
     CCC_USE(pool);
+    CCC_RELAX;
     CCC_TRY(cuMemPoolGetAttribute, (CUmemoryPool)CCC_POINTER(pool), attribute, value);
     return 0;
 }
@@ -70,6 +73,7 @@ static int ccc_pool_get(const ccc_box *pool, CUmemPool_attribute attribute, void
 static int ccc_pool_set(const ccc_box *pool, CUmemPool_attribute attribute, void *value)
 {
     CCC_USE(pool);
+    CCC_RELAX;
     CCC_TRY(cuMemPoolSetAttribute, (CUmemoryPool)CCC_POINTER(pool), attribute, value);
     return 0;
 }
@@ -148,6 +152,7 @@ static ccc_box *ccc_pool_allocate_in(ccc_box *pool, ccc_box *stream, size_t size
         ccc_leave(&scope);
         return NULL;
     }
+    CCC_RELAX;
     if (size > 0) /* the driver refuses 0; an empty buffer owns no memory */
         result = cuMemAllocFromPoolAsync(&pointer, size, (CUmemoryPool)CCC_POINTER(pool), CCC_STRM(stream));
     if (result)
@@ -399,6 +404,7 @@ static int ccc_pool_deallocate(const ccc_box *pool, uint64_t pointer, ccc_box *s
     int status = ccc_enter_stream(&scope, stream, pool->device);
     if (status)
         return status;
+    CCC_RELAX;
     CUresult result = pointer ? cuMemFreeAsync(pointer, CCC_STRM(stream)) : CUDA_SUCCESS;
     ccc_leave(&scope);
     return result ? ccc_fail((int)result, "cuMemFreeAsync") : 0;

@@ -4,7 +4,7 @@
 #ifndef CCC_PEER_H
 #define CCC_PEER_H
 
-#include "ccc_context.h"
+#include "ccc_stream.h"
 
 /* Whether a device may use the pool's memory: 1 or 0, or -1 on failure. */
 static int ccc_pool_accessible(const ccc_box *pool, int device)
@@ -13,6 +13,7 @@ static int ccc_pool_accessible(const ccc_box *pool, int device)
     location.id = device;
     CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
     CCC_USE_OR(pool, (ccc_closed(), -1));
+    CCC_RELAX;
     CUresult result = cuMemPoolGetAccess(&flags, (CUmemoryPool)CCC_POINTER(pool), &location);
     if (result == CUDA_SUCCESS)
         return flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
@@ -52,6 +53,7 @@ static int ccc_pool_set_peers(const ccc_box *pool, const int *ordinals, size_t c
         access[i].location.id = ordinals[i];
         access[i].flags = i < granted ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     }
+    CCC_RELAX;
     CCC_TRY(cuMemPoolSetAccess, (CUmemoryPool)CCC_POINTER(pool), access, count);
     return 0;
 }

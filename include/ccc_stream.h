@@ -9,22 +9,33 @@
 
 #include "ccc_context.h"
 
+/* The capture mode that a thread had before, if it was changed. */
+typedef struct ccc_mode {
+    int changed;
+    CUstreamCaptureMode before;
+} ccc_mode;
+
 /*
- * Cleanup is safe while streams are captured, whatever the mode of the capture: what is freed and destroyed here is in no
- * graph. Returns whether the thread's mode was changed, and what to change it back to.
+ * Calls that the driver deems unsafe while this thread or any other captures a stream, by the mode of the capture, are
+ * refused, and the capture is given up. Cleanup is safe, whatever the mode: what is freed and destroyed here is in no
+ * graph. So are pools, and allocations from them in streams that are not captured.
  */
-static int ccc_relax(CUstreamCaptureMode *mode)
+static ccc_mode ccc_relax(void)
 {
-    *mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    return atomic_load(&ccc_captures) && cuThreadExchangeStreamCaptureMode(mode) == CUDA_SUCCESS;
+    ccc_mode mode = {0, CU_STREAM_CAPTURE_MODE_RELAXED};
+    mode.changed = atomic_load(&ccc_captures) && cuThreadExchangeStreamCaptureMode(&mode.before) == CUDA_SUCCESS;
+    return mode;
 }
 
-static void ccc_tense(int relaxed, CUstreamCaptureMode mode)
+static void ccc_tense(ccc_mode *mode)
 {
-    CUresult result = relaxed ? cuThreadExchangeStreamCaptureMode(&mode) : CUDA_SUCCESS;
+    CUresult result = mode->changed ? cuThreadExchangeStreamCaptureMode(&mode->before) : CUDA_SUCCESS;
     if (result)
         ccc_cleanup_failed((int)result, "cuThreadExchangeStreamCaptureMode");
 }
+
+/* From here to the end of the scope the thread may make such calls. */
+#define CCC_RELAX __attribute__((cleanup(ccc_tense))) ccc_mode CCC_JOIN(ccc_mode_, __COUNTER__) = ccc_relax()
 
 /*
  * While streams are captured, calls that give a stream work hold this lock for reading, and who reads the array of nodes

@@ -13,11 +13,13 @@ from scenarios import PTX
 
 from cuda_core_cffi import (
     CUDAError,
+    DeviceMemoryResource,
     LegacyPinnedMemoryResource,
     ObjectCode,
     VirtualMemoryResource,
     launch,
     live_objects,
+    simulator,
 )
 from cuda_core_cffi._memory import SynchronousMemoryResource
 
@@ -272,6 +274,46 @@ def test_what_has_nothing_to_do_with_a_capture_goes_at_once(device, stream, memo
         assert (gone["buffer"], gone["event"], gone["library"]) == (2, 1, 1)
         finish(builder, stream)
     assert content(memory[0], stream) == b"\1" * SIZE
+
+
+@pytest.mark.parametrize("mode", ["global", "thread_local", "relaxed"])
+def test_pools_serve_other_streams_while_one_is_captured(device, stream, memory, mode):
+    pool = DeviceMemoryResource(device)
+    with device.create_graph_builder() as builder:
+        builder.begin_building(mode)
+        memory[0].fill(1, stream=builder)
+        own = DeviceMemoryResource(device, {"max_size": 1 << 21})
+        with pool.allocate(SIZE, stream) as shared, own.allocate(SIZE, stream) as buffer:
+            assert own.attributes.used_mem_current >= SIZE
+            assert not own.peer_accessible_by
+            shared.fill(2, stream=stream)
+            shared.copy_to(buffer, stream=stream)
+        own.close()
+        finish(builder, stream)
+    assert content(memory[0], stream) == b"\1" * SIZE
+
+
+@pytest.mark.simulator_only("makes one wait fail")
+def test_a_join_that_fails_leaves_no_branch_capturing(builder, memory, stream):
+    branches = builder.split(3)
+    memory[0].fill(1, stream=branches[1])
+    streams = [branch.stream for branch in branches]
+    with simulator.fail("cuStreamWaitEvent", "CUDA_ERROR_UNKNOWN"), pytest.raises(CUDAError, match="UNKNOWN"):
+        builder.join(*branches)
+    assert [branch.is_closed for branch in branches] == [False, True, True]
+    assert not builder.is_building
+    use(streams[0], memory[0])
+    with pytest.raises(RuntimeError, match="its capture failed"):
+        builder.end_building()
+
+
+@pytest.mark.simulator_only("counts calls of the driver")
+def test_a_capture_that_the_driver_has_given_up_is_ended_once(builder, stream):
+    with pytest.raises(CUDAError):
+        builder.stream.sync()
+    with simulator.trace() as trace, pytest.raises(CUDAError, match="INVALIDATED"):
+        builder.end_building()
+    assert [call.function for call in trace].count("cuStreamEndCapture") == 1
 
 
 def test_unjoined_branches_may_be_closed(builder, memory, stream):

@@ -339,6 +339,9 @@ class GraphBuilder(StreamStandIn):
             If there are fewer than two, one is given twice, or they are not of one capture.
         RuntimeError
             If one is not building.
+        CUDAError
+            If the driver refuses. Then the capture is given up, and the builders that came from :meth:`split` are
+            closed.
         """
         for builder in graph_builders:
             if not isinstance(builder, GraphBuilder):
@@ -350,9 +353,17 @@ class GraphBuilder(StreamStandIn):
         if any(builder._root is not graph_builders[0]._root for builder in graph_builders):
             raise ValueError("join needs GraphBuilders that came from one by split")
         kept = next((builder for builder in graph_builders if builder._kind is not FORK), graph_builders[0])
-        for builder in graph_builders:
-            if builder is not kept:
-                kept.stream.wait(builder)
+        try:
+            for builder in graph_builders:
+                if builder is not kept:
+                    kept.stream.wait(builder)
+        except BaseException:  # what is not joined keeps the capture from ending well
+            root = kept._root
+            root._give_up()
+            for builder in graph_builders:
+                if builder is not root:
+                    builder.close()
+            raise
         for builder in graph_builders:
             if builder is not kept:
                 builder.close()
