@@ -8,6 +8,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeVar, overload, runtime_checkable
 
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import UnavailableError, check, failure, last_failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
@@ -304,7 +305,7 @@ class _Attribute(Generic[T]):
         raise AttributeError("attributes of a kernel are read-only")
 
 
-class KernelAttributes:
+class KernelAttributes(Uncopyable):
     """What a kernel needs on a device.
 
     :attr:`Kernel.attributes` means the device that is current when an attribute is read; an index gives a view for
@@ -313,6 +314,7 @@ class KernelAttributes:
 
     __slots__ = ("_device", "_kernel")
 
+    _NOT_COPIED_BECAUSE = "it shows a kernel of this process"
     _kernel: Kernel
     _device: int | None
 
@@ -389,11 +391,12 @@ class KernelAttributes:
         return int(out[0])
 
 
-class KernelOccupancy:
+class KernelOccupancy(Uncopyable):
     """How many blocks of a kernel fit on the current device, and which launches fill it."""
 
     __slots__ = ("_kernel",)
 
+    _NOT_COPIED_BECAUSE = "it shows a kernel of this process"
     _kernel: Kernel
 
     def __init__(self, *args: object, **kwargs: object) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Self
 
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._module import ObjectCode
 
 __all__ = ["InMemoryProgramCache", "ProgramCacheResource", "check_key", "check_limit", "check_value"]
@@ -109,7 +110,7 @@ class ProgramCacheResource(abc.ABC):
         """Release what the cache holds besides its entries; here nothing. Leaving a ``with`` block does this."""
 
 
-class InMemoryProgramCache(ProgramCacheResource):
+class InMemoryProgramCache(Uncopyable, ProgramCacheResource):
     """A cache that lives as long as the process, for any number of threads.
 
     Parameters
@@ -123,6 +124,8 @@ class InMemoryProgramCache(ProgramCacheResource):
     TypeError, ValueError
         If the limit is no int, or negative.
     """
+
+    _NOT_COPIED_BECAUSE = "its entries share one limit; another cache can be filled with update"
 
     def __init__(self, max_size_bytes: int | None = None) -> None:
         self._limit = check_limit(max_size_bytes)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 
 from cuda_core_cffi import _calls
 from cuda_core_cffi._context import Context
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import check, last_failure
 from cuda_core_cffi._event import DEFAULT_FLAGS, Event, EventOptions, event_flags
 from cuda_core_cffi._ffi import ffi, lib
@@ -61,7 +62,7 @@ class StreamOptions:
     priority: int | None = None
 
 
-class StreamStandIn:
+class StreamStandIn(Uncopyable):
     """What stands for one of our streams wherever one is taken: a graph builder."""
 
     __slots__ = ("_stream",)
@@ -103,6 +104,24 @@ class Stream(Handle):
         if self.is_closed:  # the address would be 0, which is a default stream
             raise self._failure(lib.CCC_CLOSED)
         return (PROTOCOL_VERSION, self.handle)
+
+    def __copy__(self) -> Stream:
+        """Return a default stream itself; refuse to copy others."""
+        self.__reduce__()
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Stream:
+        """Return a default stream itself; refuse to copy others."""
+        self.__reduce__()
+        return self
+
+    def __reduce__(self) -> Any:
+        """Refer to a default stream by its name; refuse to pickle others."""
+        if self is LEGACY_DEFAULT_STREAM:
+            return "LEGACY_DEFAULT_STREAM"
+        if self is PER_THREAD_DEFAULT_STREAM:
+            return "PER_THREAD_DEFAULT_STREAM"
+        return super().__reduce__()
 
     def __repr__(self) -> str:
         if self.is_closed:

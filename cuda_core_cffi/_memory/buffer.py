@@ -49,6 +49,7 @@ class Buffer(Exporter):
 
     _CTYPE: ClassVar[str] = "CUdeviceptr"
     _MADE_BY: ClassVar[str] = "Device.allocate, MemoryResource.allocate or Buffer.from_handle"
+    _NOT_COPIED_BECAUSE: ClassVar[str] = "it owns memory; copy_to copies the memory"
     _SLICE: ClassVar[type[BufferSlice]]  # what a part of it is
     _descriptor: IPCBufferDescriptor  # set once it is exported, or imported
     _keep: object  # set where Python must keep something alive: the owner of a foreign stream
@@ -69,8 +70,8 @@ class Buffer(Exporter):
         """Describe the buffer to another process, which maps it where it unpickles this."""
         if not (isinstance(self._mr, IPCPool) and self._mr.is_ipc_enabled):
             raise TypeError(
-                f"{type(self).__name__} can be neither pickled nor copied; copy_to copies the memory, and buffers of a "
-                "pool with ipc_enabled=True can be sent to other processes"
+                f"{type(self).__name__} cannot be pickled or copied: {self._NOT_COPIED_BECAUSE}; buffers of a pool "
+                "with ipc_enabled=True can be sent to other processes"
             )
         return Buffer.from_ipc_descriptor, (self._mr, self.get_ipc_descriptor())
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._memory.allocation import allocate_with
@@ -26,11 +27,12 @@ ATTRIBUTES = {
 }
 
 
-class GraphMemoryResourceAttributes:
+class GraphMemoryResourceAttributes(Uncopyable):
     """What the driver tells about the memory of graphs on a device. Each read asks the driver; values are in bytes."""
 
     __slots__ = ("_device_id",)
 
+    _NOT_COPIED_BECAUSE = "it shows memory of this process"
     _device_id: int
 
     def __init__(self, *args: object, **kwargs: object) -> None:
@@ -127,7 +129,8 @@ class GraphMemoryResource(MemoryResource):
         return f"<GraphMemoryResource device={self._device_id}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        raise TypeError("GraphMemoryResource can be neither pickled nor copied")
+        """Refer to the device: there is one object for each, which is its own copy."""
+        return (GraphMemoryResource, (self._device_id,))
 
     def allocate(self, size: int, stream: IsStreamType | None = None) -> Buffer:
         """Allocate a buffer in a stream that is being captured.

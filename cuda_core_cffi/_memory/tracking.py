@@ -16,6 +16,7 @@ import traceback
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._dlpack import release_pins
 from cuda_core_cffi._errors import last_failure
 from cuda_core_cffi._ffi import ffi, lib
@@ -79,7 +80,7 @@ class Allocation(NamedTuple):
     stack: traceback.StackSummary
 
 
-class TrackingMemoryResource(MemoryResource):
+class TrackingMemoryResource(Uncopyable, MemoryResource):
     """Count, limit and remember what is allocated from another memory resource.
 
     Buffers are those of the other resource, except that their :attr:`Buffer.memory_resource` is this one. They count
@@ -110,6 +111,7 @@ class TrackingMemoryResource(MemoryResource):
 
     __slots__ = ("_limit", "_max_frames", "_max_history", "_meter", "_places", "_places_room", "_upstream")
 
+    _NOT_COPIED_BECAUSE = "what is allocated through it is counted once"
     _places: dict[int, list[tuple[CodeType, int]]]  # by the number of the charge: code and line, innermost first
 
     def __init__(

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from cuda_core_cffi import _calls
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._memory.allocation import make_buffer, retry_allocation
@@ -23,7 +24,7 @@ from cuda_core_cffi.typing import DevicePointerType, IsStreamType, VirtualMemory
 __all__ = ["VirtualMemoryResource", "VirtualMemoryResourceOptions"]
 
 
-class VirtualMemoryResource(MemoryResource):
+class VirtualMemoryResource(Uncopyable, MemoryResource):
     """Memory that is mapped at reserved addresses, so that buffers can grow without a copy.
 
     Allocation is synchronous: the memory may be used at once, in every stream.
@@ -46,6 +47,8 @@ class VirtualMemoryResource(MemoryResource):
     """
 
     __slots__ = ("_device", "_plan")
+
+    _NOT_COPIED_BECAUSE = "its buffers grow through it alone; create another from the same options"
 
     def __init__(self, device_id: Any, config: VirtualMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
         self._device: int = registry.device(device_id).device_id

@@ -8,7 +8,7 @@ import enum
 import os
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from cuda_core_cffi._errors import failure
 from cuda_core_cffi._ffi import ffi, lib
@@ -111,6 +111,7 @@ class GraphBuilder(StreamStandIn):
 
     __slots__ = ("__weakref__", "_capture", "_definition", "_is_shared", "_kind", "_origin", "_owns_stream", "_phase")
 
+    _NOT_COPIED_BECAUSE: ClassVar[str] = "it captures a stream of this process"
     _capture: Capture | None  # while it is under way; of a fork None
     _definition: GraphDefinition | None  # of a fork that of its root
     _is_shared: bool  # somebody else may have the definition
@@ -139,9 +140,6 @@ class GraphBuilder(StreamStandIn):
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
         self.close()
-
-    def __reduce__(self) -> Any:
-        raise TypeError("GraphBuilder cannot be pickled or copied: it captures a stream of this process")
 
     def begin_building(self, mode: str | None = "relaxed") -> GraphBuilder:
         """Begin to capture.
