@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeVar, overload, runtime_checkable
+from typing import Any, ClassVar, Final, Generic, NamedTuple, Protocol, Self, TypeVar, overload, runtime_checkable
 
 from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import UnavailableError, check, failure, last_failure
@@ -342,6 +342,8 @@ class KernelAttributes(Uncopyable):
             If the ordinal is negative.
         """
         return KernelAttributes._view(self._kernel, _integer(getattr(device, "device_id", device), "device", 0))
+
+    __iter__: ClassVar[None] = None  # __getitem__ alone would make it iterable, without an end
 
     max_threads_per_block = _Attribute(int, "The most threads that a block of the kernel may have.")
     shared_size_bytes = _Attribute(int, "Static shared memory of a block, in bytes.")

@@ -30,7 +30,7 @@ class ProgramCacheResource(abc.ABC):
     There is no ``key in cache``, on purpose: what is there now may be gone when it is read. Ask with :meth:`get`.
     """
 
-    __iter__ = None  # or Python would look for keys at 0, 1, 2 and so on
+    __iter__ = __reversed__ = None  # or Python would look for keys at 0, 1, 2 and so on
 
     def __enter__(self) -> Self:
         return self

@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import pickle
-from collections.abc import Callable
+import pkgutil
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +18,7 @@ import pytest
 from buffers import ManagedResource
 from scenarios import PTX
 
+import cuda_core_cffi
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
     PER_THREAD_DEFAULT_STREAM,
@@ -348,3 +351,16 @@ ROWS = [
 def name_of(cls: type) -> str:
     """Return module and class, below the package."""
     return f"{cls.__module__}.{cls.__qualname__}".removeprefix("cuda_core_cffi.")
+
+
+def find_classes() -> Iterator[type]:
+    """Return every class of the package, but for those that it is built with."""
+    for module in pkgutil.walk_packages(cuda_core_cffi.__path__, "cuda_core_cffi."):
+        if module.name.rpartition(".")[2].startswith("lib") or "._build" in module.name or "__main__" in module.name:
+            continue
+        for found in vars(importlib.import_module(module.name)).values():
+            if isinstance(found, type) and found.__module__ == module.name:
+                yield found
+
+
+CLASSES = {name_of(cls): cls for cls in find_classes()}

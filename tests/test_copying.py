@@ -7,18 +7,15 @@ from __future__ import annotations
 import copy
 import enum
 import gc
-import importlib
 import pickle
-import pkgutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
-from copied_objects import ACTIONS, ROWS, SIZE, Objects, name_of
+from copied_objects import ACTIONS, CLASSES, ROWS, SIZE, Objects, name_of
 
-import cuda_core_cffi
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
     PER_THREAD_DEFAULT_STREAM,
@@ -83,17 +80,6 @@ INTERNAL = {
 }  # fmt: skip
 
 
-def find_classes() -> Iterator[type]:
-    """Return every class of the package, but for those that it is built with."""
-    for module in pkgutil.walk_packages(cuda_core_cffi.__path__, "cuda_core_cffi."):
-        if module.name.rpartition(".")[2].startswith("lib") or "._build" in module.name or "__main__" in module.name:
-            continue
-        for found in vars(importlib.import_module(module.name)).values():
-            if isinstance(found, type) and found.__module__ == module.name:
-                yield found
-
-
-CLASSES = {name_of(cls): cls for cls in find_classes()}
 ENUMERATIONS = [cls for cls in CLASSES.values() if issubclass(cls, enum.Enum) and len(cls)]
 TUPLES = [cls for cls in CLASSES.values() if issubclass(cls, tuple)]
 ERRORS = [cls for cls in CLASSES.values() if issubclass(cls, Exception)]
