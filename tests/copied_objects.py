@@ -309,7 +309,7 @@ ROWS = [
     Row("simulator.Trace", lambda o: simulator.Trace()),
     # what shows a part of an owner
     Row("_kernel.KernelAttributes", lambda o: o.kernel.attributes),
-    Row("_kernel.KernelOccupancy", lambda o: o.kernel.occupancy),
+    Row("_kernel_occupancy.KernelOccupancy", lambda o: o.kernel.occupancy),
     Row("_memory.pool.MemPoolAttributes", lambda o: o.pool.attributes),
     Row("_memory.graph_memory.GraphMemoryResourceAttributes", lambda o: GraphMemoryResource(0).attributes),
     Row("_memory.peer_access.PeerAccessibleBySetProxy", lambda o: PeerAccessibleBySetProxy(o.pool)),
