@@ -268,6 +268,9 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
         if self._limit is not None:
             _cancel(self._meter, size)
 
+    def _find_dlpack_device(self, buffer: Any) -> tuple[int, int]:
+        return self._upstream._dlpack_device or self._upstream._find_dlpack_device(buffer)
+
     def _remember(self, number: int) -> None:
         """Note where an allocation is being made; of what has gone back, forget it now and then."""
         self._places[number] = calling_places(self._max_frames)

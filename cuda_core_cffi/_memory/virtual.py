@@ -48,6 +48,7 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
 
     __slots__ = ("_device", "_plan")
 
+    _IS_UNIFORM = True
     _NOT_COPIED_BECAUSE = "its buffers grow through it alone; create another from the same options"
 
     def __init__(self, device_id: Any, config: VirtualMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
