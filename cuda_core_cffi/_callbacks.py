@@ -24,6 +24,7 @@ from __future__ import annotations
 import atexit
 import gc
 import itertools
+import numbers
 import os
 from collections.abc import Callable
 from types import TracebackType
@@ -31,10 +32,11 @@ from typing import Any, NamedTuple
 
 from cuda_core_cffi._c_functions import Prototype, c_function_address
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._integers import address_of
 from cuda_core_cffi._keepalive import register_after_sync
 from cuda_core_cffi._registry import registry
 from cuda_core_cffi._retain import NOTHING, Operand, kept, new_token, settle, settle_after_sync
-from cuda_core_cffi._stream import Stream, address_of
+from cuda_core_cffi._stream import Stream
 from cuda_core_cffi._wake import run_tasks
 
 __all__ = ["HostFunction", "call_in_stream", "host_function", "python_function"]
@@ -147,8 +149,8 @@ def c_function(fn: Any, address: int, user_data: Any) -> HostFunction:
     """Return a C function with its data; both are kept."""
     data = 0
     objects = [fn]
-    if isinstance(user_data, ffi.CData) or hasattr(user_data, "__index__"):
-        data = address_of(user_data)
+    if isinstance(user_data, ffi.CData | numbers.Integral):  # arrays of NumPy have __index__, and are bytes-like
+        data = address_of(user_data, None)
         objects.append(user_data)
     elif user_data is not None:
         try:

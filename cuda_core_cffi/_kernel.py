@@ -11,9 +11,10 @@ from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import UnavailableError, check, failure, last_failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
-from cuda_core_cffi._kernel_occupancy import KernelOccupancy, integer
+from cuda_core_cffi._integers import address_of
+from cuda_core_cffi._kernel_occupancy import KernelOccupancy, bounded
 from cuda_core_cffi._mangling import Kind, kinds_from_ptx, kinds_from_symbol, merge_kinds
-from cuda_core_cffi._stream import address_of
+from cuda_core_cffi._registry import registry
 
 __all__ = [
     "Kernel",
@@ -137,7 +138,7 @@ class Kernel(Handle):
         """
         if isinstance(handle, bool):
             raise TypeError("a kernel handle must be an int or a CFFI pointer, not bool")
-        address = address_of(handle)
+        address = address_of(handle, "kernel")
         if address == 0:
             raise ValueError("a kernel handle must not be 0")
         if mod is not None and not isinstance(mod, LoadableCode):
@@ -327,7 +328,7 @@ class KernelAttributes(Uncopyable):
         ValueError
             If the ordinal is negative.
         """
-        return KernelAttributes._view(self._kernel, integer(getattr(device, "device_id", device), "device", 0))
+        return KernelAttributes._view(self._kernel, bounded(_ordinal(device), "device", 0))
 
     __iter__: ClassVar[None] = None  # __getitem__ alone would make it iterable, without an end
 
@@ -377,6 +378,11 @@ class KernelAttributes(Uncopyable):
         if lasting:
             cache[key] = int(out[0])
         return int(out[0])
+
+
+def _ordinal(device: Any) -> Any:
+    """Return the ordinal of a device, and anything else as it is."""
+    return device.device_id if isinstance(device, registry.device) else device
 
 
 def _require_current_device() -> int:

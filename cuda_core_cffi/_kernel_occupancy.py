@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import operator
 import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -12,13 +11,14 @@ from cuda_core_cffi._c_functions import Prototype, c_function_address
 from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._integers import integer
 from cuda_core_cffi._stream import accept_stream
 from cuda_core_cffi.typing import IsStreamType
 
 if TYPE_CHECKING:
     from cuda_core_cffi._kernel import Kernel
 
-__all__ = ["KernelOccupancy", "MaxPotentialBlockSizeOccupancyResult", "integer"]
+__all__ = ["KernelOccupancy", "MaxPotentialBlockSizeOccupancyResult", "bounded"]
 
 BLOCK_TO_SHARED_MEMORY: Final = Prototype("size_t(*)(int)", "c_size_t", "c_int")
 INT_MAX: Final = 2**31 - 1
@@ -67,8 +67,8 @@ class KernelOccupancy(Uncopyable):
         CUDAError
             If no context is current, or the driver cannot tell.
         """
-        threads = integer(block_size, "block_size", 1)
-        size = integer(dynamic_shared_memory_size, "dynamic_shared_memory_size", 0, SIZE_MAX)
+        threads = bounded(block_size, "block_size", 1)
+        size = bounded(dynamic_shared_memory_size, "dynamic_shared_memory_size", 0, SIZE_MAX)
         out = ffi.new("int *")
         call = lib.cuOccupancyMaxActiveBlocksPerMultiprocessor
         check(call(out, self._function(), threads, size), "cuOccupancyMaxActiveBlocksPerMultiprocessor")
@@ -100,11 +100,11 @@ class KernelOccupancy(Uncopyable):
         CUDAError
             If no context is current, or the driver cannot tell.
         """
-        limit = integer(block_size_limit, "block_size_limit", 0)
+        limit = bounded(block_size_limit, "block_size_limit", 0)
         size, function = 0, ffi.NULL
         address = block_to_shared_memory(dynamic_shared_memory_needed)
         if address is None:
-            size = integer(dynamic_shared_memory_needed, "dynamic_shared_memory_needed", 0, SIZE_MAX)
+            size = bounded(dynamic_shared_memory_needed, "dynamic_shared_memory_needed", 0, SIZE_MAX)
         else:
             function = ffi.cast("CUoccupancyB2DSize", address)
         out = ffi.new("int[2]")
@@ -134,8 +134,8 @@ class KernelOccupancy(Uncopyable):
         CUDAError
             If no context is current, or the driver cannot tell.
         """
-        blocks = integer(num_blocks_per_multiprocessor, "num_blocks_per_multiprocessor", 1)
-        threads = integer(block_size, "block_size", 1)
+        blocks = bounded(num_blocks_per_multiprocessor, "num_blocks_per_multiprocessor", 1)
+        threads = bounded(block_size, "block_size", 1)
         out = ffi.new("size_t *")
         call = lib.cuOccupancyAvailableDynamicSMemPerBlock
         check(call(out, self._function(), blocks, threads), "cuOccupancyAvailableDynamicSMemPerBlock")
@@ -199,10 +199,12 @@ class KernelOccupancy(Uncopyable):
         return self._kernel._function("CUfunction")
 
     def _clusters(self, call: str, what: str, config: Any, stream: object) -> int:
-        native = getattr(config, "_native", None)
-        if not isinstance(native, ffi.CData):
+        from cuda_core_cffi._launch_config import LaunchConfig  # for clusters only, and it imports what memory needs
+
+        if not isinstance(config, LaunchConfig):
             raise TypeError(f"{what}: config must be a LaunchConfig, not {type(config).__name__}")
         accepted = accept_stream(stream, what)
+        native = config._native
         launch = ffi.new("CUlaunchConfig *", native.driver)
         launch.attrs = native.attributes
         launch.hStream = accepted.cdata
@@ -220,21 +222,17 @@ def block_to_shared_memory(value: Any) -> int | None:
     # Made with _ptr=address, getPtr() is the function, and int() reads its machine code. Made with the function as the
     # value, getPtr() is a place in the object, and int() reads the function from there.
     address = int(value.getPtr())
-    if id(value) <= address < id(value) + sys.getsizeof(value):
+    size = getattr(type(value), "__basicsize__", 0)  # PyPy has none, and no cuda-bindings
+    if id(value) <= address < id(value) + size:
         address = int(value)
     if not address:
         raise ValueError("the function is a NULL pointer")
     return address
 
 
-def integer(value: Any, name: str, least: int, most: int = INT_MAX) -> int:
+def bounded(value: Any, name: str, least: int, most: int = INT_MAX) -> int:
     """Return ``value`` as an integer between two bounds."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool):
-        raise TypeError(f"{name} must be an int, not {type(value).__name__}: {value!r}")
+    number = integer(value, name)
     if number < least:
         raise ValueError(f"{name} must be {least} or more, not {number}")
     if number > most:

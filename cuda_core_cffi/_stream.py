@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import dataclasses
-import numbers
 import os
 import warnings
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from cuda_core_cffi._errors import check, last_failure
 from cuda_core_cffi._event import DEFAULT_FLAGS, Event, EventOptions, event_flags
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._integers import address_of
 from cuda_core_cffi._keepalive import after_wait
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._registry import registry
@@ -256,7 +256,7 @@ class Stream(Handle):
         Stream
             The stream. Closing it does not destroy the stream, whose owner must outlive it.
         """
-        return Stream._borrow(address_of(handle), None)
+        return Stream._borrow(address_of(handle, "stream"), None)
 
     @property
     def is_nonblocking(self) -> bool:
@@ -391,19 +391,4 @@ def protocol_address(stream: object, what: str, stacklevel: int = 4) -> int:
             f"{type(stream).__name__}.__cuda_stream__ speaks version {version!r}; only version {PROTOCOL_VERSION} is "
             "known"
         )
-    return address_of(address)
-
-
-def address_of(handle: Any) -> int:
-    """Return a handle, given as an integer or a CFFI pointer, as an integer."""
-    if isinstance(handle, ffi.CData):
-        return int(ffi.cast("uintptr_t", handle))
-    if hasattr(handle, "__index__"):
-        address = handle.__index__()
-    elif hasattr(handle, "__int__") and not isinstance(handle, numbers.Number):  # cuda-bindings' handle types
-        address = int(handle)
-    else:
-        raise TypeError(f"a handle must be an int or a CFFI pointer, not {type(handle).__name__}")
-    if not 0 <= address < 2**64:
-        raise OverflowError(f"a handle must fit in 64 bits, not {address}")
-    return int(address)
+    return address_of(address, "stream")

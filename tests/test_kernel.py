@@ -408,7 +408,7 @@ def test_shared_memory_may_depend_on_the_block_size(kernel, make):
 
 def test_cuda_bindings_functions_are_called_and_not_taken_for_numbers(kernel, bindings):
     wanted = asked_by(kernel, as_ctypes)
-    for by_address in (True, False):
+    for by_address in (True, False)[: 1 + (sys.implementation.name == "cpython")]:  # PyPy knows no addresses of objects
         kept = []
 
         def make(needed, kept=kept, by_address=by_address):
@@ -417,8 +417,9 @@ def test_cuda_bindings_functions_are_called_and_not_taken_for_numbers(kernel, bi
             return bindings(_ptr=address) if by_address else bindings(address)
 
         assert asked_by(kernel, make) == wanted
-    with pytest.raises(ValueError, match="NULL"):
-        kernel.occupancy.max_potential_block_size(bindings(), 0)
+    if sys.implementation.name == "cpython":
+        with pytest.raises(ValueError, match="NULL"):
+            kernel.occupancy.max_potential_block_size(bindings(), 0)
 
 
 @pytest.mark.parametrize(

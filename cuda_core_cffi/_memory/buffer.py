@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar, cast, overload
 from cuda_core_cffi import _calls
 from cuda_core_cffi._dlpack import release_pins
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._integers import address_of
 from cuda_core_cffi._ipc import PAYLOAD_BYTES, seal
 from cuda_core_cffi._memory.access import explain_access
 from cuda_core_cffi._memory.copy_options import CopyOptions, copy_attributes, copy_failure
@@ -18,7 +19,7 @@ from cuda_core_cffi._memory.host_copy import copy_host
 from cuda_core_cffi._memory.ipc import IPCBufferDescriptor, IPCPool
 from cuda_core_cffi._memory.lease import Lease
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
-from cuda_core_cffi._stream import Stream, accept_stream, address_of, stream_or_default
+from cuda_core_cffi._stream import Stream, accept_stream, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 __all__ = ["Buffer", "BufferSlice", "ForeignBuffer", "wrap_memory"]

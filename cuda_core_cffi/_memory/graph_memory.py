@@ -10,11 +10,12 @@ from typing import Any
 from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._integers import address_of, integer
 from cuda_core_cffi._memory.allocation import allocate_with
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._registry import registry
-from cuda_core_cffi._stream import accept_stream, address_of
+from cuda_core_cffi._stream import accept_stream
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 __all__ = ["GraphMemoryResource", "GraphMemoryResourceAttributes"]
@@ -56,9 +57,7 @@ class GraphMemoryResourceAttributes(Uncopyable):
         return int(value[0])
 
     def _reset(self, name: str, value: Any) -> None:
-        if isinstance(value, bool) or not hasattr(value, "__index__"):
-            raise TypeError(f"{name} must be an int, not {type(value).__name__}")
-        if value.__index__() != 0:
+        if integer(value, name) != 0:
             raise AttributeError(f"{name} can only be set to 0, which makes it the current value, not to {value}")
         zero = ffi.new("cuuint64_t *")
         check(lib.cuDeviceSetGraphMemAttribute(self._device_id, ATTRIBUTES[name], zero), "cuDeviceSetGraphMemAttribute")

@@ -13,6 +13,7 @@ from cuda_core_cffi import _calls
 from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import check, failure
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._integers import address_of
 from cuda_core_cffi._memory.allocation import make_buffer, retry_allocation
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCPool, Share, map_pool
@@ -20,7 +21,7 @@ from cuda_core_cffi._memory.peer_access import PeerAccessibleBySetProxy
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._registry import registry
-from cuda_core_cffi._stream import Stream, address_of, stream_or_default
+from cuda_core_cffi._stream import Stream, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 __all__ = [

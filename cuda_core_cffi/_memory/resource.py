@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, NoReturn
 
 from cuda_core_cffi._dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED
+from cuda_core_cffi._integers import integer
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 __all__ = ["LARGEST_SIZE", "MemoryResource", "dlpack_device", "whole_size"]
@@ -120,10 +121,7 @@ def dlpack_device(where: Any, known: tuple[int, bool, bool, bool] | None = None)
 
 def whole_size(size: Any) -> int:
     """Return a size in bytes as an int that the driver can take, or raise."""
-    try:
-        number: int = size.__index__()
-    except AttributeError:
-        raise TypeError(f"size must be an int, not {type(size).__name__}") from None
+    number = integer(size, "size")
     if number < 0:
         raise ValueError(f"size must not be negative, not {number}")
     if number > LARGEST_SIZE:

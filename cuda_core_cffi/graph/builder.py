@@ -14,6 +14,7 @@ from cuda_core_cffi._errors import failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._graph_condition import GraphCondition
 from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._integers import integer
 from cuda_core_cffi._options import member
 from cuda_core_cffi._retain import settle
 from cuda_core_cffi._stream import Stream, StreamStandIn
@@ -288,14 +289,13 @@ class GraphBuilder(StreamStandIn):
         RuntimeError
             If this is not building.
         """
-        if isinstance(count, bool) or not hasattr(count, "__index__"):
-            raise TypeError(f"count must be an int, not {type(count).__name__}")
-        if count.__index__() < 2:
+        count = integer(count, "count")
+        if count < 2:
             raise ValueError(f"count must be at least 2, not {count}")
         stream = self._check_building("split")
         made: list[GraphBuilder] = []
         try:
-            for _ in range(count.__index__() - 1):
+            for _ in range(count - 1):
                 made.append(self._beside(FORK, self._definition))
                 made[-1].stream.wait(stream)
         except BaseException:
