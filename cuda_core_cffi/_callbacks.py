@@ -24,23 +24,24 @@ from __future__ import annotations
 import atexit
 import gc
 import itertools
+import numbers
 import os
-import sys
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from cuda_core_cffi._c_functions import Prototype, c_function_address
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._integers import address_of
 from cuda_core_cffi._keepalive import register_after_sync
 from cuda_core_cffi._registry import registry
 from cuda_core_cffi._retain import NOTHING, Operand, kept, new_token, settle, settle_after_sync
-from cuda_core_cffi._stream import Stream, address_of
+from cuda_core_cffi._stream import Stream
 from cuda_core_cffi._wake import run_tasks
 
 __all__ = ["HostFunction", "call_in_stream", "host_function", "python_function"]
 
-PROTOTYPE = "void(*)(void *)"
-PYTHON_API = 4  # FUNCFLAG_PYTHONAPI of ctypes
+PROTOTYPE = Prototype("void(*)(void *)", None, "c_void_p")
 
 _RUN = int(lib.ccc_host_function())
 _call = lib.ccc_stream_call
@@ -132,13 +133,9 @@ def host_function(fn: Any, user_data: Any) -> HostFunction:
     user_data : int, CFFI pointer, bytes-like or None
         What a C function gets: an address, or bytes, which are copied.
     """
-    ctypes = sys.modules.get("ctypes")
-    if isinstance(fn, ffi.CData):
-        check_cffi(fn)
-        return c_function(fn, int(ffi.cast("uintptr_t", fn)), user_data)
-    if ctypes is not None and isinstance(fn, ctypes._CFuncPtr):
-        check_ctypes(fn, ctypes)
-        return c_function(fn, ctypes.cast(fn, ctypes.c_void_p).value, user_data)
+    address = c_function_address(fn, PROTOTYPE)
+    if address is not None:
+        return c_function(fn, address, user_data)
     if not callable(fn):
         raise TypeError(f"fn must be callable, not {type(fn).__name__}")
     if user_data is not None:
@@ -148,14 +145,12 @@ def host_function(fn: Any, user_data: Any) -> HostFunction:
     return HostFunction(_RUN, token, token)
 
 
-def c_function(fn: Any, address: int | None, user_data: Any) -> HostFunction:
+def c_function(fn: Any, address: int, user_data: Any) -> HostFunction:
     """Return a C function with its data; both are kept."""
-    if not address:
-        raise ValueError("fn is a NULL pointer")
     data = 0
     objects = [fn]
-    if isinstance(user_data, ffi.CData) or hasattr(user_data, "__index__"):
-        data = address_of(user_data)
+    if isinstance(user_data, ffi.CData | numbers.Integral):  # arrays of NumPy have __index__, and are bytes-like
+        data = address_of(user_data, None)
         objects.append(user_data)
     elif user_data is not None:
         try:
@@ -167,30 +162,6 @@ def c_function(fn: Any, address: int | None, user_data: Any) -> HostFunction:
         data = int(ffi.cast("uintptr_t", copy))
         objects.append(copy)
     return HostFunction(address, data, new_token(objects))
-
-
-def check_cffi(fn: Any) -> None:
-    """Raise unless a CFFI object is a function that the driver can call."""
-    name = ffi.typeof(fn).cname
-    if name != PROTOTYPE:
-        raise TypeError(f"a CFFI function must be a {PROTOTYPE}, not a {name}")
-
-
-def check_ctypes(fn: Any, ctypes: Any) -> None:
-    """Raise unless a ctypes function is declared as one that the driver can call."""
-    wanted = "declare it as ctypes.CFUNCTYPE(None, ctypes.c_void_p), the driver's void (*)(void *)"
-    if fn.restype is not None:
-        raise TypeError(f"the ctypes function returns {name_of(fn.restype)}; {wanted}")
-    if fn.argtypes is None or list(fn.argtypes) != [ctypes.c_void_p]:
-        given = "unspecified" if fn.argtypes is None else ", ".join(map(name_of, fn.argtypes)) or "none"
-        raise TypeError(f"the arguments of the ctypes function are {given}; {wanted}")
-    if getattr(fn, "_flags_", 0) & PYTHON_API:
-        raise TypeError(f"the ctypes function expects the GIL, which threads of the driver do not have; {wanted}")
-
-
-def name_of(ctype: Any) -> str:
-    """Return what a ctypes type is called."""
-    return str(getattr(ctype, "__name__", ctype))
 
 
 def python_function(address: int, data: int) -> Callable[[], Any] | None:

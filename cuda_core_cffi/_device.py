@@ -17,6 +17,7 @@ from cuda_core_cffi._device_properties import DeviceProperties
 from cuda_core_cffi._errors import check, last_failure
 from cuda_core_cffi._event import DEFAULT_FLAGS, Event, EventOptions, event_flags
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._integers import class_of_handle, integer
 from cuda_core_cffi._keepalive import synchronised
 from cuda_core_cffi._memory import Buffer, DeviceMemoryResource, MemoryResource, SynchronousMemoryResource
 from cuda_core_cffi._options import check_options
@@ -367,10 +368,10 @@ def find_device(cls: type[Device], device_id: Any) -> Device:
     """Return the device of this thread for an ordinal that was not used before."""
     if isinstance(device_id, Device):
         ordinal = device_id._device_id
-    elif isinstance(device_id, bool) or not hasattr(device_id, "__index__"):
-        raise TypeError(f"device_id must be an int or a Device, not {type(device_id).__name__}")
+    elif class_of_handle(device_id) == "CUdevice":
+        ordinal = int(device_id)
     else:
-        ordinal = device_id.__index__()
+        ordinal = integer(device_id, "device_id", "an int or a Device")
     known = _devices.by_ordinal.get(ordinal)
     if known is not None:
         return known

@@ -9,6 +9,7 @@ from typing import Any
 
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._registry import registry
 
 __all__ = ["DeviceProperties"]
 
@@ -85,6 +86,10 @@ class DeviceProperties:
         self = cls.__new__(cls)
         self.__dict__["_device_id"] = device_id
         return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Refer to the device, whose properties are their own copy."""
+        return (getattr, (registry.device(self._device_id), "properties"))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{name!r} cannot be set: the properties of a device are read-only")

@@ -9,11 +9,12 @@ afterwards, in :func:`refused`, so that a good call pays nothing for them.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from enum import IntEnum
 from typing import Any, TypeAlias, TypeVar, cast
 
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._integers import class_of_handle, is_integer
 
 __all__ = [
     "Array",
@@ -71,16 +72,43 @@ def member(enum: type[SomeEnum], value: int) -> SomeEnum:
     return cast(SomeEnum, enum._value2member_map_.get(value, value))
 
 
+def check_kind(ctype: Any, value: Any, known: str, where: str) -> None:
+    """Raise unless a handle of this package is open, and of a type: the drivers take a kernel for a function.
+
+    Raises
+    ------
+    TypeError
+        If it is of another type.
+    RuntimeError
+        If it is closed. Its handle is 0, which is a default stream, for instance.
+    """
+    if isinstance(value, int):
+        given = ffi.typeof(known)
+    elif isinstance(typed := getattr(value, "cdata", None), CData):
+        given = ffi.typeof(typed)
+    else:
+        return
+    if given is not ctype and (given.cname, ctype.cname) != ("struct CUkern_st *", "struct CUfunc_st *"):
+        raise TypeError(f"{where}: expected {ctype.cname}, not {known}, which is a {given.cname}")
+    if getattr(value, "is_closed", False):
+        raise RuntimeError(f"{where}: this {known} is closed")
+
+
 def handle(ctype: Any, value: HandleLike, where: str) -> Any:
     """Return a handle that is a pointer in C."""
-    if isinstance(value, int):
+    if type(value) is int:
         return ffi.cast(ctype, value)
     if value is None:
         return null
     if isinstance(value, CData):
         return value
+    known = class_of_handle(value)
+    if known is not None:
+        check_kind(ctype, value, known, where)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return ffi.cast(ctype, value)
     inner = getattr(value, "handle", None)
-    if isinstance(inner, (int, CData)):
+    if isinstance(inner, (int, CData)) and not isinstance(inner, bool):
         return ffi.cast(ctype, inner)
     raise TypeError(
         f"{where}: expected {ctype.cname}: an integer, a cffi pointer, None or an object with an integer handle, "
@@ -95,6 +123,9 @@ def number(value: HandleLike, where: str) -> int:
     if value is None:
         return 0
     inner: Any = getattr(value, "handle", value)
+    typed = getattr(value, "cdata", None) if class_of_handle(value) is not None else None
+    if isinstance(typed, CData) and ffi.typeof(typed).kind == "pointer":
+        raise TypeError(f"{where}: expected an integer handle or an address, not {type(value).__name__}")
     if isinstance(inner, CData) and ffi.typeof(inner).kind == "pointer":
         return address(inner)
     if not isinstance(inner, float):
@@ -129,7 +160,7 @@ def memory(value: PointerLike, where: str, writable: bool) -> Any:
     inner = getattr(value, "_cdata", None)
     if isinstance(inner, CData):
         return inner
-    if hasattr(type(value), "__index__") and not hasattr(type(value), "__len__"):
+    if is_integer(value) and not hasattr(type(value), "__len__"):
         # an integer of NumPy is an address, although it exports its own bytes
         return ffi.cast(VOID_POINTER, operator.index(value))
     return exported(value, where, writable)
@@ -198,7 +229,11 @@ def array(ctype: Any, values: Array, count: int | None, where: str) -> Any:
 
 def sequence(values: Any, count: int | None, where: str) -> list[Any]:
     """Return ``values`` as a list of at least ``count`` items."""
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
+    if (
+        isinstance(values, (str, bytes, Set, Mapping))
+        or not hasattr(values, "__len__")
+        or not hasattr(values, "__iter__")
+    ):
         raise TypeError(f"{where}: expected a sequence, a cffi pointer or None, not {type(values).__name__}")
     items = list(values)
     if count is not None and not hasattr(count, "__index__"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import Any, ClassVar, Generic, TypeVar, cast, overload
+from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast, overload
 
 from cuda_core_cffi._driver_convert import (
     HandleLike,
@@ -136,6 +136,27 @@ class Record:
             if value and not (isinstance(value, (bytes, list)) and not any(value)):
                 shown.append(f"{name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __copy__(self: SomeRecord) -> SomeRecord:
+        """Return a structure of its own with the same bytes. It keeps what the pointers in it point to."""
+        start = address(self._cdata)
+        copied = ffi.new(ffi.typeof(self._cdata))
+        copied[0] = self._cdata[0]
+        size = ffi.sizeof(copied[0])
+        moved = address(copied) - start
+        kept = {place + moved: value for place, value in self._kept.items() if start <= place < start + size}
+        return self._view(copied, self._owner, kept)
+
+    def __deepcopy__(self: SomeRecord, memo: dict[int, Any]) -> SomeRecord:
+        """Copy a structure in which no pointer keeps what it points to; refuse others."""
+        copied = self.__copy__()
+        if any(copied._kept.values()):  # a nested structure without pointers keeps an empty tuple
+            raise TypeError(f"{type(self).__name__} has pointers, and what they point to cannot be copied")
+        return copied
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse: a structure may hold addresses of this process."""
+        raise TypeError(f"{type(self).__name__} cannot be pickled: it may hold addresses of this process")
 
     def getPtr(self) -> int:
         """Return the address of the C structure; it is valid while this object lives."""

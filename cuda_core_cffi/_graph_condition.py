@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+from cuda_core_cffi._copying import Uncopyable
+
 __all__ = ["GraphCondition"]
 
 
-class GraphCondition:
+class GraphCondition(Uncopyable):
     """A number that decides, each time a graph runs, what its conditional nodes do.
 
     Conditions come from :meth:`GraphDefinition.create_condition`. Kernels of the graph set them: the condition is
@@ -16,6 +18,7 @@ class GraphCondition:
 
     __slots__ = ("__weakref__", "_handle", "_root")
 
+    _NOT_COPIED_BECAUSE = "it belongs to a graph of this process"
     _handle: int
     _root: object  # what is known of the graph that it belongs to
 

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Self
 
 from cuda_core_cffi._calls import Owner, close, own
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import failure
 from cuda_core_cffi._ffi import ffi, lib
 
@@ -25,7 +26,7 @@ _is_open = lib.ccc_is_open
 _release = lib.ccc_release
 
 
-class Handle(Owner):
+class Handle(Uncopyable, Owner):
     """Own a box. Subclasses are made by factory methods, which hand the box to :meth:`_own`."""
 
     __slots__ = ("__weakref__",)
@@ -54,10 +55,6 @@ class Handle(Owner):
 
     def __hash__(self) -> int:
         return hash((self._CTYPE, _identity(self._box)))
-
-    def __reduce__(self) -> Any:
-        """Refuse: a copy would own the same handle."""
-        raise TypeError(f"{type(self).__name__} cannot be pickled or copied: it owns a handle of this process")
 
     @classmethod
     def _own(cls, box: Any) -> Self:

@@ -18,7 +18,7 @@ from cuda_core_cffi._dlpack import CPU, DEVICE, NO_ORDERING
 from cuda_core_cffi._dtypes import numpy_dtype
 from cuda_core_cffi._errors import check, last_failure
 from cuda_core_cffi._ffi import lib
-from cuda_core_cffi._stream import address_of
+from cuda_core_cffi._integers import address_of
 
 __all__ = [
     "Reader",
@@ -254,7 +254,7 @@ def consumer(stream_ptr: Any) -> int:
     """Return the consumer's stream as DLPack numbers it; 0 is the legacy default stream."""
     if type(stream_ptr) is int and stream_ptr >= NO_ORDERING:
         return stream_ptr or LEGACY
-    return address_of(stream_ptr) or LEGACY
+    return address_of(stream_ptr, "stream") or LEGACY
 
 
 def interface_of(obj: Any, name: str) -> dict[str, Any]:
@@ -269,6 +269,8 @@ def interface_of(obj: Any, name: str) -> dict[str, Any]:
         interface: dict[str, Any] = getattr(obj, name)
     except AttributeError as error:
         raise BufferError(f"{type(obj).__name__} has no {name}") from error
+    if not isinstance(interface, dict):
+        raise BufferError(f"the {name} of {type(obj).__name__} is no dict: {interface!r}")
     if interface.get("mask") is not None:
         raise BufferError(f"the {name} of {type(obj).__name__} has a mask, which a view cannot show")
     return interface

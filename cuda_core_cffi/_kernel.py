@@ -4,24 +4,23 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
-from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeVar, overload, runtime_checkable
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, overload, runtime_checkable
 
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import UnavailableError, check, failure, last_failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle, InUse
+from cuda_core_cffi._integers import address_of
+from cuda_core_cffi._kernel_occupancy import KernelOccupancy, bounded
 from cuda_core_cffi._mangling import Kind, kinds_from_ptx, kinds_from_symbol, merge_kinds
-from cuda_core_cffi._stream import accept_stream, address_of
-from cuda_core_cffi.typing import IsStreamType
+from cuda_core_cffi._registry import registry
 
 __all__ = [
     "Kernel",
     "KernelAttributes",
-    "KernelOccupancy",
     "Library",
     "LoadableCode",
-    "MaxPotentialBlockSizeOccupancyResult",
     "ParamInfo",
 ]
 
@@ -33,8 +32,6 @@ _current_device = lib.ccc_current_device
 
 MOST_SHARED = 64  # packers of one kernel
 _NO_CURRENT_DEVICE = -1  # what ccc_current_device returns when there is no failure either
-_INT_MAX: Final = 2**31 - 1
-_SIZE_MAX: Final = 2**64 - 1
 
 
 class ParamInfo(NamedTuple):
@@ -44,15 +41,6 @@ class ParamInfo(NamedTuple):
     """Bytes from the start of the buffer."""
     size: int
     """Bytes."""
-
-
-class MaxPotentialBlockSizeOccupancyResult(NamedTuple):
-    """A launch that fills the device."""
-
-    min_grid_size: int
-    """The fewest blocks that do."""
-    max_block_size: int
-    """Threads in each of them."""
 
 
 class KnownKernel:
@@ -150,7 +138,7 @@ class Kernel(Handle):
         """
         if isinstance(handle, bool):
             raise TypeError("a kernel handle must be an int or a CFFI pointer, not bool")
-        address = address_of(handle)
+        address = address_of(handle, "kernel")
         if address == 0:
             raise ValueError("a kernel handle must not be 0")
         if mod is not None and not isinstance(mod, LoadableCode):
@@ -305,7 +293,7 @@ class _Attribute(Generic[T]):
         raise AttributeError("attributes of a kernel are read-only")
 
 
-class KernelAttributes:
+class KernelAttributes(Uncopyable):
     """What a kernel needs on a device.
 
     :attr:`Kernel.attributes` means the device that is current when an attribute is read; an index gives a view for
@@ -314,6 +302,7 @@ class KernelAttributes:
 
     __slots__ = ("_device", "_kernel")
 
+    _NOT_COPIED_BECAUSE = "it shows a kernel of this process"
     _kernel: Kernel
     _device: int | None
 
@@ -340,7 +329,9 @@ class KernelAttributes:
         ValueError
             If the ordinal is negative.
         """
-        return KernelAttributes._view(self._kernel, _integer(getattr(device, "device_id", device), "device", 0))
+        return KernelAttributes._view(self._kernel, bounded(_ordinal(device), "device", 0))
+
+    __iter__: ClassVar[None] = None  # __getitem__ alone would make it iterable, without an end
 
     max_threads_per_block = _Attribute(int, "The most threads that a block of the kernel may have.")
     shared_size_bytes = _Attribute(int, "Static shared memory of a block, in bytes.")
@@ -391,197 +382,9 @@ class KernelAttributes:
         return int(out[0])
 
 
-class KernelOccupancy:
-    """How many blocks of a kernel fit on the current device, and which launches fill it."""
-
-    __slots__ = ("_kernel",)
-
-    _kernel: Kernel
-
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        raise RuntimeError("KernelOccupancy cannot be constructed directly; use Kernel.occupancy")
-
-    def max_active_blocks_per_multiprocessor(self, block_size: int, dynamic_shared_memory_size: int) -> int:
-        """Return how many blocks a multiprocessor can run at a time.
-
-        Parameters
-        ----------
-        block_size : int
-            Threads in a block.
-        dynamic_shared_memory_size : int
-            Dynamic shared memory of a block, in bytes.
-
-        Returns
-        -------
-        int
-            Blocks.
-
-        Raises
-        ------
-        TypeError, ValueError, OverflowError
-            If a number is none, too small or too large.
-        CUDAError
-            If no context is current, or the driver cannot tell.
-        """
-        threads = _integer(block_size, "block_size", 1)
-        size = _integer(dynamic_shared_memory_size, "dynamic_shared_memory_size", 0, _SIZE_MAX)
-        out = ffi.new("int *")
-        call = lib.cuOccupancyMaxActiveBlocksPerMultiprocessor
-        with InUse(self._kernel):
-            check(call(out, self._function(), threads, size), "cuOccupancyMaxActiveBlocksPerMultiprocessor")
-        return int(out[0])
-
-    def max_potential_block_size(
-        self, dynamic_shared_memory_needed: Any, block_size_limit: int
-    ) -> MaxPotentialBlockSizeOccupancyResult:
-        """Return the launch that fills the device best.
-
-        Parameters
-        ----------
-        dynamic_shared_memory_needed : int or CFFI function pointer
-            Dynamic shared memory of a block, in bytes; or, where that depends on the block size, a C function
-            ``size_t f(int block_size)`` (``CUoccupancyB2DSize``).
-        block_size_limit : int
-            The most threads in a block; 0 for as many as the kernel allows.
-
-        Returns
-        -------
-        MaxPotentialBlockSizeOccupancyResult
-            The fewest blocks that fill the device, and the size of a block.
-
-        Raises
-        ------
-        TypeError, ValueError, OverflowError
-            If an argument is of another type, too small or too large.
-        CUDAError
-            If no context is current, or the driver cannot tell.
-        """
-        limit = _integer(block_size_limit, "block_size_limit", 0)
-        size, function = 0, ffi.NULL
-        if isinstance(dynamic_shared_memory_needed, ffi.CData):
-            function = ffi.cast("CUoccupancyB2DSize", dynamic_shared_memory_needed)
-        else:
-            size = _integer(dynamic_shared_memory_needed, "dynamic_shared_memory_needed", 0, _SIZE_MAX)
-        out = ffi.new("int[2]")
-        call = lib.cuOccupancyMaxPotentialBlockSize
-        with InUse(self._kernel):
-            check(call(out, out + 1, self._function(), function, size, limit), "cuOccupancyMaxPotentialBlockSize")
-        return MaxPotentialBlockSizeOccupancyResult(out[0], out[1])
-
-    def available_dynamic_shared_memory_per_block(self, num_blocks_per_multiprocessor: int, block_size: int) -> int:
-        """Return how much dynamic shared memory a block may use.
-
-        Parameters
-        ----------
-        num_blocks_per_multiprocessor : int
-            Blocks that shall run on a multiprocessor at a time.
-        block_size : int
-            Threads in a block.
-
-        Returns
-        -------
-        int
-            Bytes.
-
-        Raises
-        ------
-        TypeError, ValueError, OverflowError
-            If a number is none, too small or too large.
-        CUDAError
-            If no context is current, or the driver cannot tell.
-        """
-        blocks = _integer(num_blocks_per_multiprocessor, "num_blocks_per_multiprocessor", 1)
-        threads = _integer(block_size, "block_size", 1)
-        out = ffi.new("size_t *")
-        call = lib.cuOccupancyAvailableDynamicSMemPerBlock
-        with InUse(self._kernel):
-            check(call(out, self._function(), blocks, threads), "cuOccupancyAvailableDynamicSMemPerBlock")
-        return int(out[0])
-
-    def max_potential_cluster_size(self, config: Any, *, stream: IsStreamType) -> int:
-        """Return the size of the largest cluster that can be launched.
-
-        Parameters
-        ----------
-        config : LaunchConfig
-            The launch; its cluster is ignored.
-        stream : Stream
-            The stream of the launch.
-
-        Returns
-        -------
-        int
-            Blocks in a cluster.
-
-        Raises
-        ------
-        TypeError
-            If `config` or `stream` is something else.
-        CUDAError
-            If the device has no clusters, or the driver cannot tell.
-        """
-        return self._clusters("cuOccupancyMaxPotentialClusterSize", "max_potential_cluster_size", config, stream)
-
-    def max_active_clusters(self, config: Any, *, stream: IsStreamType) -> int:
-        """Return how many clusters the device can run at a time.
-
-        Parameters
-        ----------
-        config : LaunchConfig
-            The launch.
-        stream : Stream
-            The stream of the launch.
-
-        Returns
-        -------
-        int
-            Clusters.
-
-        Raises
-        ------
-        TypeError
-            If `config` or `stream` is something else.
-        CUDAError
-            If the device has no clusters, or the driver cannot tell.
-        """
-        return self._clusters("cuOccupancyMaxActiveClusters", "max_active_clusters", config, stream)
-
-    @classmethod
-    def _view(cls, kernel: Kernel) -> KernelOccupancy:
-        self = cls.__new__(cls)
-        self._kernel = kernel
-        return self
-
-    def _function(self) -> Any:
-        return self._kernel._function("CUfunction")
-
-    def _clusters(self, call: str, what: str, config: Any, stream: object) -> int:
-        native = getattr(config, "_native", None)
-        if not isinstance(native, ffi.CData):
-            raise TypeError(f"{what}: config must be a LaunchConfig, not {type(config).__name__}")
-        accepted = accept_stream(stream, what)
-        launch = ffi.new("CUlaunchConfig *", native.driver)
-        launch.attrs = native.attributes
-        out = ffi.new("int *")
-        with InUse(self._kernel, accepted):
-            launch.hStream = accepted.cdata
-            check(getattr(lib, call)(out, self._function(), launch), call)
-        return int(out[0])
-
-
-def _integer(value: Any, name: str, least: int, most: int = _INT_MAX) -> int:
-    """Return ``value`` as an integer between two bounds."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool):
-        raise TypeError(f"{name} must be an int, not {type(value).__name__}: {value!r}")
-    if number < least:
-        raise ValueError(f"{name} must be {least} or more, not {number}")
-    if number > most:
-        raise OverflowError(f"{name} must be {most} or less, not {number}")
-    return number
+def _ordinal(device: Any) -> Any:
+    """Return the ordinal of a device, and anything else as it is."""
+    return device.device_id if isinstance(device, registry.device) else device
 
 
 def _require_current_device() -> int:

@@ -18,6 +18,7 @@ from cuda_core_cffi._errors import UnavailableError, cuda_version
 from cuda_core_cffi._event import Event
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._integers import integer
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._options import check_options, member
 from cuda_core_cffi._stream import check_priority
@@ -122,7 +123,7 @@ class AccessPolicyWindow:
         require_type("buffer", self.buffer, Buffer)
         require_open("buffer", self.buffer)
         ratio = self.hit_ratio
-        if isinstance(ratio, bool) or not hasattr(ratio, "__float__"):
+        if isinstance(ratio, bool | str) or not hasattr(ratio, "__float__"):
             raise TypeError(f"hit_ratio must be a float, not {type(ratio).__name__}: {ratio!r}")
         if not 0 <= float(ratio) <= 1:
             raise ValueError(f"hit_ratio must be 0 to 1, not {ratio}")
@@ -189,9 +190,7 @@ def require_open(name: str, item: Handle) -> None:
 
 def whole(name: str, value: object, least: int, most: int, unit: str = "") -> int:
     """Return an integer within bounds."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
-    number: int = value.__index__()
+    number = integer(value, name)
     if not least <= number <= most:
         raise ValueError(f"{name} must be {least} to {most}{unit}, not {number}")
     return number
@@ -210,9 +209,7 @@ def dimensions(name: str, value: int | tuple[int, ...] | None) -> Dimensions:
 
 def blocks(name: str, value: object) -> int:
     """Return a dimension, which is an integer of at least 1."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an int or a tuple of ints, not {type(value).__name__} {value!r}")
-    number: int = value.__index__()
+    number = integer(value, name, "an int or a tuple of ints")
     if not 1 <= number <= LARGEST:
         raise ValueError(f"every dimension of {name} must be 1 to {LARGEST}, not {number}")
     return number

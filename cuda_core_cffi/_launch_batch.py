@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._launch import UNCHECKED, launch_failure
 from cuda_core_cffi._memory import Buffer
@@ -19,7 +20,7 @@ __all__ = ["LaunchBatch"]
 _launch_batch = lib.ccc_launch_batch
 
 
-class LaunchBatch:
+class LaunchBatch(Uncopyable):
     """Prepared launches with their values, which one call starts in order, as often as wanted.
 
     The values are packed when the batch is made, and the buffers among them are kept. Starting the batch is one call
@@ -44,6 +45,7 @@ class LaunchBatch:
 
     __slots__ = ("__weakref__", "_boxes", "_launches", "_native", "_records")
 
+    _NOT_COPIED_BECAUSE: ClassVar[str] = "its kernels are of this process"
     _boxes: Any  # of the buffers among the values, in order
     _launches: list[tuple[Any, ...]]
     _native: Any
@@ -72,9 +74,6 @@ class LaunchBatch:
 
     def __repr__(self) -> str:
         return f"<LaunchBatch of {len(self)} launch{'es' * (len(self) != 1)}>"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("LaunchBatch cannot be pickled or copied: its kernels are of this process")
 
     def launch(self, stream: IsStreamType) -> None:
         """Start all launches, in order.

@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import threading
 from collections.abc import Mapping
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._event import Event
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._launch_attributes import (
@@ -69,7 +71,7 @@ class Extra(Generic[T, S]):
             config._change("_extras", {name: extras[name] for name in EXTRAS if extras.get(name) is not None})
 
 
-class LaunchConfig:
+class LaunchConfig(Uncopyable):
     """The shape of a launch.
 
     Parameters
@@ -135,6 +137,7 @@ class LaunchConfig:
 
     __slots__ = ("__weakref__", "_extras", "_native_cache", *(f"_{name}" for name in FIELDS))
 
+    _NOT_COPIED_BECAUSE: ClassVar[str] = "it may refer to events and buffers of this process"
     _grid: Dimensions
     _cluster: Dimensions | None
     _block: Dimensions
@@ -200,16 +203,24 @@ class LaunchConfig:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def __reduce__(self) -> Any:
-        raise TypeError("LaunchConfig cannot be pickled")
-
-    def _copy(self) -> LaunchConfig:
-        """Return a configuration that later assignments to this one do not change."""
-        new = LaunchConfig.__new__(LaunchConfig)
+    def __copy__(self) -> Self:
+        """Return another configuration with the same values, and the same events and buffers."""
+        new = type(self).__new__(type(self))
         with changing:
             for name in LaunchConfig.__slots__:
                 if name != "__weakref__":
                     setattr(new, name, getattr(self, name))
+        if hasattr(self, "__dict__"):  # of a subclass
+            new.__dict__.update(self.__dict__)
+        return new
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return another configuration with the same values; refuse if events or buffers are among them."""
+        new = self.__copy__()
+        new._extras = copy.deepcopy(self._extras, memo)
+        new._native_cache = None
+        if hasattr(self, "__dict__"):
+            new.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return new
 
     def _change(self, name: str, value: object) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 from cuda_core_cffi._overlap import elements_are_apart
 from cuda_core_cffi._strides import (
@@ -237,6 +238,7 @@ class _StridedLayout:
         return self._rearranged(shape, [0] * len(shape) if 0 in shape else strides, offset)
 
     __getitem__ = sliced
+    __iter__: ClassVar[None] = None  # __getitem__ alone would make it iterable
 
     def permuted(self, axis_order: tuple[int, ...]) -> _StridedLayout:
         """Return the layout with its axes in another order.

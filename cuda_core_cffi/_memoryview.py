@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from cuda_core_cffi import _calls, _capsule
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._dlpack import (
     ACCESSIBLE,
     ADDRESS,
@@ -56,7 +57,7 @@ _reader_of = readers.get
 _dlpack_reader_of = dlpack_readers.get
 
 
-class StridedMemoryView:
+class StridedMemoryView(Uncopyable):
     """Where an array lies in memory, whichever library it belongs to.
 
     A view copies nothing. It holds the array, and the memory with it, and says where it is, how it is laid out and who
@@ -79,7 +80,7 @@ class StridedMemoryView:
     """
 
     __slots__ = ("_bounds", "_cached_layout", "_obj", "_source", "_stream")
-
+    _NOT_COPIED_BECAUSE: ClassVar[str] = "it shows memory of another object; make another view of that"
     _source: Any  # what a reader returned; once somebody has asked what it says, that
     _obj: object
     _stream: int  # the memory is ready in the order of this stream; -1 where nothing is known

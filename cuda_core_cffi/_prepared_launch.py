@@ -8,12 +8,14 @@ configuration as C takes them (``include/ccc_prepared.h``), and does what is not
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from cuda_core_cffi import _calls
 from cuda_core_cffi._argument_types import infer_types, make_type_slot
 from cuda_core_cffi._arguments import MAX_ALIGNMENT, boxes_of, lay_out
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._kernel import Kernel
 from cuda_core_cffi._launch import CLOSED, UNCHECKED, allow, launch_failure
@@ -24,7 +26,7 @@ from cuda_core_cffi._stream import Stream, accept_stream
 __all__ = ["PreparedLaunch"]
 
 
-class PreparedLaunch:
+class PreparedLaunch(Uncopyable):
     """A kernel, a configuration and argument types, checked once, to be launched with values alone.
 
     Parameters
@@ -64,6 +66,7 @@ class PreparedLaunch:
 
     __slots__ = ("__weakref__", "_plan", "_record", "launch")
 
+    _NOT_COPIED_BECAUSE: ClassVar[str] = "its kernel is of this process"
     _plan: Plan
     _record: Callable[..., bytes]  # what a batch needs: see Plan.record
     launch: Callable[..., None]
@@ -73,7 +76,7 @@ class PreparedLaunch:
             raise TypeError(f"config must be a LaunchConfig, not {type(config).__name__}")
         if not isinstance(kernel, Kernel):
             raise TypeError(f"kernel must be a Kernel, not {type(kernel).__name__}")
-        plan = Plan(config._copy(), kernel, argument_types)
+        plan = Plan(copy.copy(config), kernel, argument_types)
         object.__setattr__(self, "_plan", plan)
         for name, function in zip(("launch", "_record"), plan.make_functions()):
             object.__setattr__(self, name, function)
@@ -84,9 +87,6 @@ class PreparedLaunch:
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a prepared launch does not change: make another")
-
-    def __reduce__(self) -> Any:
-        raise TypeError("PreparedLaunch cannot be pickled or copied: its kernel is of this process")
 
     @property
     def kernel(self) -> Kernel:

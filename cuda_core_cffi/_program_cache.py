@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Self
 
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._module import ObjectCode
 
 __all__ = ["InMemoryProgramCache", "ProgramCacheResource", "check_key", "check_limit", "check_value"]
@@ -29,7 +30,7 @@ class ProgramCacheResource(abc.ABC):
     There is no ``key in cache``, on purpose: what is there now may be gone when it is read. Ask with :meth:`get`.
     """
 
-    __iter__ = None  # or Python would look for keys at 0, 1, 2 and so on
+    __iter__ = __reversed__ = None  # or Python would look for keys at 0, 1, 2 and so on
 
     def __enter__(self) -> Self:
         return self
@@ -109,7 +110,7 @@ class ProgramCacheResource(abc.ABC):
         """Release what the cache holds besides its entries; here nothing. Leaving a ``with`` block does this."""
 
 
-class InMemoryProgramCache(ProgramCacheResource):
+class InMemoryProgramCache(Uncopyable, ProgramCacheResource):
     """A cache that lives as long as the process, for any number of threads.
 
     Parameters
@@ -123,6 +124,8 @@ class InMemoryProgramCache(ProgramCacheResource):
     TypeError, ValueError
         If the limit is no int, or negative.
     """
+
+    _NOT_COPIED_BECAUSE = "its entries share one limit; another cache can be filled with update"
 
     def __init__(self, max_size_bytes: int | None = None) -> None:
         self._limit = check_limit(max_size_bytes)

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from cuda_core_cffi import _wake
 from cuda_core_cffi._errors import check_cleanup, last_failure
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._integers import address_of
 from cuda_core_cffi._keepalive import register_after_sync
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._stream import address_of
 
 __all__ = ["NOTHING", "Operand", "kept", "make_keep", "new_token", "operand", "settle", "settle_after_sync"]
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import dataclasses
-import numbers
 import os
 import warnings
 from collections.abc import Mapping
@@ -13,10 +12,12 @@ from typing import Any, ClassVar, Self
 
 from cuda_core_cffi import _calls
 from cuda_core_cffi._context import Context
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import check, last_failure
 from cuda_core_cffi._event import DEFAULT_FLAGS, Event, EventOptions, event_flags
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._integers import address_of
 from cuda_core_cffi._keepalive import after_wait
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._registry import registry
@@ -61,7 +62,7 @@ class StreamOptions:
     priority: int | None = None
 
 
-class StreamStandIn:
+class StreamStandIn(Uncopyable):
     """What stands for one of our streams wherever one is taken: a graph builder."""
 
     __slots__ = ("_stream",)
@@ -103,6 +104,24 @@ class Stream(Handle):
         if self.is_closed:  # the address would be 0, which is a default stream
             raise self._failure(lib.CCC_CLOSED)
         return (PROTOCOL_VERSION, self.handle)
+
+    def __copy__(self) -> Stream:
+        """Return a default stream itself; refuse to copy others."""
+        self.__reduce__()
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Stream:
+        """Return a default stream itself; refuse to copy others."""
+        self.__reduce__()
+        return self
+
+    def __reduce__(self) -> Any:
+        """Refer to a default stream by its name; refuse to pickle others."""
+        if self is LEGACY_DEFAULT_STREAM:
+            return "LEGACY_DEFAULT_STREAM"
+        if self is PER_THREAD_DEFAULT_STREAM:
+            return "PER_THREAD_DEFAULT_STREAM"
+        return super().__reduce__()
 
     def __repr__(self) -> str:
         if self.is_closed:
@@ -237,7 +256,7 @@ class Stream(Handle):
         Stream
             The stream. Closing it does not destroy the stream, whose owner must outlive it.
         """
-        return Stream._borrow(address_of(handle), None)
+        return Stream._borrow(address_of(handle, "stream"), None)
 
     @property
     def is_nonblocking(self) -> bool:
@@ -372,19 +391,4 @@ def protocol_address(stream: object, what: str, stacklevel: int = 4) -> int:
             f"{type(stream).__name__}.__cuda_stream__ speaks version {version!r}; only version {PROTOCOL_VERSION} is "
             "known"
         )
-    return address_of(address)
-
-
-def address_of(handle: Any) -> int:
-    """Return a handle, given as an integer or a CFFI pointer, as an integer."""
-    if isinstance(handle, ffi.CData):
-        return int(ffi.cast("uintptr_t", handle))
-    if hasattr(handle, "__index__"):
-        address = handle.__index__()
-    elif hasattr(handle, "__int__") and not isinstance(handle, numbers.Number):  # cuda-bindings' handle types
-        address = int(handle)
-    else:
-        raise TypeError(f"a handle must be an int or a CFFI pointer, not {type(handle).__name__}")
-    if not 0 <= address < 2**64:
-        raise OverflowError(f"a handle must fit in 64 bits, not {address}")
-    return int(address)
+    return address_of(address, "stream")

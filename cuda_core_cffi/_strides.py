@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Sequence
 from operator import index
+
+from cuda_core_cffi._integers import class_of_handle
 
 __all__ = [
     "LARGEST",
@@ -42,10 +45,10 @@ LOWEST = -LARGEST - 1
 
 def checked_integer(name: str, value: object) -> int:
     """Return an integer of any size."""
-    try:
-        return index(value)  # type: ignore[arg-type]  # that is what is found out
-    except TypeError:
-        raise TypeError(f"{name} must be an integer, not {type(value).__name__} {value!r}") from None
+    if class_of_handle(value) is None:
+        with contextlib.suppress(TypeError):
+            return index(value)  # type: ignore[arg-type]  # that is what is found out
+    raise TypeError(f"{name} must be an integer, not {type(value).__name__} {value!r}")
 
 
 def fitting(name: str, value: int) -> int:

@@ -8,6 +8,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._interfaces import find_reader
 from cuda_core_cffi._memoryview import StridedMemoryView
 
@@ -55,10 +56,12 @@ def args_viewable_as_strided_memory(
     return decorate
 
 
-class _StridedMemoryViewProxy:
+class _StridedMemoryViewProxy(Uncopyable):
     """An argument that can be viewed."""
 
     __slots__ = ("_reader", "obj")
+
+    _NOT_COPIED_BECAUSE = "it stands for an argument of a call"
 
     def __init__(self, obj: object) -> None:
         self.obj = obj

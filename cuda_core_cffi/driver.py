@@ -14,7 +14,8 @@ NVIDIA's ``cuda.bindings.driver``.
 
 - Enumerations are ``enum.IntEnum``; a value that a newer driver adds stays an integer.
 - Handles and device addresses are integers of their own classes. A handle argument may be any integer, a CFFI
-  pointer, an object with an integer ``handle``, or None.
+  pointer, an object with an integer ``handle``, or None. A handle of another class is refused, and an object of this
+  package that is of another kind or closed.
 - Structures and unions are classes with the fields of C: ``CUmemLocation(type=..., id=0)``. An output structure is a
   new object.
 - Memory (``void *``) is an address, a CFFI pointer, an object with the buffer protocol, or None.

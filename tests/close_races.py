@@ -4,8 +4,8 @@
 
     python tests/close_races.py SCENARIO SECONDS
 
-Each round of a scenario makes objects, and runs some actions on them at the same time, one in each thread. An action may
-fail because something is closed. The program ends with the number of rounds, or crashes.
+Each round of a scenario makes objects, and runs some actions on them at the same time, one in each thread. An action
+may fail because something is closed. The program ends with the number of rounds, or crashes.
 """
 
 from __future__ import annotations

@@ -340,7 +340,7 @@ def test_a_buffer_can_be_weakly_referenced(device, stream):
 
 @pytest.mark.parametrize(
     ("kind", "expected"),
-    [("device", (0, True, False, False)), ("pinned", (-1, True, True, False)), ("host", (-1, False, True, False)),
+    [("device", (0, True, False, False)), ("pinned", (0, True, True, False)), ("host", (-1, False, True, False)),
      ("managed", (0, True, True, True))],
 )  # fmt: skip
 def test_the_driver_tells_what_memory_of_unknown_origin_is(device, stream, kind, expected):

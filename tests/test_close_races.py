@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""No order of use and close, from any number of threads, crashes: who is late gets the error that something is closed."""
+"""No order of use and close, from any number of threads, crashes; the loser gets the error that it is closed."""
 
 from __future__ import annotations
 

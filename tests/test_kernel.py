@@ -4,15 +4,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import pickle
+import sys
 import threading
+import types
 import weakref
 
 import pytest
 
-from cuda_core_cffi import CUDAError, Kernel, LaunchConfig, Program, UnavailableError, ffi
-from cuda_core_cffi._kernel import KernelAttributes, KernelOccupancy
+from cuda_core_cffi import CUDAError, Device, Kernel, LaunchConfig, Program, UnavailableError, ffi
+from cuda_core_cffi._kernel import KernelAttributes
+from cuda_core_cffi._kernel_occupancy import KernelOccupancy
 from cuda_core_cffi._libraries import nvrtc_version
 
 SOURCE = """
@@ -348,17 +352,99 @@ def test_a_block_size_stays_within_its_limit(kernel):
     assert kernel.occupancy.max_potential_block_size(0, 96).max_block_size <= 96
 
 
-def test_shared_memory_may_depend_on_the_block_size(kernel):
+class OccupancyFunction:
+    """The class of cuda-bindings for ``CUoccupancyB2DSize``.
+
+    ``int`` and ``index`` read the pointer at ``getPtr()``, which is the machine code where that is the function.
+    """
+
+    def __init__(self, init_value=0, *, _ptr=0):
+        self._value = init_value
+        self._address = _ptr or id(self)
+
+    def getPtr(self):
+        return self._address
+
+    def __int__(self):
+        return self._value if self._address == id(self) else 0xF5158D4CFA1E0FF3
+
+    __index__ = __int__
+
+
+@pytest.fixture
+def bindings(monkeypatch):
+    """Return cuda-bindings' class, or one like it where that package is not installed."""
+    try:
+        from cuda.bindings import driver as module
+    except ImportError:
+        module = types.ModuleType("cuda.bindings.driver")
+        module.CUoccupancyB2DSize = OccupancyFunction
+        monkeypatch.setitem(sys.modules, "cuda.bindings.driver", module)
+    return module.CUoccupancyB2DSize
+
+
+def asked_by(kernel, make):
+    """Return the block sizes that the driver asks a function about, and the result."""
     asked = []
 
-    @ffi.callback("size_t(int)")
     def needed(block_size):
         asked.append(block_size)
         return block_size * 64
 
-    result = kernel.occupancy.max_potential_block_size(needed, 0)
+    result = kernel.occupancy.max_potential_block_size(make(needed), 0)
+    return asked, result
+
+
+def as_ctypes(needed):
+    return ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int)(needed)
+
+
+@pytest.mark.parametrize("make", [as_ctypes, ffi.callback("size_t(int)")], ids=["ctypes", "CFFI"])
+def test_shared_memory_may_depend_on_the_block_size(kernel, make):
+    asked, result = asked_by(kernel, make)
     assert asked
     assert result.max_block_size * 64 <= 48 * 1024
+
+
+def test_cuda_bindings_functions_are_called_and_not_taken_for_numbers(kernel, bindings):
+    wanted = asked_by(kernel, as_ctypes)
+    for by_address in (True, False)[: 1 + (sys.implementation.name == "cpython")]:  # PyPy knows no addresses of objects
+        kept = []
+
+        def make(needed, kept=kept, by_address=by_address):
+            kept.append(as_ctypes(needed))
+            address = ctypes.cast(kept[0], ctypes.c_void_p).value
+            return bindings(_ptr=address) if by_address else bindings(address)
+
+        assert asked_by(kernel, make) == wanted
+    if sys.implementation.name == "cpython":
+        with pytest.raises(ValueError, match="NULL"):
+            kernel.occupancy.max_potential_block_size(bindings(), 0)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(abs), "returns c_int"),
+        (ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(abs), "arguments of the ctypes function are c_void_p"),
+        (ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.c_int)(abs), "expects the GIL"),
+        (ffi.cast("size_t(*)(long)", 4096), r"must be a size_t\(\*\)\(int\), not a size_t\(\*\)\(long\)"),
+        (ffi.cast("void *", 4096), "must be a size_t"),
+        (ffi.cast("size_t", 4096), "must be a size_t"),
+        (abs, "must be an int"),
+        (Device, "must be an int"),
+    ],
+)
+def test_what_is_neither_a_size_nor_such_a_function_is_refused(kernel, value, message):
+    with pytest.raises(TypeError, match=message):
+        kernel.occupancy.max_potential_block_size(value, 0)
+
+
+def test_a_null_function_is_refused(kernel):
+    function = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int)
+    for null in (ffi.cast("size_t(*)(int)", 0), ctypes.cast(None, function)):
+        with pytest.raises(ValueError, match="NULL"):
+            kernel.occupancy.max_potential_block_size(null, 0)
 
 
 def test_dynamic_shared_memory_is_left_for_a_block(kernel):

@@ -9,7 +9,7 @@ import threading
 import pytest
 from helpers import Gate, output_of
 
-from cuda_core_cffi import CUDAError, LegacyPinnedMemoryResource, MemoryResource, ffi, lib, live_objects
+from cuda_core_cffi import CUDAError, LegacyPinnedMemoryResource, MemoryResource, ffi, lib, live_objects, simulator
 from cuda_core_cffi._memory import SynchronousMemoryResource
 
 SIZE = 64
@@ -195,3 +195,13 @@ def test_a_device_without_pools_allocates_synchronously():
             print(buffer.memory_resource is device.memory_resource)
     """
     assert output_of(code).splitlines() == ["<SynchronousMemoryResource device=0>", "True"]
+
+
+@pytest.mark.simulator_only("injects a failure")
+def test_a_failed_fill_of_pinned_memory_is_the_drivers_error(stream):
+    with (
+        LegacyPinnedMemoryResource().allocate(SIZE) as buffer,
+        simulator.fail("cuMemsetD8Async", "CUDA_ERROR_INVALID_VALUE"),
+        pytest.raises(CUDAError, match="cuMemsetD8"),
+    ):
+        buffer.fill(1, stream=stream)

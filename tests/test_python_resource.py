@@ -413,3 +413,103 @@ def test_an_exception_from_allocate_reaches_the_caller(device, stream):
             device.allocate(SIZE, stream)
     finally:
         device.memory_resource = before
+
+
+# What the driver knows of memory better than a resource
+
+
+class UnawareManagedResource(ManagedResource):
+    """Hands out managed memory and says no more than who can use it."""
+
+    is_managed = False
+
+
+class MixedResource(MemoryResource):
+    """Hands out memory of several kinds, all of which devices and the host can use."""
+
+    is_device_accessible = True
+    is_host_accessible = True
+    device_id = -1
+
+    def __init__(self, *kinds: MemoryResource) -> None:
+        self.kinds = kinds
+        self.buffers: dict[int, Buffer] = {}
+
+    def allocate(self, size: int, stream: Any = None) -> Buffer:
+        buffer = self.kinds[len(self.buffers) % len(self.kinds)].allocate(size, stream=stream)
+        self.buffers[buffer.handle] = buffer
+        return Buffer.from_handle(buffer.handle, size, mr=self, stream=stream)
+
+    def deallocate(self, ptr: int, size: int, stream: Any = None) -> None:
+        self.buffers[ptr].close(stream)
+
+
+CUDA_HOST, CUDA_MANAGED = 3, 13
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+@pytest.mark.parametrize(
+    ("resource", "device_type"),
+    [(UnawareManagedResource, CUDA_MANAGED), (ManagedResource, CUDA_MANAGED), (PinnedResource, CUDA_HOST)],
+)
+def test_dlpack_says_what_the_driver_knows_of_the_memory(device, stream, resource, device_type, tracked):
+    mr = TrackingMemoryResource(resource()) if tracked else resource()
+    with mr.allocate(SIZE, stream) as buffer:
+        assert buffer.__dlpack_device__() == (device_type, 0)
+        assert buffer.is_managed is (device_type == CUDA_MANAGED)
+        with buffer[8:] as part:
+            assert part.__dlpack_device__() == (device_type, 0)
+
+
+def test_each_buffer_of_a_resource_has_the_kind_of_its_own_memory(device, stream):
+    mr = MixedResource(PinnedResource(), UnawareManagedResource())
+    buffers = [mr.allocate(SIZE, stream) for _ in range(4)]
+    assert [buffer.__dlpack_device__()[0] for buffer in buffers] == [CUDA_HOST, CUDA_MANAGED] * 2
+    assert [buffer.is_managed for buffer in buffers] == [False, True] * 2
+    for buffer in buffers:
+        buffer.close()
+    stream.sync()
+
+
+def test_managed_memory_is_on_the_device_of_the_context_that_it_was_allocated_in(device):
+    devices = Device.get_all_devices()
+    for each in devices:
+        each.set_current()
+        with UnawareManagedResource().allocate(SIZE, each.default_stream) as buffer:
+            assert buffer.__dlpack_device__() == (CUDA_MANAGED, each.device_id)
+    device.set_current()
+
+
+class SealedResource(DeviceResource):
+    """Memory that neither devices nor the host can use."""
+
+    is_device_accessible = False
+
+
+def test_memory_that_nobody_can_use_is_not_exported(device, stream):
+    with SealedResource().allocate(SIZE, stream) as buffer:
+        for export in (buffer.__dlpack_device__, buffer.__dlpack__):
+            with pytest.raises(BufferError, match="neither a device nor the host can use the memory"):
+                export()
+        with pytest.raises(AttributeError, match="__cuda_array_interface__"):
+            buffer.__cuda_array_interface__  # noqa: B018
+
+
+def test_page_locked_memory_without_a_resource_is_of_the_device_in_whose_context_it_was_made(device, stream):
+    memory = np.zeros(1 << 16, np.uint8)  # registering takes whole pages
+    for each in Device.get_all_devices():
+        each.set_current()
+        check(lib.cuMemHostRegister(ffi.cast("void *", memory.ctypes.data), memory.nbytes, 0), "cuMemHostRegister")
+        try:
+            with (
+                Buffer.from_handle(memory.ctypes.data, memory.nbytes, owner=memory) as registered,
+                PinnedResource().allocate(SIZE, each.default_stream) as pinned,
+                Buffer.from_handle(pinned.handle, SIZE) as borrowed,
+            ):
+                for buffer in (registered, borrowed):
+                    assert (buffer.device_id, buffer.__dlpack_device__()) == (each.device_id, (CUDA_HOST, 0))
+                    assert (buffer.is_device_accessible, buffer.is_host_accessible) == (True, True)
+        finally:
+            check(lib.cuMemHostUnregister(ffi.cast("void *", memory.ctypes.data)), "cuMemHostUnregister")
+    device.set_current()
+    assert Buffer.from_handle(memory.ctypes.data, memory.nbytes).device_id == -1

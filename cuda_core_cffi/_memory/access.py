@@ -26,7 +26,8 @@ def explain_access(error: Exception, stream: Any, *operands: Any) -> Exception:
     """
     if isinstance(error, CUDAError) and error.status == lib.CUDA_ERROR_INVALID_VALUE:
         ours = stream.device.device_id
-        for owner in sorted({operand.device_id for operand in operands} - {ours, -1}):
+        owners = {operand.device_id for operand in operands if not getattr(operand, "is_host_accessible", False)}
+        for owner in sorted(owners - {ours, -1}):
             error.add_note(
                 f"memory of device {owner} is used in a stream of device {ours}, which may have no access to it: give "
                 "it with peer_accessible_by of the memory's pool, or use a stream of the memory's own device"

@@ -11,6 +11,7 @@ from cuda_core_cffi import _calls
 from cuda_core_cffi._dlpack import release_pins
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import InUse
+from cuda_core_cffi._integers import address_of
 from cuda_core_cffi._ipc import PAYLOAD_BYTES, seal
 from cuda_core_cffi._memory.access import explain_access
 from cuda_core_cffi._memory.copy_options import CopyOptions, copy_attributes, copy_failure
@@ -19,7 +20,7 @@ from cuda_core_cffi._memory.host_copy import copy_host
 from cuda_core_cffi._memory.ipc import IPCBufferDescriptor, IPCPool
 from cuda_core_cffi._memory.lease import Lease
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
-from cuda_core_cffi._stream import Stream, accept_stream, address_of, stream_or_default
+from cuda_core_cffi._stream import Stream, accept_stream, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 __all__ = ["Buffer", "BufferSlice", "ForeignBuffer", "wrap_memory"]
@@ -50,6 +51,7 @@ class Buffer(Exporter):
 
     _CTYPE: ClassVar[str] = "CUdeviceptr"
     _MADE_BY: ClassVar[str] = "Device.allocate, MemoryResource.allocate or Buffer.from_handle"
+    _NOT_COPIED_BECAUSE: ClassVar[str] = "it owns memory; copy_to copies the memory"
     _SLICE: ClassVar[type[BufferSlice]]  # what a part of it is
     _descriptor: IPCBufferDescriptor  # set once it is exported, or imported
     _keep: object  # set where Python must keep something alive: the owner of a foreign stream
@@ -70,8 +72,8 @@ class Buffer(Exporter):
         """Describe the buffer to another process, which maps it where it unpickles this."""
         if not (isinstance(self._mr, IPCPool) and self._mr.is_ipc_enabled):
             raise TypeError(
-                f"{type(self).__name__} can be neither pickled nor copied; copy_to copies the memory, and buffers of a "
-                "pool with ipc_enabled=True can be sent to other processes"
+                f"{type(self).__name__} cannot be pickled or copied: {self._NOT_COPIED_BECAUSE}; buffers of a pool "
+                "with ipc_enabled=True can be sent to other processes"
             )
         return Buffer.from_ipc_descriptor, (self._mr, self.get_ipc_descriptor())
 

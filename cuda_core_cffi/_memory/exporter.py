@@ -120,10 +120,10 @@ class Exporter(_calls.Memory, Handle):
     def _device_type(self) -> tuple[int, int]:
         """Return what DLPack calls the kind of memory."""
         mr = self._mr
-        return dlpack_device(self) if mr is None else mr._dlpack_device or mr._find_dlpack_device()
+        return dlpack_device(self) if mr is None else mr._dlpack_device or mr._find_dlpack_device(self)
 
     def _query(self) -> tuple[int, bool, bool, bool]:
-        """Ask the driver, once, about memory that no resource describes: device, access by device and host, managed."""
+        """Ask the driver, once, about memory that no resource describes well: device, by device and host, managed."""
         try:
             return self._location
         except AttributeError:
@@ -137,7 +137,7 @@ class Exporter(_calls.Memory, Handle):
         on_device = kind[0] == lib.CU_MEMORYTYPE_DEVICE
         known_to_driver = kind[0] != 0
         self._location = (
-            device[0] if on_device or managed[0] else -1,
+            max(device[0], -1),  # of page-locked memory, that of the context in which it was made
             known_to_driver,
             bool(managed[0]) or not on_device,
             bool(managed[0]),
@@ -163,7 +163,10 @@ class Exporter(_calls.Memory, Handle):
 
     @property
     def device_id(self) -> int:
-        """The ordinal of the device that the memory is on; -1 for host memory."""
+        """The ordinal of the device that the memory is on, as its resource says; -1 for host memory.
+
+        Of page-locked memory without a resource, that of the device in whose context it was allocated or registered.
+        """
         return self._mr.device_id if self._mr is not None else self._query()[0]
 
     @property
@@ -179,7 +182,12 @@ class Exporter(_calls.Memory, Handle):
     @property
     def is_managed(self) -> bool:
         """Whether the driver moves the memory between host and device."""
-        return self._mr.is_managed if self._mr is not None else self._query()[3]
+        mr = self._mr
+        if mr is None:
+            return self._query()[3]
+        if mr.is_managed or mr._IS_UNIFORM or self.is_closed:
+            return mr.is_managed
+        return mr.is_device_accessible and mr.is_host_accessible and self._query()[3]
 
     @property
     def memory_resource(self) -> MemoryResource | None:

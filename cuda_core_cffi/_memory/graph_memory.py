@@ -7,14 +7,16 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import InUse
+from cuda_core_cffi._integers import address_of, integer
 from cuda_core_cffi._memory.allocation import allocate_with
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._registry import registry
-from cuda_core_cffi._stream import accept_stream, address_of
+from cuda_core_cffi._stream import accept_stream
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 __all__ = ["GraphMemoryResource", "GraphMemoryResourceAttributes"]
@@ -27,11 +29,12 @@ ATTRIBUTES = {
 }
 
 
-class GraphMemoryResourceAttributes:
+class GraphMemoryResourceAttributes(Uncopyable):
     """What the driver tells about the memory of graphs on a device. Each read asks the driver; values are in bytes."""
 
     __slots__ = ("_device_id",)
 
+    _NOT_COPIED_BECAUSE = "it shows memory of this process"
     _device_id: int
 
     def __init__(self, *args: object, **kwargs: object) -> None:
@@ -55,9 +58,7 @@ class GraphMemoryResourceAttributes:
         return int(value[0])
 
     def _reset(self, name: str, value: Any) -> None:
-        if isinstance(value, bool) or not hasattr(value, "__index__"):
-            raise TypeError(f"{name} must be an int, not {type(value).__name__}")
-        if value.__index__() != 0:
+        if integer(value, name) != 0:
             raise AttributeError(f"{name} can only be set to 0, which makes it the current value, not to {value}")
         zero = ffi.new("cuuint64_t *")
         check(lib.cuDeviceSetGraphMemAttribute(self._device_id, ATTRIBUTES[name], zero), "cuDeviceSetGraphMemAttribute")
@@ -128,7 +129,8 @@ class GraphMemoryResource(MemoryResource):
         return f"<GraphMemoryResource device={self._device_id}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        raise TypeError("GraphMemoryResource can be neither pickled nor copied")
+        """Refer to the device: there is one object for each, which is its own copy."""
+        return (GraphMemoryResource, (self._device_id,))
 
     def allocate(self, size: int, stream: IsStreamType | None = None) -> Buffer:
         """Allocate a buffer in a stream that is being captured.

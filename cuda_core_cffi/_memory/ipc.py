@@ -17,9 +17,10 @@ import contextlib
 import os
 import threading
 import weakref
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 from uuid import UUID, uuid4
 
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import failure
 from cuda_core_cffi._ffi import lib
 from cuda_core_cffi._ipc import Descriptor, seal, send_with
@@ -30,7 +31,7 @@ __all__ = ["IPCAllocationHandle", "IPCBufferDescriptor", "IPCPool", "Share", "ma
 NO_DESCRIPTOR = -1
 
 
-class IPCAllocationHandle:
+class IPCAllocationHandle(Uncopyable):
     """A file descriptor by which other processes map a pool, and its owner.
 
     It can be sent through :mod:`multiprocessing`, which duplicates the descriptor for the other process.
@@ -38,6 +39,7 @@ class IPCAllocationHandle:
 
     __slots__ = ("_descriptors", "_uuid")
 
+    _NOT_COPIED_BECAUSE: ClassVar[str] = "it owns a file descriptor, and is sent through multiprocessing only"
     _descriptors: list[int]  # one, or none once closed: taking it out is what closes
     _uuid: UUID | None
 
@@ -53,9 +55,6 @@ class IPCAllocationHandle:
             return self._descriptors[0]
         except IndexError:
             raise RuntimeError(f"this {type(self).__name__} is closed") from None
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"{type(self).__name__} can be sent through multiprocessing only: it owns a file descriptor")
 
     @classmethod
     def _init(cls, handle: int, uuid: UUID | None) -> Self:
@@ -188,7 +187,9 @@ class IPCPool:
         """Refer to the pool by its UUID: where this is unpickled, it must be registered."""
         share = self._share
         if share is None:
-            raise TypeError(f"{type(self).__name__} can be neither pickled nor copied, unless it has ipc_enabled=True")
+            raise TypeError(
+                f"{type(self).__name__} cannot be pickled or copied: only with ipc_enabled=True can others use it"
+            )
         if share.uuid is None:
             raise RuntimeError("this mapped pool has no UUID yet: call register(uuid) with that of the original")
         return type(self).from_registry, (share.uuid,)

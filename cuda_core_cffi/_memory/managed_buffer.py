@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, MutableSet
 from typing import Any, TypeVar
 
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import CUDAError, failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._host import Host
@@ -228,7 +229,7 @@ class ForeignManagedBuffer(ManagedBuffer, ForeignBuffer):
     _NAME = "ManagedBuffer"
 
 
-class AccessedBySetProxy(MutableSet[Any]):
+class AccessedBySetProxy(Uncopyable, MutableSet[Any]):
     """The places that have a managed buffer mapped, as the driver knows them now: :class:`Device` objects, ``Host()``.
 
     Parameters
@@ -238,6 +239,8 @@ class AccessedBySetProxy(MutableSet[Any]):
     """
 
     __slots__ = ("_buffer",)
+
+    _NOT_COPIED_BECAUSE = "it shows a buffer of this process; set() of it is a copy"
 
     def __init__(self, buf: ManagedBuffer) -> None:
         self._buffer = buf

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, MutableSet
 from collections.abc import Set as AbstractSet
 from typing import Any, Self
 
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._registry import registry
 
 __all__ = ["PeerAccessibleBySetProxy"]
 
 
-class PeerAccessibleBySetProxy(MutableSet[Any]):
+class PeerAccessibleBySetProxy(Uncopyable, MutableSet[Any]):
     """The devices, besides its own, that may use the memory of a pool.
 
     A mutable set of :class:`Device` objects. Every look at it asks the driver, so that all who look at a pool see the
@@ -31,6 +32,8 @@ class PeerAccessibleBySetProxy(MutableSet[Any]):
     """
 
     __slots__ = ("_mr",)
+
+    _NOT_COPIED_BECAUSE = "it shows a pool of this process; set() of it is a copy"
 
     def __init__(self, mr: Any) -> None:
         self._mr = mr

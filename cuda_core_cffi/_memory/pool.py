@@ -10,8 +10,10 @@ from typing import Any, Generic, Self, TypeVar
 from uuid import UUID
 
 from cuda_core_cffi import _calls
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import check, failure
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._integers import address_of
 from cuda_core_cffi._memory.allocation import make_buffer, retry_allocation
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCPool, Share, map_pool
@@ -19,7 +21,7 @@ from cuda_core_cffi._memory.peer_access import PeerAccessibleBySetProxy
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._registry import registry
-from cuda_core_cffi._stream import Stream, address_of, stream_or_default
+from cuda_core_cffi._stream import Stream, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 __all__ = [
@@ -55,11 +57,12 @@ class DeviceMemoryResourceOptions:
     max_size: int = 0
 
 
-class MemPoolAttributes:
+class MemPoolAttributes(Uncopyable):
     """What the driver tells about a pool. Each read asks the driver; byte counts are integers."""
 
     __slots__ = ("_pool",)
 
+    _NOT_COPIED_BECAUSE = "it shows a pool of this process"
     _pool: MemPool[Any]
 
     def __init__(self, *args: object, **kwargs: object) -> None:
@@ -136,19 +139,17 @@ POOL_ATTRIBUTES = {
 }
 
 
-class MemPool(MemoryResource, _calls.Owner, Generic[BufferType]):
+class MemPool(Uncopyable, MemoryResource, _calls.Owner, Generic[BufferType]):
     """What the pools have in common: a driver pool, allocation from it in stream order."""
 
     __slots__ = ("_allocates", "_owned", "_share")
 
+    _NOT_COPIED_BECAUSE = "it is a pool of this process"
     _IS_UNIFORM = True
     _BUFFER: type[BufferType]  # what a subclass allocates
     _allocates: type[BufferType]  # the same: an attribute of the object is found faster
     _owned: bool
     _share: Share | None
-
-    def __reduce__(self) -> tuple[object, ...]:
-        raise TypeError(f"{type(self).__name__} can be neither pickled nor copied")
 
     def allocate(self, size: int, stream: IsStreamType | None = None) -> BufferType:
         """Allocate a buffer in stream order.

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, NoReturn
 
 from cuda_core_cffi._dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED
+from cuda_core_cffi._integers import integer
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 __all__ = ["LARGEST_SIZE", "MemoryResource", "dlpack_device", "whole_size"]
@@ -58,12 +59,14 @@ class MemoryResource:
         """
         self._missing("deallocate")
 
-    def _find_dlpack_device(self) -> tuple[int, int]:
-        """Return what DLPack calls the kind of memory."""
-        device = dlpack_device(self)
+    def _find_dlpack_device(self, buffer: Any) -> tuple[int, int]:
+        """Return what DLPack calls the kind of memory of a buffer of this resource."""
         if self._IS_UNIFORM:
-            self._dlpack_device = device
-        return device
+            self._dlpack_device = dlpack_device(self)
+            return self._dlpack_device
+        if self.is_managed or (self.is_device_accessible and self.is_host_accessible):
+            return dlpack_device(buffer, buffer._query())
+        return dlpack_device(self)
 
     def _missing(self, name: str) -> NoReturn:
         raise TypeError(f"{type(self).__name__} must define {name}")
@@ -89,21 +92,36 @@ class MemoryResource:
         self._missing("device_id")
 
 
-def dlpack_device(where: Any) -> tuple[int, int]:
-    """Return what DLPack calls the kind of memory of a resource or a buffer, and the ordinal."""
-    if where.is_managed:
-        return (CUDA_MANAGED, max(where.device_id, 0))
+def dlpack_device(where: Any, known: tuple[int, bool, bool, bool] | None = None) -> tuple[int, int]:
+    """Return what DLPack calls the kind of memory of a resource or a buffer, and the ordinal.
+
+    Parameters
+    ----------
+    where : MemoryResource or Buffer
+        Its properties tell.
+    known : tuple, optional
+        What the driver says of the memory: ordinal, whether devices and the host can use it, whether it is managed.
+
+    Raises
+    ------
+    BufferError
+        If neither a device nor the host can use the memory.
+    """
+    ordinal, on_device, on_host, managed = known or (-1, False, True, False)
+    if managed or where.is_managed:
+        return (CUDA_MANAGED, ordinal if ordinal >= 0 else max(where.device_id, 0))
+    if on_device and not on_host:
+        return (CUDA, ordinal)
     if where.is_device_accessible:
         return (CUDA_HOST, 0) if where.is_host_accessible else (CUDA, where.device_id)
-    return (CPU, 0)
+    if where.is_host_accessible:
+        return (CPU, 0)
+    raise BufferError("neither a device nor the host can use the memory, so it cannot be exported")
 
 
 def whole_size(size: Any) -> int:
     """Return a size in bytes as an int that the driver can take, or raise."""
-    try:
-        number: int = size.__index__()
-    except AttributeError:
-        raise TypeError(f"size must be an int, not {type(size).__name__}") from None
+    number = integer(size, "size")
     if number < 0:
         raise ValueError(f"size must not be negative, not {number}")
     if number > LARGEST_SIZE:

@@ -16,6 +16,7 @@ import traceback
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._dlpack import release_pins
 from cuda_core_cffi._errors import last_failure
 from cuda_core_cffi._ffi import ffi, lib
@@ -79,7 +80,7 @@ class Allocation(NamedTuple):
     stack: traceback.StackSummary
 
 
-class TrackingMemoryResource(MemoryResource):
+class TrackingMemoryResource(Uncopyable, MemoryResource):
     """Count, limit and remember what is allocated from another memory resource.
 
     Buffers are those of the other resource, except that their :attr:`Buffer.memory_resource` is this one. They count
@@ -110,6 +111,7 @@ class TrackingMemoryResource(MemoryResource):
 
     __slots__ = ("_limit", "_max_frames", "_max_history", "_meter", "_places", "_places_room", "_upstream")
 
+    _NOT_COPIED_BECAUSE = "what is allocated through it is counted once"
     _places: dict[int, list[tuple[CodeType, int]]]  # by the number of the charge: code and line, innermost first
 
     def __init__(
@@ -265,6 +267,9 @@ class TrackingMemoryResource(MemoryResource):
         """Free bytes that were promised to an allocation which was not made."""
         if self._limit is not None:
             _cancel(self._meter, size)
+
+    def _find_dlpack_device(self, buffer: Any) -> tuple[int, int]:
+        return self._upstream._dlpack_device or self._upstream._find_dlpack_device(buffer)
 
     def _remember(self, number: int) -> None:
         """Note where an allocation is being made; of what has gone back, forget it now and then."""

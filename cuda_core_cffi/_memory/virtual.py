@@ -9,21 +9,23 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from cuda_core_cffi import _calls
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._integers import address_of
 from cuda_core_cffi._memory.allocation import make_buffer, retry_allocation
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._memory.virtual_options import Plan, VirtualMemoryResourceOptions
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._registry import registry
-from cuda_core_cffi._stream import accept_stream, address_of, stream_or_default
+from cuda_core_cffi._stream import accept_stream, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType, VirtualMemoryLocationType
 
 __all__ = ["VirtualMemoryResource", "VirtualMemoryResourceOptions"]
 
 
-class VirtualMemoryResource(MemoryResource):
+class VirtualMemoryResource(Uncopyable, MemoryResource):
     """Memory that is mapped at reserved addresses, so that buffers can grow without a copy.
 
     Allocation is synchronous: the memory may be used at once, in every stream.
@@ -46,6 +48,9 @@ class VirtualMemoryResource(MemoryResource):
     """
 
     __slots__ = ("_device", "_plan")
+
+    _IS_UNIFORM = True
+    _NOT_COPIED_BECAUSE = "its buffers grow through it alone; create another from the same options"
 
     def __init__(self, device_id: Any, config: VirtualMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
         self._device: int = registry.device(device_id).device_id

@@ -9,12 +9,13 @@ import os
 import weakref
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from cuda_core_cffi._errors import failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._graph_condition import GraphCondition
 from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._integers import integer
 from cuda_core_cffi._options import member
 from cuda_core_cffi._retain import settle
 from cuda_core_cffi._stream import Stream, StreamStandIn
@@ -114,6 +115,7 @@ class GraphBuilder(StreamStandIn):
         "__weakref__", "_capture", "_definition", "_inner", "_is_shared", "_kind", "_origin", "_owns_stream", "_phase",
     )  # fmt: skip
 
+    _NOT_COPIED_BECAUSE: ClassVar[str] = "it captures a stream of this process"
     _capture: Capture | None  # while it is under way; of a fork None
     _definition: GraphDefinition | None  # of a fork that of its root
     _inner: list[weakref.ref[GraphBuilder]]  # builders for bodies of its conditional nodes
@@ -143,9 +145,6 @@ class GraphBuilder(StreamStandIn):
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
         self.close()
-
-    def __reduce__(self) -> Any:
-        raise TypeError("GraphBuilder cannot be pickled or copied: it captures a stream of this process")
 
     def begin_building(self, mode: str | None = "relaxed") -> GraphBuilder:
         """Begin to capture.
@@ -303,14 +302,13 @@ class GraphBuilder(StreamStandIn):
         RuntimeError
             If this is not building.
         """
-        if isinstance(count, bool) or not hasattr(count, "__index__"):
-            raise TypeError(f"count must be an int, not {type(count).__name__}")
-        if count.__index__() < 2:
+        count = integer(count, "count")
+        if count < 2:
             raise ValueError(f"count must be at least 2, not {count}")
         stream = self._check_building("split")
         made: list[GraphBuilder] = []
         try:
-            for _ in range(count.__index__() - 1):
+            for _ in range(count - 1):
                 made.append(self._beside(FORK, self._definition))
                 made[-1].stream.wait(stream)
         except BaseException:

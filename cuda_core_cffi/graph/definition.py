@@ -12,6 +12,7 @@ from cuda_core_cffi import _calls
 from cuda_core_cffi._errors import last_failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._graph_condition import GraphCondition
+from cuda_core_cffi._integers import integer
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._retain import settle
 from cuda_core_cffi.graph import picture
@@ -103,9 +104,8 @@ class GraphDefinition(NodeMaker, GraphHandle):
             If the value does not fit in 32 bits.
         """
         if default_value is not None:
-            if isinstance(default_value, bool) or not hasattr(default_value, "__index__"):
-                raise TypeError(f"default_value must be an int or None, not {type(default_value).__name__}")
-            if not 0 <= default_value.__index__() <= LARGEST_CONDITION:
+            default_value = integer(default_value, "default_value", "an int or None")
+            if not 0 <= default_value <= LARGEST_CONDITION:
                 raise OverflowError(f"default_value must be 0 to {LARGEST_CONDITION}, not {default_value}")
         self._place()
         handle = ffi.new("CUgraphConditionalHandle *")

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, MutableSet, Set
 from typing import Any
 
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi.graph.state import Member, check_member, invalid_edge, node_of
 
@@ -17,7 +18,7 @@ USUAL_DEGREE = 16  # neighbours that are asked for at first
 _neighbours = lib.ccc_graph_neighbours
 
 
-class AdjacencySetProxy(MutableSet[Any]):
+class AdjacencySetProxy(Uncopyable, MutableSet[Any]):
     """The nodes that come directly before, or after, a node: a set that reads and writes the graph.
 
     What changes many edges, such as ``|=`` and ``clear()``, makes one call of the driver. Set operations that make a
@@ -32,6 +33,8 @@ class AdjacencySetProxy(MutableSet[Any]):
     """
 
     __slots__ = ("_is_fwd", "_node")
+
+    _NOT_COPIED_BECAUSE = "it shows a node of this process; set() of it is a copy"
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, node: Any, is_fwd: bool) -> None:

@@ -12,6 +12,7 @@ from cuda_core_cffi._errors import last_failure
 from cuda_core_cffi._event import Event
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._graph_condition import GraphCondition
+from cuda_core_cffi._integers import address_of, integer
 from cuda_core_cffi._kernel import Kernel
 from cuda_core_cffi._launch import prepare
 from cuda_core_cffi._launch_attributes import check_device
@@ -205,9 +206,7 @@ def count_of(name: str, value: Any) -> int:
     """Return a number of elements, bytes or branches: at least 1."""
     if type(value) is int and 1 <= value <= LARGEST_SIZE:
         return value
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
-    number: int = value.__index__()
+    number = integer(value, name)
     if number < 1:
         raise ValueError(f"{name} must be at least 1, not {number}")
     if number > LARGEST_SIZE:
@@ -228,9 +227,7 @@ def set_region(
     found: Parameters, target: Operand, pattern: int, element: int, width: int, height: int, pitch: Any
 ) -> None:
     """Put what a memset node writes, and where, into its parameters."""
-    if type(pitch) is not int and (isinstance(pitch, bool) or not hasattr(pitch, "__index__")):
-        raise TypeError(f"pitch must be an int, not {type(pitch).__name__}")
-    stride = pitch.__index__()
+    stride = integer(pitch, "pitch")
     if stride < 0 or (height > 1 and stride < width * element):
         raise ValueError(f"pitch must be at least the {width * element} bytes of a row, not {stride}")
     if height * max(stride, 1) + width * element >= 2**64:
@@ -307,9 +304,11 @@ def allocation(size: Any, device: Any, memory_type: Any, peer_access: Iterable[A
 def deallocation(dptr: Any) -> Parameters:
     """Return the parameters of a free node."""
     found = Parameters(lib.CU_GRAPH_NODE_TYPE_MEM_FREE)
-    if isinstance(dptr, bool) or not hasattr(dptr, "__index__"):
-        raise TypeError(f"dptr must be an address, as AllocNode.dptr gives it, not {type(dptr).__name__}")
-    found.native.free.dptr = dptr.__index__()
+    try:
+        found.native.free.dptr = address_of(dptr)
+    except TypeError:
+        message = f"dptr must be an address, as AllocNode.dptr gives it, not {type(dptr).__name__}"
+        raise TypeError(message) from None
     return found
 
 

@@ -13,8 +13,9 @@ import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import CUDAError
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._graph_condition import GraphCondition
@@ -220,11 +221,12 @@ class GraphHandle(Handle):
         return self._state.is_valid
 
 
-class Member:
+class Member(Uncopyable):
     """A node of a graph, or the entry of one. :class:`~cuda_core_cffi.graph.GraphNode` is the class of all of them."""
 
     __slots__ = ("__weakref__", "_definition", "_handle", "_is_there")
 
+    _NOT_COPIED_BECAUSE: ClassVar[str] = "it belongs to a graph of this process"
     _definition: Any  # None for a node of no graph
     _handle: int  # 0 for an entry
     _is_there: bool

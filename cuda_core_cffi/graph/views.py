@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._event import Event
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._kernel import Kernel
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 
-class ExecutableGraphNode:
+class ExecutableGraphNode(Uncopyable):
     """A node in an executable graph. Views come from ``graph[node]``.
 
     What a view changes holds for launches from then on.
@@ -41,6 +42,7 @@ class ExecutableGraphNode:
 
     __slots__ = ("_graph", "_node")
 
+    _NOT_COPIED_BECAUSE = "it belongs to a graph of this process"
     _graph: Any
     _node: Any
 

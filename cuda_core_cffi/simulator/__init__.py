@@ -32,6 +32,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
+from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._ffi import ffi, lib
 
 __all__ = [
@@ -113,8 +114,10 @@ class Report(NamedTuple):
     freed_by: str
 
 
-class Fault:
+class Fault(Uncopyable):
     """A fault that `fail` injected; a context manager that takes back what is left of it."""
+
+    _NOT_COPIED_BECAUSE = "it stands for one fault of the simulated driver"
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -145,7 +148,7 @@ class Fault:
         self.cancel()
 
 
-class Trace:
+class Trace(Uncopyable):
     """The driver calls made while the trace is on; a context manager.
 
     Parameters
@@ -158,6 +161,7 @@ class Trace:
     The driver keeps one trace. Traces may be nested, not run at the same time from several threads.
     """
 
+    _NOT_COPIED_BECAUSE = "it stands for one trace of the simulated driver"
     _depth = 0
 
     def __init__(self, *functions: str) -> None:

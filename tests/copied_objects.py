@@ -1,0 +1,366 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""An object of each class of the package, and what copying, deep-copying and pickling are expected to do with it."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import pickle
+import pkgutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from buffers import ManagedResource
+from scenarios import PTX
+
+import cuda_core_cffi
+from cuda_core_cffi import (
+    LEGACY_DEFAULT_STREAM,
+    PER_THREAD_DEFAULT_STREAM,
+    AccessPolicyWindow,
+    Buffer,
+    Device,
+    DeviceMemoryResource,
+    DeviceMemoryResourceOptions,
+    Event,
+    EventOptions,
+    GraphMemoryResource,
+    Host,
+    Kernel,
+    LaunchBatch,
+    LaunchConfig,
+    LegacyPinnedMemoryResource,
+    Linker,
+    LinkerOptions,
+    ManagedBuffer,
+    ManagedMemoryResource,
+    ManagedMemoryResourceOptions,
+    MemoryResource,
+    ObjectCode,
+    PinnedMemoryResource,
+    PinnedMemoryResourceOptions,
+    PreparedLaunch,
+    Program,
+    ProgrammaticEvent,
+    ProgramOptions,
+    Stream,
+    StreamOptions,
+    VirtualMemoryResource,
+    VirtualMemoryResourceOptions,
+    simulator,
+)
+from cuda_core_cffi._event import IPCEventDescriptor
+from cuda_core_cffi._ipc import PAYLOAD_BYTES, seal
+from cuda_core_cffi._layout import _StridedLayout
+from cuda_core_cffi._memory import SynchronousMemoryResource
+from cuda_core_cffi._memory.ipc import IPCBufferDescriptor
+from cuda_core_cffi._memory.managed_buffer import AccessedBySetProxy
+from cuda_core_cffi._memory.peer_access import PeerAccessibleBySetProxy
+from cuda_core_cffi._view_arguments import _StridedMemoryViewProxy
+from cuda_core_cffi.graph import GraphCompleteOptions, GraphDebugPrintOptions, GraphDefinition, GraphNode
+from cuda_core_cffi.utils import (
+    CopyOptions,
+    FileStreamProgramCache,
+    InMemoryProgramCache,
+    StridedMemoryView,
+    TrackingMemoryResource,
+)
+
+SIZE = 64
+PAYLOAD = seal(bytes(PAYLOAD_BYTES))
+ACTIONS = {
+    "copied": copy.copy,
+    "deep-copied": copy.deepcopy,
+    "pickled": lambda item: pickle.loads(pickle.dumps(item)),
+}
+
+
+def value(item: Any, action: Callable[[Any], Any], same: Callable[[Any, Any], bool]) -> None:
+    """Expect another object that is equal."""
+    other = action(item)
+    assert other is not item
+    assert type(other) is type(item)
+    assert same(other, item)
+
+
+def itself(item: Any, action: Callable[[Any], Any], same: Callable[[Any, Any], bool]) -> None:
+    """Expect the object itself."""
+    assert action(item) is item
+
+
+def refused(item: Any, action: Callable[[Any], Any], same: Callable[[Any, Any], bool]) -> None:
+    """Expect a TypeError that names the class and the reason, and that the object is as it was."""
+    shown = repr(item)
+    with pytest.raises(TypeError, match=rf"^{type(item).__name__} cannot be pickled or copied: .{{10}}"):
+        action(item)
+    assert repr(item) == shown
+
+
+def part_refused(item: Any, action: Callable[[Any], Any], same: Callable[[Any, Any], bool]) -> None:
+    """Expect a TypeError that names the class of an object that this value refers to."""
+    with pytest.raises(TypeError, match=r"^(Event|Buffer|LaunchConfig) cannot be pickled or copied: .{10}"):
+        action(item)
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Tell whether two values are equal."""
+    return bool(one == other)
+
+
+def same_state(one: Any, other: Any) -> bool:
+    """Tell whether the attributes of two objects are equal."""
+    return bool(vars(one) == vars(other))
+
+
+class Objects:
+    """What objects of many classes are made from."""
+
+    def __init__(self, stack: ExitStack, device: Device, stream: Stream, folder: Path) -> None:
+        self.stack, self.device, self.stream, self.folder = stack, device, stream, folder
+        self.enter = stack.enter_context
+
+    @property
+    def event(self) -> Event:
+        return self.enter(self.device.create_event())
+
+    @property
+    def pool(self) -> DeviceMemoryResource:
+        return self.closing(DeviceMemoryResource(self.device, {}))
+
+    @property
+    def shared_pool(self) -> DeviceMemoryResource:
+        return self.closing(DeviceMemoryResource(self.device, {"ipc_enabled": True}))
+
+    @property
+    def managed_pool(self) -> ManagedMemoryResource:
+        return self.closing(ManagedMemoryResource({}))
+
+    @property
+    def buffer(self) -> Buffer:
+        return self.enter(self.device.allocate(SIZE, self.stream))
+
+    @property
+    def managed(self) -> ManagedBuffer:
+        return self.enter(ManagedResource().allocate(SIZE, self.stream))
+
+    @property
+    def code(self) -> ObjectCode:
+        return self.enter(ObjectCode.from_ptx(PTX, name="code", symbol_mapping={"a": "store"}))
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.enter(self.code.get_kernel("store"))
+
+    @property
+    def graph(self) -> GraphDefinition:
+        return self.enter(GraphDefinition())
+
+    @property
+    def prepared(self) -> PreparedLaunch:
+        return PreparedLaunch(ONE, self.kernel, Buffer, np.uint32)
+
+    def closing(self, item: Any) -> Any:
+        self.stack.callback(item.close)
+        return item
+
+    def view(self, add: Callable[[GraphDefinition], Any]) -> Any:
+        """Return the view of a node in an executable graph."""
+        graph = self.graph
+        node = add(graph)
+        return self.enter(graph.instantiate())[node]
+
+
+def conditional(graph: GraphDefinition, method: str, *arguments: int) -> Any:
+    """Return a conditional node."""
+    return getattr(graph, method)(graph.create_condition(1), *arguments)
+
+
+def free_node(graph: GraphDefinition) -> Any:
+    """Return a node that frees what another allocates."""
+    allocated = graph.allocate(SIZE)
+    return allocated.deallocate(allocated.dptr)
+
+
+def child(objects: Objects) -> GraphDefinition:
+    """Return a graph with one node."""
+    graph = objects.graph
+    graph.empty()
+    return graph
+
+
+class Row(NamedTuple):
+    """What is expected of an object."""
+
+    name: str  # module and class
+    make: Callable[[Objects], Any]
+    copied: Callable[..., None] = refused
+    deep: Callable[..., None] = refused
+    pickled: Callable[..., None] = refused
+    same: Callable[[Any, Any], bool] = equal
+
+
+def values(name: str, make: Callable[[Objects], Any], same: Callable[[Any, Any], bool] = equal) -> Row:
+    """Return the row of a class whose objects are values."""
+    return Row(name, make, value, value, value, same)
+
+
+def one(name: str, make: Callable[[Objects], Any]) -> Row:
+    """Return the row of an object that is its own copy."""
+    return Row(name, make, itself, itself, itself)
+
+
+ONE = LaunchConfig(grid=1, block=1)
+
+ROWS = [
+    # values
+    values("_event.EventOptions", lambda o: EventOptions(timing_enabled=True)),
+    values("_stream.StreamOptions", lambda o: StreamOptions(priority=0)),
+    values("_linker_options.LinkerOptions", lambda o: LinkerOptions(arch="sm_90", ptxas_options=["-v"])),
+    values("_program_options.ProgramOptions", lambda o: ProgramOptions(arch="sm_90", include_path=["a", "b"])),
+    values("_memory.copy_options.CopyOptions", lambda o: CopyOptions(src_access_order="any")),
+    values("_memory.pool.DeviceMemoryResourceOptions", lambda o: DeviceMemoryResourceOptions(max_size=1)),
+    values("_memory.managed.ManagedMemoryResourceOptions", lambda o: ManagedMemoryResourceOptions()),
+    values("_memory.pinned.PinnedMemoryResourceOptions", lambda o: PinnedMemoryResourceOptions(max_size=1)),
+    values("_memory.virtual_options.VirtualMemoryResourceOptions", lambda o: VirtualMemoryResourceOptions()),
+    values("graph.options.GraphCompleteOptions", lambda o: GraphCompleteOptions()),
+    values("graph.options.GraphDebugPrintOptions", lambda o: GraphDebugPrintOptions()),
+    values("_event.IPCEventDescriptor", lambda o: IPCEventDescriptor._init(PAYLOAD, True, 0)),
+    values(
+        "_memory.ipc.IPCBufferDescriptor",
+        lambda o: IPCBufferDescriptor._init(PAYLOAD, SIZE),
+        lambda a, b: (a._payload, a.size, a._pool) == (b._payload, b.size, b._pool),
+    ),
+    values("_layout._StridedLayout", lambda o: _StridedLayout((2, 3), (1, 2), 4)[1:]),
+    values(
+        "_module.ObjectCode",
+        lambda o: o.code,
+        lambda a, b: (a.code, a.name, a.code_type, a.symbol_mapping) == (b.code, b.name, b.code_type, b.symbol_mapping),
+    ),
+    values("_memory.legacy.LegacyPinnedMemoryResource", lambda o: LegacyPinnedMemoryResource(), same_state),
+    values(
+        "_memory.legacy.SynchronousMemoryResource",
+        lambda o: SynchronousMemoryResource(o.device),
+        lambda a, b: a.device_id == b.device_id,
+    ),
+    values("_memory.resource.MemoryResource", lambda o: MemoryResource(), same_state),
+    values("_program_cache_file.FileStreamProgramCache", lambda o: FileStreamProgramCache(o.folder), same_state),
+    # values that may refer to objects of this process
+    Row("_launch_config.LaunchConfig", lambda o: LaunchConfig(grid=(2, 3), block=4, priority=0), value, value),
+    Row(
+        "_launch_config.LaunchConfig",
+        lambda o: LaunchConfig(grid=2, block=4, launch_completion_event=o.event),
+        value,
+        part_refused,
+    ),
+    Row(
+        "_launch_attributes.ProgrammaticEvent",
+        lambda o: ProgrammaticEvent(o.event),
+        value,
+        part_refused,
+        part_refused,
+    ),
+    Row(
+        "_launch_attributes.AccessPolicyWindow",
+        lambda o: AccessPolicyWindow(o.buffer),
+        value,
+        part_refused,
+        part_refused,
+    ),
+    # of which there is one
+    one("_device.Device", lambda o: o.device),
+    one("_device_properties.DeviceProperties", lambda o: o.device.properties),
+    one("_host.Host", lambda o: Host(0)),
+    one("_host.Host", lambda o: Host.numa_current()),
+    one("_stream.Stream", lambda o: LEGACY_DEFAULT_STREAM),
+    one("_stream.Stream", lambda o: PER_THREAD_DEFAULT_STREAM),
+    one("_memory.graph_memory.GraphMemoryResource", lambda o: GraphMemoryResource(o.device)),
+    # owners of handles and memory
+    Row("_context.Context", lambda o: o.device.context),
+    Row("_stream.Stream", lambda o: o.stream),
+    Row("_event.Event", lambda o: o.event),
+    Row("_event.Event", lambda o: o.enter(o.device.create_event({"ipc_enabled": True}))),
+    Row("_kernel.Kernel", lambda o: o.kernel),
+    Row("_linker.Linker", lambda o: o.closing(Linker(o.code, options=LinkerOptions(arch="sm_90")))),
+    Row("_program.Program", lambda o: o.closing(Program(PTX.decode(), "ptx"))),
+    Row("_memory.buffer.Buffer", lambda o: o.buffer),
+    Row("_memory.buffer.BufferSlice", lambda o: o.enter(o.buffer[8:])),
+    Row("_memory.buffer.ForeignBuffer", lambda o: o.enter(Buffer.from_handle(0x1000, SIZE))),
+    Row("_memory.managed_buffer.ManagedBuffer", lambda o: o.enter(o.managed_pool.allocate(SIZE, o.stream))),
+    Row("_memory.managed_buffer.ManagedBufferSlice", lambda o: o.enter(o.enter(o.managed_pool.allocate(SIZE))[8:])),
+    Row("_memory.managed_buffer.ForeignManagedBuffer", lambda o: o.managed),
+    Row("_memory.virtual.VirtualBuffer", lambda o: o.enter(VirtualMemoryResource(o.device).allocate(SIZE))),
+    Row("_memory.pool.DeviceMemoryResource", lambda o: DeviceMemoryResource(o.device)),
+    Row("_memory.pool.DeviceMemoryResource", lambda o: o.pool),
+    Row("_memory.pool.DeviceMemoryResource", lambda o: o.shared_pool, pickled=itself),
+    Row("_memory.pinned.PinnedMemoryResource", lambda o: o.closing(PinnedMemoryResource({}))),
+    Row("_memory.managed.ManagedMemoryResource", lambda o: o.managed_pool),
+    Row("_memory.virtual.VirtualMemoryResource", lambda o: VirtualMemoryResource(o.device)),
+    Row("_memory.tracking.TrackingMemoryResource", lambda o: TrackingMemoryResource(o.pool)),
+    Row("_memory.ipc.IPCAllocationHandle", lambda o: o.shared_pool.allocation_handle),
+    Row("_program_cache.InMemoryProgramCache", lambda o: InMemoryProgramCache()),
+    Row("_prepared_launch.PreparedLaunch", lambda o: o.prepared),
+    Row("_launch_batch.LaunchBatch", lambda o: LaunchBatch([(o.prepared, o.buffer, 1)])),
+    Row("simulator.Fault", lambda o: simulator.Fault(0)),
+    Row("simulator.Trace", lambda o: simulator.Trace()),
+    # what shows a part of an owner
+    Row("_kernel.KernelAttributes", lambda o: o.kernel.attributes),
+    Row("_kernel_occupancy.KernelOccupancy", lambda o: o.kernel.occupancy),
+    Row("_memory.pool.MemPoolAttributes", lambda o: o.pool.attributes),
+    Row("_memory.graph_memory.GraphMemoryResourceAttributes", lambda o: GraphMemoryResource(0).attributes),
+    Row("_memory.peer_access.PeerAccessibleBySetProxy", lambda o: PeerAccessibleBySetProxy(o.pool)),
+    Row("_memory.managed_buffer.AccessedBySetProxy", lambda o: AccessedBySetProxy(o.managed)),
+    Row("_memoryview.StridedMemoryView", lambda o: StridedMemoryView.from_any_interface(np.zeros(3), -1)),
+    Row("_view_arguments._StridedMemoryViewProxy", lambda o: _StridedMemoryViewProxy(np.zeros(3))),
+    # graphs
+    Row("graph.definition.GraphDefinition", lambda o: o.graph),
+    Row("graph.builder.GraphBuilder", lambda o: o.enter(o.device.create_graph_builder())),
+    Row("graph.executable.Graph", lambda o: o.enter(child(o).instantiate())),
+    Row("_graph_condition.GraphCondition", lambda o: o.graph.create_condition(1)),
+    Row("graph.edges.AdjacencySetProxy", lambda o: o.graph.empty().succ),
+    Row("graph.node.GraphNode", lambda o: GraphNode()),
+    Row("graph.nodes.EmptyNode", lambda o: o.graph.empty()),
+    Row("graph.nodes.KernelNode", lambda o: o.graph.launch(ONE, o.kernel, 0, 1)),
+    Row("graph.nodes.ChildGraphNode", lambda o: o.graph.embed(child(o))),
+    Row("graph.nodes.EventRecordNode", lambda o: o.graph.record(o.event)),
+    Row("graph.nodes.EventWaitNode", lambda o: o.graph.wait(o.event)),
+    Row("graph.nodes.HostCallbackNode", lambda o: o.graph.callback(print)),
+    Row("graph.memory_nodes.AllocNode", lambda o: o.graph.allocate(SIZE)),
+    Row("graph.memory_nodes.FreeNode", lambda o: free_node(o.graph)),
+    Row("graph.memory_nodes.MemcpyNode", lambda o: o.graph.memcpy(o.buffer, o.buffer, SIZE)),
+    Row("graph.memory_nodes.MemsetNode", lambda o: o.graph.memset(o.buffer, 1, SIZE)),
+    Row("graph.conditional_nodes.IfNode", lambda o: conditional(o.graph, "if_then")),
+    Row("graph.conditional_nodes.IfElseNode", lambda o: conditional(o.graph, "if_else")),
+    Row("graph.conditional_nodes.WhileNode", lambda o: conditional(o.graph, "while_loop")),
+    Row("graph.conditional_nodes.SwitchNode", lambda o: conditional(o.graph, "switch", 2)),
+    Row("graph.views.ExecutableGraphNode", lambda o: o.view(lambda graph: graph.empty())),
+    Row("graph.views.ExecutableKernelNode", lambda o: o.view(lambda graph: graph.launch(ONE, o.kernel, 0, 1))),
+    Row("graph.views.ExecutableChildGraphNode", lambda o: o.view(lambda graph: graph.embed(child(o)))),
+    Row("graph.views.ExecutableEventRecordNode", lambda o: o.view(lambda graph: graph.record(o.event))),
+    Row("graph.views.ExecutableEventWaitNode", lambda o: o.view(lambda graph: graph.wait(o.event))),
+    Row("graph.views.ExecutableHostCallbackNode", lambda o: o.view(lambda graph: graph.callback(print))),
+    Row("graph.views.ExecutableMemcpyNode", lambda o: o.view(lambda graph: graph.memcpy(o.buffer, o.buffer, SIZE))),
+    Row("graph.views.ExecutableMemsetNode", lambda o: o.view(lambda graph: graph.memset(o.buffer, 1, SIZE))),
+]
+
+
+def name_of(cls: type) -> str:
+    """Return module and class, below the package."""
+    return f"{cls.__module__}.{cls.__qualname__}".removeprefix("cuda_core_cffi.")
+
+
+def find_classes() -> Iterator[type]:
+    """Return every class of the package, but for those that it is built with."""
+    for module in pkgutil.walk_packages(cuda_core_cffi.__path__, "cuda_core_cffi."):
+        if module.name.rpartition(".")[2].startswith("lib") or "._build" in module.name or "__main__" in module.name:
+            continue
+        for found in vars(importlib.import_module(module.name)).values():
+            if isinstance(found, type) and found.__module__ == module.name:
+                yield found
+
+
+CLASSES = {name_of(cls): cls for cls in find_classes()}
