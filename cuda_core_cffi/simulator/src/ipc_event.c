@@ -124,6 +124,8 @@ void sim_event_share_wait(struct sim_event_share *share, uint64_t number)
 SIM_API(cuIpcGetEventHandle, (CUipcEventHandle *pHandle, CUevent event), (pHandle, event))
 {
     SIM_REQUIRE(pHandle);
+    struct sim_context *context;
+    SIM_TRY(sim_current(&context));
     SIM_HELD struct sim_event *found = NULL;
     SIM_TRY(sim_event_find(event, &found));
     // An event that was imported is not exported again.
