@@ -5,6 +5,7 @@
 #define CCC_DESTROY_H
 
 #include "ccc_ipc.h"
+#include "ccc_kernels.h"
 #include "ccc_virtual.h"
 
 static CUresult ccc_destroy_graph(ccc_box *box, const char **call);
@@ -46,6 +47,7 @@ static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
         return cuMemPoolDestroy((CUmemoryPool)CCC_POINTER(box));
     case CCC_LIBRARY:
         *call = "cuLibraryUnload";
+        ccc_kernels_forget(box);
         return cuLibraryUnload((CUlibrary)CCC_POINTER(box));
     case CCC_GRAPH:
     case CCC_EXECUTABLE:

@@ -149,21 +149,31 @@ static ccc_box *ccc_kernel_get(ccc_box *library, const char *name)
     CUresult result = cuLibraryGetKernel(&kernel, (CUlibrary)CCC_POINTER(library), name);
     if (result)
         ccc_fail((int)result, "cuLibraryGetKernel");
+    else if (!ccc_kernels_add((uintptr_t)kernel, library))
+        ccc_fail(CCC_NO_MEMORY, "malloc");
     else
         box = ccc_new(CCC_KERNEL, (uintptr_t)kernel, CCC_BORROWED, library);
     ccc_release(library);
     return box;
 }
 
-/* A kernel that somebody else loaded; `library`, if known, is kept. */
+/*
+ * A kernel by the number of its handle. It keeps `library`, if given; else the one that it belongs to, if that was loaded
+ * here. NULL with CCC_OTHER_LIBRARY: it belongs to another library than the given one.
+ */
 static ccc_box *ccc_kernel_borrow(uint64_t handle, ccc_box *library)
 {
-    if (library == NULL)
-        return ccc_new(CCC_KERNEL, handle, CCC_BORROWED, NULL);
-    if (!ccc_library_retain(library))
-        return NULL;
-    ccc_box *box = ccc_new(CCC_KERNEL, handle, CCC_BORROWED, library);
-    ccc_release(library);
+    ccc_box *box = NULL, *own = ccc_kernels_library(handle);
+    if (library == NULL) {
+        box = ccc_new(CCC_KERNEL, handle, CCC_BORROWED, own);
+    } else if (ccc_library_retain(library)) {
+        if (own && own->handle != library->handle)
+            ccc_fail(CCC_OTHER_LIBRARY, "");
+        else
+            box = ccc_new(CCC_KERNEL, handle, CCC_BORROWED, library);
+        ccc_release(library);
+    }
+    ccc_release(own);
     return box;
 }
 
