@@ -5,13 +5,13 @@
     CUDA_CORE_CFFI_DRIVER=system python tests/context_probe.py > gpu.txt
     CUDA_CORE_CFFI_DRIVER=simulator python tests/context_probe.py > simulator.txt
 
-Each case makes its objects in a thread whose context is current, and then makes one driver call in a new thread, which
-has none. Each case runs a second time with the context current in the new thread. A line has the name of the case, the
-answer without a context, and the answer with one if that is another: ``name WITHOUT [with: WITH]``. The cases named
-``fact`` print a value after the status.
+Each case makes its objects in a thread whose context is current, and then makes one driver call in a new thread: once
+without a current context, once with the context of the objects, and once with another context of the same device. A
+line has the name of the case and the first answer, and each of the others if it differs from the one before:
+``name WITHOUT [with: WITH] [other: OTHER]``. The cases named ``fact`` print a value after the status.
 
 The cases run in a child process. A case that ends the process is reported as ``CRASHED``, one that does not return in
-some seconds as ``TIMEOUT``, and the cases after it run in a new child.
+some seconds as ``TIMEOUT``, and what comes after it runs in a new child.
 """
 
 from __future__ import annotations
@@ -83,6 +83,18 @@ class World:
         # free(NULL), as a host function: it takes a pointer and does nothing
         self.host = ffi.cast("CUhostFn", ctypes.cast(ctypes.CDLL(None).free, ctypes.c_void_p).value)
         must(lib.cuStreamSynchronize(self.stream))
+        self.another = None
+
+    def context_for(self, stage: str) -> Any:
+        """Return the context that is to be current at a stage."""
+        if stage == "without":
+            return ffi.NULL
+        if stage == "with":
+            return self.context
+        if self.another is None:
+            self.another = out("CUcontext *", lib.cuCtxCreate, ffi.NULL, 0, self.device)
+            must(lib.cuCtxPopCurrent(ffi.new("CUcontext *")))
+        return self.another
 
     def new_event(self, flags: int = 0) -> Any:
         return out("CUevent *", lib.cuEventCreate, flags)
@@ -274,6 +286,14 @@ STREAM_CALLS: dict[str, Callable[[World, Any], int]] = {
     "cuMemcpyPeerAsync": lambda w, s: lib.cuMemcpyPeerAsync(w.memory, w.context, w.other, w.context, SIZE, s),
     "cuMemcpy3DAsync": lambda w, s: lib.cuMemcpy3DAsync(copy_3d(w), s),
     "cuMemcpyBatchAsync": lambda w, s: copy_batch(w, s),
+    "cuMemcpyWithAttributesAsync": lambda w, s: lib.cuMemcpyWithAttributesAsync(
+        w.memory, w.other, SIZE, copy_attributes(), s
+    ),
+    "cuMemPrefetchBatchAsync": lambda w, s: lib.cuMemPrefetchBatchAsync(*one_range(w), *one_place(w), 1, 0, s),
+    "cuMemDiscardBatchAsync": lambda w, s: lib.cuMemDiscardBatchAsync(*one_range(w), 0, s),
+    "cuMemDiscardAndPrefetchBatchAsync": lambda w, s: lib.cuMemDiscardAndPrefetchBatchAsync(
+        *one_range(w), *one_place(w), 1, 0, s
+    ),
     "cuMemsetD8Async": lambda w, s: lib.cuMemsetD8Async(w.memory, 1, SIZE, s),
     "cuMemsetD16Async": lambda w, s: lib.cuMemsetD16Async(w.memory, 1, SIZE // 2, s),
     "cuMemsetD32Async": lambda w, s: lib.cuMemsetD32Async(w.memory, 1, SIZE // 4, s),
@@ -310,9 +330,22 @@ def copy_3d(w: World) -> Any:
     return copy
 
 
-def copy_batch(w: World, stream: Any) -> int:
+def copy_attributes() -> Any:
     attributes = ffi.new("CUmemcpyAttributes *")
     attributes.srcAccessOrder = lib.CU_MEMCPY_SRC_ACCESS_ORDER_STREAM
+    return attributes
+
+
+def one_range(w: World) -> tuple[Any, Any, int]:
+    return ffi.new("CUdeviceptr *", w.managed), ffi.new("size_t *", SIZE), 1
+
+
+def one_place(w: World) -> tuple[Any, Any]:
+    return w.location(), ffi.new("size_t *", 0)
+
+
+def copy_batch(w: World, stream: Any) -> int:
+    attributes = copy_attributes()
     to, source = ffi.new("CUdeviceptr *", w.memory), ffi.new("CUdeviceptr *", w.other)
     sizes, first = ffi.new("size_t *", SIZE), ffi.new("size_t *", 0)
     return lib.cuMemcpyBatchAsync(to, source, sizes, 1, attributes, first, 1, stream)
@@ -717,14 +750,23 @@ def pool_export(w: World) -> Iterator[Any]:
     lib.cuMemPoolDestroy(pool)
 
 
-@case("cuMemPoolExportPointer")
-def pointer_export(w: World) -> Iterator[Any]:
-    pool, data = w.shared_pool(), ffi.new("CUmemPoolPtrExportData *")
-    pointer = out("CUdeviceptr *", lib.cuMemAllocFromPoolAsync, SIZE, pool, w.stream)
-    must(lib.cuStreamSynchronize(w.stream))
-    yield lambda: lib.cuMemPoolExportPointer(data, pointer)
-    lib.cuMemFree(pointer)
-    lib.cuMemPoolDestroy(pool)
+def add_export_case(name: str, exported: bool) -> None:
+    """Add a case for a pointer of a pool that was exported before, or was not."""
+
+    @case(name)
+    def pointer_export(w: World) -> Iterator[Any]:
+        pool, data = w.shared_pool(), ffi.new("CUmemPoolPtrExportData *")
+        if exported:
+            os.close(out("int *", lib.cuMemPoolExportToShareableHandle, pool, DESCRIPTOR, 0))
+        pointer = out("CUdeviceptr *", lib.cuMemAllocFromPoolAsync, SIZE, pool, w.stream)
+        must(lib.cuStreamSynchronize(w.stream))
+        yield lambda: lib.cuMemPoolExportPointer(data, pointer)
+        lib.cuMemFree(pointer)
+        lib.cuMemPoolDestroy(pool)
+
+
+add_export_case("cuMemPoolExportPointer", True)
+add_export_case("cuMemPoolExportPointer.not_exported", False)
 
 
 class Exporter:
@@ -757,8 +799,8 @@ def export(descriptor: int) -> None:
     must(lib.cuStreamSynchronize(w.stream))
     handle, data, place = ffi.new("CUipcEventHandle *"), ffi.new("CUmemPoolPtrExportData *"), ffi.new("int *")
     must(lib.cuIpcGetEventHandle(handle, event))
-    must(lib.cuMemPoolExportPointer(data, pointer))
     must(lib.cuMemPoolExportToShareableHandle(place, pool, DESCRIPTOR, 0))
+    must(lib.cuMemPoolExportPointer(data, pointer))
     with socket.socket(fileno=descriptor) as theirs:
         socket.send_fds(theirs, [ffi.buffer(handle)[:], ffi.buffer(data)[:]], [place[0]])
         theirs.recv(1)
@@ -917,11 +959,19 @@ def link_complete(w: World) -> Iterator[Any]:
     lib.cuLinkDestroy(state)
 
 
-@case("cuLinkDestroy")
-def link_destroy(w: World) -> Iterator[Any]:
-    state = out_last("CUlinkState *", lib.cuLinkCreate, 0, ffi.NULL, ffi.NULL)
-    if (yield lambda: lib.cuLinkDestroy(state)):
-        lib.cuLinkDestroy(state)
+def add_link_destroy_case(name: str, complete: bool) -> None:
+    @case(name)
+    def link_destroy(w: World) -> Iterator[Any]:
+        state = out_last("CUlinkState *", lib.cuLinkCreate, 0, ffi.NULL, ffi.NULL)
+        if complete:
+            must(link_add(w, state))
+            must(lib.cuLinkComplete(state, ffi.new("void **"), ffi.new("size_t *")))
+        if (yield lambda: lib.cuLinkDestroy(state)):
+            lib.cuLinkDestroy(state)
+
+
+add_link_destroy_case("cuLinkDestroy", False)
+add_link_destroy_case("cuLinkDestroy.complete", True)
 
 
 # graphs
@@ -961,6 +1011,7 @@ def node_parameters(w: World, kind: str) -> Any:
         node = params.kernel
         node.func = w.function
         node.gridDimX = node.gridDimY = node.gridDimZ = node.blockDimX = node.blockDimY = node.blockDimZ = 1
+        node.ctx = w.context if context else ffi.NULL
     elif name == "memset":
         params.type = lib.CU_GRAPH_NODE_TYPE_MEMSET
         node = params.memset
@@ -1005,6 +1056,7 @@ NODES = [
     "kernel",
     "kernel.context",
     "function",
+    "function.context",
     "memset",
     "memset.context",
     "memcpy",
@@ -1028,6 +1080,25 @@ def add_node_case(kind: str) -> None:
 
 for _kind in NODES:
     add_node_case(_kind)
+
+
+def add_run_case(kind: str) -> None:
+    """Add a case for what becomes of a node that is given no context: the graph is launched in the main thread."""
+
+    @case(f"fact.launch_of_added.{kind}")
+    def run(w: World) -> Iterator[Any]:
+        graph = out("CUgraph *", lib.cuGraphCreate, 0)
+        params = node_parameters(w, kind)
+        if (yield lambda: add_node(w, graph, params)) == 0:
+            executable = out("CUgraphExec *", lib.cuGraphInstantiate, graph, 0)
+            must(lib.cuGraphLaunch(executable, w.stream))
+            must(lib.cuStreamSynchronize(w.stream))
+            lib.cuGraphExecDestroy(executable)
+        lib.cuGraphDestroy(graph)
+
+
+for _kind in ("kernel", "memset", "memcpy"):
+    add_run_case(_kind)
 
 
 def add_set_case(kind: str, name: str) -> None:
@@ -1128,16 +1199,21 @@ for _kind in GRAPHS:
     add_instantiate_case(_kind)
 
 
-@case("cuGraphInstantiate.upload")
-def instantiate_upload(w: World) -> Iterator[Any]:
-    graph, place = memset_graph(w), ffi.new("CUgraphExec *")
-    params = ffi.new("CUDA_GRAPH_INSTANTIATE_PARAMS *")
-    params.flags = lib.CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD
-    params.hUploadStream = w.stream
-    if (yield lambda: lib.cuGraphInstantiateWithParams(place, graph, params)) == 0:
-        must(lib.cuStreamSynchronize(w.stream))
-        lib.cuGraphExecDestroy(place[0])
-    lib.cuGraphDestroy(graph)
+def add_upload_case(name: str, flags: int) -> None:
+    @case(name)
+    def instantiate_upload(w: World) -> Iterator[Any]:
+        graph, place = memset_graph(w), ffi.new("CUgraphExec *")
+        params = ffi.new("CUDA_GRAPH_INSTANTIATE_PARAMS *")
+        params.flags = flags
+        params.hUploadStream = w.stream
+        if (yield lambda: lib.cuGraphInstantiateWithParams(place, graph, params)) == 0:
+            must(lib.cuStreamSynchronize(w.stream))
+            lib.cuGraphExecDestroy(place[0])
+        lib.cuGraphDestroy(graph)
+
+
+add_upload_case("cuGraphInstantiate.upload", lib.CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD)
+add_upload_case("cuGraphInstantiate.stream", 0)
 
 
 def add_executable_case(call: str, stream: str) -> None:
@@ -1316,22 +1392,25 @@ def retain_allocation(w: World) -> Iterator[Any]:
 # running the cases
 
 
-def answer(w: World, run: Callable[[World], Iterator[Any]], current: bool) -> str:
-    """Run a case once; its thread has the context current, or none."""
+STAGES = ("without", "with", "other")
+
+
+def answer(w: World, run: Callable[[World], Iterator[Any]], stage: str) -> str:
+    """Run a case once, with the context of a stage current in its thread."""
     found: list[Outcome] = []
-    steps = run(w)
     try:
+        context = w.context_for(stage)
+        steps = run(w)
         call = next(steps)
-    except RuntimeError as error:
+    except Exception as error:  # this driver lacks something
         return f"UNPREPARED({error})"
 
     def work() -> None:
-        if current:
-            lib.cuCtxPushCurrent(w.context)
         try:
+            must(lib.cuCtxSetCurrent(context))
             found.append(call())
         except Exception as error:  # a function that this driver does not have, for example
-            found.append(f"{type(error).__name__}")
+            found.append(type(error).__name__)
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
@@ -1345,51 +1424,72 @@ def answer(w: World, run: Callable[[World], Iterator[Any]], current: bool) -> st
         steps.send(status)
     except StopIteration:
         pass
-    except RuntimeError as error:
+    except Exception as error:
         text += f"(afterwards: {error})"
     return text if value is None else f"{text} {value}"
 
 
-def serve(names: list[str]) -> None:
-    """Run cases, in the child process: print what each answers as soon as it is known."""
+def serve(names: list[str], stages: list[str]) -> None:
+    """Be the child process: print the answers as soon as they are known; the first case begins with the first stage."""
     w = World()
     for name in names:
-        faulthandler.dump_traceback_later(4 * SECONDS, exit=True)  # what is done before and after the call may hang too
-        print(f"{name} ", end="", flush=True)
-        without = answer(w, CASES[name], current=False)
-        print(without, end="", flush=True)
-        with_context = answer(w, CASES[name], current=True) if without != "TIMEOUT" else without
-        print(f" [with: {with_context}]" if with_context != without else "", flush=True)
-        if "TIMEOUT" in (without, with_context):
-            break
+        for stage in stages:
+            faulthandler.dump_traceback_later(4 * SECONDS, exit=True)  # for what is done before and after the call
+            print(name, stage, end=" ", flush=True)
+            text = answer(w, CASES[name], stage)
+            print(text, flush=True)
+            if text == "TIMEOUT":
+                os._exit(0)  # a thread still waits in the driver
+        stages = list(STAGES)
     sys.stdout.flush()
-    os._exit(0)  # a thread may still wait in the driver
+    os._exit(0)
+
+
+def ask(names: list[str]) -> dict[str, dict[str, str]]:
+    """Return what the cases answer, by name and stage."""
+    answers: dict[str, dict[str, str]] = {name: {} for name in names}
+    left = [(name, stage) for name in names for stage in STAGES]
+    while left:
+        name, stage = left[0]
+        stages = STAGES[STAGES.index(stage) :]
+        command = [sys.executable, __file__, "--serve", ",".join(stages), *names[names.index(name) :]]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            lines = process.stdout.read().splitlines()
+        if not lines:
+            sys.exit(f"the driver cannot be used: exit status {process.returncode}")
+        for line in lines:
+            name, stage, text = line.split(" ", 2)
+            answers[name][stage] = text or f"CRASHED({process.returncode})"
+        del left[: len(lines)]
+    return answers
+
+
+def line_of(name: str, answers: dict[str, str]) -> str:
+    """Return the line for a case."""
+    without, with_own, with_other = (answers[stage] for stage in STAGES)
+    line = f"{name} {without}"
+    if with_own != without:
+        line += f" [with: {with_own}]"
+    if with_other != with_own:
+        line += f" [other: {with_other}]"
+    return line
 
 
 def main() -> None:
     """Run the cases that the arguments name, or all of them, in as many child processes as it takes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--export", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
     parser.add_argument("names", nargs="*", help="cases; by default all of them")
     options = parser.parse_args()
     if options.export is not None:
         export(options.export)
-        return
-    names: list[str] = options.names or list(CASES)
-    if options.serve:
-        serve(names)
-    while names:
-        command = [sys.executable, __file__, "--serve", *names]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            lines = process.stdout.read().splitlines()
-        if not lines:
-            sys.exit(f"the driver cannot be used: exit status {process.returncode}")
-        if process.returncode:
-            lines[-1] += f" CRASHED({process.returncode})"
-        print("\n".join(lines), flush=True)
-        names = names[len(lines) :]
+    elif options.serve:
+        serve(options.names, options.serve.split(","))
+    else:
+        for name, answers in ask(options.names or list(CASES)).items():
+            print(line_of(name, answers))
 
 
 if __name__ == "__main__":
