@@ -610,11 +610,6 @@ simple("cuPointerGetAttributes.pooled", lambda w: pointer_attributes(w, w.pooled
 simple("cuPointerGetAttributes.pinned", lambda w: pointer_attributes(w, number(w.pinned)))
 simple("cuPointerGetAttributes.managed", lambda w: pointer_attributes(w, w.managed))
 simple("cuPointerGetAttributes.plain", lambda w: pointer_attributes(w, w.plain_address))
-simple(
-    "cuPointerSetAttribute",
-    lambda w: lib.cuPointerSetAttribute(ffi.new("int *", 1), lib.CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, w.other),
-)
-
 # what the driver says of addresses
 
 FACTS = {
@@ -687,6 +682,12 @@ for _fact in FACTS:
         "plain",
     ):
         add_fact(_fact, _memory)
+
+# after the facts: it may change what the driver says of other memory as well
+simple(
+    "cuPointerSetAttribute",
+    lambda w: lib.cuPointerSetAttribute(ffi.new("int *", 1), lib.CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, w.other),
+)
 
 # pools
 
@@ -897,6 +898,11 @@ FUNCTION_CALLS: dict[str, Callable[[World, Any], int]] = {
     "cuFuncGetAttribute": lambda w, f: lib.cuFuncGetAttribute(
         ffi.new("int *"), lib.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f
     ),
+    "cuFuncSetAttribute": lambda w, f: lib.cuFuncSetAttribute(
+        f, lib.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1024
+    ),
+    "cuFuncGetName": lambda w, f: lib.cuFuncGetName(ffi.new("char **"), f),
+    "cuFuncGetParamInfo.missing": lambda w, f: lib.cuFuncGetParamInfo(f, 0, ffi.new("size_t *"), ffi.new("size_t *")),
     "cuOccupancyAvailableDynamicSMemPerBlock": lambda w, f: lib.cuOccupancyAvailableDynamicSMemPerBlock(
         ffi.new("size_t *"), f, 1, 32
     ),
@@ -1105,7 +1111,7 @@ def add_set_case(kind: str, name: str) -> None:
     @case(f"{name}.{kind}")
     def run(w: World) -> Iterator[Any]:
         graph = out("CUgraph *", lib.cuGraphCreate, 0)
-        params = node_parameters(w, kind + ".context")
+        params = node_parameters(w, kind.partition(".")[0] + ".context")
         node = out("CUgraphNode *", lib.cuGraphAddNode, graph, ffi.NULL, ffi.NULL, 0, params)
         changed = node_parameters(w, kind)
         if name == "cuGraphNodeSetParams":
@@ -1117,7 +1123,16 @@ def add_set_case(kind: str, name: str) -> None:
         lib.cuGraphDestroy(graph)
 
 
-for _kind in ("kernel", "kernel.context", "memset", "memset.context", "memcpy", "memcpy.context"):
+for _kind in (
+    "kernel",
+    "kernel.context",
+    "function",
+    "function.context",
+    "memset",
+    "memset.context",
+    "memcpy",
+    "memcpy.context",
+):
     add_set_case(_kind, "cuGraphNodeSetParams")
     add_set_case(_kind, "cuGraphExecNodeSetParams")
 
