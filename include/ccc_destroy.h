@@ -90,7 +90,8 @@ static void ccc_destroy(ccc_box *box)
     int relaxed = ccc_relax(&mode);
     const ccc_box *stream = atomic_load(&box->stream);
     /* A default stream is one of the current context's; synchronous calls act in the current context too. */
-    int needs_context = (box->flags & (CCC_PINNED | CCC_SYNCHRONOUS | CCC_VIRTUAL | CCC_IMPORTED)) ||
+    int needs_context = box->kind == CCC_LINKER || /* cuLinkDestroy crashes without one, in driver 580 */
+                        (box->flags & (CCC_PINNED | CCC_SYNCHRONOUS | CCC_VIRTUAL | CCC_IMPORTED)) ||
                         (box->kind == CCC_BUFFER && stream == NULL) || (stream && (stream->flags & CCC_TOKEN));
     const char *call = "";
     ccc_box *home = box->parent;

@@ -180,7 +180,12 @@ static ccc_box *ccc_kernel_borrow(uint64_t handle, ccc_box *library)
 /* Offset and size of one kernel parameter; CUDA_ERROR_INVALID_VALUE past the last. */
 static int ccc_kernel_parameter(const ccc_box *kernel, size_t index, size_t *offset, size_t *size)
 {
+    ccc_scope scope;
+    int status = ccc_enter_any(&scope); /* the parameters are the same in every context, but the driver asks for one */
+    if (status)
+        return status;
     CUresult result = cuKernelGetParamInfo((CUkernel)CCC_POINTER(kernel), index, offset, size);
+    ccc_leave(&scope);
     if (result == CUDA_ERROR_INVALID_VALUE)
         return (int)result; /* the regular end of the list */
     return result ? ccc_fail((int)result, "cuKernelGetParamInfo") : 0;

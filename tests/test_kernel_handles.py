@@ -186,3 +186,19 @@ def test_threads_find_kernels_while_others_close_them(device: Device, loaded: in
     first.close()
     code.close()
     assert libraries() == loaded
+
+
+def test_the_kernel_of_a_captured_node_keeps_its_code(loaded: int, device: Device, memory: list[Buffer]) -> None:
+    code = ObjectCode.from_ptx(PTX)
+    kernel = code.get_kernel(NAME)
+    with device.create_graph_builder() as builder:
+        builder.begin_building()
+        launch(builder, ONE, kernel, memory[0], 1)
+        (node,) = builder.end_building().graph_definition.nodes()
+        found = node.kernel  # type: ignore[attr-defined]
+        assert found == kernel
+        kernel.close()
+        code.close()
+        assert found.num_arguments == 2
+    found.close()
+    assert libraries() == loaded
