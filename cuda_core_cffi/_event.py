@@ -163,10 +163,12 @@ class Event(Handle):
     def ipc_descriptor(self) -> IPCEventDescriptor:
         """What another process makes this event from, with :meth:`from_ipc_descriptor`.
 
+        An imported event has the descriptor that it was made from, also after :meth:`close`.
+
         Raises
         ------
         RuntimeError
-            If the event was not created with ``ipc_enabled``, or is closed.
+            If the event was not created with ``ipc_enabled``, or was created here and is closed.
         """
         return self.get_ipc_descriptor()
 
@@ -174,12 +176,12 @@ class Event(Handle):
         """Return :attr:`ipc_descriptor`."""
         if not self.is_ipc_enabled:
             raise RuntimeError("this Event is not for other processes: create it with EventOptions(ipc_enabled=True)")
-        if self.is_closed:
-            raise self._failure(lib.CCC_CLOSED)
         try:
             return self._imported_from  # the driver exports only what this process created
         except AttributeError:
             pass
+        if self.is_closed:
+            raise self._failure(lib.CCC_CLOSED)
         payload = ffi.new("char[]", PAYLOAD_BYTES)
         status = lib.ccc_event_export(self._box, payload)
         if status:
@@ -219,7 +221,7 @@ class Event(Handle):
 def event_flags(options: EventOptions) -> int:
     """Return the driver's flags for options."""
     if options.timing_enabled and options.ipc_enabled:
-        raise ValueError("an event for other processes takes no times: timing_enabled excludes ipc_enabled")
+        raise TypeError("an event for other processes takes no times: timing_enabled excludes ipc_enabled")
     flags: Any = 0
     if not options.timing_enabled:
         flags |= lib.CU_EVENT_DISABLE_TIMING

@@ -115,14 +115,15 @@ class Kernel(Handle):
 
     @staticmethod
     def from_handle(handle: Any, mod: LoadableCode | None = None) -> Kernel:
-        """Wrap the kernel of another library.
+        """Wrap a kernel by its handle.
 
         Parameters
         ----------
         handle : int
             Its address (``CUkernel``), or a CFFI pointer.
         mod : ObjectCode, optional
-            The code that the kernel belongs to, which is then kept loaded. By default the kernel's owner has to.
+            The code that the kernel belongs to, which is then kept loaded. By default the kernel keeps its code loaded
+            if it comes from :meth:`ObjectCode.get_kernel`; that of another library its owner has to keep.
 
         Returns
         -------
@@ -134,7 +135,7 @@ class Kernel(Handle):
         TypeError
             If the handle is no integer, or `mod` no object code.
         ValueError
-            If the handle is 0.
+            If the handle is 0, or that of a kernel of other object code than `mod`.
         """
         if isinstance(handle, bool):
             raise TypeError("a kernel handle must be an int or a CFFI pointer, not bool")
@@ -145,7 +146,10 @@ class Kernel(Handle):
             raise TypeError(f"mod must be an ObjectCode or None, not {type(mod).__name__}")
         library = None if mod is None else mod._load()
         parent = ffi.NULL if library is None else library._box
-        return Kernel._make(lib.ccc_kernel_borrow(address, parent), library, None)
+        box = lib.ccc_kernel_borrow(address, parent)
+        if not box and lib.ccc_last_status() == lib.CCC_OTHER_LIBRARY:
+            raise ValueError(f"the kernel {address:#x} belongs to other object code than {mod!r}")
+        return Kernel._make(box, library, None)
 
     @property
     def attributes(self) -> KernelAttributes:

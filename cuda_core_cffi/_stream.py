@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 from cuda_core_cffi import _calls
@@ -30,6 +31,7 @@ __all__ = [
     "StreamOptions",
     "StreamStandIn",
     "accept_stream",
+    "context_of",
     "default_stream",
     "stream_or_default",
 ]
@@ -363,6 +365,18 @@ def accept_stream(stream: object, what: str) -> Stream:
 def stream_or_default(stream: object, what: str) -> Stream:
     """Return ``stream`` as a :class:`Stream`, or the default stream for None."""
     return _CONFIGURED_DEFAULT if stream is None else accept_stream(stream, what)
+
+
+@contextlib.contextmanager
+def context_of(stream: Stream) -> Iterator[None]:
+    """Make the context of a stream current where none is."""
+    pushed = lib.ccc_stream_push(stream._box)
+    if pushed < 0:
+        raise stream._failure(lib.ccc_last_status())
+    try:
+        yield
+    finally:
+        lib.ccc_pop(pushed)
 
 
 def protocol_address(stream: object, what: str, stacklevel: int = 4) -> int:

@@ -212,6 +212,23 @@ static int ccc_enter(ccc_scope *scope, CUdevice device)
     return 0;
 }
 
+/* Make a context current if none is, for a call that needs one whatever it is. Returns a status. */
+static int ccc_enter_any(ccc_scope *scope)
+{
+    CUcontext current = NULL;
+    CUdevice device = 0;
+    *scope = (ccc_scope){NULL, 0};
+    int status = ccc_init();
+    if (status)
+        return status;
+    CCC_TRY(cuCtxGetCurrent, &current);
+    if (current)
+        return 0;
+    while (device < CCC_MAX_DEVICES && atomic_load_explicit(&ccc_primary[device], memory_order_acquire) == NULL)
+        device++;
+    return ccc_enter(scope, device < CCC_MAX_DEVICES ? device : 0);
+}
+
 /* Make exactly this context current, for cleanup: whatever was current stays below it. Returns whether it did. */
 static int ccc_push(ccc_box *context)
 {

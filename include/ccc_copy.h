@@ -88,8 +88,12 @@ static int ccc_copy_submit(uint64_t to, uint64_t from, size_t size, const ccc_bo
 {
 #if CUDA_VERSION >= 13020
     if (attributes && ccc_copy_has_attributes(0)) {
-        CCC_TRY(cuMemcpyWithAttributesAsync, to, from, size, (CUmemcpyAttributes *)attributes, CCC_STRM(stream));
-        return 0;
+        int pushed = ccc_stream_push((ccc_box *)stream);
+        if (pushed < 0)
+            return ccc_last_status();
+        CUresult result = cuMemcpyWithAttributesAsync(to, from, size, (CUmemcpyAttributes *)attributes, CCC_STRM(stream));
+        ccc_pop(pushed);
+        return result ? ccc_fail((int)result, "cuMemcpyWithAttributesAsync") : 0;
     }
 #endif
     return ccc_copy_plain(to, from, size, stream);
@@ -240,9 +244,13 @@ static int ccc_copies_submit(const ccc_copies *batch, const ccc_box *stream)
 {
 #if CUDA_VERSION >= 13000
     if (ccc_copy_has_attributes(1)) {
-        CCC_TRY(cuMemcpyBatchAsync, batch->to, batch->from, batch->sizes, batch->count, batch->attributes,
-                batch->starts, batch->attribute_count, CCC_STRM(stream));
-        return 0;
+        int pushed = ccc_stream_push((ccc_box *)stream); /* refused without a current context, by driver 580 at least */
+        if (pushed < 0)
+            return ccc_last_status();
+        CUresult result = cuMemcpyBatchAsync(batch->to, batch->from, batch->sizes, batch->count, batch->attributes,
+                                             batch->starts, batch->attribute_count, CCC_STRM(stream));
+        ccc_pop(pushed);
+        return result ? ccc_fail((int)result, "cuMemcpyBatchAsync") : 0;
     }
 #endif
     int status = 0;

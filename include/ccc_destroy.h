@@ -5,6 +5,7 @@
 #define CCC_DESTROY_H
 
 #include "ccc_ipc.h"
+#include "ccc_kernels.h"
 #include "ccc_virtual.h"
 
 static CUresult ccc_destroy_graph(ccc_box *box, const char **call);
@@ -46,6 +47,7 @@ static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
         return cuMemPoolDestroy((CUmemoryPool)CCC_POINTER(box));
     case CCC_LIBRARY:
         *call = "cuLibraryUnload";
+        ccc_kernels_forget(box);
         return cuLibraryUnload((CUlibrary)CCC_POINTER(box));
     case CCC_GRAPH:
     case CCC_EXECUTABLE:
@@ -87,7 +89,8 @@ static void ccc_destroy(ccc_box *box)
     ccc_mode mode = ccc_relax();
     const ccc_box *stream = atomic_load(&box->stream);
     /* A default stream is one of the current context's; synchronous calls act in the current context too. */
-    int needs_context = (box->flags & (CCC_PINNED | CCC_SYNCHRONOUS | CCC_VIRTUAL | CCC_IMPORTED)) ||
+    int needs_context = box->kind == CCC_LINKER || /* cuLinkDestroy crashes without one, in driver 580 */
+                        (box->flags & (CCC_PINNED | CCC_SYNCHRONOUS | CCC_VIRTUAL | CCC_IMPORTED)) ||
                         (box->kind == CCC_BUFFER && stream == NULL) || (stream && (stream->flags & CCC_TOKEN));
     const char *call = "";
     ccc_box *home = box->parent;

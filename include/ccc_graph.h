@@ -525,6 +525,7 @@ static ccc_box *ccc_graph_foreign_event(uint64_t handle)
     return event;
 }
 
+/* A condition in the current context. */
 static int ccc_graph_condition(ccc_box *graph, unsigned int value, unsigned int flags, CUgraphConditionalHandle *handle)
 {
     CUcontext context = NULL;

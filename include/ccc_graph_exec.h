@@ -32,8 +32,12 @@ static ccc_box *ccc_graph_instantiate(ccc_box *graph, uint64_t flags, const ccc_
     }
     status = ccc_exec_bundle(graph, &bundle);
     CUresult result = CUDA_SUCCESS;
+    ccc_scope scope = {NULL, 0};
+    if (status == 0 && stream == NULL) /* the driver asks for a context, or takes that of the stream; nodes have their own */
+        status = ccc_enter_any(&scope);
     if (status == 0)
         result = cuGraphInstantiateWithParams(&executable, CCC_GRAPH_OF(graph), &params);
+    ccc_leave(&scope);
     ccc_graph_leave(graph);
     why->result = (int)params.result_out;
     why->node = (uintptr_t)params.hErrNode_out;

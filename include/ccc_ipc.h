@@ -25,12 +25,19 @@ __attribute__((constructor)) static void ccc_ipc_watch_fork(void)
 
 /* --- Events ------------------------------------------------------------------------------------------------------ */
 
-/* Name an event to other processes; payload has CU_IPC_HANDLE_SIZE bytes. */
+/*
+ * Name an event to other processes; payload has CU_IPC_HANDLE_SIZE bytes. The driver asks for a current context. The
+ * calling thread may have none: multiprocessing.Queue pickles in a thread of its own.
+ */
 static int ccc_event_export(const ccc_box *event, void *payload)
 {
     CUipcEventHandle handle;
     CCC_USE(event);
-    CCC_TRY(cuIpcGetEventHandle, &handle, (CUevent)CCC_POINTER(event));
+    int pushed = ccc_push(event->parent);
+    CUresult result = cuIpcGetEventHandle(&handle, (CUevent)CCC_POINTER(event));
+    ccc_pop(pushed);
+    if (result)
+        return ccc_fail((int)result, "cuIpcGetEventHandle");
     memcpy(payload, &handle, sizeof handle);
     return 0;
 }

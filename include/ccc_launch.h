@@ -119,25 +119,39 @@ static ccc_box *ccc_kernel_get(ccc_box *library, const char *name)
     CUresult result = cuLibraryGetKernel(&kernel, (CUlibrary)CCC_POINTER(library), name);
     if (result)
         ccc_fail((int)result, "cuLibraryGetKernel");
+    else if (!ccc_kernels_add((uintptr_t)kernel, library))
+        ccc_fail(CCC_NO_MEMORY, "malloc");
     else
         box = ccc_new(CCC_KERNEL, (uintptr_t)kernel, CCC_BORROWED, library);
     return box;
 }
 
-/* A kernel that somebody else loaded; `library`, if known, is kept. */
+/*
+ * A kernel by the number of its handle. It keeps `library`, if given; else the one that it belongs to, if that was loaded
+ * here. NULL with CCC_OTHER_LIBRARY: it belongs to another library than the given one.
+ */
 static ccc_box *ccc_kernel_borrow(uint64_t handle, ccc_box *library)
 {
-    if (library == NULL)
-        return ccc_new(CCC_KERNEL, handle, CCC_BORROWED, NULL);
-    CCC_USE_OR(library, ccc_closed());
-    return ccc_new(CCC_KERNEL, handle, CCC_BORROWED, library);
+    CCC_USE_MAYBE_OR(library, ccc_closed());
+    ccc_box *box = NULL, *own = ccc_kernels_library(handle);
+    if (library && own && own->handle != library->handle)
+        ccc_fail(CCC_OTHER_LIBRARY, "");
+    else
+        box = ccc_new(CCC_KERNEL, handle, CCC_BORROWED, library ? library : own);
+    ccc_release_scoped(&own);
+    return box;
 }
 
 /* Offset and size of one kernel parameter; CUDA_ERROR_INVALID_VALUE past the last. */
 static int ccc_kernel_parameter(const ccc_box *kernel, size_t index, size_t *offset, size_t *size)
 {
+    ccc_scope scope;
     CCC_USE(kernel);
+    int status = ccc_enter_any(&scope); /* the parameters are the same in every context, but the driver asks for one */
+    if (status)
+        return status;
     CUresult result = cuKernelGetParamInfo((CUkernel)CCC_POINTER(kernel), index, offset, size);
+    ccc_leave(&scope);
     if (result == CUDA_ERROR_INVALID_VALUE)
         return (int)result; /* the regular end of the list */
     return result ? ccc_fail((int)result, "cuKernelGetParamInfo") : 0;

@@ -187,7 +187,28 @@ static ccc_box *ccc_stream_home(ccc_box *stream)
     return box;
 }
 
-/* The same as a box for a new Python object. */
+/*
+ * Make the context that a stream works in current if none is. Returns 1 if it did, which ccc_pop takes back; 0 if it need
+ * not; -1 on failure. A default stream is one of the current context's: where there is none, calls say so.
+ */
+static int ccc_stream_push(ccc_box *stream)
+{
+    CUcontext current = NULL;
+    if (stream->flags & CCC_TOKEN)
+        return 0;
+    CUresult result = cuCtxGetCurrent(&current);
+    if (CCC_LIKELY(result == CUDA_SUCCESS && current))
+        return 0;
+    ccc_box *home = result ? NULL : ccc_stream_home(stream);
+    if (result)
+        ccc_fail((int)result, "cuCtxGetCurrent");
+    else if (home && (result = cuCtxPushCurrent(CCC_CTX(home))))
+        ccc_fail((int)result, "cuCtxPushCurrent");
+    ccc_release(home);
+    return home && result == CUDA_SUCCESS ? 1 : -1;
+}
+
+/* The context that a stream works in, as a box for a new Python object. */
 static ccc_box *ccc_stream_context(ccc_box *stream)
 {
     CCC_USE_OR(stream, ccc_closed());

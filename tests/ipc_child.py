@@ -7,6 +7,7 @@ What it calls are functions of this module, because a spawned process can import
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import pickle
@@ -372,6 +373,43 @@ def answer_queue(question: Any, answer: Any) -> None:
             return
         with buffer:
             answer.put(read(buffer))
+
+
+def tell_through_queues(questions: Any, answers: Any) -> None:
+    """Be a process that tells what comes through a queue; it makes no context current."""
+    while (item := questions.get(timeout=LIMIT)) is not None:
+        try:
+            answers.put(tell(item))
+        except Exception as error:
+            answers.put(error)
+
+
+def tell(item: Any) -> tuple[object, ...]:
+    """Tell what something is, in a thread that may have no current context."""
+    if isinstance(item, IPCEventDescriptor):
+        item = Event.from_ipc_descriptor(item)
+    match item:
+        case Event():
+            with item:
+                return "event", item.is_ipc_enabled, item.is_done
+        case Buffer():
+            with item:
+                return "buffer", item.is_mapped, item.size, item.memory_resource.uuid  # type: ignore[union-attr]
+        case IPCBufferDescriptor():
+            return "buffer descriptor", item.size
+        case IPCAllocationHandle():
+            with contextlib.closing(item):
+                return "allocation handle", os.fstat(int(item)) is not None, item.uuid
+    with contextlib.closing(item):
+        return "pool", item.is_mapped, item.uuid
+
+
+def pass_on(questions: Any, answers: Any) -> None:
+    """Be a process that sends what it gets to another one, and closes it at once."""
+    while (item := questions.get(timeout=LIMIT)) is not None:
+        answers.put(item)
+        item.close()  # before the queue's thread has pickled it, as a rule
+    answers.put(None)
 
 
 def create_pool() -> Any:

@@ -68,7 +68,7 @@ def test_each_source_is_copied_to_its_destination(stream, pairs, kind, options):
 def test_a_batch_is_one_call_of_the_driver(stream, pairs):
     with simulator.trace() as trace:
         copy_batch(stream, *pairs)
-    assert trace.names == ["cuStreamIsCapturing", "cuMemcpyBatchAsync_v2"]
+    assert trace.names == ["cuStreamIsCapturing", "cuCtxGetCurrent", "cuMemcpyBatchAsync_v2"]
 
 
 def test_a_batch_of_nothing_does_nothing(stream):
@@ -231,7 +231,7 @@ def test_collisions_are_found_as_by_comparing_every_pair(device, stream):
 
 
 @pytest.mark.simulator_only("only the simulated driver fails on request")
-@pytest.mark.parametrize("call", ["cuStreamIsCapturing", "cuMemcpyBatchAsync_v2"])
+@pytest.mark.parametrize("call", ["cuStreamIsCapturing", "cuCtxGetCurrent", "cuMemcpyBatchAsync_v2"])
 def test_a_batch_that_the_driver_refuses_changes_nothing(stream, pairs, call):
     before = live_objects()
     with simulator.fail(call, "CUDA_ERROR_UNKNOWN"), pytest.raises(CUDAError, match=call.removesuffix("_v2")):

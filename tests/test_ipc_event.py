@@ -52,7 +52,7 @@ def test_options_make_it_shareable(device: Device, stream: Stream, event: Event)
 
 
 def test_sharing_excludes_timing(device: Device) -> None:
-    with pytest.raises(ValueError, match="timing_enabled excludes ipc_enabled"):
+    with pytest.raises(TypeError, match="timing_enabled excludes ipc_enabled"):
         device.create_event({"ipc_enabled": True, "timing_enabled": True})
 
 

@@ -298,8 +298,8 @@ def test_a_batch_that_fails_moves_nothing(managed, stream, name):
     for number, buffer in enumerate(managed):
         np.asarray(buffer)[:] = number
     with (
-        simulator.fail(trace.names[0], "CUDA_ERROR_UNKNOWN"),
-        pytest.raises(CUDAError, match=f"{trace.names[0]} failed: CUDA_ERROR_UNKNOWN"),
+        simulator.fail(trace.names[-1], "CUDA_ERROR_UNKNOWN"),
+        pytest.raises(CUDAError, match=f"{trace.names[-1]} failed: CUDA_ERROR_UNKNOWN"),
     ):
         EVERY[name](stream, managed)
     stream.sync()

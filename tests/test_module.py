@@ -10,7 +10,7 @@ import threading
 import weakref
 
 import pytest
-from helpers import collect, in_thread, output_of
+from helpers import in_thread, output_of
 from mutations import fatbin_part, make_fatbin
 
 from cuda_core_cffi import CUDAError, Kernel, ObjectCode, Program, ProgramOptions, UnavailableError, live_objects
@@ -412,17 +412,17 @@ def test_a_kernel_outlives_its_closed_code(code):
 @pytest.mark.parametrize(
     "use",
     [
-        lambda code, kernel: code.get_kernel("twice"),
-        lambda code, kernel: code.get_global("twice"),
-        lambda code, kernel: code.get_module(),
-        lambda code, kernel: Kernel.from_handle(kernel.handle, code),
+        lambda code, handle: code.get_kernel("twice"),
+        lambda code, handle: code.get_global("twice"),
+        lambda code, handle: code.get_module(),
+        lambda code, handle: Kernel.from_handle(handle, code),
     ],
     ids=["get_kernel", "get_global", "get_module", "from_handle"],
 )
 def test_code_that_another_thread_closes_just_before_it_is_used_is_closed(code, monkeypatch, use):
     before = live_objects()["library"]
-    kernel = Kernel.from_handle(code.get_kernel("halve").handle)  # which does not keep it loaded
-    collect()
+    with code.get_kernel("halve") as kernel:  # which would keep it loaded
+        handle = kernel.handle
     load = ObjectCode._load
 
     def load_and_close(self):
@@ -432,7 +432,7 @@ def test_code_that_another_thread_closes_just_before_it_is_used_is_closed(code, 
 
     monkeypatch.setattr(ObjectCode, "_load", load_and_close)
     with pytest.raises(RuntimeError, match="closed"):
-        use(code, kernel)
+        use(code, handle)
     assert live_objects()["library"] == before
 
 

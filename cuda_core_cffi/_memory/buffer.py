@@ -362,12 +362,11 @@ class Buffer(Exporter):
         """Return :attr:`ipc_descriptor`."""
         if not (isinstance(self._mr, IPCPool) and self._mr.is_ipc_enabled):
             raise RuntimeError("this Buffer is not for other processes: allocate it from a pool with ipc_enabled=True")
-        if self.is_closed:
+        descriptor: IPCBufferDescriptor | None = getattr(self, "_descriptor", None)
+        if self.is_closed and not (descriptor and self._mr.is_mapped):  # an imported one ends elsewhere
             raise self._failure(lib.CCC_CLOSED)
-        try:
-            return self._descriptor
-        except AttributeError:
-            pass
+        if descriptor:
+            return descriptor
         if self._size == 0:
             raise ValueError("a buffer of 0 bytes has no memory to share")
         self._mr.allocation_handle  # noqa: B018  # the driver describes memory of pools that were exported before, alone
@@ -412,10 +411,13 @@ class Buffer(Exporter):
     def ipc_descriptor(self) -> IPCBufferDescriptor:
         """What another process imports this buffer by, with :meth:`from_ipc_descriptor`.
 
+        An imported buffer has the descriptor that it was imported by, also after :meth:`close`: the memory is the other
+        process's.
+
         Raises
         ------
         RuntimeError
-            If the buffer is not of a pool with ``ipc_enabled``, or is closed.
+            If the buffer is not of a pool with ``ipc_enabled``, or is of this process and closed.
         """
         return self.get_ipc_descriptor()
 

@@ -18,7 +18,7 @@ from cuda_core_cffi._handle import Handle
 from cuda_core_cffi._integers import integer
 from cuda_core_cffi._options import member
 from cuda_core_cffi._retain import settle
-from cuda_core_cffi._stream import Stream, StreamStandIn
+from cuda_core_cffi._stream import Stream, StreamStandIn, context_of
 from cuda_core_cffi.graph.definition import GraphDefinition
 from cuda_core_cffi.graph.executable import Graph
 from cuda_core_cffi.graph.node import NodeMaker
@@ -378,7 +378,8 @@ class GraphBuilder(StreamStandIn):
         Returns
         -------
         GraphCondition
-            The condition. Kernels set it, and take it as an argument. It belongs to the context that is current now.
+            The condition. Kernels set it, and take it as an argument. It belongs to the context that is current now, or
+            to that of the stream where none is.
 
         Raises
         ------
@@ -388,7 +389,8 @@ class GraphBuilder(StreamStandIn):
             If this is not building.
         """
         definition, _ = self._tail("create_condition")._place()  # raises if the driver has given the capture up
-        condition: GraphCondition = definition.create_condition(default_value)
+        with context_of(self.stream):
+            condition: GraphCondition = definition.create_condition(default_value)
         return condition
 
     def if_then(self, condition: GraphCondition) -> GraphBuilder:
@@ -404,7 +406,7 @@ class GraphBuilder(StreamStandIn):
         GraphBuilder
             A new builder, for the body.
         """
-        return self._bodies(self._tail("if_then").if_then(condition))[0]
+        return self._conditional("if_then", condition)[0]
 
     def if_else(self, condition: GraphCondition) -> tuple[GraphBuilder, GraphBuilder]:
         """Add a node that runs one body if a condition is not 0, and another if it is.
@@ -419,7 +421,7 @@ class GraphBuilder(StreamStandIn):
         tuple of GraphBuilder
             New builders: for the body that runs if the condition is not 0, and for the other.
         """
-        then, otherwise = self._bodies(self._tail("if_else").if_else(condition))
+        then, otherwise = self._conditional("if_else", condition)
         return then, otherwise
 
     def switch(self, condition: GraphCondition, count: int) -> tuple[GraphBuilder, ...]:
@@ -437,7 +439,7 @@ class GraphBuilder(StreamStandIn):
         tuple of GraphBuilder
             New builders, one for each body.
         """
-        return self._bodies(self._tail("switch").switch(condition, count))
+        return self._conditional("switch", condition, count)
 
     def while_loop(self, condition: GraphCondition) -> GraphBuilder:
         """Add a node that runs its body again and again while a condition is not 0.
@@ -452,7 +454,7 @@ class GraphBuilder(StreamStandIn):
         GraphBuilder
             A new builder, for the body.
         """
-        return self._bodies(self._tail("while_loop").while_loop(condition))[0]
+        return self._conditional("while_loop", condition)[0]
 
     def embed(self, child: GraphBuilder | GraphDefinition) -> None:
         """Add a node that runs another graph.
@@ -601,8 +603,11 @@ class GraphBuilder(StreamStandIn):
             self._root._give_up()  # nothing can be removed from what is being captured
             raise error
 
-    def _bodies(self, node: Any) -> tuple[GraphBuilder, ...]:
-        """Continue after a conditional node, and return builders for its bodies."""
+    def _conditional(self, what: str, *arguments: Any) -> tuple[GraphBuilder, ...]:
+        """Add a conditional node, continue after it, and return builders for its bodies."""
+        add = getattr(self._tail(what), what)
+        with context_of(self.stream):
+            node = add(*arguments)
         self._continue(node)
         self._root._is_shared = True
         made = tuple(self._beside(BODY, body) for body in node.branches)

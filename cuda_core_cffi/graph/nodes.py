@@ -170,7 +170,7 @@ class KernelNode(KnownNode):
         record = self._record()
         for item in record.operands.get("kernel", ()):
             return Kernel._make(lib.ccc_view(item.boxes[0]), record.library, record.symbol)
-        return Kernel.from_handle(native.kern if native.func == ffi.NULL else ffi.cast("CUkernel", native.func))
+        return Kernel.from_handle(native.kern if native.kern != ffi.NULL else ffi.cast("CUkernel", native.func))
 
     @property
     def config(self) -> LaunchConfig:

@@ -116,6 +116,17 @@ def test_the_status_of_a_stream_tells_its_capture(cu: Driver, graphs: Graphs, st
     assert ask(cu, c_int, "cuStreamIsCapturing", stream).value == NONE
 
 
+def test_a_copy_between_contexts_is_refused(cu: Driver, stream: c_void_p) -> None:
+    a, b = cu.alloc(256), cu.alloc(256)
+    context: c_void_p = cu.out(c_void_p, "cuCtxGetCurrent")
+    begin(cu, stream)
+    refused = "STREAM_CAPTURE_UNSUPPORTED"
+    assert cu.status("cuMemcpyPeerAsync", a, context, b, context, c_size_t(16), stream) == refused
+    assert cu.status("cuStreamEndCapture", stream, byref(c_void_p())) == "STREAM_CAPTURE_INVALIDATED"
+    for pointer in (a, b):
+        cu.cuMemFree_v2(pointer)
+
+
 def test_copies_of_every_shape_become_nodes(cu: Driver, graphs: Graphs, stream: c_void_p) -> None:
     a, b, host = cu.alloc(256), cu.alloc(256), ctypes.create_string_buffer(b"abcdefgh" * 32, 256)
     pinned = cu.pinned(256)
@@ -123,7 +134,6 @@ def test_copies_of_every_shape_become_nodes(cu: Driver, graphs: Graphs, stream: 
     cu.cuMemcpyHtoDAsync_v2(a, host, c_size_t(256), stream)
     cu.cuMemcpyDtoDAsync_v2(b, a, c_size_t(128), stream)
     cu.cuMemcpyAsync(c_uint64(b.value + 128), c_uint64(a.value + 64), c_size_t(128), stream)
-    cu.cuMemcpyPeerAsync(a, None, b, None, c_size_t(16), stream)
     box = CopyParams(width=8, height=2, depth=2)
     box.source.type, box.source.device, box.source.pitch, box.source.height = 2, b.value, 16, 4
     box.target.type, box.target.device, box.target.pitch, box.target.height = 2, a.value, 8, 2
@@ -131,7 +141,7 @@ def test_copies_of_every_shape_become_nodes(cu: Driver, graphs: Graphs, stream: 
     cu.cuMemcpyDtoHAsync_v2(pinned, a, c_size_t(256), stream)
     cu.cuMemcpyDtoHAsync_v2(host, b, c_size_t(0), stream)
     graph = end(graphs, stream)
-    assert kinds(graphs, graph) == [MEMCPY] * 6
+    assert kinds(graphs, graph) == [MEMCPY] * 5
     nodes = graphs.nodes(graph)
     assert graphs.edges(graph) == list(itertools.pairwise(nodes))
     read = ask(cu, CopyParams, "cuGraphMemcpyNodeGetParams", c_void_p(nodes[0]))
@@ -141,7 +151,7 @@ def test_copies_of_every_shape_become_nodes(cu: Driver, graphs: Graphs, stream: 
         a.value,
         256,
     )
-    read = ask(cu, CopyParams, "cuGraphMemcpyNodeGetParams", c_void_p(nodes[4]))
+    read = ask(cu, CopyParams, "cuGraphMemcpyNodeGetParams", c_void_p(nodes[3]))
     assert (read.width, read.height, read.depth, read.source.pitch, read.source.height) == (8, 2, 2, 16, 4)
     host.value = b"ABCDEFGH" * 32
     graphs.run(graph, stream)

@@ -36,6 +36,11 @@ class TestEvents:
         assert cu.status("cuIpcGetEventHandle", byref(EventHandle()), event) == "INVALID_HANDLE"
         cu.cuEventDestroy_v2(event)
 
+    def test_handle_is_not_given_without_a_current_context(self, cu: Driver, event: c_void_p) -> None:
+        context: c_void_p = cu.out(c_void_p, "cuCtxPopCurrent_v2")
+        assert cu.status("cuIpcGetEventHandle", byref(EventHandle()), event) == "INVALID_CONTEXT"
+        cu.cuCtxPushCurrent_v2(context)
+
     def test_own_handle_is_not_opened(self, cu: Driver, event: c_void_p) -> None:
         handle = event_handle(export_event(cu, event))
         assert cu.status("cuIpcOpenEventHandle", byref(c_void_p()), handle) == "INVALID_CONTEXT"

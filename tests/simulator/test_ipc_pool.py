@@ -337,7 +337,15 @@ class TestImport:
         assert import_status(cu, pool, bytes(handle)) == "INVALID_VALUE"
         cu.cuMemPoolDestroy(pool)
 
-    def test_handle_of_another_pool_is_refused(self, cu: Driver, memory: c_uint64) -> None:
+    def test_memory_is_described_once_its_pool_was_exported(
+        self, cu: Driver, shared: c_void_p, memory: c_uint64
+    ) -> None:
+        assert cu.status("cuMemPoolExportPointer", byref(Handle()), memory) == "INVALID_VALUE"
+        os.close(export_pool(cu, shared))
+        assert cu.status("cuMemPoolExportPointer", byref(Handle()), memory) == "SUCCESS"
+
+    def test_handle_of_another_pool_is_refused(self, cu: Driver, shared: c_void_p, memory: c_uint64) -> None:
+        os.close(export_pool(cu, shared))
         other = cu.pool(handle_types=POSIX_FD)
         number = export_pool(cu, other)
         pool = import_pool(cu, number)

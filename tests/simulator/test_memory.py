@@ -109,7 +109,7 @@ def test_address_ranges(cu: Driver) -> None:
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
-        ("device", {MEMORY_TYPE: DEVICE, MANAGED: 0, ORDINAL: 0, MAPPED: 1, SYNC_MEMOPS: 1}),
+        ("device", {MEMORY_TYPE: DEVICE, MANAGED: 0, ORDINAL: 0, MAPPED: 1, SYNC_MEMOPS: 0}),
         ("managed", {MEMORY_TYPE: DEVICE, MANAGED: 1, ORDINAL: 0, MAPPED: 1}),
         ("pinned", {MEMORY_TYPE: HOST, MANAGED: 0, ORDINAL: 0, MAPPED: 1, SYNC_MEMOPS: 0}),
         ("pool", {MEMORY_TYPE: DEVICE, MANAGED: 0, ORDINAL: 0, MAPPED: 1}),

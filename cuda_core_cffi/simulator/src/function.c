@@ -40,6 +40,15 @@ CUresult sim_function_find(CUfunction handle, struct sim_context *context, struc
     return sim_module_function(module, sim_ptx_entry_find(module->image, kernel->entry->name), out);
 }
 
+// Launches take a kernel in the place of a function; what is asked and set here is that of functions only.
+static CUresult find_function(CUfunction handle, struct sim_function **function)
+{
+    SIM_HELD struct sim_kernel *kernel = NULL;
+    if (sim_kernel_find((CUkernel)handle, &kernel) == CUDA_SUCCESS)
+        return CUDA_ERROR_INVALID_HANDLE;
+    return sim_function_find(handle, NULL, function);
+}
+
 // Where the settings are and what guards them.
 static struct sim_settings *settings_of(struct sim_function *function, pthread_mutex_t **lock)
 {
@@ -130,7 +139,7 @@ SIM_API(cuFuncGetAttribute, (int *pi, CUfunction_attribute attrib, CUfunction hf
 {
     SIM_REQUIRE(pi);
     SIM_HELD struct sim_function *function = NULL;
-    SIM_TRY(sim_function_find(hfunc, NULL, &function));
+    SIM_TRY(find_function(hfunc, &function));
     struct sim_settings settings = sim_function_settings(function);
     return read_attribute(pi, attrib, function->entry, &settings);
 }
@@ -138,7 +147,7 @@ SIM_API(cuFuncGetAttribute, (int *pi, CUfunction_attribute attrib, CUfunction hf
 SIM_API(cuFuncSetAttribute, (CUfunction hfunc, CUfunction_attribute attrib, int value), (hfunc, attrib, value))
 {
     SIM_HELD struct sim_function *function = NULL;
-    SIM_TRY(sim_function_find(hfunc, NULL, &function));
+    SIM_TRY(find_function(hfunc, &function));
     pthread_mutex_t *lock;
     struct sim_settings *settings = settings_of(function, &lock);
     pthread_mutex_lock(lock);
@@ -203,7 +212,7 @@ SIM_API(cuFuncGetName, (const char **name, CUfunction hfunc), (name, hfunc))
 {
     SIM_REQUIRE(name);
     SIM_HELD struct sim_function *function = NULL;
-    SIM_TRY(sim_function_find(hfunc, NULL, &function));
+    SIM_TRY(find_function(hfunc, &function));
     *name = function->entry->name;
     return CUDA_SUCCESS;
 }
@@ -247,7 +256,7 @@ SIM_API(cuFuncGetParamInfo, (CUfunction func, size_t paramIndex, size_t *paramOf
         (func, paramIndex, paramOffset, paramSize))
 {
     SIM_HELD struct sim_function *function = NULL;
-    SIM_TRY(sim_function_find(func, NULL, &function));
+    SIM_TRY(find_function(func, &function));
     return param_info(function->entry, paramIndex, paramOffset, paramSize);
 }
 
@@ -255,7 +264,7 @@ SIM_API(cuFuncGetParamCount, (CUfunction func, size_t *paramCount), (func, param
 {
     SIM_REQUIRE(paramCount);
     SIM_HELD struct sim_function *function = NULL;
-    SIM_TRY(sim_function_find(func, NULL, &function));
+    SIM_TRY(find_function(func, &function));
     *paramCount = function->entry->param_count;
     return CUDA_SUCCESS;
 }

@@ -260,6 +260,20 @@ SIM_API(cuGraphExecChildGraphNodeSetParams, (CUgraphExec hGraphExec, CUgraphNode
     return set_child(hGraphExec, hNode, childGraph);
 }
 
+// A copy or a fill that is given no context keeps that of its node, as long as any is current.
+static CUresult keep_context(CUgraphNodeParams *params, const struct sim_work *old)
+{
+    CUcontext *context = params->type == CU_GRAPH_NODE_TYPE_MEMSET   ? &params->memset.ctx
+                         : params->type == CU_GRAPH_NODE_TYPE_MEMCPY ? &params->memcpy.copyCtx
+                                                                     : NULL;
+    struct sim_context *current;
+    if (!context || *context)
+        return CUDA_SUCCESS;
+    SIM_REQUIRE(sim_current_quiet(&current) == CUDA_SUCCESS);
+    *context = sim_context_handle(old->context);
+    return CUDA_SUCCESS;
+}
+
 SIM_API(cuGraphExecNodeSetParams, (CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams),
         (hGraphExec, hNode, nodeParams))
 {
@@ -273,7 +287,9 @@ SIM_API(cuGraphExecNodeSetParams, (CUgraphExec hGraphExec, CUgraphNode hNode, CU
     case CU_GRAPH_NODE_TYPE_CONDITIONAL: return CUDA_ERROR_NOT_SUPPORTED;
     default: break;
     }
-    SIM_TRY(sim_params_read(nodeParams, old, false, &work));
+    CUgraphNodeParams params = *nodeParams;
+    SIM_TRY(keep_context(&params, old));
+    SIM_TRY(sim_params_read(&params, old, false, &work));
     return set(hGraphExec, hNode, work);
 }
 

@@ -193,8 +193,11 @@ static CUresult instantiate(CUgraph handle, uint64_t flags, CUstream upload_stre
     SIM_REQUIRE((flags & (device | auto_free)) != (device | auto_free));
     SIM_TRY(sim_capture_check_unsafe());
     SIM_HELD struct sim_stream *stream = NULL;
+    struct sim_context *context;
     if (flags & upload)
         SIM_TRY(sim_stream_find(upload_stream, &stream));
+    else
+        SIM_TRY(sim_current(&context));
     SIM_GRAPHS_LOCKED();
     struct sim_graph *graph;
     SIM_TRY(sim_graph_find(handle, &graph));

@@ -9,6 +9,7 @@
 
 #include "graph_conditional.h"
 #include "graph_node.h"
+#include "report.h"
 
 // CU_GRAPH_CHILD_GRAPH_OWNERSHIP_INVALID, which headers before 13.2 do not have.
 enum { OWNERSHIP_ASKED = -1 };
@@ -52,6 +53,12 @@ static CUresult read_kernel(const CUgraphNodeParams *params, const struct sim_wo
     CUDA_KERNEL_NODE_PARAMS_v2 kernel;
     _Static_assert(sizeof kernel == sizeof params->kernel, "the structures differ");
     memcpy(&kernel, &params->kernel, sizeof kernel);
+    struct sim_context *context;
+    if (kernel.func && sim_current_quiet(&context) != CUDA_SUCCESS) {
+        sim_report("no context", like ? "cuGraphNodeSetParams" : "cuGraphAddNode", 0, 0, NULL,
+                   "driver 580 crashes without a current context, where the kernel is given as a function");
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
     return sim_work_kernel(&kernel, like, match, work);
 }
 

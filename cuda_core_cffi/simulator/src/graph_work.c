@@ -69,6 +69,20 @@ static CUresult context_of(CUcontext handle, struct sim_context **context)
     return sim_context_status(*context);
 }
 
+// The same for copies and fills, which are made without any context too: for the device whose memory is at the address.
+static CUresult context_for(CUcontext handle, uintptr_t address, struct sim_context **context)
+{
+    CUresult status = context_of(handle, context);
+    if (handle || status != CUDA_ERROR_INVALID_CONTEXT)
+        return status;
+    struct sim_allocation allocation;
+    *context = sim_primary(sim_allocation_at(address, &allocation) ? allocation.device : 0);
+    if (!*context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    sim_object_hold(*context);
+    return sim_context_status(*context);
+}
+
 // --- Kinds ----------------------------------------------------------------------------------------------------
 
 CUresult sim_work_empty(struct sim_work **work) { return made(sim_work_new(CU_GRAPH_NODE_TYPE_EMPTY, NULL), work); }
@@ -99,7 +113,7 @@ CUresult sim_work_copy(const CUDA_MEMCPY3D *params, CUcontext handle, struct sim
 {
     SIM_REQUIRE(params && params->WidthInBytes && params->Height && params->Depth);
     SIM_HELD struct sim_context *context = NULL;
-    SIM_TRY(context_of(handle, &context));
+    SIM_TRY(context_for(handle, params->dstDevice, &context));
     struct sim_copy copy;
     SIM_TRY(sim_copy_of_box(params, &copy));
     SIM_TRY(sim_work_copy_of(&copy, context, out));
@@ -112,7 +126,7 @@ CUresult sim_work_fill(const CUDA_MEMSET_NODE_PARAMS_v1 *params, CUcontext handl
     SIM_REQUIRE(params && params->dst && params->width && params->height);
     SIM_REQUIRE(params->elementSize == 1 || params->elementSize == 2 || params->elementSize == 4);
     SIM_HELD struct sim_context *context = NULL;
-    SIM_TRY(context_of(handle, &context));
+    SIM_TRY(context_for(handle, params->dst, &context));
     struct sim_fill_job job = {
         .fill = {params->dst, params->pitch, params->width, params->height, params->elementSize, params->value},
         .function = sim_thread()->function,

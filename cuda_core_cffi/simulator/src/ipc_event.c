@@ -12,6 +12,7 @@
 #include "arena.h"
 #include "event.h"
 #include "ipc_shared.h"
+#include "report.h"
 
 static const char KIND[] = "event";
 
@@ -124,8 +125,15 @@ void sim_event_share_wait(struct sim_event_share *share, uint64_t number)
 SIM_API(cuIpcGetEventHandle, (CUipcEventHandle *pHandle, CUevent event), (pHandle, event))
 {
     SIM_REQUIRE(pHandle);
+    struct sim_context *context;
+    SIM_TRY(sim_current(&context));
     SIM_HELD struct sim_event *found = NULL;
     SIM_TRY(sim_event_find(event, &found));
+    if (found->context != context) {
+        sim_report("other context", "cuIpcGetEventHandle", 0, 0, NULL,
+                   "driver 580 crashes where the current context is not that of the event");
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
     // An event that was imported is not exported again.
     if (!found->share || found->share->shared.fd < 0)
         return CUDA_ERROR_INVALID_HANDLE;

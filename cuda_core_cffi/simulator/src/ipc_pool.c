@@ -83,6 +83,7 @@ SIM_API(cuMemPoolExportToShareableHandle,
     int fd = fcntl(found->shared.fd, F_DUPFD, 0);  // which a program that is executed inherits, as with the real driver
     if (fd < 0)
         return CUDA_ERROR_OPERATING_SYSTEM;
+    atomic_store(&found->exported, true);
     *(int *)handle_out = fd;
     return CUDA_SUCCESS;
 }
@@ -165,8 +166,9 @@ SIM_API(cuMemPoolExportPointer, (CUmemPoolPtrExportData *shareData_out, CUdevice
     SIM_REQUIRE(shareData_out);
     struct sim_allocation allocation;
     SIM_REQUIRE(sim_allocation_at(ptr, &allocation) && allocation.range.start == ptr && allocation.pool);
-    const struct sim_pool *pool = allocation.pool;
-    SIM_REQUIRE(pool->directory && !pool->imported);
+    struct sim_pool *pool = allocation.pool;
+    // Only memory of a pool that was exported before is described.
+    SIM_REQUIRE(pool->directory && !pool->imported && atomic_load(&pool->exported));
     struct pointer pointer = {
         .magic = POINTER_MAGIC, .pool = pool->shared.id, .offset = ptr - pool->start, .size = allocation.range.size};
     memcpy(shareData_out, &pointer, sizeof pointer);
@@ -184,7 +186,6 @@ static CUresult adopt_pointer(struct sim_pool *pool, const struct pointer *point
         .device = pool->device,
         .pool = pool,
         .on_host = pool->device < 0,
-        .sync_memops = 1,
     };
     if (pool->device < 0) {
         SIM_TRY(sim_current(&context));

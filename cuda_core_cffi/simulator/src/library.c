@@ -276,15 +276,28 @@ SIM_API(cuLibraryGetKernel, (CUkernel *pKernel, CUlibrary library, const char *n
     return CUDA_ERROR_NOT_FOUND;
 }
 
+// That a library has no such managed variable is told without a current context too.
+static CUresult find_managed(CUlibrary handle, const char *name)
+{
+    SIM_HELD struct sim_library *library = NULL;
+    SIM_TRY(find_good(handle, &library));
+    const sim_ptx_global *global = sim_ptx_global_find(library->image, name);
+    if (global)
+        return global->is_managed ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+    return sim_ptx_entry_find(library->image, name) ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_FOUND;
+}
+
 static CUresult variable(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name, bool managed_only)
 {
     SIM_REQUIRE((dptr || bytes) && name);
     SIM_HELD struct sim_module *module = NULL;
+    if (managed_only)
+        SIM_TRY(find_managed(library, name));
     SIM_TRY(module_here(library, &module));
     const sim_ptx_global *global = sim_ptx_global_find(module->image, name);
     if (!global && sim_ptx_entry_find(module->image, name))
         return CUDA_ERROR_INVALID_VALUE;  // of a kernel, as hardware says it
-    if (!global || (managed_only && !global->is_managed))
+    if (!global)
         return CUDA_ERROR_NOT_FOUND;
     if (dptr)
         *dptr = global->address;

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "context.h"
 #include "module.h"
+#include "report.h"
 
 enum { LOG = 1024 };
 
@@ -199,6 +201,11 @@ SIM_API(cuLinkComplete, (CUlinkState state, void **cubinOut, size_t *sizeOut), (
 SIM_API(cuLinkDestroy, (CUlinkState state), (state))
 {
     SIM_HELD struct sim_link *link = NULL;
+    struct sim_context *context;
     SIM_TRY(find(state, &link));
+    if (sim_current_quiet(&context) != CUDA_SUCCESS) {
+        sim_report("no context", "cuLinkDestroy", 0, 0, NULL, "driver 580 may crash without a current context");
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
     return sim_object_retire(link) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }

@@ -303,9 +303,10 @@ SIM_API_STREAM(cuMemPrefetchAsync, _ptsz,
 
 static CUresult submit_batch(const struct batch *batch, unsigned long long flags, CUstream handle)
 {
+    SIM_REQUIRE(!sim_stream_is_legacy(handle));
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_for_work(handle, &stream));
-    SIM_REQUIRE(batch->pointers && batch->sizes && batch->count && !flags && !stream->legacy);
+    SIM_REQUIRE(batch->pointers && batch->sizes && batch->count && !flags);
     return submit(batch, stream);
 }
 

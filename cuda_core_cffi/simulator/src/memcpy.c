@@ -79,6 +79,8 @@ static CUresult copy_peer(CUstream handle, CUdeviceptr to, CUcontext to_context,
         SIM_TRY(sim_context_find(from_context, &source));
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_for_work(handle, &stream));
+    if (sim_capturing(stream))
+        return sim_capture_refuse(stream);
     struct sim_copy job = {{.address = to, .side = SIM_SIDE_DEVICE}, {.address = from, .side = SIM_SIDE_DEVICE},
                            .width = bytes, .height = 1, .depth = 1, .between = true};
     return sim_copy_submit(stream, &job, wait);
@@ -129,9 +131,14 @@ static CUresult copy_batch(CUstream handle, CUdeviceptr *dsts, CUdeviceptr *srcs
         SIM_REQUIRE(i == 0 || (indices[i] > indices[i - 1] && indices[i] < count));
         SIM_REQUIRE(attributes_are_valid(&attrs[i]));
     }
+    // Seen with driver 580: a stream with a handle of its own needs a context all the same, and is told so in another way.
+    struct sim_context *context;
+    SIM_REQUIRE(!sim_stream_is_legacy(handle));
+    CUresult current = sim_current(&context);
+    SIM_REQUIRE(current != CUDA_ERROR_INVALID_CONTEXT || handle == CU_STREAM_PER_THREAD || !handle);
+    SIM_TRY(current);
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_for_work(handle, &stream));
-    SIM_REQUIRE(!stream->legacy);
     for (size_t i = 0, attribute = 0; i < count; i++) {
         if (attribute + 1 < attribute_count && indices[attribute + 1] == i)
             attribute++;

@@ -61,7 +61,6 @@ static CUresult allocate(struct sim_context *context, enum sim_memory memory, si
         .memory = memory,
         .device = context->device,
         .context = context,
-        .sync_memops = 1,
         .charged = charged,
     };
     if (!description.range.start || !sim_allocation_add(&description)) {

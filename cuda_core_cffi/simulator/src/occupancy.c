@@ -6,6 +6,7 @@
 #include "device.h"
 #include "launch.h"
 #include "module.h"
+#include "stream.h"
 
 enum { WARP = 32, REGISTER_UNIT = 256, SHARED_UNIT = 128, PORTABLE_CLUSTER = 8, LARGEST_CLUSTER = 16 };
 
@@ -27,13 +28,21 @@ int sim_blocks_per_multiprocessor(const sim_ptx_entry *entry, int threads, size_
     return smaller(blocks, sim_device_value(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / shared);
 }
 
+// Asks for a current context, also for functions, which have one of their own.
+static CUresult find_here(CUfunction handle, struct sim_function **function)
+{
+    struct sim_context *context;
+    SIM_TRY(sim_current(&context));
+    return sim_function_find(handle, NULL, function);
+}
+
 SIM_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
         (int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize, unsigned int flags),
         (numBlocks, func, blockSize, dynamicSMemSize, flags))
 {
     SIM_REQUIRE(numBlocks && blockSize > 0 && !(flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE));
     SIM_HELD struct sim_function *function = NULL;
-    SIM_TRY(sim_function_find(func, NULL, &function));
+    SIM_TRY(find_here(func, &function));
     struct sim_settings settings = sim_function_settings(function);
     *numBlocks = sim_blocks_per_multiprocessor(function->entry, blockSize, dynamicSMemSize, &settings);
     return CUDA_SUCCESS;
@@ -54,7 +63,7 @@ SIM_API(cuOccupancyMaxPotentialBlockSizeWithFlags,
     SIM_REQUIRE(minGridSize && blockSize && blockSizeLimit >= 0);
     SIM_REQUIRE(!(flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE));
     SIM_HELD struct sim_function *function = NULL;
-    SIM_TRY(sim_function_find(func, NULL, &function));
+    SIM_TRY(find_here(func, &function));
     struct sim_settings settings = sim_function_settings(function);
     int limit = (int)function->entry->max_threads;
     if (blockSizeLimit && blockSizeLimit < limit)
@@ -90,7 +99,7 @@ SIM_API(cuOccupancyAvailableDynamicSMemPerBlock,
 {
     SIM_REQUIRE(dynamicSmemSize && numBlocks > 0 && blockSize > 0);
     SIM_HELD struct sim_function *function = NULL;
-    SIM_TRY(sim_function_find(func, NULL, &function));
+    SIM_TRY(find_here(func, &function));
     struct sim_settings settings = sim_function_settings(function);
     SIM_REQUIRE(numBlocks <= sim_blocks_per_multiprocessor(function->entry, blockSize, 0, &settings));
     int share = sim_device_value(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / numBlocks;
@@ -101,12 +110,25 @@ SIM_API(cuOccupancyAvailableDynamicSMemPerBlock,
 
 // --- Clusters -------------------------------------------------------------------------------------------------
 
+// Clusters are those of a launch: in the context of its stream.
+static CUresult find_for(const CUlaunchConfig *config, CUfunction handle, struct sim_function **function)
+{
+    SIM_HELD struct sim_stream *stream = NULL;
+    SIM_TRY(sim_stream_find(config->hStream, &stream));
+    SIM_TRY(sim_function_find(handle, stream->context, function));
+    if ((*function)->module->context == stream->context)
+        return CUDA_SUCCESS;
+    sim_object_drop(*function);
+    *function = NULL;
+    return CUDA_ERROR_INVALID_HANDLE;
+}
+
 SIM_API(cuOccupancyMaxPotentialClusterSize, (int *clusterSize, CUfunction func, const CUlaunchConfig *config),
         (clusterSize, func, config))
 {
     SIM_REQUIRE(clusterSize && config);
     SIM_HELD struct sim_function *function = NULL;
-    SIM_TRY(sim_function_find(func, NULL, &function));
+    SIM_TRY(find_for(config, func, &function));
     *clusterSize = sim_function_settings(function).non_portable ? LARGEST_CLUSTER : PORTABLE_CLUSTER;
     return CUDA_SUCCESS;
 }
@@ -116,7 +138,7 @@ SIM_API(cuOccupancyMaxActiveClusters, (int *numClusters, CUfunction func, const 
 {
     SIM_REQUIRE(numClusters && config);
     SIM_HELD struct sim_function *function = NULL;
-    SIM_TRY(sim_function_find(func, NULL, &function));
+    SIM_TRY(find_for(config, func, &function));
     struct sim_launch_wish wish;
     SIM_TRY(sim_launch_read(config, &wish));
     unsigned cluster = wish.cluster[0] * wish.cluster[1] * wish.cluster[2];

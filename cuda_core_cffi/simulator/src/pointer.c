@@ -64,6 +64,12 @@ static struct sim_range range_of(const struct sim_allocation *allocation)
     return range;
 }
 
+static bool has_context(void)
+{
+    struct sim_context *context;
+    return sim_current_quiet(&context) == CUDA_SUCCESS;
+}
+
 static bool open_to_current(struct sim_pool *pool)
 {
     struct sim_context *context;
@@ -85,6 +91,8 @@ static CUresult value_of(const struct sim_allocation *allocation, CUpointer_attr
         value[0] = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
         break;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        if (!has_context())
+            return CUDA_ERROR_INVALID_CONTEXT;
         // Memory of a host pool has a device address only for devices that were given access.
         if (host && allocation->pool && !open_to_current(allocation->pool))
             return CUDA_ERROR_INVALID_VALUE;

@@ -365,7 +365,7 @@ CUresult sim_pool_allocate(struct sim_pool *pool, struct sim_stream *stream, siz
         .pool = pool,
         .on_host = pool->device < 0 && (int)pool->props.allocType != SIM_POOL_MANAGED_TYPE,
         .managed = (int)pool->props.allocType == SIM_POOL_MANAGED_TYPE,
-        .sync_memops = 1,
+        .sync_memops = (int)pool->props.allocType == SIM_POOL_MANAGED_TYPE,
         .charged = request.bytes,
     };
     sim_object_hold(pool);

@@ -18,6 +18,7 @@ struct sim_pool {
     int device;      // whose memory it is; -1 for the host's
     bool is_default; // cannot be destroyed
     bool imported;   // another process allocates
+    _Atomic bool exported;  // other processes may have it
     struct sim_shared shared;          // where the memory of a pool lies that processes share
     struct sim_pool_directory *directory;  // NULL for every other pool; see ipc_pool.c
     struct sim_pool *next, **link;

@@ -124,6 +124,11 @@ CUresult sim_stream_find(CUstream handle, struct sim_stream **out)
     return CUDA_SUCCESS;
 }
 
+bool sim_stream_is_legacy(CUstream handle)
+{
+    return handle == CU_STREAM_LEGACY || (!handle && !sim_thread()->per_thread_default);
+}
+
 CUresult sim_stream_default(struct sim_stream **stream) { return sim_stream_find(NULL, stream); }
 
 CUstream sim_stream_handle(struct sim_stream *stream)

@@ -96,6 +96,7 @@ void sim_context_drain(struct sim_context *context);
 
 CUresult sim_stream_new(struct sim_context *context, unsigned flags, int priority, struct sim_stream **stream);
 CUresult sim_stream_find(CUstream handle, struct sim_stream **stream);  // resolves the default streams
+bool sim_stream_is_legacy(CUstream handle);  // asks for no context
 CUresult sim_stream_default(struct sim_stream **stream);  // of the variant being called
 CUstream sim_stream_handle(struct sim_stream *stream);
 void sim_stream_finalize(void *stream);
