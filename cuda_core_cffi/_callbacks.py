@@ -9,7 +9,7 @@ collects there is destroyed later, elsewhere.
 
 A graph calls its functions as often as it runs, and has a keep for each. A stream calls a function once, through
 ``ccc_host_call_once``, which queues the keep. In neither case is anything let go of in the driver's thread: what is
-queued there goes when the package next looks (see ``_retain.py``).
+queued there goes when the package next looks, or by the release thread (see ``_retain.py``).
 
 What a Python function raises is put into ``raised``, with the stream that called it, and raised by the next call that
 waits for that stream: its ``sync``, that of an event recorded in it, or ``Device.sync``. Functions do not know in which
@@ -35,7 +35,7 @@ from cuda_core_cffi._keepalive import register_after_sync
 from cuda_core_cffi._registry import registry
 from cuda_core_cffi._retain import NOTHING, Operand, kept, new_token, settle, settle_after_sync
 from cuda_core_cffi._stream import Stream, address_of
-from cuda_core_cffi._wake import run_tasks
+from cuda_core_cffi._wake import Unraisable, run_tasks
 
 __all__ = ["HostFunction", "call_in_stream", "host_function", "python_function"]
 
@@ -198,21 +198,11 @@ def python_function(address: int, data: int) -> Callable[[], Any] | None:
     return kept.get(data) if address == _RUN else None
 
 
-class HostCallbackRaised:
-    """Has Python hand an exception to ``sys.unraisablehook``: what a finalizer raises goes there."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-    def __del__(self) -> None:
-        raise self.error
-
-
 def end_calls() -> None:
     """Call nothing any more; what nobody was told of is told."""
     lib.ccc_end_calls()
     for error in take_raised(NOTHING):
-        HostCallbackRaised(error)
+        Unraisable(error)
         gc.collect()  # for PyPy, whose finalizers would run too late
 
 

@@ -52,15 +52,23 @@ static ccc_box *ccc_graph_instantiate(ccc_box *graph, uint64_t flags, const ccc_
 static void ccc_exec_let_go(ccc_graph *executable, uint64_t node, int all)
 {
     ccc_keep **link = &executable->keeps, *keep;
+    int done = executable->event == NULL;
+    if (!done && *link) {
+        CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+        int relaxed = cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
+        done = ccc_reached(executable->event) == CUDA_SUCCESS;
+        ccc_tense(relaxed, mode);
+    }
     while ((keep = *link)) {
         if (!all && keep->node != node) {
             link = &keep->next;
             continue;
         }
         *link = keep->next;
-        if (executable->event && ccc_retain(executable->event)) {
+        if (!done && ccc_retain(executable->event)) {
             keep->event = executable->event;
-            ccc_keep_push(&ccc_unfinished, keep);
+            ccc_keep_await(keep);
+            ccc_release_ask();
         } else {
             ccc_keep_finish(keep);
         }

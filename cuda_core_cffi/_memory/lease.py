@@ -80,8 +80,9 @@ class Lease:
         """
         if _lock is None:  # the interpreter has ended, and this module
             return
-        if _leave_for_later():
+        if _in_host_function():
             postponed.append(self)
+            _ask_python()
             return
         try:
             self.release()
@@ -100,14 +101,19 @@ class Lease:
         return Stream.from_handle(int(lib.ccc_buffer_stream(lib.ccc_parent(self._view))))
 
 
-_leave_for_later = lib.ccc_leave_for_later
+_ask_python = lib.ccc_ask_python
+_in_host_function = lib.ccc_in_host_function
 postponed: collections.deque[Lease] = collections.deque()
 
 
 def release_postponed() -> None:
     """Do what could not be done in threads of the driver's."""
     while postponed:
-        postponed.popleft().release_in_cleanup()
+        try:
+            lease = postponed.popleft()
+        except IndexError:  # another thread was faster
+            return
+        lease.release_in_cleanup()
 
 
 _wake.tasks.append(release_postponed)
