@@ -24,8 +24,10 @@ from __future__ import annotations
 import atexit
 import gc
 import itertools
+import operator
 import os
 import sys
+import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -45,6 +47,7 @@ PYTHON_API = 4  # FUNCFLAG_PYTHONAPI of ctypes
 _RUN = int(lib.ccc_host_function())
 _call = lib.ccc_stream_call
 _source = lib.ccc_source
+_lock = threading.RLock()  # for what was raised; a finalizer may run while it is held
 _numbers = itertools.count()
 
 
@@ -71,14 +74,15 @@ class HostFunction(NamedTuple):
         return ()
 
 
-raised: dict[int, tuple[int, BaseException]] = {}
-"""What Python functions have raised, and nobody was told yet: the stream (0 for a graph) and the exception."""
+raised: dict[int, list[tuple[int, BaseException]]] = {}
+"""What Python functions have raised, and nobody was told yet, by stream (0 for a graph): a number and the exception."""
 
 
 def keep_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Keep what a function has raised; the outermost frame, that of ``ccc_call_python``, knows the stream."""
     source = trace.tb_frame.f_locals.get("source", 0) if trace else 0
-    raised[next(_numbers)] = (source, error.with_traceback(trace))
+    with _lock:
+        raised.setdefault(source, []).append((next(_numbers), error.with_traceback(trace)))
 
 
 @ffi.def_extern(onerror=keep_error)  # type: ignore[untyped-decorator]
@@ -90,13 +94,10 @@ def ccc_call_python(token: int, source: int) -> None:
 def take_raised(waited: Any) -> list[BaseException]:
     """Return what functions of graphs, and of a stream, have raised. A box tells which stream, or event; NULL: all."""
     source = _source(waited) if waited else 0
-    errors = []
-    for number, (origin, _) in raised.copy().items():
-        if not waited or origin in (0, source):
-            found = raised.pop(number, None)
-            if found:  # else another thread was told
-                errors.append(found[1])
-    return errors
+    with _lock:
+        sources = {0, source} if waited else set(raised)
+        found = [item for source in sources if source in raised for item in raised.pop(source)]
+    return [error for _, error in sorted(found, key=operator.itemgetter(0))]
 
 
 def raise_pending(waited: Any) -> None:
@@ -208,6 +209,8 @@ def end_calls() -> None:
 
 def forget_in_child() -> None:
     """After a fork: threads, what the driver calls, and what that raised, are the parent's."""
+    global _lock
+    _lock = threading.RLock()  # another thread of the parent may hold it
     lib.ccc_forget_threads()
     raised.clear()
 

@@ -54,5 +54,5 @@ def ccc_release_python() -> None:
     run_tasks()
 
 
-lib.ccc_release_allow(1)
-atexit.register(lib.ccc_release_allow, 0)  # the interpreter is about to end
+lib.ccc_release_resume()
+atexit.register(lib.ccc_release_pause)  # the interpreter is about to end

@@ -31,7 +31,6 @@ typedef struct ccc_keep {
     struct ccc_keep **bundle;  /* of an executable: what the definition had, one use of each, */
     size_t bundled;            /* and how many */
     ccc_box *event;            /* of an executable, once it is replaced: behind the last launch that may use it */
-    uint64_t node;             /* of an executable: the node that it is for; 0: a bundle */
     uint64_t token;            /* 0: no Python objects */
     CUhostFn function;         /* of a host function: what is called, */
     void *data;                /* with what, */

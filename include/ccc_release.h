@@ -28,7 +28,7 @@
 #define CCC_PATIENCE 5000 /* milliseconds: what runs at exit may wait for the exiting thread, for ever */
 
 static sem_t ccc_release_bell;
-static atomic_int ccc_release_allowed; /* Python is there */
+static atomic_int ccc_release_allowed; /* it may look: above 0 */
 static atomic_int ccc_release_started; /* there is a thread */
 static atomic_int ccc_release_awake;   /* it is not asleep, or is about to be woken: nobody else need wake it */
 static atomic_int ccc_release_asked;   /* since it last looked */
@@ -45,15 +45,15 @@ static void *ccc_release_run(void *unused)
         for (long pause = CCC_FIRST_PAUSE; again; pause = 2 * pause < CCC_LONGEST_PAUSE ? 2 * pause : CCC_LONGEST_PAUSE) {
             const struct timespec time = {0, pause * 1000000};
             nanosleep(&time, NULL);
-            atomic_store(&ccc_release_busy, 1); /* before it finds out whether it may look: see ccc_release_allow */
-            if ((again = atomic_load(&ccc_release_allowed))) {
+            atomic_store(&ccc_release_busy, 1); /* before it finds out whether it may look: see ccc_release_pause */
+            if ((again = atomic_load(&ccc_release_allowed) > 0)) {
                 atomic_store(&ccc_release_asked, 0);
                 again = ccc_release_look();
             }
             atomic_store(&ccc_release_busy, 0);
         }
         atomic_store(&ccc_release_awake, 0);
-        if (atomic_load(&ccc_release_allowed) && atomic_load(&ccc_release_asked) &&
+        if (atomic_load(&ccc_release_allowed) > 0 && atomic_load(&ccc_release_asked) &&
             !atomic_exchange(&ccc_release_awake, 1))
             continue;
         while (sem_wait(&ccc_release_bell))
@@ -80,7 +80,7 @@ static int ccc_release_start(void)
 static void ccc_release_ask(void)
 {
     atomic_store(&ccc_release_asked, 1);
-    if (!atomic_load(&ccc_release_allowed) || atomic_exchange(&ccc_release_awake, 1))
+    if (atomic_load(&ccc_release_allowed) <= 0 || atomic_exchange(&ccc_release_awake, 1))
         return;
     if (atomic_load(&ccc_release_started)) {
         sem_post(&ccc_release_bell);
@@ -93,13 +93,18 @@ static void ccc_release_ask(void)
     }
 }
 
-/* Let the thread look, or have it not look any more: then what it is doing is waited for, up to CCC_PATIENCE. */
-static void ccc_release_allow(int allowed)
+/* Let the thread look. At first it may not: Python has to be there. */
+static void ccc_release_resume(void)
 {
-    atomic_store(&ccc_release_allowed, allowed);
-    if (allowed && atomic_load(&ccc_release_asked))
+    if (atomic_fetch_add(&ccc_release_allowed, 1) == 0 && atomic_load(&ccc_release_asked))
         ccc_release_ask();
-    for (int i = 0; !allowed && atomic_load(&ccc_release_busy) && i < CCC_PATIENCE; i++)
+}
+
+/* Have it not look until it is resumed as often as it was paused. What it is doing is waited for, up to CCC_PATIENCE. */
+static void ccc_release_pause(void)
+{
+    atomic_fetch_sub(&ccc_release_allowed, 1);
+    for (int i = 0; atomic_load(&ccc_release_busy) && i < CCC_PATIENCE; i++)
         usleep(1000);
 }
 

@@ -132,11 +132,11 @@ def linked_by_the_driver() -> Iterator[None]:
 @contextlib.contextmanager
 def no_release_thread() -> Iterator[None]:
     """Leave all releasing to the calls that are made."""
-    lib.ccc_release_allow(0)
+    lib.ccc_release_pause()
     try:
         yield
     finally:
-        lib.ccc_release_allow(1)
+        lib.ccc_release_resume()
 
 
 class Gate:
