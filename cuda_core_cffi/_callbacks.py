@@ -9,7 +9,7 @@ collects there is destroyed later, elsewhere.
 
 A graph calls its functions as often as it runs, and has a keep for each. A stream calls a function once, through
 ``ccc_host_call_once``, which queues the keep. In neither case is anything let go of in the driver's thread: what is
-queued there goes when the package next looks (see ``_retain.py``).
+queued there goes when the package next looks, or by the release thread (see ``_retain.py``).
 
 What a Python function raises is put into ``raised``, with the stream that called it, and raised by the next call that
 waits for that stream: its ``sync``, that of an event recorded in it, or ``Device.sync``. Functions do not know in which
@@ -25,7 +25,9 @@ import atexit
 import gc
 import itertools
 import numbers
+import operator
 import os
+import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -37,7 +39,7 @@ from cuda_core_cffi._keepalive import register_after_sync
 from cuda_core_cffi._registry import registry
 from cuda_core_cffi._retain import NOTHING, Operand, kept, new_token, settle, settle_after_sync
 from cuda_core_cffi._stream import Stream
-from cuda_core_cffi._wake import run_tasks
+from cuda_core_cffi._wake import Unraisable, run_tasks
 
 __all__ = ["HostFunction", "call_in_stream", "host_function", "python_function"]
 
@@ -46,6 +48,7 @@ PROTOTYPE = Prototype("void(*)(void *)", None, "c_void_p")
 _RUN = int(lib.ccc_host_function())
 _call = lib.ccc_stream_call
 _source = lib.ccc_source
+_lock = threading.RLock()  # for what was raised; a finalizer may run while it is held
 _numbers = itertools.count()
 
 
@@ -72,14 +75,15 @@ class HostFunction(NamedTuple):
         return ()
 
 
-raised: dict[int, tuple[int, BaseException]] = {}
-"""What Python functions have raised, and nobody was told yet: the stream (0 for a graph) and the exception."""
+raised: dict[int, list[tuple[int, BaseException]]] = {}
+"""What Python functions have raised, and nobody was told yet, by stream (0 for a graph): a number and the exception."""
 
 
 def keep_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Keep what a function has raised; the outermost frame, that of ``ccc_call_python``, knows the stream."""
     source = trace.tb_frame.f_locals.get("source", 0) if trace else 0
-    raised[next(_numbers)] = (source, error.with_traceback(trace))
+    with _lock:
+        raised.setdefault(source, []).append((next(_numbers), error.with_traceback(trace)))
 
 
 @ffi.def_extern(onerror=keep_error)  # type: ignore[untyped-decorator]
@@ -91,13 +95,10 @@ def ccc_call_python(token: int, source: int) -> None:
 def take_raised(waited: Any) -> list[BaseException]:
     """Return what functions of graphs, and of a stream, have raised. A box tells which stream, or event; NULL: all."""
     source = _source(waited) if waited else 0
-    errors = []
-    for number, (origin, _) in raised.copy().items():
-        if not waited or origin in (0, source):
-            found = raised.pop(number, None)
-            if found:  # else another thread was told
-                errors.append(found[1])
-    return errors
+    with _lock:
+        sources = {0, source} if waited else set(raised)
+        found = [item for source in sources if source in raised for item in raised.pop(source)]
+    return [error for _, error in sorted(found, key=operator.itemgetter(0))]
 
 
 def raise_pending(waited: Any) -> None:
@@ -169,26 +170,18 @@ def python_function(address: int, data: int) -> Callable[[], Any] | None:
     return kept.get(data) if address == _RUN else None
 
 
-class HostCallbackRaised:
-    """Has Python hand an exception to ``sys.unraisablehook``: what a finalizer raises goes there."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-    def __del__(self) -> None:
-        raise self.error
-
-
 def end_calls() -> None:
     """Call nothing any more; what nobody was told of is told."""
     lib.ccc_end_calls()
     for error in take_raised(NOTHING):
-        HostCallbackRaised(error)
+        Unraisable(error)
         gc.collect()  # for PyPy, whose finalizers would run too late
 
 
 def forget_in_child() -> None:
     """After a fork: threads, what the driver calls, and what that raised, are the parent's."""
+    global _lock
+    _lock = threading.RLock()  # another thread of the parent may hold it
     lib.ccc_forget_threads()
     raised.clear()
 

@@ -4,17 +4,21 @@
 
 A copy between a buffer and, say, a NumPy array runs in stream order, perhaps long after the call that made it. Until an
 event behind the copy is reached the array's memory is held here. Whoever finds that work is done, by synchronising or
-asking, lets go of what was held for it; so does the next such copy; at exit what is left is waited for.
+asking, lets go of what was held for it; so does the next such copy, and else the release thread, waiting for one
+copy at a time. At exit what is left is waited for.
 """
 
 from __future__ import annotations
 
 import atexit
+import collections
+import itertools
 import os
 import threading
 from collections.abc import Callable
 from typing import Any
 
+from cuda_core_cffi import _wake
 from cuda_core_cffi._errors import check_cleanup
 from cuda_core_cffi._ffi import ffi, lib
 
@@ -24,8 +28,11 @@ _attend = lib.ccc_attend  # while there is anything to look at, what has waited 
 _drop = lib.ccc_drop
 _query = lib.ccc_event_query
 _unattend = lib.ccc_unattend
+_watch = lib.ccc_release_watch
 ATTEND: int = lib.CCC_ATTEND
+AT_ONCE = 8  # copies that are looked at before the next ones are
 DONE = (0, ATTEND)
+NOT_READY: int = lib.CUDA_ERROR_NOT_READY
 
 
 class Hold:
@@ -54,7 +61,10 @@ class Hold:
 
     def settle(self) -> None:
         """Let go unless the copy is under way."""
-        if not self.event[0] and held.pop(id(self), None) is not None:
+        if self.event[0]:
+            if state.watched is None:
+                watch(self)
+        elif held.pop(id(self), None) is not None:
             _unattend()
             ffi.release(self.memory)
 
@@ -65,7 +75,7 @@ class Hold:
             release_finished()
 
 
-held: dict[int, Hold] = {}
+held: collections.OrderedDict[int, Hold] = collections.OrderedDict()  # from a dict the first is not taken so fast
 """What copies use, oldest first."""
 
 
@@ -75,40 +85,79 @@ Only the last may raise."""
 
 
 class State:
-    """Who is releasing."""
+    """Who is releasing.
 
-    __slots__ = ("busy", "lock")
+    Attributes
+    ----------
+    watched : Hold or None
+        The copy that the release thread waits for.
+    """
+
+    __slots__ = ("busy", "lock", "watched")
 
     def __init__(self) -> None:
         self.lock = threading.RLock()  # a finalizer may run while it is held
         self.busy = False
+        self.watched: Hold | None = None
 
 
 state = State()
 
 
+def watch(hold: Hold | None) -> None:
+    """Have the release thread wait for a copy."""
+    with state.lock:  # so that no other thread drops the event meanwhile
+        if hold is None or held.get(id(hold)) is hold:
+            state.watched = hold
+            _watch(ffi.NULL if hold is None else hold.event[0])
+
+
 def release_finished(everything: bool = True) -> None:
     """Let go of the memory of copies that are done; or only of the oldest, up to the first that is not."""
-    finished = []
+    finished: list[Hold] = []
     with state.lock:
         if state.busy:  # we are in a finalizer that ran in this very function
             return
         state.busy = True
         try:
-            for hold in list(held.values()):
-                if not hold.event[0]:  # another thread is making this copy now
-                    continue
-                if _query(hold.event[0]) in DONE:
-                    finished.append(held.pop(id(hold)))
-                    _unattend()
-                elif not everything:
-                    break
+            waiting = find_finished(finished, everything)
+            if state.watched in finished:
+                watch(waiting)
         finally:
             state.busy = False
     for hold in finished:
         ffi.release(hold.memory)
-        if waiting := _drop(hold.event[0]):
-            check_cleanup(waiting)
+        if failures := _drop(hold.event[0]):
+            check_cleanup(failures)
+
+
+def find_finished(finished: list[Hold], everything: bool) -> Hold | None:
+    """Take what is done out of ``held``; return the oldest that is not, if one was found."""
+    waiting = None
+    while held:
+        # few at a time, if the first that is not done ends it: there may be thousands, and as many copies that look
+        for hold in oldest(None if everything else AT_ONCE):
+            status = _query(hold.event[0]) if hold.event[0] else None  # None: another thread is making this copy now
+            if status in DONE:
+                finished.append(held.pop(id(hold)))
+                _unattend()
+                continue
+            if waiting is None and status == NOT_READY:
+                waiting = hold
+            if not everything:
+                return waiting
+        if everything:
+            break
+    return waiting
+
+
+def oldest(count: int | None) -> list[Hold]:
+    """Return the oldest of ``held``, or all of them."""
+    while True:
+        try:
+            return list(itertools.islice(held.values(), count))
+        except RuntimeError:  # without the GIL another thread may change it meanwhile
+            continue
 
 
 def synchronised(waited: Any = ffi.NULL) -> None:
@@ -135,7 +184,7 @@ def register_after_sync(task: Callable[[Any], None], first: bool = False) -> Non
 
 def wait_at_exit() -> None:
     """Wait for the copies that are under way: the interpreter is about to free their memory."""
-    for hold in list(held.values()):
+    for hold in oldest(None):
         hold.wait()
 
 
@@ -147,5 +196,6 @@ def forget_in_child() -> None:
         _unattend()
 
 
+_wake.thread_tasks.append(release_finished)
 atexit.register(wait_at_exit)
 os.register_at_fork(after_in_child=forget_in_child)

@@ -1,28 +1,58 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""What C asks Python to do soon, from any thread and without waiting for it.
+"""What the release thread does in Python, on behalf of C code that must not wait for the GIL.
 
-On CPython the main thread does it between two instructions. PyPy offers nothing of the kind: there it is done when the
-package next looks.
+C queues what Python is to release, and asks the release thread (``include/ccc_release.h``), which calls Python some
+milliseconds later unless a call of the program has released everything before. Finalizers run there.
 """
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable
+from types import TracebackType
 
-from cuda_core_cffi import _capsule
-from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._errors import check_cleanup
+from cuda_core_cffi._ffi import ffi, lib
 
-__all__ = ["run_tasks", "tasks"]
+__all__ = ["Unraisable", "run_tasks", "tasks", "thread_tasks"]
 
 tasks: list[Callable[[], None]] = []
 """What is done. A module that C may ask for something appends to this when it is imported."""
+
+thread_tasks: list[Callable[[], None]] = []
+"""What is done besides in the release thread, and otherwise by the calls that wait."""
+
+
+class Unraisable:
+    """Has Python hand an exception to ``sys.unraisablehook``: what a finalizer raises goes there."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __del__(self) -> None:
+        raise self.error
 
 
 def run_tasks() -> None:
     """Do everything that may have been asked for."""
     for task in tasks:
         task()
+    check_cleanup(1)
 
 
-lib.ccc_set_wake(_capsule.waker(run_tasks))
+def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Report what a task has raised: nobody else would."""
+    Unraisable(error.with_traceback(trace))
+
+
+@ffi.def_extern(onerror=report)  # type: ignore[untyped-decorator]
+def ccc_release_python() -> None:
+    """Do it in the release thread."""
+    for task in thread_tasks:
+        task()
+    run_tasks()
+
+
+lib.ccc_release_resume()
+atexit.register(lib.ccc_release_pause)  # the interpreter is about to end

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays travel in PyCapsules, which CFFI cannot make or read. This module does, and nothing else but
- * to wake Python up when a tensor is gone.
+ * Arrays travel in PyCapsules, which CFFI cannot make or read. This module does, and nothing else.
  *
  *     new(address, versioned)   a capsule around a managed tensor, whose deleter runs if nobody consumes it
  *     read(capsule)             (address, versioned) of one that has not been consumed
@@ -17,7 +16,6 @@
  *     reader(read, on_device)   what reads objects that speak DLPack in Python's form: see ccc_reader.h
  *     exchange_reader(api, read, refuse)  what reads objects whose type has DLPack's C exchange API, likewise
  *     describe_array(array)     the same as describe, of a NumPy array: see ccc_array.h
- *     waker(function)           the address of a C function, for any thread, that has Python call this one soon
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -93,36 +91,6 @@ static PyObject *capsule_share(PyObject *module, PyObject *const *arguments, Py_
     return capsule;
 }
 
-static PyObject *woken; /* set once, and never dropped */
-
-#ifndef PYPY_VERSION
-static int run_woken(void *unused)
-{
-    PyObject *result = PyObject_CallNoArgs(woken);
-    (void)unused;
-    if (result == NULL)
-        PyErr_WriteUnraisable(woken); /* it would come up in code that has nothing to do with it */
-    Py_XDECREF(result);
-    return 0;
-}
-
-static void wake(void)
-{
-    Py_AddPendingCall(run_woken, NULL); /* if too many wait already, one of them will do */
-}
-#define WAKE ((uintptr_t)wake)
-#else
-#define WAKE ((uintptr_t)0) /* PyPy does not promise that such a call needs no GIL */
-#endif
-
-static PyObject *capsule_waker(PyObject *module, PyObject *function)
-{
-    (void)module;
-    Py_XDECREF(woken);
-    woken = Py_NewRef(function);
-    return PyLong_FromUnsignedLongLong(WAKE);
-}
-
 #define FAST(function) ((PyCFunction)(void (*)(void))(function))
 
 static PyMethodDef methods[] = {
@@ -145,7 +113,6 @@ static PyMethodDef methods[] = {
     {"describe_array", ccc_describe_array, METH_O,
      "describe_array(array)\n--\n\nDescribe a NumPy array, or return None if its dtype needs a closer look."},
     {"exchange_api", ccc_exchange_api, METH_O, "exchange_api(make)\n--\n\nReturn the C exchange API of a type."},
-    {"waker", capsule_waker, METH_O, "waker(function)\n--\n\nReturn a C function that has Python call this one soon."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -76,6 +76,10 @@ static atomic_int ccc_captures; /* of streams, that were begun here and have not
 static _Thread_local int ccc_in_callback;
 static _Atomic(ccc_box *) ccc_deferred;
 
+/* Boxes that cannot end while a stream is captured. When a capture ends they are deferred, and so looked at again. */
+static _Atomic(ccc_box *) ccc_captive;
+static atomic_ulong ccc_captures_ended;
+
 #define CCC_POINTER(box) ((void *)(uintptr_t)(box)->handle)
 #define CCC_CTX(box) ((CUcontext)CCC_POINTER(box))
 #define CCC_STRM(box) ((CUstream)CCC_POINTER(box))
@@ -83,6 +87,7 @@ static _Atomic(ccc_box *) ccc_deferred;
 static void ccc_destroy(ccc_box *box);
 static int ccc_must_wait(const ccc_box *box);
 static void ccc_end_charges(ccc_charge *charge);
+static void ccc_release_ask(void);
 
 static long ccc_live_count(int kind)
 {
@@ -173,11 +178,35 @@ static ccc_box *ccc_end(ccc_box *box)
 }
 
 /* Leave the end of a box to another thread, or to a later time. */
-static CCC_COLD void ccc_defer(ccc_box *box)
+static CCC_COLD void ccc_defer(_Atomic(ccc_box *) *list, ccc_box *box)
 {
-    box->deferred = atomic_load(&ccc_deferred);
-    while (!atomic_compare_exchange_weak(&ccc_deferred, &box->deferred, box))
+    box->deferred = atomic_load(list);
+    while (!atomic_compare_exchange_weak(list, &box->deferred, box))
         ;
+}
+
+/* Have the boxes that wait for captures looked at again. */
+static void ccc_free_captives(void)
+{
+    ccc_box *box = atomic_load(&ccc_captive) ? atomic_exchange(&ccc_captive, NULL) : NULL;
+    while (box) {
+        ccc_box *next = box->deferred;
+        ccc_defer(&ccc_deferred, box);
+        box = next;
+    }
+}
+
+/* Whether a box was left to a later time: it goes back in a stream that is captured. */
+static int ccc_defer_captive(ccc_box *box)
+{
+    unsigned long ended = atomic_load(&ccc_captures_ended);
+    if (!atomic_load(&ccc_captures) || !ccc_must_wait(box))
+        return 0;
+    ccc_defer(&ccc_captive, box);
+    if (atomic_load(&ccc_captures_ended) != ended) /* perhaps that one: who ended it has not seen this box */
+        ccc_free_captives();
+    ccc_release_ask(); /* or another library ends it */
+    return 1;
 }
 
 /* Drop a use. Returns whether it was the last. */
@@ -191,10 +220,12 @@ static int ccc_unuse(ccc_box *box)
 static void ccc_end_unused(ccc_box *box)
 {
     do {
-        if (ccc_in_callback || (atomic_load_explicit(&ccc_captures, memory_order_relaxed) && ccc_must_wait(box))) {
-            ccc_defer(box);
+        if (ccc_in_callback) {
+            ccc_defer(&ccc_deferred, box);
             return;
         }
+        if (atomic_load_explicit(&ccc_captures, memory_order_relaxed) && ccc_defer_captive(box))
+            return;
         box = ccc_end(box);
     } while (ccc_unuse(box));
 }
@@ -263,9 +294,7 @@ static void ccc_end_deferred(void)
     ccc_box *box = ccc_in_callback ? NULL : atomic_exchange(&ccc_deferred, NULL);
     while (box) {
         ccc_box *next = box->deferred;
-        if (atomic_load(&ccc_captures) && ccc_must_wait(box))
-            ccc_defer(box);
-        else
+        if (!ccc_defer_captive(box))
             ccc_release(ccc_end(box));
         box = next;
     }
@@ -372,8 +401,17 @@ static ccc_box *ccc_parent(ccc_box *box)
     return box->parent;
 }
 
+static void ccc_report_cleanup(void);
+
+/* What code of others calls, of which nobody learns that cleanup has failed. */
+static void ccc_api_release(ccc_box *box)
+{
+    ccc_release(box);
+    ccc_report_cleanup();
+}
+
 static const ccc_api ccc_api_table = {
-    sizeof(ccc_api), ccc_box_kind, ccc_handle, ccc_box_bytes, ccc_retain, ccc_release,
+    sizeof(ccc_api), ccc_box_kind, ccc_handle, ccc_box_bytes, ccc_retain, ccc_api_release,
 };
 
 static const ccc_api *ccc_get_api(void)

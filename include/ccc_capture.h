@@ -111,6 +111,10 @@ static CUresult ccc_capture_stop_alone(ccc_box *capture)
     if (result && (result < CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED || result > CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD))
         cuStreamEndCapture(stream, &graph);
     atomic_fetch_sub(&ccc_captures, 1);
+    atomic_fetch_add(&ccc_captures_ended, 1);
+    ccc_free_captives();
+    if (atomic_load(&ccc_deferred))
+        ccc_release_ask();
     if (home->graph) { /* not one inside a node */
         ccc_capture_note(home, 0);
         home->graph->captured = graph ? 0 : CCC_CAPTURE_LOST;

@@ -11,12 +11,14 @@
 #include "ccc_compat.h"
 #include "ccc_keep.h"
 #include "ccc_launch.h"
+#include "ccc_map.h"
 
 enum { CCC_CAPTURE_ACTIVE = 1, CCC_CAPTURE_LOST }; /* a capture that goes on, and one that came to nothing */
 
 typedef struct ccc_graph {
     pthread_mutex_t lock;
     ccc_keep *keeps; /* of a definition: those that the driver does not have; of an executable: a bundle, and for nodes */
+    ccc_map by_node; /* of an executable: its keeps for nodes */
     ccc_box *event;  /* of an executable that has keeps: behind its last launch */
     int shown;       /* of a definition: others know its handle, so that the driver has to have all keeps */
     int captured;    /* of a graph that is captured here; unless it is 0, the driver destroys it */
@@ -163,6 +165,14 @@ static ccc_box *ccc_graph_inner(uint64_t handle, ccc_box *outer)
     return ccc_new(CCC_GRAPH, handle, CCC_BORROWED, outer);
 }
 
+static void ccc_graph_link(ccc_graph *graph, ccc_keep *keep)
+{
+    keep->next = graph->keeps;
+    if (keep->next)
+        keep->next->previous = keep;
+    graph->keeps = keep;
+}
+
 /*
  * Have a graph keep something, which may be NULL. An executable whose graph has user objects takes the driver 4.7
  * microseconds to launch instead of 1.0 (driver 580, H200), and their making takes longer than that of a node: so a
@@ -176,10 +186,7 @@ static int ccc_graph_attach(ccc_box *box, ccc_keep *keep)
         return 0;
     if (graph == NULL || graph->shown || graph->captured)
         return ccc_keep_attach(keep, CCC_GRAPH_OF(box));
-    keep->next = graph->keeps;
-    if (keep->next)
-        keep->next->previous = keep;
-    graph->keeps = keep;
+    ccc_graph_link(graph, keep);
     return 0;
 }
 

@@ -56,6 +56,19 @@ static int ccc_edges_room(ccc_edges *edges, size_t count)
     return edges->from && edges->to && edges->data ? 0 : ccc_fail(CCC_NO_MEMORY, "malloc");
 }
 
+static int ccc_edges_grow(ccc_edges *edges, size_t room)
+{
+    CUgraphNode *from = realloc(edges->from, room * sizeof *from), *to = NULL;
+    CUgraphEdgeData *data = NULL;
+    if (from)
+        edges->from = from;
+    if (from && (to = realloc(edges->to, room * sizeof *to)))
+        edges->to = to;
+    if (to && (data = realloc(edges->data, room * sizeof *data)))
+        edges->data = data;
+    return data ? 0 : ccc_fail(CCC_NO_MEMORY, "malloc");
+}
+
 static void ccc_edges_free(ccc_edges *edges)
 {
     free(edges->from);
@@ -120,32 +133,87 @@ static int ccc_graph_neighbours(ccc_box *graph, uint64_t node, int forward, uint
     return status;
 }
 
-static int ccc_holds(const uint64_t *nodes, size_t count, CUgraphNode node)
+/* How many edges there are from a node, or to it. The lock is held. */
+static int ccc_edges_count(CUgraphNode node, int forward, size_t *count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (nodes[i] == (uintptr_t)node)
-            return 1;
-    return 0;
+    CUresult result = forward ? CCC_WITH_EDGE_DATA(cuGraphNodeGetDependentNodes)(node, NULL, NULL, count)
+                              : CCC_WITH_EDGE_DATA(cuGraphNodeGetDependencies)(node, NULL, NULL, count);
+    return result ? ccc_fail((int)result, forward ? "cuGraphNodeGetDependentNodes" : "cuGraphNodeGetDependencies") : 0;
+}
+
+static char ccc_named, ccc_connected; /* values in maps of nodes */
+
+/* Whether it takes less to look at the edges of all the others than at those of the node itself: on the other side. */
+static int ccc_edges_fewer(CUgraphNode self, int forward, const uint64_t *others, size_t count, int *fewer)
+{
+    size_t own = 0, sum = count;
+    int status = ccc_edges_count(self, forward, &own);
+    for (size_t i = 0; status == 0 && sum < own && i < count; i++) {
+        size_t degree = 0;
+        status = ccc_edges_count((CUgraphNode)(uintptr_t)others[i], !forward, &degree);
+        sum += degree;
+    }
+    *fewer = sum < own;
+    return status;
+}
+
+/* Add those of `more` to `edges`, which has room, that are between `self` and a node of the map; and mark that. */
+static void ccc_edges_take(ccc_edges *edges, const ccc_edges *more, CUgraphNode self, int forward, ccc_map *nodes)
+{
+    for (size_t i = 0; i < more->count; i++) {
+        uint64_t other = (uintptr_t)(forward ? more->to : more->from)[i];
+        if ((forward ? more->from : more->to)[i] != self || ccc_map_find(nodes, other) == NULL)
+            continue;
+        ccc_map_set(nodes, other, &ccc_connected);
+        edges->from[edges->count] = more->from[i];
+        edges->to[edges->count] = more->to[i];
+        edges->data[edges->count++] = more->data[i];
+    }
+}
+
+/*
+ * The edges between a node and others, and a map of the others: to &ccc_connected where there is an edge. The lock is held.
+ */
+static int ccc_edges_between(ccc_edges *edges, ccc_map *nodes, CUgraphNode self, int forward, const uint64_t *others,
+                             size_t count)
+{
+    int fewer = 0;
+    int status = ccc_map_reserve(nodes, count);
+    for (size_t i = 0; status == 0 && i < count; i++)
+        ccc_map_set(nodes, others[i], &ccc_named);
+    if (status || (status = ccc_edges_fewer(self, forward, others, count, &fewer)))
+        return status;
+    size_t room = 0;
+    for (size_t i = 0; status == 0 && i < (fewer ? count : 1); i++) {
+        ccc_edges more = {0};
+        status = fewer ? ccc_edges_of(&more, (CUgraphNode)(uintptr_t)others[i], !forward)
+                       : ccc_edges_of(&more, self, forward);
+        if (status == 0 && edges->count + more.count > room)
+            status = ccc_edges_grow(edges, room = 2 * (edges->count + more.count));
+        if (status == 0)
+            ccc_edges_take(edges, &more, self, forward, nodes);
+        ccc_edges_free(&more);
+    }
+    return status;
 }
 
 /* Add edges between a node and those of `others` that it has none with, in one call. */
 static int ccc_graph_connect(ccc_box *graph, uint64_t node, int forward, const uint64_t *others, size_t count)
 {
     ccc_edges have = {0}, wanted = {0};
+    ccc_map nodes = {0};
     CUgraphNode self = (CUgraphNode)(uintptr_t)node;
     int status = ccc_graph_enter(graph);
     if (status)
         return status;
-    status = ccc_edges_of(&have, self, forward);
+    status = ccc_edges_between(&have, &nodes, self, forward, others, count);
     if (status == 0 && (status = ccc_edges_room(&wanted, count)) == 0) {
         wanted.count = 0;
         for (size_t i = 0; i < count; i++) {
             CUgraphNode other = (CUgraphNode)(uintptr_t)others[i];
-            int known = ccc_holds(others, i, other); /* named twice */
-            for (size_t k = 0; !known && k < have.count; k++)
-                known = (forward ? have.to : have.from)[k] == other;
-            if (known)
+            if (ccc_map_find(&nodes, others[i]) == &ccc_connected) /* or it was named before */
                 continue;
+            ccc_map_set(&nodes, others[i], &ccc_connected);
             wanted.from[wanted.count] = forward ? self : other;
             wanted.to[wanted.count++] = forward ? other : self;
         }
@@ -159,6 +227,7 @@ static int ccc_graph_connect(ccc_box *graph, uint64_t node, int forward, const u
     ccc_graph_leave(graph);
     ccc_edges_free(&have);
     ccc_edges_free(&wanted);
+    ccc_map_end(&nodes);
     return status;
 }
 
@@ -166,25 +235,20 @@ static int ccc_graph_connect(ccc_box *graph, uint64_t node, int forward, const u
 static int ccc_graph_disconnect(ccc_box *graph, uint64_t node, int forward, const uint64_t *others, size_t count)
 {
     ccc_edges edges = {0};
-    size_t kept = 0;
+    ccc_map nodes = {0};
     int status = ccc_graph_enter(graph);
     if (status)
         return status;
-    status = ccc_edges_of(&edges, (CUgraphNode)(uintptr_t)node, forward);
-    for (size_t i = 0; status == 0 && i < edges.count; i++)
-        if (ccc_holds(others, count, (forward ? edges.to : edges.from)[i])) {
-            edges.from[kept] = edges.from[i];
-            edges.to[kept] = edges.to[i];
-            edges.data[kept++] = edges.data[i];
-        }
-    if (status == 0 && kept) {
+    status = ccc_edges_between(&edges, &nodes, (CUgraphNode)(uintptr_t)node, forward, others, count);
+    if (status == 0 && edges.count) {
         CUresult result = CCC_WITH_EDGE_DATA(cuGraphRemoveDependencies)(CCC_GRAPH_OF(graph), edges.from, edges.to,
-                                                                        edges.data, kept);
+                                                                        edges.data, edges.count);
         if (result)
             status = ccc_fail((int)result, "cuGraphRemoveDependencies");
     }
     ccc_graph_leave(graph);
     ccc_edges_free(&edges);
+    ccc_map_end(&nodes);
     return status;
 }
 

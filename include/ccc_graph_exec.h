@@ -53,19 +53,27 @@ static ccc_box *ccc_graph_instantiate(ccc_box *graph, uint64_t flags, const ccc_
     return box;
 }
 
-/* Let go of those keeps of an executable that are for a node, or of all of them: when the launches so far are done. */
+/* Let go of what an executable keeps for a node, or of all that it keeps: when the launches so far are done. */
 static void ccc_exec_let_go(ccc_graph *executable, uint64_t node, int all)
 {
-    ccc_keep **link = &executable->keeps, *keep;
-    while ((keep = *link)) {
-        if (!all && keep->node != node) {
-            link = &keep->next;
-            continue;
-        }
-        *link = keep->next;
-        if (executable->event && ccc_retain(executable->event)) {
+    ccc_keep *keep = all ? executable->keeps : ccc_map_find(&executable->by_node, node);
+    int done = executable->event == NULL;
+    if (!done && keep) {
+        ccc_mode mode = ccc_relax_for_all();
+        done = ccc_reached(executable->event) == CUDA_SUCCESS;
+        ccc_tense(&mode);
+    }
+    if (all)
+        ccc_map_end(&executable->by_node);
+    else
+        ccc_map_remove(&executable->by_node, node);
+    for (ccc_keep *next; keep; keep = next) {
+        next = all ? keep->next : NULL;
+        ccc_graph_unlink(executable, keep);
+        if (!done && ccc_retain(executable->event)) {
             keep->event = executable->event;
-            ccc_keep_push(&ccc_unfinished, keep);
+            ccc_keep_await(keep);
+            ccc_release_ask();
         } else {
             ccc_keep_finish(keep);
         }
@@ -215,7 +223,9 @@ static int ccc_exec_set(ccc_box *executable, uint64_t node, CUgraphNodeParams *p
         ccc_keep_finish(keep);
         return status;
     }
-    if ((status = ccc_graph_complete(params, keep)) == 0 && (status = ccc_graph_hand_over(child)) == 0) {
+    if (keep)
+        status = ccc_map_reserve(&executable->graph->by_node, 1);
+    if (status == 0 && (status = ccc_graph_complete(params, keep)) == 0 && (status = ccc_graph_hand_over(child)) == 0) {
         CUresult result = cuGraphExecNodeSetParams(CCC_EXEC_OF(executable), (CUgraphNode)(uintptr_t)node, params);
         if (result)
             status = ccc_fail((int)result, "cuGraphExecNodeSetParams");
@@ -225,9 +235,8 @@ static int ccc_exec_set(ccc_box *executable, uint64_t node, CUgraphNodeParams *p
     } else {
         ccc_exec_let_go(executable->graph, node, 0);
         if (keep) {
-            keep->node = node;
-            keep->next = executable->graph->keeps;
-            executable->graph->keeps = keep;
+            ccc_map_set(&executable->graph->by_node, node, keep);
+            ccc_graph_link(executable->graph, keep);
         }
     }
     ccc_graph_leave_both(executable, child);

@@ -7,7 +7,7 @@
  * graphs that use it (ccc_graph.h), or to the driver as a user object: then the driver counts the definitions, clones,
  * executables and launches that have it. When the last is gone the driver calls us, in a thread and under locks of its
  * own, where nothing may be called and the GIL must not be waited for. There the keep is only queued. ccc_settle, called
- * from ordinary threads, releases what is queued.
+ * from ordinary threads and from the release thread (ccc_release.h), releases what is queued.
  *
  * What a stream calls once has a keep too, which is queued when it has run.
  *
@@ -17,10 +17,11 @@
 #ifndef CCC_KEEP_H
 #define CCC_KEEP_H
 
-#include <unistd.h>
-
 #include "ccc_gil.h"
 #include "ccc_tensor.h"
+
+static ccc_gil ccc_gil_of_all = CCC_GIL_NEW;
+#define CCC_GIL (&ccc_gil_of_all)
 
 typedef struct ccc_keep {
     struct ccc_keep *next;
@@ -30,7 +31,6 @@ typedef struct ccc_keep {
     struct ccc_keep **bundle;  /* of an executable: what the definition had, one use of each, */
     size_t bundled;            /* and how many */
     ccc_box *event;            /* of an executable, once it is replaced: behind the last launch that may use it */
-    uint64_t node;             /* of an executable: the node that it is for; 0: a bundle */
     uint64_t token;            /* 0: no Python objects */
     CUhostFn function;         /* of a host function: what is called, */
     void *data;                /* with what, */
@@ -40,8 +40,11 @@ typedef struct ccc_keep {
 } ccc_keep;
 
 static atomic_long ccc_keeps;              /* how many there are */
-static _Atomic(ccc_keep *) ccc_finished;   /* those that nobody needs */
-static _Atomic(ccc_keep *) ccc_unfinished; /* those that wait for an event */
+static _Atomic(ccc_keep *) ccc_finished;   /* those that nobody needs, as whoever was the last pushes them */
+static _Atomic(ccc_keep *) ccc_finishing;  /* taken from there, to be released; ccc_release_lock is held to change it */
+static _Atomic(ccc_keep *) ccc_unfinished; /* those that wait for an event, oldest first; likewise */
+static ccc_keep **ccc_unfinished_end;      /* where the next is put; NULL: there are none */
+static atomic_size_t ccc_unfinished_count;
 
 static void ccc_keep_push(_Atomic(ccc_keep *) *list, ccc_keep *keep)
 {
@@ -50,22 +53,28 @@ static void ccc_keep_push(_Atomic(ccc_keep *) *list, ccc_keep *keep)
         ;
 }
 
-/* Have Python look soon; it is not waited for. Any thread. */
-static void ccc_wake_python(void)
-{
-    uintptr_t wake = atomic_load(&ccc_wake);
-    if (wake && !atomic_load(&ccc_exiting))
-        ((void (*)(void))wake)();
-}
-
 /* Drop a use of a keep; after the last nobody needs it. The driver calls this as the destructor of user objects. */
 static void CUDA_CB ccc_keep_finish(void *argument)
 {
     ccc_keep *keep = argument;
     if (keep && atomic_fetch_sub(&keep->uses, 1) == 1) {
         ccc_keep_push(&ccc_finished, keep);
-        ccc_wake_python();
+        ccc_release_ask();
     }
+}
+
+/* Queue a keep until its event, of which it has a use, is reached. */
+static void ccc_keep_await(ccc_keep *keep)
+{
+    keep->next = NULL;
+    ccc_release_lock();
+    if (atomic_load(&ccc_unfinished))
+        *ccc_unfinished_end = keep;
+    else
+        atomic_store(&ccc_unfinished, keep);
+    ccc_unfinished_end = &keep->next;
+    ccc_release_unlock();
+    atomic_fetch_add(&ccc_unfinished_count, 1);
 }
 
 /* Have a keep, made with room for that, hold a box, too. On failure there is no keep any more. */
@@ -167,7 +176,8 @@ static void ccc_keep_detach(ccc_keep *keep, CUgraph graph)
 /* Whether ccc_settle has something to do. */
 static int ccc_unsettled(void)
 {
-    return atomic_load(&ccc_finished) || atomic_load(&ccc_unfinished) || atomic_load(&ccc_deferred);
+    return atomic_load(&ccc_finished) || atomic_load(&ccc_finishing) || atomic_load(&ccc_unfinished) ||
+           atomic_load(&ccc_deferred);
 }
 
 /* Release what a keep that is finished holds. What it has the last use of is queued. */
@@ -183,35 +193,85 @@ static void ccc_keep_free(ccc_keep *keep)
     atomic_fetch_sub(&ccc_keeps, 1);
 }
 
+/* Whether an event is reached: a status. It may be of a context other than the current one. */
+static CUresult ccc_reached(const ccc_box *event)
+{
+    CUresult result = cuEventQuery((CUevent)CCC_POINTER(event));
+    if (result == CUDA_ERROR_INVALID_CONTEXT && event->parent) {
+        int pushed = ccc_push(event->parent);
+        result = cuEventQuery((CUevent)CCC_POINTER(event));
+        ccc_pop(pushed);
+    }
+    return result;
+}
+
+static ccc_keep *ccc_next_unfinished(void)
+{
+    ccc_release_lock();
+    ccc_keep *keep = atomic_load(&ccc_unfinished);
+    if (keep)
+        atomic_store(&ccc_unfinished, keep->next);
+    ccc_release_unlock();
+    if (keep)
+        atomic_fetch_sub(&ccc_unfinished_count, 1);
+    return keep;
+}
+
+/*
+ * Finish the keeps whose events are reached; after so many that are not, stop looking. Of those looked at, the next call
+ * looks at the others first. Returns how many wait. An event that cannot be queried is one of a context that has failed, or
+ * the process is the child of a fork: there is no use in waiting.
+ */
+static size_t ccc_finish_reached(size_t misses)
+{
+    size_t waiting = 0;
+    ccc_keep *keep;
+    for (size_t left = atomic_load(&ccc_unfinished_count); left && misses && (keep = ccc_next_unfinished()); left--) {
+        CUresult result = ccc_reached(keep->event);
+        if (result) {
+            waiting += result == CUDA_ERROR_NOT_READY;
+            misses--;
+            ccc_keep_await(keep);
+            continue;
+        }
+        ccc_release(keep->event);
+        ccc_keep_finish(keep);
+    }
+    return waiting;
+}
+
+/* Take up to `most` of the finished keeps, as a list. */
+static ccc_keep *ccc_take_finished(size_t most)
+{
+    ccc_release_lock();
+    ccc_keep *first = atomic_load(&ccc_finishing);
+    if (first == NULL) /* take all at once: no ABA, and each is moved once */
+        first = atomic_exchange(&ccc_finished, NULL);
+    ccc_keep *last = first;
+    for (size_t i = 1; last && last->next && i < most; i++)
+        last = last->next;
+    atomic_store(&ccc_finishing, last ? last->next : NULL);
+    ccc_release_unlock();
+    if (last)
+        last->next = NULL;
+    return first;
+}
+
+#define CCC_MOST_MISSES 16 /* for which a call of the program queries events; the release thread queries all */
+
 static size_t ccc_settle_now(uint64_t *tokens, size_t room)
 {
     size_t found = 0;
-    int again;
     ccc_keep *keep, *next;
     ccc_end_deferred();
-    for (keep = atomic_exchange(&ccc_unfinished, NULL); keep; keep = next) {
-        next = keep->next;
-        if (cuEventQuery((CUevent)CCC_POINTER(keep->event))) {
-            ccc_keep_push(&ccc_unfinished, keep);
-        } else {
-            ccc_release(keep->event);
-            ccc_keep_finish(keep);
-        }
-    }
-    do {
-        again = 0;
-        for (keep = atomic_exchange(&ccc_finished, NULL); keep; keep = next) {
+    ccc_finish_reached(CCC_MOST_MISSES);
+    while (found < room && (keep = ccc_take_finished(room - found)))
+        for (; keep; keep = next) {
             next = keep->next;
-            if (keep->token && found == room) {
-                ccc_keep_push(&ccc_finished, keep);
-                continue;
-            }
             if (keep->token)
                 tokens[found++] = keep->token;
-            again |= keep->bundled > 0;
             ccc_keep_free(keep);
         }
-    } while (again);
     return found;
 }
 
@@ -222,15 +282,70 @@ static size_t ccc_settle_now(uint64_t *tokens, size_t room)
  */
 static size_t ccc_settle(uint64_t *tokens, size_t room)
 {
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     if (ccc_in_callback || !ccc_unsettled())
         return 0;
-    int relaxed = cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
+    ccc_mode mode = ccc_relax_for_all();
     size_t found = ccc_settle_now(tokens, room);
-    CUresult restored = relaxed ? cuThreadExchangeStreamCaptureMode(&mode) : CUDA_SUCCESS;
-    if (restored)
-        ccc_cleanup_failed((int)restored, "cuThreadExchangeStreamCaptureMode");
+    ccc_tense(&mode);
     return found;
+}
+
+static ccc_box *ccc_watched; /* an event that the release thread waits for on behalf of Python; ccc_release_lock is held */
+
+/* Have Python look when an event is reached, instead of the one before. NULL: none. */
+static void ccc_release_watch(ccc_box *event)
+{
+    if (event && !ccc_retain(event))
+        event = NULL;
+    ccc_release_lock();
+    ccc_box *before = ccc_watched;
+    ccc_watched = event;
+    ccc_release_unlock();
+    ccc_release(before);
+    if (event)
+        ccc_release_ask();
+}
+
+/* Whether that event has still to be waited for. */
+static int ccc_watch_waits(void)
+{
+    ccc_release_lock();
+    ccc_box *event = ccc_watched && ccc_retain(ccc_watched) ? ccc_watched : NULL;
+    ccc_release_unlock();
+    if (event == NULL)
+        return 0;
+    CUresult result = ccc_reached(event);
+    ccc_release(event);
+    if (result != CUDA_ERROR_NOT_READY)
+        atomic_store(&ccc_python_asked, 1);
+    return result == CUDA_ERROR_NOT_READY;
+}
+
+static void ccc_release_python(void); /* written in Python */
+
+/*
+ * Look for what can be released, in the release thread. Its queries and frees must not break captures of other threads, so
+ * for the driver it is in the mode that allows them, from the first time on.
+ */
+static int ccc_release_look(void)
+{
+    static int relaxed; /* this thread is alone here */
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (!relaxed && ccc_driver_used())
+        relaxed = cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
+    size_t waiting = ccc_finish_reached(SIZE_MAX);
+    int watching = ccc_watch_waits();
+    ccc_free_captives();
+    if (atomic_load(&ccc_deferred)) {
+        ccc_end_deferred();
+        ccc_report_cleanup();
+    }
+    if (atomic_exchange(&ccc_python_asked, 0) || atomic_load(&ccc_finished) || atomic_load(&ccc_finishing) ||
+        ccc_tensors_finished()) {
+        ccc_release_python();
+        ccc_gil_given_up(CCC_GIL);
+    }
+    return waiting || watching || atomic_load(&ccc_captive);
 }
 
 /*
@@ -238,8 +353,6 @@ static size_t ccc_settle(uint64_t *tokens, size_t room)
  * must not hold it, and calls through CFFI do not. At exit no more functions start, and those that run are waited for.
  */
 static void ccc_call_python(uint64_t token, uint64_t source); /* written in Python */
-static ccc_gil ccc_gil_of_all = CCC_GIL_NEW;
-#define CCC_GIL (&ccc_gil_of_all)
 static _Thread_local uint64_t ccc_calling; /* the stream that calls a function; 0: a graph does */
 static atomic_int ccc_calls_running;
 static atomic_int ccc_calls_ended;
@@ -262,7 +375,7 @@ static void CUDA_CB ccc_host_call(void *argument)
         ccc_calling = 0;
         ccc_in_callback--;
         if (atomic_load(&ccc_deferred))
-            ccc_wake_python();
+            ccc_release_ask();
     }
     atomic_fetch_sub(&ccc_calls_running, 1);
 }
@@ -294,11 +407,9 @@ static void ccc_host_unwrap(CUDA_HOST_NODE_PARAMS *params)
     }
 }
 
-/* Whether this thread is the driver's, calling a Python function. If so, Python will look soon for what is left to do. */
-static int ccc_leave_for_later(void)
+/* Whether this thread is the driver's, calling a Python function. */
+static int ccc_in_host_function(void)
 {
-    if (ccc_in_callback)
-        ccc_wake_python();
     return ccc_in_callback;
 }
 
@@ -306,8 +417,6 @@ static uint64_t ccc_host_function(void)
 {
     return (uintptr_t)ccc_host_run;
 }
-
-#define CCC_PATIENCE 5000 /* milliseconds: one that waits for the exiting thread would wait for ever */
 
 static void ccc_end_calls(void)
 {

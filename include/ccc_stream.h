@@ -15,6 +15,14 @@ typedef struct ccc_mode {
     CUstreamCaptureMode before;
 } ccc_mode;
 
+/* The same as below, also while another library captures a stream. */
+static ccc_mode ccc_relax_for_all(void)
+{
+    ccc_mode mode = {0, CU_STREAM_CAPTURE_MODE_RELAXED};
+    mode.changed = cuThreadExchangeStreamCaptureMode(&mode.before) == CUDA_SUCCESS;
+    return mode;
+}
+
 /*
  * Calls that the driver deems unsafe while this thread or any other captures a stream, by the mode of the capture, are
  * refused, and the capture is given up. Cleanup is safe, whatever the mode: what is freed and destroyed here is in no
@@ -22,9 +30,7 @@ typedef struct ccc_mode {
  */
 static ccc_mode ccc_relax(void)
 {
-    ccc_mode mode = {0, CU_STREAM_CAPTURE_MODE_RELAXED};
-    mode.changed = atomic_load(&ccc_captures) && cuThreadExchangeStreamCaptureMode(&mode.before) == CUDA_SUCCESS;
-    return mode;
+    return atomic_load(&ccc_captures) ? ccc_relax_for_all() : (ccc_mode){0, CU_STREAM_CAPTURE_MODE_RELAXED};
 }
 
 static void ccc_tense(ccc_mode *mode)

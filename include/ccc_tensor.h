@@ -3,13 +3,14 @@
 /*
  * Memory of ours as DLPack tensors. A consumer may delete a tensor on any thread, without the GIL: no Python object is involved.
  * Where Python must keep something alive as long as the tensor (memory that a resource written in Python gave), Python
- * pins it under the tensor's address, and the deleter only queues that address and asks Python to look, without waiting.
+ * pins it under the tensor's address, and the deleter only queues that address and asks the release thread to look.
  */
 #ifndef CCC_TENSOR_H
 #define CCC_TENSOR_H
 
 #include "ccc_dlpack.h"
 #include "ccc_memory.h"
+#include "ccc_release.h"
 
 #define CCC_DL_INT 0
 #define CCC_TENSOR_VERSIONED (1 << 8)
@@ -38,17 +39,28 @@ typedef struct ccc_array {
     const int64_t *strides; /* in elements */
 } ccc_array;
 
-static _Atomic(ccc_tensor *) ccc_finished_tensors;
-static _Atomic(uintptr_t) ccc_wake; /* a void function(void) that has Python look for finished tensors soon; 0 for none */
+static _Atomic(ccc_tensor *) ccc_finished_tensors; /* pushed by deleters */
+static _Atomic(ccc_tensor *) ccc_tensors_to_free;  /* taken from there; the mutex of ccc_release.h is for this list */
+static atomic_int ccc_python_asked;                /* Python has something to do that C does not know of */
 
-static void ccc_set_wake(uint64_t function)
+/* Have Python look soon, in the release thread. Any thread. */
+static void ccc_ask_python(void)
 {
-    atomic_store(&ccc_wake, (uintptr_t)function);
+    atomic_store(&ccc_python_asked, 1);
+    ccc_release_ask();
+}
+
+/* The same where cleanup has failed in a thread that does not tell. */
+static void ccc_report_cleanup(void)
+{
+    if (atomic_load(&ccc_cleanup_count))
+        ccc_ask_python();
 }
 
 static void ccc_tensor_end(ccc_tensor *tensor)
 {
     ccc_release(tensor->buffer);
+    ccc_report_cleanup();
     free(tensor->memory);
     if (!tensor->pinned) {
         free(tensor);
@@ -57,24 +69,26 @@ static void ccc_tensor_end(ccc_tensor *tensor)
     tensor->next = atomic_load(&ccc_finished_tensors);
     while (!atomic_compare_exchange_weak(&ccc_finished_tensors, &tensor->next, tensor))
         ;
-    uintptr_t wake = atomic_load(&ccc_wake);
-    if (wake && !atomic_load(&ccc_exiting))
-        ((void (*)(void))wake)();
+    ccc_release_ask();
+}
+
+static int ccc_tensors_finished(void)
+{
+    return atomic_load(&ccc_finished_tensors) || atomic_load(&ccc_tensors_to_free);
 }
 
 /* The address of a deleted tensor that Python has pinned something for, to be freed with ccc_tensor_free; 0 for none. */
 static uint64_t ccc_tensor_finished(void)
 {
-    /* take the whole list, give back all but the first: no ABA, and the list is nearly always empty */
-    ccc_tensor *tensor = atomic_exchange(&ccc_finished_tensors, NULL);
-    if (tensor == NULL)
+    if (!ccc_tensors_finished())
         return 0;
-    for (ccc_tensor *rest = tensor->next, *after; rest; rest = after) {
-        after = rest->next;
-        rest->next = atomic_load(&ccc_finished_tensors);
-        while (!atomic_compare_exchange_weak(&ccc_finished_tensors, &rest->next, rest))
-            ;
-    }
+    ccc_release_lock();
+    ccc_tensor *tensor = atomic_load(&ccc_tensors_to_free);
+    if (tensor == NULL) /* take all at once: no ABA, and each is moved once */
+        tensor = atomic_exchange(&ccc_finished_tensors, NULL);
+    if (tensor)
+        atomic_store(&ccc_tensors_to_free, tensor->next);
+    ccc_release_unlock();
     return (uintptr_t)tensor;
 }
 
@@ -160,7 +174,7 @@ static uint64_t ccc_tensor_for(ccc_box *buffer, DLDevice device, int versioned, 
                               .handle = stream};
     *status = 0;
     CCC_USE_OR(buffer, 0);
-    if (ccc_allocation(buffer)->flags & CCC_BORROWED || atomic_load(&ccc_finished_tensors) ||
+    if (ccc_allocation(buffer)->flags & CCC_BORROWED || ccc_tensors_finished() ||
         (stream && (*status = ccc_buffer_order(buffer, &consumer))))
         return 0;
     return ccc_tensor_of_buffer(buffer, device.device_type | device.device_id << 16 |

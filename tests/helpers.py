@@ -129,6 +129,16 @@ def linked_by_the_driver() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def no_release_thread() -> Iterator[None]:
+    """Leave all releasing to the calls that are made."""
+    lib.ccc_release_pause()
+    try:
+        yield
+    finally:
+        lib.ccc_release_resume()
+
+
 class Gate:
     """Holds up what follows in a stream until the gate is opened, or the ``with`` block left."""
 

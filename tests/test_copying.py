@@ -66,7 +66,8 @@ INTERNAL = {
     "_driver_linker.DriverLinker", "_driver_types.AddressField", "_driver_types.BytesField", "_driver_types.EnumField",
     "_driver_types.Field", "_driver_types.FloatField", "_driver_types.HandleField", "_driver_types.IntField",
     "_driver_types.ListField", "_driver_types.Payload", "_driver_types.RecordField", "_driver_types.SequenceField",
-    "_elf.Elf", "_handle.Handle", "_handle.InUse", "_ipc.Descriptor", "_keepalive.Hold", "_keepalive.State", "_kernel.KnownKernel",
+    "_elf.Elf", "_handle.Handle", "_handle.InUse", "_ipc.Descriptor", "_keepalive.Hold", "_keepalive.State",
+    "_kernel.KnownKernel",
     "_kernel.Library", "_kernel.LoadableCode", "_kernel._Attribute", "_launch_config.Extra",
     "_link_backend.LinkBackend", "_mangling._NonType", "_mangling._Symbol", "_memory.exporter.Exporter",
     "_memory.ipc.IPCPool", "_memory.ipc.Share", "_memory.lease.Lease", "_memory.pool.MemPool",
@@ -75,8 +76,8 @@ INTERNAL = {
     "_registry.Registry", "_retain.Hold", "_settled_options.SettledOptions", "_stream.StreamStandIn",
     "graph.builder.Capture", "graph.builder.Tail", "graph.conditional_nodes.ConditionalNode", "graph.node.NodeMaker",
     "graph.nodes.EventNode", "graph.nodes.KnownNode", "graph.parameters.Parameters", "graph.state.GraphHandle",
-    "graph.state.GraphState", "graph.state.Member", "graph.state.Record", "graph.views.ExecutableEventNode",
-    "graph.views.SwitchableNode", "simulator._RawReport", "typing.IsStreamType",
+    "graph.state.Extent", "graph.state.GraphState", "graph.state.Member", "graph.state.Record", "graph.views.ExecutableEventNode",
+    "graph.views.SwitchableNode", "simulator._RawReport", "typing.IsStreamType", "_wake.Unraisable",
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ import numpy
 import pytest
 from buffers import DATA, PINNED, SIZE, HostResource, Owner
 from consumer import TYPES, Consumer
-from helpers import Gate
+from helpers import Gate, no_release_thread
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -22,8 +22,6 @@ from cuda_core_cffi import (
     Buffer,
     LegacyPinnedMemoryResource,
     Stream,
-    _capsule,
-    _wake,
     ffi,
     lib,
     live_objects,
@@ -278,15 +276,11 @@ def test_an_export_lets_go_of_what_was_kept_for_finished_tensors():
     buffer = mr.allocate(SIZE)
     consumer = Consumer(buffer.__dlpack__())
     buffer.close()
-    with PINNED.allocate(SIZE) as other:
-        lib.ccc_set_wake(0)
-        try:
-            consumer.delete()
-            assert len(mr.live) == 1
-            other.__dlpack__()
-            assert mr.live == {}
-        finally:
-            lib.ccc_set_wake(_capsule.waker(_wake.run_tasks))
+    with PINNED.allocate(SIZE) as other, no_release_thread():
+        consumer.delete()
+        assert len(mr.live) == 1
+        other.__dlpack__()
+        assert mr.live == {}
 
 
 def test_memory_goes_back_once_however_many_tensors_show_it():

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import numpy
 import pytest
 from graphs import SIZE, Owner, eventually, stays, watched
-from helpers import Gate, collect, opened_before
+from helpers import Gate, collect, no_release_thread, opened_before
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -27,8 +27,6 @@ from cuda_core_cffi import (
     Device,
     LegacyPinnedMemoryResource,
     Stream,
-    _capsule,
-    _wake,
     ffi,
     lib,
 )
@@ -47,14 +45,6 @@ class Unlikely(Exception):
 def fail() -> None:
     """Raise."""
     raise Unlikely("in a host function")
-
-
-@pytest.fixture
-def asleep() -> Iterator[None]:
-    """Have C not ask the main thread to let go of things, which PyPy never does."""
-    lib.ccc_set_wake(0)
-    yield
-    lib.ccc_set_wake(_capsule.waker(_wake.run_tasks))
 
 
 @pytest.fixture
@@ -205,18 +195,19 @@ def test_a_function_is_kept_until_it_was_called(stream, wrap):
 
 
 @pytest.mark.parametrize("then", [Stream.sync, lambda stream: stream.callback(int)], ids=["sync", "next callback"])
-def test_it_is_let_go_of_when_the_package_next_looks(asleep, stream, then):
+def test_it_is_let_go_of_when_the_package_next_looks(stream, then):
     owner, seen = watched()
-    stream.callback(lambda owner=owner: None)
-    del owner
-    event = stream.record()
-    while not event.is_done:
-        time.sleep(0.001)
-    collect()
-    assert seen() is not None
-    then(stream)
-    collect()
-    assert seen() is None
+    with no_release_thread():
+        stream.callback(lambda owner=owner: None)
+        del owner
+        event = stream.record()
+        while not event.is_done:
+            time.sleep(0.001)
+        collect()
+        assert seen() is not None
+        then(stream)
+        collect()
+        assert seen() is None
 
 
 def test_a_stream_may_be_closed_before_its_function_is_called(device, stream):

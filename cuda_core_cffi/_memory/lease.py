@@ -35,7 +35,7 @@ class Lease:
         Kept until then.
     """
 
-    __slots__ = ("_address", "_count", "_mr", "_size", "_view", "owner", "stream")
+    __slots__ = ("_address", "_count", "_is_late", "_mr", "_size", "_view", "owner", "stream")
 
     owner: object | None
     stream: Stream | None
@@ -48,6 +48,7 @@ class Lease:
         self._size = size
         self._mr = mr
         self._count = 1
+        self._is_late = False  # the memory could not go back when the last who needs it went
         self.owner = owner
         self.stream = None
 
@@ -69,6 +70,9 @@ class Lease:
                 return
         if not _is_unused(self._view):
             postponed.append(self)
+            if not self._is_late:
+                self._is_late = True
+                _ask_python()  # once: C code may retain the buffer for long
             return
         try:
             if self._mr is not None:
@@ -86,8 +90,9 @@ class Lease:
         """
         if _lock is None:  # the interpreter has ended, and this module
             return
-        if _leave_for_later():
+        if _in_host_function():
             postponed.append(self)
+            _ask_python()
             return
         try:
             self.release()
@@ -106,8 +111,9 @@ class Lease:
         return Stream.from_handle(int(lib.ccc_buffer_stream(lib.ccc_parent(self._view))))
 
 
+_ask_python = lib.ccc_ask_python
+_in_host_function = lib.ccc_in_host_function
 _is_unused = lib.ccc_buffer_is_unused
-_leave_for_later = lib.ccc_leave_for_later
 postponed: collections.deque[Lease] = collections.deque()
 
 
@@ -116,7 +122,7 @@ def release_postponed() -> None:
     for _ in range(len(postponed)):  # some may be postponed again
         try:
             lease = postponed.popleft()
-        except IndexError:  # another thread did it
+        except IndexError:  # another thread was faster
             return
         lease.release_in_cleanup()
 

@@ -110,10 +110,13 @@ class AdjacencySetProxy(Uncopyable, MutableSet[Any]):
             The nodes.
         """
         nodes = [node for other in others for node in ((other,) if isinstance(other, Member) else other)]
-        handles = self._check(nodes)
-        self._raise(
-            lib.ccc_graph_connect(self._box, self._node._handle, self._is_fwd, handles, len(handles)) if handles else 0
-        )
+        check_member(self._node)
+        status = 0
+        with self._node._definition._state.changing():  # so that no other thread destroys them meanwhile
+            handles = self._check(nodes)
+            if handles:
+                status = lib.ccc_graph_connect(self._box, self._node._handle, self._is_fwd, handles, len(handles))
+        self._raise(status)
 
     def _replace(self, nodes: Iterable[Any]) -> None:
         """Make these the neighbours, in at most two calls of the driver."""
@@ -139,13 +142,17 @@ class AdjacencySetProxy(Uncopyable, MutableSet[Any]):
 
     def _disconnect(self, nodes: Iterable[Any]) -> None:
         definition = check_member(self._node)._definition
-        handles = [
-            node._handle
-            for node in nodes
-            if isinstance(node, Member) and node.is_valid and node._definition == definition
-        ]
-        if handles:
-            self._raise(lib.ccc_graph_disconnect(self._box, self._node._handle, self._is_fwd, handles, len(handles)))
+        given = list(nodes)
+        status = 0
+        with definition._state.changing():  # as above
+            handles = [
+                node._handle
+                for node in given
+                if isinstance(node, Member) and node.is_valid and node._handle and node._definition == definition
+            ]
+            if handles and self._node.is_valid:
+                status = lib.ccc_graph_disconnect(self._box, self._node._handle, self._is_fwd, handles, len(handles))
+        self._raise(status)
 
     def _handles(self) -> list[int]:
         check_member(self._node)

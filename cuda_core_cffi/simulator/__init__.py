@@ -115,7 +115,11 @@ class Report(NamedTuple):
 
 
 class Fault(Uncopyable):
-    """A fault that `fail` injected; a context manager that takes back what is left of it."""
+    """A fault that `fail` injected; a context manager that takes back what is left of it.
+
+    In a ``with`` block the package makes no calls of its own accord, in its release thread: only what the program calls
+    counts. So it is with `Trace`.
+    """
 
     _NOT_COPIED_BECAUSE = "it stands for one fault of the simulated driver"
 
@@ -140,12 +144,14 @@ class Fault(Uncopyable):
         return self._left
 
     def __enter__(self) -> Fault:
+        lib.ccc_release_pause()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.cancel()
+        lib.ccc_release_resume()
 
 
 class Trace(Uncopyable):
@@ -170,6 +176,7 @@ class Trace(Uncopyable):
         self._calls: list[Call] | None = None
 
     def __enter__(self) -> Trace:
+        lib.ccc_release_pause()
         if not Trace._depth:
             _library().cudaSimTraceClear()
         Trace._depth += 1
@@ -186,6 +193,7 @@ class Trace(Uncopyable):
         if not Trace._depth:
             _library().cudaSimTrace(0)
             _library().cudaSimTraceClear()
+        lib.ccc_release_resume()
 
     @property
     def calls(self) -> list[Call]:

@@ -119,6 +119,10 @@ static CUresult edges_of_node(CUgraphNode handle, int side, CUgraphNode *nodes, 
     SIM_GRAPHS_LOCKED();
     struct sim_graph_node *node;
     SIM_TRY(sim_graph_node_find(handle, &node));
+    if (!nodes) {
+        *count = node->edges[side].count;
+        return CUDA_SUCCESS;
+    }
     for (struct sim_edge *edge = node->edges[side].first; edge; edge = edge->next[side]) {
         if (lossy(&answer, edge))
             return CUDA_ERROR_LOSSY_QUERY;
