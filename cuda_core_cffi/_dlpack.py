@@ -23,6 +23,7 @@ __all__ = [
     "DLDeviceType",
     "Exported",
     "export_buffer",
+    "export_struct",
     "export_view",
     "give_view",
     "pins",
@@ -54,6 +55,7 @@ VERSIONED, COPIED, PINNED = lib.CCC_TENSOR_VERSIONED, lib.CCC_TENSOR_COPIED, lib
 
 _share = _capsule.share
 _new_capsule = _capsule.new
+_new_struct = _capsule.new_struct
 _tensor_of_buffer = lib.ccc_tensor_of_buffer
 
 
@@ -199,7 +201,20 @@ def wants_host_copy(device: tuple[int, int], wanted: tuple[int, int], copy: bool
     return True
 
 
-def show(buffer: Any, device: tuple[int, int], versioned: bool, copied: bool) -> Any:
+def export_struct(buffer: Any) -> Any:
+    """Return the capsule ``__array_struct__`` for host-accessible memory, which it keeps."""
+    if pins:
+        release_pins()
+    return show(buffer, (CPU, 0), False, False, _new_struct)
+
+
+def show(
+    buffer: Any,
+    device: tuple[int, int],
+    versioned: bool,
+    copied: bool,
+    new_capsule: Callable[[int, bool], Any] = _new_capsule,
+) -> Any:
     """Return a capsule that shows ``buffer`` and keeps its memory."""
     release = buffer._hold() if buffer._python_owned else None
     how = device[0] | device[1] << 16
@@ -216,13 +231,13 @@ def show(buffer: Any, device: tuple[int, int], versioned: bool, copied: bool) ->
         raise buffer._failure(lib.ccc_last_status())
     if release is not None:
         pins[tensor] = release
-    return wrap(tensor, versioned)
+    return wrap(tensor, versioned, new_capsule)
 
 
-def wrap(tensor: int, versioned: bool) -> Any:
+def wrap(tensor: int, versioned: bool, new_capsule: Callable[[int, bool], Any] = _new_capsule) -> Any:
     """Return a capsule that owns ``tensor``."""
     try:
-        return _new_capsule(tensor, versioned)
+        return new_capsule(tensor, versioned)
     except BaseException:
         lib.ccc_tensor_delete(tensor)
         raise

@@ -29,7 +29,7 @@ from cuda_core_cffi._dlpack import (
     give_view,
     tensor_on_host,
 )
-from cuda_core_cffi._dtypes import check_itemsize, code_of, dtype_of, itemsize_of, numpy_dtype
+from cuda_core_cffi._dtypes import check_itemsize, code_of, dtype_of, element_dtype, itemsize_of
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._interfaces import (
@@ -46,7 +46,7 @@ from cuda_core_cffi._interfaces import (
 from cuda_core_cffi._layout import _StridedLayout, make_layout
 from cuda_core_cffi._memory import Buffer, MemoryResource
 from cuda_core_cffi._stream import LEGACY_DEFAULT_STREAM, Stream
-from cuda_core_cffi._strided_copy import copy_on_host, copy_strided, copy_view, plan_copy
+from cuda_core_cffi._strided_copy import byte_range, copy_on_host, copy_strided, copy_view, plan_copy
 from cuda_core_cffi.typing import IsStreamType
 
 __all__ = ["StridedMemoryView"]
@@ -282,6 +282,8 @@ class StridedMemoryView:
 
         Raises
         ------
+        TypeError
+            If elements of ``dtype`` hold Python objects.
         ValueError
             If the array does not fit in the buffer, an element would lie before its start, or ``itemsize`` is not that
             of ``dtype``.
@@ -291,7 +293,7 @@ class StridedMemoryView:
         if buffer.is_closed:
             raise RuntimeError("this Buffer is closed")
         if dtype is not None:
-            dtype = numpy_dtype(dtype)
+            dtype = element_dtype(dtype)
         elif itemsize is None:
             raise ValueError("give itemsize or dtype: one of them says how large an element is")
         layout = _StridedLayout(shape, strides, dtype.itemsize if itemsize is None else itemsize)
@@ -330,6 +332,8 @@ class StridedMemoryView:
 
         Raises
         ------
+        TypeError
+            If elements of the new type hold Python objects.
         ValueError
             If the element sizes of layout and type differ, or the layout reaches beyond the buffer; beyond this view,
             where the memory is another library's.
@@ -340,7 +344,7 @@ class StridedMemoryView:
         elif not isinstance(layout, _StridedLayout):
             raise TypeError(f"layout must be a _StridedLayout, not {type(layout).__name__}")
         if dtype is not None:
-            dtype = numpy_dtype(dtype)
+            dtype = element_dtype(dtype)
             check_itemsize(dtype, layout.itemsize)
         elif (dtype := self._info[DTYPE]) is not None and layout.itemsize != own.itemsize:
             check_itemsize(self.dtype, layout.itemsize)
@@ -587,12 +591,6 @@ class StridedMemoryView:
         self._obj = None
         self._stream = NO_ORDERING
         return self
-
-
-def byte_range(start: int, layout: _StridedLayout) -> tuple[int, int]:
-    """Return the addresses between which the elements of a layout lie."""
-    low, high = layout.offset_bounds
-    return start + low * layout.itemsize, start + (high + 1) * layout.itemsize
 
 
 StridedMemoryView.__dlpack_c_exchange_api__ = _capsule.exchange_api(StridedMemoryView._from_tensor)

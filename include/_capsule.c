@@ -17,6 +17,7 @@
  *     reader(read, on_device)   what reads objects that speak DLPack in Python's form: see ccc_reader.h
  *     exchange_reader(api, read, refuse)  what reads objects whose type has DLPack's C exchange API, likewise
  *     describe_array(array)     the same as describe, of a NumPy array: see ccc_array.h
+ *     new_struct(address, versioned)  a capsule __array_struct__ for a tensor of bytes, whose deleter runs at its end
  *     waker(function)           the address of a C function, for any thread, that has Python call this one soon
  */
 #define PY_SSIZE_T_CLEAN
@@ -29,14 +30,9 @@
 
 static PyObject *capsule_new(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
+    ccc_imported tensor;
     (void)module;
-    if (!ccc_two_arguments("new", count))
-        return NULL;
-    unsigned long long address = PyLong_AsUnsignedLongLong(arguments[0]);
-    int versioned = PyObject_IsTrue(arguments[1]);
-    if (PyErr_Occurred())
-        return NULL;
-    return ccc_capsule_of((void *)(uintptr_t)address, versioned);
+    return ccc_read_tensor("new", arguments, count, &tensor) ? NULL : ccc_capsule_of(tensor.address, tensor.versioned);
 }
 
 static PyObject *address_and_kind(ccc_imported tensor)
@@ -144,6 +140,8 @@ static PyMethodDef methods[] = {
      "exchange_reader(api, read, refuse)\n--\n\nReturn what reads objects of a type with the C exchange API."},
     {"describe_array", ccc_describe_array, METH_O,
      "describe_array(array)\n--\n\nDescribe a NumPy array, or return None if its dtype needs a closer look."},
+    {"new_struct", FAST(ccc_new_struct), METH_FASTCALL,
+     "new_struct(address, versioned)\n--\n\nReturn the capsule __array_struct__ for a managed tensor of bytes."},
     {"exchange_api", ccc_exchange_api, METH_O, "exchange_api(make)\n--\n\nReturn the C exchange API of a type."},
     {"waker", capsule_waker, METH_O, "waker(function)\n--\n\nReturn a C function that has Python call this one soon."},
     {NULL, NULL, 0, NULL},

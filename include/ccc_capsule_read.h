@@ -75,6 +75,18 @@ static int ccc_two_arguments(const char *name, Py_ssize_t count)
     return count == 2;
 }
 
+/* Read the arguments (address, versioned) of a tensor that is not NULL. -1 with a Python error set: they are others. */
+static int ccc_read_tensor(const char *name, PyObject *const *arguments, Py_ssize_t count, ccc_imported *tensor)
+{
+    if (!ccc_two_arguments(name, count))
+        return -1;
+    tensor->address = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(arguments[0]);
+    tensor->versioned = PyErr_Occurred() ? -1 : PyObject_IsTrue(arguments[1]);
+    if (tensor->versioned >= 0 && tensor->address == NULL)
+        PyErr_Format(PyExc_ValueError, "%s called with a null pointer", name);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 static PyObject *ccc_tuple_of(const int64_t *values, int count)
 {
     PyObject *tuple = PyTuple_New(count);
