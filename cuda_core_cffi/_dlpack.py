@@ -8,7 +8,7 @@ import enum
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from cuda_core_cffi import _capsule, _wake
+from cuda_core_cffi import _capsule, _detach, _wake  # noqa: F401  (deleters need _detach)
 from cuda_core_cffi._errors import last_failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._stream import LEGACY_DEFAULT_STREAM, Stream

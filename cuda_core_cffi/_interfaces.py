@@ -43,6 +43,7 @@ Reader = Callable[[Any, int | None], Any]
 
 _order = lib.ccc_view_order
 _take = _capsule.take
+_take_numpy = _capsule.take_numpy
 _take_exchanged = _capsule.take_exchanged
 _is_simple = _capsule.is_simple
 _describe_array = _capsule.describe_array
@@ -118,7 +119,7 @@ def read_numpy(obj: Any, stream_ptr: int | None) -> Any:
     if stream_ptr is None:
         raise ambiguous()
     try:
-        return _take(obj.__dlpack__(max_version=DLPACK_VERSION))
+        return _take_numpy(obj.__dlpack__(max_version=DLPACK_VERSION))
     except (BufferError, TypeError):  # TypeError: NumPy before 2.1 takes no version
         return read_array_interface(obj)
 
@@ -128,7 +129,7 @@ def read_numpy_dlpack(obj: Any, stream_ptr: int | None) -> Any:
     if stream_ptr is None:
         raise ambiguous()
     try:
-        return _take(obj.__dlpack__(max_version=DLPACK_VERSION))
+        return _take_numpy(obj.__dlpack__(max_version=DLPACK_VERSION))
     except TypeError:
         return read_dlpack(obj, stream_ptr)
 

@@ -8,6 +8,7 @@
  *     read(capsule)             (address, versioned) of one that has not been consumed
  *     consume(capsule)          the same, and mark it as consumed: its tensor is now the caller's to delete
  *     take(capsule)             consume, and return what owns the tensor: see ccc_capsule_read.h
+ *     take_numpy(capsule)       the same for a capsule of NumPy, whose deleter takes the GIL
  *     take_exchanged(api, obj)  the same for an object whose type has DLPack's C exchange API
  *     work_stream(api, owner)   the stream that its producer works in
  *     describe(owner)           where the memory is and how it is laid out
@@ -18,6 +19,8 @@
  *     exchange_reader(api, read, refuse)  what reads objects whose type has DLPack's C exchange API, likewise
  *     describe_array(array)     the same as describe, of a NumPy array: see ccc_array.h
  *     new_struct(address, versioned)  a capsule __array_struct__ for a tensor of bytes, whose deleter runs at its end
+ *     connect(gil, old, versioned)  (release, take), the addresses of C functions: see ccc_detach.h; the arguments are
+ *                               those of the CFFI module's ccc_gil, and of its deleters of tensors of either kind
  *     waker(function)           the address of a C function, for any thread, that has Python call this one soon
  */
 #define PY_SSIZE_T_CLEAN
@@ -32,7 +35,9 @@ static PyObject *capsule_new(PyObject *module, PyObject *const *arguments, Py_ss
 {
     ccc_imported tensor;
     (void)module;
-    return ccc_read_tensor("new", arguments, count, &tensor) ? NULL : ccc_capsule_of(tensor.address, tensor.versioned);
+    return ccc_read_tensor("new", arguments, count, &tensor)
+               ? NULL
+               : PyCapsule_New(tensor.address, NAMES[tensor.versioned], ccc_delete_any);
 }
 
 static PyObject *address_and_kind(ccc_imported tensor)
@@ -58,7 +63,14 @@ static PyObject *capsule_take(PyObject *module, PyObject *capsule)
 {
     ccc_imported tensor = ccc_in_capsule(capsule, 1);
     (void)module;
-    return tensor.address ? ccc_own(tensor, capsule) : NULL;
+    return tensor.address ? ccc_own(tensor, capsule, 0) : NULL;
+}
+
+static PyObject *capsule_take_numpy(PyObject *module, PyObject *capsule)
+{
+    ccc_imported tensor = ccc_in_capsule(capsule, 1);
+    (void)module;
+    return tensor.address ? ccc_own(tensor, capsule, 1) : NULL;
 }
 
 static PyObject *capsule_describe(PyObject *module, PyObject *owner)
@@ -87,6 +99,22 @@ static PyObject *capsule_share(PyObject *module, PyObject *const *arguments, Py_
     if (capsule == NULL)
         ccc_end_shown(shown);
     return capsule;
+}
+
+static PyObject *capsule_connect(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    uintptr_t addresses[3];
+    (void)module;
+    if (count != 3)
+        return PyErr_Format(PyExc_TypeError, "connect takes 3 arguments, not %zd", count);
+    for (int i = 0; i < 3; ++i)
+        addresses[i] = (uintptr_t)PyLong_AsUnsignedLongLong(arguments[i]);
+    if (PyErr_Occurred())
+        return NULL;
+    ccc_gil_shared = (ccc_gil *)addresses[0];
+    ccc_own_deleters[0] = addresses[1];
+    ccc_own_deleters[1] = addresses[2];
+    return Py_BuildValue("KK", (unsigned long long)(uintptr_t)ccc_detach, (unsigned long long)(uintptr_t)ccc_attach);
 }
 
 static PyObject *woken; /* set once, and never dropped */
@@ -126,6 +154,8 @@ static PyMethodDef methods[] = {
     {"read", capsule_read, METH_O, "read(capsule)\n--\n\nReturn (address, versioned) of the tensor in a capsule."},
     {"consume", capsule_consume, METH_O, "consume(capsule)\n--\n\nTake the tensor out of a capsule."},
     {"take", capsule_take, METH_O, "take(capsule)\n--\n\nConsume a capsule and return what owns its tensor."},
+    {"take_numpy", capsule_take_numpy, METH_O,
+     "take_numpy(capsule)\n--\n\nConsume a capsule of NumPy and return what owns its tensor."},
     {"describe", capsule_describe, METH_O, "describe(owner)\n--\n\nDescribe a tensor that was taken."},
     {"is_simple", capsule_is_simple, METH_O, "is_simple(owner)\n--\n\nWhether no element is complex, and a stride is 1."},
     {"share", FAST(capsule_share), METH_FASTCALL,
@@ -143,6 +173,8 @@ static PyMethodDef methods[] = {
     {"new_struct", FAST(ccc_new_struct), METH_FASTCALL,
      "new_struct(address, versioned)\n--\n\nReturn the capsule __array_struct__ for a managed tensor of bytes."},
     {"exchange_api", ccc_exchange_api, METH_O, "exchange_api(make)\n--\n\nReturn the C exchange API of a type."},
+    {"connect", FAST(capsule_connect), METH_FASTCALL,
+     "connect(gil, old, versioned)\n--\n\nReturn two C functions, which release the GIL and take it again."},
     {"waker", capsule_waker, METH_O, "waker(function)\n--\n\nReturn a C function that has Python call this one soon."},
     {NULL, NULL, 0, NULL},
 };
@@ -160,5 +192,8 @@ static PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__capsule(void)
 {
+#ifndef PYPY_VERSION
+    ccc_find_current_state();
+#endif
     return PyModuleDef_Init(&definition);
 }

@@ -304,13 +304,4 @@ static ccc_box *ccc_parent(ccc_box *box)
     return box->parent;
 }
 
-static const ccc_api ccc_api_table = {
-    sizeof(ccc_api), ccc_box_kind, ccc_handle, ccc_box_bytes, ccc_retain, ccc_release,
-};
-
-static const ccc_api *ccc_get_api(void)
-{
-    return &ccc_api_table;
-}
-
 #endif

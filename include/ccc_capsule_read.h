@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "ccc_capsule.h"
+#include "ccc_detach.h"
 
 #define CCC_FIELDS 9
 #define CCC_MAX_DIMENSIONS 64 /* NumPy's limit; other libraries have a lower one */
@@ -27,8 +28,39 @@ static const char *const USED_NAMES[] = {"used_dltensor", "used_dltensor_version
 typedef struct ccc_uses {
     ccc_imported tensor;
     atomic_int count;
+    int takes_gil; /* its deleter takes the GIL, and so does not wait for the device */
     PyCapsule_Destructor producers; /* what the producer's capsule, now the owner, is to end with; or NULL */
 } ccc_uses;
+
+static uintptr_t ccc_own_deleters[2]; /* of the CFFI module's tensors */
+
+static void ccc_end_shown_old(DLManagedTensor *self);
+static void ccc_end_shown_versioned(DLManagedTensorVersioned *self);
+
+/* Whether a deleter releases the GIL itself where that is needed; it may also be NULL. */
+static int ccc_is_own_deleter(uintptr_t deleter, int versioned)
+{
+    return deleter == 0 || deleter == ccc_own_deleters[versioned] ||
+           deleter == (versioned ? (uintptr_t)ccc_end_shown_versioned : (uintptr_t)ccc_end_shown_old);
+}
+
+/* Delete a tensor of any library. Its deleter may wait for the device, so it runs without the GIL. */
+static void ccc_imported_delete(ccc_imported tensor)
+{
+    uintptr_t deleter = tensor.versioned ? (uintptr_t)((DLManagedTensorVersioned *)tensor.address)->deleter
+                                         : (uintptr_t)((DLManagedTensor *)tensor.address)->deleter;
+    void *state = ccc_is_own_deleter(deleter, tensor.versioned) ? NULL : ccc_detach();
+    ccc_call_deleter(tensor);
+    ccc_attach(state);
+}
+
+/* The destructor of capsules around tensors of any library. */
+static void ccc_delete_any(PyObject *capsule)
+{
+    ccc_imported tensor = ccc_unconsumed(capsule);
+    if (tensor.address)
+        ccc_imported_delete(tensor);
+}
 
 /* The tensor in a capsule that nobody has consumed; NULL with a Python error set. */
 static ccc_imported ccc_in_capsule(PyObject *capsule, int consume)
@@ -102,7 +134,10 @@ static PyObject *ccc_tuple_of(const int64_t *values, int count)
 static void ccc_end_use(ccc_uses *uses)
 {
     if (atomic_fetch_sub(&uses->count, 1) == 1) {
-        ccc_imported_delete(uses->tensor);
+        if (uses->takes_gil)
+            ccc_call_deleter(uses->tensor);
+        else
+            ccc_imported_delete(uses->tensor);
         free(uses);
     }
 }
@@ -200,9 +235,9 @@ static int ccc_refuse(ccc_imported imported)
 
 /*
  * A capsule that owns a tensor which is ours to delete; on failure it is deleted at once. The capsule that it came in, if
- * it did, is made the owner: that is quicker than another, but for PyPy.
+ * it did, is made the owner: that is quicker than another, but for PyPy. `takes_gil` says that its deleter takes the GIL.
  */
-static PyObject *ccc_own(ccc_imported tensor, PyObject *capsule)
+static PyObject *ccc_own(ccc_imported tensor, PyObject *capsule, int takes_gil)
 {
 #ifdef PYPY_VERSION
     capsule = NULL;
@@ -215,6 +250,7 @@ static PyObject *ccc_own(ccc_imported tensor, PyObject *capsule)
         return NULL;
     }
     uses->tensor = tensor;
+    uses->takes_gil = takes_gil;
     uses->producers = NULL;
     atomic_init(&uses->count, 1);
     if (capsule && PyCapsule_GetContext(capsule) == NULL) { /* else the producer needs the context for itself */

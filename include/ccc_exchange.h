@@ -31,7 +31,7 @@ static PyObject *ccc_exchanged(PyObject *capsule, PyObject *object)
     const DLPackExchangeAPI *api = ccc_known_api(capsule);
     if (api == NULL || api->managed_tensor_from_py_object_no_sync(object, &tensor))
         return NULL;
-    return ccc_own((ccc_imported){tensor, 1}, NULL);
+    return ccc_own((ccc_imported){tensor, 1}, NULL, 0);
 }
 
 static PyObject *ccc_take_exchanged(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
@@ -82,7 +82,7 @@ static int ccc_exchange_give(void *object, DLManagedTensorVersioned **out)
 
 static int ccc_exchange_take(DLManagedTensorVersioned *tensor, void **out)
 {
-    PyObject *owner = ccc_own((ccc_imported){tensor, 1}, NULL);
+    PyObject *owner = ccc_own((ccc_imported){tensor, 1}, NULL, 0);
     *out = owner ? PyObject_CallFunctionObjArgs(ccc_exchange_make, owner, NULL) : NULL;
     Py_XDECREF(owner);
     return *out ? 0 : -1;

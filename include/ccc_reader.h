@@ -59,7 +59,7 @@ static PyObject *ccc_ask_and_take(PyObject *object, PyObject *stream)
     if (capsule == NULL)
         return NULL;
     ccc_imported tensor = ccc_in_capsule(capsule, 1);
-    PyObject *owner = tensor.address ? ccc_own(tensor, capsule) : NULL;
+    PyObject *owner = tensor.address ? ccc_own(tensor, capsule, 0) : NULL;
     Py_DECREF(capsule);
     return owner;
 }
