@@ -27,6 +27,7 @@ from cuda_core_cffi._dlpack import (
     Exported,
     export_view,
     give_view,
+    lend_view,
     tensor_on_host,
 )
 from cuda_core_cffi._dtypes import check_itemsize, code_of, dtype_of, element_dtype, itemsize_of
@@ -78,13 +79,14 @@ class StridedMemoryView:
     live as long.
     """
 
-    __slots__ = ("_bounds", "_cached_layout", "_obj", "_source", "_stream")
+    __slots__ = ("_bounds", "_cached_layout", "_lent", "_obj", "_source", "_stream")
 
     _source: Any  # what a reader returned; once somebody has asked what it says, that
     _obj: object
     _stream: int  # the memory is ready in the order of this stream; -1 where nothing is known
     _cached_layout: _StridedLayout
     _bounds: tuple[int, int]  # the addresses between which `view` may look
+    _lent: Any  # the capsule of a tensor that C code may borrow from the view
     __dlpack_c_exchange_api__: ClassVar[Any]
 
     def __init__(self, obj: object = None, stream_ptr: int | None = None) -> None:
@@ -579,9 +581,9 @@ class StridedMemoryView:
         shown = exported._replace(strides=dense._explicit_strides())
         return tensor_on_host(shown, layout.volume * layout.itemsize, versioned, fill)
 
-    def _give_tensor(self) -> int:
-        """Return the address of a tensor, for DLPack's C exchange API."""
-        return give_view(self)
+    # Addresses of tensors, for DLPack's C exchange API.
+    _give_tensor = give_view
+    _lend_tensor = lend_view
 
     @staticmethod
     def _from_tensor(owner: Any) -> StridedMemoryView:

@@ -155,8 +155,9 @@ static void ccc_delete_owner(PyObject *owner)
 static ccc_uses *ccc_uses_of(PyObject *owner)
 {
     int known = PyCapsule_IsValid(owner, USED_NAMES[0]) || PyCapsule_IsValid(owner, USED_NAMES[1]);
-    if (known && PyCapsule_GetDestructor(owner) == ccc_delete_owner)
-        return PyCapsule_GetContext(owner);
+    ccc_uses *uses = known && PyCapsule_GetDestructor(owner) == ccc_delete_owner ? PyCapsule_GetContext(owner) : NULL;
+    if (uses)
+        return uses;
     PyErr_SetString(PyExc_TypeError, "expected a tensor that was taken");
     return NULL;
 }
@@ -209,9 +210,49 @@ static int ccc_is_simple(const DLTensor *tensor)
     return adjacent && tensor->dtype.code != CCC_DL_COMPLEX;
 }
 
+/*
+ * Whether the elements of a tensor with possible dimensions lie in the address space, and their offsets in bytes fit in
+ * 64 bits. A broadcast axis, whose stride is 0, may be of any extent.
+ */
+static int ccc_is_in_address_space(const DLTensor *tensor)
+{
+    const __int128 itemsize = ((__int128)tensor->dtype.bits * tensor->dtype.lanes + 7) / 8;
+    __int128 low = 0, high = 1, stride = 1;
+    for (int i = 0; i < tensor->ndim; ++i)
+        if (tensor->shape[i] == 0)
+            return 1;
+    for (int i = tensor->ndim; i-- > 0;) {
+        __int128 reach = (tensor->shape[i] - 1) * (tensor->strides ? tensor->strides[i] : stride);
+        *(reach < 0 ? &low : &high) += reach;
+        stride *= tensor->shape[i];
+        if (low < INT64_MIN || high > INT64_MAX || (tensor->strides == NULL && stride > INT64_MAX))
+            return 0;
+    }
+    __int128 start = (__int128)(uintptr_t)tensor->data + tensor->byte_offset;
+    return high * itemsize <= INT64_MAX && low * itemsize >= INT64_MIN &&
+           (tensor->data == NULL || (start + low * itemsize >= 0 && start + high * itemsize <= UINTPTR_MAX));
+}
+
+/* Why a tensor of a known version cannot be described; NULL if it can. */
+static const char *ccc_fault(const DLTensor *tensor)
+{
+    if (tensor->ndim && tensor->shape == NULL)
+        return "the tensor has no shape";
+    if (tensor->dtype.bits == 0 || tensor->dtype.lanes == 0)
+        return "the elements of the tensor have no size";
+    for (int i = 0; i < tensor->ndim; ++i)
+        if (tensor->shape[i] < 0)
+            return "an extent of the tensor is negative";
+    return ccc_is_in_address_space(tensor) ? NULL : "the tensor reaches beyond the address space";
+}
+
 /* Why a tensor cannot be described, with a Python error set; 0 if it can. */
 static int ccc_refuse(ccc_imported imported)
 {
+    if (imported.address == NULL) {
+        PyErr_SetString(PyExc_BufferError, "there is no tensor: its address is NULL");
+        return 1;
+    }
     if (imported.versioned) { /* all that follows its version may differ */
         const DLManagedTensorVersioned *versioned = imported.address;
         if (versioned->version.major != CCC_DLPACK_MAJOR) {
@@ -221,6 +262,7 @@ static int ccc_refuse(ccc_imported imported)
         }
     }
     const DLTensor *tensor = ccc_tensor_in(imported);
+    const char *fault = NULL;
     if (tensor->ndim < 0 || tensor->ndim > CCC_MAX_DIMENSIONS)
         PyErr_Format(PyExc_BufferError, "the tensor has %d dimensions; 0 to %d are possible", (int)tensor->ndim,
                      CCC_MAX_DIMENSIONS);
@@ -228,6 +270,8 @@ static int ccc_refuse(ccc_imported imported)
              tensor->device.device_type != CCC_DL_CUDA_HOST && tensor->device.device_type != CCC_DL_CUDA_MANAGED)
         PyErr_Format(PyExc_BufferError, "the memory is on DLPack device type %d, which is neither the host nor CUDA",
                      (int)tensor->device.device_type);
+    else if ((fault = ccc_fault(tensor)))
+        PyErr_SetString(PyExc_BufferError, fault);
     else
         return 0;
     return 1;
@@ -246,7 +290,8 @@ static PyObject *ccc_own(ccc_imported tensor, PyObject *capsule, int takes_gil)
     if (uses == NULL) {
         if (!PyErr_Occurred())
             PyErr_NoMemory();
-        ccc_imported_delete(tensor);
+        if (tensor.address)
+            ccc_imported_delete(tensor);
         return NULL;
     }
     uses->tensor = tensor;
@@ -307,7 +352,7 @@ static void *ccc_show(PyObject *owner, int versioned)
         return NULL;
     }
     if (tensor.data)
-        tensor.data = (char *)tensor.data + tensor.byte_offset;
+        tensor.data = (void *)((uintptr_t)tensor.data + tensor.byte_offset);
     tensor.byte_offset = 0;
     if (tensor.device.device_type == CCC_DL_CPU)
         tensor.device.device_id = 0;
