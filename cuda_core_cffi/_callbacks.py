@@ -33,6 +33,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from cuda_core_cffi._c_functions import Prototype, c_function_address
+from cuda_core_cffi._dtypes import holds_objects
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._integers import address_of
 from cuda_core_cffi._keepalive import register_after_sync
@@ -155,11 +156,14 @@ def c_function(fn: Any, address: int, user_data: Any) -> HostFunction:
         objects.append(user_data)
     elif user_data is not None:
         try:
-            copy = ffi.new("char[]", bytes(memoryview(user_data)))
+            view = memoryview(user_data)
         except TypeError:
             raise TypeError(
                 f"user_data must be an address or bytes-like, not {type(user_data).__name__}: {user_data!r}"
             ) from None
+        if holds_objects(user_data, view):
+            raise TypeError(f"user_data of type {type(user_data).__name__} holds references to Python objects")
+        copy = ffi.new("char[]", bytes(view))
         data = int(ffi.cast("uintptr_t", copy))
         objects.append(copy)
     return HostFunction(address, data, new_token(objects))

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import enum
+import os
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from cuda_core_cffi import _capsule, _wake
+from cuda_core_cffi import _capsule, _detach, _wake  # noqa: F401  (deleters need _detach)
 from cuda_core_cffi._errors import last_failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._stream import LEGACY_DEFAULT_STREAM, Stream
@@ -23,8 +25,10 @@ __all__ = [
     "DLDeviceType",
     "Exported",
     "export_buffer",
+    "export_struct",
     "export_view",
     "give_view",
+    "lend_view",
     "pins",
     "release_pins",
     "tensor_on_host",
@@ -52,8 +56,10 @@ pins: dict[int, Callable[[], object]] = {}
 
 VERSIONED, COPIED, PINNED = lib.CCC_TENSOR_VERSIONED, lib.CCC_TENSOR_COPIED, lib.CCC_TENSOR_PINNED
 
+_read_capsule = _capsule.read
 _share = _capsule.share
 _new_capsule = _capsule.new
+_new_struct = _capsule.new_struct
 _tensor_of_buffer = lib.ccc_tensor_of_buffer
 
 
@@ -171,9 +177,36 @@ def give_view(view: Any) -> int:
     return show_view(view, exported, True)
 
 
-def show_view(view: Any, exported: Exported, versioned: bool) -> int:
-    """Return the address of a tensor that shows what a view shows, and keeps it."""
+def lend_view(view: Any) -> int:
+    """Return the address of a versioned tensor that the view keeps, in the order of the legacy default stream.
+
+    The tensor keeps the memory, so the address is good as long as the view exists.
+    """
+    release_pins()
+    info = view._info
+    if view._is_closed:
+        raise BufferError("this view's Buffer is closed")
+    if info[DEVICE_TYPE] in ON_DEVICE:
+        view._order(LEGACY_DEFAULT_STREAM)
+    try:
+        return _read_capsule(view._lent)[0]
+    except AttributeError:
+        pass
+    if type(info[OWNER]) is tuple:
+        capsule = wrap(show_view(view, view._exported(), True, lent=True), True)
+    else:
+        capsule = _share(info[OWNER], True)
+    with _lending:  # another thread may have been here
+        if not hasattr(view, "_lent"):
+            view._lent = capsule
+    return _read_capsule(view._lent)[0]
+
+
+def show_view(view: Any, exported: Exported, versioned: bool, lent: bool = False) -> int:
+    """Return the address of a tensor that shows what a view shows, and keeps it; ``lent`` is kept by the view."""
     box, release = view._keeper()
+    if lent and not box:  # the memory is the view's to keep
+        release = None
     array, *_kept = exported.array()
     flags = lib.CCC_DLPACK_READ_ONLY if exported.readonly else 0
     tensor = lib.ccc_tensor_of(array, box, versioned, flags, release is not None)
@@ -199,7 +232,20 @@ def wants_host_copy(device: tuple[int, int], wanted: tuple[int, int], copy: bool
     return True
 
 
-def show(buffer: Any, device: tuple[int, int], versioned: bool, copied: bool) -> Any:
+def export_struct(buffer: Any) -> Any:
+    """Return the capsule ``__array_struct__`` for host-accessible memory, which it keeps."""
+    if pins:
+        release_pins()
+    return show(buffer, (CPU, 0), False, False, _new_struct)
+
+
+def show(
+    buffer: Any,
+    device: tuple[int, int],
+    versioned: bool,
+    copied: bool,
+    new_capsule: Callable[[int, bool], Any] = _new_capsule,
+) -> Any:
     """Return a capsule that shows ``buffer`` and keeps its memory."""
     release = buffer._hold() if buffer._python_owned else None
     how = device[0] | device[1] << 16
@@ -216,13 +262,13 @@ def show(buffer: Any, device: tuple[int, int], versioned: bool, copied: bool) ->
         raise buffer._failure(lib.ccc_last_status())
     if release is not None:
         pins[tensor] = release
-    return wrap(tensor, versioned)
+    return wrap(tensor, versioned, new_capsule)
 
 
-def wrap(tensor: int, versioned: bool) -> Any:
+def wrap(tensor: int, versioned: bool, new_capsule: Callable[[int, bool], Any] = _new_capsule) -> Any:
     """Return a capsule that owns ``tensor``."""
     try:
-        return _new_capsule(tensor, versioned)
+        return new_capsule(tensor, versioned)
     except BaseException:
         lib.ccc_tensor_delete(tensor)
         raise
@@ -301,3 +347,13 @@ def release_pins() -> None:
 
 
 _wake.tasks.append(release_pins)
+_lending = threading.Lock()
+
+
+def _renew_lock() -> None:
+    """Start with a free lock in the child of a fork: the thread that held it, if any, is not there."""
+    global _lending
+    _lending = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)

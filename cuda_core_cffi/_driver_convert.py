@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence, Set
 from enum import IntEnum
 from typing import Any, TypeAlias, TypeVar, cast
 
+from cuda_core_cffi._dtypes import holds_objects
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._integers import class_of_handle, is_integer
 
@@ -163,7 +164,10 @@ def memory(value: PointerLike, where: str, writable: bool) -> Any:
     if is_integer(value) and not hasattr(type(value), "__len__"):
         # an integer of NumPy is an address, although it exports its own bytes
         return ffi.cast(VOID_POINTER, operator.index(value))
-    return exported(value, where, writable)
+    data = exported(value, where, writable)
+    if type(value) is not bytes and holds_objects(value, memoryview(value)):
+        raise TypeError(f"{where}: the memory of this {type(value).__name__} holds references to Python objects")
+    return data
 
 
 def exported(value: Any, where: str, writable: bool) -> Any:

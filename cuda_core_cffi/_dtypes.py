@@ -9,12 +9,23 @@ lanes in two bytes.
 from __future__ import annotations
 
 import functools
+import re
+import sys
 from typing import Any
 
-__all__ = ["check_itemsize", "code_of", "dtype_of", "itemsize_of", "numpy_dtype"]
+__all__ = [
+    "check_itemsize",
+    "code_of",
+    "dtype_of",
+    "element_dtype",
+    "holds_objects",
+    "itemsize_of",
+    "numpy_dtype",
+]
 
 ONE_LANE = 1 << 16
 BITS_OF_BYTE = 8
+FIELD_NAME = re.compile(":[^:]*:")  # in a format of the buffer protocol
 
 # Types of NumPy itself, by their name there.
 NUMPY_TYPES = {
@@ -93,6 +104,44 @@ def numpy_dtype(dtype: Any) -> Any:
     import numpy
 
     return numpy.dtype(dtype)
+
+
+def element_dtype(dtype: Any) -> Any:
+    """Return anything that names a dtype of plain data as a ``numpy.dtype``.
+
+    Raises
+    ------
+    TypeError
+        If its elements hold Python objects.
+    """
+    found = numpy_dtype(dtype)
+    if found.hasobject:
+        raise TypeError(f"dtype {found} holds Python objects: a view shows plain data")
+    return found
+
+
+def holds_objects(thing: Any, view: memoryview) -> bool:
+    """Return whether the memory that an object exports, as ``view``, holds references to Python objects.
+
+    References in a union or a packed structure of ctypes are found in its type: the format of those is bytes.
+    """
+    if "O" in view.format and "O" in FIELD_NAME.sub("", view.format):
+        return True
+    ctypes = sys.modules.get("ctypes")
+    if ctypes is None or "B" not in view.format:
+        return False
+    return holds_py_object(type(view.obj if isinstance(thing, memoryview) else thing), ctypes)
+
+
+def holds_py_object(kind: Any, ctypes: Any) -> bool:
+    """Return whether instances of a type are ctypes data that holds a ``py_object``."""
+    if issubclass(kind, (ctypes.Structure, ctypes.Union)):
+        return any(
+            holds_py_object(field[1], ctypes) for base in kind.__mro__ for field in base.__dict__.get("_fields_", ())
+        )
+    if issubclass(kind, ctypes.Array):
+        return holds_py_object(kind._type_, ctypes)
+    return issubclass(kind, ctypes.py_object)
 
 
 def check_itemsize(dtype: Any, itemsize: int) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import pathlib
 from typing import Any
 
+from cuda_core_cffi import _detach  # noqa: F401  (what other code releases needs it)
 from cuda_core_cffi._ffi import ffi, lib
 
 __all__ = ["get_c_api", "get_include", "make_ffi"]

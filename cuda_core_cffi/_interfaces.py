@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 from cuda_core_cffi import _capsule
@@ -43,6 +44,7 @@ Reader = Callable[[Any, int | None], Any]
 
 _order = lib.ccc_view_order
 _take = _capsule.take
+_take_numpy = _capsule.take_numpy
 _take_exchanged = _capsule.take_exchanged
 _is_simple = _capsule.is_simple
 _describe_array = _capsule.describe_array
@@ -118,7 +120,7 @@ def read_numpy(obj: Any, stream_ptr: int | None) -> Any:
     if stream_ptr is None:
         raise ambiguous()
     try:
-        return _take(obj.__dlpack__(max_version=DLPACK_VERSION))
+        return _take_numpy(obj.__dlpack__(max_version=DLPACK_VERSION))
     except (BufferError, TypeError):  # TypeError: NumPy before 2.1 takes no version
         return read_array_interface(obj)
 
@@ -128,7 +130,7 @@ def read_numpy_dlpack(obj: Any, stream_ptr: int | None) -> Any:
     if stream_ptr is None:
         raise ambiguous()
     try:
-        return _take(obj.__dlpack__(max_version=DLPACK_VERSION))
+        return _take_numpy(obj.__dlpack__(max_version=DLPACK_VERSION))
     except TypeError:
         return read_dlpack(obj, stream_ptr)
 
@@ -138,11 +140,15 @@ def read_dlpack(obj: Any, stream_ptr: int | None) -> Any:
     if stream_ptr is None:
         raise ambiguous()
     try:
-        export, device_type = obj.__dlpack__, obj.__dlpack_device__()[0]
+        export, device = obj.__dlpack__, obj.__dlpack_device__()
     except AttributeError:
         raise BufferError(
             f"{type(obj).__name__} does not speak DLPack: it needs __dlpack__ and __dlpack_device__"
         ) from (None)
+    try:
+        device_type = device[0]
+    except (LookupError, TypeError):
+        raise BufferError(f"__dlpack_device__ of {type(obj).__name__} returned no device, but {device!r}") from None
     return take_from(export, None if device_type == CPU else consumer(stream_ptr))
 
 
@@ -263,14 +269,17 @@ def interface_of(obj: Any, name: str) -> dict[str, Any]:
     Raises
     ------
     BufferError
-        If the object does not have it, or masks elements.
+        If the object does not have it, or it is not a whole one, or masks elements.
     """
     try:
         interface: dict[str, Any] = getattr(obj, name)
     except AttributeError as error:
         raise BufferError(f"{type(obj).__name__} has no {name}") from error
     if not isinstance(interface, dict):
-        raise BufferError(f"the {name} of {type(obj).__name__} is no dict: {interface!r}")
+        raise BufferError(f"the {name} of {type(obj).__name__} is no dict, but {interface!r}")
+    missing = [key for key in ("version", "shape", "typestr") if key not in interface]
+    if missing:
+        raise BufferError(f"the {name} of {type(obj).__name__} does not say its {' and '.join(missing)}")
     if interface.get("mask") is not None:
         raise BufferError(f"the {name} of {type(obj).__name__} has a mask, which a view cannot show")
     return interface
@@ -281,13 +290,13 @@ def read_interface(
 ) -> tuple[int, tuple[int, ...], tuple[int, ...] | None, bool, Any]:
     """Return address, shape, strides in elements, whether it is read-only, and dtype from either interface."""
     data = interface.get("data")
-    if not isinstance(data, tuple):
+    if not isinstance(data, tuple) or len(data) != 2:
         raise BufferError(f"the array interface of {type(obj).__name__} gives no address: its data is {data!r}")
     dtype = interface_dtype(obj, interface)
     strides = interface.get("strides")
     if strides is not None:
-        strides = tuple([element_stride(stride, dtype.itemsize) for stride in strides])
-    shape = tuple(interface["shape"])
+        strides = tuple([element_stride(index(stride), dtype.itemsize) for stride in strides])
+    shape = tuple([index(extent) for extent in interface["shape"]])
     if shape and min(shape) < 0:
         raise ValueError(f"an extent is negative: {shape}")
     if strides is not None and len(strides) != len(shape):
@@ -309,13 +318,15 @@ def element_stride(stride: int, itemsize: int) -> int:
 def interface_dtype(obj: Any, interface: dict[str, Any]) -> Any:
     """Return the dtype that an array interface describes."""
     typestr, description = interface["typestr"], interface.get("descr")
+    if not isinstance(typestr, str):  # NumPy takes None for a type
+        raise BufferError(f"the typestr of {type(obj).__name__} is no string, but {typestr!r}")
     dtype = getattr(obj, "dtype", None)
     plain = plain_dtype(typestr) if type(typestr) is str else None
     if plain is not None and (dtype is None or dtype is plain):
         return plain
     if not (isinstance(dtype, numpy_classes()[0]) and string_of(dtype) == typestr):  # else it says more than this can
         dtype = numpy_dtype(typestr)
-        if dtype.kind == "V" and description and (len(description) > 1 or description[0][0]):
+        if dtype.kind == "V" and description and (len(description) > 1 or tuple(description[0][:1]) != ("",)):
             dtype = numpy_dtype(description)
         string_of(dtype)
     return dtype

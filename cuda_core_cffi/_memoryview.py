@@ -28,9 +28,10 @@ from cuda_core_cffi._dlpack import (
     Exported,
     export_view,
     give_view,
+    lend_view,
     tensor_on_host,
 )
-from cuda_core_cffi._dtypes import check_itemsize, code_of, dtype_of, itemsize_of, numpy_dtype
+from cuda_core_cffi._dtypes import check_itemsize, code_of, dtype_of, element_dtype, itemsize_of
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._interfaces import (
@@ -47,7 +48,7 @@ from cuda_core_cffi._interfaces import (
 from cuda_core_cffi._layout import _StridedLayout, make_layout
 from cuda_core_cffi._memory import Buffer, MemoryResource
 from cuda_core_cffi._stream import LEGACY_DEFAULT_STREAM, Stream
-from cuda_core_cffi._strided_copy import copy_on_host, copy_strided, copy_view, plan_copy
+from cuda_core_cffi._strided_copy import byte_range, copy_on_host, copy_strided, copy_view, plan_copy
 from cuda_core_cffi.typing import IsStreamType
 
 __all__ = ["StridedMemoryView"]
@@ -79,13 +80,14 @@ class StridedMemoryView(Uncopyable):
     live as long.
     """
 
-    __slots__ = ("_bounds", "_cached_layout", "_obj", "_source", "_stream")
+    __slots__ = ("_bounds", "_cached_layout", "_lent", "_obj", "_source", "_stream")
     _NOT_COPIED_BECAUSE: ClassVar[str] = "it shows memory of another object; make another view of that"
     _source: Any  # what a reader returned; once somebody has asked what it says, that
     _obj: object
     _stream: int  # the memory is ready in the order of this stream; -1 where nothing is known
     _cached_layout: _StridedLayout
     _bounds: tuple[int, int]  # the addresses between which `view` may look
+    _lent: Any  # the capsule of a tensor that C code may borrow from the view
     __dlpack_c_exchange_api__: ClassVar[Any]
 
     def __init__(self, obj: object = None, stream_ptr: int | None = None) -> None:
@@ -283,6 +285,8 @@ class StridedMemoryView(Uncopyable):
 
         Raises
         ------
+        TypeError
+            If elements of ``dtype`` hold Python objects.
         ValueError
             If the array does not fit in the buffer, an element would lie before its start, or ``itemsize`` is not that
             of ``dtype``.
@@ -292,7 +296,7 @@ class StridedMemoryView(Uncopyable):
         if buffer.is_closed:
             raise RuntimeError("this Buffer is closed")
         if dtype is not None:
-            dtype = numpy_dtype(dtype)
+            dtype = element_dtype(dtype)
         elif itemsize is None:
             raise ValueError("give itemsize or dtype: one of them says how large an element is")
         layout = _StridedLayout(shape, strides, dtype.itemsize if itemsize is None else itemsize)
@@ -331,6 +335,8 @@ class StridedMemoryView(Uncopyable):
 
         Raises
         ------
+        TypeError
+            If elements of the new type hold Python objects.
         ValueError
             If the element sizes of layout and type differ, or the layout reaches beyond the buffer; beyond this view,
             where the memory is another library's.
@@ -341,7 +347,7 @@ class StridedMemoryView(Uncopyable):
         elif not isinstance(layout, _StridedLayout):
             raise TypeError(f"layout must be a _StridedLayout, not {type(layout).__name__}")
         if dtype is not None:
-            dtype = numpy_dtype(dtype)
+            dtype = element_dtype(dtype)
             check_itemsize(dtype, layout.itemsize)
         elif (dtype := self._info[DTYPE]) is not None and layout.itemsize != own.itemsize:
             check_itemsize(self.dtype, layout.itemsize)
@@ -576,9 +582,9 @@ class StridedMemoryView(Uncopyable):
         shown = exported._replace(strides=dense._explicit_strides())
         return tensor_on_host(shown, layout.volume * layout.itemsize, versioned, fill)
 
-    def _give_tensor(self) -> int:
-        """Return the address of a tensor, for DLPack's C exchange API."""
-        return give_view(self)
+    # Addresses of tensors, for DLPack's C exchange API.
+    _give_tensor = give_view
+    _lend_tensor = lend_view
 
     @staticmethod
     def _from_tensor(owner: Any) -> StridedMemoryView:
@@ -588,12 +594,6 @@ class StridedMemoryView(Uncopyable):
         self._obj = None
         self._stream = NO_ORDERING
         return self
-
-
-def byte_range(start: int, layout: _StridedLayout) -> tuple[int, int]:
-    """Return the addresses between which the elements of a layout lie."""
-    low, high = layout.offset_bounds
-    return start + low * layout.itemsize, start + (high + 1) * layout.itemsize
 
 
 StridedMemoryView.__dlpack_c_exchange_api__ = _capsule.exchange_api(StridedMemoryView._from_tensor)

@@ -10,7 +10,7 @@ else by the release thread.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from cuda_core_cffi import _wake
@@ -19,6 +19,7 @@ from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._integers import address_of
 from cuda_core_cffi._keepalive import register_after_sync
 from cuda_core_cffi._memory import Buffer
+from cuda_core_cffi._memory.exporter import Hold
 
 __all__ = ["NOTHING", "Operand", "kept", "make_keep", "new_token", "operand", "settle", "settle_after_sync"]
 
@@ -60,18 +61,6 @@ class Operand(NamedTuple):
         """Raise if the memory is known to be smaller than what a node does with it."""
         if self.size is not None and size > self.size:
             raise ValueError(f"{name} has {self.size} bytes, fewer than the {size} of the node")
-
-
-class Hold:
-    """Call a function when the last reference to this goes."""
-
-    __slots__ = ("_release",)
-
-    def __init__(self, release: Callable[[], None]) -> None:
-        self._release = release
-
-    def __del__(self) -> None:
-        self._release()
 
 
 def operand(value: Any, owner: Any, name: str) -> Operand:

@@ -15,7 +15,7 @@ from cuda_core_cffi._memory.access import explain_access
 from cuda_core_cffi._stream import Stream, stream_or_default
 from cuda_core_cffi.typing import IsStreamType
 
-__all__ = ["copy_on_host", "copy_strided", "copy_view", "plan_copy"]
+__all__ = ["byte_range", "copy_on_host", "copy_strided", "copy_view", "plan_copy"]
 
 
 def copy_view(target: Any, source: Any, stream: IsStreamType | None, blocking: bool | None) -> None:
@@ -89,6 +89,12 @@ def plan_copy(target: tuple[Any, ...], source: tuple[Any, ...], device: int = -1
         copy.shape[axis] = extent
     copy.itemsize, copy.ndim, copy.device = layout.itemsize, layout.ndim, device
     return copy, bool(lib.ccc_view_plan(copy))
+
+
+def byte_range(start: int, layout: _StridedLayout) -> tuple[int, int]:
+    """Return the addresses between which the elements of a layout lie."""
+    low, high = layout.offset_bounds
+    return start + low * layout.itemsize, start + (high + 1) * layout.itemsize
 
 
 def byte_strides(layout: _StridedLayout) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NumPy arrays, of any dtype, through the array interface in C's form. It says what __array_interface__ does, of which
- * NumPy makes a dictionary each time.
+ * The array interface in C's form, __array_struct__: of NumPy arrays, of any dtype, where __array_interface__ would take
+ * a dictionary each time; and for NumPy, of bytes, in a capsule that keeps the memory.
  */
 #ifndef CCC_ARRAY_H
 #define CCC_ARRAY_H
@@ -12,7 +12,11 @@
 #include "ccc_capsule_read.h"
 
 #define CCC_ARRAY_C_ORDER 0x1
+#define CCC_ARRAY_F_ORDER 0x2
+#define CCC_ARRAY_ALIGNED 0x100
+#define CCC_ARRAY_NATIVE 0x200
 #define CCC_ARRAY_WRITABLE 0x400
+#define CCC_ARRAY_BYTES (CCC_ARRAY_C_ORDER | CCC_ARRAY_F_ORDER | CCC_ARRAY_ALIGNED | CCC_ARRAY_NATIVE | CCC_ARRAY_WRITABLE)
 #define CCC_PLAIN_KINDS "biufcSUmM" /* the others hold Python objects, or fields, or are somebody's own */
 
 /* What is in the capsule __array_struct__: https://numpy.org/doc/stable/reference/arrays.interface.html */
@@ -78,6 +82,40 @@ static PyObject *ccc_describe_array(PyObject *module, PyObject *object)
         return info;
     PyErr_Clear(); /* __array_interface__ tells what is wrong */
     Py_RETURN_NONE;
+}
+
+/* Bytes, and the tensor that keeps their memory. */
+typedef struct ccc_bytes {
+    ccc_array_struct array;
+    Py_ssize_t size, stride;
+    ccc_imported tensor;
+} ccc_bytes;
+
+static void ccc_end_bytes(PyObject *capsule)
+{
+    ccc_bytes *bytes = PyCapsule_GetPointer(capsule, NULL);
+    ccc_imported_delete(bytes->tensor);
+    free(bytes);
+}
+
+/* new_struct(address, versioned): the capsule __array_struct__ for a managed tensor of bytes, which it owns. */
+static PyObject *ccc_new_struct(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    ccc_imported imported;
+    (void)module;
+    if (ccc_read_tensor("new_struct", arguments, count, &imported))
+        return NULL;
+    const DLTensor *tensor = ccc_tensor_in(imported);
+    ccc_bytes *bytes = malloc(sizeof *bytes);
+    if (bytes == NULL)
+        return PyErr_NoMemory();
+    *bytes = (ccc_bytes){.size = (Py_ssize_t)tensor->shape[0], .stride = 1, .tensor = imported};
+    bytes->array = (ccc_array_struct){.two = 2, .ndim = 1, .kind = 'u', .itemsize = 1, .flags = CCC_ARRAY_BYTES,
+                                      .shape = &bytes->size, .strides = &bytes->stride, .data = tensor->data};
+    PyObject *capsule = PyCapsule_New(bytes, NULL, ccc_end_bytes);
+    if (capsule == NULL)
+        free(bytes);
+    return capsule;
 }
 
 #endif

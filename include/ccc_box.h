@@ -216,18 +216,23 @@ static int ccc_unuse(ccc_box *box)
            (atomic_fetch_sub_explicit(&box->uses, 1, memory_order_acq_rel) & ~CCC_OPEN) == 1;
 }
 
-/* The last use has gone: destroy the handle, and let go of what it depended on. */
+/*
+ * The last use has gone: destroy the handle, and let go of what it depended on. The failure that a helper has left behind
+ * in this thread stays: Python may not have read it yet.
+ */
 static void ccc_end_unused(ccc_box *box)
 {
+    ccc_failure failure = ccc_last;
     do {
         if (ccc_in_callback) {
             ccc_defer(&ccc_deferred, box);
-            return;
+            break;
         }
         if (atomic_load_explicit(&ccc_captures, memory_order_relaxed) && ccc_defer_captive(box))
-            return;
+            break;
         box = ccc_end(box);
     } while (ccc_unuse(box));
+    ccc_last = failure;
 }
 
 static void ccc_release(ccc_box *box)
@@ -236,14 +241,10 @@ static void ccc_release(ccc_box *box)
         ccc_end_unused(box);
 }
 
-/* For CCC_USE: release at the end of a scope, and leave the failure that the helper returns as it is. */
+/* For CCC_USE: release at the end of a scope. */
 static void ccc_release_scoped(ccc_box **box)
 {
-    if (*box && ccc_unuse(*box)) {
-        ccc_failure failure = ccc_last;
-        ccc_end_unused(*box);
-        ccc_last = failure;
-    }
+    ccc_release(*box);
 }
 
 static void ccc_release_all(ccc_box *const *boxes, size_t count)
@@ -399,24 +400,6 @@ static ccc_box *ccc_view(ccc_box *box)
 static ccc_box *ccc_parent(ccc_box *box)
 {
     return box->parent;
-}
-
-static void ccc_report_cleanup(void);
-
-/* What code of others calls, of which nobody learns that cleanup has failed. */
-static void ccc_api_release(ccc_box *box)
-{
-    ccc_release(box);
-    ccc_report_cleanup();
-}
-
-static const ccc_api ccc_api_table = {
-    sizeof(ccc_api), ccc_box_kind, ccc_handle, ccc_box_bytes, ccc_retain, ccc_api_release,
-};
-
-static const ccc_api *ccc_get_api(void)
-{
-    return &ccc_api_table;
 }
 
 #endif

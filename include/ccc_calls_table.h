@@ -47,4 +47,10 @@ static uint64_t ccc_calls_get(void)
     return (uintptr_t)&ccc_calls_table;
 }
 
+/* For the module _capsule, which is not linked with this one either. */
+static uint64_t ccc_gil_address(void)
+{
+    return (uintptr_t)&ccc_gil_of_all;
+}
+
 #endif

@@ -17,7 +17,7 @@ typedef struct ccc_imported {
     int versioned;
 } ccc_imported;
 
-static void ccc_imported_delete(ccc_imported tensor)
+static void ccc_call_deleter(ccc_imported tensor)
 {
     DLManagedTensor *old = tensor.address;
     DLManagedTensorVersioned *versioned = tensor.address;
@@ -29,16 +29,24 @@ static void ccc_imported_delete(ccc_imported tensor)
     }
 }
 
-static void ccc_delete_unconsumed(PyObject *capsule)
+/* The tensor in a capsule that nobody has consumed; its address is NULL if there is none. */
+static ccc_imported ccc_unconsumed(PyObject *capsule)
 {
     for (int versioned = 0; versioned < 2; ++versioned)
-        if (PyCapsule_IsValid(capsule, NAMES[versioned])) {
-            ccc_imported_delete((ccc_imported){PyCapsule_GetPointer(capsule, NAMES[versioned]), versioned});
-            return;
-        }
+        if (PyCapsule_IsValid(capsule, NAMES[versioned]))
+            return (ccc_imported){PyCapsule_GetPointer(capsule, NAMES[versioned]), versioned};
+    return (ccc_imported){NULL, 0};
 }
 
-/* A capsule around a tensor, whose deleter runs if nobody consumes it. NULL with a Python error set. */
+/* The destructor of capsules around tensors of ours: their deleters release the GIL where that is needed. */
+static void ccc_delete_unconsumed(PyObject *capsule)
+{
+    ccc_imported tensor = ccc_unconsumed(capsule);
+    if (tensor.address)
+        ccc_call_deleter(tensor);
+}
+
+/* A capsule around a tensor of ours, whose deleter runs if nobody consumes it. NULL with a Python error set. */
 static PyObject *ccc_capsule_of(void *tensor, int versioned)
 {
     return PyCapsule_New(tensor, NAMES[versioned], ccc_delete_unconsumed);

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "ccc_capsule.h"
+#include "ccc_detach.h"
 
 #define CCC_FIELDS 9
 #define CCC_MAX_DIMENSIONS 64 /* NumPy's limit; other libraries have a lower one */
@@ -27,8 +28,39 @@ static const char *const USED_NAMES[] = {"used_dltensor", "used_dltensor_version
 typedef struct ccc_uses {
     ccc_imported tensor;
     atomic_int count;
+    int takes_gil; /* its deleter takes the GIL, and so does not wait for the device */
     PyCapsule_Destructor producers; /* what the producer's capsule, now the owner, is to end with; or NULL */
 } ccc_uses;
+
+static uintptr_t ccc_own_deleters[2]; /* of the CFFI module's tensors */
+
+static void ccc_end_shown_old(DLManagedTensor *self);
+static void ccc_end_shown_versioned(DLManagedTensorVersioned *self);
+
+/* Whether a deleter releases the GIL itself where that is needed; it may also be NULL. */
+static int ccc_is_own_deleter(uintptr_t deleter, int versioned)
+{
+    return deleter == 0 || deleter == ccc_own_deleters[versioned] ||
+           deleter == (versioned ? (uintptr_t)ccc_end_shown_versioned : (uintptr_t)ccc_end_shown_old);
+}
+
+/* Delete a tensor of any library. Its deleter may wait for the device, so it runs without the GIL. */
+static void ccc_imported_delete(ccc_imported tensor)
+{
+    uintptr_t deleter = tensor.versioned ? (uintptr_t)((DLManagedTensorVersioned *)tensor.address)->deleter
+                                         : (uintptr_t)((DLManagedTensor *)tensor.address)->deleter;
+    void *state = ccc_is_own_deleter(deleter, tensor.versioned) ? NULL : ccc_detach();
+    ccc_call_deleter(tensor);
+    ccc_attach(state);
+}
+
+/* The destructor of capsules around tensors of any library. */
+static void ccc_delete_any(PyObject *capsule)
+{
+    ccc_imported tensor = ccc_unconsumed(capsule);
+    if (tensor.address)
+        ccc_imported_delete(tensor);
+}
 
 /* The tensor in a capsule that nobody has consumed; NULL with a Python error set. */
 static ccc_imported ccc_in_capsule(PyObject *capsule, int consume)
@@ -75,6 +107,18 @@ static int ccc_two_arguments(const char *name, Py_ssize_t count)
     return count == 2;
 }
 
+/* Read the arguments (address, versioned) of a tensor that is not NULL. -1 with a Python error set: they are others. */
+static int ccc_read_tensor(const char *name, PyObject *const *arguments, Py_ssize_t count, ccc_imported *tensor)
+{
+    if (!ccc_two_arguments(name, count))
+        return -1;
+    tensor->address = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(arguments[0]);
+    tensor->versioned = PyErr_Occurred() ? -1 : PyObject_IsTrue(arguments[1]);
+    if (tensor->versioned >= 0 && tensor->address == NULL)
+        PyErr_Format(PyExc_ValueError, "%s called with a null pointer", name);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 static PyObject *ccc_tuple_of(const int64_t *values, int count)
 {
     PyObject *tuple = PyTuple_New(count);
@@ -90,7 +134,10 @@ static PyObject *ccc_tuple_of(const int64_t *values, int count)
 static void ccc_end_use(ccc_uses *uses)
 {
     if (atomic_fetch_sub(&uses->count, 1) == 1) {
-        ccc_imported_delete(uses->tensor);
+        if (uses->takes_gil)
+            ccc_call_deleter(uses->tensor);
+        else
+            ccc_imported_delete(uses->tensor);
         free(uses);
     }
 }
@@ -108,8 +155,9 @@ static void ccc_delete_owner(PyObject *owner)
 static ccc_uses *ccc_uses_of(PyObject *owner)
 {
     int known = PyCapsule_IsValid(owner, USED_NAMES[0]) || PyCapsule_IsValid(owner, USED_NAMES[1]);
-    if (known && PyCapsule_GetDestructor(owner) == ccc_delete_owner)
-        return PyCapsule_GetContext(owner);
+    ccc_uses *uses = known && PyCapsule_GetDestructor(owner) == ccc_delete_owner ? PyCapsule_GetContext(owner) : NULL;
+    if (uses)
+        return uses;
     PyErr_SetString(PyExc_TypeError, "expected a tensor that was taken");
     return NULL;
 }
@@ -162,9 +210,49 @@ static int ccc_is_simple(const DLTensor *tensor)
     return adjacent && tensor->dtype.code != CCC_DL_COMPLEX;
 }
 
+/*
+ * Whether the elements of a tensor with possible dimensions lie in the address space, and their offsets in bytes fit in
+ * 64 bits. A broadcast axis, whose stride is 0, may be of any extent.
+ */
+static int ccc_is_in_address_space(const DLTensor *tensor)
+{
+    const __int128 itemsize = ((__int128)tensor->dtype.bits * tensor->dtype.lanes + 7) / 8;
+    __int128 low = 0, high = 1, stride = 1;
+    for (int i = 0; i < tensor->ndim; ++i)
+        if (tensor->shape[i] == 0)
+            return 1;
+    for (int i = tensor->ndim; i-- > 0;) {
+        __int128 reach = (tensor->shape[i] - 1) * (tensor->strides ? tensor->strides[i] : stride);
+        *(reach < 0 ? &low : &high) += reach;
+        stride *= tensor->shape[i];
+        if (low < INT64_MIN || high > INT64_MAX || (tensor->strides == NULL && stride > INT64_MAX))
+            return 0;
+    }
+    __int128 start = (__int128)(uintptr_t)tensor->data + tensor->byte_offset;
+    return high * itemsize <= INT64_MAX && low * itemsize >= INT64_MIN &&
+           (tensor->data == NULL || (start + low * itemsize >= 0 && start + high * itemsize <= UINTPTR_MAX));
+}
+
+/* Why a tensor of a known version cannot be described; NULL if it can. */
+static const char *ccc_fault(const DLTensor *tensor)
+{
+    if (tensor->ndim && tensor->shape == NULL)
+        return "the tensor has no shape";
+    if (tensor->dtype.bits == 0 || tensor->dtype.lanes == 0)
+        return "the elements of the tensor have no size";
+    for (int i = 0; i < tensor->ndim; ++i)
+        if (tensor->shape[i] < 0)
+            return "an extent of the tensor is negative";
+    return ccc_is_in_address_space(tensor) ? NULL : "the tensor reaches beyond the address space";
+}
+
 /* Why a tensor cannot be described, with a Python error set; 0 if it can. */
 static int ccc_refuse(ccc_imported imported)
 {
+    if (imported.address == NULL) {
+        PyErr_SetString(PyExc_BufferError, "there is no tensor: its address is NULL");
+        return 1;
+    }
     if (imported.versioned) { /* all that follows its version may differ */
         const DLManagedTensorVersioned *versioned = imported.address;
         if (versioned->version.major != CCC_DLPACK_MAJOR) {
@@ -174,6 +262,7 @@ static int ccc_refuse(ccc_imported imported)
         }
     }
     const DLTensor *tensor = ccc_tensor_in(imported);
+    const char *fault = NULL;
     if (tensor->ndim < 0 || tensor->ndim > CCC_MAX_DIMENSIONS)
         PyErr_Format(PyExc_BufferError, "the tensor has %d dimensions; 0 to %d are possible", (int)tensor->ndim,
                      CCC_MAX_DIMENSIONS);
@@ -181,6 +270,8 @@ static int ccc_refuse(ccc_imported imported)
              tensor->device.device_type != CCC_DL_CUDA_HOST && tensor->device.device_type != CCC_DL_CUDA_MANAGED)
         PyErr_Format(PyExc_BufferError, "the memory is on DLPack device type %d, which is neither the host nor CUDA",
                      (int)tensor->device.device_type);
+    else if ((fault = ccc_fault(tensor)))
+        PyErr_SetString(PyExc_BufferError, fault);
     else
         return 0;
     return 1;
@@ -188,9 +279,9 @@ static int ccc_refuse(ccc_imported imported)
 
 /*
  * A capsule that owns a tensor which is ours to delete; on failure it is deleted at once. The capsule that it came in, if
- * it did, is made the owner: that is quicker than another, but for PyPy.
+ * it did, is made the owner: that is quicker than another, but for PyPy. `takes_gil` says that its deleter takes the GIL.
  */
-static PyObject *ccc_own(ccc_imported tensor, PyObject *capsule)
+static PyObject *ccc_own(ccc_imported tensor, PyObject *capsule, int takes_gil)
 {
 #ifdef PYPY_VERSION
     capsule = NULL;
@@ -199,10 +290,12 @@ static PyObject *ccc_own(ccc_imported tensor, PyObject *capsule)
     if (uses == NULL) {
         if (!PyErr_Occurred())
             PyErr_NoMemory();
-        ccc_imported_delete(tensor);
+        if (tensor.address)
+            ccc_imported_delete(tensor);
         return NULL;
     }
     uses->tensor = tensor;
+    uses->takes_gil = takes_gil;
     uses->producers = NULL;
     atomic_init(&uses->count, 1);
     if (capsule && PyCapsule_GetContext(capsule) == NULL) { /* else the producer needs the context for itself */
@@ -259,7 +352,7 @@ static void *ccc_show(PyObject *owner, int versioned)
         return NULL;
     }
     if (tensor.data)
-        tensor.data = (char *)tensor.data + tensor.byte_offset;
+        tensor.data = (void *)((uintptr_t)tensor.data + tensor.byte_offset);
     tensor.byte_offset = 0;
     if (tensor.device.device_type == CCC_DL_CPU)
         tensor.device.device_id = 0;

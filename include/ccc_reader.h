@@ -59,7 +59,7 @@ static PyObject *ccc_ask_and_take(PyObject *object, PyObject *stream)
     if (capsule == NULL)
         return NULL;
     ccc_imported tensor = ccc_in_capsule(capsule, 1);
-    PyObject *owner = tensor.address ? ccc_own(tensor, capsule) : NULL;
+    PyObject *owner = tensor.address ? ccc_own(tensor, capsule, 0) : NULL;
     Py_DECREF(capsule);
     return owner;
 }
@@ -81,8 +81,9 @@ static PyObject *ccc_read(PyObject *read, PyObject *const *arguments, Py_ssize_t
 {
     PyObject *stream = count == 2 ? ccc_consumer(arguments[1]) : NULL;
     int on_host = stream ? ccc_is_on_host(arguments[0]) : 0;
-    if (on_host < 0) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError))
+    if (on_host < 0) { /* what is wrong with the device, the reader in Python tells */
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError) && !PyErr_ExceptionMatches(PyExc_LookupError) &&
+            !PyErr_ExceptionMatches(PyExc_TypeError))
             return NULL;
         PyErr_Clear();
         stream = NULL;

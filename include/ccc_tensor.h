@@ -1,13 +1,15 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of ours as DLPack tensors. A consumer may delete a tensor on any thread, without the GIL: no Python object is involved.
- * Where Python must keep something alive as long as the tensor (memory that a resource written in Python gave), Python
- * pins it under the tensor's address, and the deleter only queues that address and asks the release thread to look.
+ * Memory of ours as DLPack tensors. A consumer may delete a tensor on any thread, with the GIL or without (ccc_api.h): no
+ * Python object is involved. Where Python must keep something alive as long as the tensor (memory that a resource written
+ * in Python gave), Python pins it under the tensor's address, and the deleter only queues that address and asks the
+ * release thread to look.
  */
 #ifndef CCC_TENSOR_H
 #define CCC_TENSOR_H
 
+#include "ccc_api.h"
 #include "ccc_dlpack.h"
 #include "ccc_memory.h"
 #include "ccc_release.h"
@@ -59,7 +61,7 @@ static void ccc_report_cleanup(void)
 
 static void ccc_tensor_end(ccc_tensor *tensor)
 {
-    ccc_release(tensor->buffer);
+    ccc_release_any(tensor->buffer);
     ccc_report_cleanup();
     free(tensor->memory);
     if (!tensor->pinned) {
@@ -106,6 +108,12 @@ static void ccc_delete_old(DLManagedTensor *self)
 static void ccc_delete_versioned(DLManagedTensorVersioned *self)
 {
     ccc_tensor_end((ccc_tensor *)self);
+}
+
+/* The deleter of tensors of either kind. */
+static uint64_t ccc_tensor_deleter(int versioned)
+{
+    return versioned ? (uintptr_t)ccc_delete_versioned : (uintptr_t)ccc_delete_old;
 }
 
 static ccc_tensor *ccc_tensor_new(const ccc_array *array, int versioned, uint64_t flags)

@@ -38,14 +38,17 @@ typedef enum ccc_kind {
 
 typedef struct ccc_box ccc_box;
 
-/* The functions below, as `cuda_core_cffi.get_c_api()` hands them out. The structure only ever grows at its end. */
+/*
+ * The functions below, as `cuda_core_cffi.get_c_api()` hands them out. The structure only ever grows at its end. Each
+ * takes NULL, which has no handle.
+ */
 typedef struct ccc_api {
     size_t size;                            /* of this structure, as the package was built */
-    ccc_kind (*kind)(const ccc_box *box);   /* what the box holds */
+    ccc_kind (*kind)(const ccc_box *box);   /* what the box holds; CCC_KINDS of NULL */
     uint64_t (*handle)(const ccc_box *box); /* the driver's handle or device address; 0 once it is closed */
     size_t (*bytes)(const ccc_box *box);    /* a buffer's size in bytes; 0 for every other kind */
     int (*retain)(ccc_box *box);            /* 1: the handle now stays alive until release; 0: it was closed */
-    void (*release)(ccc_box *box);
+    void (*release)(ccc_box *box);          /* the last lets go of the GIL meanwhile, if this thread holds it */
 } ccc_api;
 
 #ifdef __cplusplus

@@ -30,18 +30,23 @@ LIMIT = 120  # seconds, for anything that could hang
 FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
-def run_python(code: str, *arguments: str, **environment: str | None) -> subprocess.CompletedProcess[str]:
-    """Run code in a new Python process; an environment variable set to None is removed."""
-    folder = str(pathlib.Path(cuda_core_cffi.__file__).parents[1])  # the package that is under test here
+def child_environment(*folders: str, **environment: str | None) -> dict[str, str]:
+    """Return the environment of a new Python process, which imports from these folders, and the package under test."""
+    tested = str(pathlib.Path(cuda_core_cffi.__file__).parents[1])
     variables = dict(os.environ)
-    variables["PYTHONPATH"] = os.pathsep.join(filter(None, [folder, variables.get("PYTHONPATH")]))
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, [tested, *folders, variables.get("PYTHONPATH")]))
     for name, value in environment.items():
         variables.pop(name, None)
         if value is not None:
             variables[name] = value
+    return variables
+
+
+def run_python(code: str, *arguments: str, **environment: str | None) -> subprocess.CompletedProcess[str]:
+    """Run code in a new Python process; an environment variable set to None is removed."""
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code), *arguments],
-        env=variables,
+        env=child_environment(**environment),
         capture_output=True,
         text=True,
         timeout=LIMIT,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import ctypes
 import mmap
 import sys
 import warnings
@@ -21,6 +22,7 @@ from cuda_core_cffi import (
     PER_THREAD_DEFAULT_STREAM,
     CUDAError,
     CUDAWarning,
+    driver,
     ffi,
     lib,
     live_objects,
@@ -66,6 +68,40 @@ WRITABLE = {
     "ndarray": lambda: numpy.zeros(SIZE // 4, "f4"),
     "ndarray of two dimensions": lambda: numpy.zeros((4, 8), "u2"),
     "ffi.buffer": lambda: ffi.buffer(ffi.new("char[]", SIZE)),
+}
+
+
+class WithObject(ctypes.Structure):
+    _fields_ = [("number", ctypes.c_int64), ("item", ctypes.py_object)]
+
+
+class UnionWithObject(ctypes.Union):
+    _fields_ = [("number", ctypes.c_int64), ("item", ctypes.py_object)]
+
+
+class PackedWithObject(ctypes.Structure):
+    _pack_ = 1
+    _layout_ = "ms"
+    _fields_ = [("item", ctypes.py_object), ("number", ctypes.c_int64)]
+
+
+class WithUnions(ctypes.Structure):
+    _fields_ = [("unions", UnionWithObject * 2)]
+
+
+ITEM = ["an object that only the array refers to"]
+# Memory of 64 bytes that holds references to Python objects.
+WITH_OBJECTS = {
+    "object dtype": lambda: numpy.array([None] * 7 + [ITEM], object),
+    "record": lambda: numpy.array([(1, ITEM)] * 4, [("number", "i8"), ("item", "O")]),
+    "nested record": lambda: numpy.array([(1, (ITEM,))] * 4, [("number", "i8"), ("O", [("item", "O")])]),
+    "subarray": lambda: numpy.zeros(2, [("items", "O", 4)]),
+    "memoryview": lambda: memoryview(numpy.array([ITEM] * 8 + [None], dtype=object))[:-1],
+    "ctypes array": lambda: (ctypes.py_object * 8)(*[ITEM] * 8),
+    "ctypes structure": lambda: (WithObject * 4)(*[(1, ITEM)] * 4),
+    "ctypes union": lambda: (UnionWithObject * 8)(),
+    "packed structure": lambda: (PackedWithObject * 4)(*[(ITEM, 1)] * 4),
+    "structure with unions": lambda: (WithUnions * 4)(),
 }
 
 
@@ -194,6 +230,51 @@ def test_memory_that_is_not_contiguous_is_refused(device, stream, thing):
 def test_an_array_that_does_not_show_its_memory_is_refused(device, stream):
     with device.allocate(SIZE, stream) as buffer, pytest.raises(BufferError, match="ndarray does not show its memory"):
         buffer.copy_from(numpy.zeros(8, "M8[s]"), stream=stream)
+
+
+@pytest.mark.parametrize("name", WITH_OBJECTS)
+def test_memory_that_holds_python_objects_is_neither_destination_nor_source(device, stream, name):
+    target = WITH_OBJECTS[name]()
+    before = bytes(ffi.buffer(ffi.from_buffer(target)))
+    size = len(before)
+    with device.allocate(size, stream) as buffer:
+        buffer.fill(7, stream=stream)
+        for copy in (buffer.copy_to, buffer.copy_from):
+            with pytest.raises(TypeError, match="references to Python objects"):
+                copy(target, stream=stream)
+        stream.sync()
+        assert bytes(ffi.buffer(ffi.from_buffer(target))) == before
+        assert content(buffer, stream) == bytes([7]) * size
+
+
+@pytest.mark.parametrize("name", WITH_OBJECTS)
+def test_the_driver_module_neither_writes_nor_reads_python_objects(device, stream, name):
+    target = WITH_OBJECTS[name]()
+    before = bytes(ffi.buffer(ffi.from_buffer(target)))
+    with device.allocate(len(before), stream) as buffer:
+        with pytest.raises(TypeError, match=r"references to Python objects|bytes-like"):  # PyPy's CFFI refuses some
+            driver.cuMemcpyDtoH(target, buffer.handle, len(before))
+        with pytest.raises(TypeError, match="references to Python objects"):
+            driver.cuMemcpyHtoD(buffer.handle, target, len(before))
+    assert bytes(ffi.buffer(ffi.from_buffer(target))) == before
+
+
+def test_a_field_may_be_called_like_the_format_of_objects(device, stream):
+    records = numpy.zeros(8, [("O", "i4"), ("Ob", "i4")])
+    with device.allocate(SIZE, stream) as buffer:
+        buffer.copy_from(records, stream=stream)
+        buffer.copy_to(records, stream=stream)
+        stream.sync()
+
+
+def test_memory_of_ctypes_without_objects_is_copied(device, stream):
+    union = type("Plain", (ctypes.Union,), {"_fields_": [("number", ctypes.c_int64), ("bytes", ctypes.c_char * 8)]})
+    numbers = (union * 8)()
+    with device.allocate(SIZE, stream) as buffer:
+        write(buffer, DATA, stream)
+        buffer.copy_to(numbers, stream=stream)
+        stream.sync()
+    assert bytes(numbers) == DATA
 
 
 @pytest.mark.parametrize("size", [0, SIZE - 1, SIZE + 1, 10 * SIZE])

@@ -15,15 +15,25 @@ from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
     PER_THREAD_DEFAULT_STREAM,
     Buffer,
+    ManagedMemoryResource,
+    MemoryResource,
     ffi,
     live_objects,
 )
+from cuda_core_cffi._wake import run_tasks
+from cuda_core_cffi.utils import StridedMemoryView, TrackingMemoryResource
 
 pytestmark = pytest.mark.usefixtures("device")
-PYPY = pytest.mark.skipif(
-    sys.implementation.name == "pypy", reason="there a memoryview keeps only what is not closed: see Buffer.__buffer__"
-)
-ENDINGS = pytest.mark.parametrize("ending", [pytest.param("close", marks=PYPY), "collect"])
+ENDINGS = pytest.mark.parametrize("ending", ["close", "collect"])
+HOST = HostResource()
+# Memory that the host can access, from each kind of resource.
+RESOURCES = {
+    "pinned": lambda: PINNED,
+    "managed": lambda: ManagedMemoryResource({"preferred_location": 0}),
+    "written in Python": lambda: HOST,
+    "tracked": lambda: TrackingMemoryResource(PINNED),
+}
+KINDS = pytest.mark.parametrize("kind", RESOURCES)
 
 
 def pinned(data: bytes = DATA) -> Buffer:
@@ -31,6 +41,21 @@ def pinned(data: bytes = DATA) -> Buffer:
     buffer = PINNED.allocate(len(data))
     ffi.buffer(ffi.cast("char *", buffer.handle), len(data))[:] = data
     return buffer
+
+
+class Interface:
+    """Has an array interface that another object has."""
+
+    def __init__(self, name: str, buffer: Buffer) -> None:
+        self.buffer = buffer
+        setattr(self, name, getattr(buffer, name))
+
+
+def allocated() -> int:
+    """Return how many allocations have not gone back."""
+    collect()
+    run_tasks()  # PyPy is not told when tensors are gone
+    return live_objects()["buffer"] + len(HOST.live)
 
 
 # Array interfaces
@@ -43,6 +68,7 @@ def test_device_memory_has_the_cuda_array_interface(device, stream):
             "stream": stream.handle,
         }  # fmt: skip
         assert not hasattr(buffer, "__array_interface__")
+    assert not hasattr(buffer, "__array_struct__")
 
 
 def test_a_default_stream_has_its_number_in_the_cuda_array_interface(device):
@@ -67,6 +93,94 @@ def test_host_memory_has_the_array_interface_only():
     buffer = Buffer.from_handle(owner.address, SIZE, owner=owner)
     assert not hasattr(buffer, "__cuda_array_interface__")
     assert numpy.asarray(buffer).tobytes() == DATA
+
+
+def allocate(mr: MemoryResource) -> Buffer:
+    """Return a buffer that the host can use at once."""
+    buffer = mr.allocate(SIZE)
+    LEGACY_DEFAULT_STREAM.sync()
+    return buffer
+
+
+@pytest.mark.parametrize("part", [False, True], ids=["whole", "slice"])
+@KINDS
+def test_an_array_of_numpy_keeps_the_memory_of_a_closed_buffer(kind, part):
+    mr = RESOURCES[kind]()
+    before = allocated()
+    buffer = allocate(mr)
+    ffi.buffer(ffi.cast("char *", buffer.handle), SIZE)[:] = DATA
+    exported = buffer[8:] if part else buffer
+    array = numpy.asarray(exported)[::2]
+    assert array.ctypes.data == exported.handle
+    exported.close()
+    buffer.close()
+    others = [allocate(mr) for _ in range(8)]
+    for other in others:
+        ffi.buffer(ffi.cast("char *", other.handle), SIZE)[:] = bytes(SIZE)
+    assert array.tobytes() == DATA[8 * part :: 2]
+    array[:] = 1
+    assert not any(any(ffi.buffer(ffi.cast("char *", other.handle), SIZE)[:]) for other in others)
+    for other in others:
+        other.close()
+    assert allocated() == before + 1
+    del array
+    assert allocated() == before
+
+
+@KINDS
+def test_the_last_array_of_numpy_gives_the_memory_back_though_the_closed_buffer_stays(kind):
+    mr = RESOURCES[kind]()
+    before = allocated()
+    with allocate(mr) as buffer:
+        arrays = [numpy.asarray(buffer) for _ in range(2)]
+    while arrays:
+        assert allocated() == before + 1
+        arrays.pop()[:] = 7
+    assert allocated() == before
+    assert buffer.is_closed
+
+
+@pytest.mark.parametrize("part", [False, True], ids=["whole", "slice"])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(kind, "__array_interface__") for kind in RESOURCES]
+    + [(kind, "__cuda_array_interface__") for kind in ("pinned", "managed", "tracked")],
+)
+def test_who_keeps_a_buffer_for_an_array_interface_keeps_the_memory(kind, name, part):
+    before = allocated()
+    buffer = allocate(RESOURCES[kind]())
+    exported = buffer[8:] if part else buffer
+    array = [Interface(name, exported) for _ in range(2)].pop()  # the arrays of CuPy and Numba keep the buffer, too
+    exported.close()
+    buffer.close()
+    del buffer, exported
+    assert allocated() == before + 1
+    del array
+    assert allocated() == before
+
+
+def test_a_view_by_an_array_interface_keeps_the_memory_and_is_not_exported_once_the_buffer_is_closed():
+    before = allocated()
+    buffer = pinned()
+    views = [
+        StridedMemoryView.from_array_interface(buffer),
+        StridedMemoryView.from_cuda_array_interface(buffer, -1),
+    ]
+    buffer.close()
+    for view in views:
+        with pytest.raises(BufferError, match="Buffer is closed"):
+            view.__dlpack__(stream=-1)
+    assert allocated() == before + 1
+    del buffer, view, views
+    assert allocated() == before
+
+
+def test_a_buffer_that_was_not_exported_gives_the_memory_back_at_once():
+    before = allocated()
+    with pinned() as buffer:
+        assert allocated() == before + 1
+    assert allocated() == before
+    assert buffer.is_closed
 
 
 # The buffer protocol
@@ -143,3 +257,4 @@ def test_a_closed_buffer_has_no_interface(device, stream, kind):
         buffer.__buffer__(0)
     assert not hasattr(buffer, "__cuda_array_interface__")
     assert not hasattr(buffer, "__array_interface__")
+    assert not hasattr(buffer, "__array_struct__")

@@ -289,6 +289,13 @@ def test_a_buffer_that_c_retains_keeps_its_memory(api: Any, device: Device, stre
     api.let_go(box)
 
 
+def test_null_is_no_box(api: Any) -> None:
+    assert api.kind_of(0) == lib.CCC_KINDS
+    assert (api.handle_of(0), api.bytes_of(0), api.keep(0)) == (0, 0, 0)
+    api.let_go(0)
+    api.let_go_in_a_thread(0)
+
+
 def test_a_closed_box_has_no_handle_in_c(api: Any, device: Device) -> None:
     event = device.create_event()
     event.close()

@@ -93,6 +93,16 @@ def test_a_type_of_ml_dtypes_survives_the_array_interface() -> None:
     assert StridedMemoryView.from_array_interface(array).dtype == array.dtype
 
 
+@pytest.mark.parametrize("dtype", [object, [("number", "i8"), ("item", "O")]], ids=str)
+def test_memory_is_not_viewed_as_python_objects(device, dtype: Any) -> None:
+    with device.allocate(96) as buffer:
+        with pytest.raises(TypeError, match="Python objects"):
+            StridedMemoryView.from_buffer(buffer, (2,), dtype=dtype)
+        shown = StridedMemoryView.from_buffer(buffer, (2,), itemsize=numpy.dtype(dtype).itemsize)
+        with pytest.raises(TypeError, match="Python objects"):
+            shown.view(dtype=dtype)
+
+
 def test_an_array_of_objects_is_refused() -> None:
     with pytest.raises(BufferError, match="Python objects"):
         view(numpy.zeros(3, object))

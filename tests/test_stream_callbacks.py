@@ -156,8 +156,12 @@ def test_bytes_for_a_function_of_c_are_copied(stream):
         (HOST_FUNCTION(), None, ValueError, "NULL"),
         (ffi.cast("void(*)(int)", 1), None, TypeError, r"must be a void\(\*\)\(void \*\)"),
         (HOST_FUNCTION(lambda _: None), 1.5, TypeError, "user_data must be an address or bytes-like, not float"),
+        (HOST_FUNCTION(lambda _: None), memoryview(numpy.array([None, 1])), TypeError, "references to Python objects"),
     ],
-    ids=["no function", "data for Python", "another result", "no argument", "NULL", "another argument", "odd data"],
+    ids=[
+        *("no function", "data for Python", "another result", "no argument", "NULL", "another argument", "odd data"),
+        "objects",
+    ],
 )
 def test_what_is_no_host_function_is_refused(stream, function, data, error, text):
     with pytest.raises(error, match=text):

@@ -178,7 +178,7 @@ class Buffer(Exporter):
             If the sizes differ, source and destination have bytes in common, or there is no destination and this buffer
             has no memory resource.
         TypeError
-            If the destination has no memory, or the stream takes no such copy.
+            If the destination has no memory or holds Python objects, or the stream takes no such copy.
         BufferError
             If the memory of the destination is read-only or not contiguous.
         UnavailableError
@@ -219,7 +219,7 @@ class Buffer(Exporter):
         ValueError
             If the sizes differ, or source and destination have bytes in common.
         TypeError
-            If the source has no memory, or the stream takes no such copy.
+            If the source has no memory or holds Python objects, or the stream takes no such copy.
         BufferError
             If the memory of the source is not contiguous.
         UnavailableError

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 from cuda_core_cffi import _calls
-from cuda_core_cffi._dlpack import export_buffer
+from cuda_core_cffi._dlpack import export_buffer, export_struct
 from cuda_core_cffi._errors import check_cleanup
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._handle import Handle
 from cuda_core_cffi._memory.resource import MemoryResource, dlpack_device
 
-__all__ = ["Exporter"]
+__all__ = ["Exporter", "Hold"]
 
 _drop = lib.ccc_drop
 
@@ -25,27 +25,24 @@ _drop = lib.ccc_drop
 class Exporter(_calls.Memory, Handle):
     """Memory of which others are told where it is: the part of :class:`Buffer` that changes nothing."""
 
-    __slots__ = ("_location",)
+    __slots__ = ("_lent", "_location")
 
     _mr: MemoryResource | None
     _size: int
+    _lent: dict[int, Hold]  # uses of the memory that end with this object, by the box
     _location: tuple[int, bool, bool, bool]
 
     def __buffer__(self, flags: int, /) -> memoryview:
         """Return host-accessible memory as a writable memoryview of bytes.
 
-        It keeps the memory, even past :meth:`close`. On PyPy it keeps the buffer, but :meth:`close` ends the memory.
+        The memoryview keeps the memory, even past :meth:`close`.
 
         Raises
         ------
         BufferError
             If the host cannot access the memory, or the buffer is closed.
         """
-        self._check_host_access("the buffer protocol")
-        # NumPy on PyPy 7.3.19 never lets go of a memoryview: there, one must not keep the memory of a closed buffer
-        release = self._hold() if sys.implementation.name != "pypy" else functools.partial(id, self)
-        memory = ffi.gc(ffi.cast("char *", self.handle), lambda _: release())
-        return memoryview(ffi.buffer(memory, self._size))
+        return show_bytes(self, flags)
 
     def __release_buffer__(self, buffer: memoryview, /) -> None:
         """Let go of a memoryview that :meth:`__buffer__` gave."""
@@ -92,7 +89,11 @@ class Exporter(_calls.Memory, Handle):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The memory as a one-dimensional array of bytes, for consumers of the CUDA Array Interface, version 3."""
+        """The memory as a one-dimensional array of bytes, for consumers of the CUDA Array Interface, version 3.
+
+        Consumers keep this object, so from now on the memory stays until this object is collected, even past
+        :meth:`close`.
+        """
         if self.is_closed or not self.is_device_accessible:
             raise AttributeError("this buffer is closed or not accessible to devices: no __cuda_array_interface__")
         interface = self._array_interface()
@@ -103,12 +104,24 @@ class Exporter(_calls.Memory, Handle):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """Host-accessible memory as a one-dimensional array of bytes, for NumPy."""
+        """Host-accessible memory as a one-dimensional array of bytes, for consumers other than NumPy.
+
+        Consumers keep this object, so from now on the memory stays until this object is collected, even past
+        :meth:`close`.
+        """
         if self.is_closed or not self.is_host_accessible:
             raise AttributeError("this buffer is closed or not accessible to the host: no __array_interface__")
         return self._array_interface()
 
+    @property
+    def __array_struct__(self) -> Any:
+        """Host-accessible memory as a one-dimensional array of bytes, for NumPy, in a capsule that keeps the memory."""
+        if self.is_closed or not self.is_host_accessible:
+            raise AttributeError("this buffer is closed or not accessible to the host: no __array_struct__")
+        return export_struct(self)
+
     def _array_interface(self) -> dict[str, Any]:
+        self._lend()
         return {"version": 3, "shape": (self._size,), "typestr": "|u1", "data": (self.handle, False), "strides": None}
 
     def _check_host_access(self, what: str) -> None:
@@ -150,6 +163,15 @@ class Exporter(_calls.Memory, Handle):
         if not view:
             raise self._failure(lib.ccc_last_status())
         return functools.partial(release_view, view)
+
+    def _lend(self) -> None:
+        """Keep the memory, whether or not the buffer is closed, as long as this object exists."""
+        try:
+            lent = self._lent
+        except AttributeError:
+            lent = self._lent = {}
+        if self.box not in lent:  # a buffer that has grown has another box
+            lent[self.box] = Hold(self._hold())
 
     @property
     def _python_owned(self) -> bool:
@@ -193,6 +215,40 @@ class Exporter(_calls.Memory, Handle):
     def memory_resource(self) -> MemoryResource | None:
         """The resource that the memory goes back to; None for borrowed memory."""
         return self._mr
+
+
+class Hold:
+    """Call a function when the last reference to this goes."""
+
+    __slots__ = ("_release",)
+
+    def __init__(self, release: Callable[[], None]) -> None:
+        self._release = release
+
+    def __del__(self) -> None:
+        self._release()
+
+
+def show_bytes(buffer: Exporter, flags: int = 0, /) -> memoryview:
+    """Return the memory of a buffer as :meth:`Exporter.__buffer__` does."""
+    buffer._check_host_access("the buffer protocol")
+    address = lib.ccc_identity(buffer._box)  # the handle is 0 once another thread has closed the buffer
+    release = buffer._hold()
+    memory = ffi.gc(ffi.cast("char *", address), lambda _: release())
+    return memoryview(ffi.buffer(memory, buffer._size))
+
+
+if sys.implementation.name == "pypy":
+    # NumPy on PyPy (seen with 7.3.19) never releases a memoryview, and takes one of all types with __buffer__. So the
+    # method is only found in instances: NumPy then goes by __array_struct__, and releases that.
+    def find_buffer(self: Exporter, name: str) -> Any:
+        """Return the method ``__buffer__``."""
+        if name == "__buffer__":
+            return functools.partial(show_bytes, self)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    del Exporter.__buffer__
+    Exporter.__getattr__ = find_buffer  # type: ignore[attr-defined]
 
 
 def release_view(view: Any) -> None:

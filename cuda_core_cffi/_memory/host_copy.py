@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from cuda_core_cffi._dtypes import holds_objects
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._keepalive import Hold, held, release_finished
 from cuda_core_cffi._memory.copy_options import copy_failure
@@ -27,7 +28,7 @@ def copy_host(buffer: Exporter, thing: Any, to_host: bool, stream: Stream, attri
     Raises
     ------
     TypeError
-        If the object has no memory that can be reached.
+        If the object has no memory that can be reached, or its memory holds references to Python objects.
     BufferError
         If its memory is not contiguous, or cannot be written to.
     ValueError
@@ -61,6 +62,8 @@ def host_memory(thing: Any, writable: bool) -> Any:
         ) from None
     except ValueError as error:  # NumPy has types that the buffer protocol does not
         raise BufferError(f"{type(thing).__name__} does not show its memory: {error}") from error
+    if holds_objects(thing, view):
+        raise TypeError(f"the memory of this {type(thing).__name__} holds references to Python objects, not plain data")
     if not view.c_contiguous:
         raise BufferError(f"the memory of this {type(thing).__name__} is not contiguous; copy a contiguous one")
     if writable and view.readonly:
