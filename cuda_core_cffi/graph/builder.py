@@ -378,8 +378,7 @@ class GraphBuilder(StreamStandIn):
         Returns
         -------
         GraphCondition
-            The condition. Kernels set it, and take it as an argument. It belongs to the context that is current now, or
-            to that of the stream where none is.
+            Kernels set it, and take it as an argument. It belongs to the current context; without one, to the stream's.
 
         Raises
         ------
@@ -559,11 +558,9 @@ class GraphBuilder(StreamStandIn):
         """Return a builder that captures a stream, and closes it in the end if nobody else has it."""
         self = cls.__new__(cls)
         self._stream, self._owns_stream = stream, owns_stream
-        self._kind, self._phase = kind, NEW
-        self._capture = self._definition = None
+        self._kind, self._phase, self._is_shared = kind, NEW, False
+        self._capture = self._definition = self._origin = None
         self._inner = []
-        self._is_shared = False
-        self._origin = None
         if lib.ccc_stream_is_legacy(stream._box):
             raise ValueError("the legacy default stream cannot be captured; create a stream")
         return self
