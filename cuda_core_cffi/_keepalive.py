@@ -4,8 +4,8 @@
 
 A copy between a buffer and, say, a NumPy array runs in stream order, perhaps long after the call that made it. Until an
 event behind the copy is reached the array's memory is held here. Whoever finds that work is done, by synchronising or
-asking, lets go of what was held for it; so does the next such copy, and else the release thread, waiting for one
-copy at a time. At exit what is left is waited for.
+asking, lets go of what was held for it; so does the next such copy, and else the release thread. At exit what is left
+is waited for.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from cuda_core_cffi._ffi import ffi, lib
 
 __all__ = ["Hold", "after_sync", "after_wait", "held", "register_after_sync", "release_finished", "synchronised"]
 
+_ask_python = lib.ccc_ask_python
 _attend = lib.ccc_attend  # while there is anything to look at, what has waited returns CCC_ATTEND instead of 0
 _drop = lib.ccc_drop
 _query = lib.ccc_event_query
 _unattend = lib.ccc_unattend
-_watch = lib.ccc_release_watch
 ATTEND: int = lib.CCC_ATTEND
 AT_ONCE = 8  # copies that are looked at before the next ones are
 DONE = (0, ATTEND)
@@ -62,8 +62,7 @@ class Hold:
     def settle(self) -> None:
         """Let go unless the copy is under way."""
         if self.event[0]:
-            if state.watched is None:
-                watch(self)
+            _ask_python()
         elif held.pop(id(self), None) is not None:
             _unattend()
             ffi.release(self.memory)
@@ -85,70 +84,55 @@ Only the last may raise."""
 
 
 class State:
-    """Who is releasing.
+    """Who is releasing."""
 
-    Attributes
-    ----------
-    watched : Hold or None
-        The copy that the release thread waits for.
-    """
-
-    __slots__ = ("busy", "lock", "watched")
+    __slots__ = ("busy", "lock")
 
     def __init__(self) -> None:
         self.lock = threading.RLock()  # a finalizer may run while it is held
         self.busy = False
-        self.watched: Hold | None = None
 
 
 state = State()
 
 
-def watch(hold: Hold | None) -> None:
-    """Have the release thread wait for a copy."""
-    with state.lock:  # so that no other thread drops the event meanwhile
-        if hold is None or held.get(id(hold)) is hold:
-            state.watched = hold
-            _watch(ffi.NULL if hold is None else hold.event[0])
+def release_finished(everything: bool = True) -> bool:
+    """Let go of the memory of copies that are done; or only of the oldest, up to the first that is not.
 
-
-def release_finished(everything: bool = True) -> None:
-    """Let go of the memory of copies that are done; or only of the oldest, up to the first that is not."""
+    Returns
+    -------
+    bool
+        Whether one was found that is under way.
+    """
     finished: list[Hold] = []
+    under_way = False
     with state.lock:
         if state.busy:  # we are in a finalizer that ran in this very function
-            return
+            return False
         state.busy = True
         try:
-            waiting = find_finished(finished, everything)
-            if state.watched in finished:
-                watch(waiting)
+            # few at a time, if the first that is not done ends it: there may be thousands, and as many copies that look
+            while found := oldest(None if everything else AT_ONCE):
+                for hold in found:
+                    status = _query(hold.event[0]) if hold.event[0] else NOT_READY  # another thread is making it now
+                    if status in DONE:
+                        finished.append(held.pop(id(hold)))
+                        _unattend()
+                    else:
+                        under_way |= status == NOT_READY
+                        if not everything:
+                            break
+                else:
+                    if not everything:
+                        continue
+                break
         finally:
             state.busy = False
     for hold in finished:
         ffi.release(hold.memory)
         if failures := _drop(hold.event[0]):
             check_cleanup(failures)
-
-
-def find_finished(finished: list[Hold], everything: bool) -> Hold | None:
-    """Take what is done out of ``held``; return the oldest that is not, if one was found."""
-    waiting = None
-    while held:
-        # few at a time, if the first that is not done ends it: there may be thousands, and as many copies that look
-        for hold in oldest(None if everything else AT_ONCE):
-            status = _query(hold.event[0]) if hold.event[0] else None  # None: another thread is making this copy now
-            if status in DONE:
-                finished.append(held.pop(id(hold)))
-                _unattend()
-                continue
-            if waiting is None and status == NOT_READY:
-                waiting = hold
-            if not everything:
-                return waiting
-        if everything:
-            break
-    return waiting
+    return under_way
 
 
 def oldest(count: int | None) -> list[Hold]:

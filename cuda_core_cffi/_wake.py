@@ -20,8 +20,9 @@ __all__ = ["Unraisable", "run_tasks", "tasks", "thread_tasks"]
 tasks: list[Callable[[], None]] = []
 """What is done. A module that C may ask for something appends to this when it is imported."""
 
-thread_tasks: list[Callable[[], None]] = []
-"""What is done besides in the release thread, and otherwise by the calls that wait."""
+thread_tasks: list[Callable[[], bool]] = []
+"""What is done besides in the release thread, and otherwise by the calls that wait. They return whether something is
+left that has to be waited for, so that the thread looks again."""
 
 
 class Unraisable:
@@ -38,7 +39,6 @@ def run_tasks() -> None:
     """Do everything that may have been asked for."""
     for task in tasks:
         task()
-    check_cleanup(1)
 
 
 def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -47,11 +47,12 @@ def report(kind: type[BaseException], error: BaseException, trace: TracebackType
 
 
 @ffi.def_extern(onerror=report)  # type: ignore[untyped-decorator]
-def ccc_release_python() -> None:
+def ccc_release_python() -> bool:
     """Do it in the release thread."""
-    for task in thread_tasks:
-        task()
+    again = [task() for task in thread_tasks]
     run_tasks()
+    check_cleanup(1)
+    return any(again)
 
 
 lib.ccc_release_resume()

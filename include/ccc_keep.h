@@ -290,38 +290,7 @@ static size_t ccc_settle(uint64_t *tokens, size_t room)
     return found;
 }
 
-static ccc_box *ccc_watched; /* an event that the release thread waits for on behalf of Python; ccc_release_lock is held */
-
-/* Have Python look when an event is reached, instead of the one before. NULL: none. */
-static void ccc_release_watch(ccc_box *event)
-{
-    if (event && !ccc_retain(event))
-        event = NULL;
-    ccc_release_lock();
-    ccc_box *before = ccc_watched;
-    ccc_watched = event;
-    ccc_release_unlock();
-    ccc_release(before);
-    if (event)
-        ccc_release_ask();
-}
-
-/* Whether that event has still to be waited for. */
-static int ccc_watch_waits(void)
-{
-    ccc_release_lock();
-    ccc_box *event = ccc_watched && ccc_retain(ccc_watched) ? ccc_watched : NULL;
-    ccc_release_unlock();
-    if (event == NULL)
-        return 0;
-    CUresult result = ccc_reached(event);
-    ccc_release(event);
-    if (result != CUDA_ERROR_NOT_READY)
-        atomic_store(&ccc_python_asked, 1);
-    return result == CUDA_ERROR_NOT_READY;
-}
-
-static void ccc_release_python(void); /* written in Python */
+static int ccc_release_python(void); /* written in Python; whether it has to look again */
 
 /*
  * Look for what can be released, in the release thread. Its queries and frees must not break captures of other threads, so
@@ -334,7 +303,6 @@ static int ccc_release_look(void)
     if (!relaxed && ccc_driver_used())
         relaxed = cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
     size_t waiting = ccc_finish_reached(SIZE_MAX);
-    int watching = ccc_watch_waits();
     ccc_free_captives();
     if (atomic_load(&ccc_deferred)) {
         ccc_end_deferred();
@@ -342,10 +310,13 @@ static int ccc_release_look(void)
     }
     if (atomic_exchange(&ccc_python_asked, 0) || atomic_load(&ccc_finished) || atomic_load(&ccc_finishing) ||
         ccc_tensors_finished()) {
-        ccc_release_python();
+        if (ccc_release_python()) {
+            atomic_store(&ccc_python_asked, 1);
+            waiting++;
+        }
         ccc_gil_given_up(CCC_GIL);
     }
-    return waiting || watching || atomic_load(&ccc_captive);
+    return waiting || atomic_load(&ccc_captive);
 }
 
 /*

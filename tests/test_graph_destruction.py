@@ -12,7 +12,7 @@ import weakref
 
 import pytest
 from graphs import ONE, SIZE, buffers_alive, eventually, filling, keeps, run, stays, watched
-from helpers import Gate, output_of
+from helpers import Gate, no_release_thread, output_of
 from scenarios import PTX
 
 from cuda_core_cffi import (
@@ -204,7 +204,8 @@ def test_18_what_python_collects_in_a_host_function_goes_later(device, stream, b
 
     with GraphDefinition() as graph:
         graph.callback(wrap(drop))
-        run(graph, stream)
+        with no_release_thread():  # which may destroy them while the function goes on
+            run(graph, stream)
     assert in_function == [{kind: before[kind] for kind in ("buffer", "stream")}]
     assert eventually(lambda: live_objects()["stream"] == before["stream"] - 1)
     assert live_objects()["event"] == before["event"] - 1

@@ -32,6 +32,7 @@ def left():
         time.sleep(0.001)
     return lib.ccc_keep_count()
 """
+vast = pytest.mark.simulator_only("other drivers may take long for so many objects themselves")
 counted = pytest.mark.simulator_only("only the simulated driver tells which calls were made")
 
 
@@ -82,6 +83,7 @@ def test_an_edge_is_added_without_a_look_at_all_edges_of_a_node(graph):
     assert hub.pred == set(others[1::2])
 
 
+@vast
 def test_a_definition_with_many_host_functions_is_closed():
     code = """
 for _ in range(1_000_000):
@@ -114,6 +116,7 @@ print(len(freed) >= 200_000)
     assert output_of(START + code) == "True"
 
 
+@vast
 def test_each_of_many_nodes_of_an_executable_is_set():
     code = """
 with device.allocate(64, stream) as buffer:
@@ -129,35 +132,35 @@ print(left())
     assert output_of(START + code) == "0"
 
 
+@vast
 def test_many_allocation_nodes_are_used():
     code = """
-nodes = [graph.allocate(512) for _ in range(10_000)]
+nodes = [graph.allocate(512) for _ in range(20_000)]
 for node in nodes:
     node.memcpy(node.dptr, node.dptr + 8, 8)
     node.memcpy(node.dptr + 500, node.dptr, 8)
 print(len(graph.nodes()))
 """
-    assert output_of(START + code) == "30000"
+    assert output_of(START + code) == "60000"
 
 
-def test_many_streams_have_functions_that_raise():
+@vast
+def test_many_exceptions_wait_for_another_stream():
     code = """
 from cuda_core_cffi._callbacks import raised
-streams = [device.create_stream() for _ in range(10_000)]
-for one in streams:
-    one.callback(lambda: 1 // 0)
+other = device.create_stream()
+for _ in range(60_000):
+    other.callback(lambda: 1 // 0)
 lib.cuCtxSynchronize()
-for _ in range(10_000):
+for _ in range(60_000):
+    stream.callback(list)
     stream.sync()
-found = 0
-for one in streams:
-    try:
-        one.sync()
-    except ZeroDivisionError:
-        found += 1
-print(found, len(raised))
+try:
+    other.sync()
+except ExceptionGroup as group:
+    print(len(group.exceptions), len(raised))
 """
-    assert output_of(START + code) == "10000 0"
+    assert output_of(START + code) == "60000 0"
 
 
 @pytest.mark.parametrize("forward", [False, True])
