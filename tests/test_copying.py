@@ -74,7 +74,7 @@ INTERNAL = {
     "_memory.virtual_options.Plan", "_nvjitlink.NvJitLink", "_nvrtc.NVRTC", "_nvvm.NVVM", "_nvvm_ir._Bits",
     "_packing.Room", "_packing.Row", "_prepared_launch.Plan", "_program_cache.ProgramCacheResource", "_ptx.PTX",
     "_registry.Registry", "_retain.Hold", "_settled_options.SettledOptions", "_stream.StreamStandIn",
-    "graph.builder.Capture", "graph.builder.Tail", "graph.conditional_nodes.ConditionalNode", "graph.node.NodeMaker",
+    "graph.capture.Capture", "graph.capture.Tail", "graph.conditional_nodes.ConditionalNode", "graph.node.NodeMaker",
     "graph.nodes.EventNode", "graph.nodes.KnownNode", "graph.parameters.Parameters", "graph.state.GraphHandle",
     "graph.state.Extent", "graph.state.GraphState", "graph.state.Member", "graph.state.Record",
     "graph.views.ExecutableEventNode",

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import enum
 import os
 import weakref
 from collections.abc import Mapping
@@ -14,90 +13,36 @@ from typing import Any, ClassVar, Self
 from cuda_core_cffi._errors import failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._graph_condition import GraphCondition
-from cuda_core_cffi._handle import Handle
 from cuda_core_cffi._integers import integer
 from cuda_core_cffi._options import member
 from cuda_core_cffi._retain import settle
 from cuda_core_cffi._stream import Stream, StreamStandIn, context_of
+from cuda_core_cffi.graph.capture import (
+    BODY,
+    BUILDING,
+    ENDED,
+    FAILED,
+    FORK,
+    MODES,
+    NEW,
+    PRIMARY,
+    Capture,
+    Kind,
+    Mode,
+    Phase,
+    Tail,
+)
 from cuda_core_cffi.graph.definition import GraphDefinition
 from cuda_core_cffi.graph.executable import Graph
-from cuda_core_cffi.graph.node import NodeMaker
 from cuda_core_cffi.graph.options import GraphCompleteOptions, GraphDebugPrintOptions
 
 __all__ = ["GraphBuilder"]
 
 BOXES = ffi.typeof("ccc_box **")
-USUAL_ENDS = 16  # nodes that are asked for at first
 
 _begin = lib.ccc_capture_begin
 _end = lib.ccc_capture_end
 _unsettled = lib.ccc_unsettled
-
-
-class Mode(enum.StrEnum):
-    """What threads may do, while a stream is captured, that could disturb the capture."""
-
-    GLOBAL = "global"
-    THREAD_LOCAL = "thread_local"
-    RELAXED = "relaxed"
-
-
-MODES = {
-    Mode.GLOBAL: lib.CU_STREAM_CAPTURE_MODE_GLOBAL,
-    Mode.THREAD_LOCAL: lib.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
-    Mode.RELAXED: lib.CU_STREAM_CAPTURE_MODE_RELAXED,
-}
-
-
-class Kind(enum.Enum):
-    """What a builder captures."""
-
-    PRIMARY = "a graph of its own"
-    FORK = "a branch of another builder's graph"
-    BODY = "a body of a conditional node"
-
-
-class Phase(enum.Enum):
-    """How far a builder is."""
-
-    NEW = "begin_building was not called"
-    BUILDING = "it is being built: call end_building first"
-    ENDED = "it is built"
-    FAILED = "its capture failed, and there is no graph; begin again with a new builder"
-
-
-# Bound once: CPython 3.11 takes as long to find a member of an enumeration as for a call.
-PRIMARY, FORK, BODY = Kind
-NEW, BUILDING, ENDED, FAILED = Phase
-
-
-class Capture(Handle):
-    """What the driver captures: ended, if it is not over, when this goes."""
-
-    __slots__ = ()
-
-    _CTYPE = "CUstream"
-    _NAME = "GraphBuilder"
-
-
-class Tail(NodeMaker):
-    """Adds nodes behind what a stream has captured."""
-
-    __slots__ = ("_definition", "_stream")
-
-    def __init__(self, definition: GraphDefinition, stream: Stream) -> None:
-        self._definition, self._stream = definition, stream
-
-    def _place(self) -> tuple[Any, tuple[int, ...]]:
-        room = USUAL_ENDS
-        while True:
-            nodes, count = ffi.new("uint64_t[]", room), ffi.new("size_t *", room)
-            status = lib.ccc_capture_ends(self._stream._box, nodes, count)
-            if status:
-                raise self._stream._failure(status)
-            if count[0] <= room:
-                return self._definition, tuple(nodes[0 : count[0]])
-            room = count[0]
 
 
 class GraphBuilder(StreamStandIn):
