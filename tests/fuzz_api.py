@@ -44,6 +44,8 @@ __all__ = ["Hunt", "main"]
 SPAN = 2.0  # seconds that a sequence of several threads is repeated for
 TRIES = 3  # how often a finding of several threads gets this chance
 POLL = 0.005  # seconds
+HANG = 4.0  # seconds after which a sequence that hung hangs again
+SHORT_PATIENCE = 0.5  # seconds after which what leaked has leaked again
 
 
 class Hunt:
@@ -114,10 +116,11 @@ class Hunt:
     def run_again(self, job: Job, steps: Sequence[Step], kind: str) -> Outcome:
         """Run a known sequence, several times if that may make a difference."""
         threaded = len({step.thread for step in steps}) > 1
-        limit = min(self.limit, 8) if kind == "hang" else self.limit
+        limit = min(self.limit, HANG) if kind == "hang" else self.limit
         result = Outcome("", "", "", ())
         for _ in range(TRIES if threaded else 1):
-            result = self.run_once(job._replace(steps=tuple(steps), span=SPAN if threaded else 0, seconds=limit))
+            again = job._replace(steps=tuple(steps), seconds=limit, patience=SHORT_PATIENCE)
+            result = self.run_once(again._replace(span=SPAN) if threaded else again)
             if result.kind == kind:
                 break
         return result

@@ -83,12 +83,17 @@ class Space:
         What every line can name.
     is_kept : callable
         Tells whether the class of a result is worth a variable; numbers and strings are not.
+
+    Attributes
+    ----------
+    has_blank : bool
+        Whether there was an object that was never initialised.
     """
 
     def __init__(self, names: dict[str, Any], is_kept: Callable[[type], bool]) -> None:
         self.names = dict(names)
         self._is_kept = is_kept
-        self.calls = 0
+        self.has_blank = False
 
     def has(self, line: str) -> bool:
         """Tell whether the variables that a line uses exist."""
@@ -97,7 +102,7 @@ class Space:
 
     def run(self, line: str) -> BaseException | None:
         """Run a line and return what it raised."""
-        self.calls += 1
+        self.has_blank = self.has_blank or "blank(" in line
         match = ASSIGNMENT.fullmatch(line)
         try:
             if match is None:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import functools
 import importlib
 import inspect
@@ -90,7 +91,7 @@ class Surface:
     names : dict of str to object
         Every public name.
     classes, functions : dict of str to Callee
-        Those that can be called. Exceptions are none of the classes.
+        Those that are called. Exceptions and enumerations are none of the classes.
     packages : tuple of str
         The top-level packages: objects of their classes are part of the API.
     """
@@ -108,12 +109,12 @@ class Surface:
                 if not inspect.isclass(value):
                     if callable(value):
                         self.functions[name] = callee(name, value)
-                elif not issubclass(value, BaseException):
+                elif not issubclass(value, (BaseException, enum.Enum)):  # whose members are there already
                     self.classes[name] = callee(name, value)
 
     def is_ours(self, kind: type) -> bool:
-        """Tell whether a class belongs to the packages."""
-        return kind.__module__.partition(".")[0] in self.packages
+        """Tell whether a class belongs to the packages; enumerations, whose members are everybody's, do not."""
+        return not issubclass(kind, enum.Enum) and kind.__module__.partition(".")[0] in self.packages
 
     @functools.cache  # noqa: B019 (one surface a process)
     def members(self, kind: type) -> tuple[Member, ...]:

@@ -17,11 +17,12 @@ import time
 import weakref
 from typing import Any
 
+import buffers
 import numpy as np
-from buffers import HostResource, ManagedResource
 
 import cuda_core_cffi
-from cuda_core_cffi import Buffer, Kernel, Stream
+from cuda_core_cffi import Buffer, Kernel, Stream, lib
+from cuda_core_cffi._errors import check
 
 from . import exchange
 
@@ -119,6 +120,16 @@ class Interface:
         setattr(self, "__cuda_array_interface__" if cuda else "__array_interface__", description)
 
 
+class ManagedResource(buffers.ManagedResource):
+    """Managed memory, which goes back whatever the stream says."""
+
+    def deallocate(self, ptr: int, size: int, stream: Any = None) -> None:
+        try:
+            stream.sync()
+        finally:
+            check(lib.cuMemFree(ptr), "cuMemFree")
+
+
 class Number:
     """Is a number by a method; it may refuse."""
 
@@ -188,8 +199,7 @@ def names() -> dict[str, Any]:
         "HOST": HOST,
         "CODE": CODE,
         "PTX": PTX,
-        "HostResource": HostResource,
-        "ManagedResource": ManagedResource,
+        "HostResource": buffers.HostResource,
         "PAUSE": PAUSE,
     }
     for value in (
@@ -198,6 +208,7 @@ def names() -> dict[str, Any]:
         Callback,
         FuzzError,
         Interface,
+        ManagedResource,
         Number,
         Producer,
         blank,
