@@ -45,7 +45,7 @@ SPAN = 2.0  # seconds that a sequence of several threads is repeated for
 TRIES = 3  # how often a finding of several threads gets this chance
 POLL = 0.005  # seconds
 HANG = 4.0  # seconds after which a sequence that hung hangs again
-SHORT_PATIENCE = 0.5  # seconds after which what leaked has leaked again
+SHORT_PATIENCE = 0.1  # seconds after which what leaked has leaked again
 
 
 class Hunt:
@@ -200,7 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--shrink", type=float, default=60, help="seconds for shortening a finding (default: 60)")
     parser.add_argument("--modules", default=",".join(MODULES), help="the modules of the API")
     parser.add_argument("--keep", type=Path, help="the folder for files of findings")
-    parser.add_argument("--replay", type=Path, help="run the sequence in a file")
+    parser.add_argument("--replay", type=Path, help="run the sequence in a file, and shorten it")
     parser.add_argument("--list", action="store_true", help="print what there is to call, and what is left out")
     options = parser.parse_args(arguments)
     surface = Surface(options.modules.split(","))
@@ -227,11 +227,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def replay(hunt: Hunt, steps: Sequence[Step]) -> int:
-    """Run the sequence of a file."""
+    """Run the sequence of a file, and report what it finds."""
     threads = len({step.thread for step in steps})
     job = Job(hunt.surface, 0, Shape(threads, len(steps)), hunt.limit)
-    result = hunt.run_again(job, steps, "any")
-    print(f"{result.kind}: {result.key}\n{tail(result.detail)}" if result.kind else "no finding")
+    result = hunt.run_once(job._replace(steps=tuple(steps), span=SPAN if threads > 1 else 0))
+    if result.kind:
+        hunt.report(result, job)
+    print("no finding" if not result.kind else "")
     return 1 if result.kind else 0
 
 

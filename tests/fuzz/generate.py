@@ -174,7 +174,9 @@ class Writer:
         kind = self.pool.kinds[target]
         if action == "close" and hasattr(kind, "close"):
             return f"{target}.close()"
-        return (self.protocol if action == "protocol" else self.use)(target, kind, action == "usual")
+        if action == "protocol" and self.surface.is_ours(kind):
+            return self.protocol(target, kind)
+        return self.use(target, kind, action == "usual")
 
     def call(self, callee) -> str:
         """Return a call of a public name."""
@@ -217,7 +219,7 @@ class Writer:
             return f"{target}.{member.name} = {value}"
         return f"{target}.{member.name}"
 
-    def protocol(self, target: str, kind: type, usually: bool = False) -> str:
+    def protocol(self, target: str, kind: type) -> str:
         """Return a use of an object by a protocol, mostly one that its class knows."""
         known = [text for name, text in PROTOCOLS if hasattr(kind, name)]
         text = self.rng.choice(known if self.rng.random() < 0.85 else [text for _, text in PROTOCOLS])

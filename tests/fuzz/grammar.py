@@ -291,7 +291,6 @@ PROTOCOLS = (
     ("__dlpack_c_exchange_api__", "exchange_stream(2, 0)"),
     ("__init__", "{v}.__init__()"),
     ("__init__", "blank(type({v}))"),
-    ("__setattr__", "setattr({v}, 'handle', <any>)"),
     ("__class__", "{v}.__class__"),
 )
 
