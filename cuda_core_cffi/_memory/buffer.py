@@ -45,7 +45,7 @@ class Buffer(Exporter):
     that it was allocated in.
     """
 
-    __slots__ = ("_descriptor", "_keep")
+    __slots__ = ("_descriptor",)
 
     _CTYPE: ClassVar[str] = "CUdeviceptr"
     _MADE_BY: ClassVar[str] = "Device.allocate, MemoryResource.allocate or Buffer.from_handle"
@@ -427,7 +427,7 @@ class Buffer(Exporter):
 class BufferSlice(Buffer):
     """A part of a buffer whose memory a C box gives back, when the last of the whole and its slices is closed."""
 
-    __slots__ = ("_whole",)
+    __slots__ = ()
 
     _NAME: ClassVar[str] = "Buffer"
     _whole: Buffer  # keeps what Python must keep for the memory
