@@ -173,14 +173,14 @@ OBJECTS: dict[str, tuple[str, ...]] = {
     "logs": ("None", "HOST"),
     "cache": ("None", "<InMemoryProgramCache>"),
     "mode": ("'relaxed'", "'relaxed'", "'thread_local'", "'global'", "None", "'x'"),
-    "event_or_stream": ("<Event>", "<Stream>", "<GraphBuilder>", "AnyStream(<Stream>)"),
+    "event_or_stream": ("<Event>", "<Stream>", "<GraphBuilder>", "AnyStream(Device(0).create_stream())"),
     "event": ("<Event>", "None"),
     "stream": (
         "<Stream>",
         "<Stream>",
         "<Stream>",
         "<GraphBuilder>",
-        "AnyStream(<Stream>)",
+        "AnyStream(Device(0).create_stream())",
         "default_stream(1)",
         "None",
     ),
@@ -255,6 +255,7 @@ FIXED_REASONS = {
     "while_loop: condition": "no kernel of the fuzzer ends a loop: only conditions that begin as 0",
     "switch, split: count": "each makes a graph or a stream",
     "debug_dot_print, FileStreamProgramCache: path": "no file outside the temporary folder of the sequence",
+    "AnyStream": "owns its stream: one that the program destroys first crashes by design",
     "stream_ptr, and stream of __dlpack__": "only the numbers of default streams: another number is a stream's address",
 }
 
