@@ -248,6 +248,8 @@ class Child:
 
 def judge(error: BaseException, line: str, space: Space) -> bool:
     """Tell whether a line may raise an exception."""
+    if isinstance(error, NameError) and VARIABLE.fullmatch(error.name or ""):
+        return True  # another thread dropped the variable
     if isinstance(error, BaseExceptionGroup):  # what several host functions raised
         return all(judge(part, line, space) for part in error.exceptions)
     classes = [base.__name__ for base in type(error).__mro__]
