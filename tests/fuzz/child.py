@@ -8,6 +8,7 @@ file before it runs it, so that the file has the whole sequence whatever becomes
 - a signal, or a sanitizer's report;
 - a hang: the time limit was reached;
 - an exception of a class that a public function must not raise (`ALLOWED`), or one that nothing could catch;
+- a warning that a call of the driver failed in cleanup;
 - what is left when everything was closed, dropped and collected;
 - a misuse of the driver that the simulated driver reports.
 """
@@ -41,6 +42,7 @@ __all__ = ["ALLOWED", "Job", "Outcome", "run"]
 PATIENCE = 3.0  # seconds for what is released soon after
 KILL_AFTER = 1  # seconds between the traceback of a hang and the end
 FOUND = 3  # exit status
+SWITCH = 1e-5  # seconds after which another thread gets its turn; the shorter, the more orders there are
 STAYS = {
     "driver: primary contexts retained": "as long as the process",
     "driver: graph allocations": "what a launch of a graph allocates, and no node frees, is the program's to free",
@@ -49,8 +51,8 @@ UNORDERED = "use after free"  # whoever closes a buffer has to order that after 
 AGAIN = b"# from the beginning\n"
 SANITIZED = "CUDA_CORE_CFFI_SANITIZED"  # is set by tests/sanitize.sh
 
-# What public functions may raise; by name, since some modules are imported late. AttributeError is judged by whose
-# attribute is missing.
+# What public functions may raise; by name, since some modules are imported late. of AttributeError,
+# the attribute has to be one that the line names.
 ALLOWED = (
     "TypeError",
     "ValueError",
@@ -106,7 +108,8 @@ class Outcome(NamedTuple):
     Attributes
     ----------
     kind : str
-        ``""`` if nothing was found; ``"crash"``, ``"hang"``, ``"exception"``, ``"leak"`` or ``"misuse"``.
+        ``""`` if nothing was found; ``"crash"``, ``"hang"``, ``"exception"``, ``"leak"``, ``"misuse"``
+        or ``"cleanup"``.
     key : str
         Says what was found and where; the same fault has the same key.
     detail : str
@@ -149,7 +152,6 @@ def enter(job: Job, folder: Path) -> NoReturn:
         faulthandler.dump_traceback_later(job.seconds)
         if hasattr(gc, "freeze"):  # not on PyPy
             gc.freeze()  # what is here already need not be looked at by every collection
-        warnings.simplefilter("ignore")
         os.environ["CUDA_SIM_DEVICES"] = str(1 + job.seed % 2)
         os.environ["CUDA_SIM_KERNEL_SECONDS"] = "5"
         child = Child(job, folder)
@@ -179,10 +181,13 @@ class Child:
         self.names = {**job.surface.names, **world.names()}
         sys.unraisablehook = self.hear_unraisable
         threading.excepthook = self.hear_thread
+        warnings.simplefilter("always")
+        warnings.showwarning = self.hear_warning
 
     def work(self) -> tuple[str, str, str] | None:
         """Run the sequence, as long as the job says; return the first finding."""
         state = State()
+        sys.setswitchinterval(SWITCH)
         end = time.monotonic() + self.job.span
         while True:
             os.write(self._file, AGAIN)
@@ -240,6 +245,11 @@ class Child:
         place = getattr(unraisable.object, "__qualname__", type(unraisable.object).__name__)
         self.add("exception", f"{type(error).__name__} nowhere to be caught, in {place}", text_of(error))
 
+    def hear_warning(self, message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
+        """Report a call of the driver that failed where no exception could be raised."""
+        if category.__name__ == "CUDAWarning" and "deallocate failed" not in str(message):  # of a resource in Python
+            self.add("cleanup", f"cleanup: {str(message).partition(':')[2].strip()[:60]}", str(message))
+
     def hear_thread(self, arguments: Any) -> None:
         """Report an exception that ended a thread."""
         error = arguments.exc_value
@@ -258,17 +268,12 @@ def judge(error: BaseException, line: str, space: Space) -> bool:
     if any(name in classes for name in NEVER):
         return False
     if isinstance(error, AttributeError):
-        named = [space.names.get(name) for name in VARIABLE.findall(line)]
-        asked = getattr(error, "obj", None)
-        if space.has_blank and str(error.name).startswith("_"):
+        if space.has_blank:
             return True  # that an object was never initialised may show
-        return asked is None or any(asked is value for value in named) or bool(ACCESS.search(line.replace(" ", "")))
+        return error.name is None or re.search(rf"\.{error.name}\b", line) is not None
     if isinstance(error, (SystemExit, KeyboardInterrupt, GeneratorExit)):
         return False
     return any(name in classes for name in ALLOWED)
-
-
-ACCESS = re.compile(r"\)\.\w+|\.\w+\.\w+")  # an attribute of a result
 
 
 def callee_of(line: str, space: Space) -> str:

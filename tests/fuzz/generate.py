@@ -9,15 +9,21 @@ a few objects at the same time. All choices come from the seed; with several thr
 
 from __future__ import annotations
 
+import functools
 import random
+import re
 from collections.abc import Callable, Iterator
 
 from .grammar import ACTIONS, BEGINNING, PROTOCOLS, USUAL
 from .sequence import ASSIGNMENT, CONTAINERS, VARIABLE, Space, Step
 from .surface import Member, Parameter, Surface
-from .values import Budget, Pool, Values
+from .values import SMALL, Budget, Pool, Values
 
 __all__ = ["Generator", "Shape"]
+
+CONTESTS = 0.7  # of the rounds of several threads
+BURST = 8  # steps of a thread in a round of several
+ALONE = 12  # at most, of the main thread between these
 
 
 class Shape:
@@ -58,36 +64,62 @@ class Generator:
         self.perform = perform
         self.pool = Pool()
         self.budget = Budget()
+        self.number = -1
 
     def rounds(self, shape: Shape) -> Iterator[dict[int, Callable[[], None]]]:
         """Return the rounds of a sequence, for `sequence.run_rounds`; each is written while it runs."""
         rng = random.Random(self.seed)
-        writers = {thread: Writer(self, thread, self.pool) for thread in range(shape.threads)}
+        writers = [Writer(self, thread, self.pool) for thread in range(shape.threads)]
         first = writers[0]
-        yield {0: lambda: first.begin(0)}
+        yield self.round({0: first.begin})
         if shape.threads == 1:
-            yield {0: lambda: first.go_on(1, shape.steps)}
-        number = 1
-        burst = 8
-        while shape.threads > 1 and number < 2 + shape.steps // (burst * shape.threads):
-            yield {0: lambda number=number: first.go_on(2 * number - 1, rng.randint(1, 12))}
-            pools = {thread: self.pool.copy() for thread in writers}
+            yield self.round({0: lambda number: first.go_on(number, shape.steps)})
+        for _ in range(shape.steps // (BURST * shape.threads) if shape.threads > 1 else 0):
+            yield self.round({0: lambda number: first.go_on(number, rng.randint(1, ALONE))})
             focus = choose_focus(rng, self.pool)
-            for thread, writer in writers.items():
-                writer.join_in(pools[thread], focus)
-            yield {
-                thread: lambda writer=writer, number=number: writer.go_on(2 * number, burst)
-                for thread, writer in writers.items()
-            }
-            for writer in writers.values():
-                writer.join_in(self.pool, ())
-            self.merge(pools)
-            number += 1
-        yield {0: lambda: first.end(2 * number + 1)}
+            if focus and rng.random() < CONTESTS and not self.is_costly(self.pool.lines[focus[0]]):
+                yield from self.contest(focus[0], writers)
+            else:
+                yield from self.burst(focus, writers)
+        yield self.round({0: first.end})
 
-    def merge(self, pools: dict[int, Pool]) -> None:
+    def round(self, work: dict[int, Callable[[int], None]]) -> dict[int, Callable[[], None]]:
+        """Return a round: what its threads do, which gets its number."""
+        self.number += 1
+        return {thread: functools.partial(todo, self.number) for thread, todo in work.items()}
+
+    def is_costly(self, line: str) -> bool:
+        """Tell whether a line would ask for much memory if it ran often."""
+        sizes = [int(size) for size in re.findall(r"\b\d+\b", line)]
+        kinds = [self.pool.kinds.get(name) for name in VARIABLE.findall(line)]
+        return max(sizes, default=0) > SMALL or any(kind and kind.__name__ == "VirtualMemoryResource" for kind in kinds)
+
+    def burst(self, focus: tuple[str, ...], writers: list[Writer]) -> Iterator[dict[int, Callable[[], None]]]:
+        """Have all threads do anything, mostly with a few objects."""
+        pools = [self.pool.copy() for _ in writers]
+        for writer, pool in zip(writers, pools):
+            writer.join_in(pool, focus)
+        yield self.round(
+            {writer.thread: lambda number, writer=writer: writer.go_on(number, BURST) for writer in writers}
+        )
+        for writer in writers:
+            writer.join_in(self.pool, ())
+        self.merge(pools)
+
+    def contest(self, name: str, writers: list[Writer]) -> Iterator[dict[int, Callable[[], None]]]:
+        """Have all threads use the same new objects, one object after the other, some to close it."""
+        kind, line = self.pool.kinds[name], self.pool.lines[name]
+        before = set(self.pool.kinds)
+        yield self.round({0: lambda number: writers[0].write(number, f"many(lambda: {line})")})
+        made = self.pool.kinds.keys() - before
+        if made:
+            (values,) = made
+            yield self.round({writer.thread: functools.partial(writer.compete, values, kind) for writer in writers})
+            yield self.round({0: lambda number: writers[0].write(number, f"del {values}")})
+
+    def merge(self, pools: list[Pool]) -> None:
         """Take over what the threads made and dropped."""
-        for pool in pools.values():
+        for pool in pools:
             for name, kind in pool.kinds.items():
                 self.pool.add(name, kind, pool.lines[name])
         for name in [name for name in self.pool.kinds if name not in self.space.names]:
@@ -96,8 +128,12 @@ class Generator:
 
 def choose_focus(rng: random.Random, pool: Pool) -> tuple[str, ...]:
     """Return a few variables that all threads work on."""
-    closable = [name for name, kind in pool.kinds.items() if hasattr(kind, "close") or hasattr(kind, "destroy")]
-    return tuple(rng.sample(closable, min(len(closable), rng.choice((1, 1, 2, 3)))))
+    closable: dict[type, list[str]] = {}
+    for name, kind in pool.kinds.items():
+        if hasattr(kind, "close") or hasattr(kind, "destroy"):
+            closable.setdefault(kind, []).append(name)
+    kinds = rng.sample([*closable], min(len(closable), rng.choice((1, 1, 2, 3))))
+    return tuple(rng.choice(closable[kind]) for kind in kinds)
 
 
 class Writer:
@@ -144,9 +180,24 @@ class Writer:
                 elif hasattr(self.pool.kinds.get(name), "close"):
                     self.write(number, f"{name}.close()")
 
-    def write(self, number: int, text: str) -> None:
+    def compete(self, values: str, kind: type, number: int) -> None:
+        """Use each of some objects in the same way."""
+        if not self.count and self.thread:
+            self.write(number, "Device(0).set_current()")
+        self.write(number, f"each({values}, lambda x: {self.rival(kind)})", is_assigned=False)
+
+    def rival(self, kind: type) -> str:
+        """Return a use of the object ``x``, as an expression."""
+        if self.rng.random() < 0.4:
+            for name in ("close", "destroy", "end_building"):
+                if hasattr(kind, name):
+                    return f"x.{name}()"
+        text = self.use("x", kind, True)
+        return "x.is_closed" if is_statement(text) else text
+
+    def write(self, number: int, text: str, is_assigned: bool = True) -> None:
         """Run a line, in a variable of its own if it is an expression."""
-        if is_statement(text):
+        if not is_assigned or is_statement(text):
             line = text
         else:
             self.count += 1

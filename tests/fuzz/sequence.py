@@ -24,6 +24,7 @@ STEP = re.compile(r"(\d+)\.(\d+)\| (.*)")
 VARIABLE = re.compile(r"\bv\d+(?:_\d+)?\b")
 ASSIGNMENT = re.compile(r"(v\d+(?:_\d+)?) = (.*)")
 CONTAINERS = (tuple, list, set, frozenset, dict)
+MOST_ITEMS = 500  # of a container that is kept
 FOREIGN = ("ndarray", "memoryview", "PyCapsule", "Given")
 
 
@@ -122,7 +123,7 @@ class Space:
         kind = type(value)
         if kind in CONTAINERS or (isinstance(value, tuple) and len(value) and not self._is_kept(kind)):
             try:
-                return 0 < len(value) <= 64 and any(self._is_kept(type(item)) for item in value)
+                return 0 < len(value) <= MOST_ITEMS and any(self._is_kept(type(item)) for item in value)
             except RuntimeError:  # changed by another thread
                 return False
         return self._is_kept(kind)

@@ -66,6 +66,6 @@ def shrink(
 
 def is_same(result: Outcome, finding: Outcome) -> bool:
     """Tell whether two findings are the same fault, as far as can be seen."""
-    if finding.kind in ("exception", "misuse"):
+    if finding.kind in ("cleanup", "exception", "misuse"):
         return (result.kind, result.key) == (finding.kind, finding.key)
     return result.kind == finding.kind

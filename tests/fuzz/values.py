@@ -18,7 +18,7 @@ from cuda_core_cffi import typing as public_types
 
 from .surface import Parameter, Surface
 
-__all__ = ["LARGEST", "Budget", "Pool", "Values"]
+__all__ = ["LARGEST", "SMALL", "Budget", "Pool", "Values"]
 
 LARGEST = 1 << 20
 TOTAL = 64 << 20

@@ -21,7 +21,7 @@ import buffers
 import numpy as np
 
 import cuda_core_cffi
-from cuda_core_cffi import Buffer, Kernel, Stream, lib
+from cuda_core_cffi import Buffer, CUDAError, Kernel, ManagedBuffer, Stream, ffi, lib
 from cuda_core_cffi._errors import check
 
 from . import exchange
@@ -30,6 +30,8 @@ __all__ = ["PTX", "FuzzError", "names"]
 
 MOST_ELEMENTS = 20_000
 PAUSE = 0.002  # seconds
+MOST_MADE = 300
+MAKING = 0.1  # seconds
 CODE = 'extern "C" __global__ void nothing() {}'
 PTX = b"""
 .version 7.0
@@ -49,6 +51,9 @@ HOST = np.zeros(4096, np.uint8)
 
 class FuzzError(Exception):
     """What objects of the fuzzer raise; it may come out of the API."""
+
+
+USUAL_ERRORS = (TypeError, ValueError, OverflowError, BufferError, RuntimeError, CUDAError, FuzzError, AttributeError)
 
 
 class EndlessError(AssertionError):
@@ -123,6 +128,15 @@ class Interface:
 class ManagedResource(buffers.ManagedResource):
     """Managed memory, which goes back whatever the stream says."""
 
+    def allocate(self, size: int, stream: Any = None) -> Any:
+        pointer = ffi.new("CUdeviceptr *")
+        check(lib.cuMemAllocManaged(pointer, size, lib.CU_MEM_ATTACH_GLOBAL), "cuMemAllocManaged")
+        try:
+            return ManagedBuffer.from_handle(int(pointer[0]), size, mr=self, stream=stream)
+        except BaseException:
+            check(lib.cuMemFree(pointer[0]), "cuMemFree")
+            raise
+
     def deallocate(self, ptr: int, size: int, stream: Any = None) -> None:
         try:
             stream.sync()
@@ -165,6 +179,22 @@ def elements(value: Any) -> list[Any]:
         if len(found) > MOST_ELEMENTS:
             raise EndlessError(f"the iteration of {type(value).__name__} does not end")
     return found
+
+
+def many(make: Any) -> list[Any]:
+    """Make objects in the same way: the more, the likelier it is that threads meet at one of them."""
+    end = time.monotonic() + MAKING
+    made = [make()]
+    while len(made) < MOST_MADE and time.monotonic() < end:
+        made.append(make())
+    return made
+
+
+def each(values: list[Any], use: Any) -> None:
+    """Use one object after the other, while other threads do; raise the first error that is not of a usual class."""
+    for value in values:
+        with contextlib.suppress(*USUAL_ERRORS):
+            use(value)
 
 
 def pickled(value: Any) -> Any:
@@ -215,7 +245,9 @@ def names() -> dict[str, Any]:
         borrowed,
         c_function,
         default_stream,
+        each,
         elements,
+        many,
         nothing,
         pickled,
         same_kernel,
