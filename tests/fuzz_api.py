@@ -44,7 +44,7 @@ __all__ = ["Hunt", "main"]
 SPAN = 2.0  # seconds that a sequence of several threads is repeated for
 TRIES = 3  # how often a finding of several threads gets this chance
 POLL = 0.005  # seconds
-HANG = 4.0  # seconds after which a sequence that hung hangs again
+HANG = 3.0  # seconds after which a sequence that hung hangs again
 SHORT_PATIENCE = 0.1  # seconds after which what leaked has leaked again
 
 
@@ -132,11 +132,13 @@ class Hunt:
             return
         steps, again = shrink(found, lambda steps: self.run_again(job, steps, found.kind), self.shrink_seconds)
         title = f"{found.kind}: {found.key} (seed {job.seed}, {job.shape.threads} threads, {job.shape.steps} steps)"
-        note = "" if again else "It did not come again: this is the whole sequence."
+        note = "" if again else "# it did not come again: this is the whole sequence"
         if again and again.key != found.key:
-            note = f"Shortened to: {again.key}"
-            self.findings.setdefault(again.key, 0)
-        print(f"\n=== {title}\n{note}\n{as_code(list(steps))}\n---\n{tail((again or found).detail)}", flush=True)
+            note = f"# now it is: {again.key}"
+        print(
+            f"\n=== {title}\n{note}{chr(10) * bool(note)}{as_code(list(steps))}\n---\n{tail((again or found).detail)}",
+            flush=True,
+        )
         if self.keep:
             self.keep.mkdir(parents=True, exist_ok=True)
             name = re.sub(r"\W+", "-", f"{found.kind}-{found.key}")[:80].strip("-")
@@ -150,7 +152,7 @@ class Running:
         self.job = job
         self._folder = folder
         self._number, self._outcome = run(job, folder)
-        self._end = time.monotonic() + job.seconds + KILL_AFTER
+        self._end = time.monotonic() + max(job.seconds, job.span) + job.seconds + job.patience + KILL_AFTER
         self.result: Outcome
 
     def is_done(self) -> bool:

@@ -40,8 +40,8 @@ from .surface import Surface
 __all__ = ["ALLOWED", "Job", "Outcome", "run"]
 
 PATIENCE = 3.0  # seconds for what is released soon after
-KILL_AFTER = 1  # seconds between the traceback of a hang and the end
-FOUND = 3  # exit status
+KILL_AFTER = 10  # seconds after which a process that does not end itself is ended
+FOUND, BROKEN = 3, 4  # exit statuses: there is a finding, or the fuzzer failed
 SWITCH = 1e-5  # seconds after which another thread gets its turn; the shorter, the more orders there are
 STAYS = {
     "driver: primary contexts retained": "as long as the process",
@@ -136,7 +136,7 @@ def run(job: Job, folder: Path) -> tuple[int, Callable[[int], Outcome]]:
 
 def enter(job: Job, folder: Path) -> NoReturn:
     """Be the process."""
-    status = 1
+    status = BROKEN
     try:
         output = os.open(folder / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(output, 1)
@@ -149,7 +149,6 @@ def enter(job: Job, folder: Path) -> NoReturn:
             os.environ[variable] = str(work)
         if SANITIZED not in os.environ:  # whose own report says more
             faulthandler.enable()
-        faulthandler.dump_traceback_later(job.seconds)
         if hasattr(gc, "freeze"):  # not on PyPy
             gc.freeze()  # what is here already need not be looked at by every collection
         os.environ["CUDA_SIM_DEVICES"] = str(1 + job.seed % 2)
@@ -163,7 +162,7 @@ def enter(job: Job, folder: Path) -> NoReturn:
             status = 0
     except BaseException:
         traceback.print_exc()
-        status = 2  # a fault of the fuzzer
+        status = BROKEN
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -178,7 +177,8 @@ class Child:
         self.found: list[tuple[str, str, str]] = []
         self._file = os.open(folder / "steps", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
         self._lines: dict[int, Step] = {}
-        self.names = {**job.surface.names, **world.names()}
+        # the lines of `grammar` name the API whichever modules are fuzzed
+        self.names = {**Surface().names, **job.surface.names, **world.names()}
         sys.unraisablehook = self.hear_unraisable
         threading.excepthook = self.hear_thread
         warnings.simplefilter("always")
@@ -192,10 +192,12 @@ class Child:
         while True:
             os.write(self._file, AGAIN)
             space = Space(self.names, self.is_kept)
+            faulthandler.dump_traceback_later(self.job.seconds, exit=True)
             run_rounds(self.replay(space) if self.job.steps else self.generate(space), self.job.seconds)
             space.clear()
             del space
             if not self.found:
+                faulthandler.dump_traceback_later(self.job.seconds + self.job.patience, exit=True)
                 self.found += state.left(self.job.patience)
             if self.found:
                 return self.found[0]
@@ -369,8 +371,10 @@ def outcome(status: int, folder: Path) -> Outcome:
     where = f" in {frame[1]} ({frame[2]})" if frame else f" in {VARIABLE.sub('v', line[1])}" if line else ""
     if report:
         return Outcome("crash", report[1].removeprefix("ERROR: ") + where, output, steps)
-    if "Timeout (" in output and code == -signal.SIGKILL:
+    if "Timeout (" in output or code == -signal.SIGKILL:
         return Outcome("hang", f"hang{where}", output, steps)
+    if code == BROKEN:
+        return Outcome("crash", "the fuzzer itself failed", output, steps)
     if code < 0:
         name = signal.Signals(-code).name
         return Outcome("crash", f"{name}{where}", output, steps)

@@ -216,7 +216,7 @@ class Writer:
         target = self.target()
         if action == "construct" or target is None:
             return self.call(self.rng.choice([*self.surface.classes.values()]))
-        if action == "function":
+        if action == "function" and self.surface.functions:
             return self.call(self.rng.choice([*self.surface.functions.values()]))
         if action == "collect":
             return self.rng.choice(("gc.collect()", "settle()"))

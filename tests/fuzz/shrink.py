@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from .child import Outcome
-from .sequence import Step
+from .sequence import ASSIGNMENT, VARIABLE, Step
 
 __all__ = ["shrink"]
 
@@ -49,6 +49,10 @@ def shrink(
         steps = alone
     elif not fails(steps):
         return tuple(steps), None
+    for part in (needed(steps), needed(steps, and_users=True)):
+        if 0 < len(part) < len(steps) and fails(part):
+            steps = part
+            break
     size = max(len(steps) // 2, 1)
     while size and time.monotonic() < end:
         removed = False
@@ -62,6 +66,20 @@ def shrink(
         if not removed or size > 1:
             size //= 2
     return tuple(steps), best
+
+
+def needed(steps: Sequence[Step], and_users: bool = False) -> list[Step]:
+    """Return the last step and those that make what it uses; and those that use the same, if asked for."""
+    wanted = set(VARIABLE.findall(steps[-1].line))
+    kept = [steps[-1]]
+    for step in reversed(steps[:-1]):
+        names = VARIABLE.findall(step.line)
+        if names and (names[0] in wanted if ASSIGNMENT.fullmatch(step.line) else and_users and wanted & set(names)):
+            wanted.update(names)
+            kept.append(step)
+        elif and_users and wanted & set(names):
+            kept.append(step)
+    return kept[::-1]
 
 
 def is_same(result: Outcome, finding: Outcome) -> bool:
