@@ -15,7 +15,7 @@ from cuda_core_cffi._calls import Owner, close, own
 from cuda_core_cffi._errors import failure
 from cuda_core_cffi._ffi import ffi, lib
 
-__all__ = ["Handle", "live_objects"]
+__all__ = ["Handle", "live_objects", "refuse_again"]
 
 _close = close
 _handle = lib.ccc_handle
@@ -95,6 +95,12 @@ class Handle(Owner):
     def box(self) -> int:
         """The address of the C box, for C code that uses ``cuda_core_cffi.h``."""
         return int(ffi.cast("uintptr_t", self._box))
+
+
+def refuse_again(owner: Owner) -> None:
+    """Raise if an object has a box: a second ``__init__`` would lose it."""
+    if getattr(owner, "_box", None) is not None:
+        raise RuntimeError(f"this {type(owner).__name__} is initialised already")
 
 
 def live_objects() -> dict[str, int]:
