@@ -413,3 +413,16 @@ def test_an_exception_from_allocate_reaches_the_caller(device, stream):
             device.allocate(SIZE, stream)
     finally:
         device.memory_resource = before
+
+
+def test_memory_that_could_not_be_wrapped_stays_the_callers(device):
+    resource = HostResource()
+    memory = resource.allocate(SIZE)
+    closed = device.create_stream()
+    closed.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        Buffer.from_handle(memory.handle, SIZE, mr=resource, stream=closed)
+    gc.collect()
+    assert memory.handle in resource.live
+    memory.close()
+    assert not resource.live

@@ -544,7 +544,11 @@ def wrap_memory(
     self._mr = mr
     self._lease = Lease(self._box, size, mr, owner)
     if queue is not None:
-        self.set_deallocation_stream(queue)
+        try:
+            self.set_deallocation_stream(queue)
+        except BaseException:
+            self._lease.forgo()
+            raise
     return self
 
 
