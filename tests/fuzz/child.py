@@ -47,7 +47,10 @@ STAYS = {
     "driver: primary contexts retained": "as long as the process",
     "driver: graph allocations": "what a launch of a graph allocates, and no node frees, is the program's to free",
 }
-UNORDERED = "use after free"  # whoever closes a buffer has to order that after the work in other streams
+NO_MISUSE = {
+    "use after free": "whoever closes a buffer has to order that after the work in other streams",
+    "no access": "the driver refuses memory of another device, and the program gets the error",
+}
 AGAIN = b"# from the beginning\n"
 SANITIZED = "CUDA_CORE_CFFI_SANITIZED"  # is set by tests/sanitize.sh
 
@@ -342,7 +345,7 @@ class State:
         if self.is_simulated:
             from cuda_core_cffi import simulator
 
-            reports = [report for report in simulator.reports() if report.kind != UNORDERED]
+            reports = [report for report in simulator.reports() if report.kind not in NO_MISUSE]
             simulator.clear_reports()
             found += [("misuse", f"misuse: {report.kind} in {report.call}", str(report)) for report in reports[:1]]
         return found

@@ -32,6 +32,7 @@ MOST_ELEMENTS = 20_000
 PAUSE = 0.002  # seconds
 MOST_MADE = 300
 MAKING = 0.1  # seconds
+USING = 2.0
 CODE = 'extern "C" __global__ void nothing() {}'
 PTX = b"""
 .version 7.0
@@ -192,7 +193,10 @@ def many(make: Any) -> list[Any]:
 
 def each(values: list[Any], use: Any) -> None:
     """Use one object after the other, while other threads do; raise the first error that is not of a usual class."""
+    end = time.monotonic() + USING
     for value in values:
+        if time.monotonic() > end:
+            break
         with contextlib.suppress(*USUAL_ERRORS):
             use(value)
 
