@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import os
 import pathlib
 import platform
 import shutil
@@ -63,6 +64,11 @@ CPYTHON = platform.python_implementation() == "CPython"
 LIMITED_API = CPYTHON and not sysconfig.get_config_var("Py_GIL_DISABLED")
 COMPILE = ["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-pthread", "-Wall", "-Wno-deprecated-declarations"]
 LINK = ["-Wl,-s", "-pthread"]
+# Sanitizers to build with, as gcc's -fsanitize takes them; see tests/sanitize.sh.
+SANITIZE = os.environ.get("CUDA_CORE_CFFI_SANITIZE")
+if SANITIZE:
+    COMPILE += ["-O1", "-g", "-fno-omit-frame-pointer", f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=undefined"]
+    LINK = ["-pthread", f"-fsanitize={SANITIZE}"]
 HEADERS = (  # of include/, each with what it needs
     "ccc_callback.h",
     "ccc_calls_table.h",

@@ -90,11 +90,13 @@ class Owner:
 class Memory(Owner):
     """Has the box of a buffer, and what is known of it."""
 
-    __slots__ = ("_mr", "_packed_address", "_size")
+    __slots__ = ("_keep", "_mr", "_packed_address", "_size", "_whole")
 
+    _keep: Any
     _mr: Any
     _packed_address: Any
     _size: Any
+    _whole: Any
 
 
 def own(cls: type[Any], box: Any) -> Any:

@@ -14,9 +14,11 @@ class Owner:
     def _box(self) -> Any: ...
 
 class Memory(Owner):
+    _keep: Any
     _mr: Any
     _packed_address: Any
     _size: Any
+    _whole: Any
 
 def own(cls: type[OwnerType], box: Any, /) -> OwnerType: ...
 def blank(cls: type[T], /) -> T: ...

@@ -255,6 +255,8 @@ def handle_return(result: tuple[Any, ...]) -> Any:
     CUDAError
         If the status is not ``CUDA_SUCCESS``.
     """
+    if not result:
+        raise ValueError("an empty tuple is no result of a driver function: there is no status")
     raise_if_driver_error(result[0])
     values = result[1:]
     return None if not values else values[0] if len(values) == 1 else values

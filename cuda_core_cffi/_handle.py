@@ -16,7 +16,7 @@ from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import failure
 from cuda_core_cffi._ffi import ffi, lib
 
-__all__ = ["Handle", "InUse", "live_objects"]
+__all__ = ["Handle", "InUse", "live_objects", "refuse_again"]
 
 _acquire = lib.ccc_acquire
 _close = close
@@ -125,6 +125,12 @@ class InUse:
     def __exit__(self, *exception: object) -> None:
         while self._held:
             _release(self._held.pop())
+
+
+def refuse_again(owner: Owner) -> None:
+    """Raise if an object has a box: a second ``__init__`` would lose it."""
+    if getattr(owner, "_box", None) is not None:
+        raise RuntimeError(f"this {type(owner).__name__} is initialised already")
 
 
 def live_objects() -> dict[str, int]:

@@ -14,7 +14,7 @@ from cuda_core_cffi._compiler import drop
 from cuda_core_cffi._driver_linker import DriverLinker
 from cuda_core_cffi._errors import UnavailableError
 from cuda_core_cffi._ffi import ffi
-from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._handle import Handle, refuse_again
 from cuda_core_cffi._libraries import load_nvjitlink
 from cuda_core_cffi._link_backend import LinkBackend, LinkInput, LinkResult
 from cuda_core_cffi._linker_options import DEFAULT_NAME, LinkerOptions
@@ -82,6 +82,7 @@ class Linker(Handle):
     _backend: LinkBackend
 
     def __init__(self, *object_codes: ObjectCode, options: LinkerOptions | Mapping[str, Any] | None = None) -> None:
+        refuse_again(self)
         self._inputs = _check_inputs(object_codes)
         wanted = check_options(LinkerOptions, options, "Linker")
         self._backend = link_backend()

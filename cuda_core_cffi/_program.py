@@ -12,7 +12,7 @@ from cuda_core_cffi import _calls
 from cuda_core_cffi._compiler import Job, drop
 from cuda_core_cffi._compilers import check_target, compiler_for
 from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._handle import Handle, refuse_again
 from cuda_core_cffi._module import ObjectCode
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._program_cache import ProgramCacheResource
@@ -76,6 +76,7 @@ class Program(Handle):
         code_type: SourceCodeType | str,
         options: ProgramOptions | Mapping[str, Any] | None = None,
     ) -> None:
+        refuse_again(self)
         self._compiler = compiler = compiler_for(code_type)
         if not isinstance(code, _CODE):
             raise TypeError(f"code must be str, bytes or bytearray, not {type(code).__name__}")

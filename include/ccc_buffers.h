@@ -20,6 +20,7 @@ typedef struct memory {
     PyObject *resource;
     PyObject *size;
     PyObject *address; /* for launches from Python; see _memory/buffer.py */
+    PyObject *keep, *whole; /* what the memory needs until it has gone back: here they go after the box */
 } memory;
 
 #define KNOWN 4
@@ -40,6 +41,8 @@ static int memory_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(((memory *)self)->resource);
+    Py_VISIT(((memory *)self)->keep);
+    Py_VISIT(((memory *)self)->whole);
     return 0;
 }
 
@@ -57,6 +60,8 @@ static void memory_dealloc(PyObject *self)
     Py_XDECREF(((memory *)self)->size);
     Py_XDECREF(((memory *)self)->address);
     drop_box(self);
+    Py_XDECREF(((memory *)self)->keep);
+    Py_XDECREF(((memory *)self)->whole);
     PyObject_GC_Del(self);
     Py_DECREF(type);
 }
@@ -89,6 +94,8 @@ static PyMemberDef memory_members[] = {
     {"_mr", T_OBJECT_EX, offsetof(memory, resource), 0, NULL},
     {"_size", T_OBJECT_EX, offsetof(memory, size), 0, NULL},
     {"_packed_address", T_OBJECT_EX, offsetof(memory, address), 0, NULL},
+    {"_keep", T_OBJECT_EX, offsetof(memory, keep), 0, NULL},
+    {"_whole", T_OBJECT_EX, offsetof(memory, whole), 0, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 

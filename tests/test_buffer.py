@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+import warnings
 import weakref
 
 import numpy
@@ -269,6 +270,18 @@ def test_a_buffer_keeps_the_owner_of_its_foreign_stream(device, stream, kind, ho
     del buffer
     collect()
     assert owner() is None
+
+
+@pytest.mark.parametrize("part", ["the whole", "a slice"])
+def test_memory_goes_back_before_the_owner_of_its_foreign_stream(device, part):
+    buffer = device.allocate(SIZE, ForeignStream(device.create_stream()))
+    if part == "a slice":
+        buffer = buffer[8:]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        del buffer  # the last that refers to the stream, which is destroyed
+        collect()
+    assert not [str(warning.message) for warning in caught]
 
 
 def test_closing_from_many_threads_frees_once(device, stream):

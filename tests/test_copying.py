@@ -60,7 +60,7 @@ def test_an_object_is_copied_as_its_class_says(row, action, objects):
 # What programs get no object of: bases, protocols, descriptors, and what is used within the package. The base
 # ProgramCacheResource is for subclasses that users write.
 INTERNAL = {
-    "_arguments.Packer", "_callbacks.HostCallbackRaised", "_calls.Memory", "_calls.Owner", "_compiler.Compiler",
+    "_arguments.Packer", "_calls.Memory", "_calls.Owner", "_compiler.Compiler",
     "_copying.Uncopyable", "_device.Devices", "_device_properties.BoolProperty",
     "_device_properties.DeprecatedProperty", "_device_properties.IntProperty", "_driver_convert.Pointers",
     "_driver_linker.DriverLinker", "_driver_types.AddressField", "_driver_types.BytesField", "_driver_types.EnumField",
@@ -70,10 +70,11 @@ INTERNAL = {
     "_kernel.KnownKernel",
     "_kernel.Library", "_kernel.LoadableCode", "_kernel._Attribute", "_launch_config.Extra",
     "_link_backend.LinkBackend", "_mangling._NonType", "_mangling._Symbol", "_memory.exporter.Exporter",
+    "_memory.exporter.Hold",
     "_memory.ipc.IPCPool", "_memory.ipc.Share", "_memory.lease.Lease", "_memory.pool.MemPool",
     "_memory.virtual_options.Plan", "_nvjitlink.NvJitLink", "_nvrtc.NVRTC", "_nvvm.NVVM", "_nvvm_ir._Bits",
     "_packing.Room", "_packing.Row", "_prepared_launch.Plan", "_program_cache.ProgramCacheResource", "_ptx.PTX",
-    "_registry.Registry", "_retain.Hold", "_settled_options.SettledOptions", "_stream.StreamStandIn",
+    "_registry.Registry", "_settled_options.SettledOptions", "_stream.StreamStandIn",
     "graph.capture.Capture", "graph.capture.Tail", "graph.conditional_nodes.ConditionalNode", "graph.node.NodeMaker",
     "graph.nodes.EventNode", "graph.nodes.KnownNode", "graph.parameters.Parameters", "graph.state.GraphHandle",
     "graph.state.Extent", "graph.state.GraphState", "graph.state.Member", "graph.state.Record",

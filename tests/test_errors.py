@@ -96,6 +96,11 @@ def test_cuda_versions_read_as_usual(number: int, text: str) -> None:
 # results of the driver module
 
 
+def test_handle_return_refuses_a_result_without_a_status() -> None:
+    with pytest.raises(ValueError, match="there is no status"):
+        handle_return(())
+
+
 def test_handle_return_gives_none_a_value_or_a_tuple() -> None:
     assert handle_return((0,)) is None
     assert handle_return((0, 5)) == 5

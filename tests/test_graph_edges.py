@@ -165,3 +165,8 @@ def test_bulk_edits_are_one_call_of_the_driver(nodes):
         first.succ.clear()
         first.succ.clear()
     assert trace.names == [remove]
+
+
+def test_a_set_of_neighbours_belongs_to_a_node():
+    with pytest.raises(TypeError, match="node must be a GraphNode"):
+        AdjacencySetProxy(iter(()), True)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import threading
@@ -14,8 +15,20 @@ from typing import Any
 import pytest
 from helpers import Gate, collect, in_thread, in_threads, output_of
 
-from cuda_core_cffi import Buffer, Device, DeviceMemoryResource, Event, Stream, ffi, lib, live_objects
+from cuda_core_cffi import (
+    Buffer,
+    Device,
+    DeviceMemoryResource,
+    Event,
+    ManagedMemoryResource,
+    PinnedMemoryResource,
+    Stream,
+    ffi,
+    lib,
+    live_objects,
+)
 from cuda_core_cffi._handle import Handle
+from cuda_core_cffi.graph import GraphDefinition
 
 ROUNDS = 300
 MAKERS: dict[str, Callable[[Device, Stream], Any]] = {
@@ -82,6 +95,25 @@ def test_closing_is_idempotent(device: Device, stream: Stream, make: Any) -> Non
         item.close()
     assert item.is_closed
     assert item.handle == 0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        GraphDefinition,
+        lambda: DeviceMemoryResource(0, {}),
+        lambda: PinnedMemoryResource({}),
+        lambda: ManagedMemoryResource({}),
+    ],
+    ids=["graph", "pool", "pinned pool", "managed pool"],
+)
+def test_initialising_an_object_again_is_refused_and_keeps_what_it_has(device: Device, make: Callable[[], Any]) -> None:
+    with contextlib.closing(make()) as made:
+        handle = made.handle
+        arguments = (0, {}) if isinstance(made, DeviceMemoryResource) else ()
+        with pytest.raises(RuntimeError, match="is initialised already"):
+            made.__init__(*arguments)
+        assert made.handle == handle
 
 
 @EVERY_KIND

@@ -513,3 +513,16 @@ def test_page_locked_memory_without_a_resource_is_of_the_device_in_whose_context
             check(lib.cuMemHostUnregister(ffi.cast("void *", memory.ctypes.data)), "cuMemHostUnregister")
     device.set_current()
     assert Buffer.from_handle(memory.ctypes.data, memory.nbytes).device_id == -1
+
+
+def test_memory_that_could_not_be_wrapped_stays_the_callers(device):
+    resource = HostResource()
+    memory = resource.allocate(SIZE)
+    closed = device.create_stream()
+    closed.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        Buffer.from_handle(memory.handle, SIZE, mr=resource, stream=closed)
+    gc.collect()
+    assert memory.handle in resource.live
+    memory.close()
+    assert not resource.live

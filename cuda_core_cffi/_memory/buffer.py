@@ -47,7 +47,7 @@ class Buffer(Exporter):
     that it was allocated in.
     """
 
-    __slots__ = ("_descriptor", "_keep")
+    __slots__ = ("_descriptor",)
 
     _CTYPE: ClassVar[str] = "CUdeviceptr"
     _MADE_BY: ClassVar[str] = "Device.allocate, MemoryResource.allocate or Buffer.from_handle"
@@ -435,7 +435,7 @@ class Buffer(Exporter):
 class BufferSlice(Buffer):
     """A part of a buffer whose memory a C box gives back, when the last of the whole and its slices is closed."""
 
-    __slots__ = ("_whole",)
+    __slots__ = ()
 
     _NAME: ClassVar[str] = "Buffer"
     _whole: Buffer  # keeps what Python must keep for the memory
@@ -552,7 +552,11 @@ def wrap_memory(
     self._mr = mr
     self._lease = Lease(self._box, size, mr, owner)
     if queue is not None:
-        self.set_deallocation_stream(queue)
+        try:
+            self.set_deallocation_stream(queue)
+        except BaseException:
+            self._lease.forgo()
+            raise
     return self
 
 

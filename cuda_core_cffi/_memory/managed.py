@@ -12,6 +12,7 @@ from typing import Any
 from cuda_core_cffi import _calls
 from cuda_core_cffi._errors import UnavailableError, check, cuda_version, failure, last_failure
 from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._handle import refuse_again
 from cuda_core_cffi._memory.managed_buffer import ManagedBuffer
 from cuda_core_cffi._memory.pool import MemPool, create_pool
 from cuda_core_cffi._options import check_options
@@ -83,6 +84,7 @@ class ManagedMemoryResource(MemPool[ManagedBuffer]):
     _preferred: tuple[ManagedMemoryLocationType, int | None] | None
 
     def __init__(self, options: ManagedMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
+        refuse_again(self)
         preferred = None
         if options is not None:
             options = check_options(ManagedMemoryResourceOptions, options, "ManagedMemoryResource")

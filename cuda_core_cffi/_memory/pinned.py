@@ -11,6 +11,7 @@ from typing import Any, Self
 from cuda_core_cffi import _calls
 from cuda_core_cffi._errors import check
 from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._handle import refuse_again
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCPool, Share, map_pool
 from cuda_core_cffi._memory.pool import MemPool, check_max_size, create_pool
@@ -71,6 +72,7 @@ class PinnedMemoryResource(IPCPool, MemPool[Buffer]):
     _BUFFER = Buffer
 
     def __init__(self, options: PinnedMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
+        refuse_again(self)
         kind, node, max_size, share = lib.CU_MEM_ALLOCATION_TYPE_PINNED, NO_NODE, 0, None
         if options is not None:
             options = check_options(PinnedMemoryResourceOptions, options, "PinnedMemoryResource")

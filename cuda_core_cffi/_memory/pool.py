@@ -13,6 +13,7 @@ from cuda_core_cffi import _calls
 from cuda_core_cffi._copying import Uncopyable
 from cuda_core_cffi._errors import check, failure
 from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._handle import refuse_again
 from cuda_core_cffi._integers import address_of
 from cuda_core_cffi._memory.allocation import make_buffer, retry_allocation
 from cuda_core_cffi._memory.buffer import Buffer
@@ -316,6 +317,7 @@ class DeviceMemoryResource(IPCPool, MemPool[Buffer]):
     _BUFFER = Buffer
 
     def __init__(self, device_id: Any, options: DeviceMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
+        refuse_again(self)
         ordinal: int = registry.device(device_id).device_id
         share = None
         place = (lib.CU_MEM_ALLOCATION_TYPE_PINNED, lib.CU_MEM_LOCATION_TYPE_DEVICE, ordinal)

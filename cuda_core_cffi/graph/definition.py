@@ -12,6 +12,7 @@ from cuda_core_cffi import _calls
 from cuda_core_cffi._errors import last_failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._graph_condition import GraphCondition
+from cuda_core_cffi._handle import refuse_again
 from cuda_core_cffi._integers import integer
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._retain import settle
@@ -42,6 +43,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
     __slots__ = ()
 
     def __init__(self) -> None:
+        refuse_again(self)
         if _unsettled():
             settle()
         box = _create()

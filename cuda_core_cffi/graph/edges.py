@@ -38,6 +38,8 @@ class AdjacencySetProxy(Uncopyable, MutableSet[Any]):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, node: Any, is_fwd: bool) -> None:
+        if not isinstance(node, Member):
+            raise TypeError(f"node must be a GraphNode, not {type(node).__name__}")
         self._node = node
         self._is_fwd = bool(is_fwd)
 
