@@ -76,15 +76,19 @@ static void ccc_capture_note(ccc_box *graph, int begins)
     ccc_capture_leave();
 }
 
-/* Where the work that a stream is given next belongs: in which graph, and after which nodes. */
+/*
+ * The graph that a stream is captured in and, unless `nodes` is NULL, the nodes that the work it is given next comes after:
+ * the driver writes them down in an array of its own, for which the caller holds CCC_EXCLUDE.
+ */
 static int ccc_capture_place(const ccc_box *stream, CUgraph *graph, const CUgraphNode **nodes, size_t *count)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    const CUgraphEdgeData *edges; /* asked for, because drivers refuse to leave them out where they say something */
+    const CUgraphEdgeData *data; /* asked for, because drivers refuse to leave them out where they say something */
+    const CUgraphEdgeData **edges = nodes ? &data : NULL;
 #if CUDA_VERSION < 13000
-    CCC_TRY(cuStreamGetCaptureInfo_v3, CCC_STRM(stream), &status, NULL, graph, nodes, &edges, count);
+    CCC_TRY(cuStreamGetCaptureInfo_v3, CCC_STRM(stream), &status, NULL, graph, nodes, edges, count);
 #else
-    CCC_TRY(cuStreamGetCaptureInfo, CCC_STRM(stream), &status, NULL, graph, nodes, &edges, count);
+    CCC_TRY(cuStreamGetCaptureInfo, CCC_STRM(stream), &status, NULL, graph, nodes, edges, count);
 #endif
     if (status == CU_STREAM_CAPTURE_STATUS_ACTIVE)
         return 0;
@@ -210,10 +214,8 @@ static int ccc_capture_start_in(ccc_box *body, CUstream stream, int mode)
 /* Begin to capture into a new graph, and tell which. */
 static int ccc_capture_start(const ccc_box *stream, int mode, CUgraph *graph)
 {
-    const CUgraphNode *nodes;
-    size_t count;
     CCC_TRY(cuStreamBeginCapture, CCC_STRM(stream), (CUstreamCaptureMode)mode);
-    int status = ccc_capture_place(stream, graph, &nodes, &count);
+    int status = ccc_capture_place(stream, graph, NULL, NULL);
     if (status) {
         ccc_failure failure = ccc_last;
         CUgraph unused = NULL;
@@ -277,15 +279,11 @@ static int ccc_capture_ends(const ccc_box *stream, uint64_t *nodes, size_t *coun
     CUgraph graph;
     const CUgraphNode *found;
     size_t room = *count;
-    int locks = ccc_graph_locks();
     CCC_USE(stream);
-    if (locks)
-        pthread_rwlock_wrlock(&ccc_capture_order);
+    CCC_EXCLUDE;
     int status = ccc_capture_place(stream, &graph, &found, count);
     for (size_t i = 0; status == 0 && i < *count && i < room; i++)
         nodes[i] = (uintptr_t)found[i];
-    if (locks)
-        pthread_rwlock_unlock(&ccc_capture_order);
     return status;
 }
 

@@ -17,6 +17,7 @@ enum { CCC_CAPTURE_ACTIVE = 1, CCC_CAPTURE_LOST }; /* a capture that goes on, an
 
 typedef struct ccc_graph {
     pthread_mutex_t lock;
+    int excludes;    /* who holds the lock excludes calls that give captured streams work, too */
     ccc_keep *keeps; /* of a definition: those that the driver does not have; of an executable: a bundle, and for nodes */
     ccc_map by_node; /* of an executable: its keeps for nodes */
     ccc_box *event;  /* of an executable that has keeps: behind its last launch */
@@ -76,16 +77,27 @@ static void ccc_graph_release(ccc_box *box)
         ccc_release(root);
 }
 
-static void ccc_graph_lock(ccc_box *root)
+/* Lock roots, of which the second may be NULL, in an order that every thread keeps to. */
+static void ccc_graph_lock(ccc_box *root, ccc_box *other)
 {
-    if (ccc_graph_locks())
-        pthread_mutex_lock(&root->graph->lock);
+    if (!ccc_graph_locks())
+        return;
+    if (other && other < root)
+        pthread_mutex_lock(&other->graph->lock);
+    pthread_mutex_lock(&root->graph->lock);
+    if (other > root)
+        pthread_mutex_lock(&other->graph->lock);
+    root->graph->excludes = ccc_exclude(); /* after all the locks of graphs */
 }
 
-static void ccc_graph_unlock(ccc_box *root)
+static void ccc_graph_unlock(ccc_box *root, ccc_box *other)
 {
-    if (ccc_graph_locks())
-        pthread_mutex_unlock(&root->graph->lock);
+    if (!ccc_graph_locks())
+        return;
+    ccc_include(&root->graph->excludes);
+    pthread_mutex_unlock(&root->graph->lock);
+    if (other && other != root)
+        pthread_mutex_unlock(&other->graph->lock);
 }
 
 static int ccc_graph_enter(ccc_box *box)
@@ -93,17 +105,17 @@ static int ccc_graph_enter(ccc_box *box)
     ccc_box *root = ccc_graph_acquire(box);
     if (root == NULL)
         return CCC_CLOSED;
-    ccc_graph_lock(root);
+    ccc_graph_lock(root, NULL);
     return 0;
 }
 
 static void ccc_graph_leave(ccc_box *box)
 {
-    ccc_graph_unlock(ccc_graph_root(box));
+    ccc_graph_unlock(ccc_graph_root(box), NULL);
     ccc_graph_release(box);
 }
 
-/* Enter two boxes, whose roots are locked in an order that every thread keeps to. The second may be NULL. */
+/* Enter two boxes. The second may be NULL. */
 static int ccc_graph_enter_both(ccc_box *one, ccc_box *other)
 {
     ccc_box *first = ccc_graph_acquire(one);
@@ -114,20 +126,13 @@ static int ccc_graph_enter_both(ccc_box *one, ccc_box *other)
         ccc_graph_release(one);
         return CCC_CLOSED;
     }
-    if (second && second < first)
-        ccc_graph_lock(second);
-    ccc_graph_lock(first);
-    if (second > first)
-        ccc_graph_lock(second);
+    ccc_graph_lock(first, second);
     return 0;
 }
 
 static void ccc_graph_leave_both(ccc_box *one, ccc_box *other)
 {
-    ccc_box *root = ccc_graph_root(one), *second = other ? ccc_graph_root(other) : root;
-    ccc_graph_unlock(root);
-    if (second != root)
-        ccc_graph_unlock(second);
+    ccc_graph_unlock(ccc_graph_root(one), other ? ccc_graph_root(other) : NULL);
     ccc_graph_release(one);
     if (other)
         ccc_graph_release(other);

@@ -108,10 +108,8 @@ static int ccc_capture_place(const ccc_box *stream, CUgraph *graph, const CUgrap
 static int ccc_exec_share(const ccc_graph *executable, const ccc_box *stream)
 {
     CUgraph graph;
-    const CUgraphNode *nodes;
-    size_t count;
     CUuserObject object;
-    int status = ccc_capture_place(stream, &graph, &nodes, &count);
+    int status = ccc_capture_place(stream, &graph, NULL, NULL);
     for (ccc_keep *keep = executable->keeps; keep && status == 0; keep = keep->next) {
         atomic_fetch_add(&keep->uses, 1);
         status = ccc_keep_give(keep, graph, &object);

@@ -34,11 +34,9 @@ static ccc_box *ccc_graph_memory_allocate(int device, ccc_box *stream, size_t si
     CUdeviceptr pointer = 0;
     CUmemoryPool pool = NULL;
     CUgraph graph = NULL;
-    const CUgraphNode *nodes;
-    size_t count;
     CCC_USE_OR(stream, ccc_closed());
     CCC_SUBMIT;
-    int status = ccc_capture_place(stream, &graph, &nodes, &count);
+    int status = ccc_capture_place(stream, &graph, NULL, NULL);
     if (status) {
         ccc_fail(status == CUDA_ERROR_ILLEGAL_STATE ? CCC_NOT_CAPTURING : status, ccc_last.call);
         return NULL;
@@ -85,8 +83,6 @@ static int ccc_must_wait(const ccc_box *box)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUgraph graph = NULL;
-    const CUgraphNode *nodes;
-    size_t count;
     const ccc_box *stream = atomic_load(&box->stream);
     if (box->kind != CCC_BUFFER || (box->flags & CCC_BORROWED) || box->handle == 0)
         return 0;
@@ -94,7 +90,7 @@ static int ccc_must_wait(const ccc_box *box)
         return (box->flags & CCC_VIRTUAL) != 0; /* all work of its context is waited for */
     if (box->flags & CCC_OF_GRAPH) {
         ccc_failure failure = ccc_last; /* that of the operation which lets go of the buffer, if it fails */
-        int other = box->pool && ccc_capture_place(stream, &graph, &nodes, &count) == 0 &&
+        int other = box->pool && ccc_capture_place(stream, &graph, NULL, NULL) == 0 &&
                     graph != CCC_GRAPH_OF(box->pool);
         ccc_last = failure;
         return other;

@@ -44,10 +44,13 @@ static void ccc_tense(ccc_mode *mode)
 #define CCC_RELAX __attribute__((cleanup(ccc_tense))) ccc_mode CCC_JOIN(ccc_mode_, __COUNTER__) = ccc_relax()
 
 /*
- * While streams are captured, calls that give a stream work hold this lock for reading, and who reads the array of nodes
- * that the driver keeps for a captured stream holds it for writing: the next call on that stream may free the array.
+ * While streams are captured, calls that give a stream work hold this lock for reading: the driver guards captures itself.
+ * Two things it does not guard, and they hold the lock for writing: calls on a graph, which may be the one that a stream is
+ * captured into (drivers crash otherwise, seen with 580); and reading the array of nodes that the driver keeps for a
+ * captured stream, which the next call on that stream may free.
  */
 static pthread_rwlock_t ccc_capture_order = PTHREAD_RWLOCK_INITIALIZER;
+static _Thread_local int ccc_exclusive; /* how often this thread holds it for writing */
 
 /* In the child of fork() the thread that has a lock, if any, is not there; and every call fails. */
 static int ccc_graph_locks(void)
@@ -55,10 +58,31 @@ static int ccc_graph_locks(void)
     return ccc_driver.reason != CCC_FORKED;
 }
 
-/* Returns whether the lock is held until ccc_submitted. */
+static int ccc_capturing(void)
+{
+    return !CCC_LIKELY(atomic_load_explicit(&ccc_captures, memory_order_acquire) == 0) && ccc_graph_locks();
+}
+
+/* Hold the lock for writing, if a stream is captured. Returns whether it is held until ccc_include. */
+static int ccc_exclude(void)
+{
+    if (!ccc_exclusive && !ccc_capturing())
+        return 0;
+    if (ccc_exclusive++ == 0)
+        pthread_rwlock_wrlock(&ccc_capture_order);
+    return 1;
+}
+
+static void ccc_include(const int *held)
+{
+    if (*held && --ccc_exclusive == 0)
+        pthread_rwlock_unlock(&ccc_capture_order);
+}
+
+/* Returns whether the lock is held for reading until ccc_submitted. */
 static int ccc_submit(void)
 {
-    if (CCC_LIKELY(atomic_load_explicit(&ccc_captures, memory_order_acquire) == 0) || !ccc_graph_locks())
+    if (!ccc_capturing() || ccc_exclusive)
         return 0;
     pthread_rwlock_rdlock(&ccc_capture_order);
     return 1;
@@ -72,6 +96,9 @@ static void ccc_submitted(const int *held)
 
 /* From here to the end of the scope a stream is given work, or its capture is changed. */
 #define CCC_SUBMIT __attribute__((cleanup(ccc_submitted))) const int CCC_JOIN(ccc_submit_, __COUNTER__) = ccc_submit()
+
+/* From here to the end of the scope the graph of a capture is changed, or what the driver keeps for a capture is read. */
+#define CCC_EXCLUDE __attribute__((cleanup(ccc_include))) const int CCC_JOIN(ccc_exclude_, __COUNTER__) = ccc_exclude()
 
 static ccc_box ccc_legacy_stream = {
     .uses = CCC_FIRST_USE, .holders = 2, .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN, .kind = CCC_STREAM,

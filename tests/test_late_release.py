@@ -219,6 +219,7 @@ def test_memory_of_a_resource_in_python_that_is_dropped_in_a_host_function(strea
     assert soon(lambda: len(freed) == 100)
 
 
+@pytest.mark.simulator_only("hardware may read ordinary memory during the call")
 def test_the_source_of_a_copy(device, held_up):
     stream, gate = held_up
     with device.allocate(1 << 20, stream) as buffer:
@@ -229,6 +230,7 @@ def test_the_source_of_a_copy(device, held_up):
         assert soon(lambda: not held)
 
 
+@pytest.mark.simulator_only("hardware may read ordinary memory during the call")
 def test_sources_of_copies_in_several_streams(device, held_up):
     stream, gate = held_up
     size = 1 << 20
@@ -525,6 +527,9 @@ time.sleep(float(sys.argv[1]))
 
 
 FORK = """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # CPython 3.12 warns of forks where there are threads
+
 def child(work):
     sys.stdout.flush()
     pid = os.fork()
