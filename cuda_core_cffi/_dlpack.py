@@ -247,7 +247,7 @@ def show(
     new_capsule: Callable[[int, bool], Any] = _new_capsule,
 ) -> Any:
     """Return a capsule that shows ``buffer`` and keeps its memory."""
-    release = buffer._hold() if buffer._python_owned else None
+    release = buffer._hold() if buffer._needs_python else None
     how = device[0] | device[1] << 16
     if versioned:
         how |= VERSIONED

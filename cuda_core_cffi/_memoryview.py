@@ -544,7 +544,7 @@ class StridedMemoryView(Uncopyable):
         """Return what a tensor of this view has to keep: the box of a buffer, or what Python lets go of with a call."""
         if not isinstance(self._obj, Buffer):
             return ffi.NULL, functools.partial(id, self)
-        return self._obj._box, self._obj._hold() if self._obj._python_owned else None
+        return self._obj._box, self._obj._hold() if self._obj._needs_python else None
 
     def _order(self, consumer: Stream) -> None:
         """Make a stream wait for the one in whose order the memory is ready."""

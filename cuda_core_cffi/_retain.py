@@ -95,7 +95,7 @@ def buffer_operand(buffer: Buffer, name: str) -> Operand:
     box = buffer._box
     if not _is_open(box):
         raise RuntimeError(f"{name}: this {buffer._NAME or type(buffer).__name__} is closed")
-    objects = (Hold(buffer._hold()),) if buffer._python_owned else ()
+    objects = (Hold(buffer._hold()),) if buffer._needs_python else ()
     return Operand(_handle(box), (box,), objects, buffer._size)
 
 

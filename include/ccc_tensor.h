@@ -171,6 +171,15 @@ static uint64_t ccc_tensor_of_buffer(ccc_box *buffer, int how)
                          how & CCC_TENSOR_COPIED ? CCC_DLPACK_IS_COPIED : 0, (how & CCC_TENSOR_PINNED) != 0);
 }
 
+/* Whether a buffer goes back in the order of a stream of another library, whose owner Python has to keep. */
+static int ccc_has_foreign_stream(const ccc_box *buffer)
+{
+    const ccc_box *stream = ccc_buffer_read(buffer);
+    int found = stream && (stream->flags & (CCC_BORROWED | CCC_TOKEN)) == CCC_BORROWED;
+    ccc_buffer_unread(buffer);
+    return found;
+}
+
 /*
  * The same, in the order of the consumer's stream, which is given by handle; 0 for no ordering. Returns 0 with a status
  * if the ordering failed, and without where Python has a part in it: it owns the memory, has to look for finished
@@ -182,7 +191,7 @@ static uint64_t ccc_tensor_for(ccc_box *buffer, DLDevice device, int versioned, 
                               .handle = stream};
     *status = 0;
     CCC_USE_OR(buffer, 0);
-    if (ccc_allocation(buffer)->flags & CCC_BORROWED || ccc_tensors_finished() ||
+    if (ccc_allocation(buffer)->flags & CCC_BORROWED || ccc_has_foreign_stream(buffer) || ccc_tensors_finished() ||
         (stream && (*status = ccc_buffer_order(buffer, &consumer))))
         return 0;
     return ccc_tensor_of_buffer(buffer, device.device_type | device.device_id << 16 |

@@ -440,6 +440,11 @@ class BufferSlice(Buffer):
     _NAME: ClassVar[str] = "Buffer"
     _whole: Buffer  # keeps what Python must keep for the memory
 
+    @property
+    def _stream_owner(self) -> object:
+        """What owns the stream of the whole."""
+        return self._whole._stream_owner
+
     def set_deallocation_stream(self, stream: IsStreamType) -> None:
         """Change the stream in whose order the memory of the whole goes back."""
         queue = accept_stream(stream, "Buffer.set_deallocation_stream")

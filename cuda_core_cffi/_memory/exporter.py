@@ -162,7 +162,7 @@ class Exporter(_calls.Memory, Handle):
         view = lib.ccc_view(self._box)
         if not view:
             raise self._failure(lib.ccc_last_status())
-        return functools.partial(release_view, view)
+        return functools.partial(release_view, view, self._stream_owner)
 
     def _lend(self) -> None:
         """Keep the memory, whether or not the buffer is closed, as long as this object exists."""
@@ -177,6 +177,16 @@ class Exporter(_calls.Memory, Handle):
     def _python_owned(self) -> bool:
         """Whether Python gives the memory back, rather than the C box."""
         return False
+
+    @property
+    def _stream_owner(self) -> object:
+        """What owns the stream in whose order the memory goes back, where that is another library's; else None."""
+        return getattr(self, "_keep", None)
+
+    @property
+    def _needs_python(self) -> bool:
+        """Whether what keeps the memory must also keep something in Python, by :meth:`_hold`."""
+        return self._python_owned or self._stream_owner is not None
 
     @property
     def size(self) -> int:
@@ -251,7 +261,7 @@ if sys.implementation.name == "pypy":
     Exporter.__getattr__ = find_buffer  # type: ignore[attr-defined]
 
 
-def release_view(view: Any) -> None:
-    """Drop a box that kept the memory of a buffer for somebody."""
+def release_view(view: Any, stream_owner: object) -> None:
+    """Drop a box that kept the memory of a buffer for somebody, who also kept the owner of its stream until now."""
     if waiting := _drop(view):
         check_cleanup(waiting)

@@ -110,7 +110,7 @@ def add_host_call(definition: GraphHandle, before: tuple[int, ...], fn: Any, use
 def find_memory(value: Any) -> tuple[int, Any, int | None] | None:
     """Return address, box or NULL, and size of memory that nothing in Python owns; None for what is something else."""
     if isinstance(value, Buffer):
-        if value._python_owned:
+        if value._needs_python:
             return None
         box = value._box
         address = _handle(box)

@@ -49,7 +49,7 @@ def add_launch(
     boxes = []
     for arg in args:
         if isinstance(arg, Buffer):
-            if arg._python_owned:
+            if arg._needs_python:
                 return None
             boxes.append(arg._box)
     previous = before[0] if before else 0
