@@ -136,8 +136,13 @@ def exchange_stream(device_type: int = 2, device: int = 0, with_place: bool = Tr
 
 
 def names() -> dict[str, Any]:
-    """Return the functions; none where Python's C functions cannot be reached through ctypes."""
-    if platform.python_implementation() != "CPython":
-        return {}
+    """Return the functions; those of an interpreter whose C functions ctypes cannot reach only refuse."""
     found = (exchange_give, exchange_take, exchange_show, exchange_allocate, exchange_stream)
+    if platform.python_implementation() != "CPython":
+        return {function.__name__: refuse for function in found}
     return {function.__name__: function for function in found}
+
+
+def refuse(*arguments: object) -> None:
+    """Stand where the functions cannot be."""
+    raise TypeError("there is no ctypes.pythonapi to find the functions by")

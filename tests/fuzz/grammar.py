@@ -198,7 +198,6 @@ USUAL = {
     "Given": (
         "exchange_take({v})",
         "exchange_take({v}, False)",
-        "{v}.__init__(None)",
     ),
     "ndarray": (
         "touch({v})",

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Faulty", "Space", "Step", "as_code", "load", "run_rounds", "save"]
+__all__ = ["Space", "Step", "as_code", "load", "run_rounds", "save"]
 
 STEP = re.compile(r"(\d+)\.(\d+)\| (.*)")
 VARIABLE = re.compile(r"\bv\d+(?:_\d+)?\b")
@@ -37,13 +37,6 @@ class Step(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.round}.{self.thread}| {self.line}"
-
-
-class Faulty(NamedTuple):
-    """A step that ended in a way that no public function may end in."""
-
-    step: Step
-    error: BaseException
 
 
 def load(text: str) -> list[Step]:
