@@ -255,6 +255,8 @@ def handle_return(result: tuple[Any, ...]) -> Any:
     CUDAError
         If the status is not ``CUDA_SUCCESS``.
     """
+    if not isinstance(result, tuple | list):
+        raise TypeError(f"a result of a driver function is a tuple, not {type(result).__name__}: {result!r:.80}")
     if not result:
         raise ValueError("an empty tuple is no result of a driver function: there is no status")
     raise_if_driver_error(result[0])

@@ -23,10 +23,13 @@ class Registry:
         :class:`Device`, which makes one of an ordinal.
     call_in_stream : callable
         What has a stream call a function.
+    keep_with_memory : callable
+        What keeps an object as long as the memory of a buffer.
     """
 
     device: type[Any]
     call_in_stream: Callable[[Any, Any, Any], None]
+    keep_with_memory: Callable[[Any, Any], None]
 
     @property
     def graph_builder(self) -> Any:

@@ -20,6 +20,7 @@ from cuda_core_cffi._integers import address_of
 from cuda_core_cffi._keepalive import register_after_sync
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.exporter import Hold
+from cuda_core_cffi._registry import registry
 
 __all__ = ["NOTHING", "Operand", "kept", "make_keep", "new_token", "operand", "settle", "settle_after_sync"]
 
@@ -131,6 +132,18 @@ def make_keep(operands: Iterable[Operand], token: int = 0) -> Any:
         kept.pop(token, None)
         raise last_failure()
     return keep
+
+
+def keep_with_memory(buffer: Buffer, value: Any) -> None:
+    """Keep a Python object until the memory of a buffer went back, if somebody besides the buffer keeps the memory."""
+    token = new_token(value)
+    if lib.ccc_buffer_keep(buffer._box, token):
+        settle_after_sync()
+    else:
+        kept.pop(token, None)
+
+
+registry.keep_with_memory = keep_with_memory
 
 
 def settle_after_sync() -> None:

@@ -54,6 +54,7 @@ struct ccc_box {
     _Atomic(ccc_box *) stream; /* a buffer is freed in the order of this stream */
     size_t size;               /* of a buffer */
     _Atomic(ccc_charge *) charges; /* of a buffer: who counts it */
+    _Atomic(struct ccc_keep *) keep; /* of a buffer: finished when the memory went back; or NULL */
     struct ccc_virtual *virtual_memory; /* of a buffer: its mappings */
     ccc_import *import;        /* of a buffer of another process: what it has in common with others */
     CUresult (*destroy)(uint64_t handle); /* for handles of other libraries, and of the driver's linker */
@@ -87,6 +88,7 @@ static atomic_ulong ccc_captures_ended;
 static void ccc_destroy(ccc_box *box);
 static int ccc_must_wait(const ccc_box *box);
 static void ccc_end_charges(ccc_charge *charge);
+static void CUDA_CB ccc_keep_finish(void *argument);
 static void ccc_release_ask(void);
 
 static long ccc_live_count(int kind)
@@ -163,12 +165,15 @@ static ccc_box *ccc_end(ccc_box *box)
     ccc_box *stream = atomic_load(&box->stream);
     ccc_box *pool = box->pool;
     ccc_charge *charges = atomic_load(&box->charges);
+    struct ccc_keep *keep = atomic_load(&box->keep);
     if (!(box->flags & CCC_BORROWED)) {
         ccc_destroy(box);
         atomic_fetch_sub_explicit(&ccc_live[box->kind], 1, memory_order_relaxed);
     }
     if (charges)
         ccc_end_charges(charges);
+    if (keep)
+        ccc_keep_finish(keep);
     ccc_unhold(box);
     if (stream)
         ccc_release(stream);
@@ -220,7 +225,7 @@ static int ccc_unuse(ccc_box *box)
  * The last use has gone: destroy the handle, and let go of what it depended on. The failure that a helper has left behind
  * in this thread stays: Python may not have read it yet.
  */
-static void ccc_end_unused(ccc_box *box)
+static CCC_COLD void ccc_end_unused(ccc_box *box)
 {
     ccc_failure failure = ccc_last;
     do {

@@ -113,6 +113,23 @@ static ccc_keep *ccc_keep_new(ccc_box *const *boxes, size_t count, uint64_t toke
     return ccc_keep_of(NULL, boxes, count, token);
 }
 
+/*
+ * Keep the Python objects of a token until the memory of a buffer went back, if somebody besides the buffer keeps that.
+ * Returns whether they are kept; then this is instead of what was kept in this way before.
+ */
+static int ccc_buffer_keep(ccc_box *buffer, uint64_t token)
+{
+    CCC_USE_OR(buffer, 0);
+    ccc_box *whole = (ccc_box *)ccc_allocation(buffer);
+    if (ccc_uses(whole) <= 2) /* that of the Python object, and this one */
+        return 0;
+    ccc_keep *keep = ccc_keep_new(NULL, 0, token);
+    if (keep == NULL)
+        return 0;
+    ccc_keep_finish(atomic_exchange(&whole->keep, keep));
+    return 1;
+}
+
 /* A keep that has a use of each in a list; *made is it, or NULL of an empty one. */
 static int ccc_keep_bundle(ccc_keep *list, ccc_keep **made)
 {

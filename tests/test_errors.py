@@ -101,6 +101,12 @@ def test_handle_return_refuses_a_result_without_a_status() -> None:
         handle_return(())
 
 
+@pytest.mark.parametrize("result", [{1: 2}, "text", 0, None])
+def test_handle_return_refuses_what_is_no_tuple(result: object) -> None:
+    with pytest.raises(TypeError, match="a result of a driver function is a tuple"):
+        handle_return(result)  # type: ignore[arg-type]
+
+
 def test_handle_return_gives_none_a_value_or_a_tuple() -> None:
     assert handle_return((0,)) is None
     assert handle_return((0, 5)) == 5

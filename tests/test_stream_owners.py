@@ -52,5 +52,27 @@ def test_what_keeps_memory_keeps_the_owner_of_its_stream(device: Device, name: s
         if hasattr(keeper, "close"):
             keeper.close()
         del keeper
-        eventually(lambda: seen() is None)
+        assert eventually(lambda: seen() is None)
+        pool.close()
+
+
+@pytest.mark.parametrize("how", ["close", "set_deallocation_stream"])
+@pytest.mark.parametrize("name", KEEPERS)
+def test_what_keeps_memory_already_keeps_the_owner_of_a_stream_that_is_set_later(device, name, how):
+    pool = PinnedMemoryResource({})
+    stream = device.create_stream()
+    owner = ForeignStream(stream)
+    seen = weakref.ref(owner)
+    buffer = pool.allocate(SIZE, device.default_stream)
+    keeper = KEEPERS[name](buffer)
+    getattr(buffer, how)(owner)
+    del owner, stream, buffer
+    gc.collect()
+    assert seen() is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CUDAWarning)
+        if hasattr(keeper, "close"):
+            keeper.close()
+        del keeper
+        assert eventually(lambda: seen() is None)
         pool.close()

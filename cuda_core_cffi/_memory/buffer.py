@@ -16,10 +16,12 @@ from cuda_core_cffi._ipc import PAYLOAD_BYTES, seal
 from cuda_core_cffi._memory.access import explain_access
 from cuda_core_cffi._memory.copy_options import CopyOptions, copy_attributes, copy_failure
 from cuda_core_cffi._memory.exporter import Exporter
+from cuda_core_cffi._memory.fill_pattern import fill_pattern
 from cuda_core_cffi._memory.host_copy import copy_host
 from cuda_core_cffi._memory.ipc import IPCBufferDescriptor, IPCPool
 from cuda_core_cffi._memory.lease import Lease
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
+from cuda_core_cffi._registry import registry
 from cuda_core_cffi._stream import Stream, accept_stream, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
@@ -27,7 +29,6 @@ __all__ = ["Buffer", "BufferSlice", "ForeignBuffer", "wrap_memory"]
 
 T = TypeVar("T")
 
-FILL_WIDTHS = (1, 2, 4)
 
 _close = _calls.close
 _copy = lib.ccc_copy
@@ -141,7 +142,12 @@ class Buffer(Exporter):
         if status:
             raise self._failure(status, stream)
         if stream._owner is not None:
-            self._keep = stream
+            self._keep_stream(stream)
+
+    def _keep_stream(self, stream: Stream) -> None:
+        """Keep the owner of a foreign stream as long as the memory, which others may keep longer than this object."""
+        self._keep = stream
+        registry.keep_with_memory(self, stream)
 
     @overload
     def copy_to(
@@ -447,10 +453,12 @@ class BufferSlice(Buffer):
 
     def set_deallocation_stream(self, stream: IsStreamType) -> None:
         """Change the stream in whose order the memory of the whole goes back."""
-        queue = accept_stream(stream, "Buffer.set_deallocation_stream")
-        Buffer.set_deallocation_stream(self, queue)
-        if queue._owner is not None:
-            self._whole._keep = queue
+        Buffer.set_deallocation_stream(self, stream)
+
+    def _keep_stream(self, stream: Stream) -> None:
+        """Keep the owner of a foreign stream as long as the memory of the whole."""
+        self._whole._keep = stream
+        registry.keep_with_memory(self, stream)
 
     def get_ipc_descriptor(self) -> IPCBufferDescriptor:
         """Refuse: only whole allocations can be shared."""
@@ -575,26 +583,3 @@ def copy(dst: Buffer, src: Buffer, stream: Stream, attributes: Any, what: str) -
         status = lib.ccc_copy_with(dst._box, src._box, stream._box, attributes)
     if status:
         raise copy_failure(status, what, stream, dst, src)
-
-
-def fill_pattern(value: Any, width: int | None) -> tuple[int, int]:
-    """Return the value to fill with as an integer, and its width in bytes."""
-    if isinstance(value, int):
-        width = 1 if width is None else width
-        if type(width) is not int or width not in FILL_WIDTHS:
-            raise ValueError(f"width must be 1, 2 or 4 bytes, not {width!r}")
-        if not 0 <= value < 1 << 8 * width:
-            raise OverflowError(f"{value} does not fit in {width} byte{'s' * (width > 1)}: 0 to {(1 << 8 * width) - 1}")
-        return value, width
-    try:
-        pattern = bytes(memoryview(value).cast("B"))
-    except TypeError:
-        raise TypeError(
-            "value must be an int, or 1, 2 or 4 bytes in an object with the buffer protocol, not "
-            f"{type(value).__name__}"
-        ) from None
-    if len(pattern) not in FILL_WIDTHS:
-        raise ValueError(f"a pattern must be 1, 2 or 4 bytes, not {len(pattern)}")
-    if width is not None and width != len(pattern):
-        raise ValueError(f"width is {width}, but the pattern has {len(pattern)} bytes")
-    return int.from_bytes(pattern, "little"), len(pattern)

@@ -15,7 +15,7 @@ from cuda_core_cffi._callbacks import host_function
 from cuda_core_cffi._event import Event
 from cuda_core_cffi._ffi import lib
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._memory.buffer import fill_pattern
+from cuda_core_cffi._memory.fill_pattern import fill_pattern
 from cuda_core_cffi._retain import NOTHING, Operand, kept, settle, settle_after_sync
 from cuda_core_cffi.graph.state import GraphHandle, Record, is_allocated, new_node, node_classes, with_memory
 

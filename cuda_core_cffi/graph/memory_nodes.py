@@ -8,7 +8,7 @@ from typing import Any
 
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._memory.buffer import fill_pattern
+from cuda_core_cffi._memory.fill_pattern import fill_pattern
 from cuda_core_cffi._retain import Operand, operand
 from cuda_core_cffi.graph import parameters
 from cuda_core_cffi.graph.nodes import KnownNode

@@ -18,7 +18,7 @@ from cuda_core_cffi._launch import prepare
 from cuda_core_cffi._launch_attributes import check_device
 from cuda_core_cffi._launch_config import LaunchConfig
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._memory.buffer import fill_pattern
+from cuda_core_cffi._memory.fill_pattern import fill_pattern
 from cuda_core_cffi._memory.peer_access import ordinals_of
 from cuda_core_cffi._memory.resource import whole_size
 from cuda_core_cffi._registry import registry
