@@ -123,3 +123,11 @@ def test_clusters_and_cooperation_are_drawn(graph, store, memory, device):
     text = graph.to_dot()
     assert "grid 2x1x1, block 1x1x1\\ncluster 2x1x1" in text
     assert text.count("cooperative") == 1
+
+
+def test_a_node_that_another_thread_adds_meanwhile_is_left_out(graph, monkeypatch):
+    first = graph.empty()
+    listed = graph._nodes()
+    first.succ = {graph.empty()}
+    monkeypatch.setattr(GraphDefinition, "_nodes", lambda self: listed)
+    assert "->" not in graph.to_dot()

@@ -60,7 +60,8 @@ def draw(definition: Any, prefix: str, indent: str) -> Iterator[str]:
             yield f"{indent}}}"
             yield f"{indent}{name} -> {first} [lhead=cluster_{name}_{part}, style=dashed, arrowhead=none];"
     for before, after in definition._edges():
-        yield f"{indent}{names[before]} -> {names[after]};"
+        if before in names and after in names:  # else another thread has added a node since
+            yield f"{indent}{names[before]} -> {names[after]};"
 
 
 def details(node: Any, kind: int) -> Iterator[str]:

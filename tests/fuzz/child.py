@@ -51,6 +51,7 @@ STAYS = {
 EXPECTED_CLEANUP = {
     r"\.deallocate failed": "a resource in Python raised, for example what a host function had raised",
     r"cuStreamEndCapture failed: .*WRONG_THREAD": "only the thread that began a capture that is not relaxed can end it",
+    r"failed: CUDA_ERROR_ILLEGAL_ADDRESS": "work ran after another stream's order had freed its memory; see NO_MISUSE",
     r"cuMemFreeAsync failed: .*INVALID_VALUE": "memory that a graph allocates was closed before the graph was launched",
 }
 NO_MISUSE = {
