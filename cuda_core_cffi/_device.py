@@ -167,6 +167,8 @@ class Device:
         if obj is not None:
             if options is not None:
                 raise ValueError("options are for a new stream: give obj or options, not both")
+            if isinstance(obj, Stream):
+                return Stream._again(obj)
             return Stream._borrow(protocol_address(obj, "Device.create_stream", stacklevel=3), obj)
         if options is not None:
             options = check_options(StreamOptions, options, "Device.create_stream")

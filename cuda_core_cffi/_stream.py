@@ -310,6 +310,16 @@ class Stream(Handle):
         return self
 
     @classmethod
+    def _again(cls, stream: Stream) -> Self:
+        """Return another object for one of our streams, which lives until both are closed."""
+        box = lib.ccc_stream_again(stream._box)
+        if not box:
+            raise stream._failure(lib.ccc_last_status())
+        self = cls._own(box)
+        self._owner = stream
+        return self
+
+    @classmethod
     def _default(cls, per_thread: bool) -> Self:
         self = cls._own(lib.ccc_default_stream(per_thread))
         self._owner = None

@@ -50,7 +50,7 @@ struct ccc_box {
     _Atomic(uint32_t) readers; /* of a buffer: threads that look at its stream, which is not let go of meanwhile */
     uint64_t handle;
     ccc_box *parent;           /* context of a stream, event or buffer; library of a kernel */
-    ccc_box *pool;             /* of a buffer; of an event that stands for another: that one */
+    ccc_box *pool;             /* of a buffer; of an event or a stream that stands for another: that one */
     _Atomic(ccc_box *) stream; /* a buffer is freed in the order of this stream */
     size_t size;               /* of a buffer */
     _Atomic(ccc_charge *) charges; /* of a buffer: who counts it */

@@ -187,6 +187,18 @@ static ccc_box *ccc_stream_borrow(uint64_t handle)
     return ccc_new(CCC_STREAM, handle, CCC_BORROWED | (handle <= 2 ? CCC_TOKEN : 0), NULL);
 }
 
+/* One of our streams for another Python object: the handle is not destroyed before this box goes. NULL on failure. */
+static ccc_box *ccc_stream_again(ccc_box *stream)
+{
+    CCC_USE_OR(stream, ccc_closed());
+    ccc_box *again = ccc_new(CCC_STREAM, stream->handle, (stream->flags & ~CCC_IMMORTAL) | CCC_BORROWED, stream->parent);
+    if (again) {
+        ccc_retain(stream);
+        again->pool = stream;
+    }
+    return again;
+}
+
 /* A use of the context that a stream works in. A default stream works in whichever is current. NULL on failure. */
 static ccc_box *ccc_stream_home(ccc_box *stream)
 {

@@ -76,3 +76,18 @@ def test_what_keeps_memory_already_keeps_the_owner_of_a_stream_that_is_set_later
         del keeper
         assert eventually(lambda: seen() is None)
         pool.close()
+
+
+def test_a_stream_made_from_another_works_after_that_one_is_closed(device: Device) -> None:
+    stream = device.create_stream()
+    handle = stream.handle
+    with device.create_stream(stream) as again:
+        assert again == stream
+        stream.close()
+        assert again.handle == handle
+        with device.allocate(SIZE, again) as buffer:
+            buffer.fill(1, stream=again)
+            again.sync()
+        assert again.device == device
+    with pytest.raises(RuntimeError, match="this Stream is closed"):
+        device.create_stream(stream)
