@@ -80,9 +80,10 @@ class StreamStandIn(Uncopyable):
         RuntimeError
             If this is closed.
         """
-        if self._stream is None:
+        stream = self._stream
+        if stream is None:
             raise RuntimeError(f"this {type(self).__name__} is closed")
-        return self._stream
+        return stream
 
 
 @_calls.quicken

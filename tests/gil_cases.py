@@ -395,6 +395,7 @@ def run(name: str, world: World) -> dict[str, Any]:
     faulthandler.dump_traceback_later(TOO_LONG, exit=True)
     before = live_objects()["buffer"]
     made = CASES[name](world)
+    lib.ccc_release_pause()  # this thread, not the release thread, is to free what Python gives back
     callback = Callback()
     world.other.callback(callback)
     if callable(made):
@@ -404,6 +405,7 @@ def run(name: str, world: World) -> dict[str, Any]:
     del made
     settle()
     waited = callback.is_done
+    lib.ccc_release_resume()
     world.other.sync()
     eventually(lambda: live_objects()["buffer"] <= before)  # the driver tells late of what graphs had kept
     faulthandler.cancel_dump_traceback_later()

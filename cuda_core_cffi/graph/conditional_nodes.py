@@ -46,6 +46,14 @@ class ConditionalNode(KnownNode):
         definition = check_member(self)._definition
         return tuple(definition_of(definition, inner) for inner in definition._state.inner.get(self._handle, ()))
 
+    def _body(self, number: int) -> Any:
+        """Return a body, or raise where they are not known, or the graph is gone."""
+        bodies = self.branches
+        if number >= len(bodies):
+            check_member(self)  # another thread may have closed the graph
+            raise RuntimeError(f"the bodies of this {type(self).__name__} are not known")
+        return bodies[number]
+
 
 class IfNode(ConditionalNode):
     """A node that runs its body if a condition is not 0."""
@@ -55,7 +63,7 @@ class IfNode(ConditionalNode):
     @property
     def then(self) -> Any:
         """The body, a :class:`GraphDefinition`."""
-        return self.branches[0]
+        return self._body(0)
 
 
 class IfElseNode(ConditionalNode):
@@ -66,12 +74,12 @@ class IfElseNode(ConditionalNode):
     @property
     def then(self) -> Any:
         """The body for a condition that is not 0, a :class:`GraphDefinition`."""
-        return self.branches[0]
+        return self._body(0)
 
     @property
     def else_(self) -> Any:
         """The body for 0, a :class:`GraphDefinition`."""
-        return self.branches[1]
+        return self._body(1)
 
 
 class WhileNode(ConditionalNode):
@@ -82,7 +90,7 @@ class WhileNode(ConditionalNode):
     @property
     def body(self) -> Any:
         """The body, a :class:`GraphDefinition`."""
-        return self.branches[0]
+        return self._body(0)
 
 
 class SwitchNode(ConditionalNode):
