@@ -404,6 +404,10 @@ def run(name: str, world: World) -> dict[str, Any]:
         made.clear()
     del made
     settle()
+    rounds = 3 if PYPY and name in WAITING else 0
+    while rounds and not callback.is_done:  # what was done has left garbage, which PyPy has to find
+        settle()
+        rounds -= 1
     waited = callback.is_done
     lib.ccc_release_resume()
     world.other.sync()
