@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Callable
+from threading import get_ident
 from types import TracebackType
 
 from cuda_core_cffi._errors import check_cleanup
 from cuda_core_cffi._ffi import ffi, lib
 
-__all__ = ["Unraisable", "run_tasks", "tasks", "thread_tasks"]
+__all__ = ["Unraisable", "run_all_tasks", "run_tasks", "tasks", "thread_tasks"]
 
 tasks: list[Callable[[], None]] = []
 """What is done. A module that C may ask for something appends to this when it is imported."""
@@ -41,6 +42,21 @@ def run_tasks() -> None:
         task()
 
 
+_release_thread = 0  # as get_ident tells, once it has called Python
+
+
+def run_all_tasks() -> None:
+    """Do everything that may have been asked for, and wait for what the release thread is doing."""
+    if get_ident() == _release_thread:  # a finalizer that it calls: it cannot wait for itself
+        run_tasks()
+        return
+    lib.ccc_release_pause()
+    try:
+        run_tasks()
+    finally:
+        lib.ccc_release_resume()
+
+
 def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Report what a task has raised: nobody else would."""
     Unraisable(error.with_traceback(trace))
@@ -49,6 +65,8 @@ def report(kind: type[BaseException], error: BaseException, trace: TracebackType
 @ffi.def_extern(onerror=report)  # type: ignore[untyped-decorator]
 def ccc_release_python() -> bool:
     """Do it in the release thread."""
+    global _release_thread
+    _release_thread = get_ident()
     again = [task() for task in thread_tasks]
     run_tasks()
     check_cleanup(1)

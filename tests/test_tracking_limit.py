@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -77,6 +78,23 @@ def test_at_the_limit_tensors_that_are_gone_are_let_go_first(host):
     mr = TrackingMemoryResource(host, limit=SIZE)
     capsule = mr.allocate(SIZE).__dlpack__()
     del capsule
+    mr.allocate(SIZE).close()
+
+
+def test_at_the_limit_what_the_release_thread_is_freeing_is_waited_for():
+    started = threading.Event()
+
+    class Slow(HostResource):
+        def deallocate(self, ptr, size, stream=None):
+            started.set()
+            time.sleep(0.1)
+            super().deallocate(ptr, size, stream)
+
+    mr = TrackingMemoryResource(Slow(), limit=SIZE)
+    tensor = mr.allocate(SIZE).__dlpack__()
+    del tensor
+    collect()
+    assert started.wait(10), "the release thread did not free it"
     mr.allocate(SIZE).close()
 
 

@@ -17,11 +17,11 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from cuda_core_cffi._copying import Uncopyable
-from cuda_core_cffi._dlpack import release_pins
 from cuda_core_cffi._errors import last_failure
 from cuda_core_cffi._ffi import ffi, lib
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.resource import LARGEST_SIZE, MemoryResource, whole_size
+from cuda_core_cffi._wake import run_all_tasks
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 __all__ = ["Allocation", "MemoryStatistics", "TrackingMemoryResource"]
@@ -257,7 +257,7 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
         if _reserve(self._meter, size):
             return
         gc.collect()
-        release_pins()
+        run_all_tasks()
         if not _reserve(self._meter, size):
             lib.ccc_meter_refuse(self._meter, size)
             used = self.statistics.current_bytes
@@ -284,7 +284,7 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
 
     def _live(self) -> tuple[list[tuple[int, int, int, int]], int]:
         """Return number, address, size and time of what is outstanding, newest first, and the last charge's number."""
-        release_pins()
+        run_all_tasks()
         last = ffi.new("uint64_t *")
         room = self.statistics.current_count
         while True:
@@ -308,7 +308,7 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
     @property
     def statistics(self) -> MemoryStatistics:
         """How much is in use, was at most, and has been altogether."""
-        release_pins()
+        run_all_tasks()
         usage = ffi.new("ccc_usage *")
         lib.ccc_meter_usage(self._meter, usage)
         names = (name.removeprefix("current_") for name in MemoryStatistics._fields)
@@ -324,7 +324,7 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
         """
         import numpy as np  # on first need: importing the package does without
 
-        release_pins()
+        run_all_tasks()
         rows = ffi.new("ccc_meter_record[]", max(self._max_history, 1))
         found = lib.ccc_meter_history(self._meter, rows)
         records = np.frombuffer(ffi.buffer(rows), np.dtype(RECORD_TYPE))[:found]
