@@ -168,7 +168,8 @@ def extensions() -> list[Extension]:
             SIMULATOR,
             sorted(str(path.relative_to(ROOT)) for path in (PACKAGE / "simulator" / "src").glob("*.c")),
             include_dirs=[cuda],
-            extra_compile_args=[*COMPILE, "-ffp-contract=off"],  # a kernel's arithmetic is as its PTX says
+            # a kernel's arithmetic is as its PTX says; for size, which costs the interpreter of PTX no time
+            extra_compile_args=[*COMPILE, "-Os", "-ffp-contract=off"],
             # without -Bsymbolic its calls to its own functions would go to a real libcuda loaded before it
             extra_link_args=[*LINK, "-Wl,-Bsymbolic", "-Wl,-soname,libcuda_core_cffi_simulator.so"],
             libraries=["m", "dl"],

@@ -263,6 +263,22 @@ def graph_chain(step: Steps, count: int) -> None:
 
 
 @scenario
+def graphs_that_allocate(step: Steps, count: int) -> None:
+    """Graphs that have memory of their own, and copies between it and that of others."""
+    graphs = [GraphDefinition() for _ in range(count)]
+    with step("allocate"):
+        allocations = [graph.allocate(SIZE) for graph in graphs]
+    addresses = shuffled([node.dptr for node in allocations])
+    with step("copy"):
+        for node, other in zip(allocations, addresses, strict=True):
+            node.memcpy(node.dptr, other, SIZE)
+    del allocations, node
+    with step("close"):
+        for graph in graphs:
+            graph.close()
+
+
+@scenario
 def graph_star(step: Steps, count: int) -> None:
     """A graph of nodes that come after one and before one."""
     with step.device.allocate(SIZE, step.stream) as buffer:

@@ -48,7 +48,8 @@ class FileStreamProgramCache(ProgramCacheResource):
     max_size_bytes : int, optional
         The most bytes that the entries may have together, without the line of 84 bytes that each file has more. The
         entries that were not read for the longest time make room for others; code that is larger than all the room is
-        not kept. While several processes write, there may be more for a moment. By default there is no limit.
+        not kept. While several processes write, there may be more for a moment. Each write looks at all the entries,
+        which may be those of other processes: some microseconds each. By default there is no limit.
 
     Raises
     ------

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import pytest
 from graphs import SIZE
-from helpers import Gate, output_of
+from helpers import Gate, collect, output_of
 
 from cuda_core_cffi import simulator
-from cuda_core_cffi.graph import GraphDefinition, state
+from cuda_core_cffi.graph import GraphDefinition
+from cuda_core_cffi.graph.allocated import Ranges
 
 MANY = 500
 START = """
 import gc, time
 from cuda_core_cffi import Buffer, Device, LegacyPinnedMemoryResource, ffi, lib
-from cuda_core_cffi.graph import GraphDefinition, state
+from cuda_core_cffi.graph import GraphDefinition
 
 device = Device(0)
 device.set_current()
@@ -181,20 +182,41 @@ def test_edges_of_a_node_with_many_are_changed_at_once(graph, forward):
         edges.add(graph._entry)
 
 
-def test_ranges_of_allocation_nodes_are_found(graph):
-    root = state.GraphState(1)
-    ranges = [(1 << 50, 512), ((1 << 50) + 4096, 512), ((1 << 50) + 512, 512), ((1 << 50) + 100, 5000)]
-    assert not state.is_allocated(1 << 50)
-    for start, size in ranges:
-        state.note_allocation(root, start, size)
-        found = [(address, state.is_allocated(address)) for address in (start - 1, start, start + size - 1)]
-        assert found[1:] == [(start, True), (start + size - 1, True)]
-    assert root.allocated == [(1 << 50, (1 << 50) + 5100)]
-    assert not state.is_allocated((1 << 50) + 5100)
-    assert not state.is_allocated((1 << 50) - 1)
-    root = state.GraphState(2)
-    state.note_allocation(root, 1 << 40, 16)
-    state.note_allocation(root, 1 << 41, 16)
-    state.note_allocation(root, 1 << 39, 16)
-    assert root.allocated == [(1 << 39, (1 << 39) + 16), (1 << 40, (1 << 40) + 16), (1 << 41, (1 << 41) + 16)]
-    assert [state.is_allocated(1 << power) for power in (38, 39, 40, 41, 42)] == [False, True, True, True, False]
+def test_ranges_are_found_until_their_owner_is_gone():
+    class Owner:
+        pass
+
+    first, second, base = Owner(), Owner(), 1 << 50
+    ranges = Ranges()
+    assert base not in ranges
+    for start, size in [(base, 512), (base + 4096, 512), (base + 512, 512), (base + 100, 5000)]:
+        ranges.add(first, start, size)
+        assert start in ranges
+        assert start + size - 1 in ranges
+    assert len(ranges) == 1
+    assert base - 1 not in ranges
+    assert base + 5100 not in ranges
+    for power in (40, 41, 39):
+        ranges.add(second, 1 << power, 16)
+    assert [1 << power in ranges for power in (38, 39, 40, 41, 42)] == [False, True, True, True, False]
+    assert len(ranges) == 4
+    ranges.add(second, base + 1024, 1024)  # the driver gives an address to one graph at a time: that of before is gone
+    del first
+    collect()
+    assert [base + start in ranges for start in (0, 1023, 1024, 2047, 2048)] == [False, False, True, True, False]
+
+
+def test_ranges_of_owners_that_are_gone_are_forgotten():
+    class Owner:
+        pass
+
+    ranges, last = Ranges(), Owner()
+    for number in range(1000):
+        ranges.add(Owner(), number << 20, 16)
+    collect()
+    for number in range(1000, 1200):
+        ranges.add(last, number << 20, 16)
+    assert len(ranges) <= 1200
+    for number in range(1200, 2000):
+        ranges.add(last, number << 20, 16)
+    assert len(ranges) == 1000

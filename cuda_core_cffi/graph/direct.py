@@ -17,7 +17,8 @@ from cuda_core_cffi._ffi import lib
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.fill_pattern import fill_pattern
 from cuda_core_cffi._retain import NOTHING, Operand, kept, settle, settle_after_sync
-from cuda_core_cffi.graph.state import GraphHandle, Record, is_allocated, new_node, node_classes, with_memory
+from cuda_core_cffi.graph.allocated import allocated
+from cuda_core_cffi.graph.state import GraphHandle, Record, new_node, node_classes
 
 __all__ = ["add_copy", "add_empty", "add_event", "add_fill", "add_host_call"]
 
@@ -76,8 +77,8 @@ def add_copy(definition: GraphHandle, before: tuple[int, ...], dst: Any, src: An
     if (room is not None and size > room) or (length is not None and size > length):
         return None
     on_device = 0
-    if with_memory:
-        on_device = TO_DEVICE * is_allocated(address) | FROM_DEVICE * is_allocated(whence)
+    if allocated:
+        on_device = TO_DEVICE * (address in allocated) | FROM_DEVICE * (whence in allocated)
     previous = before[0] if before else 0
     added = _add_copy(definition._box, previous, address, box, whence, source_box, size, on_device)
     return enter(definition, added, MEMCPY, (copy_record, added.context, target, source))

@@ -16,6 +16,7 @@ from cuda_core_cffi._launch_config import LaunchConfig
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._retain import NOTHING, settle
 from cuda_core_cffi.graph import parameters
+from cuda_core_cffi.graph.allocated import allocated
 from cuda_core_cffi.graph.direct import add_copy, add_empty, add_event, add_fill, add_host_call
 from cuda_core_cffi.graph.edges import AdjacencySetProxy
 from cuda_core_cffi.graph.launches import add_launch
@@ -30,7 +31,6 @@ from cuda_core_cffi.graph.state import (
     inner_state,
     new_node,
     node_class,
-    note_allocation,
 )
 from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
 
@@ -152,7 +152,7 @@ class NodeMaker:
         found = parameters.allocation(size, device, memory_type, peer_access)
         node = add_node((definition, before), found)
         native = found.native.alloc
-        note_allocation(definition._state.root, int(native.dptr), int(native.bytesize))
+        allocated.add(definition._state.root, int(native.dptr), int(native.bytesize))
         return node
 
     def deallocate(self, dptr: int) -> Any:

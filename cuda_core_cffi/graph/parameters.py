@@ -23,7 +23,8 @@ from cuda_core_cffi._memory.peer_access import ordinals_of
 from cuda_core_cffi._memory.resource import whole_size
 from cuda_core_cffi._registry import registry
 from cuda_core_cffi._retain import NOTHING, Operand, make_keep, operand
-from cuda_core_cffi.graph.state import GraphState, Record, is_allocated
+from cuda_core_cffi.graph.allocated import allocated
+from cuda_core_cffi.graph.state import GraphState, Record
 from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
 
 __all__ = [
@@ -268,7 +269,7 @@ def copy_operands(target: Operand, source: Operand, size: int) -> Parameters:
 def memory_type(item: Operand) -> int:
     """Return where the driver is told that memory is: on the device, or on the host."""
     of_graph = item.boxes and _flags(item.boxes[0]) & OF_GRAPH
-    if of_graph or is_allocated(item.address):  # of which the driver knows nothing before the graph runs
+    if of_graph or item.address in allocated:  # of which the driver knows nothing before the graph runs
         return ON_DEVICE
     kind: int = _pointer_kind(item.address)
     if kind < 0:

@@ -8,8 +8,6 @@ A graph that was made here, the graphs inside its nodes, and those inside theirs
 
 from __future__ import annotations
 
-import bisect
-import operator
 import os
 import threading
 import weakref
@@ -36,14 +34,11 @@ __all__ = [
     "definition_of",
     "inner_state",
     "invalid_edge",
-    "is_allocated",
     "new_node",
     "node_class",
     "node_classes",
     "node_of",
-    "note_allocation",
     "read",
-    "with_memory",
 ]
 
 INVALID_VALUE: int = lib.CUDA_ERROR_INVALID_VALUE
@@ -57,28 +52,6 @@ node_classes: dict[int | None, Any] = {}
 
 conditional_classes: dict[tuple[GraphConditionalType, bool], Any] = {}
 """The class for each kind of conditional node; if, with and without else. Filled, like the other, with the classes."""
-
-with_memory: weakref.WeakSet[Any] = weakref.WeakSet()
-"""What is known of the graphs that allocate."""
-
-
-class Extent:
-    """What mostly tells whether an address is in memory of a graph, without a look at all graphs.
-
-    Attributes
-    ----------
-    low, high : int
-        Between these addresses is all the memory that graphs have ever allocated.
-    latest : weakref.ref or None
-        To what is known of the graph that has allocated last.
-    """
-
-    low: int = 1 << 64
-    high: int = 0
-    latest: weakref.ref[GraphState] | None = None
-
-
-extent = Extent()
 
 
 class Record:
@@ -136,14 +109,10 @@ class GraphState:
         To the Python object for the graph, of one inside a node.
     room : int
         How many of ``nodes`` there may be before those are forgotten that are gone.
-    allocated : list of (int, int)
-        Of the outermost graph: the memory that its allocation nodes have given, as ranges of addresses in order that
-        have none in common.
     """
 
     __slots__ = (
-        "__weakref__", "allocated", "definition", "handle", "inner", "is_valid", "keeps", "nodes", "records", "room",
-        "root",
+        "__weakref__", "definition", "handle", "inner", "is_valid", "keeps", "nodes", "records", "room", "root",
     )  # fmt: skip
 
     def __init__(self, handle: int, root: GraphState | None = None) -> None:
@@ -155,7 +124,6 @@ class GraphState:
         self.keeps: dict[int, Any] = {}
         self.inner: dict[int, list[GraphState]] = {}
         self.definition: weakref.ref[Any] | None = None
-        self.allocated: list[tuple[int, int]] = []
         self.room = USUAL_NODES
 
     def record(self, node: int) -> Record | None:
@@ -257,39 +225,6 @@ class Member(Uncopyable):
     def is_valid(self) -> bool:
         """Whether the node and its graph are there: false after :meth:`destroy`."""
         return self._is_there and self._definition is not None and self._definition.is_valid
-
-
-def note_allocation(root: GraphState, address: int, size: int) -> None:
-    """Remember memory of an allocation node."""
-    start, end = address, address + size
-    with _lock:
-        # of ranges without common addresses the ends are in order, too: those that touch the new one become part of it
-        known = root.allocated
-        first = bisect.bisect_left(known, start, key=operator.itemgetter(1))
-        last = bisect.bisect_right(known, end, key=operator.itemgetter(0))
-        if first < last:
-            start, end = min(start, known[first][0]), max(end, known[last - 1][1])
-        known[first:last] = [(start, end)]
-        with_memory.add(root)
-        extent.low, extent.high = min(extent.low, start), max(extent.high, end)
-        extent.latest = _ref(root)
-
-
-def is_allocated(address: int) -> bool:
-    """Tell whether an address is in the memory of an allocation node of any graph that is there."""
-    if not with_memory or not extent.low <= address < extent.high:
-        return False
-    with _lock:
-        latest = extent.latest() if extent.latest else None
-        return has_allocated(latest, address) or any(has_allocated(root, address) for root in with_memory)
-
-
-def has_allocated(root: GraphState | None, address: int) -> bool:
-    """Tell whether an address is in the memory of an allocation node of this graph."""
-    if root is None:
-        return False
-    number = bisect.bisect_right(root.allocated, address, key=operator.itemgetter(0))
-    return number > 0 and address < root.allocated[number - 1][1]
 
 
 def check_member(node: Any) -> Member:
