@@ -363,6 +363,24 @@ static int ccc_graph_set_attributes(CUgraphNode node, ccc_attributes *attributes
     return 0;
 }
 
+/*
+ * Find out whether a node could have these attributes: they are set after it was added, and from a graph that allocates no
+ * node can be removed again.
+ */
+static int ccc_graph_try_attributes(CUgraphNodeParams *params, ccc_attributes *attributes)
+{
+    CUgraph graph;
+    CUgraphNode node;
+    CUresult result = cuGraphCreate(&graph, 0);
+    if (result)
+        return ccc_fail((int)result, "cuGraphCreate");
+    result = CCC_WITH_EDGE_DATA(cuGraphAddNode)(&node, graph, NULL, NULL, 0, params);
+    int status = result ? ccc_fail((int)result, "cuGraphAddNode") : ccc_graph_set_attributes(node, attributes);
+    if ((result = cuGraphDestroy(graph)))
+        ccc_cleanup_failed((int)result, "cuGraphDestroy");
+    return status;
+}
+
 /* What became of a node that was to be added. */
 typedef struct ccc_added {
     int status;
@@ -384,6 +402,8 @@ static ccc_added ccc_graph_add_to(ccc_box *box, const uint64_t *before, size_t c
     CUgraph graph = CCC_GRAPH_OF(box);
     CUgraphNode node = NULL;
     int status = ccc_graph_complete(params, keep);
+    if (status == 0 && attributes)
+        status = ccc_graph_try_attributes(params, attributes);
     if (status)
         return ccc_not_added(status, keep);
     if ((status = ccc_graph_attach(box, keep)))

@@ -242,6 +242,18 @@ def test_one_that_the_driver_refuses_leaves_nothing(device, stream, graph, short
     assert graph.nodes() == set()
 
 
+@pytest.mark.simulator_only("only the simulated driver fails on request")
+@pytest.mark.parametrize("call", ["cuGraphCreate", "cuGraphAddNode", "cuGraphKernelNodeSetAttribute"])
+def test_attributes_that_the_driver_refuses_leave_no_node_in_a_graph_that_allocates(graph, known, memory, call):
+    allocation = graph.allocate(SIZE)
+    with simulator.fail(call, "CUDA_ERROR_UNKNOWN"), pytest.raises(CUDAError, match=call):
+        allocation.launch(COOPERATIVE, known, memory[0], 1)
+    assert graph.nodes() == {allocation}
+    node = allocation.launch(COOPERATIVE, known, memory[0], 1)
+    assert graph.nodes() == {allocation, node}
+    assert node.config == COOPERATIVE
+
+
 def test_without_a_context_it_is_refused(graph, short, memory):
     failures = []
 
