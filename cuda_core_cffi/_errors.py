@@ -146,6 +146,8 @@ def failure(status: int, call: str | None = None, detail: str = "") -> Exception
     status = int(status)
     if status == lib.CCC_CLOSED:
         return RuntimeError("the operation needs an object that is closed")
+    if status == lib.CCC_GONE:  # a moment ago, by another thread
+        return RuntimeError("a node that the operation needs was destroyed, or the graph that it is in is gone")
     if status in CAPTURE:
         return RuntimeError(CAPTURE[status])
     if call is None:

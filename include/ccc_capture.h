@@ -199,14 +199,24 @@ static int ccc_capture_end(ccc_box *capture)
     return result ? ccc_fail((int)result, "cuStreamEndCapture") : 0;
 }
 
-/* Begin to capture into a graph inside a node. */
-static int ccc_capture_start_in(ccc_box *body, CUstream stream, int mode)
+/* A capture is under way from now on. */
+static void ccc_capture_begun(ccc_box *capture)
+{
+    capture->handle = 1;
+    atomic_fetch_add(&ccc_captures, 1);
+    ccc_capture_list(capture);
+}
+
+/* Begin to capture into a graph inside a node. Who destroys the node finds the capture listed, or the graph gone here. */
+static int ccc_capture_start_in(ccc_box *body, ccc_box *capture, CUstream stream, int mode)
 {
     int status = ccc_graph_enter(body);
     if (status)
         return status;
     CUresult result =
         cuStreamBeginCaptureToGraph(stream, CCC_GRAPH_OF(body), NULL, NULL, 0, (CUstreamCaptureMode)mode);
+    if (result == CUDA_SUCCESS)
+        ccc_capture_begun(capture);
     ccc_graph_leave(body);
     return result ? ccc_fail((int)result, "cuStreamBeginCaptureToGraph") : 0;
 }
@@ -248,19 +258,17 @@ static ccc_box *ccc_capture_begin(ccc_box *stream, int mode, ccc_box **graph)
     if (capture && ccc_acquire(home)) {
         atomic_init(&capture->stream, stream);
         capture->pool = home;
-        status = inside ? ccc_capture_start_in(inside, CCC_STRM(stream), mode)
+        status = inside ? ccc_capture_start_in(inside, capture, CCC_STRM(stream), mode)
                         : ccc_capture_start(stream, mode, &captured);
     } else {
         ccc_release(stream);
     }
     if (status == 0) {
-        capture->handle = 1; /* it is under way */
-        atomic_fetch_add(&ccc_captures, 1);
         if (!inside) {
             home->handle = (uintptr_t)captured;
             ccc_capture_note(home, 1);
+            ccc_capture_begun(capture);
         }
-        ccc_capture_list(capture);
         *graph = home;
         return capture;
     }
@@ -274,28 +282,71 @@ static ccc_box *ccc_capture_begin(ccc_box *stream, int mode, ccc_box **graph)
 }
 
 /* The nodes that what a stream is given next comes after; *count is how many there is room for, then how many there are. */
-static int ccc_capture_ends(const ccc_box *stream, uint64_t *nodes, size_t *count)
+static int ccc_capture_ends(const ccc_box *stream, ccc_box *graph, uint64_t *nodes, size_t *count)
 {
-    CUgraph graph;
+    CUgraph captured;
     const CUgraphNode *found;
     size_t room = *count;
     CCC_USE(stream);
+    int status = ccc_graph_enter(graph);
+    if (status)
+        return status;
     CCC_EXCLUDE;
-    int status = ccc_capture_place(stream, &graph, &found, count);
-    for (size_t i = 0; status == 0 && i < *count && i < room; i++)
+    status = ccc_capture_place(stream, &captured, &found, count);
+    for (size_t i = 0; status == 0 && i < *count && i < room; i++) {
         nodes[i] = (uintptr_t)found[i];
+        ccc_graph_found(graph, &nodes[i], 1);
+    }
+    ccc_graph_leave(graph);
     return status;
 }
 
-/* What the stream is given next comes after this node. */
-static int ccc_capture_continue(const ccc_box *stream, uint64_t node)
+/* What the stream is given next comes after this node of the graph that it is captured in. */
+static int ccc_capture_continue(const ccc_box *stream, ccc_box *graph, uint64_t node)
 {
     CUgraphNode last = (CUgraphNode)(uintptr_t)node;
     CCC_USE(stream);
-    CCC_SUBMIT;
+    int status = ccc_graph_enter_at(graph, &node, 1);
+    if (status)
+        return status;
     CUresult result = CCC_WITH_EDGE_DATA(cuStreamUpdateCaptureDependencies)(CCC_STRM(stream), &last, NULL, 1,
                                                                             CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+    ccc_graph_leave(graph);
     return result ? ccc_fail((int)result, "cuStreamUpdateCaptureDependencies") : 0;
+}
+
+/*
+ * Destroy a node. `inner` are the graphs inside it: nothing begins there from the first step on, and captures into them end
+ * before the last.
+ */
+static int ccc_graph_destroy_node(ccc_box *graph, uint64_t node, const uint64_t *inner, size_t count, ccc_keep *keep)
+{
+    ccc_map *gone = &ccc_graph_root(graph)->graph->gone;
+    int status = ccc_graph_enter_at(graph, &node, 1);
+    if (status)
+        return status;
+    status = ccc_map_reserve(gone, count + 1);
+    for (size_t i = 0; status == 0 && i < count; i++)
+        ccc_map_set(gone, inner[i], &ccc_gone);
+    if (status == 0 && count) {
+        ccc_graph_leave(graph);
+        for (size_t i = 0; i < count; i++)
+            ccc_capture_end_in(inner[i]);
+        if ((status = ccc_graph_enter_at(graph, &node, 1)))
+            return status;
+        status = ccc_map_reserve(gone, 1);
+    }
+    CUresult result = status ? CUDA_SUCCESS : cuGraphDestroyNode((CUgraphNode)(uintptr_t)node);
+    if (result)
+        status = ccc_fail((int)result, "cuGraphDestroyNode");
+    if (status) {
+        ccc_graph_found(graph, inner, count);
+    } else {
+        ccc_map_set(gone, node, &ccc_gone);
+        ccc_graph_detach(graph, keep);
+    }
+    ccc_graph_leave(graph);
+    return status;
 }
 
 #endif

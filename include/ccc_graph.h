@@ -13,6 +13,8 @@
 #include "ccc_launch.h"
 #include "ccc_map.h"
 
+#define CCC_GONE (-25) /* a node was destroyed, or the graph that was inside it */
+
 enum { CCC_CAPTURE_ACTIVE = 1, CCC_CAPTURE_LOST }; /* a capture that goes on, and one that came to nothing */
 
 typedef struct ccc_graph {
@@ -20,6 +22,7 @@ typedef struct ccc_graph {
     int excludes;    /* who holds the lock excludes calls that give captured streams work, too */
     ccc_keep *keeps; /* of a definition: those that the driver does not have; of an executable: a bundle, and for nodes */
     ccc_map by_node; /* of an executable: its keeps for nodes */
+    ccc_map gone;    /* of a root: nodes in it that were destroyed, and graphs that were inside them */
     ccc_box *event;  /* of an executable that has keeps: behind its last launch */
     int shown;       /* of a definition: others know its handle, so that the driver has to have all keeps */
     int captured;    /* of a graph that is captured here; unless it is 0, the driver destroys it */
@@ -77,65 +80,136 @@ static void ccc_graph_release(ccc_box *box)
         ccc_release(root);
 }
 
-/* Lock roots, of which the second may be NULL, in an order that every thread keeps to. */
-static void ccc_graph_lock(ccc_box *root, ccc_box *other)
+static void ccc_graph_lock(ccc_box *root)
 {
     if (!ccc_graph_locks())
         return;
-    if (other && other < root)
-        pthread_mutex_lock(&other->graph->lock);
     pthread_mutex_lock(&root->graph->lock);
-    if (other > root)
-        pthread_mutex_lock(&other->graph->lock);
     root->graph->excludes = ccc_exclude(); /* after all the locks of graphs */
 }
 
-static void ccc_graph_unlock(ccc_box *root, ccc_box *other)
+static void ccc_graph_unlock(ccc_box *root)
 {
     if (!ccc_graph_locks())
         return;
     ccc_include(&root->graph->excludes);
     pthread_mutex_unlock(&root->graph->lock);
-    if (other && other != root)
-        pthread_mutex_unlock(&other->graph->lock);
 }
 
-static int ccc_graph_enter(ccc_box *box)
+static char ccc_gone; /* the value in maps of what is gone */
+
+/*
+ * Find out whether a graph and nodes in it are there. What was destroyed is remembered, because another thread may have
+ * looked before that, and go on with it now. The driver may give its handle to something new, so whoever is given a handle
+ * by the driver calls ccc_graph_found. The lock is held.
+ */
+static int ccc_graph_check(ccc_box *box, const uint64_t *nodes, size_t count)
 {
-    ccc_box *root = ccc_graph_acquire(box);
-    if (root == NULL)
-        return CCC_CLOSED;
-    ccc_graph_lock(root, NULL);
+    const ccc_map *gone = &ccc_graph_root(box)->graph->gone;
+    if (CCC_LIKELY(gone->used == 0))
+        return 0;
+    for (; box->flags & CCC_BORROWED; box = box->parent)
+        if (ccc_map_find(gone, box->handle))
+            return ccc_fail(CCC_GONE, "");
+    for (size_t i = 0; i < count; i++)
+        if (ccc_map_find(gone, nodes[i]))
+            return ccc_fail(CCC_GONE, "");
     return 0;
+}
+
+static void ccc_graph_found(ccc_box *box, const uint64_t *handles, size_t count)
+{
+    ccc_map *gone = &ccc_graph_root(box)->graph->gone;
+    for (size_t i = 0; gone->used && i < count; i++)
+        ccc_map_remove(gone, handles[i]);
 }
 
 static void ccc_graph_leave(ccc_box *box)
 {
-    ccc_graph_unlock(ccc_graph_root(box), NULL);
+    ccc_graph_unlock(ccc_graph_root(box));
     ccc_graph_release(box);
 }
 
-/* Enter two boxes. The second may be NULL. */
+/* Enter a graph in order to use nodes of it. */
+static int ccc_graph_enter_at(ccc_box *box, const uint64_t *nodes, size_t count)
+{
+    ccc_box *root = ccc_graph_acquire(box);
+    if (root == NULL)
+        return CCC_CLOSED;
+    ccc_graph_lock(root);
+    int status = ccc_graph_check(box, nodes, count);
+    if (status)
+        ccc_graph_leave(box);
+    return status;
+}
+
+static int ccc_graph_enter(ccc_box *box)
+{
+    return ccc_graph_enter_at(box, NULL, 0);
+}
+
+#define CCC_MOST_GRAPHS 3
+
+/* The roots of some graphs, in an order that every thread keeps to, and each once; returns how many. */
+static size_t ccc_graph_roots(ccc_box *const *boxes, size_t count, ccc_box **roots)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        ccc_box *root = ccc_graph_root(boxes[i]);
+        size_t at = found;
+        while (at && roots[at - 1] > root)
+            at--;
+        if (at && roots[at - 1] == root)
+            continue;
+        memmove(&roots[at + 1], &roots[at], (found++ - at) * sizeof *roots);
+        roots[at] = root;
+    }
+    return found;
+}
+
+static void ccc_graph_leave_all(ccc_box *const *boxes, size_t count)
+{
+    ccc_box *roots[CCC_MOST_GRAPHS];
+    size_t locked = ccc_graph_roots(boxes, count, roots);
+    while (locked)
+        ccc_graph_unlock(roots[--locked]);
+    for (size_t i = 0; i < count; i++)
+        ccc_graph_release(boxes[i]);
+}
+
+/* Enter up to CCC_MOST_GRAPHS at once. */
+static int ccc_graph_enter_all(ccc_box *const *boxes, size_t count)
+{
+    ccc_box *roots[CCC_MOST_GRAPHS];
+    for (size_t i = 0; i < count; i++)
+        if (ccc_graph_acquire(boxes[i]) == NULL) {
+            while (i)
+                ccc_graph_release(boxes[--i]);
+            return CCC_CLOSED;
+        }
+    size_t locked = ccc_graph_roots(boxes, count, roots);
+    for (size_t i = 0; ccc_graph_locks() && i < locked; i++) {
+        pthread_mutex_lock(&roots[i]->graph->lock);
+        roots[i]->graph->excludes = 0;
+    }
+    roots[0]->graph->excludes = ccc_exclude(); /* after all the locks of graphs */
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < count; i++)
+        status = ccc_graph_check(boxes[i], NULL, 0);
+    if (status)
+        ccc_graph_leave_all(boxes, count);
+    return status;
+}
+
+/* Enter two. The second may be NULL. */
 static int ccc_graph_enter_both(ccc_box *one, ccc_box *other)
 {
-    ccc_box *first = ccc_graph_acquire(one);
-    if (first == NULL)
-        return CCC_CLOSED;
-    ccc_box *second = other ? ccc_graph_acquire(other) : NULL;
-    if (other && second == NULL) {
-        ccc_graph_release(one);
-        return CCC_CLOSED;
-    }
-    ccc_graph_lock(first, second);
-    return 0;
+    return ccc_graph_enter_all((ccc_box *[]){one, other}, other ? 2 : 1);
 }
 
 static void ccc_graph_leave_both(ccc_box *one, ccc_box *other)
 {
-    ccc_graph_unlock(ccc_graph_root(one), other ? ccc_graph_root(other) : NULL);
-    ccc_graph_release(one);
-    if (other)
-        ccc_graph_release(other);
+    ccc_graph_leave_all((ccc_box *[]){one, other}, other ? 2 : 1);
 }
 
 static ccc_box *ccc_graph_create(void)
@@ -284,8 +358,10 @@ static uint64_t ccc_graph_find(ccc_box *clone, uint64_t original)
     if (ccc_graph_enter(clone))
         return 0;
     CUresult result = cuGraphNodeFindInClone(&node, (CUgraphNode)(uintptr_t)original, CCC_GRAPH_OF(clone));
+    uint64_t found = result ? 0 : (uintptr_t)node;
+    ccc_graph_found(clone, &found, 1);
     ccc_graph_leave(clone);
-    return result ? 0 : (uintptr_t)node;
+    return found;
 }
 
 /* Where a node's parameters have its context; NULL for nodes of a type that has none. */
@@ -401,7 +477,9 @@ static ccc_added ccc_graph_add_to(ccc_box *box, const uint64_t *before, size_t c
 {
     CUgraph graph = CCC_GRAPH_OF(box);
     CUgraphNode node = NULL;
-    int status = ccc_graph_complete(params, keep);
+    int status = ccc_graph_check(box, before, count);
+    if (status == 0)
+        status = ccc_graph_complete(params, keep);
     if (status == 0 && attributes)
         status = ccc_graph_try_attributes(params, attributes);
     if (status)
@@ -423,8 +501,14 @@ static ccc_added ccc_graph_add_to(ccc_box *box, const uint64_t *before, size_t c
         ccc_graph_detach(box, keep);
         return ccc_not_added(status, NULL);
     }
+    ccc_added added = {.node = (uintptr_t)node, .keep = keep};
+    ccc_graph_found(box, &added.node, 1);
+    if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        ccc_graph_found(box, (const uint64_t *)params->conditional.phGraph_out, params->conditional.size);
     CUcontext *context = ccc_graph_context_of(params);
-    return (ccc_added){0, (uintptr_t)node, context ? (uintptr_t)*context : 0, keep};
+    if (context)
+        added.context = (uintptr_t)*context;
+    return added;
 }
 
 /* The same for whoever does not hold the lock. `child` is the graph to embed, or NULL. */
@@ -451,7 +535,8 @@ static int ccc_graph_set(ccc_box *graph, uint64_t node, CUgraphNodeParams *param
         ccc_keep_finish(keep);
         return status;
     }
-    if ((status = ccc_graph_complete(params, keep)) || (status = ccc_graph_hand_over(child))) {
+    if ((status = ccc_graph_check(graph, &node, 1)) || (status = ccc_graph_complete(params, keep)) ||
+        (status = ccc_graph_hand_over(child))) {
         ccc_keep_finish(keep);
     } else if ((status = ccc_graph_attach(graph, keep)) == 0) {
         if (attributes)
@@ -468,27 +553,13 @@ static int ccc_graph_set(ccc_box *graph, uint64_t node, CUgraphNodeParams *param
     return status;
 }
 
-static int ccc_graph_destroy_node(ccc_box *graph, uint64_t node, ccc_keep *keep)
-{
-    int status = ccc_graph_enter(graph);
-    if (status)
-        return status;
-    CUresult result = cuGraphDestroyNode((CUgraphNode)(uintptr_t)node);
-    if (result)
-        status = ccc_fail((int)result, "cuGraphDestroyNode");
-    else
-        ccc_graph_detach(graph, keep);
-    ccc_graph_leave(graph);
-    return status;
-}
-
 /* A node's parameters, as the function for its type gives them; what they point to is valid until the node changes. */
 static int ccc_graph_get(ccc_box *graph, uint64_t node, int type, void *params)
 {
     CUgraphNode target = (CUgraphNode)(uintptr_t)node;
     const char *call;
     CUresult result;
-    int status = ccc_graph_enter(graph);
+    int status = ccc_graph_enter_at(graph, &node, 1);
     if (status)
         return status;
     switch (type) {
@@ -513,13 +584,15 @@ static int ccc_graph_get(ccc_box *graph, uint64_t node, int type, void *params)
     }
     if (result == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_HOST)
         ccc_host_unwrap(params);
+    if (result == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_GRAPH)
+        ccc_graph_found(graph, params, 1);
     ccc_graph_leave(graph);
     return result ? ccc_fail((int)result, call) : 0;
 }
 
 static int ccc_graph_get_attribute(ccc_box *graph, uint64_t node, CUlaunchAttributeID id, CUlaunchAttributeValue *value)
 {
-    int status = ccc_graph_enter(graph);
+    int status = ccc_graph_enter_at(graph, &node, 1);
     if (status)
         return status;
     CUresult result = cuGraphKernelNodeGetAttribute((CUgraphNode)(uintptr_t)node, id, value);

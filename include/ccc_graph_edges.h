@@ -23,6 +23,8 @@ static int ccc_graph_nodes(ccc_box *graph, uint64_t *nodes, int *types, size_t *
         result = cuGraphNodeGetType((CUgraphNode)(uintptr_t)nodes[i], &type);
         types[i] = (int)type;
     }
+    if (result == CUDA_SUCCESS && *count <= room)
+        ccc_graph_found(graph, nodes, *count);
     ccc_graph_leave(graph);
     return result ? ccc_fail((int)result, call) : 0;
 }
@@ -31,7 +33,7 @@ static int ccc_graph_nodes(ccc_box *graph, uint64_t *nodes, int *types, size_t *
 static int ccc_graph_node_type(ccc_box *graph, uint64_t node, int *type)
 {
     CUgraphNodeType found = CU_GRAPH_NODE_TYPE_EMPTY;
-    int status = ccc_graph_enter(graph);
+    int status = ccc_graph_enter_at(graph, &node, 1);
     if (status)
         return status;
     CUresult result = cuGraphNodeGetType((CUgraphNode)(uintptr_t)node, &found);
@@ -91,6 +93,10 @@ static int ccc_graph_edges(ccc_box *graph, uint64_t *from, uint64_t *to, size_t 
             from[i] = (uintptr_t)edges.from[i];
             to[i] = (uintptr_t)edges.to[i];
         }
+        if (result == CUDA_SUCCESS) {
+            ccc_graph_found(graph, from, *count);
+            ccc_graph_found(graph, to, *count);
+        }
     }
     ccc_graph_leave(graph);
     ccc_edges_free(&edges);
@@ -121,14 +127,16 @@ static int ccc_graph_neighbours(ccc_box *graph, uint64_t node, int forward, uint
 {
     ccc_edges edges = {0};
     size_t room = *count;
-    int status = ccc_graph_enter(graph);
+    int status = ccc_graph_enter_at(graph, &node, 1);
     if (status)
         return status;
     status = ccc_edges_of(&edges, (CUgraphNode)(uintptr_t)node, forward);
-    ccc_graph_leave(graph);
     *count = edges.count;
-    for (size_t i = 0; status == 0 && edges.count <= room && i < edges.count; i++)
+    for (size_t i = 0; status == 0 && edges.count <= room && i < edges.count; i++) {
         others[i] = (uintptr_t)(forward ? edges.to : edges.from)[i];
+        ccc_graph_found(graph, &others[i], 1);
+    }
+    ccc_graph_leave(graph);
     ccc_edges_free(&edges);
     return status;
 }
@@ -203,10 +211,11 @@ static int ccc_graph_connect(ccc_box *graph, uint64_t node, int forward, const u
     ccc_edges have = {0}, wanted = {0};
     ccc_map nodes = {0};
     CUgraphNode self = (CUgraphNode)(uintptr_t)node;
-    int status = ccc_graph_enter(graph);
+    int status = ccc_graph_enter_at(graph, others, count);
     if (status)
         return status;
-    status = ccc_edges_between(&have, &nodes, self, forward, others, count);
+    if ((status = ccc_graph_check(graph, &node, 1)) == 0)
+        status = ccc_edges_between(&have, &nodes, self, forward, others, count);
     if (status == 0 && (status = ccc_edges_room(&wanted, count)) == 0) {
         wanted.count = 0;
         for (size_t i = 0; i < count; i++) {
@@ -236,10 +245,11 @@ static int ccc_graph_disconnect(ccc_box *graph, uint64_t node, int forward, cons
 {
     ccc_edges edges = {0};
     ccc_map nodes = {0};
-    int status = ccc_graph_enter(graph);
+    int status = ccc_graph_enter_at(graph, others, count);
     if (status)
         return status;
-    status = ccc_edges_between(&edges, &nodes, (CUgraphNode)(uintptr_t)node, forward, others, count);
+    if ((status = ccc_graph_check(graph, &node, 1)) == 0)
+        status = ccc_edges_between(&edges, &nodes, (CUgraphNode)(uintptr_t)node, forward, others, count);
     if (status == 0 && edges.count) {
         CUresult result = CCC_WITH_EDGE_DATA(cuGraphRemoveDependencies)(CCC_GRAPH_OF(graph), edges.from, edges.to,
                                                                         edges.data, edges.count);

@@ -95,6 +95,7 @@ static CUresult ccc_destroy_graph(ccc_box *box, const char **call)
     if (graph) { /* not the second try, in another context */
         ccc_exec_let_go(graph, 0, 1);
         ccc_release(graph->event);
+        ccc_map_end(&graph->gone);
         pthread_mutex_destroy(&graph->lock);
         free(graph);
         box->graph = NULL;
@@ -213,10 +214,30 @@ static int ccc_graph_update(ccc_box *executable, ccc_box *graph, ccc_refusal *wh
     return status;
 }
 
-/* Set one node of an executable, and what is kept for it. `child` is the graph in the parameters of a child node. */
-static int ccc_exec_set(ccc_box *executable, uint64_t node, CUgraphNodeParams *params, ccc_box *child, ccc_keep *keep)
+/* Enter an executable, the graph with the node that stands for its own, and perhaps a graph that is to be inside it. */
+static int ccc_exec_enter(ccc_box *executable, ccc_box *graph, uint64_t node, ccc_box *child)
 {
-    int status = ccc_graph_enter_both(executable, child);
+    ccc_box *boxes[] = {executable, graph, child};
+    int status = ccc_graph_enter_all(boxes, child ? 3 : 2);
+    if (status == 0 && (status = ccc_graph_check(graph, &node, 1)))
+        ccc_graph_leave_all(boxes, child ? 3 : 2);
+    return status;
+}
+
+static void ccc_exec_leave(ccc_box *executable, ccc_box *graph, ccc_box *child)
+{
+    ccc_box *boxes[] = {executable, graph, child};
+    ccc_graph_leave_all(boxes, child ? 3 : 2);
+}
+
+/*
+ * Set one node of an executable, and what is kept for it. `graph` is what the node is in; `child` is the graph in the
+ * parameters of a child node. The driver looks at the node: of the graph, too, it wants one call after the other.
+ */
+static int ccc_exec_set(ccc_box *executable, ccc_box *graph, uint64_t node, CUgraphNodeParams *params, ccc_box *child,
+                        ccc_keep *keep)
+{
+    int status = ccc_exec_enter(executable, graph, node, child);
     if (status) {
         ccc_keep_finish(keep);
         return status;
@@ -237,27 +258,27 @@ static int ccc_exec_set(ccc_box *executable, uint64_t node, CUgraphNodeParams *p
             ccc_graph_link(executable->graph, keep);
         }
     }
-    ccc_graph_leave_both(executable, child);
+    ccc_exec_leave(executable, graph, child);
     return status;
 }
 
-static int ccc_exec_enable(ccc_box *executable, uint64_t node, int enabled)
+static int ccc_exec_enable(ccc_box *executable, ccc_box *graph, uint64_t node, int enabled)
 {
-    int status = ccc_graph_enter(executable);
+    int status = ccc_exec_enter(executable, graph, node, NULL);
     if (status)
         return status;
     CUresult result = cuGraphNodeSetEnabled(CCC_EXEC_OF(executable), (CUgraphNode)(uintptr_t)node, enabled != 0);
-    ccc_graph_leave(executable);
+    ccc_exec_leave(executable, graph, NULL);
     return result ? ccc_fail((int)result, "cuGraphNodeSetEnabled") : 0;
 }
 
-static int ccc_exec_enabled(ccc_box *executable, uint64_t node, unsigned int *enabled)
+static int ccc_exec_enabled(ccc_box *executable, ccc_box *graph, uint64_t node, unsigned int *enabled)
 {
-    int status = ccc_graph_enter(executable);
+    int status = ccc_exec_enter(executable, graph, node, NULL);
     if (status)
         return status;
     CUresult result = cuGraphNodeGetEnabled(CCC_EXEC_OF(executable), (CUgraphNode)(uintptr_t)node, enabled);
-    ccc_graph_leave(executable);
+    ccc_exec_leave(executable, graph, NULL);
     return result ? ccc_fail((int)result, "cuGraphNodeGetEnabled") : 0;
 }
 

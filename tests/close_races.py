@@ -226,6 +226,26 @@ def destroy_and_nodes(w: World) -> Sequence[Action]:
     )
 
 
+def destroy_and_inner_graphs(w: World) -> Sequence[Action]:
+    definition, buffer = GraphDefinition(), w.buffer()
+    with GraphDefinition() as child:
+        child.memset(buffer, 1, SIZE)
+        embedded = definition.embed(child)
+    node = definition.if_then(definition.create_condition(1))
+    first = definition.memset(buffer, 1, SIZE)
+    executable = definition.instantiate()
+    return (
+        embedded.destroy,
+        lambda: embedded.child_graph.nodes(),
+        lambda: embedded.child_graph.clone().close(),
+        node.destroy,
+        lambda: node.then.memset(buffer, 1, SIZE).callback(int),
+        first.destroy,
+        lambda: executable[first].disable(),
+        lambda: executable[first].update(dst=buffer, value=2, width=SIZE),
+    )
+
+
 def close_and_executables(w: World) -> Sequence[Action]:
     definition, buffer = GraphDefinition(), w.buffer()
     node = definition.memset(buffer, 1, SIZE)

@@ -77,7 +77,7 @@ INTERNAL = {
     "_registry.Registry", "_settled_options.SettledOptions", "_stream.StreamStandIn",
     "graph.capture.Capture", "graph.capture.Tail", "graph.conditional_nodes.ConditionalNode", "graph.node.NodeMaker",
     "graph.nodes.EventNode", "graph.nodes.KnownNode", "graph.parameters.Parameters", "graph.state.GraphHandle",
-    "graph.state.Extent", "graph.state.GraphState", "graph.state.Member", "graph.state.Record",
+    "graph.allocated.Ranges", "graph.state.GraphState", "graph.state.Member", "graph.state.Record",
     "graph.views.ExecutableEventNode",
     "graph.views.SwitchableNode", "simulator._RawReport", "typing.IsStreamType", "_wake.Unraisable",
 }  # fmt: skip

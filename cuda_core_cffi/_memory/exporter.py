@@ -255,7 +255,7 @@ if sys.implementation.name == "pypy":
         """Return the method ``__buffer__``."""
         if name == "__buffer__":
             return functools.partial(show_bytes, self)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return object.__getattribute__(self, name)  # raises again: also what a property has raised
 
     del Exporter.__buffer__
     Exporter.__getattr__ = find_buffer  # type: ignore[attr-defined]

@@ -539,7 +539,7 @@ class GraphBuilder(StreamStandIn):
 
     def _continue(self, node: Any) -> None:
         """Let what is captured next come after a node that was added."""
-        status = lib.ccc_capture_continue(self.stream._box, node._handle)
+        status = lib.ccc_capture_continue(self.stream._box, node._definition._box, node._handle)
         if status:
             error = failure(status)
             self._root._give_up()  # nothing can be removed from what is being captured

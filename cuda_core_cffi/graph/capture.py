@@ -90,7 +90,7 @@ class Tail(NodeMaker):
         room = USUAL_ENDS
         while True:
             nodes, count = ffi.new("uint64_t[]", room), ffi.new("size_t *", room)
-            status = lib.ccc_capture_ends(self._stream._box, nodes, count)
+            status = lib.ccc_capture_ends(self._stream._box, self._definition._box, nodes, count)
             if status:
                 raise self._stream._failure(status)
             if count[0] <= room:

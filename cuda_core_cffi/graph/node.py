@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import Any, Self
 
 from cuda_core_cffi._errors import failure
@@ -447,9 +448,8 @@ class GraphNode(NodeMaker, Member):
             if not self.is_valid:  # another thread was first
                 return
             keep = state.keeps.get(self._handle, NOTHING)
-            for inner in state.inner.get(self._handle, ()):
-                lib.ccc_capture_end_in(inner.handle)
-            status = lib.ccc_graph_destroy_node(self._definition._box, self._handle, keep)
+            inner = [graph.handle for graph in state.inner.get(self._handle, ())]
+            status = lib.ccc_graph_destroy_node(self._definition._box, self._handle, inner, len(inner), keep)
             if not status:
                 state.forget(self._handle)
         if status:
@@ -518,6 +518,13 @@ class GraphNode(NodeMaker, Member):
 def add_node(place: tuple[Any, tuple[int, ...]], found: Parameters) -> Any:
     """Add a node and return the object for it."""
     definition, before = place
+    state: GraphState = definition._state
+    with state.changing() if found.native.type == CONDITIONAL else nullcontext():  # until its inner graphs are known
+        return enter_node(definition, before, found)
+
+
+def enter_node(definition: Any, before: tuple[int, ...], found: Parameters) -> Any:
+    """Add a node, remember what it was given, and return the object for it."""
     native, record = found.native, found.record
     added = _add(definition._box, before, len(before), native, found.attributes, found.child, found.keep())
     if _unsettled():

@@ -309,12 +309,13 @@ def read(definition: GraphHandle, node: int, kind: int, ctype: str) -> Any:
 
 def inner_state(definition: GraphHandle, node: int) -> GraphState:
     """Return what is known of the graph inside a child graph node."""
-    inner = definition._state.inner.get(node)
-    if inner is None:
-        out = read(definition, node, lib.CU_GRAPH_NODE_TYPE_GRAPH, "CUgraph *")
-        fresh = GraphState(int(ffi.cast("uintptr_t", out[0])), definition._state.root)
-        inner = definition._state.inner.setdefault(node, [fresh])
-    return inner[0]
+    with _lock:  # so that whoever destroys the node knows of it
+        inner = definition._state.inner.get(node)
+        if inner is None:
+            out = read(definition, node, lib.CU_GRAPH_NODE_TYPE_GRAPH, "CUgraph *")
+            inner = [GraphState(int(ffi.cast("uintptr_t", out[0])), definition._state.root)]
+            definition._state.inner[node] = inner
+        return inner[0]
 
 
 def copy_records(source: GraphHandle, target: GraphHandle) -> None:

@@ -65,7 +65,9 @@ class ExecutableGraphNode(Uncopyable):
         if record is not None and record.context:
             set_context(found.native, record.context)
         keep = ffi.NULL if found.child else found.keep()  # the driver keeps what embedded graphs do
-        status = lib.ccc_exec_set(self._graph._box, node._handle, found.native, found.child, keep)
+        status = lib.ccc_exec_set(
+            self._graph._box, node._definition._box, node._handle, found.native, found.child, keep
+        )
         settle()
         if status:
             raise self._graph._failure(status)
@@ -79,8 +81,8 @@ class SwitchableNode(ExecutableGraphNode):
     @property
     def is_enabled(self) -> bool:
         """Whether the node does something. If not, it only orders what comes before and after it."""
-        enabled = ffi.new("unsigned int *")
-        status = lib.ccc_exec_enabled(self._graph._box, check_member(self._node)._handle, enabled)
+        enabled, node = ffi.new("unsigned int *"), check_member(self._node)
+        status = lib.ccc_exec_enabled(self._graph._box, node._definition._box, node._handle, enabled)
         if status:
             raise self._graph._failure(status)
         return bool(enabled[0])
@@ -94,7 +96,8 @@ class SwitchableNode(ExecutableGraphNode):
         self._enable(False)
 
     def _enable(self, enabled: bool) -> None:
-        status = lib.ccc_exec_enable(self._graph._box, check_member(self._node)._handle, enabled)
+        node = check_member(self._node)
+        status = lib.ccc_exec_enable(self._graph._box, node._definition._box, node._handle, enabled)
         if status:
             raise self._graph._failure(status)
 
