@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 __all__ = [
     "ARGUMENT_COUNTS",
+    "BACK_TO_BACK",
     "BATCH",
     "FRESH",
     "GRAPHS",
@@ -21,12 +22,16 @@ __all__ = [
     "THREADS",
     "Row",
     "Several",
+    "back_to_back",
     "find_growth",
     "find_row",
 ]
 
 STRETCH = 256
 """Calls timed in one go. Between stretches, untimed, the device is synchronised, so that no queue grows full."""
+
+BACK_TO_BACK = 5000
+"""Calls of the second form of a row, after which the device is synchronised once, within the time that is measured."""
 
 ARGUMENT_COUNTS = (0, 1, 4, 16, 256, 512)
 PREPARED_COUNTS = (0, 4, 16)
@@ -199,6 +204,11 @@ GRAPHS = Several(
     (10, 100, 1_000, 10_000, 100_000),
 )
 GROWTH = (*THREADS, LIVE, GRAPHS)
+
+
+def back_to_back(name: str) -> str:
+    """Return what the results call the second form of a row."""
+    return f"{name}, back to back"
 
 
 def find_row(name: str) -> Row:

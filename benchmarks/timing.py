@@ -9,9 +9,11 @@ import functools
 import io
 import platform
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Any, NamedTuple
 
+from benchmarks.rows import BACK_TO_BACK
 from benchmarks.workbench import TimeFunction
 
 try:
@@ -19,7 +21,7 @@ try:
 except ImportError:
     pyperf = None
 
-__all__ = ["PROFILES", "Profile", "engine", "measure", "median", "spread"]
+__all__ = ["PROFILES", "Profile", "engine", "measure", "measure_back_to_back", "median", "spread"]
 
 
 class Profile(NamedTuple):
@@ -63,6 +65,12 @@ PROFILES = {
 }
 
 NANOSECONDS = 1e9
+REPEATS = 7
+"""Of the second form of a row: the best counts."""
+
+LONG = 0.1
+"""Seconds above which a tenth of the calls will do."""
+
 HAS_JIT = platform.python_implementation() == "PyPy"
 
 
@@ -89,6 +97,27 @@ def measure(name: str, function: TimeFunction, profile: Profile, first: bool = F
             function(loops)
         values = [function(loops) / loops for _ in range(profile.values)]
     return [round(value * NANOSECONDS, 2) for value in values]
+
+
+def measure_back_to_back(loop: TimeFunction, drain: Callable[[], None], launches: int = 1) -> list[float]:
+    """Return the nanoseconds of a call, the best of several times that many calls and one synchronisation took.
+
+    Where a call launches several kernels, fewer calls launch as many.
+    """
+
+    def run(calls: int) -> float:
+        drain()
+        seconds = loop(calls)
+        start = perf_counter()
+        drain()
+        return seconds + perf_counter() - start
+
+    calls = max(BACK_TO_BACK // launches, 1)
+    tenth = max(calls // 10, 1)
+    if 10 * run(tenth) > LONG:
+        calls = tenth
+    best = min(run(calls) for _ in range(REPEATS)) / calls
+    return [round(best * NANOSECONDS, 2)]
 
 
 def calibrate(function: TimeFunction, seconds: float) -> int:

@@ -29,9 +29,9 @@ from benchmarks.fresh import count_import, measure_import
 from benchmarks.growth import measure_growth
 from benchmarks.instructions import Counter, count_command
 from benchmarks.libraries import CuPyBench, TorchBench
-from benchmarks.rows import FRESH, PACKED, find_growth, find_row
+from benchmarks.rows import FRESH, PACKED, back_to_back, find_growth, find_row
 from benchmarks.size import measure_size
-from benchmarks.timing import Profile, engine, measure
+from benchmarks.timing import Profile, engine, measure, measure_back_to_back
 from benchmarks.workbench import Absent, Workbench, in_stretches
 
 del sys.path[0]
@@ -98,7 +98,10 @@ class Session:
         if self._counter:
             return {name: self._counter.count(loop, self._bench.drain, row.launches)}
         first, self._cold = self._cold, False
-        return {name: measure(name, in_stretches(loop, self._bench.drain, row.launches), self._profile, first)}
+        return {
+            name: measure(name, in_stretches(loop, self._bench.drain, row.launches), self._profile, first),
+            back_to_back(name): measure_back_to_back(loop, self._bench.drain, row.launches),
+        }
 
     def about(self) -> dict[str, Any]:
         """Return what is measured in this process, and on which driver."""

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
 import pathlib
 import subprocess
@@ -24,7 +25,7 @@ SPEC = importlib.util.spec_from_file_location(
 assert SPEC is not None
 sys.modules["benchmarks"] = importlib.util.module_from_spec(SPEC)
 
-from benchmarks import chart, clib, instructions, libraries, rows, size, workbench  # noqa: E402
+from benchmarks import chart, clib, instructions, libraries, rows, size, timing, workbench  # noqa: E402
 from benchmarks.process import run_worker  # noqa: E402
 from benchmarks.results import Results, title  # noqa: E402
 from benchmarks.run import IMPLEMENTATIONS, has, main, plan, processes  # noqa: E402
@@ -289,6 +290,30 @@ class TestResults:
         assert (title(task("live buffers", 1000)), title(task("import"))) == ("live buffers, 1,000", "import")
 
 
+class TestBackToBack:
+    @pytest.mark.parametrize(
+        ("nanoseconds", "launches", "calls"), [(1000, 1, 5000), (100_000, 1, 500), (2000, 100, 50), (1, 10_000, 1)]
+    )
+    def test_many_calls_and_one_synchronisation_are_timed_and_the_best_counts(
+        self, monkeypatch, nanoseconds, launches, calls
+    ):
+        made, drains = [], []
+
+        def loop(count):
+            made.append(count)
+            return count * nanoseconds * len(made) / 1e9
+
+        def drain():
+            drains.append(len(made))
+
+        clock = itertools.cycle([10.0, 10.0 + calls * 1e-9])  # a nanosecond for each call
+        monkeypatch.setattr(timing, "perf_counter", clock.__next__)
+        found = timing.measure_back_to_back(loop, drain, launches)
+        assert made == [max(max(5000 // launches, 1) // 10, 1), *[calls] * 7]
+        assert drains == [drained for turn in range(8) for drained in (turn, turn + 1)]
+        assert found == [2 * nanoseconds + 1]  # the second run is the best of those that count
+
+
 class TestTable:
     def test_a_line_has_the_medians_the_ratios_and_the_largest_spread(self, measured):
         found = next(line for line in render(measured.data).splitlines() if line.startswith("event record"))
@@ -306,6 +331,15 @@ class TestTable:
     def test_the_geometric_mean_is_of_rows_that_both_have(self, measured):
         measured.add("ours", task("set_current"), {"set_current": [5.0]})
         assert "geometric mean of ours/peer over 2 rows: 0.354" in render(measured.data)
+
+    def test_the_second_form_of_a_row_has_its_own_section_and_mean(self, measured):
+        for name, figure in (("c", 50.0), ("ours", 60.0), ("peer", 120.0)):
+            measured.add(name, task("event record"), {"event record, back to back": [figure, figure]})
+        lines = render(measured.data).splitlines()
+        start = next(i for i, line in enumerate(lines) if line.startswith("nanoseconds per call, back to back"))
+        assert lines[start + 1].split() == ["event", "record", "50.0", "60.0", "1.20", "120", "0.50", "-", "-", "0.0%"]
+        assert "geometric mean of ours/peer over 1 rows, back to back: 0.500 (below 1: ours is better)" in lines
+        assert any("over 2 rows: 0.354" in line for line in lines)
 
     def test_threads_are_in_order(self, measured):
         lines = [line.split()[4:7] for line in render(measured.data).splitlines() if line.startswith("threads: ")]
@@ -477,5 +511,8 @@ class TestCommand:
         assert "ours, 1 rows" in second.stderr
         data = json.loads(output.read_text())
         assert data["rows"]["event query"]["ours"] == kept
-        assert set(data["rows"]) == {"event query", "event sync"}
+        names = {"event query", "event sync"}
+        assert set(data["rows"]) == names | set(map(rows.back_to_back, names))
+        assert [len(values) for values in data["rows"]["event sync, back to back"]["ours"]] == [1, 1]
+        assert "\nnanoseconds per call, back to back " in second.stdout
         assert data["errors"] == {}
