@@ -22,7 +22,14 @@ from cuda_core_cffi._keepalive import synchronised
 from cuda_core_cffi._memory import Buffer, DeviceMemoryResource, MemoryResource, SynchronousMemoryResource
 from cuda_core_cffi._options import check_options
 from cuda_core_cffi._registry import registry
-from cuda_core_cffi._stream import Stream, StreamOptions, default_stream, protocol_address
+from cuda_core_cffi._stream import (
+    Stream,
+    StreamOptions,
+    StreamStandIn,
+    accept_stream,
+    default_stream,
+    protocol_address,
+)
 from cuda_core_cffi.typing import IsStreamType
 
 __all__ = ["ComputeCapability", "Device"]
@@ -167,8 +174,8 @@ class Device:
         if obj is not None:
             if options is not None:
                 raise ValueError("options are for a new stream: give obj or options, not both")
-            if isinstance(obj, Stream):
-                return Stream._again(obj)
+            if isinstance(obj, Stream | StreamStandIn):
+                return Stream._again(accept_stream(obj, "Device.create_stream"))
             return Stream._borrow(protocol_address(obj, "Device.create_stream", stacklevel=3), obj)
         if options is not None:
             options = check_options(StreamOptions, options, "Device.create_stream")

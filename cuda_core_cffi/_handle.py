@@ -115,8 +115,8 @@ class InUse:
         self._held: list[Any] = []
 
     def __enter__(self) -> None:
-        for handle in self._handles:
-            box = handle._box
+        boxes = [handle._box for handle in self._handles]  # raises where one was not initialised
+        for handle, box in zip(self._handles, boxes, strict=True):
             if not _acquire(box):
                 self.__exit__()
                 raise handle._failure(lib.CCC_CLOSED)

@@ -263,6 +263,7 @@ static int ccc_graph_attach(ccc_box *box, ccc_keep *keep)
     ccc_graph *graph = box->graph;
     if (keep == NULL)
         return 0;
+    ccc_keep_for(keep, ccc_graph_root(box));
     if (graph == NULL || graph->shown || graph->captured)
         return ccc_keep_attach(keep, CCC_GRAPH_OF(box));
     ccc_graph_link(graph, keep);

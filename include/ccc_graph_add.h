@@ -44,7 +44,7 @@ static ccc_added ccc_graph_add_launch(ccc_box *graph, uint64_t before, const ccc
     int status = ccc_graph_enter(graph);
     if (status)
         return ccc_not_added(status, NULL);
-    ccc_keep *keep = ccc_keep_of(target->kernel, boxes, count, 0);
+    ccc_keep *keep = ccc_keep_of(target->kernel, boxes, count, 0, 0);
     ccc_added added = {.status = ccc_last.status};
     if (keep) {
         ccc_graph_read_launch(&params, target, &config->driver, arguments, pointers);

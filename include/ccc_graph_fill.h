@@ -21,7 +21,7 @@ static ccc_added ccc_graph_add_keeping(ccc_box *graph, uint64_t before, CUgraphN
     ccc_keep *keep = NULL;
     ccc_added added = {0};
     if (one || other || token) {
-        keep = ccc_keep_of(one, &other, other != NULL, token);
+        keep = ccc_keep_of(one, &other, other != NULL, token, 0);
         added.status = keep ? 0 : ccc_last.status;
     }
     if (added.status == 0)

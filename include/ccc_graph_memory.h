@@ -72,7 +72,9 @@ static CUresult ccc_graph_memory_free(const ccc_box *buffer, const ccc_box *stre
         return CUDA_SUCCESS; /* the addresses may be somebody else's by now */
     CCC_SUBMIT;
     CUresult result = cuMemFreeAsync(buffer->handle, CCC_STRM(stream));
-    return result == CUDA_ERROR_INVALID_VALUE && !(home && home->graph->captured) ? CUDA_SUCCESS : result;
+    if (result == CUDA_ERROR_INVALID_VALUE && !(home && home->graph->captured))
+        return CUDA_SUCCESS;
+    return result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ? CUDA_SUCCESS : result; /* no graph will come of it */
 }
 
 /*
@@ -90,10 +92,11 @@ static int ccc_must_wait(const ccc_box *box)
         return (box->flags & CCC_VIRTUAL) != 0; /* all work of its context is waited for */
     if (box->flags & CCC_OF_GRAPH) {
         ccc_failure failure = ccc_last; /* that of the operation which lets go of the buffer, if it fails */
-        int other = box->pool && ccc_capture_place(stream, &graph, NULL, NULL) == 0 &&
-                    graph != CCC_GRAPH_OF(box->pool);
+        int result = ccc_capture_place(stream, &graph, NULL, NULL);
         ccc_last = failure;
-        return other;
+        if (result) /* perhaps a capture that was invalidated, of this graph or another */
+            return result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED && box->pool && !box->pool->graph->captured;
+        return box->pool && graph != CCC_GRAPH_OF(box->pool);
     }
     CUresult result = cuStreamIsCapturing(CCC_STRM(stream), &status);
     return result || status != CU_STREAM_CAPTURE_STATUS_NONE;

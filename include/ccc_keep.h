@@ -36,8 +36,14 @@ typedef struct ccc_keep {
     void *data;                /* with what, */
     uint64_t source;           /* and by which stream, as ccc_source tells; 0: by a graph */
     size_t count;
-    ccc_box *boxes[];
+    uintptr_t boxes[]; /* addresses; of those that it only holds, with CCC_HELD */
 } ccc_keep;
+
+/*
+ * Memory that a graph allocates uses the graph. Were it used by the graph's nodes in turn, neither would ever go: so they
+ * hold the box, which may be closed, but not the memory. Its addresses are the graph's as long as the graph is there.
+ */
+#define CCC_HELD ((uintptr_t)1)
 
 static atomic_long ccc_keeps;              /* how many there are */
 static _Atomic(ccc_keep *) ccc_finished;   /* those that nobody needs, as whoever was the last pushes them */
@@ -77,40 +83,72 @@ static void ccc_keep_await(ccc_keep *keep)
     atomic_fetch_add(&ccc_unfinished_count, 1);
 }
 
-/* Have a keep, made with room for that, hold a box, too. On failure there is no keep any more. */
-static int ccc_keep_hold(ccc_keep *keep, ccc_box *box)
+static void ccc_keep_drop(uintptr_t kept)
+{
+    if (kept & CCC_HELD)
+        ccc_unhold((ccc_box *)(kept & ~CCC_HELD));
+    else
+        ccc_release((ccc_box *)kept);
+}
+
+/*
+ * Have a keep, made with room for that, keep a box, too. `again` tells that it is kept already: then memory of the graph
+ * may be closed. On failure there is no keep any more.
+ */
+static int ccc_keep_hold(ccc_keep *keep, ccc_box *box, int again)
 {
     if (ccc_retain(box)) {
-        keep->boxes[keep->count++] = box;
+        keep->boxes[keep->count++] = (uintptr_t)box;
+        return 0;
+    }
+    if (again && box->flags & CCC_OF_GRAPH) {
+        atomic_fetch_add(&box->holders, 1);
+        keep->boxes[keep->count++] = (uintptr_t)box | CCC_HELD;
         return 0;
     }
     while (keep->count)
-        ccc_release(keep->boxes[--keep->count]);
+        ccc_keep_drop(keep->boxes[--keep->count]);
     free(keep);
     return ccc_fail(CCC_CLOSED, "");
 }
 
-/* A keep of one use of each box, of which the first may be NULL. NULL: one of them is gone, or out of memory. */
-static ccc_keep *ccc_keep_of(ccc_box *first, ccc_box *const *boxes, size_t count, uint64_t token)
+/*
+ * A keep of one use of each box, of which the first may be NULL; see ccc_keep_hold for `again`. NULL: one of them is gone,
+ * or out of memory.
+ */
+static ccc_keep *ccc_keep_of(ccc_box *first, ccc_box *const *boxes, size_t count, uint64_t token, int again)
 {
-    ccc_keep *keep = malloc(sizeof *keep + (count + 1) * sizeof *boxes);
+    ccc_keep *keep = malloc(sizeof *keep + (count + 1) * sizeof *keep->boxes);
     if (keep == NULL) {
         ccc_fail(CCC_NO_MEMORY, "malloc");
         return NULL;
     }
     *keep = (ccc_keep){.uses = 1, .token = token};
-    if (first && ccc_keep_hold(keep, first))
+    if (first && ccc_keep_hold(keep, first, 0))
         return NULL;
     for (size_t i = 0; i < count; i++)
-        if (ccc_keep_hold(keep, boxes[i]))
+        if (ccc_keep_hold(keep, boxes[i], again))
             return NULL;
     atomic_fetch_add(&ccc_keeps, 1);
     return keep;
 }
 
+/* A keep is to be the graph's: only hold memory that the graph itself allocates, or a graph around it. */
+static void ccc_keep_for(ccc_keep *keep, const ccc_box *root)
+{
+    for (size_t i = 0; i < keep->count; i++) {
+        ccc_box *box = (ccc_box *)keep->boxes[i];
+        if (keep->boxes[i] & CCC_HELD || !(box->flags & CCC_OF_GRAPH) || ccc_allocation(box)->pool != root)
+            continue;
+        keep->boxes[i] |= CCC_HELD;
+        atomic_fetch_add(&box->holders, 1);
+        ccc_release(box);
+    }
+}
+
 static ccc_keep *ccc_keep_new(ccc_box *const *boxes, size_t count, uint64_t token)
 {
-    return ccc_keep_of(NULL, boxes, count, token);
+    return ccc_keep_of(NULL, boxes, count, token, 1);
 }
 
 /*
@@ -201,7 +239,7 @@ static int ccc_unsettled(void)
 static void ccc_keep_free(ccc_keep *keep)
 {
     for (size_t i = 0; i < keep->count; i++)
-        ccc_release(keep->boxes[i]);
+        ccc_keep_drop(keep->boxes[i]);
     for (size_t i = 0; i < keep->bundled; i++)
         if (atomic_fetch_sub(&keep->bundle[i]->uses, 1) == 1)
             ccc_keep_push(&ccc_finished, keep->bundle[i]);

@@ -269,7 +269,8 @@ static ccc_box *ccc_buffer_slice(ccc_box *buffer, size_t offset, size_t size)
 {
     CCC_USE_OR(buffer, ccc_closed());
     ccc_box *whole = (ccc_box *)ccc_allocation(buffer);
-    ccc_box *slice = ccc_buffer_new(buffer->handle + offset, size, CCC_BORROWED, whole, NULL, NULL);
+    ccc_box *slice = ccc_buffer_new(buffer->handle + offset, size, CCC_BORROWED | (whole->flags & CCC_OF_GRAPH), whole,
+                                    NULL, NULL);
     if (slice)
         slice->device = whole->device;
     return slice;

@@ -115,6 +115,13 @@ def test_destroying_a_node_removes_its_edges(graph):
     second.destroy()
 
 
+def test_a_node_is_initialised_once(graph):
+    node = graph.empty()
+    with pytest.raises(RuntimeError, match="this EmptyNode is initialised already"):
+        node.__init__()
+    assert node.graph is graph
+
+
 def test_a_destroyed_node_is_refused(graph, memory):
     node = graph.memset(memory[0], 1, 4)
     node.destroy()

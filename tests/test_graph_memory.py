@@ -7,9 +7,10 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import warnings
 
 import pytest
-from graphs import ONE, SIZE, content, finish
+from graphs import ONE, SIZE, content, eventually, finish
 
 from cuda_core_cffi import CUDAError, Device, GraphMemoryResource, MemoryResource, launch, live_objects
 from cuda_core_cffi._memory.graph_memory import GraphMemoryResourceAttributes
@@ -47,6 +48,77 @@ def test_an_allocation_and_a_free_become_nodes(builder, resource, memory, stream
         for _ in range(3):
             graph.launch(stream)
     assert content(memory[1], stream) == b"\7" * SIZE
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("part", [False, True])
+def test_a_graph_whose_nodes_use_its_own_memory_is_destroyed_with_it(device, resource, memory, inside, part):
+    before = live_objects()
+
+    def use():
+        builder = device.create_graph_builder().begin_building()
+        buffer = resource.allocate(SIZE, builder)
+        used = buffer[: SIZE // 2] if part else buffer
+        if inside:
+            body = builder.if_then(builder.create_condition(1))
+            node = body.graph_definition.memcpy(memory[0], used, SIZE // 2)
+        else:
+            node = builder.end_building().graph_definition.memcpy(memory[0], used, SIZE // 2)
+        node.memset(used, 2, SIZE // 2).update(value=3)
+        buffer.close()
+        if part:
+            used.close()
+        node.update(size=4)
+        assert node.size == 4
+
+    use()
+    assert eventually(lambda: live_objects() == before)
+
+
+def test_a_closed_buffer_of_a_graph_is_refused(builder, resource, memory, store):
+    buffer = resource.allocate(SIZE, builder)
+    definition = builder.end_building().graph_definition
+    buffer.close()
+    for add in (
+        lambda: definition.memset(buffer, 1, SIZE),
+        lambda: definition.memcpy(memory[0], buffer, 4),
+        lambda: definition.launch(ONE, store, buffer, 1),
+    ):
+        with pytest.raises(RuntimeError, match="Buffer is closed"):
+            add()
+
+
+def test_memory_of_a_capture_that_was_given_up_needs_no_free(device, builder, resource, stream):
+    buffer = resource.allocate(SIZE, builder)
+    with pytest.raises(CUDAError):
+        builder.stream.sync()  # which invalidates the capture
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        buffer.close()
+
+
+def test_memory_of_a_graph_waits_while_another_capture_in_its_stream_is_given_up(builder, device, resource, stream):
+    buffer = resource.allocate(SIZE, builder)
+    address = buffer.handle
+    graph = builder.end_building().complete()
+    graph.launch(stream)
+    buffer.set_deallocation_stream(stream)
+    with device.create_stream() as other, stream.create_graph_builder() as given_up:
+        given_up.begin_building()
+        with pytest.raises(CUDAError):
+            stream.sync()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            buffer.close()
+        with pytest.raises(CUDAError):
+            graph.launch(other)  # it is allocated still
+        given_up.close()
+        assert eventually(lambda: live_objects()["buffer"] == 0)
+        stream.sync()
+        graph.launch(other)
+        resource.deallocate(address, SIZE, other)
+        other.sync()
+    graph.close()
 
 
 def test_a_node_has_the_address_of_the_buffer(builder, resource):

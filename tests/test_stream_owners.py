@@ -78,16 +78,17 @@ def test_what_keeps_memory_already_keeps_the_owner_of_a_stream_that_is_set_later
         pool.close()
 
 
-def test_a_stream_made_from_another_works_after_that_one_is_closed(device: Device) -> None:
-    stream = device.create_stream()
-    handle = stream.handle
+@pytest.mark.parametrize("make", [Device.create_stream, Device.create_graph_builder])
+def test_a_stream_made_from_another_works_after_that_one_is_closed(device: Device, make) -> None:
+    stream = make(device)
+    handle = stream.__cuda_stream__()[1]
     with device.create_stream(stream) as again:
-        assert again == stream
+        assert again == getattr(stream, "stream", stream)
         stream.close()
         assert again.handle == handle
         with device.allocate(SIZE, again) as buffer:
             buffer.fill(1, stream=again)
             again.sync()
         assert again.device == device
-    with pytest.raises(RuntimeError, match="this Stream is closed"):
+    with pytest.raises(RuntimeError, match=f"this {type(stream).__name__} is closed"):
         device.create_stream(stream)

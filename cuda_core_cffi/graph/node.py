@@ -410,6 +410,8 @@ class GraphNode(NodeMaker, Member):
     __slots__ = ()
 
     def __init__(self) -> None:
+        if getattr(self, "_definition", None) is not None:
+            raise RuntimeError(f"this {type(self).__name__} is initialised already")
         self._definition, self._handle, self._is_there = None, 0, False
 
     def __repr__(self) -> str:
