@@ -12,6 +12,7 @@ The backend generates the files, then lets setuptools do the rest. How headers b
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import importlib.util
 import os
@@ -120,6 +121,13 @@ class build_ext(_build_ext):
     def finalize_options(self) -> None:
         self.distribution.ext_modules = extensions()
         super().finalize_options()
+
+    def run(self) -> None:
+        """Compile. What is compiled stays beside the sources as well, so that they can be imported where they are."""
+        super().run()
+        if not (self.inplace or SANITIZE):
+            with contextlib.suppress(OSError):  # a source tree that cannot be written to
+                self.copy_extensions_to_source()
 
     def get_ext_filename(self, fullname: str) -> str:
         """Return the file of an extension; the simulator is a plain shared library, not a Python module."""

@@ -15,12 +15,14 @@ import pathlib
 import sys
 import time
 from collections.abc import Iterator
+from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
 import pytest
 
 SOURCES = pathlib.Path(__file__).resolve().parent.parent
-if not list((SOURCES / "cuda_core_cffi").glob("_cuda.*")):
+MOST_PROCESSES = 8  # with `-n auto`: each has a context on the GPU
+if not any((SOURCES / "cuda_core_cffi" / f"_cuda{suffix}").exists() for suffix in EXTENSION_SUFFIXES):
     # `python -m pytest` puts the source tree first, where nothing is compiled: test what is installed
     sys.path[:] = [entry for entry in sys.path if pathlib.Path(entry or ".").resolve() != SOURCES]
 os.environ["PYTHONSAFEPATH"] = "1"  # nor must a Python that a test starts here find the source tree
@@ -51,6 +53,12 @@ from cuda_core_cffi._retain import settle  # noqa: E402
 from cuda_core_cffi.graph import GraphBuilder, GraphDefinition  # noqa: E402
 
 SIMULATED = CHOSEN == "simulator"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return how many processes `-n auto` is."""
+    return min(os.cpu_count() or 1, MOST_PROCESSES)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

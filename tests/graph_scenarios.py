@@ -154,8 +154,10 @@ def capture_memory(w: World) -> None:
     with w.stream.create_graph_builder() as builder:
         builder.begin_building()
         with resource.allocate(SIZE, builder) as buffer:
+            w.of_graphs.add(buffer.handle)
             buffer.fill(1, stream=builder)
         left = resource.allocate(SIZE, builder)
+        w.of_graphs.add(left.handle)
         with builder.end_building().complete() as graph:
             graph.launch(w.stream)
             left.close()

@@ -95,6 +95,7 @@ class World:
     managed: Any  # two buffers
     virtual: Any
     foreign_event: Any  # the descriptor of an event in another process
+    of_graphs: set[int] = dataclasses.field(default_factory=set)  # addresses that graphs have allocated
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from cuda_core_cffi import (
     ffi,
     live_objects,
 )
-from cuda_core_cffi._wake import run_tasks
+from cuda_core_cffi._wake import run_all_tasks
 from cuda_core_cffi.utils import StridedMemoryView, TrackingMemoryResource
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -54,7 +54,7 @@ class Interface:
 def allocated() -> int:
     """Return how many allocations have not gone back."""
     collect()
-    run_tasks()  # PyPy is not told when tensors are gone
+    run_all_tasks()  # PyPy is not told when tensors are gone
     return live_objects()["buffer"] + len(HOST.live)
 
 

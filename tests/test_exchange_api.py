@@ -19,7 +19,7 @@ from helpers import Gate, collect, in_threads
 from tensors import Managed, ManagedTensorVersioned, Tensor
 
 from cuda_core_cffi import LegacyPinnedMemoryResource, _capsule, live_objects
-from cuda_core_cffi._wake import run_tasks
+from cuda_core_cffi._wake import run_all_tasks
 from cuda_core_cffi.utils import StridedMemoryView
 
 if not hasattr(ctypes, "pythonapi"):
@@ -216,7 +216,7 @@ def test_a_view_keeps_the_memory_that_was_borrowed_though_the_buffer_is_closed(d
 
     def allocated() -> int:
         collect()
-        run_tasks()
+        run_all_tasks()
         return live_objects()["buffer"] + len(host.live)
 
     before = allocated()

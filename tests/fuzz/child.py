@@ -331,11 +331,14 @@ class State:
         """Return what a sequence left, and what it did wrong."""
         from cuda_core_cffi._wake import run_tasks
 
+        failed = False
         for device, resource in zip(self._devices, self._resources):
             with contextlib.suppress(Exception):
                 device.memory_resource = resource
-            with contextlib.suppress(Exception):
+            try:
                 device.sync()  # what is freed in the order of a stream is freed when that is done
+            except Exception as error:  # a context that has failed, perhaps by work on freed memory, frees nothing
+                failed = failed or "ILLEGAL_ADDRESS" in str(error)
         end = time.monotonic() + patience
         more: dict[str, int] = {}
         while True:
@@ -349,7 +352,7 @@ class State:
             time.sleep(0.01)
         found = []
         if (
-            more and platform.python_implementation() == "CPython"
+            more and not failed and platform.python_implementation() == "CPython"
         ):  # on PyPy an array keeps the memoryview it was made of
             found.append(("leak", f"leak of {', '.join(sorted(more))}", str(more)))
         if self.is_simulated:

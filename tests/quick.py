@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What to run before every commit: style, types, and all tests but the slowest, in less than three minutes.
+
+    python -m tests.quick               # from the root of the repository, after: pip install -e ".[cu13,test]"
+    python -m tests.quick tests/test_event.py   # instead of all tests these
+
+What is not installed (ruff, mypy) is left out, and named in the last lines. ``.ci/run`` has everything.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import pathlib
+import subprocess
+import sys
+import time
+
+__all__ = ["SLOW", "main"]
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SLOW = (
+    "test_benchmarks.py",
+    "test_close_races.py",
+    "test_examples.py",
+    "test_fuzz_api.py",
+    "test_gil_release.py",
+    "test_late_release.py",
+    "test_scaling.py",
+    "test_virtual_memory_growth.py",
+)
+"""Modules that take long, because they start processes or wait."""
+
+
+def main(chosen: list[str]) -> int:
+    """Run the checks, the next also where one has failed, and return an exit status."""
+    start = time.monotonic()
+    python = [sys.executable, "-m"]
+    processes = ["-n", "auto", "--dist", "loadfile"] if importlib.util.find_spec("xdist") else []
+    tests = chosen or ["tests", *(f"--ignore=tests/{name}" for name in SLOW)]
+    checks = {
+        "ruff check": [*python, "ruff", "check", "."],
+        "ruff format": [*python, "ruff", "format", "--check", "."],
+        "licence lines": [".ci/spdx"],
+        "mypy": [*python, "mypy"],
+        "pytest": [*python, "pytest", "-q", *processes, *tests],
+    }
+    told = []
+    for name, command in checks.items():
+        module = command[2] if command[0] == sys.executable else None
+        if module and importlib.util.find_spec(module) is None:
+            told.append(f"{name}: not installed, left out")
+            continue
+        print(f"=== {name}", flush=True)
+        if subprocess.run(command, cwd=ROOT, check=False).returncode:
+            told.append(f"{name}: FAILED")
+    print("\n".join([*told, f"{time.monotonic() - start:.0f} s"]))
+    return int(any("FAILED" in line for line in told))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
