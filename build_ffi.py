@@ -52,7 +52,7 @@ ROOT = pathlib.Path(__file__).resolve().parent
 PACKAGE = ROOT / "cuda_core_cffi"
 INCLUDE = ROOT / "include"
 # Python files and the cdef text go where the package imports them from; C stays out of the package.
-GENERATED = PACKAGE / "_generated"
+GENERATED = PACKAGE / "_raw"
 GENERATED_C = ROOT / "build" / "generated"
 
 EXTENSION = "cuda_core_cffi._cuda"
@@ -194,7 +194,7 @@ def generate() -> None:
     (GENERATED_C / "ccc_table_rows.h").write_text(load_generator("table").write_table(api))
     cdef = load_generator("cdef").write_cdef(api) + (INCLUDE / "cuda_core_cffi.cdef").read_text()
     (GENERATED / "types.cdef").write_text(load_generator("cdef").write_types(api))
-    (GENERATED / "driver.py").write_text(load_generator("bindings").write_driver_module(api))
+    (GENERATED / "generated.py").write_text(load_generator("bindings").write_driver_module(api))
     (PACKAGE / "include").mkdir(exist_ok=True)
     shutil.copy(INCLUDE / "cuda_core_cffi.h", PACKAGE / "include")
     prelude = "#include <cuda.h>\n" + "".join(f'#include "{name}"\n' for name in HEADERS)

@@ -6,10 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import cuda_core_cffi._callbacks  # noqa: F401  (Stream.callback reaches it through the registry)
-from cuda_core_cffi._context import Context
-from cuda_core_cffi._device import Device
-from cuda_core_cffi._errors import (
+import cuda_core_cffi._streams.callbacks  # noqa: F401  (Stream.callback reaches it through the registry)
+from cuda_core_cffi._core.errors import (
     CUDAError,
     CUDAWarning,
     LinkerError,
@@ -19,11 +17,12 @@ from cuda_core_cffi._errors import (
     handle_return,
     raise_if_driver_error,
 )
-from cuda_core_cffi._event import Event, EventOptions
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._handle import live_objects
-from cuda_core_cffi._host import Host
-from cuda_core_cffi._late import add_late_names
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.handle import live_objects
+from cuda_core_cffi._core.host import Host
+from cuda_core_cffi._core.lazy_imports import add_lazy_names
+from cuda_core_cffi._core.version import __version__
+from cuda_core_cffi._device.device import Device
 from cuda_core_cffi._memory import (
     Buffer,
     DeviceMemoryResource,
@@ -33,18 +32,23 @@ from cuda_core_cffi._memory import (
     ManagedBuffer,
     MemoryResource,
 )
-from cuda_core_cffi._stream import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Stream, StreamOptions
-from cuda_core_cffi._version import __version__
+from cuda_core_cffi._streams.context import Context
+from cuda_core_cffi._streams.event import Event, EventOptions
+from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Stream, StreamOptions
 
 if TYPE_CHECKING:  # at run time these are imported when they are first asked for
-    from cuda_core_cffi._embedding import get_c_api, get_include, make_ffi
-    from cuda_core_cffi._kernel import Kernel
-    from cuda_core_cffi._launch import launch
-    from cuda_core_cffi._launch_attributes import AccessPolicyWindow, MemSyncDomainMap, ProgrammaticEvent
-    from cuda_core_cffi._launch_batch import LaunchBatch
-    from cuda_core_cffi._launch_config import LaunchConfig
-    from cuda_core_cffi._linker import Linker
-    from cuda_core_cffi._linker_options import LinkerOptions
+    from cuda_core_cffi._code.kernel import Kernel
+    from cuda_core_cffi._code.object_code import ObjectCode
+    from cuda_core_cffi._compile.linker import Linker
+    from cuda_core_cffi._compile.linker_options import LinkerOptions
+    from cuda_core_cffi._compile.program import Program
+    from cuda_core_cffi._compile.program_options import ProgramOptions
+    from cuda_core_cffi._core.embedding import get_c_api, get_include, make_ffi
+    from cuda_core_cffi._launching.attributes import AccessPolicyWindow, MemSyncDomainMap, ProgrammaticEvent
+    from cuda_core_cffi._launching.batch import LaunchBatch
+    from cuda_core_cffi._launching.config import LaunchConfig
+    from cuda_core_cffi._launching.launch import launch
+    from cuda_core_cffi._launching.prepared import PreparedLaunch
     from cuda_core_cffi._memory import (
         ManagedMemoryResource,
         ManagedMemoryResourceOptions,
@@ -53,10 +57,6 @@ if TYPE_CHECKING:  # at run time these are imported when they are first asked fo
         VirtualMemoryResource,
         VirtualMemoryResourceOptions,
     )
-    from cuda_core_cffi._module import ObjectCode
-    from cuda_core_cffi._prepared_launch import PreparedLaunch
-    from cuda_core_cffi._program import Program
-    from cuda_core_cffi._program_options import ProgramOptions
 
 __all__ = [
     "LEGACY_DEFAULT_STREAM",
@@ -112,23 +112,23 @@ __all__ = [
 ]
 
 # Not every process launches kernels, compiles, or takes memory of the rarer kinds.
-add_late_names(
+add_lazy_names(
     globals(),
     {
-        "_embedding": ("get_c_api", "get_include", "make_ffi"),
-        "_kernel": ("Kernel",),
-        "_launch": ("launch",),
-        "_launch_attributes": ("AccessPolicyWindow", "MemSyncDomainMap", "ProgrammaticEvent"),
-        "_launch_batch": ("LaunchBatch",),
-        "_launch_config": ("LaunchConfig",),
-        "_linker": ("Linker",),
-        "_linker_options": ("LinkerOptions",),
+        "_core.embedding": ("get_c_api", "get_include", "make_ffi"),
+        "_code.kernel": ("Kernel",),
+        "_launching.launch": ("launch",),
+        "_launching.attributes": ("AccessPolicyWindow", "MemSyncDomainMap", "ProgrammaticEvent"),
+        "_launching.batch": ("LaunchBatch",),
+        "_launching.config": ("LaunchConfig",),
+        "_compile.linker": ("Linker",),
+        "_compile.linker_options": ("LinkerOptions",),
         "_memory.managed": ("ManagedMemoryResource", "ManagedMemoryResourceOptions"),
         "_memory.pinned": ("PinnedMemoryResource", "PinnedMemoryResourceOptions"),
         "_memory.virtual": ("VirtualMemoryResource", "VirtualMemoryResourceOptions"),
-        "_module": ("ObjectCode",),
-        "_prepared_launch": ("PreparedLaunch",),
-        "_program": ("Program",),
-        "_program_options": ("ProgramOptions",),
+        "_code.object_code": ("ObjectCode",),
+        "_launching.prepared": ("PreparedLaunch",),
+        "_compile.program": ("Program",),
+        "_compile.program_options": ("ProgramOptions",),
     },
 )

@@ -13,8 +13,8 @@ from importlib import metadata
 import cffi
 
 from cuda_core_cffi import CUDAError, Device, __version__, lib
-from cuda_core_cffi._errors import cuda_version
-from cuda_core_cffi._libraries import found_libraries
+from cuda_core_cffi._core.errors import cuda_version
+from cuda_core_cffi._core.libraries import found_libraries
 
 VARIABLES = ("CUDA_CORE_CFFI_DRIVER", "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM", "CUDA_VISIBLE_DEVICES")
 

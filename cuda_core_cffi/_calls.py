@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, TypeVar
 
-from cuda_core_cffi._errors import check_cleanup
-from cuda_core_cffi._ffi import lib
-from cuda_core_cffi._packing import launch, make_row, pack, prepare, retarget
+from cuda_core_cffi._core.errors import check_cleanup
+from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._core.packing import launch, make_row, pack, prepare, retarget
 
 try:
     from __pypy__ import add_memory_pressure  # type: ignore[import-not-found]

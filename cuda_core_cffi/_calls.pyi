@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
 
-from cuda_core_cffi._packing import Field
+from cuda_core_cffi._core.packing import Field
 
 ClassType = TypeVar("ClassType")
 T = TypeVar("T")

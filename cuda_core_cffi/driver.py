@@ -28,8 +28,8 @@ driver is not called then.
 
 from __future__ import annotations
 
-from cuda_core_cffi._generated import driver as _generated
-from cuda_core_cffi._generated.driver import *  # noqa: F403
+from cuda_core_cffi._raw import generated as _generated
+from cuda_core_cffi._raw.generated import *  # noqa: F403
 
 __all__: list[str] = []
 __all__ += _generated.__all__

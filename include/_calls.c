@@ -419,12 +419,11 @@ static int calls_exec(PyObject *module)
     target_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_target *");
     plan_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_plan *");
     config_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_config *");
-    check_cleanup = find("cuda_core_cffi._errors", "check_cleanup");
-    after_wait = find("cuda_core_cffi._keepalive", "after_wait");
-    describe_fields = find("cuda_core_cffi._packing", "describe");
+    check_cleanup = find("cuda_core_cffi._core.errors", "check_cleanup");
+    describe_fields = find("cuda_core_cffi._core.packing", "describe");
     value_name = PyUnicode_InternFromString("value");
     if (address == NULL || box_ctype == NULL || target_ctype == NULL || plan_ctype == NULL || config_ctype == NULL ||
-        check_cleanup == NULL || after_wait == NULL || describe_fields == NULL || value_name == NULL || prepare_export())
+        check_cleanup == NULL || describe_fields == NULL || value_name == NULL || prepare_export())
         goto done;
     helpers = PyLong_AsVoidPtr(address);
     if (helpers == NULL)

@@ -6,9 +6,9 @@
 
 #include "ccc_method.h"
 
-/* The methods in Python, and the function for what there is to do after a wait, set when the module is imported. */
+/* The methods in Python, set when the classes get those in C. */
 static PyObject *python_stream_record, *python_stream_wait, *python_stream_sync, *python_event_sync;
-static PyObject *python_event_subtract, *after_wait;
+static PyObject *python_event_subtract;
 
 static PyObject *stream_record(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
@@ -47,7 +47,7 @@ static PyObject *sync_with(PyObject *self, ccc_box *box, int (*helper)(const ccc
     status = helper(box);
     Py_END_ALLOW_THREADS
     if (status)
-        return PyObject_CallFunction(after_wait, "Oi", self, status);
+        return PyObject_CallMethod(self, "_after_wait", "i", status);
     Py_RETURN_NONE;
 }
 

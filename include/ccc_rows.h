@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches of _calls.c: what cuda_core_cffi/_packing.py does elsewhere.
+ * Launches of _calls.c: what cuda_core_cffi/_core/packing.py does elsewhere.
  *
  * A row packs the arguments of a kernel and launches with them, in one crossing. What it does not do (values of other
  * types, out of range, closed) it leaves to Python, which packs them or tells what is wrong; nothing was launched then.
@@ -20,7 +20,7 @@ typedef struct field {
     PyTypeObject *type; /* the only type that is quick, or NULL */
     PyObject *pack;     /* what packs every value of the parameter, or tells what is wrong with it */
     size_t offset, size;
-    char code, way; /* those of _packing.py */
+    char code, way; /* those of _core/packing.py */
 } field;
 
 typedef struct row {

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from cuda_core_cffi import Buffer, LegacyPinnedMemoryResource, ManagedBuffer, MemoryResource, Stream, ffi, lib
-from cuda_core_cffi._errors import check
+from cuda_core_cffi._core.errors import check
 
 SIZE = 64
 DATA = bytes(range(SIZE))

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy
 
 from cuda_core_cffi import Buffer, Device, LegacyPinnedMemoryResource, Stream, ffi, handle_return, lib
-from cuda_core_cffi._dlpack import CPU
-from cuda_core_cffi._layout import make_layout
+from cuda_core_cffi._arrays.layout import make_layout
+from cuda_core_cffi._memory.dlpack import CPU
 from cuda_core_cffi.utils import StridedMemoryView
 
 __all__ = ["CONSUMERS", "DTYPES", "LAYOUTS", "PRODUCERS", "Cell", "NotApplicable", "Refused", "cells", "missing", "run"]

@@ -29,7 +29,7 @@ from contexts import code, graphs, memory, streams, virtual
 from contexts.world import CASES, SECONDS, Outcome, World, must, name_of
 
 from cuda_core_cffi import simulator
-from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._core.ffi import lib
 
 MODULES = (streams, memory, code, graphs, virtual)  # which add the cases when they are imported
 STAGES = ("without", "with", "other")

@@ -54,14 +54,14 @@ from cuda_core_cffi import (
     VirtualMemoryResourceOptions,
     simulator,
 )
-from cuda_core_cffi._event import IPCEventDescriptor
-from cuda_core_cffi._ipc import PAYLOAD_BYTES, seal
-from cuda_core_cffi._layout import _StridedLayout
+from cuda_core_cffi._arrays.layout import _StridedLayout
+from cuda_core_cffi._arrays.view_arguments import _StridedMemoryViewProxy
+from cuda_core_cffi._core.descriptors import PAYLOAD_BYTES, seal
 from cuda_core_cffi._memory import SynchronousMemoryResource
 from cuda_core_cffi._memory.ipc import IPCBufferDescriptor
 from cuda_core_cffi._memory.managed_buffer import AccessedBySetProxy
 from cuda_core_cffi._memory.peer_access import PeerAccessibleBySetProxy
-from cuda_core_cffi._view_arguments import _StridedMemoryViewProxy
+from cuda_core_cffi._streams.event import IPCEventDescriptor
 from cuda_core_cffi.graph import GraphCompleteOptions, GraphDebugPrintOptions, GraphDefinition, GraphNode
 from cuda_core_cffi.utils import (
     CopyOptions,
@@ -218,10 +218,10 @@ ONE = LaunchConfig(grid=1, block=1)
 
 ROWS = [
     # values
-    values("_event.EventOptions", lambda o: EventOptions(timing_enabled=True)),
-    values("_stream.StreamOptions", lambda o: StreamOptions(priority=0)),
-    values("_linker_options.LinkerOptions", lambda o: LinkerOptions(arch="sm_90", ptxas_options=["-v"])),
-    values("_program_options.ProgramOptions", lambda o: ProgramOptions(arch="sm_90", include_path=["a", "b"])),
+    values("_streams.event.EventOptions", lambda o: EventOptions(timing_enabled=True)),
+    values("_streams.stream.StreamOptions", lambda o: StreamOptions(priority=0)),
+    values("_compile.linker_options.LinkerOptions", lambda o: LinkerOptions(arch="sm_90", ptxas_options=["-v"])),
+    values("_compile.program_options.ProgramOptions", lambda o: ProgramOptions(arch="sm_90", include_path=["a", "b"])),
     values("_memory.copy_options.CopyOptions", lambda o: CopyOptions(src_access_order="any")),
     values("_memory.pool.DeviceMemoryResourceOptions", lambda o: DeviceMemoryResourceOptions(max_size=1)),
     values("_memory.managed.ManagedMemoryResourceOptions", lambda o: ManagedMemoryResourceOptions()),
@@ -229,15 +229,15 @@ ROWS = [
     values("_memory.virtual_options.VirtualMemoryResourceOptions", lambda o: VirtualMemoryResourceOptions()),
     values("graph.options.GraphCompleteOptions", lambda o: GraphCompleteOptions()),
     values("graph.options.GraphDebugPrintOptions", lambda o: GraphDebugPrintOptions()),
-    values("_event.IPCEventDescriptor", lambda o: IPCEventDescriptor._init(PAYLOAD, True, 0)),
+    values("_streams.event.IPCEventDescriptor", lambda o: IPCEventDescriptor._init(PAYLOAD, True, 0)),
     values(
         "_memory.ipc.IPCBufferDescriptor",
         lambda o: IPCBufferDescriptor._init(PAYLOAD, SIZE),
         lambda a, b: (a._payload, a.size, a._pool) == (b._payload, b.size, b._pool),
     ),
-    values("_layout._StridedLayout", lambda o: _StridedLayout((2, 3), (1, 2), 4)[1:]),
+    values("_arrays.layout._StridedLayout", lambda o: _StridedLayout((2, 3), (1, 2), 4)[1:]),
     values(
-        "_module.ObjectCode",
+        "_code.object_code.ObjectCode",
         lambda o: o.code,
         lambda a, b: (a.code, a.name, a.code_type, a.symbol_mapping) == (b.code, b.name, b.code_type, b.symbol_mapping),
     ),
@@ -248,45 +248,47 @@ ROWS = [
         lambda a, b: a.device_id == b.device_id,
     ),
     values("_memory.resource.MemoryResource", lambda o: MemoryResource(), same_state),
-    values("_program_cache_file.FileStreamProgramCache", lambda o: FileStreamProgramCache(o.folder), same_state),
+    values(
+        "_compile.program_cache_file.FileStreamProgramCache", lambda o: FileStreamProgramCache(o.folder), same_state
+    ),
     # values that may refer to objects of this process
-    Row("_launch_config.LaunchConfig", lambda o: LaunchConfig(grid=(2, 3), block=4, priority=0), value, value),
+    Row("_launching.config.LaunchConfig", lambda o: LaunchConfig(grid=(2, 3), block=4, priority=0), value, value),
     Row(
-        "_launch_config.LaunchConfig",
+        "_launching.config.LaunchConfig",
         lambda o: LaunchConfig(grid=2, block=4, launch_completion_event=o.event),
         value,
         part_refused,
     ),
     Row(
-        "_launch_attributes.ProgrammaticEvent",
+        "_launching.attributes.ProgrammaticEvent",
         lambda o: ProgrammaticEvent(o.event),
         value,
         part_refused,
         part_refused,
     ),
     Row(
-        "_launch_attributes.AccessPolicyWindow",
+        "_launching.attributes.AccessPolicyWindow",
         lambda o: AccessPolicyWindow(o.buffer),
         value,
         part_refused,
         part_refused,
     ),
     # of which there is one
-    one("_device.Device", lambda o: o.device),
-    one("_device_properties.DeviceProperties", lambda o: o.device.properties),
-    one("_host.Host", lambda o: Host(0)),
-    one("_host.Host", lambda o: Host.numa_current()),
-    one("_stream.Stream", lambda o: LEGACY_DEFAULT_STREAM),
-    one("_stream.Stream", lambda o: PER_THREAD_DEFAULT_STREAM),
+    one("_device.device.Device", lambda o: o.device),
+    one("_device.properties.DeviceProperties", lambda o: o.device.properties),
+    one("_core.host.Host", lambda o: Host(0)),
+    one("_core.host.Host", lambda o: Host.numa_current()),
+    one("_streams.stream.Stream", lambda o: LEGACY_DEFAULT_STREAM),
+    one("_streams.stream.Stream", lambda o: PER_THREAD_DEFAULT_STREAM),
     one("_memory.graph_memory.GraphMemoryResource", lambda o: GraphMemoryResource(o.device)),
     # owners of handles and memory
-    Row("_context.Context", lambda o: o.device.context),
-    Row("_stream.Stream", lambda o: o.stream),
-    Row("_event.Event", lambda o: o.event),
-    Row("_event.Event", lambda o: o.enter(o.device.create_event({"ipc_enabled": True}))),
-    Row("_kernel.Kernel", lambda o: o.kernel),
-    Row("_linker.Linker", lambda o: o.closing(Linker(o.code, options=LinkerOptions(arch="sm_90")))),
-    Row("_program.Program", lambda o: o.closing(Program(PTX.decode(), "ptx"))),
+    Row("_streams.context.Context", lambda o: o.device.context),
+    Row("_streams.stream.Stream", lambda o: o.stream),
+    Row("_streams.event.Event", lambda o: o.event),
+    Row("_streams.event.Event", lambda o: o.enter(o.device.create_event({"ipc_enabled": True}))),
+    Row("_code.kernel.Kernel", lambda o: o.kernel),
+    Row("_compile.linker.Linker", lambda o: o.closing(Linker(o.code, options=LinkerOptions(arch="sm_90")))),
+    Row("_compile.program.Program", lambda o: o.closing(Program(PTX.decode(), "ptx"))),
     Row("_memory.buffer.Buffer", lambda o: o.buffer),
     Row("_memory.buffer.BufferSlice", lambda o: o.enter(o.buffer[8:])),
     Row("_memory.buffer.ForeignBuffer", lambda o: o.enter(Buffer.from_handle(0x1000, SIZE))),
@@ -302,25 +304,27 @@ ROWS = [
     Row("_memory.virtual.VirtualMemoryResource", lambda o: VirtualMemoryResource(o.device)),
     Row("_memory.tracking.TrackingMemoryResource", lambda o: TrackingMemoryResource(o.pool)),
     Row("_memory.ipc.IPCAllocationHandle", lambda o: o.shared_pool.allocation_handle),
-    Row("_program_cache.InMemoryProgramCache", lambda o: InMemoryProgramCache()),
-    Row("_prepared_launch.PreparedLaunch", lambda o: o.prepared),
-    Row("_launch_batch.LaunchBatch", lambda o: LaunchBatch([(o.prepared, o.buffer, 1)])),
+    Row("_compile.program_cache.InMemoryProgramCache", lambda o: InMemoryProgramCache()),
+    Row("_launching.prepared.PreparedLaunch", lambda o: o.prepared),
+    Row("_launching.batch.LaunchBatch", lambda o: LaunchBatch([(o.prepared, o.buffer, 1)])),
     Row("simulator.Fault", lambda o: simulator.Fault(0)),
     Row("simulator.Trace", lambda o: simulator.Trace()),
     # what shows a part of an owner
-    Row("_kernel.KernelAttributes", lambda o: o.kernel.attributes),
-    Row("_kernel_occupancy.KernelOccupancy", lambda o: o.kernel.occupancy),
+    Row("_code.kernel.KernelAttributes", lambda o: o.kernel.attributes),
+    Row("_code.occupancy.KernelOccupancy", lambda o: o.kernel.occupancy),
     Row("_memory.pool.MemPoolAttributes", lambda o: o.pool.attributes),
     Row("_memory.graph_memory.GraphMemoryResourceAttributes", lambda o: GraphMemoryResource(0).attributes),
     Row("_memory.peer_access.PeerAccessibleBySetProxy", lambda o: PeerAccessibleBySetProxy(o.pool)),
     Row("_memory.managed_buffer.AccessedBySetProxy", lambda o: AccessedBySetProxy(o.managed)),
-    Row("_memoryview.StridedMemoryView", lambda o: StridedMemoryView.from_any_interface(np.zeros(3), -1)),
-    Row("_view_arguments._StridedMemoryViewProxy", lambda o: _StridedMemoryViewProxy(np.zeros(3))),
+    Row(
+        "_arrays.strided_memory_view.StridedMemoryView", lambda o: StridedMemoryView.from_any_interface(np.zeros(3), -1)
+    ),
+    Row("_arrays.view_arguments._StridedMemoryViewProxy", lambda o: _StridedMemoryViewProxy(np.zeros(3))),
     # graphs
     Row("graph.definition.GraphDefinition", lambda o: o.graph),
     Row("graph.builder.GraphBuilder", lambda o: o.enter(o.device.create_graph_builder())),
     Row("graph.executable.Graph", lambda o: o.enter(child(o).instantiate())),
-    Row("_graph_condition.GraphCondition", lambda o: o.graph.create_condition(1)),
+    Row("_launching.graph_condition.GraphCondition", lambda o: o.graph.create_condition(1)),
     Row("graph.edges.AdjacencySetProxy", lambda o: o.graph.empty().succ),
     Row("graph.node.GraphNode", lambda o: GraphNode()),
     Row("graph.nodes.EmptyNode", lambda o: o.graph.empty()),

@@ -39,8 +39,8 @@ from cuda_core_cffi import (
     lib,
     live_objects,
 )
-from cuda_core_cffi._errors import check
-from cuda_core_cffi._wake import run_tasks
+from cuda_core_cffi._core.errors import check
+from cuda_core_cffi._lifetime.pending_calls import run_tasks
 from cuda_core_cffi.graph import GraphDefinition
 from cuda_core_cffi.utils import StridedMemoryView, TrackingMemoryResource
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from helpers import collect
 
 from cuda_core_cffi import Buffer, Device, LaunchConfig, Stream, live_objects
-from cuda_core_cffi._wake import run_tasks
+from cuda_core_cffi._lifetime.pending_calls import run_tasks
 from cuda_core_cffi.graph import GraphBuilder, GraphDefinition
 
 SIZE = 1024

@@ -22,7 +22,7 @@ from unittest import mock
 
 import cuda_core_cffi
 from cuda_core_cffi import Stream, ffi, lib
-from cuda_core_cffi._driver_linker import DriverLinker
+from cuda_core_cffi._compile.driver_linker import DriverLinker
 
 T = TypeVar("T")
 
@@ -128,7 +128,7 @@ def ticks_during(work: Callable[[], object]) -> int:
 @contextlib.contextmanager
 def linked_by_the_driver() -> Iterator[None]:
     """Make new linkers use the driver, as if there were no nvJitLink."""
-    choice = mock.patch("cuda_core_cffi._linker._choose_backend", return_value=(DriverLinker(), "for a test"))
+    choice = mock.patch("cuda_core_cffi._compile.linker._choose_backend", return_value=(DriverLinker(), "for a test"))
     with choice, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "the driver links", RuntimeWarning)
         yield

@@ -33,9 +33,9 @@ from cuda_core_cffi import (
     live_objects,
     simulator,
 )
-from cuda_core_cffi._event import IPCEventDescriptor
-from cuda_core_cffi._ipc import seal
+from cuda_core_cffi._core.descriptors import seal
 from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCBufferDescriptor
+from cuda_core_cffi._streams.event import IPCEventDescriptor
 
 LIMIT = 120  # seconds, for anything that could hang
 SEED = 20260101

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from cuda_core_cffi._layout import _StridedLayout
+from cuda_core_cffi._arrays.layout import _StridedLayout
 
 HUGE = 2**40
 DENSE = _StridedLayout((4, 3), None, 4)

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterable
 
 from cuda_core_cffi import CUDAError, Device, ObjectCode, Program
-from cuda_core_cffi._image import architectures, contents, verify
+from cuda_core_cffi._code.image import architectures, contents, verify
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
 ARCH = 90

@@ -12,7 +12,7 @@ import pytest
 from pycparser import c_ast, c_generator, c_parser
 
 from cuda_core_cffi import UnavailableError
-from cuda_core_cffi._libraries import find_library
+from cuda_core_cffi._core.libraries import find_library
 
 INCLUDE = pathlib.Path(__file__).parent.parent / "include"
 

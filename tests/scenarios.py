@@ -46,10 +46,10 @@ from cuda_core_cffi import (
     launch,
     lib,
 )
-from cuda_core_cffi._device import driver_version
-from cuda_core_cffi._errors import check
-from cuda_core_cffi._event import IPCEventDescriptor
+from cuda_core_cffi._core.errors import check
+from cuda_core_cffi._device.device import driver_version
 from cuda_core_cffi._memory import SynchronousMemoryResource
+from cuda_core_cffi._streams.event import IPCEventDescriptor
 from cuda_core_cffi.utils import (
     StridedMemoryView,
     TrackingMemoryResource,

@@ -15,11 +15,12 @@ import numpy
 import pytest
 from argument_rows import quick_of
 
-from cuda_core_cffi import _calls, _packing, ffi
-from cuda_core_cffi._arguments import make_packer
-from cuda_core_cffi._packing import Room
+from cuda_core_cffi import _calls, ffi
+from cuda_core_cffi._core import packing
+from cuda_core_cffi._core.packing import Room
+from cuda_core_cffi._launching.arguments import make_packer
 
-ROWS = pytest.mark.parametrize("calls", [_calls, _packing], ids=["here", "in Python"])
+ROWS = pytest.mark.parametrize("calls", [_calls, packing], ids=["here", "in Python"])
 
 
 def row_of_integers(calls: Any, number: int) -> Any:
@@ -73,17 +74,17 @@ def test_a_row_launches_its_own_target(monkeypatch, number):
         started.append((target, config, queue, ffi.buffer(arguments, 4 * number)[:]))
         return 7
 
-    monkeypatch.setattr(_packing, "_launch_target", start)
-    row, packer = row_of_integers(_packing, number)
+    monkeypatch.setattr(packing, "_launch_target", start)
+    row, packer = row_of_integers(packing, number)
     stream = types.SimpleNamespace(_launch_box="box")
     values = tuple(range(number))
     target = ffi.new("ccc_target *", packer.target[0])
-    for made, native in ((row, packer.target), (_packing.retarget(row, target), target)):
-        assert _packing.launch(made, stream, "config", values) == 7
+    for made, native in ((row, packer.target), (packing.retarget(row, target), target)):
+        assert packing.launch(made, stream, "config", values) == 7
         assert started.pop() == (native, "config", "box", struct.pack(f"{number}i", *values))
-    assert _packing.launch(row, stream, "config", (*values, 0)) is None
-    assert _packing.launch(row, object(), "config", values) is None
-    assert _packing.launch(row, stream, None, values) is None
+    assert packing.launch(row, stream, "config", (*values, 0)) is None
+    assert packing.launch(row, object(), "config", values) is None
+    assert packing.launch(row, stream, None, values) is None
     assert started == []
 
 
@@ -93,25 +94,25 @@ def test_a_launch_within_another_has_arguments_of_its_own(monkeypatch):
 
     def start(target, config, queue, arguments, boxes, count):
         if queue == "outer":
-            assert _packing.launch(row, inner, "config", (2,)) == 0
+            assert packing.launch(row, inner, "config", (2,)) == 0
         seen.append(struct.unpack("i", ffi.buffer(arguments, 4)))
         return 0
 
-    monkeypatch.setattr(_packing, "_launch_target", start)
-    row, packer = row_of_integers(_packing, 1)
+    monkeypatch.setattr(packing, "_launch_target", start)
+    row, packer = row_of_integers(packing, 1)
     for _ in range(3):  # from the second time on there is a room for both
-        assert _packing.launch(row, outer, "config", (1,)) == 0
+        assert packing.launch(row, outer, "config", (1,)) == 0
     assert seen == [(2,), (1,)] * 3
     del packer
 
 
 def test_room_for_arguments_is_used_again(monkeypatch):
     made = []
-    monkeypatch.setattr(_packing, "Room", lambda *arguments: made.append(arguments) or Room(*arguments))
-    row, packer = row_of_integers(_packing, 1)
+    monkeypatch.setattr(packing, "Room", lambda *arguments: made.append(arguments) or Room(*arguments))
+    row, packer = row_of_integers(packing, 1)
     for value in (1, 1.0, 1 << 40, 2):
-        _packing.pack(row, (value,))
-        assert _packing.launch(row, None, "config", (value,)) is None
+        packing.pack(row, (value,))
+        assert packing.launch(row, None, "config", (value,)) is None
     assert len(made) == 1
     del packer
 

@@ -15,7 +15,7 @@ import pytest
 from argument_rows import quick_of
 
 from cuda_core_cffi import Buffer, ffi
-from cuda_core_cffi._arguments import make_packer
+from cuda_core_cffi._launching.arguments import make_packer
 
 INT_SIZES = [1, 2, 4, 8]
 FLOAT_FORMATS = {2: "<e", 4: "<f", 8: "<d"}

@@ -10,7 +10,7 @@ import math
 import numpy
 import pytest
 
-from cuda_core_cffi._arguments import make_packer
+from cuda_core_cffi._launching.arguments import make_packer
 
 hypothesis = pytest.importorskip("hypothesis", exc_type=ImportError)  # its compiled part does not load on every PyPy
 given, st = hypothesis.given, hypothesis.strategies

@@ -28,7 +28,7 @@ from cuda_core_cffi import (
     live_objects,
     simulator,
 )
-from cuda_core_cffi._keepalive import held
+from cuda_core_cffi._lifetime.host_memory import held
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -469,13 +469,15 @@ sleep = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: time.sleep(0.5))
 address = ctypes.cast(sleep, ctypes.c_void_p).value
 assert lib.cuLaunchHostFunc(stream.cdata, ffi.cast("CUhostFn", address), ffi.NULL) == 0
 buffer.copy_from(b"1" * (1 << 20), stream=stream)
-from cuda_core_cffi._keepalive import held
+from cuda_core_cffi._lifetime.host_memory import held
 assert held
 """
 
 
 def test_a_copy_under_way_at_exit_is_waited_for():
-    done = "import atexit; atexit.register(lambda: print(dict(sys.modules['cuda_core_cffi._keepalive'].held)))"
+    done = (
+        "import atexit; atexit.register(lambda: print(dict(sys.modules['cuda_core_cffi._lifetime.host_memory'].held)))"
+    )
     # what is registered first runs last
     assert output_of(f"import sys\n{done}\n" + AT_EXIT) == "{}"
 

@@ -20,7 +20,7 @@ from cuda_core_cffi import (
     ffi,
     live_objects,
 )
-from cuda_core_cffi._wake import run_all_tasks
+from cuda_core_cffi._lifetime.pending_calls import run_all_tasks
 from cuda_core_cffi.utils import StridedMemoryView, TrackingMemoryResource
 
 pytestmark = pytest.mark.usefixtures("device")

@@ -12,7 +12,7 @@ import pytest
 from helpers import output_of
 
 from cuda_core_cffi import Context, Device, UnavailableError, driver, ffi, lib
-from cuda_core_cffi._errors import check
+from cuda_core_cffi._core.errors import check
 
 
 def address(context: Any) -> int:

@@ -30,8 +30,8 @@ from cuda_core_cffi import (
     ffi,
     launch,
 )
-from cuda_core_cffi._driver_types import Handle as DriverHandle
-from cuda_core_cffi._driver_types import Record
+from cuda_core_cffi._raw.types import Handle as DriverHandle
+from cuda_core_cffi._raw.types import Record
 from cuda_core_cffi.driver import CUlaunchAttribute, CUlaunchConfig, CUmemLocation, CUmemPoolProps
 from cuda_core_cffi.utils import (
     ProgramCacheResource,
@@ -60,26 +60,26 @@ def test_an_object_is_copied_as_its_class_says(row, action, objects):
 # What programs get no object of: bases, protocols, descriptors, and what is used within the package. The base
 # ProgramCacheResource is for subclasses that users write.
 INTERNAL = {
-    "_arguments.Packer", "_calls.Memory", "_calls.Owner", "_compiler.Compiler",
-    "_copying.Uncopyable", "_device.Devices", "_device_properties.BoolProperty",
-    "_device_properties.DeprecatedProperty", "_device_properties.IntProperty", "_driver_convert.Pointers",
-    "_driver_linker.DriverLinker", "_driver_types.AddressField", "_driver_types.BytesField", "_driver_types.EnumField",
-    "_driver_types.Field", "_driver_types.FloatField", "_driver_types.HandleField", "_driver_types.IntField",
-    "_driver_types.ListField", "_driver_types.Payload", "_driver_types.RecordField", "_driver_types.SequenceField",
-    "_elf.Elf", "_handle.Handle", "_handle.InUse", "_ipc.Descriptor", "_keepalive.Hold", "_keepalive.State",
-    "_kernel.KnownKernel",
-    "_kernel.Library", "_kernel.LoadableCode", "_kernel._Attribute", "_launch_config.Extra",
-    "_link_backend.LinkBackend", "_mangling._NonType", "_mangling._Symbol", "_memory.exporter.Exporter",
-    "_memory.exporter.Hold",
-    "_memory.ipc.IPCPool", "_memory.ipc.Share", "_memory.lease.Lease", "_memory.pool.MemPool",
-    "_memory.virtual_options.Plan", "_nvjitlink.NvJitLink", "_nvrtc.NVRTC", "_nvvm.NVVM", "_nvvm_ir._Bits",
-    "_packing.Room", "_packing.Row", "_prepared_launch.Plan", "_program_cache.ProgramCacheResource", "_ptx.PTX",
-    "_registry.Registry", "_settled_options.SettledOptions", "_stream.StreamStandIn",
-    "graph.capture.Capture", "graph.capture.Tail", "graph.conditional_nodes.ConditionalNode", "graph.node.NodeMaker",
-    "graph.nodes.EventNode", "graph.nodes.KnownNode", "graph.parameters.Parameters", "graph.state.GraphHandle",
-    "graph.allocated.Ranges", "graph.state.GraphState", "graph.state.Member", "graph.state.Record",
-    "graph.views.ExecutableEventNode",
-    "graph.views.SwitchableNode", "simulator._RawReport", "typing.IsStreamType", "_wake.Unraisable",
+    "_calls.Memory", "_calls.Owner", "_code.elf.Elf", "_code.kernel.KnownKernel", "_code.kernel.Library",
+    "_code.kernel.LoadableCode", "_code.kernel._Attribute", "_code.mangling._NonType", "_code.mangling._Symbol",
+    "_compile.compiler.Compiler", "_compile.driver_linker.DriverLinker", "_compile.link_backend.LinkBackend",
+    "_compile.nvjitlink.NvJitLink", "_compile.nvrtc.NVRTC", "_compile.nvvm.NVVM", "_compile.nvvm_ir._Bits",
+    "_compile.program_cache.ProgramCacheResource", "_compile.ptx.PTX", "_compile.settled_options.SettledOptions",
+    "_core.copying.Uncopyable", "_core.descriptors.Descriptor", "_core.handle.Handle", "_core.handle.InUse",
+    "_core.packing.Room", "_core.packing.Row", "_core.registry.Registry", "_device.device.Devices",
+    "_device.properties.BoolProperty", "_device.properties.DeprecatedProperty", "_device.properties.IntProperty",
+    "_launching.arguments.Packer", "_launching.config.Extra", "_launching.prepared.Plan",
+    "_lifetime.host_memory.Hold", "_lifetime.host_memory.State", "_lifetime.pending_calls.Unraisable",
+    "_memory.exporter.Exporter", "_memory.exporter.Hold", "_memory.ipc.IPCPool", "_memory.ipc.Share",
+    "_memory.lease.Lease", "_memory.pool.MemPool", "_memory.virtual_options.Plan", "_raw.convert.Pointers",
+    "_raw.types.AddressField", "_raw.types.BytesField", "_raw.types.EnumField", "_raw.types.Field",
+    "_raw.types.FloatField", "_raw.types.HandleField", "_raw.types.IntField", "_raw.types.ListField",
+    "_raw.types.Payload", "_raw.types.RecordField", "_raw.types.SequenceField", "_streams.stream.StreamStandIn",
+    "graph.allocated.Ranges", "graph.capture.Capture", "graph.capture.Tail",
+    "graph.conditional_nodes.ConditionalNode", "graph.node.NodeMaker", "graph.nodes.EventNode",
+    "graph.nodes.KnownNode", "graph.parameters.Parameters", "graph.state.GraphHandle", "graph.state.GraphState",
+    "graph.state.Member", "graph.state.Record", "graph.views.ExecutableEventNode", "graph.views.SwitchableNode",
+    "simulator._RawReport", "typing.IsStreamType",
 }  # fmt: skip
 
 

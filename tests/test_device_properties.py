@@ -10,7 +10,7 @@ import pytest
 from helpers import output_of
 
 from cuda_core_cffi import CUDAError, Device, ffi, lib
-from cuda_core_cffi._device_properties import BoolProperty, DeprecatedProperty, DeviceProperties, IntProperty
+from cuda_core_cffi._device.properties import BoolProperty, DeprecatedProperty, DeviceProperties, IntProperty
 
 PREFIX = "CU_DEVICE_ATTRIBUTE_"
 NEWEST_ATTRIBUTE = 13000  # the CUDA version that brought it

@@ -14,9 +14,10 @@ from arrays import Interface
 from helpers import collect, run_python
 from tensors import READ_ONLY, Deleter, Managed, Producer
 
-from cuda_core_cffi import Device, Stream, _capsule, _interfaces, simulator
-from cuda_core_cffi._dtypes import ML_TYPES, NUMPY_TYPES, code_of, dtype_of
-from cuda_core_cffi._interfaces import MOST_TYPES, readers
+from cuda_core_cffi import Device, Stream, _capsule, simulator
+from cuda_core_cffi._arrays import interfaces
+from cuda_core_cffi._arrays.interfaces import MOST_TYPES, readers
+from cuda_core_cffi._core.dtypes import ML_TYPES, NUMPY_TYPES, code_of, dtype_of
 from cuda_core_cffi.utils import StridedMemoryView
 
 BOTH = pytest.mark.parametrize("versioned", [False, True])
@@ -106,7 +107,7 @@ def test_bfloat16_without_ml_dtypes_is_an_error_that_names_it() -> None:
         """
         import sys
         sys.modules["ml_dtypes"] = None
-        from cuda_core_cffi._dtypes import dtype_of
+        from cuda_core_cffi._core.dtypes import dtype_of
         try:
             dtype_of(4 | 16 << 8 | 1 << 16)
         except ModuleNotFoundError as error:
@@ -169,13 +170,13 @@ def test_jax_is_never_told_that_no_stream_waits(
 ) -> None:
     kind = type("ArrayImpl", (Producer,), {"__module__": library})
     producer = kind(Managed(True, shape=(0,), device=(device_type, 0)))
-    monkeypatch.setattr(_interfaces, "MOST_TYPES", room)
+    monkeypatch.setattr(interfaces, "MOST_TYPES", room)
     with pytest.raises(BufferError, match="stream_ptr=None is ambiguous"):
         make(producer)
     for _ in range(2):  # the first time its type is new
         producer.managed = Managed(True, shape=(0,), device=(device_type, 0))
         make(producer, given)
-    for known in (_interfaces.readers, _interfaces.dlpack_readers):
+    for known in (interfaces.readers, interfaces.dlpack_readers):
         known.pop(kind, None)
     assert producer.asked == [{"stream": told, "max_version": (1, 0)}] * 2
 

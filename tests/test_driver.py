@@ -17,9 +17,9 @@ from collections.abc import Iterator
 import numpy
 import pytest
 
-from cuda_core_cffi import _driver_convert as convert
 from cuda_core_cffi import driver
-from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._raw import convert as convert
 
 SUCCESS = driver.CUresult.CUDA_SUCCESS
 SIZE = 1024
@@ -256,7 +256,7 @@ class TestEnumerations:
                 assert {item: member.value for item, member in cls.__members__.items()} == wanted
 
     def test_unknown_status_stays_an_integer(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from cuda_core_cffi._generated import driver as generated
+        from cuda_core_cffi._raw import generated
 
         class Library:
             def cuInit(self, flags: int) -> int:
@@ -540,7 +540,7 @@ int cuGetProcAddress_v2(const char *name, void **found, int version, unsigned lo
 
 def call_everything(status: int) -> None:
     """Call every function with zeros, and check the shape of what comes back."""
-    from cuda_core_cffi._generated import driver as generated
+    from cuda_core_cffi._raw import generated
 
     called = 0
     for name in driver.__all__:

@@ -29,8 +29,8 @@ from cuda_core_cffi import (
     lib,
     live_objects,
 )
-from cuda_core_cffi._driver_linker import driver_options
-from cuda_core_cffi._libraries import NVJITLINK_VARIABLE, found_libraries
+from cuda_core_cffi._compile.driver_linker import driver_options
+from cuda_core_cffi._core.libraries import NVJITLINK_VARIABLE, found_libraries
 from cuda_core_cffi.typing import CompilerBackendType
 
 HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -358,7 +358,7 @@ def test_an_nvjitlink_that_is_too_old_is_not_used():
 
 def test_the_report_says_why_nvjitlink_cannot_be_used():
     code = """
-        from cuda_core_cffi._libraries import found_libraries
+        from cuda_core_cffi._core.libraries import found_libraries
         print({item.name: item for item in found_libraries()}["nvJitLink"])
         """
     printed = output_of(code, **{NVJITLINK_VARIABLE: "/no/such/file"})

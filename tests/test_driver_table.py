@@ -215,7 +215,7 @@ def test_a_function_newer_than_a_real_driver_is_refused_and_never_called(libcuda
         pytest.skip("the header of this build has cuCtxCreate with an older signature")
     code = """
         from cuda_core_cffi import UnavailableError, ffi, lib
-        from cuda_core_cffi._errors import check
+        from cuda_core_cffi._core.errors import check
         version, made = ffi.new("int *"), ffi.new("CUcontext *")
         check(lib.cuDriverGetVersion(version), "cuDriverGetVersion")
         assert version[0] < 12050

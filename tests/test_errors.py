@@ -23,7 +23,7 @@ from cuda_core_cffi import (
     lib,
     raise_if_driver_error,
 )
-from cuda_core_cffi._errors import HINTS, check, check_cleanup, cuda_version, failure, status_name
+from cuda_core_cffi._core.errors import HINTS, check, check_cleanup, cuda_version, failure, status_name
 
 FIRST_USE = """
     from cuda_core_cffi import CUDAError, Device
@@ -196,7 +196,7 @@ def test_a_function_newer_than_the_driver_says_which_is_needed() -> None:
     text = output_of(
         """
         from cuda_core_cffi import Device, UnavailableError, ffi, lib
-        from cuda_core_cffi._errors import check
+        from cuda_core_cffi._core.errors import check
         Device(0).set_current()
         try:
             check(lib.cuGreenCtxStreamCreate(ffi.NULL, ffi.NULL, 0, 0), "cuGreenCtxStreamCreate")

@@ -58,7 +58,7 @@ def test_options_are_honoured(device: Device, stream: Stream, timed: bool, block
 
 
 def test_the_driver_gets_the_flags_of_the_options() -> None:
-    from cuda_core_cffi._event import DEFAULT_FLAGS, event_flags
+    from cuda_core_cffi._streams.event import DEFAULT_FLAGS, event_flags
 
     assert event_flags(EventOptions()) == DEFAULT_FLAGS == lib.CU_EVENT_DISABLE_TIMING
     assert event_flags(TIMED) == lib.CU_EVENT_DEFAULT

@@ -19,7 +19,7 @@ from helpers import Gate, collect, in_threads
 from tensors import Managed, ManagedTensorVersioned, Tensor
 
 from cuda_core_cffi import LegacyPinnedMemoryResource, _capsule, live_objects
-from cuda_core_cffi._wake import run_all_tasks
+from cuda_core_cffi._lifetime.pending_calls import run_all_tasks
 from cuda_core_cffi.utils import StridedMemoryView
 
 if not hasattr(ctypes, "pythonapi"):

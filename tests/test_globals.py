@@ -21,7 +21,7 @@ from cuda_core_cffi import (
     launch,
     live_objects,
 )
-from cuda_core_cffi._libraries import nvrtc_version
+from cuda_core_cffi._core.libraries import nvrtc_version
 
 SOURCE = """
 __device__ int counter = 3;

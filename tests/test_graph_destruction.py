@@ -27,8 +27,8 @@ from cuda_core_cffi import (
     live_objects,
     simulator,
 )
-from cuda_core_cffi._callbacks import raised
-from cuda_core_cffi._retain import settle
+from cuda_core_cffi._lifetime.references import settle
+from cuda_core_cffi._streams.callbacks import raised
 from cuda_core_cffi.graph import GraphDefinition
 
 HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

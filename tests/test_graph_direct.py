@@ -10,7 +10,7 @@ import pytest
 from graphs import SIZE, eventually, stays, watched
 
 from cuda_core_cffi import CUDAError, LegacyPinnedMemoryResource, live_objects, simulator
-from cuda_core_cffi._retain import kept
+from cuda_core_cffi._lifetime.references import kept
 from cuda_core_cffi.graph import direct, node
 
 WAYS = {  # each kind of node: how it is added, and what it then tells

@@ -27,7 +27,7 @@ from cuda_core_cffi import (
     lib,
     live_objects,
 )
-from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi.graph import GraphDefinition
 
 ROUNDS = 300

@@ -13,10 +13,10 @@ import pytest
 from mutations import fatbin_part, make_fatbin
 
 from cuda_core_cffi import Program, UnavailableError
-from cuda_core_cffi._elf import Elf
-from cuda_core_cffi._image import architectures, contents, is_relocatable, verify
-from cuda_core_cffi._libraries import nvrtc_version
-from cuda_core_cffi._nvrtc import supported_archs
+from cuda_core_cffi._code.elf import Elf
+from cuda_core_cffi._code.image import architectures, contents, is_relocatable, verify
+from cuda_core_cffi._compile.nvrtc import supported_archs
+from cuda_core_cffi._core.libraries import nvrtc_version
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
 SOURCE = """

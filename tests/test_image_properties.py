@@ -8,7 +8,7 @@ import pytest
 from mutations import PIECES, Edit, damage, load, look, make_codes
 
 from cuda_core_cffi import UnavailableError
-from cuda_core_cffi._libraries import nvrtc_version
+from cuda_core_cffi._core.libraries import nvrtc_version
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
 hypothesis = pytest.importorskip("hypothesis", exc_type=ImportError)  # its compiled part does not load on every PyPy

@@ -14,8 +14,8 @@ from helpers import Gate, output_of
 from ipc_child import Child
 
 from cuda_core_cffi import CUDAError, Device, Event, EventOptions, Stream
-from cuda_core_cffi._event import IPCEventDescriptor
-from cuda_core_cffi._ipc import seal
+from cuda_core_cffi._core.descriptors import seal
+from cuda_core_cffi._streams.event import IPCEventDescriptor
 
 pytestmark = pytest.mark.filterwarnings("ignore:multiprocessing starts processes with fork")  # these use spawn
 

@@ -27,7 +27,7 @@ from cuda_core_cffi import (
     Stream,
     simulator,
 )
-from cuda_core_cffi._ipc import seal
+from cuda_core_cffi._core.descriptors import seal
 from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCBufferDescriptor
 
 pytestmark = pytest.mark.filterwarnings("ignore:multiprocessing starts processes with fork")  # these use spawn

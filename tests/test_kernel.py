@@ -15,9 +15,9 @@ import weakref
 import pytest
 
 from cuda_core_cffi import CUDAError, Device, Kernel, LaunchConfig, Program, UnavailableError, ffi
-from cuda_core_cffi._kernel import KernelAttributes
-from cuda_core_cffi._kernel_occupancy import KernelOccupancy
-from cuda_core_cffi._libraries import nvrtc_version
+from cuda_core_cffi._code.kernel import KernelAttributes
+from cuda_core_cffi._code.occupancy import KernelOccupancy
+from cuda_core_cffi._core.libraries import nvrtc_version
 
 SOURCE = """
 struct Odd { char bytes[12]; };

@@ -11,7 +11,9 @@ import pytest
 from graphs import ONE, content, eventually, run
 from scenarios import PTX
 
-from cuda_core_cffi import ObjectCode, _arguments, _kernel, launch
+from cuda_core_cffi import ObjectCode, launch
+from cuda_core_cffi._code import kernel as kernel_module
+from cuda_core_cffi._launching import arguments
 from cuda_core_cffi.graph import GraphDefinition, parameters
 
 NAME = "store"
@@ -32,8 +34,8 @@ def known(code, memory, stream, monkeypatch):
     def refuse(*_):
         pytest.fail("what was known was asked for")
 
-    monkeypatch.setattr(_kernel, "_parameter", refuse)
-    monkeypatch.setattr(_arguments, "make_slot", refuse)
+    monkeypatch.setattr(kernel_module, "_parameter", refuse)
+    monkeypatch.setattr(arguments, "make_slot", refuse)
     return code
 
 
@@ -105,7 +107,7 @@ def add(kernel, memory) -> None:
 
 
 def test_only_some_types_of_arguments_live_as_long_as_the_code(code, memory, stream, monkeypatch):
-    monkeypatch.setattr(_kernel, "MOST_SHARED", 1)
+    monkeypatch.setattr(kernel_module, "MOST_SHARED", 1)
     seen = []
     for name in "first", "second":
         number = type(name, (int,), {})

@@ -34,7 +34,7 @@ from cuda_core_cffi import (
     live_objects,
     simulator,
 )
-from cuda_core_cffi._keepalive import held
+from cuda_core_cffi._lifetime.host_memory import held
 from cuda_core_cffi.graph import GraphDefinition
 
 PYPY = sys.implementation.name == "pypy"

@@ -20,10 +20,10 @@ from cuda_core_cffi import (
     CUDAError,
     Device,
     LaunchConfig,
-    _launch,
     ffi,
     launch,
 )
+from cuda_core_cffi._launching import launch as launch_module
 
 
 class Level(enum.IntEnum):
@@ -316,7 +316,7 @@ def test_a_closed_stream_is_refused(device, kernels, used):
 def test_a_configuration_that_changes_during_a_launch_stays_as_it_was_for_it(stream, kernels, out, monkeypatch):
     config = LaunchConfig(grid=1, block=2)
     run(stream, kernels("place"), out, config=config)
-    start, seen = _launch._launch, []
+    start, seen = launch_module._launch, []
 
     def start_later(*arguments):
         native = weakref.ref(config._native)
@@ -326,7 +326,7 @@ def test_a_configuration_that_changes_during_a_launch_stays_as_it_was_for_it(str
         return start(*arguments)
 
     out.__buffer__(0)[:] = bytes(1024)
-    monkeypatch.setattr(_launch, "_launch", start_later)
+    monkeypatch.setattr(launch_module, "_launch", start_later)
     run(stream, kernels("place"), out, config=config)
     assert (seen, content(out, "4I")) == ([True], (0, 1, 0, 0))
 
@@ -340,7 +340,7 @@ def test_an_exception_that_a_signal_brings_starts_no_second_launch(stream, kerne
         starts.append(arguments)
         raise error("from a signal handler")
 
-    monkeypatch.setattr(_launch, "_launch", start)
+    monkeypatch.setattr(launch_module, "_launch", start)
     with pytest.raises(error, match="from a signal handler"):
         launch(stream, ONE, kernels("nothing"))
     assert len(starts) == 1

@@ -14,8 +14,9 @@ from typing import Any
 import numpy
 import pytest
 
-from cuda_core_cffi import LaunchConfig, MemSyncDomainMap, _launch_config, ffi, lib
-from cuda_core_cffi._launch_attributes import (
+from cuda_core_cffi import LaunchConfig, MemSyncDomainMap, ffi, lib
+from cuda_core_cffi._launching import config as config_module
+from cuda_core_cffi._launching.attributes import (
     ACCESS_PROPERTIES,
     ATTRIBUTES,
     CLUSTER_POLICIES,
@@ -404,7 +405,7 @@ def test_further_fields_take_part_in_equality_and_hash(name):
 
 def test_a_field_that_is_assigned_while_another_thread_launches_is_not_missed(monkeypatch):
     config = LaunchConfig(grid=1, block=1)
-    make = _launch_config.make_native
+    make = config_module.make_native
     assigning = threading.Thread(target=setattr, args=(config, "grid", (2,)))
 
     def make_slowly(config):
@@ -413,7 +414,7 @@ def test_a_field_that_is_assigned_while_another_thread_launches_is_not_missed(mo
         assigning.join(0.1)  # time enough, unless it has to wait
         return native
 
-    monkeypatch.setattr(_launch_config, "make_native", make_slowly)
+    monkeypatch.setattr(config_module, "make_native", make_slowly)
     assert config._native.driver.gridDimX == 1
     monkeypatch.undo()
     assigning.join()

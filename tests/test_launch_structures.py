@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 from cuda_core_cffi import Device, LaunchConfig, LegacyPinnedMemoryResource, Program, UnavailableError, launch
-from cuda_core_cffi._libraries import nvrtc_version
+from cuda_core_cffi._core.libraries import nvrtc_version
 
 SOURCE = """
 struct __nv_bfloat16 { unsigned short bits; };

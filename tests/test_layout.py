@@ -11,7 +11,7 @@ import numpy
 import pytest
 from layouts import DENSE, HUGE
 
-from cuda_core_cffi._layout import _StridedLayout, make_layout
+from cuda_core_cffi._arrays.layout import _StridedLayout, make_layout
 
 # Making one
 

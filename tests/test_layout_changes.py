@@ -8,7 +8,7 @@ import numpy
 import pytest
 from layouts import DENSE, HUGE, WIDE, whole
 
-from cuda_core_cffi._layout import _StridedLayout
+from cuda_core_cffi._arrays.layout import _StridedLayout
 
 # Slices
 

@@ -8,7 +8,7 @@ import numpy
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
-from cuda_core_cffi._layout import _StridedLayout
+from cuda_core_cffi._arrays.layout import _StridedLayout
 
 hypothesis = pytest.importorskip("hypothesis", exc_type=ImportError)  # its compiled part does not load on every PyPy
 given, st = hypothesis.given, hypothesis.strategies

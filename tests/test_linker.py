@@ -27,7 +27,7 @@ from cuda_core_cffi import (
     launch,
     live_objects,
 )
-from cuda_core_cffi._libraries import (
+from cuda_core_cffi._core.libraries import (
     NVJITLINK_VARIABLE,
     find_library,
     found_libraries,

@@ -9,7 +9,7 @@ import pytest
 from mutations import fatbin_part, make_fatbin
 
 from cuda_core_cffi import Linker, LinkerError, ObjectCode, Program, UnavailableError
-from cuda_core_cffi._libraries import nvjitlink_version, nvrtc_version
+from cuda_core_cffi._core.libraries import nvjitlink_version, nvrtc_version
 
 ADD = 'extern "C" __device__ int add(int a, int b) { return a + b; }'
 KERNEL = """

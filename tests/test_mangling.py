@@ -9,8 +9,8 @@ import random
 import pytest
 
 from cuda_core_cffi import Program, UnavailableError
-from cuda_core_cffi._libraries import nvrtc_version
-from cuda_core_cffi._mangling import kinds_from_ptx, kinds_from_symbol, merge_kinds, readable_name
+from cuda_core_cffi._code.mangling import kinds_from_ptx, kinds_from_symbol, merge_kinds, readable_name
+from cuda_core_cffi._core.libraries import nvrtc_version
 
 PREAMBLE = """
 struct __half { unsigned short bits; };

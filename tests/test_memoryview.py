@@ -16,7 +16,7 @@ from buffers import PINNED, HostResource, Owner
 from helpers import Gate, collect
 
 from cuda_core_cffi import Buffer, live_objects, simulator
-from cuda_core_cffi._layout import _StridedLayout
+from cuda_core_cffi._arrays.layout import _StridedLayout
 from cuda_core_cffi.utils import StridedMemoryView, args_viewable_as_strided_memory
 
 STRUCTURED = [("a", "<i4"), ("b", "<f8")]

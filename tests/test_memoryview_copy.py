@@ -15,7 +15,7 @@ from buffers import PINNED, content
 from helpers import Gate, collect
 
 from cuda_core_cffi import LEGACY_DEFAULT_STREAM, CUDAError, simulator
-from cuda_core_cffi._dlpack import pins
+from cuda_core_cffi._memory.dlpack import pins
 from cuda_core_cffi.utils import StridedMemoryView
 
 

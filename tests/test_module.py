@@ -14,9 +14,9 @@ from helpers import in_thread, output_of
 from mutations import fatbin_part, make_fatbin
 
 from cuda_core_cffi import CUDAError, Kernel, ObjectCode, Program, ProgramOptions, UnavailableError, live_objects
-from cuda_core_cffi._ffi import ffi
-from cuda_core_cffi._libraries import nvrtc_version
-from cuda_core_cffi._nvrtc import supported_archs
+from cuda_core_cffi._compile.nvrtc import supported_archs
+from cuda_core_cffi._core.ffi import ffi
+from cuda_core_cffi._core.libraries import nvrtc_version
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
 SOURCE = """

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from cuda_core_cffi import ffi
-from cuda_core_cffi._libraries import NVJITLINK_VARIABLE
+from cuda_core_cffi._core.libraries import NVJITLINK_VARIABLE
 
 prototypes = pytest.importorskip("prototypes", reason="needs pycparser")
 

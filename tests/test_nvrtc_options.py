@@ -13,8 +13,8 @@ import os
 import pytest
 
 from cuda_core_cffi import NVRTCError, Program, ProgramOptions, UnavailableError
-from cuda_core_cffi._ffi import ffi
-from cuda_core_cffi._libraries import load_nvrtc
+from cuda_core_cffi._core.ffi import ffi
+from cuda_core_cffi._core.libraries import load_nvrtc
 from cuda_core_cffi.typing import PCHStatusType
 
 SOURCE = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }'

@@ -10,8 +10,8 @@ import threading
 import pytest
 
 from cuda_core_cffi import NVRTCError, Program, UnavailableError
-from cuda_core_cffi._ffi import ffi
-from cuda_core_cffi._libraries import load_nvrtc
+from cuda_core_cffi._core.ffi import ffi
+from cuda_core_cffi._core.libraries import load_nvrtc
 from cuda_core_cffi.typing import PCHStatusType
 
 THREADS = 8

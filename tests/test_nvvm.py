@@ -24,11 +24,11 @@ from cuda_core_cffi import (
     Program,
     ProgramOptions,
     UnavailableError,
-    _nvvm,
     ffi,
     launch,
 )
-from cuda_core_cffi._libraries import NVVM_VARIABLE, find_libdevice, found_libraries, load_nvvm, nvvm_version
+from cuda_core_cffi._compile import nvvm as nvvm_module
+from cuda_core_cffi._core.libraries import NVVM_VARIABLE, find_libdevice, found_libraries, load_nvvm, nvvm_version
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, SourceCodeType
 
 SM_90 = ProgramOptions(arch="sm_90", name="k.ll")
@@ -167,8 +167,8 @@ def test_libdevice_obeys_the_options(options, instruction):
 def test_libdevice_that_was_cut_off_is_an_error_that_names_the_file(tmp_path, monkeypatch):
     path = tmp_path / "libdevice.10.bc"
     path.write_bytes(pathlib.Path(find_libdevice()).read_bytes()[:100_000])
-    monkeypatch.setattr("cuda_core_cffi._nvvm.find_libdevice", lambda: str(path))
-    _nvvm._libdevice.cache_clear()
+    monkeypatch.setattr("cuda_core_cffi._compile.nvvm.find_libdevice", lambda: str(path))
+    nvvm_module._libdevice.cache_clear()
     with pytest.raises(ValueError, match=r"the file '.*libdevice\.10\.bc' is bitcode that was cut off"):
         Program(SINES, "nvvm", ProgramOptions(arch="sm_90", use_libdevice=True)).compile("ptx")
 

@@ -8,7 +8,7 @@ import pytest
 from nvvm_modules import ANSWER, DOUBLING, SINES, TWICE, kernel, module
 
 from cuda_core_cffi import Program, ProgramOptions, UnavailableError
-from cuda_core_cffi._libraries import load_nvvm, nvvm_build, nvvm_version
+from cuda_core_cffi._core.libraries import load_nvvm, nvvm_build, nvvm_version
 from cuda_core_cffi.utils import InMemoryProgramCache, make_program_cache_key
 
 
@@ -32,7 +32,7 @@ def test_code_is_compiled_once(monkeypatch):
     cache = InMemoryProgramCache()
     options = ProgramOptions(arch="sm_90", use_libdevice=True)
     first = Program(SINES, "nvvm", options).compile("ptx", cache=cache)
-    monkeypatch.setattr("cuda_core_cffi._nvvm._run", None)  # whoever compiles now fails
+    monkeypatch.setattr("cuda_core_cffi._compile.nvvm._run", None)  # whoever compiles now fails
     second = Program(SINES, "nvvm", options).compile("ptx", cache=cache)
     assert second.code == first.code == cache.get(key_of(SINES, use_libdevice=True))
     assert len(cache) == 1
@@ -77,13 +77,13 @@ def test_the_same_source_in_another_language_has_another_key():
 
 def test_another_build_of_libnvvm_changes_the_key(monkeypatch):
     before = key_of()
-    monkeypatch.setattr("cuda_core_cffi._nvvm.nvvm_build", lambda: b"2.0 other")
+    monkeypatch.setattr("cuda_core_cffi._compile.nvvm.nvvm_build", lambda: b"2.0 other")
     assert key_of() != before
 
 
 def test_another_libdevice_changes_the_key(monkeypatch):
     before = key_of(use_libdevice=True)
-    monkeypatch.setattr("cuda_core_cffi._nvvm._libdevice", lambda: ANSWER)
+    monkeypatch.setattr("cuda_core_cffi._compile.nvvm._libdevice", lambda: ANSWER)
     assert key_of(use_libdevice=True) != before
 
 

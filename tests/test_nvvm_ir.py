@@ -9,7 +9,7 @@ import struct
 import pytest
 from nvvm_modules import ANSWER, DOUBLING, LAYOUT, TWICE, module
 
-from cuda_core_cffi._nvvm_ir import check_module, is_bitcode
+from cuda_core_cffi._compile.nvvm_ir import check_module, is_bitcode
 
 WRAPPER_MAGIC = 0x0B17C0DE
 

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from cuda_core_cffi._libraries import NVVM_VARIABLE
+from cuda_core_cffi._core.libraries import NVVM_VARIABLE
 
 prototypes = pytest.importorskip("prototypes", reason="needs pycparser")
 

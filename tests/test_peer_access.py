@@ -284,7 +284,7 @@ def test_the_set_has_the_algebra_of_sets(linked: Callable[..., str]) -> None:
         "True True True True",
         "True True",
         "True True True False False True",
-        "<class 'set'> [<class 'cuda_core_cffi._device.Device'>]",
+        "<class 'set'> [<class 'cuda_core_cffi._device.device.Device'>]",
     ]
 
 

@@ -23,7 +23,7 @@ from cuda_core_cffi import (
     lib,
     live_objects,
 )
-from cuda_core_cffi._errors import check
+from cuda_core_cffi._core.errors import check
 
 SIZE = 64
 MEBIBYTE = 2**20

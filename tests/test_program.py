@@ -13,8 +13,8 @@ import pytest
 from helpers import run_python, ticks_during
 
 from cuda_core_cffi import NVRTCError, ObjectCode, Program, ProgramOptions, UnavailableError
-from cuda_core_cffi._ffi import ffi
-from cuda_core_cffi._libraries import NVRTC_VARIABLE, find_library, found_libraries, load_nvrtc, nvrtc_version
+from cuda_core_cffi._core.ffi import ffi
+from cuda_core_cffi._core.libraries import NVRTC_VARIABLE, find_library, found_libraries, load_nvrtc, nvrtc_version
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType, SourceCodeType
 
 SOURCE = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }'

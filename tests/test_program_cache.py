@@ -22,7 +22,7 @@ from cuda_core_cffi import (
     UnavailableError,
     launch,
 )
-from cuda_core_cffi._libraries import load_nvrtc
+from cuda_core_cffi._core.libraries import load_nvrtc
 from cuda_core_cffi.utils import FileStreamProgramCache, InMemoryProgramCache, ProgramCacheResource
 
 SOURCE = 'extern "C" __global__ void three(int *x) { *x = 3; }'
@@ -349,7 +349,7 @@ def test_threads_may_use_one_cache_at_once(make_cache):
 
 def test_code_is_compiled_once(nvrtc, cache, monkeypatch):
     first = Program(SOURCE, "c++", SM_90).compile("cubin", cache=cache)
-    monkeypatch.setattr("cuda_core_cffi._nvrtc.compile_program", None)  # whoever compiles now fails
+    monkeypatch.setattr("cuda_core_cffi._compile.nvrtc.compile_program", None)  # whoever compiles now fails
     second = Program(SOURCE, "c++", SM_90).compile("cubin", cache=cache)
     assert second is not first
     assert second.code == first.code

@@ -18,7 +18,7 @@ import pytest
 from helpers import LIMIT, output_of
 
 from cuda_core_cffi import ObjectCode, Program, UnavailableError
-from cuda_core_cffi._libraries import load_nvrtc
+from cuda_core_cffi._core.libraries import load_nvrtc
 from cuda_core_cffi.utils import FileStreamProgramCache
 
 SPAWN = multiprocessing.get_context("spawn")

@@ -13,8 +13,9 @@ from helpers import output_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuda_core_cffi import NVRTCError, Program, ProgramOptions, _libraries
-from cuda_core_cffi._libraries import nvrtc_build, nvrtc_version
+from cuda_core_cffi import NVRTCError, Program, ProgramOptions
+from cuda_core_cffi._core import libraries
+from cuda_core_cffi._core.libraries import nvrtc_build, nvrtc_version
 from cuda_core_cffi.typing import ObjectCodeFormatType, SourceCodeType
 from cuda_core_cffi.utils import InMemoryProgramCache, make_program_cache_key
 
@@ -201,7 +202,7 @@ def test_what_ends_one_input_does_not_begin_the_next(code, more, name):
 
 def test_another_build_of_the_compiler_changes_the_key(monkeypatch):
     before = key_of()
-    monkeypatch.setattr("cuda_core_cffi._nvrtc.nvrtc_build", lambda: b"13.0 other")
+    monkeypatch.setattr("cuda_core_cffi._compile.nvrtc.nvrtc_build", lambda: b"13.0 other")
     assert key_of() != before
 
 
@@ -254,7 +255,7 @@ OTHER_NOTE = struct.pack("<III", 4, 4, 1) + b"GNU\0" + bytes(4)
 )
 def test_the_id_of_a_library_is_in_its_notes(tmp_path, content, expected):
     (tmp_path / "library").write_bytes(content)
-    assert _libraries._build_id(os.fspath(tmp_path / "library")) == expected
+    assert libraries._build_id(os.fspath(tmp_path / "library")) == expected
 
 
 # What has no key

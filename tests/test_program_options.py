@@ -10,8 +10,8 @@ import pathlib
 import pytest
 
 from cuda_core_cffi import ProgramOptions, UnavailableError
-from cuda_core_cffi._libraries import nvrtc_version
-from cuda_core_cffi._options import check_options
+from cuda_core_cffi._core.libraries import nvrtc_version
+from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
 FIELDS = [field.name for field in dataclasses.fields(ProgramOptions)]

@@ -21,11 +21,11 @@ from cuda_core_cffi import (
     Program,
     ProgramOptions,
     UnavailableError,
-    _ptx,
     ffi,
     launch,
 )
-from cuda_core_cffi._libraries import driver_build, load_nvjitlink
+from cuda_core_cffi._compile import ptx as ptx_module
+from cuda_core_cffi._core.libraries import driver_build, load_nvjitlink
 from cuda_core_cffi.typing import CompilerBackendType, SourceCodeType
 from cuda_core_cffi.utils import InMemoryProgramCache, make_program_cache_key
 
@@ -274,7 +274,7 @@ def key_of(code=TWICE, **options) -> bytes:
 def test_code_is_assembled_once(monkeypatch):
     cache = InMemoryProgramCache()
     first = Program(TWICE, "ptx", SM_90).compile("cubin", cache=cache)
-    monkeypatch.setattr("cuda_core_cffi._ptx.PTX.compile", None)  # whoever assembles now fails
+    monkeypatch.setattr("cuda_core_cffi._compile.ptx.PTX.compile", None)  # whoever assembles now fails
     second = Program(TWICE, "ptx", SM_90).compile("cubin", cache=cache)
     assert second.code == first.code == cache.get(key_of(name="twice.ptx"))
     assert isinstance(second, ObjectCode)
@@ -305,7 +305,7 @@ def test_whatever_the_code_depends_on_changes_the_key(monkeypatch):
         {"no_cache": True},
     ]
     keys |= {key_of(**change) for change in changes}
-    monkeypatch.setitem(_ptx._BUILDS, CompilerBackendType.NVJITLINK, lambda: b"13.0 other")
+    monkeypatch.setitem(ptx_module._BUILDS, CompilerBackendType.NVJITLINK, lambda: b"13.0 other")
     keys.add(key_of())
     assert len(keys) == 2 + len(changes) + 1
 

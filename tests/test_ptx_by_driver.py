@@ -20,7 +20,7 @@ from cuda_core_cffi import (
     ffi,
     launch,
 )
-from cuda_core_cffi._libraries import NVJITLINK_VARIABLE
+from cuda_core_cffi._core.libraries import NVJITLINK_VARIABLE
 from cuda_core_cffi.typing import CompilerBackendType
 from cuda_core_cffi.utils import InMemoryProgramCache, make_program_cache_key
 
@@ -106,14 +106,14 @@ def test_times_go_to_logs():
 def test_code_is_assembled_once(monkeypatch):
     cache = InMemoryProgramCache()
     code = Program(TWICE, "ptx").compile("cubin", cache=cache).code
-    monkeypatch.setattr("cuda_core_cffi._ptx.PTX.compile", None)  # whoever assembles now fails
+    monkeypatch.setattr("cuda_core_cffi._compile.ptx.PTX.compile", None)  # whoever assembles now fails
     assert Program(TWICE, "ptx").compile("cubin", cache=cache).code == code
 
 
 def test_the_architecture_of_the_device_is_in_the_key(monkeypatch):
     keys = set()
     for arch in ("sm_80", "sm_90"):
-        monkeypatch.setattr("cuda_core_cffi._ptx.current_architecture", lambda arch=arch: arch)
+        monkeypatch.setattr("cuda_core_cffi._compile.ptx.current_architecture", lambda arch=arch: arch)
         keys.add(make_program_cache_key(code=TWICE, code_type="ptx", options=ProgramOptions(), target_type="cubin"))
     assert len(keys) == 2
 

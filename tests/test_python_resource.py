@@ -29,7 +29,7 @@ from cuda_core_cffi import (
     launch,
     lib,
 )
-from cuda_core_cffi._errors import check
+from cuda_core_cffi._core.errors import check
 from cuda_core_cffi.utils import TrackingMemoryResource
 
 STORE = 'extern "C" __global__ void store(unsigned char *out, unsigned char value) { out[threadIdx.x] = value; }'

@@ -148,7 +148,7 @@ print(len(graph.nodes()))
 @vast
 def test_many_exceptions_wait_for_another_stream():
     code = """
-from cuda_core_cffi._callbacks import raised
+from cuda_core_cffi._streams.callbacks import raised
 other = device.create_stream()
 for _ in range(60_000):
     other.callback(lambda: 1 // 0)

@@ -8,8 +8,9 @@ import threading
 
 import pytest
 
-from cuda_core_cffi import Program, ProgramOptions, _settled_options
-from cuda_core_cffi._settled_options import settle
+from cuda_core_cffi import Program, ProgramOptions
+from cuda_core_cffi._compile import settled_options
+from cuda_core_cffi._compile.settled_options import settle
 from cuda_core_cffi.utils import InMemoryProgramCache, make_program_cache_key
 
 SOURCE = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }'
@@ -96,16 +97,16 @@ def test_options_of_another_class_are_their_own():
 def test_no_more_than_some_are_kept():
     for count in range(1, 200):
         settle(ProgramOptions(max_register_count=count))
-    assert len(_settled_options._kept) <= 64
-    before = dict(_settled_options._kept)
+    assert len(settled_options._kept) <= 64
+    before = dict(settled_options._kept)
     settle(ProgramOptions(define_macro="A" * 10_000))
-    assert _settled_options._kept == before
+    assert settled_options._kept == before
 
 
 def test_another_current_device_is_compiled_for(monkeypatch):
     cache = InMemoryProgramCache()
     for arch in ("sm_80", "sm_90"):
-        monkeypatch.setattr("cuda_core_cffi._nvrtc_options.current_architecture", lambda arch=arch: arch)
+        monkeypatch.setattr("cuda_core_cffi._compile.nvrtc_options.current_architecture", lambda arch=arch: arch)
         assert f".target {arch}".encode() in Program(SOURCE, "c++", ProgramOptions()).compile("ptx", cache=cache).code
 
 
@@ -120,7 +121,7 @@ def test_another_folder_for_bundled_headers_is_used(monkeypatch, tmp_path):
 def test_another_build_of_the_compiler_compiles_again(monkeypatch):
     cache = InMemoryProgramCache()
     for build in (b"13.0 a", b"13.0 b"):
-        monkeypatch.setattr("cuda_core_cffi._nvrtc.nvrtc_build", lambda build=build: build)
+        monkeypatch.setattr("cuda_core_cffi._compile.nvrtc.nvrtc_build", lambda build=build: build)
         Program(SOURCE, "c++", {"arch": "sm_90"}).compile("ptx", cache=cache)
     assert len(cache) == 2
 

@@ -25,7 +25,7 @@ from cuda_core_cffi import (
     lib,
     live_objects,
 )
-from cuda_core_cffi._arguments import Parameter, buffer_slot
+from cuda_core_cffi._launching.arguments import Parameter, buffer_slot
 
 THREADS = 8
 ROUNDS = 200

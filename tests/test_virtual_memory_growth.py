@@ -27,7 +27,7 @@ from cuda_core_cffi import (
     launch,
     lib,
 )
-from cuda_core_cffi._libraries import nvrtc_version
+from cuda_core_cffi._core.libraries import nvrtc_version
 
 pytestmark = pytest.mark.usefixtures("no_virtual_memory_left")
 

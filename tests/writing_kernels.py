@@ -23,7 +23,7 @@ from cuda_core_cffi import (
     UnavailableError,
     ffi,
 )
-from cuda_core_cffi._libraries import nvrtc_version
+from cuda_core_cffi._core.libraries import nvrtc_version
 
 PINNED = LegacyPinnedMemoryResource()
 ONE = LaunchConfig(grid=1, block=1)

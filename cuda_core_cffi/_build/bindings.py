@@ -31,9 +31,9 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from cuda_core_cffi import _driver_convert as _convert
-from cuda_core_cffi import _driver_types as _types
-from cuda_core_cffi._ffi import lib as _lib
+from cuda_core_cffi._raw import convert as _convert
+from cuda_core_cffi._raw import types as _types
+from cuda_core_cffi._core.ffi import lib as _lib
 {helpers}
 __all__ = [
 {names}

@@ -1,12 +1,15 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers and the resources that they come from."""
+"""Buffers and the resources that they come from, copies, sharing between processes, and DLPack.
+
+It imports ``_streams``, ``_lifetime`` and ``_core``. Devices, code, arrays, launches and graphs may import it.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cuda_core_cffi._late import add_late_names
+from cuda_core_cffi._core.lazy_imports import add_lazy_names
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.copy_batch import copy_batch
 from cuda_core_cffi._memory.copy_options import CopyOptions, MemcpyOverlapMode, MemcpySrcAccessOrder
@@ -42,7 +45,7 @@ __all__ = [
     "copy_batch",
 ]
 
-add_late_names(
+add_lazy_names(
     globals(),
     {
         "managed": ("ManagedMemoryResource", "ManagedMemoryResourceOptions"),

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuda_core_cffi._errors import CUDAError
-from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._core.errors import CUDAError
+from cuda_core_cffi._core.ffi import lib
 
 __all__ = ["explain_access"]
 

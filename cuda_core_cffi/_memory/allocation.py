@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from cuda_core_cffi._calls import own
-from cuda_core_cffi._errors import failure
-from cuda_core_cffi._ffi import lib
-from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._core.errors import failure
+from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.resource import MemoryResource
-from cuda_core_cffi._stream import Stream
+from cuda_core_cffi._streams.stream import Stream
 
 try:
     from __pypy__ import add_memory_pressure  # type: ignore[import-not-found]

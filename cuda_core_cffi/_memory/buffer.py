@@ -8,21 +8,21 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeVar, cast, overload
 
 from cuda_core_cffi import _calls
-from cuda_core_cffi._dlpack import release_pins
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._handle import InUse
-from cuda_core_cffi._integers import address_of
-from cuda_core_cffi._ipc import PAYLOAD_BYTES, seal
+from cuda_core_cffi._core.descriptors import PAYLOAD_BYTES, seal
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.handle import InUse
+from cuda_core_cffi._core.integers import address_of
+from cuda_core_cffi._lifetime.references import keep_with_memory
 from cuda_core_cffi._memory.access import explain_access
 from cuda_core_cffi._memory.copy_options import CopyOptions, copy_attributes, copy_failure
+from cuda_core_cffi._memory.dlpack import release_pins
 from cuda_core_cffi._memory.exporter import Exporter
 from cuda_core_cffi._memory.fill_pattern import fill_pattern
 from cuda_core_cffi._memory.host_copy import copy_host
 from cuda_core_cffi._memory.ipc import IPCBufferDescriptor, IPCPool
 from cuda_core_cffi._memory.lease import Lease
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
-from cuda_core_cffi._registry import registry
-from cuda_core_cffi._stream import Stream, accept_stream, stream_or_default
+from cuda_core_cffi._streams.stream import Stream, accept_stream, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 __all__ = ["Buffer", "BufferSlice", "ForeignBuffer", "wrap_memory"]
@@ -147,7 +147,7 @@ class Buffer(Exporter):
     def _keep_stream(self, stream: Stream) -> None:
         """Keep the owner of a foreign stream as long as the memory, which others may keep longer than this object."""
         self._keep = stream
-        registry.keep_with_memory(self, stream)
+        keep_with_memory(self, stream)
 
     @overload
     def copy_to(
@@ -458,7 +458,7 @@ class BufferSlice(Buffer):
     def _keep_stream(self, stream: Stream) -> None:
         """Keep the owner of a foreign stream as long as the memory of the whole."""
         self._whole._keep = stream
-        registry.keep_with_memory(self, stream)
+        keep_with_memory(self, stream)
 
     def get_ipc_descriptor(self) -> IPCBufferDescriptor:
         """Refuse: only whole allocations can be shared."""

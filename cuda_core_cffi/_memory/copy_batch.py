@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.copy_options import NATIVE_BATCH, CopyOptions, copy_attributes, copy_failure
-from cuda_core_cffi._stream import accept_stream
+from cuda_core_cffi._streams.stream import accept_stream
 from cuda_core_cffi.typing import IsStreamType
 
 __all__ = ["copy_batch"]

@@ -10,14 +10,14 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from cuda_core_cffi._errors import UnavailableError, cuda_version
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._handle import Handle
-from cuda_core_cffi._host import Host
+from cuda_core_cffi._core.errors import UnavailableError, cuda_version
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.handle import Handle
+from cuda_core_cffi._core.host import Host
+from cuda_core_cffi._core.options import check_options
+from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.access import explain_access
 from cuda_core_cffi._memory.location import encode
-from cuda_core_cffi._options import check_options
-from cuda_core_cffi._registry import registry
 
 __all__ = [
     "NATIVE_BATCH",

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from cuda_core_cffi import _calls
-from cuda_core_cffi._dlpack import export_buffer, export_struct
-from cuda_core_cffi._errors import check_cleanup
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._handle import Handle
+from cuda_core_cffi._core.errors import check_cleanup
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.handle import Handle
+from cuda_core_cffi._memory.dlpack import export_buffer, export_struct
 from cuda_core_cffi._memory.resource import MemoryResource, dlpack_device
 
 __all__ = ["Exporter", "Hold"]

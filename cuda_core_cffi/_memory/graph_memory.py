@@ -7,16 +7,16 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from cuda_core_cffi._copying import Uncopyable
-from cuda_core_cffi._errors import check
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._handle import InUse
-from cuda_core_cffi._integers import address_of, integer
+from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.errors import check
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.handle import InUse
+from cuda_core_cffi._core.integers import address_of, integer
+from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.allocation import allocate_with
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
-from cuda_core_cffi._registry import registry
-from cuda_core_cffi._stream import accept_stream
+from cuda_core_cffi._streams.stream import accept_stream
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 __all__ = ["GraphMemoryResource", "GraphMemoryResourceAttributes"]

@@ -7,12 +7,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from cuda_core_cffi._dtypes import holds_objects
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._keepalive import Hold, held, release_finished
+from cuda_core_cffi._core.dtypes import holds_objects
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._lifetime.host_memory import Hold, held, release_finished
 from cuda_core_cffi._memory.copy_options import copy_failure
 from cuda_core_cffi._memory.exporter import Exporter
-from cuda_core_cffi._stream import Stream
+from cuda_core_cffi._streams.stream import Stream
 
 __all__ = ["copy_host"]
 

@@ -20,10 +20,10 @@ import weakref
 from typing import Any, ClassVar, Self
 from uuid import UUID, uuid4
 
-from cuda_core_cffi._copying import Uncopyable
-from cuda_core_cffi._errors import failure
-from cuda_core_cffi._ffi import lib
-from cuda_core_cffi._ipc import Descriptor, seal, send_with
+from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.descriptors import Descriptor, seal, send_with
+from cuda_core_cffi._core.errors import failure
+from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._memory.resource import whole_size
 
 __all__ = ["IPCAllocationHandle", "IPCBufferDescriptor", "IPCPool", "Share", "map_pool"]

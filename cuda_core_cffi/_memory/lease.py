@@ -11,11 +11,11 @@ import threading
 import warnings
 from typing import Any
 
-from cuda_core_cffi import _wake
-from cuda_core_cffi._errors import CUDAWarning, check_cleanup, failure
-from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._core.errors import CUDAWarning, check_cleanup, failure
+from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._lifetime import pending_calls
 from cuda_core_cffi._memory.resource import MemoryResource
-from cuda_core_cffi._stream import Stream, default_stream
+from cuda_core_cffi._streams.stream import Stream, default_stream
 
 __all__ = ["Lease"]
 
@@ -131,7 +131,7 @@ def release_postponed() -> None:
         lease.release_in_cleanup()
 
 
-_wake.tasks.append(release_postponed)
+pending_calls.tasks.append(release_postponed)
 _lock = threading.RLock()  # a finalizer may run while it is held
 
 

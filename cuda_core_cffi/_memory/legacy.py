@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuda_core_cffi._errors import check
-from cuda_core_cffi._ffi import lib
-from cuda_core_cffi._integers import address_of
+from cuda_core_cffi._core.errors import check
+from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._core.integers import address_of
+from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.allocation import allocate_with
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
-from cuda_core_cffi._registry import registry
-from cuda_core_cffi._stream import Stream, accept_stream, stream_or_default
+from cuda_core_cffi._streams.stream import Stream, accept_stream, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 __all__ = ["LegacyPinnedMemoryResource", "SynchronousMemoryResource"]

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuda_core_cffi._errors import check, cuda_version
-from cuda_core_cffi._ffi import lib
-from cuda_core_cffi._host import Host
-from cuda_core_cffi._registry import registry
+from cuda_core_cffi._core.errors import check, cuda_version
+from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._core.host import Host
+from cuda_core_cffi._core.registry import registry
 
 __all__ = ["encode", "from_driver", "to_driver"]
 

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from cuda_core_cffi import _calls
-from cuda_core_cffi._errors import UnavailableError, check, cuda_version, failure, last_failure
-from cuda_core_cffi._ffi import lib
-from cuda_core_cffi._handle import refuse_again
+from cuda_core_cffi._core.errors import UnavailableError, check, cuda_version, failure, last_failure
+from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._core.handle import refuse_again
+from cuda_core_cffi._core.options import check_options
+from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.managed_buffer import ManagedBuffer
 from cuda_core_cffi._memory.pool import MemPool, create_pool
-from cuda_core_cffi._options import check_options
-from cuda_core_cffi._registry import registry
 from cuda_core_cffi.typing import ManagedMemoryLocationType
 
 __all__ = ["ManagedMemoryResource", "ManagedMemoryResourceOptions"]

@@ -7,16 +7,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, MutableSet
 from typing import Any, TypeVar
 
-from cuda_core_cffi._copying import Uncopyable
-from cuda_core_cffi._errors import CUDAError, failure
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._host import Host
+from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.errors import CUDAError, failure
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.host import Host
+from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.buffer import Buffer, BufferSlice, ForeignBuffer, wrap_memory
 from cuda_core_cffi._memory.location import from_driver, to_driver
 from cuda_core_cffi._memory.migration import encode_locations, migrate, require_managed
 from cuda_core_cffi._memory.resource import MemoryResource
-from cuda_core_cffi._registry import registry
-from cuda_core_cffi._stream import accept_stream
+from cuda_core_cffi._streams.stream import accept_stream
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 __all__ = ["AccessedBySetProxy", "ManagedBuffer"]

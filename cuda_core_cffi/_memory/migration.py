@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.location import to_driver
-from cuda_core_cffi._stream import accept_stream
+from cuda_core_cffi._streams.stream import accept_stream
 from cuda_core_cffi.typing import IsStreamType
 
 __all__ = [

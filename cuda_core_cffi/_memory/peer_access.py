@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, MutableSet
 from collections.abc import Set as AbstractSet
 from typing import Any, Self
 
-from cuda_core_cffi._copying import Uncopyable
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._registry import registry
+from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.registry import registry
 
 __all__ = ["PeerAccessibleBySetProxy"]
 

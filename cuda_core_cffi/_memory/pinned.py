@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from cuda_core_cffi import _calls
-from cuda_core_cffi._errors import check
-from cuda_core_cffi._ffi import lib
-from cuda_core_cffi._handle import refuse_again
+from cuda_core_cffi._core.errors import check
+from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._core.handle import refuse_again
+from cuda_core_cffi._core.options import check_options
+from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCPool, Share, map_pool
 from cuda_core_cffi._memory.pool import MemPool, check_max_size, create_pool
-from cuda_core_cffi._options import check_options
-from cuda_core_cffi._registry import registry
 
 __all__ = ["PinnedMemoryResource", "PinnedMemoryResourceOptions"]
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NoReturn
 
-from cuda_core_cffi._dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED
-from cuda_core_cffi._integers import integer
+from cuda_core_cffi._core.integers import integer
+from cuda_core_cffi._memory.dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 __all__ = ["LARGEST_SIZE", "MemoryResource", "dlpack_device", "whole_size"]

@@ -16,12 +16,12 @@ import traceback
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from cuda_core_cffi._copying import Uncopyable
-from cuda_core_cffi._errors import last_failure
-from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.errors import last_failure
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._lifetime.pending_calls import run_all_tasks
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.resource import LARGEST_SIZE, MemoryResource, whole_size
-from cuda_core_cffi._wake import run_all_tasks
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 __all__ = ["Allocation", "MemoryStatistics", "TrackingMemoryResource"]

@@ -9,17 +9,17 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from cuda_core_cffi import _calls
-from cuda_core_cffi._copying import Uncopyable
-from cuda_core_cffi._errors import check
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._integers import address_of
+from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.errors import check
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.integers import address_of
+from cuda_core_cffi._core.options import check_options
+from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.allocation import make_buffer, retry_allocation
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._memory.virtual_options import Plan, VirtualMemoryResourceOptions
-from cuda_core_cffi._options import check_options
-from cuda_core_cffi._registry import registry
-from cuda_core_cffi._stream import accept_stream, stream_or_default
+from cuda_core_cffi._streams.stream import accept_stream, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType, VirtualMemoryLocationType
 
 __all__ = ["VirtualMemoryResource", "VirtualMemoryResourceOptions"]

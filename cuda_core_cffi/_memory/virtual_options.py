@@ -9,11 +9,11 @@ import enum
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from cuda_core_cffi._errors import check
-from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._core.errors import check
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.options import member
+from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.resource import LARGEST_SIZE
-from cuda_core_cffi._options import member
-from cuda_core_cffi._registry import registry
 from cuda_core_cffi.typing import (
     VirtualMemoryAccessType,
     VirtualMemoryAllocationType,

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from cuda_core_cffi._graph_condition import GraphCondition
+from cuda_core_cffi._launching.graph_condition import GraphCondition
 from cuda_core_cffi.graph.builder import GraphBuilder
 from cuda_core_cffi.graph.conditional_nodes import ConditionalNode, IfElseNode, IfNode, SwitchNode, WhileNode
 from cuda_core_cffi.graph.definition import GraphDefinition

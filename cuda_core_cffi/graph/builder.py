@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
-from cuda_core_cffi._errors import failure
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._graph_condition import GraphCondition
-from cuda_core_cffi._integers import integer
-from cuda_core_cffi._options import member
-from cuda_core_cffi._retain import settle
-from cuda_core_cffi._stream import Stream, StreamStandIn, context_of
+from cuda_core_cffi._core.errors import failure
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.integers import integer
+from cuda_core_cffi._core.options import member
+from cuda_core_cffi._launching.graph_condition import GraphCondition
+from cuda_core_cffi._lifetime.references import settle
+from cuda_core_cffi._streams.stream import Stream, StreamStandIn, context_of
 from cuda_core_cffi.graph.capture import (
     BODY,
     BUILDING,

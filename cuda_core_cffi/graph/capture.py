@@ -7,9 +7,9 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._handle import Handle
-from cuda_core_cffi._stream import Stream
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.handle import Handle
+from cuda_core_cffi._streams.stream import Stream
 from cuda_core_cffi.graph.definition import GraphDefinition
 from cuda_core_cffi.graph.node import NodeMaker
 

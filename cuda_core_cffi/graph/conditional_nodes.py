@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuda_core_cffi._ffi import lib
-from cuda_core_cffi._graph_condition import GraphCondition
+from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._launching.graph_condition import GraphCondition
 from cuda_core_cffi.graph.nodes import KnownNode
 from cuda_core_cffi.graph.state import check_member, conditional_classes, definition_of, node_classes
 from cuda_core_cffi.typing import GraphConditionalType

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from cuda_core_cffi import _calls
-from cuda_core_cffi._errors import last_failure
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._graph_condition import GraphCondition
-from cuda_core_cffi._handle import refuse_again
-from cuda_core_cffi._integers import integer
-from cuda_core_cffi._options import check_options
-from cuda_core_cffi._retain import settle
+from cuda_core_cffi._core.errors import last_failure
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.handle import refuse_again
+from cuda_core_cffi._core.integers import integer
+from cuda_core_cffi._core.options import check_options
+from cuda_core_cffi._launching.graph_condition import GraphCondition
+from cuda_core_cffi._lifetime.references import settle
 from cuda_core_cffi.graph import picture
 from cuda_core_cffi.graph.executable import Graph, instantiate
 from cuda_core_cffi.graph.node import GraphNode, NodeMaker

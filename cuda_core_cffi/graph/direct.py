@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuda_core_cffi._callbacks import host_function
-from cuda_core_cffi._event import Event
-from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._lifetime.references import NOTHING, Operand, kept, settle, settle_after_sync
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.fill_pattern import fill_pattern
-from cuda_core_cffi._retain import NOTHING, Operand, kept, settle, settle_after_sync
+from cuda_core_cffi._streams.callbacks import host_function
+from cuda_core_cffi._streams.event import Event
 from cuda_core_cffi.graph.allocated import allocated
 from cuda_core_cffi.graph.state import GraphHandle, Record, new_node, node_classes
 

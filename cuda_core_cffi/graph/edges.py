@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, MutableSet, Set
 from typing import Any
 
-from cuda_core_cffi._copying import Uncopyable
-from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi.graph.state import Member, check_member, invalid_edge, node_of
 
 __all__ = ["AdjacencySetProxy"]

@@ -7,11 +7,11 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from cuda_core_cffi._errors import CUDAError
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._handle import Handle
-from cuda_core_cffi._retain import settle
-from cuda_core_cffi._stream import Stream, accept_stream
+from cuda_core_cffi._core.errors import CUDAError
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.handle import Handle
+from cuda_core_cffi._lifetime.references import settle
+from cuda_core_cffi._streams.stream import Stream, accept_stream
 from cuda_core_cffi.graph import picture
 from cuda_core_cffi.graph.options import GraphCompleteOptions, instantiate_flags
 from cuda_core_cffi.graph.state import GraphHandle, Member, check_member, node_of

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from cuda_core_cffi import _calls
-from cuda_core_cffi._ffi import lib
-from cuda_core_cffi._kernel import Kernel
+from cuda_core_cffi._code.kernel import Kernel
+from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._lifetime.references import NOTHING, Operand, settle, settle_after_sync
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._retain import NOTHING, Operand, settle, settle_after_sync
 from cuda_core_cffi.graph.state import GraphHandle, Record, new_node, node_classes
 
 __all__ = ["add_launch"]

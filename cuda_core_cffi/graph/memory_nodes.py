@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._lifetime.references import Operand
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.fill_pattern import fill_pattern
-from cuda_core_cffi._retain import Operand, operand
+from cuda_core_cffi._memory.operands import operand
 from cuda_core_cffi.graph import parameters
 from cuda_core_cffi.graph.nodes import KnownNode
 from cuda_core_cffi.graph.state import Record, node_classes

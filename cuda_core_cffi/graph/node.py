@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import Any, Self
 
-from cuda_core_cffi._errors import failure
-from cuda_core_cffi._event import Event
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._graph_condition import GraphCondition
-from cuda_core_cffi._kernel import Kernel
-from cuda_core_cffi._launch_config import LaunchConfig
+from cuda_core_cffi._code.kernel import Kernel
+from cuda_core_cffi._core.errors import failure
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._launching.config import LaunchConfig
+from cuda_core_cffi._launching.graph_condition import GraphCondition
+from cuda_core_cffi._lifetime.references import NOTHING, settle
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._retain import NOTHING, settle
+from cuda_core_cffi._streams.event import Event
 from cuda_core_cffi.graph import parameters
 from cuda_core_cffi.graph.allocated import allocated
 from cuda_core_cffi.graph.direct import add_copy, add_empty, add_event, add_fill, add_host_call
@@ -466,9 +466,9 @@ class GraphNode(NodeMaker, Member):
         """The driver's type of the node, a ``CUgraphNodeType`` of :mod:`cuda_core_cffi.driver`; None for an entry."""
         if self._definition is None or not self._handle:
             return None
-        from cuda_core_cffi import driver  # large, and nothing else here needs it
+        from cuda_core_cffi._raw.generated import CUgraphNodeType  # large, and nothing else here needs it
 
-        return driver.CUgraphNodeType(self._kind())
+        return CUgraphNodeType(self._kind())
 
     @property
     def graph(self) -> Any:

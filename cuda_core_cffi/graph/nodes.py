@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from cuda_core_cffi._callbacks import python_function
-from cuda_core_cffi._errors import UnavailableError
-from cuda_core_cffi._event import Event
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._kernel import Kernel
-from cuda_core_cffi._launch_config import LaunchConfig
-from cuda_core_cffi._retain import NOTHING, settle
+from cuda_core_cffi._code.kernel import Kernel
+from cuda_core_cffi._core.errors import UnavailableError
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._launching.config import LaunchConfig
+from cuda_core_cffi._lifetime.references import NOTHING, settle
+from cuda_core_cffi._streams.callbacks import python_function
+from cuda_core_cffi._streams.event import Event
 from cuda_core_cffi.graph import parameters
 from cuda_core_cffi.graph.node import GraphNode, child_graph, context_of, set_context
 from cuda_core_cffi.graph.parameters import Parameters, attributes_before

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi.typing import IsStreamType
 
 __all__ = ["GraphCompleteOptions", "GraphDebugPrintOptions", "debug_flags", "instantiate_flags"]

@@ -7,22 +7,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cuda_core_cffi._callbacks import host_function
-from cuda_core_cffi._errors import last_failure
-from cuda_core_cffi._event import Event
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._graph_condition import GraphCondition
-from cuda_core_cffi._integers import address_of, integer
-from cuda_core_cffi._kernel import Kernel
-from cuda_core_cffi._launch import prepare
-from cuda_core_cffi._launch_attributes import check_device
-from cuda_core_cffi._launch_config import LaunchConfig
+from cuda_core_cffi._code.kernel import Kernel
+from cuda_core_cffi._core.errors import last_failure
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.integers import address_of, integer
+from cuda_core_cffi._core.registry import registry
+from cuda_core_cffi._launching.attributes import check_device
+from cuda_core_cffi._launching.config import LaunchConfig
+from cuda_core_cffi._launching.graph_condition import GraphCondition
+from cuda_core_cffi._launching.launch import prepare
+from cuda_core_cffi._lifetime.references import NOTHING, Operand, make_keep
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.fill_pattern import fill_pattern
+from cuda_core_cffi._memory.operands import operand
 from cuda_core_cffi._memory.peer_access import ordinals_of
 from cuda_core_cffi._memory.resource import whole_size
-from cuda_core_cffi._registry import registry
-from cuda_core_cffi._retain import NOTHING, Operand, make_keep, operand
+from cuda_core_cffi._streams.callbacks import host_function
+from cuda_core_cffi._streams.event import Event
 from cuda_core_cffi.graph.allocated import allocated
 from cuda_core_cffi.graph.state import GraphState, Record
 from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType

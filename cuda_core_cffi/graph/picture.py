@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Iterator
 from typing import Any
 
-from cuda_core_cffi._ffi import lib
+from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi.graph.state import node_of
 
 __all__ = ["dot", "mime_bundle"]

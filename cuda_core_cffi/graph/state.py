@@ -15,12 +15,12 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from cuda_core_cffi._copying import Uncopyable
-from cuda_core_cffi._errors import CUDAError
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._graph_condition import GraphCondition
-from cuda_core_cffi._handle import Handle
-from cuda_core_cffi._retain import Operand
+from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.errors import CUDAError
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.handle import Handle
+from cuda_core_cffi._launching.graph_condition import GraphCondition
+from cuda_core_cffi._lifetime.references import Operand
 from cuda_core_cffi.typing import GraphConditionalType
 
 __all__ = [

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from cuda_core_cffi._copying import Uncopyable
-from cuda_core_cffi._event import Event
-from cuda_core_cffi._ffi import ffi, lib
-from cuda_core_cffi._kernel import Kernel
-from cuda_core_cffi._launch_config import LaunchConfig
+from cuda_core_cffi._code.kernel import Kernel
+from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._launching.config import LaunchConfig
+from cuda_core_cffi._lifetime.references import settle
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._retain import settle
+from cuda_core_cffi._streams.event import Event
 from cuda_core_cffi.graph import parameters
 from cuda_core_cffi.graph.node import child_graph, set_context
 from cuda_core_cffi.graph.parameters import Parameters

@@ -32,8 +32,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from cuda_core_cffi._copying import Uncopyable
-from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.ffi import ffi, lib
 
 __all__ = [
     "Call",

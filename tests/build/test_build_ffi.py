@@ -89,17 +89,17 @@ def test_generating_writes_every_file(
     cuda_path: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "package"
-    (package / "_generated").mkdir(parents=True)
+    (package / "_raw").mkdir(parents=True)
     monkeypatch.setattr(build_ffi, "PACKAGE", package)
-    monkeypatch.setattr(build_ffi, "GENERATED", package / "_generated")
+    monkeypatch.setattr(build_ffi, "GENERATED", package / "_raw")
     monkeypatch.setattr(build_ffi, "GENERATED_C", tmp_path / "c")
     build_ffi.generate()
     written = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
     assert written == [
         "c/_cuda.c",
         "c/ccc_table_rows.h",
-        "package/_generated/driver.py",
-        "package/_generated/types.cdef",
+        "package/_raw/generated.py",
+        "package/_raw/types.cdef",
         "package/include/cuda_core_cffi.h",
     ]
 

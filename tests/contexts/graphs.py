@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from contexts.world import SIZE, World, case, copy_3d, must, out, simple, with_place
-from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._core.ffi import ffi, lib
 
 # graphs
 

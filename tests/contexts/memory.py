@@ -25,7 +25,7 @@ from contexts.world import (
     simple,
     with_place,
 )
-from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._core.ffi import ffi, lib
 
 INTERPROCESS = lib.CU_EVENT_INTERPROCESS | lib.CU_EVENT_DISABLE_TIMING
 

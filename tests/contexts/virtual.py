@@ -9,7 +9,7 @@ from typing import Any
 
 from contexts.memory import FACTS, fact
 from contexts.world import SIZE, World, case, must, out, pointer_attributes, pool_access, simple
-from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._core.ffi import ffi, lib
 
 # virtual memory
 

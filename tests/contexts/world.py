@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from cuda_core_cffi import driver
-from cuda_core_cffi._ffi import ffi, lib
+from cuda_core_cffi._core.ffi import ffi, lib
 
 SECONDS = 5  # for one call
 SIZE = 4096

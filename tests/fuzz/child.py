@@ -329,7 +329,7 @@ class State:
 
     def left(self, patience: float) -> list[tuple[str, str, str]]:
         """Return what a sequence left, and what it did wrong."""
-        from cuda_core_cffi._wake import run_tasks
+        from cuda_core_cffi._lifetime.pending_calls import run_tasks
 
         failed = False
         for device, resource in zip(self._devices, self._resources):

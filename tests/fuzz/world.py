@@ -22,7 +22,7 @@ import numpy as np
 
 import cuda_core_cffi
 from cuda_core_cffi import Buffer, CUDAError, Kernel, ManagedBuffer, Stream, ffi, lib
-from cuda_core_cffi._errors import check
+from cuda_core_cffi._core.errors import check
 
 from . import exchange
 
@@ -228,7 +228,7 @@ def names() -> dict[str, Any]:
         "gc": gc,
         "np": np,
         "operator": operator,
-        "settle": cuda_core_cffi._retain.settle,  # type: ignore[attr-defined]
+        "settle": cuda_core_cffi._lifetime.references.settle,  # type: ignore[attr-defined]
         "weakref": weakref,
         "HOST": HOST,
         "CODE": CODE,

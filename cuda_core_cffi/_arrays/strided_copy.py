@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Copies between arrays of one shape, whatever their layouts."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from cuda_core_cffi._arrays.layout import _StridedLayout
+from cuda_core_cffi._core.errors import last_failure
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._memory.access import explain_access
+from cuda_core_cffi._memory.dlpack import DTYPE, pins, release_pins
+from cuda_core_cffi._streams.stream import Stream, stream_or_default
+from cuda_core_cffi.typing import IsStreamType
+
+__all__ = ["byte_range", "copy_on_host", "copy_strided", "copy_view", "plan_copy"]
+
+
+def copy_view(target: Any, source: Any, stream: IsStreamType | None, blocking: bool | None) -> None:
+    """Copy one view into another: see ``StridedMemoryView.copy_from``."""
+    queue = stream_or_default(stream, "a copy between views")
+    check_copy(target, source)
+    if not target.size:
+        return
+    to, what = ((view.ptr, view._layout, view.is_device_accessible) for view in (target, source))
+    copy, possible = plan_copy(to, what, max(target.device_id, source.device_id))
+    with_device = target.is_device_accessible, source.is_device_accessible
+    if not any(with_device):
+        if stream is not None:
+            queue.sync()
+        copy_on_host(copy)
+        return
+    if not possible:
+        raise ValueError(
+            f"the driver cannot copy {source._layout!r} to {target._layout!r} in one call: make one of the views "
+            "contiguous in the order of the other"
+        )
+    for view in (target, source):
+        view._make_ready(queue)
+    with_host = not all(with_device)
+    copy_strided(copy, queue, with_host, with_host if blocking is None else bool(blocking), target, source)
+
+
+def check_copy(target: Any, source: Any) -> None:
+    """Raise unless one view can be copied into the other."""
+    for view in (target, source):
+        if view._is_closed:
+            raise RuntimeError("the view's Buffer is closed")
+    if target.readonly:
+        raise ValueError("the destination is read-only")
+    if target.shape != source.shape:
+        raise ValueError(f"the shapes differ: {source.shape} does not fit {target.shape}")
+    if target._layout.itemsize != source._layout.itemsize or not same_type(target, source):
+        raise ValueError(f"the types differ: {source._dtype_name()} does not fit {target._dtype_name()}")
+    if not target._layout.is_unique:
+        raise ValueError(f"several elements of the destination share memory: {target._layout!r}")
+
+
+def same_type(target: Any, source: Any) -> bool:
+    """Return whether two views are of one type, or one of them of none."""
+    one, other = target._info[DTYPE], source._info[DTYPE]
+    if one is None or other is None:
+        return True
+    if isinstance(one, int) and isinstance(other, int):  # DLPack's types: NumPy need not know them
+        return one == other
+    return bool(target.dtype == source.dtype)
+
+
+def plan_copy(target: tuple[Any, ...], source: tuple[Any, ...], device: int = -1) -> tuple[Any, bool]:
+    """Return the C structure of a copy, and whether the driver can do it in one call.
+
+    Parameters
+    ----------
+    target, source : tuple
+        The address of the first element, the layout (both have one shape and element size), and whether devices can
+        access the memory.
+    device : int, optional
+        The device whose default stream a default stream means. Default is the current one.
+    """
+    copy = ffi.new("ccc_strided_copy *")
+    for side, (address, layout, on_device) in ((copy.target, target), (copy.source, source)):
+        side.address, side.on_host = address, not on_device
+        for axis, stride in enumerate(byte_strides(layout)):
+            side.strides[axis] = stride
+    layout = target[1]
+    for axis, extent in enumerate(layout.shape):
+        copy.shape[axis] = extent
+    copy.itemsize, copy.ndim, copy.device = layout.itemsize, layout.ndim, device
+    return copy, bool(lib.ccc_view_plan(copy))
+
+
+def byte_range(start: int, layout: _StridedLayout) -> tuple[int, int]:
+    """Return the addresses between which the elements of a layout lie."""
+    low, high = layout.offset_bounds
+    return start + low * layout.itemsize, start + (high + 1) * layout.itemsize
+
+
+def byte_strides(layout: _StridedLayout) -> tuple[int, ...]:
+    """Return the strides in bytes, spelt out."""
+    strides = layout.strides_in_bytes
+    if strides is None:
+        strides = _StridedLayout.dense(layout.shape, layout.itemsize).strides_in_bytes
+    assert strides is not None
+    return strides
+
+
+def copy_on_host(copy: Any) -> None:
+    """Make a planned copy between memory that the host can access."""
+    lib.ccc_view_copy_on_host(copy)
+
+
+def copy_strided(copy: Any, stream: Stream, with_host: bool, blocking: bool, *needed: object) -> None:
+    """Make a planned copy in the order of a stream.
+
+    Parameters
+    ----------
+    copy : ccc_strided_copy *
+        The plan.
+    stream : Stream
+        The stream.
+    with_host : bool
+        Whether one side is memory that only the host can access.
+    blocking : bool
+        Whether to wait until the copy is done.
+    *needed : object
+        What is kept until then where the host's memory takes part.
+
+    Raises
+    ------
+    RuntimeError
+        If host memory takes part or ``blocking`` is wanted while the stream is being captured.
+    CUDAError
+        If the driver refuses.
+    """
+    release_pins()
+    if with_host or blocking:
+        capturing = ffi.new("int *")
+        status = lib.ccc_view_capturing(stream._box, capturing)
+        if status:
+            raise stream._failure(status)
+        if capturing[0]:
+            raise RuntimeError(
+                "the stream is being captured: a graph can neither keep memory of the host nor wait for a copy; copy "
+                "between buffers, or after the capture"
+            )
+    keep = 0
+    if with_host and not blocking:
+        keep = lib.ccc_view_keep()
+        if not keep:
+            raise last_failure()
+        pins[keep] = functools.partial(id, needed)
+    status = lib.ccc_view_copy(copy, stream._box, keep)
+    if status and keep:
+        del pins[keep]
+        lib.ccc_tensor_free(keep)
+    if status:
+        views = [item for item in needed if hasattr(item, "device_id")]
+        raise explain_access(stream._failure(status), stream, *views)
+    if blocking:
+        stream.sync()

@@ -1,0 +1,400 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels: functions that a device runs, what they need, and how many fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, overload, runtime_checkable
+
+from cuda_core_cffi._code.mangling import Kind, kinds_from_ptx, kinds_from_symbol, merge_kinds
+from cuda_core_cffi._code.occupancy import KernelOccupancy, bounded
+from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.errors import UnavailableError, check, failure, last_failure
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.handle import Handle, InUse
+from cuda_core_cffi._core.integers import address_of
+from cuda_core_cffi._core.registry import registry
+
+__all__ = [
+    "Kernel",
+    "KernelAttributes",
+    "Library",
+    "LoadableCode",
+    "ParamInfo",
+]
+
+T = TypeVar("T", bound=int)
+
+_handle = lib.ccc_handle
+_parameter = lib.ccc_kernel_parameter
+_current_device = lib.ccc_current_device
+
+MOST_SHARED = 64  # packers of one kernel
+_NO_CURRENT_DEVICE = -1  # what ccc_current_device returns when there is no failure either
+
+
+class ParamInfo(NamedTuple):
+    """Where a parameter of a kernel lies in its parameter buffer."""
+
+    offset: int
+    """Bytes from the start of the buffer."""
+    size: int
+    """Bytes."""
+
+
+class KnownKernel:
+    """What all objects for one kernel of a library share, once the first of them has found it.
+
+    Attributes
+    ----------
+    layout, kinds : tuple or None
+        As a :class:`Kernel` keeps them.
+    packers : dict of tuple of type to Packer
+        Of other objects, which may be gone: what they know of the parameters is taken, the kernel is not.
+    """
+
+    __slots__ = ("kinds", "layout", "packers")
+
+    def __init__(self) -> None:
+        self.kinds: tuple[tuple[Kind, ...] | None] | None = None
+        self.layout: tuple[tuple[ParamInfo, ...] | None] | None = None
+        self.packers: dict[tuple[type, ...], Any] = {}
+
+
+class Library(Handle):
+    """Code that the driver has loaded: what its kernels keep alive."""
+
+    __slots__ = ("_kernels", "_log", "_ptx")
+
+    _CTYPE = "CUlibrary"
+    _MADE_BY = "ObjectCode"
+    _kernels: dict[str, KnownKernel]  # by symbol
+    _log: bytes  # driver 580 reports errors in PTX when a kernel is asked for, and logs them when it loads
+    _ptx: bytes | None
+
+    def _share(self) -> Library:
+        """Return another object of the same code, which keeps it loaded after this one is closed."""
+        return Library._own(lib.ccc_view(self._box))
+
+
+@runtime_checkable
+class LoadableCode(Protocol):
+    """What a kernel can belong to: an :class:`ObjectCode`."""
+
+    def _load(self) -> Library: ...
+
+
+class Kernel(Handle):
+    """A function that a device runs.
+
+    Kernels come from :meth:`ObjectCode.get_kernel`. A kernel keeps the code it belongs to loaded. Two objects for the
+    same kernel are equal.
+    """
+
+    __slots__ = (
+        "_attribute_cache", "_found_kinds", "_found_layout", "_known", "_library", "_node_records", "_packer",
+        "_packers", "_row", "_symbol",
+    )  # fmt: skip
+
+    _CTYPE = "CUkernel"
+    _MADE_BY = "ObjectCode.get_kernel or Kernel.from_handle"
+    _attribute_cache: dict[tuple[int, int], int]
+    _found_kinds: tuple[tuple[Kind, ...] | None] | None  # None: not asked yet
+    _found_layout: tuple[tuple[ParamInfo, ...] | None] | None
+    _known: KnownKernel
+    _library: Library | None
+    _node_records: dict[int, Any] | None  # what graphs know of nodes that run it, by the context; set by the first
+    _packer: Any  # that which the last launch, or node, looked for; None before the first
+    _packers: dict[tuple[type, ...], Any]  # launch keeps them here, by the arguments' types
+    _row: Any  # that of the packer
+    _symbol: str | None
+
+    def __repr__(self) -> str:
+        return f"<Kernel handle={self.handle:#x}>"
+
+    @staticmethod
+    def from_handle(handle: Any, mod: LoadableCode | None = None) -> Kernel:
+        """Wrap a kernel by its handle.
+
+        Parameters
+        ----------
+        handle : int
+            Its address (``CUkernel``), or a CFFI pointer.
+        mod : ObjectCode, optional
+            The code that the kernel belongs to, which is then kept loaded. By default the kernel keeps its code loaded
+            if it comes from :meth:`ObjectCode.get_kernel`; that of another library its owner has to keep.
+
+        Returns
+        -------
+        Kernel
+            The kernel.
+
+        Raises
+        ------
+        TypeError
+            If the handle is no integer, or `mod` no object code.
+        ValueError
+            If the handle is 0, or that of a kernel of other object code than `mod`.
+        """
+        if isinstance(handle, bool):
+            raise TypeError("a kernel handle must be an int or a CFFI pointer, not bool")
+        address = address_of(handle, "kernel")
+        if address == 0:
+            raise ValueError("a kernel handle must not be 0")
+        if mod is not None and not isinstance(mod, LoadableCode):
+            raise TypeError(f"mod must be an ObjectCode or None, not {type(mod).__name__}")
+        library = None if mod is None else mod._load()
+        parent = ffi.NULL if library is None else library._box
+        box = lib.ccc_kernel_borrow(address, parent)
+        if not box and lib.ccc_last_status() == lib.CCC_OTHER_LIBRARY:
+            raise ValueError(f"the kernel {address:#x} belongs to other object code than {mod!r}")
+        return Kernel._make(box, library, None)
+
+    @property
+    def attributes(self) -> KernelAttributes:
+        """What the kernel needs, on the current device; ``attributes[device]`` on another."""
+        return KernelAttributes._view(self, None)
+
+    @property
+    def occupancy(self) -> KernelOccupancy:
+        """How many blocks of the kernel fit on the current device."""
+        return KernelOccupancy._view(self)
+
+    @property
+    def num_arguments(self) -> int:
+        """The number of arguments that the kernel takes.
+
+        Raises
+        ------
+        UnavailableError
+            If the driver is older than CUDA 12.4 and cannot tell.
+        """
+        return len(self.arguments_info)
+
+    @property
+    def arguments_info(self) -> list[ParamInfo]:
+        """Offset and size of each argument, in bytes.
+
+        Raises
+        ------
+        UnavailableError
+            If the driver is older than CUDA 12.4 and cannot tell.
+        """
+        self._function()  # raises if it is closed
+        layout = self._layout
+        return list(self._query_layout() if layout is None else layout)
+
+    @property
+    def _layout(self) -> tuple[ParamInfo, ...] | None:
+        """Offset and size of each parameter, or None where the driver cannot tell."""
+        if self._found_layout is None:
+            try:
+                self._found_layout = (self._query_layout(),)
+            except UnavailableError:
+                self._found_layout = (None,)
+            self._known.layout = self._found_layout
+        return self._found_layout[0]
+
+    @property
+    def _kinds(self) -> tuple[Kind, ...] | None:
+        """The kind of each parameter (see ``_mangling``), or None where not even their number is known."""
+        if self._found_kinds is None:
+            self._found_kinds = self._known.kinds = (self._infer_kinds(),)
+        return self._found_kinds[0]
+
+    @classmethod
+    def _make(cls, box: Any, library: Library | None, symbol: str | None) -> Self:
+        self = cls._own(box)
+        self._library, self._symbol = library, symbol
+        if library is None or symbol is None:
+            self._known = known = KnownKernel()
+        else:
+            self._known = known = library._kernels.get(symbol) or library._kernels.setdefault(symbol, KnownKernel())
+        self._found_layout, self._found_kinds = known.layout, known.kinds
+        self._attribute_cache, self._packers = {}, {}
+        self._packer = self._row = self._node_records = None
+        return self
+
+    def _find_packer(self, types: tuple[type, ...]) -> Any:
+        """Return the packer for arguments of these types, and try it first from now on; None where there is none."""
+        packer = self._packers.get(types)
+        if packer is None:
+            like = self._known.packers.get(types)
+            if like is None or self._layout is None:
+                return None
+            self._packers[types] = packer = like.retarget(self._box)
+        self._packer, self._row = packer, packer.row
+        return packer
+
+    def _take_packer(self, types: tuple[type, ...], packer: Any) -> None:
+        """Keep a packer for arguments of these types, and try it first from now on."""
+        self._packers[types] = packer
+        if len(self._known.packers) < MOST_SHARED:  # they live as long as the code, and so do the types
+            self._known.packers.setdefault(types, packer)
+        self._packer, self._row = packer, packer.row
+
+    def _function(self, ctype: str = "CUkernel") -> Any:
+        """Return the driver's handle for a call; the driver takes a CUkernel for a CUfunction."""
+        handle = _handle(self._box)
+        if not handle:
+            raise RuntimeError("this Kernel is closed")
+        return ffi.cast(ctype, handle)
+
+    def _query_layout(self) -> tuple[ParamInfo, ...]:
+        self._function()
+        out = ffi.new("size_t[2]")
+        layout: list[ParamInfo] = []
+        while (status := _parameter(self._box, len(layout), out, out + 1)) == 0:
+            layout.append(ParamInfo(out[0], out[1]))
+        if status != lib.CUDA_ERROR_INVALID_VALUE:
+            raise self._failure(status)
+        return tuple(layout)
+
+    def _infer_kinds(self) -> tuple[Kind, ...] | None:
+        symbol = self._symbol or self._driver_name()
+        declared = None
+        if self._library is not None and self._library._ptx is not None and symbol:
+            declared = kinds_from_ptx(self._library._ptx.decode(errors="replace"), symbol)
+        kinds = merge_kinds(kinds_from_symbol(symbol) if symbol else None, declared)
+        layout = self._layout
+        if layout is None or (kinds is not None and len(kinds) == len(layout)):
+            return kinds
+        return (None,) * len(layout)
+
+    def _driver_name(self) -> str | None:
+        name = ffi.new("const char **")
+        with InUse(self):
+            if lib.cuKernelGetName(name, self._function()):
+                lib.ccc_missing_clear()  # the driver is older than CUDA 12.3
+                return None
+            return str(ffi.string(name[0]).decode())
+
+
+class _Attribute(Generic[T]):
+    """An attribute of a kernel, under the header's name for it. One that can be set is read anew every time."""
+
+    _convert: Callable[[int], T]
+
+    def __init__(self, convert: Callable[[int], T], doc: str, settable: bool = False) -> None:
+        self._convert = convert
+        self._settable = settable
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._number = int(getattr(lib, f"CU_FUNC_ATTRIBUTE_{name.upper()}"))
+
+    @overload
+    def __get__(self, view: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, view: KernelAttributes, owner: type) -> T: ...
+    def __get__(self, view: KernelAttributes | None, owner: type) -> Self | T:
+        if view is None:
+            return self
+        return self._convert(view._read(self._number, not self._settable))
+
+    def __set__(self, view: KernelAttributes, value: object) -> None:
+        raise AttributeError("attributes of a kernel are read-only")
+
+
+class KernelAttributes(Uncopyable):
+    """What a kernel needs on a device.
+
+    :attr:`Kernel.attributes` means the device that is current when an attribute is read; an index gives a view for
+    a certain one: ``kernel.attributes[1].num_regs``. The views of one kernel share what they have read.
+    """
+
+    __slots__ = ("_device", "_kernel")
+
+    _NOT_COPIED_BECAUSE = "it shows a kernel of this process"
+    _kernel: Kernel
+    _device: int | None
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise RuntimeError("KernelAttributes cannot be constructed directly; use Kernel.attributes")
+
+    def __getitem__(self, device: Any) -> KernelAttributes:
+        """Return the view for a device.
+
+        Parameters
+        ----------
+        device : Device or int
+            The device, or its ordinal.
+
+        Returns
+        -------
+        KernelAttributes
+            The view.
+
+        Raises
+        ------
+        TypeError
+            If `device` is neither.
+        ValueError
+            If the ordinal is negative.
+        """
+        return KernelAttributes._view(self._kernel, bounded(_ordinal(device), "device", 0))
+
+    __iter__: ClassVar[None] = None  # __getitem__ alone would make it iterable, without an end
+
+    max_threads_per_block = _Attribute(int, "The most threads that a block of the kernel may have.")
+    shared_size_bytes = _Attribute(int, "Static shared memory of a block, in bytes.")
+    const_size_bytes = _Attribute(int, "Constant memory that the kernel needs, in bytes.")
+    local_size_bytes = _Attribute(int, "Local memory of a thread, in bytes.")
+    num_regs = _Attribute(int, "Registers of a thread.")
+    ptx_version = _Attribute(int, "The architecture of the PTX the kernel comes from: 90 is 9.0.")
+    binary_version = _Attribute(int, "The architecture of the machine code: 90 is 9.0.")
+    cache_mode_ca = _Attribute(bool, "Whether global loads are cached in L1 (``-Xptxas --dlcm=ca``).")
+    max_dynamic_shared_size_bytes = _Attribute(
+        int, "The most dynamic shared memory that a launch may ask for, in bytes.", settable=True
+    )
+    preferred_shared_memory_carveout = _Attribute(
+        int,
+        "The share of the L1 cache that is preferred as shared memory, in percent; -1 for the default.",
+        settable=True,
+    )
+    cluster_size_must_be_set = _Attribute(bool, "Whether a launch must give the size of a cluster.")
+    required_cluster_width = _Attribute(int, "The width that clusters must have, in blocks; 0 for any.", settable=True)
+    required_cluster_height = _Attribute(
+        int, "The height that clusters must have, in blocks; 0 for any.", settable=True
+    )
+    required_cluster_depth = _Attribute(int, "The depth that clusters must have, in blocks; 0 for any.", settable=True)
+    non_portable_cluster_size_allowed = _Attribute(
+        bool, "Whether clusters may be larger than every device allows.", settable=True
+    )
+    cluster_scheduling_policy_preference = _Attribute(
+        int, "How the blocks of a cluster are spread (``CUclusterSchedulingPolicy``).", settable=True
+    )
+
+    @classmethod
+    def _view(cls, kernel: Kernel, device: int | None) -> KernelAttributes:
+        self = cls.__new__(cls)
+        self._kernel, self._device = kernel, device
+        return self
+
+    def _read(self, number: int, lasting: bool) -> int:
+        device = _require_current_device() if self._device is None else self._device
+        cache = self._kernel._attribute_cache
+        key = (number, device)
+        if lasting and key in cache:
+            return cache[key]
+        out = ffi.new("int *")
+        with InUse(self._kernel):
+            check(lib.cuKernelGetAttribute(out, number, self._kernel._function(), device), "cuKernelGetAttribute")
+        if lasting:
+            cache[key] = int(out[0])
+        return int(out[0])
+
+
+def _ordinal(device: Any) -> Any:
+    """Return the ordinal of a device, and anything else as it is."""
+    return device.device_id if isinstance(device, registry.device) else device
+
+
+def _require_current_device() -> int:
+    device = int(_current_device())
+    if device >= 0:
+        return device
+    if device == _NO_CURRENT_DEVICE:
+        raise failure(lib.CCC_NO_CONTEXT, "cuKernelGetAttribute")
+    raise last_failure()

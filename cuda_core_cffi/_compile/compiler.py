@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What :class:`Program` asks of a compiler. Each has a module of its own, and ``compilers.py`` the table of them."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from cuda_core_cffi._compile.program_options import ProgramOptions
+from cuda_core_cffi._compile.settled_options import SettledOptions, settle
+from cuda_core_cffi._core.errors import check_cleanup
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
+
+__all__ = ["Compiled", "Compiler", "Job", "check_text", "copy_out", "drop"]
+
+
+class Job(NamedTuple):
+    """One compilation.
+
+    Attributes
+    ----------
+    source : bytes
+        What :meth:`Compiler.check_source` returned.
+    name : str
+        The name of the program.
+    options : ProgramOptions
+        The options.
+    spelt : list of bytes
+        The same for the compiler: what :meth:`Compiler.spell` returned.
+    target : ObjectCodeFormatType
+        What to make.
+    expressions : sequence of str
+        The name expressions.
+    logs : object with ``write(str)``, or None
+        Who gets the compiler's messages.
+    """
+
+    source: bytes
+    name: str
+    options: ProgramOptions
+    spelt: list[bytes]
+    target: ObjectCodeFormatType
+    expressions: Sequence[str]
+    logs: Any
+
+    def write(self, log: str) -> None:
+        """Hand on what the compiler said, if it said anything."""
+        if log and self.logs is not None:
+            self.logs.write(log)
+
+
+class Compiled(NamedTuple):
+    """What became of a job: the code, the symbol of each name expression, and what became of a precompiled header."""
+
+    data: bytes
+    symbols: dict[str, str]
+    pch_status: PCHStatusType | None
+
+
+class Compiler(abc.ABC):
+    """A compiler. It has no state: that is in the boxes that it creates.
+
+    Attributes
+    ----------
+    title : str
+        Its name in messages.
+    targets : tuple of ObjectCodeFormatType
+        What it makes.
+    knows_expressions : bool
+        Whether its language has name expressions.
+    """
+
+    title: ClassVar[str]
+    targets: ClassVar[tuple[ObjectCodeFormatType, ...]]
+    knows_expressions: ClassVar[bool] = False
+
+    @property
+    @abc.abstractmethod
+    def backend(self) -> CompilerBackendType:
+        """What it is called in the public API."""
+
+    @property
+    @abc.abstractmethod
+    def handle_type(self) -> str:
+        """The C type of its programs."""
+
+    def settle(self, options: ProgramOptions) -> SettledOptions:
+        """Return the options as they are now, for a program."""
+        return settle(options)
+
+    @abc.abstractmethod
+    def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:
+        """Return the source as bytes; raise :class:`ValueError` for what cannot be one, here or in the options."""
+
+    @abc.abstractmethod
+    def build(self) -> bytes:
+        """Return what tells this build of the compiler from others, which may make other code of the same source."""
+
+    def more_inputs(self, options: ProgramOptions) -> Iterable[bytes]:
+        """Return what is compiled besides the source."""
+        return ()
+
+    def files_asked_for(self, options: ProgramOptions) -> str | None:
+        """Return which option makes the compiler read files, in words; None if none does."""
+        return None
+
+    def files_included(self, source: bytes, options: ProgramOptions) -> str | None:
+        """Return what makes the compiler read files that nobody knows beforehand, in words; None if nothing does."""
+        return None
+
+    @abc.abstractmethod
+    def spell(self, settled: SettledOptions, target: ObjectCodeFormatType) -> list[bytes]:
+        """Return the options as the compiler knows them; raise :class:`ValueError` if they do not go together."""
+
+    @abc.abstractmethod
+    def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
+        """Return the box of a new program, for one compilation."""
+
+    @abc.abstractmethod
+    def compile(self, box: Any, job: Job) -> Compiled:
+        """Compile with the program in ``box``, which was not used before; the caller drops it."""
+
+
+def check_text(code: str | bytes | bytearray) -> bytes:
+    """Return source that is text as bytes."""
+    source = code.encode() if isinstance(code, str) else bytes(code)
+    if not source or source.isspace():
+        raise ValueError("code must not be empty")
+    if (position := source.find(b"\0")) >= 0:
+        raise ValueError(f"code must not contain NUL: byte {position} is one, and the compiler would stop there")
+    return source
+
+
+def copy_out(table: Any, handle: Any, call: str, failure: Callable[[int, str], Exception]) -> bytes:
+    """Return what the function ``call`` of a library copies out, whose size the function of that name tells."""
+    size = ffi.new("size_t *")
+    status = getattr(table, f"{call}Size")(handle, size)
+    if status:
+        raise failure(status, f"{call}Size")
+    data = bytearray(size[0])
+    if data:
+        status = getattr(table, call)(handle, ffi.from_buffer("char[]", data, require_writable=True))
+        if status:
+            raise failure(status, call)
+    return bytes(data)
+
+
+def drop(box: Any) -> None:
+    """Let go of the box of a program that was compiled."""
+    if waiting := lib.ccc_drop(box):
+        check_cleanup(waiting)

@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What :class:`Linker` asks of the library that links: nvJitLink, or the driver."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from cuda_core_cffi._compile.compiler import drop
+from cuda_core_cffi._compile.linker_options import LinkerOptions
+from cuda_core_cffi._core.errors import LinkerError, check_cleanup
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
+
+__all__ = ["LinkBackend", "LinkInput", "LinkLogs", "LinkResult", "c_name", "linker_failure"]
+
+
+class LinkInput(NamedTuple):
+    """One input: its format, the code itself, and its name in messages."""
+
+    code_type: ObjectCodeFormatType
+    data: bytes
+    name: str
+
+    def padded(self) -> bytes:
+        """Return the code as linkers take it: PTX ends at a zero, which counts."""
+        return self.data + b"\0" if self.code_type is ObjectCodeFormatType.PTX else self.data
+
+
+class LinkLogs(NamedTuple):
+    """What a linker said."""
+
+    error: str
+    info: str
+
+
+class LinkResult(NamedTuple):
+    """What became of linking: the code, or the error; the linker is in the box, closed if it failed."""
+
+    box: Any
+    data: bytes
+    error: LinkerError | None
+    is_refused: bool  # the error is about one of the inputs alone
+    logs: LinkLogs
+
+
+class LinkBackend(abc.ABC):
+    """A library that links. It has no state: that is in the boxes that it creates, each of which links once.
+
+    nvJitLink 12 and 13 leave a reference to freed memory in the thread that created a linker, if another thread
+    completes it or destroys it incomplete: later linking crashes (seen). So a linker is completed, or else destroyed,
+    before :meth:`link` returns.
+
+    Attributes
+    ----------
+    handle_type : str
+        The C type of its linkers.
+    targets : tuple of ObjectCodeFormatType
+        What it makes.
+    """
+
+    handle_type: ClassVar[str]
+    targets: ClassVar[tuple[ObjectCodeFormatType, ...]]
+
+    @property
+    @abc.abstractmethod
+    def backend(self) -> CompilerBackendType:
+        """What it is called in the public API."""
+
+    @abc.abstractmethod
+    def settle(self, options: LinkerOptions) -> LinkerOptions:
+        """Return a copy of the options that stays as it is, whatever device is current later; raise for wrong ones."""
+
+    @abc.abstractmethod
+    def idle(self, options: LinkerOptions, target: ObjectCodeFormatType) -> Any:
+        """Return the box of a linker that never links."""
+
+    def link(self, options: LinkerOptions, target: ObjectCodeFormatType, inputs: Sequence[LinkInput]) -> LinkResult:
+        """Link; raise :class:`LinkerError` only for options that the library refuses."""
+        box = self._create(options, target, [item.name for item in inputs])
+        data, error, is_refused = b"", None, True
+        try:
+            try:
+                for index, item in enumerate(inputs):
+                    self._add(box, index, item)
+                is_refused = False
+                data = self._complete(box, target)
+            except LinkerError as failed:
+                error = failed.with_traceback(None)
+            logs = self._logs(box, options)
+        except BaseException:
+            drop(box)
+            raise
+        if error is not None and (waiting := lib.ccc_close(box)):
+            check_cleanup(waiting)
+        return LinkResult(box, data, error, is_refused, logs)
+
+    @abc.abstractmethod
+    def _create(self, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> Any:
+        """Return the box of a new linker that is to make ``target`` of inputs with these names."""
+
+    @abc.abstractmethod
+    def _add(self, box: Any, index: int, item: LinkInput) -> None:
+        """Add an input, whose name was the ``index``th."""
+
+    @abc.abstractmethod
+    def _complete(self, box: Any, target: ObjectCodeFormatType) -> bytes:
+        """Link the inputs and return the code."""
+
+    @abc.abstractmethod
+    def _logs(self, box: Any, options: LinkerOptions) -> LinkLogs:
+        """Return what the linker, which was created with these options, said so far."""
+
+
+def c_name(name: str) -> Any:
+    """Return the name of an input for C; it may have come from anywhere."""
+    return ffi.new("char[]", name.replace("\0", " ").encode(errors="replace"))
+
+
+def linker_failure(message: str, log: str, call: str, status: int, name: str) -> LinkerError:
+    """Return the exception for a linker's status, with its log at the end."""
+    error = LinkerError(f"{message}\n{log.rstrip()}" if log else message)
+    error.call, error.status, error.name = call, status, name
+    return error

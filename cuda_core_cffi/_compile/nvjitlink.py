@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""nvJitLink, which links code and optimises LTO IR."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cuda_core_cffi._compile.compiler import drop
+from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkLogs, c_name, linker_failure
+from cuda_core_cffi._compile.linker_options import LinkerOptions
+from cuda_core_cffi._core.errors import LinkerError, failure
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.libraries import load_nvjitlink
+from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
+
+__all__ = ["NvJitLink"]
+
+_INPUTS = {
+    ObjectCodeFormatType.CUBIN: lib.NVJITLINK_INPUT_CUBIN,
+    ObjectCodeFormatType.FATBIN: lib.NVJITLINK_INPUT_FATBIN,
+    ObjectCodeFormatType.LIBRARY: lib.NVJITLINK_INPUT_LIBRARY,
+    ObjectCodeFormatType.LTOIR: lib.NVJITLINK_INPUT_LTOIR,
+    ObjectCodeFormatType.OBJECT: lib.NVJITLINK_INPUT_OBJECT,
+    ObjectCodeFormatType.PTX: lib.NVJITLINK_INPUT_PTX,
+}
+
+_OUTPUTS = {ObjectCodeFormatType.CUBIN: "LinkedCubin", ObjectCodeFormatType.PTX: "LinkedPtx"}
+
+# What nvJitLink's own words do not say.
+_HINTS = {
+    "NVJITLINK_ERROR_ARCH_MISMATCH": "every input must have been compiled for an architecture that can be linked for "
+    "LinkerOptions.arch",
+    "NVJITLINK_ERROR_LTO_NOT_ENABLED": "LTO IR needs LinkerOptions(link_time_optimization=True)",
+    "NVJITLINK_ERROR_OUTDATED_LIBRARY": "an input was made by a newer CUDA Toolkit than nvJitLink's: update nvJitLink",
+}
+
+
+class NvJitLink(LinkBackend):
+    """nvJitLink as linkers use it."""
+
+    handle_type = "nvJitLinkHandle"
+    targets = tuple(_OUTPUTS)
+
+    @property
+    def backend(self) -> CompilerBackendType:
+        return CompilerBackendType.NVJITLINK
+
+    def settle(self, options: LinkerOptions) -> LinkerOptions:
+        return options._settle(options._arch_or_current())
+
+    def idle(self, options: LinkerOptions, target: ObjectCodeFormatType) -> Any:
+        box = self._create(options, target, ())
+        load_nvjitlink().nvJitLinkComplete(_linker(box))  # of nothing: from here on any thread may destroy it
+        return box
+
+    def _create(self, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> Any:
+        load_nvjitlink()
+        spelt = options.as_bytes(CompilerBackendType.NVJITLINK)
+        if target is ObjectCodeFormatType.PTX and not options.ptx:
+            spelt.append(b"-ptx")
+        texts = [ffi.new("char[]", option) for option in spelt]
+        inputs = [c_name(name) for name in names]
+        status = ffi.new("int *")
+        box = lib.ccc_nvjitlink_create(
+            len(texts), ffi.new("const char *[]", texts), len(inputs), ffi.new("const char *[]", inputs), status
+        )
+        if not box and not status[0]:
+            raise failure(lib.ccc_last_status())
+        if status[0]:
+            error = _failure(box, status[0], "nvJitLinkCreate", b" ".join(spelt).decode(errors="replace"))
+            if box:
+                drop(box)
+            raise error
+        return box
+
+    def _add(self, box: Any, index: int, item: LinkInput) -> None:
+        data = item.padded()
+        status = lib.ccc_nvjitlink_add(box, index, _INPUTS[item.code_type], ffi.from_buffer(data), len(data))
+        if status:
+            raise _failure(box, status, "nvJitLinkAddData", f"{item.name!r}, {str(item.code_type)!r}")
+
+    def _complete(self, box: Any, target: ObjectCodeFormatType) -> bytes:
+        status = load_nvjitlink().nvJitLinkComplete(_linker(box))
+        if status:
+            raise _failure(box, status, "nvJitLinkComplete")
+        data = _read(box, _OUTPUTS[target])
+        return data.rstrip(b"\0") if target is ObjectCodeFormatType.PTX else data  # its size counts the terminator
+
+    def _logs(self, box: Any, options: LinkerOptions) -> LinkLogs:
+        return LinkLogs(_log(box, "ErrorLog"), _log(box, "InfoLog"))
+
+
+def _linker(box: Any) -> Any:
+    return ffi.cast("nvJitLinkHandle", lib.ccc_handle(box))
+
+
+def _failure(box: Any, status: int, call: str, arguments: str = "") -> LinkerError:
+    log = _log(box, "ErrorLog") if box else ""
+    text = _describe(status, f"{call}({arguments})" if arguments else call)
+    return linker_failure(text, log, call, status, _status_name(status))
+
+
+def _describe(status: int, call: str) -> str:
+    name = _status_name(status)
+    return f"{call} failed: {name} ({status})" + (f"; {_HINTS[name]}" if name in _HINTS else "")
+
+
+def _status_name(status: int) -> str:
+    return str(ffi.typeof("ccc_nvjitlink_result").elements.get(status, f"nvJitLinkResult {status}"))
+
+
+def _log(box: Any, what: str) -> str:
+    # A log quotes names of the code, which may be anything.
+    return _read(box, what).rstrip(b"\0").decode(errors="replace")
+
+
+def _read(box: Any, what: str) -> bytes:
+    """Return what ``nvJitLinkGet<what>`` copies out, whose size ``nvJitLinkGet<what>Size`` tells."""
+    table = load_nvjitlink()
+    size = ffi.new("size_t *")
+    status = getattr(table, f"nvJitLinkGet{what}Size")(_linker(box), size)
+    data = bytearray(size[0])
+    if not status and size[0]:
+        status = getattr(table, f"nvJitLinkGet{what}")(
+            _linker(box), ffi.from_buffer("char[]", data, require_writable=True)
+        )
+    if status:
+        call = f"nvJitLinkGet{what}"
+        raise linker_failure(_describe(status, call), "", call, status, _status_name(status))
+    return bytes(data)

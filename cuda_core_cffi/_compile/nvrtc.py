@@ -1,0 +1,221 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""NVRTC, which compiles C++."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any
+
+from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text, copy_out, drop
+from cuda_core_cffi._compile.name_expressions import explain_unknown_names
+from cuda_core_cffi._compile.nvrtc_includes import extra_headers, files_asked_for, files_included
+from cuda_core_cffi._compile.nvrtc_options import NVRTC_TARGETS, depends_on_settings, nvrtc_options
+from cuda_core_cffi._compile.program_options import ProgramOptions
+from cuda_core_cffi._compile.settled_options import SettledOptions
+from cuda_core_cffi._core.errors import NVRTCError, failure
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.libraries import load_nvrtc, nvrtc_build, nvrtc_version
+from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
+
+__all__ = ["NVRTC"]
+
+# By name, because NVRTC itself tells the name of a status.
+_PCH_CREATED = "NVRTC_SUCCESS"
+_PCH_NOT_ATTEMPTED = "NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED"
+_PCH_HEAP_EXHAUSTED = "NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED"
+_INVALID_OPTION = "NVRTC_ERROR_INVALID_OPTION"
+
+_NULL = ffi.NULL
+_create = lib.ccc_program_create
+_new = ffi.new
+
+# NVRTC has one heap for precompiled headers: growing it frees the old one, under whoever uses that.
+_pch_lock = threading.Lock()
+
+
+class NVRTC(Compiler):
+    """NVRTC as programs use it."""
+
+    title = "NVRTC"
+    targets = NVRTC_TARGETS
+    knows_expressions = True
+
+    @property
+    def backend(self) -> CompilerBackendType:
+        return CompilerBackendType.NVRTC
+
+    @property
+    def handle_type(self) -> str:
+        return "nvrtcProgram"
+
+    def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:
+        return check_text(code)
+
+    def build(self) -> bytes:
+        return nvrtc_build()
+
+    def files_asked_for(self, options: ProgramOptions) -> str | None:
+        return files_asked_for(options)
+
+    def files_included(self, source: bytes, options: ProgramOptions) -> str | None:
+        return files_included(source, options)
+
+    def spell(self, settled: SettledOptions, target: ObjectCodeFormatType) -> list[bytes]:
+        spelt = settled.spelt.get(target)
+        if spelt is None:
+            fields = vars(settled.options)
+            spelt = [os.fsencode(option) for option in nvrtc_options(fields, target, settled.checked)]
+            if not depends_on_settings(fields):
+                settled.spelt[target] = spelt
+        return spelt
+
+    def more_inputs(self, options: ProgramOptions) -> Iterable[bytes]:
+        return chain.from_iterable(extra_headers(options))
+
+    def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
+        load_nvrtc()
+        status = _new("int *")
+        if options.extra_headers:
+            headers = [[_new("char[]", text) for text in header] for header in extra_headers(options)]
+            names, texts = (_new("const char *[]", [header[part] for header in headers]) for part in (0, 1))
+            box = _create(source, name.encode(), len(headers), texts, names, status)
+        else:
+            box = _create(source, name.encode(), 0, _NULL, _NULL, status)
+        if not box:
+            raise nvrtc_failure(status[0], "nvrtcCreateProgram") if status[0] else failure(lib.ccc_last_status())
+        return box
+
+    def compile(self, box: Any, job: Job) -> Compiled:
+        makes_pch = bool(job.options.pch or job.options.create_pch)
+        with _pch_lock if makes_pch or job.options.use_pch is not None else contextlib.nullcontext():
+            program = _run(box, job)
+            if not (makes_pch and pch_heap_is_exhausted(program) and grow_pch_heap(program)):
+                return _result(program, job, makes_pch)
+            again = self.create(job.source, job.name, job.options)
+            try:
+                return _result(_run(again, job), job, makes_pch)
+            finally:
+                drop(again)
+
+
+def _run(box: Any, job: Job) -> Any:
+    """Compile the program in ``box`` and return it; raise what the compiler says."""
+    program = ffi.cast("nvrtcProgram", lib.ccc_handle(box))
+    for expression in job.expressions:
+        add_name_expression(program, expression)
+    status = compile_program(program, job.spelt)
+    log = program_log(program)
+    job.write(log)
+    if status:
+        hint = explain_unknown_names(log, job.source) if job.expressions else ""
+        raise nvrtc_failure(status, "nvrtcCompileProgram", log, hint)
+    return program
+
+
+def _result(program: Any, job: Job, makes_pch: bool) -> Compiled:
+    return Compiled(
+        program_output(program, job.target),
+        {expression: lowered_name(program, expression) for expression in job.expressions},
+        pch_status(program) if makes_pch else None,
+    )
+
+
+def nvrtc_failure(status: int, call: str, log: str = "", hint: str = "") -> NVRTCError:
+    """Return the exception for a status of NVRTC, with the compiler's log at its end."""
+    name = _status_name(status)
+    text = f"{call} failed: {name} ({status}){hint}"
+    if name == _INVALID_OPTION and "architecture" in log:
+        text += f"; NVRTC {version_text()} compiles for {', '.join(map(str, supported_archs()))}"
+    error = NVRTCError(f"{text}\n{log.rstrip()}" if log else text)
+    error.call, error.status, error.name = call, int(status), name
+    return error
+
+
+def add_name_expression(program: Any, expression: str) -> None:
+    """Ask for the lowered name of ``expression``, before the program is compiled."""
+    status = load_nvrtc().nvrtcAddNameExpression(program, expression.encode())
+    if status:
+        raise nvrtc_failure(status, f"nvrtcAddNameExpression({expression!r})")
+
+
+def compile_program(program: Any, options: Sequence[bytes]) -> int:
+    """Compile and return the status, for the caller to raise once it has the log."""
+    texts = [ffi.new("char[]", option) for option in options]
+    return int(load_nvrtc().nvrtcCompileProgram(program, len(texts), ffi.new("const char *[]", texts)))
+
+
+def lowered_name(program: Any, expression: str) -> str:
+    """Return the symbol that ``expression`` became."""
+    out = ffi.new("const char **")
+    status = load_nvrtc().nvrtcGetLoweredName(program, expression.encode(), out)
+    if status:
+        raise nvrtc_failure(status, f"nvrtcGetLoweredName({expression!r})")
+    return str(ffi.string(out[0]).decode())
+
+
+def program_log(program: Any) -> str:
+    """Return the log of the last compilation; empty if the compiler had nothing to say."""
+    # The log quotes the source, which may be anything.
+    return copy_out(load_nvrtc(), program, "nvrtcGetProgramLog", nvrtc_failure).rstrip(b"\0").decode(errors="replace")
+
+
+def program_output(program: Any, target: str) -> bytes:
+    """Return what the compilation made, for a target of ``"ptx"``, ``"cubin"`` or ``"ltoir"``."""
+    data = copy_out(load_nvrtc(), program, f"nvrtcGet{target.upper()}", nvrtc_failure)
+    return data.rstrip(b"\0") if target == "ptx" else data  # the size of PTX counts its terminator
+
+
+def pch_status(program: Any) -> PCHStatusType | None:
+    """Return what became of the precompiled header; None where NVRTC is older than the question."""
+    name = _pch_status_name(program)
+    if name is None:
+        return None
+    if name == _PCH_CREATED:
+        return PCHStatusType.CREATED
+    return PCHStatusType.NOT_ATTEMPTED if name == _PCH_NOT_ATTEMPTED else PCHStatusType.FAILED
+
+
+def pch_heap_is_exhausted(program: Any) -> bool:
+    """Return whether a larger heap would have made the precompiled header."""
+    return _pch_status_name(program) == _PCH_HEAP_EXHAUSTED
+
+
+def grow_pch_heap(program: Any) -> bool:
+    """Make the heap as large as ``program`` needed, and return whether that is more than it was.
+
+    NVRTC has one such heap for the process, and frees the old one: no other compilation may be using it.
+    """
+    table = load_nvrtc()
+    sizes = ffi.new("size_t[2]")
+    if table.nvrtcGetPCHHeapSize(sizes) or table.nvrtcGetPCHHeapSizeRequired(program, sizes + 1):
+        return False
+    return sizes[1] > sizes[0] and not table.nvrtcSetPCHHeapSize(sizes[1])
+
+
+def supported_archs() -> list[int]:
+    """Return the compute capabilities that this NVRTC compiles for: 90 stands for 9.0."""
+    table = load_nvrtc()
+    count = ffi.new("int *")
+    if table.nvrtcGetNumSupportedArchs(count):
+        return []
+    archs = ffi.new("int[]", count[0])
+    return [] if table.nvrtcGetSupportedArchs(archs) else list(archs)
+
+
+def version_text() -> str:
+    """Return NVRTC's version as text: ``"13.0"``."""
+    return ".".join(map(str, nvrtc_version()))
+
+
+def _status_name(status: int) -> str:
+    return str(ffi.string(load_nvrtc().nvrtcGetErrorString(status)).decode())
+
+
+def _pch_status_name(program: Any) -> str | None:
+    function = load_nvrtc().nvrtcGetPCHCreateStatus
+    return _status_name(function(program)) if function else None

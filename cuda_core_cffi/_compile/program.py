@@ -1,0 +1,228 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Programs: source that becomes object code."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cuda_core_cffi import _calls
+from cuda_core_cffi._code.object_code import ObjectCode
+from cuda_core_cffi._compile.compiler import Job, drop
+from cuda_core_cffi._compile.compilers import check_target, compiler_for
+from cuda_core_cffi._compile.program_cache import ProgramCacheResource
+from cuda_core_cffi._compile.program_cache_key import program_key
+from cuda_core_cffi._compile.program_options import DEFAULT_NAME, ProgramOptions
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.handle import Handle, refuse_again
+from cuda_core_cffi._core.options import check_options
+from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType, SourceCodeType
+
+__all__ = ["Program"]
+
+_CODE = str | bytes | bytearray
+
+_is_open = lib.ccc_is_open
+
+
+class Program(Handle):
+    """Source to be compiled.
+
+    Parameters
+    ----------
+    code : str or bytes or bytearray
+        The source. NVVM IR may be text or bitcode.
+    code_type : SourceCodeType or str
+        Its language: ``"c++"``, which NVRTC compiles; ``"nvvm"`` for NVVM IR, which libNVVM compiles; or ``"ptx"``,
+        which the linker assembles, nvJitLink or else the driver.
+    options : ProgramOptions or Mapping, optional
+        How to compile it. The program keeps a copy.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of another type, or there is no such option.
+    ValueError
+        If the source is empty, C++ or PTX with NUL in it, or NVVM IR that was cut off or has no data layout; if an
+        option has a wrong value; or if there is neither an architecture nor a current device to assemble PTX for.
+    RuntimeError
+        If the language is not one that can be compiled.
+    UnavailableError
+        If the compiler is not installed.
+    NVRTCError, NVVMError, LinkerError
+        If the compiler refuses the program.
+
+    Warns
+    -----
+    UserWarning
+        If an option is left out, because the linker does not have it.
+
+    Notes
+    -----
+    A program can be compiled any number of times, to any targets, by several threads at once: other Python threads run
+    while the compiler does. :attr:`handle` is the program of the first compilation; every other one gets a program of
+    its own.
+    """
+
+    __slots__ = ("_compiler", "_name", "_pch_status", "_settled", "_source", "_unused")
+
+    _CTYPE = "void *"  # each compiler has a type of its own
+
+    def __init__(
+        self,
+        code: str | bytes | bytearray,
+        code_type: SourceCodeType | str,
+        options: ProgramOptions | Mapping[str, Any] | None = None,
+    ) -> None:
+        refuse_again(self)
+        self._compiler = compiler = compiler_for(code_type)
+        if not isinstance(code, _CODE):
+            raise TypeError(f"code must be str, bytes or bytearray, not {type(code).__name__}")
+        self._settled = compiler.settle(check_options(ProgramOptions, options, "Program"))
+        settled = self._settled.options
+        self._source = compiler.check_source(code, settled)
+        self._name = settled.name or DEFAULT_NAME
+        self._pch_status: PCHStatusType | None = None
+        box = compiler.create(self._source, self._name, settled)
+        _calls.adopt(self, box)
+        self._unused = [box]
+
+    # Two programs are never the same one, even if NVRTC gives the second the address of the first.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"<Program backend={str(self.backend)!r}>"
+
+    def compile(
+        self,
+        target_type: ObjectCodeFormatType | str,
+        name_expressions: Sequence[str] = (),
+        logs: Any = None,
+        *,
+        cache: ProgramCacheResource | None = None,
+    ) -> ObjectCode:
+        """Compile the program.
+
+        Parameters
+        ----------
+        target_type : ObjectCodeFormatType or str
+            What to make. Of C++: ``"ptx"``, ``"cubin"`` or ``"ltoir"``. Of NVVM IR: ``"ptx"`` or ``"ltoir"``.
+            Of PTX: ``"cubin"``.
+        name_expressions : sequence of str, optional
+            C++ expressions that name kernels or variables, such as ``"scale<float>"``. Templates are instantiated for
+            them, and :meth:`ObjectCode.get_kernel` takes them as names. For C++ only.
+        logs : object with ``write(str)``, optional
+            Gets the compiler's messages, also those of a compilation that fails. Code from a cache comes without any.
+        cache : ProgramCacheResource, optional
+            Where the code is looked for first, and kept once it is compiled. There is no such choice for a program with
+            name expressions, because a cache does not keep what they became, nor for one that depends on files or whose
+            options make the compiler write any: :func:`~cuda_core_cffi.utils.make_program_cache_key` tells which.
+
+        Returns
+        -------
+        ObjectCode
+            The code, under the name that the options give.
+
+        Raises
+        ------
+        TypeError
+            If an argument is of another type.
+        ValueError
+            If there is no such target, the options do not allow it, or there can be no key for a cache.
+        UnavailableError
+            If the compiler has no option for something that is asked for, or libdevice is not installed.
+        NVRTCError, NVVMError, LinkerError
+            If the source has errors or an option is wrong, with the compiler's log.
+        RuntimeError
+            If the program is closed.
+
+        Warns
+        -----
+        RuntimeWarning
+            If the code could not be written to the cache. It is returned all the same.
+        """
+        compiler = self._compiler
+        target = check_target(compiler, target_type)
+        expressions = _check_expressions(name_expressions)
+        if expressions and not compiler.knows_expressions:
+            raise ValueError(f"name_expressions are for C++; {compiler.title} knows none: {expressions!r}")
+        if logs is not None and not callable(getattr(logs, "write", None)):
+            raise TypeError(f"logs must have a method write(str); {type(logs).__name__} has none")
+        if cache is not None:
+            if not isinstance(cache, ProgramCacheResource):
+                raise TypeError(f"cache must be a ProgramCacheResource or None, not {type(cache).__name__}: {cache!r}")
+            if expressions:
+                raise ValueError(
+                    f"name_expressions do not go with a cache, which does not keep what they became: {expressions!r}"
+                )
+        if not _is_open(self._box):
+            raise RuntimeError("this Program is closed")
+        spelt = compiler.spell(self._settled, target)
+        if cache is None:
+            return self._compile(spelt, target, expressions, logs)
+        key = program_key(compiler, self._source, self._settled, target, spelt)
+        data = cache.get(key)
+        if data is not None:
+            return ObjectCode._make(data, target, self._name, {})
+        code = self._compile(spelt, target, expressions, logs)
+        try:
+            cache[key] = code
+        except OSError as error:  # such as a full disk
+            warnings.warn(f"compiled code could not be written to the cache: {error}", RuntimeWarning, stacklevel=2)
+        return code
+
+    @property
+    def backend(self) -> CompilerBackendType:
+        """What compiles the program."""
+        return self._compiler.backend
+
+    @property
+    def cdata(self) -> Any:
+        """The compiler's handle as a typed CFFI object; NULL once closed."""
+        return ffi.cast(self._compiler.handle_type, lib.ccc_handle(self._box))
+
+    @property
+    def pch_status(self) -> PCHStatusType | None:
+        """What became of the precompiled header in the last compilation.
+
+        None before that, if the options asked for none, and where NVRTC is older than CUDA 12.8.
+        """
+        return self._pch_status
+
+    def _compile(
+        self, spelt: list[bytes], target: ObjectCodeFormatType, expressions: list[str], logs: Any
+    ) -> ObjectCode:
+        job = Job(self._source, self._name, self._settled.options, spelt, target, expressions, logs)
+        box = self._take()
+        try:
+            compiled = self._compiler.compile(box, job)
+        finally:
+            drop(box)
+        self._pch_status = compiled.pch_status
+        return ObjectCode._make(compiled.data, target, self._name, compiled.symbols)
+
+    def _take(self) -> Any:
+        """Return the box of a program that was not compiled yet; it stays alive even if this object is closed."""
+        try:
+            box = lib.ccc_view(self._unused.pop())
+        except IndexError:
+            return self._compiler.create(self._source, self._name, self._settled.options)
+        if not box:
+            raise RuntimeError("this Program is closed")
+        return box
+
+
+def _check_expressions(expressions: object) -> list[str]:
+    if not isinstance(expressions, tuple | list) and (
+        isinstance(expressions, str | bytes) or not isinstance(expressions, Sequence)
+    ):
+        raise TypeError(f"name_expressions must be a sequence of str, not {type(expressions).__name__}")
+    for expression in expressions:
+        if not isinstance(expression, str):
+            raise TypeError(f"name_expressions must be str, not {type(expression).__name__}: {expression!r}")
+        if not expression or "\0" in expression:
+            raise ValueError(f"a name expression must not be empty or contain NUL: {expression!r}")
+    return list(expressions)

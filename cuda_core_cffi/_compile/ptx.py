@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""PTX, which the linker assembles: nvJitLink, or the driver where that is missing."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from cuda_core_cffi._code.architecture import current_architecture
+from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text, drop
+from cuda_core_cffi._compile.link_backend import LinkInput
+from cuda_core_cffi._compile.linker import link_backend, warn_if_the_driver_links
+from cuda_core_cffi._compile.linker_options import LinkerOptions
+from cuda_core_cffi._compile.program_options import ProgramOptions
+from cuda_core_cffi._compile.settled_options import SettledOptions
+from cuda_core_cffi._core.libraries import driver_build, nvjitlink_build
+from cuda_core_cffi._core.option_spelling import asked_besides
+from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
+
+__all__ = ["PTX"]
+
+# Options that the linker knows by the same name.
+_SHARED = (
+    *("name", "arch", "max_register_count", "debug", "lineinfo", "ftz", "prec_div", "prec_sqrt", "fma"),
+    *("ptxas_options", "split_compile", "no_cache"),
+)
+_LEVELS = {True: 3, False: 0, None: None}
+_TIMES_IN_LOG = "-"
+_KNOWN = {*_SHARED, "device_code_optimize", "time"}
+_BUILDS = {CompilerBackendType.NVJITLINK: nvjitlink_build, CompilerBackendType.DRIVER: driver_build}
+
+
+class PTX(Compiler):
+    """The linker as programs use it."""
+
+    title = "the linker"
+    targets = (ObjectCodeFormatType.CUBIN,)
+
+    @property
+    def backend(self) -> CompilerBackendType:
+        return link_backend().backend
+
+    @property
+    def handle_type(self) -> str:
+        return link_backend().handle_type
+
+    def settle(self, options: ProgramOptions) -> SettledOptions:
+        settled = SettledOptions(options, vars(options))  # its own, because it gets an architecture
+        warn_if_the_driver_links(stacklevel=3)
+        linker_options = _linker_options(settled.options)
+        settled.options.arch = linker_options.arch
+        if ignored := asked_besides(_KNOWN, vars(settled.options)):
+            text = f"PTX is assembled by the linker, which has no option for {', '.join(ignored)}"
+            warnings.warn(text, UserWarning, stacklevel=3)
+        return settled
+
+    def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:
+        source = code.encode() if isinstance(code, str) else bytes(code)
+        check_text(source.rstrip(b"\0"))  # C programs end it with a zero
+        return source
+
+    def build(self) -> bytes:
+        return _BUILDS[self.backend]()
+
+    def spell(self, settled: SettledOptions, target: ObjectCodeFormatType) -> list[bytes]:
+        options = settled.options
+        # the driver takes no text, and by default the architecture of the context
+        return [repr(_linker_options(options)).encode(), str(options.arch or current_architecture()).encode()]
+
+    def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
+        return link_backend().idle(_linker_options(options), self.targets[0])
+
+    def compile(self, box: Any, job: Job) -> Compiled:
+        # not with the linker in the box: that would have to be used in the thread that created it
+        item = LinkInput(ObjectCodeFormatType.PTX, job.source.rstrip(b"\0"), job.name)
+        result = link_backend().link(_linker_options(job.options), job.target, [item])
+        drop(result.box)
+        job.write(result.logs.error)
+        job.write(result.logs.info)
+        if result.error is not None:
+            raise result.error
+        return Compiled(result.data, {}, None)
+
+
+def _linker_options(options: ProgramOptions) -> LinkerOptions:
+    """Return what the options are to the linker, with an architecture."""
+    if options.extra_sources:
+        raise ValueError("extra_sources are for NVVM IR; several pieces of PTX are linked by a Linker")
+    if options.link_time_optimization:
+        raise ValueError("link_time_optimization is for LTO IR; PTX can only be assembled")
+    if options.time not in (None, _TIMES_IN_LOG):
+        raise ValueError(f"time must be {_TIMES_IN_LOG!r} for PTX, whose times go to the log, not {options.time!r}")
+    linker_options = LinkerOptions(
+        **{name: getattr(options, name) for name in _SHARED},
+        optimization_level=_LEVELS[options.device_code_optimize],
+        time=options.time is not None,
+    )
+    return link_backend().settle(linker_options)

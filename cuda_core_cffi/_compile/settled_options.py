@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Options of a program as they were when it was made, and what was worked out about them.
+
+Programs are often made one after the other with the same options. So those which were settled last are kept, by the
+values of all fields; as marshal writes them, 1 and True are not the same value, and later changes make another one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import marshal
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cuda_core_cffi._compile.nvrtc_options import check_fields, copy_fields
+from cuda_core_cffi._compile.program_options import ProgramOptions
+from cuda_core_cffi.typing import ObjectCodeFormatType
+
+__all__ = ["SettledOptions", "settle"]
+
+_MOST_KEPT = 64
+_LARGEST_KEPT = 4096  # bytes
+_MARSHAL_VERSION = 0  # in which the same values are always the same bytes
+_NAMES = [field.name for field in dataclasses.fields(ProgramOptions)]
+
+_kept: dict[bytes, SettledOptions] = {}
+
+
+class SettledOptions:
+    """Options that are checked, and do not change.
+
+    Parameters
+    ----------
+    options : ProgramOptions
+        Where they come from.
+    fields : Mapping
+        Its fields.
+
+    Attributes
+    ----------
+    options : ProgramOptions
+        A copy, on which later changes to the original do not work.
+    checked : list of str
+        What :func:`~cuda_core_cffi._compile.nvrtc_options.check_fields` returned.
+    spelt : dict
+        What NVRTC gets, by target; only what does not depend on anything else.
+    begun : dict
+        Digests for keys of cached code that lack the source, by target, each after what it was made from.
+    """
+
+    __slots__ = ("begun", "checked", "options", "spelt")
+
+    def __init__(self, options: ProgramOptions, fields: Mapping[str, Any]) -> None:
+        self.checked = check_fields(fields)
+        self.options = object.__new__(type(options))
+        vars(self.options).update(copy_fields(fields))
+        self.spelt: dict[ObjectCodeFormatType, list[bytes]] = {}
+        self.begun: dict[ObjectCodeFormatType, tuple[list[bytes], bytes, Any]] = {}
+
+
+def settle(options: ProgramOptions) -> SettledOptions:
+    """Return options as they are now.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a field was assigned something that the constructor would have refused.
+    """
+    values = _written(options) if type(options) is ProgramOptions else None
+    if values is None:
+        return SettledOptions(options, vars(options))
+    settled = _kept.get(values)
+    if settled is not None:
+        return settled
+    check_fields(vars(options))
+    settled = SettledOptions(options, dict(zip(_NAMES, marshal.loads(values))))  # even if another thread changes a list
+    if len(values) <= _LARGEST_KEPT:
+        if len(_kept) >= _MOST_KEPT:
+            _kept.clear()
+        _kept[values] = settled
+    return settled
+
+
+def _written(options: ProgramOptions) -> bytes | None:
+    """Return the values of all fields; None if one is a path, or what must not be there, or they have another order."""
+    # Sources in memory, which may be large, are the only values that may be bytes: what marshal makes of any buffer.
+    if options.extra_headers is not None or options.extra_sources is not None:
+        return None
+    values = _values(options)
+    try:
+        return None if values is None else marshal.dumps(values, _MARSHAL_VERSION)
+    except ValueError:
+        return None
+
+
+def _values_in_order(options: ProgramOptions) -> list[Any] | None:
+    """Return the values of all fields; None if they have another order, because one was deleted and set anew."""
+    fields = vars(options)
+    return [*fields.values()] if [*fields] == _NAMES else None
+
+
+# PyPy takes several microseconds for those, and next to nothing for a function that names all fields.
+_values: Callable[[ProgramOptions], list[Any] | None] = (
+    _values_in_order
+    if sys.implementation.name == "cpython"
+    else eval(f"lambda options: [{', '.join(f'options.{name}' for name in _NAMES)}]")
+)

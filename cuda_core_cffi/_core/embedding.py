@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""For code that builds on this package: its C header, its functions for C, and its CFFI declarations."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+from cuda_core_cffi._core import detach  # noqa: F401  (what other code releases needs it)
+from cuda_core_cffi._core.ffi import ffi, lib
+
+__all__ = ["get_c_api", "get_include", "make_ffi"]
+
+MODULE = "cuda_core_cffi._cuda"
+PACKAGE = pathlib.Path(__file__).parent.parent
+
+
+def get_include() -> str:
+    """Return the folder of ``cuda_core_cffi.h``, which needs a ``cuda.h`` of the user's own."""
+    return str(PACKAGE / "include")
+
+
+def get_c_api() -> int:
+    """Return the address of the ``ccc_api`` structure: functions for C code that keeps our objects alive."""
+    return int(ffi.cast("uintptr_t", lib.ccc_get_api()))
+
+
+def make_ffi() -> Any:
+    """Make a build-time ``FFI`` that another CFFI builder can include.
+
+    Returns
+    -------
+    cffi.FFI
+        Declares every type of the driver's API that this package was built with. In C, structures are taken by pointer
+        and enumerations as integers, so that any version of ``cuda.h`` will do. At run time, functions and constants
+        are there as well.
+
+    Examples
+    --------
+    In a builder of an API-mode extension, whose C source includes ``cuda.h``::
+
+        builder = cffi.FFI()
+        builder.include(cuda_core_cffi.make_ffi())
+        builder.cdef("int my_function(CUstream stream);")
+        builder.set_source("_my_extension", source, include_dirs=[cuda_include])
+
+    The compiled module takes the typed handles of this package (``stream.cdata``) without casts.
+    """
+    import cffi  # only builders need the compile-time half of cffi, and its parser
+
+    cdef = (PACKAGE / "_raw" / "types.cdef").read_text(encoding="utf-8")
+    builder = cffi.FFI()
+    builder.cdef(cdef)
+    builder.set_source(MODULE, "")  # never compiled: None would mean a module without C, which C cannot include
+    return builder

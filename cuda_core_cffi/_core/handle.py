@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The base of every object that owns a driver handle.
+
+The handle lives in a C box (``include/ccc_box.h``), which knows what it depends on and destroys it without Python.
+What is here is the Python end: one box, closed once, dropped when the object goes.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+from cuda_core_cffi._calls import Owner, close, own
+from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.errors import failure
+from cuda_core_cffi._core.ffi import ffi, lib
+
+__all__ = ["Handle", "InUse", "live_objects", "refuse_again"]
+
+_acquire = lib.ccc_acquire
+_close = close
+_handle = lib.ccc_handle
+_identity = lib.ccc_identity
+_is_open = lib.ccc_is_open
+_release = lib.ccc_release
+
+
+class Handle(Uncopyable, Owner):
+    """Own a box. Subclasses are made by factory methods, which hand the box to :meth:`_own`."""
+
+    __slots__ = ("__weakref__",)
+
+    _CTYPE: ClassVar[str]
+    _MADE_BY: ClassVar[str] = "the method that creates it"
+    _NAME: ClassVar[str] = ""  # what messages call a class that is not public
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise RuntimeError(f"{type(self).__name__} cannot be constructed directly; use {self._MADE_BY}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Handle) or other._CTYPE != self._CTYPE:
+            return NotImplemented
+        return bool(_identity(self._box) == _identity(other._box))
+
+    def __hash__(self) -> int:
+        return hash((self._CTYPE, _identity(self._box)))
+
+    @classmethod
+    def _own(cls, box: Any) -> Self:
+        """Return an object for a box that a helper made, or raise what the helper left behind."""
+        if not box:
+            raise failure(lib.ccc_last_status())
+        return own(cls, box)
+
+    def _failure(self, status: int, *others: object) -> Exception:
+        """Return the exception for a helper's ``status``; says which of the objects involved is closed."""
+        if status == lib.CCC_CLOSED:
+            for item in (self, *others):
+                if isinstance(item, Handle) and not _is_open(item._box):
+                    return RuntimeError(f"this {item._NAME or type(item).__name__} is closed")
+        return failure(status)
+
+    def close(self) -> None:
+        """Give the handle up now rather than when this object is collected. Closing twice is allowed."""
+        _close(self)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return not _is_open(self._box)
+
+    @property
+    def handle(self) -> int:
+        """The driver's handle as an integer, the address; 0 once closed."""
+        return int(_handle(self._box))
+
+    @property
+    def cdata(self) -> Any:
+        """The driver's handle as a typed CFFI object; NULL once closed."""
+        return ffi.cast(self._CTYPE, _handle(self._box))
+
+    @property
+    def box(self) -> int:
+        """The address of the C box, for C code that uses ``cuda_core_cffi.h``."""
+        return int(ffi.cast("uintptr_t", self._box))
+
+
+class InUse:
+    """Keep handles from being destroyed while a ``with`` block passes them to the driver.
+
+    Another thread may close an object at any time. A handle that is read outside of such a block may be gone when the
+    driver gets it. What C is given as a box needs none of this: it does the same itself.
+
+    Parameters
+    ----------
+    *handles : Handle
+        The objects. RuntimeError says which of them is closed.
+    """
+
+    __slots__ = ("_handles", "_held")
+
+    def __init__(self, *handles: Handle) -> None:
+        self._handles = handles
+        self._held: list[Any] = []
+
+    def __enter__(self) -> None:
+        boxes = [handle._box for handle in self._handles]  # raises where one was not initialised
+        for handle, box in zip(self._handles, boxes, strict=True):
+            if not _acquire(box):
+                self.__exit__()
+                raise handle._failure(lib.CCC_CLOSED)
+            self._held.append(box)
+
+    def __exit__(self, *exception: object) -> None:
+        while self._held:
+            _release(self._held.pop())
+
+
+def refuse_again(owner: Owner) -> None:
+    """Raise if an object has a box: a second ``__init__`` would lose it."""
+    if getattr(owner, "_box", None) is not None:
+        raise RuntimeError(f"this {type(owner).__name__} is initialised already")
+
+
+def live_objects() -> dict[str, int]:
+    """Count the driver objects that this package keeps alive, by kind.
+
+    Returns
+    -------
+    dict of str to int
+        Kind, in lower case (``"stream"``, ``"buffer"``, ...), to the number of handles not yet destroyed. Handles that
+        belong to somebody else, and the devices' primary contexts, do not count.
+    """
+    kinds = ffi.typeof("ccc_kind").elements
+    return {
+        name.removeprefix("CCC_").lower(): int(lib.ccc_live_count(value))
+        for value, name in kinds.items()
+        if value < lib.CCC_KINDS
+    }

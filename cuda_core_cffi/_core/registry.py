@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What lower layers need of higher ones, registered by those when they are imported.
+
+A stream names its device, yet a device makes streams: the class below reaches the one above through here.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["registry"]
+
+
+class Registry:
+    """Classes and functions by role.
+
+    Attributes
+    ----------
+    device : type
+        :class:`Device`, which makes one of an ordinal.
+    call_in_stream : callable
+        What has a stream call a function.
+    """
+
+    device: type[Any]
+    call_in_stream: Callable[[Any, Any, Any], None]
+
+    @property
+    def graph_builder(self) -> Any:
+        """:class:`GraphBuilder`. Most programs have no graphs: their modules are imported when this is asked for."""
+        return importlib.import_module("cuda_core_cffi.graph").GraphBuilder
+
+    @property
+    def launch_config(self) -> Any:
+        """:class:`LaunchConfig`, which a kernel's occupancy takes; imported when this is asked for."""
+        return importlib.import_module("cuda_core_cffi._launching.config").LaunchConfig
+
+
+registry = Registry()

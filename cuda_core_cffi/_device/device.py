@@ -1,0 +1,446 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Devices: where everything starts."""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from cuda_core_cffi import _calls
+from cuda_core_cffi._core.errors import check, last_failure
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.integers import class_of_handle, integer
+from cuda_core_cffi._core.options import check_options
+from cuda_core_cffi._core.registry import registry
+from cuda_core_cffi._device.properties import DeviceProperties
+from cuda_core_cffi._lifetime.host_memory import synchronised
+from cuda_core_cffi._memory import Buffer, DeviceMemoryResource, MemoryResource, SynchronousMemoryResource
+from cuda_core_cffi._streams.context import Context
+from cuda_core_cffi._streams.event import DEFAULT_FLAGS, Event, EventOptions, event_flags
+from cuda_core_cffi._streams.stream import (
+    Stream,
+    StreamOptions,
+    StreamStandIn,
+    accept_stream,
+    default_stream,
+    protocol_address,
+)
+from cuda_core_cffi.typing import IsStreamType
+
+__all__ = ["ComputeCapability", "Device"]
+
+NAME_SIZE = 256
+UNKNOWN = NONE_CURRENT = -1  # of ccc_device_now, and of ccc_current_device; less is a failure
+
+_create_event = _calls.create_event
+_device_now = lib.ccc_device_now
+_set_current = lib.ccc_device_set_current
+
+
+class ComputeCapability(NamedTuple):
+    """The version of a device's architecture."""
+
+    major: int
+    minor: int
+
+
+class Device:
+    """A GPU. In each thread, one object stands for the same device.
+
+    Parameters
+    ----------
+    device_id : int or Device, optional
+        Its ordinal, from 0. By default the device of the current context, or 0 where none is current.
+
+    Raises
+    ------
+    ValueError
+        If there is no such device.
+    CUDAError
+        If there is no driver, or it finds no device.
+
+    Notes
+    -----
+    Making the object initialises nothing on the device. Each thread calls :meth:`set_current` before it works with one.
+    What a device creates lives in the context that is current, if that belongs to the device, and so may be shared with
+    another library; otherwise in the device's primary context.
+    """
+
+    __slots__ = ("__weakref__", "_capability", "_device_id", "_memory_resource", "_name", "_properties", "_uuid")
+
+    _device_id: int
+    _capability: ComputeCapability
+    _memory_resource: MemoryResource | None
+    _name: str
+    _properties: DeviceProperties
+    _uuid: str
+
+    def __new__(cls, device_id: Device | int | None = None) -> Device:
+        if device_id is None:
+            try:
+                return _devices.by_ordinal[_device_now()]
+            except KeyError as error:
+                now = error.args[0]
+            device_id = current_or_first(now)
+        if type(device_id) is not int:  # False and 0.0 equal 0, but are no ordinals
+            return find_device(cls, device_id)
+        try:
+            return _devices.by_ordinal[device_id]
+        except KeyError:
+            return find_device(cls, device_id)
+
+    def __int__(self) -> int:
+        return self._device_id
+
+    __index__ = __int__
+
+    def __repr__(self) -> str:
+        return f"<Device {self._device_id} ({self.name})>"
+
+    def __hash__(self) -> int:
+        return hash((Device, self._device_id))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Device):
+            return NotImplemented
+        return self._device_id == other._device_id
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Device, (self._device_id,))
+
+    def set_current(self, ctx: Context | None = None) -> Context | None:
+        """Make a context of this device current in this thread.
+
+        Parameters
+        ----------
+        ctx : Context, optional
+            The context. By default the device's primary one, which the CUDA runtime and the libraries on it use too.
+
+        Returns
+        -------
+        Context or None
+            With ``ctx``, the context that was current before, if any.
+
+        Raises
+        ------
+        ValueError
+            If the context belongs to another device.
+        """
+        if ctx is None:
+            status = _set_current(self._device_id)
+            if status:
+                check(status)
+            return None
+        if not isinstance(ctx, Context):
+            raise TypeError(f"ctx must be a Context, not {type(ctx).__name__}")
+        if ctx._device_id != self._device_id:
+            raise ValueError(f"the context belongs to device {ctx._device_id}, not to device {self._device_id}")
+        displaced = lib.ccc_context_current()
+        if not displaced and lib.ccc_last_status():
+            raise last_failure()
+        previous = Context._own(displaced) if displaced else None
+        status = lib.ccc_set_current(ctx._box)
+        if status:
+            raise ctx._failure(status)
+        return previous
+
+    def create_stream(
+        self, obj: IsStreamType | None = None, options: StreamOptions | Mapping[str, Any] | None = None
+    ) -> Stream:
+        """Create a stream, or wrap another library's.
+
+        Parameters
+        ----------
+        obj : object with ``__cuda_stream__``, optional
+            The stream to wrap. It is kept alive as long as the wrapper.
+        options : StreamOptions, optional
+            Options of a new stream.
+
+        Returns
+        -------
+        Stream
+            The stream.
+
+        Raises
+        ------
+        ValueError
+            If both are given, or the priority is out of the device's range.
+        """
+        if obj is not None:
+            if options is not None:
+                raise ValueError("options are for a new stream: give obj or options, not both")
+            if isinstance(obj, Stream | StreamStandIn):
+                return Stream._again(accept_stream(obj, "Device.create_stream"))
+            return Stream._borrow(protocol_address(obj, "Device.create_stream", stacklevel=3), obj)
+        if options is not None:
+            options = check_options(StreamOptions, options, "Device.create_stream")
+        return Stream._create(self._device_id, options)
+
+    def create_event(self, options: EventOptions | Mapping[str, Any] | None = None) -> Event:
+        """Create an event, not yet recorded.
+
+        Parameters
+        ----------
+        options : EventOptions, optional
+            Options of the event.
+
+        Returns
+        -------
+        Event
+            The event.
+        """
+        flags = DEFAULT_FLAGS
+        if options is not None:
+            flags = event_flags(check_options(EventOptions, options, "Device.create_event"))
+        event = _create_event(Event, self._device_id, flags)
+        if not event:
+            raise last_failure()
+        return event
+
+    def create_graph_builder(self) -> Any:
+        """Return a builder of a graph that captures a new stream.
+
+        Returns
+        -------
+        GraphBuilder
+            The builder, with its stream.
+        """
+        return registry.graph_builder._of(Stream._create(self._device_id, None), owns_stream=True)
+
+    def allocate(self, size: int, stream: IsStreamType | None = None) -> Buffer:
+        """Allocate memory on the device, from :attr:`memory_resource`.
+
+        Parameters
+        ----------
+        size : int
+            Size in bytes.
+        stream : Stream, optional
+            The memory may be used by work that follows in this stream, and goes back in its order. Default is the
+            default stream.
+
+        Returns
+        -------
+        Buffer
+            The memory; its content is undefined.
+        """
+        mr = self._memory_resource
+        if mr is None:
+            mr = self.memory_resource
+        return mr.allocate(size, stream)  # type: ignore[no-any-return]  # a resource of the user may return what it likes
+
+    def sync(self) -> None:
+        """Wait on the host until all work in the context is done.
+
+        Raises
+        ------
+        CUDAError
+            If work failed.
+        """
+        check(lib.ccc_device_sync(self._device_id))
+        synchronised()
+
+    def can_access_peer(self, peer: Device | int) -> bool:
+        """Tell whether kernels of this device can use the memory of another.
+
+        Parameters
+        ----------
+        peer : Device or int
+            The other device.
+
+        Returns
+        -------
+        bool
+            False also for the device itself, which is no peer of its own.
+        """
+        result = ffi.new("int *")
+        check(lib.cuDeviceCanAccessPeer(result, self._device_id, Device(peer)._device_id), "cuDeviceCanAccessPeer")
+        return bool(result[0])
+
+    @classmethod
+    def get_all_devices(cls) -> tuple[Device, ...]:
+        """Return all devices that the driver finds."""
+        return tuple(cls(ordinal) for ordinal in range(device_count()))
+
+    @property
+    def device_id(self) -> int:
+        """The ordinal."""
+        return self._device_id
+
+    @property
+    def name(self) -> str:
+        """The name, for example ``"NVIDIA H200"``."""
+        try:
+            return self._name
+        except AttributeError:
+            text = ffi.new("char[]", NAME_SIZE)
+            check(lib.cuDeviceGetName(text, NAME_SIZE, self._device_id), "cuDeviceGetName")
+            self._name = ffi.string(text).decode(errors="replace")
+            return self._name
+
+    @property
+    def pci_bus_id(self) -> str:
+        """The address on the PCI bus, for example ``"0000:3B:00.0"``."""
+        text = ffi.new("char[]", NAME_SIZE)
+        check(lib.cuDeviceGetPCIBusId(text, NAME_SIZE, self._device_id), "cuDeviceGetPCIBusId")
+        return str(ffi.string(text).decode())
+
+    @property
+    def uuid(self) -> str:
+        """The UUID in its usual form of 8-4-4-4-12 hexadecimal digits, without a prefix."""
+        try:
+            return self._uuid
+        except AttributeError:
+            raw = ffi.new("CUuuid *")
+            check(lib.cuDeviceGetUuid(raw, self._device_id), "cuDeviceGetUuid")
+            self._uuid = str(uuid.UUID(bytes=bytes(ffi.buffer(raw))))
+            return self._uuid
+
+    @property
+    def properties(self) -> DeviceProperties:
+        """What the device can do."""
+        return self._properties
+
+    @property
+    def compute_capability(self) -> ComputeCapability:
+        """The version of the architecture."""
+        try:
+            return self._capability
+        except AttributeError:
+            properties = self._properties
+            self._capability = ComputeCapability(
+                properties.compute_capability_major, properties.compute_capability_minor
+            )
+            return self._capability
+
+    @property
+    def arch(self) -> str:
+        """The compute capability as compilers name it: ``"90"``."""
+        return "{}{}".format(*self.compute_capability)
+
+    @property
+    def context(self) -> Context:
+        """The context that work on the device uses: the current one if it is this device's, else the primary one."""
+        return Context._own(lib.ccc_device_context(self._device_id))
+
+    @property
+    def default_stream(self) -> Stream:
+        """The default stream, as the environment configures it."""
+        return default_stream()
+
+    @property
+    def memory_resource(self) -> MemoryResource:
+        """Where :meth:`allocate` gets memory. By default the device's current pool. Set in each thread by itself."""
+        if self._memory_resource is None:
+            self._memory_resource = default_memory_resource(self)
+        return self._memory_resource
+
+    @memory_resource.setter
+    def memory_resource(self, mr: MemoryResource) -> None:
+        if not isinstance(mr, MemoryResource):
+            raise TypeError(f"memory_resource must be a MemoryResource, not {type(mr).__name__}")
+        self._memory_resource = mr
+
+
+class Devices(threading.local):
+    """The devices of a thread."""
+
+    def __init__(self) -> None:
+        self.by_ordinal: dict[object, Device] = {}
+
+
+_devices = Devices()
+_default_resources: dict[int, MemoryResource] = {}
+_default_resources_lock = threading.Lock()
+
+
+def current_or_first(current: int) -> int:
+    """Return the ordinal of the current context's device, or 0 where none is current.
+
+    Parameters
+    ----------
+    current : int
+        What ``ccc_device_now`` said.
+    """
+    if current == UNKNOWN:
+        current = lib.ccc_current_device()
+    if current < NONE_CURRENT:
+        raise last_failure()
+    return max(current, 0)
+
+
+def find_device(cls: type[Device], device_id: Any) -> Device:
+    """Return the device of this thread for an ordinal that was not used before."""
+    if isinstance(device_id, Device):
+        ordinal = device_id._device_id
+    elif class_of_handle(device_id) == "CUdevice":
+        ordinal = int(device_id)
+    else:
+        ordinal = integer(device_id, "device_id", "an int or a Device")
+    known = _devices.by_ordinal.get(ordinal)
+    if known is not None:
+        return known
+    count = device_count()
+    if not 0 <= ordinal < count:
+        raise ValueError(f"device_id must be 0 to {count - 1}, not {ordinal}")
+    self = object.__new__(cls)
+    self._device_id = ordinal
+    self._memory_resource = None
+    self._properties = DeviceProperties._of(ordinal)
+    return _devices.by_ordinal.setdefault(ordinal, self)
+
+
+def device_count() -> int:
+    """Return the number of devices.
+
+    Raises
+    ------
+    CUDAError
+        If there is no driver, or it finds no device.
+    """
+    check(lib.ccc_init())
+    count = ffi.new("int *")
+    check(lib.cuDeviceGetCount(count), "cuDeviceGetCount")
+    if count[0] == 0:
+        check(lib.CUDA_ERROR_NO_DEVICE, "cuDeviceGetCount")
+    return int(count[0])
+
+
+def driver_version() -> tuple[int, int, int]:
+    """Return the version of CUDA that the driver is for, as major, minor and patch level."""
+    version = ffi.new("int *")
+    check(lib.cuDriverGetVersion(version), "cuDriverGetVersion")
+    number = version[0]
+    return number // 1000, number % 1000 // 10, number % 10
+
+
+def default_memory_resource(device: Device) -> MemoryResource:
+    """Return the resource that all threads share for a device."""
+    ordinal = device._device_id
+    with _default_resources_lock:
+        if ordinal not in _default_resources:
+            pools = device._properties.memory_pools_supported
+            _default_resources[ordinal] = DeviceMemoryResource(ordinal) if pools else SynchronousMemoryResource(ordinal)
+        return _default_resources[ordinal]
+
+
+def warn_before_fork() -> None:
+    """Warn, once, that a process that uses CUDA is about to be forked."""
+    global _fork_warned
+    if not _fork_warned and lib.ccc_driver_used():
+        _fork_warned = True
+        warnings.warn(
+            "this process uses CUDA, which a forked child cannot: "
+            'start processes with multiprocessing.set_start_method("spawn")',
+            UserWarning,
+            stacklevel=2,  # os.fork has no frame of its own
+        )
+
+
+_fork_warned = False
+os.register_at_fork(before=warn_before_fork)
+registry.device = Device

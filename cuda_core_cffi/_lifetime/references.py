@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What graphs, and functions that streams call, keep: driver objects and Python objects, until nothing needs them.
+
+The C side (``include/ccc_keep.h``) counts and queues; it holds Python objects by a token. What is queued is let go of
+when the package creates, changes or closes graphs, or has a stream call a function, when a program synchronises, and
+else by the release thread.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from cuda_core_cffi._core.errors import check_cleanup, last_failure
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.handle import Handle
+from cuda_core_cffi._lifetime import pending_calls
+from cuda_core_cffi._lifetime.host_memory import register_after_sync
+
+__all__ = [
+    "NOTHING",
+    "Operand",
+    "keep_with_memory",
+    "kept",
+    "make_keep",
+    "new_token",
+    "settle",
+    "settle_after_sync",
+]
+
+AT_ONCE = 64  # tokens that C hands over in one call
+NOTHING = ffi.NULL
+
+_keep_new = lib.ccc_keep_new
+_unsettled = lib.ccc_unsettled
+_settle = lib.ccc_settle
+_numbers = itertools.count(1)
+
+kept: dict[int, Any] = {}
+"""Python objects by the token that C has for them."""
+
+
+class Operand(NamedTuple):
+    """Something that a node uses.
+
+    Attributes
+    ----------
+    address : int
+        What the driver gets.
+    boxes : tuple
+        The boxes that keep it.
+    objects : tuple
+        The Python objects that keep it.
+    size : int or None
+        Its size in bytes, where that is known.
+    """
+
+    address: int
+    boxes: tuple[Any, ...] = ()
+    objects: tuple[Any, ...] = ()
+    size: int | None = None
+
+    def check_room(self, size: int, name: str) -> None:
+        """Raise if the memory is known to be smaller than what a node does with it."""
+        if self.size is not None and size > self.size:
+            raise ValueError(f"{name} has {self.size} bytes, fewer than the {size} of the node")
+
+
+def new_token(value: Any) -> int:
+    """Keep a Python object, and return the token under which C lets go of it."""
+    token = next(_numbers)
+    kept[token] = value
+    return token
+
+
+def make_keep(operands: Iterable[Operand], token: int = 0) -> Any:
+    """Return a ``ccc_keep *`` for operands, which a function of C takes over; NULL if there is nothing to keep.
+
+    Parameters
+    ----------
+    operands : iterable of Operand
+        What is kept.
+    token : int, optional
+        That of a Python object which is kept as well, instead of those of the operands.
+    """
+    boxes: list[Any] = []
+    objects: list[Any] = []
+    for _, some, others, _ in operands:
+        boxes += some
+        objects += others
+    if objects and not token:
+        token = new_token(objects)
+    if not boxes and not token:
+        return NOTHING
+    settle_after_sync()
+    keep = _keep_new(boxes, len(boxes), token)
+    if not keep:
+        kept.pop(token, None)
+        raise last_failure()
+    return keep
+
+
+def keep_with_memory(buffer: Handle, value: Any) -> None:
+    """Keep a Python object until the memory of a buffer went back, if somebody besides the buffer keeps the memory."""
+    token = new_token(value)
+    if lib.ccc_buffer_keep(buffer._box, token):
+        settle_after_sync()
+    else:
+        kept.pop(token, None)
+
+
+def settle_after_sync() -> None:
+    """Let go after each synchronisation from now on: programs that keep nothing need not look."""
+    register_after_sync(settle, first=True)
+
+
+def settle(waited: Any = NOTHING) -> None:
+    """Let go of what nobody needs any more, whatever was waited for."""
+    if not _unsettled():
+        return
+    tokens = ffi.new("uint64_t[]", AT_ONCE)
+    count = AT_ONCE
+    while count == AT_ONCE:
+        count = _settle(tokens, AT_ONCE)
+        for index in range(count):
+            kept.pop(tokens[index], None)
+    check_cleanup(1)
+
+
+pending_calls.tasks.append(settle)

@@ -1,0 +1,361 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Buffers and views as DLPack capsules."""
+
+from __future__ import annotations
+
+import enum
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from cuda_core_cffi import _capsule
+from cuda_core_cffi._core import detach  # noqa: F401  (deleters need _detach)
+from cuda_core_cffi._core.errors import last_failure
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._lifetime import pending_calls
+from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, Stream
+
+__all__ = [
+    "CPU",
+    "CUDA",
+    "CUDA_HOST",
+    "CUDA_MANAGED",
+    "NO_ORDERING",
+    "ON_DEVICE",
+    "DLDeviceType",
+    "Exported",
+    "export_buffer",
+    "export_struct",
+    "export_view",
+    "give_view",
+    "lend_view",
+    "pins",
+    "release_pins",
+    "tensor_on_host",
+]
+
+
+class DLDeviceType(enum.IntEnum):
+    """What DLPack calls the kinds of memory that CUDA knows."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLCUDAManaged = 13
+
+
+CPU, CUDA, CUDA_HOST, CUDA_MANAGED = (kind.value for kind in DLDeviceType)
+ON_DEVICE = (CUDA, CUDA_MANAGED)
+NO_ORDERING = -1
+# The fields of what is known of an array: see ccc_capsule_read.h.
+ADDRESS, SHAPE, STRIDES, DEVICE, ACCESSIBLE, READ_ONLY, DEVICE_TYPE, DTYPE, OWNER = range(9)
+SIGNED_BYTE = 0 | 8 << 8 | 1 << 16
+
+# What Python keeps alive for tensors that are out, and for copies under way: see ccc_tensor.h.
+pins: dict[int, Callable[[], object]] = {}
+
+VERSIONED, COPIED, PINNED = lib.CCC_TENSOR_VERSIONED, lib.CCC_TENSOR_COPIED, lib.CCC_TENSOR_PINNED
+
+_read_capsule = _capsule.read
+_share = _capsule.share
+_new_capsule = _capsule.new
+_new_struct = _capsule.new_struct
+_tensor_of_buffer = lib.ccc_tensor_of_buffer
+
+
+class Exported(NamedTuple):
+    """What a tensor shows.
+
+    Attributes
+    ----------
+    address : int
+        Its memory.
+    device : tuple of int
+        DLPack's device type, and the ordinal.
+    dtype : int
+        DLPack's type, as :mod:`cuda_core_cffi._core.dtypes` has it.
+    shape, strides : tuple of int
+        Its layout, in elements.
+    readonly : bool
+        Whether the consumer must not write.
+    """
+
+    address: int
+    device: tuple[int, int]
+    dtype: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    readonly: bool = False
+
+    def array(self) -> Any:
+        """Return the C structure that describes this, and what it points to."""
+        shape, strides = ffi.new("int64_t[]", self.shape), ffi.new("int64_t[]", self.strides)
+        dtype = (self.dtype & 0xFF, self.dtype >> 8 & 0xFF, self.dtype >> 16)
+        array = ffi.new("ccc_array *", (self.address, self.device, dtype, len(self.shape), shape, strides))
+        return array, shape, strides
+
+
+def export_buffer(
+    buffer: Any,
+    stream: int | None,
+    max_version: tuple[int, int] | None,
+    wanted: tuple[int, int] | None,
+    copy: bool | None,
+) -> Any:
+    """Return the capsule for ``buffer``; the other parameters are the standard's.
+
+    Raises
+    ------
+    BufferError
+        If the request cannot be met.
+    """
+    if pins:
+        release_pins()
+    if buffer.is_closed:
+        raise BufferError("this Buffer is closed")
+    device = buffer._device_type()
+    versioned = max_version is not None and max_version[0] >= 1
+    if wanted is not None and wants_host_copy(device, wanted, copy):
+        return host_copy(buffer, versioned)
+    consumer = None
+    if stream != NO_ORDERING and (stream is not None or device[0] in ON_DEVICE):
+        consumer = consumer_stream(stream, device[0])
+    if copy and device[0] == CPU:
+        return host_copy(buffer, versioned)
+    if copy:
+        with device_copy(buffer, consumer) as made:
+            return show(made, device, versioned, True)
+    if consumer is not None:
+        order(buffer, consumer)
+    return show(buffer, device, versioned, False)
+
+
+def export_view(
+    view: Any,
+    stream: int | None,
+    max_version: tuple[int, int] | None,
+    wanted: tuple[int, int] | None,
+    copy: bool | None,
+) -> Any:
+    """Return the capsule for a view; the other parameters are the standard's.
+
+    Raises
+    ------
+    BufferError
+        If the request cannot be met.
+    """
+    if pins:
+        release_pins()
+    info = view._source
+    if type(info) is not tuple:
+        info = view._info
+    tensor, kind = info[OWNER], info[DEVICE_TYPE]
+    exported = view._exported() if type(tensor) is tuple else None
+    versioned = max_version is not None and max_version[0] >= 1
+    if wanted is not None and wants_host_copy(view.__dlpack_device__(), wanted, copy):
+        return view._host_copy(exported or view._exported(), versioned)
+    consumer = None
+    if stream != NO_ORDERING and (stream is not None or kind in ON_DEVICE):
+        consumer = consumer_stream(stream, kind)
+    if copy:
+        if kind == CPU:
+            return view._host_copy(exported or view._exported(), versioned)
+        raise BufferError("a view has no memory resource to take a copy from: use StridedMemoryView.copy_to")
+    if not versioned and info[READ_ONLY]:
+        raise BufferError("the view is read-only, which DLPack before 1.0 cannot say: ask with max_version=(1, 0)")
+    if consumer is not None:
+        view._order(consumer)
+    return _share(tensor, versioned) if exported is None else wrap(show_view(view, exported, versioned), versioned)
+
+
+def give_view(view: Any) -> int:
+    """Return the address of a versioned tensor for a view, in the order of the legacy default stream."""
+    release_pins()
+    exported = view._exported()
+    if exported.device[0] in ON_DEVICE:
+        view._order(LEGACY_DEFAULT_STREAM)
+    return show_view(view, exported, True)
+
+
+def lend_view(view: Any) -> int:
+    """Return the address of a versioned tensor that the view keeps, in the order of the legacy default stream.
+
+    The tensor keeps the memory, so the address is good as long as the view exists.
+    """
+    release_pins()
+    info = view._info
+    if view._is_closed:
+        raise BufferError("this view's Buffer is closed")
+    if info[DEVICE_TYPE] in ON_DEVICE:
+        view._order(LEGACY_DEFAULT_STREAM)
+    try:
+        return _read_capsule(view._lent)[0]
+    except AttributeError:
+        pass
+    if type(info[OWNER]) is tuple:
+        capsule = wrap(show_view(view, view._exported(), True, lent=True), True)
+    else:
+        capsule = _share(info[OWNER], True)
+    with _lending:  # another thread may have been here
+        if not hasattr(view, "_lent"):
+            view._lent = capsule
+    return _read_capsule(view._lent)[0]
+
+
+def show_view(view: Any, exported: Exported, versioned: bool, lent: bool = False) -> int:
+    """Return the address of a tensor that shows what a view shows, and keeps it; ``lent`` is kept by the view."""
+    box, release = view._keeper()
+    if lent and not box:  # the memory is the view's to keep
+        release = None
+    array, *_kept = exported.array()
+    flags = lib.CCC_DLPACK_READ_ONLY if exported.readonly else 0
+    tensor = lib.ccc_tensor_of(array, box, versioned, flags, release is not None)
+    if not tensor:
+        if release is not None:
+            release()
+        raise last_failure()
+    if release is not None:
+        pins[tensor] = release
+    return int(tensor)
+
+
+def wants_host_copy(device: tuple[int, int], wanted: tuple[int, int], copy: bool | None) -> bool:
+    """Return whether the consumer wants memory on ``device`` copied to the host."""
+    if tuple(wanted) == device:
+        return False
+    if tuple(wanted) != (CPU, 0):
+        raise BufferError(f"the memory is on DLPack device {device}; it can be exported there or to (1, 0)")
+    if copy is False:
+        raise BufferError(
+            f"the memory is on DLPack device {device}: host memory needs a copy, which copy=False forbids"
+        )
+    return True
+
+
+def export_struct(buffer: Any) -> Any:
+    """Return the capsule ``__array_struct__`` for host-accessible memory, which it keeps."""
+    if pins:
+        release_pins()
+    return show(buffer, (CPU, 0), False, False, _new_struct)
+
+
+def show(
+    buffer: Any,
+    device: tuple[int, int],
+    versioned: bool,
+    copied: bool,
+    new_capsule: Callable[[int, bool], Any] = _new_capsule,
+) -> Any:
+    """Return a capsule that shows ``buffer`` and keeps its memory."""
+    release = buffer._hold() if buffer._needs_python else None
+    how = device[0] | device[1] << 16
+    if versioned:
+        how |= VERSIONED
+    if copied:
+        how |= COPIED
+    if release is not None:
+        how |= PINNED
+    tensor = _tensor_of_buffer(buffer._box, how)
+    if not tensor:
+        if release is not None:
+            release()
+        raise buffer._failure(lib.ccc_last_status())
+    if release is not None:
+        pins[tensor] = release
+    return wrap(tensor, versioned, new_capsule)
+
+
+def wrap(tensor: int, versioned: bool, new_capsule: Callable[[int, bool], Any] = _new_capsule) -> Any:
+    """Return a capsule that owns ``tensor``."""
+    try:
+        return new_capsule(tensor, versioned)
+    except BaseException:
+        lib.ccc_tensor_delete(tensor)
+        raise
+
+
+def consumer_stream(stream: int | None, kind: int) -> Stream:
+    """Return the stream of a consumer, for memory of this kind."""
+    if kind == CPU:
+        raise BufferError(f"memory of the host only takes no stream, but the consumer gave {stream!r}")
+    if stream is None:
+        return LEGACY_DEFAULT_STREAM
+    if isinstance(stream, bool) or not isinstance(stream, int):
+        raise TypeError(f"stream must be an int or None, not {type(stream).__name__}")
+    if stream <= 0:
+        raise BufferError(f"stream {stream} is ambiguous or none: 1 is the legacy default stream, 2 the per-thread one")
+    return Stream.from_handle(stream)
+
+
+def order(buffer: Any, consumer: Stream) -> None:
+    """Make the consumer's stream wait for what the buffer's own stream still does with the memory."""
+    status = lib.ccc_buffer_order(buffer._box, consumer._box)
+    if status:
+        raise buffer._failure(status, consumer)
+
+
+def device_copy(buffer: Any, consumer: Stream | None) -> Any:
+    """Return a copy of ``buffer`` from the same resource, ready in the consumer's stream."""
+    if buffer.memory_resource is None:
+        raise BufferError("copy=True needs a memory resource to take the copy from; this buffer has none")
+    stream = consumer or LEGACY_DEFAULT_STREAM
+    order(buffer, stream)
+    made = buffer.copy_to(stream=stream)
+    made.set_deallocation_stream(LEGACY_DEFAULT_STREAM)  # the consumer may destroy its stream before the tensor
+    if consumer is None:
+        stream.sync()
+    return made
+
+
+def host_copy(buffer: Any, versioned: bool) -> Any:
+    """Return a capsule with a copy of ``buffer`` in host memory."""
+
+    def fill(data: Any) -> None:
+        if buffer.is_device_accessible:
+            status = lib.ccc_copy_to_host(data, buffer._box)
+            if status:
+                raise buffer._failure(status)
+        else:  # no driver is needed, nor a context
+            ffi.memmove(data, ffi.cast("char *", buffer.handle), buffer.size)
+
+    exported = Exported(0, (CPU, 0), SIGNED_BYTE, (buffer.size,), (1,))
+    return tensor_on_host(exported, buffer.size, versioned, fill)
+
+
+def tensor_on_host(exported: Exported, size: int, versioned: bool, fill: Callable[[Any], None]) -> Any:
+    """Return a capsule with host memory of its own, which ``fill`` fills."""
+    data = ffi.new("void **")
+    array, *_kept = exported.array()
+    tensor = lib.ccc_tensor_on_host(array, size, versioned, data)
+    if not tensor:
+        raise last_failure()
+    try:
+        fill(data[0])
+    except BaseException:
+        lib.ccc_tensor_delete(tensor)
+        raise
+    return wrap(tensor, versioned)
+
+
+def release_pins() -> None:
+    """Let go of what was kept for tensors that their consumers have deleted."""
+    while tensor := lib.ccc_tensor_finished():
+        release = pins.pop(tensor, None)
+        lib.ccc_tensor_free(tensor)  # not before: a new tensor could get this address
+        if release is not None:
+            release()
+
+
+pending_calls.tasks.append(release_pins)
+_lending = threading.Lock()
+
+
+def _renew_lock() -> None:
+    """Start with a free lock in the child of a fork: the thread that held it, if any, is not there."""
+    global _lending
+    _lending = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)

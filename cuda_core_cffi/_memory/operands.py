@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that nodes of graphs use: buffers and addresses, with what keeps them alive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._core.integers import address_of
+from cuda_core_cffi._lifetime.references import Operand
+from cuda_core_cffi._memory.buffer import Buffer
+from cuda_core_cffi._memory.exporter import Hold
+
+__all__ = ["operand"]
+
+_handle = lib.ccc_handle
+_is_open = lib.ccc_is_open
+
+
+def operand(value: Any, owner: Any, name: str) -> Operand:
+    """Return memory that a node uses, with what keeps it.
+
+    Parameters
+    ----------
+    value : Buffer or int
+        The memory.
+    owner : object
+        For an address: what keeps the memory there; None if the caller does.
+    name : str
+        What messages call it.
+    """
+    if isinstance(value, Buffer):
+        if owner is not None:
+            raise ValueError(f"{name}_owner is for an address; a Buffer is kept by itself")
+        return buffer_operand(value, name)
+    if isinstance(value, bool):
+        raise TypeError(f"{name} must be a Buffer or an address, not bool")
+    try:
+        address = address_of(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a Buffer or an address, not {type(value).__name__}") from None
+    if isinstance(owner, Buffer):
+        return buffer_operand(owner, f"{name}_owner")._replace(address=address, size=None)
+    return Operand(address, (), () if owner is None else (owner,))
+
+
+def buffer_operand(buffer: Buffer, name: str) -> Operand:
+    """Return a buffer as an operand: its memory stays, even if the buffer is closed."""
+    box = buffer._box
+    if not _is_open(box):
+        raise RuntimeError(f"{name}: this {buffer._NAME or type(buffer).__name__} is closed")
+    objects = (Hold(buffer._hold()),) if buffer._needs_python else ()
+    return Operand(_handle(box), (box,), objects, buffer._size)

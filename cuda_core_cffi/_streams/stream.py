@@ -1,0 +1,420 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Streams: queues of work that a device runs in order."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+from cuda_core_cffi import _calls
+from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.errors import check, last_failure
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.handle import Handle
+from cuda_core_cffi._core.integers import address_of
+from cuda_core_cffi._core.options import check_options
+from cuda_core_cffi._core.registry import registry
+from cuda_core_cffi._lifetime.host_memory import after_wait
+from cuda_core_cffi._streams.context import Context
+from cuda_core_cffi._streams.event import DEFAULT_FLAGS, Event, EventOptions, event_flags
+from cuda_core_cffi.typing import IsStreamType
+
+__all__ = [
+    "LEGACY_DEFAULT_STREAM",
+    "PER_THREAD_DEFAULT_STREAM",
+    "Stream",
+    "StreamOptions",
+    "StreamStandIn",
+    "accept_stream",
+    "context_of",
+    "default_stream",
+    "stream_or_default",
+]
+
+PROTOCOL_VERSION = 0
+LOWEST_PRIORITY = 0  # on every device
+NON_BLOCKING: int = lib.CU_STREAM_NON_BLOCKING
+
+_close = _calls.close
+_create = _calls.create_stream
+_sync = _calls.sync_stream
+_record = _calls.record
+_record_new = lib.ccc_stream_record
+_wait = _calls.wait
+
+
+@dataclasses.dataclass
+class StreamOptions:
+    """Options of a stream.
+
+    Attributes
+    ----------
+    nonblocking : bool, optional
+        Do not wait for, nor hold up, the legacy default stream. Default True.
+    priority : int, optional
+        Lower numbers run first; the device tells the range. Default is the lowest priority, 0.
+    """
+
+    nonblocking: bool | None = True
+    priority: int | None = None
+
+
+class StreamStandIn(Uncopyable):
+    """What stands for one of our streams wherever one is taken: a graph builder."""
+
+    __slots__ = ("_stream",)
+
+    _stream: Stream | None  # None once it is closed
+
+    @property
+    def stream(self) -> Stream:
+        """The stream.
+
+        Raises
+        ------
+        RuntimeError
+            If this is closed.
+        """
+        stream = self._stream
+        if stream is None:
+            raise RuntimeError(f"this {type(self).__name__} is closed")
+        return stream
+
+
+@_calls.quicken
+class Stream(Handle):
+    """A queue of work that runs in order.
+
+    Streams come from :meth:`Device.create_stream` or wrap another library's with :meth:`from_handle`. Wherever this
+    package takes a stream it also takes the two default streams, :obj:`LEGACY_DEFAULT_STREAM` and
+    :obj:`PER_THREAD_DEFAULT_STREAM`, which stand for a stream of whichever context is current.
+    """
+
+    __slots__ = ("_launch_box", "_owner")
+
+    _CTYPE = "CUstream"
+    _after_wait = after_wait  # which C calls as well
+    _MADE_BY: ClassVar[str] = "Device.create_stream or Stream.from_handle"
+    _launch_box: Any  # the box, which launches in Python find by this name in streams alone; set by the first of them
+    _owner: object
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """Return the version of the protocol, 0, and the address of the stream."""
+        if self.is_closed:  # the address would be 0, which is a default stream
+            raise self._failure(lib.CCC_CLOSED)
+        return (PROTOCOL_VERSION, self.handle)
+
+    def __copy__(self) -> Stream:
+        """Return a default stream itself; refuse to copy others."""
+        self.__reduce__()
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Stream:
+        """Return a default stream itself; refuse to copy others."""
+        self.__reduce__()
+        return self
+
+    def __reduce__(self) -> Any:
+        """Refer to a default stream by its name; refuse to pickle others."""
+        if self is LEGACY_DEFAULT_STREAM:
+            return "LEGACY_DEFAULT_STREAM"
+        if self is PER_THREAD_DEFAULT_STREAM:
+            return "PER_THREAD_DEFAULT_STREAM"
+        return super().__reduce__()
+
+    def __repr__(self) -> str:
+        if self.is_closed:
+            return "<Stream handle=0x0 closed>"
+        try:
+            context = f"{self.context.handle:#x}"
+        except Exception as error:  # a default stream in a thread with no context: a repr must not raise
+            context = f"unknown ({type(error).__name__})"
+        return f"<Stream handle={self.handle:#x} context={context}>"
+
+    def sync(self) -> None:
+        """Wait on the host until all work in the stream is done.
+
+        Raises
+        ------
+        CUDAError
+            If work in the stream failed.
+        """
+        status = _sync(self)
+        if status:
+            self._after_wait(status)
+
+    def record(self, event: Event | None = None, options: EventOptions | Mapping[str, Any] | None = None) -> Event:
+        """Record an event: it is reached when the work now in the stream is done.
+
+        Parameters
+        ----------
+        event : Event, optional
+            The event to record. By default a new one is made.
+        options : EventOptions, optional
+            Options for a new event.
+
+        Returns
+        -------
+        Event
+            The event recorded.
+        """
+        if event is None:
+            flags = DEFAULT_FLAGS
+            if options is not None:
+                flags = event_flags(check_options(EventOptions, options, "Stream.record"))
+            box = _record_new(self._box, flags)
+            if not box:
+                raise self._failure(lib.ccc_last_status())
+            return Event._own(box)
+        status = _record(event, self)
+        if status:
+            raise self._failure(status, event)
+        if status is None:
+            raise TypeError(f"event must be an Event, not {type(event).__name__}")
+        return event
+
+    def wait(self, event_or_stream: Event | IsStreamType) -> None:
+        """Hold up what follows in this stream until an event is reached, or the work now in another stream is done.
+
+        Parameters
+        ----------
+        event_or_stream : Event or Stream or object with ``__cuda_stream__``
+            What to wait for.
+        """
+        status = _wait(self, event_or_stream)
+        if status is None:
+            event_or_stream = accept_stream(event_or_stream, "wait")
+            status = _wait(self, event_or_stream)
+        if status:
+            raise self._failure(status, event_or_stream)
+
+    def callback(self, fn: Any, *, user_data: Any = None) -> None:
+        """Have the stream call a function on the host, when the work now in it is done. What follows waits for that.
+
+        While the stream is being captured, by this package or another library, the function becomes a node of the
+        graph, which calls it whenever it runs.
+
+        Parameters
+        ----------
+        fn : callable or C function pointer
+            A Python callable that takes no argument. Or a ``void (*)(void *)``: a CFFI function pointer, or a ctypes
+            function declared as ``ctypes.CFUNCTYPE(None, ctypes.c_void_p)``. It is kept until it was called.
+        user_data : int, CFFI pointer or bytes-like, optional
+            What a C function gets: an address, or bytes, which are copied and kept.
+
+        Raises
+        ------
+        TypeError
+            If a C function is declared in another way.
+        ValueError
+            If ``user_data`` is given with a Python callable.
+        CUDAError
+            If the driver does not take the function.
+
+        Notes
+        -----
+        The function runs in a thread of the driver's and must not call the driver, nor wait for a thread that does.
+        What a Python callable raises is raised by the next call that waits for the stream: :meth:`sync`,
+        :meth:`Event.sync` of an event recorded in it, or :meth:`Device.sync`; several exceptions come as an
+        ``ExceptionGroup``. The driver calls nothing in a context that has failed.
+        """
+        registry.call_in_stream(self, fn, user_data)
+
+    def close(self) -> None:
+        """Give the stream up. Work in it still runs. Closing a default stream does nothing."""
+        _close(self)
+        if self is not LEGACY_DEFAULT_STREAM and self is not PER_THREAD_DEFAULT_STREAM:
+            self._owner = None
+
+    def create_graph_builder(self) -> Any:
+        """Return a builder of a graph that captures this stream.
+
+        Returns
+        -------
+        GraphBuilder
+            The builder. The stream is captured from ``begin_building`` to ``end_building``.
+
+        Raises
+        ------
+        ValueError
+            If this is the legacy default stream, which cannot be captured.
+        """
+        return registry.graph_builder._of(self, owns_stream=False)
+
+    @staticmethod
+    def from_handle(handle: int) -> Stream:
+        """Wrap the stream of another library.
+
+        Parameters
+        ----------
+        handle : int
+            Its address (``cudaStream_t`` or ``CUstream``), or a CFFI pointer.
+
+        Returns
+        -------
+        Stream
+            The stream. Closing it does not destroy the stream, whose owner must outlive it.
+        """
+        return Stream._borrow(address_of(handle, "stream"), None)
+
+    @property
+    def is_nonblocking(self) -> bool:
+        """Whether the stream runs beside the legacy default stream."""
+        flags = ffi.new("unsigned int *")
+        status = lib.ccc_stream_flags(self._box, flags)
+        if status:
+            raise self._failure(status)
+        return bool(flags[0] & lib.CU_STREAM_NON_BLOCKING)
+
+    @property
+    def priority(self) -> int:
+        """The priority; lower numbers run first."""
+        priority = ffi.new("int *")
+        status = lib.ccc_stream_priority(self._box, priority)
+        if status:
+            raise self._failure(status)
+        return int(priority[0])
+
+    @property
+    def context(self) -> Context:
+        """The context that the stream works in; for a default stream, the current one."""
+        box = lib.ccc_stream_context(self._box)
+        if not box:
+            raise self._failure(lib.ccc_last_status())
+        return Context._own(box)
+
+    @property
+    def device(self) -> Any:
+        """The :class:`Device` that the stream works on; for a default stream, that of the current context."""
+        return registry.device(self.context._device_id)
+
+    @classmethod
+    def _create(cls, device: int, options: StreamOptions | None) -> Self:
+        flags, priority = NON_BLOCKING, LOWEST_PRIORITY  # those of StreamOptions()
+        if options is not None:
+            flags = NON_BLOCKING if options.nonblocking else lib.CU_STREAM_DEFAULT
+            priority = LOWEST_PRIORITY if options.priority is None else check_priority(device, options.priority)
+        self = _create(cls, device, flags, priority)
+        if not self:
+            raise last_failure()
+        self._owner = None
+        return self
+
+    @classmethod
+    def _borrow(cls, handle: int, owner: object) -> Self:
+        self = cls._own(lib.ccc_stream_borrow(handle))
+        self._owner = owner
+        return self
+
+    @classmethod
+    def _again(cls, stream: Stream) -> Self:
+        """Return another object for one of our streams, which lives until both are closed."""
+        box = lib.ccc_stream_again(stream._box)
+        if not box:
+            raise stream._failure(lib.ccc_last_status())
+        self = cls._own(box)
+        self._owner = stream
+        return self
+
+    @classmethod
+    def _default(cls, per_thread: bool) -> Self:
+        self = cls._own(lib.ccc_default_stream(per_thread))
+        self._owner = None
+        return self
+
+
+LEGACY_DEFAULT_STREAM = Stream._default(False)
+"""The legacy default stream of the current context: it waits for all blocking streams, and they for it."""
+
+PER_THREAD_DEFAULT_STREAM = Stream._default(True)
+"""The default stream of the current context and host thread."""
+
+_CONFIGURED_DEFAULT = (
+    PER_THREAD_DEFAULT_STREAM
+    if os.environ.get("CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM") == "1"
+    else LEGACY_DEFAULT_STREAM
+)
+
+
+def check_priority(device: int, priority: object) -> int:
+    """Return a stream priority that the device has, or raise."""
+    if isinstance(priority, bool) or not isinstance(priority, int):
+        raise TypeError(f"priority must be an int, not {type(priority).__name__}")
+    least, greatest = ffi.new("int *"), ffi.new("int *")
+    check(lib.ccc_device_priorities(device, least, greatest))
+    if not greatest[0] <= priority <= least[0]:
+        raise ValueError(
+            f"priority {priority} is outside the device's range: {greatest[0]} runs first, {least[0]} last"
+        )
+    return priority
+
+
+def default_stream() -> Stream:
+    """Return the default stream: the per-thread one if ``CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM=1``."""
+    return _CONFIGURED_DEFAULT
+
+
+def accept_stream(stream: object, what: str) -> Stream:
+    """Return ``stream`` as a :class:`Stream`; ``what`` is the operation that wants it.
+
+    Raises
+    ------
+    TypeError
+        If it is no stream.
+    """
+    if isinstance(stream, Stream):
+        return stream
+    if isinstance(stream, StreamStandIn):
+        return stream.stream
+    return Stream._borrow(protocol_address(stream, what), stream)
+
+
+def stream_or_default(stream: object, what: str) -> Stream:
+    """Return ``stream`` as a :class:`Stream`, or the default stream for None."""
+    return _CONFIGURED_DEFAULT if stream is None else accept_stream(stream, what)
+
+
+@contextlib.contextmanager
+def context_of(stream: Stream) -> Iterator[None]:
+    """Make the context of a stream current where none is."""
+    pushed = lib.ccc_stream_push(stream._box)
+    if pushed < 0:
+        raise stream._failure(lib.ccc_last_status())
+    try:
+        yield
+    finally:
+        lib.ccc_pop(pushed)
+
+
+def protocol_address(stream: object, what: str, stacklevel: int = 4) -> int:
+    """Return the address that ``stream`` gives through ``__cuda_stream__``; ``stacklevel`` is for its warning."""
+    protocol: Any = getattr(stream, "__cuda_stream__", None)
+    if protocol is None:
+        raise TypeError(
+            f"{what} needs a Stream, or an object with a __cuda_stream__ method, not {type(stream).__name__}"
+        )
+    if callable(protocol):
+        protocol = protocol()
+    else:
+        warnings.warn(
+            f"{type(stream).__name__}.__cuda_stream__ is an attribute; the protocol wants a method",
+            DeprecationWarning,
+            stacklevel=stacklevel,
+        )
+    try:
+        version, address = protocol
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{type(stream).__name__}.__cuda_stream__ gave {protocol!r}, not a pair of version and address"
+        ) from None
+    if version != PROTOCOL_VERSION:
+        raise TypeError(
+            f"{type(stream).__name__}.__cuda_stream__ speaks version {version!r}; only version {PROTOCOL_VERSION} is "
+            "known"
+        )
+    return address_of(address, "stream")

@@ -1,0 +1,201 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Draws the folders of the package and what each imports, from the source.
+
+python docs/architecture.py           say whether docs/architecture.md shows what the code does
+python docs/architecture.py --write   write the picture and the table in docs/architecture.md
+"""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+__all__ = ["REGISTERED", "Import", "circle", "edges", "find_imports", "page"]
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "cuda_core_cffi"
+PAGE = ROOT / "docs" / "architecture.md"
+NAME = PACKAGE.name
+BEGIN, END = "<!-- written by docs/architecture.py -->\n", "<!-- end -->\n"
+COMPILED = ("_calls", "_capsule", "_cuda")  # at the package's root, where the build puts them; they belong to _core
+EVERYWHERE = ("_core", "typing")  # their arrows would hide the others
+LEFT_OUT = ("_build",)  # the generator, which the package does not import
+REGISTERED = {
+    "device": "_device",
+    "call_in_stream": "_streams",
+    "graph_builder": "graph",
+    "launch_config": "_launching",
+}
+"""Attributes of ``_core.registry``, through which lower folders reach upper ones, by the folder that they come from."""
+
+
+class Import(NamedTuple):
+    """One import of a module of the package by another.
+
+    Attributes
+    ----------
+    importer, imported : str
+        The modules, below the package; empty for the package itself.
+    for_types : bool
+        Whether only type checkers see it.
+    """
+
+    importer: str
+    imported: str
+    for_types: bool
+
+
+class Finder(ast.NodeVisitor):
+    """Collects the imports of one module."""
+
+    def __init__(self, importer: str, modules: set[str]) -> None:
+        self.importer = importer
+        self.modules = modules
+        self.found: list[Import] = []
+        self.for_types = False
+
+    def visit_If(self, node: ast.If) -> None:
+        """See what is below ``if TYPE_CHECKING``."""
+        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            self.for_types = True
+            for child in node.body:
+                self.visit(child)
+            self.for_types = False
+            for child in node.orelse:
+                self.visit(child)
+        else:
+            self.generic_visit(node)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        """See ``import cuda_core_cffi.name``."""
+        for alias in node.names:
+            self.add(alias.name)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        """See ``from cuda_core_cffi.name import name``."""
+        for alias in node.names:
+            self.add(f"{node.module}.{alias.name}")
+
+    def visit_Call(self, node: ast.Call) -> None:
+        """See the table of names that a package imports when they are asked for."""
+        if isinstance(node.func, ast.Name) and node.func.id == "add_lazy_names":
+            for name in ast.literal_eval(node.args[1]):
+                self.add(".".join(filter(None, (NAME, self.importer, name))))
+        self.generic_visit(node)
+
+    def add(self, name: str) -> None:
+        """Note an import, if it is of a module of the package."""
+        package, _, name = name.partition(".")
+        if package == NAME:
+            while name and name not in self.modules:
+                name = name.rpartition(".")[0]
+            self.found.append(Import(self.importer, name, self.for_types))
+
+
+def find_imports(package: pathlib.Path = PACKAGE) -> list[Import]:
+    """Return the imports within the package."""
+    paths = {
+        ".".join(path.relative_to(package).with_suffix("").parts).removesuffix("__init__").rstrip("."): path
+        for path in sorted(package.rglob("*.py"))
+        if path.relative_to(package).parts[0] not in LEFT_OUT
+    }
+    modules = {*paths, *COMPILED}
+    found = []
+    for name, path in paths.items():
+        finder = Finder(name, modules)
+        finder.visit(ast.parse(path.read_text(encoding="utf-8")))
+        found += finder.found
+    return found
+
+
+def folder_of(module: str) -> str:
+    """Return the folder of a module, or its own name if it is one of the public modules beside the folders."""
+    if module in COMPILED:
+        return "_core"
+    return module.partition(".")[0] or NAME
+
+
+def edges(imports: list[Import]) -> dict[str, set[str]]:
+    """Return which folders each imports when it runs."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for importer, imported, for_types in imports:
+        one, other = folder_of(importer), folder_of(imported)
+        found[one]  # folders that import nothing count as well
+        if one != other and not for_types:
+            found[one].add(other)
+    return found
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """Return folders that import each other in a circle, in order; an empty list if there are none."""
+    done: set[str] = set()
+
+    def search(path: list[str]) -> list[str]:
+        for other in sorted(graph.get(path[-1], ())):
+            if other in path:
+                return [*path[path.index(other) :], other]
+            if other not in done and (found := search([*path, other])):
+                return found
+        done.add(path[-1])
+        return []
+
+    return next(filter(None, (search([folder]) for folder in sorted(graph))), [])
+
+
+def upward(imports: list[Import]) -> Iterator[tuple[str, str, str]]:
+    """Yield what points the other way: types, and what is reached through the registry."""
+    ordinary = edges(imports)
+    pairs = {(folder_of(one), folder_of(other)) for one, other, for_types in imports if for_types}
+    for one, other in sorted(pairs):
+        if one != other and other not in ordinary[one]:
+            yield one, other, "types"
+    for role, folder in sorted(REGISTERED.items()):
+        yield "_core", folder, role
+
+
+def page(imports: list[Import]) -> str:
+    """Return the picture and the table, as Markdown."""
+    graph = edges(imports)
+    boxes = sorted({*graph, *(other for others in graph.values() for other in others)})
+    lines = ["```mermaid", "flowchart TD"]
+    lines += [f'    {box}["{box}"]' for box in boxes if box not in EVERYWHERE]
+    lines += [
+        f"    {one} --> {other}" for one in boxes for other in sorted(graph.get(one, ())) if other not in EVERYWHERE
+    ]
+    lines += [f"    {one} -. {why} .-> {other}" for one, other, why in upward(imports)]
+    lines += ["```", "", "| folder | imports |", "|---|---|"]
+    lines += [f"| `{one}` | {', '.join(f'`{other}`' for other in sorted(graph.get(one, ())))} |" for one in boxes]
+    return "\n".join(lines) + "\n"
+
+
+def replace_block(text: str, block: str) -> str:
+    """Return the text of the page with another picture and table."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"{PAGE.name} has no {BEGIN.strip()} ... {END.strip()}")
+    return f"{before}{BEGIN}\n{block}\n{END}{after}"
+
+
+def main() -> int:
+    """Run the command line."""
+    text = PAGE.read_text(encoding="utf-8")
+    new = replace_block(text, page(find_imports()))
+    if sys.argv[1:] == ["--write"]:
+        PAGE.write_text(new, encoding="utf-8")
+    elif sys.argv[1:]:
+        print(__doc__)
+        return 2
+    elif new != text:
+        print(f"{PAGE.name} does not show what the code imports: run python docs/architecture.py --write")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
