@@ -51,6 +51,7 @@ __all__ = [
 ROOT = pathlib.Path(__file__).resolve().parent
 PACKAGE = ROOT / "cuda_core_cffi"
 INCLUDE = ROOT / "include"
+SIMULATOR_SOURCE = PACKAGE / "simulator" / "src"
 # Python files and the cdef text go where the package imports them from; C stays out of the package.
 GENERATED = PACKAGE / "_raw"
 GENERATED_C = ROOT / "build" / "generated"
@@ -71,22 +72,22 @@ if SANITIZE:
     COMPILE += ["-O1", "-g", "-fno-omit-frame-pointer", f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=undefined"]
     LINK = ["-pthread", f"-fsanitize={SANITIZE}"]
 HEADERS = (  # of include/, each with what it needs
-    "ccc_callback.h",
-    "ccc_calls_table.h",
-    "ccc_graph_add.h",
-    "ccc_graph_edges.h",
-    "ccc_graph_fill.h",
-    "ccc_graph_memory.h",
-    "ccc_ipc.h",
-    "ccc_linker.h",
-    "ccc_managed.h",
-    "ccc_meter.h",
-    "ccc_nvjitlink.h",
-    "ccc_nvrtc.h",
-    "ccc_nvvm.h",
-    "ccc_peer.h",
-    "ccc_prepared.h",
-    "ccc_view.h",
+    "compilers/ccc_linker.h",
+    "compilers/ccc_nvjitlink.h",
+    "compilers/ccc_nvrtc.h",
+    "compilers/ccc_nvvm.h",
+    "graph/ccc_graph_add.h",
+    "graph/ccc_graph_edges.h",
+    "graph/ccc_graph_fill.h",
+    "graph/ccc_graph_memory.h",
+    "handles/ccc_callback.h",
+    "launch/ccc_prepared.h",
+    "memory/ccc_ipc.h",
+    "memory/ccc_managed.h",
+    "memory/ccc_meter.h",
+    "memory/ccc_peer.h",
+    "memory/ccc_view.h",
+    "python/ccc_calls_table.h",
 )
 
 
@@ -140,11 +141,11 @@ def extensions() -> list[Extension]:
     """Return what has to be compiled."""
     cuda = str(load_generator("headers").find_include_dir())
     include = [str(INCLUDE.relative_to(ROOT)), str(GENERATED_C.relative_to(ROOT)), cuda]
-    headers = [str(header.relative_to(ROOT)) for header in sorted(INCLUDE.glob("*.h"))]
+    headers = [str(header.relative_to(ROOT)) for header in sorted(INCLUDE.rglob("*.h"))]
     limited = [("Py_LIMITED_API", "0x{:02X}{:02X}0000".format(*OLDEST_PYTHON))] if LIMITED_API else []
     calls = Extension(
         CALLS,
-        [str((INCLUDE / "_calls.c").relative_to(ROOT))],
+        [str((INCLUDE / "python" / "_calls.c").relative_to(ROOT))],
         depends=headers,
         include_dirs=include,
         define_macros=limited,
@@ -165,8 +166,9 @@ def extensions() -> list[Extension]:
         ),
         Extension(
             CAPSULE,
-            [str((INCLUDE / "_capsule.c").relative_to(ROOT))],
+            [str((INCLUDE / "python" / "_capsule.c").relative_to(ROOT))],
             depends=headers,
+            include_dirs=[str(INCLUDE.relative_to(ROOT))],
             define_macros=limited,
             extra_compile_args=COMPILE,
             extra_link_args=LINK,
@@ -174,8 +176,9 @@ def extensions() -> list[Extension]:
         ),
         Extension(
             SIMULATOR,
-            sorted(str(path.relative_to(ROOT)) for path in (PACKAGE / "simulator" / "src").glob("*.c")),
-            include_dirs=[cuda],
+            sorted(str(path.relative_to(ROOT)) for path in SIMULATOR_SOURCE.rglob("*.c")),
+            depends=sorted(str(path.relative_to(ROOT)) for path in SIMULATOR_SOURCE.rglob("*.h")),
+            include_dirs=[str(SIMULATOR_SOURCE.relative_to(ROOT)), cuda],
             # a kernel's arithmetic is as its PTX says; for size, which costs the interpreter of PTX no time
             extra_compile_args=[*COMPILE, "-Os", "-ffp-contract=off"],
             # without -Bsymbolic its calls to its own functions would go to a real libcuda loaded before it

@@ -379,7 +379,7 @@ def test_every_driver_function_that_the_package_calls_is_in_a_scenario(world):
 def functions_called() -> set[str]:
     """Return the driver functions that our sources call."""
     names = set()
-    for header in (SOURCES / "include").glob("ccc_*.h"):
+    for header in (SOURCES / "include").rglob("ccc_*.h"):
         code = re.sub(r"/\*.*?\*/|\"[^\"\n]*\"", " ", header.read_text(), flags=re.DOTALL)
         names.update(re.findall(r"\bcu[A-Z]\w*", code))
     for module in (SOURCES / "cuda_core_cffi").rglob("*.py"):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gives C what it needs to release the GIL where other libraries call it: see ``include/ccc_api.h``."""
+"""Gives C what it needs to release the GIL where other libraries call it: see ``include/handles/ccc_api.h``."""
 
 from __future__ import annotations
 

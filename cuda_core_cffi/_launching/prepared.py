@@ -3,7 +3,7 @@
 """Prepared launches: everything about a launch decided once, but for the stream and the values.
 
 A prepared launch has functions of its own for its argument types (``_calls.prepare``). Its plan has the kernel and the
-configuration as C takes them (``include/ccc_prepared.h``), and does what is not quick.
+configuration as C takes them (``include/launch/ccc_prepared.h``), and does what is not quick.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ original, so that a buffer can be sent with just a reference to its pool.
 
 Importing the same memory more than once in one process is allowed, although drivers do not count it: of device memory
 they give the same address, which is gone after the first free, and host memory they refuse to import again. The buffers
-therefore share one import (``include/ccc_ipc.h``).
+therefore share one import (``include/memory/ccc_ipc.h``).
 """
 
 from __future__ import annotations

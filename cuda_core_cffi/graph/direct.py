@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes that fill, copy, record, wait, call, or do nothing, added the short way: one call of C makes each.
 
-What is usual is checked here, and C gets plain arguments (``include/ccc_graph_fill.h``). For what is left out the
+What is usual is checked here, and C gets plain arguments (``include/graph/ccc_graph_fill.h``). For what is left out the
 functions return None: the long way (``parameters``) does it, or explains what is wrong. What an update has to know of a
 node is put together when it asks (``GraphState.record``).
 """

@@ -3,7 +3,7 @@
 """Nodes that run kernels, added the short way: of such nodes large graphs are made.
 
 It begins like a launch: what the kernel has for these types of arguments packs them, and C makes a node of that
-(``include/ccc_graph_add.h``). What is left out is looked at the long way (``parameters.kernel_call``), which also
+(``include/graph/ccc_graph_add.h``). What is left out is looked at the long way (``parameters.kernel_call``), which also
 explains what is wrong.
 """
 

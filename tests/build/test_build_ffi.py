@@ -37,7 +37,7 @@ def test_the_header_found_is_the_one_compiled_against(cuda_path: pathlib.Path) -
     extension, capsule, simulator, *calls = build_ffi.extensions()
     for item in (extension, simulator, *calls):
         assert str(cuda_path) in item.include_dirs
-    assert capsule.include_dirs == []
+    assert str(cuda_path) not in capsule.include_dirs  # it needs no CUDA header
 
 
 @needs_header

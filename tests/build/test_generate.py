@@ -56,7 +56,7 @@ def test_a_function_that_is_called_in_another_way_stops_the_build() -> None:
 
 def test_errno_is_not_kept_and_nothing_uses_it(tmp_path: pathlib.Path) -> None:
     assert "#define _cffi_save_errno() ((void)0)" in write(tmp_path)
-    assert not [path for path in (ROOT / "include").glob("*.h") if re.search(r"\berrno\b", path.read_text())]
+    assert not [path for path in (ROOT / "include").rglob("*.h") if re.search(r"\berrno\b", path.read_text())]
     assert not [path for path in (ROOT / "cuda_core_cffi").glob("**/*.py") if "ffi.errno" in path.read_text()]
 
 
@@ -67,7 +67,7 @@ def test_errno_is_not_kept_and_nothing_uses_it(tmp_path: pathlib.Path) -> None:
 def definitions() -> dict[str, str]:
     """Return the bodies of the functions and of the macros in include/."""
     found = {}
-    for path in sorted((ROOT / "include").glob("*.h")):
+    for path in sorted((ROOT / "include").rglob("*.h")):
         text = re.sub(r"/\*.*?\*/|\"[^\"\n]*\"", " ", path.read_text(), flags=re.DOTALL).replace("\\\n", " ")
         for match in re.finditer(r"^#define (\w+)\([^)]*\)(.*)$", text, re.MULTILINE):
             found[match[1]] = match[2]

@@ -4,7 +4,7 @@
 // Mutates PTX texts, loads them, and runs what loads. Nothing may crash and no sanitizer may complain.
 //
 //   gcc -std=gnu11 -g -O1 -ffp-contract=off -fsanitize=address,undefined -fno-sanitize-recover=undefined -pthread
-//       -I SRC tests/simulator/fuzz_ptx.c SRC/ptx*.c -lm -o fuzz_ptx     (SRC: cuda_core_cffi/simulator/src)
+//       -I SRC tests/simulator/fuzz_ptx.c SRC/ptx/*.c -lm -o fuzz_ptx     (SRC: cuda_core_cffi/simulator/src)
 //   ./fuzz_ptx SECONDS SEED FILE.ptx...
 //
 // A file may hold several texts, with a NUL between them: these are linked.
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "ptx.h"
+#include "ptx/ptx.h"
 
 #define BUFFER 65536
 #define MAX_TEXT (1u << 20)

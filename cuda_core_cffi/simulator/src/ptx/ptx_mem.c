@@ -1,0 +1,478 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Addresses: what they mean, whether they may be touched, and conversions between state spaces.
+//
+// Global, constant and generic addresses are host pointers. Shared and local addresses are offsets in the
+// block's or thread's own window; as generic addresses they are the host pointers of that memory. A shared
+// address of another block of the cluster has that block's rank plus one in the bits from RANK_SHIFT up.
+#include "ptx/ptx_mem.h"
+
+#include "ptx/ptx_exec.h"
+#include "ptx/ptx_heap.h"
+
+#define RANK_SHIFT 24
+#define OFFSET_MASK ((1u << RANK_SHIFT) - 1)
+
+static const char *const space_names[] = {"generic", "global", "shared", "local", "const", "param", "reg"};
+
+static void *outside(warp *w, const insn *in, unsigned lane, ptx_space space, uint64_t address, uint32_t size,
+                     int is_write)
+{
+    fault(w, in, lane, PTX_ILLEGAL_ADDRESS, address, "%s of %u bytes at %s address 0x%llx, which is in no %s",
+          is_write ? "write" : "read", size, space_names[space], (unsigned long long)address,
+          space == SP_SHARED  ? "shared memory of the block"
+          : space == SP_LOCAL ? "local memory of the thread"
+                              : "allocation that the kernel may use");
+    return NULL;
+}
+
+static uint8_t *shared_of(const warp *w, uint32_t rank)
+{
+    const cluster *cl = w->blk->cl;
+    return cl->shared + (size_t)rank * w->blk->ln->shared_size;
+}
+
+static int in_shared_window(const launch *ln, uint32_t off, uint32_t size)
+{
+    uint64_t end = (uint64_t)off + size;
+    return end <= ln->static_shared || (off >= ln->m->dyn_shared && end <= ln->shared_end) ||
+           (off >= ln->reserved && end <= (uint64_t)ln->reserved + RESERVED_SHARED && ln->m->uses_reserved);
+}
+
+static uint8_t *local_of(const warp *w, unsigned lane) { return w->local + (size_t)lane * w->blk->ln->local_size; }
+
+static void *find_range(const range_cache *c, uint64_t address, uint32_t size)
+{
+    for (unsigned i = 0; i < CACHED_RANGES; i++)
+        if (address >= c->lo[i] && address < c->hi[i] && size <= c->hi[i] - address) return (void *)(uintptr_t)address;
+    return NULL;
+}
+
+static void remember(range_cache *c, uint64_t lo, uint64_t hi)
+{
+    c->lo[c->next] = lo;
+    c->hi[c->next] = hi;
+    c->next = (c->next + 1) % CACHED_RANGES;
+}
+
+static int inside(uint64_t lo, uint64_t hi, uint64_t address, uint32_t size)
+{
+    return address >= lo && address < hi && size <= hi - address;
+}
+
+static void *global_slow(warp *w, const insn *in, unsigned lane, uint64_t address, uint32_t size, int is_write)
+{
+    const launch *ln = w->blk->ln;
+    const sim_ptx_module *m = ln->m;
+    range_cache *c = is_write ? &w->wk->writable : &w->wk->readable;
+    uint64_t range[2] = {address, address + size};
+    if (inside(m->global_base, m->global_end, address, size)) {
+        range[0] = m->global_base;
+        range[1] = m->global_end;
+    } else if (!is_write && inside(m->const_base, m->const_end, address, size)) {
+        range[0] = m->const_base;
+        range[1] = m->const_end;
+    } else if (!is_write && inside((uintptr_t)ln->params, (uintptr_t)ln->params + ln->fn->param_bytes, address, size)) {
+        return (void *)(uintptr_t)address;
+    } else if (ln->workspace &&
+               inside((uintptr_t)ln->workspace, (uintptr_t)ln->workspace + WORKSPACE_BYTES, address, size)) {
+        return (void *)(uintptr_t)address;
+    } else if (!m->host.heap_alloc && ptx_heap_contains(m->heap, address, size)) {
+        return (void *)(uintptr_t)address; // not remembered: the next free would make it wrong
+    } else if (address < 4096 || address + size < address) {
+        return outside(w, in, lane, (ptx_space)in->space, address, size, is_write);
+    } else if (m->host.check) {
+        if (m->host.check(m->host.ctx, address, size, is_write, range))
+            return outside(w, in, lane, (ptx_space)in->space, address, size, is_write);
+        if (!inside(range[0], range[1], address, size)) return (void *)(uintptr_t)address;
+    } else {
+        range[0] = 4096;
+        range[1] = UINT64_MAX;
+    }
+    remember(c, range[0], range[1]);
+    return (void *)(uintptr_t)address;
+}
+
+static void check_epoch(worker *wk)
+{
+    const volatile uint64_t *epoch = wk->ln->m->host.epoch;
+    if (!epoch || *epoch == wk->epoch) return;
+    wk->epoch = *epoch;
+    memset(&wk->readable, 0, sizeof wk->readable);
+    memset(&wk->writable, 0, sizeof wk->writable);
+}
+
+void *resolve_space(warp *w, const insn *in, unsigned lane, ptx_space space, uint64_t address, uint32_t size,
+                    int is_write)
+{
+    const launch *ln = w->blk->ln;
+    switch (space) {
+    case SP_SHARED: {
+        uint32_t rank = (uint32_t)address >> RANK_SHIFT, off = (uint32_t)address & OFFSET_MASK;
+        rank = rank ? rank - 1 : w->blk->rank;
+        if (rank >= w->blk->cl->blocks || !in_shared_window(ln, off, size))
+            return outside(w, in, lane, space, (uint32_t)address, size, is_write);
+        return shared_of(w, rank) + off;
+    }
+    case SP_LOCAL: {
+        uint64_t off = (uint32_t)address;
+        if (off + size > ln->local_size) return outside(w, in, lane, space, off, size, is_write);
+        return local_of(w, lane) + off;
+    }
+    default: break;
+    }
+    void *p = find_range(is_write ? &w->wk->writable : &w->wk->readable, address, size);
+    if (p) return p;
+    if (space == SP_GENERIC) {
+        uint64_t base = (uintptr_t)w->blk->cl->shared, all = (uint64_t)ln->shared_size * w->blk->cl->blocks;
+        if (address >= base && address < base + all) {
+            if (!in_shared_window(ln, (uint32_t)((address - base) % ln->shared_size), size))
+                return outside(w, in, lane, SP_SHARED, (address - base) % ln->shared_size, size, is_write);
+            return (void *)(uintptr_t)address;
+        }
+        if (inside((uintptr_t)local_of(w, lane), (uintptr_t)local_of(w, lane) + ln->local_size, address, size))
+            return (void *)(uintptr_t)address;
+    }
+    return global_slow(w, in, lane, address, size, is_write);
+}
+
+uint64_t effective(const warp *w, const insn *in, unsigned lane)
+{
+    uint64_t address = (uint64_t)in->imm;
+    if (in->flags & F_FRAME) address += w->lframe[lane];
+    if (in->a != NO_OPERAND) address += src(w, in->a)[lane];
+    return address;
+}
+
+void *resolve(warp *w, const insn *in, unsigned lane, uint64_t address, uint32_t size, int is_write)
+{
+    if (address & (size - 1)) {
+        fault(w, in, lane, PTX_MISALIGNED_ADDRESS, address, "address 0x%llx is not a multiple of %u",
+              (unsigned long long)address, size);
+        return NULL;
+    }
+    return resolve_space(w, in, lane, (ptx_space)in->space, address, size, is_write);
+}
+
+const char *resolve_string(warp *w, const insn *in, unsigned lane, uint64_t address, size_t limit, size_t *len)
+{
+    for (size_t i = 0; i < limit; i++) {
+        const char *p = resolve_space(w, in, lane, SP_GENERIC, address + i, 1, 0);
+        if (!p) return NULL;
+        if (!*p) {
+            *len = i;
+            return (const char *)(uintptr_t)address;
+        }
+    }
+    *len = limit;
+    return (const char *)(uintptr_t)address;
+}
+
+// ---- loads and stores
+
+unsigned ptx_element_bytes(ptx_type t)
+{
+    switch (t) {
+    case T_B8:
+    case T_U8:
+    case T_S8: return 1;
+    case T_B16:
+    case T_U16:
+    case T_S16:
+    case T_F16:
+    case T_BF16: return 2;
+    case T_B64:
+    case T_U64:
+    case T_S64:
+    case T_F64:
+    case T_F32X2: return 8;
+    case T_B128: return 16;
+    default: return 4;
+    }
+}
+
+#define LOAD(name, T) \
+    static step name(warp *w, const insn *in, uint32_t m) \
+    { \
+        uint64_t *d = dst(w, in->d); \
+        check_epoch(w->wk); \
+        FOR_LANES (m) { \
+            const T *p = resolve(w, in, l, effective(w, in, l), sizeof(T), 0); \
+            if (!p) return ST_FAULT; \
+            d[l] = (uint64_t)__atomic_load_n(p, __ATOMIC_RELAXED); \
+        } \
+        if (in->flags & F_ACQUIRE) __atomic_thread_fence(__ATOMIC_ACQUIRE); \
+        return ST_NEXT; \
+    }
+LOAD(load_u8, uint8_t)
+LOAD(load_s8, int8_t)
+LOAD(load_u16, uint16_t)
+LOAD(load_s16, int16_t)
+LOAD(load_u32, uint32_t)
+LOAD(load_s32, int32_t)
+LOAD(load_u64, uint64_t)
+
+#define STORE(name, T) \
+    static step name(warp *w, const insn *in, uint32_t m) \
+    { \
+        const uint64_t *v = src(w, in->b); \
+        check_epoch(w->wk); \
+        if (in->flags & F_RELEASE) __atomic_thread_fence(__ATOMIC_SEQ_CST); \
+        FOR_LANES (m) { \
+            T *p = resolve(w, in, l, effective(w, in, l), sizeof(T), 1); \
+            if (!p) return ST_FAULT; \
+            __atomic_store_n(p, (T)v[l], __ATOMIC_RELAXED); \
+        } \
+        return ST_NEXT; \
+    }
+STORE(store_8, uint8_t)
+STORE(store_16, uint16_t)
+STORE(store_32, uint32_t)
+STORE(store_64, uint64_t)
+
+static uint64_t get_element(const uint8_t *p, ptx_type t)
+{
+    switch (ptx_element_bytes(t)) {
+    case 1: return t == T_S8 ? (uint64_t)*(const int8_t *)p : *p;
+    case 2: return t == T_S16 ? (uint64_t)*(const int16_t *)p : *(const uint16_t *)p;
+    case 4: return t == T_S32 ? (uint64_t)*(const int32_t *)p : *(const uint32_t *)p;
+    default: return *(const uint64_t *)p;
+    }
+}
+
+static void put_element(uint8_t *p, ptx_type t, uint64_t v)
+{
+    switch (ptx_element_bytes(t)) {
+    case 1: *p = (uint8_t)v; break;
+    case 2: *(uint16_t *)p = (uint16_t)v; break;
+    case 4: *(uint32_t *)p = (uint32_t)v; break;
+    default: *(uint64_t *)p = v;
+    }
+}
+
+static void fill_lane(warp *w, const insn *in, const uint8_t *p, unsigned l)
+{
+    const int32_t *list = w->blk->ln->m->lists + in->list;
+    unsigned size = ptx_element_bytes((ptx_type)in->type);
+    for (unsigned i = 0; i < in->n; i++) {
+        if (list[i] == NO_OPERAND) continue;
+        dst(w, list[i])[l] = get_element(p + i * size, (ptx_type)in->type);
+        if (size == 16) dst(w, list[i] + 1)[l] = *(const uint64_t *)(p + i * size + 8);
+    }
+}
+
+// A load of several elements or of one of 128 bits; the address is read before a destination may overwrite it.
+static step load_vector(warp *w, const insn *in, uint32_t m)
+{
+    uint32_t bytes = ptx_element_bytes((ptx_type)in->type) * in->n;
+    check_epoch(w->wk);
+    FOR_LANES (m) {
+        const uint8_t *p = resolve(w, in, l, effective(w, in, l), bytes, 0);
+        if (!p) return ST_FAULT;
+        fill_lane(w, in, p, l);
+    }
+    if (in->flags & F_ACQUIRE) __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return ST_NEXT;
+}
+
+static step store_vector(warp *w, const insn *in, uint32_t m)
+{
+    const int32_t *list = w->blk->ln->m->lists + in->list;
+    unsigned size = ptx_element_bytes((ptx_type)in->type);
+    check_epoch(w->wk);
+    if (in->flags & F_RELEASE) __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    FOR_LANES (m) {
+        uint8_t *p = resolve(w, in, l, effective(w, in, l), size * in->n, 1);
+        if (!p) return ST_FAULT;
+        for (unsigned i = 0; i < in->n; i++) {
+            put_element(p + i * size, (ptx_type)in->type, src(w, list[i])[l]);
+            if (size == 16) *(uint64_t *)(p + i * size + 8) = list[i] >= 0 ? src(w, list[i] + 1)[l] : 0;
+        }
+    }
+    return ST_NEXT;
+}
+
+// A kernel parameter at a fixed offset is the same for every lane.
+static step load_param(warp *w, const insn *in, uint32_t m)
+{
+    const uint8_t *p = w->blk->ln->params + in->imm;
+    if (in->n == 1 && in->type != T_B128) {
+        uint64_t *d = dst(w, in->d), v = get_element(p, (ptx_type)in->type);
+        EACH(d[l] = v;);
+    } else {
+        FOR_LANES (m) {
+            fill_lane(w, in, p, l);
+        }
+    }
+    return ST_NEXT;
+}
+
+exec_fn ptx_load_handler(const insn *in, int uniform_param)
+{
+    static const exec_fn table[T_COUNT] = {
+        [T_U8] = load_u8,   [T_B8] = load_u8,     [T_S8] = load_s8,      [T_U16] = load_u16, [T_B16] = load_u16,
+        [T_S16] = load_s16, [T_F16] = load_u16,   [T_BF16] = load_u16,   [T_U32] = load_u32, [T_B32] = load_u32,
+        [T_S32] = load_s32, [T_F32] = load_u32,   [T_U64] = load_u64,    [T_B64] = load_u64, [T_S64] = load_u64,
+        [T_F64] = load_u64, [T_F16X2] = load_u32, [T_BF16X2] = load_u32,
+    };
+    if (uniform_param) return load_param;
+    if (in->n > 1 || in->type == T_B128) return load_vector;
+    return table[in->type];
+}
+
+exec_fn ptx_store_handler(const insn *in)
+{
+    if (in->n > 1 || in->type == T_B128) return store_vector;
+    switch (ptx_element_bytes((ptx_type)in->type)) {
+    case 1: return store_8;
+    case 2: return store_16;
+    case 4: return store_32;
+    default: return store_64;
+    }
+}
+
+// cp.async: n bytes (in->n) from global to shared, of which src(c) bytes are copied and the rest are zeros.
+static step copy_async(warp *w, const insn *in, uint32_t m)
+{
+    const uint64_t *D = src(w, in->d), *A = src(w, in->a);
+    check_epoch(w->wk);
+    FOR_LANES (m) {
+        uint32_t have = in->c == NO_OPERAND ? in->n : (uint32_t)src(w, in->c)[l];
+        if (in->e != NO_OPERAND && (pred(w, in->e, 0) >> l & 1)) have = 0;
+        if (have > in->n) have = in->n;
+        uint64_t to = D[l] + (uint64_t)(uint32_t)in->imm;
+        uint64_t from = A[l] + (uint64_t)(in->imm >> 32);
+        if ((to | from) & (in->n - 1u))
+            return fault(w, in, l, PTX_MISALIGNED_ADDRESS, to & (in->n - 1u) ? to : from,
+                         "address is not a multiple of %u", in->n);
+        uint8_t *p = resolve_space(w, in, l, SP_SHARED, to, in->n, 1);
+        if (!p) return ST_FAULT;
+        const uint8_t *q = have ? resolve_space(w, in, l, SP_GLOBAL, from, have, 0) : p;
+        if (!q) return ST_FAULT;
+        if (have) memcpy(p, q, have);
+        memset(p + have, 0, in->n - have);
+    }
+    return ST_NEXT;
+}
+
+exec_fn ptx_copy_handler(void) { return copy_async; }
+
+// ---- address conversions
+
+static uint64_t to_generic(const warp *w, ptx_space space, uint64_t a, unsigned lane)
+{
+    if (space == SP_LOCAL) return (uintptr_t)local_of(w, lane) + (uint32_t)a;
+    if (space != SP_SHARED) return a;
+    uint32_t rank = (uint32_t)a >> RANK_SHIFT;
+    return (uintptr_t)shared_of(w, rank ? rank - 1 : w->blk->rank) + ((uint32_t)a & OFFSET_MASK);
+}
+
+// Whose shared memory a generic address is in; -1: nobody's.
+static int64_t rank_of(const warp *w, uint64_t a)
+{
+    uint64_t base = (uintptr_t)w->blk->cl->shared, size = w->blk->ln->shared_size;
+    return size && a >= base && a < base + size * w->blk->cl->blocks ? (int64_t)((a - base) / size) : -1;
+}
+
+static uint64_t from_generic(const warp *w, ptx_space space, uint64_t a, unsigned lane)
+{
+    if (space == SP_LOCAL) return a - (uintptr_t)local_of(w, lane);
+    if (space != SP_SHARED) return a;
+    int64_t rank = rank_of(w, a);
+    if (rank < 0 || rank == w->blk->rank) return a - (uintptr_t)shared_of(w, w->blk->rank);
+    return (a - (uintptr_t)shared_of(w, (uint32_t)rank)) | (uint64_t)(rank + 1) << RANK_SHIFT;
+}
+
+static step cvta(warp *w, const insn *in, uint32_t m)
+{
+    uint64_t *d = dst(w, in->d);
+    const uint64_t *A = src(w, in->a);
+    FOR_LANES (m) {
+        d[l] = to_generic(w, (ptx_space)in->space, A[l] + (in->flags & F_FRAME ? w->lframe[l] : 0), l);
+    }
+    return ST_NEXT;
+}
+
+static step cvta_to(warp *w, const insn *in, uint32_t m)
+{
+    uint64_t *d = dst(w, in->d);
+    const uint64_t *A = src(w, in->a);
+    FOR_LANES (m) {
+        d[l] = from_generic(w, (ptx_space)in->space, A[l], l);
+    }
+    return ST_NEXT;
+}
+
+static step cvta_same(warp *w, const insn *in, uint32_t m)
+{
+    uint64_t *d = dst(w, in->d);
+    const uint64_t *A = src(w, in->a);
+    (void)w;
+    EACH(d[l] = A[l];);
+    return ST_NEXT;
+}
+
+exec_fn ptx_cvta_handler(int to_space) { return to_space == 2 ? cvta_same : to_space ? cvta_to : cvta; }
+
+static step isspacep(warp *w, const insn *in, uint32_t m)
+{
+    const uint64_t *A = src(w, in->a);
+    const launch *ln = w->blk->ln;
+    uint32_t out = 0;
+    FOR_LANES (m) {
+        uint64_t a = A[l];
+        int64_t rank = rank_of(w, a);
+        int yes = 0;
+        int local = inside((uintptr_t)local_of(w, l), (uintptr_t)local_of(w, l) + ln->local_size, a, 1);
+        int constant = inside(ln->m->const_base, ln->m->const_end, a, 1);
+        int param = inside((uintptr_t)ln->params, (uintptr_t)ln->params + ln->fn->param_bytes, a, 1);
+        switch (in->space) {
+        case SP_SHARED: yes = in->sub ? rank >= 0 : rank == w->blk->rank; break;
+        case SP_LOCAL: yes = local; break;
+        case SP_CONST: yes = constant; break;
+        case SP_PARAM: yes = param; break;
+        default: yes = rank < 0 && !local && !constant && !param;
+        }
+        out |= (uint32_t)yes << l;
+    }
+    set_pred(w, in->d, m, out);
+    return ST_NEXT;
+}
+
+exec_fn ptx_isspacep_handler(void) { return isspacep; }
+
+// mapa: the address that corresponds to a in the shared memory of block b of the cluster.
+static step mapa(warp *w, const insn *in, uint32_t m)
+{
+    uint64_t *d = dst(w, in->d);
+    const uint64_t *A = src(w, in->a), *B = src(w, in->b);
+    FOR_LANES (m) {
+        uint32_t rank = (uint32_t)B[l];
+        uint64_t a = A[l];
+        if (rank >= w->blk->cl->blocks)
+            return fault(w, in, l, PTX_ILLEGAL_INSTRUCTION, 0, "the cluster has no block %u", rank);
+        if (in->space == SP_SHARED) d[l] = ((uint32_t)a & OFFSET_MASK) | (rank + 1) << RANK_SHIFT;
+        else {
+            int64_t own = rank_of(w, a);
+            d[l] = own < 0 ? a : a + (rank - (uint64_t)own) * w->blk->ln->shared_size;
+        }
+    }
+    return ST_NEXT;
+}
+
+exec_fn ptx_mapa_handler(void) { return mapa; }
+
+static step getctarank(warp *w, const insn *in, uint32_t m)
+{
+    uint64_t *d = dst(w, in->d);
+    const uint64_t *A = src(w, in->a);
+    FOR_LANES (m) {
+        uint32_t tag = (uint32_t)A[l] >> RANK_SHIFT;
+        int64_t own = rank_of(w, A[l]);
+        d[l] = in->space == SP_SHARED ? (tag ? tag - 1 : w->blk->rank) : own < 0 ? 0 : (uint64_t)own;
+    }
+    return ST_NEXT;
+}
+
+exec_fn ptx_getctarank_handler(void) { return getctarank; }

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Handlers of instructions that read and write memory or convert addresses.
+#ifndef SIM_PTX_MEM_H
+#define SIM_PTX_MEM_H
+
+#include "ptx/ptx_types.h"
+
+typedef enum atom_op {
+    ATOM_ADD,
+    ATOM_MIN,
+    ATOM_MAX,
+    ATOM_INC,
+    ATOM_DEC,
+    ATOM_AND,
+    ATOM_OR,
+    ATOM_XOR,
+    ATOM_EXCH,
+    ATOM_CAS,
+    ATOM_OPS
+} atom_op;
+
+// `in` has its type, n, space, operands set.
+exec_fn ptx_load_handler(const insn *in, int uniform_param);
+exec_fn ptx_store_handler(const insn *in);
+exec_fn ptx_atom_handler(const insn *in); // NULL if the operation does not exist on the type
+exec_fn ptx_cvta_handler(int to_space);
+exec_fn ptx_isspacep_handler(void);
+exec_fn ptx_mapa_handler(void);
+exec_fn ptx_getctarank_handler(void);
+exec_fn ptx_copy_handler(void); // cp.async, done at once
+unsigned ptx_element_bytes(ptx_type type);
+
+#endif

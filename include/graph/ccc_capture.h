@@ -1,0 +1,352 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Captures: a stream whose work becomes nodes of a graph. A box of its own stands for each; where its last use goes
+ * while the capture is under way, the capture is ended, so that the stream can be used again. It uses the stream and the
+ * box of the graph. That graph is the driver's until the capture ends, unless it was there before, in a node.
+ *
+ * Where the driver gives up a graph, it frees the graphs inside its nodes. Captures into those have to be ended before:
+ * drivers crash, or never return, when such a capture goes on or is ended later (580). So they end with the capture
+ * around them, and before the node is destroyed.
+ */
+#ifndef CCC_CAPTURE_H
+#define CCC_CAPTURE_H
+
+#include "graph/ccc_graph_exec.h"
+
+static pthread_mutex_t ccc_capture_lock = PTHREAD_MUTEX_INITIALIZER;
+static ccc_box *ccc_captured_graphs; /* those that are being captured; not uses */
+static ccc_box *ccc_captures_begun;  /* captures under way; not uses */
+
+/* In the memory of a capture's box. */
+typedef struct ccc_capture_link {
+    ccc_box *next, *previous;
+    atomic_int listed; /* until the capture has been ended */
+} ccc_capture_link;
+
+#define CCC_CAPTURE_LINK(box) ((ccc_capture_link *)(box)->memory)
+
+static void ccc_capture_enter(void)
+{
+    if (ccc_graph_locks())
+        pthread_mutex_lock(&ccc_capture_lock);
+}
+
+static void ccc_capture_leave(void)
+{
+    if (ccc_graph_locks())
+        pthread_mutex_unlock(&ccc_capture_lock);
+}
+
+static void ccc_capture_list(ccc_box *capture)
+{
+    ccc_capture_link *link = CCC_CAPTURE_LINK(capture);
+    ccc_capture_enter();
+    link->next = ccc_captures_begun;
+    if (link->next)
+        CCC_CAPTURE_LINK(link->next)->previous = capture;
+    ccc_captures_begun = capture;
+    atomic_store(&link->listed, 1);
+    ccc_capture_leave();
+}
+
+static void ccc_capture_unlist(ccc_box *capture)
+{
+    ccc_capture_link *link = CCC_CAPTURE_LINK(capture);
+    ccc_capture_enter();
+    if (link->next)
+        CCC_CAPTURE_LINK(link->next)->previous = link->previous;
+    *(link->previous ? &CCC_CAPTURE_LINK(link->previous)->next : &ccc_captures_begun) = link->next;
+    ccc_capture_leave();
+    atomic_store(&link->listed, 0); /* now the box may go */
+}
+
+static void ccc_capture_note(ccc_box *graph, int begins)
+{
+    ccc_capture_enter();
+    ccc_box **link = &ccc_captured_graphs;
+    while (*link && *link != graph)
+        link = &(*link)->graph->next;
+    if (begins) {
+        graph->graph->next = NULL;
+        *link = graph;
+    } else if (*link) {
+        *link = graph->graph->next;
+    }
+    ccc_capture_leave();
+}
+
+/*
+ * The graph that a stream is captured in and, unless `nodes` is NULL, the nodes that the work it is given next comes after:
+ * the driver writes them down in an array of its own, for which the caller holds CCC_EXCLUDE.
+ */
+static int ccc_capture_place(const ccc_box *stream, CUgraph *graph, const CUgraphNode **nodes, size_t *count)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    const CUgraphEdgeData *data; /* asked for, because drivers refuse to leave them out where they say something */
+    const CUgraphEdgeData **edges = nodes ? &data : NULL;
+#if CUDA_VERSION < 13000
+    CCC_TRY(cuStreamGetCaptureInfo_v3, CCC_STRM(stream), &status, NULL, graph, nodes, edges, count);
+#else
+    CCC_TRY(cuStreamGetCaptureInfo, CCC_STRM(stream), &status, NULL, graph, nodes, edges, count);
+#endif
+    if (status == CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        return 0;
+    return ccc_fail(status == CU_STREAM_CAPTURE_STATUS_NONE ? CUDA_ERROR_ILLEGAL_STATE
+                                                            : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+                    "cuStreamGetCaptureInfo");
+}
+
+/* Whether a capture is under way, which the caller has to stop then: of several threads one finds it so. */
+static int ccc_capture_claim(ccc_box *capture)
+{
+    return __atomic_exchange_n(&capture->handle, 0, __ATOMIC_ACQ_REL) != 0;
+}
+
+/* End a capture that the caller has claimed. It is over then, whatever the status says, even that this is the wrong thread. */
+static CUresult ccc_capture_stop_alone(ccc_box *capture)
+{
+    CUgraph graph = NULL;
+    ccc_box *home = capture->pool;
+    CUstream stream = CCC_STRM(atomic_load(&capture->stream));
+    CCC_SUBMIT;
+    CUresult result = cuStreamEndCapture(stream, &graph);
+    /* After a failure that is not of the capture, that may be there still. Else the stream may be in another by now. */
+    if (result && (result < CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED || result > CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD))
+        cuStreamEndCapture(stream, &graph);
+    atomic_fetch_sub(&ccc_captures, 1);
+    atomic_fetch_add(&ccc_captures_ended, 1);
+    ccc_free_captives();
+    if (atomic_load(&ccc_deferred))
+        ccc_release_ask();
+    if (home->graph) { /* not one inside a node */
+        ccc_capture_note(home, 0);
+        home->graph->captured = graph ? 0 : CCC_CAPTURE_LOST;
+    }
+    ccc_capture_unlist(capture);
+    return result;
+}
+
+/* Whether a graph is the one with this handle, or inside it. */
+static int ccc_graph_is_within(const ccc_box *graph, uint64_t handle)
+{
+    while (graph->handle != handle && graph->flags & CCC_BORROWED)
+        graph = graph->parent;
+    return graph->handle == handle;
+}
+
+/* A capture under way into a graph, or into one inside it, which the caller has to stop if *claimed; NULL: there is none. */
+static ccc_box *ccc_capture_find(uint64_t handle, const ccc_box *besides, int *claimed)
+{
+    ccc_capture_enter();
+    ccc_box *found = ccc_captures_begun;
+    while (found && (found == besides || !ccc_graph_is_within(found->pool, handle)))
+        found = CCC_CAPTURE_LINK(found)->next;
+    *claimed = found && ccc_capture_claim(found);
+    ccc_capture_leave();
+    return found;
+}
+
+/* End the captures into a graph and those inside it, but for one, and wait for those that other threads end. */
+static void ccc_capture_end_within(uint64_t handle, const ccc_box *besides)
+{
+    int claimed;
+    ccc_box *capture;
+    while ((capture = ccc_capture_find(handle, besides, &claimed))) {
+        if (claimed)
+            ccc_capture_stop_alone(capture);
+        else
+            sched_yield();
+    }
+}
+
+/* A graph inside a node is about to go: end the captures into it. */
+static void ccc_capture_end_in(uint64_t handle)
+{
+    if (atomic_load_explicit(&ccc_captures, memory_order_acquire))
+        ccc_capture_end_within(handle, NULL);
+}
+
+/* The same as ccc_capture_stop_alone, for the captures inside its graph, too. */
+static CUresult ccc_capture_stop(ccc_box *capture)
+{
+    if (capture->pool->graph)
+        ccc_capture_end_within(capture->pool->handle, capture);
+    return ccc_capture_stop_alone(capture);
+}
+
+/* The end of a box whose capture nobody has ended: that it was not complete is no failure. */
+static CUresult ccc_destroy_capture(ccc_box *capture, const char **call)
+{
+    const ccc_capture_link *link = CCC_CAPTURE_LINK(capture);
+    CUresult result = CUDA_SUCCESS;
+    *call = "cuStreamEndCapture";
+    if (ccc_capture_claim(capture))
+        result = ccc_capture_stop(capture);
+    while (link && atomic_load(&link->listed) && ccc_graph_locks()) /* another thread is about to end it */
+        sched_yield();
+    return result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+               ? CUDA_SUCCESS
+               : result;
+}
+
+static int ccc_capture_end(ccc_box *capture)
+{
+    CCC_USE(capture);
+    if (!ccc_capture_claim(capture))
+        return CCC_CLOSED;
+    CUresult result = ccc_capture_stop(capture);
+    return result ? ccc_fail((int)result, "cuStreamEndCapture") : 0;
+}
+
+/* A capture is under way from now on. */
+static void ccc_capture_begun(ccc_box *capture)
+{
+    capture->handle = 1;
+    atomic_fetch_add(&ccc_captures, 1);
+    ccc_capture_list(capture);
+}
+
+/* Begin to capture into a graph inside a node. Who destroys the node finds the capture listed, or the graph gone here. */
+static int ccc_capture_start_in(ccc_box *body, ccc_box *capture, CUstream stream, int mode)
+{
+    int status = ccc_graph_enter(body);
+    if (status)
+        return status;
+    CUresult result =
+        cuStreamBeginCaptureToGraph(stream, CCC_GRAPH_OF(body), NULL, NULL, 0, (CUstreamCaptureMode)mode);
+    if (result == CUDA_SUCCESS)
+        ccc_capture_begun(capture);
+    ccc_graph_leave(body);
+    return result ? ccc_fail((int)result, "cuStreamBeginCaptureToGraph") : 0;
+}
+
+/* Begin to capture into a new graph, and tell which. */
+static int ccc_capture_start(const ccc_box *stream, int mode, CUgraph *graph)
+{
+    CCC_TRY(cuStreamBeginCapture, CCC_STRM(stream), (CUstreamCaptureMode)mode);
+    int status = ccc_capture_place(stream, graph, NULL, NULL);
+    if (status) {
+        ccc_failure failure = ccc_last;
+        CUgraph unused = NULL;
+        if (cuStreamEndCapture(CCC_STRM(stream), &unused) == CUDA_SUCCESS)
+            cuGraphDestroy(unused);
+        ccc_last = failure;
+    }
+    return status;
+}
+
+/*
+ * Begin to capture a stream: into *graph, which is inside a node, or where that is NULL into a new one, whose box is put
+ * there. NULL on failure; then nothing is captured.
+ */
+static ccc_box *ccc_capture_begin(ccc_box *stream, int mode, ccc_box **graph)
+{
+    CUgraph captured = NULL;
+    ccc_box *inside = *graph;
+    if (!ccc_acquire(stream))
+        return ccc_closed();
+    ccc_box *home = inside ? inside : ccc_graph_box(CCC_GRAPH, 0);
+    ccc_box *capture = home ? ccc_new(CCC_CAPTURE, 0, 0, NULL) : NULL;
+    if (capture && (capture->memory = calloc(1, sizeof(ccc_capture_link))) == NULL) {
+        ccc_drop(capture);
+        capture = NULL;
+    }
+    if (home && !inside)
+        home->graph->captured = CCC_CAPTURE_ACTIVE;
+    int status = capture ? CCC_CLOSED : CCC_NO_MEMORY;
+    if (capture && ccc_acquire(home)) {
+        atomic_init(&capture->stream, stream);
+        capture->pool = home;
+        status = inside ? ccc_capture_start_in(inside, capture, CCC_STRM(stream), mode)
+                        : ccc_capture_start(stream, mode, &captured);
+    } else {
+        ccc_release(stream);
+    }
+    if (status == 0) {
+        if (!inside) {
+            home->handle = (uintptr_t)captured;
+            ccc_capture_note(home, 1);
+            ccc_capture_begun(capture);
+        }
+        *graph = home;
+        return capture;
+    }
+    ccc_failure failure = {ccc_last.call, status};
+    if (capture)
+        ccc_drop(capture);
+    if (home && !inside)
+        ccc_drop(home);
+    ccc_last = failure;
+    return NULL;
+}
+
+/* The nodes that what a stream is given next comes after; *count is how many there is room for, then how many there are. */
+static int ccc_capture_ends(const ccc_box *stream, ccc_box *graph, uint64_t *nodes, size_t *count)
+{
+    CUgraph captured;
+    const CUgraphNode *found;
+    size_t room = *count;
+    CCC_USE(stream);
+    int status = ccc_graph_enter(graph);
+    if (status)
+        return status;
+    CCC_EXCLUDE;
+    status = ccc_capture_place(stream, &captured, &found, count);
+    for (size_t i = 0; status == 0 && i < *count && i < room; i++) {
+        nodes[i] = (uintptr_t)found[i];
+        ccc_graph_found(graph, &nodes[i], 1);
+    }
+    ccc_graph_leave(graph);
+    return status;
+}
+
+/* What the stream is given next comes after this node of the graph that it is captured in. */
+static int ccc_capture_continue(const ccc_box *stream, ccc_box *graph, uint64_t node)
+{
+    CUgraphNode last = (CUgraphNode)(uintptr_t)node;
+    CCC_USE(stream);
+    int status = ccc_graph_enter_at(graph, &node, 1);
+    if (status)
+        return status;
+    CUresult result = CCC_WITH_EDGE_DATA(cuStreamUpdateCaptureDependencies)(CCC_STRM(stream), &last, NULL, 1,
+                                                                            CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+    ccc_graph_leave(graph);
+    return result ? ccc_fail((int)result, "cuStreamUpdateCaptureDependencies") : 0;
+}
+
+/*
+ * Destroy a node. `inner` are the graphs inside it: nothing begins there from the first step on, and captures into them end
+ * before the last.
+ */
+static int ccc_graph_destroy_node(ccc_box *graph, uint64_t node, const uint64_t *inner, size_t count, ccc_keep *keep)
+{
+    ccc_map *gone = &ccc_graph_root(graph)->graph->gone;
+    int status = ccc_graph_enter_at(graph, &node, 1);
+    if (status)
+        return status;
+    status = ccc_map_reserve(gone, count + 1);
+    for (size_t i = 0; status == 0 && i < count; i++)
+        ccc_map_set(gone, inner[i], &ccc_gone);
+    if (status == 0 && count) {
+        ccc_graph_leave(graph);
+        for (size_t i = 0; i < count; i++)
+            ccc_capture_end_in(inner[i]);
+        if ((status = ccc_graph_enter_at(graph, &node, 1)))
+            return status;
+        status = ccc_map_reserve(gone, 1);
+    }
+    CUresult result = status ? CUDA_SUCCESS : cuGraphDestroyNode((CUgraphNode)(uintptr_t)node);
+    if (result)
+        status = ccc_fail((int)result, "cuGraphDestroyNode");
+    if (status) {
+        ccc_graph_found(graph, inner, count);
+    } else {
+        ccc_map_set(gone, node, &ccc_gone);
+        ccc_graph_detach(graph, keep);
+    }
+    ccc_graph_leave(graph);
+    return status;
+}
+
+#endif

@@ -1,0 +1,659 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs and executables. The driver wants calls on one graph made one after the other, even those that only look: so
+ * each call here holds the lock of the graph's root, or of the executable. Calls that take a keep take it over: where
+ * they fail, it is finished. docs/graphs.md tells who keeps what.
+ */
+#ifndef CCC_GRAPH_H
+#define CCC_GRAPH_H
+
+#include "driver/ccc_compat.h"
+#include "handles/ccc_keep.h"
+#include "launch/ccc_launch.h"
+#include "handles/ccc_map.h"
+
+#define CCC_GONE (-25) /* a node was destroyed, or the graph that was inside it */
+
+enum { CCC_CAPTURE_ACTIVE = 1, CCC_CAPTURE_LOST }; /* a capture that goes on, and one that came to nothing */
+
+typedef struct ccc_graph {
+    pthread_mutex_t lock;
+    int excludes;    /* who holds the lock excludes calls that give captured streams work, too */
+    ccc_keep *keeps; /* of a definition: those that the driver does not have; of an executable: a bundle, and for nodes */
+    ccc_map by_node; /* of an executable: its keeps for nodes */
+    ccc_map gone;    /* of a root: nodes in it that were destroyed, and graphs that were inside them */
+    ccc_box *event;  /* of an executable that has keeps: behind its last launch */
+    int shown;       /* of a definition: others know its handle, so that the driver has to have all keeps */
+    int captured;    /* of a graph that is captured here; unless it is 0, the driver destroys it */
+    ccc_box *next;   /* of those that are being captured */
+} ccc_graph;
+
+/* Why the driver did not instantiate or update. */
+typedef struct ccc_refusal {
+    int result;    /* a CUgraphInstantiateResult or CUgraphExecUpdateResult */
+    uint64_t node; /* the one at fault; 0: not known */
+} ccc_refusal;
+
+#define CCC_GRAPH_OF(box) ((CUgraph)CCC_POINTER(box))
+#define CCC_EXEC_OF(box) ((CUgraphExec)CCC_POINTER(box))
+
+static ccc_box *ccc_graph_box(ccc_kind kind, uint64_t handle)
+{
+    ccc_graph *graph = calloc(1, sizeof *graph);
+    ccc_box *box = graph ? ccc_new(kind, handle, 0, NULL) : NULL;
+    if (box == NULL) {
+        free(graph);
+        ccc_fail(CCC_NO_MEMORY, "malloc");
+        return NULL;
+    }
+    pthread_mutex_init(&graph->lock, NULL);
+    box->graph = graph;
+    return box;
+}
+
+/* The box whose lock counts: a graph inside another has its root's. */
+static ccc_box *ccc_graph_root(ccc_box *box)
+{
+    while (box->flags & CCC_BORROWED)
+        box = box->parent;
+    return box;
+}
+
+/* Use a graph, and its root, which is returned. NULL: one of them is closed. */
+static ccc_box *ccc_graph_acquire(ccc_box *box)
+{
+    if (!ccc_acquire(box))
+        return NULL;
+    ccc_box *root = ccc_graph_root(box); /* which cannot go as long as the graph inside it is used */
+    if (root == box || ccc_acquire(root))
+        return root;
+    ccc_release(box);
+    return NULL;
+}
+
+static void ccc_graph_release(ccc_box *box)
+{
+    ccc_box *root = ccc_graph_root(box);
+    ccc_release(box);
+    if (root != box)
+        ccc_release(root);
+}
+
+static void ccc_graph_lock(ccc_box *root)
+{
+    if (!ccc_graph_locks())
+        return;
+    pthread_mutex_lock(&root->graph->lock);
+    root->graph->excludes = ccc_exclude(); /* after all the locks of graphs */
+}
+
+static void ccc_graph_unlock(ccc_box *root)
+{
+    if (!ccc_graph_locks())
+        return;
+    ccc_include(&root->graph->excludes);
+    pthread_mutex_unlock(&root->graph->lock);
+}
+
+static char ccc_gone; /* the value in maps of what is gone */
+
+/*
+ * Find out whether a graph and nodes in it are there. What was destroyed is remembered, because another thread may have
+ * looked before that, and go on with it now. The driver may give its handle to something new, so whoever is given a handle
+ * by the driver calls ccc_graph_found. The lock is held.
+ */
+static int ccc_graph_check(ccc_box *box, const uint64_t *nodes, size_t count)
+{
+    const ccc_map *gone = &ccc_graph_root(box)->graph->gone;
+    if (CCC_LIKELY(gone->used == 0))
+        return 0;
+    for (; box->flags & CCC_BORROWED; box = box->parent)
+        if (ccc_map_find(gone, box->handle))
+            return ccc_fail(CCC_GONE, "");
+    for (size_t i = 0; i < count; i++)
+        if (ccc_map_find(gone, nodes[i]))
+            return ccc_fail(CCC_GONE, "");
+    return 0;
+}
+
+static void ccc_graph_found(ccc_box *box, const uint64_t *handles, size_t count)
+{
+    ccc_map *gone = &ccc_graph_root(box)->graph->gone;
+    for (size_t i = 0; gone->used && i < count; i++)
+        ccc_map_remove(gone, handles[i]);
+}
+
+static void ccc_graph_leave(ccc_box *box)
+{
+    ccc_graph_unlock(ccc_graph_root(box));
+    ccc_graph_release(box);
+}
+
+/* Enter a graph in order to use nodes of it. */
+static int ccc_graph_enter_at(ccc_box *box, const uint64_t *nodes, size_t count)
+{
+    ccc_box *root = ccc_graph_acquire(box);
+    if (root == NULL)
+        return CCC_CLOSED;
+    ccc_graph_lock(root);
+    int status = ccc_graph_check(box, nodes, count);
+    if (status)
+        ccc_graph_leave(box);
+    return status;
+}
+
+static int ccc_graph_enter(ccc_box *box)
+{
+    return ccc_graph_enter_at(box, NULL, 0);
+}
+
+#define CCC_MOST_GRAPHS 3
+
+/* The roots of some graphs, in an order that every thread keeps to, and each once; returns how many. */
+static size_t ccc_graph_roots(ccc_box *const *boxes, size_t count, ccc_box **roots)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        ccc_box *root = ccc_graph_root(boxes[i]);
+        size_t at = found;
+        while (at && roots[at - 1] > root)
+            at--;
+        if (at && roots[at - 1] == root)
+            continue;
+        memmove(&roots[at + 1], &roots[at], (found++ - at) * sizeof *roots);
+        roots[at] = root;
+    }
+    return found;
+}
+
+static void ccc_graph_leave_all(ccc_box *const *boxes, size_t count)
+{
+    ccc_box *roots[CCC_MOST_GRAPHS];
+    size_t locked = ccc_graph_roots(boxes, count, roots);
+    while (locked)
+        ccc_graph_unlock(roots[--locked]);
+    for (size_t i = 0; i < count; i++)
+        ccc_graph_release(boxes[i]);
+}
+
+/* Enter up to CCC_MOST_GRAPHS at once. */
+static int ccc_graph_enter_all(ccc_box *const *boxes, size_t count)
+{
+    ccc_box *roots[CCC_MOST_GRAPHS];
+    for (size_t i = 0; i < count; i++)
+        if (ccc_graph_acquire(boxes[i]) == NULL) {
+            while (i)
+                ccc_graph_release(boxes[--i]);
+            return CCC_CLOSED;
+        }
+    size_t locked = ccc_graph_roots(boxes, count, roots);
+    for (size_t i = 0; ccc_graph_locks() && i < locked; i++) {
+        pthread_mutex_lock(&roots[i]->graph->lock);
+        roots[i]->graph->excludes = 0;
+    }
+    roots[0]->graph->excludes = ccc_exclude(); /* after all the locks of graphs */
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < count; i++)
+        status = ccc_graph_check(boxes[i], NULL, 0);
+    if (status)
+        ccc_graph_leave_all(boxes, count);
+    return status;
+}
+
+/* Enter two. The second may be NULL. */
+static int ccc_graph_enter_both(ccc_box *one, ccc_box *other)
+{
+    return ccc_graph_enter_all((ccc_box *[]){one, other}, other ? 2 : 1);
+}
+
+static void ccc_graph_leave_both(ccc_box *one, ccc_box *other)
+{
+    ccc_graph_leave_all((ccc_box *[]){one, other}, other ? 2 : 1);
+}
+
+static ccc_box *ccc_graph_create(void)
+{
+    CUgraph graph = NULL;
+    if (ccc_init())
+        return NULL;
+    CUresult result = cuGraphCreate(&graph, 0);
+    if (result) {
+        ccc_fail((int)result, "cuGraphCreate");
+        return NULL;
+    }
+    ccc_box *box = ccc_graph_box(CCC_GRAPH, (uintptr_t)graph);
+    if (box == NULL)
+        cuGraphDestroy(graph);
+    return box;
+}
+
+/* A graph that somebody gives us, for example what a capture made. It is ours from now on, even on failure. */
+static ccc_box *ccc_graph_adopt(uint64_t handle)
+{
+    ccc_box *box = ccc_graph_box(CCC_GRAPH, handle);
+    if (box == NULL)
+        cuGraphDestroy((CUgraph)(uintptr_t)handle);
+    return box;
+}
+
+/* A graph that belongs to a node of another one. NULL: that one is closed, or out of memory. */
+static ccc_box *ccc_graph_inner(uint64_t handle, ccc_box *outer)
+{
+    CCC_USE_OR(outer, ccc_closed());
+    return ccc_new(CCC_GRAPH, handle, CCC_BORROWED, outer);
+}
+
+static void ccc_graph_link(ccc_graph *graph, ccc_keep *keep)
+{
+    keep->next = graph->keeps;
+    if (keep->next)
+        keep->next->previous = keep;
+    graph->keeps = keep;
+}
+
+/*
+ * Have a graph keep something, which may be NULL. An executable whose graph has user objects takes the driver 4.7
+ * microseconds to launch instead of 1.0 (driver 580, H200), and their making takes longer than that of a node: so a
+ * definition has its keeps itself until the driver has to pass them on. Those of a graph inside a node the driver has,
+ * because they may go with the node. On failure the keep is finished. The lock is held, here and below.
+ */
+static int ccc_graph_attach(ccc_box *box, ccc_keep *keep)
+{
+    ccc_graph *graph = box->graph;
+    if (keep == NULL)
+        return 0;
+    ccc_keep_for(keep, ccc_graph_root(box));
+    if (graph == NULL || graph->shown || graph->captured)
+        return ccc_keep_attach(keep, CCC_GRAPH_OF(box));
+    ccc_graph_link(graph, keep);
+    return 0;
+}
+
+static void ccc_graph_unlink(ccc_graph *graph, ccc_keep *keep)
+{
+    if (keep->next)
+        keep->next->previous = keep->previous;
+    *(keep->previous ? &keep->previous->next : &graph->keeps) = keep->next;
+    keep->next = keep->previous = NULL;
+}
+
+/* Take what may be NULL from a graph. What was made of it with the keep has that still. */
+static void ccc_graph_detach(ccc_box *box, ccc_keep *keep)
+{
+    if (keep == NULL || keep->object) {
+        ccc_keep_detach(keep, CCC_GRAPH_OF(box));
+    } else {
+        ccc_graph_unlink(box->graph, keep);
+        ccc_keep_finish(keep);
+    }
+}
+
+/* Give all keeps of a graph to the driver, which passes them on to copies. On failure the others stay the graph's. */
+static int ccc_graph_hand_over(ccc_box *box)
+{
+    ccc_graph *graph = box ? box->graph : NULL;
+    while (graph && graph->keeps) {
+        ccc_keep *keep = graph->keeps;
+        CUuserObject object;
+        atomic_fetch_add(&keep->uses, 1); /* the driver's; dropped on failure */
+        int status = ccc_keep_give(keep, CCC_GRAPH_OF(box), &object);
+        if (status)
+            return status;
+        ccc_graph_unlink(graph, keep);
+        keep->object = object;
+        ccc_keep_finish(keep);
+    }
+    return 0;
+}
+
+/*
+ * Somebody is to have the handle of a graph, and may make copies and executables of it: not in the child of fork(), and in
+ * a host function the driver cannot be given anything.
+ */
+static int ccc_graph_show(ccc_box *box)
+{
+    if (ccc_driver.reason == CCC_FORKED)
+        return 0;
+    if (ccc_in_callback) {
+        CCC_USE(box);
+        return box->graph == NULL || box->graph->keeps == NULL
+                   ? 0
+                   : ccc_fail(CUDA_ERROR_NOT_PERMITTED, "cuUserObjectCreate in a host function");
+    }
+    int status = ccc_graph_enter(box);
+    if (status)
+        return status;
+    status = ccc_graph_hand_over(box);
+    if (status == 0 && box->graph)
+        box->graph->shown = 1;
+    ccc_graph_leave(box);
+    return status;
+}
+
+static ccc_box *ccc_graph_clone(ccc_box *graph)
+{
+    CUgraph clone = NULL;
+    int status = ccc_graph_enter(graph);
+    if (status) {
+        ccc_fail(status, "");
+        return NULL;
+    }
+    if (ccc_graph_hand_over(graph)) {
+        ccc_graph_leave(graph);
+        return NULL;
+    }
+    CUresult result = cuGraphClone(&clone, CCC_GRAPH_OF(graph));
+    ccc_graph_leave(graph);
+    if (result) {
+        ccc_fail((int)result, "cuGraphClone");
+        return NULL;
+    }
+    return ccc_graph_adopt((uintptr_t)clone);
+}
+
+/* The node of a clone that stands for a node of the original; 0 where the driver does not tell. */
+static uint64_t ccc_graph_find(ccc_box *clone, uint64_t original)
+{
+    CUgraphNode node = NULL;
+    if (ccc_graph_enter(clone))
+        return 0;
+    CUresult result = cuGraphNodeFindInClone(&node, (CUgraphNode)(uintptr_t)original, CCC_GRAPH_OF(clone));
+    uint64_t found = result ? 0 : (uintptr_t)node;
+    ccc_graph_found(clone, &found, 1);
+    ccc_graph_leave(clone);
+    return found;
+}
+
+/* Where a node's parameters have its context; NULL for nodes of a type that has none. */
+static CUcontext *ccc_graph_context_of(CUgraphNodeParams *params)
+{
+    switch (params->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        return &params->kernel.ctx;
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return &params->memcpy.copyCtx;
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        return &params->memset.ctx;
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        return &params->conditional.ctx;
+    default:
+        return NULL;
+    }
+}
+
+/* Nodes that are given no context run in the current one. */
+static int ccc_graph_context(CUgraphNodeParams *params)
+{
+    CUcontext *context = ccc_graph_context_of(params);
+    if (context == NULL)
+        return 0;
+    if (*context == NULL)
+        CCC_TRY(cuCtxGetCurrent, context);
+    return *context ? 0 : ccc_fail(CCC_NO_CONTEXT, "cuCtxGetCurrent");
+}
+
+/* What a node is given beside its parameters' own: a context, and a host function the way through its keep. */
+static int ccc_graph_complete(CUgraphNodeParams *params, ccc_keep *keep)
+{
+    if (params->type != CU_GRAPH_NODE_TYPE_HOST)
+        return ccc_graph_context(params);
+    ccc_host_wrap(&params->host, keep);
+    return 0;
+}
+
+/* Attributes that a kernel node is to have. */
+typedef struct ccc_attributes {
+    unsigned int count;
+    CUlaunchAttribute values[CCC_MAX_LAUNCH_ATTRIBUTES];
+    CUlaunchAttributeValue before[CCC_MAX_LAUNCH_ATTRIBUTES]; /* out: what it had */
+} ccc_attributes;
+
+/* Set the first `count` attributes of a kernel node back to what it had. */
+static void ccc_graph_reset_attributes(CUgraphNode node, const ccc_attributes *attributes, unsigned int count)
+{
+    while (count-- > 0) {
+        CUresult result = cuGraphKernelNodeSetAttribute(node, attributes->values[count].id, &attributes->before[count]);
+        if (result)
+            ccc_cleanup_failed((int)result, "cuGraphKernelNodeSetAttribute");
+    }
+}
+
+/* Set attributes of a kernel node: all, or none. */
+static int ccc_graph_set_attributes(CUgraphNode node, ccc_attributes *attributes)
+{
+    for (unsigned int i = 0; i < attributes->count; i++) {
+        CUlaunchAttributeID id = attributes->values[i].id;
+        const CUlaunchAttributeValue *wanted = &attributes->values[i].value;
+        const char *call = "cuGraphKernelNodeGetAttribute";
+        memset(&attributes->before[i], 0, sizeof attributes->before[i]);
+        CUresult result = cuGraphKernelNodeGetAttribute(node, id, &attributes->before[i]);
+        if (result == CUDA_SUCCESS && memcmp(&attributes->before[i], wanted, sizeof *wanted)) {
+            call = "cuGraphKernelNodeSetAttribute";
+            result = cuGraphKernelNodeSetAttribute(node, id, wanted);
+        }
+        if (result) {
+            ccc_graph_reset_attributes(node, attributes, i);
+            return ccc_fail((int)result, call);
+        }
+    }
+    return 0;
+}
+
+/*
+ * Find out whether a node could have these attributes: they are set after it was added, and from a graph that allocates no
+ * node can be removed again.
+ */
+static int ccc_graph_try_attributes(CUgraphNodeParams *params, ccc_attributes *attributes)
+{
+    CUgraph graph;
+    CUgraphNode node;
+    CUresult result = cuGraphCreate(&graph, 0);
+    if (result)
+        return ccc_fail((int)result, "cuGraphCreate");
+    result = CCC_WITH_EDGE_DATA(cuGraphAddNode)(&node, graph, NULL, NULL, 0, params);
+    int status = result ? ccc_fail((int)result, "cuGraphAddNode") : ccc_graph_set_attributes(node, attributes);
+    if ((result = cuGraphDestroy(graph)))
+        ccc_cleanup_failed((int)result, "cuGraphDestroy");
+    return status;
+}
+
+/* What became of a node that was to be added. */
+typedef struct ccc_added {
+    int status;
+    uint64_t node;
+    uint64_t context; /* that the node runs in; 0: none */
+    ccc_keep *keep;   /* what the graph keeps for it; NULL: nothing */
+} ccc_added;
+
+static ccc_added ccc_not_added(int status, ccc_keep *keep)
+{
+    ccc_keep_finish(keep);
+    return (ccc_added){.status = status};
+}
+
+/* Add a node that comes after `count` others. The lock is held; `attributes` and the keep may be NULL. */
+static ccc_added ccc_graph_add_to(ccc_box *box, const uint64_t *before, size_t count, CUgraphNodeParams *params,
+                                  ccc_attributes *attributes, ccc_keep *keep)
+{
+    CUgraph graph = CCC_GRAPH_OF(box);
+    CUgraphNode node = NULL;
+    int status = ccc_graph_check(box, before, count);
+    if (status == 0)
+        status = ccc_graph_complete(params, keep);
+    if (status == 0 && attributes)
+        status = ccc_graph_try_attributes(params, attributes);
+    if (status)
+        return ccc_not_added(status, keep);
+    if ((status = ccc_graph_attach(box, keep)))
+        return ccc_not_added(status, NULL);
+    const CUgraphNode *others = (const CUgraphNode *)before;
+    CUresult result = CCC_WITH_EDGE_DATA(cuGraphAddNode)(&node, graph, others, NULL, count, params);
+    if (result) {
+        status = ccc_fail((int)result, "cuGraphAddNode");
+    } else if (attributes && (status = ccc_graph_set_attributes(node, attributes))) {
+        ccc_failure failure = ccc_last;
+        result = cuGraphDestroyNode(node);
+        if (result)
+            ccc_cleanup_failed((int)result, "cuGraphDestroyNode");
+        ccc_last = failure;
+    }
+    if (status) {
+        ccc_graph_detach(box, keep);
+        return ccc_not_added(status, NULL);
+    }
+    ccc_added added = {.node = (uintptr_t)node, .keep = keep};
+    ccc_graph_found(box, &added.node, 1);
+    if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        ccc_graph_found(box, (const uint64_t *)params->conditional.phGraph_out, params->conditional.size);
+    CUcontext *context = ccc_graph_context_of(params);
+    if (context)
+        added.context = (uintptr_t)*context;
+    return added;
+}
+
+/* The same for whoever does not hold the lock. `child` is the graph to embed, or NULL. */
+static ccc_added ccc_graph_add(ccc_box *graph, const uint64_t *before, size_t count, CUgraphNodeParams *params,
+                               ccc_attributes *attributes, ccc_box *child, ccc_keep *keep)
+{
+    int status = ccc_graph_enter_both(graph, child);
+    if (status)
+        return ccc_not_added(status, keep);
+    status = ccc_graph_hand_over(child);
+    ccc_added added = status ? ccc_not_added(status, keep)
+                             : ccc_graph_add_to(graph, before, count, params, attributes, keep);
+    ccc_graph_leave_both(graph, child);
+    return added;
+}
+
+/* Set a node's parameters, and what is kept for them in place of `old`. */
+static int ccc_graph_set(ccc_box *graph, uint64_t node, CUgraphNodeParams *params, ccc_attributes *attributes,
+                         ccc_box *child, ccc_keep *keep, ccc_keep *old)
+{
+    CUgraphNode target = (CUgraphNode)(uintptr_t)node;
+    int status = ccc_graph_enter_both(graph, child);
+    if (status) {
+        ccc_keep_finish(keep);
+        return status;
+    }
+    if ((status = ccc_graph_check(graph, &node, 1)) || (status = ccc_graph_complete(params, keep)) ||
+        (status = ccc_graph_hand_over(child))) {
+        ccc_keep_finish(keep);
+    } else if ((status = ccc_graph_attach(graph, keep)) == 0) {
+        if (attributes)
+            status = ccc_graph_set_attributes(target, attributes);
+        CUresult result = status ? CUDA_SUCCESS : cuGraphNodeSetParams(target, params);
+        if (result) {
+            if (attributes)
+                ccc_graph_reset_attributes(target, attributes, attributes->count);
+            status = ccc_fail((int)result, "cuGraphNodeSetParams");
+        }
+        ccc_graph_detach(graph, status ? keep : old);
+    }
+    ccc_graph_leave_both(graph, child);
+    return status;
+}
+
+/* A node's parameters, as the function for its type gives them; what they point to is valid until the node changes. */
+static int ccc_graph_get(ccc_box *graph, uint64_t node, int type, void *params)
+{
+    CUgraphNode target = (CUgraphNode)(uintptr_t)node;
+    const char *call;
+    CUresult result;
+    int status = ccc_graph_enter_at(graph, &node, 1);
+    if (status)
+        return status;
+    switch (type) {
+#define CCC_GET(kind, function)              \
+    case CU_GRAPH_NODE_TYPE_##kind:          \
+        call = #function;                    \
+        result = function(target, params);   \
+        break;
+        CCC_GET(KERNEL, cuGraphKernelNodeGetParams)
+        CCC_GET(MEMCPY, cuGraphMemcpyNodeGetParams)
+        CCC_GET(MEMSET, cuGraphMemsetNodeGetParams)
+        CCC_GET(HOST, cuGraphHostNodeGetParams)
+        CCC_GET(GRAPH, cuGraphChildGraphNodeGetGraph)
+        CCC_GET(EVENT_RECORD, cuGraphEventRecordNodeGetEvent)
+        CCC_GET(WAIT_EVENT, cuGraphEventWaitNodeGetEvent)
+        CCC_GET(MEM_ALLOC, cuGraphMemAllocNodeGetParams)
+        CCC_GET(MEM_FREE, cuGraphMemFreeNodeGetParams)
+#undef CCC_GET
+    default:
+        call = "cuGraphNodeGetParams";
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (result == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_HOST)
+        ccc_host_unwrap(params);
+    if (result == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_GRAPH)
+        ccc_graph_found(graph, params, 1);
+    ccc_graph_leave(graph);
+    return result ? ccc_fail((int)result, call) : 0;
+}
+
+static int ccc_graph_get_attribute(ccc_box *graph, uint64_t node, CUlaunchAttributeID id, CUlaunchAttributeValue *value)
+{
+    int status = ccc_graph_enter_at(graph, &node, 1);
+    if (status)
+        return status;
+    CUresult result = cuGraphKernelNodeGetAttribute((CUgraphNode)(uintptr_t)node, id, value);
+    ccc_graph_leave(graph);
+    return result ? ccc_fail((int)result, "cuGraphKernelNodeGetAttribute") : 0;
+}
+
+/* The event of a node, for another Python object: it is not destroyed before this box goes. */
+static ccc_box *ccc_graph_event(ccc_box *event)
+{
+    if (!ccc_retain(event)) {
+        ccc_fail(CCC_CLOSED, "");
+        return NULL;
+    }
+    ccc_box *again = ccc_new(CCC_EVENT, event->handle, event->flags | CCC_BORROWED, event->parent);
+    if (again)
+        again->pool = event;
+    else
+        ccc_release(event);
+    return again;
+}
+
+/* The same for an event that is only known by its handle; taken to be of the current context. */
+static ccc_box *ccc_graph_foreign_event(uint64_t handle)
+{
+    int status;
+    ccc_box *context = ccc_current_context(&status);
+    if (context == NULL) {
+        if (status == 0)
+            ccc_fail(CCC_NO_CONTEXT, "cuCtxGetCurrent");
+        return NULL;
+    }
+    ccc_box *event = ccc_new(CCC_EVENT, handle, CCC_BORROWED, context);
+    ccc_release(context);
+    return event;
+}
+
+/* A condition in the current context. */
+static int ccc_graph_condition(ccc_box *graph, unsigned int value, unsigned int flags, CUgraphConditionalHandle *handle)
+{
+    CUcontext context = NULL;
+    CCC_TRY(cuCtxGetCurrent, &context);
+    if (context == NULL)
+        return ccc_fail(CCC_NO_CONTEXT, "cuGraphConditionalHandleCreate");
+    int status = ccc_graph_enter(graph);
+    if (status)
+        return status;
+    CUresult result = cuGraphConditionalHandleCreate(handle, CCC_GRAPH_OF(graph), context, value, flags);
+    ccc_graph_leave(graph);
+    return result ? ccc_fail((int)result, "cuGraphConditionalHandleCreate") : 0;
+}
+
+static int ccc_graph_print(ccc_box *graph, const char *path, unsigned int flags)
+{
+    int status = ccc_graph_enter(graph);
+    if (status)
+        return status;
+    CUresult result = cuGraphDebugDotPrint(CCC_GRAPH_OF(graph), path, flags);
+    ccc_graph_leave(graph);
+    return result ? ccc_fail((int)result, "cuGraphDebugDotPrint") : 0;
+}
+
+#endif

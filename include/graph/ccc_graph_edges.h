@@ -1,0 +1,265 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The nodes and edges of a graph. */
+#ifndef CCC_GRAPH_EDGES_H
+#define CCC_GRAPH_EDGES_H
+
+#include "graph/ccc_graph_exec.h"
+
+/* The nodes of a graph and their types into room for *count, then how many there are. */
+static int ccc_graph_nodes(ccc_box *graph, uint64_t *nodes, int *types, size_t *count)
+{
+    size_t room = *count;
+    int status = ccc_graph_enter(graph);
+    if (status)
+        return status;
+    CUresult result = cuGraphGetNodes(CCC_GRAPH_OF(graph), NULL, count);
+    const char *call = "cuGraphGetNodes";
+    if (result == CUDA_SUCCESS && *count && *count <= room)
+        result = cuGraphGetNodes(CCC_GRAPH_OF(graph), (CUgraphNode *)nodes, count);
+    for (size_t i = 0; result == CUDA_SUCCESS && *count <= room && i < *count; i++) {
+        CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+        call = "cuGraphNodeGetType";
+        result = cuGraphNodeGetType((CUgraphNode)(uintptr_t)nodes[i], &type);
+        types[i] = (int)type;
+    }
+    if (result == CUDA_SUCCESS && *count <= room)
+        ccc_graph_found(graph, nodes, *count);
+    ccc_graph_leave(graph);
+    return result ? ccc_fail((int)result, call) : 0;
+}
+
+/* The type of one node. */
+static int ccc_graph_node_type(ccc_box *graph, uint64_t node, int *type)
+{
+    CUgraphNodeType found = CU_GRAPH_NODE_TYPE_EMPTY;
+    int status = ccc_graph_enter_at(graph, &node, 1);
+    if (status)
+        return status;
+    CUresult result = cuGraphNodeGetType((CUgraphNode)(uintptr_t)node, &found);
+    ccc_graph_leave(graph);
+    *type = (int)found;
+    return result ? ccc_fail((int)result, "cuGraphNodeGetType") : 0;
+}
+
+/* Room for edges: with data, because without it the driver does not tell of edges that have some. */
+typedef struct ccc_edges {
+    size_t count;
+    CUgraphNode *from, *to;
+    CUgraphEdgeData *data;
+} ccc_edges;
+
+static int ccc_edges_room(ccc_edges *edges, size_t count)
+{
+    edges->count = count;
+    edges->from = calloc(count + 1, sizeof *edges->from);
+    edges->to = calloc(count + 1, sizeof *edges->to);
+    edges->data = calloc(count + 1, sizeof *edges->data);
+    return edges->from && edges->to && edges->data ? 0 : ccc_fail(CCC_NO_MEMORY, "malloc");
+}
+
+static int ccc_edges_grow(ccc_edges *edges, size_t room)
+{
+    CUgraphNode *from = realloc(edges->from, room * sizeof *from), *to = NULL;
+    CUgraphEdgeData *data = NULL;
+    if (from)
+        edges->from = from;
+    if (from && (to = realloc(edges->to, room * sizeof *to)))
+        edges->to = to;
+    if (to && (data = realloc(edges->data, room * sizeof *data)))
+        edges->data = data;
+    return data ? 0 : ccc_fail(CCC_NO_MEMORY, "malloc");
+}
+
+static void ccc_edges_free(ccc_edges *edges)
+{
+    free(edges->from);
+    free(edges->to);
+    free(edges->data);
+}
+
+/* The edges of a graph into room for *count, then how many there are. */
+static int ccc_graph_edges(ccc_box *graph, uint64_t *from, uint64_t *to, size_t *count)
+{
+    ccc_edges edges = {0};
+    size_t room = *count;
+    int status = ccc_graph_enter(graph);
+    if (status)
+        return status;
+    CUresult result = CCC_WITH_EDGE_DATA(cuGraphGetEdges)(CCC_GRAPH_OF(graph), NULL, NULL, NULL, count);
+    if (result == CUDA_SUCCESS && *count && *count <= room && (status = ccc_edges_room(&edges, *count)) == 0) {
+        result = CCC_WITH_EDGE_DATA(cuGraphGetEdges)(CCC_GRAPH_OF(graph), edges.from, edges.to, edges.data, count);
+        for (size_t i = 0; result == CUDA_SUCCESS && i < *count; i++) {
+            from[i] = (uintptr_t)edges.from[i];
+            to[i] = (uintptr_t)edges.to[i];
+        }
+        if (result == CUDA_SUCCESS) {
+            ccc_graph_found(graph, from, *count);
+            ccc_graph_found(graph, to, *count);
+        }
+    }
+    ccc_graph_leave(graph);
+    ccc_edges_free(&edges);
+    return result ? ccc_fail((int)result, "cuGraphGetEdges") : status;
+}
+
+/* The edges from a node, or to it, with their data. The lock is held. */
+static int ccc_edges_of(ccc_edges *edges, CUgraphNode node, int forward)
+{
+    CUresult (*ask)(CUgraphNode, CUgraphNode *, CUgraphEdgeData *, size_t *) =
+        forward ? CCC_WITH_EDGE_DATA(cuGraphNodeGetDependentNodes) : CCC_WITH_EDGE_DATA(cuGraphNodeGetDependencies);
+    const char *call = forward ? "cuGraphNodeGetDependentNodes" : "cuGraphNodeGetDependencies";
+    size_t count = 0;
+    CUresult result = ask(node, NULL, NULL, &count);
+    if (result)
+        return ccc_fail((int)result, call);
+    int status = ccc_edges_room(edges, count);
+    if (status || count == 0)
+        return status;
+    result = ask(node, forward ? edges->to : edges->from, edges->data, &edges->count);
+    for (size_t i = 0; i < count; i++)
+        (forward ? edges->from : edges->to)[i] = node;
+    return result ? ccc_fail((int)result, call) : 0;
+}
+
+/* The neighbours of a node on one side into room for *count, then how many there are. */
+static int ccc_graph_neighbours(ccc_box *graph, uint64_t node, int forward, uint64_t *others, size_t *count)
+{
+    ccc_edges edges = {0};
+    size_t room = *count;
+    int status = ccc_graph_enter_at(graph, &node, 1);
+    if (status)
+        return status;
+    status = ccc_edges_of(&edges, (CUgraphNode)(uintptr_t)node, forward);
+    *count = edges.count;
+    for (size_t i = 0; status == 0 && edges.count <= room && i < edges.count; i++) {
+        others[i] = (uintptr_t)(forward ? edges.to : edges.from)[i];
+        ccc_graph_found(graph, &others[i], 1);
+    }
+    ccc_graph_leave(graph);
+    ccc_edges_free(&edges);
+    return status;
+}
+
+/* How many edges there are from a node, or to it. The lock is held. */
+static int ccc_edges_count(CUgraphNode node, int forward, size_t *count)
+{
+    CUresult result = forward ? CCC_WITH_EDGE_DATA(cuGraphNodeGetDependentNodes)(node, NULL, NULL, count)
+                              : CCC_WITH_EDGE_DATA(cuGraphNodeGetDependencies)(node, NULL, NULL, count);
+    return result ? ccc_fail((int)result, forward ? "cuGraphNodeGetDependentNodes" : "cuGraphNodeGetDependencies") : 0;
+}
+
+static char ccc_named, ccc_connected; /* values in maps of nodes */
+
+/* Whether it takes less to look at the edges of all the others than at those of the node itself: on the other side. */
+static int ccc_edges_fewer(CUgraphNode self, int forward, const uint64_t *others, size_t count, int *fewer)
+{
+    size_t own = 0, sum = count;
+    int status = ccc_edges_count(self, forward, &own);
+    for (size_t i = 0; status == 0 && sum < own && i < count; i++) {
+        size_t degree = 0;
+        status = ccc_edges_count((CUgraphNode)(uintptr_t)others[i], !forward, &degree);
+        sum += degree;
+    }
+    *fewer = sum < own;
+    return status;
+}
+
+/* Add those of `more` to `edges`, which has room, that are between `self` and a node of the map; and mark that. */
+static void ccc_edges_take(ccc_edges *edges, const ccc_edges *more, CUgraphNode self, int forward, ccc_map *nodes)
+{
+    for (size_t i = 0; i < more->count; i++) {
+        uint64_t other = (uintptr_t)(forward ? more->to : more->from)[i];
+        if ((forward ? more->from : more->to)[i] != self || ccc_map_find(nodes, other) == NULL)
+            continue;
+        ccc_map_set(nodes, other, &ccc_connected);
+        edges->from[edges->count] = more->from[i];
+        edges->to[edges->count] = more->to[i];
+        edges->data[edges->count++] = more->data[i];
+    }
+}
+
+/*
+ * The edges between a node and others, and a map of the others: to &ccc_connected where there is an edge. The lock is held.
+ */
+static int ccc_edges_between(ccc_edges *edges, ccc_map *nodes, CUgraphNode self, int forward, const uint64_t *others,
+                             size_t count)
+{
+    int fewer = 0;
+    int status = ccc_map_reserve(nodes, count);
+    for (size_t i = 0; status == 0 && i < count; i++)
+        ccc_map_set(nodes, others[i], &ccc_named);
+    if (status || (status = ccc_edges_fewer(self, forward, others, count, &fewer)))
+        return status;
+    size_t room = 0;
+    for (size_t i = 0; status == 0 && i < (fewer ? count : 1); i++) {
+        ccc_edges more = {0};
+        status = fewer ? ccc_edges_of(&more, (CUgraphNode)(uintptr_t)others[i], !forward)
+                       : ccc_edges_of(&more, self, forward);
+        if (status == 0 && edges->count + more.count > room)
+            status = ccc_edges_grow(edges, room = 2 * (edges->count + more.count));
+        if (status == 0)
+            ccc_edges_take(edges, &more, self, forward, nodes);
+        ccc_edges_free(&more);
+    }
+    return status;
+}
+
+/* Add edges between a node and those of `others` that it has none with, in one call. */
+static int ccc_graph_connect(ccc_box *graph, uint64_t node, int forward, const uint64_t *others, size_t count)
+{
+    ccc_edges have = {0}, wanted = {0};
+    ccc_map nodes = {0};
+    CUgraphNode self = (CUgraphNode)(uintptr_t)node;
+    int status = ccc_graph_enter_at(graph, others, count);
+    if (status)
+        return status;
+    if ((status = ccc_graph_check(graph, &node, 1)) == 0)
+        status = ccc_edges_between(&have, &nodes, self, forward, others, count);
+    if (status == 0 && (status = ccc_edges_room(&wanted, count)) == 0) {
+        wanted.count = 0;
+        for (size_t i = 0; i < count; i++) {
+            CUgraphNode other = (CUgraphNode)(uintptr_t)others[i];
+            if (ccc_map_find(&nodes, others[i]) == &ccc_connected) /* or it was named before */
+                continue;
+            ccc_map_set(&nodes, others[i], &ccc_connected);
+            wanted.from[wanted.count] = forward ? self : other;
+            wanted.to[wanted.count++] = forward ? other : self;
+        }
+        CUresult result = CUDA_SUCCESS;
+        if (wanted.count)
+            result = CCC_WITH_EDGE_DATA(cuGraphAddDependencies)(CCC_GRAPH_OF(graph), wanted.from, wanted.to, NULL,
+                                                                wanted.count);
+        if (result)
+            status = ccc_fail((int)result, "cuGraphAddDependencies");
+    }
+    ccc_graph_leave(graph);
+    ccc_edges_free(&have);
+    ccc_edges_free(&wanted);
+    ccc_map_end(&nodes);
+    return status;
+}
+
+/* Remove the edges between a node and those of `others` that it has one with, in one call. */
+static int ccc_graph_disconnect(ccc_box *graph, uint64_t node, int forward, const uint64_t *others, size_t count)
+{
+    ccc_edges edges = {0};
+    ccc_map nodes = {0};
+    int status = ccc_graph_enter_at(graph, others, count);
+    if (status)
+        return status;
+    if ((status = ccc_graph_check(graph, &node, 1)) == 0)
+        status = ccc_edges_between(&edges, &nodes, (CUgraphNode)(uintptr_t)node, forward, others, count);
+    if (status == 0 && edges.count) {
+        CUresult result = CCC_WITH_EDGE_DATA(cuGraphRemoveDependencies)(CCC_GRAPH_OF(graph), edges.from, edges.to,
+                                                                        edges.data, edges.count);
+        if (result)
+            status = ccc_fail((int)result, "cuGraphRemoveDependencies");
+    }
+    ccc_graph_leave(graph);
+    ccc_edges_free(&edges);
+    ccc_map_end(&nodes);
+    return status;
+}
+
+#endif

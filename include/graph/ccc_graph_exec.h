@@ -1,0 +1,285 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Executables of graphs. An executable keeps itself what the definition kept itself that it was instantiated with, or
+ * updated with as a whole: until it is updated again or goes, and the launches that may use it are done. For them there is
+ * an event behind the last launch. It keeps likewise what a single node of it was set to, until the node is set again. A
+ * launch that is captured gives it to the graph that it becomes part of. What the driver had of the definition's, it
+ * keeps for the executable.
+ */
+#ifndef CCC_GRAPH_EXEC_H
+#define CCC_GRAPH_EXEC_H
+
+#include "graph/ccc_graph.h"
+
+/* What an executable of a graph, whose lock is held, is to keep; NULL: nothing. */
+static int ccc_exec_bundle(const ccc_box *graph, ccc_keep **bundle)
+{
+    *bundle = NULL;
+    return graph->graph ? ccc_keep_bundle(graph->graph->keeps, bundle) : 0;
+}
+
+static ccc_box *ccc_graph_instantiate(ccc_box *graph, uint64_t flags, const ccc_box *stream, ccc_refusal *why)
+{
+    CUgraphExec executable = NULL;
+    CUDA_GRAPH_INSTANTIATE_PARAMS params = {.flags = flags, .hUploadStream = stream ? CCC_STRM(stream) : NULL};
+    ccc_keep *bundle = NULL;
+    CCC_USE_MAYBE_OR(stream, ccc_closed());
+    int status = ccc_graph_enter(graph);
+    if (status) {
+        ccc_fail(status, "");
+        return NULL;
+    }
+    status = ccc_exec_bundle(graph, &bundle);
+    CUresult result = CUDA_SUCCESS;
+    ccc_scope scope = {NULL, 0};
+    if (status == 0 && stream == NULL) /* the driver asks for a context, or takes that of the stream; nodes have their own */
+        status = ccc_enter_any(&scope);
+    if (status == 0)
+        result = cuGraphInstantiateWithParams(&executable, CCC_GRAPH_OF(graph), &params);
+    ccc_leave(&scope);
+    ccc_graph_leave(graph);
+    why->result = (int)params.result_out;
+    why->node = (uintptr_t)params.hErrNode_out;
+    if (result)
+        status = ccc_fail((int)result, "cuGraphInstantiateWithParams");
+    ccc_box *box = status ? NULL : ccc_graph_box(CCC_EXECUTABLE, (uintptr_t)executable);
+    if (box)
+        box->graph->keeps = bundle;
+    else
+        ccc_keep_finish(bundle);
+    if (box == NULL && executable)
+        cuGraphExecDestroy(executable);
+    return box;
+}
+
+/* Let go of what an executable keeps for a node, or of all that it keeps: when the launches so far are done. */
+static void ccc_exec_let_go(ccc_graph *executable, uint64_t node, int all)
+{
+    ccc_keep *keep = all ? executable->keeps : ccc_map_find(&executable->by_node, node);
+    int done = executable->event == NULL;
+    if (!done && keep) {
+        ccc_mode mode = ccc_relax_for_all();
+        done = ccc_reached(executable->event) == CUDA_SUCCESS;
+        ccc_tense(&mode);
+    }
+    if (all)
+        ccc_map_end(&executable->by_node);
+    else
+        ccc_map_remove(&executable->by_node, node);
+    for (ccc_keep *next; keep; keep = next) {
+        next = all ? keep->next : NULL;
+        ccc_graph_unlink(executable, keep);
+        if (!done && ccc_retain(executable->event)) {
+            keep->event = executable->event;
+            ccc_keep_await(keep);
+            ccc_release_ask();
+        } else {
+            ccc_keep_finish(keep);
+        }
+    }
+}
+
+/* What it keeps may go once it has gone: then another thread settles that, perhaps at once. */
+static CUresult ccc_destroy_graph(ccc_box *box, const char **call)
+{
+    ccc_graph *graph = box->graph;
+    CUresult result = CUDA_SUCCESS;
+    if (box->kind == CCC_EXECUTABLE) {
+        *call = "cuGraphExecDestroy";
+        result = cuGraphExecDestroy(CCC_EXEC_OF(box));
+    } else if (graph == NULL || !graph->captured) {
+        *call = "cuGraphDestroy";
+        result = cuGraphDestroy(CCC_GRAPH_OF(box));
+    }
+    if (graph) { /* not the second try, in another context */
+        ccc_exec_let_go(graph, 0, 1);
+        ccc_release(graph->event);
+        ccc_map_end(&graph->gone);
+        pthread_mutex_destroy(&graph->lock);
+        free(graph);
+        box->graph = NULL;
+    }
+    return result;
+}
+
+static int ccc_capture_place(const ccc_box *stream, CUgraph *graph, const CUgraphNode **nodes, size_t *count);
+
+/* Give what an executable keeps to the graph that a launch of it was captured in. */
+static int ccc_exec_share(const ccc_graph *executable, const ccc_box *stream)
+{
+    CUgraph graph;
+    CUuserObject object;
+    int status = ccc_capture_place(stream, &graph, NULL, NULL);
+    for (ccc_keep *keep = executable->keeps; keep && status == 0; keep = keep->next) {
+        atomic_fetch_add(&keep->uses, 1);
+        status = ccc_keep_give(keep, graph, &object);
+    }
+    return status;
+}
+
+/* Record the event behind a launch. One that a keep waits for already stays behind the launch that it was for. */
+static int ccc_exec_mark(ccc_graph *executable, ccc_box *stream)
+{
+    ccc_box *event = executable->event;
+    if (event && ccc_uses(event) == 1 && ccc_event_record_in(event, stream) == 0)
+        return 0;
+    ccc_box *fresh = ccc_stream_record_in(stream, CU_EVENT_DISABLE_TIMING); /* or the stream is of another context */
+    if (fresh == NULL)
+        return ccc_last_status();
+    ccc_unhold(fresh); /* no Python object holds it */
+    ccc_release(event);
+    executable->event = fresh;
+    return 0;
+}
+
+/* Keep what an executable keeps for a launch of it, too. */
+static int ccc_exec_launched(ccc_graph *executable, ccc_box *stream)
+{
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUresult result = cuStreamIsCapturing(CCC_STRM(stream), &capture);
+    if (result == CUDA_SUCCESS && capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        return ccc_exec_share(executable, stream);
+    int status = result ? ccc_fail((int)result, "cuStreamIsCapturing") : ccc_exec_mark(executable, stream);
+    if (status) {
+        ccc_failure failure = ccc_last; /* nobody could tell when the launch is done: so it is waited for */
+        result = cuStreamSynchronize(CCC_STRM(stream));
+        if (result)
+            ccc_cleanup_failed((int)result, "cuStreamSynchronize");
+        ccc_last = failure;
+    }
+    return status;
+}
+
+static int ccc_graph_launch(ccc_box *executable, ccc_box *stream)
+{
+    CCC_USE(stream);
+    int status = ccc_graph_enter(executable);
+    if (status)
+        return status;
+    CCC_SUBMIT;
+    CUresult result = cuGraphLaunch(CCC_EXEC_OF(executable), CCC_STRM(stream));
+    if (!CCC_LIKELY(result == CUDA_SUCCESS))
+        status = ccc_fail((int)result, "cuGraphLaunch");
+    else if (executable->graph->keeps)
+        status = ccc_exec_launched(executable->graph, stream);
+    ccc_graph_leave(executable);
+    return status;
+}
+
+/* A launch in the stream that a graph is mostly launched in. */
+typedef struct ccc_graph_call {
+    ccc_box *executable;
+    ccc_box *stream;
+} ccc_graph_call;
+
+static int ccc_graph_launch_again(const ccc_graph_call *call)
+{
+    return ccc_graph_launch(call->executable, call->stream);
+}
+
+static int ccc_graph_upload(ccc_box *executable, ccc_box *stream)
+{
+    CCC_USE(stream);
+    int status = ccc_graph_enter(executable);
+    if (status)
+        return status;
+    CUresult result = cuGraphUpload(CCC_EXEC_OF(executable), CCC_STRM(stream));
+    ccc_graph_leave(executable);
+    return result ? ccc_fail((int)result, "cuGraphUpload") : 0;
+}
+
+/* Give an executable the parameters of another definition. */
+static int ccc_graph_update(ccc_box *executable, ccc_box *graph, ccc_refusal *why)
+{
+    CUgraphExecUpdateResultInfo info = {0};
+    ccc_keep *bundle = NULL;
+    int status = ccc_graph_enter_both(executable, graph);
+    if (status)
+        return status;
+    if ((status = ccc_exec_bundle(graph, &bundle)) == 0) {
+        CUresult result = cuGraphExecUpdate(CCC_EXEC_OF(executable), CCC_GRAPH_OF(graph), &info);
+        if (result)
+            status = ccc_fail((int)result, "cuGraphExecUpdate");
+    }
+    if (status) {
+        ccc_keep_finish(bundle);
+    } else {
+        ccc_exec_let_go(executable->graph, 0, 1);
+        executable->graph->keeps = bundle;
+    }
+    ccc_graph_leave_both(executable, graph);
+    why->result = (int)info.result;
+    why->node = (uintptr_t)info.errorNode;
+    return status;
+}
+
+/* Enter an executable, the graph with the node that stands for its own, and perhaps a graph that is to be inside it. */
+static int ccc_exec_enter(ccc_box *executable, ccc_box *graph, uint64_t node, ccc_box *child)
+{
+    ccc_box *boxes[] = {executable, graph, child};
+    int status = ccc_graph_enter_all(boxes, child ? 3 : 2);
+    if (status == 0 && (status = ccc_graph_check(graph, &node, 1)))
+        ccc_graph_leave_all(boxes, child ? 3 : 2);
+    return status;
+}
+
+static void ccc_exec_leave(ccc_box *executable, ccc_box *graph, ccc_box *child)
+{
+    ccc_box *boxes[] = {executable, graph, child};
+    ccc_graph_leave_all(boxes, child ? 3 : 2);
+}
+
+/*
+ * Set one node of an executable, and what is kept for it. `graph` is what the node is in; `child` is the graph in the
+ * parameters of a child node. The driver looks at the node: of the graph, too, it wants one call after the other.
+ */
+static int ccc_exec_set(ccc_box *executable, ccc_box *graph, uint64_t node, CUgraphNodeParams *params, ccc_box *child,
+                        ccc_keep *keep)
+{
+    int status = ccc_exec_enter(executable, graph, node, child);
+    if (status) {
+        ccc_keep_finish(keep);
+        return status;
+    }
+    if (keep)
+        status = ccc_map_reserve(&executable->graph->by_node, 1);
+    if (status == 0 && (status = ccc_graph_complete(params, keep)) == 0 && (status = ccc_graph_hand_over(child)) == 0) {
+        CUresult result = cuGraphExecNodeSetParams(CCC_EXEC_OF(executable), (CUgraphNode)(uintptr_t)node, params);
+        if (result)
+            status = ccc_fail((int)result, "cuGraphExecNodeSetParams");
+    }
+    if (status) {
+        ccc_keep_finish(keep);
+    } else {
+        ccc_exec_let_go(executable->graph, node, 0);
+        if (keep) {
+            ccc_map_set(&executable->graph->by_node, node, keep);
+            ccc_graph_link(executable->graph, keep);
+        }
+    }
+    ccc_exec_leave(executable, graph, child);
+    return status;
+}
+
+static int ccc_exec_enable(ccc_box *executable, ccc_box *graph, uint64_t node, int enabled)
+{
+    int status = ccc_exec_enter(executable, graph, node, NULL);
+    if (status)
+        return status;
+    CUresult result = cuGraphNodeSetEnabled(CCC_EXEC_OF(executable), (CUgraphNode)(uintptr_t)node, enabled != 0);
+    ccc_exec_leave(executable, graph, NULL);
+    return result ? ccc_fail((int)result, "cuGraphNodeSetEnabled") : 0;
+}
+
+static int ccc_exec_enabled(ccc_box *executable, ccc_box *graph, uint64_t node, unsigned int *enabled)
+{
+    int status = ccc_exec_enter(executable, graph, node, NULL);
+    if (status)
+        return status;
+    CUresult result = cuGraphNodeGetEnabled(CCC_EXEC_OF(executable), (CUgraphNode)(uintptr_t)node, enabled);
+    ccc_exec_leave(executable, graph, NULL);
+    return result ? ccc_fail((int)result, "cuGraphNodeGetEnabled") : 0;
+}
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that is allocated while a stream is captured, by a node of the graph. A buffer of it keeps the graph, so that
+ * the driver gives the addresses to nobody else. Where it goes while the same capture is under way, a node frees the
+ * memory; later it is freed if it happens to be allocated, by the last launch.
+ */
+#ifndef CCC_GRAPH_MEMORY_H
+#define CCC_GRAPH_MEMORY_H
+
+#include "graph/ccc_capture.h"
+
+#define CCC_NOT_CAPTURING (-24) /* the stream is not being captured */
+
+/* A use of the box for a graph that is being captured from here; NULL for one that another library captures. */
+static ccc_box *ccc_captured_graph(CUgraph graph)
+{
+    int locks = ccc_graph_locks();
+    if (locks)
+        pthread_mutex_lock(&ccc_capture_lock);
+    ccc_box *found = ccc_captured_graphs;
+    while (found && CCC_GRAPH_OF(found) != graph)
+        found = found->graph->next;
+    if (found && !ccc_retain(found))
+        found = NULL;
+    if (locks)
+        pthread_mutex_unlock(&ccc_capture_lock);
+    return found;
+}
+
+/* Allocate memory of a device in a stream that is being captured. NULL on failure. */
+static ccc_box *ccc_graph_memory_allocate(int device, ccc_box *stream, size_t size)
+{
+    CUdeviceptr pointer = 0;
+    CUmemoryPool pool = NULL;
+    CUgraph graph = NULL;
+    CCC_USE_OR(stream, ccc_closed());
+    CCC_SUBMIT;
+    int status = ccc_capture_place(stream, &graph, NULL, NULL);
+    if (status) {
+        ccc_fail(status == CUDA_ERROR_ILLEGAL_STATE ? CCC_NOT_CAPTURING : status, ccc_last.call);
+        return NULL;
+    }
+    const char *call = "cuDeviceGetDefaultMemPool"; /* of which the node gets the properties, and nothing else */
+    CUresult result = size ? cuDeviceGetDefaultMemPool(&pool, device) : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS && size) {
+        call = "cuMemAllocFromPoolAsync";
+        result = cuMemAllocFromPoolAsync(&pointer, size, pool, CCC_STRM(stream));
+    }
+    if (result) {
+        ccc_fail((int)result, call);
+        return NULL;
+    }
+    ccc_box *home = ccc_captured_graph(graph);
+    ccc_box *box = ccc_buffer_new(pointer, size, CCC_OF_GRAPH, stream->parent, home, stream);
+    if (box)
+        box->device = device;
+    else if (size)
+        cuMemFreeAsync(pointer, CCC_STRM(stream));
+    ccc_release(home);
+    return box;
+}
+
+/*
+ * Free such memory: in the graph, if that is being captured; otherwise what the last launch has allocated. Only the
+ * driver knows whether there is something to free: that there is nothing is no failure.
+ */
+static CUresult ccc_graph_memory_free(const ccc_box *buffer, const ccc_box *stream)
+{
+    const ccc_box *home = buffer->pool;
+    if (home && home->graph->captured == CCC_CAPTURE_LOST)
+        return CUDA_SUCCESS; /* the addresses may be somebody else's by now */
+    CCC_SUBMIT;
+    CUresult result = cuMemFreeAsync(buffer->handle, CCC_STRM(stream));
+    if (result == CUDA_ERROR_INVALID_VALUE && !(home && home->graph->captured))
+        return CUDA_SUCCESS;
+    return result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ? CUDA_SUCCESS : result; /* no graph will come of it */
+}
+
+/*
+ * Whether a buffer must not go yet, because a stream that it goes back in is being captured: freeing it would become a
+ * node of that graph, or end the capture. What the same graph allocates is meant to be freed there.
+ */
+static int ccc_must_wait(const ccc_box *box)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUgraph graph = NULL;
+    const ccc_box *stream = atomic_load(&box->stream);
+    if (box->kind != CCC_BUFFER || (box->flags & CCC_BORROWED) || box->handle == 0)
+        return 0;
+    if (stream == NULL)
+        return (box->flags & CCC_VIRTUAL) != 0; /* all work of its context is waited for */
+    if (box->flags & CCC_OF_GRAPH) {
+        ccc_failure failure = ccc_last; /* that of the operation which lets go of the buffer, if it fails */
+        int result = ccc_capture_place(stream, &graph, NULL, NULL);
+        ccc_last = failure;
+        if (result) /* perhaps a capture that was invalidated, of this graph or another */
+            return result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED && box->pool && !box->pool->graph->captured;
+        return box->pool && graph != CCC_GRAPH_OF(box->pool);
+    }
+    CUresult result = cuStreamIsCapturing(CCC_STRM(stream), &status);
+    return result || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+#endif

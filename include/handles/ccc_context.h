@@ -1,0 +1,307 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contexts: which one an operation runs in.
+ *
+ * An operation of a device runs in the context that is current, if that belongs to the device: so a context which
+ * another library made current is picked up and shared. Otherwise it runs in the device's primary context, made
+ * current for just this call.
+ */
+#ifndef CCC_CONTEXT_H
+#define CCC_CONTEXT_H
+
+#include "handles/ccc_box.h"
+
+#define CCC_MAX_DEVICES 256
+
+static _Atomic(ccc_box *) ccc_primary[CCC_MAX_DEVICES]; /* never released: leaking beats crashing at exit */
+static pthread_mutex_t ccc_primary_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int ccc_initialized;
+static atomic_int ccc_device_known; /* ccc_current_device has found one, and so the functions of the driver for it */
+
+/* In the child of fork(): the thread that held the lock, if any, is not there. */
+static void ccc_context_after_fork(void)
+{
+    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+    ccc_primary_lock = unlocked;
+    atomic_store(&ccc_device_known, 0);
+}
+
+__attribute__((constructor)) static void ccc_context_watch_fork(void)
+{
+    pthread_atfork(NULL, NULL, ccc_context_after_fork);
+}
+
+/* Start the driver, once. */
+static int ccc_init(void)
+{
+    if (CCC_LIKELY(atomic_load_explicit(&ccc_initialized, memory_order_acquire)))
+        return CUDA_SUCCESS;
+    CCC_TRY(cuInit, 0);
+    atomic_store_explicit(&ccc_initialized, 1, memory_order_release);
+    return CUDA_SUCCESS;
+}
+
+/* The box of a device's primary context, retained from the driver on first use. NULL on failure. */
+static CCC_COLD ccc_box *ccc_primary_make(CUdevice device)
+{
+    CUcontext context = NULL;
+    if (ccc_init())
+        return NULL;
+    pthread_mutex_lock(&ccc_primary_lock);
+    ccc_box *box = atomic_load(&ccc_primary[device]);
+    if (box == NULL) {
+        CUresult status = cuDevicePrimaryCtxRetain(&context, device);
+        if (status)
+            ccc_fail((int)status, "cuDevicePrimaryCtxRetain");
+        else
+            box = ccc_new(CCC_CONTEXT, (uintptr_t)context, CCC_BORROWED | CCC_IMMORTAL, NULL);
+        if (box) {
+            box->device = device;
+            atomic_store(&ccc_primary[device], box);
+        }
+    }
+    pthread_mutex_unlock(&ccc_primary_lock);
+    return box;
+}
+
+static ccc_box *ccc_primary_context(CUdevice device)
+{
+    if (device < 0 || device >= CCC_MAX_DEVICES) {
+        ccc_fail(CUDA_ERROR_INVALID_DEVICE, "cuDevicePrimaryCtxRetain");
+        return NULL;
+    }
+    ccc_box *box = atomic_load_explicit(&ccc_primary[device], memory_order_acquire);
+    return CCC_LIKELY(box != NULL) ? box : ccc_primary_make(device);
+}
+
+/* A use of the box for a context that is current. NULL on failure. */
+static ccc_box *ccc_context_box(CUcontext context)
+{
+    CUdevice device = -1;
+    CUresult result = cuCtxGetDevice(&device);
+    if (result) {
+        ccc_fail((int)result, "cuCtxGetDevice");
+        return NULL;
+    }
+    ccc_box *box = device < CCC_MAX_DEVICES ? atomic_load_explicit(&ccc_primary[device], memory_order_acquire) : NULL;
+    if (box == NULL) {
+        /* Made current by another library, which as a rule uses the primary one. */
+        unsigned int flags;
+        int active = 0;
+        if (cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active)
+            box = ccc_primary_context(device);
+    }
+    if (box && CCC_CTX(box) == context) {
+        ccc_retain(box);
+        return box;
+    }
+    box = ccc_new(CCC_CONTEXT, (uintptr_t)context, CCC_BORROWED, NULL);
+    if (box) {
+        box->device = device;
+        ccc_unhold(box); /* no Python object holds it */
+    }
+    return box;
+}
+
+/* A use of the box for the current context. NULL with status 0 in *status when none is current. */
+static ccc_box *ccc_current_context(int *status)
+{
+    CUcontext context = NULL;
+    *status = ccc_init();
+    if (*status)
+        return NULL;
+    CUresult result = cuCtxGetCurrent(&context);
+    if (result || context == NULL) {
+        *status = result ? ccc_fail((int)result, "cuCtxGetCurrent") : 0;
+        return NULL;
+    }
+    ccc_box *box = ccc_context_box(context);
+    *status = box ? 0 : ccc_last_status();
+    return box;
+}
+
+static int ccc_ask_device(void)
+{
+    CUcontext context = NULL;
+    CUdevice device = -1;
+    const char *call = "cuCtxGetCurrent";
+    CUresult result = cuCtxGetCurrent(&context);
+    if (result == CUDA_SUCCESS && context) {
+        call = "cuCtxGetDevice";
+        result = cuCtxGetDevice(&device);
+    }
+    if (CCC_LIKELY(result == CUDA_SUCCESS))
+        return device;
+    ccc_fail((int)result, call);
+    return -1000;
+}
+
+/* The ordinal of the current context's device: -1 when none is current, else -1000 on failure. */
+static int ccc_current_device(void)
+{
+    int device = ccc_init() ? -1000 : ccc_ask_device();
+    if (device >= 0)
+        atomic_store_explicit(&ccc_device_known, 1, memory_order_release);
+    return device;
+}
+
+/*
+ * The same, or -1 before ccc_current_device has found a device: so the driver is started, and the two functions are found.
+ * They read what this thread has current, and wait for nothing: the GIL is kept.
+ */
+static int ccc_device_now(void)
+{
+    return CCC_LIKELY(atomic_load_explicit(&ccc_device_known, memory_order_acquire)) ? ccc_ask_device() : -1;
+}
+
+/* A context entered for the length of one call. */
+typedef struct ccc_scope {
+    ccc_box *context; /* what is current now, one use of it; NULL after a failure */
+    int pushed;
+} ccc_scope;
+
+/* Take away the context that was pushed. One that stays would change what later calls mean: that is told. */
+static void ccc_pop(int pushed)
+{
+    CUcontext popped;
+    CUresult result = pushed ? cuCtxPopCurrent(&popped) : CUDA_SUCCESS;
+    if (result)
+        ccc_cleanup_failed((int)result, "cuCtxPopCurrent");
+}
+
+static void ccc_leave(ccc_scope *scope)
+{
+    ccc_pop(scope->pushed);
+    ccc_release(scope->context);
+}
+
+/* Make a context of the device current. Returns a status. */
+static int ccc_enter(ccc_scope *scope, CUdevice device)
+{
+    CUcontext current = NULL;
+    *scope = (ccc_scope){NULL, 0};
+    int status = ccc_init();
+    if (status)
+        return status;
+    CCC_TRY(cuCtxGetCurrent, &current);
+    ccc_box *usual = device >= 0 && device < CCC_MAX_DEVICES
+                         ? atomic_load_explicit(&ccc_primary[device], memory_order_acquire)
+                         : NULL;
+    if (CCC_LIKELY(usual && current == CCC_CTX(usual))) { /* without asking the driver for its device */
+        scope->context = usual;
+        return 0;
+    }
+    scope->context = current ? ccc_context_box(current) : NULL;
+    if (current && scope->context == NULL)
+        return ccc_last_status();
+    if (scope->context && scope->context->device == device)
+        return 0;
+    ccc_release(scope->context);
+    scope->context = ccc_primary_context(device);
+    if (scope->context == NULL)
+        return ccc_last_status();
+    ccc_retain(scope->context);
+    CUresult result = cuCtxPushCurrent(CCC_CTX(scope->context));
+    if (result) {
+        ccc_release(scope->context);
+        scope->context = NULL;
+        return ccc_fail((int)result, "cuCtxPushCurrent");
+    }
+    scope->pushed = 1;
+    return 0;
+}
+
+/* Make a context current if none is, for a call that needs one whatever it is. Returns a status. */
+static int ccc_enter_any(ccc_scope *scope)
+{
+    CUcontext current = NULL;
+    CUdevice device = 0;
+    *scope = (ccc_scope){NULL, 0};
+    int status = ccc_init();
+    if (status)
+        return status;
+    CCC_TRY(cuCtxGetCurrent, &current);
+    if (current)
+        return 0;
+    while (device < CCC_MAX_DEVICES && atomic_load_explicit(&ccc_primary[device], memory_order_acquire) == NULL)
+        device++;
+    return ccc_enter(scope, device < CCC_MAX_DEVICES ? device : 0);
+}
+
+/* Make exactly this context current, for cleanup: whatever was current stays below it. Returns whether it did. */
+static int ccc_push(ccc_box *context)
+{
+    CUcontext current = NULL;
+    if (context == NULL || (cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == CCC_CTX(context)))
+        return 0;
+    return cuCtxPushCurrent(CCC_CTX(context)) == CUDA_SUCCESS;
+}
+
+/* Make the context current for this thread, in place of whatever is. */
+static int ccc_set_current(ccc_box *context)
+{
+    CCC_USE(context);
+    CCC_TRY(cuCtxSetCurrent, CCC_CTX(context));
+    return 0;
+}
+
+/* The current context as a box for a new Python object; NULL with ccc_last_status() 0 when there is none. */
+static ccc_box *ccc_context_current(void)
+{
+    int status;
+    ccc_box *box = ccc_current_context(&status);
+    if (box == NULL) {
+        if (status == 0)
+            ccc_last.status = 0;
+        return NULL;
+    }
+    ccc_box *view = ccc_view(box);
+    ccc_release(box);
+    return view;
+}
+
+/* Make a device's primary context current. */
+static int ccc_device_set_current(int device)
+{
+    ccc_box *box = ccc_primary_context(device);
+    if (box == NULL)
+        return ccc_last_status();
+    CCC_TRY(cuCtxSetCurrent, CCC_CTX(box));
+    return 0;
+}
+
+/* The context that work on a device uses, as a box for a new Python object. */
+static ccc_box *ccc_device_context(int device)
+{
+    ccc_scope scope;
+    if (ccc_enter(&scope, device))
+        return NULL;
+    ccc_box *view = ccc_view(scope.context);
+    ccc_leave(&scope);
+    return view;
+}
+
+static int ccc_device_priorities(int device, int *least, int *greatest)
+{
+    ccc_scope scope;
+    int status = ccc_enter(&scope, device);
+    if (status)
+        return status;
+    CUresult result = cuCtxGetStreamPriorityRange(least, greatest);
+    ccc_leave(&scope);
+    return result ? ccc_fail((int)result, "cuCtxGetStreamPriorityRange") : 0;
+}
+
+static int ccc_device_sync(int device)
+{
+    ccc_scope scope;
+    int status = ccc_enter(&scope, device);
+    if (status)
+        return status;
+    CUresult result = cuCtxSynchronize();
+    ccc_leave(&scope);
+    return result ? ccc_fail((int)result, "cuCtxSynchronize") : 0;
+}
+
+#endif

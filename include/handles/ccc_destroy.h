@@ -1,0 +1,109 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How each kind of handle ends: whatever context is current, or none. Failures are queued as warnings. */
+#ifndef CCC_DESTROY_H
+#define CCC_DESTROY_H
+
+#include "memory/ccc_ipc.h"
+#include "handles/ccc_kernels.h"
+#include "memory/ccc_virtual.h"
+
+static CUresult ccc_destroy_graph(ccc_box *box, const char **call);
+static CUresult ccc_destroy_capture(ccc_box *capture, const char **call);
+static CUresult ccc_graph_memory_free(const ccc_box *buffer, const ccc_box *stream);
+
+/* Drivers unmap memory under work that still uses it, so that is waited for: in the buffer's stream, or else all work. */
+static CUresult ccc_destroy_virtual(ccc_box *box, const ccc_box *stream, const char **call)
+{
+    const char *later = "";
+    *call = stream ? "cuStreamSynchronize" : "cuCtxSynchronize";
+    CUresult waited = stream ? cuStreamSynchronize(CCC_STRM(stream)) : cuCtxSynchronize();
+    CUresult ended = ccc_virtual_end(box->virtual_memory, &later);
+    box->virtual_memory = NULL;
+    if (waited == CUDA_SUCCESS)
+        *call = later;
+    return waited ? waited : ended;
+}
+
+static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
+{
+    const ccc_box *stream = atomic_load(&box->stream);
+    ccc_import *import = box->import;
+    CUevent spare;
+    CUresult result;
+    switch (box->kind) {
+    case CCC_STREAM:
+        if ((spare = atomic_exchange(&box->spare, NULL)) && (result = cuEventDestroy(spare)))
+            ccc_cleanup_failed((int)result, "cuEventDestroy");
+        *call = "cuStreamDestroy";
+        return cuStreamDestroy(CCC_STRM(box));
+    case CCC_EVENT:
+        *call = "cuEventDestroy";
+        return cuEventDestroy((CUevent)CCC_POINTER(box));
+    case CCC_POOL:
+        *call = "cuMemPoolDestroy";
+        if (box->flags & CCC_IMPORTED)
+            return ccc_pool_unmap(box);
+        return cuMemPoolDestroy((CUmemoryPool)CCC_POINTER(box));
+    case CCC_LIBRARY:
+        *call = "cuLibraryUnload";
+        ccc_kernels_forget(box);
+        return cuLibraryUnload((CUlibrary)CCC_POINTER(box));
+    case CCC_GRAPH:
+    case CCC_EXECUTABLE:
+        return ccc_destroy_graph(box, call);
+    case CCC_CAPTURE:
+        return ccc_destroy_capture(box, call);
+    case CCC_BUFFER:
+        if (box->handle == 0)
+            return CUDA_SUCCESS;
+        if (box->flags & CCC_VIRTUAL)
+            return ccc_destroy_virtual(box, stream, call);
+        if (import) {
+            box->import = NULL; /* should the free fail for want of a context, only the free is tried again */
+            return ccc_import_release(import, stream ? CCC_STRM(stream) : NULL, call);
+        }
+        if (box->flags & CCC_OF_GRAPH) {
+            *call = "cuMemFreeAsync";
+            return ccc_graph_memory_free(box, stream);
+        }
+        if (!(box->flags & (CCC_PINNED | CCC_SYNCHRONOUS))) {
+            *call = "cuMemFreeAsync";
+            return cuMemFreeAsync(box->handle, stream ? CCC_STRM(stream) : NULL);
+        }
+        if (stream) { /* such memory goes back at once: first let the work finish that may use it */
+            *call = "cuStreamSynchronize";
+            if ((result = cuStreamSynchronize(CCC_STRM(stream))))
+                ccc_cleanup_failed((int)result, *call);
+        }
+        *call = box->flags & CCC_PINNED ? "cuMemFreeHost" : "cuMemFree";
+        return box->flags & CCC_PINNED ? cuMemFreeHost(CCC_POINTER(box)) : cuMemFree(box->handle);
+    default:
+        *call = box->destroyer;
+        return box->destroy ? box->destroy(box->handle) : CUDA_SUCCESS;
+    }
+}
+
+static void ccc_destroy(ccc_box *box)
+{
+    ccc_mode mode = ccc_relax();
+    const ccc_box *stream = atomic_load(&box->stream);
+    /* A default stream is one of the current context's; synchronous calls act in the current context too. */
+    int needs_context = box->kind == CCC_LINKER || /* cuLinkDestroy crashes without one, in driver 580 */
+                        (box->flags & (CCC_PINNED | CCC_SYNCHRONOUS | CCC_VIRTUAL | CCC_IMPORTED)) ||
+                        (box->kind == CCC_BUFFER && stream == NULL) || (stream && (stream->flags & CCC_TOKEN));
+    const char *call = "";
+    ccc_box *home = box->parent;
+    if (home == NULL && needs_context && box->device >= 0) /* allocated in the stream of another library */
+        home = ccc_primary_context(box->device);
+    int pushed = needs_context ? ccc_push(home) : 0;
+    CUresult result = ccc_destroy_in_context(box, &call);
+    if (result == CUDA_ERROR_INVALID_CONTEXT && !pushed && (pushed = ccc_push(home)))
+        result = ccc_destroy_in_context(box, &call);
+    ccc_pop(pushed);
+    ccc_tense(&mode);
+    if (result && ccc_driver.reason != CCC_FORKED) /* what a child inherits is its parent's to destroy */
+        ccc_cleanup_failed((int)result, call);
+}
+
+#endif

@@ -1,0 +1,461 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the driver needs kept while it may still run something, and functions of the host that it calls.
+ *
+ * A keep holds boxes, and a token under which Python holds objects. It belongs to the definitions and executables of
+ * graphs that use it (ccc_graph.h), or to the driver as a user object: then the driver counts the definitions, clones,
+ * executables and launches that have it. When the last is gone the driver calls us, in a thread and under locks of its
+ * own, where nothing may be called and the GIL must not be waited for. There the keep is only queued. ccc_settle, called
+ * from ordinary threads and from the release thread (ccc_release.h), releases what is queued.
+ *
+ * What a stream calls once has a keep too, which is queued when it has run.
+ *
+ * A host function is called through its keep, so that none is called at exit, when the interpreter frees functions of
+ * ctypes and CFFI.
+ */
+#ifndef CCC_KEEP_H
+#define CCC_KEEP_H
+
+#include "handles/ccc_gil.h"
+#include "memory/ccc_tensor.h"
+
+static ccc_gil ccc_gil_of_all = CCC_GIL_NEW;
+#define CCC_GIL (&ccc_gil_of_all)
+
+typedef struct ccc_keep {
+    struct ccc_keep *next;
+    struct ccc_keep *previous; /* of a definition's own */
+    atomic_uint uses;          /* of a definition or a function: 1; and one more for each bundle or captured launch */
+    CUuserObject object;       /* of a definition, once the driver has it; else NULL */
+    struct ccc_keep **bundle;  /* of an executable: what the definition had, one use of each, */
+    size_t bundled;            /* and how many */
+    ccc_box *event;            /* of an executable, once it is replaced: behind the last launch that may use it */
+    uint64_t token;            /* 0: no Python objects */
+    CUhostFn function;         /* of a host function: what is called, */
+    void *data;                /* with what, */
+    uint64_t source;           /* and by which stream, as ccc_source tells; 0: by a graph */
+    size_t count;
+    uintptr_t boxes[]; /* addresses; of those that it only holds, with CCC_HELD */
+} ccc_keep;
+
+/*
+ * Memory that a graph allocates uses the graph. Were it used by the graph's nodes in turn, neither would ever go: so they
+ * hold the box, which may be closed, but not the memory. Its addresses are the graph's as long as the graph is there.
+ */
+#define CCC_HELD ((uintptr_t)1)
+
+static atomic_long ccc_keeps;              /* how many there are */
+static _Atomic(ccc_keep *) ccc_finished;   /* those that nobody needs, as whoever was the last pushes them */
+static _Atomic(ccc_keep *) ccc_finishing;  /* taken from there, to be released; ccc_release_lock is held to change it */
+static _Atomic(ccc_keep *) ccc_unfinished; /* those that wait for an event, oldest first; likewise */
+static ccc_keep **ccc_unfinished_end;      /* where the next is put; NULL: there are none */
+static atomic_size_t ccc_unfinished_count;
+
+static void ccc_keep_push(_Atomic(ccc_keep *) *list, ccc_keep *keep)
+{
+    keep->next = atomic_load(list);
+    while (!atomic_compare_exchange_weak(list, &keep->next, keep))
+        ;
+}
+
+/* Drop a use of a keep; after the last nobody needs it. The driver calls this as the destructor of user objects. */
+static void CUDA_CB ccc_keep_finish(void *argument)
+{
+    ccc_keep *keep = argument;
+    if (keep && atomic_fetch_sub(&keep->uses, 1) == 1) {
+        ccc_keep_push(&ccc_finished, keep);
+        ccc_release_ask();
+    }
+}
+
+/* Queue a keep until its event, of which it has a use, is reached. */
+static void ccc_keep_await(ccc_keep *keep)
+{
+    keep->next = NULL;
+    ccc_release_lock();
+    if (atomic_load(&ccc_unfinished))
+        *ccc_unfinished_end = keep;
+    else
+        atomic_store(&ccc_unfinished, keep);
+    ccc_unfinished_end = &keep->next;
+    ccc_release_unlock();
+    atomic_fetch_add(&ccc_unfinished_count, 1);
+}
+
+static void ccc_keep_drop(uintptr_t kept)
+{
+    if (kept & CCC_HELD)
+        ccc_unhold((ccc_box *)(kept & ~CCC_HELD));
+    else
+        ccc_release((ccc_box *)kept);
+}
+
+/*
+ * Have a keep, made with room for that, keep a box, too. `again` tells that it is kept already: then memory of the graph
+ * may be closed. On failure there is no keep any more.
+ */
+static int ccc_keep_hold(ccc_keep *keep, ccc_box *box, int again)
+{
+    if (ccc_retain(box)) {
+        keep->boxes[keep->count++] = (uintptr_t)box;
+        return 0;
+    }
+    if (again && box->flags & CCC_OF_GRAPH) {
+        atomic_fetch_add(&box->holders, 1);
+        keep->boxes[keep->count++] = (uintptr_t)box | CCC_HELD;
+        return 0;
+    }
+    while (keep->count)
+        ccc_keep_drop(keep->boxes[--keep->count]);
+    free(keep);
+    return ccc_fail(CCC_CLOSED, "");
+}
+
+/*
+ * A keep of one use of each box, of which the first may be NULL; see ccc_keep_hold for `again`. NULL: one of them is gone,
+ * or out of memory.
+ */
+static ccc_keep *ccc_keep_of(ccc_box *first, ccc_box *const *boxes, size_t count, uint64_t token, int again)
+{
+    ccc_keep *keep = malloc(sizeof *keep + (count + 1) * sizeof *keep->boxes);
+    if (keep == NULL) {
+        ccc_fail(CCC_NO_MEMORY, "malloc");
+        return NULL;
+    }
+    *keep = (ccc_keep){.uses = 1, .token = token};
+    if (first && ccc_keep_hold(keep, first, 0))
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (ccc_keep_hold(keep, boxes[i], again))
+            return NULL;
+    atomic_fetch_add(&ccc_keeps, 1);
+    return keep;
+}
+
+/* A keep is to be the graph's: only hold memory that the graph itself allocates, or a graph around it. */
+static void ccc_keep_for(ccc_keep *keep, const ccc_box *root)
+{
+    for (size_t i = 0; i < keep->count; i++) {
+        ccc_box *box = (ccc_box *)keep->boxes[i];
+        if (keep->boxes[i] & CCC_HELD || !(box->flags & CCC_OF_GRAPH) || ccc_allocation(box)->pool != root)
+            continue;
+        keep->boxes[i] |= CCC_HELD;
+        atomic_fetch_add(&box->holders, 1);
+        ccc_release(box);
+    }
+}
+
+static ccc_keep *ccc_keep_new(ccc_box *const *boxes, size_t count, uint64_t token)
+{
+    return ccc_keep_of(NULL, boxes, count, token, 1);
+}
+
+/*
+ * Keep the Python objects of a token until the memory of a buffer went back, if somebody besides the buffer keeps that.
+ * Returns whether they are kept; then this is instead of what was kept in this way before.
+ */
+static int ccc_buffer_keep(ccc_box *buffer, uint64_t token)
+{
+    CCC_USE_OR(buffer, 0);
+    ccc_box *whole = (ccc_box *)ccc_allocation(buffer);
+    if (ccc_uses(whole) <= 2) /* that of the Python object, and this one */
+        return 0;
+    ccc_keep *keep = ccc_keep_new(NULL, 0, token);
+    if (keep == NULL)
+        return 0;
+    ccc_keep_finish(atomic_exchange(&whole->keep, keep));
+    return 1;
+}
+
+/* A keep that has a use of each in a list; *made is it, or NULL of an empty one. */
+static int ccc_keep_bundle(ccc_keep *list, ccc_keep **made)
+{
+    size_t count = 0;
+    *made = NULL;
+    for (ccc_keep *keep = list; keep; keep = keep->next)
+        count++;
+    if (count == 0)
+        return 0;
+    ccc_keep **bundle = malloc(count * sizeof *bundle);
+    ccc_keep *all = bundle ? ccc_keep_new(NULL, 0, 0) : NULL;
+    if (all == NULL) {
+        free(bundle);
+        return ccc_fail(CCC_NO_MEMORY, "malloc");
+    }
+    all->bundle = bundle;
+    for (ccc_keep *keep = list; keep; keep = keep->next) {
+        atomic_fetch_add(&keep->uses, 1);
+        bundle[all->bundled++] = keep;
+    }
+    *made = all;
+    return 0;
+}
+
+static long ccc_keep_count(void)
+{
+    return atomic_load(&ccc_keeps);
+}
+
+/* Give a use of a keep to a graph, as a user object. On failure it is dropped. */
+static int ccc_keep_give(ccc_keep *keep, CUgraph graph, CUuserObject *object)
+{
+    CUresult result = cuUserObjectCreate(object, keep, ccc_keep_finish, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+    if (result) {
+        ccc_keep_finish(keep);
+        return ccc_fail((int)result, "cuUserObjectCreate");
+    }
+    result = cuGraphRetainUserObject(graph, *object, 1, CU_GRAPH_USER_OBJECT_MOVE);
+    if (result == CUDA_SUCCESS)
+        return 0;
+    CUresult released = cuUserObjectRelease(*object, 1);
+    if (released) /* then it is the driver's for ever: leaking beats freeing what it may call */
+        ccc_cleanup_failed((int)released, "cuUserObjectRelease");
+    return ccc_fail((int)result, "cuGraphRetainUserObject");
+}
+
+/* Give the keep, if there is one, to a graph. On failure it is finished. */
+static int ccc_keep_attach(ccc_keep *keep, CUgraph graph)
+{
+    return keep ? ccc_keep_give(keep, graph, &keep->object) : 0;
+}
+
+/* Take the keep, if there is one, from a graph. Clones, executables and launches have it still. */
+static void ccc_keep_detach(ccc_keep *keep, CUgraph graph)
+{
+    CUresult result = keep ? cuGraphReleaseUserObject(graph, keep->object, 1) : CUDA_SUCCESS;
+    if (result)
+        ccc_cleanup_failed((int)result, "cuGraphReleaseUserObject");
+}
+
+/* Whether ccc_settle has something to do. */
+static int ccc_unsettled(void)
+{
+    return atomic_load(&ccc_finished) || atomic_load(&ccc_finishing) || atomic_load(&ccc_unfinished) ||
+           atomic_load(&ccc_deferred);
+}
+
+/* Release what a keep that is finished holds. What it has the last use of is queued. */
+static void ccc_keep_free(ccc_keep *keep)
+{
+    for (size_t i = 0; i < keep->count; i++)
+        ccc_keep_drop(keep->boxes[i]);
+    for (size_t i = 0; i < keep->bundled; i++)
+        if (atomic_fetch_sub(&keep->bundle[i]->uses, 1) == 1)
+            ccc_keep_push(&ccc_finished, keep->bundle[i]);
+    free(keep->bundle);
+    free(keep);
+    atomic_fetch_sub(&ccc_keeps, 1);
+}
+
+/* Whether an event is reached: a status. It may be of a context other than the current one. */
+static CUresult ccc_reached(const ccc_box *event)
+{
+    CUresult result = cuEventQuery((CUevent)CCC_POINTER(event));
+    if (result == CUDA_ERROR_INVALID_CONTEXT && event->parent) {
+        int pushed = ccc_push(event->parent);
+        result = cuEventQuery((CUevent)CCC_POINTER(event));
+        ccc_pop(pushed);
+    }
+    return result;
+}
+
+static ccc_keep *ccc_next_unfinished(void)
+{
+    ccc_release_lock();
+    ccc_keep *keep = atomic_load(&ccc_unfinished);
+    if (keep)
+        atomic_store(&ccc_unfinished, keep->next);
+    ccc_release_unlock();
+    if (keep)
+        atomic_fetch_sub(&ccc_unfinished_count, 1);
+    return keep;
+}
+
+/*
+ * Finish the keeps whose events are reached; after so many that are not, stop looking. Of those looked at, the next call
+ * looks at the others first. Returns how many wait. An event that cannot be queried is one of a context that has failed, or
+ * the process is the child of a fork: there is no use in waiting.
+ */
+static size_t ccc_finish_reached(size_t misses)
+{
+    size_t waiting = 0;
+    ccc_keep *keep;
+    for (size_t left = atomic_load(&ccc_unfinished_count); left && misses && (keep = ccc_next_unfinished()); left--) {
+        CUresult result = ccc_reached(keep->event);
+        if (result) {
+            waiting += result == CUDA_ERROR_NOT_READY;
+            misses--;
+            ccc_keep_await(keep);
+            continue;
+        }
+        ccc_release(keep->event);
+        ccc_keep_finish(keep);
+    }
+    return waiting;
+}
+
+/* Take up to `most` of the finished keeps, as a list. */
+static ccc_keep *ccc_take_finished(size_t most)
+{
+    ccc_release_lock();
+    ccc_keep *first = atomic_load(&ccc_finishing);
+    if (first == NULL) /* take all at once: no ABA, and each is moved once */
+        first = atomic_exchange(&ccc_finished, NULL);
+    ccc_keep *last = first;
+    for (size_t i = 1; last && last->next && i < most; i++)
+        last = last->next;
+    atomic_store(&ccc_finishing, last ? last->next : NULL);
+    ccc_release_unlock();
+    if (last)
+        last->next = NULL;
+    return first;
+}
+
+#define CCC_MOST_MISSES 16 /* for which a call of the program queries events; the release thread queries all */
+
+static size_t ccc_settle_now(uint64_t *tokens, size_t room)
+{
+    size_t found = 0;
+    ccc_keep *keep, *next;
+    ccc_end_deferred();
+    ccc_finish_reached(CCC_MOST_MISSES);
+    while (found < room && (keep = ccc_take_finished(room - found)))
+        for (; keep; keep = next) {
+            next = keep->next;
+            if (keep->token)
+                tokens[found++] = keep->token;
+            ccc_keep_free(keep);
+        }
+    return found;
+}
+
+/*
+ * Release what nobody needs. Returns how many tokens of Python objects it put into `tokens`: if `room`, call again.
+ * This may come between any two calls of a program, also while it captures a stream in a mode that forbids queries and
+ * frees: so they are made in the mode that does not.
+ */
+static size_t ccc_settle(uint64_t *tokens, size_t room)
+{
+    if (ccc_in_callback || !ccc_unsettled())
+        return 0;
+    ccc_mode mode = ccc_relax_for_all();
+    size_t found = ccc_settle_now(tokens, room);
+    ccc_tense(&mode);
+    return found;
+}
+
+static int ccc_release_python(void); /* written in Python; whether it has to look again */
+
+/*
+ * Look for what can be released, in the release thread. Its queries and frees must not break captures of other threads, so
+ * for the driver it is in the mode that allows them, from the first time on.
+ */
+static int ccc_release_look(void)
+{
+    static int relaxed; /* this thread is alone here */
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (!relaxed && ccc_driver_used())
+        relaxed = cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
+    size_t waiting = ccc_finish_reached(SIZE_MAX);
+    ccc_free_captives();
+    if (atomic_load(&ccc_deferred)) {
+        ccc_end_deferred();
+        ccc_report_cleanup();
+    }
+    if (atomic_exchange(&ccc_python_asked, 0) || atomic_load(&ccc_finished) || atomic_load(&ccc_finishing) ||
+        ccc_tensors_finished()) {
+        if (ccc_release_python()) {
+            atomic_store(&ccc_python_asked, 1);
+            waiting++;
+        }
+        ccc_gil_given_up(CCC_GIL);
+    }
+    return waiting || atomic_load(&ccc_captive);
+}
+
+/*
+ * Functions that the driver calls. One of Python's takes the GIL in the driver's thread: what waits for the work meanwhile
+ * must not hold it, and calls through CFFI do not. At exit no more functions start, and those that run are waited for.
+ */
+static void ccc_call_python(uint64_t token, uint64_t source); /* written in Python */
+static _Thread_local uint64_t ccc_calling; /* the stream that calls a function; 0: a graph does */
+static atomic_int ccc_calls_running;
+static atomic_int ccc_calls_ended;
+
+static void CUDA_CB ccc_host_run(void *token)
+{
+    ccc_call_python((uintptr_t)token, ccc_calling);
+}
+
+/* Call what a graph calls, whenever it runs. */
+static void CUDA_CB ccc_host_call(void *argument)
+{
+    const ccc_keep *keep = argument;
+    atomic_fetch_add(&ccc_calls_running, 1);
+    if (!atomic_load(&ccc_calls_ended)) {
+        ccc_in_callback++;
+        ccc_calling = keep->source;
+        keep->function(keep->data);
+        ccc_gil_given_up(CCC_GIL); /* if it took it */
+        ccc_calling = 0;
+        ccc_in_callback--;
+        if (atomic_load(&ccc_deferred))
+            ccc_release_ask();
+    }
+    atomic_fetch_sub(&ccc_calls_running, 1);
+}
+
+/* Call what a stream calls, and queue its keep. */
+static void CUDA_CB ccc_host_call_once(void *keep)
+{
+    atomic_fetch_add(&ccc_calls_running, 1); /* until the keep is queued */
+    ccc_host_call(keep);
+    ccc_keep_finish(keep);
+    atomic_fetch_sub(&ccc_calls_running, 1);
+}
+
+/* Have the parameters of a node call a function through its keep; and tell the function that such parameters call. */
+static void ccc_host_wrap(CUDA_HOST_NODE_PARAMS_v2 *params, ccc_keep *keep)
+{
+    keep->function = params->fn;
+    keep->data = params->userData;
+    params->fn = ccc_host_call;
+    params->userData = keep;
+}
+
+static void ccc_host_unwrap(CUDA_HOST_NODE_PARAMS *params)
+{
+    const ccc_keep *keep = params->userData;
+    if (params->fn == ccc_host_call) {
+        params->fn = keep->function;
+        params->userData = keep->data;
+    }
+}
+
+/* Whether this thread is the driver's, calling a Python function. */
+static int ccc_in_host_function(void)
+{
+    return ccc_in_callback;
+}
+
+static uint64_t ccc_host_function(void)
+{
+    return (uintptr_t)ccc_host_run;
+}
+
+static void ccc_end_calls(void)
+{
+    atomic_store(&ccc_calls_ended, 1);
+    for (int i = 0; atomic_load(&ccc_calls_running) && i < CCC_PATIENCE; i++)
+        usleep(1000);
+}
+
+/* In the child of fork() neither the other threads are there, nor what the driver's ran. */
+static void ccc_forget_threads(void)
+{
+    atomic_store(&ccc_calls_running, 0);
+    ccc_gil_forget(CCC_GIL);
+}
+
+#endif

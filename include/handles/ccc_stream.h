@@ -1,0 +1,463 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams and events: each public operation is one of these calls. */
+#ifndef CCC_STREAM_H
+#define CCC_STREAM_H
+
+#include <math.h>
+#include <pthread.h>
+
+#include "handles/ccc_context.h"
+
+/* The capture mode that a thread had before, if it was changed. */
+typedef struct ccc_mode {
+    int changed;
+    CUstreamCaptureMode before;
+} ccc_mode;
+
+/* The same as below, also while another library captures a stream. */
+static ccc_mode ccc_relax_for_all(void)
+{
+    ccc_mode mode = {0, CU_STREAM_CAPTURE_MODE_RELAXED};
+    mode.changed = cuThreadExchangeStreamCaptureMode(&mode.before) == CUDA_SUCCESS;
+    return mode;
+}
+
+/*
+ * Calls that the driver deems unsafe while this thread or any other captures a stream, by the mode of the capture, are
+ * refused, and the capture is given up. Cleanup is safe, whatever the mode: what is freed and destroyed here is in no
+ * graph. So are pools, and allocations from them in streams that are not captured.
+ */
+static ccc_mode ccc_relax(void)
+{
+    return atomic_load(&ccc_captures) ? ccc_relax_for_all() : (ccc_mode){0, CU_STREAM_CAPTURE_MODE_RELAXED};
+}
+
+static void ccc_tense(ccc_mode *mode)
+{
+    CUresult result = mode->changed ? cuThreadExchangeStreamCaptureMode(&mode->before) : CUDA_SUCCESS;
+    if (result)
+        ccc_cleanup_failed((int)result, "cuThreadExchangeStreamCaptureMode");
+}
+
+/* From here to the end of the scope the thread may make such calls. */
+#define CCC_RELAX __attribute__((cleanup(ccc_tense))) ccc_mode CCC_JOIN(ccc_mode_, __COUNTER__) = ccc_relax()
+
+/*
+ * While streams are captured, calls that give a stream work hold this lock for reading: the driver guards captures itself.
+ * Two things it does not guard, and they hold the lock for writing: calls on a graph, which may be the one that a stream is
+ * captured into (drivers crash otherwise, seen with 580); and reading the array of nodes that the driver keeps for a
+ * captured stream, which the next call on that stream may free.
+ */
+static pthread_rwlock_t ccc_capture_order = PTHREAD_RWLOCK_INITIALIZER;
+static _Thread_local int ccc_exclusive; /* how often this thread holds it for writing */
+
+/* In the child of fork() the thread that has a lock, if any, is not there; and every call fails. */
+static int ccc_graph_locks(void)
+{
+    return ccc_driver.reason != CCC_FORKED;
+}
+
+static int ccc_capturing(void)
+{
+    return !CCC_LIKELY(atomic_load_explicit(&ccc_captures, memory_order_acquire) == 0) && ccc_graph_locks();
+}
+
+/* Hold the lock for writing, if a stream is captured. Returns whether it is held until ccc_include. */
+static int ccc_exclude(void)
+{
+    if (!ccc_exclusive && !ccc_capturing())
+        return 0;
+    if (ccc_exclusive++ == 0)
+        pthread_rwlock_wrlock(&ccc_capture_order);
+    return 1;
+}
+
+static void ccc_include(const int *held)
+{
+    if (*held && --ccc_exclusive == 0)
+        pthread_rwlock_unlock(&ccc_capture_order);
+}
+
+/* Returns whether the lock is held for reading until ccc_submitted. */
+static int ccc_submit(void)
+{
+    if (!ccc_capturing() || ccc_exclusive)
+        return 0;
+    pthread_rwlock_rdlock(&ccc_capture_order);
+    return 1;
+}
+
+static void ccc_submitted(const int *held)
+{
+    if (*held)
+        pthread_rwlock_unlock(&ccc_capture_order);
+}
+
+/* From here to the end of the scope a stream is given work, or its capture is changed. */
+#define CCC_SUBMIT __attribute__((cleanup(ccc_submitted))) const int CCC_JOIN(ccc_submit_, __COUNTER__) = ccc_submit()
+
+/* From here to the end of the scope the graph of a capture is changed, or what the driver keeps for a capture is read. */
+#define CCC_EXCLUDE __attribute__((cleanup(ccc_include))) const int CCC_JOIN(ccc_exclude_, __COUNTER__) = ccc_exclude()
+
+static ccc_box ccc_legacy_stream = {
+    .uses = CCC_FIRST_USE, .holders = 2, .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN, .kind = CCC_STREAM,
+    .device = -1, .handle = 1,
+};
+static ccc_box ccc_per_thread_stream = {
+    .uses = CCC_FIRST_USE, .holders = 2, .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN, .kind = CCC_STREAM,
+    .device = -1, .handle = 2,
+};
+
+static ccc_box *ccc_default_stream(int per_thread)
+{
+    return per_thread ? &ccc_per_thread_stream : &ccc_legacy_stream;
+}
+
+/* Whether a stream is the legacy default one, which the driver's functions for batches refuse. */
+static int ccc_stream_is_legacy(const ccc_box *stream)
+{
+    return stream->handle == (uintptr_t)CU_STREAM_LEGACY || (stream->handle == 0 && !ccc_driver_per_thread());
+}
+
+/*
+ * What tells streams apart: an event has that of the stream which recorded it, 0 if none did. A stream has a number of
+ * the driver's, because its handle may be that of another one later. The legacy default streams of all contexts are one.
+ * A per-thread default stream is known by its thread.
+ */
+static CCC_COLD uint64_t ccc_find_source(const ccc_box *box)
+{
+    static atomic_ullong threads;
+    static _Thread_local unsigned long long thread;
+    unsigned long long id = 0;
+    uint64_t source = 0;
+    if (box->kind == CCC_EVENT)
+        return 0;
+    if (box->flags & CCC_TOKEN) {
+        if (ccc_stream_is_legacy(box))
+            return (uintptr_t)CU_STREAM_LEGACY;
+        if (thread == 0)
+            thread = atomic_fetch_add(&threads, 1) + 1;
+        return 2 * thread; /* which no number of a stream is, see below */
+    }
+    ccc_box *stream = (ccc_box *)box;
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* this thread may be capturing another stream */
+    if (!ccc_retain(stream))
+        return 0; /* closed by another thread just now */
+    /* to ask for the number of a stream that is captured ends the capture; what it records says nothing of work anyway */
+    if (cuStreamIsCapturing(CCC_STRM(stream), &capture) == CUDA_SUCCESS && capture == CU_STREAM_CAPTURE_STATUS_NONE &&
+        cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS) {
+        if (cuStreamGetId(CCC_STRM(stream), &id) == CUDA_SUCCESS) {
+            source = 2 * id + 3;
+            atomic_store_explicit(&stream->source, source, memory_order_relaxed);
+        }
+        cuThreadExchangeStreamCaptureMode(&mode);
+    }
+    ccc_release(stream);
+    return source;
+}
+
+static uint64_t ccc_source(const ccc_box *box)
+{
+    uint64_t source = atomic_load_explicit(&box->source, memory_order_relaxed);
+    return CCC_LIKELY(source) ? source : ccc_find_source(box);
+}
+
+static ccc_box *ccc_stream_create(int device, unsigned int flags, int priority)
+{
+    ccc_scope scope;
+    CUstream stream = NULL;
+    ccc_box *box = NULL;
+    int kept = flags & CU_STREAM_NON_BLOCKING ? CCC_NONBLOCKING : 0;
+    if (ccc_enter(&scope, device))
+        return NULL;
+    CUresult result = cuStreamCreateWithPriority(&stream, flags, priority);
+    if (result)
+        ccc_fail((int)result, "cuStreamCreateWithPriority");
+    else if ((box = ccc_new(CCC_STREAM, (uintptr_t)stream, kept, scope.context)) == NULL)
+        cuStreamDestroy(stream);
+    ccc_leave(&scope);
+    return box;
+}
+
+/* A stream that somebody else owns. The context is found when it is asked for: the handle may be a default stream. */
+static ccc_box *ccc_stream_borrow(uint64_t handle)
+{
+    return ccc_new(CCC_STREAM, handle, CCC_BORROWED | (handle <= 2 ? CCC_TOKEN : 0), NULL);
+}
+
+/* One of our streams for another Python object: the handle is not destroyed before this box goes. NULL on failure. */
+static ccc_box *ccc_stream_again(ccc_box *stream)
+{
+    CCC_USE_OR(stream, ccc_closed());
+    ccc_box *again = ccc_new(CCC_STREAM, stream->handle, (stream->flags & ~CCC_IMMORTAL) | CCC_BORROWED, stream->parent);
+    if (again) {
+        ccc_retain(stream);
+        again->pool = stream;
+    }
+    return again;
+}
+
+/* A use of the context that a stream works in. A default stream works in whichever is current. NULL on failure. */
+static ccc_box *ccc_stream_home(ccc_box *stream)
+{
+    CUcontext context = NULL;
+    int status;
+    if (stream->parent) {
+        ccc_retain(stream->parent);
+        return stream->parent;
+    }
+    if (stream->flags & CCC_TOKEN) {
+        ccc_box *box = ccc_current_context(&status);
+        if (box == NULL && status == 0)
+            ccc_fail(CCC_NO_CONTEXT, "cuCtxGetCurrent");
+        return box;
+    }
+    if (ccc_init())
+        return NULL;
+    CUresult result = cuStreamGetCtx(CCC_STRM(stream), &context);
+    if (result) {
+        ccc_fail((int)result, "cuStreamGetCtx");
+        return NULL;
+    }
+    /* Before CUDA 13 only the current context can be asked for its device. */
+    result = cuCtxPushCurrent(context);
+    if (result) {
+        ccc_fail((int)result, "cuCtxPushCurrent");
+        return NULL;
+    }
+    ccc_box *box = ccc_context_box(context);
+    ccc_pop(1);
+    return box;
+}
+
+/*
+ * Make the context that a stream works in current if none is. Returns 1 if it did, which ccc_pop takes back; 0 if it need
+ * not; -1 on failure. A default stream is one of the current context's: where there is none, calls say so.
+ */
+static int ccc_stream_push(ccc_box *stream)
+{
+    CUcontext current = NULL;
+    if (stream->flags & CCC_TOKEN)
+        return 0;
+    CUresult result = cuCtxGetCurrent(&current);
+    if (CCC_LIKELY(result == CUDA_SUCCESS && current))
+        return 0;
+    ccc_box *home = result ? NULL : ccc_stream_home(stream);
+    if (result)
+        ccc_fail((int)result, "cuCtxGetCurrent");
+    else if (home && (result = cuCtxPushCurrent(CCC_CTX(home))))
+        ccc_fail((int)result, "cuCtxPushCurrent");
+    ccc_release(home);
+    return home && result == CUDA_SUCCESS ? 1 : -1;
+}
+
+/* The context that a stream works in, as a box for a new Python object. */
+static ccc_box *ccc_stream_context(ccc_box *stream)
+{
+    CCC_USE_OR(stream, ccc_closed());
+    ccc_box *home = ccc_stream_home(stream);
+    if (home == NULL)
+        return NULL;
+    ccc_box *view = ccc_view(home);
+    ccc_release(home);
+    return view;
+}
+
+/* 0 or CCC_ATTEND: done. */
+static int ccc_stream_sync(const ccc_box *stream)
+{
+    CCC_USE(stream);
+    CCC_TRY(cuStreamSynchronize, CCC_STRM(stream));
+    return ccc_waited();
+}
+
+/* To ask for the flags of a stream that is captured ends the capture, so those of our streams are kept. */
+static int ccc_stream_flags(const ccc_box *stream, unsigned int *flags)
+{
+    CUstreamCaptureStatus capture;
+    CCC_USE(stream);
+    if (!(stream->flags & CCC_BORROWED)) {
+        *flags = stream->flags & CCC_NONBLOCKING ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT;
+        return 0;
+    }
+    CCC_TRY(cuStreamIsCapturing, CCC_STRM(stream), &capture);
+    if (capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        return ccc_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "cuStreamGetFlags");
+    CCC_TRY(cuStreamGetFlags, CCC_STRM(stream), flags);
+    return 0;
+}
+
+static int ccc_stream_priority(const ccc_box *stream, int *priority)
+{
+    CCC_USE(stream);
+    CCC_TRY(cuStreamGetPriority, CCC_STRM(stream), priority);
+    return 0;
+}
+
+/* What follows in stream waits for event. */
+static int ccc_stream_wait_event(const ccc_box *stream, const ccc_box *event)
+{
+    CCC_USE(stream);
+    CCC_USE(event);
+    CCC_SUBMIT;
+    CCC_TRY(cuStreamWaitEvent, CCC_STRM(stream), (CUevent)CCC_POINTER(event), 0);
+    return 0;
+}
+
+/* A new event in the context that a stream works in. */
+static int ccc_stream_event(ccc_box *stream, CUevent *event)
+{
+    ccc_box *home = ccc_stream_home(stream);
+    if (home == NULL)
+        return ccc_last_status();
+    int pushed = ccc_push(home);
+    CUresult result = cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
+    ccc_pop(pushed);
+    ccc_release(home);
+    return result ? ccc_fail((int)result, "cuEventCreate") : 0;
+}
+
+static int ccc_wait_through(const ccc_box *stream, const ccc_box *other, CUevent event)
+{
+    CCC_SUBMIT;
+    CCC_TRY(cuEventRecord, event, CCC_STRM(other));
+    CCC_TRY(cuStreamWaitEvent, CCC_STRM(stream), event, 0);
+    return 0;
+}
+
+/*
+ * What follows in stream waits for everything now in other, which somebody holds. A stream of ours keeps the event that
+ * this takes: the wait is for what the event stands for now, whatever it is recorded for next.
+ */
+static int ccc_wait_for_held(const ccc_box *stream, ccc_box *other)
+{
+    int keeps = other->parent && !(other->flags & CCC_BORROWED) && ccc_retain(other); /* not one made for this call */
+    CUevent event = keeps ? atomic_exchange(&other->spare, NULL) : NULL, none = NULL;
+    int status = event ? 0 : ccc_stream_event(other, &event);
+    if (status == 0) {
+        status = ccc_wait_through(stream, other, event);
+        if (!keeps || !atomic_compare_exchange_strong(&other->spare, &none, event)) {
+            CUresult result = cuEventDestroy(event); /* the driver keeps it until the wait is over */
+            if (result)
+                ccc_cleanup_failed((int)result, "cuEventDestroy");
+        }
+    }
+    if (keeps)
+        ccc_release(other);
+    return status;
+}
+
+static int ccc_stream_wait_stream(const ccc_box *stream, ccc_box *other)
+{
+    CCC_USE(stream);
+    CCC_USE(other);
+    return ccc_wait_for_held(stream, other);
+}
+
+static int ccc_event_flags(unsigned int flags)
+{
+    return ((flags & CU_EVENT_DISABLE_TIMING) ? 0 : CCC_TIMED) | ((flags & CU_EVENT_BLOCKING_SYNC) ? CCC_BLOCKING : 0) |
+           ((flags & CU_EVENT_INTERPROCESS) ? CCC_SHARED : 0);
+}
+
+/* A new event in a context of the device. */
+static ccc_box *ccc_event_create(int device, unsigned int flags)
+{
+    ccc_scope scope;
+    CUevent event = NULL;
+    ccc_box *box = NULL;
+    if (ccc_enter(&scope, device))
+        return NULL;
+    CUresult result = cuEventCreate(&event, flags);
+    if (result)
+        ccc_fail((int)result, "cuEventCreate");
+    else if ((box = ccc_new(CCC_EVENT, (uintptr_t)event, ccc_event_flags(flags), scope.context)) == NULL)
+        cuEventDestroy(event);
+    ccc_leave(&scope);
+    return box;
+}
+
+/* The same as below for a caller who has a use of both. */
+static int ccc_event_record_in(ccc_box *event, const ccc_box *stream)
+{
+    CCC_SUBMIT;
+    CCC_TRY(cuEventRecord, (CUevent)CCC_POINTER(event), CCC_STRM(stream));
+    atomic_store_explicit(&event->source, ccc_source(stream), memory_order_relaxed);
+    return 0;
+}
+
+static int ccc_event_record(ccc_box *event, const ccc_box *stream)
+{
+    CCC_USE(event);
+    CCC_USE(stream);
+    return ccc_event_record_in(event, stream);
+}
+
+/* The same as below for a caller who has a use of the stream. */
+static ccc_box *ccc_stream_record_in(ccc_box *stream, unsigned int flags)
+{
+    CUevent event = NULL;
+    ccc_box *context = ccc_stream_home(stream);
+    if (context == NULL)
+        return NULL;
+    int pushed = ccc_push(context);
+    ccc_box *box = NULL;
+    CCC_SUBMIT;
+    CUresult result = cuEventCreate(&event, flags);
+    if (result)
+        ccc_fail((int)result, "cuEventCreate");
+    else if ((box = ccc_new(CCC_EVENT, (uintptr_t)event, ccc_event_flags(flags), context)) == NULL)
+        cuEventDestroy(event);
+    else if ((result = cuEventRecord(event, CCC_STRM(stream)))) {
+        ccc_drop(box);
+        box = NULL;
+        ccc_fail((int)result, "cuEventRecord");
+    } else {
+        atomic_init(&box->source, ccc_source(stream));
+    }
+    ccc_pop(pushed);
+    ccc_release(context);
+    return box;
+}
+
+/* A new event, already recorded in the stream. */
+static ccc_box *ccc_stream_record(ccc_box *stream, unsigned int flags)
+{
+    CCC_USE_OR(stream, ccc_closed());
+    return ccc_stream_record_in(stream, flags);
+}
+
+/* 0 or CCC_ATTEND: done. CUDA_ERROR_NOT_READY: not yet. */
+static int ccc_event_query(const ccc_box *event)
+{
+    CCC_USE(event);
+    CUresult result = cuEventQuery((CUevent)CCC_POINTER(event));
+    if (CCC_LIKELY(result == CUDA_SUCCESS))
+        return ccc_waited();
+    return result == CUDA_ERROR_NOT_READY ? (int)result : ccc_fail((int)result, "cuEventQuery");
+}
+
+/* 0 or CCC_ATTEND: done. */
+static int ccc_event_sync(const ccc_box *event)
+{
+    CCC_USE(event);
+    CCC_TRY(cuEventSynchronize, (CUevent)CCC_POINTER(event));
+    return ccc_waited();
+}
+
+/* Milliseconds from one event to the other; NaN on failure, with the status kept. */
+static double ccc_event_elapsed(const ccc_box *start, const ccc_box *end)
+{
+    float milliseconds = 0;
+    CCC_USE_OR(start, (ccc_closed(), NAN));
+    CCC_USE_OR(end, (ccc_closed(), NAN));
+    CUresult result = cuEventElapsedTime(&milliseconds, (CUevent)CCC_POINTER(start), (CUevent)CCC_POINTER(end));
+    if (CCC_LIKELY(result == CUDA_SUCCESS))
+        return milliseconds;
+    ccc_fail((int)result, "cuEventElapsedTime");
+    return NAN;
+}
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Code and launches: libraries, kernels, and the one call that starts a kernel. */
+#ifndef CCC_LAUNCH_H
+#define CCC_LAUNCH_H
+
+#include "python/ccc_calls.h"
+#include "handles/ccc_destroy.h"
+#include "handles/ccc_stream.h"
+#include "memory/ccc_tensor.h"
+
+#define CCC_MAX_LAUNCH_ATTRIBUTES 16
+#define CCC_MAX_LAUNCH_OBJECTS 4
+#define CCC_DEVICE_WORDS (CCC_MAX_DEVICES / 64)
+
+/* A launch configuration as the driver takes it, all but the stream: made once for each Python LaunchConfig. */
+struct ccc_config {
+    CUlaunchConfig driver;
+    int demanding; /* there is something that a device may lack, or an object that may be closed */
+    int object_count;
+    CUlaunchAttribute attributes[CCC_MAX_LAUNCH_ATTRIBUTES];
+    ccc_box *objects[CCC_MAX_LAUNCH_OBJECTS];    /* what the attributes refer to */
+    _Atomic(uint64_t) able[CCC_DEVICE_WORDS];    /* a bit for each device that was found to have all of it */
+};
+
+/* An attribute refers to this object: its memory stays readable until ccc_config_end, whoever closes it. */
+static void ccc_config_refer(ccc_config *config, ccc_box *object)
+{
+    atomic_fetch_add_explicit(&object->holders, 1, memory_order_relaxed);
+    config->objects[config->object_count++] = object;
+}
+
+static void ccc_config_end(ccc_config *config)
+{
+    while (config->object_count > 0)
+        ccc_unhold(config->objects[--config->object_count]);
+}
+
+/* The device has all that the configuration asks for. */
+static void ccc_config_allow(ccc_config *config, int device)
+{
+    if (device >= 0 && device < CCC_MAX_DEVICES)
+        atomic_fetch_or_explicit(&config->able[device / 64], UINT64_C(1) << device % 64, memory_order_relaxed);
+}
+
+/* Whether an object was closed, or moved to another box, as a buffer that grows may be. */
+static int ccc_config_stale(const ccc_config *config)
+{
+    for (int i = 0; i < config->object_count; i++)
+        if (!ccc_is_open(config->objects[i]))
+            return 1;
+    return 0;
+}
+
+/* 0 if a launch can be tried; CCC_UNCHECKED if the configuration is stale, or was not yet allowed on the device. */
+static int ccc_config_ready(const ccc_config *config, const ccc_box *stream)
+{
+    if (ccc_config_stale(config))
+        return CCC_UNCHECKED;
+    int device = stream->device;
+    if (device < 0) {
+        ccc_box *home = ccc_stream_home((ccc_box *)stream);
+        if (home == NULL)
+            return ccc_last_status();
+        device = home->device;
+        ccc_release(home);
+    }
+    if (device < 0 || device >= CCC_MAX_DEVICES)
+        return ccc_fail(CUDA_ERROR_INVALID_DEVICE, "cuLaunchKernelEx");
+    return atomic_load_explicit(&config->able[device / 64], memory_order_relaxed) >> device % 64 & 1 ? 0
+                                                                                                     : CCC_UNCHECKED;
+}
+
+/* Load code; on failure the log of the driver's compiler is in `log` (zero-terminated, log_size bytes at most). */
+static ccc_box *ccc_library_load(const void *code, char *log, unsigned int log_size)
+{
+    CUlibrary library = NULL;
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)log_size};
+    if (ccc_init())
+        return NULL;
+    CUresult result = cuLibraryLoadData(&library, code, options, values, 2, NULL, NULL, 0);
+    if (result) {
+        ccc_fail((int)result, "cuLibraryLoadData");
+        return NULL;
+    }
+    ccc_box *box = ccc_new(CCC_LIBRARY, (uintptr_t)library, 0, NULL);
+    if (box == NULL)
+        cuLibraryUnload(library);
+    return box;
+}
+
+/*
+ * Where a variable of a library is in the current context, and how large. The header promises managed variables to the
+ * second call only; it comes second, because they exist once a context has loaded the library.
+ */
+static int ccc_library_global(ccc_box *box, const char *name, uint64_t *address, size_t *size)
+{
+    CUdeviceptr pointer = 0;
+    CUlibrary library = (CUlibrary)CCC_POINTER(box);
+    CCC_USE_OR(box, ccc_fail(CCC_CLOSED, ""));
+    const char *call = "cuLibraryGetGlobal";
+    CUresult result = cuLibraryGetGlobal(&pointer, size, library, name);
+    if (result == CUDA_ERROR_NOT_FOUND) {
+        result = cuLibraryGetManaged(&pointer, size, library, name);
+        if (result != CUDA_ERROR_NOT_FOUND)
+            call = "cuLibraryGetManaged";
+    }
+    *address = pointer;
+    return result ? ccc_fail((int)result, call) : 0;
+}
+
+/* A kernel of a library, which it keeps loaded. */
+static ccc_box *ccc_kernel_get(ccc_box *library, const char *name)
+{
+    CUkernel kernel = NULL;
+    ccc_box *box = NULL;
+    CCC_USE_OR(library, ccc_closed());
+    CUresult result = cuLibraryGetKernel(&kernel, (CUlibrary)CCC_POINTER(library), name);
+    if (result)
+        ccc_fail((int)result, "cuLibraryGetKernel");
+    else if (!ccc_kernels_add((uintptr_t)kernel, library))
+        ccc_fail(CCC_NO_MEMORY, "malloc");
+    else
+        box = ccc_new(CCC_KERNEL, (uintptr_t)kernel, CCC_BORROWED, library);
+    return box;
+}
+
+/*
+ * A kernel by the number of its handle. It keeps `library`, if given; else the one that it belongs to, if that was loaded
+ * here. NULL with CCC_OTHER_LIBRARY: it belongs to another library than the given one.
+ */
+static ccc_box *ccc_kernel_borrow(uint64_t handle, ccc_box *library)
+{
+    CCC_USE_MAYBE_OR(library, ccc_closed());
+    ccc_box *box = NULL, *own = ccc_kernels_library(handle);
+    if (library && own && own->handle != library->handle)
+        ccc_fail(CCC_OTHER_LIBRARY, "");
+    else
+        box = ccc_new(CCC_KERNEL, handle, CCC_BORROWED, library ? library : own);
+    ccc_release_scoped(&own);
+    return box;
+}
+
+/* Offset and size of one kernel parameter; CUDA_ERROR_INVALID_VALUE past the last. */
+static int ccc_kernel_parameter(const ccc_box *kernel, size_t index, size_t *offset, size_t *size)
+{
+    ccc_scope scope;
+    CCC_USE(kernel);
+    int status = ccc_enter_any(&scope); /* the parameters are the same in every context, but the driver asks for one */
+    if (status)
+        return status;
+    CUresult result = cuKernelGetParamInfo((CUkernel)CCC_POINTER(kernel), index, offset, size);
+    ccc_leave(&scope);
+    if (result == CUDA_ERROR_INVALID_VALUE)
+        return (int)result; /* the regular end of the list */
+    return result ? ccc_fail((int)result, "cuKernelGetParamInfo") : 0;
+}
+
+/* The same as below for a caller who has a use of everything but the configuration's objects. */
+static int ccc_launch_in(const ccc_config *config, const ccc_box *kernel, const ccc_box *stream, const char *arguments,
+                         size_t size)
+{
+    if (config->demanding) {
+        int status = ccc_config_ready(config, stream);
+        if (status)
+            return status;
+        if (!ccc_acquire_all(config->objects, (size_t)config->object_count))
+            return CCC_UNCHECKED;
+    }
+    CUlaunchConfig driver = config->driver;
+    driver.hStream = CCC_STRM(stream);
+    driver.attrs = (CUlaunchAttribute *)config->attributes;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)arguments, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     CU_LAUNCH_PARAM_END};
+    CCC_SUBMIT;
+    CUresult result = cuLaunchKernelEx(&driver, (CUfunction)CCC_POINTER(kernel), NULL, size ? extra : NULL);
+    if (config->object_count)
+        ccc_release_all(config->objects, (size_t)config->object_count);
+    return CCC_LIKELY(result == CUDA_SUCCESS) ? 0 : ccc_fail((int)result, "cuLaunchKernelEx");
+}
+
+/*
+ * Start a kernel. `arguments` is the packed parameter buffer, and `buffers` are those whose addresses are in it: they are
+ * not freed before the launch, whatever other threads close. The configuration is shared by every thread that launches
+ * with it, so the stream goes into a copy.
+ */
+static int ccc_launch(const ccc_config *config, const ccc_box *kernel, const ccc_box *stream, const char *arguments,
+                      size_t size, ccc_box *const *buffers, size_t count)
+{
+    CCC_USE(stream);
+    CCC_USE(kernel);
+    if (!ccc_acquire_all(buffers, count))
+        return CCC_CLOSED;
+    int status = ccc_launch_in(config, kernel, stream, arguments, size);
+    ccc_release_all(buffers, count);
+    return status;
+}
+
+#endif

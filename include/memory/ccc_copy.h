@@ -1,0 +1,321 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies: between buffers, alone and as a batch, and between a buffer and memory of a Python object.
+ *
+ * A copy with attributes says how its source may be read. Drivers have such copies from CUDA 13.0 on as a batch and
+ * from 13.2 on alone. A plain copy, in stream order, keeps every promise that attributes make but one: that the source
+ * was read when the call returns.
+ */
+#ifndef CCC_COPY_H
+#define CCC_COPY_H
+
+#include "memory/ccc_memory.h"
+
+#define CCC_OVERLAP (-20)       /* what is written is also read, or written twice */
+#define CCC_LEGACY_STREAM (-21) /* the legacy default stream takes no attributes */
+#define CCC_READ_LATER (-23)    /* this driver cannot promise that the source is read during the call */
+
+/* Whether two ranges of the same size have bytes in common. */
+static int ccc_overlap(uint64_t one, uint64_t other, size_t size)
+{
+    return (one > other ? one - other : other - one) < size;
+}
+
+/* Whether the driver has copies with attributes, and so had the headers of this build. */
+static int ccc_copy_has_attributes(int batch)
+{
+#if CUDA_VERSION >= 13020
+    if (!batch)
+        return ccc_driver_version() >= 13020;
+#endif
+#if CUDA_VERSION >= 13000
+    if (batch)
+        return ccc_driver_version() >= 13000;
+#endif
+    return 0;
+}
+
+/* A status if the stream, of which the caller has a use, is being captured. */
+static int ccc_copy_check_capture(const ccc_box *stream)
+{
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    CCC_TRY(cuStreamIsCapturing, CCC_STRM(stream), &capture);
+    return capture == CU_STREAM_CAPTURE_STATUS_NONE ? 0 : CCC_CAPTURING;
+}
+
+/* A status unless copies with these attributes can be made in the stream, of which the caller has a use. */
+static int ccc_copy_check(const ccc_box *stream, const CUmemcpyAttributes *const *attributes, size_t count, int batch)
+{
+    if (ccc_stream_is_legacy(stream))
+        return CCC_LEGACY_STREAM;
+    for (size_t i = 0; i < count && !ccc_copy_has_attributes(batch); i++)
+        if (attributes[i]->srcAccessOrder == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL)
+            return CCC_READ_LATER;
+    return ccc_copy_check_capture(stream);
+}
+
+/* The primary context of the device whose memory is at an address; NULL if that is no memory of a device. */
+static ccc_box *ccc_copy_owner(uint64_t address)
+{
+    int kind = 0, device = -1, managed = 0;
+    if (ccc_pointer_query(address, &kind, &device, &managed) || kind != CU_MEMORYTYPE_DEVICE || managed)
+        return NULL;
+    return ccc_primary_context(device);
+}
+
+/*
+ * A plain copy in stream order. Drivers refuse it when the stream's device has no access to memory that is in a pool or
+ * mapped, unless it is said whose memory it is: so that is found out and said then.
+ */
+static int ccc_copy_plain(uint64_t to, uint64_t from, size_t size, const ccc_box *stream)
+{
+    CCC_SUBMIT;
+    CUresult result = cuMemcpyAsync(to, from, size, CCC_STRM(stream));
+    if (CCC_LIKELY(result == CUDA_SUCCESS))
+        return 0;
+    ccc_box *target = result == CUDA_ERROR_INVALID_VALUE ? ccc_copy_owner(to) : NULL;
+    ccc_box *source = target ? ccc_copy_owner(from) : NULL;
+    if (source == NULL)
+        return ccc_fail((int)result, "cuMemcpyAsync");
+    CCC_TRY(cuMemcpyPeerAsync, to, CCC_CTX(target), from, CCC_CTX(source), size, CCC_STRM(stream));
+    return 0;
+}
+
+/* One copy, whose operands have been checked. */
+static int ccc_copy_submit(uint64_t to, uint64_t from, size_t size, const ccc_box *stream,
+                           const CUmemcpyAttributes *attributes)
+{
+#if CUDA_VERSION >= 13020
+    if (attributes && ccc_copy_has_attributes(0)) {
+        int pushed = ccc_stream_push((ccc_box *)stream);
+        if (pushed < 0)
+            return ccc_last_status();
+        CUresult result = cuMemcpyWithAttributesAsync(to, from, size, (CUmemcpyAttributes *)attributes, CCC_STRM(stream));
+        ccc_pop(pushed);
+        return result ? ccc_fail((int)result, "cuMemcpyWithAttributesAsync") : 0;
+    }
+#endif
+    return ccc_copy_plain(to, from, size, stream);
+}
+
+/* Copy a whole buffer into one of the same size. */
+static int ccc_copy(const ccc_box *destination, const ccc_box *source, const ccc_box *stream)
+{
+    CCC_USE(destination);
+    CCC_USE(source);
+    CCC_USE(stream);
+    if (ccc_overlap(destination->handle, source->handle, source->size))
+        return CCC_OVERLAP;
+    return source->size > 0 ? ccc_copy_plain(destination->handle, source->handle, source->size, stream) : 0;
+}
+
+/* The same, with attributes. */
+static int ccc_copy_with(const ccc_box *destination, const ccc_box *source, const ccc_box *stream,
+                         const CUmemcpyAttributes *attributes)
+{
+    CCC_USE(destination);
+    CCC_USE(source);
+    CCC_USE(stream);
+    int status = ccc_copy_check(stream, &attributes, 1, 0);
+    if (status)
+        return status;
+    if (ccc_overlap(destination->handle, source->handle, source->size))
+        return CCC_OVERLAP;
+    return source->size > 0 ? ccc_copy_submit(destination->handle, source->handle, source->size, stream, attributes) : 0;
+}
+
+/*
+ * Copy between a whole buffer and host memory that the caller keeps. Until *event is reached the memory is in use; NULL
+ * says that the copy is done, or was not made. With attributes NULL it is a plain copy.
+ */
+static int ccc_copy_host(const ccc_box *buffer, void *host, int to_host, ccc_box *stream,
+                         const CUmemcpyAttributes *attributes, ccc_box **event)
+{
+    uint64_t from = (uintptr_t)host, to = buffer->handle;
+    *event = NULL;
+    CCC_USE(buffer);
+    CCC_USE(stream);
+    int status = attributes ? ccc_copy_check(stream, &attributes, 1, 0) : ccc_copy_check_capture(stream);
+    if (status)
+        return status;
+    if (ccc_overlap(to, from, buffer->size))
+        return CCC_OVERLAP;
+    if (buffer->size == 0)
+        return 0;
+    ccc_box *home = ccc_stream_home(stream);
+    if (home == NULL)
+        return ccc_last_status();
+    int pushed = ccc_push(home);
+    CUevent handle = NULL;
+    /* before the copy: without the event nobody would know how long the memory is needed */
+    CUresult result = cuEventCreate(&handle, CU_EVENT_DISABLE_TIMING);
+    ccc_box *made = result ? NULL : ccc_new(CCC_EVENT, (uintptr_t)handle, 0, home);
+    if (made == NULL)
+        status = result ? ccc_fail((int)result, "cuEventCreate") : ccc_last_status();
+    else
+        status = ccc_copy_submit(to_host ? from : to, to_host ? to : from, buffer->size, stream, attributes);
+    if (result == CUDA_SUCCESS && made == NULL)
+        cuEventDestroy(handle);
+    if (status == 0 && (result = cuEventRecord(handle, CCC_STRM(stream)))) {
+        /* The copy is under way: wait for it instead. */
+        ccc_cleanup_failed((int)result, "cuEventRecord");
+        if ((result = cuStreamSynchronize(CCC_STRM(stream))))
+            status = ccc_fail((int)result, "cuStreamSynchronize");
+    } else if (status == 0 && cuEventQuery(handle)) {
+        *event = made;
+    }
+    if (made && *event == NULL)
+        ccc_drop(made);
+    ccc_pop(pushed);
+    ccc_release(home);
+    return status;
+}
+
+/* Copy a whole buffer to ordinary host memory, when the work that its stream has for it is done, and wait. */
+static int ccc_copy_to_host(void *destination, const ccc_box *source)
+{
+    CCC_USE(source);
+    if (source->size == 0)
+        return 0;
+    ccc_scope scope;
+    int status = ccc_enter_buffer(&scope, source);
+    if (status)
+        return status;
+    ccc_box *stream = ccc_buffer_stream_use(source);
+    const char *call = "cuStreamSynchronize";
+    CUresult result = stream ? cuStreamSynchronize(CCC_STRM(stream)) : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS) {
+        call = "cuMemcpy";
+        result = cuMemcpy((CUdeviceptr)(uintptr_t)destination, source->handle, source->size);
+    }
+    ccc_leave(&scope);
+    ccc_release_scoped(&stream);
+    return result ? ccc_fail((int)result, call) : 0;
+}
+
+/* A range that a batch reads or writes. */
+typedef struct ccc_extent {
+    uint64_t start, end;
+    size_t copy; /* whose it is */
+    int written;
+} ccc_extent;
+
+static int ccc_extent_order(const void *one, const void *other)
+{
+    uint64_t first = ((const ccc_extent *)one)->start, second = ((const ccc_extent *)other)->start;
+    return (first > second) - (first < second);
+}
+
+static ccc_extent ccc_extent_of(const ccc_box *buffer, size_t copy, int written)
+{
+    uint64_t end = buffer->handle + buffer->size;
+    return (ccc_extent){buffer->handle, end < buffer->handle ? UINT64_MAX : end, copy, written};
+}
+
+/* Whether what one copy writes has bytes in common with what any copy reads, or another writes; *bad tells which two. */
+static int ccc_extents_collide(ccc_extent *ranges, size_t count, size_t *bad)
+{
+    const ccc_extent *reaching = NULL, *writing = NULL; /* those before that end last: of all, and of what is written */
+    qsort(ranges, count, sizeof *ranges, ccc_extent_order);
+    for (size_t i = 0; i < count; i++) {
+        const ccc_extent *range = &ranges[i], *before = range->written ? reaching : writing;
+        if (before && before->end > range->start) {
+            bad[0] = before->copy < range->copy ? before->copy : range->copy;
+            bad[1] = before->copy < range->copy ? range->copy : before->copy;
+            return 1;
+        }
+        if (reaching == NULL || range->end > reaching->end)
+            reaching = range;
+        if (range->written && (writing == NULL || range->end > writing->end))
+            writing = range;
+    }
+    return 0;
+}
+
+/* What a batch is made of, in one piece of memory. */
+typedef struct ccc_copies {
+    CUdeviceptr *to, *from;
+    size_t *sizes, *starts, count, attribute_count;
+    CUmemcpyAttributes *attributes;
+} ccc_copies;
+
+static int ccc_copies_submit(const ccc_copies *batch, const ccc_box *stream)
+{
+#if CUDA_VERSION >= 13000
+    if (ccc_copy_has_attributes(1)) {
+        int pushed = ccc_stream_push((ccc_box *)stream); /* refused without a current context, by driver 580 at least */
+        if (pushed < 0)
+            return ccc_last_status();
+        CUresult result = cuMemcpyBatchAsync(batch->to, batch->from, batch->sizes, batch->count, batch->attributes,
+                                             batch->starts, batch->attribute_count, CCC_STRM(stream));
+        ccc_pop(pushed);
+        return result ? ccc_fail((int)result, "cuMemcpyBatchAsync") : 0;
+    }
+#endif
+    int status = 0;
+    for (size_t i = 0; i < batch->count && status == 0; i++)
+        status = ccc_copy_plain(batch->to[i], batch->from[i], batch->sizes[i], stream);
+    return status;
+}
+
+/* The same as below for a caller who has a use of all of them. */
+static int ccc_copy_batch_in(ccc_box *const *destinations, ccc_box *const *sources, size_t count, const ccc_box *stream,
+                             const CUmemcpyAttributes *const *attributes, size_t attribute_count, size_t *bad)
+{
+    int status = ccc_copy_check(stream, attributes, attribute_count, 1);
+    if (status || count == 0)
+        return status;
+    size_t each = 2 * sizeof(CUdeviceptr) + 2 * sizeof(size_t) + sizeof(CUmemcpyAttributes) + 2 * sizeof(ccc_extent);
+    ccc_extent *ranges = count <= SIZE_MAX / each ? malloc(count * each) : NULL;
+    if (ranges == NULL)
+        return ccc_fail(CCC_NO_MEMORY, "malloc");
+    ccc_copies batch = {.to = (CUdeviceptr *)(ranges + 2 * count)};
+    batch.from = batch.to + count;
+    batch.sizes = (size_t *)(batch.from + count);
+    batch.starts = batch.sizes + count;
+    batch.attributes = (CUmemcpyAttributes *)(batch.starts + count);
+    const CUmemcpyAttributes *last = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (sources[i]->size == 0) /* the driver refuses it */
+            continue;
+        const CUmemcpyAttributes *own = attributes[attribute_count == 1 ? 0 : i];
+        if (own != last) {
+            batch.starts[batch.attribute_count] = batch.count;
+            batch.attributes[batch.attribute_count++] = *own;
+            last = own;
+        }
+        ranges[2 * batch.count] = ccc_extent_of(sources[i], i, 0);
+        ranges[2 * batch.count + 1] = ccc_extent_of(destinations[i], i, 1);
+        batch.to[batch.count] = destinations[i]->handle;
+        batch.from[batch.count] = sources[i]->handle;
+        batch.sizes[batch.count++] = sources[i]->size;
+    }
+    if (ccc_extents_collide(ranges, 2 * batch.count, bad))
+        status = CCC_OVERLAP;
+    else if (batch.count > 0)
+        status = ccc_copies_submit(&batch, stream);
+    free(ranges);
+    return status;
+}
+
+/*
+ * Copy each source into its destination, which is of the same size, in any order. `attributes` has one pointer for all
+ * copies, or one for each. After CCC_OVERLAP, bad[0] and bad[1] are the copies that are in each other's way.
+ */
+static int ccc_copy_batch(ccc_box *const *destinations, ccc_box *const *sources, size_t count, const ccc_box *stream,
+                          const CUmemcpyAttributes *const *attributes, size_t attribute_count, size_t *bad)
+{
+    CCC_USE(stream);
+    if (!ccc_acquire_all(destinations, count))
+        return CCC_CLOSED;
+    int status = CCC_CLOSED;
+    if (ccc_acquire_all(sources, count)) {
+        status = ccc_copy_batch_in(destinations, sources, count, stream, attributes, attribute_count, bad);
+        ccc_release_all(sources, count);
+    }
+    ccc_release_all(destinations, count);
+    return status;
+}
+
+#endif

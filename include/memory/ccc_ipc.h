@@ -1,0 +1,385 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sharing between processes. What crosses is 64 bytes that only the driver understands, or a file descriptor. */
+#ifndef CCC_IPC_H
+#define CCC_IPC_H
+
+#include <pthread.h>
+
+#include "memory/ccc_memory.h"
+
+/* Guards what is imported here, and importing and freeing it. */
+static pthread_mutex_t ccc_ipc_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* In the child of fork(): the thread that held the lock, if any, is not there. */
+static void ccc_ipc_after_fork(void)
+{
+    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+    ccc_ipc_lock = unlocked;
+}
+
+__attribute__((constructor)) static void ccc_ipc_watch_fork(void)
+{
+    pthread_atfork(NULL, NULL, ccc_ipc_after_fork);
+}
+
+/* --- Events ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * Name an event to other processes; payload has CU_IPC_HANDLE_SIZE bytes. The driver asks for a current context. The
+ * calling thread may have none: multiprocessing.Queue pickles in a thread of its own.
+ */
+static int ccc_event_export(const ccc_box *event, void *payload)
+{
+    CUipcEventHandle handle;
+    CCC_USE(event);
+    int pushed = ccc_push(event->parent);
+    CUresult result = cuIpcGetEventHandle(&handle, (CUevent)CCC_POINTER(event));
+    ccc_pop(pushed);
+    if (result)
+        return ccc_fail((int)result, "cuIpcGetEventHandle");
+    memcpy(payload, &handle, sizeof handle);
+    return 0;
+}
+
+/* An event of another process, in a context of the device. */
+static ccc_box *ccc_event_import(int device, const void *payload, unsigned int flags)
+{
+    ccc_scope scope;
+    CUipcEventHandle handle;
+    CUevent event = NULL;
+    ccc_box *box = NULL;
+    memcpy(&handle, payload, sizeof handle);
+    if (ccc_enter(&scope, device))
+        return NULL;
+    CUresult result = cuIpcOpenEventHandle(&event, handle);
+    if (result)
+        ccc_fail((int)result, "cuIpcOpenEventHandle");
+    else if ((box = ccc_new(CCC_EVENT, (uintptr_t)event, ccc_event_flags(flags), scope.context)) == NULL)
+        cuEventDestroy(event);
+    ccc_leave(&scope);
+    return box;
+}
+
+/* --- Points ------------------------------------------------------------------------------------------------------ */
+
+/* Points of streams that something has to wait for. */
+typedef struct ccc_points {
+    CUevent *events;
+    size_t count;
+} ccc_points;
+
+/* A failure in cleanup is told, whether or not there is another way. Returns whether the call worked. */
+static int ccc_worked(CUresult result, const char *call)
+{
+    if (result)
+        ccc_cleanup_failed((int)result, call);
+    return result == CUDA_SUCCESS;
+}
+
+/*
+ * Forget the points that are reached, and return how many are not. The wait takes no time, but has an effect: it lets the
+ * driver (580 at least) do what it does at the end of a free, which a query does not.
+ */
+static size_t ccc_points_pending(ccc_points *points)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < points->count; i++) {
+        CUevent event = points->events[i];
+        if (cuEventQuery(event) == CUDA_ERROR_NOT_READY) {
+            points->events[kept++] = event;
+        } else {
+            ccc_worked(cuEventSynchronize(event), "cuEventSynchronize");
+            ccc_worked(cuEventDestroy(event), "cuEventDestroy");
+        }
+    }
+    return points->count = kept;
+}
+
+/* In the stream's context: add what the stream has to do now. */
+static void ccc_points_add(ccc_points *points, CUstream stream)
+{
+    size_t kept = ccc_points_pending(points);
+    CUevent *grown = realloc(points->events, (kept + 1) * sizeof *grown);
+    if (grown)
+        points->events = grown;
+    CUevent event = NULL;
+    if (grown && ccc_worked(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate")) {
+        if (ccc_worked(cuEventRecord(event, stream), "cuEventRecord")) {
+            points->events[points->count++] = event;
+            return;
+        }
+        ccc_worked(cuEventDestroy(event), "cuEventDestroy");
+    }
+    ccc_worked(cuStreamSynchronize(stream), "cuStreamSynchronize"); /* costs time, but keeps the order */
+}
+
+/* Let the stream wait for all of them, and forget them. */
+static void ccc_points_wait(ccc_points *points, CUstream stream)
+{
+    for (size_t i = 0; i < points->count; i++) {
+        if (!ccc_worked(cuStreamWaitEvent(stream, points->events[i], 0), "cuStreamWaitEvent"))
+            ccc_worked(cuEventSynchronize(points->events[i]), "cuEventSynchronize");
+        ccc_worked(cuEventDestroy(points->events[i]), "cuEventDestroy");
+    }
+    free(points->events);
+    *points = (ccc_points){NULL, 0};
+}
+
+/* --- Pools ------------------------------------------------------------------------------------------------------- */
+
+/* A new file descriptor by which other processes import the pool; -1 on failure. */
+static int ccc_pool_export(const ccc_box *pool)
+{
+    int descriptor = -1;
+    CCC_USE_OR(pool, (ccc_closed(), -1));
+    CCC_RELAX;
+    CUresult result = cuMemPoolExportToShareableHandle(&descriptor, (CUmemoryPool)CCC_POINTER(pool),
+                                                       CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    if (result == CUDA_SUCCESS)
+        return descriptor;
+    ccc_fail((int)result, "cuMemPoolExportToShareableHandle");
+    return -1;
+}
+
+/*
+ * The pools that are imported. The driver gives one handle for a pool, however often it is imported, and destroys it at
+ * the first request: so the box that was made first owns the handle, and the boxes of later imports use that one.
+ *
+ * Destroyed while a free is under way, a pool leaves a file descriptor open (driver 580). So a pool whose box is gone waits
+ * here for the last free, until any of the functions below looks after it.
+ */
+typedef struct ccc_mapped {
+    struct ccc_mapped *next;
+    uint64_t handle;
+    ccc_box *box; /* NULL once the pool is to be destroyed */
+    ccc_points frees;
+} ccc_mapped;
+
+static ccc_mapped *ccc_mapped_pools;
+
+/* With the lock held: the pool, or NULL. */
+static ccc_mapped *ccc_mapped_find(uint64_t handle)
+{
+    ccc_mapped *mapped = ccc_mapped_pools;
+    while (mapped && mapped->handle != handle)
+        mapped = mapped->next;
+    return mapped;
+}
+
+/* With the lock held: destroy the pools that nothing uses any more. */
+static CUresult ccc_mapped_sweep(void)
+{
+    CUresult result = CUDA_SUCCESS;
+    for (ccc_mapped **link = &ccc_mapped_pools, *mapped; (mapped = *link);) {
+        if (mapped->box || ccc_points_pending(&mapped->frees)) {
+            link = &mapped->next;
+            continue;
+        }
+        *link = mapped->next;
+        CUresult destroyed = cuMemPoolDestroy((CUmemoryPool)(uintptr_t)mapped->handle);
+        result = result ? result : destroyed;
+        free(mapped->frees.events);
+        free(mapped);
+    }
+    return result;
+}
+
+static CUresult ccc_pool_unmap(const ccc_box *box)
+{
+    pthread_mutex_lock(&ccc_ipc_lock);
+    ccc_mapped *mapped = ccc_mapped_find(box->handle);
+    if (mapped && mapped->box == box) /* another thread may have imported the pool again meanwhile */
+        mapped->box = NULL;
+    CUresult result = ccc_mapped_sweep();
+    pthread_mutex_unlock(&ccc_ipc_lock);
+    return result;
+}
+
+/* With the lock held, and the pool imported: the box for it. `spare` is taken if the pool is new here. */
+static ccc_box *ccc_pool_map(uint64_t handle, ccc_mapped **spare)
+{
+    ccc_mapped *mapped = ccc_mapped_find(handle);
+    ccc_box *owner = mapped && mapped->box && ccc_retain(mapped->box) ? mapped->box : NULL;
+    ccc_box *box = ccc_new(CCC_POOL, handle, CCC_IMPORTED | (owner ? CCC_BORROWED : 0), owner);
+    ccc_release(owner);
+    if (box == NULL) {
+        if (mapped == NULL)
+            cuMemPoolDestroy((CUmemoryPool)(uintptr_t)handle);
+        return NULL;
+    }
+    if (mapped == NULL) {
+        mapped = *spare;
+        *spare = NULL;
+        mapped->handle = handle;
+        mapped->next = ccc_mapped_pools;
+        ccc_mapped_pools = mapped;
+    }
+    if (owner == NULL)
+        mapped->box = box;
+    return box;
+}
+
+/* The pool of another process; the descriptor stays the caller's. */
+static ccc_box *ccc_pool_import(int descriptor, int device)
+{
+    CUmemoryPool pool = NULL;
+    ccc_box *box = NULL;
+    if (ccc_init())
+        return NULL;
+    ccc_mapped *spare = calloc(1, sizeof *spare);
+    if (spare == NULL) {
+        ccc_fail(CCC_NO_MEMORY, "malloc");
+        return NULL;
+    }
+    CCC_RELAX;
+    pthread_mutex_lock(&ccc_ipc_lock);
+    ccc_worked(ccc_mapped_sweep(), "cuMemPoolDestroy");
+    CUresult result = cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)descriptor,
+                                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    if (result == CUDA_SUCCESS)
+        box = ccc_pool_map((uintptr_t)pool, &spare);
+    pthread_mutex_unlock(&ccc_ipc_lock);
+    free(spare);
+    if (result)
+        ccc_fail((int)result, "cuMemPoolImportFromShareableHandle");
+    if (box)
+        box->device = device;
+    return box;
+}
+
+/* --- Buffers ----------------------------------------------------------------------------------------------------- */
+
+/*
+ * Memory imported from one pool under one payload. The driver does not count imports: device memory imported twice is
+ * gone with the first free, and host memory it refuses to import twice (CUDA_ERROR_ALREADY_MAPPED). So all buffers of
+ * the same memory share one import, and the last of them frees it: in the order of its own stream, which first waits
+ * for the points at which the streams of the others let go.
+ */
+struct ccc_import {
+    ccc_import *next;
+    uint64_t pool;
+    unsigned char payload[CU_IPC_HANDLE_SIZE];
+    CUdeviceptr pointer;
+    size_t size; /* what is mapped from the pointer on */
+    size_t users;
+    ccc_points points;
+};
+
+static ccc_import *ccc_imports;
+/* With the lock held: import for the first time. A failure is remembered. */
+static ccc_import *ccc_import_new(const ccc_box *pool, const void *payload)
+{
+    CUmemPoolPtrExportData data;
+    ccc_import *import = calloc(1, sizeof *import);
+    if (import == NULL) {
+        ccc_fail(CCC_NO_MEMORY, "malloc");
+        return NULL;
+    }
+    memcpy(&data, payload, sizeof data);
+    memcpy(import->payload, payload, sizeof import->payload);
+    import->pool = pool->handle;
+    const char *call = "cuMemPoolImportPointer";
+    CUresult result = cuMemPoolImportPointer(&import->pointer, (CUmemoryPool)CCC_POINTER(pool), &data);
+    if (result == CUDA_SUCCESS) {
+        call = "cuPointerGetAttribute";
+        result = cuPointerGetAttribute(&import->size, CU_POINTER_ATTRIBUTE_RANGE_SIZE, import->pointer);
+        if (result)
+            cuMemFree(import->pointer);
+    }
+    if (result) {
+        ccc_fail((int)result, call);
+        free(import);
+        return NULL;
+    }
+    import->next = ccc_imports;
+    ccc_imports = import;
+    return import;
+}
+
+static ccc_import *ccc_import_acquire(const ccc_box *pool, const void *payload)
+{
+    pthread_mutex_lock(&ccc_ipc_lock);
+    ccc_import *import = ccc_imports;
+    while (import && (import->pool != pool->handle || memcmp(import->payload, payload, sizeof import->payload) != 0))
+        import = import->next;
+    if (import == NULL)
+        import = ccc_import_new(pool, payload);
+    if (import)
+        import->users++;
+    pthread_mutex_unlock(&ccc_ipc_lock);
+    return import;
+}
+
+/* A buffer lets go of its memory, in the stream's context. */
+static CUresult ccc_import_release(ccc_import *import, CUstream stream, const char **call)
+{
+    CUresult result = CUDA_SUCCESS;
+    *call = "cuMemFreeAsync";
+    pthread_mutex_lock(&ccc_ipc_lock);
+    if (--import->users > 0) {
+        ccc_points_add(&import->points, stream);
+    } else {
+        ccc_points_wait(&import->points, stream);
+        result = cuMemFreeAsync(import->pointer, stream);
+        ccc_mapped *mapped = ccc_mapped_find(import->pool);
+        if (mapped && result == CUDA_SUCCESS)
+            ccc_points_add(&mapped->frees, stream);
+        ccc_import **link = &ccc_imports;
+        while (*link != import)
+            link = &(*link)->next;
+        *link = import->next;
+        free(import);
+        ccc_worked(ccc_mapped_sweep(), "cuMemPoolDestroy");
+    }
+    pthread_mutex_unlock(&ccc_ipc_lock);
+    return result;
+}
+
+/* Name a buffer to other processes; payload has CU_IPC_HANDLE_SIZE bytes. */
+static int ccc_buffer_export(const ccc_box *buffer, void *payload)
+{
+    CUmemPoolPtrExportData data;
+    CCC_USE(buffer);
+    CCC_RELAX;
+    CCC_TRY(cuMemPoolExportPointer, &data, buffer->handle);
+    memcpy(payload, &data, sizeof data);
+    return 0;
+}
+
+/* Make the context current that a buffer of this stream belongs to; in a new process that may be the first one. */
+static int ccc_enter_import(ccc_scope *scope, ccc_box *stream, CUdevice device)
+{
+    if (stream->flags & CCC_TOKEN) {
+        if (device < 0 && (device = ccc_current_device()) < -1)
+            return ccc_last_status();
+        return ccc_enter(scope, device < 0 ? 0 : device);
+    }
+    scope->context = ccc_stream_home(stream);
+    scope->pushed = scope->context ? ccc_push(scope->context) : 0;
+    return scope->context ? 0 : ccc_last_status();
+}
+
+/* Memory of another process, from its pool; it is freed in the order of the stream. NULL on failure. */
+static ccc_box *ccc_buffer_import(ccc_box *pool, ccc_box *stream, const void *payload, size_t size)
+{
+    ccc_scope scope;
+    const char *call;
+    ccc_box *box = NULL;
+    CCC_USE_OR(pool, ccc_closed());
+    CCC_USE_OR(stream, ccc_closed());
+    if (ccc_enter_import(&scope, stream, pool->device))
+        return NULL;
+    CCC_RELAX;
+    ccc_import *import = ccc_import_acquire(pool, payload);
+    if (import && size > import->size)
+        ccc_fail(CCC_TOO_LARGE, "");
+    else if (import && (box = ccc_buffer_new(import->pointer, size, CCC_IMPORTED, scope.context, pool, stream)) != NULL)
+        box->import = import;
+    if (import && box == NULL)
+        ccc_import_release(import, CCC_STRM(stream), &call);
+    ccc_leave(&scope);
+    return box;
+}
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of ours as DLPack tensors. A consumer may delete a tensor on any thread, with the GIL or without (ccc_api.h): no
+ * Python object is involved. Where Python must keep something alive as long as the tensor (memory that a resource written
+ * in Python gave), Python pins it under the tensor's address, and the deleter only queues that address and asks the
+ * release thread to look.
+ */
+#ifndef CCC_TENSOR_H
+#define CCC_TENSOR_H
+
+#include "handles/ccc_api.h"
+#include "memory/ccc_dlpack.h"
+#include "memory/ccc_memory.h"
+#include "handles/ccc_release.h"
+
+#define CCC_DL_INT 0
+#define CCC_TENSOR_VERSIONED (1 << 8)
+#define CCC_TENSOR_COPIED (1 << 9)
+#define CCC_TENSOR_PINNED (1 << 10)
+
+typedef struct ccc_tensor {
+    union {
+        DLManagedTensor old;
+        DLManagedTensorVersioned versioned;
+    } managed; /* first: its address is the tensor's */
+    ccc_box *buffer; /* one use of it, or NULL */
+    void *memory;    /* our own, or NULL */
+    int pinned;
+    struct ccc_tensor *next;
+    int64_t shape[]; /* and then the strides */
+} ccc_tensor;
+
+/* What a tensor shows. */
+typedef struct ccc_array {
+    uint64_t data;
+    DLDevice device;
+    DLDataType dtype;
+    int ndim;
+    const int64_t *shape;
+    const int64_t *strides; /* in elements */
+} ccc_array;
+
+static _Atomic(ccc_tensor *) ccc_finished_tensors; /* pushed by deleters */
+static _Atomic(ccc_tensor *) ccc_tensors_to_free;  /* taken from there; the mutex of ccc_release.h is for this list */
+static atomic_int ccc_python_asked;                /* Python has something to do that C does not know of */
+
+/* Have Python look soon, in the release thread. Any thread. */
+static void ccc_ask_python(void)
+{
+    atomic_store(&ccc_python_asked, 1);
+    ccc_release_ask();
+}
+
+/* The same where cleanup has failed in a thread that does not tell. */
+static void ccc_report_cleanup(void)
+{
+    if (atomic_load(&ccc_cleanup_count))
+        ccc_ask_python();
+}
+
+static void ccc_tensor_end(ccc_tensor *tensor)
+{
+    ccc_release_any(tensor->buffer);
+    ccc_report_cleanup();
+    free(tensor->memory);
+    if (!tensor->pinned) {
+        free(tensor);
+        return;
+    }
+    tensor->next = atomic_load(&ccc_finished_tensors);
+    while (!atomic_compare_exchange_weak(&ccc_finished_tensors, &tensor->next, tensor))
+        ;
+    ccc_release_ask();
+}
+
+static int ccc_tensors_finished(void)
+{
+    return atomic_load(&ccc_finished_tensors) || atomic_load(&ccc_tensors_to_free);
+}
+
+/* The address of a deleted tensor that Python has pinned something for, to be freed with ccc_tensor_free; 0 for none. */
+static uint64_t ccc_tensor_finished(void)
+{
+    if (!ccc_tensors_finished())
+        return 0;
+    ccc_release_lock();
+    ccc_tensor *tensor = atomic_load(&ccc_tensors_to_free);
+    if (tensor == NULL) /* take all at once: no ABA, and each is moved once */
+        tensor = atomic_exchange(&ccc_finished_tensors, NULL);
+    if (tensor)
+        atomic_store(&ccc_tensors_to_free, tensor->next);
+    ccc_release_unlock();
+    return (uintptr_t)tensor;
+}
+
+/* Free a finished tensor, once Python has let go of what it pinned under this address. */
+static void ccc_tensor_free(uint64_t tensor)
+{
+    free((void *)(uintptr_t)tensor);
+}
+
+static void ccc_delete_old(DLManagedTensor *self)
+{
+    ccc_tensor_end((ccc_tensor *)self);
+}
+
+static void ccc_delete_versioned(DLManagedTensorVersioned *self)
+{
+    ccc_tensor_end((ccc_tensor *)self);
+}
+
+/* The deleter of tensors of either kind. */
+static uint64_t ccc_tensor_deleter(int versioned)
+{
+    return versioned ? (uintptr_t)ccc_delete_versioned : (uintptr_t)ccc_delete_old;
+}
+
+static ccc_tensor *ccc_tensor_new(const ccc_array *array, int versioned, uint64_t flags)
+{
+    size_t size = (size_t)array->ndim * sizeof(int64_t);
+    ccc_tensor *tensor = calloc(1, sizeof *tensor + 2 * size);
+    if (tensor == NULL) {
+        ccc_fail(CCC_NO_MEMORY, "malloc");
+        return NULL;
+    }
+    DLTensor *inner = versioned ? &tensor->managed.versioned.dl_tensor : &tensor->managed.old.dl_tensor;
+    int64_t *strides = tensor->shape + array->ndim;
+    if (size) {
+        memcpy(tensor->shape, array->shape, size);
+        memcpy(strides, array->strides, size);
+    }
+    *inner = (DLTensor){.data = (void *)(uintptr_t)array->data, .device = array->device, .ndim = array->ndim,
+                        .dtype = array->dtype, .shape = tensor->shape, .strides = strides};
+    if (versioned) {
+        tensor->managed.versioned.version.major = CCC_DLPACK_MAJOR;
+        tensor->managed.versioned.version.minor = CCC_DLPACK_MINOR;
+        tensor->managed.versioned.flags = flags;
+        tensor->managed.versioned.deleter = ccc_delete_versioned;
+    } else {
+        tensor->managed.old.deleter = ccc_delete_old;
+    }
+    return tensor;
+}
+
+/* A tensor that shows memory, and keeps the buffer that it is part of, if any. Returns its address; 0 on failure. */
+static uint64_t ccc_tensor_of(const ccc_array *array, ccc_box *buffer, int versioned, uint64_t flags, int pinned)
+{
+    if (buffer && !ccc_acquire(buffer)) {
+        ccc_closed();
+        return 0;
+    }
+    ccc_tensor *tensor = ccc_tensor_new(array, versioned, flags);
+    if (tensor == NULL) {
+        ccc_release(buffer);
+        return 0;
+    }
+    tensor->buffer = buffer;
+    tensor->pinned = pinned;
+    return (uintptr_t)tensor;
+}
+
+/* A buffer as signed bytes. `how`, one argument for speed: DLPack's device type, flags, and from bit 16 on the ordinal. */
+static uint64_t ccc_tensor_of_buffer(ccc_box *buffer, int how)
+{
+    const int device_type = how & 0xFF, device_id = how >> 16;
+    const int64_t shape = (int64_t)buffer->size, stride = 1;
+    const ccc_array array = {.data = buffer->handle, .device = {device_type, device_id}, .dtype = {CCC_DL_INT, 8, 1},
+                             .ndim = 1, .shape = &shape, .strides = &stride};
+    return ccc_tensor_of(&array, buffer, (how & CCC_TENSOR_VERSIONED) != 0,
+                         how & CCC_TENSOR_COPIED ? CCC_DLPACK_IS_COPIED : 0, (how & CCC_TENSOR_PINNED) != 0);
+}
+
+/* Whether a buffer goes back in the order of a stream of another library, whose owner Python has to keep. */
+static int ccc_has_foreign_stream(const ccc_box *buffer)
+{
+    const ccc_box *stream = ccc_buffer_read(buffer);
+    int found = stream && (stream->flags & (CCC_BORROWED | CCC_TOKEN)) == CCC_BORROWED;
+    ccc_buffer_unread(buffer);
+    return found;
+}
+
+/*
+ * The same, in the order of the consumer's stream, which is given by handle; 0 for no ordering. Returns 0 with a status
+ * if the ordering failed, and without where Python has a part in it: it owns the memory, has to look for finished
+ * tensors, or tells what is wrong.
+ */
+static uint64_t ccc_tensor_for(ccc_box *buffer, DLDevice device, int versioned, uint64_t stream, int *status)
+{
+    ccc_box consumer = {.uses = CCC_FIRST_USE, .flags = stream <= 2 ? CCC_TOKEN : 0, .kind = CCC_STREAM, .device = -1,
+                              .handle = stream};
+    *status = 0;
+    CCC_USE_OR(buffer, 0);
+    if (ccc_allocation(buffer)->flags & CCC_BORROWED || ccc_has_foreign_stream(buffer) || ccc_tensors_finished() ||
+        (stream && (*status = ccc_buffer_order(buffer, &consumer))))
+        return 0;
+    return ccc_tensor_of_buffer(buffer, device.device_type | device.device_id << 16 |
+                                            (versioned ? CCC_TENSOR_VERSIONED : 0));
+}
+
+/* A tensor with host memory of its own, which the caller fills. Returns its address; 0 when memory is out. */
+static uint64_t ccc_tensor_on_host(const ccc_array *array, size_t size, int versioned, void **data)
+{
+    ccc_array own = *array;
+    *data = malloc(size ? size : 1);
+    if (*data == NULL) {
+        ccc_fail(CCC_NO_MEMORY, "malloc");
+        return 0;
+    }
+    own.data = (uintptr_t)*data;
+    own.device = (DLDevice){CCC_DL_CPU, 0};
+    ccc_tensor *tensor = ccc_tensor_new(&own, versioned, CCC_DLPACK_IS_COPIED);
+    if (tensor == NULL) {
+        free(*data);
+        return 0;
+    }
+    tensor->memory = *data;
+    return (uintptr_t)tensor;
+}
+
+/* Delete a tensor that never got into a capsule. */
+static void ccc_tensor_delete(uint64_t tensor)
+{
+    ccc_tensor_end((ccc_tensor *)(uintptr_t)tensor);
+}
+
+#endif

@@ -1,0 +1,466 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuda_core_cffi/_calls.py for CPython: the same functions, which import finds first. Everything else is CFFI.
+ *
+ * A CFFI function takes a tuple from two arguments on, and an object whose class has __del__ costs a call of a Python
+ * function and one more crossing when it goes, closed or not. Where the driver needs 400 ns for a pair of calls, these
+ * are as much again. So the calls that make, close and drop objects, and those that programs make most, are here, over
+ * the same helpers (ccc_calls.h); an object that was closed goes without a crossing.
+ *
+ * They take the usual arguments. None says that Python has to look at them: nothing was done. They check no more than
+ * they need for that, so that what is wrong is told in one place. Some methods are here as a whole (ccc_method.h).
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <structmember.h>
+
+#include "python/ccc_export.h"
+#include "python/ccc_queue.h"
+
+#define LARGEST_BYTE 255
+
+/* Set when the module is imported, and never dropped. */
+static PyObject *check_cleanup;
+
+/* Show failures of cleanup as warnings of the code `stacklevel` calls up. What is raised then is left to the caller. */
+static int report(int waiting, int stacklevel)
+{
+    PyObject *result = PyObject_CallFunction(check_cleanup, "ii", waiting, stacklevel);
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
+
+/* Let go of the box of an object that goes. */
+static void drop_box(PyObject *self)
+{
+    ccc_box *box = ((owner *)self)->box;
+    int waiting = 0;
+    if (box && helpers->is_open(box)) {
+        Py_BEGIN_ALLOW_THREADS
+        waiting = helpers->drop(box);
+        Py_END_ALLOW_THREADS
+    } else if (box) {
+        waiting = helpers->drop(box); /* which only frees */
+    }
+    Py_XDECREF(((owner *)self)->cdata);
+    if (waiting) {
+        PyObject *raised, *value, *traceback;
+        PyErr_Fetch(&raised, &value, &traceback);
+        if (report(waiting, 2))
+            PyErr_WriteUnraisable(check_cleanup);
+        PyErr_Restore(raised, value, traceback);
+    }
+}
+
+static void owner_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    drop_box(self);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef owner_members[] = {
+    {"_box", T_OBJECT_EX, offsetof(owner, cdata), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot owner_slots[] = {
+    {Py_tp_dealloc, owner_dealloc},
+    {Py_tp_members, owner_members},
+    {Py_tp_doc, "Has a box, and drops it when it goes."},
+    {0, NULL},
+};
+
+static PyType_Spec owner_spec = {
+    "cuda_core_cffi._calls.Owner", sizeof(owner), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, owner_slots,
+};
+
+/* An object of a class for a box that a helper made; False where it made none. */
+static PyObject *own_box(PyObject *type, ccc_box *box)
+{
+    if (box == NULL)
+        Py_RETURN_FALSE;
+    PyObject *cdata = from_pointer((char *)box, box_ctype);
+    PyObject *self = cdata ? PyType_GenericAlloc((PyTypeObject *)type, 0) : NULL;
+    if (self) {
+        ((owner *)self)->cdata = cdata;
+        ((owner *)self)->box = box;
+    } else {
+        Py_XDECREF(cdata);
+        Py_BEGIN_ALLOW_THREADS
+        helpers->drop(box);
+        Py_END_ALLOW_THREADS
+    }
+    return self;
+}
+
+/* The box of an object of ours; NULL with an error set where there is none. */
+static ccc_box *box_or_error(PyObject *argument)
+{
+    ccc_box *box = PyObject_TypeCheck(argument, owner_type) ? BOX(argument) : NULL;
+    if (box == NULL)
+        PyErr_SetString(PyExc_AttributeError, "_box");
+    return box;
+}
+
+static int check_count(const char *name, Py_ssize_t count, Py_ssize_t wanted)
+{
+    if (count == wanted)
+        return 0;
+    PyErr_Format(PyExc_TypeError, "%s takes %zd arguments, not %zd", name, wanted, count);
+    return -1;
+}
+
+static int check_class(PyObject *type)
+{
+    if (PyType_Check(type) && PyType_IsSubtype((PyTypeObject *)type, owner_type))
+        return 0;
+    PyErr_SetString(PyExc_TypeError, "expected a subclass of Owner");
+    return -1;
+}
+
+#include "python/ccc_buffers.h"
+#include "python/ccc_rows.h"
+
+static PyObject *calls_own(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (check_count("own", count, 2) || check_class(arguments[0]))
+        return NULL;
+    ccc_box *box = (ccc_box *)to_pointer(arguments[1], box_ctype);
+    if (box == NULL && PyErr_Occurred())
+        return NULL;
+    PyObject *self = PyType_GenericAlloc((PyTypeObject *)arguments[0], 0);
+    if (self) {
+        ((owner *)self)->cdata = Py_NewRef(arguments[1]);
+        ((owner *)self)->box = box;
+    }
+    return self;
+}
+
+/* What object.__new__ does for classes written in Python, without a tuple of arguments. */
+static PyObject *calls_blank(PyObject *module, PyObject *class)
+{
+    (void)module;
+    if (!PyType_Check(class) || !PyType_HasFeature((PyTypeObject *)class, Py_TPFLAGS_HEAPTYPE) ||
+        PyType_HasFeature((PyTypeObject *)class, Py_TPFLAGS_IS_ABSTRACT))
+        return PyObject_CallMethod((PyObject *)&PyBaseObject_Type, "__new__", "O", class);
+    return PyType_GenericAlloc((PyTypeObject *)class, 0);
+}
+
+static PyObject *calls_adopt(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (check_count("adopt", count, 2) || check_class((PyObject *)Py_TYPE(arguments[0])))
+        return NULL;
+    ccc_box *box = (ccc_box *)to_pointer(arguments[1], box_ctype);
+    if (box == NULL && PyErr_Occurred())
+        return NULL;
+    owner *self = (owner *)arguments[0];
+    PyObject *before, *after = Py_NewRef(arguments[1]);
+    Py_BEGIN_CRITICAL_SECTION(self); /* as the member that shows it is read in */
+    before = self->cdata;
+    __atomic_store_n(&self->cdata, after, __ATOMIC_RELEASE);
+    __atomic_store_n(&self->box, box, __ATOMIC_RELEASE);
+    Py_END_CRITICAL_SECTION();
+    Py_XDECREF(before);
+    Py_RETURN_NONE;
+}
+
+static PyObject *calls_close(PyObject *module, PyObject *argument)
+{
+    int waiting;
+    (void)module;
+    ccc_box *box = box_or_error(argument);
+    if (box == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    waiting = helpers->close(box);
+    Py_END_ALLOW_THREADS
+    if (waiting && report(waiting, 3))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *calls_allocate(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (check_count("allocate", count, 4) || check_class(arguments[0]))
+        return NULL;
+    ccc_box *box, *pool = box_of(arguments[1], CCC_POOL), *stream = box_of(arguments[2], CCC_STREAM);
+    if (pool == NULL || stream == NULL || !PyLong_CheckExact(arguments[3]))
+        Py_RETURN_NONE;
+    size_t size = PyLong_AsSize_t(arguments[3]);
+    if (size == (size_t)-1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        Py_RETURN_NONE;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    box = helpers->pool_allocate(pool, stream, size);
+    Py_END_ALLOW_THREADS
+    return own_box(arguments[0], box);
+}
+
+/* Read the integers that follow a class. */
+static int read_integers(PyObject *const *arguments, Py_ssize_t count, int *values)
+{
+    for (Py_ssize_t index = 0; index < count; ++index) {
+        long value = PyLong_AsLong(arguments[index]);
+        if (value == -1 && PyErr_Occurred())
+            return -1;
+        values[index] = (int)value;
+    }
+    return 0;
+}
+
+static PyObject *calls_create_event(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    int values[2];
+    ccc_box *box;
+    (void)module;
+    if (check_count("create_event", count, 3) || check_class(arguments[0]) || read_integers(arguments + 1, 2, values))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    box = helpers->event_create(values[0], (unsigned int)values[1]);
+    Py_END_ALLOW_THREADS
+    return own_box(arguments[0], box);
+}
+
+static PyObject *calls_create_stream(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    int values[3];
+    ccc_box *box;
+    (void)module;
+    if (check_count("create_stream", count, 4) || check_class(arguments[0]) || read_integers(arguments + 1, 3, values))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    box = helpers->stream_create(values[0], (unsigned int)values[1], values[2]);
+    Py_END_ALLOW_THREADS
+    return own_box(arguments[0], box);
+}
+
+static PyObject *calls_fill(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    int status;
+    (void)module;
+    if (check_count("fill", count, 3))
+        return NULL;
+    ccc_box *buffer = box_of(arguments[0], CCC_BUFFER), *stream = box_of(arguments[1], CCC_STREAM);
+    if (buffer == NULL || stream == NULL || !PyLong_CheckExact(arguments[2]))
+        Py_RETURN_NONE;
+    long value = PyLong_AsLong(arguments[2]);
+    if (value < 0 || value > LARGEST_BYTE) {
+        PyErr_Clear();
+        Py_RETURN_NONE;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    status = helpers->fill(buffer, stream, (uint32_t)value, 1);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromLong(status);
+}
+
+static PyObject *calls_copy(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    int status;
+    (void)module;
+    if (check_count("copy", count, 3))
+        return NULL;
+    ccc_box *destination = box_of(arguments[0], CCC_BUFFER), *source = box_of(arguments[1], CCC_BUFFER);
+    ccc_box *stream = box_of(arguments[2], CCC_STREAM);
+    if (destination == NULL || source == NULL || stream == NULL || helpers->bytes(destination) != helpers->bytes(source))
+        Py_RETURN_NONE;
+    Py_BEGIN_ALLOW_THREADS
+    status = helpers->copy(destination, source, stream);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromLong(status);
+}
+
+static PyObject *calls_record(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    int status;
+    (void)module;
+    if (check_count("record", count, 2))
+        return NULL;
+    ccc_box *event = box_of(arguments[0], CCC_EVENT), *stream = box_of(arguments[1], CCC_STREAM);
+    if (event == NULL || stream == NULL)
+        Py_RETURN_NONE;
+    Py_BEGIN_ALLOW_THREADS
+    status = helpers->event_record(event, stream);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromLong(status);
+}
+
+static PyObject *calls_wait(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    int status;
+    (void)module;
+    if (check_count("wait", count, 2))
+        return NULL;
+    ccc_box *stream = box_of(arguments[0], CCC_STREAM), *event = box_of(arguments[1], CCC_EVENT);
+    ccc_box *other = event ? NULL : box_of(arguments[1], CCC_STREAM);
+    if (stream == NULL || (event == NULL && other == NULL))
+        Py_RETURN_NONE;
+    Py_BEGIN_ALLOW_THREADS
+    status = event ? helpers->stream_wait_event(stream, event) : helpers->stream_wait_stream(stream, other);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromLong(status);
+}
+
+/* The status of a helper that takes one box. */
+static PyObject *status_of(PyObject *argument, int (*helper)(const ccc_box *box))
+{
+    int status;
+    ccc_box *box = box_or_error(argument);
+    if (box == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = helper(box);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromLong(status);
+}
+
+static PyObject *calls_query_event(PyObject *module, PyObject *argument)
+{
+    (void)module;
+    return status_of(argument, helpers->event_query);
+}
+
+static PyObject *calls_sync_event(PyObject *module, PyObject *argument)
+{
+    (void)module;
+    return status_of(argument, helpers->event_sync);
+}
+
+static PyObject *calls_sync_stream(PyObject *module, PyObject *argument)
+{
+    (void)module;
+    return status_of(argument, helpers->stream_sync);
+}
+
+#define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
+
+/* The methods that stand for ones in Python. */
+static method quick_methods[] = {
+    {"Exporter", "($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)",
+     {"__dlpack__", FAST(buffer_dlpack) | METH_KEYWORDS, NULL}, &python_dlpack},
+    {"Exporter", "($self, /)",
+     {"__dlpack_device__", buffer_dlpack_device, METH_NOARGS, NULL}, &python_dlpack_device},
+    {"Stream", "($self, /, event=None, options=None)",
+     {"record", FAST(stream_record) | METH_KEYWORDS, NULL}, &python_stream_record},
+    {"Stream", "($self, /, event_or_stream)",
+     {"wait", FAST(stream_wait) | METH_KEYWORDS, NULL}, &python_stream_wait},
+    {"Stream", "($self, /)", {"sync", stream_sync, METH_NOARGS, NULL}, &python_stream_sync},
+    {"Event", "($self, /)", {"sync", event_sync, METH_NOARGS, NULL}, &python_event_sync},
+    {"Event", "($self, other, /)", {"__sub__", event_subtract, METH_O, NULL}, &python_event_subtract},
+    {NULL, NULL, {NULL, NULL, 0, NULL}, NULL},
+};
+
+static PyObject *calls_quicken(PyObject *module, PyObject *class)
+{
+    (void)module;
+    if (check_class(class))
+        return NULL;
+    PyObject *name = PyObject_GetAttrString(class, "__name__");
+    int failed = name == NULL;
+    for (method *entry = quick_methods; entry->place && !failed; ++entry)
+        if (PyUnicode_CompareWithASCIIString(name, entry->place) == 0)
+            failed = stand_in(class, &entry->definition, entry->signature, entry->python);
+    Py_XDECREF(name);
+    return failed ? NULL : Py_NewRef(class);
+}
+
+static PyMethodDef methods[] = {
+    {"own", FAST(calls_own), "own(cls, box)\n--\n\nReturn an object for a box."},
+    {"blank", calls_blank, METH_O, "blank(cls)\n--\n\nReturn an object with nothing set."},
+    {"adopt", FAST(calls_adopt), "adopt(owner, box)\n--\n\nGive an object a box, in place of the one that it has."},
+    {"close", calls_close, METH_O, "close(owner)\n--\n\nClose, and show failures of cleanup."},
+    {"allocate", FAST(calls_allocate), "allocate(cls, pool, stream, size)\n--\n\nAllocate from a pool."},
+    {"create_event", FAST(calls_create_event), "create_event(cls, device, flags)\n--\n\nMake an event."},
+    {"create_stream", FAST(calls_create_stream), "create_stream(cls, device, flags, priority)\n--\n\nMake a stream."},
+    {"make_row", FAST(calls_make_row), "make_row(fields, types, target)\n--\n\nReturn what packs a kernel's arguments."},
+    {"retarget", FAST(calls_retarget), "retarget(row, target)\n--\n\nReturn a row like another, for another kernel."},
+    {"launch", FAST(calls_launch), "launch(row, stream, native, values)\n--\n\nLaunch a kernel."},
+    {"pack", FAST(calls_pack), "pack(row, values)\n--\n\nReturn the packed arguments."},
+    {"prepare", FAST(calls_prepare), "prepare(fields, native, plan)\n--\n\nReturn a prepared launch's functions."},
+    {"fill", FAST(calls_fill), "fill(buffer, stream, value)\n--\n\nFill with a byte."},
+    {"copy", FAST(calls_copy), "copy(destination, source, stream)\n--\n\nCopy a buffer into one of the same size."},
+    {"record", FAST(calls_record), "record(event, stream)\n--\n\nRecord an event."},
+    {"wait", FAST(calls_wait), "wait(stream, awaited)\n--\n\nHave a stream wait for an event or another stream."},
+    {"query_event", calls_query_event, METH_O, "query_event(event)\n--\n\nAsk whether an event is reached."},
+    {"sync_event", calls_sync_event, METH_O, "sync_event(event)\n--\n\nWait for an event."},
+    {"sync_stream", calls_sync_stream, METH_O, "sync_stream(stream)\n--\n\nWait for a stream."},
+    {"quicken", calls_quicken, METH_O, "quicken(cls)\n--\n\nPut methods in C in a class."},
+    {"buffer_class", calls_buffer_class, METH_O, "buffer_class(cls)\n--\n\nReplace close of a class of buffers."},
+    {"pool_class", calls_pool_class, METH_O, "pool_class(cls)\n--\n\nReplace allocate of a class of pools."},
+    {NULL, NULL, 0, NULL},
+};
+
+/* An attribute of a module. A new reference. */
+static PyObject *find(const char *module, const char *name)
+{
+    PyObject *found = PyImport_ImportModule(module);
+    PyObject *value = found ? PyObject_GetAttrString(found, name) : NULL;
+    Py_XDECREF(found);
+    return value;
+}
+
+static int calls_exec(PyObject *module)
+{
+    PyObject *ffi = find("cuda_core_cffi._cuda", "ffi"), *lib = find("cuda_core_cffi._cuda", "lib");
+    PyObject *address = NULL, *type = NULL;
+    int result = -1;
+    if (ffi == NULL || lib == NULL)
+        goto done;
+    address = PyObject_CallMethod(lib, "ccc_calls_get", NULL);
+    box_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_box *");
+    target_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_target *");
+    plan_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_plan *");
+    config_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_config *");
+    check_cleanup = find("cuda_core_cffi._core.errors", "check_cleanup");
+    describe_fields = find("cuda_core_cffi._core.packing", "describe");
+    value_name = PyUnicode_InternFromString("value");
+    if (address == NULL || box_ctype == NULL || target_ctype == NULL || plan_ctype == NULL || config_ctype == NULL ||
+        check_cleanup == NULL || describe_fields == NULL || value_name == NULL || prepare_export())
+        goto done;
+    helpers = PyLong_AsVoidPtr(address);
+    if (helpers == NULL)
+        goto done;
+    *(void **)&from_pointer = helpers->from_pointer;
+    *(void **)&to_pointer = helpers->to_pointer;
+    type = PyType_FromSpec(&owner_spec);
+    if (type == NULL || PyModule_AddObjectRef(module, "Owner", type))
+        goto done;
+    owner_type = (PyTypeObject *)Py_NewRef(type);
+    if (add_memory(module))
+        goto done;
+    row_type = (PyTypeObject *)PyType_FromSpec(&row_spec);
+    if (row_type == NULL)
+        goto done;
+    result = 0;
+done:
+    Py_XDECREF(ffi);
+    Py_XDECREF(lib);
+    Py_XDECREF(address);
+    Py_XDECREF(type);
+    return result;
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, calls_exec},
+#ifdef Py_GIL_DISABLED
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_calls", "The calls that programs make most.", 0, methods, slots, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__calls(void)
+{
+    return PyModuleDef_Init(&definition);
+}

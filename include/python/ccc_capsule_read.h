@@ -1,0 +1,381 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What producers hand over. Taking a tensor checks it and gives a capsule that owns it; nothing else is made of it until
+ * somebody asks, in one go, for a tuple that describes the memory:
+ *
+ *     (address, shape, strides or None, device ordinal or -1, accessible to devices, read-only,
+ *      DLPack device type, data type, owner)
+ *
+ * Strides count elements. The data type is DLPack's as an integer: code, bits and lanes from the lowest byte up. The owner
+ * is that capsule, whose end is the end of the producer's tensor, unless a tensor that shows the same memory still uses it.
+ */
+#ifndef CCC_CAPSULE_READ_H
+#define CCC_CAPSULE_READ_H
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "python/ccc_capsule.h"
+#include "python/ccc_detach.h"
+
+#define CCC_FIELDS 9
+#define CCC_MAX_DIMENSIONS 64 /* NumPy's limit; other libraries have a lower one */
+
+static const char *const USED_NAMES[] = {"used_dltensor", "used_dltensor_versioned"};
+
+/* The uses of a tensor that was taken: its owner's, and those of the tensors that show the same memory. */
+typedef struct ccc_uses {
+    ccc_imported tensor;
+    atomic_int count;
+    int takes_gil; /* its deleter takes the GIL, and so does not wait for the device */
+    PyCapsule_Destructor producers; /* what the producer's capsule, now the owner, is to end with; or NULL */
+} ccc_uses;
+
+static uintptr_t ccc_own_deleters[2]; /* of the CFFI module's tensors */
+
+static void ccc_end_shown_old(DLManagedTensor *self);
+static void ccc_end_shown_versioned(DLManagedTensorVersioned *self);
+
+/* Whether a deleter releases the GIL itself where that is needed; it may also be NULL. */
+static int ccc_is_own_deleter(uintptr_t deleter, int versioned)
+{
+    return deleter == 0 || deleter == ccc_own_deleters[versioned] ||
+           deleter == (versioned ? (uintptr_t)ccc_end_shown_versioned : (uintptr_t)ccc_end_shown_old);
+}
+
+/* Delete a tensor of any library. Its deleter may wait for the device, so it runs without the GIL. */
+static void ccc_imported_delete(ccc_imported tensor)
+{
+    uintptr_t deleter = tensor.versioned ? (uintptr_t)((DLManagedTensorVersioned *)tensor.address)->deleter
+                                         : (uintptr_t)((DLManagedTensor *)tensor.address)->deleter;
+    void *state = ccc_is_own_deleter(deleter, tensor.versioned) ? NULL : ccc_detach();
+    ccc_call_deleter(tensor);
+    ccc_attach(state);
+}
+
+/* The destructor of capsules around tensors of any library. */
+static void ccc_delete_any(PyObject *capsule)
+{
+    ccc_imported tensor = ccc_unconsumed(capsule);
+    if (tensor.address)
+        ccc_imported_delete(tensor);
+}
+
+/* The tensor in a capsule that nobody has consumed; NULL with a Python error set. */
+static ccc_imported ccc_in_capsule(PyObject *capsule, int consume)
+{
+    /* without the GIL two threads must not both find the name unused */
+    static atomic_flag lock = ATOMIC_FLAG_INIT;
+    ccc_imported tensor = {NULL, 0};
+    int found = 0;
+    while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
+        ;
+    for (; tensor.versioned < 2; ++tensor.versioned)
+        if ((found = PyCapsule_IsValid(capsule, NAMES[tensor.versioned])))
+            break;
+    if (found) {
+        tensor.address = PyCapsule_GetPointer(capsule, NAMES[tensor.versioned]);
+        if (consume && PyCapsule_SetName(capsule, USED_NAMES[tensor.versioned]))
+            tensor.address = NULL;
+    }
+    atomic_flag_clear_explicit(&lock, memory_order_release);
+    if (found)
+        return tensor;
+    if (PyCapsule_IsValid(capsule, USED_NAMES[0]) || PyCapsule_IsValid(capsule, USED_NAMES[1]))
+        PyErr_SetString(PyExc_ValueError, "this DLPack capsule has already been consumed");
+    else
+        PyErr_SetString(PyExc_TypeError, "expected a DLPack capsule");
+    return tensor;
+}
+
+static const DLTensor *ccc_tensor_in(ccc_imported tensor)
+{
+    return tensor.versioned ? &((const DLManagedTensorVersioned *)tensor.address)->dl_tensor
+                            : &((const DLManagedTensor *)tensor.address)->dl_tensor;
+}
+
+static int ccc_is_read_only(ccc_imported tensor)
+{
+    return tensor.versioned && ((const DLManagedTensorVersioned *)tensor.address)->flags & CCC_DLPACK_READ_ONLY;
+}
+
+static int ccc_two_arguments(const char *name, Py_ssize_t count)
+{
+    if (count != 2)
+        PyErr_Format(PyExc_TypeError, "%s takes 2 arguments, not %zd", name, count);
+    return count == 2;
+}
+
+/* Read the arguments (address, versioned) of a tensor that is not NULL. -1 with a Python error set: they are others. */
+static int ccc_read_tensor(const char *name, PyObject *const *arguments, Py_ssize_t count, ccc_imported *tensor)
+{
+    if (!ccc_two_arguments(name, count))
+        return -1;
+    tensor->address = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(arguments[0]);
+    tensor->versioned = PyErr_Occurred() ? -1 : PyObject_IsTrue(arguments[1]);
+    if (tensor->versioned >= 0 && tensor->address == NULL)
+        PyErr_Format(PyExc_ValueError, "%s called with a null pointer", name);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *ccc_tuple_of(const int64_t *values, int count)
+{
+    PyObject *tuple = PyTuple_New(count);
+    for (int i = 0; tuple && i < count; ++i) {
+        PyObject *item = PyLong_FromLongLong(values[i]);
+        if (item == NULL || PyTuple_SetItem(tuple, i, item))
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+/* End one use. Like a tensor's deleter, any thread may call it, with the GIL or without. */
+static void ccc_end_use(ccc_uses *uses)
+{
+    if (atomic_fetch_sub(&uses->count, 1) == 1) {
+        if (uses->takes_gil)
+            ccc_call_deleter(uses->tensor);
+        else
+            ccc_imported_delete(uses->tensor);
+        free(uses);
+    }
+}
+
+/* PyPy aborts when what ends a capsule changes it, or calls much else of the API. */
+static void ccc_delete_owner(PyObject *owner)
+{
+    ccc_uses *uses = PyCapsule_GetContext(owner);
+    if (uses->producers)
+        uses->producers(owner); /* which sees by the name that the tensor is not the capsule's any more */
+    ccc_end_use(uses);
+}
+
+/* The uses of the tensor that a capsule owns; NULL with a Python error set if it is no owner. */
+static ccc_uses *ccc_uses_of(PyObject *owner)
+{
+    int known = PyCapsule_IsValid(owner, USED_NAMES[0]) || PyCapsule_IsValid(owner, USED_NAMES[1]);
+    ccc_uses *uses = known && PyCapsule_GetDestructor(owner) == ccc_delete_owner ? PyCapsule_GetContext(owner) : NULL;
+    if (uses)
+        return uses;
+    PyErr_SetString(PyExc_TypeError, "expected a tensor that was taken");
+    return NULL;
+}
+
+/* A tuple of the fields, which become its own; NULL with a Python error set if one is NULL. */
+static PyObject *ccc_filled(PyObject **fields)
+{
+    PyObject *info = PyTuple_New(CCC_FIELDS);
+    for (int i = 0; i < CCC_FIELDS; ++i) {
+        if (info == NULL || fields[i] == NULL) {
+            Py_XDECREF(fields[i]);
+            Py_CLEAR(info);
+        } else {
+            PyTuple_SetItem(info, i, fields[i]);
+        }
+    }
+    return info;
+}
+
+/* Return the tuple for what a capsule owns. */
+static PyObject *ccc_describe(PyObject *owner)
+{
+    const ccc_uses *uses = ccc_uses_of(owner);
+    if (uses == NULL)
+        return NULL;
+    const DLTensor *tensor = ccc_tensor_in(uses->tensor);
+    int on_host = tensor->device.device_type == CCC_DL_CPU;
+    unsigned long dtype = tensor->dtype.code | (unsigned long)tensor->dtype.bits << 8 |
+                          (unsigned long)tensor->dtype.lanes << 16;
+    PyObject *fields[CCC_FIELDS] = {
+        PyLong_FromUnsignedLongLong((uintptr_t)tensor->data + (tensor->data ? tensor->byte_offset : 0)),
+        ccc_tuple_of(tensor->shape, tensor->ndim),
+        tensor->strides ? ccc_tuple_of(tensor->strides, tensor->ndim) : Py_NewRef(Py_None),
+        PyLong_FromLong(on_host ? -1 : tensor->device.device_id),
+        PyBool_FromLong(!on_host),
+        PyBool_FromLong(ccc_is_read_only(uses->tensor)),
+        PyLong_FromLong(tensor->device.device_type),
+        PyLong_FromUnsignedLong(dtype),
+        Py_NewRef(owner),
+    };
+    return ccc_filled(fields);
+}
+
+/* Whether no element is complex, and some stride is 1. */
+static int ccc_is_simple(const DLTensor *tensor)
+{
+    int adjacent = tensor->strides == NULL;
+    for (int i = 0; i < tensor->ndim && !adjacent; ++i)
+        adjacent = tensor->strides[i] == 1;
+    return adjacent && tensor->dtype.code != CCC_DL_COMPLEX;
+}
+
+/*
+ * Whether the elements of a tensor with possible dimensions lie in the address space, and their offsets in bytes fit in
+ * 64 bits. A broadcast axis, whose stride is 0, may be of any extent.
+ */
+static int ccc_is_in_address_space(const DLTensor *tensor)
+{
+    const __int128 itemsize = ((__int128)tensor->dtype.bits * tensor->dtype.lanes + 7) / 8;
+    __int128 low = 0, high = 1, stride = 1;
+    for (int i = 0; i < tensor->ndim; ++i)
+        if (tensor->shape[i] == 0)
+            return 1;
+    for (int i = tensor->ndim; i-- > 0;) {
+        __int128 reach = (tensor->shape[i] - 1) * (tensor->strides ? tensor->strides[i] : stride);
+        *(reach < 0 ? &low : &high) += reach;
+        stride *= tensor->shape[i];
+        if (low < INT64_MIN || high > INT64_MAX || (tensor->strides == NULL && stride > INT64_MAX))
+            return 0;
+    }
+    __int128 start = (__int128)(uintptr_t)tensor->data + tensor->byte_offset;
+    return high * itemsize <= INT64_MAX && low * itemsize >= INT64_MIN &&
+           (tensor->data == NULL || (start + low * itemsize >= 0 && start + high * itemsize <= UINTPTR_MAX));
+}
+
+/* Why a tensor of a known version cannot be described; NULL if it can. */
+static const char *ccc_fault(const DLTensor *tensor)
+{
+    if (tensor->ndim && tensor->shape == NULL)
+        return "the tensor has no shape";
+    if (tensor->dtype.bits == 0 || tensor->dtype.lanes == 0)
+        return "the elements of the tensor have no size";
+    for (int i = 0; i < tensor->ndim; ++i)
+        if (tensor->shape[i] < 0)
+            return "an extent of the tensor is negative";
+    return ccc_is_in_address_space(tensor) ? NULL : "the tensor reaches beyond the address space";
+}
+
+/* Why a tensor cannot be described, with a Python error set; 0 if it can. */
+static int ccc_refuse(ccc_imported imported)
+{
+    if (imported.address == NULL) {
+        PyErr_SetString(PyExc_BufferError, "there is no tensor: its address is NULL");
+        return 1;
+    }
+    if (imported.versioned) { /* all that follows its version may differ */
+        const DLManagedTensorVersioned *versioned = imported.address;
+        if (versioned->version.major != CCC_DLPACK_MAJOR) {
+            PyErr_Format(PyExc_BufferError, "the producer speaks DLPack %u.%u; this package knows versions up to 1.x",
+                         (unsigned)versioned->version.major, (unsigned)versioned->version.minor);
+            return 1;
+        }
+    }
+    const DLTensor *tensor = ccc_tensor_in(imported);
+    const char *fault = NULL;
+    if (tensor->ndim < 0 || tensor->ndim > CCC_MAX_DIMENSIONS)
+        PyErr_Format(PyExc_BufferError, "the tensor has %d dimensions; 0 to %d are possible", (int)tensor->ndim,
+                     CCC_MAX_DIMENSIONS);
+    else if (tensor->device.device_type != CCC_DL_CPU && tensor->device.device_type != CCC_DL_CUDA &&
+             tensor->device.device_type != CCC_DL_CUDA_HOST && tensor->device.device_type != CCC_DL_CUDA_MANAGED)
+        PyErr_Format(PyExc_BufferError, "the memory is on DLPack device type %d, which is neither the host nor CUDA",
+                     (int)tensor->device.device_type);
+    else if ((fault = ccc_fault(tensor)))
+        PyErr_SetString(PyExc_BufferError, fault);
+    else
+        return 0;
+    return 1;
+}
+
+/*
+ * A capsule that owns a tensor which is ours to delete; on failure it is deleted at once. The capsule that it came in, if
+ * it did, is made the owner: that is quicker than another, but for PyPy. `takes_gil` says that its deleter takes the GIL.
+ */
+static PyObject *ccc_own(ccc_imported tensor, PyObject *capsule, int takes_gil)
+{
+#ifdef PYPY_VERSION
+    capsule = NULL;
+#endif
+    ccc_uses *uses = ccc_refuse(tensor) ? NULL : malloc(sizeof *uses);
+    if (uses == NULL) {
+        if (!PyErr_Occurred())
+            PyErr_NoMemory();
+        if (tensor.address)
+            ccc_imported_delete(tensor);
+        return NULL;
+    }
+    uses->tensor = tensor;
+    uses->takes_gil = takes_gil;
+    uses->producers = NULL;
+    atomic_init(&uses->count, 1);
+    if (capsule && PyCapsule_GetContext(capsule) == NULL) { /* else the producer needs the context for itself */
+        uses->producers = PyCapsule_GetDestructor(capsule);
+        Py_INCREF(capsule);
+    } else {
+        capsule = PyCapsule_New(tensor.address, USED_NAMES[tensor.versioned], NULL);
+        if (capsule == NULL) {
+            ccc_end_use(uses);
+            return NULL;
+        }
+    }
+    PyCapsule_SetContext(capsule, uses);
+    PyCapsule_SetDestructor(capsule, ccc_delete_owner);
+    return capsule;
+}
+
+/* A tensor that shows the memory of one that was taken, and so is a use of it. */
+typedef struct ccc_shown {
+    union {
+        DLManagedTensor old;
+        DLManagedTensorVersioned versioned;
+    } managed; /* first: its address is the tensor's */
+    ccc_uses *uses;
+    int64_t strides[]; /* where the producer gave none */
+} ccc_shown;
+
+static void ccc_end_shown(ccc_shown *shown)
+{
+    ccc_end_use(shown->uses);
+    free(shown);
+}
+
+static void ccc_end_shown_old(DLManagedTensor *self)
+{
+    ccc_end_shown((ccc_shown *)self);
+}
+
+static void ccc_end_shown_versioned(DLManagedTensorVersioned *self)
+{
+    ccc_end_shown((ccc_shown *)self);
+}
+
+/* A managed tensor for a consumer, of the memory that a capsule owns; NULL with a Python error set. */
+static void *ccc_show(PyObject *owner, int versioned)
+{
+    ccc_uses *uses = ccc_uses_of(owner);
+    if (uses == NULL)
+        return NULL;
+    DLTensor tensor = *ccc_tensor_in(uses->tensor);
+    ccc_shown *shown = calloc(1, sizeof *shown + (tensor.strides ? 0 : sizeof(int64_t) * (size_t)tensor.ndim));
+    if (shown == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    if (tensor.data)
+        tensor.data = (void *)((uintptr_t)tensor.data + tensor.byte_offset);
+    tensor.byte_offset = 0;
+    if (tensor.device.device_type == CCC_DL_CPU)
+        tensor.device.device_id = 0;
+    if (tensor.strides == NULL) {
+        int64_t stride = 1;
+        for (int i = tensor.ndim; i-- > 0; stride = (int64_t)((uint64_t)stride * (uint64_t)tensor.shape[i]))
+            shown->strides[i] = stride;
+        tensor.strides = shown->strides;
+    }
+    atomic_fetch_add(&uses->count, 1);
+    shown->uses = uses;
+    if (versioned) {
+        DLManagedTensorVersioned *managed = &shown->managed.versioned;
+        managed->version.major = CCC_DLPACK_MAJOR;
+        managed->version.minor = CCC_DLPACK_MINOR;
+        managed->flags = ccc_is_read_only(uses->tensor) ? CCC_DLPACK_READ_ONLY : 0;
+        managed->deleter = ccc_end_shown_versioned;
+        managed->dl_tensor = tensor;
+    } else {
+        shown->managed.old.deleter = ccc_end_shown_old;
+        shown->managed.old.dl_tensor = tensor;
+    }
+    return shown;
+}
+
+#endif

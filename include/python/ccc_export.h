@@ -1,0 +1,138 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* DLPack's methods of buffers, for _calls.c. */
+#ifndef CCC_EXPORT_H
+#define CCC_EXPORT_H
+
+#include "python/ccc_capsule.h"
+#include "python/ccc_method.h"
+
+/* The methods in Python, and the attributes that are looked at. */
+static PyObject *python_dlpack, *python_dlpack_device, *resource_name, *device_name;
+
+enum { STREAM, MAX_VERSION, DL_DEVICE, COPY, KEYWORDS };
+static const char *const KEYWORD_NAMES[] = {"stream", "max_version", "dl_device", "copy"};
+static PyObject *keywords[KEYWORDS];
+
+/* What DLPack calls the memory of a buffer, if its resource knows; else NULL, with no error set. */
+static PyObject *device_of(PyObject *buffer)
+{
+    PyObject *resource = PyObject_GetAttr(buffer, resource_name);
+    PyObject *device = resource && resource != Py_None ? PyObject_GetAttr(resource, device_name) : NULL;
+    Py_XDECREF(resource);
+    if (device && !(PyTuple_CheckExact(device) && PyTuple_Size(device) == 2))
+        Py_CLEAR(device);
+    if (device == NULL)
+        PyErr_Clear();
+    return device;
+}
+
+/* Sort keyword arguments; those that are not given are None. -1: there are others. */
+static int sort_keywords(PyObject *const *arguments, PyObject *names, PyObject **sorted)
+{
+    Py_ssize_t count = names ? PyTuple_Size(names) : 0;
+    for (int which = 0; which < KEYWORDS; ++which)
+        sorted[which] = Py_None;
+    for (Py_ssize_t index = 0; index < count; ++index) {
+        PyObject *name = PyTuple_GetItem(names, index);
+        int which = 0;
+        while (which < KEYWORDS && name != keywords[which])
+            ++which;
+        if (which == KEYWORDS) /* the names that NumPy gives are not interned */
+            for (which = 0; which < KEYWORDS; ++which)
+                if (PyUnicode_CompareWithASCIIString(name, KEYWORD_NAMES[which]) == 0)
+                    break;
+        if (which == KEYWORDS)
+            return -1;
+        sorted[which] = arguments[index];
+    }
+    return 0;
+}
+
+/* Read an integer that is nothing more. -1, with no error set: it is not. */
+static int read_plain(PyObject *number, long long *value)
+{
+    if (!PyLong_CheckExact(number))
+        return -1;
+    *value = PyLong_AsLongLong(number);
+    if (*value != -1 || !PyErr_Occurred())
+        return 0;
+    PyErr_Clear();
+    return -1;
+}
+
+/* The capsule for a buffer. NULL with no error set: the arguments are not usual, or Python has a part in it. */
+static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *device)
+{
+    long long major = 0, stream = 0, kind, ordinal;
+    uint64_t tensor;
+    int status;
+    ccc_box *box = BOX(self);
+    PyObject *wanted = given[DL_DEVICE], *version = given[MAX_VERSION];
+    if (read_plain(PyTuple_GetItem(device, 0), &kind) || read_plain(PyTuple_GetItem(device, 1), &ordinal) ||
+        (given[COPY] != Py_None && given[COPY] != Py_False) || kind == CCC_DL_CPU)
+        return NULL;
+    if (version != Py_None &&
+        (!PyTuple_CheckExact(version) || PyTuple_Size(version) == 0 || read_plain(PyTuple_GetItem(version, 0), &major)))
+        return NULL;
+    if (given[STREAM] == Py_None)
+        stream = kind == CCC_DL_CUDA_HOST ? 0 : CCC_DL_LEGACY_STREAM;
+    else if (read_plain(given[STREAM], &stream) || stream < -1 || stream == 0)
+        return NULL;
+    if (wanted != Py_None) {
+        int same = PyTuple_CheckExact(wanted) ? PyObject_RichCompareBool(wanted, device, Py_EQ) : 0;
+        if (same != 1) {
+            PyErr_Clear();
+            return NULL;
+        }
+    }
+    const DLDevice place = {(int32_t)kind, (int32_t)ordinal};
+    const uint64_t consumer = stream == -1 ? 0 : (uint64_t)stream;
+    if (consumer == 0) { /* without a call of the driver */
+        tensor = helpers->tensor_for(box, place, major >= 1, 0, &status);
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        tensor = helpers->tensor_for(box, place, major >= 1, consumer, &status);
+        Py_END_ALLOW_THREADS
+    }
+    if (status)
+        raise_made(PyObject_CallMethod(self, "_failure", "i", status));
+    if (tensor == 0)
+        return NULL;
+    PyObject *capsule = ccc_capsule_of((void *)(uintptr_t)tensor, major >= 1);
+    if (capsule == NULL)
+        helpers->tensor_delete(tensor);
+    return capsule;
+}
+
+static PyObject *buffer_dlpack(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    PyObject *given[KEYWORDS], *capsule = NULL;
+    int is_usual = box_of(self, CCC_BUFFER) && count == 0 && sort_keywords(arguments, names, given) == 0;
+    PyObject *device = is_usual ? device_of(self) : NULL;
+    if (device) {
+        capsule = export_usual(self, given, device);
+        Py_DECREF(device);
+    }
+    return capsule || PyErr_Occurred() ? capsule : call_python(python_dlpack, self, arguments, count, names);
+}
+
+static PyObject *buffer_dlpack_device(PyObject *self, PyObject *unused)
+{
+    PyObject *device = device_of(self);
+    (void)unused;
+    return device ? device : PyObject_CallFunctionObjArgs(python_dlpack_device, self, NULL);
+}
+
+/* Set the names that are looked for. -1, with an error set: that failed. */
+static int prepare_export(void)
+{
+    for (int which = 0; which < KEYWORDS; ++which)
+        if ((keywords[which] = PyUnicode_InternFromString(KEYWORD_NAMES[which])) == NULL)
+            return -1;
+    resource_name = PyUnicode_InternFromString("_mr");
+    device_name = PyUnicode_InternFromString("_dlpack_device");
+    return resource_name && device_name ? 0 : -1;
+}
+
+#endif
