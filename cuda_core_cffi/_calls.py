@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The calls that programs make most: to make, close and drop objects, fill, copy, launch, record, query and wait.
 
-On CPython ``include/python/_calls.c`` takes the place of this module: there it is faster than CFFI. A compiler such as PyPy's
-makes the best of what is here.
+On CPython ``include/python/_calls.c`` takes the place of this module: there it is faster than CFFI. A compiler such as
+PyPy's makes the best of what is here.
 
 The functions take what the public methods get, and do what is usual. None says that nothing was done: the arguments
 need a closer look, which tells what is wrong with them.

@@ -43,13 +43,12 @@ if not CHOSEN:
     CHOSEN = "system" if system_driver_has_gpu() else "simulator"
     os.environ["CUDA_CORE_CFFI_DRIVER"] = CHOSEN
 
-from graphs import SIZE, buffers_alive  # noqa: E402
+from graphs import SIZE, buffers_alive, wait_for_graphs  # noqa: E402
 from scenarios import PTX  # noqa: E402
 
 import cuda_core_cffi  # noqa: E402  (the driver is chosen first)
 from cuda_core_cffi import Buffer, Device, ObjectCode, Stream, UnavailableError, lib, live_objects  # noqa: E402
 from cuda_core_cffi._core.libraries import load_nvrtc  # noqa: E402
-from cuda_core_cffi._lifetime.references import settle  # noqa: E402
 from cuda_core_cffi.graph import GraphBuilder, GraphDefinition  # noqa: E402
 
 SIMULATED = CHOSEN == "simulator"
@@ -146,16 +145,6 @@ def no_leak(request: pytest.FixtureRequest):
         reports = simulator.reports()
         simulator.clear_reports()
         assert not reports, f"misuse of the driver: {reports}"
-
-
-def wait_for_graphs(count: int, seconds: float = 2) -> None:
-    """Let go of what graphs kept, of which the driver tells some time after the graph is gone."""
-    if lib.ccc_keep_count() > count:
-        gc.collect()
-    end = time.monotonic() + seconds
-    while lib.ccc_keep_count() > count and time.monotonic() < end:
-        settle()
-        time.sleep(0.001)
 
 
 @pytest.fixture

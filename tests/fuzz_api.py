@@ -6,13 +6,13 @@
     python tests/fuzz_api.py --replay findings/crash-1.txt
     python tests/fuzz_api.py --list
 
-Each seed gives one sequence of calls, which runs in a process of its own (``tests/fuzz/child.py`` says what a finding
-is). A finding is printed with the shortest sequence found that gives it again, as Python code, and kept in a file in
-the folder of ``--keep`` for ``--replay``. The exit status is 1 if there is a finding. Without ``--seed`` the seeds are
-random; the first is printed.
+Each seed gives one sequence of calls, which runs in a process of its own (``tests/support/fuzz/child.py`` says what a
+finding is). A finding is printed with the shortest sequence found that gives it again, as Python code, and kept in a
+file in the folder of ``--keep`` for ``--replay``. The exit status is 1 if there is a finding. Without ``--seed`` the
+seeds are random; the first is printed.
 
-What is never called, and why, is in ``EXCLUDED`` of ``tests/fuzz/surface.py`` and ``FIXED_REASONS`` of
-``tests/fuzz/values.py``; ``--list`` prints both.
+What is never called, and why, is in ``EXCLUDED`` of ``tests/support/fuzz/surface.py`` and ``FIXED_REASONS`` of
+``tests/support/fuzz/values.py``; ``--list`` prints both.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 os.environ.setdefault("CUDA_CORE_CFFI_DRIVER", "simulator")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a process with threads is not to be forked
 

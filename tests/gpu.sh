@@ -48,7 +48,7 @@ round() {
         timeout "${TEST_SECONDS:-1800}" "$python" -m pytest -q -p no:cacheprovider --rootdir "$OLDPWD" -c "$OLDPWD/pyproject.toml" "$OLDPWD/tests" \
             ${TESTS:+-k "$TESTS"} ${JOBS:+-n "$JOBS" --dist loadfile} 2>&1 | tee "$OUTPUT/$name.log"
         status=${PIPESTATUS[0]}
-        "$python" "$OLDPWD/tests/conformance.py" > "$OUTPUT/interoperability-$name.md"
+        "$python" "$OLDPWD/tests/support/conformance.py" > "$OUTPUT/interoperability-$name.md"
         exit $((status || broken))
     ) || failed=1
     summary+=("$name: $(tail -n 1 "$OUTPUT/$name.log" 2>/dev/null || echo 'the main job failed')")

@@ -3,7 +3,7 @@
 """What to run before every commit: style, types, and all tests but the slowest, in less than three minutes.
 
     python -m tests.quick               # from the root of the repository, after: pip install -e ".[cu13,test]"
-    python -m tests.quick tests/test_event.py   # instead of all tests these
+    python -m tests.quick tests/streams/test_event.py   # instead of all tests these
 
 What is not installed (ruff, mypy) is left out, and named in the last lines. ``.ci/run`` has everything.
 """
@@ -20,14 +20,14 @@ __all__ = ["SLOW", "main"]
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SLOW = (
-    "test_benchmarks.py",
-    "test_close_races.py",
-    "test_examples.py",
-    "test_fuzz_api.py",
-    "test_gil_release.py",
-    "test_late_release.py",
-    "test_scaling.py",
-    "test_virtual_memory_growth.py",
+    "package/test_benchmarks.py",
+    "package/test_close_races.py",
+    "package/test_examples.py",
+    "package/test_fuzz_api.py",
+    "package/test_gil_release.py",
+    "package/test_late_release.py",
+    "package/test_scaling.py",
+    "memory/test_virtual_memory_growth.py",
 )
 """Modules that take long, because they start processes or wait."""
 

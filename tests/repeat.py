@@ -3,7 +3,7 @@
 """Run tests many times in random order, to find what depends on the order, on timing, or adds up.
 
     python tests/repeat.py                              # those on lifetimes, 200 times
-    python tests/repeat.py --times 20 --seed 7 tests/test_threads.py tests/test_event.py
+    python tests/repeat.py --times 20 --seed 7 tests/package/test_threads.py tests/streams/test_event.py
 
 A repetition runs each of the tests once; every repetition has an order of its own, in which the tests of all modules
 are mixed. Each chunk of repetitions has a process of its own. The seed is printed: with it, the orders are the same
@@ -26,22 +26,22 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 LIFETIMES = [
-    "test_buffer.py",
-    "test_buffer_host_copies.py",
-    "test_callback_exceptions.py",
-    "test_graph_builder.py",
-    "test_graph_builder_branches.py",
-    "test_graph_builder_failures.py",
-    "test_graph_callbacks.py",
-    "test_graph_definition.py",
-    "test_graph_destruction.py",
-    "test_graph_executable.py",
-    "test_graph_memory.py",
-    "test_graph_ownership.py",
-    "test_handles.py",
-    "test_memory_pool.py",
-    "test_stream_callbacks.py",
-    "test_threads.py",
+    "memory/test_buffer.py",
+    "memory/test_buffer_host_copies.py",
+    "streams/test_callback_exceptions.py",
+    "graph/test_graph_builder.py",
+    "graph/test_graph_builder_branches.py",
+    "graph/test_graph_builder_failures.py",
+    "graph/test_graph_callbacks.py",
+    "graph/test_graph_definition.py",
+    "graph/test_graph_destruction.py",
+    "graph/test_graph_executable.py",
+    "graph/test_graph_memory.py",
+    "graph/test_graph_ownership.py",
+    "core/test_handles.py",
+    "memory/test_memory_pool.py",
+    "streams/test_stream_callbacks.py",
+    "package/test_threads.py",
 ]
 STARTS_A_PROCESS = re.compile(r"run_python|output_of|Popen|multiprocessing|fork")
 

@@ -7,7 +7,7 @@
 #
 #     tests/sanitize.sh
 #     tests/sanitize.sh python tests/fuzz_api.py --seconds 60 --seed 1
-#     PYTHON=python3.12 OFFLINE=1 SITE=/tmp/sanitized tests/sanitize.sh python -P -m pytest -q tests/test_buffer.py
+#     PYTHON=python3.12 OFFLINE=1 SITE=/tmp/sanitized tests/sanitize.sh python -P -m pytest -q tests/memory/test_buffer.py
 #
 # PYTHON (default: python3) has to find cffi, numpy and cuda-pathfinder; the command finds it as `python`. With OFFLINE=1 it
 # has to find what the build needs too. SITE keeps the build in a folder, and uses it if it is there. It needs gcc. (-P, or

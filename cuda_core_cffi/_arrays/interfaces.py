@@ -3,8 +3,8 @@
 """Arrays of other libraries, read through the protocols that they speak.
 
 Each reader takes an object and the consumer's stream. It returns what owns the producer's tensor, which is described
-when somebody asks (``include/python/ccc_capsule_read.h``), or, of an object that has no tensor, the description. Where the
-memory is a device's, the consumer's stream waits for what the producer still does with it.
+when somebody asks (``include/python/ccc_capsule_read.h``), or, of an object that has no tensor, the description. Where
+the memory is a device's, the consumer's stream waits for what the producer still does with it.
 """
 
 from __future__ import annotations

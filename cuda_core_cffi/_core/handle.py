@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base of every object that owns a driver handle.
 
-The handle lives in a C box (``include/handles/ccc_box.h``), which knows what it depends on and destroys it without Python.
-What is here is the Python end: one box, closed once, dropped when the object goes.
+The handle lives in a C box (``include/handles/ccc_box.h``), which knows what it depends on and destroys it without
+Python. What is here is the Python end: one box, closed once, dropped when the object goes.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packing: how arguments get into the parameter buffer of a kernel, quickly.
 
-A slot says so of one argument. C packs whole rows of them on CPython (``include/python/ccc_rows.h``, which :func:`describe` is
-for). Elsewhere functions do that which are compiled for one row of arguments (:func:`make_row`, :func:`prepare`).
+A slot says so of one argument. C packs whole rows of them on CPython (``include/python/ccc_rows.h``, which
+:func:`describe` is for). Elsewhere functions do that which are compiled for one row of arguments (:func:`make_row`,
+:func:`prepare`).
 
 They pack into memory outside of Python's heap that they use for one launch at a time (:class:`Room`). A bytes object
 for each launch costs PyPy more.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the release thread does in Python, on behalf of C code that must not wait for the GIL.
 
-C queues what Python is to release, and asks the release thread (``include/handles/ccc_release.h``), which calls Python some
-milliseconds later unless a call of the program has released everything before. Finalizers run there.
+C queues what Python is to release, and asks the release thread (``include/handles/ccc_release.h``), which calls Python
+some milliseconds later unless a call of the program has released everything before. Finalizers run there.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from sim_driver import HERE
 
-PROBE = Path(__file__).resolve().parent.parent / "context_probe.py"
+PROBE = HERE / "context_probe.py"
 LIMIT = 120  # seconds
 # Where hardware crashes, the simulated driver reports misuse.
 CRASH = "CRASHED(-11)"

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from sim_driver import Driver, byref, c_int, c_uint64, c_void_p, ctypes, run_alone
+from sim_driver import ROOT, Driver, byref, c_int, c_uint64, c_void_p, ctypes, run_alone
 
 FOUND, UNKNOWN, TOO_OLD = 0, 1, 2
 PER_THREAD_FLAG = 2
@@ -85,7 +85,7 @@ def test_an_old_driver_does_not_have_newer_functions() -> None:
 
 def table() -> list[tuple[str, str, str, str, str]]:
     """Read the rows: base name, version, symbol, per-thread symbol and its version (or empty)."""
-    text = (Path(__file__).parents[2] / "cuda_core_cffi" / "simulator" / "src" / "driver" / "dispatch_table.h").read_text()
+    text = (ROOT / "cuda_core_cffi" / "simulator" / "src" / "driver" / "dispatch_table.h").read_text()
     return re.findall(r"^(?:STREAM_)?ROW\((\w+), (\d+), (\w+)(?:, (\w+), (\d+))?\)$", text, re.MULTILINE)
 
 

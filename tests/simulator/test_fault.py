@@ -8,7 +8,7 @@ import pytest
 from sim_driver import run_alone
 
 PREPARE = """
-    from test_launch import Kernels
+    from sim_launch import Kernels
     from sim_kernels import KERNELS
     primary = cu.start()
 

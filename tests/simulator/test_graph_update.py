@@ -35,11 +35,11 @@ from sim_graphs import (
     Graphs,
     HostParams,
     NodeParams,
+    User,
     ask,
     copy_params,
     handles,
 )
-from test_graph_users import User
 
 OK, ERROR, TOPOLOGY, TYPE, _, PARAMETERS, UNSUPPORTED, FUNCTION, ATTRIBUTES = range(9)
 COOPERATIVE, CLUSTER, PRIORITY, PREFERRED_CLUSTER, UPDATABLE, CARVEOUT, NVLINK_CENTRIC = 2, 4, 8, 11, 13, 14, 16

@@ -10,38 +10,10 @@ from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
-from sim_driver import Driver, Gate, HostFunction, byref, c_void_p, time
-from sim_graphs import Graphs
+from sim_driver import Driver, Gate, byref, c_void_p
+from sim_graphs import Graphs, User
 
 MOVE = 1
-
-
-class User:
-    """A user object that tells when its destructor has run, and where."""
-
-    def __init__(self, cu: Driver, count: int = 1) -> None:
-        self.thread: int | None = None
-        self.status = ""
-        self.ended = threading.Event()
-        self.cu = cu
-        self.function = HostFunction(self.destroy)
-        self.handle: c_void_p = cu.out(c_void_p, "cuUserObjectCreate", None, self.function, count, 1)
-
-    def destroy(self, _: object) -> None:
-        self.thread = threading.get_ident()
-        self.status = self.cu.status("cuGraphCreate", byref(c_void_p()), 0)
-        self.ended.set()
-
-    def alive(self) -> bool:
-        time.sleep(0.02)
-        return not self.ended.is_set()
-
-    def gone(self) -> bool:
-        return self.ended.wait(10)
-
-    def gone_here(self) -> bool:
-        """Whether it has ended by now, in this thread."""
-        return self.ended.is_set() and self.thread == threading.get_ident()
 
 
 @pytest.fixture

@@ -15,8 +15,6 @@ from sim_driver import (
     NON_BLOCKING,
     PER_THREAD,
     Driver,
-    LaunchAttribute,
-    LaunchConfig,
     byref,
     c_float,
     c_size_t,
@@ -29,51 +27,7 @@ from sim_driver import (
     time,
 )
 from sim_kernels import KERNELS
-
-
-class Kernels:
-    """The functions of one module, ready to be launched."""
-
-    def __init__(self, cu: Driver) -> None:
-        self.cu = cu
-        self.module = cu.out(c_void_p, "cuModuleLoadData", KERNELS)
-
-    def __getitem__(self, name: str) -> c_void_p:
-        return self.cu.out(c_void_p, "cuModuleGetFunction", self.module, name.encode())
-
-    def launch(
-        self,
-        name: str,
-        *arguments: object,
-        grid: tuple[int, ...] = (1, 1, 1),
-        block: tuple[int, ...] = (1, 1, 1),
-        shared: int = 0,
-        stream: c_void_p | None = None,
-    ) -> str:
-        pointers = (c_void_p * max(1, len(arguments)))(*(ctypes.addressof(argument) for argument in arguments))
-        return self.cu.status("cuLaunchKernel", self[name], *grid, *block, shared, stream, pointers, None)
-
-    def launch_ex(
-        self,
-        name: str,
-        *attributes: tuple[int, tuple[int, ...]],
-        grid: tuple[int, ...] = (4, 1, 1),
-        block: tuple[int, ...] = (32, 1, 1),
-        shared: int = 0,
-        parameters: object = None,
-    ) -> str:
-        rows = (LaunchAttribute * max(1, len(attributes)))()
-        for row, (number, values) in zip(rows, attributes, strict=False):
-            row.id = number
-            for index, value in enumerate(values):
-                row.value[index] = value
-        config = LaunchConfig(
-            (c_uint * 3)(*grid), (c_uint * 3)(*block), shared, None, ctypes.addressof(rows), len(attributes)
-        )
-        return self.cu.status("cuLaunchKernelEx", byref(config), self[name], parameters, None)
-
-    def close(self) -> None:
-        self.cu.cuModuleUnload(self.module)
+from sim_launch import Kernels
 
 
 @pytest.fixture
@@ -333,7 +287,7 @@ def test_a_launch_records_no_event_of_another_kind(cu: Driver, kernels: Kernels,
 
 
 MODES = """
-    from test_launch import Kernels
+    from sim_launch import Kernels
     cu.start()
     kernels = Kernels(cu)
     for attributes, options in {launches}:
@@ -389,7 +343,7 @@ def test_a_kernel_may_use_memory_whose_free_comes_later(cu: Driver, kernels: Ker
 
 
 FAULT = """
-    from test_launch import Kernels
+    from sim_launch import Kernels
     cu.start()
     kernels, stream, event, memory = Kernels(cu), cu.stream(NON_BLOCKING), cu.event(), cu.alloc(64)
     function = kernels["nothing"]
@@ -444,7 +398,7 @@ def test_a_fault_is_what_every_later_call_reports(launch: str, error: str, repor
 def test_a_kernel_that_never_ends_is_ended() -> None:
     printed = run_alone(
         """
-        from test_launch import Kernels
+        from sim_launch import Kernels
         cu.start()
         kernels, flag = Kernels(cu), cu.pinned(4)
         flag[0] = b"\\0"
@@ -459,7 +413,7 @@ def test_a_kernel_that_never_ends_is_ended() -> None:
 def test_a_fault_in_one_stream_stops_the_kernels_of_the_others() -> None:
     printed = run_alone(
         """
-        from test_launch import Kernels
+        from sim_launch import Kernels
         cu.start()
         kernels, flag, one, two = Kernels(cu), cu.pinned(4), cu.stream(NON_BLOCKING), cu.stream(NON_BLOCKING)
         kernels.launch("spin", c_uint64(ctypes.addressof(flag)), stream=one)
@@ -475,7 +429,7 @@ def test_a_fault_in_one_stream_stops_the_kernels_of_the_others() -> None:
 def test_peers_need_access_in_kernels() -> None:
     printed = run_alone(
         """
-        from test_launch import Kernels
+        from sim_launch import Kernels
         first = cu.start(0)
         memory = cu.alloc(4)
         second = cu.start(1)

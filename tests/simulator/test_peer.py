@@ -8,7 +8,7 @@ from sim_driver import Driver, c_size_t, c_void_p, run_alone
 
 # device 1 is current, with a kernel that stores; `pooled` and `plain` are memory of device 0
 TWO = """
-    from test_launch import Kernels
+    from sim_launch import Kernels
     first = cu.start(0)
     pool, plain = cu.pool(), cu.alloc(64)
     pooled = cu.from_pool(pool, 64, None)

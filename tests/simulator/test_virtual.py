@@ -330,7 +330,7 @@ def test_memory_unmapped_under_work_that_has_not_run_is_a_fault() -> None:
 def test_kernels_need_rights(flags: int, status: str) -> None:
     printed = run_alone(
         f"""
-        from test_launch import Kernels
+        from sim_launch import Kernels
         from sim_virtual import *
         cu.start()
         memory = Memory(cu)
@@ -346,7 +346,7 @@ def test_kernels_need_rights(flags: int, status: str) -> None:
 def test_a_kernel_may_read_what_it_may_not_write() -> None:
     printed = run_alone(
         """
-        from test_launch import Kernels
+        from sim_launch import Kernels
         from sim_virtual import *
         cu.start()
         memory = Memory(cu)

@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The folders of the package: what each imports, and the page that shows it."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import pathlib
+import re
+from types import ModuleType
+
+import pytest
+
+from cuda_core_cffi._core.registry import Registry
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "cuda_core_cffi"
+MOST_REGISTERED = 8
+
+
+@pytest.fixture(scope="module")
+def architecture() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("architecture", ROOT / "docs" / "architecture.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def package(tmp_path: pathlib.Path) -> pathlib.Path:
+    """A package with a folder that imports another in one of its functions."""
+    folder = tmp_path / "package"
+    for name, text in {
+        "__init__.py": "add_lazy_names(globals(), {'_upper.module': ('name',)})",
+        "_lower/__init__.py": "",
+        "_lower/module.py": "from cuda_core_cffi import _cuda",
+        "_upper/__init__.py": "",
+        "_upper/module.py": "def function():\n    from cuda_core_cffi._lower import module",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_folders_import_each_other_in_no_circle(architecture) -> None:
+    assert architecture.circle(architecture.edges(architecture.find_imports())) == []
+
+
+def test_the_page_shows_what_the_code_imports(architecture) -> None:
+    block = architecture.page(architecture.find_imports())
+    assert block in architecture.PAGE.read_text(), "run python docs/architecture.py --write"
+
+
+def test_imports_are_found_wherever_they_are(architecture, package) -> None:
+    found = architecture.edges(architecture.find_imports(package))
+    assert found == {"_lower": {"_core"}, "_upper": {"_lower"}, "cuda_core_cffi": {"_upper"}}
+
+
+def test_an_import_the_other_way_is_a_circle(architecture, package) -> None:
+    (package / "_lower" / "__init__.py").write_text("import cuda_core_cffi._upper.module")
+    found = architecture.find_imports(package)
+    assert architecture.circle(architecture.edges(found)) == ["_lower", "_upper", "_lower"]
+    assert architecture.page(found) not in architecture.PAGE.read_text()
+
+
+def test_an_import_for_types_is_no_circle_and_is_shown(architecture, package) -> None:
+    text = "if TYPE_CHECKING:\n    from cuda_core_cffi._upper.module import name\n"
+    (package / "_lower" / "__init__.py").write_text(text)
+    found = architecture.find_imports(package)
+    assert architecture.circle(architecture.edges(found)) == []
+    assert "_lower -. types .-> _upper" in architecture.page(found)
+
+
+def test_a_page_without_the_place_for_the_picture_is_refused(architecture) -> None:
+    with pytest.raises(ValueError, match=r"architecture\.md has no <!-- written by"):
+        architecture.replace_block("text", "block")
+
+
+def test_the_registry_has_what_is_listed(architecture) -> None:
+    roles = {*Registry.__annotations__, *(name for name in vars(Registry) if not name.startswith("_"))}
+    assert roles == architecture.REGISTERED.keys()
+    assert len(roles) <= MOST_REGISTERED
+
+
+def test_what_is_registered_comes_from_the_folder_that_is_listed(architecture) -> None:
+    for role, folder in architecture.REGISTERED.items():
+        sources = "".join(path.read_text() for path in (PACKAGE / folder).glob("*.py"))
+        named = f'"cuda_core_cffi.{folder}' in (PACKAGE / "_core" / "registry.py").read_text()
+        assert named or f"registry.{role} = " in sources
+
+
+def test_the_compiled_modules_import_what_is_at_the_bottom() -> None:
+    sources = "".join(path.read_text() for path in (ROOT / "include").rglob("*.[ch]"))
+    assert set(re.findall(r'find\("cuda_core_cffi\.(\w+)', sources)) == {"_core", "_cuda"}
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent.name for path in PACKAGE.glob("_*/__init__.py")))
+def test_a_folder_says_what_it_is_for_and_who_imports_whom(folder) -> None:
+    text = ast.get_docstring(ast.parse((PACKAGE / folder / "__init__.py").read_text()))
+    assert len(re.findall(r"\.(?=\s|$)", text)) >= 3
+    assert "import" in text

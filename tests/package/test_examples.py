@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The examples, and the code in the documentation, do what they say."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+import pytest
+from helpers import output_of
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = (
+    "arrays.md",
+    "caches.md",
+    "graphs.md",
+    "kernels.md",
+    "launch.md",
+    "linking.md",
+    "prepared_launches.md",
+    "programs.md",
+    "streams.md",
+)
+
+ELSEWHERE = {"memory_usage.py"}  # test_tracking_resource.py looks at what it prints
+PRINTED = {
+    "clusters.py": "values counted by .* clusters .*: right",
+    "cooperative_groups.py": "numbers normalised by .* blocks .*: right",
+    "disk_cache.py": r"compiled in .*\nfrom the cache in .*\nthe code from the cache on .*: right",
+    "conditional_loop.py": r"steps, .*: enough\n.*: too many\n2 launches of a loop on .*: right",
+    "graph_capture.py": r"captured 10 nodes: .*\nrefused: .*\n5 launches, .* on .*: right",
+    "graph_update.py": r"by hand (.*\n)+3 graphs, .* launches on .*: right",
+    "jit_lto.py": r"2 units linked for .*, with 0 calls left: largest relative difference from NumPy \d\.\de-\d+",
+    "nvvm.py": "a wave of .* on",
+    "saxpy.py": "saxpy of .* on",
+    "strided.py": "in place on .*: right",
+    "strided_memory_view_cpu.py": "backwards: stride .*, right",
+    "strided_memory_view_gpu.py": "this package on .*, right",
+    "template_kernels.py": "8 instances of a template on .*: all right",
+}
+
+
+def test_every_example_is_run():
+    assert {path.name for path in (ROOT / "examples").glob("*.py")} == {*PRINTED, *ELSEWHERE}
+
+
+@pytest.mark.parametrize(("name", "printed"), PRINTED.items())
+def test_an_example_ends_well(name, printed):
+    run = """
+        import runpy, sys
+        folder, name = sys.argv[1:]
+        sys.path.insert(0, folder)
+        sys.argv = [f"{folder}/{name}"]  # as Python does it
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    """
+    output = output_of(run, str(ROOT / "examples"), name)
+    assert re.search(printed, output)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_code_on_a_page_runs_from_the_first_block_to_the_last(page, tmp_path):
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.DOTALL | re.MULTILINE)
+    assert len(blocks) > 1
+    assert output_of("\n".join([*blocks, "print('done')"]), XDG_CACHE_HOME=str(tmp_path)).split("\n")[-1] == "done"

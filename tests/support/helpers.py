@@ -1,0 +1,181 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What several tests need: a Python process of their own, and a way to hold a stream up."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any, Self, TypeVar
+from unittest import mock
+
+import cuda_core_cffi
+from cuda_core_cffi import Stream, ffi, lib
+from cuda_core_cffi._compile.driver_linker import DriverLinker
+
+T = TypeVar("T")
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SUPPORT = pathlib.Path(__file__).resolve().parent
+LIMIT = 120  # seconds, for anything that could hang
+FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
+def child_environment(*folders: str, **environment: str | None) -> dict[str, str]:
+    """Return the environment of a new Python process, which imports from these folders, and the package under test."""
+    tested = str(pathlib.Path(cuda_core_cffi.__file__).parents[1])
+    variables = dict(os.environ)
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, [tested, *folders, variables.get("PYTHONPATH")]))
+    for name, value in environment.items():
+        variables.pop(name, None)
+        if value is not None:
+            variables[name] = value
+    return variables
+
+
+def run_python(code: str, *arguments: str, **environment: str | None) -> subprocess.CompletedProcess[str]:
+    """Run code in a new Python process; an environment variable set to None is removed."""
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *arguments],
+        env=child_environment(**environment),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+
+
+def output_of(code: str, *arguments: str, **environment: str | None) -> str:
+    """Return what code prints in a new Python process, which must end well and print no errors."""
+    done = run_python(code, *arguments, **environment)
+    assert (done.returncode, done.stderr) == (0, ""), f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout.strip()
+
+
+def in_thread(work: Callable[[], Any]) -> None:
+    """Work in a new thread, where no context is current and no device has been used; raise what it raises."""
+    in_threads(1, lambda _: work())
+
+
+def in_threads(count: int, work: Callable[[int], T]) -> list[T]:
+    """Work in new threads, which start at once, each with its number; return what each returned, or raise an error."""
+    barrier = threading.Barrier(count, timeout=LIMIT)
+    results: dict[int, T] = {}
+    errors: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            barrier.wait()
+            results[number] = work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        del errors[1:]
+        raise errors.pop()  # a reference kept here would keep what the traceback refers to
+    return [results[number] for number in range(count)]
+
+
+def collect() -> None:
+    """Collect garbage; PyPy runs finalizers some time after."""
+    for _ in range(3):
+        gc.collect()
+
+
+def ticks_during(work: Callable[[], object]) -> int:
+    """Do some work, and return how often another thread, which wants to run every millisecond, ran meanwhile.
+
+    It runs only while this thread lets go of the interpreter by itself.
+    """
+    ticks = 0
+    done = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not done.wait(0.001):
+            ticks += 1
+
+    interval = sys.getswitchinterval()
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        while not ticks:
+            time.sleep(0.001)
+        sys.setswitchinterval(LIMIT)
+        before = ticks
+        work()
+        return ticks - before
+    finally:
+        sys.setswitchinterval(interval)
+        done.set()
+        thread.join()
+
+
+@contextlib.contextmanager
+def linked_by_the_driver() -> Iterator[None]:
+    """Make new linkers use the driver, as if there were no nvJitLink."""
+    choice = mock.patch("cuda_core_cffi._compile.linker._choose_backend", return_value=(DriverLinker(), "for a test"))
+    with choice, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the driver links", RuntimeWarning)
+        yield
+
+
+@contextlib.contextmanager
+def no_release_thread() -> Iterator[None]:
+    """Leave all releasing to the calls that are made."""
+    lib.ccc_release_pause()
+    try:
+        yield
+    finally:
+        lib.ccc_release_resume()
+
+
+class Gate:
+    """Holds up what follows in a stream until the gate is opened, or the ``with`` block left."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._opened = threading.Event()
+        self._stream = stream
+        self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: self._opened.wait(LIMIT) and None)
+        address = ctypes.cast(self._function, ctypes.c_void_p).value
+        assert lib.cuLaunchHostFunc(stream.cdata, ffi.cast("CUhostFn", address), ffi.NULL) == 0
+
+    def open(self) -> None:
+        """Let the stream go on."""
+        self._opened.set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.open()
+        self._stream.sync()  # the driver must not call a function that is gone
+
+
+def opened_before(gate: Gate, work: Callable[[], object]) -> None:
+    """Do what has to wait for the gate, which is opened a little later; fail if it did not wait."""
+    order = []
+    timer = threading.Timer(0.1, lambda: (order.append("opened"), gate.open()))
+    timer.start()
+    work()
+    order.append("done")
+    timer.join()
+    assert order == ["opened", "done"]
