@@ -8,7 +8,7 @@ import functools
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cuda_core_cffi import _calls, _capsule
 from cuda_core_cffi._arrays.interfaces import (
@@ -50,6 +50,10 @@ from cuda_core_cffi._memory.dlpack import (
 )
 from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, Stream
 from cuda_core_cffi.typing import IsStreamType
+
+if TYPE_CHECKING:
+    from numpy import dtype as np_dtype
+    from typing_extensions import CapsuleType
 
 __all__ = ["StridedMemoryView"]
 
@@ -116,7 +120,7 @@ class StridedMemoryView(Uncopyable):
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
-    ) -> Any:
+    ) -> CapsuleType:
         """Export the array as a DLPack tensor.
 
         Parameters
@@ -141,7 +145,8 @@ class StridedMemoryView(Uncopyable):
         BufferError
             If the request cannot be met; the message says why.
         """
-        return export_view(self, stream, max_version, dl_device, copy)
+        found: CapsuleType = export_view(self, stream, max_version, dl_device, copy)
+        return found
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return DLPack's device type and the ordinal."""
@@ -441,7 +446,7 @@ class StridedMemoryView(Uncopyable):
         return (info if type(info) is tuple else self._info)[STRIDES]  # type: ignore[no-any-return]
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np_dtype[Any] | None:
         """The ``numpy.dtype`` of the elements; None if a view of a buffer was given none.
 
         Raises
@@ -453,7 +458,8 @@ class StridedMemoryView(Uncopyable):
         """
         info = self._source
         dtype = (info if type(info) is tuple else self._info)[DTYPE]
-        return dtype_of(dtype) if type(dtype) is int else dtype
+        found: np_dtype[Any] | None = dtype_of(dtype) if type(dtype) is int else dtype
+        return found
 
     @property
     def size(self) -> int:

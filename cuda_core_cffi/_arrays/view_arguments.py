@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from cuda_core_cffi._arrays.interfaces import find_reader
 from cuda_core_cffi._arrays.strided_memory_view import StridedMemoryView
@@ -14,10 +14,12 @@ from cuda_core_cffi._core.copying import Uncopyable
 
 __all__ = ["args_viewable_as_strided_memory"]
 
+T = TypeVar("T")
+
 
 def args_viewable_as_strided_memory(
     arg_indices: tuple[int, ...],
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Let a function take arrays of any library.
 
     Inside the decorated function, the arguments named are objects whose ``view(stream_ptr)`` returns a
@@ -43,9 +45,9 @@ def args_viewable_as_strided_memory(
     if not isinstance(arg_indices, tuple) or not all(type(index) is int for index in arg_indices):
         raise TypeError(f"arg_indices must be a tuple of int, not {arg_indices!r}")
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Callable[..., T]) -> Callable[..., T]:
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> T:
             viewable = list(args)
             for index in arg_indices:
                 viewable[index] = _StridedMemoryViewProxy(viewable[index])

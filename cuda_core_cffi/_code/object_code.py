@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from cuda_core_cffi._code.architecture import current_architecture
 from cuda_core_cffi._code.image import FORMAT_NAMES, architectures, contents, is_relocatable, verify
@@ -19,6 +19,9 @@ from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import InUse
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi.typing import ObjectCodeFormatType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._core.ffi import CData
 
 __all__ = ["ObjectCode"]
 
@@ -356,7 +359,7 @@ class ObjectCode:
         return 0 if self._closed else self._load().handle
 
     @property
-    def cdata(self) -> Any:
+    def cdata(self) -> CData:
         """The driver's handle as a typed CFFI object. Asking for it loads the code."""
         return self._load().cdata
 

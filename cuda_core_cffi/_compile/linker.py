@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi import _calls
 from cuda_core_cffi._code.object_code import ObjectCode
@@ -22,6 +22,9 @@ from cuda_core_cffi._core.handle import Handle, refuse_again
 from cuda_core_cffi._core.libraries import load_nvjitlink
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._core.ffi import CData
 
 __all__ = ["Linker", "link_backend", "warn_if_the_driver_links"]
 
@@ -185,9 +188,10 @@ class Linker(Handle):
         return self._closed  # not what the box says, which is closed where linking failed
 
     @property
-    def cdata(self) -> Any:
+    def cdata(self) -> CData:
         """The library's handle as a typed CFFI object, ``nvJitLinkHandle`` or ``CUlinkState``; NULL once closed."""
-        return ffi.cast(self._backend.handle_type, self.handle)
+        cdata: CData = ffi.cast(self._backend.handle_type, self.handle)
+        return cdata
 
     def _check_target(self, target: object) -> ObjectCodeFormatType:
         if not isinstance(target, str):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi import _calls
 from cuda_core_cffi._code.object_code import ObjectCode
@@ -19,6 +19,9 @@ from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle, refuse_again
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType, SourceCodeType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._core.ffi import CData
 
 __all__ = ["Program"]
 
@@ -180,9 +183,10 @@ class Program(Handle):
         return self._compiler.backend
 
     @property
-    def cdata(self) -> Any:
+    def cdata(self) -> CData:
         """The compiler's handle as a typed CFFI object; NULL once closed."""
-        return ffi.cast(self._compiler.handle_type, lib.ccc_handle(self._box))
+        cdata: CData = ffi.cast(self._compiler.handle_type, lib.ccc_handle(self._box))
+        return cdata
 
     @property
     def pch_status(self) -> PCHStatusType | None:

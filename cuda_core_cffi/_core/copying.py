@@ -8,7 +8,7 @@ Everything else owns or refers to a resource of this process: a copy would be a 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, Self
 
 __all__ = ["Uncopyable"]
 
@@ -23,15 +23,15 @@ class Uncopyable:
 
     _NOT_COPIED_BECAUSE: ClassVar[str] = "it owns a handle of this process"  # the end of the message
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Self:
         """Refuse: a copy would have the same owner."""
         self._refuse_copy()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Refuse, as ``__copy__`` does."""
         self._refuse_copy()
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str | tuple[object, ...]:
         """Refuse to be pickled."""
         self._refuse_copy()
 

@@ -5,10 +5,13 @@
 from __future__ import annotations
 
 import pathlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cuda_core_cffi._core import detach  # noqa: F401  (what other code releases needs it)
 from cuda_core_cffi._core.ffi import ffi, lib
+
+if TYPE_CHECKING:
+    from cffi import FFI
 
 __all__ = ["get_c_api", "get_include", "make_ffi"]
 
@@ -26,7 +29,7 @@ def get_c_api() -> int:
     return int(ffi.cast("uintptr_t", lib.ccc_get_api()))
 
 
-def make_ffi() -> Any:
+def make_ffi() -> FFI:
     """Make a build-time ``FFI`` that another CFFI builder can include.
 
     Returns

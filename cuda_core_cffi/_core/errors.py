@@ -7,7 +7,7 @@ from __future__ import annotations
 import atexit
 import functools
 import warnings
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple, overload
 
 from cuda_core_cffi._core.ffi import ffi, lib
 
@@ -75,6 +75,11 @@ CAPTURE = {
 
 # What the driver says when there is nothing for it to drive.
 UNAVAILABLE = {"CUDA_ERROR_NO_DEVICE", "CUDA_ERROR_STUB_LIBRARY"}
+
+
+T = TypeVar("T")
+U = TypeVar("U")
+Ts = TypeVarTuple("Ts")
 
 
 class CUDAError(Exception):
@@ -239,7 +244,19 @@ def check_cleanup(waiting: int, stacklevel: int = 3) -> None:
         warnings.warn(f"in cleanup: {describe(status, name)}", CUDAWarning, stacklevel=stacklevel)
 
 
-def handle_return(result: tuple[Any, ...]) -> Any:
+@overload
+def handle_return(result: tuple[Any]) -> None: ...
+
+
+@overload
+def handle_return(result: tuple[Any, T]) -> T: ...
+
+
+@overload
+def handle_return(result: tuple[Any, T, U, *Ts]) -> tuple[T, U, *Ts]: ...
+
+
+def handle_return(result: tuple[Any, ...]) -> object:
     """Check the result of a function of :mod:`cuda_core_cffi.driver` and return its values.
 
     Parameters

@@ -9,12 +9,15 @@ Python. What is here is the Python end: one box, closed once, dropped when the o
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cuda_core_cffi._calls import Owner, close, own
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import ffi, lib
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._core.ffi import CData
 
 __all__ = ["Handle", "InUse", "live_objects", "refuse_again"]
 
@@ -86,9 +89,10 @@ class Handle(Uncopyable, Owner):
         return int(_handle(self._box))
 
     @property
-    def cdata(self) -> Any:
+    def cdata(self) -> CData:
         """The driver's handle as a typed CFFI object; NULL once closed."""
-        return ffi.cast(self._CTYPE, _handle(self._box))
+        cdata: CData = ffi.cast(self._CTYPE, _handle(self._box))
+        return cdata
 
     @property
     def box(self) -> int:

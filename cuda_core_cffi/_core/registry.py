@@ -9,7 +9,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._device.device import Device
+    from cuda_core_cffi._launching.config import LaunchConfig
+    from cuda_core_cffi.graph.builder import GraphBuilder
 
 __all__ = ["registry"]
 
@@ -25,18 +30,20 @@ class Registry:
         What has a stream call a function.
     """
 
-    device: type[Any]
+    device: type[Device]
     call_in_stream: Callable[[Any, Any, Any], None]
 
     @property
-    def graph_builder(self) -> Any:
+    def graph_builder(self) -> type[GraphBuilder]:
         """:class:`GraphBuilder`. Most programs have no graphs: their modules are imported when this is asked for."""
-        return importlib.import_module("cuda_core_cffi.graph").GraphBuilder
+        found: type[GraphBuilder] = importlib.import_module("cuda_core_cffi.graph").GraphBuilder
+        return found
 
     @property
-    def launch_config(self) -> Any:
+    def launch_config(self) -> type[LaunchConfig]:
         """:class:`LaunchConfig`, which a kernel's occupancy takes; imported when this is asked for."""
-        return importlib.import_module("cuda_core_cffi._launching.config").LaunchConfig
+        found: type[LaunchConfig] = importlib.import_module("cuda_core_cffi._launching.config").LaunchConfig
+        return found
 
 
 registry = Registry()

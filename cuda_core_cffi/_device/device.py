@@ -9,7 +9,7 @@ import threading
 import uuid
 import warnings
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuda_core_cffi import _calls
 from cuda_core_cffi._core.errors import check, last_failure
@@ -31,6 +31,9 @@ from cuda_core_cffi._streams.stream import (
     protocol_address,
 )
 from cuda_core_cffi.typing import IsStreamType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi.graph.builder import GraphBuilder
 
 __all__ = ["ComputeCapability", "Device"]
 
@@ -202,7 +205,7 @@ class Device:
             raise last_failure()
         return event
 
-    def create_graph_builder(self) -> Any:
+    def create_graph_builder(self) -> GraphBuilder:
         """Return a builder of a graph that captures a new stream.
 
         Returns
@@ -231,7 +234,7 @@ class Device:
         mr = self._memory_resource
         if mr is None:
             mr = self.memory_resource
-        return mr.allocate(size, stream)  # type: ignore[no-any-return]  # a resource of the user may return what it likes
+        return mr.allocate(size, stream)
 
     def sync(self) -> None:
         """Wait on the host until all work in the context is done.

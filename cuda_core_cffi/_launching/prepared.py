@@ -94,7 +94,7 @@ class PreparedLaunch(Uncopyable):
         return self._plan.kernel
 
     @property
-    def argument_types(self) -> tuple[Any, ...]:
+    def argument_types(self) -> tuple[object, ...]:
         """The types that it was prepared for."""
         return self._plan.types
 

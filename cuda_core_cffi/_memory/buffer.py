@@ -159,7 +159,7 @@ class Buffer(Exporter):
 
     def copy_to(
         self, dst: Any = None, *, stream: IsStreamType, options: CopyOptions | Mapping[str, Any] | None = None
-    ) -> Any:
+    ) -> object:
         """Copy this buffer into another, or into an object with memory of the host.
 
         Parameters

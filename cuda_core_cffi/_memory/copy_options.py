@@ -8,7 +8,7 @@ import dataclasses
 import enum
 import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._core.errors import UnavailableError, cuda_version
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -18,6 +18,9 @@ from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.access import explain_access
 from cuda_core_cffi._memory.location import encode
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._device.device import Device
 
 __all__ = [
     "NATIVE_BATCH",
@@ -81,8 +84,8 @@ class CopyOptions:
     """
 
     src_access_order: MemcpySrcAccessOrder | str = MemcpySrcAccessOrder.STREAM
-    src_location_hint: Any = None
-    dst_location_hint: Any = None
+    src_location_hint: Device | Host | None = None
+    dst_location_hint: Device | Host | None = None
     overlap_mode: MemcpyOverlapMode | str = MemcpyOverlapMode.DEFAULT
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi import _calls
 from cuda_core_cffi._core.errors import check_cleanup
@@ -15,6 +15,9 @@ from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._memory.dlpack import export_buffer, export_struct
 from cuda_core_cffi._memory.resource import MemoryResource, dlpack_device
+
+if TYPE_CHECKING:
+    from typing_extensions import CapsuleType
 
 __all__ = ["Exporter", "Hold"]
 
@@ -55,7 +58,7 @@ class Exporter(_calls.Memory, Handle):
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
-    ) -> Any:
+    ) -> CapsuleType:
         """Export the memory as a one-dimensional DLPack tensor of signed bytes.
 
         Parameters
@@ -81,7 +84,8 @@ class Exporter(_calls.Memory, Handle):
         BufferError
             If the request cannot be met; the message says why.
         """
-        return export_buffer(self, stream, max_version, dl_device, copy)
+        found: CapsuleType = export_buffer(self, stream, max_version, dl_device, copy)
+        return found
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return DLPack's device type and the ordinal."""
@@ -114,11 +118,12 @@ class Exporter(_calls.Memory, Handle):
         return self._array_interface()
 
     @property
-    def __array_struct__(self) -> Any:
+    def __array_struct__(self) -> CapsuleType:
         """Host-accessible memory as a one-dimensional array of bytes, for NumPy, in a capsule that keeps the memory."""
         if self.is_closed or not self.is_host_accessible:
             raise AttributeError("this buffer is closed or not accessible to the host: no __array_struct__")
-        return export_struct(self)
+        found: CapsuleType = export_struct(self)
+        return found
 
     def _array_interface(self) -> dict[str, Any]:
         self._lend()

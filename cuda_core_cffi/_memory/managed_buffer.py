@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, MutableSet
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import CUDAError, failure
@@ -18,6 +18,9 @@ from cuda_core_cffi._memory.migration import encode_locations, migrate, require_
 from cuda_core_cffi._memory.resource import MemoryResource
 from cuda_core_cffi._streams.stream import accept_stream
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._device.device import Device
 
 __all__ = ["AccessedBySetProxy", "ManagedBuffer"]
 
@@ -161,14 +164,15 @@ class ManagedBuffer(Buffer):
         self._advise(advice, *ANYWHERE, "ManagedBuffer.read_mostly")
 
     @property
-    def preferred_location(self) -> Any:
+    def preferred_location(self) -> Device | Host | None:
         """Where the memory should be: a :class:`Device`, a :class:`Host`, or None. Set to change it."""
         require_managed(self, "ManagedBuffer.preferred_location")
         kind, number = ffi.new("int *"), ffi.new("int *")
         status = lib.ccc_managed_preferred(self._box, kind, number)
         if status:
             raise self._failure(status)
-        return from_driver(kind[0], number[0])
+        found: Device | Host | None = from_driver(kind[0], number[0])
+        return found
 
     @preferred_location.setter
     def preferred_location(self, location: Any) -> None:
@@ -251,7 +255,7 @@ class AccessedBySetProxy(Uncopyable, MutableSet[Any]):
     def __contains__(self, location: object) -> bool:
         return location in self._read()
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Device | Host]:
         return iter(self._read())
 
     def __len__(self) -> int:

@@ -6,11 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, MutableSet
 from collections.abc import Set as AbstractSet
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.registry import registry
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._device.device import Device
 
 __all__ = ["PeerAccessibleBySetProxy"]
 
@@ -65,7 +68,7 @@ class PeerAccessibleBySetProxy(Uncopyable, MutableSet[Any]):
             raise self._failure()
         return accessible == 1
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Device]:
         return (registry.device(ordinal) for ordinal in self._ordinals())
 
     def __len__(self) -> int:
@@ -74,7 +77,7 @@ class PeerAccessibleBySetProxy(Uncopyable, MutableSet[Any]):
     def __le__(self, other: AbstractSet[Any]) -> bool:
         return super().__le__(devices_in(other)) if isinstance(other, AbstractSet) else NotImplemented
 
-    def __sub__(self, other: AbstractSet[Any]) -> MutableSet[Any]:
+    def __sub__(self, other: AbstractSet[Any]) -> MutableSet[Device]:
         return devices_in(self) - devices_in(other) if isinstance(other, Iterable) else NotImplemented
 
     def __ior__(self, other: AbstractSet[Any]) -> Self:  # type: ignore[misc]
@@ -224,7 +227,7 @@ class PeerAccessibleBySetProxy(Uncopyable, MutableSet[Any]):
         return failed
 
 
-def device_of(value: object) -> Any:
+def device_of(value: Any) -> Device:
     """Return the device that is meant by itself or by its ordinal."""
     if value is None:  # which means the current device elsewhere
         raise TypeError("a device must be a Device or an int, not None")

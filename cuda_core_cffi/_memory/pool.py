@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from uuid import UUID
 
 from cuda_core_cffi import _calls
@@ -24,6 +24,9 @@ from cuda_core_cffi._memory.peer_access import PeerAccessibleBySetProxy
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._streams.stream import Stream, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._core.ffi import CData
 
 __all__ = [
     "DeviceMemoryResource",
@@ -255,9 +258,10 @@ class MemPool(Uncopyable, MemoryResource, _calls.Owner, Generic[BufferType]):
         return int(lib.ccc_handle(self._box))
 
     @property
-    def cdata(self) -> Any:
+    def cdata(self) -> CData:
         """The driver's pool as a typed CFFI object."""
-        return ffi.cast("CUmemoryPool", self.handle)
+        cdata: CData = ffi.cast("CUmemoryPool", self.handle)
+        return cdata
 
     @property
     def is_closed(self) -> bool:

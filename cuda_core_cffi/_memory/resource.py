@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._memory.dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._memory.buffer import Buffer
 
 __all__ = ["LARGEST_SIZE", "MemoryResource", "dlpack_device", "whole_size"]
 
@@ -28,7 +31,7 @@ class MemoryResource:
     _IS_UNIFORM: ClassVar[bool] = False  # whether all its memory is of one kind, for ever
     _dlpack_device: tuple[int, int] | None = None  # what DLPack calls that kind, once somebody has asked
 
-    def allocate(self, size: int, stream: IsStreamType | None = None) -> Any:
+    def allocate(self, size: int, stream: IsStreamType | None = None) -> Buffer:
         """Allocate a buffer.
 
         Parameters

@@ -14,7 +14,7 @@ import importlib
 import sys
 import traceback
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import last_failure
@@ -23,6 +23,11 @@ from cuda_core_cffi._lifetime.pending_calls import run_all_tasks
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.resource import LARGEST_SIZE, MemoryResource, whole_size
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy import void
+    from numpy.typing import NDArray
 
 __all__ = ["Allocation", "MemoryStatistics", "TrackingMemoryResource"]
 
@@ -211,7 +216,7 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
             for number, address, size, time in reversed(self._live()[0])
         ]
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: Axes | None = None) -> Axes:
         """Draw the bytes in use over time with matplotlib.
 
         Parameters
@@ -315,7 +320,7 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
         return MemoryStatistics(*(int(getattr(usage, name)) for name in names))
 
     @property
-    def history(self) -> Any:
+    def history(self) -> NDArray[void]:
         """The newest events, at most ``max_history`` of them, oldest first.
 
         A structured NumPy array: ``time`` in the seconds of :func:`time.monotonic`, ``event`` (``"allocate"``,

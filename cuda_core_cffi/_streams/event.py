@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cuda_core_cffi import _calls
 from cuda_core_cffi._core.descriptors import PAYLOAD_BYTES, Descriptor, seal, send_with
@@ -16,6 +16,9 @@ from cuda_core_cffi._core.handle import Handle, InUse
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._lifetime.host_memory import after_wait, held, release_finished
 from cuda_core_cffi._streams.context import Context
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._device.device import Device
 
 __all__ = ["DEFAULT_FLAGS", "Event", "EventOptions", "IPCEventDescriptor", "event_flags"]
 
@@ -151,7 +154,7 @@ class Event(Handle):
             return Context._own(lib.ccc_view(lib.ccc_parent(self._box)))
 
     @property
-    def device(self) -> Any:
+    def device(self) -> Device:
         """The :class:`Device` that the event belongs to."""
         return registry.device(self.context._device_id)
 

@@ -9,7 +9,7 @@ import dataclasses
 import os
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cuda_core_cffi import _calls
 from cuda_core_cffi._core.copying import Uncopyable
@@ -23,6 +23,10 @@ from cuda_core_cffi._lifetime.host_memory import after_wait
 from cuda_core_cffi._streams.context import Context
 from cuda_core_cffi._streams.event import DEFAULT_FLAGS, Event, EventOptions, event_flags
 from cuda_core_cffi.typing import IsStreamType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._device.device import Device
+    from cuda_core_cffi.graph.builder import GraphBuilder
 
 __all__ = [
     "LEGACY_DEFAULT_STREAM",
@@ -119,7 +123,7 @@ class Stream(Handle):
         self.__reduce__()
         return self
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str | tuple[object, ...]:
         """Refer to a default stream by its name; refuse to pickle others."""
         if self is LEGACY_DEFAULT_STREAM:
             return "LEGACY_DEFAULT_STREAM"
@@ -231,7 +235,7 @@ class Stream(Handle):
         if self is not LEGACY_DEFAULT_STREAM and self is not PER_THREAD_DEFAULT_STREAM:
             self._owner = None
 
-    def create_graph_builder(self) -> Any:
+    def create_graph_builder(self) -> GraphBuilder:
         """Return a builder of a graph that captures this stream.
 
         Returns
@@ -289,7 +293,7 @@ class Stream(Handle):
         return Context._own(box)
 
     @property
-    def device(self) -> Any:
+    def device(self) -> Device:
         """The :class:`Device` that the stream works on; for a default stream, that of the current context."""
         return registry.device(self.context._device_id)
 

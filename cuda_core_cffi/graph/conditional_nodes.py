@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._launching.graph_condition import GraphCondition
 from cuda_core_cffi.graph.nodes import KnownNode
 from cuda_core_cffi.graph.state import check_member, conditional_classes, definition_of, node_classes
 from cuda_core_cffi.typing import GraphConditionalType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi.graph.definition import GraphDefinition
 
 __all__ = ["ConditionalNode", "IfElseNode", "IfNode", "SwitchNode", "WhileNode"]
 
@@ -41,12 +44,12 @@ class ConditionalNode(KnownNode):
         return self._record().kind
 
     @property
-    def branches(self) -> tuple[Any, ...]:
+    def branches(self) -> tuple[GraphDefinition, ...]:
         """The bodies, each a :class:`GraphDefinition`; none if they are not known."""
         definition = check_member(self)._definition
         return tuple(definition_of(definition, inner) for inner in definition._state.inner.get(self._handle, ()))
 
-    def _body(self, number: int) -> Any:
+    def _body(self, number: int) -> GraphDefinition:
         """Return a body, or raise where they are not known, or the graph is gone."""
         bodies = self.branches
         if number >= len(bodies):
@@ -61,7 +64,7 @@ class IfNode(ConditionalNode):
     __slots__ = ()
 
     @property
-    def then(self) -> Any:
+    def then(self) -> GraphDefinition:
         """The body, a :class:`GraphDefinition`."""
         return self._body(0)
 
@@ -72,12 +75,12 @@ class IfElseNode(ConditionalNode):
     __slots__ = ()
 
     @property
-    def then(self) -> Any:
+    def then(self) -> GraphDefinition:
         """The body for a condition that is not 0, a :class:`GraphDefinition`."""
         return self._body(0)
 
     @property
-    def else_(self) -> Any:
+    def else_(self) -> GraphDefinition:
         """The body for 0, a :class:`GraphDefinition`."""
         return self._body(1)
 
@@ -88,7 +91,7 @@ class WhileNode(ConditionalNode):
     __slots__ = ()
 
     @property
-    def body(self) -> Any:
+    def body(self) -> GraphDefinition:
         """The body, a :class:`GraphDefinition`."""
         return self._body(0)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from cuda_core_cffi import _calls
 from cuda_core_cffi._core.errors import last_failure
@@ -21,6 +21,10 @@ from cuda_core_cffi.graph.executable import Graph, instantiate
 from cuda_core_cffi.graph.node import GraphNode, NodeMaker
 from cuda_core_cffi.graph.options import GraphCompleteOptions, GraphDebugPrintOptions, debug_flags
 from cuda_core_cffi.graph.state import GraphHandle, GraphState, copy_records, node_of
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._core.ffi import CData
+    from cuda_core_cffi.graph.nodes import EmptyNode
 
 __all__ = ["GraphDefinition"]
 
@@ -77,7 +81,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
             copy_records(self, clone)
         return clone
 
-    def empty(self) -> Any:
+    def empty(self) -> EmptyNode:
         """Add a node that does nothing.
 
         Returns
@@ -192,7 +196,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         return super().handle if self._show() else 0
 
     @property
-    def cdata(self) -> Any:
+    def cdata(self) -> CData:
         """The driver's handle as a typed CFFI object; NULL once the graph is gone."""
         return super().cdata if self._show() else ffi.cast(self._CTYPE, 0)
 

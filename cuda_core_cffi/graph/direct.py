@@ -9,7 +9,7 @@ node is put together when it asks (``GraphState.record``).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._lifetime.references import NOTHING, Operand, kept, settle, settle_after_sync
@@ -19,6 +19,10 @@ from cuda_core_cffi._streams.callbacks import host_function
 from cuda_core_cffi._streams.event import Event
 from cuda_core_cffi.graph.allocated import allocated
 from cuda_core_cffi.graph.state import GraphHandle, Record, new_node, node_classes
+
+if TYPE_CHECKING:
+    from cuda_core_cffi.graph.memory_nodes import MemcpyNode, MemsetNode
+    from cuda_core_cffi.graph.nodes import EmptyNode, HostCallbackNode
 
 __all__ = ["add_copy", "add_empty", "add_event", "add_fill", "add_host_call"]
 
@@ -44,12 +48,13 @@ _handle = lib.ccc_handle
 _unsettled = lib.ccc_unsettled
 
 
-def add_empty(definition: GraphHandle, before: tuple[int, ...]) -> Any:
+def add_empty(definition: GraphHandle, before: tuple[int, ...]) -> EmptyNode | None:
     """Add a node that does nothing, and return the object for it."""
-    return enter(definition, _add_empty(definition._box, before, len(before)), EMPTY, PLAIN)
+    node: EmptyNode = enter(definition, _add_empty(definition._box, before, len(before)), EMPTY, PLAIN)
+    return node
 
 
-def add_fill(definition: GraphHandle, before: tuple[int, ...], dst: Any, value: Any, width: Any) -> Any:
+def add_fill(definition: GraphHandle, before: tuple[int, ...], dst: Any, value: Any, width: Any) -> MemsetNode | None:
     """Add a node that fills one row of memory, and return the object for it; None where that takes the long way."""
     if len(before) > 1 or type(width) is not int or not 0 < width <= LARGEST_ROW:
         return None
@@ -62,10 +67,11 @@ def add_fill(definition: GraphHandle, before: tuple[int, ...], dst: Any, value: 
         return None
     previous = before[0] if before else 0
     added = _add_fill(definition._box, previous, address, box, pattern, element, width)
-    return enter(definition, added, MEMSET, (fill_record, added.context, target))
+    node: MemsetNode = enter(definition, added, MEMSET, (fill_record, added.context, target))
+    return node
 
 
-def add_copy(definition: GraphHandle, before: tuple[int, ...], dst: Any, src: Any, size: Any) -> Any:
+def add_copy(definition: GraphHandle, before: tuple[int, ...], dst: Any, src: Any, size: Any) -> MemcpyNode | None:
     """Add a node that copies memory, and return the object for it; None where that takes the long way."""
     if len(before) > 1 or type(size) is not int or not 0 < size <= LARGEST_ADDRESS:
         return None
@@ -81,7 +87,8 @@ def add_copy(definition: GraphHandle, before: tuple[int, ...], dst: Any, src: An
         on_device = TO_DEVICE * (address in allocated) | FROM_DEVICE * (whence in allocated)
     previous = before[0] if before else 0
     added = _add_copy(definition._box, previous, address, box, whence, source_box, size, on_device)
-    return enter(definition, added, MEMCPY, (copy_record, added.context, target, source))
+    node: MemcpyNode = enter(definition, added, MEMCPY, (copy_record, added.context, target, source))
+    return node
 
 
 def add_event(definition: GraphHandle, before: tuple[int, ...], kind: int, event: Any) -> Any:
@@ -96,7 +103,7 @@ def add_event(definition: GraphHandle, before: tuple[int, ...], kind: int, event
     return enter(definition, added, kind, (event_record, handle, box))
 
 
-def add_host_call(definition: GraphHandle, before: tuple[int, ...], fn: Any, user_data: Any) -> Any:
+def add_host_call(definition: GraphHandle, before: tuple[int, ...], fn: Any, user_data: Any) -> HostCallbackNode | None:
     """Add a node that calls a function, and return the object for it; None where that takes the long way."""
     if len(before) > 1:
         return None
@@ -105,7 +112,8 @@ def add_host_call(definition: GraphHandle, before: tuple[int, ...], fn: Any, use
     if not added.node:
         kept.pop(token, None)
         raise definition._failure(added.status)
-    return enter(definition, added, HOST, PLAIN)
+    node: HostCallbackNode = enter(definition, added, HOST, PLAIN)
+    return node
 
 
 def find_memory(value: Any) -> tuple[int, Any, int | None] | None:

@@ -5,11 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, MutableSet, Set
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi.graph.state import Member, check_member, invalid_edge, node_of
+
+if TYPE_CHECKING:
+    from cuda_core_cffi.graph.node import GraphNode
 
 __all__ = ["AdjacencySetProxy"]
 
@@ -18,7 +21,7 @@ USUAL_DEGREE = 16  # neighbours that are asked for at first
 _neighbours = lib.ccc_graph_neighbours
 
 
-class AdjacencySetProxy(Uncopyable, MutableSet[Any]):
+class AdjacencySetProxy(Uncopyable, MutableSet["GraphNode"]):
     """The nodes that come directly before, or after, a node: a set that reads and writes the graph.
 
     What changes many edges, such as ``|=`` and ``clear()``, makes one call of the driver. Set operations that make a
@@ -49,7 +52,7 @@ class AdjacencySetProxy(Uncopyable, MutableSet[Any]):
     def __contains__(self, x: object) -> bool:
         return isinstance(x, Member) and x._definition == self._node._definition and x._handle in self._handles()
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[GraphNode]:
         definition = self._node._definition
         return iter([node_of(definition, handle) for handle in self._handles()])
 

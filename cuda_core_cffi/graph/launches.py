@@ -10,7 +10,7 @@ explains what is wrong.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi import _calls
 from cuda_core_cffi._code.kernel import Kernel
@@ -18,6 +18,9 @@ from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._lifetime.references import NOTHING, Operand, settle, settle_after_sync
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi.graph.state import GraphHandle, Record, new_node, node_classes
+
+if TYPE_CHECKING:
+    from cuda_core_cffi.graph.nodes import KernelNode
 
 __all__ = ["add_launch"]
 
@@ -32,7 +35,7 @@ _unsettled = lib.ccc_unsettled
 
 def add_launch(
     definition: GraphHandle, before: tuple[int, ...], config: Any, kernel: Any, args: tuple[Any, ...]
-) -> Any:
+) -> KernelNode | None:
     """Add a node that runs a kernel, and return the object for it; None where that takes the long way."""
     try:
         native, packer = config._native_cache, kernel._packer  # kept to the end of this call
@@ -65,7 +68,8 @@ def add_launch(
     state = definition._state
     state.records[handle] = (*known, boxes) if boxes else known
     state.keeps[handle] = added.keep
-    return new_node(definition, state, handle, node_classes[KERNEL])
+    node: KernelNode = new_node(definition, state, handle, node_classes[KERNEL])
+    return node
 
 
 def note_context(kernel: Kernel, context: int) -> tuple[Any, ...]:

@@ -58,7 +58,7 @@ class MemsetNode(KnownNode):
             raise ValueError("dst_owner is for an address given as dst")
         target = present(self._record(), "dst", native.dst) if dst is None else operand(dst, dst_owner, "dst")
         pattern, element = (native.value, native.elementSize) if value is None else fill_pattern(value, None)
-        found = parameters.Parameters(self._TYPE)
+        found: parameters.Parameters[MemsetNode] = parameters.Parameters(self._TYPE)
         across = native.width if width is None else parameters.count_of("width", width)
         rows = native.height if height is None else parameters.count_of("height", height)
         parameters.set_region(found, target, pattern, element, across, rows, native.pitch if pitch is None else pitch)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from cuda_core_cffi._code.kernel import Kernel
 from cuda_core_cffi._core.errors import failure
@@ -21,7 +21,7 @@ from cuda_core_cffi.graph.allocated import allocated
 from cuda_core_cffi.graph.direct import add_copy, add_empty, add_event, add_fill, add_host_call
 from cuda_core_cffi.graph.edges import AdjacencySetProxy
 from cuda_core_cffi.graph.launches import add_launch
-from cuda_core_cffi.graph.parameters import Parameters, attributes_before
+from cuda_core_cffi.graph.parameters import NodeType, Parameters, attributes_before
 from cuda_core_cffi.graph.state import (
     GraphHandle,
     GraphState,
@@ -34,6 +34,20 @@ from cuda_core_cffi.graph.state import (
     node_class,
 )
 from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._raw.generated import CUgraphNodeType
+    from cuda_core_cffi.graph.conditional_nodes import IfElseNode, IfNode, SwitchNode, WhileNode
+    from cuda_core_cffi.graph.definition import GraphDefinition
+    from cuda_core_cffi.graph.memory_nodes import AllocNode, FreeNode, MemcpyNode, MemsetNode
+    from cuda_core_cffi.graph.nodes import (
+        ChildGraphNode,
+        EmptyNode,
+        EventRecordNode,
+        EventWaitNode,
+        HostCallbackNode,
+        KernelNode,
+    )
 
 __all__ = ["GraphNode", "NodeMaker"]
 
@@ -59,7 +73,7 @@ class NodeMaker:
 
     _place: Callable[[], tuple[Any, tuple[int, ...]]]  # the definition that a node goes to, and what it comes after
 
-    def launch(self, config: LaunchConfig, kernel: Kernel, *args: Any) -> Any:
+    def launch(self, config: LaunchConfig, kernel: Kernel, *args: Any) -> KernelNode:
         """Add a node that runs a kernel.
 
         Parameters
@@ -93,7 +107,7 @@ class NodeMaker:
             return add_node((definition, before), parameters.kernel_call(config, kernel, args))
         return node
 
-    def join(self, *nodes: Any) -> Any:
+    def join(self, *nodes: Any) -> EmptyNode:
         """Add a node that does nothing, after several others.
 
         Parameters
@@ -125,7 +139,7 @@ class NodeMaker:
         device: Any = None,
         memory_type: GraphMemoryType | str = GraphMemoryType.DEVICE,
         peer_access: Iterable[Any] | None = None,
-    ) -> Any:
+    ) -> AllocNode:
         """Add a node that allocates memory when the graph runs.
 
         Parameters
@@ -156,7 +170,7 @@ class NodeMaker:
         allocated.add(definition._state.root, int(native.dptr), int(native.bytesize))
         return node
 
-    def deallocate(self, dptr: int) -> Any:
+    def deallocate(self, dptr: int) -> FreeNode:
         """Add a node that frees what an allocation node has allocated, in this graph or another.
 
         Parameters
@@ -174,7 +188,7 @@ class NodeMaker:
 
     def memset(
         self, dst: Buffer | int, value: Any, width: int, height: int = 1, pitch: int = 0, *, dst_owner: Any = None
-    ) -> Any:
+    ) -> MemsetNode:
         """Add a node that fills memory.
 
         Parameters
@@ -212,7 +226,7 @@ class NodeMaker:
 
     def memcpy(
         self, dst: Buffer | int, src: Buffer | int, size: int, *, dst_owner: Any = None, src_owner: Any = None
-    ) -> Any:
+    ) -> MemcpyNode:
         """Add a node that copies memory, of devices and of the host.
 
         Parameters
@@ -238,7 +252,7 @@ class NodeMaker:
         node = add_copy(*place, dst, src, size) if dst_owner is src_owner is None else None
         return add_node(place, parameters.copy(dst, src, size, dst_owner, src_owner)) if node is None else node
 
-    def embed(self, child: Any) -> Any:
+    def embed(self, child: Any) -> ChildGraphNode:
         """Add a node that runs a graph.
 
         Parameters
@@ -265,7 +279,7 @@ class NodeMaker:
             copy_records(child, definition_of(definition, inner_state(definition, node._handle)))
         return node
 
-    def record(self, event: Event) -> Any:
+    def record(self, event: Event) -> EventRecordNode:
         """Add a node that records an event.
 
         Parameters
@@ -279,10 +293,10 @@ class NodeMaker:
             The node.
         """
         place = self._place()
-        node = add_event(*place, EVENT_RECORD, event)
+        node: EventRecordNode | None = add_event(*place, EVENT_RECORD, event)
         return add_node(place, parameters.event(EVENT_RECORD, event)) if node is None else node
 
-    def wait(self, event: Event) -> Any:
+    def wait(self, event: Event) -> EventWaitNode:
         """Add a node that waits for an event.
 
         Parameters
@@ -296,10 +310,10 @@ class NodeMaker:
             The node.
         """
         place = self._place()
-        node = add_event(*place, WAIT_EVENT, event)
+        node: EventWaitNode | None = add_event(*place, WAIT_EVENT, event)
         return add_node(place, parameters.event(WAIT_EVENT, event)) if node is None else node
 
-    def callback(self, fn: Any, *, user_data: Any = None) -> Any:
+    def callback(self, fn: Any, *, user_data: Any = None) -> HostCallbackNode:
         """Add a node that calls a function on the host.
 
         Parameters
@@ -332,7 +346,7 @@ class NodeMaker:
         node = add_host_call(*place, fn, user_data)
         return add_node(place, parameters.host_call(fn, user_data)) if node is None else node
 
-    def if_then(self, condition: GraphCondition) -> Any:
+    def if_then(self, condition: GraphCondition) -> IfNode:
         """Add a node that runs its body if a condition is not 0.
 
         Parameters
@@ -345,9 +359,10 @@ class NodeMaker:
         IfNode
             The node. Its ``then`` is the body, to be filled.
         """
-        return self._add_conditional(condition, GraphConditionalType.IF, 1)
+        node: IfNode = self._add_conditional(condition, GraphConditionalType.IF, 1)
+        return node
 
-    def if_else(self, condition: GraphCondition) -> Any:
+    def if_else(self, condition: GraphCondition) -> IfElseNode:
         """Add a node that runs one body if a condition is not 0, and another if it is.
 
         Parameters
@@ -360,9 +375,10 @@ class NodeMaker:
         IfElseNode
             The node. Its ``then`` and ``else_`` are the bodies, to be filled.
         """
-        return self._add_conditional(condition, GraphConditionalType.IF, 2)
+        node: IfElseNode = self._add_conditional(condition, GraphConditionalType.IF, 2)
+        return node
 
-    def while_loop(self, condition: GraphCondition) -> Any:
+    def while_loop(self, condition: GraphCondition) -> WhileNode:
         """Add a node that runs its body again and again while a condition is not 0.
 
         Parameters
@@ -375,9 +391,10 @@ class NodeMaker:
         WhileNode
             The node. Its ``body`` is to be filled.
         """
-        return self._add_conditional(condition, GraphConditionalType.WHILE, 1)
+        node: WhileNode = self._add_conditional(condition, GraphConditionalType.WHILE, 1)
+        return node
 
-    def switch(self, condition: GraphCondition, count: int) -> Any:
+    def switch(self, condition: GraphCondition, count: int) -> SwitchNode:
         """Add a node that runs the body whose number a condition is, if there is one.
 
         Parameters
@@ -392,7 +409,8 @@ class NodeMaker:
         SwitchNode
             The node. Its ``branches`` are the bodies, to be filled.
         """
-        return self._add_conditional(condition, GraphConditionalType.SWITCH, count)
+        node: SwitchNode = self._add_conditional(condition, GraphConditionalType.SWITCH, count)
+        return node
 
     def _add_conditional(self, condition: GraphCondition, kind: GraphConditionalType, count: int) -> Any:
         definition, before = self._place()
@@ -462,7 +480,7 @@ class GraphNode(NodeMaker, Member):
         settle()
 
     @property
-    def type(self) -> Any:
+    def type(self) -> CUgraphNodeType | None:
         """The driver's type of the node, a ``CUgraphNodeType`` of :mod:`cuda_core_cffi.driver`; None for an entry."""
         if self._definition is None or not self._handle:
             return None
@@ -471,9 +489,10 @@ class GraphNode(NodeMaker, Member):
         return CUgraphNodeType(self._kind())
 
     @property
-    def graph(self) -> Any:
+    def graph(self) -> GraphDefinition:
         """The :class:`GraphDefinition` that the node is in."""
-        return self._definition
+        definition: GraphDefinition = self._definition
+        return definition
 
     @property
     def handle(self) -> int | None:
@@ -517,7 +536,7 @@ class GraphNode(NodeMaker, Member):
         return self._definition, (self._handle,) if self._handle else ()
 
 
-def add_node(place: tuple[Any, tuple[int, ...]], found: Parameters) -> Any:
+def add_node(place: tuple[Any, tuple[int, ...]], found: Parameters[NodeType]) -> NodeType:
     """Add a node and return the object for it."""
     definition, before = place
     state: GraphState = definition._state
@@ -525,7 +544,7 @@ def add_node(place: tuple[Any, tuple[int, ...]], found: Parameters) -> Any:
         return enter_node(definition, before, found)
 
 
-def enter_node(definition: Any, before: tuple[int, ...], found: Parameters) -> Any:
+def enter_node(definition: Any, before: tuple[int, ...], found: Parameters[NodeType]) -> NodeType:
     """Add a node, remember what it was given, and return the object for it."""
     native, record = found.native, found.record
     added = _add(definition._box, before, len(before), native, found.attributes, found.child, found.keep())
@@ -546,7 +565,8 @@ def enter_node(definition: Any, before: tuple[int, ...], found: Parameters) -> A
     state.records[handle] = record
     if added.keep:
         state.keeps[handle] = added.keep
-    return new_node(definition, state, handle, node_class(kind, record))
+    node: NodeType = new_node(definition, state, handle, node_class(kind, record))
+    return node
 
 
 def context_of(native: Any) -> int:
@@ -562,7 +582,7 @@ def set_context(native: Any, context: int) -> None:
         setattr(getattr(native, place[0]), place[1], ffi.cast("CUcontext", context))
 
 
-def child_graph(definition: Any, child: Any) -> Parameters:
+def child_graph(definition: Any, child: Any) -> Parameters[ChildGraphNode]:
     """Return the parameters of a node for a graph inside ``definition``."""
     if not isinstance(child, GraphHandle):
         raise TypeError(f"child must be a GraphDefinition, not {type(child).__name__}")
@@ -570,7 +590,7 @@ def child_graph(definition: Any, child: Any) -> Parameters:
         raise RuntimeError("this GraphDefinition is closed, or its node was destroyed")
     if child._state.root is definition._state.root:
         raise ValueError("a graph cannot be embedded in itself, nor in a graph around it or inside it; clone it")
-    found = Parameters(lib.CU_GRAPH_NODE_TYPE_GRAPH)
+    found: Parameters[ChildGraphNode] = Parameters(lib.CU_GRAPH_NODE_TYPE_GRAPH)
     found.native.graph.graph = ffi.cast("CUgraph", lib.ccc_handle(child._box))
     found.child = child._box
     return found

@@ -8,7 +8,7 @@ What a node does is read from the driver. Only what the driver does not tell com
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cuda_core_cffi._code.kernel import Kernel
 from cuda_core_cffi._core.errors import UnavailableError
@@ -30,6 +30,9 @@ from cuda_core_cffi.graph.state import (
     node_classes,
     read,
 )
+
+if TYPE_CHECKING:
+    from cuda_core_cffi.graph.definition import GraphDefinition
 
 __all__ = [
     "ChildGraphNode",
@@ -60,7 +63,7 @@ class KnownNode(GraphNode):
         record: Record = check_member(self)._definition._state.record(self._handle) or Record()
         return record
 
-    def _set(self, found: Parameters) -> None:
+    def _set(self, found: Parameters[Any]) -> None:
         """Give the node other parameters, and the graph what they use in place of what the old ones did."""
         definition = self._definition
         state: GraphState = definition._state
@@ -240,10 +243,11 @@ class ChildGraphNode(KnownNode):
             copy_records(child, self.child_graph)
 
     @property
-    def child_graph(self) -> Any:
+    def child_graph(self) -> GraphDefinition:
         """The :class:`GraphDefinition` inside: what is changed in it, the node runs."""
         definition = check_member(self)._definition
-        return definition_of(definition, inner_state(definition, self._handle))
+        found: GraphDefinition = definition_of(definition, inner_state(definition, self._handle))
+        return found
 
 
 class EventNode(KnownNode):
@@ -321,11 +325,11 @@ class HostCallbackNode(KnownNode):
         self._set(parameters.host_call(fn, user_data))
 
     @property
-    def callback(self) -> Callable[[], Any] | None:  # type: ignore[override]
+    def callback(self) -> Callable[[], object] | None:  # type: ignore[override]
         """The Python function; None for a C function."""
         return self._python_function(self._read())
 
-    def _python_function(self, native: Any) -> Callable[[], Any] | None:
+    def _python_function(self, native: Any) -> Callable[[], object] | None:
         return python_function(int(ffi.cast("uintptr_t", native.fn)), int(ffi.cast("uintptr_t", native.userData)))
 
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from cuda_core_cffi._code.kernel import Kernel
 from cuda_core_cffi._core.errors import last_failure
@@ -28,6 +28,10 @@ from cuda_core_cffi.graph.allocated import allocated
 from cuda_core_cffi.graph.state import GraphState, Record
 from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
 
+if TYPE_CHECKING:
+    from cuda_core_cffi.graph.memory_nodes import AllocNode, FreeNode, MemcpyNode, MemsetNode
+    from cuda_core_cffi.graph.nodes import HostCallbackNode, KernelNode
+
 __all__ = [
     "Parameters",
     "allocation",
@@ -41,6 +45,8 @@ __all__ = [
     "packed_call",
     "set_memory",
 ]
+
+NodeType = TypeVar("NodeType")
 
 NOT_FOR_NODES = ("programmatic_stream_serialization", "programmatic_event", "launch_completion_event")
 MANAGED = lib.CCC_ALLOCATION_TYPE_MANAGED
@@ -69,8 +75,8 @@ _pointer_kind = lib.ccc_pointer_kind
 EXTRA_POINTER, EXTRA_SIZE = 1, 2
 
 
-class Parameters:
-    """What one node is given.
+class Parameters(Generic[NodeType]):
+    """What one node, of a class of nodes, is given.
 
     Attributes
     ----------
@@ -119,7 +125,7 @@ def check_config(config: object) -> LaunchConfig:
     return config
 
 
-def kernel_call(config: object, kernel: object, args: Sequence[Any]) -> Parameters:
+def kernel_call(config: object, kernel: object, args: Sequence[Any]) -> Parameters[KernelNode]:
     """Return the parameters of a kernel node."""
     config = check_config(config)
     if not isinstance(kernel, Kernel):
@@ -134,7 +140,7 @@ def kernel_call(config: object, kernel: object, args: Sequence[Any]) -> Paramete
     return found
 
 
-def packed_call(kernel: Kernel, data: bytes) -> Parameters:
+def packed_call(kernel: Kernel, data: bytes) -> Parameters[KernelNode]:
     """Return the parameters of a kernel node whose arguments are packed; its dimensions are still missing."""
     blob = ffi.new("char[]", data or b"\0")
     layout = kernel._layout
@@ -145,7 +151,7 @@ def packed_call(kernel: Kernel, data: bytes) -> Parameters:
         end = ffi.NULL
         marks = (ffi.cast("void *", EXTRA_POINTER), ffi.cast("void *", EXTRA_SIZE))
         pointers = ffi.new("void *[]", [marks[0], blob, marks[1], size, end])
-    found = Parameters(lib.CU_GRAPH_NODE_TYPE_KERNEL, blob, size, pointers)
+    found: Parameters[KernelNode] = Parameters(lib.CU_GRAPH_NODE_TYPE_KERNEL, blob, size, pointers)
     native = found.native.kernel
     native.kern = kernel._function()
     if data:
@@ -158,7 +164,7 @@ def packed_call(kernel: Kernel, data: bytes) -> Parameters:
     return found
 
 
-def set_config(found: Parameters, config: LaunchConfig, before: Mapping[int, bytes]) -> None:
+def set_config(found: Parameters[Any], config: LaunchConfig, before: Mapping[int, bytes]) -> None:
     """Take everything from a configuration; what it says nothing of becomes what it was ``before``."""
     native = config._native
     set_dimensions(found, native.driver)
@@ -182,7 +188,7 @@ def attributes_of(native: Any) -> list[Any]:
     return [native.attributes[index] for index in range(native.driver.numAttrs)]
 
 
-def attributes_before(found: Parameters, known: Mapping[int, bytes]) -> dict[int, bytes]:
+def attributes_before(found: Parameters[Any], known: Mapping[int, bytes]) -> dict[int, bytes]:
     """Return what attributes were before the first of them was set, once the driver has set them."""
     had = dict(known)
     if found.attributes:
@@ -196,7 +202,7 @@ def attributes_before(found: Parameters, known: Mapping[int, bytes]) -> dict[int
     return had
 
 
-def set_dimensions(found: Parameters, source: Any) -> None:
+def set_dimensions(found: Parameters[Any], source: Any) -> None:
     """Take grid, block and shared memory from a structure of the driver's."""
     native = found.native.kernel
     native.gridDimX, native.gridDimY, native.gridDimZ = source.gridDimX, source.gridDimY, source.gridDimZ
@@ -216,17 +222,17 @@ def count_of(name: str, value: Any) -> int:
     return number
 
 
-def set_memory(dst: Any, value: Any, width: Any, height: Any, pitch: Any, dst_owner: Any) -> Parameters:
+def set_memory(dst: Any, value: Any, width: Any, height: Any, pitch: Any, dst_owner: Any) -> Parameters[MemsetNode]:
     """Return the parameters of a memset node."""
     pattern, element = fill_pattern(value, None)
-    found = Parameters(lib.CU_GRAPH_NODE_TYPE_MEMSET)
+    found: Parameters[MemsetNode] = Parameters(lib.CU_GRAPH_NODE_TYPE_MEMSET)
     target = operand(dst, dst_owner, "dst")
     set_region(found, target, pattern, element, count_of("width", width), count_of("height", height), pitch)
     return found
 
 
 def set_region(
-    found: Parameters, target: Operand, pattern: int, element: int, width: int, height: int, pitch: Any
+    found: Parameters[Any], target: Operand, pattern: int, element: int, width: int, height: int, pitch: Any
 ) -> None:
     """Put what a memset node writes, and where, into its parameters."""
     stride = integer(pitch, "pitch")
@@ -239,18 +245,18 @@ def set_region(
     found.operands["dst"] = (target,)
 
 
-def copy(dst: Any, src: Any, size: Any, dst_owner: Any, src_owner: Any) -> Parameters:
+def copy(dst: Any, src: Any, size: Any, dst_owner: Any, src_owner: Any) -> Parameters[MemcpyNode]:
     """Return the parameters of a memcpy node."""
     count = count_of("size", size)
     target, source = operand(dst, dst_owner, "dst"), operand(src, src_owner, "src")
     return copy_operands(target, source, count)
 
 
-def copy_operands(target: Operand, source: Operand, size: int) -> Parameters:
+def copy_operands(target: Operand, source: Operand, size: int) -> Parameters[MemcpyNode]:
     """Return the parameters of a memcpy node between operands."""
     target.check_room(size, "dst")
     source.check_room(size, "src")
-    found = Parameters(lib.CU_GRAPH_NODE_TYPE_MEMCPY)
+    found: Parameters[MemcpyNode] = Parameters(lib.CU_GRAPH_NODE_TYPE_MEMCPY)
     native = found.native.memcpy.copyParams
     whence, where = memory_type(source), memory_type(target)
     native.srcMemoryType, native.dstMemoryType = whence, where
@@ -278,7 +284,7 @@ def memory_type(item: Operand) -> int:
     return kind
 
 
-def allocation(size: Any, device: Any, memory_type: Any, peer_access: Iterable[Any] | None) -> Parameters:
+def allocation(size: Any, device: Any, memory_type: Any, peer_access: Iterable[Any] | None) -> Parameters[AllocNode]:
     """Return the parameters of an allocation node."""
     try:
         wanted = GraphMemoryType(memory_type)
@@ -291,7 +297,7 @@ def allocation(size: Any, device: Any, memory_type: Any, peer_access: Iterable[A
     for right, peer in zip(rights, peers):
         right.location.type, right.location.id = lib.CU_MEM_LOCATION_TYPE_DEVICE, peer
         right.flags = lib.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-    found = Parameters(lib.CU_GRAPH_NODE_TYPE_MEM_ALLOC, rights)
+    found: Parameters[AllocNode] = Parameters(lib.CU_GRAPH_NODE_TYPE_MEM_ALLOC, rights)
     native = found.native.alloc
     pool = native.poolProps
     pool.allocType, pool.location.type = LOCATIONS[wanted]
@@ -303,9 +309,9 @@ def allocation(size: Any, device: Any, memory_type: Any, peer_access: Iterable[A
     return found
 
 
-def deallocation(dptr: Any) -> Parameters:
+def deallocation(dptr: Any) -> Parameters[FreeNode]:
     """Return the parameters of a free node."""
-    found = Parameters(lib.CU_GRAPH_NODE_TYPE_MEM_FREE)
+    found: Parameters[FreeNode] = Parameters(lib.CU_GRAPH_NODE_TYPE_MEM_FREE)
     try:
         found.native.free.dptr = address_of(dptr)
     except TypeError:
@@ -314,13 +320,13 @@ def deallocation(dptr: Any) -> Parameters:
     return found
 
 
-def event(kind: int, value: object) -> Parameters:
+def event(kind: int, value: object) -> Parameters[Any]:
     """Return the parameters of a node that records an event or waits for it."""
     if not isinstance(value, Event):
         raise TypeError(f"event must be an Event, not {type(value).__name__}")
     if value.is_closed:
         raise RuntimeError("this Event is closed")
-    found = Parameters(kind)
+    found: Parameters[Any] = Parameters(kind)
     handle = value.handle
     part = found.native.eventRecord if kind == EVENT_RECORD else found.native.eventWait
     part.event = ffi.cast(EVENT, handle)
@@ -328,17 +334,17 @@ def event(kind: int, value: object) -> Parameters:
     return found
 
 
-def host_call(fn: Any, user_data: Any) -> Parameters:
+def host_call(fn: Any, user_data: Any) -> Parameters[HostCallbackNode]:
     """Return the parameters of a host callback node."""
     function = host_function(fn, user_data)
-    found = Parameters(lib.CU_GRAPH_NODE_TYPE_HOST)
+    found: Parameters[HostCallbackNode] = Parameters(lib.CU_GRAPH_NODE_TYPE_HOST)
     found.native.host.fn = ffi.cast("CUhostFn", function.address)
     found.native.host.userData = ffi.cast("void *", function.data)
     found.token = function.token
     return found
 
 
-def conditional(root: GraphState, condition: object, kind: GraphConditionalType, count: int) -> Parameters:
+def conditional(root: GraphState, condition: object, kind: GraphConditionalType, count: int) -> Parameters[Any]:
     """Return the parameters of a conditional node."""
     if not isinstance(condition, GraphCondition):
         raise TypeError(f"condition must be a GraphCondition, not {type(condition).__name__}")
@@ -347,7 +353,7 @@ def conditional(root: GraphState, condition: object, kind: GraphConditionalType,
     count = count_of("count", count)
     if count > LARGEST_COUNT:
         raise OverflowError(f"count must be at most {LARGEST_COUNT}, not {count}")
-    found = Parameters(lib.CU_GRAPH_NODE_TYPE_CONDITIONAL)
+    found: Parameters[Any] = Parameters(lib.CU_GRAPH_NODE_TYPE_CONDITIONAL)
     native = found.native.conditional
     native.handle, native.type, native.size = condition.handle, CONDITIONALS[kind], count
     found.record.condition, found.record.kind = condition, kind

@@ -58,7 +58,7 @@ class ExecutableGraphNode(Uncopyable):
         self._graph, self._node = graph, node
         return self
 
-    def _set(self, found: Parameters) -> None:
+    def _set(self, found: Parameters[Any]) -> None:
         """Give the node other parameters, and the executable what they use."""
         node = check_member(self._node)
         record = node._definition._state.record(node._handle)

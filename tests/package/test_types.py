@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What an editor can complete: whatever the public API returns has a type."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from copied_objects import find_classes
+
+PUBLIC = ("", ".graph", ".simulator", ".typing", ".utils")
+ANY = re.compile(r"(?<!\w)Any(?!\w)")
+# types with parameters for which there is nothing to say
+PLAIN = re.compile(r"\b(?:dict\[str, Any\]|np_dtype\[Any\])")
+
+
+def returned(owner: object) -> Iterator[tuple[str, str]]:
+    """Yield what a function returns, or the public methods and attributes of a class."""
+    if not inspect.isclass(owner):
+        yield "", getattr(owner, "__annotations__", {}).get("return", "")
+        return
+    for cls in owner.__mro__:
+        if not cls.__module__.startswith("cuda_core_cffi"):
+            continue
+        for name, item in vars(cls).items():
+            if name.startswith("_") and not name.endswith("__"):
+                continue
+            function = item.fget if isinstance(item, property) else getattr(item, "__func__", item)
+            if inspect.isroutine(function) and (found := getattr(function, "__annotations__", {}).get("return")):
+                yield f".{name}", found
+        for name, annotation in inspect.get_annotations(cls).items():
+            if not name.startswith("_"):
+                yield f".{name}", annotation
+
+
+def untyped(names: dict[str, Any]) -> list[str]:
+    """Return what returns Any of these names, and of the classes that what they return leads to."""
+    known, found, seen = {cls.__name__: cls for cls in find_classes()}, [], set()
+    left = list(names.items())
+    while left:
+        name, owner = left.pop()
+        if id(owner) in seen:
+            continue
+        seen.add(id(owner))
+        for member, annotation in returned(owner):
+            text = str(annotation)
+            if ANY.search(PLAIN.sub("", text)):
+                found.append(f"{name}{member} -> {text}")
+            left += [(word, known[word]) for word in re.findall(r"\w+", text) if word in known]
+    return sorted(set(found))
+
+
+def test_what_the_public_api_returns_has_a_type() -> None:
+    modules = [importlib.import_module(f"cuda_core_cffi{name}") for name in PUBLIC]
+    names = {name: getattr(module, name) for module in modules for name in module.__all__}
+    assert len(names) > 100
+    del names["ffi"], names["lib"]  # CFFI's own
+    assert "\n".join(untyped(names)) == ""
+
+
+def test_a_missing_type_is_found() -> None:
+    class Returned:
+        def method(self) -> Any: ...
+        def mapping(self) -> dict[str, Any]: ...
+        @property
+        def things(self) -> tuple[Any, ...]: ...
+
+    Returned.__module__ = "cuda_core_cffi"
+    assert untyped({"Returned": Returned}) == ["Returned.method -> Any", "Returned.things -> tuple[Any, ...]"]
