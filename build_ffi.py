@@ -185,7 +185,7 @@ def extensions() -> list[Extension]:
             extra_link_args=[*LINK, "-Wl,-Bsymbolic", "-Wl,-soname,libcuda_core_cffi_simulator.so"],
             libraries=["m", "dl"],
         ),
-        *([calls] if CPYTHON else []),  # elsewhere _calls.py does
+        *([calls] if CPYTHON else []),  # elsewhere _core/python_calls.py does
     ]
 
 

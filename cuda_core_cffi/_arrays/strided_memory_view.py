@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cuda_core_cffi import _calls, _capsule
+from cuda_core_cffi import _capsule
 from cuda_core_cffi._arrays.interfaces import (
     Reader,
     description,
@@ -24,6 +24,7 @@ from cuda_core_cffi._arrays.interfaces import (
 )
 from cuda_core_cffi._arrays.layout import _StridedLayout, make_layout
 from cuda_core_cffi._arrays.strided_copy import byte_range, copy_on_host, copy_strided, copy_view, plan_copy
+from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.dtypes import check_itemsize, code_of, dtype_of, element_dtype, itemsize_of
 from cuda_core_cffi._core.errors import check
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StridedMemoryView"]
 
-_new = _calls.blank
+_new = calls.blank
 _reader_of = readers.get
 _dlpack_reader_of = dlpack_readers.get
 

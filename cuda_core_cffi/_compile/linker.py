@@ -9,13 +9,13 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cuda_core_cffi import _calls
 from cuda_core_cffi._code.object_code import ObjectCode
 from cuda_core_cffi._compile.compiler import drop
 from cuda_core_cffi._compile.driver_linker import DriverLinker
 from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkResult
 from cuda_core_cffi._compile.linker_options import DEFAULT_NAME, LinkerOptions
 from cuda_core_cffi._compile.nvjitlink import NvJitLink
+from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.errors import UnavailableError
 from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi._core.handle import Handle, refuse_again
@@ -99,13 +99,15 @@ class Linker(Handle):
         if first.error is not None and first.is_refused:
             drop(first.box)
             raise first.error
-        _calls.adopt(self, first.box)
+        calls.adopt(self, first.box)
         self._logs = first.logs
         self._unused = [first]
         self._closed = False
 
     # Two linkers are never the same one, even if the library gives the second the address of the first.
-    __eq__ = object.__eq__
+    def __eq__(self, other: object) -> bool:
+        return True if self is other else NotImplemented
+
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:

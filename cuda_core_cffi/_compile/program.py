@@ -8,13 +8,13 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cuda_core_cffi import _calls
 from cuda_core_cffi._code.object_code import ObjectCode
 from cuda_core_cffi._compile.compiler import Job, drop
 from cuda_core_cffi._compile.compilers import check_target, compiler_for
 from cuda_core_cffi._compile.program_cache import ProgramCacheResource
 from cuda_core_cffi._compile.program_cache_key import program_key
 from cuda_core_cffi._compile.program_options import DEFAULT_NAME, ProgramOptions
+from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle, refuse_again
 from cuda_core_cffi._core.options import check_options
@@ -89,11 +89,13 @@ class Program(Handle):
         self._name = settled.name or DEFAULT_NAME
         self._pch_status: PCHStatusType | None = None
         box = compiler.create(self._source, self._name, settled)
-        _calls.adopt(self, box)
+        calls.adopt(self, box)
         self._unused = [box]
 
     # Two programs are never the same one, even if NVRTC gives the second the address of the first.
-    __eq__ = object.__eq__
+    def __eq__(self, other: object) -> bool:
+        return True if self is other else NotImplemented
+
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:

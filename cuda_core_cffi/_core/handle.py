@@ -11,7 +11,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from cuda_core_cffi._calls import Owner, close, own
+from cuda_core_cffi._core.calls import Owner, close, own
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import ffi, lib

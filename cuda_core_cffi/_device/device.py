@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cuda_core_cffi import _calls
+from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.errors import check, last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import class_of_handle, integer
@@ -40,7 +40,7 @@ __all__ = ["ComputeCapability", "Device"]
 NAME_SIZE = 256
 UNKNOWN = NONE_CURRENT = -1  # of ccc_device_now, and of ccc_current_device; less is a failure
 
-_create_event = _calls.create_event
+_create_event = calls.create_event
 _device_now = lib.ccc_device_now
 _set_current = lib.ccc_device_set_current
 

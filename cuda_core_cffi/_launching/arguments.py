@@ -3,7 +3,7 @@
 """Kernel arguments: from Python values to the bytes that a kernel reads.
 
 A *packer* is a function from values to the packed parameter buffer, made for one kernel and one combination of argument
-types. Making it is slow and happens once. Its row (``_calls``) packs quickly what is usual.
+types. Making it is slow and happens once. Its row (``_core.calls``) packs quickly what is usual.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from cuda_core_cffi import _calls
+from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi._core.packing import (
     ADDRESS,
@@ -79,7 +79,7 @@ class Packer:
     Attributes
     ----------
     row : object
-        What ``_calls`` launches with, and packs. It takes values of these types alone, and what is usual of them.
+        What ``_core.calls`` launches with, and packs. It takes values of these types alone, and what is usual of them.
     target : CFFI pointer
         The kernel, and what is known of its parameters, for launches and nodes (``ccc_target``).
     """
@@ -92,7 +92,7 @@ class Packer:
         self._fields = fields
         self._offsets = ffi.NULL if offsets is None else ffi.new("uint32_t[]", offsets or 1)
         self.target = ffi.new(TARGET, (kernel, size, self._offsets, len(fields)))
-        self.row = _calls.make_row(fields, types, self.target)
+        self.row = calls.make_row(fields, types, self.target)
 
     def retarget(self, kernel: Any) -> Packer:
         """Return the same for another object of the kernel, given as its box."""
@@ -100,11 +100,11 @@ class Packer:
         made._fields, made._offsets = self._fields, self._offsets
         made.target = target = ffi.new(TARGET, self.target[0])
         target.kernel = kernel
-        made.row = _calls.retarget(self.row, target)
+        made.row = calls.retarget(self.row, target)
         return made
 
     def __call__(self, *values: Any) -> bytes:
-        data = _calls.pack(self.row, values)
+        data = calls.pack(self.row, values)
         return self.pack_slowly(values) if data is None else data
 
     def pack_slowly(self, values: tuple[Any, ...]) -> bytes:

@@ -8,8 +8,8 @@ import math
 import warnings
 from typing import Any
 
-from cuda_core_cffi import _calls
 from cuda_core_cffi._code.kernel import Kernel
+from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.errors import CUDAError, UnavailableError
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._launching.arguments import Packer, boxes_of, make_packer
@@ -20,7 +20,7 @@ from cuda_core_cffi.typing import IsStreamType
 
 __all__ = ["CLOSED", "UNCHECKED", "allow", "launch", "launch_failure"]
 
-_launch = _calls.launch
+_launch = calls.launch
 CLOSED: int = lib.CCC_CLOSED
 UNCHECKED: int = lib.CCC_UNCHECKED
 

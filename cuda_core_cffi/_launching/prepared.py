@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prepared launches: everything about a launch decided once, but for the stream and the values.
 
-A prepared launch has functions of its own for its argument types (``_calls.prepare``). Its plan has the kernel and the
+A prepared launch has functions of its own for its argument types (``calls.prepare``). Its plan has the kernel and the
 configuration as C takes them (``include/launch/ccc_prepared.h``), and does what is not quick.
 """
 
@@ -12,8 +12,8 @@ import copy
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from cuda_core_cffi import _calls
 from cuda_core_cffi._code.kernel import Kernel
+from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.packing import PLAN_HEAD, plan_head
@@ -124,7 +124,7 @@ class Plan:
 
     def make_functions(self) -> tuple[Callable[..., None], Callable[..., bytes]]:
         """Return the functions of the launch: the one of the same name, and what a batch needs."""
-        return _calls.prepare(self._fields, self._native, self)
+        return calls.prepare(self._fields, self._native, self)
 
     def launch_slowly(self, status: int | None, stream: Any, values: tuple[Any, ...]) -> None:
         """Launch what is not quick, where status is None: other types, and errors that say more.

@@ -8,7 +8,7 @@ import gc
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from cuda_core_cffi._calls import own
+from cuda_core_cffi._core.calls import own
 from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.handle import Handle

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeVar, cast, overload
 
-from cuda_core_cffi import _calls
+from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.descriptors import PAYLOAD_BYTES, seal
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import InUse
@@ -30,16 +30,16 @@ __all__ = ["Buffer", "BufferSlice", "ForeignBuffer", "wrap_memory"]
 T = TypeVar("T")
 
 
-_close = _calls.close
+_close = calls.close
 _copy = lib.ccc_copy
-_copy_whole = _calls.copy
-_drop = getattr(_calls.Owner, "__del__", None)  # None where the box goes with the object
+_copy_whole = calls.copy
+_drop = getattr(calls.Owner, "__del__", None)  # None where the box goes with the object
 _fill = lib.ccc_fill
-_fill_byte = _calls.fill
+_fill_byte = calls.fill
 _take = lib.ccc_take
 
 
-@_calls.buffer_class
+@calls.buffer_class
 class Buffer(Exporter):
     """A piece of memory, on a device or on the host.
 
@@ -356,7 +356,7 @@ class Buffer(Exporter):
             if status == lib.CCC_CLOSED and not lib.ccc_is_open(mr._box):
                 raise RuntimeError(f"this {type(mr).__name__} is closed")
             raise queue._failure(status)
-        self = _calls.own(Buffer, box)
+        self = calls.own(Buffer, box)
         self._size = size
         self._mr = mr
         self._descriptor = ipc_descriptor

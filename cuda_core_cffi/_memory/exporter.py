@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cuda_core_cffi import _calls
+from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.errors import check_cleanup
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
@@ -24,8 +24,8 @@ __all__ = ["Exporter", "Hold"]
 _drop = lib.ccc_drop
 
 
-@_calls.quicken
-class Exporter(_calls.Memory, Handle):
+@calls.quicken
+class Exporter(calls.Memory, Handle):
     """Memory of which others are told where it is: the part of :class:`Buffer` that changes nothing."""
 
     __slots__ = ("_lent", "_location")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from uuid import UUID
 
-from cuda_core_cffi import _calls
+from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import check, failure
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -37,12 +37,12 @@ __all__ = [
     "create_pool",
 ]
 
-KEEP_ALL = 2**64 - 1
+KEEP_ALL = LARGEST_SIZE = 2**64 - 1
 SHARED = lib.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 
 BufferType = TypeVar("BufferType", bound=Buffer)
 
-_allocate = _calls.allocate
+_allocate = lib.ccc_pool_allocate
 
 
 @dataclasses.dataclass
@@ -143,7 +143,7 @@ POOL_ATTRIBUTES = {
 }
 
 
-class MemPool(Uncopyable, MemoryResource, _calls.Owner, Generic[BufferType]):
+class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
     """What the pools have in common: a driver pool, allocation from it in stream order."""
 
     __slots__ = ("_allocates", "_owned", "_share")
@@ -180,14 +180,12 @@ class MemPool(Uncopyable, MemoryResource, _calls.Owner, Generic[BufferType]):
         TypeError
             If the pool is another process's.
         """
-        buffer = _allocate(self._allocates, self, stream, size)
-        if not buffer:
-            return self._allocate_otherwise(size, stream, buffer is False)
-        buffer._size = size
-        buffer._mr = self
-        if stream._owner is not None:  # type: ignore[union-attr]  # what was allocated in is a Stream
-            buffer._keep = stream
-        return buffer
+        if not isinstance(stream, Stream) or type(size) is not int or not 0 <= size <= LARGEST_SIZE:
+            return self._allocate_otherwise(size, stream, False)
+        box = _allocate(self._box, stream._box, size)
+        if not box:
+            return self._allocate_otherwise(size, stream, True)
+        return make_buffer(self._allocates, box, size, self, stream)
 
     def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:
         """Give memory of this pool back, by address; buffers do so by themselves.
@@ -210,7 +208,7 @@ class MemPool(Uncopyable, MemoryResource, _calls.Owner, Generic[BufferType]):
         if self._share is not None:
             self._share.close()
         if self._owned:
-            _calls.close(self)
+            calls.close(self)
 
     def _allocate_otherwise(self, size: Any, stream: Any, failed: bool) -> BufferType:
         """Allocate with arguments that are not of the usual types, or again after a failure."""
@@ -234,7 +232,7 @@ class MemPool(Uncopyable, MemoryResource, _calls.Owner, Generic[BufferType]):
         """Take a pool that a helper made or found, or raise what the helper left behind, with a hint of what to do."""
         if not box:
             raise failure(lib.ccc_last_status(), detail=hint)
-        _calls.adopt(self, box)
+        calls.adopt(self, box)
         self._allocates = self._BUFFER
         self._owned = owned
         self._share = share
@@ -289,7 +287,7 @@ class MemPool(Uncopyable, MemoryResource, _calls.Owner, Generic[BufferType]):
         return self._share.uuid if self._share is not None else None
 
 
-@_calls.pool_class
+@calls.pool_class
 class DeviceMemoryResource(IPCPool, MemPool[Buffer]):
     """A pool of device memory.
 

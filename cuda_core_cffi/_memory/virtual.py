@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from cuda_core_cffi import _calls
+from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import check
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -237,7 +237,7 @@ class VirtualBuffer(Buffer):
                 return
             left = Buffer._own(self._box)
             self._left.append(left)
-            _calls.adopt(self, box)
+            calls.adopt(self, box)
             self._size = size
             self._packed_address = None
             left.close()

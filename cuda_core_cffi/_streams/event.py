@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cuda_core_cffi import _calls
+from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.descriptors import PAYLOAD_BYTES, Descriptor, seal, send_with
 from cuda_core_cffi._core.errors import CUDAError
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_FLAGS", "Event", "EventOptions", "IPCEventDescriptor", "event_flags"]
 
-_query = _calls.query_event
-_sync = _calls.sync_event
+_query = calls.query_event
+_sync = lib.ccc_event_sync
 _elapsed: Callable[[Any, Any], float] = lib.ccc_event_elapsed
 ATTEND: int = lib.CCC_ATTEND
 NOT_READY = lib.CUDA_ERROR_NOT_READY
@@ -49,7 +49,7 @@ class EventOptions:
     ipc_enabled: bool | None = False
 
 
-@_calls.quicken
+@calls.quicken
 class Event(Handle):
     """A point in the work of a stream.
 
@@ -119,7 +119,7 @@ class Event(Handle):
         CUDAError
             If work before the event failed.
         """
-        status = _sync(self)
+        status = _sync(self._box)
         if status:
             self._after_wait(status)
 

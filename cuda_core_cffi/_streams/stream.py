@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from cuda_core_cffi import _calls
+from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import check, last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -44,12 +44,13 @@ PROTOCOL_VERSION = 0
 LOWEST_PRIORITY = 0  # on every device
 NON_BLOCKING: int = lib.CU_STREAM_NON_BLOCKING
 
-_close = _calls.close
-_create = _calls.create_stream
-_sync = _calls.sync_stream
-_record = _calls.record
+_close = calls.close
+_create = calls.create_stream
+_sync = lib.ccc_stream_sync
+_record = lib.ccc_event_record
 _record_new = lib.ccc_stream_record
-_wait = _calls.wait
+_wait_event = lib.ccc_stream_wait_event
+_wait_stream = lib.ccc_stream_wait_stream
 
 
 @dataclasses.dataclass
@@ -90,7 +91,7 @@ class StreamStandIn(Uncopyable):
         return stream
 
 
-@_calls.quicken
+@calls.quicken
 class Stream(Handle):
     """A queue of work that runs in order.
 
@@ -148,7 +149,7 @@ class Stream(Handle):
         CUDAError
             If work in the stream failed.
         """
-        status = _sync(self)
+        status = _sync(self._box)
         if status:
             self._after_wait(status)
 
@@ -175,11 +176,11 @@ class Stream(Handle):
             if not box:
                 raise self._failure(lib.ccc_last_status())
             return Event._own(box)
-        status = _record(event, self)
+        if not isinstance(event, Event):
+            raise TypeError(f"event must be an Event, not {type(event).__name__}")
+        status = _record(event._box, self._box)
         if status:
             raise self._failure(status, event)
-        if status is None:
-            raise TypeError(f"event must be an Event, not {type(event).__name__}")
         return event
 
     def wait(self, event_or_stream: Event | IsStreamType) -> None:
@@ -190,12 +191,15 @@ class Stream(Handle):
         event_or_stream : Event or Stream or object with ``__cuda_stream__``
             What to wait for.
         """
-        status = _wait(self, event_or_stream)
-        if status is None:
-            event_or_stream = accept_stream(event_or_stream, "wait")
-            status = _wait(self, event_or_stream)
+        awaited: Event | Stream
+        if isinstance(event_or_stream, Event):
+            awaited = event_or_stream
+            status = _wait_event(self._box, awaited._box)
+        else:
+            awaited = accept_stream(event_or_stream, "wait")
+            status = _wait_stream(self._box, awaited._box)
         if status:
-            raise self._failure(status, event_or_stream)
+            raise self._failure(status, awaited)
 
     def callback(self, fn: Any, *, user_data: Any = None) -> None:
         """Have the stream call a function on the host, when the work now in it is done. What follows waits for that.

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from cuda_core_cffi import _calls
+from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import refuse_again
@@ -53,7 +53,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         box = _create()
         if not box:
             raise last_failure()
-        _calls.adopt(self, box)
+        calls.adopt(self, box)
         self._outer, self._state = None, GraphState(_identity(box))
 
     def __repr__(self) -> str:
@@ -216,7 +216,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         """Return an object for a graph that is inside no other, such as a clone or what was captured."""
         if not box:
             raise last_failure()
-        self = _calls.own(cls, box)
+        self = calls.own(cls, box)
         self._outer, self._state = None, GraphState(_identity(box))
         return self
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from cuda_core_cffi import _calls
 from cuda_core_cffi._code.kernel import Kernel
+from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._lifetime.references import NOTHING, Operand, settle, settle_after_sync
 from cuda_core_cffi._memory import Buffer
@@ -29,7 +29,7 @@ UNCHECKED: int = lib.CCC_UNCHECKED
 
 _add = lib.ccc_graph_add_launch
 _identity = lib.ccc_identity
-_pack = _calls.pack
+_pack = calls.pack
 _unsettled = lib.ccc_unsettled
 
 

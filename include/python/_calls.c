@@ -185,25 +185,6 @@ static PyObject *calls_close(PyObject *module, PyObject *argument)
     Py_RETURN_NONE;
 }
 
-static PyObject *calls_allocate(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    (void)module;
-    if (check_count("allocate", count, 4) || check_class(arguments[0]))
-        return NULL;
-    ccc_box *box, *pool = box_of(arguments[1], CCC_POOL), *stream = box_of(arguments[2], CCC_STREAM);
-    if (pool == NULL || stream == NULL || !PyLong_CheckExact(arguments[3]))
-        Py_RETURN_NONE;
-    size_t size = PyLong_AsSize_t(arguments[3]);
-    if (size == (size_t)-1 && PyErr_Occurred()) {
-        PyErr_Clear();
-        Py_RETURN_NONE;
-    }
-    Py_BEGIN_ALLOW_THREADS
-    box = helpers->pool_allocate(pool, stream, size);
-    Py_END_ALLOW_THREADS
-    return own_box(arguments[0], box);
-}
-
 /* Read the integers that follow a class. */
 static int read_integers(PyObject *const *arguments, Py_ssize_t count, int *values)
 {
@@ -278,66 +259,17 @@ static PyObject *calls_copy(PyObject *module, PyObject *const *arguments, Py_ssi
     return PyLong_FromLong(status);
 }
 
-static PyObject *calls_record(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+static PyObject *calls_query_event(PyObject *module, PyObject *argument)
 {
     int status;
     (void)module;
-    if (check_count("record", count, 2))
-        return NULL;
-    ccc_box *event = box_of(arguments[0], CCC_EVENT), *stream = box_of(arguments[1], CCC_STREAM);
-    if (event == NULL || stream == NULL)
-        Py_RETURN_NONE;
-    Py_BEGIN_ALLOW_THREADS
-    status = helpers->event_record(event, stream);
-    Py_END_ALLOW_THREADS
-    return PyLong_FromLong(status);
-}
-
-static PyObject *calls_wait(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    int status;
-    (void)module;
-    if (check_count("wait", count, 2))
-        return NULL;
-    ccc_box *stream = box_of(arguments[0], CCC_STREAM), *event = box_of(arguments[1], CCC_EVENT);
-    ccc_box *other = event ? NULL : box_of(arguments[1], CCC_STREAM);
-    if (stream == NULL || (event == NULL && other == NULL))
-        Py_RETURN_NONE;
-    Py_BEGIN_ALLOW_THREADS
-    status = event ? helpers->stream_wait_event(stream, event) : helpers->stream_wait_stream(stream, other);
-    Py_END_ALLOW_THREADS
-    return PyLong_FromLong(status);
-}
-
-/* The status of a helper that takes one box. */
-static PyObject *status_of(PyObject *argument, int (*helper)(const ccc_box *box))
-{
-    int status;
     ccc_box *box = box_or_error(argument);
     if (box == NULL)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    status = helper(box);
+    status = helpers->event_query(box);
     Py_END_ALLOW_THREADS
     return PyLong_FromLong(status);
-}
-
-static PyObject *calls_query_event(PyObject *module, PyObject *argument)
-{
-    (void)module;
-    return status_of(argument, helpers->event_query);
-}
-
-static PyObject *calls_sync_event(PyObject *module, PyObject *argument)
-{
-    (void)module;
-    return status_of(argument, helpers->event_sync);
-}
-
-static PyObject *calls_sync_stream(PyObject *module, PyObject *argument)
-{
-    (void)module;
-    return status_of(argument, helpers->stream_sync);
 }
 
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
@@ -373,28 +305,26 @@ static PyObject *calls_quicken(PyObject *module, PyObject *class)
 }
 
 static PyMethodDef methods[] = {
-    {"own", FAST(calls_own), "own(cls, box)\n--\n\nReturn an object for a box."},
-    {"blank", calls_blank, METH_O, "blank(cls)\n--\n\nReturn an object with nothing set."},
-    {"adopt", FAST(calls_adopt), "adopt(owner, box)\n--\n\nGive an object a box, in place of the one that it has."},
-    {"close", calls_close, METH_O, "close(owner)\n--\n\nClose, and show failures of cleanup."},
-    {"allocate", FAST(calls_allocate), "allocate(cls, pool, stream, size)\n--\n\nAllocate from a pool."},
-    {"create_event", FAST(calls_create_event), "create_event(cls, device, flags)\n--\n\nMake an event."},
-    {"create_stream", FAST(calls_create_stream), "create_stream(cls, device, flags, priority)\n--\n\nMake a stream."},
-    {"make_row", FAST(calls_make_row), "make_row(fields, types, target)\n--\n\nReturn what packs a kernel's arguments."},
-    {"retarget", FAST(calls_retarget), "retarget(row, target)\n--\n\nReturn a row like another, for another kernel."},
-    {"launch", FAST(calls_launch), "launch(row, stream, native, values)\n--\n\nLaunch a kernel."},
-    {"pack", FAST(calls_pack), "pack(row, values)\n--\n\nReturn the packed arguments."},
-    {"prepare", FAST(calls_prepare), "prepare(fields, native, plan)\n--\n\nReturn a prepared launch's functions."},
-    {"fill", FAST(calls_fill), "fill(buffer, stream, value)\n--\n\nFill with a byte."},
-    {"copy", FAST(calls_copy), "copy(destination, source, stream)\n--\n\nCopy a buffer into one of the same size."},
-    {"record", FAST(calls_record), "record(event, stream)\n--\n\nRecord an event."},
-    {"wait", FAST(calls_wait), "wait(stream, awaited)\n--\n\nHave a stream wait for an event or another stream."},
-    {"query_event", calls_query_event, METH_O, "query_event(event)\n--\n\nAsk whether an event is reached."},
-    {"sync_event", calls_sync_event, METH_O, "sync_event(event)\n--\n\nWait for an event."},
-    {"sync_stream", calls_sync_stream, METH_O, "sync_stream(stream)\n--\n\nWait for a stream."},
-    {"quicken", calls_quicken, METH_O, "quicken(cls)\n--\n\nPut methods in C in a class."},
-    {"buffer_class", calls_buffer_class, METH_O, "buffer_class(cls)\n--\n\nReplace close of a class of buffers."},
-    {"pool_class", calls_pool_class, METH_O, "pool_class(cls)\n--\n\nReplace allocate of a class of pools."},
+    {"own", FAST(calls_own), "own(cls, box, /)\n--\n\nReturn an object for a box."},
+    {"blank", calls_blank, METH_O, "blank(cls, /)\n--\n\nReturn an object with nothing set."},
+    {"adopt", FAST(calls_adopt), "adopt(owner, box, /)\n--\n\nGive an object a box, in place of the one that it has."},
+    {"close", calls_close, METH_O, "close(owner, /)\n--\n\nClose, and show failures of cleanup."},
+    {"create_event", FAST(calls_create_event), "create_event(cls, device, flags, /)\n--\n\nMake an event."},
+    {"create_stream", FAST(calls_create_stream),
+     "create_stream(cls, device, flags, priority, /)\n--\n\nMake a stream."},
+    {"make_row", FAST(calls_make_row),
+     "make_row(fields, types, target, /)\n--\n\nReturn what packs a kernel's arguments."},
+    {"retarget", FAST(calls_retarget),
+     "retarget(row, target, /)\n--\n\nReturn a row like another, for another kernel."},
+    {"launch", FAST(calls_launch), "launch(row, stream, native, values, /)\n--\n\nLaunch a kernel."},
+    {"pack", FAST(calls_pack), "pack(row, values, /)\n--\n\nReturn the packed arguments."},
+    {"prepare", FAST(calls_prepare), "prepare(fields, native, plan, /)\n--\n\nReturn a prepared launch's functions."},
+    {"fill", FAST(calls_fill), "fill(buffer, stream, value, /)\n--\n\nFill with a byte."},
+    {"copy", FAST(calls_copy), "copy(destination, source, stream, /)\n--\n\nCopy a buffer into one of the same size."},
+    {"query_event", calls_query_event, METH_O, "query_event(event, /)\n--\n\nAsk whether an event is reached."},
+    {"quicken", calls_quicken, METH_O, "quicken(cls, /)\n--\n\nPut methods in C in a class."},
+    {"buffer_class", calls_buffer_class, METH_O, "buffer_class(cls, /)\n--\n\nReplace close of a class of buffers."},
+    {"pool_class", calls_pool_class, METH_O, "pool_class(cls, /)\n--\n\nReplace allocate of a class of pools."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -27,11 +27,13 @@ static PyObject *stream_record(PyObject *self, PyObject *const *arguments, Py_ss
 static PyObject *stream_wait(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     int status;
-    ccc_box *stream = box_of(self, CCC_STREAM), *event = count == 1 && !names ? box_of(arguments[0], CCC_EVENT) : NULL;
-    if (stream == NULL || event == NULL)
+    int is_usual = count == 1 && !names;
+    ccc_box *stream = box_of(self, CCC_STREAM), *event = is_usual ? box_of(arguments[0], CCC_EVENT) : NULL;
+    ccc_box *other = is_usual && event == NULL ? box_of(arguments[0], CCC_STREAM) : NULL;
+    if (stream == NULL || (event == NULL && other == NULL))
         return call_python(python_stream_wait, self, arguments, count, names);
     Py_BEGIN_ALLOW_THREADS
-    status = helpers->stream_wait_event(stream, event);
+    status = event ? helpers->stream_wait_event(stream, event) : helpers->stream_wait_stream(stream, other);
     Py_END_ALLOW_THREADS
     if (status)
         return raise_made(PyObject_CallMethod(self, "_failure", "iO", status, arguments[0]));

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import abc
 import gc
-import importlib.util
 import inspect
-import pathlib
 import sys
 import types
 import warnings
@@ -18,23 +16,12 @@ from typing import Any
 import pytest
 from helpers import collect
 
-import cuda_core_cffi
-from cuda_core_cffi import Buffer, CUDAWarning, Device, Event, Stream, _calls, ffi, lib, live_objects, simulator
+from cuda_core_cffi import Buffer, CUDAWarning, Device, Event, Stream, ffi, lib, live_objects, simulator
+from cuda_core_cffi._core import calls, python_calls
 
 CPYTHON = sys.implementation.name == "cpython"
 SIZE = 1024
 ROUNDS = 100
-
-
-def calls_in_python() -> Any:
-    """Return the functions in Python, which the ones in C hide on CPython."""
-    path = pathlib.Path(cuda_core_cffi.__file__).with_name("_calls.py")
-    spec = importlib.util.spec_from_file_location("calls_in_python", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class Kit:
@@ -62,7 +49,7 @@ class Kit:
 
     def allocate(self, size: int = SIZE) -> Any:
         """Return a buffer."""
-        buffer = self.calls.allocate(self.Buffer, self.pool, self.stream, size)
+        buffer = self.calls.own(self.Buffer, lib.ccc_pool_allocate(self.pool._box, self.stream._box, size))
         buffer._size = size
         return buffer
 
@@ -70,25 +57,28 @@ class Kit:
 @pytest.fixture(params=["here", "in Python"])
 def kit(request: pytest.FixtureRequest, device: Device) -> Iterator[Kit]:
     """What the package uses on this interpreter, and what is in Python."""
-    made = Kit(_calls if request.param == "here" else calls_in_python())
+    made = Kit(calls if request.param == "here" else python_calls)
     yield made
     assert lib.ccc_stream_sync(made.stream._box) in (0, lib.CCC_ATTEND)
 
 
 @pytest.mark.skipif(not CPYTHON, reason="other interpreters make the best of Python")
 def test_on_cpython_the_calls_are_in_c() -> None:
+    from cuda_core_cffi import _calls
+
     assert not _calls.__file__.endswith(".py")
-    assert set(calls_in_python().__all__) == {name for name in vars(_calls) if not name.startswith("_")}
+    names = {name for name in vars(_calls) if not name.startswith("_")}
+    assert names == set(calls.__all__) == set(python_calls.__all__)
+    assert all(getattr(calls, name) is getattr(_calls, name) for name in names)
 
 
 # making and dropping
 
 
-@pytest.mark.parametrize("make", ["allocate", "create_event", "create_stream"])
+@pytest.mark.parametrize("make", ["create_event", "create_stream"])
 @pytest.mark.parametrize("close", [True, False])
 def test_what_is_made_goes_with_its_object(kit: Kit, make: str, close: bool) -> None:
     arguments = {
-        "allocate": (kit.Buffer, kit.pool, kit.stream, SIZE),
         "create_event": (kit.Event, 0, lib.CU_EVENT_DISABLE_TIMING),
         "create_stream": (kit.Stream, 0, lib.CU_STREAM_NON_BLOCKING, 0),
     }[make]
@@ -138,8 +128,8 @@ def test_classes_and_boxes_are_not_kept(device: Device, stream: Stream) -> None:
             device.allocate(SIZE, stream=stream)
             device.create_event().close()
             device.create_stream().close()
-            viewer = _calls.own(Stream, lib.ccc_view(stream._box))
-            _calls.adopt(viewer, viewer._box)
+            viewer = calls.own(Stream, lib.ccc_view(stream._box))
+            calls.adopt(viewer, viewer._box)
             del viewer
             subtract_in_vain(device)
         stream.sync()
@@ -159,27 +149,27 @@ def test_classes_and_boxes_are_not_kept(device: Device, stream: Stream) -> None:
 def test_wrong_uses_of_the_functions_in_c_are_refused(stream: Stream) -> None:
     for wrong in (object, 7):
         with pytest.raises(TypeError, match="expected a subclass of Owner"):
-            _calls.own(wrong, stream._box)  # type: ignore[type-var]
+            calls.own(wrong, stream._box)  # type: ignore[type-var]
         with pytest.raises(TypeError, match="expected a subclass of Owner"):
-            _calls.create_event(wrong, 0, 2)  # type: ignore[type-var]
+            calls.create_event(wrong, 0, 2)  # type: ignore[type-var]
     with pytest.raises(TypeError):
-        _calls.own(Stream, ffi.new("int *"))
+        calls.own(Stream, ffi.new("int *"))
     with pytest.raises(TypeError, match="expected a subclass of Owner"):
-        _calls.adopt(7, stream._box)  # type: ignore[arg-type]
+        calls.adopt(7, stream._box)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
-        _calls.adopt(stream, 7)
-    names = ("own", "adopt", "allocate", "create_event", "create_stream", "fill", "copy", "record", "wait")
+        calls.adopt(stream, 7)
+    names = ("own", "adopt", "create_event", "create_stream", "fill", "copy")
     for name in names:
         with pytest.raises(TypeError, match=f"{name} takes [0-9] arguments, not 0"):
-            getattr(_calls, name)()
+            getattr(calls, name)()
     with pytest.raises(AttributeError):
         stream._box = stream._box  # type: ignore[misc]
     with pytest.raises(AttributeError):
-        _calls.close(Stream.__new__(Stream))
+        calls.close(Stream.__new__(Stream))
     with pytest.raises(AttributeError):
-        _calls.sync_stream(7)  # type: ignore[arg-type]
+        calls.query_event(7)  # type: ignore[arg-type]
     with pytest.raises(OverflowError):
-        _calls.create_event(Event, 2**80, 2)
+        calls.create_event(Event, 2**80, 2)
 
 
 def test_refused_constructions_have_nothing_to_drop() -> None:
@@ -200,10 +190,7 @@ def test_nothing_is_done_with_unusual_arguments(kit: Kit) -> None:
     calls, buffer, stream = kit.calls, kit.allocate(), kit.stream
     smaller = kit.allocate(SIZE // 2)
     with simulator.trace() as trace:
-        for size in (-1, 2**64, 7.0, True, "7", None):
-            assert calls.allocate(kit.Buffer, kit.pool, stream, size) is None
         for wrong in (None, 7, object(), buffer):
-            assert calls.allocate(kit.Buffer, kit.pool, wrong, SIZE) is None
             assert calls.fill(buffer, wrong, 0) is None
             assert calls.copy(buffer, buffer, wrong) is None
         for value in (-1, 256, 2**80, True, 1.0, b"1", None):
@@ -217,12 +204,10 @@ def test_nothing_is_done_with_unusual_arguments(kit: Kit) -> None:
 @pytest.mark.simulator_only("makes calls fail")
 @pytest.mark.parametrize(
     ("make", "function"),
-    [("allocate", "cuMemAllocFromPoolAsync"), ("create_event", "cuEventCreate"),
-     ("create_stream", "cuStreamCreateWithPriority")],
+    [("create_event", "cuEventCreate"), ("create_stream", "cuStreamCreateWithPriority")],
 )  # fmt: skip
 def test_a_failure_is_told_by_false(kit: Kit, make: str, function: str) -> None:
     arguments = {
-        "allocate": (kit.Buffer, kit.pool, kit.stream, SIZE),
         "create_event": (kit.Event, 0, 0),
         "create_stream": (kit.Stream, 0, 0, 0),
     }[make]
@@ -247,25 +232,11 @@ def test_fill_and_copy_return_a_status(kit: Kit) -> None:
     assert calls.copy(one, one, kit.stream) == lib.CCC_OVERLAP
 
 
-def test_events_are_recorded_awaited_and_compared(kit: Kit) -> None:
-    calls, stream = kit.calls, kit.stream
-    other = calls.create_stream(kit.Stream, 0, lib.CU_STREAM_NON_BLOCKING, 0)
-    start, end = (calls.create_event(kit.Event, 0, 0) for _ in range(2))
-    done = (0, lib.CCC_ATTEND)
-    assert calls.record(start, stream) == 0
-    assert calls.wait(other, start) == calls.wait(stream, other) == 0
-    assert calls.record(end, stream) == 0
-    assert calls.sync_stream(stream) in done
-    assert calls.sync_event(end) in done
-    assert calls.query_event(end) in done
-    for wrong in (None, 7, object(), kit.pool):
-        assert calls.record(wrong, stream) is None
-        assert calls.wait(stream, wrong) is None
-    calls.close(start)
-    assert calls.query_event(start) == calls.sync_event(start) == calls.record(start, stream) == lib.CCC_CLOSED
-    assert calls.wait(stream, start) == lib.CCC_CLOSED
-    calls.close(other)
-    assert calls.sync_stream(other) == calls.wait(other, end) == calls.wait(stream, other) == lib.CCC_CLOSED
+def test_an_event_is_asked_for_its_status(kit: Kit) -> None:
+    event = kit.calls.create_event(kit.Event, 0, 0)
+    assert kit.calls.query_event(event) in (0, lib.CCC_ATTEND)
+    kit.calls.close(event)
+    assert kit.calls.query_event(event) == lib.CCC_CLOSED
 
 
 # methods
@@ -312,6 +283,43 @@ def test_methods_take_their_arguments_by_name_too(device: Device, stream: Stream
         other.sync()
 
 
+def outcome(call: Any, *arguments: Any, **named: Any) -> tuple[type, str]:
+    """Return the type of what a call returns, or the exception that it raises."""
+    try:
+        return type(call(*arguments, **named)), ""
+    except Exception as error:
+        return type(error), str(error)
+
+
+def test_methods_in_c_and_in_python_do_the_same(device: Device, stream: Stream) -> None:
+    # with arguments by name the method in Python does it
+    class Foreign:
+        def __cuda_stream__(self) -> tuple[int, int]:
+            return (0, stream.handle)
+
+    with device.create_stream() as other, device.create_event() as event, device.create_event() as closed:
+        closed.close()
+        gone = device.create_stream()
+        gone.close()
+        for queue in (other, gone):
+            for item in (event, closed, stream, gone, Foreign(), None, 7, b"7", Event.__new__(Event)):
+                if item is not None:  # which makes an event
+                    assert outcome(queue.record, item) == outcome(queue.record, event=item)
+                assert outcome(queue.wait, item) == outcome(queue.wait, event_or_stream=item)
+        assert outcome(other.record, event) == (Event, "")
+        assert outcome(other.wait, stream) == outcome(other.wait, event) == (type(None), "")
+        pool = device.memory_resource
+        for size in (SIZE, 0, -1, 2**64, 7.0, True, "7", None):
+            for queue in (stream, gone, event, 7):
+                made = [
+                    outcome(pool.allocate, size, queue),
+                    outcome(pool.allocate, size=size, stream=queue),
+                ]
+                assert made[0] == made[1]
+        assert outcome(pool.allocate, SIZE, stream) == (Buffer, "")
+        other.sync()
+
+
 @pytest.mark.parametrize("method", [Stream.sync, Stream.record, Stream.wait, Event.sync])
 def test_methods_are_for_objects_of_their_class(method: Any, stream: Stream) -> None:
     arguments = (None,) if method is Stream.wait else ()
@@ -337,7 +345,7 @@ def test_methods_work_in_subclasses_and_may_be_overridden(device: Device, stream
 
     notes: list[str] = []
     for kind in (Plain, Noted):
-        with _calls.own(kind, lib.ccc_view(stream._box)) as ours, device.create_event() as event:
+        with calls.own(kind, lib.ccc_view(stream._box)) as ours, device.create_event() as event:
             assert ours.record(event) is event
             ours.wait(event)
             ours.sync()
@@ -401,20 +409,20 @@ def test_blank_objects_are_like_those_of_object_new(kit: Kit) -> None:
 
 @pytest.mark.skipif(not CPYTHON, reason="what PyPy has is plain Python")
 def test_only_classes_that_have_the_methods_are_given_those_in_c() -> None:
-    class Other(_calls.Owner):
+    class Other(calls.Owner):
         pass
 
     members = set(vars(Other))
-    assert _calls.quicken(Other) is Other
+    assert calls.quicken(Other) is Other
     assert set(vars(Other)) == members
     with pytest.raises(AttributeError, match="has no attribute 'sync'"):
-        _calls.quicken(type("Event", (_calls.Owner,), {}))
+        calls.quicken(type("Event", (calls.Owner,), {}))
     assert str(inspect.signature(Event.sync)) == "(self, /)"  # and ours is what it was
     with pytest.raises(AttributeError, match="_box"):  # what is in Python for our Event is still known
         Event.__new__(Event).sync()
     for wrong in (object, 7):
         with pytest.raises(TypeError, match="expected a subclass of Owner"):
-            _calls.quicken(wrong)  # type: ignore[type-var]
+            calls.quicken(wrong)  # type: ignore[type-var]
 
 
 # what they cost

@@ -15,12 +15,12 @@ import numpy
 import pytest
 from argument_rows import quick_of
 
-from cuda_core_cffi import _calls, ffi
-from cuda_core_cffi._core import packing
+from cuda_core_cffi import ffi
+from cuda_core_cffi._core import calls, packing
 from cuda_core_cffi._core.packing import Room
 from cuda_core_cffi._launching.arguments import make_packer
 
-ROWS = pytest.mark.parametrize("calls", [_calls, packing], ids=["here", "in Python"])
+ROWS = pytest.mark.parametrize("calls", [calls, packing], ids=["here", "in Python"])
 
 
 def row_of_integers(calls: Any, number: int) -> Any:
@@ -178,6 +178,6 @@ def test_what_an_argument_raises_that_is_no_answer_is_raised():
 
     packer = make_packer((Number,), (Number(1),), ((0, 4),), None)
     ((gap, slot),) = packer._fields
-    row = _calls.make_row([(gap, slot._replace(pack=interrupted))], (Number,), packer.target)
+    row = calls.make_row([(gap, slot._replace(pack=interrupted))], (Number,), packer.target)
     with pytest.raises(KeyboardInterrupt):
-        _calls.pack(row, (Number(1),))
+        calls.pack(row, (Number(1),))

@@ -21,10 +21,10 @@ from cuda_core_cffi import (
     MemoryResource,
     PinnedMemoryResource,
     Stream,
-    _calls,
     lib,
     simulator,
 )
+from cuda_core_cffi._core import calls
 
 CPYTHON = sys.implementation.name == "cpython"
 SIZE = 64
@@ -126,17 +126,17 @@ def test_on_cpython_the_methods_are_in_c():
         assert not inspect.isfunction(method)
     for wrong in (7, Stream, DeviceMemoryResource):
         with pytest.raises(TypeError, match=r"expected a subclass of .*Memory"):
-            _calls.buffer_class(wrong)
+            calls.buffer_class(wrong)
     for wrong in (7, HostResource):
         with pytest.raises(TypeError, match=r"expected a subclass of .*Owner"):
-            _calls.pool_class(wrong)
+            calls.pool_class(wrong)
 
     class Other(DeviceMemoryResource):
         def allocate(self, size, stream=None):
             return None
 
     with pytest.raises(TypeError, match="has a method of its own: allocate"):
-        _calls.pool_class(Other)
+        calls.pool_class(Other)
 
 
 # classes of the program

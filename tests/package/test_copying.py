@@ -8,6 +8,7 @@ import copy
 import enum
 import gc
 import pickle
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -60,7 +61,8 @@ def test_an_object_is_copied_as_its_class_says(row, action, objects):
 # What programs get no object of: bases, protocols, descriptors, and what is used within the package. The base
 # ProgramCacheResource is for subclasses that users write.
 INTERNAL = {
-    "_calls.Memory", "_calls.Owner", "_code.elf.Elf", "_code.kernel.KnownKernel", "_code.kernel.Library",
+    "_core.python_calls.Memory", "_core.python_calls.Owner",
+    "_code.elf.Elf", "_code.kernel.KnownKernel", "_code.kernel.Library",
     "_code.kernel.LoadableCode", "_code.kernel._Attribute", "_code.mangling._NonType", "_code.mangling._Symbol",
     "_compile.compiler.Compiler", "_compile.driver_linker.DriverLinker", "_compile.link_backend.LinkBackend",
     "_compile.nvjitlink.NvJitLink", "_compile.nvrtc.NVRTC", "_compile.nvvm.NVVM", "_compile.nvvm_ir._Bits",
@@ -81,6 +83,8 @@ INTERNAL = {
     "graph.state.Member", "graph.state.Record", "graph.views.ExecutableEventNode", "graph.views.SwitchableNode",
     "simulator._RawReport", "typing.IsStreamType",
 }  # fmt: skip
+if sys.implementation.name == "cpython":
+    INTERNAL |= {"_calls.Memory", "_calls.Owner"}
 
 
 ENUMERATIONS = [cls for cls in CLASSES.values() if issubclass(cls, enum.Enum) and len(cls)]

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from helpers import Gate
 
-from cuda_core_cffi import CUDAError, Device, Event, EventOptions, Stream, _calls, ffi, lib, live_objects
+from cuda_core_cffi import CUDAError, Device, Event, EventOptions, Stream, ffi, lib, live_objects
+from cuda_core_cffi._core import calls
 
 TIMED = EventOptions(timing_enabled=True)
 
@@ -264,11 +265,11 @@ def test_subclasses_have_differences_as_events_have(stream: Stream) -> None:
     with stream.record(options=TIMED) as start, stream.record(options=TIMED) as end:
         stream.sync()
         elapsed = end - start
-        for same in (_calls.own(Plain, lib.ccc_view(end._box)), _calls.own(Plain, lib.ccc_view(start._box))):
+        for same in (calls.own(Plain, lib.ccc_view(end._box)), calls.own(Plain, lib.ccc_view(start._box))):
             assert same - start == end - start - (end - same)
             assert start - same == -(same - start)
             assert same - same == 0
-        in_seconds = _calls.own(Seconds, lib.ccc_view(start._box))
+        in_seconds = calls.own(Seconds, lib.ccc_view(start._box))
         assert in_seconds - end == -elapsed / 1000
         assert end - in_seconds == elapsed / 1000
         in_seconds.close()

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuda_core_cffi import _calls
-from cuda_core_cffi._core import packing
+from cuda_core_cffi._core import calls, packing
 from cuda_core_cffi._launching.arguments import Packer
 
 
 def quick_of(packer: Packer, values: tuple[Any, ...]) -> set[bytes | None]:
     """Return what is packed quickly: as this interpreter does it, and in Python."""
     row = packing.make_row(packer._fields, tuple(map(type, values)), packer.target)
-    return {_calls.pack(packer.row, values), packing.pack(row, values)}
+    return {calls.pack(packer.row, values), packing.pack(row, values)}

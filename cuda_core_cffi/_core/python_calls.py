@@ -1,32 +1,24 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""The calls that programs make most: to make, close and drop objects, fill, copy, launch, record, query and wait.
+"""What ``_core.calls`` has where there is no ``_calls``: to make, close and drop objects, fill, copy, launch and query.
 
-On CPython ``include/python/_calls.c`` takes the place of this module: there it is faster than CFFI. A compiler such as
-PyPy's makes the best of what is here.
+A compiler such as PyPy's makes this as fast as C. On CPython, ``include/python/_calls.c`` has the same.
 
-The functions take what the public methods get, and do what is usual. None says that nothing was done: the arguments
-need a closer look, which tells what is wrong with them.
+Functions that return None have done nothing: their arguments need a closer look, which tells what is wrong with them.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from cuda_core_cffi._core.errors import check_cleanup
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.packing import launch, make_row, pack, prepare, retarget
 
-try:
-    from __pypy__ import add_memory_pressure  # type: ignore[import-not-found]
-except ImportError:
-    add_memory_pressure = None
-
 __all__ = [
     "Memory",
     "Owner",
     "adopt",
-    "allocate",
     "blank",
     "buffer_class",
     "close",
@@ -42,20 +34,16 @@ __all__ = [
     "prepare",
     "query_event",
     "quicken",
-    "record",
     "retarget",
-    "sync_event",
-    "sync_stream",
-    "wait",
 ]
 
 ClassType = TypeVar("ClassType")
+T = TypeVar("T")
+OwnerType = TypeVar("OwnerType", bound="Owner")
 
 LARGEST_BYTE = 255
-LARGEST_SIZE = 2**64 - 1
-BUFFER, EVENT, STREAM = "CUdeviceptr", "CUevent", "CUstream"
+BUFFER, STREAM = "CUdeviceptr", "CUstream"
 
-_allocate = lib.ccc_pool_allocate
 _close = lib.ccc_close
 _copy = lib.ccc_copy
 _create_event = lib.ccc_event_create
@@ -63,11 +51,6 @@ _create_stream = lib.ccc_stream_create
 _drop = lib.ccc_drop
 _fill = lib.ccc_fill
 _query_event = lib.ccc_event_query
-_record = lib.ccc_event_record
-_sync_event = lib.ccc_event_sync
-_sync_stream = lib.ccc_stream_sync
-_wait_event = lib.ccc_stream_wait_event
-_wait_stream = lib.ccc_stream_wait_stream
 
 
 class Owner:
@@ -99,48 +82,36 @@ class Memory(Owner):
     _whole: Any
 
 
-def own(cls: type[Any], box: Any) -> Any:
+def own(cls: type[OwnerType], box: Any) -> OwnerType:
     """Return an object of a class for a box."""
     self = cls.__new__(cls)
     self._box = box
     return self
 
 
-def blank(cls: type[Any]) -> Any:
+def blank(cls: type[T]) -> T:
     """Return an object of a class written in Python, with nothing set."""
     return object.__new__(cls)
 
 
-def adopt(owner: Any, box: Any) -> None:
+def adopt(owner: Owner, box: Any) -> None:
     """Give an object a box, in place of the one that it has, which is the caller's from now on."""
     owner._box = box
 
 
-def close(owner: Any) -> None:
+def close(owner: Owner) -> None:
     """Close, and show failures of cleanup."""
     if waiting := _close(owner._box):
         check_cleanup(waiting, stacklevel=4)
 
 
-def allocate(cls: type[Any], pool: Any, stream: Any, size: Any) -> Any:
-    """Return a buffer from a pool, of which only the box is set; False after a failure."""
-    if not is_kind(stream, STREAM) or type(size) is not int or not 0 <= size <= LARGEST_SIZE:
-        return None
-    box = _allocate(pool._box, stream._box, size)
-    if not box:
-        return False
-    if add_memory_pressure is not None:
-        add_memory_pressure(size)
-    return own(cls, box)
-
-
-def create_event(cls: type[Any], device: int, flags: int) -> Any:
+def create_event(cls: type[OwnerType], device: int, flags: int) -> OwnerType | Literal[False]:
     """Return an event; False after a failure."""
     box = _create_event(device, flags)
     return own(cls, box) if box else False
 
 
-def create_stream(cls: type[Any], device: int, flags: int, priority: int) -> Any:
+def create_stream(cls: type[OwnerType], device: int, flags: int, priority: int) -> OwnerType | Literal[False]:
     """Return a stream; False after a failure."""
     box = _create_stream(device, flags, priority)
     return own(cls, box) if box else False
@@ -148,7 +119,9 @@ def create_stream(cls: type[Any], device: int, flags: int, priority: int) -> Any
 
 def fill(buffer: Any, stream: Any, value: Any) -> int | None:
     """Fill a buffer with a byte, and return a status."""
-    if not is_kind(stream, STREAM) or type(value) is not int or not 0 <= value <= LARGEST_BYTE:
+    if not (is_kind(buffer, BUFFER) and is_kind(stream, STREAM)):
+        return None
+    if type(value) is not int or not 0 <= value <= LARGEST_BYTE:
         return None
     status: int = _fill(buffer._box, stream._box, value, 1)
     return status
@@ -164,44 +137,13 @@ def copy(destination: Any, source: Any, stream: Any) -> int | None:
     return status
 
 
-def record(event: Any, stream: Any) -> int | None:
-    """Record an event, and return a status."""
-    if not is_kind(event, EVENT):
-        return None
-    status: int = _record(event._box, stream._box)
-    return status
-
-
-def wait(stream: Any, awaited: Any) -> int | None:
-    """Have a stream wait for an event, or for another stream, and return a status."""
-    if is_kind(awaited, EVENT):
-        status: int = _wait_event(stream._box, awaited._box)
-    elif is_kind(awaited, STREAM):
-        status = _wait_stream(stream._box, awaited._box)
-    else:
-        return None
-    return status
-
-
-def query_event(event: Any) -> int:
+def query_event(event: Owner) -> int:
     """Ask whether an event is reached, and return a status."""
     status: int = _query_event(event._box)
     return status
 
 
-def sync_event(event: Any) -> int:
-    """Wait for an event, and return a status."""
-    status: int = _sync_event(event._box)
-    return status
-
-
-def sync_stream(stream: Any) -> int:
-    """Wait for a stream, and return a status."""
-    status: int = _sync_stream(stream._box)
-    return status
-
-
-def quicken(cls: type[Any]) -> type[Any]:
+def quicken(cls: type[OwnerType]) -> type[OwnerType]:
     """Make the methods of a class quicker that programs call most: on CPython, others in C stand for them."""
     return cls
 
