@@ -256,11 +256,12 @@ def show_bytes(buffer: Exporter, flags: int = 0, /) -> memoryview:
 if sys.implementation.name == "pypy":
     # NumPy on PyPy (seen with 7.3.19) never releases a memoryview, and takes one of all types with __buffer__. So the
     # method is only found in instances: NumPy then goes by __array_struct__, and releases that.
-    def find_buffer(self: Exporter, name: str) -> Any:
+    def find_buffer(self: Exporter, name: str) -> Callable[..., memoryview]:
         """Return the method ``__buffer__``."""
         if name == "__buffer__":
             return functools.partial(show_bytes, self)
-        return object.__getattribute__(self, name)  # raises again: also what a property has raised
+        found: Callable[..., memoryview] = object.__getattribute__(self, name)  # raises again
+        return found
 
     del Exporter.__buffer__
     Exporter.__getattr__ = find_buffer  # type: ignore[attr-defined]
