@@ -62,6 +62,7 @@ def test_a_graph_whose_nodes_use_its_own_memory_is_destroyed_with_it(device, res
         if inside:
             body = builder.if_then(builder.create_condition(1))
             node = body.graph_definition.memcpy(memory[0], used, SIZE // 2)
+            builder.end_building()
         else:
             node = builder.end_building().graph_definition.memcpy(memory[0], used, SIZE // 2)
         node.memset(used, 2, SIZE // 2).update(value=3)

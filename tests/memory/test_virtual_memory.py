@@ -239,10 +239,13 @@ def test_a_buffer_without_memory_may_get_some(stream, mr):
 
 
 def test_a_hint_is_where_the_buffer_starts(device):
-    address = reserve(4 * UNIT)
-    free(address, 4 * UNIT)
-    with VirtualMemoryResource(device, {"addr_hint": address}).allocate(1) as buffer:
-        assert buffer.handle == address
+    found = []
+    for _ in range(5):  # another thread, the driver's own too, may take the addresses meanwhile
+        address = reserve(4 * UNIT)
+        free(address, 4 * UNIT)
+        with VirtualMemoryResource(device, {"addr_hint": address}).allocate(1) as buffer:
+            found.append((address, buffer.handle))
+    assert any(address == handle for address, handle in found)
 
 
 @pytest.mark.parametrize("alignment", [1, 4096, UNIT, 1 << 30])

@@ -314,7 +314,7 @@ def test_many_at_once(stream):
         graph.instantiate()
     del owner, graph, _
     assert gone(seen)
-    assert soon(lambda: lib.ccc_keep_count() == count)
+    assert soon(lambda: lib.ccc_keep_count() <= count)  # less: what an earlier test left has gone too
 
 
 def test_it_runs_beside_calls_of_other_threads(device, stream):

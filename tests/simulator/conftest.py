@@ -13,6 +13,8 @@ from ptx_runner import ON_GPU, SEED, Runner, make_gpu, nvrtc, variants
 from sim_driver import Driver, c_void_p, simulator
 from sim_graphs import Graphs, made
 
+from cuda_core_cffi._core.errors import UnavailableError
+
 
 @pytest.fixture
 def sim() -> Iterator[ModuleType]:
@@ -49,7 +51,7 @@ def cu(driver: Driver) -> Iterator[Driver]:
 def gpu() -> Any:
     try:
         nvrtc()
-    except (FileNotFoundError, OSError) as error:
+    except UnavailableError as error:
         pytest.skip(str(error))
     return make_gpu()
 

@@ -15,6 +15,7 @@ import ctypes
 import functools
 import importlib
 import importlib.util
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -235,6 +236,7 @@ def from_numba(base: Any, layout: str) -> Any:
 
 
 def from_jax(platform: str, base: Any, layout: str) -> Any:
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or it takes most of the GPU's memory
     jax = importlib.import_module("jax")
     jax.config.update("jax_enable_x64", True)
     if layout not in ("C", "empty", "scalar"):

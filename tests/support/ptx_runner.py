@@ -8,7 +8,6 @@ import ctypes
 import functools
 import itertools
 import os
-import sys
 from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 from sim_driver import Driver, DriverError, simulator
+
+from cuda_core_cffi._core.libraries import find_library
 
 SEED = 20260101
 COOPERATIVE = 2  # CU_LAUNCH_ATTRIBUTE_COOPERATIVE
@@ -26,21 +27,9 @@ class Nvrtc:
     """Just enough of NVRTC."""
 
     def __init__(self) -> None:
-        named = os.environ.get("CUDA_CORE_CFFI_NVRTC")
-        found = (
-            [Path(named)]
-            if named
-            else [
-                library
-                for folder in map(Path, sys.path)
-                for library in sorted(folder.glob("nvidia/cu*/lib/libnvrtc.so.*"))
-                + sorted(folder.glob("nvidia/cuda_nvrtc/lib/libnvrtc.so.*"))
-            ]
-        )
-        if not found:
-            raise FileNotFoundError("NVRTC is not installed (pip install nvidia-cuda-nvrtc)")
-        self.library = ctypes.CDLL(str(found[0]))
-        include = found[0].parents[1] / "include"
+        path = Path(find_library("nvrtc", "NVRTC", "CUDA_CORE_CFFI_NVRTC"))
+        self.library = ctypes.CDLL(str(path))
+        include = path.parents[1] / "include"
         more = filter(None, os.environ.get("CUDA_TEST_KERNEL_INCLUDE_DIRS", "").split(os.pathsep))
         self.options = [f"-I{folder}" for folder in (include, include / "cccl", *more)]
 
