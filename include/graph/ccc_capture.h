@@ -103,17 +103,22 @@ static int ccc_capture_claim(ccc_box *capture)
     return __atomic_exchange_n(&capture->handle, 0, __ATOMIC_ACQ_REL) != 0;
 }
 
+static CUresult ccc_capture_stop_stream(CUstream stream, CUgraph *graph)
+{
+    CCC_EXCLUDE;
+    CUresult result = cuStreamEndCapture(stream, graph);
+    /* After a failure that is not of the capture, that may be there still. Else the stream may be in another by now. */
+    if (result && (result < CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED || result > CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD))
+        cuStreamEndCapture(stream, graph);
+    return result;
+}
+
 /* End a capture that the caller has claimed. It is over then, whatever the status says, even that this is the wrong thread. */
 static CUresult ccc_capture_stop_alone(ccc_box *capture)
 {
     CUgraph graph = NULL;
     ccc_box *home = capture->pool;
-    CUstream stream = CCC_STRM(atomic_load(&capture->stream));
-    CCC_SUBMIT;
-    CUresult result = cuStreamEndCapture(stream, &graph);
-    /* After a failure that is not of the capture, that may be there still. Else the stream may be in another by now. */
-    if (result && (result < CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED || result > CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD))
-        cuStreamEndCapture(stream, &graph);
+    CUresult result = ccc_capture_stop_stream(CCC_STRM(atomic_load(&capture->stream)), &graph);
     atomic_fetch_sub(&ccc_captures, 1);
     atomic_fetch_add(&ccc_captures_ended, 1);
     ccc_free_captives();

@@ -45,9 +45,10 @@ static void ccc_tense(ccc_mode *mode)
 
 /*
  * While streams are captured, calls that give a stream work hold this lock for reading: the driver guards captures itself.
- * Two things it does not guard, and they hold the lock for writing: calls on a graph, which may be the one that a stream is
- * captured into (drivers crash otherwise, seen with 580); and reading the array of nodes that the driver keeps for a
- * captured stream, which the next call on that stream may free.
+ * Three things it does not guard, and they hold the lock for writing: calls on a graph, which may be the one that a stream
+ * is captured into (drivers crash otherwise, seen with 580); the end of a capture while other threads give its stream work
+ * (so, too); and reading the array of nodes that the driver keeps for a captured stream, which the next call on that
+ * stream may free.
  */
 static pthread_rwlock_t ccc_capture_order = PTHREAD_RWLOCK_INITIALIZER;
 static _Thread_local int ccc_exclusive; /* how often this thread holds it for writing */
@@ -97,7 +98,7 @@ static void ccc_submitted(const int *held)
 /* From here to the end of the scope a stream is given work, or its capture is changed. */
 #define CCC_SUBMIT __attribute__((cleanup(ccc_submitted))) const int CCC_JOIN(ccc_submit_, __COUNTER__) = ccc_submit()
 
-/* From here to the end of the scope the graph of a capture is changed, or what the driver keeps for a capture is read. */
+/* From here to the end of the scope a capture ends, its graph is changed, or what the driver keeps for it is read. */
 #define CCC_EXCLUDE __attribute__((cleanup(ccc_include))) const int CCC_JOIN(ccc_exclude_, __COUNTER__) = ccc_exclude()
 
 static ccc_box ccc_legacy_stream = {
