@@ -64,7 +64,9 @@ OLDEST_PYTHON = (3, 11)
 # PyPy and the free-threaded builds have no limited API
 CPYTHON = platform.python_implementation() == "CPython"
 LIMITED_API = CPYTHON and not sysconfig.get_config_var("Py_GIL_DISABLED")
-COMPILE = ["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-pthread", "-Wall", "-Wno-deprecated-declarations"]
+COMPILE = ["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-pthread", "-Wall"]
+COMPILE += ["-Werror=implicit-function-declaration"]  # a function that the limited API does not declare, say
+OLD_CUDA = ["-Wno-deprecated-declarations"]  # of cuda.h, where old drivers need the old function
 LINK = ["-Wl,-s", "-pthread"]
 # Sanitizers to build with, as gcc's -fsanitize takes them; see tests/sanitize.sh.
 SANITIZE = os.environ.get("CUDA_CORE_CFFI_SANITIZE")
@@ -159,7 +161,7 @@ def extensions() -> list[Extension]:
             [str((GENERATED_C / "_cuda.c").relative_to(ROOT))],
             depends=headers,
             include_dirs=include,
-            extra_compile_args=COMPILE,
+            extra_compile_args=[*COMPILE, *OLD_CUDA],
             extra_link_args=LINK,
             libraries=["dl"],
             py_limited_api=LIMITED_API,
@@ -180,7 +182,7 @@ def extensions() -> list[Extension]:
             depends=sorted(str(path.relative_to(ROOT)) for path in SIMULATOR_SOURCE.rglob("*.h")),
             include_dirs=[str(SIMULATOR_SOURCE.relative_to(ROOT)), cuda],
             # a kernel's arithmetic is as its PTX says; for size, which costs the interpreter of PTX no time
-            extra_compile_args=[*COMPILE, "-Os", "-ffp-contract=off"],
+            extra_compile_args=[*COMPILE, *OLD_CUDA, "-Os", "-ffp-contract=off"],
             # without -Bsymbolic its calls to its own functions would go to a real libcuda loaded before it
             extra_link_args=[*LINK, "-Wl,-Bsymbolic", "-Wl,-soname,libcuda_core_cffi_simulator.so"],
             libraries=["m", "dl"],

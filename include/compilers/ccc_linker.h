@@ -98,8 +98,8 @@ static ccc_box *ccc_link_create(const int *options, const uint64_t *values, unsi
         return NULL;
     }
     box->memory = link;
-    box->destroy = ccc_link_destroy;
-    box->destroyer = "cuLinkDestroy";
+    box->foreign.destroy = ccc_link_destroy;
+    box->foreign.call = "cuLinkDestroy";
     return box;
 }
 

@@ -111,8 +111,8 @@ static ccc_box *ccc_nvjitlink_create(unsigned int option_count, const char *cons
         return NULL;
     }
     box->memory = kept;
-    box->destroy = ccc_nvjitlink_destroy;
-    box->destroyer = "nvJitLinkDestroy";
+    box->foreign.destroy = ccc_nvjitlink_destroy;
+    box->foreign.call = "nvJitLinkDestroy";
     return box;
 }
 

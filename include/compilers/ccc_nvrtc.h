@@ -66,8 +66,8 @@ static ccc_box *ccc_program_create(const char *source, const char *name, int hea
     if (box == NULL)
         ccc_nvrtc_table.nvrtcDestroyProgram(&program);
     else {
-        box->destroy = ccc_program_destroy;
-        box->destroyer = "nvrtcDestroyProgram";
+        box->foreign.destroy = ccc_program_destroy;
+        box->foreign.call = "nvrtcDestroyProgram";
     }
     return box;
 }

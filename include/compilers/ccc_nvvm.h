@@ -57,8 +57,8 @@ static ccc_box *ccc_nvvm_create(int *status)
     if (box == NULL)
         ccc_nvvm_table.nvvmDestroyProgram(&program);
     else {
-        box->destroy = ccc_nvvm_destroy;
-        box->destroyer = "nvvmDestroyProgram";
+        box->foreign.destroy = ccc_nvvm_destroy;
+        box->foreign.call = "nvvmDestroyProgram";
     }
     return box;
 }

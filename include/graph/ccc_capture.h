@@ -117,8 +117,8 @@ static CUresult ccc_capture_stop_stream(CUstream stream, CUgraph *graph)
 static CUresult ccc_capture_stop_alone(ccc_box *capture)
 {
     CUgraph graph = NULL;
-    ccc_box *home = capture->pool;
-    CUresult result = ccc_capture_stop_stream(CCC_STRM(atomic_load(&capture->stream)), &graph);
+    ccc_box *home = capture->capture.graph;
+    CUresult result = ccc_capture_stop_stream(CCC_STRM(atomic_load(&capture->capture.stream)), &graph);
     atomic_fetch_sub(&ccc_captures, 1);
     atomic_fetch_add(&ccc_captures_ended, 1);
     ccc_free_captives();
@@ -145,7 +145,7 @@ static ccc_box *ccc_capture_find(uint64_t handle, const ccc_box *besides, int *c
 {
     ccc_capture_enter();
     ccc_box *found = ccc_captures_begun;
-    while (found && (found == besides || !ccc_graph_is_within(found->pool, handle)))
+    while (found && (found == besides || !ccc_graph_is_within(found->capture.graph, handle)))
         found = CCC_CAPTURE_LINK(found)->next;
     *claimed = found && ccc_capture_claim(found);
     ccc_capture_leave();
@@ -175,8 +175,8 @@ static void ccc_capture_end_in(uint64_t handle)
 /* The same as ccc_capture_stop_alone, for the captures inside its graph, too. */
 static CUresult ccc_capture_stop(ccc_box *capture)
 {
-    if (capture->pool->graph)
-        ccc_capture_end_within(capture->pool->handle, capture);
+    if (capture->capture.graph->graph)
+        ccc_capture_end_within(capture->capture.graph->handle, capture);
     return ccc_capture_stop_alone(capture);
 }
 
@@ -261,8 +261,8 @@ static ccc_box *ccc_capture_begin(ccc_box *stream, int mode, ccc_box **graph)
         home->graph->captured = CCC_CAPTURE_ACTIVE;
     int status = capture ? CCC_CLOSED : CCC_NO_MEMORY;
     if (capture && ccc_acquire(home)) {
-        atomic_init(&capture->stream, stream);
-        capture->pool = home;
+        atomic_init(&capture->capture.stream, stream);
+        capture->capture.graph = home;
         status = inside ? ccc_capture_start_in(inside, capture, CCC_STRM(stream), mode)
                         : ccc_capture_start(stream, mode, &captured);
     } else {

@@ -610,7 +610,7 @@ static ccc_box *ccc_graph_event(ccc_box *event)
     }
     ccc_box *again = ccc_new(CCC_EVENT, event->handle, event->flags | CCC_BORROWED, event->parent);
     if (again)
-        again->pool = event;
+        again->queue.original = event;
     else
         ccc_release(event);
     return again;

@@ -67,7 +67,7 @@ static ccc_box *ccc_graph_memory_allocate(int device, ccc_box *stream, size_t si
  */
 static CUresult ccc_graph_memory_free(const ccc_box *buffer, const ccc_box *stream)
 {
-    const ccc_box *home = buffer->pool;
+    const ccc_box *home = buffer->buffer.pool;
     if (home && home->graph->captured == CCC_CAPTURE_LOST)
         return CUDA_SUCCESS; /* the addresses may be somebody else's by now */
     CCC_SUBMIT;
@@ -85,7 +85,7 @@ static int ccc_must_wait(const ccc_box *box)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUgraph graph = NULL;
-    const ccc_box *stream = atomic_load(&box->stream);
+    const ccc_box *stream = ccc_stream_of(box);
     if (box->kind != CCC_BUFFER || (box->flags & CCC_BORROWED) || box->handle == 0)
         return 0;
     if (stream == NULL)
@@ -95,8 +95,8 @@ static int ccc_must_wait(const ccc_box *box)
         int result = ccc_capture_place(stream, &graph, NULL, NULL);
         ccc_last = failure;
         if (result) /* perhaps a capture that was invalidated, of this graph or another */
-            return result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED && box->pool && !box->pool->graph->captured;
-        return box->pool && graph != CCC_GRAPH_OF(box->pool);
+            return result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED && box->buffer.pool && !box->buffer.pool->graph->captured;
+        return box->buffer.pool && graph != CCC_GRAPH_OF(box->buffer.pool);
     }
     CUresult result = cuStreamIsCapturing(CCC_STRM(stream), &status);
     return result || status != CU_STREAM_CAPTURE_STATUS_NONE;

@@ -47,23 +47,36 @@ struct ccc_box {
     int flags;
     ccc_kind kind;
     CUdevice device;
-    _Atomic(uint32_t) readers; /* of a buffer: threads that look at its stream, which is not let go of meanwhile */
     uint64_t handle;
-    ccc_box *parent;           /* context of a stream, event or buffer; library of a kernel */
-    ccc_box *pool;             /* of a buffer; of an event or a stream that stands for another: that one */
-    _Atomic(ccc_box *) stream; /* a buffer is freed in the order of this stream */
-    size_t size;               /* of a buffer */
-    _Atomic(ccc_charge *) charges; /* of a buffer: who counts it */
-    _Atomic(struct ccc_keep *) keep; /* of a buffer: finished when the memory went back; or NULL */
-    struct ccc_virtual *virtual_memory; /* of a buffer: its mappings */
-    ccc_import *import;        /* of a buffer of another process: what it has in common with others */
-    CUresult (*destroy)(uint64_t handle); /* for handles of other libraries, and of the driver's linker */
-    const char *destroyer;     /* the name of what it calls */
-    void *memory;              /* freed with the box */
-    struct ccc_graph *graph;   /* of a graph or an executable: its lock, and what it keeps */
-    _Atomic(uint64_t) source;  /* of a stream: its number; of an event: that of the stream that recorded it */
-    _Atomic(CUevent) spare;    /* of a stream: an event for others to wait for it */
-    ccc_box *deferred;         /* the next of those that wait to end elsewhere */
+    ccc_box *parent;   /* context of a stream, event or buffer; library of a kernel */
+    ccc_box *deferred; /* the next of those that wait to end elsewhere */
+    void *memory;      /* freed with the box */
+    union {            /* what one kind has; the largest first, because that is set to zero */
+        struct {
+            ccc_box *pool;
+            _Atomic(ccc_box *) stream;       /* the buffer is freed in the order of this stream */
+            size_t size;
+            _Atomic(ccc_charge *) charges;   /* who counts the buffer */
+            _Atomic(struct ccc_keep *) keep; /* finished when the memory went back; or NULL */
+            struct ccc_virtual *mappings;    /* of a buffer in reserved addresses */
+            ccc_import *import;              /* of a buffer of another process: what it has in common with others */
+            _Atomic(uint32_t) readers;       /* threads that look at the stream, which is not let go of meanwhile */
+        } buffer;
+        struct {                      /* of a stream or an event */
+            _Atomic(uint64_t) source; /* of a stream: its number; of an event: that of the stream that recorded it */
+            _Atomic(CUevent) spare;   /* of a stream: an event for others to wait for it */
+            ccc_box *original;        /* of one that stands for another: that one */
+        } queue;
+        struct {
+            _Atomic(ccc_box *) stream;
+            ccc_box *graph;
+        } capture;
+        struct ccc_graph *graph; /* of a graph or an executable: its lock, and what it keeps */
+        struct {                 /* of handles of other libraries, and of the driver's linker */
+            CUresult (*destroy)(uint64_t handle);
+            const char *call; /* the name of what that calls */
+        } foreign;
+    };
 };
 
 static atomic_long ccc_live[CCC_KINDS];
@@ -85,11 +98,12 @@ static atomic_ulong ccc_captures_ended;
 #define CCC_CTX(box) ((CUcontext)CCC_POINTER(box))
 #define CCC_STRM(box) ((CUstream)CCC_POINTER(box))
 
-static void ccc_destroy(ccc_box *box);
-static int ccc_must_wait(const ccc_box *box);
-static void ccc_end_charges(ccc_charge *charge);
-static void CUDA_CB ccc_keep_finish(void *argument);
-static void ccc_release_ask(void);
+/* What the end of a box needs of the headers that come after this one, each of which includes it. */
+static void ccc_destroy(ccc_box *box);                   /* ccc_destroy.h */
+static int ccc_must_wait(const ccc_box *box);            /* graph/ccc_graph_memory.h */
+static void ccc_end_charges(ccc_charge *charge);         /* memory/ccc_meter.h */
+static void CUDA_CB ccc_keep_finish(void *argument);     /* ccc_keep.h */
+static void ccc_release_ask(void);                       /* ccc_release.h */
 
 static long ccc_live_count(int kind)
 {
@@ -158,14 +172,37 @@ static int ccc_retain(ccc_box *box)
 
 static void ccc_release(ccc_box *box);
 
+/* The stream that a buffer is freed in, or that a capture captures; else NULL. */
+static ccc_box *ccc_stream_of(const ccc_box *box)
+{
+    return box->kind == CCC_BUFFER    ? atomic_load(&box->buffer.stream)
+           : box->kind == CCC_CAPTURE ? atomic_load(&box->capture.stream)
+                                      : NULL;
+}
+
+/* What else a box has a use of, besides its parent; or NULL. */
+static ccc_box *ccc_companion(const ccc_box *box)
+{
+    switch (box->kind) {
+    case CCC_BUFFER:
+        return box->buffer.pool;
+    case CCC_CAPTURE:
+        return box->capture.graph;
+    case CCC_STREAM:
+    case CCC_EVENT:
+        return box->queue.original;
+    default:
+        return NULL;
+    }
+}
+
 /* Destroy the handle of a box that nobody uses. Returns its parent, of which one use is left to drop. */
 static ccc_box *ccc_end(ccc_box *box)
 {
-    ccc_box *parent = box->parent;
-    ccc_box *stream = atomic_load(&box->stream);
-    ccc_box *pool = box->pool;
-    ccc_charge *charges = atomic_load(&box->charges);
-    struct ccc_keep *keep = atomic_load(&box->keep);
+    int is_buffer = box->kind == CCC_BUFFER;
+    ccc_box *parent = box->parent, *stream = ccc_stream_of(box), *companion = ccc_companion(box);
+    ccc_charge *charges = is_buffer ? atomic_load(&box->buffer.charges) : NULL;
+    struct ccc_keep *keep = is_buffer ? atomic_load(&box->buffer.keep) : NULL;
     if (!(box->flags & CCC_BORROWED)) {
         ccc_destroy(box);
         atomic_fetch_sub_explicit(&ccc_live[box->kind], 1, memory_order_relaxed);
@@ -177,8 +214,8 @@ static ccc_box *ccc_end(ccc_box *box)
     ccc_unhold(box);
     if (stream)
         ccc_release(stream);
-    if (pool)
-        ccc_release(pool);
+    if (companion)
+        ccc_release(companion);
     return parent;
 }
 
@@ -384,7 +421,7 @@ static ccc_kind ccc_box_kind(const ccc_box *box)
 
 static size_t ccc_box_bytes(const ccc_box *box)
 {
-    return box->kind == CCC_BUFFER ? box->size : 0;
+    return box->kind == CCC_BUFFER ? box->buffer.size : 0;
 }
 
 /*

@@ -8,9 +8,10 @@
 #include "handles/ccc_kernels.h"
 #include "memory/ccc_virtual.h"
 
-static CUresult ccc_destroy_graph(ccc_box *box, const char **call);
-static CUresult ccc_destroy_capture(ccc_box *capture, const char **call);
-static CUresult ccc_graph_memory_free(const ccc_box *buffer, const ccc_box *stream);
+/* Of headers that come after this one. */
+static CUresult ccc_destroy_graph(ccc_box *box, const char **call);                          /* graph/ccc_graph_exec.h */
+static CUresult ccc_destroy_capture(ccc_box *capture, const char **call);                    /* graph/ccc_capture.h */
+static CUresult ccc_graph_memory_free(const ccc_box *buffer, const ccc_box *stream);         /* graph/ccc_graph_memory.h */
 
 /* Drivers unmap memory under work that still uses it, so that is waited for: in the buffer's stream, or else all work. */
 static CUresult ccc_destroy_virtual(ccc_box *box, const ccc_box *stream, const char **call)
@@ -18,8 +19,8 @@ static CUresult ccc_destroy_virtual(ccc_box *box, const ccc_box *stream, const c
     const char *later = "";
     *call = stream ? "cuStreamSynchronize" : "cuCtxSynchronize";
     CUresult waited = stream ? cuStreamSynchronize(CCC_STRM(stream)) : cuCtxSynchronize();
-    CUresult ended = ccc_virtual_end(box->virtual_memory, &later);
-    box->virtual_memory = NULL;
+    CUresult ended = ccc_virtual_end(box->buffer.mappings, &later);
+    box->buffer.mappings = NULL;
     if (waited == CUDA_SUCCESS)
         *call = later;
     return waited ? waited : ended;
@@ -27,13 +28,13 @@ static CUresult ccc_destroy_virtual(ccc_box *box, const ccc_box *stream, const c
 
 static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
 {
-    const ccc_box *stream = atomic_load(&box->stream);
-    ccc_import *import = box->import;
+    const ccc_box *stream = ccc_stream_of(box);
+    ccc_import *import;
     CUevent spare;
     CUresult result;
     switch (box->kind) {
     case CCC_STREAM:
-        if ((spare = atomic_exchange(&box->spare, NULL)) && (result = cuEventDestroy(spare)))
+        if ((spare = atomic_exchange(&box->queue.spare, NULL)) && (result = cuEventDestroy(spare)))
             ccc_cleanup_failed((int)result, "cuEventDestroy");
         *call = "cuStreamDestroy";
         return cuStreamDestroy(CCC_STRM(box));
@@ -59,8 +60,8 @@ static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
             return CUDA_SUCCESS;
         if (box->flags & CCC_VIRTUAL)
             return ccc_destroy_virtual(box, stream, call);
-        if (import) {
-            box->import = NULL; /* should the free fail for want of a context, only the free is tried again */
+        if ((import = box->buffer.import)) {
+            box->buffer.import = NULL; /* should the free fail for want of a context, only the free is tried again */
             return ccc_import_release(import, stream ? CCC_STRM(stream) : NULL, call);
         }
         if (box->flags & CCC_OF_GRAPH) {
@@ -79,15 +80,15 @@ static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
         *call = box->flags & CCC_PINNED ? "cuMemFreeHost" : "cuMemFree";
         return box->flags & CCC_PINNED ? cuMemFreeHost(CCC_POINTER(box)) : cuMemFree(box->handle);
     default:
-        *call = box->destroyer;
-        return box->destroy ? box->destroy(box->handle) : CUDA_SUCCESS;
+        *call = box->foreign.call;
+        return box->foreign.destroy ? box->foreign.destroy(box->handle) : CUDA_SUCCESS;
     }
 }
 
 static void ccc_destroy(ccc_box *box)
 {
     ccc_mode mode = ccc_relax();
-    const ccc_box *stream = atomic_load(&box->stream);
+    const ccc_box *stream = ccc_stream_of(box);
     /* A default stream is one of the current context's; synchronous calls act in the current context too. */
     int needs_context = box->kind == CCC_LINKER || /* cuLinkDestroy crashes without one, in driver 580 */
                         (box->flags & (CCC_PINNED | CCC_SYNCHRONOUS | CCC_VIRTUAL | CCC_IMPORTED)) ||

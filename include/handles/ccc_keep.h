@@ -17,7 +17,7 @@
 #ifndef CCC_KEEP_H
 #define CCC_KEEP_H
 
-#include "handles/ccc_gil.h"
+#include "python/ccc_gil.h"
 #include "memory/ccc_tensor.h"
 
 static ccc_gil ccc_gil_of_all = CCC_GIL_NEW;
@@ -138,7 +138,7 @@ static void ccc_keep_for(ccc_keep *keep, const ccc_box *root)
 {
     for (size_t i = 0; i < keep->count; i++) {
         ccc_box *box = (ccc_box *)keep->boxes[i];
-        if (keep->boxes[i] & CCC_HELD || !(box->flags & CCC_OF_GRAPH) || ccc_allocation(box)->pool != root)
+        if (keep->boxes[i] & CCC_HELD || !(box->flags & CCC_OF_GRAPH) || ccc_allocation(box)->buffer.pool != root)
             continue;
         keep->boxes[i] |= CCC_HELD;
         atomic_fetch_add(&box->holders, 1);
@@ -164,7 +164,7 @@ static int ccc_buffer_keep(ccc_box *buffer, uint64_t token)
     ccc_keep *keep = ccc_keep_new(NULL, 0, token);
     if (keep == NULL)
         return 0;
-    ccc_keep_finish(atomic_exchange(&whole->keep, keep));
+    ccc_keep_finish(atomic_exchange(&whole->buffer.keep, keep));
     return 1;
 }
 

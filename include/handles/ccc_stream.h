@@ -151,7 +151,7 @@ static CCC_COLD uint64_t ccc_find_source(const ccc_box *box)
         cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS) {
         if (cuStreamGetId(CCC_STRM(stream), &id) == CUDA_SUCCESS) {
             source = 2 * id + 3;
-            atomic_store_explicit(&stream->source, source, memory_order_relaxed);
+            atomic_store_explicit(&stream->queue.source, source, memory_order_relaxed);
         }
         cuThreadExchangeStreamCaptureMode(&mode);
     }
@@ -161,7 +161,7 @@ static CCC_COLD uint64_t ccc_find_source(const ccc_box *box)
 
 static uint64_t ccc_source(const ccc_box *box)
 {
-    uint64_t source = atomic_load_explicit(&box->source, memory_order_relaxed);
+    uint64_t source = atomic_load_explicit(&box->queue.source, memory_order_relaxed);
     return CCC_LIKELY(source) ? source : ccc_find_source(box);
 }
 
@@ -195,7 +195,7 @@ static ccc_box *ccc_stream_again(ccc_box *stream)
     ccc_box *again = ccc_new(CCC_STREAM, stream->handle, (stream->flags & ~CCC_IMMORTAL) | CCC_BORROWED, stream->parent);
     if (again) {
         ccc_retain(stream);
-        again->pool = stream;
+        again->queue.original = stream;
     }
     return again;
 }
@@ -335,11 +335,11 @@ static int ccc_wait_through(const ccc_box *stream, const ccc_box *other, CUevent
 static int ccc_wait_for_held(const ccc_box *stream, ccc_box *other)
 {
     int keeps = other->parent && !(other->flags & CCC_BORROWED) && ccc_retain(other); /* not one made for this call */
-    CUevent event = keeps ? atomic_exchange(&other->spare, NULL) : NULL, none = NULL;
+    CUevent event = keeps ? atomic_exchange(&other->queue.spare, NULL) : NULL, none = NULL;
     int status = event ? 0 : ccc_stream_event(other, &event);
     if (status == 0) {
         status = ccc_wait_through(stream, other, event);
-        if (!keeps || !atomic_compare_exchange_strong(&other->spare, &none, event)) {
+        if (!keeps || !atomic_compare_exchange_strong(&other->queue.spare, &none, event)) {
             CUresult result = cuEventDestroy(event); /* the driver keeps it until the wait is over */
             if (result)
                 ccc_cleanup_failed((int)result, "cuEventDestroy");
@@ -385,7 +385,7 @@ static int ccc_event_record_in(ccc_box *event, const ccc_box *stream)
 {
     CCC_SUBMIT;
     CCC_TRY(cuEventRecord, (CUevent)CCC_POINTER(event), CCC_STRM(stream));
-    atomic_store_explicit(&event->source, ccc_source(stream), memory_order_relaxed);
+    atomic_store_explicit(&event->queue.source, ccc_source(stream), memory_order_relaxed);
     return 0;
 }
 
@@ -416,7 +416,7 @@ static ccc_box *ccc_stream_record_in(ccc_box *stream, unsigned int flags)
         box = NULL;
         ccc_fail((int)result, "cuEventRecord");
     } else {
-        atomic_init(&box->source, ccc_source(stream));
+        atomic_init(&box->queue.source, ccc_source(stream));
     }
     ccc_pop(pushed);
     ccc_release(context);

@@ -4,9 +4,9 @@
 #ifndef CCC_LAUNCH_H
 #define CCC_LAUNCH_H
 
-#include "python/ccc_calls.h"
 #include "handles/ccc_destroy.h"
 #include "handles/ccc_stream.h"
+#include "launch/ccc_target.h"
 #include "memory/ccc_tensor.h"
 
 #define CCC_MAX_LAUNCH_ATTRIBUTES 16

@@ -7,7 +7,6 @@
 #ifndef CCC_PREPARED_H
 #define CCC_PREPARED_H
 
-#include "python/ccc_calls.h"
 #include "launch/ccc_launch.h"
 
 /* Records, and every box whose address is in one of them. */

@@ -105,9 +105,9 @@ static int ccc_copy(const ccc_box *destination, const ccc_box *source, const ccc
     CCC_USE(destination);
     CCC_USE(source);
     CCC_USE(stream);
-    if (ccc_overlap(destination->handle, source->handle, source->size))
+    if (ccc_overlap(destination->handle, source->handle, source->buffer.size))
         return CCC_OVERLAP;
-    return source->size > 0 ? ccc_copy_plain(destination->handle, source->handle, source->size, stream) : 0;
+    return source->buffer.size > 0 ? ccc_copy_plain(destination->handle, source->handle, source->buffer.size, stream) : 0;
 }
 
 /* The same, with attributes. */
@@ -120,9 +120,9 @@ static int ccc_copy_with(const ccc_box *destination, const ccc_box *source, cons
     int status = ccc_copy_check(stream, &attributes, 1, 0);
     if (status)
         return status;
-    if (ccc_overlap(destination->handle, source->handle, source->size))
+    if (ccc_overlap(destination->handle, source->handle, source->buffer.size))
         return CCC_OVERLAP;
-    return source->size > 0 ? ccc_copy_submit(destination->handle, source->handle, source->size, stream, attributes) : 0;
+    return source->buffer.size > 0 ? ccc_copy_submit(destination->handle, source->handle, source->buffer.size, stream, attributes) : 0;
 }
 
 /*
@@ -139,9 +139,9 @@ static int ccc_copy_host(const ccc_box *buffer, void *host, int to_host, ccc_box
     int status = attributes ? ccc_copy_check(stream, &attributes, 1, 0) : ccc_copy_check_capture(stream);
     if (status)
         return status;
-    if (ccc_overlap(to, from, buffer->size))
+    if (ccc_overlap(to, from, buffer->buffer.size))
         return CCC_OVERLAP;
-    if (buffer->size == 0)
+    if (buffer->buffer.size == 0)
         return 0;
     ccc_box *home = ccc_stream_home(stream);
     if (home == NULL)
@@ -154,7 +154,7 @@ static int ccc_copy_host(const ccc_box *buffer, void *host, int to_host, ccc_box
     if (made == NULL)
         status = result ? ccc_fail((int)result, "cuEventCreate") : ccc_last_status();
     else
-        status = ccc_copy_submit(to_host ? from : to, to_host ? to : from, buffer->size, stream, attributes);
+        status = ccc_copy_submit(to_host ? from : to, to_host ? to : from, buffer->buffer.size, stream, attributes);
     if (result == CUDA_SUCCESS && made == NULL)
         cuEventDestroy(handle);
     if (status == 0 && (result = cuEventRecord(handle, CCC_STRM(stream)))) {
@@ -176,7 +176,7 @@ static int ccc_copy_host(const ccc_box *buffer, void *host, int to_host, ccc_box
 static int ccc_copy_to_host(void *destination, const ccc_box *source)
 {
     CCC_USE(source);
-    if (source->size == 0)
+    if (source->buffer.size == 0)
         return 0;
     ccc_scope scope;
     int status = ccc_enter_buffer(&scope, source);
@@ -187,7 +187,7 @@ static int ccc_copy_to_host(void *destination, const ccc_box *source)
     CUresult result = stream ? cuStreamSynchronize(CCC_STRM(stream)) : CUDA_SUCCESS;
     if (result == CUDA_SUCCESS) {
         call = "cuMemcpy";
-        result = cuMemcpy((CUdeviceptr)(uintptr_t)destination, source->handle, source->size);
+        result = cuMemcpy((CUdeviceptr)(uintptr_t)destination, source->handle, source->buffer.size);
     }
     ccc_leave(&scope);
     ccc_release_scoped(&stream);
@@ -209,7 +209,7 @@ static int ccc_extent_order(const void *one, const void *other)
 
 static ccc_extent ccc_extent_of(const ccc_box *buffer, size_t copy, int written)
 {
-    uint64_t end = buffer->handle + buffer->size;
+    uint64_t end = buffer->handle + buffer->buffer.size;
     return (ccc_extent){buffer->handle, end < buffer->handle ? UINT64_MAX : end, copy, written};
 }
 
@@ -277,7 +277,7 @@ static int ccc_copy_batch_in(ccc_box *const *destinations, ccc_box *const *sourc
     batch.attributes = (CUmemcpyAttributes *)(batch.starts + count);
     const CUmemcpyAttributes *last = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (sources[i]->size == 0) /* the driver refuses it */
+        if (sources[i]->buffer.size == 0) /* the driver refuses it */
             continue;
         const CUmemcpyAttributes *own = attributes[attribute_count == 1 ? 0 : i];
         if (own != last) {
@@ -289,7 +289,7 @@ static int ccc_copy_batch_in(ccc_box *const *destinations, ccc_box *const *sourc
         ranges[2 * batch.count + 1] = ccc_extent_of(destinations[i], i, 1);
         batch.to[batch.count] = destinations[i]->handle;
         batch.from[batch.count] = sources[i]->handle;
-        batch.sizes[batch.count++] = sources[i]->size;
+        batch.sizes[batch.count++] = sources[i]->buffer.size;
     }
     if (ccc_extents_collide(ranges, 2 * batch.count, bad))
         status = CCC_OVERLAP;

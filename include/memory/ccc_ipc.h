@@ -375,7 +375,7 @@ static ccc_box *ccc_buffer_import(ccc_box *pool, ccc_box *stream, const void *pa
     if (import && size > import->size)
         ccc_fail(CCC_TOO_LARGE, "");
     else if (import && (box = ccc_buffer_new(import->pointer, size, CCC_IMPORTED, scope.context, pool, stream)) != NULL)
-        box->import = import;
+        box->buffer.import = import;
     if (import && box == NULL)
         ccc_import_release(import, CCC_STRM(stream), &call);
     ccc_leave(&scope);

@@ -15,12 +15,12 @@ static int ccc_managed_advise(const ccc_box *buffer, int advice, int location, i
     ccc_scope scope;
     CUmemLocation place = {.type = (CUmemLocationType)location, .id = id};
     CCC_USE(buffer);
-    if (buffer->size == 0)
+    if (buffer->buffer.size == 0)
         return 0;
     int status = ccc_enter_buffer(&scope, buffer);
     if (status)
         return status;
-    CUresult result = cuMemAdvise_v2(buffer->handle, buffer->size, (CUmem_advise)advice, place);
+    CUresult result = cuMemAdvise_v2(buffer->handle, buffer->buffer.size, (CUmem_advise)advice, place);
     ccc_leave(&scope);
     return result ? ccc_fail((int)result, "cuMemAdvise") : 0;
 }
@@ -30,13 +30,13 @@ static int ccc_managed_attribute(const ccc_box *buffer, int attribute, int *valu
 {
     ccc_scope scope;
     CCC_USE(buffer);
-    if (buffer->size == 0)
+    if (buffer->buffer.size == 0)
         return 0;
     int status = ccc_enter_buffer(&scope, buffer);
     if (status)
         return status;
     CUresult result = cuMemRangeGetAttribute(values, count * sizeof *values, (CUmem_range_attribute)attribute,
-                                             buffer->handle, buffer->size);
+                                             buffer->handle, buffer->buffer.size);
     ccc_leave(&scope);
     return result ? ccc_fail((int)result, "cuMemRangeGetAttribute") : 0;
 }
@@ -62,9 +62,9 @@ static int ccc_managed_prefetch(const ccc_box *buffer, const ccc_box *stream, in
     CUmemLocation place = {.type = (CUmemLocationType)location, .id = id};
     CCC_USE(buffer);
     CCC_USE(stream);
-    if (buffer->size == 0)
+    if (buffer->buffer.size == 0)
         return 0;
-    CUresult result = cuMemPrefetchAsync_v2(buffer->handle, buffer->size, place, 0, CCC_STRM(stream));
+    CUresult result = cuMemPrefetchAsync_v2(buffer->handle, buffer->buffer.size, place, 0, CCC_STRM(stream));
     return result ? ccc_fail((int)result, "cuMemPrefetchAsync") : 0;
 }
 
@@ -85,10 +85,10 @@ static int ccc_same_place(const CUmemLocation *one, const CUmemLocation *other)
 
 static void ccc_moves_add(ccc_moves *batch, const ccc_box *buffer, const CUmemLocation *place)
 {
-    if (buffer->size == 0)
+    if (buffer->buffer.size == 0)
         return;
     batch->pointers[batch->count] = buffer->handle;
-    batch->sizes[batch->count] = buffer->size;
+    batch->sizes[batch->count] = buffer->buffer.size;
     if (place && (batch->place_count == 0 || !ccc_same_place(place, &batch->places[batch->place_count - 1]))) {
         batch->places[batch->place_count] = *place;
         batch->indices[batch->place_count++] = batch->count;

@@ -88,12 +88,12 @@ static ccc_box *ccc_buffer_adopt(CUdeviceptr pointer, size_t size, int flags, cc
     ccc_box *box = ccc_new(CCC_BUFFER, pointer, flags, context);
     if (box == NULL)
         return NULL;
-    box->size = size;
+    box->buffer.size = size;
     if (pool)
         box->device = pool->device;
     if (ccc_pool_is_counted(pool))
-        box->pool = pool;
-    atomic_init(&box->stream, stream);
+        box->buffer.pool = pool;
+    atomic_init(&box->buffer.stream, stream);
     return box;
 }
 
@@ -102,8 +102,8 @@ static ccc_box *ccc_buffer_new(CUdeviceptr pointer, size_t size, int flags, ccc_
                                ccc_box *stream)
 {
     ccc_box *box = ccc_buffer_adopt(pointer, size, flags, context, pool, stream);
-    if (box && box->pool)
-        ccc_retain(box->pool);
+    if (box && box->buffer.pool)
+        ccc_retain(box->buffer.pool);
     if (box && stream)
         ccc_retain(stream);
     return box;
@@ -283,8 +283,8 @@ static int ccc_buffer_set_stream(ccc_box *buffer, ccc_box *stream)
     if (!ccc_acquire(stream))
         return CCC_CLOSED;
     ccc_box *whole = (ccc_box *)ccc_allocation(buffer);
-    ccc_box *before = atomic_exchange(&whole->stream, stream);
-    while (atomic_load(&whole->readers) && ccc_driver.reason != CCC_FORKED) /* whose readers are not there */
+    ccc_box *before = atomic_exchange(&whole->buffer.stream, stream);
+    while (atomic_load(&whole->buffer.readers) && ccc_driver.reason != CCC_FORKED) /* whose readers are not there */
         sched_yield();
     ccc_release(before);
     return 0;
@@ -297,13 +297,13 @@ static int ccc_buffer_set_stream(ccc_box *buffer, ccc_box *stream)
 static const ccc_box *ccc_buffer_read(const ccc_box *buffer)
 {
     ccc_box *whole = (ccc_box *)ccc_allocation(buffer);
-    atomic_fetch_add(&whole->readers, 1);
-    return atomic_load(&whole->stream);
+    atomic_fetch_add(&whole->buffer.readers, 1);
+    return atomic_load(&whole->buffer.stream);
 }
 
 static void ccc_buffer_unread(const ccc_box *buffer)
 {
-    atomic_fetch_sub(&((ccc_box *)ccc_allocation(buffer))->readers, 1);
+    atomic_fetch_sub(&((ccc_box *)ccc_allocation(buffer))->buffer.readers, 1);
 }
 
 /* A use of the stream that a buffer goes back in; the caller has a use of the buffer. NULL for none. */
@@ -438,7 +438,7 @@ static int ccc_fill(const ccc_box *buffer, const ccc_box *stream, uint32_t value
     CCC_USE(stream);
     CUstream handle = CCC_STRM(stream);
     CUdeviceptr pointer = buffer->handle;
-    size_t size = buffer->size;
+    size_t size = buffer->buffer.size;
     if (size == 0)
         return 0;
     CCC_SUBMIT;

@@ -185,8 +185,8 @@ static uint64_t ccc_meter_charge(ccc_meter *meter, ccc_box *box, uint64_t size)
     meter->newest = charge;
     ccc_meter_note(meter, CCC_METER_ALLOCATE, charge->what.time, box->handle, size);
     ccc_meter_unlock();
-    charge->next = atomic_load(&box->charges);
-    while (!atomic_compare_exchange_weak(&box->charges, &charge->next, charge))
+    charge->next = atomic_load(&box->buffer.charges);
+    while (!atomic_compare_exchange_weak(&box->buffer.charges, &charge->next, charge))
         ;
     ccc_release(box);
     return number;

@@ -164,7 +164,7 @@ static uint64_t ccc_tensor_of(const ccc_array *array, ccc_box *buffer, int versi
 static uint64_t ccc_tensor_of_buffer(ccc_box *buffer, int how)
 {
     const int device_type = how & 0xFF, device_id = how >> 16;
-    const int64_t shape = (int64_t)buffer->size, stride = 1;
+    const int64_t shape = (int64_t)buffer->buffer.size, stride = 1;
     const ccc_array array = {.data = buffer->handle, .device = {device_type, device_id}, .dtype = {CCC_DL_INT, 8, 1},
                              .ndim = 1, .shape = &shape, .strides = &stride};
     return ccc_tensor_of(&array, buffer, (how & CCC_TENSOR_VERSIONED) != 0,

@@ -205,7 +205,7 @@ static ccc_box *ccc_virtual_new(ccc_box *context, ccc_box *stream, const struct 
     }
     ccc_box *box = ccc_buffer_new(memory ? memory->reservations[0].start : 0, size, CCC_VIRTUAL, context, NULL, stream);
     if (box)
-        box->virtual_memory = memory;
+        box->buffer.mappings = memory;
     else
         ccc_virtual_undo(memory);
     return box;
@@ -226,8 +226,8 @@ static ccc_box *ccc_virtual_allocate(int device, const ccc_virtual_plan *plan, s
 static int ccc_virtual_extend(ccc_box *buffer, const ccc_virtual_plan *plan, const ccc_virtual_plan *before,
                               size_t more, int *extended)
 {
-    struct ccc_virtual *memory = buffer->virtual_memory;
-    CUdeviceptr end = buffer->handle + buffer->size, start = 0;
+    struct ccc_virtual *memory = buffer->buffer.mappings;
+    CUdeviceptr end = buffer->handle + buffer->buffer.size, start = 0;
     int status = ccc_virtual_room(memory, 1, 1);
     if (status)
         return status;
@@ -249,7 +249,7 @@ static int ccc_virtual_extend(ccc_box *buffer, const ccc_virtual_plan *plan, con
     if (*extended && status == 0) {
         memory->reservations[memory->reservation_count++] = added->reservations[--added->reservation_count];
         memory->mappings[memory->mapping_count++] = added->mappings[--added->mapping_count];
-        buffer->size += more;
+        buffer->buffer.size += more;
     }
     ccc_virtual_undo(added);
     return status;
@@ -266,10 +266,10 @@ static ccc_box *ccc_virtual_grow(ccc_box *buffer, const ccc_virtual_plan *plan, 
     int extended = 0;
     CCC_USE_OR(buffer, ccc_closed());
     ccc_box *grown = NULL;
-    size_t more = size - buffer->size;
-    if (buffer->size == 0 || ccc_virtual_extend(buffer, plan, before, more, &extended) == 0)
+    size_t more = size - buffer->buffer.size;
+    if (buffer->buffer.size == 0 || ccc_virtual_extend(buffer, plan, before, more, &extended) == 0)
         grown = extended ? buffer
-                         : ccc_virtual_new(buffer->parent, atomic_load(&buffer->stream), buffer->virtual_memory, plan,
+                         : ccc_virtual_new(buffer->parent, atomic_load(&buffer->buffer.stream), buffer->buffer.mappings, plan,
                                            size, more);
     return grown;
 }
@@ -278,7 +278,7 @@ static ccc_box *ccc_virtual_grow(ccc_box *buffer, const ccc_virtual_plan *plan, 
 static int ccc_virtual_set_rights(ccc_box *buffer, const ccc_virtual_plan *plan, const ccc_virtual_plan *before)
 {
     CCC_USE(buffer);
-    return ccc_virtual_change(buffer->virtual_memory, plan, before);
+    return ccc_virtual_change(buffer->buffer.mappings, plan, before);
 }
 
 /* Find the mappings and the reservations that make up a range of addresses. */

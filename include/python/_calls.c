@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda_core_cffi/_calls.py for CPython: the same functions, which import finds first. Everything else is CFFI.
+ * The functions of cuda_core_cffi/_core/python_calls.py for CPython. Everything else is CFFI.
  *
  * A CFFI function takes a tuple from two arguments on, and an object whose class has __del__ costs a call of a Python
  * function and one more crossing when it goes, closed or not. Where the driver needs 400 ns for a pair of calls, these
@@ -14,116 +14,11 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <structmember.h>
-
-#include "python/ccc_export.h"
+#include "python/ccc_buffers.h"
 #include "python/ccc_queue.h"
+#include "python/ccc_rows.h"
 
 #define LARGEST_BYTE 255
-
-/* Set when the module is imported, and never dropped. */
-static PyObject *check_cleanup;
-
-/* Show failures of cleanup as warnings of the code `stacklevel` calls up. What is raised then is left to the caller. */
-static int report(int waiting, int stacklevel)
-{
-    PyObject *result = PyObject_CallFunction(check_cleanup, "ii", waiting, stacklevel);
-    Py_XDECREF(result);
-    return result ? 0 : -1;
-}
-
-/* Let go of the box of an object that goes. */
-static void drop_box(PyObject *self)
-{
-    ccc_box *box = ((owner *)self)->box;
-    int waiting = 0;
-    if (box && helpers->is_open(box)) {
-        Py_BEGIN_ALLOW_THREADS
-        waiting = helpers->drop(box);
-        Py_END_ALLOW_THREADS
-    } else if (box) {
-        waiting = helpers->drop(box); /* which only frees */
-    }
-    Py_XDECREF(((owner *)self)->cdata);
-    if (waiting) {
-        PyObject *raised, *value, *traceback;
-        PyErr_Fetch(&raised, &value, &traceback);
-        if (report(waiting, 2))
-            PyErr_WriteUnraisable(check_cleanup);
-        PyErr_Restore(raised, value, traceback);
-    }
-}
-
-static void owner_dealloc(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    drop_box(self);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
-    Py_DECREF(type);
-}
-
-static PyMemberDef owner_members[] = {
-    {"_box", T_OBJECT_EX, offsetof(owner, cdata), READONLY, NULL},
-    {NULL, 0, 0, 0, NULL},
-};
-
-static PyType_Slot owner_slots[] = {
-    {Py_tp_dealloc, owner_dealloc},
-    {Py_tp_members, owner_members},
-    {Py_tp_doc, "Has a box, and drops it when it goes."},
-    {0, NULL},
-};
-
-static PyType_Spec owner_spec = {
-    "cuda_core_cffi._calls.Owner", sizeof(owner), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, owner_slots,
-};
-
-/* An object of a class for a box that a helper made; False where it made none. */
-static PyObject *own_box(PyObject *type, ccc_box *box)
-{
-    if (box == NULL)
-        Py_RETURN_FALSE;
-    PyObject *cdata = from_pointer((char *)box, box_ctype);
-    PyObject *self = cdata ? PyType_GenericAlloc((PyTypeObject *)type, 0) : NULL;
-    if (self) {
-        ((owner *)self)->cdata = cdata;
-        ((owner *)self)->box = box;
-    } else {
-        Py_XDECREF(cdata);
-        Py_BEGIN_ALLOW_THREADS
-        helpers->drop(box);
-        Py_END_ALLOW_THREADS
-    }
-    return self;
-}
-
-/* The box of an object of ours; NULL with an error set where there is none. */
-static ccc_box *box_or_error(PyObject *argument)
-{
-    ccc_box *box = PyObject_TypeCheck(argument, owner_type) ? BOX(argument) : NULL;
-    if (box == NULL)
-        PyErr_SetString(PyExc_AttributeError, "_box");
-    return box;
-}
-
-static int check_count(const char *name, Py_ssize_t count, Py_ssize_t wanted)
-{
-    if (count == wanted)
-        return 0;
-    PyErr_Format(PyExc_TypeError, "%s takes %zd arguments, not %zd", name, wanted, count);
-    return -1;
-}
-
-static int check_class(PyObject *type)
-{
-    if (PyType_Check(type) && PyType_IsSubtype((PyTypeObject *)type, owner_type))
-        return 0;
-    PyErr_SetString(PyExc_TypeError, "expected a subclass of Owner");
-    return -1;
-}
-
-#include "python/ccc_buffers.h"
-#include "python/ccc_rows.h"
 
 static PyObject *calls_own(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {

@@ -11,8 +11,6 @@
 
 #include <stddef.h>
 
-#include <structmember.h>
-
 #include "python/ccc_export.h"
 
 typedef struct memory {

@@ -21,7 +21,7 @@
 
 #include <dlfcn.h>
 
-#include "handles/ccc_gil.h"
+#include "python/ccc_gil.h"
 
 static ccc_gil *ccc_gil_shared; /* that of the CFFI module; NULL before it is known */
 

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "python/ccc_method.h"
+
 #define ROOM 1024 /* bytes on the stack for arguments and the boxes of buffers; most kernels need less */
 #define PREPARED_HEAD sizeof(ccc_record)
 

@@ -16,6 +16,9 @@
 #ifndef CCC_GIL_H
 #define CCC_GIL_H
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
 #include <stdatomic.h>
 #include <time.h>
 

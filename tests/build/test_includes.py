@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The C headers: each includes what it uses and so compiles alone, and none is included in the middle of a file."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import subprocess
+import sysconfig
+
+import pytest
+from generator import build_ffi, headers, table
+from helpers import ROOT
+
+INCLUDE = ROOT / "include"
+HEADERS = sorted(str(path.relative_to(INCLUDE)) for path in INCLUDE.rglob("*.h"))
+SOURCES = [*HEADERS, *sorted(str(path.relative_to(INCLUDE)) for path in INCLUDE.rglob("*.c"))]
+IN_THE_MIDDLE = {"driver/ccc_table.h": "ccc_table_rows.h"}  # generated: one macro for each function
+# what CFFI has defined before it includes the header
+BEFORE = {"python/ccc_calls_table.h": "static void *_cffi_from_c_pointer, *_cffi_to_c_pointer;"}
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Return a folder with the table that the build generates."""
+    folder = tmp_path_factory.mktemp("generated")
+    (folder / "ccc_table_rows.h").write_text(table.write_table(build_ffi.read_api()))
+    return folder
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_a_header_compiles_alone(header: str, generated: pathlib.Path) -> None:
+    folders = [INCLUDE, generated, headers.find_include_dir(), sysconfig.get_path("include")]
+    options = ["-std=gnu11", "-D_GNU_SOURCE", "-DPy_LIMITED_API=0x030B0000", "-Wno-unused-function", "-fsyntax-only"]
+    done = subprocess.run(
+        ["gcc", "-xc", *options, "-Werror=implicit-function-declaration", *(f"-I{folder}" for folder in folders), "-"],
+        input=f'{BEFORE.get(header, "")}\n#include "{header}"\n',
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_nothing_is_included_in_the_middle_of_a_file(source: str) -> None:
+    text = re.sub(r"/\*.*?\*/", "", (INCLUDE / source).read_text(), flags=re.DOTALL)
+    head = re.match(r"(?:\s*(?:#.*)?\n)*", text)
+    assert head is not None
+    late = re.findall(r'^#include "(.*)"', text[head.end() :], re.MULTILINE)
+    assert [name for name in late if name != IN_THE_MIDDLE.get(source)] == []
