@@ -5,14 +5,18 @@
 from __future__ import annotations
 
 import pathlib
+import warnings
 from collections.abc import Iterable
 
-from cffi import FFI
+import cffi
 
 from . import bindings, table
 from .cdef import Api
 
 __all__ = ["KEEPING_THE_GIL", "keep_gil", "report", "write_extension"]
+
+# The versions whose C source is known, which this module changes. PyPy 3.11 brings 1.18.
+TRIED_CFFI = ((1, 18), (2, 0), (2, 1))
 
 # Around every call CFFI keeps errno, for libraries that report in it. Neither the driver nor our C does, and it takes a
 # tenth of the shortest call.
@@ -56,7 +60,13 @@ def write_extension(
     keeping: Iterable[str] = KEEPING_THE_GIL,
 ) -> None:
     """Write the C source of the CFFI module ``name`` to ``path``; some functions are called ``keeping`` the GIL."""
-    ffi = FFI()
+    if cffi.__version_info__[:2] not in TRIED_CFFI:
+        warnings.warn(
+            f"the build changes the C source that CFFI writes, and was not tried with CFFI {cffi.__version__}: "
+            f"run the tests, and add it to TRIED_CFFI in {pathlib.Path(__file__).name}",
+            stacklevel=2,
+        )
+    ffi = cffi.FFI()
     ffi.cdef(cdef)
     ffi.set_source(name, WITHOUT_ERRNO + prelude, py_limited_api=limited_api)
     ffi.emit_c_code(str(path))

@@ -15,6 +15,7 @@
 #include <Python.h>
 
 #include "python/ccc_buffers.h"
+#include "python/ccc_once.h"
 #include "python/ccc_queue.h"
 #include "python/ccc_rows.h"
 
@@ -234,6 +235,8 @@ static PyObject *find(const char *module, const char *name)
 
 static int calls_exec(PyObject *module)
 {
+    if (ccc_refuse_second_interpreter("cuda_core_cffi._calls"))
+        return -1;
     PyObject *ffi = find("cuda_core_cffi._cuda", "ffi"), *lib = find("cuda_core_cffi._cuda", "lib");
     PyObject *address = NULL, *type = NULL;
     int result = -1;

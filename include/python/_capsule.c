@@ -27,6 +27,7 @@
 #include "python/ccc_array.h"
 #include "python/ccc_capsule_read.h"
 #include "python/ccc_exchange.h"
+#include "python/ccc_once.h"
 #include "python/ccc_reader.h"
 
 static PyObject *capsule_new(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
@@ -148,7 +149,14 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static int capsule_exec(PyObject *module)
+{
+    (void)module;
+    return ccc_refuse_second_interpreter("cuda_core_cffi._capsule");
+}
+
 static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, capsule_exec},
 #ifdef Py_GIL_DISABLED
     {Py_mod_gil, Py_MOD_GIL_NOT_USED},
 #endif

@@ -5,7 +5,10 @@
 from __future__ import annotations
 
 import ctypes
+import gc
+import sys
 import threading
+import types
 from typing import Any
 
 import numpy
@@ -539,3 +542,25 @@ def test_a_tensor_of_the_c_exchange_api_is_ordered_where_a_stream_is_given(devic
 def test_a_tensor_needs_a_stream_in_the_c_exchange_api_too(device: Device, stream: Any) -> None:
     with device.allocate(8) as buffer, pytest.raises((BufferError, TypeError)):
         StridedMemoryView.from_any_interface(Exchanged(buffer), stream)
+
+
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="on PyPy the producer's capsule is left as it is")
+@pytest.mark.parametrize("versioned", [False, True])
+def test_the_destructor_of_the_producers_capsule_runs_at_the_end(versioned):
+    """The consumed capsule becomes the owner of the tensor, with a destructor of ours that calls the former one."""
+    names = []
+    kind = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+    name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p)(("PyCapsule_GetName", ctypes.pythonapi))
+    destructor = kind(lambda capsule: names.append(name_of(capsule)))
+    managed = Managed(versioned, data=4096, shape=(4,))
+    held = [managed.capsule()]
+    set_destructor = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, kind)
+    set_destructor(("PyCapsule_SetDestructor", ctypes.pythonapi))(held[0], destructor)
+    producer = types.SimpleNamespace(__dlpack__=lambda **how: held[0], __dlpack_device__=lambda: (1, 0))
+    view = StridedMemoryView.from_dlpack(producer, -1)
+    held.clear()
+    gc.collect()
+    assert (names, managed.deletions) == ([], 0)
+    del view
+    assert names == [b"used_dltensor_versioned" if versioned else b"used_dltensor"]
+    assert managed.deletions == 1

@@ -41,6 +41,12 @@ def test_the_functions_of_the_list_are_called_with_the_gil_kept(tmp_path: pathli
     assert source.count("Py_BEGIN_ALLOW_THREADS") == source.count("Py_END_ALLOW_THREADS")
 
 
+def test_a_cffi_that_was_not_tried_is_told_of(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cffi.__version_info__", (99, 0, 0))
+    with pytest.warns(UserWarning, match="was not tried with CFFI"):
+        write(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["absent", "slo", "_cffi_f_slow"])
 def test_a_function_that_cffi_does_not_call_stops_the_build(name: str) -> None:
     source = "\nstatic PyObject *\n_cffi_f_slow(PyObject *self, PyObject *arg0)\n{\n  Py_BEGIN_ALLOW_THREADS\n}\n"
