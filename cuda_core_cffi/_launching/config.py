@@ -187,9 +187,7 @@ class LaunchConfig(Uncopyable):
         self._shmem_size = 0 if shmem_size is None else size(shmem_size)
         self._is_cooperative = bool(is_cooperative)
         self._programmatic_stream_serialization = bool(programmatic_stream_serialization)
-        self._extras = {
-            name: ATTRIBUTES[name].accept(name, value) for name, value in given.items() if value is not None
-        }
+        self._extras = {name: ATTRIBUTES[name].accept(name, given[name]) for name in EXTRAS if given[name] is not None}
 
     def __repr__(self) -> str:
         values = {**{name: getattr(self, name) for name in FIELDS}, **self._extras}

@@ -52,11 +52,6 @@ if TYPE_CHECKING:
 __all__ = ["GraphNode", "NodeMaker"]
 
 # Where the parameters of a node have its context.
-CONTEXTS = {
-    lib.CU_GRAPH_NODE_TYPE_KERNEL: ("kernel", "ctx"),
-    lib.CU_GRAPH_NODE_TYPE_MEMSET: ("memset", "ctx"),
-    lib.CU_GRAPH_NODE_TYPE_MEMCPY: ("memcpy", "copyCtx"),
-}
 CONDITIONAL: int = lib.CU_GRAPH_NODE_TYPE_CONDITIONAL
 EMPTY: int = lib.CU_GRAPH_NODE_TYPE_EMPTY
 EVENT_RECORD: int = lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD
@@ -567,19 +562,6 @@ def enter_node(definition: Any, before: tuple[int, ...], found: Parameters[NodeT
         state.keeps[handle] = added.keep
     node: NodeType = new_node(definition, state, handle, node_class(kind, record))
     return node
-
-
-def context_of(native: Any) -> int:
-    """Return the context in a node's parameters; 0 if nodes of that type have none."""
-    place = CONTEXTS.get(native.type)
-    return int(ffi.cast("uintptr_t", getattr(getattr(native, place[0]), place[1]))) if place else 0
-
-
-def set_context(native: Any, context: int) -> None:
-    """Have a node run in the context that it ran in before."""
-    place = CONTEXTS.get(native.type)
-    if place:
-        setattr(getattr(native, place[0]), place[1], ffi.cast("CUcontext", context))
 
 
 def child_graph(definition: Any, child: Any) -> Parameters[ChildGraphNode]:

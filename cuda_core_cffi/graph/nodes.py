@@ -18,7 +18,7 @@ from cuda_core_cffi._lifetime.references import NOTHING, settle
 from cuda_core_cffi._streams.callbacks import python_function
 from cuda_core_cffi._streams.event import Event
 from cuda_core_cffi.graph import parameters
-from cuda_core_cffi.graph.node import GraphNode, child_graph, context_of, set_context
+from cuda_core_cffi.graph.node import GraphNode, child_graph
 from cuda_core_cffi.graph.parameters import Parameters, attributes_before
 from cuda_core_cffi.graph.state import (
     GraphState,
@@ -71,13 +71,13 @@ class KnownNode(GraphNode):
         with state.changing():
             old = self._record()
             if old.context:
-                set_context(native, old.context)
+                lib.ccc_graph_set_context(native, old.context)
             keep, before = found.keep(), state.keeps.get(self._handle, NOTHING)
             status = lib.ccc_graph_set(
                 definition._box, self._handle, native, found.attributes, found.child, keep, before
             )
             if not status:
-                found.record.context = context_of(native)
+                found.record.context = lib.ccc_graph_get_context(native)
                 found.record.before = attributes_before(found, old.before)
                 state.note(self._handle, found.record, keep)
         settle()

@@ -17,7 +17,7 @@ from cuda_core_cffi._lifetime.references import settle
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._streams.event import Event
 from cuda_core_cffi.graph import parameters
-from cuda_core_cffi.graph.node import child_graph, set_context
+from cuda_core_cffi.graph.node import child_graph
 from cuda_core_cffi.graph.parameters import Parameters
 from cuda_core_cffi.graph.state import check_member
 
@@ -63,7 +63,7 @@ class ExecutableGraphNode(Uncopyable):
         node = check_member(self._node)
         record = node._definition._state.record(node._handle)
         if record is not None and record.context:
-            set_context(found.native, record.context)
+            lib.ccc_graph_set_context(found.native, record.context)
         keep = ffi.NULL if found.child else found.keep()  # the driver keeps what embedded graphs do
         status = lib.ccc_exec_set(
             self._graph._box, node._definition._box, node._handle, found.native, found.child, keep

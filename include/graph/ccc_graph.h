@@ -382,6 +382,21 @@ static CUcontext *ccc_graph_context_of(CUgraphNodeParams *params)
     }
 }
 
+/* The context that parameters name; 0: none, or these have no such field. */
+static uint64_t ccc_graph_get_context(CUgraphNodeParams *params)
+{
+    CUcontext *context = ccc_graph_context_of(params);
+    return context ? (uintptr_t)*context : 0;
+}
+
+/* Have a node run in a context: that in which it ran before. */
+static void ccc_graph_set_context(CUgraphNodeParams *params, uint64_t context)
+{
+    CUcontext *place = ccc_graph_context_of(params);
+    if (place)
+        *place = (CUcontext)(uintptr_t)context;
+}
+
 /* Nodes that are given no context run in the current one. */
 static int ccc_graph_context(CUgraphNodeParams *params)
 {
@@ -506,9 +521,7 @@ static ccc_added ccc_graph_add_to(ccc_box *box, const uint64_t *before, size_t c
     ccc_graph_found(box, &added.node, 1);
     if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
         ccc_graph_found(box, (const uint64_t *)params->conditional.phGraph_out, params->conditional.size);
-    CUcontext *context = ccc_graph_context_of(params);
-    if (context)
-        added.context = (uintptr_t)*context;
+    added.context = ccc_graph_get_context(params);
     return added;
 }
 

@@ -12,6 +12,8 @@ from graphs import ONE, SIZE
 
 from cuda_core_cffi import LaunchConfig
 from cuda_core_cffi.graph import GraphDefinition
+from cuda_core_cffi.graph.picture import STYLES
+from cuda_core_cffi.graph.state import node_classes
 
 
 @pytest.fixture
@@ -72,6 +74,10 @@ def test_bodies_are_drawn(graph, memory):
         assert f'label="{title}"' in text
     assert text.count('label="nothing"') == 3
     assert f"if {node.condition.handle:#x}" in text
+
+
+def test_every_kind_of_node_has_a_style():
+    assert set(STYLES) >= set(node_classes) - {None}  # None: those of no kind that has a class
 
 
 def test_names_are_escaped(graph):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: UP031 (tables of expressions; fixtures come from test_ptx_runner)
+# ruff: noqa: UP031 (tables of expressions; fixtures come from conftest.py)
 """Integer arithmetic of kernels is that of the hardware, bit by bit."""
 
 from __future__ import annotations
