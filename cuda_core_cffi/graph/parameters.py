@@ -65,12 +65,9 @@ EVENT = ffi.typeof("CUevent")
 PARAMETERS = ffi.typeof("CUgraphNodeParams *")
 LARGEST_COUNT = 2**32 - 1
 LARGEST_SIZE = 2**64 - 1
-OF_GRAPH: int = lib.CCC_OF_GRAPH
-ON_DEVICE: int = lib.CU_MEMORYTYPE_DEVICE
-ON_HOST: int = lib.CU_MEMORYTYPE_HOST
-_flags = lib.ccc_flags
+FROM_DEVICE: int = lib.CCC_FROM_DEVICE
+TO_DEVICE: int = lib.CCC_TO_DEVICE
 _new = ffi.new
-_pointer_kind = lib.ccc_pointer_kind
 # What the first of two elements in the driver's list of "extra" parameters says of the second.
 EXTRA_POINTER, EXTRA_SIZE = 1, 2
 
@@ -257,31 +254,12 @@ def copy_operands(target: Operand, source: Operand, size: int) -> Parameters[Mem
     target.check_room(size, "dst")
     source.check_room(size, "src")
     found: Parameters[MemcpyNode] = Parameters(lib.CU_GRAPH_NODE_TYPE_MEMCPY)
-    native = found.native.memcpy.copyParams
-    whence, where = memory_type(source), memory_type(target)
-    native.srcMemoryType, native.dstMemoryType = whence, where
-    if whence == ON_HOST:
-        native.srcHost = ffi.cast("void *", source.address)
-    else:
-        native.srcDevice = source.address
-    if where == ON_HOST:
-        native.dstHost = ffi.cast("void *", target.address)
-    else:
-        native.dstDevice = target.address
-    native.WidthInBytes, native.Height, native.Depth = size, 1, 1
+    on_device = TO_DEVICE * (target.address in allocated) | FROM_DEVICE * (source.address in allocated)
+    boxes = [item.boxes[0] if item.boxes else NOTHING for item in (target, source)]
+    if lib.ccc_graph_copy_params(found.native, target.address, boxes[0], source.address, boxes[1], size, on_device):
+        raise last_failure()
     found.operands = {"dst": (target,), "src": (source,)}
     return found
-
-
-def memory_type(item: Operand) -> int:
-    """Return where the driver is told that memory is: on the device, or on the host."""
-    of_graph = item.boxes and _flags(item.boxes[0]) & OF_GRAPH
-    if of_graph or item.address in allocated:  # of which the driver knows nothing before the graph runs
-        return ON_DEVICE
-    kind: int = _pointer_kind(item.address)
-    if kind < 0:
-        raise last_failure()
-    return kind
 
 
 def allocation(size: Any, device: Any, memory_type: Any, peer_access: Iterable[Any] | None) -> Parameters[AllocNode]:

@@ -60,16 +60,16 @@ static int ccc_graph_memory_type(uint64_t address, const ccc_box *box, int on_de
     return on_device || (box && box->flags & CCC_OF_GRAPH) ? CU_MEMORYTYPE_DEVICE : ccc_pointer_kind(address);
 }
 
-/* Copy consecutive bytes. `on_device` is of CCC_TO_DEVICE and CCC_FROM_DEVICE. */
-static ccc_added ccc_graph_add_memcpy(ccc_box *graph, uint64_t before, uint64_t target, ccc_box *target_box,
-                                      uint64_t source, ccc_box *source_box, size_t size, int on_device)
+/* The parameters of a copy of consecutive bytes. `on_device` is of CCC_TO_DEVICE and CCC_FROM_DEVICE. */
+static int ccc_graph_copy_params(CUgraphNodeParams *params, uint64_t target, const ccc_box *target_box, uint64_t source,
+                                 const ccc_box *source_box, size_t size, int on_device)
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
-    CUDA_MEMCPY3D *copy = &params.memcpy.copyParams;
+    CUDA_MEMCPY3D *copy = &params->memcpy.copyParams;
     int whence = ccc_graph_memory_type(source, source_box, on_device & CCC_FROM_DEVICE);
     int where = whence < 0 ? whence : ccc_graph_memory_type(target, target_box, on_device & CCC_TO_DEVICE);
     if (where < 0)
-        return ccc_not_added(ccc_last.status, NULL);
+        return ccc_last.status;
+    params->type = CU_GRAPH_NODE_TYPE_MEMCPY;
     copy->srcMemoryType = (CUmemorytype)whence;
     copy->dstMemoryType = (CUmemorytype)where;
     if (whence == CU_MEMORYTYPE_HOST)
@@ -82,7 +82,16 @@ static ccc_added ccc_graph_add_memcpy(ccc_box *graph, uint64_t before, uint64_t 
         copy->dstDevice = target;
     copy->WidthInBytes = size;
     copy->Height = copy->Depth = 1;
-    return ccc_graph_add_keeping(graph, before, &params, target_box, source_box, 0);
+    return 0;
+}
+
+static ccc_added ccc_graph_add_memcpy(ccc_box *graph, uint64_t before, uint64_t target, ccc_box *target_box,
+                                      uint64_t source, ccc_box *source_box, size_t size, int on_device)
+{
+    CUgraphNodeParams params = {0};
+    int status = ccc_graph_copy_params(&params, target, target_box, source, source_box, size, on_device);
+    return status ? ccc_not_added(status, NULL)
+                  : ccc_graph_add_keeping(graph, before, &params, target_box, source_box, 0);
 }
 
 /* Record an event, or wait for it, as the node's type says. */
