@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal, TypeVar
 
+from cuda_core_cffi._core.compiled_packing import launch, make_row, pack, prepare, retarget
 from cuda_core_cffi._core.errors import check_cleanup
 from cuda_core_cffi._core.ffi import lib
-from cuda_core_cffi._core.packing import launch, make_row, pack, prepare, retarget
 
 __all__ = [
     "Memory",

@@ -16,11 +16,11 @@ import pytest
 from argument_rows import quick_of
 
 from cuda_core_cffi import ffi
-from cuda_core_cffi._core import calls, packing
-from cuda_core_cffi._core.packing import Room
+from cuda_core_cffi._core import calls, compiled_packing
+from cuda_core_cffi._core.compiled_packing import Room
 from cuda_core_cffi._launching.arguments import make_packer
 
-ROWS = pytest.mark.parametrize("calls", [calls, packing], ids=["here", "in Python"])
+ROWS = pytest.mark.parametrize("calls", [calls, compiled_packing], ids=["here", "in Python"])
 
 
 def row_of_integers(calls: Any, number: int) -> Any:
@@ -74,17 +74,17 @@ def test_a_row_launches_its_own_target(monkeypatch, number):
         started.append((target, config, queue, ffi.buffer(arguments, 4 * number)[:]))
         return 7
 
-    monkeypatch.setattr(packing, "_launch_target", start)
-    row, packer = row_of_integers(packing, number)
+    monkeypatch.setattr(compiled_packing, "_launch_target", start)
+    row, packer = row_of_integers(compiled_packing, number)
     stream = types.SimpleNamespace(_launch_box="box")
     values = tuple(range(number))
     target = ffi.new("ccc_target *", packer.target[0])
-    for made, native in ((row, packer.target), (packing.retarget(row, target), target)):
-        assert packing.launch(made, stream, "config", values) == 7
+    for made, native in ((row, packer.target), (compiled_packing.retarget(row, target), target)):
+        assert compiled_packing.launch(made, stream, "config", values) == 7
         assert started.pop() == (native, "config", "box", struct.pack(f"{number}i", *values))
-    assert packing.launch(row, stream, "config", (*values, 0)) is None
-    assert packing.launch(row, object(), "config", values) is None
-    assert packing.launch(row, stream, None, values) is None
+    assert compiled_packing.launch(row, stream, "config", (*values, 0)) is None
+    assert compiled_packing.launch(row, object(), "config", values) is None
+    assert compiled_packing.launch(row, stream, None, values) is None
     assert started == []
 
 
@@ -94,25 +94,25 @@ def test_a_launch_within_another_has_arguments_of_its_own(monkeypatch):
 
     def start(target, config, queue, arguments, boxes, count):
         if queue == "outer":
-            assert packing.launch(row, inner, "config", (2,)) == 0
+            assert compiled_packing.launch(row, inner, "config", (2,)) == 0
         seen.append(struct.unpack("i", ffi.buffer(arguments, 4)))
         return 0
 
-    monkeypatch.setattr(packing, "_launch_target", start)
-    row, packer = row_of_integers(packing, 1)
+    monkeypatch.setattr(compiled_packing, "_launch_target", start)
+    row, packer = row_of_integers(compiled_packing, 1)
     for _ in range(3):  # from the second time on there is a room for both
-        assert packing.launch(row, outer, "config", (1,)) == 0
+        assert compiled_packing.launch(row, outer, "config", (1,)) == 0
     assert seen == [(2,), (1,)] * 3
     del packer
 
 
 def test_room_for_arguments_is_used_again(monkeypatch):
     made = []
-    monkeypatch.setattr(packing, "Room", lambda *arguments: made.append(arguments) or Room(*arguments))
-    row, packer = row_of_integers(packing, 1)
+    monkeypatch.setattr(compiled_packing, "Room", lambda *arguments: made.append(arguments) or Room(*arguments))
+    row, packer = row_of_integers(compiled_packing, 1)
     for value in (1, 1.0, 1 << 40, 2):
-        packing.pack(row, (value,))
-        assert packing.launch(row, None, "config", (value,)) is None
+        compiled_packing.pack(row, (value,))
+        assert compiled_packing.launch(row, None, "config", (value,)) is None
     assert len(made) == 1
     del packer
 

@@ -29,7 +29,7 @@ from cuda_core_cffi import (
     ffi,
     launch,
 )
-from cuda_core_cffi._core import packing
+from cuda_core_cffi._core import compiled_packing
 
 THREADS = 8
 PAIR = numpy.dtype([("key", "i4"), ("weight", "f8")], align=True)
@@ -42,7 +42,7 @@ class Level(enum.IntEnum):
 def in_python(prepared: PreparedLaunch) -> Any:
     """Return the functions of a prepared launch as they are where C does not do that."""
     plan = prepared._plan
-    return packing.prepare(plan._fields, plan._native, plan)
+    return compiled_packing.prepare(plan._fields, plan._native, plan)
 
 
 @pytest.fixture(scope="module")

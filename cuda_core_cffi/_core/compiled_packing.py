@@ -1,0 +1,310 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Packing as PyPy does it: by functions that are compiled for the arguments of one kernel.
+
+They pack into memory outside of Python's heap that they use for one launch at a time (:class:`Room`). A bytes object
+for each launch costs PyPy more.
+
+What such a function has for itself alone is in its closure, because PyPy would keep globals long after the kernel has
+gone. Functions for arguments of the same form share their code, and a module, where PyPy takes what packs that form for
+a constant. Their text is in ``linecache``, so that tracebacks and debuggers show it.
+"""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import struct
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.packing import ADDRESS_OF, HEAD, PLAN_HEAD, Field, address_of
+
+__all__ = ["launch", "make_row", "pack", "prepare", "retarget"]
+
+_launch_plan = lib.ccc_launch_plan
+_launch_target = lib.ccc_launch_target
+
+# What a quick function ends in for what it cannot do. ValueError: a wrong number of values, and PyPy's for a sign.
+NOT_QUICK: Final = (struct.error, OverflowError, TypeError, AttributeError, ValueError)
+
+PART: Final = 32  # PyPy compiles no function that does much more: rows are packed in parts
+
+FILL = """\
+def make(start, first, slots, types):
+    {types} = types
+    def fill(buffer, boxes, values):
+        {values} = values
+        if {guards}:{boxes}
+            pack_into(buffer, start{expressions})
+            return True
+        return False
+    return fill
+"""
+
+# They are launched outside of `try`: what a signal handler raises there is nobody's but the caller's.
+PREPARED = '''\
+def make(rooms, plan, native, address, slots, count):
+    def launch(stream{parameters}, /):
+        """Start the kernel in a stream, with these values."""
+        try:
+            room = rooms.pop()
+        except IndexError:
+            room = Room(native.size, count)
+        try:
+            queue = stream._launch_box{stores}
+            pack_into(room.buffer, 0{expressions})
+        except NOT_QUICK:
+            status = None
+        else:
+            status = _launch_plan(native, queue, room.arguments, room.boxes, count)
+        rooms.append(room)
+        if status != 0:
+            plan.launch_slowly(status, stream, ({arguments}))
+
+    def record(boxes, prepared{parameters}, /):
+        try:
+            found = ({boxes})
+            data = pack(address{expressions})
+        except NOT_QUICK:
+            return plan.record_slowly(boxes, ({arguments}))
+        boxes += found
+        return data
+
+    return launch, record
+'''
+
+
+class Room:
+    """Memory for the arguments of one launch at a time.
+
+    Those that nobody uses are in a list: as many as were ever used at once, by threads or signal handlers.
+
+    Attributes
+    ----------
+    buffer : CFFI buffer
+        The memory.
+    arguments : CFFI pointer
+        The same, for C.
+    boxes : CFFI array of ccc_box *
+        Those of the buffers among the arguments, which the launch keeps from being freed.
+    """
+
+    __slots__ = ("_memory", "arguments", "boxes", "buffer")
+
+    def __init__(self, size: int, count: int) -> None:
+        self._memory = ffi.new("char[]", size or 1)
+        self.buffer = ffi.buffer(self._memory, size)
+        self.arguments = ffi.cast("char *", self._memory)
+        self.boxes = ffi.new("ccc_box *[]", count or 1)
+
+
+class Row:
+    """What launches take that are not prepared.
+
+    Attributes
+    ----------
+    fill : callable
+        From a buffer, an array of boxes and values to whether they were filled: it is not for values of other types.
+    count : int
+        How many arguments are buffers.
+    rooms : list of Room
+        Those that nobody uses.
+    target : CFFI pointer
+        The ``ccc_target``.
+    """
+
+    __slots__ = ("count", "fill", "rooms", "target")
+
+    def __init__(self, fill: Callable[..., bool], count: int, rooms: list[Room], target: Any) -> None:
+        self.fill, self.count, self.rooms, self.target = fill, count, rooms, target
+
+    def take(self) -> Room:
+        """Return a room that nobody else uses. It goes back into the list."""
+        try:
+            return self.rooms.pop()
+        except IndexError:
+            return Room(self.target.size, self.count)
+
+
+def launch(row: Row | None, stream: Any, native: Any, values: tuple[Any, ...]) -> int | None:
+    """Launch with a row, and return a status; None for what is not quick."""
+    if row is None or native is None:
+        return None
+    room = row.take()
+    try:
+        queue = stream._launch_box
+        filled = row.fill(room.buffer, room.boxes, values)
+    except NOT_QUICK:
+        filled = False
+    status: int | None = None
+    if filled:
+        status = _launch_target(row.target, native, queue, room.arguments, room.boxes, row.count)
+    row.rooms.append(room)
+    return status
+
+
+def pack(row: Row, values: tuple[Any, ...]) -> bytes | None:
+    """Return the parameter buffer for values; None for what is not quick."""
+    room = row.take()
+    try:
+        data: bytes | None = room.buffer[:] if row.fill(room.buffer, room.boxes, values) else None
+    except NOT_QUICK:
+        data = None
+    row.rooms.append(room)
+    return data
+
+
+def make_row(fields: Sequence[Field], known: Sequence[type], target: Any) -> Row:
+    """Return what launches take that are not prepared.
+
+    Parameters
+    ----------
+    fields : sequence of (int, Slot)
+        The arguments.
+    known : sequence of type
+        Their types.
+    target : CFFI pointer
+        The ``ccc_target``.
+    """
+    slots = [slot.pack for _, slot in fields]
+    parts = []
+    size = count = 0
+    for first in range(0, len(fields) or 1, PART):
+        where = slice(first, first + PART)
+        part, size = compile_fill(fields[where], known[where], slots, size, count)
+        parts.append((part, where))
+        count += count_buffers(fields[where])
+    if len(parts) == 1:
+        return Row(part, count, [], target)
+
+    def fill(buffer: Any, boxes: Any, values: tuple[Any, ...]) -> bool:
+        for part, where in parts:
+            if not part(buffer, boxes, values[where]):
+                return False
+        return len(values) == len(fields)
+
+    return Row(fill, count, [], target)
+
+
+def retarget(row: Row, target: Any) -> Row:
+    """Return a row like another one, for another target that has the same parameters."""
+    return Row(row.fill, row.count, row.rooms, target)
+
+
+def prepare(fields: Sequence[Field], native: Any, plan: Any) -> tuple[Callable[..., None], Callable[..., bytes]]:
+    """Return the functions of a prepared launch.
+
+    Parameters
+    ----------
+    fields : sequence of (int, Slot)
+        The arguments.
+    native : CFFI pointer
+        The ``ccc_plan``.
+    plan : object
+        Has `native`, and does what is not quick: ``launch_slowly(status, stream, values)`` and
+        ``record_slowly(boxes, values)``.
+
+    Returns
+    -------
+    launch : callable
+        From stream and values.
+    record : callable
+        From a list that the boxes of buffers are added to, anything, and values, to the record for a batch.
+    """
+    names = [f"argument_{index}" for index in range(len(fields))]
+    slots = [slot for _, slot in fields]
+    form = format_of(fields)
+    source = PREPARED.format(
+        parameters="".join(f", {name}" for name in names),
+        boxes="".join(f"{name}._box, " for name, slot in zip(names, slots) if slot.way is ADDRESS_OF),
+        stores=stores_of(fields, names, "room.boxes[{}]", 12),
+        arguments="".join(f"{name}, " for name in names),
+        expressions=expressions_of(fields, names),
+    )
+    make: Callable[..., tuple[Callable[..., None], Callable[..., bytes]]] = compile_maker(source, form, native.stride)
+    return make([], plan, native, address_of(native), [slot.pack for slot in slots], count_buffers(fields))
+
+
+@functools.lru_cache(maxsize=512)
+def compile_maker(source: str, form: str, stride: int = 0) -> Callable[..., Any]:
+    """Return the function ``make`` of some source, which is compiled once for each form and stride of records.
+
+    It is in a module of its own: PyPy takes what is in a module, and not in any dictionary, for a constant.
+    """
+    name = f"<arguments {len(linecache.cache)} of {form!r}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    module = types.ModuleType(name)
+    scope = module.__dict__
+    padding = stride - PLAN_HEAD - struct.calcsize(form)
+    scope |= {
+        "NOT_QUICK": NOT_QUICK,
+        "Room": Room,
+        "_launch_plan": _launch_plan,
+        "pack": struct.Struct(f"={HEAD}{form[1:]}{padding}x").pack if stride else None,
+        "pack_into": struct.Struct(form).pack_into,
+    }
+    exec(compile(source, name, "exec"), scope)
+    make: Callable[..., Any] = scope["make"]
+    return make
+
+
+def format_of(fields: Sequence[Field]) -> str:
+    """Return the ``struct`` format of arguments."""
+    form = "".join(f"{gap}x{slot.code}" if gap else slot.code for gap, slot in fields)
+    # Native integers are converted faster. But they align themselves, and a native float that is too large is infinite.
+    native = "f" not in form and struct.calcsize("@" + form) == struct.calcsize("=" + form)
+    return ("@" if native else "=") + form
+
+
+def expressions_of(fields: Sequence[Field], names: Sequence[str]) -> str:
+    """Return what is packed of the variables that the arguments are in, after other arguments of a call."""
+    return "".join(f", {slot.way.expression.format(name)}" for name, (_, slot) in zip(names, fields))
+
+
+def stores_of(fields: Sequence[Field], names: Sequence[str], place: str, indent: int) -> str:
+    """Return statements that store the boxes of buffers, each in a place that its number is formatted into.
+
+    They come before the addresses are read: a buffer that moves in between has left the box that is found here.
+    """
+    buffers = [name for name, (_, slot) in zip(names, fields) if slot.way is ADDRESS_OF]
+    return "".join(f"\n{' ' * indent}{place.format(index)} = {name}._box" for index, name in enumerate(buffers))
+
+
+def count_buffers(fields: Sequence[Field]) -> int:
+    """Return how many of the arguments are addresses of buffers."""
+    return sum(slot.way is ADDRESS_OF for _, slot in fields)
+
+
+def compile_fill(
+    fields: Sequence[Field], known: Sequence[type], slots: Sequence[Callable[[Any], bytes]], start: int, first: int
+) -> tuple[Callable[..., bool], int]:
+    """Return the function that fills a buffer from some byte on with some arguments of a row, and where it ends.
+
+    Parameters
+    ----------
+    fields : sequence of (int, Slot)
+        The arguments.
+    known : sequence of type
+        Their types.
+    slots : sequence of callable
+        What packs each argument of the row slowly.
+    start : int
+        The byte.
+    first : int
+        The number of the first buffer among the arguments.
+    """
+    form = format_of(fields)
+    names = [f"value_{index}" for index in range(len(fields))]
+    guards = {name: given for name, given, (_, slot) in zip(names, known, fields) if slot.guarded}
+    variables = {given: f"type_{index}" for index, given in enumerate(dict.fromkeys(guards.values()))}
+    source = FILL.format(
+        types=f"({''.join(f'{name}, ' for name in variables.values())})",
+        values=f"({''.join(f'{name}, ' for name in names)})",
+        boxes=stores_of(fields, names, "boxes[first + {}]", 12),
+        guards=" and ".join(f"type({name}) is {variables[given]}" for name, given in guards.items()) or "True",
+        expressions=expressions_of(fields, names),
+    )
+    return compile_maker(source, form)(start, first, slots, tuple(variables)), start + struct.calcsize(form)
