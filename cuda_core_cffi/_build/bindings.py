@@ -54,7 +54,7 @@ _number = _convert.number
 _pointers = _convert.pointers
 _raw = _convert.raw
 _refused = _convert.refused
-_room = _convert.room
+_new_array = _convert.new_array
 _string = _convert.string
 _target = _convert.target
 _text = _convert.text
@@ -407,7 +407,7 @@ def add_memory(call: Call, role: Role, where: str) -> None:
         else:
             call.give(role, "int", made, f"_address({role.name}_[0])")
     else:
-        made = f"_room({call.writer.type_of('char[]')}, {call.python_count(role)}, {where})"
+        made = f"_new_array({call.writer.type_of('char[]')}, {call.python_count(role)}, {where})"
         converter = "_raw" if (role.count or "").isdigit() else "_string"
         call.give(role, "bytes", made, f"{converter}({role.name}_)")
 
@@ -427,7 +427,7 @@ def add_output(call: Call, role: Role, where: str) -> None:
         found = f"_copies({cls}, {role.name}_[0], {call.python_count(role, True)})"
         call.give(role, f"list[{result_type(role)}]", made, found)
     else:
-        made = f"_room({call.writer.type_of(base + '[]')}, {call.python_count(role)}, {where})"
+        made = f"_new_array({call.writer.type_of(base + '[]')}, {call.python_count(role)}, {where})"
         found = f"_elements({cls}, {role.name}_, {call.python_count(role, True)}, {role.name}_)"
         call.give(role, f"list[{result_type(role)}]", made, found)
 

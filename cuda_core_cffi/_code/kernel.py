@@ -93,8 +93,16 @@ class Kernel(Handle):
     """
 
     __slots__ = (
-        "_attribute_cache", "_found_kinds", "_found_layout", "_known", "_library", "_node_records", "_packer",
-        "_packers", "_row", "_symbol",
+        "_attribute_cache",
+        "_fast_packer",
+        "_found_kinds",
+        "_found_layout",
+        "_known",
+        "_library",
+        "_node_records",
+        "_packer",
+        "_packers",
+        "_symbol",
     )  # fmt: skip
 
     _CTYPE = "CUkernel"
@@ -107,7 +115,7 @@ class Kernel(Handle):
     _node_records: dict[int, Any] | None  # what graphs know of nodes that run it, by the context; set by the first
     _packer: Any  # that which the last launch, or node, looked for; None before the first
     _packers: dict[tuple[type, ...], Any]  # launch keeps them here, by the arguments' types
-    _row: Any  # that of the packer
+    _fast_packer: Any  # that of the packer
     _symbol: str | None
 
     def __repr__(self) -> str:
@@ -213,7 +221,7 @@ class Kernel(Handle):
             self._known = known = library._kernels.get(symbol) or library._kernels.setdefault(symbol, KnownKernel())
         self._found_layout, self._found_kinds = known.layout, known.kinds
         self._attribute_cache, self._packers = {}, {}
-        self._packer = self._row = self._node_records = None
+        self._packer = self._fast_packer = self._node_records = None
         return self
 
     def _find_packer(self, types: tuple[type, ...]) -> Any:
@@ -224,7 +232,7 @@ class Kernel(Handle):
             if like is None or self._layout is None:
                 return None
             self._packers[types] = packer = like.retarget(self._box)
-        self._packer, self._row = packer, packer.row
+        self._packer, self._fast_packer = packer, packer.fast
         return packer
 
     def _take_packer(self, types: tuple[type, ...], packer: Any) -> None:
@@ -232,7 +240,7 @@ class Kernel(Handle):
         self._packers[types] = packer
         if len(self._known.packers) < MOST_SHARED:  # they live as long as the code, and so do the types
             self._known.packers.setdefault(types, packer)
-        self._packer, self._row = packer, packer.row
+        self._packer, self._fast_packer = packer, packer.fast
 
     def _function(self, ctype: str = "CUkernel") -> Any:
         """Return the driver's handle for a call; the driver takes a CUkernel for a CUfunction."""

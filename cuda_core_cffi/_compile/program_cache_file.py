@@ -109,7 +109,7 @@ class FileStreamProgramCache(ProgramCacheResource):
             self._make_folders()
             self._write(name, data)
         if self._limit is not None:
-            self._make_room(self._limit)
+            self._evict(self._limit)
 
     def __delitem__(self, key: bytes | str) -> None:
         try:
@@ -153,7 +153,7 @@ class FileStreamProgramCache(ProgramCacheResource):
             _discard(temporary)
             raise
 
-    def _make_room(self, limit: int) -> None:
+    def _evict(self, limit: int) -> None:
         """Remove what was not read for the longest time, until the rest is within the limit."""
         found = [(status.st_atime_ns, path, status.st_size - _SEAL_SIZE) for path, status in _files(self._entries)]
         excess = sum(size for _, _, size in found) - limit

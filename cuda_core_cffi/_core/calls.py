@@ -20,14 +20,14 @@ if TYPE_CHECKING or sys.implementation.name == "cpython":
         create_stream,
         fill,
         launch,
-        make_row,
+        make_packer,
         own,
         pack,
         pool_class,
         prepare,
         query_event,
-        quicken,
         retarget,
+        use_fast_methods,
     )
 else:
     from cuda_core_cffi._core.python_calls import (
@@ -42,14 +42,14 @@ else:
         create_stream,
         fill,
         launch,
-        make_row,
+        make_packer,
         own,
         pack,
         pool_class,
         prepare,
         query_event,
-        quicken,
         retarget,
+        use_fast_methods,
     )
 
 __all__ = [
@@ -64,12 +64,12 @@ __all__ = [
     "create_stream",
     "fill",
     "launch",
-    "make_row",
+    "make_packer",
     "own",
     "pack",
     "pool_class",
     "prepare",
     "query_event",
-    "quicken",
     "retarget",
+    "use_fast_methods",
 ]

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packing as PyPy does it: by functions that are compiled for the arguments of one kernel.
 
-They pack into memory outside of Python's heap that they use for one launch at a time (:class:`Room`). A bytes object
-for each launch costs PyPy more.
+They pack into memory outside of Python's heap that they use for one launch at a time (:class:`ArgumentMemory`). A bytes
+object for each launch costs PyPy more.
 
 What such a function has for itself alone is in its closure, because PyPy would keep globals long after the kernel has
 gone. Functions for arguments of the same form share their code, and a module, where PyPy takes what packs that form for
@@ -22,13 +22,14 @@ from typing import Any, Final
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.packing import ADDRESS_OF, HEAD, PLAN_HEAD, Field, address_of
 
-__all__ = ["launch", "make_row", "pack", "prepare", "retarget"]
+__all__ = ["launch", "make_packer", "pack", "prepare", "retarget"]
 
 _launch_plan = lib.ccc_launch_plan
 _launch_target = lib.ccc_launch_target
 
-# What a quick function ends in for what it cannot do. ValueError: a wrong number of values, and PyPy's for a sign.
-NOT_QUICK: Final = (struct.error, OverflowError, TypeError, AttributeError, ValueError)
+# What functions on the fast path raise for what they cannot do. ValueError: a wrong number of values, and on PyPy a
+# sign.
+NOT_ON_FAST_PATH: Final = (struct.error, OverflowError, TypeError, AttributeError, ValueError)
 
 PART: Final = 32  # PyPy compiles no function that does much more: rows are packed in parts
 
@@ -46,30 +47,30 @@ def make(start, first, slots, types):
 
 # They are launched outside of `try`: what a signal handler raises there is nobody's but the caller's.
 PREPARED = '''\
-def make(rooms, plan, native, address, slots, count):
+def make(unused, plan, native, address, slots, count):
     def launch(stream{parameters}, /):
         """Start the kernel in a stream, with these values."""
         try:
-            room = rooms.pop()
+            memory = unused.pop()
         except IndexError:
-            room = Room(native.size, count)
+            memory = ArgumentMemory(native.size, count)
         try:
             queue = stream._launch_box{stores}
-            pack_into(room.buffer, 0{expressions})
-        except NOT_QUICK:
+            pack_into(memory.buffer, 0{expressions})
+        except NOT_ON_FAST_PATH:
             status = None
         else:
-            status = _launch_plan(native, queue, room.arguments, room.boxes, count)
-        rooms.append(room)
+            status = _launch_plan(native, queue, memory.arguments, memory.boxes, count)
+        unused.append(memory)
         if status != 0:
-            plan.launch_slowly(status, stream, ({arguments}))
+            plan.launch_on_slow_path(status, stream, ({arguments}))
 
     def record(boxes, prepared{parameters}, /):
         try:
             found = ({boxes})
             data = pack(address{expressions})
-        except NOT_QUICK:
-            return plan.record_slowly(boxes, ({arguments}))
+        except NOT_ON_FAST_PATH:
+            return plan.record_on_slow_path(boxes, ({arguments}))
         boxes += found
         return data
 
@@ -77,7 +78,7 @@ def make(rooms, plan, native, address, slots, count):
 '''
 
 
-class Room:
+class ArgumentMemory:
     """Memory for the arguments of one launch at a time.
 
     Those that nobody uses are in a list: as many as were ever used at once, by threads or signal handlers.
@@ -101,7 +102,7 @@ class Room:
         self.boxes = ffi.new("ccc_box *[]", count or 1)
 
 
-class Row:
+class FastPacker:
     """What launches take that are not prepared.
 
     Attributes
@@ -110,54 +111,54 @@ class Row:
         From a buffer, an array of boxes and values to whether they were filled: it is not for values of other types.
     count : int
         How many arguments are buffers.
-    rooms : list of Room
+    unused : list of ArgumentMemory
         Those that nobody uses.
     target : CFFI pointer
         The ``ccc_target``.
     """
 
-    __slots__ = ("count", "fill", "rooms", "target")
+    __slots__ = ("count", "fill", "target", "unused")
 
-    def __init__(self, fill: Callable[..., bool], count: int, rooms: list[Room], target: Any) -> None:
-        self.fill, self.count, self.rooms, self.target = fill, count, rooms, target
+    def __init__(self, fill: Callable[..., bool], count: int, unused: list[ArgumentMemory], target: Any) -> None:
+        self.fill, self.count, self.unused, self.target = fill, count, unused, target
 
-    def take(self) -> Room:
-        """Return a room that nobody else uses. It goes back into the list."""
+    def acquire(self) -> ArgumentMemory:
+        """Return memory that nobody else uses. It goes back into the list."""
         try:
-            return self.rooms.pop()
+            return self.unused.pop()
         except IndexError:
-            return Room(self.target.size, self.count)
+            return ArgumentMemory(self.target.size, self.count)
 
 
-def launch(row: Row | None, stream: Any, native: Any, values: tuple[Any, ...]) -> int | None:
-    """Launch with a row, and return a status; None for what is not quick."""
-    if row is None or native is None:
+def launch(packer: FastPacker | None, stream: Any, native: Any, values: tuple[Any, ...]) -> int | None:
+    """Launch with a packer, and return a status; None for what is not on the fast path."""
+    if packer is None or native is None:
         return None
-    room = row.take()
+    memory = packer.acquire()
     try:
         queue = stream._launch_box
-        filled = row.fill(room.buffer, room.boxes, values)
-    except NOT_QUICK:
+        filled = packer.fill(memory.buffer, memory.boxes, values)
+    except NOT_ON_FAST_PATH:
         filled = False
     status: int | None = None
     if filled:
-        status = _launch_target(row.target, native, queue, room.arguments, room.boxes, row.count)
-    row.rooms.append(room)
+        status = _launch_target(packer.target, native, queue, memory.arguments, memory.boxes, packer.count)
+    packer.unused.append(memory)
     return status
 
 
-def pack(row: Row, values: tuple[Any, ...]) -> bytes | None:
-    """Return the parameter buffer for values; None for what is not quick."""
-    room = row.take()
+def pack(packer: FastPacker, values: tuple[Any, ...]) -> bytes | None:
+    """Return the parameter buffer for values; None for what is not on the fast path."""
+    memory = packer.acquire()
     try:
-        data: bytes | None = room.buffer[:] if row.fill(room.buffer, room.boxes, values) else None
-    except NOT_QUICK:
+        data: bytes | None = memory.buffer[:] if packer.fill(memory.buffer, memory.boxes, values) else None
+    except NOT_ON_FAST_PATH:
         data = None
-    row.rooms.append(room)
+    packer.unused.append(memory)
     return data
 
 
-def make_row(fields: Sequence[Field], known: Sequence[type], target: Any) -> Row:
+def make_packer(fields: Sequence[Field], known: Sequence[type], target: Any) -> FastPacker:
     """Return what launches take that are not prepared.
 
     Parameters
@@ -178,7 +179,7 @@ def make_row(fields: Sequence[Field], known: Sequence[type], target: Any) -> Row
         parts.append((part, where))
         count += count_buffers(fields[where])
     if len(parts) == 1:
-        return Row(part, count, [], target)
+        return FastPacker(part, count, [], target)
 
     def fill(buffer: Any, boxes: Any, values: tuple[Any, ...]) -> bool:
         for part, where in parts:
@@ -186,12 +187,12 @@ def make_row(fields: Sequence[Field], known: Sequence[type], target: Any) -> Row
                 return False
         return len(values) == len(fields)
 
-    return Row(fill, count, [], target)
+    return FastPacker(fill, count, [], target)
 
 
-def retarget(row: Row, target: Any) -> Row:
-    """Return a row like another one, for another target that has the same parameters."""
-    return Row(row.fill, row.count, row.rooms, target)
+def retarget(packer: FastPacker, target: Any) -> FastPacker:
+    """Return a packer like another one, for another target that has the same parameters."""
+    return FastPacker(packer.fill, packer.count, packer.unused, target)
 
 
 def prepare(fields: Sequence[Field], native: Any, plan: Any) -> tuple[Callable[..., None], Callable[..., bytes]]:
@@ -204,8 +205,8 @@ def prepare(fields: Sequence[Field], native: Any, plan: Any) -> tuple[Callable[.
     native : CFFI pointer
         The ``ccc_plan``.
     plan : object
-        Has `native`, and does what is not quick: ``launch_slowly(status, stream, values)`` and
-        ``record_slowly(boxes, values)``.
+        Has `native`, and does what is not on the fast path: ``launch_on_slow_path(status, stream, values)`` and
+        ``record_on_slow_path(boxes, values)``.
 
     Returns
     -------
@@ -220,7 +221,7 @@ def prepare(fields: Sequence[Field], native: Any, plan: Any) -> tuple[Callable[.
     source = PREPARED.format(
         parameters="".join(f", {name}" for name in names),
         boxes="".join(f"{name}._box, " for name, slot in zip(names, slots) if slot.way is ADDRESS_OF),
-        stores=stores_of(fields, names, "room.boxes[{}]", 12),
+        stores=stores_of(fields, names, "memory.boxes[{}]", 12),
         arguments="".join(f"{name}, " for name in names),
         expressions=expressions_of(fields, names),
     )
@@ -240,8 +241,8 @@ def compile_maker(source: str, form: str, stride: int = 0) -> Callable[..., Any]
     scope = module.__dict__
     padding = stride - PLAN_HEAD - struct.calcsize(form)
     scope |= {
-        "NOT_QUICK": NOT_QUICK,
-        "Room": Room,
+        "NOT_ON_FAST_PATH": NOT_ON_FAST_PATH,
+        "ArgumentMemory": ArgumentMemory,
         "_launch_plan": _launch_plan,
         "pack": struct.Struct(f"={HEAD}{form[1:]}{padding}x").pack if stride else None,
         "pack_into": struct.Struct(form).pack_into,
@@ -281,7 +282,7 @@ def count_buffers(fields: Sequence[Field]) -> int:
 def compile_fill(
     fields: Sequence[Field], known: Sequence[type], slots: Sequence[Callable[[Any], bytes]], start: int, first: int
 ) -> tuple[Callable[..., bool], int]:
-    """Return the function that fills a buffer from some byte on with some arguments of a row, and where it ends.
+    """Return the function that fills a buffer from some byte on with some arguments of a packer, and where it ends.
 
     Parameters
     ----------
@@ -290,7 +291,7 @@ def compile_fill(
     known : sequence of type
         Their types.
     slots : sequence of callable
-        What packs each argument of the row slowly.
+        What packs each argument on the slow path.
     start : int
         The byte.
     first : int

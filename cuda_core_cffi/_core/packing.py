@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How an argument gets into the parameter buffer of a kernel: a slot says so of each.
 
-On CPython C packs the arguments (``include/python/ccc_rows.h``), from what :func:`describe` makes of the slots.
+On CPython C packs the arguments (``include/python/ccc_packer.h``), from what :func:`describe` makes of the slots.
 Elsewhere functions do that are compiled for them (``_core/compiled_packing.py``).
 """
 
@@ -50,7 +50,7 @@ class Way(NamedTuple):
     letter : str
         What C knows it by; a dash for what C leaves to the slot's function.
     expression : str
-        Python for it, of the variable ``{0}``. What it cannot do raises one of ``NOT_QUICK``.
+        Python for it, of the variable ``{0}``. What it cannot do raises one of ``NOT_ON_FAST_PATH``.
     """
 
     letter: str
@@ -92,7 +92,7 @@ class Slot(NamedTuple):
     way : Way
         What becomes of the value.
     pack : callable
-        The same thing done slowly, for one value: with range checks and clear errors.
+        The slow path, for one value: with range checks and clear errors.
     guarded : bool
         Whether the way is for values of one type alone.
     """
@@ -113,7 +113,7 @@ def describe(fields: Sequence[Field], known: Sequence[type] | None) -> tuple[tup
     Returns
     -------
     tuple of (int, int, str, str, type or None, callable)
-        Offset and size in bytes, code, way, the only type that is quick, and what packs other values.
+        Offset and size in bytes, code, way, the only type on the fast path, and what packs other values.
     """
     described: list[tuple[Any, ...]] = []
     end = 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal, TypeVar
 
-from cuda_core_cffi._core.compiled_packing import launch, make_row, pack, prepare, retarget
+from cuda_core_cffi._core.compiled_packing import launch, make_packer, pack, prepare, retarget
 from cuda_core_cffi._core.errors import check_cleanup
 from cuda_core_cffi._core.ffi import lib
 
@@ -27,14 +27,14 @@ __all__ = [
     "create_stream",
     "fill",
     "launch",
-    "make_row",
+    "make_packer",
     "own",
     "pack",
     "pool_class",
     "prepare",
     "query_event",
-    "quicken",
     "retarget",
+    "use_fast_methods",
 ]
 
 ClassType = TypeVar("ClassType")
@@ -143,8 +143,8 @@ def query_event(event: Owner) -> int:
     return status
 
 
-def quicken(cls: type[OwnerType]) -> type[OwnerType]:
-    """Make the methods of a class quicker that programs call most: on CPython, others in C stand for them."""
+def use_fast_methods(cls: type[OwnerType]) -> type[OwnerType]:
+    """Have methods in C stand for those of a class that programs call most: on CPython."""
     return cls
 
 

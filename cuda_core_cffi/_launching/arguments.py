@@ -3,7 +3,7 @@
 """Kernel arguments: from Python values to the bytes that a kernel reads.
 
 A *packer* is a function from values to the packed parameter buffer, made for one kernel and one combination of argument
-types. Making it is slow and happens once. Its row (``_core.calls``) packs quickly what is usual.
+types. Making it is slow and happens once. Its fast packer (``_core.calls``) packs what is usual.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ class Packer:
 
     Attributes
     ----------
-    row : object
+    fast : object
         What ``_core.calls`` launches with, and packs. It takes values of these types alone, and what is usual of them.
     target : CFFI pointer
         The kernel, and what is known of its parameters, for launches and nodes (``ccc_target``).
     """
 
-    __slots__ = ("_fields", "_offsets", "row", "target")
+    __slots__ = ("_fields", "_offsets", "fast", "target")
 
     def __init__(
         self, fields: list[Field], types: tuple[type, ...], size: int, kernel: Any, offsets: list[int] | None
@@ -92,7 +92,7 @@ class Packer:
         self._fields = fields
         self._offsets = ffi.NULL if offsets is None else ffi.new("uint32_t[]", offsets or 1)
         self.target = ffi.new(TARGET, (kernel, size, self._offsets, len(fields)))
-        self.row = calls.make_row(fields, types, self.target)
+        self.fast = calls.make_packer(fields, types, self.target)
 
     def retarget(self, kernel: Any) -> Packer:
         """Return the same for another object of the kernel, given as its box."""
@@ -100,14 +100,14 @@ class Packer:
         made._fields, made._offsets = self._fields, self._offsets
         made.target = target = ffi.new(TARGET, self.target[0])
         target.kernel = kernel
-        made.row = calls.retarget(self.row, target)
+        made.fast = calls.retarget(self.fast, target)
         return made
 
     def __call__(self, *values: Any) -> bytes:
-        data = calls.pack(self.row, values)
-        return self.pack_slowly(values) if data is None else data
+        data = calls.pack(self.fast, values)
+        return self.pack_on_slow_path(values) if data is None else data
 
-    def pack_slowly(self, values: tuple[Any, ...]) -> bytes:
+    def pack_on_slow_path(self, values: tuple[Any, ...]) -> bytes:
         """Return the bytes for values that are of the types that this was made for, packed one by one.
 
         So unsigned values past the signed range are packed, and errors say more.

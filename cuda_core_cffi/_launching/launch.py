@@ -68,14 +68,14 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
         If the driver refuses the launch.
     """
     try:
-        row, native = kernel._row, config._native_cache
+        packer, native = kernel._fast_packer, config._native_cache
     except AttributeError:  # no kernel, or no configuration
         status = None
     else:  # what a signal handler raises here is nobody's but the caller's
-        status = _launch(row, stream, native, kernel_args)
+        status = _launch(packer, stream, native, kernel_args)
         if status is None and isinstance(stream, StreamStandIn):  # whose own stream is as quick
             stream = stream.stream
-            status = _launch(row, stream, native, kernel_args)
+            status = _launch(packer, stream, native, kernel_args)
     if status is None or status in (UNCHECKED, CLOSED):
         launch_carefully(stream, config, kernel, kernel_args)
     elif status:
@@ -83,7 +83,7 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
 
 
 def launch_carefully(stream: Any, config: Any, kernel: Any, values: tuple[Any, ...]) -> None:
-    """Launch what is not quick: the first launch of all, or with arguments of other types than the last."""
+    """Launch what is not on the fast path: the first launch of all, or with arguments of other types than the last."""
     if not isinstance(stream, Stream):
         stream = foreign_stream(stream)
     packer = prepare(config, kernel, values)
@@ -91,10 +91,10 @@ def launch_carefully(stream: Any, config: Any, kernel: Any, values: tuple[Any, .
     status: int | None = UNCHECKED
     while status == UNCHECKED:
         native = config._native_cache or config._native
-        status = _launch(packer.row, stream, native, values)
+        status = _launch(packer.fast, stream, native, values)
         if status is None:
             boxes = boxes_of(values)
-            arguments = packer.pack_slowly(values)
+            arguments = packer.pack_on_slow_path(values)
             status = lib.ccc_launch_target(packer.target, native, stream._box, arguments, boxes, len(boxes))
         if status == UNCHECKED:
             allow(config, stream)

@@ -3,7 +3,7 @@
 """Prepared launches: everything about a launch decided once, but for the stream and the values.
 
 A prepared launch has functions of its own for its argument types (``calls.prepare``). Its plan has the kernel and the
-configuration as C takes them (``include/launch/ccc_prepared.h``), and does what is not quick.
+configuration as C takes them (``include/launch/ccc_prepared.h``), and does what is not on the fast path.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ class Plan:
         """Return the functions of the launch: the one of the same name, and what a batch needs."""
         return calls.prepare(self._fields, self._native, self)
 
-    def launch_slowly(self, status: int | None, stream: Any, values: tuple[Any, ...]) -> None:
-        """Launch what is not quick, where status is None: other types, and errors that say more.
+    def launch_on_slow_path(self, status: int | None, stream: Any, values: tuple[Any, ...]) -> None:
+        """Launch what is not on the fast path, where status is None: other types, and errors that say more.
 
         Else look at what was not looked at before, and launch again; or raise for what failed. The same for what was
         closed, or moved: the arguments are packed again, which says which of them is closed.
@@ -144,7 +144,7 @@ class Plan:
         if status:
             raise launch_failure(status, queue, self.config, self.kernel, values)
 
-    def record_slowly(self, boxes: list[Any], values: tuple[Any, ...]) -> bytes:
+    def record_on_slow_path(self, boxes: list[Any], values: tuple[Any, ...]) -> bytes:
         """Return the record of a launch without its stream, and add the boxes of its buffers to a list."""
         # the boxes first: a buffer that moves in between has left the one that is found here
         found = list(boxes_of(values))

@@ -62,7 +62,7 @@ class Operand(NamedTuple):
     objects: tuple[Any, ...] = ()
     size: int | None = None
 
-    def check_room(self, size: int, name: str) -> None:
+    def check_capacity(self, size: int, name: str) -> None:
         """Raise if the memory is known to be smaller than what a node does with it."""
         if self.size is not None and size > self.size:
             raise ValueError(f"{name} has {self.size} bytes, fewer than the {size} of the node")

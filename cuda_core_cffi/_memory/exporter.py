@@ -24,7 +24,7 @@ __all__ = ["Exporter", "Hold"]
 _drop = lib.ccc_drop
 
 
-@calls.quicken
+@calls.use_fast_methods
 class Exporter(calls.Memory, Handle):
     """Memory of which others are told where it is: the part of :class:`Buffer` that changes nothing."""
 

@@ -319,9 +319,9 @@ class AccessedBySetProxy(Uncopyable, MutableSet[Any]):
 
     def _read(self) -> set[Any]:
         """Return the set as the driver has it now."""
-        room = len(registry.device.get_all_devices()) + 1  # the host comes on top
+        capacity = len(registry.device.get_all_devices()) + 1  # the host comes on top
         attribute = lib.CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY
-        found = self._buffer._range_attribute(attribute, [NO_DEVICE] * room, ACCESSED_BY)
+        found = self._buffer._range_attribute(attribute, [NO_DEVICE] * capacity, ACCESSED_BY)
         return {Host() if number == HOST_DEVICE else registry.device(number) for number in found if number != NO_DEVICE}
 
     def _become(self, wanted: set[Any]) -> None:

@@ -114,7 +114,7 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
         If a number is negative.
     """
 
-    __slots__ = ("_limit", "_max_frames", "_max_history", "_meter", "_places", "_places_room", "_upstream")
+    __slots__ = ("_limit", "_max_frames", "_max_history", "_meter", "_places", "_places_capacity", "_upstream")
 
     _NOT_COPIED_BECAUSE = "what is allocated through it is counted once"
     _places: dict[int, list[tuple[CodeType, int]]]  # by the number of the charge: code and line, innermost first
@@ -129,7 +129,7 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
         self._max_history = whole_number("max_history", max_history)
         self._max_frames = whole_number("max_frames", max_frames)
         self._places = {}
-        self._places_room = FEW_PLACES
+        self._places_capacity = FEW_PLACES
         meter = lib.ccc_meter_new(lib.CCC_NO_LIMIT if limit is None else self._limit, self._max_history)
         if not meter:
             raise last_failure()
@@ -279,26 +279,26 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
     def _remember(self, number: int) -> None:
         """Note where an allocation is being made; of what has gone back, forget it now and then."""
         self._places[number] = calling_places(self._max_frames)
-        if len(self._places) > self._places_room:
+        if len(self._places) > self._places_capacity:
             rows, last = self._live()
             live = {number for number, *_ in rows}
             for known in list(self._places):
                 if known <= last and known not in live:
                     self._places.pop(known, None)
-            self._places_room = max(FEW_PLACES, 2 * len(live))
+            self._places_capacity = max(FEW_PLACES, 2 * len(live))
 
     def _live(self) -> tuple[list[tuple[int, int, int, int]], int]:
         """Return number, address, size and time of what is outstanding, newest first, and the last charge's number."""
         run_all_tasks()
         last = ffi.new("uint64_t *")
-        room = self.statistics.current_count
+        capacity = self.statistics.current_count
         while True:
-            rows = ffi.new("ccc_outstanding[]", room)
-            found = lib.ccc_meter_outstanding(self._meter, rows, room, last)
-            if found <= room:
+            rows = ffi.new("ccc_outstanding[]", capacity)
+            found = lib.ccc_meter_outstanding(self._meter, rows, capacity, last)
+            if found <= capacity:
                 # as values: the rows of an array do not keep it
                 return [(row.number, row.address, row.size, row.time) for row in rows[0:found]], last[0]
-            room = found  # others are allocating
+            capacity = found  # others are allocating
 
     @property
     def upstream(self) -> MemoryResource:

@@ -31,11 +31,11 @@ __all__ = [
     "kernel_parameters",
     "member",
     "new",
+    "new_array",
     "number",
     "pointers",
     "raw",
     "refused",
-    "room",
     "sequence",
     "string",
     "target",
@@ -288,7 +288,7 @@ def kernel_parameters(values: Any, where: str) -> Pointers:
     return pointers(made, None, where)
 
 
-def room(ctype: Any, count: int, where: str) -> Any:
+def new_array(ctype: Any, count: int, where: str) -> Any:
     """Return a new array of ``count`` elements; NULL for none, which asks many functions for the number."""
     try:
         return new(ctype, count) if count else null

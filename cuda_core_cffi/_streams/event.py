@@ -49,7 +49,7 @@ class EventOptions:
     ipc_enabled: bool | None = False
 
 
-@calls.quicken
+@calls.use_fast_methods
 class Event(Handle):
     """A point in the work of a stream.
 

@@ -91,7 +91,7 @@ class StreamStandIn(Uncopyable):
         return stream
 
 
-@calls.quicken
+@calls.use_fast_methods
 class Stream(Handle):
     """A queue of work that runs in order.
 

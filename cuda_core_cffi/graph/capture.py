@@ -87,12 +87,12 @@ class Tail(NodeMaker):
         self._definition, self._stream = definition, stream
 
     def _place(self) -> tuple[Any, tuple[int, ...]]:
-        room = USUAL_ENDS
+        capacity = USUAL_ENDS
         while True:
-            nodes, count = ffi.new("uint64_t[]", room), ffi.new("size_t *", room)
+            nodes, count = ffi.new("uint64_t[]", capacity), ffi.new("size_t *", capacity)
             status = lib.ccc_capture_ends(self._stream._box, self._definition._box, nodes, count)
             if status:
                 raise self._stream._failure(status)
-            if count[0] <= room:
+            if count[0] <= capacity:
                 return self._definition, tuple(nodes[0 : count[0]])
-            room = count[0]
+            capacity = count[0]

@@ -237,28 +237,30 @@ class GraphDefinition(NodeMaker, GraphHandle):
     def _nodes(self) -> list[tuple[int, int]]:
         """Return handle and type of all nodes, in the order of the driver."""
         self._place()
-        room = USUAL_SIZE
+        capacity = USUAL_SIZE
         while True:
-            handles, kinds, count = ffi.new("uint64_t[]", room), ffi.new("int[]", room), ffi.new("size_t *", room)
+            handles, kinds = ffi.new("uint64_t[]", capacity), ffi.new("int[]", capacity)
+            count = ffi.new("size_t *", capacity)
             status = lib.ccc_graph_nodes(self._box, handles, kinds, count)
             if status:
                 raise self._failure(status)
-            if count[0] <= room:
+            if count[0] <= capacity:
                 return list(zip(handles[0 : count[0]], kinds[0 : count[0]]))
-            room = count[0]
+            capacity = count[0]
 
     def _edges(self) -> list[tuple[int, int]]:
         """Return the handles of all pairs of nodes with an edge."""
         self._place()
-        room = USUAL_SIZE
+        capacity = USUAL_SIZE
         while True:
-            before, after, count = ffi.new("uint64_t[]", room), ffi.new("uint64_t[]", room), ffi.new("size_t *", room)
+            before, after = ffi.new("uint64_t[]", capacity), ffi.new("uint64_t[]", capacity)
+            count = ffi.new("size_t *", capacity)
             status = lib.ccc_graph_edges(self._box, before, after, count)
             if status:
                 raise self._failure(status)
-            if count[0] <= room:
+            if count[0] <= capacity:
                 return list(zip(before[0 : count[0]], after[0 : count[0]]))
-            room = count[0]
+            capacity = count[0]
 
     @property
     def _has_memory_nodes(self) -> bool:

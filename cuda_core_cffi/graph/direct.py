@@ -78,9 +78,9 @@ def add_copy(definition: GraphHandle, before: tuple[int, ...], dst: Any, src: An
     target, source = find_memory(dst), find_memory(src)
     if target is None or source is None:
         return None
-    address, box, room = target
+    address, box, capacity = target
     whence, source_box, length = source
-    if (room is not None and size > room) or (length is not None and size > length):
+    if (capacity is not None and size > capacity) or (length is not None and size > length):
         return None
     on_device = 0
     if allocated:

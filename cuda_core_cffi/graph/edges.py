@@ -163,13 +163,13 @@ class AdjacencySetProxy(Uncopyable, MutableSet["GraphNode"]):
         check_member(self._node)
         if not self._node._handle:
             return []
-        room = USUAL_DEGREE
+        capacity = USUAL_DEGREE
         while True:
-            handles, count = ffi.new("uint64_t[]", room), ffi.new("size_t *", room)
+            handles, count = ffi.new("uint64_t[]", capacity), ffi.new("size_t *", capacity)
             self._raise(_neighbours(self._box, self._node._handle, self._is_fwd, handles, count))
-            if count[0] <= room:
+            if count[0] <= capacity:
                 return list(handles[0 : count[0]])
-            room = count[0]
+            capacity = count[0]
 
     @property
     def _box(self) -> Any:

@@ -41,7 +41,7 @@ def add_launch(
         native, packer = config._native_cache, kernel._packer  # kept to the end of this call
     except AttributeError:  # no kernel, or no configuration
         return None
-    data = _pack(packer.row, args) if packer is not None else None
+    data = _pack(packer.fast, args) if packer is not None else None
     if data is None or native is None:
         packer = kernel._find_packer(tuple(map(type, args)))
         if packer is None:

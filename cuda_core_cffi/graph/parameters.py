@@ -237,7 +237,7 @@ def set_region(
         raise ValueError(f"pitch must be at least the {width * element} bytes of a row, not {stride}")
     if height * max(stride, 1) + width * element >= 2**64:
         raise OverflowError(f"{height} rows of {stride} bytes do not fit in 64-bit addresses")
-    target.check_room((height - 1) * stride + width * element, "dst")
+    target.check_capacity((height - 1) * stride + width * element, "dst")
     found.native.memset = (target.address, stride, pattern, element, width, height)
     found.operands["dst"] = (target,)
 
@@ -251,8 +251,8 @@ def copy(dst: Any, src: Any, size: Any, dst_owner: Any, src_owner: Any) -> Param
 
 def copy_operands(target: Operand, source: Operand, size: int) -> Parameters[MemcpyNode]:
     """Return the parameters of a memcpy node between operands."""
-    target.check_room(size, "dst")
-    source.check_room(size, "src")
+    target.check_capacity(size, "dst")
+    source.check_capacity(size, "src")
     found: Parameters[MemcpyNode] = Parameters(lib.CU_GRAPH_NODE_TYPE_MEMCPY)
     on_device = TO_DEVICE * (target.address in allocated) | FROM_DEVICE * (source.address in allocated)
     boxes = [item.boxes[0] if item.boxes else NOTHING for item in (target, source)]

@@ -107,12 +107,21 @@ class GraphState:
         The graphs inside nodes, by the node's handle.
     definition : weakref.ref or None
         To the Python object for the graph, of one inside a node.
-    room : int
+    capacity : int
         How many of ``nodes`` there may be before those are forgotten that are gone.
     """
 
     __slots__ = (
-        "__weakref__", "definition", "handle", "inner", "is_valid", "keeps", "nodes", "records", "room", "root",
+        "__weakref__",
+        "capacity",
+        "definition",
+        "handle",
+        "inner",
+        "is_valid",
+        "keeps",
+        "nodes",
+        "records",
+        "root",
     )  # fmt: skip
 
     def __init__(self, handle: int, root: GraphState | None = None) -> None:
@@ -124,7 +133,7 @@ class GraphState:
         self.keeps: dict[int, Any] = {}
         self.inner: dict[int, list[GraphState]] = {}
         self.definition: weakref.ref[Any] | None = None
-        self.room = USUAL_NODES
+        self.capacity = USUAL_NODES
 
     def record(self, node: int) -> Record | None:
         """Return what a node was given, as far as it is known."""
@@ -154,7 +163,7 @@ class GraphState:
             for handle, seen in self.nodes.copy().items():
                 if seen() is None and self.nodes.get(handle) is seen:  # else a finalizer has put another there
                     del self.nodes[handle]
-            self.room = max(2 * len(self.nodes), USUAL_NODES)
+            self.capacity = max(2 * len(self.nodes), USUAL_NODES)
 
     def note(self, node: int, record: Record, keep: Any) -> None:
         """Remember what a node was given, and what the graph keeps for it, if anything."""
@@ -275,7 +284,7 @@ def new_node(definition: GraphHandle, state: GraphState, handle: int, cls: type[
     nodes, seen = state.nodes, _ref(fresh)
     if nodes.setdefault(handle, seen) is not seen:  # there was an object for it, or another thread was first
         return state.enter(handle, fresh)
-    if len(nodes) > state.room:
+    if len(nodes) > state.capacity:
         state.forget_gone()
     return fresh
 

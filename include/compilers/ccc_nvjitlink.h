@@ -99,9 +99,9 @@ static ccc_box *ccc_nvjitlink_create(unsigned int option_count, const char *cons
         return NULL;
     }
     kept->option_count = option_count;
-    char *room = (char *)(kept->texts + option_count + input_count);
-    room = ccc_strings_copy(kept->texts, room, options, option_count);
-    ccc_strings_copy(kept->texts + option_count, room, names, input_count);
+    char *buffer = (char *)(kept->texts + option_count + input_count);
+    buffer = ccc_strings_copy(kept->texts, buffer, options, option_count);
+    ccc_strings_copy(kept->texts + option_count, buffer, names, input_count);
     *status = ccc_nvjitlink_table.nvJitLinkCreate(&linker, option_count, kept->texts);
     ccc_box *box = linker ? ccc_new(CCC_LINKER, (uintptr_t)linker, 0, NULL) : NULL;
     if (box == NULL) {

@@ -16,14 +16,14 @@ static size_t ccc_strings_size(const char *const *texts, unsigned int count)
     return size;
 }
 
-/* Copy texts to `room`, and pointers to these to `pointers`. Returns where the room goes on. */
-static char *ccc_strings_copy(const char **pointers, char *room, const char *const *texts, unsigned int count)
+/* Copy texts to `buffer`, and pointers to these to `pointers`. Returns the end of the last. */
+static char *ccc_strings_copy(const char **pointers, char *buffer, const char *const *texts, unsigned int count)
 {
     for (unsigned int i = 0; i < count; i++) {
-        pointers[i] = room;
-        room = stpcpy(room, texts[i]) + 1;
+        pointers[i] = buffer;
+        buffer = stpcpy(buffer, texts[i]) + 1;
     }
-    return room;
+    return buffer;
 }
 
 #endif

@@ -286,19 +286,19 @@ static ccc_box *ccc_capture_begin(ccc_box *stream, int mode, ccc_box **graph)
     return NULL;
 }
 
-/* The nodes that what a stream is given next comes after; *count is how many there is room for, then how many there are. */
+/* The nodes that what a stream is given next comes after; *count is the capacity of the array, then how many there are. */
 static int ccc_capture_ends(const ccc_box *stream, ccc_box *graph, uint64_t *nodes, size_t *count)
 {
     CUgraph captured;
     const CUgraphNode *found;
-    size_t room = *count;
+    size_t capacity = *count;
     CCC_USE(stream);
     int status = ccc_graph_enter(graph);
     if (status)
         return status;
     CCC_EXCLUDE;
     status = ccc_capture_place(stream, &captured, &found, count);
-    for (size_t i = 0; status == 0 && i < *count && i < room; i++) {
+    for (size_t i = 0; status == 0 && i < *count && i < capacity; i++) {
         nodes[i] = (uintptr_t)found[i];
         ccc_graph_found(graph, &nodes[i], 1);
     }

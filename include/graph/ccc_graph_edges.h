@@ -6,24 +6,24 @@
 
 #include "graph/ccc_graph_exec.h"
 
-/* The nodes of a graph and their types into room for *count, then how many there are. */
+/* The nodes of a graph and their types into arrays of *count elements, then how many there are. */
 static int ccc_graph_nodes(ccc_box *graph, uint64_t *nodes, int *types, size_t *count)
 {
-    size_t room = *count;
+    size_t capacity = *count;
     int status = ccc_graph_enter(graph);
     if (status)
         return status;
     CUresult result = cuGraphGetNodes(CCC_GRAPH_OF(graph), NULL, count);
     const char *call = "cuGraphGetNodes";
-    if (result == CUDA_SUCCESS && *count && *count <= room)
+    if (result == CUDA_SUCCESS && *count && *count <= capacity)
         result = cuGraphGetNodes(CCC_GRAPH_OF(graph), (CUgraphNode *)nodes, count);
-    for (size_t i = 0; result == CUDA_SUCCESS && *count <= room && i < *count; i++) {
+    for (size_t i = 0; result == CUDA_SUCCESS && *count <= capacity && i < *count; i++) {
         CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
         call = "cuGraphNodeGetType";
         result = cuGraphNodeGetType((CUgraphNode)(uintptr_t)nodes[i], &type);
         types[i] = (int)type;
     }
-    if (result == CUDA_SUCCESS && *count <= room)
+    if (result == CUDA_SUCCESS && *count <= capacity)
         ccc_graph_found(graph, nodes, *count);
     ccc_graph_leave(graph);
     return result ? ccc_fail((int)result, call) : 0;
@@ -42,14 +42,14 @@ static int ccc_graph_node_type(ccc_box *graph, uint64_t node, int *type)
     return result ? ccc_fail((int)result, "cuGraphNodeGetType") : 0;
 }
 
-/* Room for edges: with data, because without it the driver does not tell of edges that have some. */
+/* Allocate arrays for edges: with data, because without it the driver does not tell of edges that have some. */
 typedef struct ccc_edges {
     size_t count;
     CUgraphNode *from, *to;
     CUgraphEdgeData *data;
 } ccc_edges;
 
-static int ccc_edges_room(ccc_edges *edges, size_t count)
+static int ccc_edges_allocate(ccc_edges *edges, size_t count)
 {
     edges->count = count;
     edges->from = calloc(count + 1, sizeof *edges->from);
@@ -58,15 +58,15 @@ static int ccc_edges_room(ccc_edges *edges, size_t count)
     return edges->from && edges->to && edges->data ? 0 : ccc_fail(CCC_NO_MEMORY, "malloc");
 }
 
-static int ccc_edges_grow(ccc_edges *edges, size_t room)
+static int ccc_edges_grow(ccc_edges *edges, size_t capacity)
 {
-    CUgraphNode *from = realloc(edges->from, room * sizeof *from), *to = NULL;
+    CUgraphNode *from = realloc(edges->from, capacity * sizeof *from), *to = NULL;
     CUgraphEdgeData *data = NULL;
     if (from)
         edges->from = from;
-    if (from && (to = realloc(edges->to, room * sizeof *to)))
+    if (from && (to = realloc(edges->to, capacity * sizeof *to)))
         edges->to = to;
-    if (to && (data = realloc(edges->data, room * sizeof *data)))
+    if (to && (data = realloc(edges->data, capacity * sizeof *data)))
         edges->data = data;
     return data ? 0 : ccc_fail(CCC_NO_MEMORY, "malloc");
 }
@@ -78,16 +78,16 @@ static void ccc_edges_free(ccc_edges *edges)
     free(edges->data);
 }
 
-/* The edges of a graph into room for *count, then how many there are. */
+/* The edges of a graph into arrays of *count elements, then how many there are. */
 static int ccc_graph_edges(ccc_box *graph, uint64_t *from, uint64_t *to, size_t *count)
 {
     ccc_edges edges = {0};
-    size_t room = *count;
+    size_t capacity = *count;
     int status = ccc_graph_enter(graph);
     if (status)
         return status;
     CUresult result = CCC_WITH_EDGE_DATA(cuGraphGetEdges)(CCC_GRAPH_OF(graph), NULL, NULL, NULL, count);
-    if (result == CUDA_SUCCESS && *count && *count <= room && (status = ccc_edges_room(&edges, *count)) == 0) {
+    if (result == CUDA_SUCCESS && *count && *count <= capacity && (status = ccc_edges_allocate(&edges, *count)) == 0) {
         result = CCC_WITH_EDGE_DATA(cuGraphGetEdges)(CCC_GRAPH_OF(graph), edges.from, edges.to, edges.data, count);
         for (size_t i = 0; result == CUDA_SUCCESS && i < *count; i++) {
             from[i] = (uintptr_t)edges.from[i];
@@ -113,7 +113,7 @@ static int ccc_edges_of(ccc_edges *edges, CUgraphNode node, int forward)
     CUresult result = ask(node, NULL, NULL, &count);
     if (result)
         return ccc_fail((int)result, call);
-    int status = ccc_edges_room(edges, count);
+    int status = ccc_edges_allocate(edges, count);
     if (status || count == 0)
         return status;
     result = ask(node, forward ? edges->to : edges->from, edges->data, &edges->count);
@@ -122,17 +122,17 @@ static int ccc_edges_of(ccc_edges *edges, CUgraphNode node, int forward)
     return result ? ccc_fail((int)result, call) : 0;
 }
 
-/* The neighbours of a node on one side into room for *count, then how many there are. */
+/* The neighbours of a node on one side into arrays of *count elements, then how many there are. */
 static int ccc_graph_neighbours(ccc_box *graph, uint64_t node, int forward, uint64_t *others, size_t *count)
 {
     ccc_edges edges = {0};
-    size_t room = *count;
+    size_t capacity = *count;
     int status = ccc_graph_enter_at(graph, &node, 1);
     if (status)
         return status;
     status = ccc_edges_of(&edges, (CUgraphNode)(uintptr_t)node, forward);
     *count = edges.count;
-    for (size_t i = 0; status == 0 && edges.count <= room && i < edges.count; i++) {
+    for (size_t i = 0; status == 0 && edges.count <= capacity && i < edges.count; i++) {
         others[i] = (uintptr_t)(forward ? edges.to : edges.from)[i];
         ccc_graph_found(graph, &others[i], 1);
     }
@@ -165,7 +165,7 @@ static int ccc_edges_fewer(CUgraphNode self, int forward, const uint64_t *others
     return status;
 }
 
-/* Add those of `more` to `edges`, which has room, that are between `self` and a node of the map; and mark that. */
+/* Add those of `more` to `edges`, which has the capacity, that are between `self` and a node of the map; and mark that. */
 static void ccc_edges_take(ccc_edges *edges, const ccc_edges *more, CUgraphNode self, int forward, ccc_map *nodes)
 {
     for (size_t i = 0; i < more->count; i++) {
@@ -191,13 +191,13 @@ static int ccc_edges_between(ccc_edges *edges, ccc_map *nodes, CUgraphNode self,
         ccc_map_set(nodes, others[i], &ccc_named);
     if (status || (status = ccc_edges_fewer(self, forward, others, count, &fewer)))
         return status;
-    size_t room = 0;
+    size_t capacity = 0;
     for (size_t i = 0; status == 0 && i < (fewer ? count : 1); i++) {
         ccc_edges more = {0};
         status = fewer ? ccc_edges_of(&more, (CUgraphNode)(uintptr_t)others[i], !forward)
                        : ccc_edges_of(&more, self, forward);
-        if (status == 0 && edges->count + more.count > room)
-            status = ccc_edges_grow(edges, room = 2 * (edges->count + more.count));
+        if (status == 0 && edges->count + more.count > capacity)
+            status = ccc_edges_grow(edges, capacity = 2 * (edges->count + more.count));
         if (status == 0)
             ccc_edges_take(edges, &more, self, forward, nodes);
         ccc_edges_free(&more);
@@ -216,7 +216,7 @@ static int ccc_graph_connect(ccc_box *graph, uint64_t node, int forward, const u
         return status;
     if ((status = ccc_graph_check(graph, &node, 1)) == 0)
         status = ccc_edges_between(&have, &nodes, self, forward, others, count);
-    if (status == 0 && (status = ccc_edges_room(&wanted, count)) == 0) {
+    if (status == 0 && (status = ccc_edges_allocate(&wanted, count)) == 0) {
         wanted.count = 0;
         for (size_t i = 0; i < count; i++) {
             CUgraphNode other = (CUgraphNode)(uintptr_t)others[i];

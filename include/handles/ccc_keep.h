@@ -92,7 +92,7 @@ static void ccc_keep_drop(uintptr_t kept)
 }
 
 /*
- * Have a keep, made with room for that, keep a box, too. `again` tells that it is kept already: then memory of the graph
+ * Have a keep, made with capacity for that, keep a box, too. `again` tells that it is kept already: then memory of the graph
  * may be closed. On failure there is no keep any more.
  */
 static int ccc_keep_hold(ccc_keep *keep, ccc_box *box, int again)
@@ -314,13 +314,13 @@ static ccc_keep *ccc_take_finished(size_t most)
 
 #define CCC_MOST_MISSES 16 /* for which a call of the program queries events; the release thread queries all */
 
-static size_t ccc_settle_now(uint64_t *tokens, size_t room)
+static size_t ccc_settle_now(uint64_t *tokens, size_t capacity)
 {
     size_t found = 0;
     ccc_keep *keep, *next;
     ccc_end_deferred();
     ccc_finish_reached(CCC_MOST_MISSES);
-    while (found < room && (keep = ccc_take_finished(room - found)))
+    while (found < capacity && (keep = ccc_take_finished(capacity - found)))
         for (; keep; keep = next) {
             next = keep->next;
             if (keep->token)
@@ -331,16 +331,16 @@ static size_t ccc_settle_now(uint64_t *tokens, size_t room)
 }
 
 /*
- * Release what nobody needs. Returns how many tokens of Python objects it put into `tokens`: if `room`, call again.
+ * Release what nobody needs. Returns how many tokens of Python objects it put into `tokens`: if `capacity`, call again.
  * This may come between any two calls of a program, also while it captures a stream in a mode that forbids queries and
  * frees: so they are made in the mode that does not.
  */
-static size_t ccc_settle(uint64_t *tokens, size_t room)
+static size_t ccc_settle(uint64_t *tokens, size_t capacity)
 {
     if (ccc_in_callback || !ccc_unsettled())
         return 0;
     ccc_mode mode = ccc_relax_for_all();
-    size_t found = ccc_settle_now(tokens, room);
+    size_t found = ccc_settle_now(tokens, capacity);
     ccc_tense(&mode);
     return found;
 }

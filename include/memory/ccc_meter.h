@@ -43,7 +43,7 @@ typedef struct ccc_meter {
     ccc_usage usage;
     ccc_charge *newest; /* of the charges not ended */
     ccc_meter_record *history; /* a ring */
-    size_t room;
+    size_t capacity;
     uint64_t recorded; /* since the beginning, whether or not the ring still has them */
 } ccc_meter;
 
@@ -73,12 +73,12 @@ __attribute__((constructor)) static void ccc_meter_watch_fork(void)
     pthread_atfork(ccc_meter_lock, ccc_meter_unlock, ccc_meter_unlock);
 }
 
-/* A meter that keeps the last `room` events. NULL: out of memory. */
-static ccc_meter *ccc_meter_new(uint64_t limit, size_t room)
+/* A meter that keeps the last `capacity` events. NULL: out of memory. */
+static ccc_meter *ccc_meter_new(uint64_t limit, size_t capacity)
 {
     ccc_meter *meter = calloc(1, sizeof *meter);
-    ccc_meter_record *history = room ? calloc(room, sizeof *history) : NULL;
-    if (meter == NULL || (room && history == NULL)) {
+    ccc_meter_record *history = capacity ? calloc(capacity, sizeof *history) : NULL;
+    if (meter == NULL || (capacity && history == NULL)) {
         free(meter);
         free(history);
         ccc_fail(CCC_NO_MEMORY, "malloc");
@@ -87,7 +87,7 @@ static ccc_meter *ccc_meter_new(uint64_t limit, size_t room)
     meter->references = 1;
     meter->limit = limit;
     meter->history = history;
-    meter->room = room;
+    meter->capacity = capacity;
     return meter;
 }
 
@@ -119,8 +119,8 @@ static int64_t ccc_now(void)
 /* Remember an event. The lock is held. */
 static void ccc_meter_note(ccc_meter *meter, ccc_meter_event event, int64_t time, uint64_t address, uint64_t size)
 {
-    if (meter->room)
-        meter->history[meter->recorded++ % meter->room] =
+    if (meter->capacity)
+        meter->history[meter->recorded++ % meter->capacity] =
             (ccc_meter_record){time, event, address, size, meter->usage.bytes, meter->usage.count};
 }
 
@@ -207,7 +207,7 @@ static void ccc_end_charges(ccc_charge *charge)
             meter->newest = charge->older;
         if (charge->older)
             charge->older->newer = charge->newer;
-        if (meter->room)
+        if (meter->capacity)
             ccc_meter_note(meter, CCC_METER_FREE, ccc_now(), charge->what.address, charge->what.size);
         uint64_t references = --meter->references;
         ccc_meter_unlock();
@@ -224,13 +224,13 @@ static void ccc_meter_usage(ccc_meter *meter, ccc_usage *usage)
     ccc_meter_unlock();
 }
 
-/* Copy the newest `room` charges not ended, newest first. Returns how many there are; `last` is the newest number. */
-static size_t ccc_meter_outstanding(ccc_meter *meter, ccc_outstanding *rows, size_t room, uint64_t *last)
+/* Copy the newest `capacity` charges not ended, newest first. Returns how many there are; `last` is the newest number. */
+static size_t ccc_meter_outstanding(ccc_meter *meter, ccc_outstanding *rows, size_t capacity, uint64_t *last)
 {
     size_t found = 0;
     ccc_meter_lock();
     for (const ccc_charge *charge = meter->newest; charge; charge = charge->older, ++found)
-        if (found < room)
+        if (found < capacity)
             rows[found] = charge->what;
     *last = meter->usage.total_count;
     ccc_meter_unlock();
@@ -241,8 +241,8 @@ static size_t ccc_meter_outstanding(ccc_meter *meter, ccc_outstanding *rows, siz
 static size_t ccc_meter_history(ccc_meter *meter, ccc_meter_record *rows)
 {
     ccc_meter_lock();
-    size_t start = meter->recorded > meter->room ? meter->recorded % meter->room : 0;
-    size_t found = meter->recorded > meter->room ? meter->room : meter->recorded;
+    size_t start = meter->recorded > meter->capacity ? meter->recorded % meter->capacity : 0;
+    size_t found = meter->recorded > meter->capacity ? meter->capacity : meter->recorded;
     if (found) {
         memcpy(rows, meter->history + start, (found - start) * sizeof *rows);
         memcpy(rows + (found - start), meter->history, start * sizeof *rows);

@@ -21,7 +21,7 @@ static int ccc_pool_accessible(const ccc_box *pool, int device)
     return -1;
 }
 
-/* The devices, besides the pool's own, that may use its memory, into room for CCC_MAX_DEVICES. Their number, or -1. */
+/* The devices, besides the pool's own, that may use its memory, into an array of CCC_MAX_DEVICES. Their number, or -1. */
 static int ccc_pool_peers(const ccc_box *pool, int *ordinals)
 {
     int devices = 0, found = 0;

@@ -90,7 +90,7 @@ static CCC_COLD void ccc_virtual_undo(struct ccc_virtual *memory)
         ccc_cleanup_failed((int)result, call);
 }
 
-static int ccc_range_room(ccc_range **ranges, size_t count)
+static int ccc_range_allocate(ccc_range **ranges, size_t count)
 {
     ccc_range *grown = realloc(*ranges, count * sizeof *grown);
     if (grown)
@@ -99,10 +99,10 @@ static int ccc_range_room(ccc_range **ranges, size_t count)
 }
 
 /* Make room for more reservations and mappings, so that noting one down cannot fail after it was made. */
-static int ccc_virtual_room(struct ccc_virtual *memory, size_t reservations, size_t mappings)
+static int ccc_virtual_allocate_lists(struct ccc_virtual *memory, size_t reservations, size_t mappings)
 {
-    if (ccc_range_room(&memory->reservations, memory->reservation_count + reservations) &&
-        ccc_range_room(&memory->mappings, memory->mapping_count + mappings))
+    if (ccc_range_allocate(&memory->reservations, memory->reservation_count + reservations) &&
+        ccc_range_allocate(&memory->mappings, memory->mapping_count + mappings))
         return 0;
     return ccc_fail(CCC_NO_MEMORY, "malloc");
 }
@@ -197,7 +197,7 @@ static ccc_box *ccc_virtual_new(ccc_box *context, ccc_box *stream, const struct 
             ccc_fail(CCC_NO_MEMORY, "malloc");
             return NULL;
         }
-        if (ccc_virtual_room(memory, 1, (old ? old->mapping_count : 0) + 1) ||
+        if (ccc_virtual_allocate_lists(memory, 1, (old ? old->mapping_count : 0) + 1) ||
             ccc_virtual_fill(memory, old, plan, size, more)) {
             ccc_virtual_undo(memory);
             return NULL;
@@ -228,11 +228,11 @@ static int ccc_virtual_extend(ccc_box *buffer, const ccc_virtual_plan *plan, con
 {
     struct ccc_virtual *memory = buffer->buffer.mappings;
     CUdeviceptr end = buffer->handle + buffer->buffer.size, start = 0;
-    int status = ccc_virtual_room(memory, 1, 1);
+    int status = ccc_virtual_allocate_lists(memory, 1, 1);
     if (status)
         return status;
     struct ccc_virtual *added = calloc(1, sizeof *added);
-    if (added == NULL || ccc_virtual_room(added, 1, 1)) {
+    if (added == NULL || ccc_virtual_allocate_lists(added, 1, 1)) {
         ccc_virtual_undo(added);
         return ccc_fail(CCC_NO_MEMORY, "malloc");
     }
@@ -295,7 +295,7 @@ static int ccc_virtual_find(struct ccc_virtual *memory, CUdeviceptr start, size_
         if (mapping.start != next || mapping.size == 0 || mapping.size > end - next || reservation.start < start ||
             reservation.size > end - reservation.start)
             return ccc_fail(CUDA_ERROR_INVALID_VALUE, "cuMemUnmap");
-        int status = ccc_virtual_room(memory, 1, 1);
+        int status = ccc_virtual_allocate_lists(memory, 1, 1);
         if (status)
             return status;
         memory->mappings[memory->mapping_count++] = mapping;

@@ -17,7 +17,7 @@
 #include "python/ccc_buffers.h"
 #include "python/ccc_once.h"
 #include "python/ccc_queue.h"
-#include "python/ccc_rows.h"
+#include "python/ccc_packer.h"
 
 #define LARGEST_BYTE 255
 
@@ -171,7 +171,7 @@ static PyObject *calls_query_event(PyObject *module, PyObject *argument)
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
 
 /* The methods that stand for ones in Python. */
-static method quick_methods[] = {
+static method fast_methods[] = {
     {"Exporter", "($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)",
      {"__dlpack__", FAST(buffer_dlpack) | METH_KEYWORDS, NULL}, &python_dlpack},
     {"Exporter", "($self, /)",
@@ -186,14 +186,14 @@ static method quick_methods[] = {
     {NULL, NULL, {NULL, NULL, 0, NULL}, NULL},
 };
 
-static PyObject *calls_quicken(PyObject *module, PyObject *class)
+static PyObject *calls_use_fast_methods(PyObject *module, PyObject *class)
 {
     (void)module;
     if (check_class(class))
         return NULL;
     PyObject *name = PyObject_GetAttrString(class, "__name__");
     int failed = name == NULL;
-    for (method *entry = quick_methods; entry->place && !failed; ++entry)
+    for (method *entry = fast_methods; entry->place && !failed; ++entry)
         if (PyUnicode_CompareWithASCIIString(name, entry->place) == 0)
             failed = stand_in(class, &entry->definition, entry->signature, entry->python);
     Py_XDECREF(name);
@@ -208,17 +208,17 @@ static PyMethodDef methods[] = {
     {"create_event", FAST(calls_create_event), "create_event(cls, device, flags, /)\n--\n\nMake an event."},
     {"create_stream", FAST(calls_create_stream),
      "create_stream(cls, device, flags, priority, /)\n--\n\nMake a stream."},
-    {"make_row", FAST(calls_make_row),
-     "make_row(fields, types, target, /)\n--\n\nReturn what packs a kernel's arguments."},
+    {"make_packer", FAST(calls_make_packer),
+     "make_packer(fields, types, target, /)\n--\n\nReturn what packs a kernel's arguments."},
     {"retarget", FAST(calls_retarget),
-     "retarget(row, target, /)\n--\n\nReturn a row like another, for another kernel."},
-    {"launch", FAST(calls_launch), "launch(row, stream, native, values, /)\n--\n\nLaunch a kernel."},
-    {"pack", FAST(calls_pack), "pack(row, values, /)\n--\n\nReturn the packed arguments."},
+     "retarget(packer, target, /)\n--\n\nReturn a packer like another, for another kernel."},
+    {"launch", FAST(calls_launch), "launch(packer, stream, native, values, /)\n--\n\nLaunch a kernel."},
+    {"pack", FAST(calls_pack), "pack(packer, values, /)\n--\n\nReturn the packed arguments."},
     {"prepare", FAST(calls_prepare), "prepare(fields, native, plan, /)\n--\n\nReturn a prepared launch's functions."},
     {"fill", FAST(calls_fill), "fill(buffer, stream, value, /)\n--\n\nFill with a byte."},
     {"copy", FAST(calls_copy), "copy(destination, source, stream, /)\n--\n\nCopy a buffer into one of the same size."},
     {"query_event", calls_query_event, METH_O, "query_event(event, /)\n--\n\nAsk whether an event is reached."},
-    {"quicken", calls_quicken, METH_O, "quicken(cls, /)\n--\n\nPut methods in C in a class."},
+    {"use_fast_methods", calls_use_fast_methods, METH_O, "use_fast_methods(cls, /)\n--\n\nPut methods in C in a class."},
     {"buffer_class", calls_buffer_class, METH_O, "buffer_class(cls, /)\n--\n\nReplace close of a class of buffers."},
     {"pool_class", calls_pool_class, METH_O, "pool_class(cls, /)\n--\n\nReplace allocate of a class of pools."},
     {NULL, NULL, 0, NULL},
@@ -264,8 +264,8 @@ static int calls_exec(PyObject *module)
     owner_type = (PyTypeObject *)Py_NewRef(type);
     if (add_memory(module))
         goto done;
-    row_type = (PyTypeObject *)PyType_FromSpec(&row_spec);
-    if (row_type == NULL)
+    packer_type = (PyTypeObject *)PyType_FromSpec(&packer_spec);
+    if (packer_type == NULL)
         goto done;
     result = 0;
 done:

@@ -356,7 +356,7 @@ def test_a_write_that_fails_is_an_error_and_leaves_what_was_there(folder, cache,
     assert unfinished(folder) == []
 
 
-# Room
+# Limits
 
 
 def test_reading_in_another_process_counts(folder):

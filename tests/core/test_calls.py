@@ -413,16 +413,16 @@ def test_only_classes_that_have_the_methods_are_given_those_in_c() -> None:
         pass
 
     members = set(vars(Other))
-    assert calls.quicken(Other) is Other
+    assert calls.use_fast_methods(Other) is Other
     assert set(vars(Other)) == members
     with pytest.raises(AttributeError, match="has no attribute 'sync'"):
-        calls.quicken(type("Event", (calls.Owner,), {}))
+        calls.use_fast_methods(type("Event", (calls.Owner,), {}))
     assert str(inspect.signature(Event.sync)) == "(self, /)"  # and ours is what it was
     with pytest.raises(AttributeError, match="_box"):  # what is in Python for our Event is still known
         Event.__new__(Event).sync()
     for wrong in (object, 7):
         with pytest.raises(TypeError, match="expected a subclass of Owner"):
-            calls.quicken(wrong)  # type: ignore[type-var]
+            calls.use_fast_methods(wrong)  # type: ignore[type-var]
 
 
 # what they cost

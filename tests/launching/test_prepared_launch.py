@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 import ctypes
 import enum
+import linecache
 import pickle
 import struct
 import threading
@@ -420,6 +421,45 @@ def test_prepared_launches_of_the_same_form_have_their_code_in_common(kernels):
     (one, _), (other, _) = (in_python(PreparedLaunch(ONE, kernels(name), Buffer, int)) for name in ("s32", "u32"))
     assert one is not other
     assert one.__code__ is other.__code__
+
+
+COMPILED = '''\
+def make(unused, plan, native, address, slots, count):
+    def launch(stream, argument_0, argument_1, /):
+        """Start the kernel in a stream, with these values."""
+        try:
+            memory = unused.pop()
+        except IndexError:
+            memory = ArgumentMemory(native.size, count)
+        try:
+            queue = stream._launch_box
+            memory.boxes[0] = argument_0._box
+            pack_into(memory.buffer, 0, argument_0._packed_address, argument_1)
+        except NOT_ON_FAST_PATH:
+            status = None
+        else:
+            status = _launch_plan(native, queue, memory.arguments, memory.boxes, count)
+        unused.append(memory)
+        if status != 0:
+            plan.launch_on_slow_path(status, stream, (argument_0, argument_1, ))
+
+    def record(boxes, prepared, argument_0, argument_1, /):
+        try:
+            found = (argument_0._box, )
+            data = pack(address, argument_0._packed_address, argument_1)
+        except NOT_ON_FAST_PATH:
+            return plan.record_on_slow_path(boxes, (argument_0, argument_1, ))
+        boxes += found
+        return data
+
+    return launch, record
+'''
+
+
+def test_what_is_compiled_for_a_buffer_and_an_integer_can_be_read(kernels):
+    functions = in_python(PreparedLaunch(ONE, kernels("s32"), Buffer, int))
+    for function in functions:
+        assert "".join(linecache.getlines(function.__code__.co_filename)) == COMPILED
 
 
 @pytest.mark.parametrize("error", [TypeError, ValueError, AttributeError, OverflowError])

@@ -76,9 +76,9 @@ CUresult sim_jit_read(struct sim_jit *jit, unsigned count, CUjit_option *options
 void sim_log_add(struct sim_log *log, const char *text)
 {
     if (log->text && log->size) {
-        size_t room = log->size - log->used - 1, length = strlen(text);
-        if (length > room)
-            length = room;
+        size_t left = log->size - log->used - 1, length = strlen(text);
+        if (length > left)
+            length = left;
         memcpy(log->text + log->used, text, length);
         log->used += length;
         log->text[log->used] = '\0';

@@ -248,9 +248,9 @@ static CUresult check_resident(const struct sim_launch_wish *wish, const sim_ptx
                                const struct sim_settings *settings)
 {
     int threads = (int)(wish->block[0] * wish->block[1] * wish->block[2]);
-    uint64_t room = (uint64_t)sim_blocks_per_multiprocessor(entry, threads, wish->dynamic_shared, settings) *
+    uint64_t capacity = (uint64_t)sim_blocks_per_multiprocessor(entry, threads, wish->dynamic_shared, settings) *
                     (uint64_t)sim_device_value(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    return (uint64_t)wish->grid[0] * wish->grid[1] * wish->grid[2] <= room ? CUDA_SUCCESS
+    return (uint64_t)wish->grid[0] * wish->grid[1] * wish->grid[2] <= capacity ? CUDA_SUCCESS
                                                                            : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 

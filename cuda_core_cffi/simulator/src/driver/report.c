@@ -45,12 +45,12 @@ void sim_report(const char *kind, const char *call, uintptr_t address, size_t si
         copy(report.freed_by, CALL, history->freed_by);
         if (length >= 0 && length < MESSAGE) {
             char *rest = report.message + length;
-            size_t room = (size_t)(MESSAGE - length);
-            int more = snprintf(rest, room, "; the allocation [0x%llx, %zu bytes] is number %llu, made by %s",
+            size_t left = (size_t)(MESSAGE - length);
+            int more = snprintf(rest, left, "; the allocation [0x%llx, %zu bytes] is number %llu, made by %s",
                                 (unsigned long long)history->start, history->size, (unsigned long long)history->order,
                                 history->allocated_by);
-            if (history->freed_by && more > 0 && (size_t)more < room)
-                snprintf(rest + more, room - (size_t)more, ", freed by %s after allocation %llu", history->freed_by,
+            if (history->freed_by && more > 0 && (size_t)more < left)
+                snprintf(rest + more, left - (size_t)more, ", freed by %s after allocation %llu", history->freed_by,
                          (unsigned long long)history->freed_order);
         }
     }

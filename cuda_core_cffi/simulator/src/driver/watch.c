@@ -25,7 +25,7 @@ static struct fault faults[MAX_FAULTS];
 static size_t fault_count;
 static int last_fault;
 static struct call *calls;
-static size_t call_count, call_room;
+static size_t call_count, call_capacity;
 static bool tracing;
 
 static _Atomic bool watching;
@@ -75,15 +75,15 @@ CUresult sim_watch_enter(const char *function)
 void sim_record_call(const char *function, CUresult status)
 {
     pthread_mutex_lock(&lock);
-    if (tracing && call_count == call_room) {
-        size_t room = call_room ? 2 * call_room : 1024;
-        struct call *grown = realloc(calls, room * sizeof *grown);
+    if (tracing && call_count == call_capacity) {
+        size_t capacity = call_capacity ? 2 * call_capacity : 1024;
+        struct call *grown = realloc(calls, capacity * sizeof *grown);
         if (grown) {
             calls = grown;
-            call_room = room;
+            call_capacity = capacity;
         }
     }
-    if (tracing && call_count < call_room)
+    if (tracing && call_count < call_capacity)
         calls[call_count++] = (struct call){function, status};
     pthread_mutex_unlock(&lock);
 }

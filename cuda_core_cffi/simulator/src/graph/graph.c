@@ -76,18 +76,18 @@ void sim_graph_count(struct sim_graph *graph, size_t memory_nodes, size_t condit
 // A list of graphs that are still to be looked at.
 struct agenda {
     struct sim_graph **graphs;
-    size_t count, room;
+    size_t count, capacity;
 };
 
 static bool later(struct agenda *agenda, struct sim_graph *graph)
 {
-    if (agenda->count == agenda->room) {
-        size_t room = agenda->room ? 2 * agenda->room : 16;
-        struct sim_graph **grown = realloc(agenda->graphs, room * sizeof *grown);
+    if (agenda->count == agenda->capacity) {
+        size_t capacity = agenda->capacity ? 2 * agenda->capacity : 16;
+        struct sim_graph **grown = realloc(agenda->graphs, capacity * sizeof *grown);
         if (!grown)
             return false;
         agenda->graphs = grown;
-        agenda->room = room;
+        agenda->capacity = capacity;
     }
     agenda->graphs[agenda->count++] = graph;
     return true;

@@ -178,7 +178,7 @@ static void print_graph(FILE *file, const struct sim_graph *graph, unsigned flag
 // The graph, and after it what its nodes run.
 static CUresult print(FILE *file, const struct sim_graph *graph, unsigned flags)
 {
-    size_t count = 0, room = 1;
+    size_t count = 0, capacity = 1;
     const struct sim_graph **graphs = malloc(sizeof *graphs);
     if (graphs)
         graphs[count++] = graph;
@@ -186,9 +186,9 @@ static CUresult print(FILE *file, const struct sim_graph *graph, unsigned flags)
     for (size_t i = 0; graphs && i < count; i++) {
         print_graph(file, graphs[i], flags);
         for (const struct sim_graph_node *node = graphs[i]->first; graphs && node; node = node->next) {
-            if (count + node->child_count > room) {
-                room = 2 * (count + node->child_count);
-                const struct sim_graph **grown = realloc(graphs, room * sizeof *graphs);
+            if (count + node->child_count > capacity) {
+                capacity = 2 * (count + node->child_count);
+                const struct sim_graph **grown = realloc(graphs, capacity * sizeof *graphs);
                 if (!grown)
                     free(graphs);
                 graphs = grown;

@@ -10,25 +10,25 @@
 
 // --- Lists for the program ------------------------------------------------------------------------------------
 
-// The rules that all these functions share: without an array only the number is told; an array has room for something;
+// The rules that all these functions share: without an array only the number is told; an array has a capacity of at least one;
 // what it has beyond is set to NULL; edges that are not plain cannot be told without their data.
 struct answer {
     CUgraphNode *from, *to;
     CUgraphEdgeData *data;
-    size_t room, count;
+    size_t capacity, count;
 };
 
-static CUresult begin(struct answer *answer, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data, size_t *room)
+static CUresult begin(struct answer *answer, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data, size_t *capacity)
 {
-    SIM_REQUIRE(room && (from ? *room > 0 : !data));
-    *answer = (struct answer){from, to, data, from ? *room : 0, 0};
+    SIM_REQUIRE(capacity && (from ? *capacity > 0 : !data));
+    *answer = (struct answer){from, to, data, from ? *capacity : 0, 0};
     return CUDA_SUCCESS;
 }
 
 static void tell(struct answer *answer, struct sim_graph_node *from, struct sim_graph_node *to,
                  const CUgraphEdgeData *data)
 {
-    if (answer->count < answer->room) {
+    if (answer->count < answer->capacity) {
         answer->from[answer->count] = sim_graph_node_handle(from);
         if (answer->to)
             answer->to[answer->count] = sim_graph_node_handle(to);
@@ -40,12 +40,12 @@ static void tell(struct answer *answer, struct sim_graph_node *from, struct sim_
 
 static CUresult end(struct answer *answer, size_t *count)
 {
-    for (size_t i = answer->count; i < answer->room; i++) {
+    for (size_t i = answer->count; i < answer->capacity; i++) {
         answer->from[i] = NULL;
         if (answer->to)
             answer->to[i] = NULL;
     }
-    *count = answer->from && answer->count > answer->room ? answer->room : answer->count;
+    *count = answer->from && answer->count > answer->capacity ? answer->capacity : answer->count;
     return CUDA_SUCCESS;
 }
 

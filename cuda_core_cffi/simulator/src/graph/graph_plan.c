@@ -164,22 +164,22 @@ static CUresult order(struct sim_plan *plan, struct sim_graph *graph, struct sim
 struct builder {
     struct sim_exec *exec;
     struct sim_graph **graphs;  // by plan
-    size_t room;
+    size_t capacity;
 };
 
 static bool append(struct builder *builder, struct sim_graph *graph, bool in_body)
 {
     struct sim_exec *exec = builder->exec;
-    if (exec->plan_count == builder->room) {
-        size_t room = builder->room ? 2 * builder->room : 4;
-        struct sim_graph **graphs = realloc(builder->graphs, room * sizeof *graphs);
+    if (exec->plan_count == builder->capacity) {
+        size_t capacity = builder->capacity ? 2 * builder->capacity : 4;
+        struct sim_graph **graphs = realloc(builder->graphs, capacity * sizeof *graphs);
         if (graphs)
             builder->graphs = graphs;
-        struct sim_plan *plans = graphs ? realloc(exec->plans, room * sizeof *plans) : NULL;
+        struct sim_plan *plans = graphs ? realloc(exec->plans, capacity * sizeof *plans) : NULL;
         if (!plans)
             return false;
         exec->plans = plans;
-        builder->room = room;
+        builder->capacity = capacity;
     }
     builder->graphs[exec->plan_count] = graph;
     exec->plans[exec->plan_count++] = (struct sim_plan){.in_body = in_body};

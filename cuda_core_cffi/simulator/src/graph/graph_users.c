@@ -16,7 +16,7 @@ struct row {
 
 struct sim_user_set {
     _Atomic uint32_t references;
-    size_t count, room;
+    size_t count, capacity;
     struct row rows[];
 };
 
@@ -148,18 +148,18 @@ static struct row *row_of(struct sim_user_set *set, const struct sim_user_object
     return NULL;
 }
 
-// A set of its own for a holder that is going to change it, with room for one more row.
+// A set of its own for a holder that is going to change it, with capacity for one more row.
 static struct sim_user_set *own(struct sim_user_set *set)
 {
-    size_t count = set ? set->count : 0, room = 2 * count + 1;
+    size_t count = set ? set->count : 0, capacity = 2 * count + 1;
     bool shared = set && atomic_load(&set->references) > 1;
-    if (set && !shared && count < set->room)
+    if (set && !shared && count < set->capacity)
         return set;
     struct sim_user_set *fresh = shared ? NULL : set;
-    fresh = realloc(fresh, sizeof *fresh + room * sizeof(struct row));
+    fresh = realloc(fresh, sizeof *fresh + capacity * sizeof(struct row));
     if (!fresh)
         return NULL;
-    fresh->room = room;
+    fresh->capacity = capacity;
     if (set && !shared)
         return fresh;
     atomic_init(&fresh->references, 1);

@@ -133,9 +133,9 @@ bool sim_shared_mapped_by(const char *kind, struct sim_shared_id id, int32_t pid
     if (!maps)
         return errno != ENOENT && errno != ESRCH;
     char *line = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     bool found = false;
-    while (!found && getline(&line, &room, maps) > 0)
+    while (!found && getline(&line, &capacity, maps) > 0)
         found = strstr(line, name) != NULL;
     free(line);
     fclose(maps);

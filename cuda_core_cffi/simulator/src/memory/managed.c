@@ -133,15 +133,15 @@ static int ordinal_of(CUmemLocation location)
     return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : CU_DEVICE_CPU;
 }
 
-static void list_accessed(uint64_t accessed, int *list, size_t room)
+static void list_accessed(uint64_t accessed, int *list, size_t capacity)
 {
     size_t used = 0;
-    for (int device = 0; device < sim_device_count() && used < room; device++)
+    for (int device = 0; device < sim_device_count() && used < capacity; device++)
         if (accessed >> device & 1)
             list[used++] = device;
-    if (accessed & SIM_ACCESSED_BY_HOST && used < room)
+    if (accessed & SIM_ACCESSED_BY_HOST && used < capacity)
         list[used++] = CU_DEVICE_CPU;
-    while (used < room)
+    while (used < capacity)
         list[used++] = CU_DEVICE_INVALID;
 }
 

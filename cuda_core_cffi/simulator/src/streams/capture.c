@@ -17,14 +17,14 @@ static uint64_t last_id;
 
 static CUresult reserve(struct sim_capture_set *set, size_t count)
 {
-    if (count <= set->room)
+    if (count <= set->capacity)
         return CUDA_SUCCESS;
-    size_t room = count < 2 * set->room ? 2 * set->room : count;
-    struct sim_dependency *grown = realloc(set->nodes, room * sizeof *grown);
+    size_t capacity = count < 2 * set->capacity ? 2 * set->capacity : count;
+    struct sim_dependency *grown = realloc(set->nodes, capacity * sizeof *grown);
     if (!grown)
         return CUDA_ERROR_OUT_OF_MEMORY;
     set->nodes = grown;
-    set->room = room;
+    set->capacity = capacity;
     return CUDA_SUCCESS;
 }
 

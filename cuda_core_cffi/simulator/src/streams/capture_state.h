@@ -27,7 +27,7 @@ struct sim_capture {
 // A set of nodes that comes before what is captured next.
 struct sim_capture_set {
     struct sim_dependency *nodes;
-    size_t count, room;
+    size_t count, capacity;
 };
 
 struct sim_capture_stream {

@@ -36,9 +36,9 @@ void sim_op_wait(struct sim_op *op, struct sim_stream *stream, uint64_t number)
 {
     if (sim_reached(stream, number) || !sim_object_hold(stream))
         return;
-    if (op->wait_count == op->wait_room) {
-        size_t room = op->wait_room ? 2 * op->wait_room : 4;
-        struct sim_point *grown = realloc(op->waits, room * sizeof *grown);
+    if (op->wait_count == op->wait_capacity) {
+        size_t capacity = op->wait_capacity ? 2 * op->wait_capacity : 4;
+        struct sim_point *grown = realloc(op->waits, capacity * sizeof *grown);
         if (!grown) {
             // Waiting now costs concurrency, never order.
             sim_wait(stream, number);
@@ -46,7 +46,7 @@ void sim_op_wait(struct sim_op *op, struct sim_stream *stream, uint64_t number)
             return;
         }
         op->waits = grown;
-        op->wait_room = room;
+        op->wait_capacity = capacity;
     }
     op->waits[op->wait_count++] = (struct sim_point){stream, number};
 }
@@ -321,17 +321,17 @@ void sim_wait(struct sim_stream *stream, uint64_t number)
 void sim_context_drain(struct sim_context *context)
 {
     // Only what was submitted before the call counts, so the points are taken first.
-    size_t count = 0, room = 16;
-    struct sim_point *points = malloc(room * sizeof *points);
+    size_t count = 0, capacity = 16;
+    struct sim_point *points = malloc(capacity * sizeof *points);
     pthread_mutex_lock(&context->lock);
     for (struct sim_stream *stream = context->streams; stream && points; stream = stream->context_next) {
         uint64_t number = atomic_load(&stream->submitted);
-        if (count == room) {
-            struct sim_point *grown = realloc(points, 2 * room * sizeof *points);
+        if (count == capacity) {
+            struct sim_point *grown = realloc(points, 2 * capacity * sizeof *points);
             if (!grown)
                 break;
             points = grown;
-            room *= 2;
+            capacity *= 2;
         }
         if (sim_reached(stream, number))
             note_known(stream, number);

@@ -31,7 +31,7 @@ struct sim_op {
     sim_work run;
     bool always;  // runs even in a context that has failed
     struct sim_point *waits;
-    size_t wait_count, wait_room, next_wait;
+    size_t wait_count, wait_capacity, next_wait;
     _Alignas(16) char payload[];
 };
 

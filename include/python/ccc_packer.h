@@ -3,11 +3,11 @@
 /*
  * Launches of _calls.c: what cuda_core_cffi/_core/packing.py does elsewhere.
  *
- * A row packs the arguments of a kernel and launches with them, in one crossing. What it does not do (values of other
+ * A packer packs the arguments of a kernel and launches with them, in one crossing. What it does not do (values of other
  * types, out of range, closed) it leaves to Python, which packs them or tells what is wrong; nothing was launched then.
  */
-#ifndef CCC_ROWS_H
-#define CCC_ROWS_H
+#ifndef CCC_PACKER_H
+#define CCC_PACKER_H
 
 #include <math.h>
 #include <stddef.h>
@@ -15,17 +15,17 @@
 
 #include "python/ccc_method.h"
 
-#define ROOM 1024 /* bytes on the stack for arguments and the boxes of buffers; most kernels need less */
+#define STACK_SIZE 1024 /* bytes on the stack for arguments and the boxes of buffers; most kernels need less */
 #define PREPARED_HEAD sizeof(ccc_record)
 
 typedef struct field {
-    PyTypeObject *type; /* the only type that is quick, or NULL */
+    PyTypeObject *type; /* the only type on the fast path, or NULL */
     PyObject *pack;     /* what packs every value of the parameter, or tells what is wrong with it */
     size_t offset, size;
     char code, way; /* those of _core/packing.py */
 } field;
 
-typedef struct row {
+typedef struct packer {
     PyObject_VAR_HEAD
     PyObject *fields_kept; /* what the fields refer to */
     PyObject *native_kept; /* cdata of a ccc_target; prepared, of a ccc_plan */
@@ -35,50 +35,50 @@ typedef struct row {
     Py_ssize_t count;
     Py_ssize_t buffers; /* how many of them are addresses of buffers */
     field fields[1];
-} row;
+} packer;
 
-static PyTypeObject *row_type;
+static PyTypeObject *packer_type;
 static PyObject *target_ctype, *plan_ctype, *config_ctype, *describe_fields, *value_name;
 
-static int row_traverse(PyObject *self, visitproc visit, void *arg)
+static int packer_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(((row *)self)->fields_kept);
-    Py_VISIT(((row *)self)->plan);
+    Py_VISIT(((packer *)self)->fields_kept);
+    Py_VISIT(((packer *)self)->plan);
     return 0;
 }
 
-static int row_clear(PyObject *self)
+static int packer_clear(PyObject *self)
 {
-    Py_CLEAR(((row *)self)->plan); /* the rest is needed as long as something may launch */
+    Py_CLEAR(((packer *)self)->plan); /* the rest is needed as long as something may launch */
     return 0;
 }
 
-static void row_dealloc(PyObject *self)
+static void packer_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    Py_XDECREF(((row *)self)->fields_kept);
-    Py_XDECREF(((row *)self)->native_kept);
-    Py_XDECREF(((row *)self)->plan);
+    Py_XDECREF(((packer *)self)->fields_kept);
+    Py_XDECREF(((packer *)self)->native_kept);
+    Py_XDECREF(((packer *)self)->plan);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
 }
 
-static PyType_Slot row_slots[] = {
-    {Py_tp_dealloc, row_dealloc},
-    {Py_tp_traverse, row_traverse},
-    {Py_tp_clear, row_clear},
+static PyType_Slot packer_slots[] = {
+    {Py_tp_dealloc, packer_dealloc},
+    {Py_tp_traverse, packer_traverse},
+    {Py_tp_clear, packer_clear},
     {Py_tp_doc, "Packs the arguments of a kernel."},
     {0, NULL},
 };
 
-static PyType_Spec row_spec = {
-    "cuda_core_cffi._calls.Row",
-    offsetof(row, fields),
+static PyType_Spec packer_spec = {
+    "cuda_core_cffi._calls.Packer",
+    offsetof(packer, fields),
     sizeof(field),
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    row_slots,
+    packer_slots,
 };
 
 /* Store a number as a type, if it is one of that type. */
@@ -207,7 +207,7 @@ static int store_by_function(PyObject *value, const field *field, char *at)
     return result;
 }
 
-/* Store one argument. -1: it is not quick, and an exception may be set. */
+/* Store one argument. -1: it is not for the fast path, and an exception may be set. */
 static int store(PyObject *value, const field *field, char *at, ccc_box ***boxes)
 {
     if (field->type && Py_TYPE(value) != field->type)
@@ -244,7 +244,7 @@ static int store(PyObject *value, const field *field, char *at, ccc_box ***boxes
 }
 
 /* Clear an exception which only says that Python has to look at the values. 0: another one is set. */
-static int not_quick(void)
+static int not_on_fast_path(void)
 {
     PyObject *raised = PyErr_Occurred();
     if (raised == NULL)
@@ -258,29 +258,29 @@ static int not_quick(void)
 
 /*
  * Store all arguments, which are in a tuple, or else in an array, and the boxes of buffers unless `boxes` is NULL. 0: done;
- * 1: they are not quick; -1: an exception is set.
+ * 1: they are not for the fast path; -1: an exception is set.
  */
-static int store_all(const row *row, PyObject *tuple, PyObject *const *array, char *arguments, ccc_box **boxes)
+static int store_all(const packer *packer, PyObject *tuple, PyObject *const *array, char *arguments, ccc_box **boxes)
 {
-    memset(arguments, 0, row->size);
-    for (Py_ssize_t index = 0; index < row->count; ++index) {
-        const field *field = &row->fields[index];
+    memset(arguments, 0, packer->size);
+    for (Py_ssize_t index = 0; index < packer->count; ++index) {
+        const field *field = &packer->fields[index];
         PyObject *value = tuple ? PyTuple_GetItem(tuple, index) : array[index];
         if (store(value, field, arguments + field->offset, &boxes))
-            return not_quick() ? 1 : -1;
+            return not_on_fast_path() ? 1 : -1;
     }
     return 0;
 }
 
 /*
- * Where the arguments of a launch go, and behind them the boxes of buffers: outside of the row, because any number of
+ * Where the arguments of a launch go, and behind them the boxes of buffers: outside of the packer, because any number of
  * threads may launch with it at once.
  */
-static char *room_for(const row *row, char *room, ccc_box ***boxes)
+static char *memory_for(const packer *packer, char *stack, ccc_box ***boxes)
 {
-    const size_t align = sizeof **boxes, start = (row->size + align - 1) / align * align;
-    const size_t size = start + align * (size_t)row->buffers;
-    char *found = size <= ROOM ? room : PyMem_Malloc(size);
+    const size_t align = sizeof **boxes, start = (packer->size + align - 1) / align * align;
+    const size_t size = start + align * (size_t)packer->buffers;
+    char *found = size <= STACK_SIZE ? stack : PyMem_Malloc(size);
     if (found == NULL)
         PyErr_NoMemory();
     else
@@ -288,9 +288,9 @@ static char *room_for(const row *row, char *room, ccc_box ***boxes)
     return found;
 }
 
-static void room_done(char *used, char *room)
+static void memory_done(char *used, char *stack)
 {
-    if (used != room)
+    if (used != stack)
         PyMem_Free(used);
 }
 
@@ -315,13 +315,13 @@ static int read_field(PyObject *description, field *field)
     return 0;
 }
 
-/* A row for some fields, and for the target or the plan that `native` is. */
-static row *make_row(PyObject *fields, PyObject *types, PyObject *native, PyObject *ctype)
+/* A packer for some fields, and for the target or the plan that `native` is. */
+static packer *make_packer(PyObject *fields, PyObject *types, PyObject *native, PyObject *ctype)
 {
     void *pointer = pointer_of(native, ctype);
     PyObject *descriptions = pointer ? PyObject_CallFunctionObjArgs(describe_fields, fields, types, NULL) : NULL;
     Py_ssize_t count = descriptions ? PyTuple_Size(descriptions) : -1;
-    row *made = count >= 0 ? (row *)PyType_GenericAlloc(row_type, count) : NULL;
+    packer *made = count >= 0 ? (packer *)PyType_GenericAlloc(packer_type, count) : NULL;
     if (made == NULL) {
         Py_XDECREF(descriptions);
         return NULL;
@@ -341,27 +341,27 @@ static row *make_row(PyObject *fields, PyObject *types, PyObject *native, PyObje
     return made;
 }
 
-static PyObject *calls_make_row(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+static PyObject *calls_make_packer(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;
-    if (check_count("make_row", count, 3))
+    if (check_count("make_packer", count, 3))
         return NULL;
-    return (PyObject *)make_row(arguments[0], arguments[1], arguments[2], target_ctype);
+    return (PyObject *)make_packer(arguments[0], arguments[1], arguments[2], target_ctype);
 }
 
-/* A row like another one, for another target that has the same parameters. */
+/* A packer like another one, for another target that has the same parameters. */
 static PyObject *calls_retarget(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;
     if (check_count("retarget", count, 2))
         return NULL;
-    const row *like = (const row *)arguments[0];
-    if (!Py_IS_TYPE(arguments[0], row_type) || like->plan) {
-        PyErr_SetString(PyExc_TypeError, "expected a row");
+    const packer *like = (const packer *)arguments[0];
+    if (!Py_IS_TYPE(arguments[0], packer_type) || like->plan) {
+        PyErr_SetString(PyExc_TypeError, "expected a packer");
         return NULL;
     }
     void *target = pointer_of(arguments[1], target_ctype);
-    row *made = target ? (row *)PyType_GenericAlloc(row_type, like->count) : NULL;
+    packer *made = target ? (packer *)PyType_GenericAlloc(packer_type, like->count) : NULL;
     if (made == NULL)
         return NULL;
     made->fields_kept = Py_NewRef(like->fields_kept);
@@ -374,43 +374,43 @@ static PyObject *calls_retarget(PyObject *module, PyObject *const *arguments, Py
     return (PyObject *)made;
 }
 
-/* The row of an argument. NULL with an exception where it is none, or the values are in no tuple. */
-static row *row_for(PyObject *argument, PyObject *values)
+/* The packer of an argument. NULL with an exception where it is none, or the values are in no tuple. */
+static packer *packer_for(PyObject *argument, PyObject *values)
 {
-    if (!Py_IS_TYPE(argument, row_type) || ((row *)argument)->plan || !PyTuple_Check(values)) {
-        PyErr_SetString(PyExc_TypeError, "expected a row and a tuple");
+    if (!Py_IS_TYPE(argument, packer_type) || ((packer *)argument)->plan || !PyTuple_Check(values)) {
+        PyErr_SetString(PyExc_TypeError, "expected a packer and a tuple");
         return NULL;
     }
-    return (row *)argument;
+    return (packer *)argument;
 }
 
 static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    _Alignas(16) char room[ROOM];
+    _Alignas(16) char stack[STACK_SIZE];
     ccc_box **boxes = NULL;
     int status = 0;
     (void)module;
     if (check_count("launch", count, 4))
         return NULL;
-    if (arguments[0] == Py_None) /* the kernel has no row yet */
+    if (arguments[0] == Py_None) /* the kernel has no packer yet */
         Py_RETURN_NONE;
-    row *row = row_for(arguments[0], arguments[3]);
-    if (row == NULL)
+    packer *packer = packer_for(arguments[0], arguments[3]);
+    if (packer == NULL)
         return NULL;
     ccc_box *stream = box_of(arguments[1], CCC_STREAM);
-    if (stream == NULL || arguments[2] == Py_None || PyTuple_Size(arguments[3]) != row->count)
+    if (stream == NULL || arguments[2] == Py_None || PyTuple_Size(arguments[3]) != packer->count)
         Py_RETURN_NONE;
     const ccc_config *config = pointer_of(arguments[2], config_ctype);
-    char *packed = config ? room_for(row, room, &boxes) : NULL;
+    char *packed = config ? memory_for(packer, stack, &boxes) : NULL;
     if (packed == NULL)
         return NULL;
-    int stored = store_all(row, arguments[3], NULL, packed, boxes);
+    int stored = store_all(packer, arguments[3], NULL, packed, boxes);
     if (stored == 0) {
         Py_BEGIN_ALLOW_THREADS
-        status = helpers->launch_target(row->native, config, stream, packed, boxes, (size_t)row->buffers);
+        status = helpers->launch_target(packer->native, config, stream, packed, boxes, (size_t)packer->buffers);
         Py_END_ALLOW_THREADS
     }
-    room_done(packed, room);
+    memory_done(packed, stack);
     if (stored == 0)
         return PyLong_FromLong(status);
     return stored < 0 ? NULL : Py_NewRef(Py_None);
@@ -419,13 +419,13 @@ static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_s
 static PyObject *calls_pack(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;
-    row *row = check_count("pack", count, 2) ? NULL : row_for(arguments[0], arguments[1]);
-    if (row == NULL)
+    packer *packer = check_count("pack", count, 2) ? NULL : packer_for(arguments[0], arguments[1]);
+    if (packer == NULL)
         return NULL;
-    if (PyTuple_Size(arguments[1]) != row->count)
+    if (PyTuple_Size(arguments[1]) != packer->count)
         Py_RETURN_NONE;
-    PyObject *data = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)row->size);
-    int stored = data ? store_all(row, arguments[1], NULL, PyBytes_AsString(data), NULL) : -1;
+    PyObject *data = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)packer->size);
+    int stored = data ? store_all(packer, arguments[1], NULL, PyBytes_AsString(data), NULL) : -1;
     if (stored == 0)
         return data;
     Py_XDECREF(data);
@@ -441,12 +441,12 @@ static PyObject *tuple_of(PyObject *const *values, Py_ssize_t count)
     return tuple;
 }
 
-/* What is not quick: call a method of the plan with something and the values. */
-static PyObject *slowly(const row *row, const char *method, PyObject *first, PyObject *second, PyObject *const *values)
+/* What is not on the fast path: call a method of the plan with something and the values. */
+static PyObject *on_slow_path(const packer *packer, const char *method, PyObject *first, PyObject *second, PyObject *const *values)
 {
-    PyObject *tuple = tuple_of(values, row->count), *result = NULL;
-    if (tuple && row->plan) {
-        PyObject *function = PyObject_GetAttrString(row->plan, method);
+    PyObject *tuple = tuple_of(values, packer->count), *result = NULL;
+    if (tuple && packer->plan) {
+        PyObject *function = PyObject_GetAttrString(packer->plan, method);
         if (function)
             result = second ? PyObject_CallFunctionObjArgs(function, first, second, tuple, NULL)
                             : PyObject_CallFunctionObjArgs(function, first, tuple, NULL);
@@ -458,55 +458,55 @@ static PyObject *slowly(const row *row, const char *method, PyObject *first, PyO
     return result;
 }
 
-static int check_values(const row *row, Py_ssize_t count)
+static int check_values(const packer *packer, Py_ssize_t count)
 {
-    if (count == row->count)
+    if (count == packer->count)
         return 0;
-    PyErr_Format(PyExc_TypeError, "this launch is prepared for %zd value%s, not %zd", row->count,
-                 row->count == 1 ? "" : "s", count < 0 ? 0 : count);
+    PyErr_Format(PyExc_TypeError, "this launch is prepared for %zd value%s, not %zd", packer->count,
+                 packer->count == 1 ? "" : "s", count < 0 ? 0 : count);
     return -1;
 }
 
 static PyObject *prepared_launch(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
-    _Alignas(16) char room[ROOM];
-    const row *row = (struct row *)self;
+    _Alignas(16) char stack[STACK_SIZE];
+    const packer *packer = (struct packer *)self;
     ccc_box **boxes = NULL;
     int status = 0, stored = 1;
     if (count < 1) {
         PyErr_SetString(PyExc_TypeError, "a stream is missing, in which to launch");
         return NULL;
     }
-    if (check_values(row, count - 1))
+    if (check_values(packer, count - 1))
         return NULL;
     ccc_box *stream = box_of(arguments[0], CCC_STREAM);
     if (stream) {
-        char *packed = room_for(row, room, &boxes);
+        char *packed = memory_for(packer, stack, &boxes);
         if (packed == NULL)
             return NULL;
-        stored = store_all(row, NULL, arguments + 1, packed, boxes);
+        stored = store_all(packer, NULL, arguments + 1, packed, boxes);
         if (stored == 0) {
             Py_BEGIN_ALLOW_THREADS
-            status = helpers->launch_plan(row->native, stream, packed, boxes, (size_t)row->buffers);
+            status = helpers->launch_plan(packer->native, stream, packed, boxes, (size_t)packer->buffers);
             Py_END_ALLOW_THREADS
         }
-        room_done(packed, room);
+        memory_done(packed, stack);
         if (stored < 0)
             return NULL;
         if (stored == 0 && status == 0)
             Py_RETURN_NONE;
     }
     PyObject *number = stored ? Py_NewRef(Py_None) : PyLong_FromLong(status);
-    PyObject *result = number ? slowly(row, "launch_slowly", number, arguments[0], arguments + 1) : NULL;
+    PyObject *result = number ? on_slow_path(packer, "launch_on_slow_path", number, arguments[0], arguments + 1) : NULL;
     Py_XDECREF(number);
     return result;
 }
 
 /* Add the boxes of the buffers among the values to a list. */
-static int add_boxes(const row *row, PyObject *const *values, PyObject *list)
+static int add_boxes(const packer *packer, PyObject *const *values, PyObject *list)
 {
-    for (Py_ssize_t index = 0; index < row->count; ++index)
-        if (row->fields[index].way == 'b' && box_of(values[index], CCC_BUFFER)) {
+    for (Py_ssize_t index = 0; index < packer->count; ++index)
+        if (packer->fields[index].way == 'b' && box_of(values[index], CCC_BUFFER)) {
             PyObject *cdata = cdata_of(values[index]);
             int failed = cdata == NULL || PyList_Append(list, cdata);
             Py_XDECREF(cdata);
@@ -518,28 +518,28 @@ static int add_boxes(const row *row, PyObject *const *values, PyObject *list)
 
 static PyObject *prepared_record(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
-    const row *row = (struct row *)self;
-    ccc_record head = {row->native};
-    if (check_count("record", count < 2 ? count : 2, 2) || check_values(row, count - 2))
+    const packer *packer = (struct packer *)self;
+    ccc_record head = {packer->native};
+    if (check_count("record", count < 2 ? count : 2, 2) || check_values(packer, count - 2))
         return NULL;
     Py_ssize_t end = PyList_Size(arguments[0]);
     PyObject *data = end >= 0 ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)head.plan->stride) : NULL;
     if (data == NULL)
         return NULL;
     /* the boxes first: a buffer that moves in between has left the one that is found here */
-    int stored = add_boxes(row, arguments + 2, arguments[0]);
+    int stored = add_boxes(packer, arguments + 2, arguments[0]);
     if (stored == 0) {
         char *record = PyBytes_AsString(data);
         memcpy(record, &head, PREPARED_HEAD);
-        memset(record + PREPARED_HEAD + row->size, 0, head.plan->stride - PREPARED_HEAD - row->size);
-        stored = store_all(row, NULL, arguments + 2, record + PREPARED_HEAD, NULL);
+        memset(record + PREPARED_HEAD + packer->size, 0, head.plan->stride - PREPARED_HEAD - packer->size);
+        stored = store_all(packer, NULL, arguments + 2, record + PREPARED_HEAD, NULL);
     }
     if (stored == 0)
         return data;
     Py_DECREF(data);
     if (stored < 0 || PyList_SetSlice(arguments[0], end, PyList_Size(arguments[0]), NULL))
         return NULL;
-    return slowly(row, "record_slowly", arguments[0], NULL, arguments + 2);
+    return on_slow_path(packer, "record_on_slow_path", arguments[0], NULL, arguments + 2);
 }
 
 static PyMethodDef prepared_methods[] = {
@@ -553,16 +553,16 @@ static PyObject *calls_prepare(PyObject *module, PyObject *const *arguments, Py_
     (void)module;
     if (check_count("prepare", count, 3))
         return NULL;
-    row *row = make_row(arguments[0], Py_None, arguments[1], plan_ctype);
-    if (row == NULL)
+    packer *packer = make_packer(arguments[0], Py_None, arguments[1], plan_ctype);
+    if (packer == NULL)
         return NULL;
-    row->plan = Py_NewRef(arguments[2]);
-    PyObject *launch = PyCFunction_NewEx(&prepared_methods[0], (PyObject *)row, NULL);
-    PyObject *record = PyCFunction_NewEx(&prepared_methods[1], (PyObject *)row, NULL);
+    packer->plan = Py_NewRef(arguments[2]);
+    PyObject *launch = PyCFunction_NewEx(&prepared_methods[0], (PyObject *)packer, NULL);
+    PyObject *record = PyCFunction_NewEx(&prepared_methods[1], (PyObject *)packer, NULL);
     PyObject *both = launch && record ? Py_BuildValue("OO", launch, record) : NULL;
     Py_XDECREF(launch);
     Py_XDECREF(record);
-    Py_DECREF(row);
+    Py_DECREF(packer);
     return both;
 }
 

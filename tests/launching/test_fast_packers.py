@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which arguments are packed quickly, and that both ways to do that agree with the slow one."""
+"""Which arguments are packed on the fast path, and that both ways to do that agree with the slow one."""
 
 from __future__ import annotations
 
@@ -13,60 +13,60 @@ from typing import Any
 
 import numpy
 import pytest
-from argument_rows import quick_of
+from fast_packers import packed_on_fast_path
 
 from cuda_core_cffi import ffi
 from cuda_core_cffi._core import calls, compiled_packing
-from cuda_core_cffi._core.compiled_packing import Room
+from cuda_core_cffi._core.compiled_packing import ArgumentMemory
 from cuda_core_cffi._launching.arguments import make_packer
 
-ROWS = pytest.mark.parametrize("calls", [calls, compiled_packing], ids=["here", "in Python"])
+BOTH = pytest.mark.parametrize("calls", [calls, compiled_packing], ids=["here", "in Python"])
 
 
-def row_of_integers(calls: Any, number: int) -> Any:
+def packer_of_integers(calls: Any, number: int) -> Any:
     """Return what packs so many integers of four bytes quickly, and what must outlive it."""
     given = (int,) * number
     packer = make_packer(given, (0,) * number, tuple((4 * index, 4) for index in range(number)), None)
-    return calls.make_row(packer._fields, given, packer.target), packer
+    return calls.make_packer(packer._fields, given, packer.target), packer
 
 
-@ROWS
+@BOTH
 @pytest.mark.parametrize("number", [1, 16, 32, 33, 256, 257, 513])
 @pytest.mark.parametrize(
     "value", [numpy.int32(1), True, 1.0, b"1", None, 1 << 31, -(1 << 31) - 1, 1 << 64], ids=lambda value: repr(value)
 )
-def test_of_other_types_and_out_of_range_nothing_is_packed_quickly(calls, number, value):
-    row, packer = row_of_integers(calls, number)
+def test_of_other_types_and_out_of_range_nothing_is_packed_on_the_fast_path(calls, number, value):
+    fast, packer = packer_of_integers(calls, number)
     for where in {0, number // 2, number - 1}:
         values = [0] * number
-        assert calls.pack(row, tuple(values)) == bytes(4 * number)
+        assert calls.pack(fast, tuple(values)) == bytes(4 * number)
         values[where] = value
-        assert calls.pack(row, tuple(values)) is None
+        assert calls.pack(fast, tuple(values)) is None
     del packer
 
 
-@ROWS
+@BOTH
 @pytest.mark.parametrize("number", [0, 1, 16, 32, 33, 256, 257, 513])
 @pytest.mark.parametrize("more", [-1, 1])
-def test_of_another_number_of_values_nothing_is_packed_quickly(calls, number, more):
-    row, packer = row_of_integers(calls, number)
-    assert calls.pack(row, (0,) * abs(number + more)) is None
+def test_of_another_number_of_values_nothing_is_packed_on_the_fast_path(calls, number, more):
+    fast, packer = packer_of_integers(calls, number)
+    assert calls.pack(fast, (0,) * abs(number + more)) is None
     del packer
 
 
-@ROWS
+@BOTH
 @pytest.mark.parametrize("number", [0, 1, 32, 33, 513])
-def test_a_row_for_another_target_packs_the_same(calls, number):
-    row, packer = row_of_integers(calls, number)
-    other = calls.retarget(row, packer.target)
-    del row
+def test_a_packer_for_another_target_packs_the_same(calls, number):
+    fast, packer = packer_of_integers(calls, number)
+    other = calls.retarget(fast, packer.target)
+    del fast
     gc.collect()
     assert calls.pack(other, tuple(range(number))) == struct.pack(f"{number}i", *range(number))
     assert calls.pack(other, (1.0,) * number) == (None if number else b"")
 
 
 @pytest.mark.parametrize("number", [0, 1, 33])
-def test_a_row_launches_its_own_target(monkeypatch, number):
+def test_a_packer_launches_its_own_target(monkeypatch, number):
     started = []
 
     def start(target, config, queue, arguments, boxes, count):
@@ -75,16 +75,16 @@ def test_a_row_launches_its_own_target(monkeypatch, number):
         return 7
 
     monkeypatch.setattr(compiled_packing, "_launch_target", start)
-    row, packer = row_of_integers(compiled_packing, number)
+    fast, packer = packer_of_integers(compiled_packing, number)
     stream = types.SimpleNamespace(_launch_box="box")
     values = tuple(range(number))
     target = ffi.new("ccc_target *", packer.target[0])
-    for made, native in ((row, packer.target), (compiled_packing.retarget(row, target), target)):
+    for made, native in ((fast, packer.target), (compiled_packing.retarget(fast, target), target)):
         assert compiled_packing.launch(made, stream, "config", values) == 7
         assert started.pop() == (native, "config", "box", struct.pack(f"{number}i", *values))
-    assert compiled_packing.launch(row, stream, "config", (*values, 0)) is None
-    assert compiled_packing.launch(row, object(), "config", values) is None
-    assert compiled_packing.launch(row, stream, None, values) is None
+    assert compiled_packing.launch(fast, stream, "config", (*values, 0)) is None
+    assert compiled_packing.launch(fast, object(), "config", values) is None
+    assert compiled_packing.launch(fast, stream, None, values) is None
     assert started == []
 
 
@@ -94,25 +94,27 @@ def test_a_launch_within_another_has_arguments_of_its_own(monkeypatch):
 
     def start(target, config, queue, arguments, boxes, count):
         if queue == "outer":
-            assert compiled_packing.launch(row, inner, "config", (2,)) == 0
+            assert compiled_packing.launch(fast, inner, "config", (2,)) == 0
         seen.append(struct.unpack("i", ffi.buffer(arguments, 4)))
         return 0
 
     monkeypatch.setattr(compiled_packing, "_launch_target", start)
-    row, packer = row_of_integers(compiled_packing, 1)
+    fast, packer = packer_of_integers(compiled_packing, 1)
     for _ in range(3):  # from the second time on there is a room for both
-        assert compiled_packing.launch(row, outer, "config", (1,)) == 0
+        assert compiled_packing.launch(fast, outer, "config", (1,)) == 0
     assert seen == [(2,), (1,)] * 3
     del packer
 
 
-def test_room_for_arguments_is_used_again(monkeypatch):
+def test_memory_for_arguments_is_used_again(monkeypatch):
     made = []
-    monkeypatch.setattr(compiled_packing, "Room", lambda *arguments: made.append(arguments) or Room(*arguments))
-    row, packer = row_of_integers(compiled_packing, 1)
+    monkeypatch.setattr(
+        compiled_packing, "ArgumentMemory", lambda *arguments: made.append(arguments) or ArgumentMemory(*arguments)
+    )
+    fast, packer = packer_of_integers(compiled_packing, 1)
     for value in (1, 1.0, 1 << 40, 2):
-        compiled_packing.pack(row, (value,))
-        assert compiled_packing.launch(row, None, "config", (value,)) is None
+        compiled_packing.pack(fast, (value,))
+        assert compiled_packing.launch(fast, None, "config", (value,)) is None
     assert len(made) == 1
     del packer
 
@@ -147,26 +149,26 @@ def test_room_for_arguments_is_used_again(monkeypatch):
     ],
     ids=lambda value: repr(value),
 )
-def test_what_programs_pass_is_packed_quickly(value, size):
+def test_what_programs_pass_is_packed_on_the_fast_path(value, size):
     packer = make_packer((type(value),), (value,), ((0, size),), None)
-    (packed,) = quick_of(packer, (value,))
-    assert packed == packer.pack_slowly((value,))
+    (packed,) = packed_on_fast_path(packer, (value,))
+    assert packed == packer.pack_on_slow_path((value,))
 
 
 @pytest.mark.parametrize("value", [3.5e38, -3.5e38, 1e300])
-def test_a_double_that_is_too_large_for_a_float_is_not_packed_quickly(value):
+def test_a_double_that_is_too_large_for_a_float_is_not_packed_on_the_fast_path(value):
     packer = make_packer((float,), (0.0,), ((0, 4),), None)
-    assert quick_of(packer, (value,)) == {None}
-    assert quick_of(packer, (3.4028235677973362e38,)) == {struct.pack("<f", 3.4028235677973362e38)}
+    assert packed_on_fast_path(packer, (value,)) == {None}
+    assert packed_on_fast_path(packer, (3.4028235677973362e38,)) == {struct.pack("<f", 3.4028235677973362e38)}
 
 
 def test_a_buffer_is_packed_quickly_until_it_is_closed(device):
     buffer = device.allocate(16)
     packer = make_packer((type(buffer),), (buffer,), ((0, 8),), None)
-    assert packer.pack_slowly((buffer,)) == struct.pack("<Q", buffer.handle)  # asks for the address
-    assert quick_of(packer, (buffer,)) == {struct.pack("<Q", buffer.handle)}
+    assert packer.pack_on_slow_path((buffer,)) == struct.pack("<Q", buffer.handle)  # asks for the address
+    assert packed_on_fast_path(packer, (buffer,)) == {struct.pack("<Q", buffer.handle)}
     buffer.close()
-    assert quick_of(packer, (buffer,)) == {None}
+    assert packed_on_fast_path(packer, (buffer,)) == {None}
 
 
 def test_what_an_argument_raises_that_is_no_answer_is_raised():
@@ -178,6 +180,6 @@ def test_what_an_argument_raises_that_is_no_answer_is_raised():
 
     packer = make_packer((Number,), (Number(1),), ((0, 4),), None)
     ((gap, slot),) = packer._fields
-    row = calls.make_row([(gap, slot._replace(pack=interrupted))], (Number,), packer.target)
+    fast = calls.make_packer([(gap, slot._replace(pack=interrupted))], (Number,), packer.target)
     with pytest.raises(KeyboardInterrupt):
-        calls.pack(row, (Number(1),))
+        calls.pack(fast, (Number(1),))
