@@ -47,7 +47,7 @@ KEEPING_THE_GIL = (
     "ccc_live_count",
     "ccc_parent",
     "ccc_unattend",
-    "ccc_unsettled",
+    "ccc_releases_pending",
 )
 
 

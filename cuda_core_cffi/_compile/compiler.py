@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from cuda_core_cffi._compile.program_options import ProgramOptions
-from cuda_core_cffi._compile.settled_options import SettledOptions, settle
+from cuda_core_cffi._compile.resolved_options import ResolvedOptions, resolve
 from cuda_core_cffi._core.errors import check_cleanup
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
@@ -87,9 +87,9 @@ class Compiler(abc.ABC):
     def handle_type(self) -> str:
         """The C type of its programs."""
 
-    def settle(self, options: ProgramOptions) -> SettledOptions:
+    def resolve(self, options: ProgramOptions) -> ResolvedOptions:
         """Return the options as they are now, for a program."""
-        return settle(options)
+        return resolve(options)
 
     @abc.abstractmethod
     def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:
@@ -112,7 +112,7 @@ class Compiler(abc.ABC):
         return None
 
     @abc.abstractmethod
-    def spell(self, settled: SettledOptions, target: ObjectCodeFormatType) -> list[bytes]:
+    def spell(self, resolved: ResolvedOptions, target: ObjectCodeFormatType) -> list[bytes]:
         """Return the options as the compiler knows them; raise :class:`ValueError` if they do not go together."""
 
     @abc.abstractmethod

@@ -55,8 +55,8 @@ class DriverLinker(LinkBackend):
     def backend(self) -> CompilerBackendType:
         return CompilerBackendType.DRIVER
 
-    def settle(self, options: LinkerOptions) -> LinkerOptions:
-        return options._settle(options.arch)  # by default the driver takes that of the context
+    def resolve(self, options: LinkerOptions) -> LinkerOptions:
+        return options._resolve(options.arch)  # by default the driver takes that of the context
 
     def idle(self, options: LinkerOptions, target: ObjectCodeFormatType) -> Any:
         return self._create(options, target, ())

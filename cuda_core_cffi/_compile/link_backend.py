@@ -70,7 +70,7 @@ class LinkBackend(abc.ABC):
         """What it is called in the public API."""
 
     @abc.abstractmethod
-    def settle(self, options: LinkerOptions) -> LinkerOptions:
+    def resolve(self, options: LinkerOptions) -> LinkerOptions:
         """Return a copy of the options that stays as it is, whatever device is current later; raise for wrong ones."""
 
     @abc.abstractmethod

@@ -90,7 +90,7 @@ class Linker(Handle):
         wanted = check_options(LinkerOptions, options, "Linker")
         self._backend = link_backend()
         warn_if_the_driver_links(stacklevel=2)
-        self._options = self._backend.settle(wanted)
+        self._options = self._backend.resolve(wanted)
         self._symbol_mapping: dict[str, str] = {}
         for code in object_codes:
             self._symbol_mapping.update(code.symbol_mapping)

@@ -156,12 +156,12 @@ class LinkerOptions:
         spelt = self._spell()
         return [option.encode() for option in [f"-arch={self._arch_or_current()}", *spelt]]
 
-    def _settle(self, arch: str | None) -> LinkerOptions:
+    def _resolve(self, arch: str | None) -> LinkerOptions:
         """Return a copy, checked, with this architecture."""
-        settled = copy.copy(self)
-        settled._spell()
-        settled.arch = arch
-        return settled
+        resolved = copy.copy(self)
+        resolved._spell()
+        resolved.arch = arch
+        return resolved
 
     def _arch_or_current(self) -> str:
         """Return the architecture; that of the current device, unless another is given."""

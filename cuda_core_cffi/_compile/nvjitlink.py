@@ -47,8 +47,8 @@ class NvJitLink(LinkBackend):
     def backend(self) -> CompilerBackendType:
         return CompilerBackendType.NVJITLINK
 
-    def settle(self, options: LinkerOptions) -> LinkerOptions:
-        return options._settle(options._arch_or_current())
+    def resolve(self, options: LinkerOptions) -> LinkerOptions:
+        return options._resolve(options._arch_or_current())
 
     def idle(self, options: LinkerOptions, target: ObjectCodeFormatType) -> Any:
         box = self._create(options, target, ())

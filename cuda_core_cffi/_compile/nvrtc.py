@@ -16,7 +16,7 @@ from cuda_core_cffi._compile.name_expressions import explain_unknown_names
 from cuda_core_cffi._compile.nvrtc_includes import extra_headers, files_asked_for, files_included
 from cuda_core_cffi._compile.nvrtc_options import NVRTC_TARGETS, depends_on_settings, nvrtc_options
 from cuda_core_cffi._compile.program_options import ProgramOptions
-from cuda_core_cffi._compile.settled_options import SettledOptions
+from cuda_core_cffi._compile.resolved_options import ResolvedOptions
 from cuda_core_cffi._core.errors import NVRTCError, failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.libraries import load_nvrtc, nvrtc_build, nvrtc_version
@@ -65,13 +65,13 @@ class NVRTC(Compiler):
     def files_included(self, source: bytes, options: ProgramOptions) -> str | None:
         return files_included(source, options)
 
-    def spell(self, settled: SettledOptions, target: ObjectCodeFormatType) -> list[bytes]:
-        spelt = settled.spelt.get(target)
+    def spell(self, resolved: ResolvedOptions, target: ObjectCodeFormatType) -> list[bytes]:
+        spelt = resolved.spelt.get(target)
         if spelt is None:
-            fields = vars(settled.options)
-            spelt = [os.fsencode(option) for option in nvrtc_options(fields, target, settled.checked)]
+            fields = vars(resolved.options)
+            spelt = [os.fsencode(option) for option in nvrtc_options(fields, target, resolved.checked)]
             if not depends_on_settings(fields):
-                settled.spelt[target] = spelt
+                resolved.spelt[target] = spelt
         return spelt
 
     def more_inputs(self, options: ProgramOptions) -> Iterable[bytes]:

@@ -12,7 +12,7 @@ from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, copy_out
 from cuda_core_cffi._compile.nvvm_ir import check_module, is_bitcode
 from cuda_core_cffi._compile.nvvm_options import NVVM_TARGETS
 from cuda_core_cffi._compile.program_options import ProgramOptions
-from cuda_core_cffi._compile.settled_options import SettledOptions
+from cuda_core_cffi._compile.resolved_options import ResolvedOptions
 from cuda_core_cffi._core.errors import NVVMError, failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.libraries import find_libdevice, load_nvvm, nvvm_build
@@ -60,8 +60,8 @@ class NVVM(Compiler):
         if options.use_libdevice:
             yield _libdevice()
 
-    def spell(self, settled: SettledOptions, target: ObjectCodeFormatType) -> list[bytes]:
-        return settled.options.as_bytes(CompilerBackendType.NVVM, target)
+    def spell(self, resolved: ResolvedOptions, target: ObjectCodeFormatType) -> list[bytes]:
+        return resolved.options.as_bytes(CompilerBackendType.NVVM, target)
 
     def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
         load_nvvm()

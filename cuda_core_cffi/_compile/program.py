@@ -69,7 +69,7 @@ class Program(Handle):
     its own.
     """
 
-    __slots__ = ("_compiler", "_name", "_pch_status", "_settled", "_source", "_unused")
+    __slots__ = ("_compiler", "_name", "_pch_status", "_resolved", "_source", "_unused")
 
     _CTYPE = "void *"  # each compiler has a type of its own
 
@@ -83,12 +83,12 @@ class Program(Handle):
         self._compiler = compiler = compiler_for(code_type)
         if not isinstance(code, _CODE):
             raise TypeError(f"code must be str, bytes or bytearray, not {type(code).__name__}")
-        self._settled = compiler.settle(check_options(ProgramOptions, options, "Program"))
-        settled = self._settled.options
-        self._source = compiler.check_source(code, settled)
-        self._name = settled.name or DEFAULT_NAME
+        self._resolved = compiler.resolve(check_options(ProgramOptions, options, "Program"))
+        resolved = self._resolved.options
+        self._source = compiler.check_source(code, resolved)
+        self._name = resolved.name or DEFAULT_NAME
         self._pch_status: PCHStatusType | None = None
-        box = compiler.create(self._source, self._name, settled)
+        box = compiler.create(self._source, self._name, resolved)
         calls.adopt(self, box)
         self._unused = [box]
 
@@ -165,10 +165,10 @@ class Program(Handle):
                 )
         if not _is_open(self._box):
             raise RuntimeError("this Program is closed")
-        spelt = compiler.spell(self._settled, target)
+        spelt = compiler.spell(self._resolved, target)
         if cache is None:
             return self._compile(spelt, target, expressions, logs)
-        key = program_key(compiler, self._source, self._settled, target, spelt)
+        key = program_key(compiler, self._source, self._resolved, target, spelt)
         data = cache.get(key)
         if data is not None:
             return ObjectCode._make(data, target, self._name, {})
@@ -201,7 +201,7 @@ class Program(Handle):
     def _compile(
         self, spelt: list[bytes], target: ObjectCodeFormatType, expressions: list[str], logs: Any
     ) -> ObjectCode:
-        job = Job(self._source, self._name, self._settled.options, spelt, target, expressions, logs)
+        job = Job(self._source, self._name, self._resolved.options, spelt, target, expressions, logs)
         box = self._take()
         try:
             compiled = self._compiler.compile(box, job)
@@ -215,7 +215,7 @@ class Program(Handle):
         try:
             box = lib.ccc_view(self._unused.pop())
         except IndexError:
-            return self._compiler.create(self._source, self._name, self._settled.options)
+            return self._compiler.create(self._source, self._name, self._resolved.options)
         if not box:
             raise RuntimeError("this Program is closed")
         return box

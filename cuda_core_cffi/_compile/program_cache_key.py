@@ -10,7 +10,7 @@ from typing import Any
 from cuda_core_cffi._compile.compiler import Compiler
 from cuda_core_cffi._compile.compilers import check_target, compiler_for
 from cuda_core_cffi._compile.program_options import DEFAULT_NAME, ProgramOptions
-from cuda_core_cffi._compile.settled_options import SettledOptions, settle
+from cuda_core_cffi._compile.resolved_options import ResolvedOptions, resolve
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi.typing import ObjectCodeFormatType, SourceCodeType
 
@@ -80,27 +80,27 @@ def make_program_cache_key(
     target = check_target(compiler, target_type)
     if extra_digest is not None and not isinstance(extra_digest, bytes):
         raise TypeError(f"extra_digest must be bytes or None, not {type(extra_digest).__name__}")
-    settled = settle(check_options(ProgramOptions, options, "make_program_cache_key"))
-    spelt = compiler.spell(settled, target)
+    resolved = resolve(check_options(ProgramOptions, options, "make_program_cache_key"))
+    spelt = compiler.spell(resolved, target)
     expressions = _check_expressions(name_expressions)
     source = code.encode() if isinstance(code, str) else bytes(code)
-    begun = _begin(compiler, settled.options, target, spelt, compiler.build(), expressions, extra_digest)
+    begun = _begin(compiler, resolved.options, target, spelt, compiler.build(), expressions, extra_digest)
     if extra_digest is None:
-        _refuse_files(compiler.files_included(source, settled.options))
+        _refuse_files(compiler.files_included(source, resolved.options))
     return _finish(begun, source)
 
 
 def program_key(
-    compiler: Compiler, source: bytes, settled: SettledOptions, target: ObjectCodeFormatType, spelt: list[bytes]
+    compiler: Compiler, source: bytes, resolved: ResolvedOptions, target: ObjectCodeFormatType, spelt: list[bytes]
 ) -> bytes:
     """Return the key for what is checked already, and spelt for the compiler."""
     build = compiler.build()
-    kept = settled.begun.get(target)
+    kept = resolved.begun.get(target)
     if kept is None or kept[0] is not spelt or kept[1] != build:
-        kept = spelt, build, _begin(compiler, settled.options, target, spelt, build)
-        if settled.spelt.get(target) is spelt:
-            settled.begun[target] = kept
-    _refuse_files(compiler.files_included(source, settled.options))
+        kept = spelt, build, _begin(compiler, resolved.options, target, spelt, build)
+        if resolved.spelt.get(target) is spelt:
+            resolved.begun[target] = kept
+    _refuse_files(compiler.files_included(source, resolved.options))
     return _finish(kept[2].copy(), source)
 
 

@@ -13,7 +13,7 @@ from cuda_core_cffi._compile.link_backend import LinkInput
 from cuda_core_cffi._compile.linker import link_backend, warn_if_the_driver_links
 from cuda_core_cffi._compile.linker_options import LinkerOptions
 from cuda_core_cffi._compile.program_options import ProgramOptions
-from cuda_core_cffi._compile.settled_options import SettledOptions
+from cuda_core_cffi._compile.resolved_options import ResolvedOptions
 from cuda_core_cffi._core.libraries import driver_build, nvjitlink_build
 from cuda_core_cffi._core.option_spelling import asked_besides
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
@@ -45,15 +45,15 @@ class PTX(Compiler):
     def handle_type(self) -> str:
         return link_backend().handle_type
 
-    def settle(self, options: ProgramOptions) -> SettledOptions:
-        settled = SettledOptions(options, vars(options))  # its own, because it gets an architecture
+    def resolve(self, options: ProgramOptions) -> ResolvedOptions:
+        resolved = ResolvedOptions(options, vars(options))  # its own, because it gets an architecture
         warn_if_the_driver_links(stacklevel=3)
-        linker_options = _linker_options(settled.options)
-        settled.options.arch = linker_options.arch
-        if ignored := asked_besides(_KNOWN, vars(settled.options)):
+        linker_options = _linker_options(resolved.options)
+        resolved.options.arch = linker_options.arch
+        if ignored := asked_besides(_KNOWN, vars(resolved.options)):
             text = f"PTX is assembled by the linker, which has no option for {', '.join(ignored)}"
             warnings.warn(text, UserWarning, stacklevel=3)
-        return settled
+        return resolved
 
     def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:
         source = code.encode() if isinstance(code, str) else bytes(code)
@@ -63,8 +63,8 @@ class PTX(Compiler):
     def build(self) -> bytes:
         return _BUILDS[self.backend]()
 
-    def spell(self, settled: SettledOptions, target: ObjectCodeFormatType) -> list[bytes]:
-        options = settled.options
+    def spell(self, resolved: ResolvedOptions, target: ObjectCodeFormatType) -> list[bytes]:
+        options = resolved.options
         # the driver takes no text, and by default the architecture of the context
         return [repr(_linker_options(options)).encode(), str(options.arch or current_architecture()).encode()]
 
@@ -96,4 +96,4 @@ def _linker_options(options: ProgramOptions) -> LinkerOptions:
         optimization_level=_LEVELS[options.device_code_optimize],
         time=options.time is not None,
     )
-    return link_backend().settle(linker_options)
+    return link_backend().resolve(linker_options)

@@ -59,8 +59,8 @@ class Hold:
         _attend()
         held[id(self)] = self
 
-    def settle(self) -> None:
-        """Let go unless the copy is under way."""
+    def release_unless_busy(self) -> None:
+        """Release the memory unless the copy is under way."""
         if self.event[0]:
             _ask_python()
         elif held.pop(id(self), None) is not None:
@@ -68,7 +68,7 @@ class Hold:
             ffi.release(self.memory)
 
     def wait(self) -> None:
-        """Wait until the copy is done, and let go."""
+        """Wait until the copy is done, and release the memory."""
         if self.event[0]:
             lib.ccc_event_sync(self.event[0])  # a failure is the stream's, which its sync tells
             release_finished()

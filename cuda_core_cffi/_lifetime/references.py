@@ -22,20 +22,20 @@ from cuda_core_cffi._lifetime.host_memory import register_after_sync
 __all__ = [
     "NOTHING",
     "Operand",
+    "flush_after_sync",
+    "flush_releases",
     "keep_with_memory",
     "kept",
     "make_keep",
     "new_token",
-    "settle",
-    "settle_after_sync",
 ]
 
 AT_ONCE = 64  # tokens that C hands over in one call
 NOTHING = ffi.NULL
 
 _keep_new = lib.ccc_keep_new
-_unsettled = lib.ccc_unsettled
-_settle = lib.ccc_settle
+_releases_pending = lib.ccc_releases_pending
+_flush = lib.ccc_flush_releases
 _numbers = itertools.count(1)
 
 kept: dict[int, Any] = {}
@@ -94,7 +94,7 @@ def make_keep(operands: Iterable[Operand], token: int = 0) -> Any:
         token = new_token(objects)
     if not boxes and not token:
         return NOTHING
-    settle_after_sync()
+    flush_after_sync()
     keep = _keep_new(boxes, len(boxes), token)
     if not keep:
         kept.pop(token, None)
@@ -106,27 +106,27 @@ def keep_with_memory(buffer: Handle, value: Any) -> None:
     """Keep a Python object until the memory of a buffer went back, if somebody besides the buffer keeps the memory."""
     token = new_token(value)
     if lib.ccc_buffer_keep(buffer._box, token):
-        settle_after_sync()
+        flush_after_sync()
     else:
         kept.pop(token, None)
 
 
-def settle_after_sync() -> None:
-    """Let go after each synchronisation from now on: programs that keep nothing need not look."""
-    register_after_sync(settle, first=True)
+def flush_after_sync() -> None:
+    """Flush pending releases after each synchronisation from now on: programs without any need not look."""
+    register_after_sync(flush_releases, first=True)
 
 
-def settle(waited: Any = NOTHING) -> None:
-    """Let go of what nobody needs any more, whatever was waited for."""
-    if not _unsettled():
+def flush_releases(waited: Any = NOTHING) -> None:
+    """Release what nobody needs any more, whatever was waited for."""
+    if not _releases_pending():
         return
     tokens = ffi.new("uint64_t[]", AT_ONCE)
     count = AT_ONCE
     while count == AT_ONCE:
-        count = _settle(tokens, AT_ONCE)
+        count = _flush(tokens, AT_ONCE)
         for index in range(count):
             kept.pop(tokens[index], None)
     check_cleanup(1)
 
 
-pending_calls.tasks.append(settle)
+pending_calls.tasks.append(flush_releases)

@@ -45,7 +45,7 @@ def copy_host(buffer: Exporter, thing: Any, to_host: bool, stream: Stream, attri
     try:
         status = _copy_host(buffer._box, memory, to_host, stream._box, attributes or ffi.NULL, hold.event)
     finally:
-        hold.settle()
+        hold.release_unless_busy()
     if not (EXPORTS_HOLD or isinstance(thing, bytes)):
         hold.wait()
     if status:

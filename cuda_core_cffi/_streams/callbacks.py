@@ -40,7 +40,7 @@ from cuda_core_cffi._core.integers import address_of
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._lifetime.host_memory import register_after_sync
 from cuda_core_cffi._lifetime.pending_calls import Unraisable, run_tasks
-from cuda_core_cffi._lifetime.references import NOTHING, Operand, kept, new_token, settle, settle_after_sync
+from cuda_core_cffi._lifetime.references import NOTHING, Operand, flush_after_sync, flush_releases, kept, new_token
 from cuda_core_cffi._streams.stream import Stream
 
 __all__ = ["HostFunction", "call_in_stream", "host_function", "python_function"]
@@ -118,8 +118,8 @@ def raise_pending(waited: Any) -> None:
 def call_in_stream(stream: Stream, fn: Any, user_data: Any) -> None:
     """Have a stream call a function: :meth:`Stream.callback`."""
     function = host_function(fn, user_data)
-    settle_after_sync()
-    settle()
+    flush_after_sync()
+    flush_releases()
     status = _call(stream._box, *function)
     if status:
         kept.pop(function.token, None)

@@ -15,7 +15,7 @@ from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._core.options import member
 from cuda_core_cffi._launching.graph_condition import GraphCondition
-from cuda_core_cffi._lifetime.references import settle
+from cuda_core_cffi._lifetime.references import flush_releases
 from cuda_core_cffi._streams.stream import Stream, StreamStandIn, context_of
 from cuda_core_cffi.graph.capture import (
     BODY,
@@ -42,7 +42,7 @@ BOXES = ffi.typeof("ccc_box **")
 
 _begin = lib.ccc_capture_begin
 _end = lib.ccc_capture_end
-_unsettled = lib.ccc_unsettled
+_releases_pending = lib.ccc_releases_pending
 
 
 class GraphBuilder(StreamStandIn):
@@ -124,8 +124,8 @@ class GraphBuilder(StreamStandIn):
             raise RuntimeError("this GraphBuilder came from split, and is building as long as the one it came from")
         if self._phase is not NEW:
             raise RuntimeError(f"this GraphBuilder cannot begin building: {self._phase.value}")
-        if _unsettled():
-            settle()
+        if _releases_pending():
+            flush_releases()
         body = self._definition
         graph = ffi.new(BOXES) if body is None else ffi.new(BOXES, body._place()[0]._box)
         box = _begin(stream._box, wanted, graph)
@@ -177,8 +177,8 @@ class GraphBuilder(StreamStandIn):
         capture.close()
         self._capture = None
         self._phase = ENDED
-        if _unsettled():
-            settle()
+        if _releases_pending():
+            flush_releases()
         return self
 
     def complete(self, options: GraphCompleteOptions | Mapping[str, Any] | None = None) -> Graph:
@@ -573,4 +573,4 @@ class GraphBuilder(StreamStandIn):
             capture.close()
         if self._kind is PRIMARY and definition is not None:
             definition.close()
-        settle()
+        flush_releases()

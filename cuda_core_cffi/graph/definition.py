@@ -15,7 +15,7 @@ from cuda_core_cffi._core.handle import refuse_again
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._launching.graph_condition import GraphCondition
-from cuda_core_cffi._lifetime.references import settle
+from cuda_core_cffi._lifetime.references import flush_releases
 from cuda_core_cffi.graph import picture
 from cuda_core_cffi.graph.executable import Graph, instantiate
 from cuda_core_cffi.graph.node import GraphNode, NodeMaker
@@ -33,7 +33,7 @@ LARGEST_CONDITION = 2**32 - 1
 
 _create = lib.ccc_graph_create
 _identity = lib.ccc_identity
-_unsettled = lib.ccc_unsettled
+_releases_pending = lib.ccc_releases_pending
 
 
 class GraphDefinition(NodeMaker, GraphHandle):
@@ -48,8 +48,8 @@ class GraphDefinition(NodeMaker, GraphHandle):
 
     def __init__(self) -> None:
         refuse_again(self)
-        if _unsettled():
-            settle()
+        if _releases_pending():
+            flush_releases()
         box = _create()
         if not box:
             raise last_failure()
@@ -64,7 +64,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         if self._outer is None:
             self._state.invalidate()
             super().close()
-            settle()
+            flush_releases()
 
     def clone(self) -> GraphDefinition:
         """Return a copy of the graph, with what its nodes use. Later changes of one do not affect the other.
@@ -75,7 +75,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
             If the graph allocates, frees, or has conditional nodes.
         """
         self._place()
-        settle()
+        flush_releases()
         with self._state.changing():
             clone = self._of_box(lib.ccc_graph_clone(self._box))
             copy_records(self, clone)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._core.ffi import lib
-from cuda_core_cffi._lifetime.references import NOTHING, Operand, kept, settle, settle_after_sync
+from cuda_core_cffi._lifetime.references import NOTHING, Operand, flush_after_sync, flush_releases, kept
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.fill_pattern import fill_pattern
 from cuda_core_cffi._streams.callbacks import host_function
@@ -45,7 +45,7 @@ _add_event = lib.ccc_graph_add_event
 _add_fill = lib.ccc_graph_add_memset
 _add_host_call = lib.ccc_graph_add_host
 _handle = lib.ccc_handle
-_unsettled = lib.ccc_unsettled
+_releases_pending = lib.ccc_releases_pending
 
 
 def add_empty(definition: GraphHandle, before: tuple[int, ...]) -> EmptyNode | None:
@@ -131,8 +131,8 @@ def find_memory(value: Any) -> tuple[int, Any, int | None] | None:
 
 def enter(definition: GraphHandle, added: Any, kind: int, record: Any) -> Any:
     """Return the object for a node that was added; None where something is closed, which the long way explains."""
-    if _unsettled():
-        settle()
+    if _releases_pending():
+        flush_releases()
     handle = added.node
     if not handle:
         if added.status == CLOSED:
@@ -143,7 +143,7 @@ def enter(definition: GraphHandle, added: Any, kind: int, record: Any) -> Any:
     keep = added.keep
     if keep:
         if not state.keeps:
-            settle_after_sync()
+            flush_after_sync()
         state.keeps[handle] = keep
     return new_node(definition, state, handle, node_classes[kind])
 

@@ -10,7 +10,7 @@ from typing import Any
 from cuda_core_cffi._core.errors import CUDAError
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
-from cuda_core_cffi._lifetime.references import settle
+from cuda_core_cffi._lifetime.references import flush_releases
 from cuda_core_cffi._streams.stream import Stream, accept_stream
 from cuda_core_cffi.graph import picture
 from cuda_core_cffi.graph.options import GraphCompleteOptions, instantiate_flags
@@ -159,7 +159,7 @@ class Graph(Handle):
         definition._place()  # type: ignore[attr-defined]
         why = ffi.new("ccc_refusal *")
         status = lib.ccc_graph_update(self._box, definition._box, why)
-        settle()
+        flush_releases()
         if status:
             raise explained(self._failure(status, definition), definition, why, UPDATE_ADVICE)
         self._source = weakref.ref(definition)
@@ -167,7 +167,7 @@ class Graph(Handle):
     def close(self) -> None:
         """Destroy the executable. Launches under way run to their end. Closing twice is allowed."""
         super().close()
-        settle()
+        flush_releases()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Return a picture for notebooks: of the definition that this was made of, as long as there is one."""
@@ -183,7 +183,7 @@ def instantiate(definition: Any, options: GraphCompleteOptions | None) -> Graph:
     queue = None
     if options is not None and options.upload_stream is not None:
         queue = accept_stream(options.upload_stream, "GraphCompleteOptions.upload_stream")
-    settle()
+    flush_releases()
     why = ffi.new("ccc_refusal *")
     box = lib.ccc_graph_instantiate(definition._box, flags, ffi.NULL if queue is None else queue._box, why)
     if not box:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cuda_core_cffi._code.kernel import Kernel
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.ffi import lib
-from cuda_core_cffi._lifetime.references import NOTHING, Operand, settle, settle_after_sync
+from cuda_core_cffi._lifetime.references import NOTHING, Operand, flush_after_sync, flush_releases
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi.graph.state import GraphHandle, Record, new_node, node_classes
 
@@ -30,7 +30,7 @@ UNCHECKED: int = lib.CCC_UNCHECKED
 _add = lib.ccc_graph_add_launch
 _identity = lib.ccc_identity
 _pack = calls.pack
-_unsettled = lib.ccc_unsettled
+_releases_pending = lib.ccc_releases_pending
 
 
 def add_launch(
@@ -57,8 +57,8 @@ def add_launch(
             boxes.append(arg._box)
     previous = before[0] if before else 0
     added = _add(definition._box, previous, packer.target, native, data, boxes or NOTHING, len(boxes))
-    if _unsettled():
-        settle()
+    if _releases_pending():
+        flush_releases()
     handle = added.node
     if not handle:
         if added.status == UNCHECKED:
@@ -74,7 +74,7 @@ def add_launch(
 
 def note_context(kernel: Kernel, context: int) -> tuple[Any, ...]:
     """Return what all nodes have in common that run a kernel in a context, as ``GraphState.records`` has it."""
-    settle_after_sync()
+    flush_after_sync()
     known = (launch_record, kernel._box, kernel._library, kernel._symbol, context)
     if kernel._node_records is None:
         kernel._node_records = {}

@@ -13,7 +13,7 @@ from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._launching.config import LaunchConfig
 from cuda_core_cffi._launching.graph_condition import GraphCondition
-from cuda_core_cffi._lifetime.references import NOTHING, settle
+from cuda_core_cffi._lifetime.references import NOTHING, flush_releases
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._streams.event import Event
 from cuda_core_cffi.graph import parameters
@@ -58,7 +58,7 @@ EVENT_RECORD: int = lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD
 WAIT_EVENT: int = lib.CU_GRAPH_NODE_TYPE_WAIT_EVENT
 
 _add = lib.ccc_graph_add
-_unsettled = lib.ccc_unsettled
+_releases_pending = lib.ccc_releases_pending
 
 
 class NodeMaker:
@@ -472,7 +472,7 @@ class GraphNode(NodeMaker, Member):
             if self._definition._has_memory_nodes:
                 error.add_note("in a graph with nodes that allocate or free, neither nodes nor edges can be removed")
             raise error
-        settle()
+        flush_releases()
 
     @property
     def type(self) -> CUgraphNodeType | None:
@@ -543,8 +543,8 @@ def enter_node(definition: Any, before: tuple[int, ...], found: Parameters[NodeT
     """Add a node, remember what it was given, and return the object for it."""
     native, record = found.native, found.record
     added = _add(definition._box, before, len(before), native, found.attributes, found.child, found.keep())
-    if _unsettled():
-        settle()
+    if _releases_pending():
+        flush_releases()
     handle = added.node
     if not handle:
         raise definition._failure(added.status)

@@ -14,7 +14,7 @@ from cuda_core_cffi._code.kernel import Kernel
 from cuda_core_cffi._core.errors import UnavailableError
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._launching.config import LaunchConfig
-from cuda_core_cffi._lifetime.references import NOTHING, settle
+from cuda_core_cffi._lifetime.references import NOTHING, flush_releases
 from cuda_core_cffi._streams.callbacks import python_function
 from cuda_core_cffi._streams.event import Event
 from cuda_core_cffi.graph import parameters
@@ -80,7 +80,7 @@ class KnownNode(GraphNode):
                 found.record.context = lib.ccc_graph_get_context(native)
                 found.record.before = attributes_before(found, old.before)
                 state.note(self._handle, found.record, keep)
-        settle()
+        flush_releases()
         if status:
             raise definition._failure(status)
 

@@ -13,7 +13,7 @@ from cuda_core_cffi._code.kernel import Kernel
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._launching.config import LaunchConfig
-from cuda_core_cffi._lifetime.references import settle
+from cuda_core_cffi._lifetime.references import flush_releases
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._streams.event import Event
 from cuda_core_cffi.graph import parameters
@@ -68,7 +68,7 @@ class ExecutableGraphNode(Uncopyable):
         status = lib.ccc_exec_set(
             self._graph._box, node._definition._box, node._handle, found.native, found.child, keep
         )
-        settle()
+        flush_releases()
         if status:
             raise self._graph._failure(status)
 

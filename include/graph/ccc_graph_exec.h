@@ -80,7 +80,7 @@ static void ccc_exec_let_go(ccc_graph *executable, uint64_t node, int all)
     }
 }
 
-/* What it keeps may go once it has gone: then another thread settles that, perhaps at once. */
+/* What it keeps may go once it has gone: then another thread releases that, perhaps at once. */
 static CUresult ccc_destroy_graph(ccc_box *box, const char **call)
 {
     ccc_graph *graph = box->graph;

@@ -6,7 +6,7 @@
  * A keep holds boxes, and a token under which Python holds objects. It belongs to the definitions and executables of
  * graphs that use it (ccc_graph.h), or to the driver as a user object: then the driver counts the definitions, clones,
  * executables and launches that have it. When the last is gone the driver calls us, in a thread and under locks of its
- * own, where nothing may be called and the GIL must not be waited for. There the keep is only queued. ccc_settle, called
+ * own, where nothing may be called and the GIL must not be waited for. There the keep is only queued. ccc_flush_releases, called
  * from ordinary threads and from the release thread (ccc_release.h), releases what is queued.
  *
  * What a stream calls once has a keep too, which is queued when it has run.
@@ -228,8 +228,8 @@ static void ccc_keep_detach(ccc_keep *keep, CUgraph graph)
         ccc_cleanup_failed((int)result, "cuGraphReleaseUserObject");
 }
 
-/* Whether ccc_settle has something to do. */
-static int ccc_unsettled(void)
+/* Whether ccc_flush_releases has something to do. */
+static int ccc_releases_pending(void)
 {
     return atomic_load(&ccc_finished) || atomic_load(&ccc_finishing) || atomic_load(&ccc_unfinished) ||
            atomic_load(&ccc_deferred);
@@ -314,7 +314,7 @@ static ccc_keep *ccc_take_finished(size_t most)
 
 #define CCC_MOST_MISSES 16 /* for which a call of the program queries events; the release thread queries all */
 
-static size_t ccc_settle_now(uint64_t *tokens, size_t capacity)
+static size_t ccc_flush_now(uint64_t *tokens, size_t capacity)
 {
     size_t found = 0;
     ccc_keep *keep, *next;
@@ -335,12 +335,12 @@ static size_t ccc_settle_now(uint64_t *tokens, size_t capacity)
  * This may come between any two calls of a program, also while it captures a stream in a mode that forbids queries and
  * frees: so they are made in the mode that does not.
  */
-static size_t ccc_settle(uint64_t *tokens, size_t capacity)
+static size_t ccc_flush_releases(uint64_t *tokens, size_t capacity)
 {
-    if (ccc_in_callback || !ccc_unsettled())
+    if (ccc_in_callback || !ccc_releases_pending())
         return 0;
     ccc_mode mode = ccc_relax_for_all();
-    size_t found = ccc_settle_now(tokens, capacity);
+    size_t found = ccc_flush_now(tokens, capacity);
     ccc_tense(&mode);
     return found;
 }

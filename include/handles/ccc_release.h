@@ -108,7 +108,7 @@ static void ccc_release_pause(void)
         usleep(1000);
 }
 
-/* What the thread and the callers of ccc_settle share. It is held for some ten nanoseconds, never in a driver's thread. */
+/* What the thread and the callers of ccc_flush_releases share. It is held for some ten nanoseconds, never in a driver's thread. */
 static pthread_mutex_t ccc_release_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void ccc_release_lock(void)

@@ -27,7 +27,7 @@ from cuda_core_cffi import (
     live_objects,
     simulator,
 )
-from cuda_core_cffi._lifetime.references import settle
+from cuda_core_cffi._lifetime.references import flush_releases
 from cuda_core_cffi._streams.callbacks import raised
 from cuda_core_cffi.graph import GraphDefinition
 
@@ -184,7 +184,7 @@ def test_17_without_another_mode_of_capture_all_is_released(device, stream, buff
             warnings.simplefilter("always")
             graph.close()
             assert eventually(keeps(buffers_before))
-            settle()
+            flush_releases()
         assert fault.left == 0
     assert [warning.category for warning in caught] == [CUDAWarning] * told
     mode = ffi.new("CUstreamCaptureMode *", lib.CU_STREAM_CAPTURE_MODE_GLOBAL)

@@ -66,7 +66,7 @@ INTERNAL = {
     "_code.kernel.LoadableCode", "_code.kernel._Attribute", "_code.mangling._NonType", "_code.mangling._Symbol",
     "_compile.compiler.Compiler", "_compile.driver_linker.DriverLinker", "_compile.link_backend.LinkBackend",
     "_compile.nvjitlink.NvJitLink", "_compile.nvrtc.NVRTC", "_compile.nvvm.NVVM", "_compile.nvvm_ir._Bits",
-    "_compile.program_cache.ProgramCacheResource", "_compile.ptx.PTX", "_compile.settled_options.SettledOptions",
+    "_compile.program_cache.ProgramCacheResource", "_compile.ptx.PTX", "_compile.resolved_options.ResolvedOptions",
     "_core.copying.Uncopyable", "_core.descriptors.Descriptor", "_core.handle.Handle", "_core.handle.InUse",
     "_core.compiled_packing.ArgumentMemory", "_core.compiled_packing.FastPacker", "_core.registry.Registry",
     "_device.device.Devices",

@@ -175,7 +175,7 @@ def alive() -> tuple[dict[str, int], dict[str, int]]:
     return live_objects(), {kind: live.number for kind, live in simulator.live().items()}
 
 
-def settle(before: tuple[dict[str, int], dict[str, int]]) -> None:
+def flush(before: tuple[dict[str, int], dict[str, int]]) -> None:
     """Let go of what is not needed any more; where that is not all at once, collect garbage."""
     for _ in range(4):
         Buffer.from_handle(0, 0).close()  # what tensors that are gone had kept; and failures of cleanup are told
@@ -207,7 +207,7 @@ def perform(world: World, name: str, ending: str) -> Outcome:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         error = attempt(world, name, ending)
-        settle(before)
+        flush(before)
     return Outcome(error, [str(warning.message) for warning in caught if warning.category is CUDAWarning])
 
 

@@ -318,7 +318,7 @@ def test_many_at_once(stream):
 
 
 def test_it_runs_beside_calls_of_other_threads(device, stream):
-    """Graphs and functions come and go in threads that settle at the same time."""
+    """Graphs and functions come and go in threads that flush releases at the same time."""
     count = lib.ccc_keep_count()
     end = time.monotonic() + 1
     seen = []

@@ -18,7 +18,7 @@ from graphs import Owner, eventually, watched
 from helpers import FREE_THREADED, in_thread, in_threads, output_of, run_python
 
 from cuda_core_cffi import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Device, Stream, ffi, lib
-from cuda_core_cffi._lifetime.references import settle
+from cuda_core_cffi._lifetime.references import flush_releases
 
 BEFORE_ALL = """
 from cuda_core_cffi import Device
@@ -118,7 +118,7 @@ def test_an_exception_that_was_told_is_in_no_cycle(stream):
     try:
         with contextlib.suppress(Unlikely):
             stream.sync()
-        settle()
+        flush_releases()
         assert seen() is None
     finally:
         gc.enable()

@@ -403,10 +403,10 @@ def run(name: str, world: World) -> dict[str, Any]:
     else:
         made.clear()
     del made
-    settle()
+    flush()
     rounds = 3 if PYPY and name in WAITING else 0
     while rounds and not callback.is_done:  # what was done has left garbage, which PyPy has to find
-        settle()
+        flush()
         rounds -= 1
     waited = callback.is_done
     lib.ccc_release_resume()
@@ -416,7 +416,7 @@ def run(name: str, world: World) -> dict[str, Any]:
     return {"name": name, "waited": waited, "left": live_objects()["buffer"] - before}
 
 
-def settle() -> None:
+def flush() -> None:
     """Collect garbage, and have done what is left for later."""
     collect()
     run_tasks()
@@ -426,7 +426,7 @@ def main() -> None:
     device = Device(0)
     device.set_current()
     with device.create_stream() as stream, make_world(device, stream, None) as world:  # type: ignore[arg-type]
-        settle()
+        flush()
         if not PYPY:
             gc.freeze()  # collections need not look at modules
         for name in sys.argv[1:]:

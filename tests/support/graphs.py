@@ -13,7 +13,7 @@ from helpers import collect
 
 from cuda_core_cffi import Buffer, Device, LaunchConfig, Stream, lib, live_objects
 from cuda_core_cffi._lifetime.pending_calls import run_tasks
-from cuda_core_cffi._lifetime.references import settle
+from cuda_core_cffi._lifetime.references import flush_releases
 from cuda_core_cffi.graph import GraphBuilder, GraphDefinition
 
 SIZE = 1024
@@ -103,5 +103,5 @@ def wait_for_graphs(count: int, seconds: float = 2) -> None:
         gc.collect()
     end = time.monotonic() + seconds
     while lib.ccc_keep_count() > count and time.monotonic() < end:
-        settle()
+        flush_releases()
         time.sleep(0.001)

@@ -219,7 +219,7 @@ class Writer:
         if action == "function" and self.surface.functions:
             return self.call(self.rng.choice([*self.surface.functions.values()]))
         if action == "collect":
-            return self.rng.choice(("gc.collect()", "settle()"))
+            return self.rng.choice(("gc.collect()", "flush_releases()"))
         if action == "drop":
             return f"del {target}"
         kind = self.pool.kinds[target]

@@ -228,7 +228,7 @@ def names() -> dict[str, Any]:
         "gc": gc,
         "np": np,
         "operator": operator,
-        "settle": cuda_core_cffi._lifetime.references.settle,  # type: ignore[attr-defined]
+        "flush_releases": cuda_core_cffi._lifetime.references.flush_releases,  # type: ignore[attr-defined]
         "weakref": weakref,
         "HOST": HOST,
         "CODE": CODE,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options of a program as they were when it was made, and what was worked out about them.
 
-Programs are often made one after the other with the same options. So those which were settled last are kept, by the
+Programs are often made one after the other with the same options. So those which were resolved last are kept, by the
 values of all fields; as marshal writes them, 1 and True are not the same value, and later changes make another one.
 """
 
@@ -18,17 +18,17 @@ from cuda_core_cffi._compile.nvrtc_options import check_fields, copy_fields
 from cuda_core_cffi._compile.program_options import ProgramOptions
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
-__all__ = ["SettledOptions", "settle"]
+__all__ = ["ResolvedOptions", "resolve"]
 
 _MOST_KEPT = 64
 _LARGEST_KEPT = 4096  # bytes
 _MARSHAL_VERSION = 0  # in which the same values are always the same bytes
 _NAMES = [field.name for field in dataclasses.fields(ProgramOptions)]
 
-_kept: dict[bytes, SettledOptions] = {}
+_kept: dict[bytes, ResolvedOptions] = {}
 
 
-class SettledOptions:
+class ResolvedOptions:
     """Options that are checked, and do not change.
 
     Parameters
@@ -60,7 +60,7 @@ class SettledOptions:
         self.begun: dict[ObjectCodeFormatType, tuple[list[bytes], bytes, Any]] = {}
 
 
-def settle(options: ProgramOptions) -> SettledOptions:
+def resolve(options: ProgramOptions) -> ResolvedOptions:
     """Return options as they are now.
 
     Raises
@@ -70,17 +70,18 @@ def settle(options: ProgramOptions) -> SettledOptions:
     """
     values = _written(options) if type(options) is ProgramOptions else None
     if values is None:
-        return SettledOptions(options, vars(options))
-    settled = _kept.get(values)
-    if settled is not None:
-        return settled
+        return ResolvedOptions(options, vars(options))
+    resolved = _kept.get(values)
+    if resolved is not None:
+        return resolved
     check_fields(vars(options))
-    settled = SettledOptions(options, dict(zip(_NAMES, marshal.loads(values))))  # even if another thread changes a list
+    fields = dict(zip(_NAMES, marshal.loads(values)))  # even if another thread changes a list
+    resolved = ResolvedOptions(options, fields)
     if len(values) <= _LARGEST_KEPT:
         if len(_kept) >= _MOST_KEPT:
             _kept.clear()
-        _kept[values] = settled
-    return settled
+        _kept[values] = resolved
+    return resolved
 
 
 def _written(options: ProgramOptions) -> bytes | None:

@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from cuda_core_cffi import Program, ProgramOptions
-from cuda_core_cffi._compile import settled_options
-from cuda_core_cffi._compile.settled_options import settle
+from cuda_core_cffi._compile import resolved_options
+from cuda_core_cffi._compile.resolved_options import resolve
 from cuda_core_cffi.utils import InMemoryProgramCache, make_program_cache_key
 
 SOURCE = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }'
@@ -25,14 +25,14 @@ def key_of(options, target="ptx") -> bytes:
     return make_program_cache_key(code=SOURCE, code_type="c++", options=options, target_type=target)
 
 
-def test_options_with_the_same_values_are_settled_once():
-    assert settle(ProgramOptions(arch="sm_90", ftz=True)) is settle(ProgramOptions(arch="sm_90", ftz=True))
+def test_options_with_the_same_values_are_resolved_once():
+    assert resolve(ProgramOptions(arch="sm_90", ftz=True)) is resolve(ProgramOptions(arch="sm_90", ftz=True))
 
 
 @pytest.mark.parametrize("macros", [["A"], [("A", "1")], ("A", "1"), "A=1"])
-def test_options_that_differ_are_settled_each(macros):
-    first = settle(ProgramOptions(arch="sm_90", define_macro=["A", "1"]))
-    assert settle(ProgramOptions(arch="sm_90", define_macro=macros)) is not first
+def test_options_that_differ_are_resolved_each(macros):
+    first = resolve(ProgramOptions(arch="sm_90", define_macro=["A", "1"]))
+    assert resolve(ProgramOptions(arch="sm_90", define_macro=macros)) is not first
 
 
 def test_an_option_that_is_assigned_between_programs_matters():
@@ -89,18 +89,18 @@ def test_options_of_another_class_are_their_own():
     class Mine(ProgramOptions):
         pass
 
-    settle(ProgramOptions(arch="sm_90"))
+    resolve(ProgramOptions(arch="sm_90"))
     assert b"twice" in Program(SOURCE, "c++", Mine(arch="sm_90")).compile("ptx").code
-    assert type(settle(Mine(arch="sm_90")).options) is Mine
+    assert type(resolve(Mine(arch="sm_90")).options) is Mine
 
 
 def test_no_more_than_some_are_kept():
     for count in range(1, 200):
-        settle(ProgramOptions(max_register_count=count))
-    assert len(settled_options._kept) <= 64
-    before = dict(settled_options._kept)
-    settle(ProgramOptions(define_macro="A" * 10_000))
-    assert settled_options._kept == before
+        resolve(ProgramOptions(max_register_count=count))
+    assert len(resolved_options._kept) <= 64
+    before = dict(resolved_options._kept)
+    resolve(ProgramOptions(define_macro="A" * 10_000))
+    assert resolved_options._kept == before
 
 
 def test_another_current_device_is_compiled_for(monkeypatch):
@@ -148,17 +148,17 @@ def test_each_program_says_what_has_no_key():
             Program('#include "a.h"', "c++", {"arch": "sm_90"}).compile("ptx", cache=InMemoryProgramCache())
 
 
-def test_threads_settle_different_options_at_once():
-    def settle_all(number):
+def test_threads_resolve_different_options_at_once():
+    def resolve_all(number):
         for index in range(100):
             name = f"k{(number + index) % 70}"
             options = ProgramOptions(arch="sm_90", define_macro=f"NAME={name}")
-            settled = settle(options)
-            if settled.checked != [f"--define-macro=NAME={name}"] or settled.options != options:
+            resolved = resolve(options)
+            if resolved.checked != [f"--define-macro=NAME={name}"] or resolved.options != options:
                 wrong.append(name)
 
     wrong: list[str] = []
-    threads = [threading.Thread(target=settle_all, args=(number,)) for number in range(4)]
+    threads = [threading.Thread(target=resolve_all, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
