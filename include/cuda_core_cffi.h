@@ -48,7 +48,7 @@ typedef struct ccc_api {
     uint64_t (*handle)(const ccc_box *box); /* the driver's handle or device address; 0 once it is closed */
     size_t (*bytes)(const ccc_box *box);    /* a buffer's size in bytes; 0 for every other kind */
     int (*retain)(ccc_box *box);            /* 1: the handle now stays alive until release; 0: it was closed */
-    void (*release)(ccc_box *box);          /* the last lets go of the GIL meanwhile, if this thread holds it */
+    void (*release)(ccc_box *box);          /* the last gives up the GIL meanwhile, if this thread holds it */
 } ccc_api;
 
 #ifdef __cplusplus

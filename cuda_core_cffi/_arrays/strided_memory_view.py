@@ -548,7 +548,7 @@ class StridedMemoryView(Uncopyable):
         )
 
     def _keeper(self) -> tuple[Any, Callable[[], object] | None]:
-        """Return what a tensor of this view has to keep: the box of a buffer, or what Python lets go of with a call."""
+        """Return what a tensor of this view has to keep: the box of a buffer, or what Python releases with a call."""
         if not isinstance(self._obj, Buffer):
             return ffi.NULL, functools.partial(id, self)
         return self._obj._box, self._obj._hold() if self._obj._needs_python else None

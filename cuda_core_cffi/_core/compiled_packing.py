@@ -45,7 +45,7 @@ def make(start, first, slots, types):
     return fill
 """
 
-# They are launched outside of `try`: what a signal handler raises there is nobody's but the caller's.
+# The launch is outside of `try`: an exception that a signal handler raises there goes to the caller.
 PREPARED = '''\
 def make(unused, plan, native, address, slots, count):
     def launch(stream{parameters}, /):

@@ -71,7 +71,7 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
         packer, native = kernel._fast_packer, config._native_cache
     except AttributeError:  # no kernel, or no configuration
         status = None
-    else:  # what a signal handler raises here is nobody's but the caller's
+    else:  # not in the try block: an exception that a signal handler raises here goes to the caller
         status = _launch(packer, stream, native, kernel_args)
         if status is None and isinstance(stream, StreamStandIn):  # whose own stream is as quick
             stream = stream.stream

@@ -4,7 +4,7 @@
 
 A copy between a buffer and, say, a NumPy array runs in stream order, perhaps long after the call that made it. Until an
 event behind the copy is reached the array's memory is held here. Whoever finds that work is done, by synchronising or
-asking, lets go of what was held for it; so does the next such copy, and else the release thread. At exit what is left
+asking, releases what was held for it; so does the next such copy, and else the release thread. At exit what is left
 is waited for.
 """
 

@@ -69,7 +69,7 @@ class Operand(NamedTuple):
 
 
 def new_token(value: Any) -> int:
-    """Keep a Python object, and return the token under which C lets go of it."""
+    """Keep a Python object, and return the token under which C releases it."""
     token = next(_numbers)
     kept[token] = value
     return token

@@ -4,7 +4,7 @@
 
 Its buffers are those of the resource below it, each with a charge on a meter in C (``include/memory/ccc_meter.h``). The
 charge ends when the memory goes back, in the thread in which that happens and without Python, so the count is right
-whoever lets go of a buffer last: the program, the garbage collector, or the consumer of a DLPack tensor.
+whoever releases a buffer last: the program, the garbage collector, or the consumer of a DLPack tensor.
 """
 
 from __future__ import annotations

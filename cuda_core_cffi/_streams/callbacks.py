@@ -8,7 +8,7 @@ the GIL and calls what is kept under the token. No driver function may be called
 collects there is destroyed later, elsewhere.
 
 A graph calls its functions as often as it runs, and has a keep for each. A stream calls a function once, through
-``ccc_host_call_once``, which queues the keep. In neither case is anything let go of in the driver's thread: what is
+``ccc_host_call_once``, which queues the keep. In neither case is anything released in the driver's thread: what is
 queued there goes when the package next looks, or by the release thread (see
 ``cuda_core_cffi/_lifetime/references.py``).
 

@@ -140,7 +140,7 @@ class Graph(Handle):
     def update(self, source: Any) -> None:
         """Give all nodes the parameters that they have in another definition.
 
-        Launches under way are not affected. What the old parameters used is let go of when they are done.
+        Launches under way are not affected. What the old parameters used is released when they are done.
 
         Parameters
         ----------

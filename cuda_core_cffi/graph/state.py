@@ -175,7 +175,7 @@ class GraphState:
                 self.keeps.pop(node, None)
 
     def changing(self) -> threading.RLock:
-        """Return the lock to hold while what a node has is exchanged: of what was kept for it, one thread lets go."""
+        """Return the lock to hold while what a node has is exchanged: one thread releases what was kept for it."""
         return _lock
 
     def forget(self, node: int) -> None:

@@ -54,7 +54,7 @@ static ccc_box *ccc_graph_instantiate(ccc_box *graph, uint64_t flags, const ccc_
 }
 
 /* Let go of what an executable keeps for a node, or of all that it keeps: when the launches so far are done. */
-static void ccc_exec_let_go(ccc_graph *executable, uint64_t node, int all)
+static void ccc_exec_release(ccc_graph *executable, uint64_t node, int all)
 {
     ccc_keep *keep = all ? executable->keeps : ccc_map_find(&executable->by_node, node);
     int done = executable->event == NULL;
@@ -93,7 +93,7 @@ static CUresult ccc_destroy_graph(ccc_box *box, const char **call)
         result = cuGraphDestroy(CCC_GRAPH_OF(box));
     }
     if (graph) { /* not the second try, in another context */
-        ccc_exec_let_go(graph, 0, 1);
+        ccc_exec_release(graph, 0, 1);
         ccc_release(graph->event);
         ccc_map_end(&graph->gone);
         pthread_mutex_destroy(&graph->lock);
@@ -205,7 +205,7 @@ static int ccc_graph_update(ccc_box *executable, ccc_box *graph, ccc_refusal *wh
     if (status) {
         ccc_keep_finish(bundle);
     } else {
-        ccc_exec_let_go(executable->graph, 0, 1);
+        ccc_exec_release(executable->graph, 0, 1);
         executable->graph->keeps = bundle;
     }
     ccc_graph_leave_both(executable, graph);
@@ -252,7 +252,7 @@ static int ccc_exec_set(ccc_box *executable, ccc_box *graph, uint64_t node, CUgr
     if (status) {
         ccc_keep_finish(keep);
     } else {
-        ccc_exec_let_go(executable->graph, node, 0);
+        ccc_exec_release(executable->graph, node, 0);
         if (keep) {
             ccc_map_set(&executable->graph->by_node, node, keep);
             ccc_graph_link(executable->graph, keep);

@@ -91,7 +91,7 @@ static int ccc_must_wait(const ccc_box *box)
     if (stream == NULL)
         return (box->flags & CCC_VIRTUAL) != 0; /* all work of its context is waited for */
     if (box->flags & CCC_OF_GRAPH) {
-        ccc_failure failure = ccc_last; /* that of the operation which lets go of the buffer, if it fails */
+        ccc_failure failure = ccc_last; /* that of the operation which releases the buffer, if it fails */
         int result = ccc_capture_place(stream, &graph, NULL, NULL);
         ccc_last = failure;
         if (result) /* perhaps a capture that was invalidated, of this graph or another */

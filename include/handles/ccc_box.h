@@ -60,7 +60,7 @@ struct ccc_box {
             _Atomic(struct ccc_keep *) keep; /* finished when the memory went back; or NULL */
             struct ccc_virtual *mappings;    /* of a buffer in reserved addresses */
             ccc_import *import;              /* of a buffer of another process: what it has in common with others */
-            _Atomic(uint32_t) readers;       /* threads that look at the stream, which is not let go of meanwhile */
+            _Atomic(uint32_t) readers;       /* threads that read the stream, which is not released meanwhile */
         } buffer;
         struct {                      /* of a stream or an event */
             _Atomic(uint64_t) source; /* of a stream: its number; of an event: that of the stream that recorded it */
@@ -259,7 +259,7 @@ static int ccc_unuse(ccc_box *box)
 }
 
 /*
- * The last use has gone: destroy the handle, and let go of what it depended on. The failure that a helper has left behind
+ * The last use has gone: destroy the handle, and release what it depended on. The failure that a helper has left behind
  * in this thread stays: Python may not have read it yet.
  */
 static CCC_COLD void ccc_end_unused(ccc_box *box)

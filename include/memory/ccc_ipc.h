@@ -254,7 +254,7 @@ static ccc_box *ccc_pool_import(int descriptor, int device)
  * Memory imported from one pool under one payload. The driver does not count imports: device memory imported twice is
  * gone with the first free, and host memory it refuses to import twice (CUDA_ERROR_ALREADY_MAPPED). So all buffers of
  * the same memory share one import, and the last of them frees it: in the order of its own stream, which first waits
- * for the points at which the streams of the others let go.
+ * for the points at which the streams of the others released it.
  */
 struct ccc_import {
     ccc_import *next;
@@ -311,7 +311,7 @@ static ccc_import *ccc_import_acquire(const ccc_box *pool, const void *payload)
     return import;
 }
 
-/* A buffer lets go of its memory, in the stream's context. */
+/* A buffer releases its memory, in the stream's context. */
 static CUresult ccc_import_release(ccc_import *import, CUstream stream, const char **call)
 {
     CUresult result = CUDA_SUCCESS;

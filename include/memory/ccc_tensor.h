@@ -94,7 +94,7 @@ static uint64_t ccc_tensor_finished(void)
     return (uintptr_t)tensor;
 }
 
-/* Free a finished tensor, once Python has let go of what it pinned under this address. */
+/* Free a finished tensor, once Python has released what it pinned under this address. */
 static void ccc_tensor_free(uint64_t tensor)
 {
     free((void *)(uintptr_t)tensor);

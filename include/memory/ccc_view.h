@@ -219,7 +219,7 @@ static CUresult ccc_copy_box(const ccc_strided_copy *copy, CUstream stream)
     return cuMemcpy3DAsync(&box, stream);
 }
 
-/* Make a planned copy in the order of a stream. What `keep` stands for is let go when the copy is done, unless this fails. */
+/* Make a planned copy in the order of a stream. What `keep` stands for is released when the copy is done, unless this fails. */
 static int ccc_view_copy(const ccc_strided_copy *copy, ccc_box *stream, uint64_t keep)
 {
     ccc_scope scope;

@@ -115,7 +115,7 @@ static int ccc_virtual_reserve(struct ccc_virtual *memory, size_t size, size_t a
     return 0;
 }
 
-/* Map physical memory and let go of the handle, whatever comes of it. A release that fails is not tried again: the
+/* Map physical memory and release the handle, whatever comes of it. A release that fails is not tried again: the
    handle may be gone all the same, and a driver crashes on one that is. */
 static int ccc_virtual_map(struct ccc_virtual *memory, CUdeviceptr start, size_t size,
                            CUmemGenericAllocationHandle handle)

@@ -11,29 +11,9 @@
 #include "memory/ccc_tensor.h"
 
 static ccc_calls ccc_calls_table = {
-    .kind = ccc_box_kind,
-    .bytes = ccc_box_bytes,
-    .is_open = ccc_is_open,
-    .is_borrowed = ccc_is_borrowed,
-    .handle = ccc_handle,
-    .close = ccc_close,
-    .drop = ccc_drop,
-    .pool_allocate = ccc_pool_allocate,
-    .event_create = ccc_event_create,
-    .stream_create = ccc_stream_create,
-    .fill = ccc_fill,
-    .copy = ccc_copy,
-    .event_record = ccc_event_record,
-    .stream_wait_event = ccc_stream_wait_event,
-    .stream_wait_stream = ccc_stream_wait_stream,
-    .event_elapsed = ccc_event_elapsed,
-    .event_query = ccc_event_query,
-    .event_sync = ccc_event_sync,
-    .stream_sync = ccc_stream_sync,
-    .launch_target = ccc_launch_target,
-    .launch_plan = ccc_launch_plan,
-    .tensor_for = ccc_tensor_for,
-    .tensor_delete = ccc_tensor_delete,
+#define CCC_CALL(name, function, type, parameters) .name = function,
+    CCC_CALLS(CCC_CALL)
+#undef CCC_CALL
     .gil = &ccc_gil_of_all,
 };
 

@@ -104,7 +104,7 @@ CUresult sim_exec_upload(struct sim_exec *exec, struct sim_stream *stream);
 struct sim_exec_state *sim_exec_state_new(size_t item_count, size_t user_count);
 struct sim_exec_state *sim_exec_state_own(struct sim_exec *exec);  // to be changed; NULL when out of memory
 void sim_exec_state_drop(struct sim_exec_state *state, bool later);  // see sim_user_set_drop
-// What an executable that has been launched keeps is let go by the driver.
+// What an executable that has been launched keeps is released by the driver.
 static inline bool sim_exec_was_launched(const struct sim_exec *exec) { return exec->last.stream != NULL; }
 
 // --- Launches -------------------------------------------------------------------------------------------------
