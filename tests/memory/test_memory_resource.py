@@ -10,6 +10,7 @@ import weakref
 from typing import Any
 
 import pytest
+from graphs import eventually
 from helpers import collect, output_of
 
 from cuda_core_cffi import (
@@ -214,8 +215,7 @@ def test_a_foreign_stream_reaches_the_resource_and_is_kept(device, stream):
     assert mr.returned[0][2].handle == stream.handle
     mr.returned.clear()
     del buffer
-    collect()
-    assert alive() is None
+    assert eventually(lambda: alive() is None)
 
 
 def test_threads_that_close_together_give_the_memory_back_once():
