@@ -423,7 +423,15 @@ class StridedMemoryView(Uncopyable):
         allocator: MemoryResource | None = None,
         blocking: bool | None = None,
     ) -> None:
-        """Copy the elements of this view into another: :meth:`copy_from`, seen from the source."""
+        """Copy the elements of this view into another: :meth:`copy_from`, seen from the source.
+
+        Parameters
+        ----------
+        other : StridedMemoryView
+            The destination.
+        stream, allocator, blocking
+            As for :meth:`copy_from`, which also tells what is raised.
+        """
         if not isinstance(other, StridedMemoryView):
             raise TypeError(f"other must be a StridedMemoryView, not {type(other).__name__}")
         other.copy_from(self, stream, allocator, blocking)

@@ -20,12 +20,24 @@ PACKAGE = pathlib.Path(__file__).parent.parent
 
 
 def get_include() -> str:
-    """Return the folder of ``cuda_core_cffi.h``, which needs a ``cuda.h`` of the user's own."""
+    """Return the folder of ``cuda_core_cffi.h``, which needs a ``cuda.h`` of the user's own.
+
+    Returns
+    -------
+    str
+        An absolute path.
+    """
     return str(PACKAGE / "include")
 
 
 def get_c_api() -> int:
-    """Return the address of the ``ccc_api`` structure: functions for C code that keeps our objects alive."""
+    """Return the address of the ``ccc_api`` structure: functions for C code that keeps our objects alive.
+
+    Returns
+    -------
+    int
+        The address, which stays valid as long as the process lives.
+    """
     return int(ffi.cast("uintptr_t", lib.ccc_get_api()))
 
 

@@ -284,7 +284,18 @@ def handle_return(result: tuple[Any, ...]) -> object:
 
 
 def raise_if_driver_error(status: int) -> None:
-    """Raise :class:`CUDAError` unless ``status``, from :mod:`cuda_core_cffi.driver`, is ``CUDA_SUCCESS``."""
+    """Raise unless a call of the driver has succeeded.
+
+    Parameters
+    ----------
+    status : int
+        The ``CUresult``, from :mod:`cuda_core_cffi.driver`.
+
+    Raises
+    ------
+    CUDAError
+        If it is not ``CUDA_SUCCESS``.
+    """
     if int(status) != 0:
         missing = lib.ccc_missing_last()
         # what was missing may have been another call, whose status nobody looked at

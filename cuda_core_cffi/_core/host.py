@@ -66,7 +66,13 @@ class Host:
 
     @classmethod
     def numa_current(cls) -> Host:
-        """Return the NUMA node of whichever thread asks."""
+        """Return the NUMA node of whichever thread asks.
+
+        Returns
+        -------
+        Host
+            The location.
+        """
         return cls(is_numa_current=True)
 
     @property

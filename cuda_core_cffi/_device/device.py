@@ -266,7 +266,18 @@ class Device:
 
     @classmethod
     def get_all_devices(cls) -> tuple[Device, ...]:
-        """Return all devices that the driver finds."""
+        """Return all devices that the driver finds.
+
+        Returns
+        -------
+        tuple of Device
+            In the order of their ordinals.
+
+        Raises
+        ------
+        CUDAError
+            If the driver cannot be started.
+        """
         return tuple(cls(ordinal) for ordinal in range(device_count()))
 
     @property

@@ -365,7 +365,22 @@ class Buffer(Exporter):
         return self
 
     def get_ipc_descriptor(self) -> IPCBufferDescriptor:
-        """Return :attr:`ipc_descriptor`."""
+        """Return :attr:`ipc_descriptor`.
+
+        Returns
+        -------
+        IPCBufferDescriptor
+            What another process imports the buffer by.
+
+        Raises
+        ------
+        RuntimeError
+            If the buffer is closed, or of no pool for other processes.
+        ValueError
+            If it has no memory, or is a slice.
+        CUDAError
+            If the driver does not export it.
+        """
         if not (isinstance(self._mr, IPCPool) and self._mr.is_ipc_enabled):
             raise RuntimeError("this Buffer is not for other processes: allocate it from a pool with ipc_enabled=True")
         descriptor: IPCBufferDescriptor | None = getattr(self, "_descriptor", None)

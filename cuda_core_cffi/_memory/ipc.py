@@ -203,6 +203,11 @@ class IPCPool:
         uuid : UUID
             The ``uuid`` of the original pool, in whichever process that is.
 
+        Returns
+        -------
+        IPCPool
+            The pool: the original one, or one that is mapped.
+
         Raises
         ------
         RuntimeError

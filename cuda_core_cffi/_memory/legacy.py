@@ -114,7 +114,22 @@ class LegacyPinnedMemoryResource(MemoryResource):
         return allocate_now(lib.ccc_pinned_allocate, size, self, stream)
 
     def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:
-        """Give memory back, by address, once the work now in ``stream`` is done; buffers do so by themselves."""
+        """Give memory back, by address, once the work now in ``stream`` is done; buffers do so by themselves.
+
+        Parameters
+        ----------
+        ptr : int or CFFI pointer
+            The address.
+        size : int
+            Bytes; not looked at.
+        stream : Stream, optional
+            What is waited for. Default is nothing.
+
+        Raises
+        ------
+        CUDAError
+            If there is no such allocation.
+        """
         synchronize(stream)
         check(lib.ccc_pinned_deallocate(0 if ptr is None else address_of(ptr)))
 

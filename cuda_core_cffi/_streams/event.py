@@ -177,7 +177,20 @@ class Event(Handle):
         return self.get_ipc_descriptor()
 
     def get_ipc_descriptor(self) -> IPCEventDescriptor:
-        """Return :attr:`ipc_descriptor`."""
+        """Return :attr:`ipc_descriptor`.
+
+        Returns
+        -------
+        IPCEventDescriptor
+            What another process imports the event by.
+
+        Raises
+        ------
+        RuntimeError
+            If the event is closed, or was not created with ``ipc_enabled``.
+        CUDAError
+            If the driver does not export it.
+        """
         if not self.is_ipc_enabled:
             raise RuntimeError("this Event is not for other processes: create it with EventOptions(ipc_enabled=True)")
         try:

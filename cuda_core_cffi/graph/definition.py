@@ -69,6 +69,11 @@ class GraphDefinition(NodeMaker, GraphHandle):
     def clone(self) -> GraphDefinition:
         """Return a copy of the graph, with what its nodes use. Later changes of one do not affect the other.
 
+        Returns
+        -------
+        GraphDefinition
+            The copy.
+
         Raises
         ------
         CUDAError
@@ -170,15 +175,33 @@ class GraphDefinition(NodeMaker, GraphHandle):
             raise self._failure(status)
 
     def nodes(self) -> set[GraphNode]:
-        """Return all nodes of the graph, but not those of graphs inside nodes."""
+        """Return all nodes of the graph, but not those of graphs inside nodes.
+
+        Returns
+        -------
+        set of GraphNode
+            A new set.
+        """
         return {node_of(self, handle, kind) for handle, kind in self._nodes()}
 
     def edges(self) -> set[tuple[GraphNode, GraphNode]]:
-        """Return all edges of the graph, each a pair: what comes before, and what comes after."""
+        """Return all edges of the graph.
+
+        Returns
+        -------
+        set of (GraphNode, GraphNode)
+            A new set of pairs: what comes before, and what comes after.
+        """
         return {(node_of(self, before), node_of(self, after)) for before, after in self._edges()}
 
     def to_dot(self) -> str:
-        """Return the graph in the DOT language of Graphviz, with what each node does and the graphs inside nodes."""
+        """Return the graph in the DOT language of Graphviz, with what each node does and the graphs inside nodes.
+
+        Returns
+        -------
+        str
+            The text of a ``digraph``.
+        """
         self._place()
         return picture.dot(self)
 

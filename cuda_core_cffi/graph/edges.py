@@ -90,6 +90,11 @@ class AdjacencySetProxy(Uncopyable, MutableSet["GraphNode"]):
     def add(self, value: Any) -> None:
         """Add an edge. One that is there already stays.
 
+        Parameters
+        ----------
+        value : GraphNode
+            The node at the other end.
+
         Raises
         ------
         CUDAError
@@ -98,7 +103,18 @@ class AdjacencySetProxy(Uncopyable, MutableSet["GraphNode"]):
         self.update((value,))
 
     def discard(self, value: Any) -> None:
-        """Remove an edge, if it is there."""
+        """Remove an edge, if it is there.
+
+        Parameters
+        ----------
+        value : GraphNode
+            The node at the other end.
+
+        Raises
+        ------
+        CUDAError
+            If the driver does not remove it.
+        """
         if isinstance(value, Member) and value.is_valid:
             self._disconnect((value,))
 

@@ -254,12 +254,29 @@ def clear_faults() -> None:
 
 
 def trace(*functions: str) -> Trace:
-    """Record the driver calls made in a ``with`` block; see `Trace`."""
+    """Record the driver calls made in a ``with`` block.
+
+    Parameters
+    ----------
+    *functions : str
+        The functions to record. Default is all.
+
+    Returns
+    -------
+    Trace
+        The context manager, which has the calls.
+    """
     return Trace(*functions)
 
 
 def calls() -> list[Call]:
-    """Return the driver calls recorded by the trace that is on, in order; empty when none is."""
+    """Return the driver calls recorded by the trace that is on.
+
+    Returns
+    -------
+    list of Call
+        In order; empty when no trace is on.
+    """
     return _read_trace(0)
 
 
@@ -268,6 +285,11 @@ def live() -> dict[str, Live]:
 
     The default memory pools, the default streams, the graphs that belong to a node and primary contexts themselves are
     not counted; the number of times that primary contexts are retained is, and so are launches of graphs under way.
+
+    Returns
+    -------
+    dict of str to Live
+        Counts, and sizes in bytes, by kind.
     """
     found: dict[str, Live] = {}
     count, size = ctypes.c_uint64(), ctypes.c_uint64()
@@ -281,7 +303,13 @@ def live() -> dict[str, Live]:
 
 
 def reports() -> list[Report]:
-    """Return the misuse reports made so far, oldest first; at most the first 1024."""
+    """Return the misuse reports made so far.
+
+    Returns
+    -------
+    list of Report
+        Oldest first; at most the first 1024.
+    """
     found: list[Report] = []
     library = _library()
     for index in range(library.cudaSimReportCount()):
@@ -322,13 +350,24 @@ def library_path() -> Path:
     """Return the path of the simulator's library.
 
     It lies beside this module, unless the environment variable ``CUDA_SIM_LIBRARY`` names another file.
+
+    Returns
+    -------
+    pathlib.Path
+        The path. There may be no such file.
     """
     override = os.environ.get(LIBRARY_VARIABLE)
     return Path(override) if override else Path(__file__).with_name(LIBRARY_NAME)
 
 
 def is_loaded() -> bool:
-    """Return whether the simulator's library is loaded in this process."""
+    """Tell whether the simulator's library is loaded in this process.
+
+    Returns
+    -------
+    bool
+        Also true where another library has loaded it.
+    """
     if _loaded is not None:
         return True
     try:

@@ -71,3 +71,36 @@ def test_a_missing_type_is_found() -> None:
 
     Returned.__module__ = "cuda_core_cffi"
     assert untyped({"Returned": Returned}) == ["Returned.method -> Any", "Returned.things -> tuple[Any, ...]"]
+
+
+def undocumented(name: str, function: Any) -> Iterator[str]:
+    """Yield what the docstring of a function lacks."""
+    text = inspect.getdoc(function) or ""
+    given = [item for item in inspect.signature(function).parameters if item not in ("self", "cls")]
+    if not text:
+        yield f"{name}: a docstring"
+    if given and "Parameters\n---" not in text:
+        yield f"{name}: Parameters, of {', '.join(given)}"
+    returns = getattr(function, "__annotations__", {}).get("return")
+    if returns not in (None, "None") and not re.search(r"(Returns|Yields)\n---", text):
+        yield f"{name}: Returns, of {returns}"
+
+
+def test_every_public_function_says_what_it_takes_and_returns() -> None:
+    found: set[str] = set()
+    for module in [importlib.import_module(f"cuda_core_cffi{name}") for name in PUBLIC]:
+        for name in set(module.__all__) - {"ffi", "lib"}:
+            owner = getattr(module, name)
+            if not inspect.isclass(owner):
+                found.update(undocumented(name, owner) if inspect.isroutine(owner) else ())
+                continue
+            for cls in owner.__mro__:
+                if not cls.__module__.startswith("cuda_core_cffi"):
+                    continue
+                for member, item in vars(cls).items():
+                    function = getattr(item, "__func__", item)
+                    if not member.startswith("_") and inspect.isroutine(function):
+                        found.update(undocumented(f"{cls.__name__}.{member}", function))
+                    elif not member.startswith("_") and isinstance(item, property) and not item.__doc__:
+                        found.add(f"{cls.__name__}.{member}: a docstring")
+    assert sorted(found) == []
