@@ -296,6 +296,13 @@ def order(buffer: Any, consumer: Stream) -> None:
         raise buffer._failure(status, consumer)
 
 
+def follow(buffer: Any, consumer: Stream) -> None:
+    """Make the buffer's own stream, in which the memory goes back, wait for the consumer's."""
+    status = lib.ccc_buffer_follow(buffer._box, consumer._box)
+    if status:
+        raise buffer._failure(status, consumer)
+
+
 def device_copy(buffer: Any, consumer: Stream | None) -> Any:
     """Return a copy of ``buffer`` from the same resource, ready in the consumer's stream."""
     if buffer.memory_resource is None:
@@ -303,9 +310,16 @@ def device_copy(buffer: Any, consumer: Stream | None) -> Any:
     stream = consumer or LEGACY_DEFAULT_STREAM
     order(buffer, stream)
     made = buffer.copy_to(stream=stream)
-    made.set_deallocation_stream(LEGACY_DEFAULT_STREAM)  # the consumer may destroy its stream before the tensor
-    if consumer is None:
-        stream.sync()
+    try:
+        made.set_deallocation_stream(LEGACY_DEFAULT_STREAM)  # the consumer may destroy its stream before the tensor
+        if consumer is None:
+            stream.sync()
+        else:  # neither the copy nor what it is made of goes back before it is made
+            follow(made, stream)
+            follow(buffer, stream)
+    except BaseException:
+        made.close()
+        raise
     return made
 
 

@@ -344,30 +344,41 @@ static int ccc_enter_buffer(ccc_scope *scope, const ccc_box *buffer)
     return 0;
 }
 
-static int ccc_buffer_order_after(const ccc_box *buffer, ccc_box *own, const ccc_box *consumer)
+static int ccc_buffer_wait(const ccc_box *buffer, ccc_box *own, ccc_box *other, int own_waits)
 {
     ccc_scope scope;
-    if (own == NULL || own->handle == consumer->handle)
+    if (own == NULL || own->handle == other->handle)
         return 0;
-    CCC_USE(consumer);
+    CCC_USE(other);
     int status = ccc_enter_buffer(&scope, buffer);
     if (status)
         return status;
-    status = ccc_wait_for_held(consumer, own); /* whose Python object may be closed */
+    status = own_waits ? ccc_wait_for_held(own, other) : ccc_wait_for_held(other, own); /* own may be closed in Python */
     ccc_leave(&scope);
     return status;
 }
 
-/* Make the consumer's stream wait for the stream of a buffer; a default stream is one of the buffer's context. */
-static int ccc_buffer_order(ccc_box *buffer, const ccc_box *consumer)
+static int ccc_buffer_relate(ccc_box *buffer, ccc_box *other, int own_waits)
 {
     if (!ccc_retain(buffer))
         return CCC_CLOSED;
     ccc_box *own = ccc_buffer_stream_use(buffer);
-    int status = ccc_buffer_order_after(buffer, own, consumer);
+    int status = ccc_buffer_wait(buffer, own, other, own_waits);
     ccc_release(own);
     ccc_release(buffer);
     return status;
+}
+
+/* Make the consumer's stream wait for the stream of a buffer; a default stream is one of the buffer's context. */
+static int ccc_buffer_order(ccc_box *buffer, ccc_box *consumer)
+{
+    return ccc_buffer_relate(buffer, consumer, 0);
+}
+
+/* Make the stream of a buffer wait for another one, so that the memory goes back after what that one does with it. */
+static int ccc_buffer_follow(ccc_box *buffer, ccc_box *other)
+{
+    return ccc_buffer_relate(buffer, other, 1);
 }
 
 /* What the driver knows of an address: kind 0 is memory that it does not know, ordinary memory of the host. */

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import inspect
 import threading
@@ -15,6 +16,7 @@ import pytest
 from buffers import DATA, PINNED, SIZE, HostResource, Owner
 from consumer import TYPES, Consumer
 from helpers import Gate, no_release_thread
+from scenarios import Forwarding
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -472,6 +474,26 @@ def test_a_copy_waits_for_the_buffers_stream(device, stream):
             consumer.sync()
         del capsule
         collect()
+
+
+@pytest.mark.parametrize("kind", ["device", "slice", "resource in Python"])
+def test_no_memory_goes_back_before_a_copy_is_made(device, stream, kind):
+    with device.create_stream() as consumer, contextlib.ExitStack() as stack:
+        buffer = stack.enter_context(device.allocate(SIZE, stream))
+        if kind == "slice":
+            buffer = buffer[8:]
+        elif kind == "resource in Python":
+            buffer = stack.enter_context(Forwarding(device.memory_resource).allocate(SIZE, stream))
+        with Gate(consumer) as gate:
+            capsule = buffer.__dlpack__(copy=True, stream=consumer.handle)
+            assert not is_reached(stream)  # in which the buffer goes back
+            assert not is_reached(LEGACY_DEFAULT_STREAM)  # in which the copy goes back
+            buffer.close()
+            del capsule
+            collect()
+            gate.open()
+            consumer.sync()
+        device.sync()
 
 
 def test_a_copy_without_a_stream_is_made_when_the_export_returns(device, stream):
