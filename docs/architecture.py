@@ -161,15 +161,15 @@ def upward(imports: list[Import]) -> Iterator[tuple[str, str, str]]:
 def page(imports: list[Import]) -> str:
     """Return the picture and the table, as Markdown."""
     graph = edges(imports)
-    boxes = sorted({*graph, *(other for others in graph.values() for other in others)})
+    c_handles = sorted({*graph, *(other for others in graph.values() for other in others)})
     lines = ["```mermaid", "flowchart TD"]
-    lines += [f'    {box}["{box}"]' for box in boxes if box not in EVERYWHERE]
+    lines += [f'    {c_handle}["{c_handle}"]' for c_handle in c_handles if c_handle not in EVERYWHERE]
     lines += [
-        f"    {one} --> {other}" for one in boxes for other in sorted(graph.get(one, ())) if other not in EVERYWHERE
+        f"    {one} --> {other}" for one in c_handles for other in sorted(graph.get(one, ())) if other not in EVERYWHERE
     ]
     lines += [f"    {one} -. {why} .-> {other}" for one, other, why in upward(imports)]
     lines += ["```", "", "| folder | imports |", "|---|---|"]
-    lines += [f"| `{one}` | {', '.join(f'`{other}`' for other in sorted(graph.get(one, ())))} |" for one in boxes]
+    lines += [f"| `{one}` | {', '.join(f'`{other}`' for other in sorted(graph.get(one, ())))} |" for one in c_handles]
     return "\n".join(lines) + "\n"
 
 

@@ -45,7 +45,7 @@ Reader = Callable[[Any, int | None], Any]
 _order = lib.ccc_view_order
 _take = _capsule.take
 _take_numpy = _capsule.take_numpy
-_take_exchanged = _capsule.take_exchanged
+_take_exchanged = _capsule.import_exchanged
 _is_simple = _capsule.is_simple
 _describe_array = _capsule.describe_array
 

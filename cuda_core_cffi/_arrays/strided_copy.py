@@ -137,7 +137,7 @@ def copy_strided(copy: Any, stream: Stream, with_host: bool, blocking: bool, *ne
     release_pins()
     if with_host or blocking:
         capturing = ffi.new("int *")
-        status = lib.ccc_view_capturing(stream._box, capturing)
+        status = lib.ccc_view_capturing(stream._c_handle, capturing)
         if status:
             raise stream._failure(status)
         if capturing[0]:
@@ -151,7 +151,7 @@ def copy_strided(copy: Any, stream: Stream, with_host: bool, blocking: bool, *ne
         if not keep:
             raise last_failure()
         pins[keep] = functools.partial(id, needed)
-    status = lib.ccc_view_copy(copy, stream._box, keep)
+    status = lib.ccc_view_copy(copy, stream._c_handle, keep)
     if status and keep:
         del pins[keep]
         lib.ccc_tensor_free(keep)

@@ -556,15 +556,15 @@ class StridedMemoryView(Uncopyable):
         )
 
     def _keeper(self) -> tuple[Any, Callable[[], object] | None]:
-        """Return what a tensor of this view has to keep: the box of a buffer, or what Python releases with a call."""
+        """Return what a tensor of this view has to keep: the C handle of a buffer, or what Python is to call."""
         if not isinstance(self._obj, Buffer):
             return ffi.NULL, functools.partial(id, self)
-        return self._obj._box, self._obj._hold() if self._obj._needs_python else None
+        return self._obj._c_handle, self._obj._hold() if self._obj._needs_python else None
 
     def _order(self, consumer: Stream) -> None:
         """Make a stream wait for the one in whose order the memory is ready."""
         if isinstance(self._obj, Buffer):
-            status = lib.ccc_buffer_order(self._obj._box, consumer._box)
+            status = lib.ccc_buffer_order(self._obj._c_handle, consumer._c_handle)
             if status:
                 raise self._obj._failure(status, consumer)
         else:

@@ -33,13 +33,13 @@ WITHOUT_ERRNO = """\
 # exception: ccc_device_now, whose two calls read what the calling thread has current.
 KEEPING_THE_GIL = (
     "ccc_attend",
-    "ccc_box_device",
+    "ccc_handle_device",
     "ccc_device_now",
     "ccc_driver_per_thread",
     "ccc_driver_used",
     "ccc_driver_version",
     "ccc_flags",
-    "ccc_handle",
+    "ccc_handle_value",
     "ccc_identity",
     "ccc_is_open",
     "ccc_last_call",

@@ -26,7 +26,7 @@ __all__ = [
 
 T = TypeVar("T", bound=int)
 
-_handle = lib.ccc_handle
+_handle = lib.ccc_handle_value
 _parameter = lib.ccc_kernel_parameter
 _current_device = lib.ccc_current_device
 
@@ -75,7 +75,7 @@ class Library(Handle):
 
     def _share(self) -> Library:
         """Return another object of the same code, which keeps it loaded after this one is closed."""
-        return Library._own(lib.ccc_view(self._box))
+        return Library._own(lib.ccc_view(self._c_handle))
 
 
 @runtime_checkable
@@ -153,11 +153,11 @@ class Kernel(Handle):
         if mod is not None and not isinstance(mod, LoadableCode):
             raise TypeError(f"mod must be an ObjectCode or None, not {type(mod).__name__}")
         library = None if mod is None else mod._load()
-        parent = ffi.NULL if library is None else library._box
-        box = lib.ccc_kernel_borrow(address, parent)
-        if not box and lib.ccc_last_status() == lib.CCC_OTHER_LIBRARY:
+        parent = ffi.NULL if library is None else library._c_handle
+        c_handle = lib.ccc_kernel_borrow(address, parent)
+        if not c_handle and lib.ccc_last_status() == lib.CCC_OTHER_LIBRARY:
             raise ValueError(f"the kernel {address:#x} belongs to other object code than {mod!r}")
-        return Kernel._make(box, library, None)
+        return Kernel._make(c_handle, library, None)
 
     @property
     def attributes(self) -> KernelAttributes:
@@ -212,8 +212,8 @@ class Kernel(Handle):
         return self._found_kinds[0]
 
     @classmethod
-    def _make(cls, box: Any, library: Library | None, symbol: str | None) -> Self:
-        self = cls._own(box)
+    def _make(cls, c_handle: Any, library: Library | None, symbol: str | None) -> Self:
+        self = cls._own(c_handle)
         self._library, self._symbol = library, symbol
         if library is None or symbol is None:
             self._known = known = KnownKernel()
@@ -231,7 +231,7 @@ class Kernel(Handle):
             like = self._known.packers.get(types)
             if like is None or self._layout is None:
                 return None
-            self._packers[types] = packer = like.retarget(self._box)
+            self._packers[types] = packer = like.retarget(self._c_handle)
         self._packer, self._fast_packer = packer, packer.fast
         return packer
 
@@ -244,7 +244,7 @@ class Kernel(Handle):
 
     def _function(self, ctype: str = "CUkernel") -> Any:
         """Return the driver's handle for a call; the driver takes a CUkernel for a CUfunction."""
-        handle = _handle(self._box)
+        handle = _handle(self._c_handle)
         if not handle:
             raise RuntimeError("this Kernel is closed")
         return ffi.cast(ctype, handle)
@@ -253,7 +253,7 @@ class Kernel(Handle):
         self._function()
         out = ffi.new("size_t[2]")
         layout: list[ParamInfo] = []
-        while (status := _parameter(self._box, len(layout), out, out + 1)) == 0:
+        while (status := _parameter(self._c_handle, len(layout), out, out + 1)) == 0:
             layout.append(ParamInfo(out[0], out[1]))
         if status != lib.CUDA_ERROR_INVALID_VALUE:
             raise self._failure(status)

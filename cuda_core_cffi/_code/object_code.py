@@ -265,10 +265,10 @@ class ObjectCode:
         text = _symbol_name(name, KERNEL)
         symbol = self._symbol_mapping.get(text, text)
         library = self._load()
-        box = lib.ccc_kernel_get(library._box, symbol.encode())
-        if not box:
+        c_handle = lib.ccc_kernel_get(library._c_handle, symbol.encode())
+        if not c_handle:
             raise self._symbol_failure(lib.ccc_last_status(), KERNEL, text, library)
-        return Kernel._make(box, library, symbol)
+        return Kernel._make(c_handle, library, symbol)
 
     def get_global(self, name: str | bytes) -> Buffer:
         """Return the memory of a variable, loading the code if need be.
@@ -302,7 +302,7 @@ class ObjectCode:
         symbol = self._symbol_mapping.get(text, text)
         library = self._load()
         address, size = ffi.new("uint64_t *"), ffi.new("size_t *")
-        status = lib.ccc_library_global(library._box, symbol.encode(), address, size)
+        status = lib.ccc_library_global(library._c_handle, symbol.encode(), address, size)
         if status:
             raise self._symbol_failure(status, VARIABLE, text, library)
         return Buffer.from_handle(address[0], size[0], owner=library._share())
@@ -392,10 +392,10 @@ class ObjectCode:
             raise RuntimeError(f"{self._title} is {FORMAT_NAMES[self._code_type]}: link it first, with Linker")
         data = self._verified() + b"\0"  # the driver is told no size: PTX ends at a zero
         log = ffi.new("char[]", _LOG_SIZE)
-        box = lib.ccc_library_load(ffi.from_buffer(data), log, _LOG_SIZE)
-        if not box:
+        c_handle = lib.ccc_library_load(ffi.from_buffer(data), log, _LOG_SIZE)
+        if not c_handle:
             raise failure(lib.ccc_last_status(), None, self._describe_failure(ffi.string(log)))
-        library = Library._own(box)
+        library = Library._own(c_handle)
         library._kernels = {}
         library._log = ffi.string(log)
         library._ptx = self._data if self._code_type is ObjectCodeFormatType.PTX else None

@@ -14,7 +14,7 @@ from cuda_core_cffi._core.errors import check_cleanup
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
 
-__all__ = ["Compiled", "Compiler", "Job", "check_text", "copy_out", "drop"]
+__all__ = ["Compiled", "Compiler", "Job", "check_text", "copy_out", "release"]
 
 
 class Job(NamedTuple):
@@ -61,7 +61,7 @@ class Compiled(NamedTuple):
 
 
 class Compiler(abc.ABC):
-    """A compiler. It has no state: that is in the boxes that it creates.
+    """A compiler. It has no state: that is in the C handles that it creates.
 
     Attributes
     ----------
@@ -117,11 +117,11 @@ class Compiler(abc.ABC):
 
     @abc.abstractmethod
     def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
-        """Return the box of a new program, for one compilation."""
+        """Return the C handle of a new program, for one compilation."""
 
     @abc.abstractmethod
-    def compile(self, box: Any, job: Job) -> Compiled:
-        """Compile with the program in ``box``, which was not used before; the caller drops it."""
+    def compile(self, c_handle: Any, job: Job) -> Compiled:
+        """Compile with the program in ``c_handle``, which was not used before; the caller releases it."""
 
 
 def check_text(code: str | bytes | bytearray) -> bytes:
@@ -148,7 +148,7 @@ def copy_out(table: Any, handle: Any, call: str, failure: Callable[[int, str], E
     return bytes(data)
 
 
-def drop(box: Any) -> None:
-    """Let go of the box of a program that was compiled."""
-    if waiting := lib.ccc_drop(box):
+def release(c_handle: Any) -> None:
+    """Let go of the C handle of a program that was compiled."""
+    if waiting := lib.ccc_release_object(c_handle):
         check_cleanup(waiting)

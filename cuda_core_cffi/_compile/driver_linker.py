@@ -65,7 +65,7 @@ class DriverLinker(LinkBackend):
         spelt = driver_options(options)
         kernels, variables = _names(options.kernels_used), _names(options.variables_used)
         texts = [c_name(name) for name in [*kernels, *variables, *names]]
-        box = lib.ccc_link_create(
+        c_handle = lib.ccc_link_create(
             ffi.new("int[]", list(spelt)),
             ffi.new("uint64_t[]", list(spelt.values())),
             len(spelt),
@@ -74,31 +74,31 @@ class DriverLinker(LinkBackend):
             len(variables),
             len(names),
         )
-        if not box:
+        if not c_handle:
             raise _failure(lib.ccc_last_status())
-        return box
+        return c_handle
 
-    def _add(self, box: Any, index: int, item: LinkInput) -> None:
+    def _add(self, c_handle: Any, index: int, item: LinkInput) -> None:
         data = item.padded()
-        status = lib.ccc_link_add(box, index, _INPUTS[item.code_type], ffi.from_buffer(data), len(data))
+        status = lib.ccc_link_add(c_handle, index, _INPUTS[item.code_type], ffi.from_buffer(data), len(data))
         if status:
             detail = f"; the input is {item.name!r}, {str(item.code_type)!r}"
             if item.code_type is ObjectCodeFormatType.LTOIR:
                 detail += f"; the driver links LTO IR of CUDA 11 only: {_INSTALL}"
-            raise _failure(status, detail, box)
+            raise _failure(status, detail, c_handle)
 
-    def _complete(self, box: Any, target: ObjectCodeFormatType) -> bytes:
+    def _complete(self, c_handle: Any, target: ObjectCodeFormatType) -> bytes:
         image, size = ffi.new("void **"), ffi.new("size_t *")
-        status = lib.ccc_link_complete(box, image, size)
+        status = lib.ccc_link_complete(c_handle, image, size)
         if status:
-            raise _failure(status, box=box)
+            raise _failure(status, c_handle=c_handle)
         return bytes(ffi.buffer(image[0], size[0]))
 
-    def _logs(self, box: Any, options: LinkerOptions) -> LinkLogs:
-        info = _text(lib.ccc_link_info_log(box))
+    def _logs(self, c_handle: Any, options: LinkerOptions) -> LinkLogs:
+        info = _text(lib.ccc_link_info_log(c_handle))
         if options.time:
-            info += f"cuLink time: {lib.ccc_link_time(box):.3f} ms\n"
-        return LinkLogs(_text(lib.ccc_link_error_log(box)), info)
+            info += f"cuLink time: {lib.ccc_link_time(c_handle):.3f} ms\n"
+        return LinkLogs(_text(lib.ccc_link_error_log(c_handle)), info)
 
 
 def driver_options(options: LinkerOptions) -> dict[int, int]:
@@ -136,9 +136,9 @@ def _text(log: Any) -> str:
     return str(ffi.string(log).decode(errors="replace"))
 
 
-def _failure(status: int, detail: str = "", box: Any = None) -> Exception:
+def _failure(status: int, detail: str = "", c_handle: Any = None) -> Exception:
     error = failure(status, None, detail)
     if not isinstance(error, CUDAError) or isinstance(error, UnavailableError):
         return error
-    log = "" if box is None else _text(lib.ccc_link_error_log(box))
+    log = "" if c_handle is None else _text(lib.ccc_link_error_log(c_handle))
     return linker_failure(str(error), log, str(error.call), int(error.status or 0), str(error.name))

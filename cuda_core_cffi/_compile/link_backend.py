@@ -8,7 +8,7 @@ import abc
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from cuda_core_cffi._compile.compiler import drop
+from cuda_core_cffi._compile.compiler import release
 from cuda_core_cffi._compile.linker_options import LinkerOptions
 from cuda_core_cffi._core.errors import LinkerError, check_cleanup
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -37,9 +37,9 @@ class LinkLogs(NamedTuple):
 
 
 class LinkResult(NamedTuple):
-    """What became of linking: the code, or the error; the linker is in the box, closed if it failed."""
+    """What became of linking: the code, or the error; the linker is in the C handle, closed if it failed."""
 
-    box: Any
+    c_handle: Any
     data: bytes
     error: LinkerError | None
     is_refused: bool  # the error is about one of the inputs alone
@@ -47,7 +47,7 @@ class LinkResult(NamedTuple):
 
 
 class LinkBackend(abc.ABC):
-    """A library that links. It has no state: that is in the boxes that it creates, each of which links once.
+    """A library that links. It has no state: that is in the C handles that it creates, each of which links once.
 
     nvJitLink 12 and 13 leave a reference to freed memory in the thread that created a linker, if another thread
     completes it or destroys it incomplete: later linking crashes (seen). So a linker is completed, or else destroyed,
@@ -75,42 +75,42 @@ class LinkBackend(abc.ABC):
 
     @abc.abstractmethod
     def idle(self, options: LinkerOptions, target: ObjectCodeFormatType) -> Any:
-        """Return the box of a linker that never links."""
+        """Return the C handle of a linker that never links."""
 
     def link(self, options: LinkerOptions, target: ObjectCodeFormatType, inputs: Sequence[LinkInput]) -> LinkResult:
         """Link; raise :class:`LinkerError` only for options that the library refuses."""
-        box = self._create(options, target, [item.name for item in inputs])
+        c_handle = self._create(options, target, [item.name for item in inputs])
         data, error, is_refused = b"", None, True
         try:
             try:
                 for index, item in enumerate(inputs):
-                    self._add(box, index, item)
+                    self._add(c_handle, index, item)
                 is_refused = False
-                data = self._complete(box, target)
+                data = self._complete(c_handle, target)
             except LinkerError as failed:
                 error = failed.with_traceback(None)
-            logs = self._logs(box, options)
+            logs = self._logs(c_handle, options)
         except BaseException:
-            drop(box)
+            release(c_handle)
             raise
-        if error is not None and (waiting := lib.ccc_close(box)):
+        if error is not None and (waiting := lib.ccc_close(c_handle)):
             check_cleanup(waiting)
-        return LinkResult(box, data, error, is_refused, logs)
+        return LinkResult(c_handle, data, error, is_refused, logs)
 
     @abc.abstractmethod
     def _create(self, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> Any:
-        """Return the box of a new linker that is to make ``target`` of inputs with these names."""
+        """Return the C handle of a new linker that is to make ``target`` of inputs with these names."""
 
     @abc.abstractmethod
-    def _add(self, box: Any, index: int, item: LinkInput) -> None:
+    def _add(self, c_handle: Any, index: int, item: LinkInput) -> None:
         """Add an input, whose name was the ``index``th."""
 
     @abc.abstractmethod
-    def _complete(self, box: Any, target: ObjectCodeFormatType) -> bytes:
+    def _complete(self, c_handle: Any, target: ObjectCodeFormatType) -> bytes:
         """Link the inputs and return the code."""
 
     @abc.abstractmethod
-    def _logs(self, box: Any, options: LinkerOptions) -> LinkLogs:
+    def _logs(self, c_handle: Any, options: LinkerOptions) -> LinkLogs:
         """Return what the linker, which was created with these options, said so far."""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._code.object_code import ObjectCode
-from cuda_core_cffi._compile.compiler import drop
+from cuda_core_cffi._compile.compiler import release
 from cuda_core_cffi._compile.driver_linker import DriverLinker
 from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkResult
 from cuda_core_cffi._compile.linker_options import DEFAULT_NAME, LinkerOptions
@@ -97,9 +97,9 @@ class Linker(Handle):
         self._first_target = _expected_target(self._backend, self._options)
         first = self._backend.link(self._options, self._first_target, self._inputs)
         if first.error is not None and first.is_refused:
-            drop(first.box)
+            release(first.c_handle)
             raise first.error
-        calls.adopt(self, first.box)
+        calls.adopt(self, first.c_handle)
         self._logs = first.logs
         self._unused = [first]
         self._closed = False
@@ -187,7 +187,7 @@ class Linker(Handle):
     @property
     def is_closed(self) -> bool:
         """Whether :meth:`close` was called."""
-        return self._closed  # not what the box says, which is closed where linking failed
+        return self._closed  # not what the C handle says, which is closed where linking failed
 
     @property
     def cdata(self) -> CData:
@@ -224,7 +224,7 @@ class Linker(Handle):
             except IndexError:
                 pass
         result = self._backend.link(self._options, target, self._inputs)
-        drop(result.box)
+        release(result.c_handle)
         return result
 
 

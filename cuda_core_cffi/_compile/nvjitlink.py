@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cuda_core_cffi._compile.compiler import drop
+from cuda_core_cffi._compile.compiler import release
 from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkLogs, c_name, linker_failure
 from cuda_core_cffi._compile.linker_options import LinkerOptions
 from cuda_core_cffi._core.errors import LinkerError, failure
@@ -51,9 +51,9 @@ class NvJitLink(LinkBackend):
         return options._resolve(options._arch_or_current())
 
     def idle(self, options: LinkerOptions, target: ObjectCodeFormatType) -> Any:
-        box = self._create(options, target, ())
-        load_nvjitlink().nvJitLinkComplete(_linker(box))  # of nothing: from here on any thread may destroy it
-        return box
+        c_handle = self._create(options, target, ())
+        load_nvjitlink().nvJitLinkComplete(_linker(c_handle))  # of nothing: from here on any thread may destroy it
+        return c_handle
 
     def _create(self, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> Any:
         load_nvjitlink()
@@ -63,41 +63,41 @@ class NvJitLink(LinkBackend):
         texts = [ffi.new("char[]", option) for option in spelt]
         inputs = [c_name(name) for name in names]
         status = ffi.new("int *")
-        box = lib.ccc_nvjitlink_create(
+        c_handle = lib.ccc_nvjitlink_create(
             len(texts), ffi.new("const char *[]", texts), len(inputs), ffi.new("const char *[]", inputs), status
         )
-        if not box and not status[0]:
+        if not c_handle and not status[0]:
             raise failure(lib.ccc_last_status())
         if status[0]:
-            error = _failure(box, status[0], "nvJitLinkCreate", b" ".join(spelt).decode(errors="replace"))
-            if box:
-                drop(box)
+            error = _failure(c_handle, status[0], "nvJitLinkCreate", b" ".join(spelt).decode(errors="replace"))
+            if c_handle:
+                release(c_handle)
             raise error
-        return box
+        return c_handle
 
-    def _add(self, box: Any, index: int, item: LinkInput) -> None:
+    def _add(self, c_handle: Any, index: int, item: LinkInput) -> None:
         data = item.padded()
-        status = lib.ccc_nvjitlink_add(box, index, _INPUTS[item.code_type], ffi.from_buffer(data), len(data))
+        status = lib.ccc_nvjitlink_add(c_handle, index, _INPUTS[item.code_type], ffi.from_buffer(data), len(data))
         if status:
-            raise _failure(box, status, "nvJitLinkAddData", f"{item.name!r}, {str(item.code_type)!r}")
+            raise _failure(c_handle, status, "nvJitLinkAddData", f"{item.name!r}, {str(item.code_type)!r}")
 
-    def _complete(self, box: Any, target: ObjectCodeFormatType) -> bytes:
-        status = load_nvjitlink().nvJitLinkComplete(_linker(box))
+    def _complete(self, c_handle: Any, target: ObjectCodeFormatType) -> bytes:
+        status = load_nvjitlink().nvJitLinkComplete(_linker(c_handle))
         if status:
-            raise _failure(box, status, "nvJitLinkComplete")
-        data = _read(box, _OUTPUTS[target])
+            raise _failure(c_handle, status, "nvJitLinkComplete")
+        data = _read(c_handle, _OUTPUTS[target])
         return data.rstrip(b"\0") if target is ObjectCodeFormatType.PTX else data  # its size counts the terminator
 
-    def _logs(self, box: Any, options: LinkerOptions) -> LinkLogs:
-        return LinkLogs(_log(box, "ErrorLog"), _log(box, "InfoLog"))
+    def _logs(self, c_handle: Any, options: LinkerOptions) -> LinkLogs:
+        return LinkLogs(_log(c_handle, "ErrorLog"), _log(c_handle, "InfoLog"))
 
 
-def _linker(box: Any) -> Any:
-    return ffi.cast("nvJitLinkHandle", lib.ccc_handle(box))
+def _linker(c_handle: Any) -> Any:
+    return ffi.cast("nvJitLinkHandle", lib.ccc_handle_value(c_handle))
 
 
-def _failure(box: Any, status: int, call: str, arguments: str = "") -> LinkerError:
-    log = _log(box, "ErrorLog") if box else ""
+def _failure(c_handle: Any, status: int, call: str, arguments: str = "") -> LinkerError:
+    log = _log(c_handle, "ErrorLog") if c_handle else ""
     text = _describe(status, f"{call}({arguments})" if arguments else call)
     return linker_failure(text, log, call, status, _status_name(status))
 
@@ -111,20 +111,20 @@ def _status_name(status: int) -> str:
     return str(ffi.typeof("ccc_nvjitlink_result").elements.get(status, f"nvJitLinkResult {status}"))
 
 
-def _log(box: Any, what: str) -> str:
+def _log(c_handle: Any, what: str) -> str:
     # A log quotes names of the code, which may be anything.
-    return _read(box, what).rstrip(b"\0").decode(errors="replace")
+    return _read(c_handle, what).rstrip(b"\0").decode(errors="replace")
 
 
-def _read(box: Any, what: str) -> bytes:
+def _read(c_handle: Any, what: str) -> bytes:
     """Return what ``nvJitLinkGet<what>`` copies out, whose size ``nvJitLinkGet<what>Size`` tells."""
     table = load_nvjitlink()
     size = ffi.new("size_t *")
-    status = getattr(table, f"nvJitLinkGet{what}Size")(_linker(box), size)
+    status = getattr(table, f"nvJitLinkGet{what}Size")(_linker(c_handle), size)
     data = bytearray(size[0])
     if not status and size[0]:
         status = getattr(table, f"nvJitLinkGet{what}")(
-            _linker(box), ffi.from_buffer("char[]", data, require_writable=True)
+            _linker(c_handle), ffi.from_buffer("char[]", data, require_writable=True)
         )
     if status:
         call = f"nvJitLinkGet{what}"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text, copy_out, drop
+from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text, copy_out, release
 from cuda_core_cffi._compile.name_expressions import explain_unknown_names
 from cuda_core_cffi._compile.nvrtc_includes import extra_headers, files_asked_for, files_included
 from cuda_core_cffi._compile.nvrtc_options import NVRTC_TARGETS, depends_on_settings, nvrtc_options
@@ -83,29 +83,29 @@ class NVRTC(Compiler):
         if options.extra_headers:
             headers = [[_new("char[]", text) for text in header] for header in extra_headers(options)]
             names, texts = (_new("const char *[]", [header[part] for header in headers]) for part in (0, 1))
-            box = _create(source, name.encode(), len(headers), texts, names, status)
+            c_handle = _create(source, name.encode(), len(headers), texts, names, status)
         else:
-            box = _create(source, name.encode(), 0, _NULL, _NULL, status)
-        if not box:
+            c_handle = _create(source, name.encode(), 0, _NULL, _NULL, status)
+        if not c_handle:
             raise nvrtc_failure(status[0], "nvrtcCreateProgram") if status[0] else failure(lib.ccc_last_status())
-        return box
+        return c_handle
 
-    def compile(self, box: Any, job: Job) -> Compiled:
+    def compile(self, c_handle: Any, job: Job) -> Compiled:
         makes_pch = bool(job.options.pch or job.options.create_pch)
         with _pch_lock if makes_pch or job.options.use_pch is not None else contextlib.nullcontext():
-            program = _run(box, job)
+            program = _run(c_handle, job)
             if not (makes_pch and pch_heap_is_exhausted(program) and grow_pch_heap(program)):
                 return _result(program, job, makes_pch)
             again = self.create(job.source, job.name, job.options)
             try:
                 return _result(_run(again, job), job, makes_pch)
             finally:
-                drop(again)
+                release(again)
 
 
-def _run(box: Any, job: Job) -> Any:
-    """Compile the program in ``box`` and return it; raise what the compiler says."""
-    program = ffi.cast("nvrtcProgram", lib.ccc_handle(box))
+def _run(c_handle: Any, job: Job) -> Any:
+    """Compile the program in ``c_handle`` and return it; raise what the compiler says."""
+    program = ffi.cast("nvrtcProgram", lib.ccc_handle_value(c_handle))
     for expression in job.expressions:
         add_name_expression(program, expression)
     status = compile_program(program, job.spelt)

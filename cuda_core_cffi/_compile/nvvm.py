@@ -66,14 +66,14 @@ class NVVM(Compiler):
     def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
         load_nvvm()
         status = ffi.new("int *")
-        box = lib.ccc_nvvm_create(status)
-        if not box:
+        c_handle = lib.ccc_nvvm_create(status)
+        if not c_handle:
             raise _failure(status[0], "nvvmCreateProgram") if status[0] else failure(lib.ccc_last_status())
-        return box
+        return c_handle
 
-    def compile(self, box: Any, job: Job) -> Compiled:
+    def compile(self, c_handle: Any, job: Job) -> Compiled:
         table = load_nvvm()
-        program = ffi.cast("nvvmProgram", lib.ccc_handle(box))
+        program = ffi.cast("nvvmProgram", lib.ccc_handle_value(c_handle))
         modules = [(job.name.encode(), job.source), *_extra_modules(job.options)]
         for name, module in modules:
             _add(table.nvvmAddModuleToProgram, "nvvmAddModuleToProgram", program, module, name)

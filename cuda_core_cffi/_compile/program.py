@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._code.object_code import ObjectCode
-from cuda_core_cffi._compile.compiler import Job, drop
+from cuda_core_cffi._compile.compiler import Job, release
 from cuda_core_cffi._compile.compilers import check_target, compiler_for
 from cuda_core_cffi._compile.program_cache import ProgramCacheResource
 from cuda_core_cffi._compile.program_cache_key import program_key
@@ -88,9 +88,9 @@ class Program(Handle):
         self._source = compiler.check_source(code, resolved)
         self._name = resolved.name or DEFAULT_NAME
         self._pch_status: PCHStatusType | None = None
-        box = compiler.create(self._source, self._name, resolved)
-        calls.adopt(self, box)
-        self._unused = [box]
+        c_handle = compiler.create(self._source, self._name, resolved)
+        calls.adopt(self, c_handle)
+        self._unused = [c_handle]
 
     # Two programs are never the same one, even if NVRTC gives the second the address of the first.
     def __eq__(self, other: object) -> bool:
@@ -163,7 +163,7 @@ class Program(Handle):
                 raise ValueError(
                     f"name_expressions do not go with a cache, which does not keep what they became: {expressions!r}"
                 )
-        if not _is_open(self._box):
+        if not _is_open(self._c_handle):
             raise RuntimeError("this Program is closed")
         spelt = compiler.spell(self._resolved, target)
         if cache is None:
@@ -187,7 +187,7 @@ class Program(Handle):
     @property
     def cdata(self) -> CData:
         """The compiler's handle as a typed CFFI object; NULL once closed."""
-        cdata: CData = ffi.cast(self._compiler.handle_type, lib.ccc_handle(self._box))
+        cdata: CData = ffi.cast(self._compiler.handle_type, lib.ccc_handle_value(self._c_handle))
         return cdata
 
     @property
@@ -202,23 +202,23 @@ class Program(Handle):
         self, spelt: list[bytes], target: ObjectCodeFormatType, expressions: list[str], logs: Any
     ) -> ObjectCode:
         job = Job(self._source, self._name, self._resolved.options, spelt, target, expressions, logs)
-        box = self._take()
+        c_handle = self._take()
         try:
-            compiled = self._compiler.compile(box, job)
+            compiled = self._compiler.compile(c_handle, job)
         finally:
-            drop(box)
+            release(c_handle)
         self._pch_status = compiled.pch_status
         return ObjectCode._make(compiled.data, target, self._name, compiled.symbols)
 
     def _take(self) -> Any:
-        """Return the box of a program that was not compiled yet; it stays alive even if this object is closed."""
+        """Return the C handle of a program that was not compiled yet; it stays alive even if this object is closed."""
         try:
-            box = lib.ccc_view(self._unused.pop())
+            c_handle = lib.ccc_view(self._unused.pop())
         except IndexError:
             return self._compiler.create(self._source, self._name, self._resolved.options)
-        if not box:
+        if not c_handle:
             raise RuntimeError("this Program is closed")
-        return box
+        return c_handle
 
 
 def _check_expressions(expressions: object) -> list[str]:

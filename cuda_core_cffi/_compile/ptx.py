@@ -8,7 +8,7 @@ import warnings
 from typing import Any
 
 from cuda_core_cffi._code.architecture import current_architecture
-from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text, drop
+from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text, release
 from cuda_core_cffi._compile.link_backend import LinkInput
 from cuda_core_cffi._compile.linker import link_backend, warn_if_the_driver_links
 from cuda_core_cffi._compile.linker_options import LinkerOptions
@@ -71,11 +71,11 @@ class PTX(Compiler):
     def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
         return link_backend().idle(_linker_options(options), self.targets[0])
 
-    def compile(self, box: Any, job: Job) -> Compiled:
-        # not with the linker in the box: that would have to be used in the thread that created it
+    def compile(self, c_handle: Any, job: Job) -> Compiled:
+        # not with the linker in the C handle: that would have to be used in the thread that created it
         item = LinkInput(ObjectCodeFormatType.PTX, job.source.rstrip(b"\0"), job.name)
         result = link_backend().link(_linker_options(job.options), job.target, [item])
-        drop(result.box)
+        release(result.c_handle)
         job.write(result.logs.error)
         job.write(result.logs.info)
         if result.error is not None:

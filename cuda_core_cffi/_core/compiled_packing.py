@@ -36,9 +36,9 @@ PART: Final = 32  # PyPy compiles no function that does much more: rows are pack
 FILL = """\
 def make(start, first, slots, types):
     {types} = types
-    def fill(buffer, boxes, values):
+    def fill(buffer, c_handles, values):
         {values} = values
-        if {guards}:{boxes}
+        if {guards}:{c_handles}
             pack_into(buffer, start{expressions})
             return True
         return False
@@ -55,23 +55,23 @@ def make(unused, plan, native, address, slots, count):
         except IndexError:
             memory = ArgumentMemory(native.size, count)
         try:
-            queue = stream._launch_box{stores}
+            queue = stream._launch_handle{stores}
             pack_into(memory.buffer, 0{expressions})
         except NOT_ON_FAST_PATH:
             status = None
         else:
-            status = _launch_plan(native, queue, memory.arguments, memory.boxes, count)
+            status = _launch_plan(native, queue, memory.arguments, memory.c_handles, count)
         unused.append(memory)
         if status != 0:
             plan.launch_on_slow_path(status, stream, ({arguments}))
 
-    def record(boxes, prepared{parameters}, /):
+    def record(c_handles, prepared{parameters}, /):
         try:
-            found = ({boxes})
+            found = ({c_handles})
             data = pack(address{expressions})
         except NOT_ON_FAST_PATH:
-            return plan.record_on_slow_path(boxes, ({arguments}))
-        boxes += found
+            return plan.record_on_slow_path(c_handles, ({arguments}))
+        c_handles += found
         return data
 
     return launch, record
@@ -89,17 +89,17 @@ class ArgumentMemory:
         The memory.
     arguments : CFFI pointer
         The same, for C.
-    boxes : CFFI array of ccc_box *
+    C handles : CFFI array of ccc_handle *
         Those of the buffers among the arguments, which the launch keeps from being freed.
     """
 
-    __slots__ = ("_memory", "arguments", "boxes", "buffer")
+    __slots__ = ("_memory", "arguments", "buffer", "c_handles")
 
     def __init__(self, size: int, count: int) -> None:
         self._memory = ffi.new("char[]", size or 1)
         self.buffer = ffi.buffer(self._memory, size)
         self.arguments = ffi.cast("char *", self._memory)
-        self.boxes = ffi.new("ccc_box *[]", count or 1)
+        self.c_handles = ffi.new("ccc_handle *[]", count or 1)
 
 
 class FastPacker:
@@ -108,7 +108,7 @@ class FastPacker:
     Attributes
     ----------
     fill : callable
-        From a buffer, an array of boxes and values to whether they were filled: it is not for values of other types.
+        From a buffer, an array of C handles and values to whether they were filled: not for values of other types.
     count : int
         How many arguments are buffers.
     unused : list of ArgumentMemory
@@ -136,13 +136,13 @@ def launch(packer: FastPacker | None, stream: Any, native: Any, values: tuple[An
         return None
     memory = packer.acquire()
     try:
-        queue = stream._launch_box
-        filled = packer.fill(memory.buffer, memory.boxes, values)
+        queue = stream._launch_handle
+        filled = packer.fill(memory.buffer, memory.c_handles, values)
     except NOT_ON_FAST_PATH:
         filled = False
     status: int | None = None
     if filled:
-        status = _launch_target(packer.target, native, queue, memory.arguments, memory.boxes, packer.count)
+        status = _launch_target(packer.target, native, queue, memory.arguments, memory.c_handles, packer.count)
     packer.unused.append(memory)
     return status
 
@@ -151,7 +151,7 @@ def pack(packer: FastPacker, values: tuple[Any, ...]) -> bytes | None:
     """Return the parameter buffer for values; None for what is not on the fast path."""
     memory = packer.acquire()
     try:
-        data: bytes | None = memory.buffer[:] if packer.fill(memory.buffer, memory.boxes, values) else None
+        data: bytes | None = memory.buffer[:] if packer.fill(memory.buffer, memory.c_handles, values) else None
     except NOT_ON_FAST_PATH:
         data = None
     packer.unused.append(memory)
@@ -181,9 +181,9 @@ def make_packer(fields: Sequence[Field], known: Sequence[type], target: Any) -> 
     if len(parts) == 1:
         return FastPacker(part, count, [], target)
 
-    def fill(buffer: Any, boxes: Any, values: tuple[Any, ...]) -> bool:
+    def fill(buffer: Any, c_handles: Any, values: tuple[Any, ...]) -> bool:
         for part, where in parts:
-            if not part(buffer, boxes, values[where]):
+            if not part(buffer, c_handles, values[where]):
                 return False
         return len(values) == len(fields)
 
@@ -206,22 +206,22 @@ def prepare(fields: Sequence[Field], native: Any, plan: Any) -> tuple[Callable[.
         The ``ccc_plan``.
     plan : object
         Has `native`, and does what is not on the fast path: ``launch_on_slow_path(status, stream, values)`` and
-        ``record_on_slow_path(boxes, values)``.
+        ``record_on_slow_path(C handles, values)``.
 
     Returns
     -------
     launch : callable
         From stream and values.
     record : callable
-        From a list that the boxes of buffers are added to, anything, and values, to the record for a batch.
+        From a list that the C handles of buffers are added to, anything, and values, to the record for a batch.
     """
     names = [f"argument_{index}" for index in range(len(fields))]
     slots = [slot for _, slot in fields]
     form = format_of(fields)
     source = PREPARED.format(
         parameters="".join(f", {name}" for name in names),
-        boxes="".join(f"{name}._box, " for name, slot in zip(names, slots) if slot.way is ADDRESS_OF),
-        stores=stores_of(fields, names, "memory.boxes[{}]", 12),
+        c_handles="".join(f"{name}._c_handle, " for name, slot in zip(names, slots) if slot.way is ADDRESS_OF),
+        stores=stores_of(fields, names, "memory.c_handles[{}]", 12),
         arguments="".join(f"{name}, " for name in names),
         expressions=expressions_of(fields, names),
     )
@@ -266,12 +266,12 @@ def expressions_of(fields: Sequence[Field], names: Sequence[str]) -> str:
 
 
 def stores_of(fields: Sequence[Field], names: Sequence[str], place: str, indent: int) -> str:
-    """Return statements that store the boxes of buffers, each in a place that its number is formatted into.
+    """Return statements that store the C handles of buffers, each in a place that its number is formatted into.
 
-    They come before the addresses are read: a buffer that moves in between has left the box that is found here.
+    They come before the addresses are read: a buffer that moves in between has left the C handle that is found here.
     """
     buffers = [name for name, (_, slot) in zip(names, fields) if slot.way is ADDRESS_OF]
-    return "".join(f"\n{' ' * indent}{place.format(index)} = {name}._box" for index, name in enumerate(buffers))
+    return "".join(f"\n{' ' * indent}{place.format(index)} = {name}._c_handle" for index, name in enumerate(buffers))
 
 
 def count_buffers(fields: Sequence[Field]) -> int:
@@ -304,7 +304,7 @@ def compile_fill(
     source = FILL.format(
         types=f"({''.join(f'{name}, ' for name in variables.values())})",
         values=f"({''.join(f'{name}, ' for name in names)})",
-        boxes=stores_of(fields, names, "boxes[first + {}]", 12),
+        c_handles=stores_of(fields, names, "c_handles[first + {}]", 12),
         guards=" and ".join(f"type({name}) is {variables[given]}" for name, given in guards.items()) or "True",
         expressions=expressions_of(fields, names),
     )

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base of every object that owns a driver handle.
 
-The handle lives in a C box (``include/handles/ccc_box.h``), which knows what it depends on and destroys it without
-Python. What is here is the Python end: one box, closed once, dropped when the object goes.
+The driver handle is in a C handle (``include/handles/ccc_handle.h``), which knows what it depends on and destroys it
+without Python. What is here is the Python end: one C handle, closed once, released when the object goes.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["Handle", "InUse", "live_objects", "refuse_again"]
 
 _acquire = lib.ccc_acquire
 _close = close
-_handle = lib.ccc_handle
+_handle = lib.ccc_handle_value
 _identity = lib.ccc_identity
 _is_open = lib.ccc_is_open
 _release = lib.ccc_release
 
 
 class Handle(Uncopyable, Owner):
-    """Own a box. Subclasses are made by factory methods, which hand the box to :meth:`_own`."""
+    """Own a C handle. Subclasses are made by factory methods, which pass it to :meth:`_own`."""
 
     __slots__ = ("__weakref__",)
 
@@ -54,23 +54,23 @@ class Handle(Uncopyable, Owner):
             return True
         if not isinstance(other, Handle) or other._CTYPE != self._CTYPE:
             return NotImplemented
-        return bool(_identity(self._box) == _identity(other._box))
+        return bool(_identity(self._c_handle) == _identity(other._c_handle))
 
     def __hash__(self) -> int:
-        return hash((self._CTYPE, _identity(self._box)))
+        return hash((self._CTYPE, _identity(self._c_handle)))
 
     @classmethod
-    def _own(cls, box: Any) -> Self:
-        """Return an object for a box that a helper made, or raise what the helper left behind."""
-        if not box:
+    def _own(cls, c_handle: Any) -> Self:
+        """Return an object for a C handle that a helper made, or raise what the helper left behind."""
+        if not c_handle:
             raise failure(lib.ccc_last_status())
-        return own(cls, box)
+        return own(cls, c_handle)
 
     def _failure(self, status: int, *others: object) -> Exception:
         """Return the exception for a helper's ``status``; says which of the objects involved is closed."""
         if status == lib.CCC_CLOSED:
             for item in (self, *others):
-                if isinstance(item, Handle) and not _is_open(item._box):
+                if isinstance(item, Handle) and not _is_open(item._c_handle):
                     return RuntimeError(f"this {item._NAME or type(item).__name__} is closed")
         return failure(status)
 
@@ -81,30 +81,30 @@ class Handle(Uncopyable, Owner):
     @property
     def is_closed(self) -> bool:
         """Whether :meth:`close` was called."""
-        return not _is_open(self._box)
+        return not _is_open(self._c_handle)
 
     @property
     def handle(self) -> int:
         """The driver's handle as an integer, the address; 0 once closed."""
-        return int(_handle(self._box))
+        return int(_handle(self._c_handle))
 
     @property
     def cdata(self) -> CData:
         """The driver's handle as a typed CFFI object; NULL once closed."""
-        cdata: CData = ffi.cast(self._CTYPE, _handle(self._box))
+        cdata: CData = ffi.cast(self._CTYPE, _handle(self._c_handle))
         return cdata
 
     @property
-    def box(self) -> int:
-        """The address of the C box, for C code that uses ``cuda_core_cffi.h``."""
-        return int(ffi.cast("uintptr_t", self._box))
+    def c_handle(self) -> int:
+        """The address of the C handle, for C code that uses ``cuda_core_cffi.h``."""
+        return int(ffi.cast("uintptr_t", self._c_handle))
 
 
 class InUse:
     """Keep handles from being destroyed while a ``with`` block passes them to the driver.
 
     Another thread may close an object at any time. A handle that is read outside of such a block may be gone when the
-    driver gets it. What C is given as a box needs none of this: it does the same itself.
+    driver gets it. What C is given as a C handle needs none of this: it does the same itself.
 
     Parameters
     ----------
@@ -119,12 +119,12 @@ class InUse:
         self._held: list[Any] = []
 
     def __enter__(self) -> None:
-        boxes = [handle._box for handle in self._handles]  # raises where one was not initialised
-        for handle, box in zip(self._handles, boxes, strict=True):
-            if not _acquire(box):
+        c_handles = [handle._c_handle for handle in self._handles]  # raises where one was not initialised
+        for handle, c_handle in zip(self._handles, c_handles, strict=True):
+            if not _acquire(c_handle):
                 self.__exit__()
                 raise handle._failure(lib.CCC_CLOSED)
-            self._held.append(box)
+            self._held.append(c_handle)
 
     def __exit__(self, *exception: object) -> None:
         while self._held:
@@ -132,8 +132,8 @@ class InUse:
 
 
 def refuse_again(owner: Owner) -> None:
-    """Raise if an object has a box: a second ``__init__`` would lose it."""
-    if getattr(owner, "_box", None) is not None:
+    """Raise if an object has a C handle: a second ``__init__`` would lose it."""
+    if getattr(owner, "_c_handle", None) is not None:
         raise RuntimeError(f"this {type(owner).__name__} is initialised already")
 
 

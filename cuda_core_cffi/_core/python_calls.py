@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""What ``_core.calls`` has where there is no ``_calls``: to make, close and drop objects, fill, copy, launch and query.
+"""What ``_core.calls`` has where there is no ``_calls``: to make, close and release objects, fill, copy and launch.
 
 A compiler such as PyPy's makes this as fast as C. On CPython, ``include/python/_calls.c`` has the same.
 
@@ -48,30 +48,30 @@ _close = lib.ccc_close
 _copy = lib.ccc_copy
 _create_event = lib.ccc_event_create
 _create_stream = lib.ccc_stream_create
-_drop = lib.ccc_drop
+_release_object = lib.ccc_release_object
 _fill = lib.ccc_fill
 _query_event = lib.ccc_event_query
 
 
 class Owner:
-    """Has a box, and drops it when it goes."""
+    """Owns a C handle, and releases it when it goes."""
 
-    __slots__ = ("_box",)
+    __slots__ = ("_c_handle",)
 
-    _box: Any
+    _c_handle: Any
     _CTYPE: ClassVar[str] = ""  # the type of its handle
 
-    def __del__(self, _drop: Any = _drop) -> None:
+    def __del__(self, _release_object: Any = _release_object) -> None:
         try:
-            box = self._box
+            c_handle = self._c_handle
         except AttributeError:  # construction was refused
             return
-        if waiting := _drop(box):
+        if waiting := _release_object(c_handle):
             check_cleanup(waiting, stacklevel=2)
 
 
 class Memory(Owner):
-    """Has the box of a buffer, and what is known of it."""
+    """Has the C handle of a buffer, and what is known of it."""
 
     __slots__ = ("_keep", "_mr", "_packed_address", "_size", "_whole")
 
@@ -82,10 +82,10 @@ class Memory(Owner):
     _whole: Any
 
 
-def own(cls: type[OwnerType], box: Any) -> OwnerType:
-    """Return an object of a class for a box."""
+def own(cls: type[OwnerType], c_handle: Any) -> OwnerType:
+    """Return an object of a class for a C handle."""
     self = cls.__new__(cls)
-    self._box = box
+    self._c_handle = c_handle
     return self
 
 
@@ -94,27 +94,27 @@ def blank(cls: type[T]) -> T:
     return object.__new__(cls)
 
 
-def adopt(owner: Owner, box: Any) -> None:
-    """Give an object a box, in place of the one that it has, which is the caller's from now on."""
-    owner._box = box
+def adopt(owner: Owner, c_handle: Any) -> None:
+    """Give an object a C handle, in place of the one that it has, which is the caller's from now on."""
+    owner._c_handle = c_handle
 
 
 def close(owner: Owner) -> None:
     """Close, and show failures of cleanup."""
-    if waiting := _close(owner._box):
+    if waiting := _close(owner._c_handle):
         check_cleanup(waiting, stacklevel=4)
 
 
 def create_event(cls: type[OwnerType], device: int, flags: int) -> OwnerType | Literal[False]:
     """Return an event; False after a failure."""
-    box = _create_event(device, flags)
-    return own(cls, box) if box else False
+    c_handle = _create_event(device, flags)
+    return own(cls, c_handle) if c_handle else False
 
 
 def create_stream(cls: type[OwnerType], device: int, flags: int, priority: int) -> OwnerType | Literal[False]:
     """Return a stream; False after a failure."""
-    box = _create_stream(device, flags, priority)
-    return own(cls, box) if box else False
+    c_handle = _create_stream(device, flags, priority)
+    return own(cls, c_handle) if c_handle else False
 
 
 def fill(buffer: Any, stream: Any, value: Any) -> int | None:
@@ -123,7 +123,7 @@ def fill(buffer: Any, stream: Any, value: Any) -> int | None:
         return None
     if type(value) is not int or not 0 <= value <= LARGEST_BYTE:
         return None
-    status: int = _fill(buffer._box, stream._box, value, 1)
+    status: int = _fill(buffer._c_handle, stream._c_handle, value, 1)
     return status
 
 
@@ -133,13 +133,13 @@ def copy(destination: Any, source: Any, stream: Any) -> int | None:
         return None
     if destination._size != source._size:
         return None
-    status: int = _copy(destination._box, source._box, stream._box)
+    status: int = _copy(destination._c_handle, source._c_handle, stream._c_handle)
     return status
 
 
 def query_event(event: Owner) -> int:
     """Ask whether an event is reached, and return a status."""
-    status: int = _query_event(event._box)
+    status: int = _query_event(event._c_handle)
     return status
 
 

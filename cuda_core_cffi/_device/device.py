@@ -147,7 +147,7 @@ class Device:
         if not displaced and lib.ccc_last_status():
             raise last_failure()
         previous = Context._own(displaced) if displaced else None
-        status = lib.ccc_set_current(ctx._box)
+        status = lib.ccc_set_current(ctx._c_handle)
         if status:
             raise ctx._failure(status)
         return previous

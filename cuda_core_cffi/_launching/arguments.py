@@ -32,7 +32,7 @@ from cuda_core_cffi._core.packing import (
 from cuda_core_cffi._launching.graph_condition import GraphCondition
 from cuda_core_cffi._memory import Buffer
 
-__all__ = ["Packer", "boxes_of", "lay_out", "make_packer"]
+__all__ = ["Packer", "c_handles_of", "lay_out", "make_packer"]
 
 INT_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 FLOAT_CODES = {2: "e", 4: "f", 8: "d"}
@@ -65,12 +65,12 @@ class Parameter(NamedTuple):
         return f"kernel argument {self.position} ({type(value).__name__}): {why}"
 
 
-def boxes_of(values: Sequence[Any]) -> Any:
-    """Return the boxes of the buffers among values, for a launch that keeps them from being freed.
+def c_handles_of(values: Sequence[Any]) -> Any:
+    """Return the C handles of the buffers among values, for a launch that keeps them from being freed.
 
-    They are read before the addresses are: a buffer that moves in between has left the box that is found here.
+    They are read before the addresses are: a buffer that moves in between has left the C handle that is found here.
     """
-    return ffi.new("ccc_box *[]", [value._box for value in values if isinstance(value, Buffer)])
+    return ffi.new("ccc_handle *[]", [value._c_handle for value in values if isinstance(value, Buffer)])
 
 
 class Packer:
@@ -95,7 +95,7 @@ class Packer:
         self.fast = calls.make_packer(fields, types, self.target)
 
     def retarget(self, kernel: Any) -> Packer:
-        """Return the same for another object of the kernel, given as its box."""
+        """Return the same for another object of the kernel, given as its C handle."""
         made = Packer.__new__(Packer)
         made._fields, made._offsets = self._fields, self._offsets
         made.target = target = ffi.new(TARGET, self.target[0])
@@ -136,7 +136,7 @@ def make_packer(
     kinds : tuple of str or None
         ``"f"``, ``"i"``, ``"p"``, ``"b"`` or None for each parameter.
     kernel : CFFI pointer, optional
-        The box of the kernel, for records of launches.
+        The C handle of the kernel, for records of launches.
 
     Returns
     -------

@@ -43,30 +43,30 @@ class LaunchBatch(Uncopyable):
     A batch does not change, and any number of threads may use it at once.
     """
 
-    __slots__ = ("__weakref__", "_boxes", "_launches", "_native", "_records")
+    __slots__ = ("__weakref__", "_c_handles", "_launches", "_native", "_records")
 
     _NOT_COPIED_BECAUSE: ClassVar[str] = "its kernels are of this process"
-    _boxes: Any  # of the buffers among the values, in order
+    _c_handles: Any  # of the buffers among the values, in order
     _launches: list[tuple[Any, ...]]
     _native: Any
     _records: Any
 
     def __init__(self, launches: Iterable[tuple[Any, ...]]) -> None:
         kept = list(launches)  # the buffers in it live as long as the batch
-        boxes: list[Any] = []
+        c_handles: list[Any] = []
         records: list[bytes] = []
         try:
             for entry in kept:
                 if not isinstance(entry, tuple):
                     raise TypeError  # a list may change
-                records.append(entry[0]._record(boxes, *entry))
+                records.append(entry[0]._record(c_handles, *entry))
         except Exception as error:
             check_entry(kept[len(records)], len(records))
             error.add_note(f"in launch {len(records)} of the batch")
             raise
         self._records = ffi.new("char[]", b"".join(records))
-        self._boxes = ffi.new("ccc_box *[]", boxes)
-        self._native = ffi.new("ccc_batch *", [self._records, len(kept), self._boxes, len(boxes)])
+        self._c_handles = ffi.new("ccc_handle *[]", c_handles)
+        self._native = ffi.new("ccc_batch *", [self._records, len(kept), self._c_handles, len(c_handles)])
         self._launches = kept
 
     def __len__(self) -> int:
@@ -98,13 +98,13 @@ class LaunchBatch(Uncopyable):
         """
         if not isinstance(stream, Stream):
             stream = accept_stream(stream, "LaunchBatch.launch")
-        done = _launch_batch(self._native, stream._box, 0)
+        done = _launch_batch(self._native, stream._c_handle, 0)
         while done != len(self._launches):
             status = lib.ccc_last_status()
             if status != UNCHECKED:
                 raise self._failure(status, done, stream)
             self._allow(stream)
-            done = _launch_batch(self._native, stream._box, done)
+            done = _launch_batch(self._native, stream._c_handle, done)
 
     def _allow(self, stream: Stream) -> None:
         """Look whether the stream's device has what the configurations ask for."""
@@ -127,13 +127,13 @@ class LaunchBatch(Uncopyable):
         return error
 
     def _what_is_closed(self) -> Exception | None:
-        boxes = iter(self._boxes)
+        c_handles = iter(self._c_handles)
         for number, (prepared, *values) in enumerate(self._launches):
             where = f"launch {number} of the batch"
             if prepared.kernel.is_closed:
                 return RuntimeError(f"{where}: the Kernel is closed")
             for value in values:
-                if isinstance(value, Buffer) and not lib.ccc_is_open(next(boxes)):
+                if isinstance(value, Buffer) and not lib.ccc_is_open(next(c_handles)):
                     return RuntimeError(
                         f"{where}: a Buffer {'is closed' if value.is_closed else 'has moved since the batch was made'}"
                     )

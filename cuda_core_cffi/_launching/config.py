@@ -353,7 +353,7 @@ def make_native(config: LaunchConfig) -> Any:
         if row.refer is not None:
             referred = row.refer(kept)
             require_open(name, referred)
-            lib.ccc_config_refer(native, referred._box)
+            lib.ccc_config_refer(native, referred._c_handle)
         attribute = native.attributes[index]
         attribute.id = row.number
         row.write(attribute.value, kept)

@@ -12,7 +12,7 @@ from cuda_core_cffi._code.kernel import Kernel
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.errors import CUDAError, UnavailableError
 from cuda_core_cffi._core.ffi import lib
-from cuda_core_cffi._launching.arguments import Packer, boxes_of, make_packer
+from cuda_core_cffi._launching.arguments import Packer, c_handles_of, make_packer
 from cuda_core_cffi._launching.attributes import check_device
 from cuda_core_cffi._launching.config import LaunchConfig, shown
 from cuda_core_cffi._streams.stream import Stream, StreamStandIn, accept_stream
@@ -87,15 +87,17 @@ def launch_carefully(stream: Any, config: Any, kernel: Any, values: tuple[Any, .
     if not isinstance(stream, Stream):
         stream = foreign_stream(stream)
     packer = prepare(config, kernel, values)
-    stream._launch_box = stream._box
+    stream._launch_handle = stream._c_handle
     status: int | None = UNCHECKED
     while status == UNCHECKED:
         native = config._native_cache or config._native
         status = _launch(packer.fast, stream, native, values)
         if status is None:
-            boxes = boxes_of(values)
+            c_handles = c_handles_of(values)
             arguments = packer.pack_on_slow_path(values)
-            status = lib.ccc_launch_target(packer.target, native, stream._box, arguments, boxes, len(boxes))
+            status = lib.ccc_launch_target(
+                packer.target, native, stream._c_handle, arguments, c_handles, len(c_handles)
+            )
         if status == UNCHECKED:
             allow(config, stream)
     if status:
@@ -112,7 +114,7 @@ def prepare(config: object, kernel: object, values: tuple[Any, ...]) -> Packer:
     packer: Packer | None = kernel._find_packer(types)
     if packer is None:
         layout = kernel._layout
-        packer = make_packer(types, values, layout, kernel._kinds, kernel._box)
+        packer = make_packer(types, values, layout, kernel._kinds, kernel._c_handle)
         if layout is not None:  # else it is for the sizes of these values
             kernel._take_packer(types, packer)
     return packer

@@ -18,7 +18,7 @@ from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.packing import PLAN_HEAD, plan_head
 from cuda_core_cffi._launching.argument_types import infer_types, make_type_slot
-from cuda_core_cffi._launching.arguments import MAX_ALIGNMENT, boxes_of, lay_out
+from cuda_core_cffi._launching.arguments import MAX_ALIGNMENT, c_handles_of, lay_out
 from cuda_core_cffi._launching.config import LaunchConfig
 from cuda_core_cffi._launching.launch import CLOSED, UNCHECKED, allow, launch_failure
 from cuda_core_cffi._streams.stream import Stream, accept_stream
@@ -113,7 +113,7 @@ class Plan:
         self._fields, size = lay_out(len(types), layout, kinds, lambda item: make_type_slot(types[item.position], item))
         stride = PLAN_HEAD + size + -size % MAX_ALIGNMENT
         self._configs = [config._native]
-        self._native = ffi.new("ccc_plan *", [kernel._box, self._configs[0], size, stride])
+        self._native = ffi.new("ccc_plan *", [kernel._c_handle, self._configs[0], size, stride])
 
     def allow(self, stream: Stream) -> None:
         """Look whether a device has what the configuration asks for; a launch on it was ``CCC_UNCHECKED``."""
@@ -133,23 +133,23 @@ class Plan:
         closed, or moved: the arguments are packed again, which says which of them is closed.
         """
         queue = accept_stream(stream, "a prepared launch")
-        queue._launch_box = queue._box
+        queue._launch_handle = queue._c_handle
         if status == CLOSED:
             status = None
         while status is None or status == UNCHECKED:
             if status is not None:
                 self.allow(queue)
-            boxes = boxes_of(values)
-            status = lib.ccc_launch_plan(self._native, queue._box, self._pack(values), boxes, len(boxes))
+            c_handles = c_handles_of(values)
+            status = lib.ccc_launch_plan(self._native, queue._c_handle, self._pack(values), c_handles, len(c_handles))
         if status:
             raise launch_failure(status, queue, self.config, self.kernel, values)
 
-    def record_on_slow_path(self, boxes: list[Any], values: tuple[Any, ...]) -> bytes:
-        """Return the record of a launch without its stream, and add the boxes of its buffers to a list."""
-        # the boxes first: a buffer that moves in between has left the one that is found here
-        found = list(boxes_of(values))
+    def record_on_slow_path(self, c_handles: list[Any], values: tuple[Any, ...]) -> bytes:
+        """Return the record of a launch without its stream, and add the C handles of its buffers to a list."""
+        # the C handles first: a buffer that moves in between has left the one that is found here
+        found = list(c_handles_of(values))
         data = (plan_head(self._native) + self._pack(values)).ljust(self._native.stride, b"\0")
-        boxes += found
+        c_handles += found
         return data
 
     def _pack(self, values: tuple[Any, ...]) -> bytes:

@@ -26,7 +26,7 @@ __all__ = ["Hold", "after_sync", "after_wait", "held", "register_after_sync", "r
 
 _ask_python = lib.ccc_ask_python
 _attend = lib.ccc_attend  # while there is anything to look at, what has waited returns CCC_ATTEND instead of 0
-_drop = lib.ccc_drop
+_release_object = lib.ccc_release_object
 _query = lib.ccc_event_query
 _unattend = lib.ccc_unattend
 ATTEND: int = lib.CCC_ATTEND
@@ -47,7 +47,7 @@ class Hold:
 
     Attributes
     ----------
-    event : ccc_box **
+    event : ccc_handle **
         Where the copy puts its event; NULL while the copy is being made, and after one that is already done.
     """
 
@@ -55,7 +55,7 @@ class Hold:
 
     def __init__(self, memory: Any) -> None:
         self.memory = memory
-        self.event = ffi.new("ccc_box **")
+        self.event = ffi.new("ccc_handle **")
         _attend()
         held[id(self)] = self
 
@@ -79,7 +79,7 @@ held: collections.OrderedDict[int, Hold] = collections.OrderedDict()  # from a d
 
 
 after_sync: list[Callable[[Any], None]] = []
-"""What else is to be done when a program has waited: called with the box of the stream or event, or NULL for a device.
+"""What else is to be done when a program has waited: called with the C handle waited for, NULL for a device.
 Only the last may raise."""
 
 
@@ -130,7 +130,7 @@ def release_finished(everything: bool = True) -> bool:
             state.busy = False
     for hold in finished:
         ffi.release(hold.memory)
-        if failures := _drop(hold.event[0]):
+        if failures := _release_object(hold.event[0]):
             check_cleanup(failures)
     return under_way
 
@@ -145,7 +145,7 @@ def oldest(count: int | None) -> list[Hold]:
 
 
 def synchronised(waited: Any = ffi.NULL) -> None:
-    """Do what there is to do when a program has waited for a stream or event, given as its box, or for a device."""
+    """Do what there is to do when a program has waited for a stream, event or device."""
     if held:
         release_finished()
     for task in after_sync:
@@ -156,7 +156,7 @@ def after_wait(waited: Any, status: int) -> None:
     """Do what the status says, other than 0, of a wait for a stream or event of ours: it may have failed."""
     if status != ATTEND:
         raise waited._failure(status)
-    synchronised(waited._box)
+    synchronised(waited._c_handle)
 
 
 def register_after_sync(task: Callable[[Any], None], first: bool = False) -> None:

@@ -49,8 +49,8 @@ class Operand(NamedTuple):
     ----------
     address : int
         What the driver gets.
-    boxes : tuple
-        The boxes that keep it.
+    C handles : tuple
+        The C handles that keep it.
     objects : tuple
         The Python objects that keep it.
     size : int or None
@@ -58,7 +58,7 @@ class Operand(NamedTuple):
     """
 
     address: int
-    boxes: tuple[Any, ...] = ()
+    c_handles: tuple[Any, ...] = ()
     objects: tuple[Any, ...] = ()
     size: int | None = None
 
@@ -85,17 +85,17 @@ def make_keep(operands: Iterable[Operand], token: int = 0) -> Any:
     token : int, optional
         That of a Python object which is kept as well, instead of those of the operands.
     """
-    boxes: list[Any] = []
+    c_handles: list[Any] = []
     objects: list[Any] = []
     for _, some, others, _ in operands:
-        boxes += some
+        c_handles += some
         objects += others
     if objects and not token:
         token = new_token(objects)
-    if not boxes and not token:
+    if not c_handles and not token:
         return NOTHING
     flush_after_sync()
-    keep = _keep_new(boxes, len(boxes), token)
+    keep = _keep_new(c_handles, len(c_handles), token)
     if not keep:
         kept.pop(token, None)
         raise last_failure()
@@ -105,7 +105,7 @@ def make_keep(operands: Iterable[Operand], token: int = 0) -> Any:
 def keep_with_memory(buffer: Handle, value: Any) -> None:
     """Keep a Python object until the memory of a buffer went back, if somebody besides the buffer keeps the memory."""
     token = new_token(value)
-    if lib.ccc_buffer_keep(buffer._box, token):
+    if lib.ccc_buffer_keep(buffer._c_handle, token):
         flush_after_sync()
     else:
         kept.pop(token, None)

@@ -26,9 +26,9 @@ __all__ = ["allocate_with", "make_buffer", "retry_allocation"]
 BufferType = TypeVar("BufferType", bound=Buffer)
 
 
-def make_buffer(cls: type[BufferType], box: Any, size: int, mr: MemoryResource, stream: Stream) -> BufferType:
-    """Return a buffer for a box that a helper made."""
-    self = own(cls, box)
+def make_buffer(cls: type[BufferType], c_handle: Any, size: int, mr: MemoryResource, stream: Stream) -> BufferType:
+    """Return a buffer for a C handle that a helper made."""
+    self = own(cls, c_handle)
     self._size = size
     self._mr = mr
     if stream._owner is not None:
@@ -48,10 +48,10 @@ def allocate_with(
     CUDAError
         If the allocation failed.
     """
-    box = allocate()
-    if not box:
-        box = retry_allocation(allocate, stream, *involved)
-    return make_buffer(Buffer, box, size, mr, stream)
+    c_handle = allocate()
+    if not c_handle:
+        c_handle = retry_allocation(allocate, stream, *involved)
+    return make_buffer(Buffer, c_handle, size, mr, stream)
 
 
 def retry_allocation(allocate: Callable[[], Any], stream: Stream, *involved: Handle) -> Any:
@@ -60,9 +60,9 @@ def retry_allocation(allocate: Callable[[], Any], stream: Stream, *involved: Han
     if status == lib.CUDA_ERROR_OUT_OF_MEMORY:
         error = failure(status)
         gc.collect()
-        box = allocate()
-        if box:
-            return box
+        c_handle = allocate()
+        if c_handle:
+            return c_handle
         if lib.ccc_last_status() == status:
             raise error
     raise stream._failure(lib.ccc_last_status(), *involved)

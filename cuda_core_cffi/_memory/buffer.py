@@ -33,10 +33,10 @@ T = TypeVar("T")
 _close = calls.close
 _copy = lib.ccc_copy
 _copy_whole = calls.copy
-_drop = getattr(calls.Owner, "__del__", None)  # None where the box goes with the object
+_release_object = getattr(calls.Owner, "__del__", None)  # None where the C handle goes with the object
 _fill = lib.ccc_fill
 _fill_byte = calls.fill
-_take = lib.ccc_take
+_close_once = lib.ccc_close_once
 
 
 @calls.buffer_class
@@ -64,10 +64,10 @@ class Buffer(Exporter):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Buffer):
             return NotImplemented
-        return self._size == other._size and bool(lib.ccc_identity(self._box) == lib.ccc_identity(other._box))
+        return self._size == other._size and bool(lib.ccc_identity(self._c_handle) == lib.ccc_identity(other._c_handle))
 
     def __hash__(self) -> int:
-        return hash((lib.ccc_identity(self._box), self._size))
+        return hash((lib.ccc_identity(self._c_handle), self._size))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Describe the buffer to another process, which maps it where it unpickles this."""
@@ -138,7 +138,7 @@ class Buffer(Exporter):
             The stream. A default stream is taken to be of the context that the memory was allocated in.
         """
         stream = accept_stream(stream, "Buffer.set_deallocation_stream")
-        status = lib.ccc_buffer_set_stream(self._box, stream._box)
+        status = lib.ccc_buffer_set_stream(self._c_handle, stream._c_handle)
         if status:
             raise self._failure(status, stream)
         if stream._owner is not None:
@@ -270,7 +270,7 @@ class Buffer(Exporter):
             number, width = fill_pattern(value, width)
             if self._size % width:
                 raise ValueError(f"a pattern of {width} bytes does not divide a buffer of {self._size}")
-            status = _fill(self._box, queue._box, number, width)
+            status = _fill(self._c_handle, queue._c_handle, number, width)
         if status:
             raise explain_access(self._failure(status, queue), queue, self)
 
@@ -348,15 +348,15 @@ class Buffer(Exporter):
         ipc_descriptor._check_pool(mr._share.uuid)
         queue = stream_or_default(stream, "Buffer.from_ipc_descriptor")
         size = ipc_descriptor.size
-        box = lib.ccc_buffer_import(mr._box, queue._box, ipc_descriptor._payload, size)
-        if not box:
+        c_handle = lib.ccc_buffer_import(mr._c_handle, queue._c_handle, ipc_descriptor._payload, size)
+        if not c_handle:
             status = lib.ccc_last_status()
             if status == lib.CCC_TOO_LARGE:
                 raise ValueError(f"the descriptor claims {size} bytes, which is more than the memory that it names")
-            if status == lib.CCC_CLOSED and not lib.ccc_is_open(mr._box):
+            if status == lib.CCC_CLOSED and not lib.ccc_is_open(mr._c_handle):
                 raise RuntimeError(f"this {type(mr).__name__} is closed")
             raise queue._failure(status)
-        self = calls.own(Buffer, box)
+        self = calls.own(Buffer, c_handle)
         self._size = size
         self._mr = mr
         self._descriptor = ipc_descriptor
@@ -392,7 +392,7 @@ class Buffer(Exporter):
             raise ValueError("a buffer of 0 bytes has no memory to share")
         self._mr.allocation_handle  # noqa: B018  # the driver describes memory of pools that were exported before, alone
         payload = ffi.new("char[]", PAYLOAD_BYTES)
-        status = lib.ccc_buffer_export(self._box, payload)
+        status = lib.ccc_buffer_export(self._c_handle, payload)
         if status:
             raise self._failure(status)
         self._descriptor = IPCBufferDescriptor._init(seal(bytes(ffi.buffer(payload))), self._size, self._mr.uuid)
@@ -406,7 +406,7 @@ class Buffer(Exporter):
             raise self._failure(lib.CCC_CLOSED)
         if attributes is not None:
             with InUse(stream):
-                status = lib.ccc_copy_check(stream._box, [attributes], 1, False)
+                status = lib.ccc_copy_check(stream._c_handle, [attributes], 1, False)
             if status:
                 raise copy_failure(status, what, stream)
         made: Buffer = self._mr.allocate(self._size, stream)
@@ -419,10 +419,10 @@ class Buffer(Exporter):
 
     def _part(self, start: int, size: int) -> Buffer:
         """Return a slice, in bounds."""
-        box = lib.ccc_buffer_slice(self._box, start, size)
-        if not box:
+        c_handle = lib.ccc_buffer_slice(self._c_handle, start, size)
+        if not c_handle:
             raise self._failure(lib.ccc_last_status())
-        part = self._SLICE._own(box)
+        part = self._SLICE._own(c_handle)
         part._size = size
         part._mr = self._mr
         part._whole = self._whole if isinstance(self, BufferSlice) else self
@@ -454,7 +454,7 @@ class Buffer(Exporter):
 
 
 class BufferSlice(Buffer):
-    """A part of a buffer whose memory a C box gives back, when the last of the whole and its slices is closed."""
+    """A part of a buffer whose memory a C handle gives back, when the last of the whole and its slices is closed."""
 
     __slots__ = ()
 
@@ -491,17 +491,17 @@ class ForeignBuffer(Buffer):
     _NAME: ClassVar[str] = "Buffer"
     _lease: Lease
 
-    def __del__(self, _take: Any = _take, _drop: Any = _drop) -> None:
+    def __del__(self, _close_once: Any = _close_once, _release_object: Any = _release_object) -> None:
         try:
-            box, lease = self._box, self._lease
+            c_handle, lease = self._c_handle, self._lease
         except AttributeError:
             return
         try:
-            if _take(box):
+            if _close_once(c_handle):
                 lease.release_in_cleanup()
         finally:
-            if _drop is not None:
-                _drop(self)
+            if _release_object is not None:
+                _release_object(self)
 
     def close(self, stream: IsStreamType | None = None) -> None:
         """Give the memory back. Closing twice is allowed."""
@@ -509,7 +509,7 @@ class ForeignBuffer(Buffer):
         if stream is not None and not self.is_closed:
             self.set_deallocation_stream(stream)
         try:
-            if _take(self._box):  # not closed before, perhaps by another thread
+            if _close_once(self._c_handle):  # not closed before, perhaps by another thread
                 self._lease.release()
         finally:
             self._packed_address = None  # last, as in Buffer.close
@@ -532,12 +532,12 @@ class ForeignBuffer(Buffer):
 
     def _part(self, start: int, size: int) -> Buffer:
         self._lease.retain()
-        box = lib.ccc_buffer_slice(self._box, start, size)
-        if not box:
+        c_handle = lib.ccc_buffer_slice(self._c_handle, start, size)
+        if not c_handle:
             status = lib.ccc_last_status()
             self._lease.release_in_cleanup()
             raise self._failure(status)
-        part = self._own(box)
+        part = self._own(c_handle)
         part._size = size
         part._mr = self._mr
         part._lease = self._lease
@@ -578,7 +578,7 @@ def wrap_memory(
     self = cls._own(lib.ccc_buffer_borrow(address, size))
     self._size = size
     self._mr = mr
-    self._lease = Lease(self._box, size, mr, owner)
+    self._lease = Lease(self._c_handle, size, mr, owner)
     if queue is not None:
         try:
             self.set_deallocation_stream(queue)
@@ -593,8 +593,8 @@ def copy(dst: Buffer, src: Buffer, stream: Stream, attributes: Any, what: str) -
     if dst._size != src._size:
         raise ValueError(f"the sizes differ: {src._size} bytes do not fit {dst._size}")
     if attributes is None:
-        status = _copy(dst._box, src._box, stream._box)
+        status = _copy(dst._c_handle, src._c_handle, stream._c_handle)
     else:
-        status = lib.ccc_copy_with(dst._box, src._box, stream._box, attributes)
+        status = lib.ccc_copy_with(dst._c_handle, src._c_handle, stream._c_handle, attributes)
     if status:
         raise copy_failure(status, what, stream, dst, src)

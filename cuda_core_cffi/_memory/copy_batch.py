@@ -71,10 +71,10 @@ def copy_batch(
         attributes = [copy_attributes(item, "copy_batch") for item in options]
     bad = ffi.new("size_t[2]")
     status = lib.ccc_copy_batch(
-        [dst._box for dst in dsts],
-        [src._box for src in srcs],
+        [dst._c_handle for dst in dsts],
+        [src._c_handle for src in srcs],
         len(srcs),
-        queue._box,
+        queue._c_handle,
         attributes,
         len(attributes),
         bad,

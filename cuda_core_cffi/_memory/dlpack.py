@@ -206,12 +206,12 @@ def lend_view(view: Any) -> int:
 
 def show_view(view: Any, exported: Exported, versioned: bool, lent: bool = False) -> int:
     """Return the address of a tensor that shows what a view shows, and keeps it; ``lent`` is kept by the view."""
-    box, release = view._keeper()
-    if lent and not box:  # the memory is the view's to keep
+    c_handle, release = view._keeper()
+    if lent and not c_handle:  # the memory is the view's to keep
         release = None
     array, *_kept = exported.array()
     flags = lib.CCC_DLPACK_READ_ONLY if exported.readonly else 0
-    tensor = lib.ccc_tensor_of(array, box, versioned, flags, release is not None)
+    tensor = lib.ccc_tensor_of(array, c_handle, versioned, flags, release is not None)
     if not tensor:
         if release is not None:
             release()
@@ -257,7 +257,7 @@ def show(
         how |= COPIED
     if release is not None:
         how |= PINNED
-    tensor = _tensor_of_buffer(buffer._box, how)
+    tensor = _tensor_of_buffer(buffer._c_handle, how)
     if not tensor:
         if release is not None:
             release()
@@ -291,14 +291,14 @@ def consumer_stream(stream: int | None, kind: int) -> Stream:
 
 def order(buffer: Any, consumer: Stream) -> None:
     """Make the consumer's stream wait for what the buffer's own stream still does with the memory."""
-    status = lib.ccc_buffer_order(buffer._box, consumer._box)
+    status = lib.ccc_buffer_order(buffer._c_handle, consumer._c_handle)
     if status:
         raise buffer._failure(status, consumer)
 
 
 def follow(buffer: Any, consumer: Stream) -> None:
     """Make the buffer's own stream, in which the memory goes back, wait for the consumer's."""
-    status = lib.ccc_buffer_follow(buffer._box, consumer._box)
+    status = lib.ccc_buffer_follow(buffer._c_handle, consumer._c_handle)
     if status:
         raise buffer._failure(status, consumer)
 
@@ -328,7 +328,7 @@ def host_copy(buffer: Any, versioned: bool) -> Any:
 
     def fill(data: Any) -> None:
         if buffer.is_device_accessible:
-            status = lib.ccc_copy_to_host(data, buffer._box)
+            status = lib.ccc_copy_to_host(data, buffer._c_handle)
             if status:
                 raise buffer._failure(status)
         else:  # no driver is needed, nor a context

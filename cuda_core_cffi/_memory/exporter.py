@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Exporter", "Hold"]
 
-_drop = lib.ccc_drop
+_release_object = lib.ccc_release_object
 
 
 @calls.use_fast_methods
@@ -32,7 +32,7 @@ class Exporter(calls.Memory, Handle):
 
     _mr: MemoryResource | None
     _size: int
-    _lent: dict[int, Hold]  # uses of the memory that end with this object, by the box
+    _lent: dict[int, Hold]  # uses of the memory that end with this object, by the C handle
     _location: tuple[int, bool, bool, bool]
 
     def __buffer__(self, flags: int, /) -> memoryview:
@@ -101,7 +101,7 @@ class Exporter(calls.Memory, Handle):
         if self.is_closed or not self.is_device_accessible:
             raise AttributeError("this buffer is closed or not accessible to devices: no __cuda_array_interface__")
         interface = self._array_interface()
-        stream = lib.ccc_buffer_stream(self._box)
+        stream = lib.ccc_buffer_stream(self._c_handle)
         if stream:
             interface["stream"] = stream
         return interface
@@ -149,7 +149,7 @@ class Exporter(calls.Memory, Handle):
         if self.is_closed:
             raise self._failure(lib.CCC_CLOSED)
         kind, device, managed = ffi.new("int *"), ffi.new("int *"), ffi.new("int *")
-        status = lib.ccc_pointer_query(lib.ccc_buffer_base(self._box), kind, device, managed)
+        status = lib.ccc_pointer_query(lib.ccc_buffer_base(self._c_handle), kind, device, managed)
         if status:
             raise self._failure(status)
         on_device = kind[0] == lib.CU_MEMORYTYPE_DEVICE
@@ -164,7 +164,7 @@ class Exporter(calls.Memory, Handle):
 
     def _hold(self) -> Callable[[], None]:
         """Keep the memory, whether or not the buffer is closed, until the function returned is called."""
-        view = lib.ccc_view(self._box)
+        view = lib.ccc_view(self._c_handle)
         if not view:
             raise self._failure(lib.ccc_last_status())
         return functools.partial(release_view, view, self._stream_owner)
@@ -175,12 +175,12 @@ class Exporter(calls.Memory, Handle):
             lent = self._lent
         except AttributeError:
             lent = self._lent = {}
-        if self.box not in lent:  # a buffer that has grown has another box
-            lent[self.box] = Hold(self._hold())
+        if self.c_handle not in lent:  # a buffer that has grown has another C handle
+            lent[self.c_handle] = Hold(self._hold())
 
     @property
     def _python_owned(self) -> bool:
-        """Whether Python gives the memory back, rather than the C box."""
+        """Whether Python gives the memory back, rather than the C handle."""
         return False
 
     @property
@@ -247,7 +247,7 @@ class Hold:
 def show_bytes(buffer: Exporter, flags: int = 0, /) -> memoryview:
     """Return the memory of a buffer as :meth:`Exporter.__buffer__` does."""
     buffer._check_host_access("the buffer protocol")
-    address = lib.ccc_identity(buffer._box)  # the handle is 0 once another thread has closed the buffer
+    address = lib.ccc_identity(buffer._c_handle)  # the handle is 0 once another thread has closed the buffer
     release = buffer._hold()
     memory = ffi.gc(ffi.cast("char *", address), lambda _: release())
     return memoryview(ffi.buffer(memory, buffer._size))
@@ -268,6 +268,6 @@ if sys.implementation.name == "pypy":
 
 
 def release_view(view: Any, stream_owner: object) -> None:
-    """Drop a box that kept the memory of a buffer for somebody, who also kept the owner of its stream until now."""
-    if waiting := _drop(view):
+    """Release a C handle that kept the memory of a buffer for somebody, who also kept the owner of its stream."""
+    if waiting := _release_object(view):
         check_cleanup(waiting)

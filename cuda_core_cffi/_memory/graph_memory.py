@@ -157,7 +157,7 @@ class GraphMemoryResource(MemoryResource):
         queue = accept_stream(stream, "GraphMemoryResource.allocate")
         count = whole_size(size)
         return allocate_with(
-            lambda: lib.ccc_graph_memory_allocate(self._device_id, queue._box, count), count, self, queue
+            lambda: lib.ccc_graph_memory_allocate(self._device_id, queue._c_handle, count), count, self, queue
         )
 
     def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:

@@ -43,7 +43,7 @@ def copy_host(buffer: Exporter, thing: Any, to_host: bool, stream: Stream, attri
         release_finished(everything=False)
     hold = Hold(memory)
     try:
-        status = _copy_host(buffer._box, memory, to_host, stream._box, attributes or ffi.NULL, hold.event)
+        status = _copy_host(buffer._c_handle, memory, to_host, stream._c_handle, attributes or ffi.NULL, hold.event)
     finally:
         hold.release_unless_busy()
     if not (EXPORTS_HOLD or isinstance(thing, bytes)):

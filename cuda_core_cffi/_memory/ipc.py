@@ -148,11 +148,11 @@ class Share:
         self._handle = handle
         self._lock = threading.Lock()
 
-    def handle_of(self, box: Any) -> IPCAllocationHandle:
-        """Return the handle of the pool with this box."""
+    def handle_of(self, c_handle: Any) -> IPCAllocationHandle:
+        """Return the handle of the pool with this C handle."""
         with self._lock:
             if self._handle is None:
-                descriptor = lib.ccc_pool_export(box)
+                descriptor = lib.ccc_pool_export(c_handle)
                 if descriptor < 0:
                     raise failure(lib.ccc_last_status())
                 os.set_inheritable(descriptor, False)  # drivers leave it open to programs that are executed
@@ -179,7 +179,7 @@ class IPCPool:
 
     __slots__ = ()
 
-    _box: Any
+    _c_handle: Any
     _owned: bool
     _share: Share | None
 
@@ -265,9 +265,9 @@ class IPCPool:
             If the pool was not created with ``ipc_enabled``, or is closed.
         """
         share = self._shared()
-        if not lib.ccc_is_open(self._box):
+        if not lib.ccc_is_open(self._c_handle):
             raise RuntimeError(f"this {type(self).__name__} is closed")
-        return share.handle_of(self._box)
+        return share.handle_of(self._c_handle)
 
     def _shared(self) -> Share:
         if self._share is None:
@@ -303,19 +303,19 @@ class IPCPool:
 
 
 def map_pool(handle: int | IPCAllocationHandle, device: int) -> tuple[Any, Share]:
-    """Return the box of the pool that a handle stands for, and a share that can pass the pool on."""
+    """Return the C handle of the pool that a handle stands for, and a share that can pass the pool on."""
     number = int(handle)
     try:
         duplicate = os.dup(number)
     except OSError as error:
         raise ValueError(f"{number} is not an open file descriptor") from error
     own = IPCAllocationHandle._init(duplicate, handle.uuid if isinstance(handle, IPCAllocationHandle) else None)
-    box = lib.ccc_pool_import(duplicate, device)
-    if not box:
+    c_handle = lib.ccc_pool_import(duplicate, device)
+    if not c_handle:
         status = lib.ccc_last_status()
         own.close()
         raise failure(status)
-    return box, Share(True, own)
+    return c_handle, Share(True, own)
 
 
 # Pools of this process that others may know, or the other way round, by UUID.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that Python gives back, rather than a C box."""
+"""Memory that Python gives back, rather than a C handle."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Lease:
 
     Parameters
     ----------
-    box : ccc_box *
+    C handle : ccc_handle *
         The buffer's. It holds the deallocation stream, and is kept until the memory went back.
     size : int
         Size in bytes.
@@ -40,11 +40,11 @@ class Lease:
     owner: object | None
     stream: Stream | None
 
-    def __init__(self, box: Any, size: int, mr: MemoryResource | None, owner: object | None) -> None:
-        self._view = lib.ccc_view(box)
+    def __init__(self, c_handle: Any, size: int, mr: MemoryResource | None, owner: object | None) -> None:
+        self._view = lib.ccc_view(c_handle)
         if not self._view:
             raise failure(lib.ccc_last_status())
-        self._address = int(lib.ccc_identity(box))
+        self._address = int(lib.ccc_identity(c_handle))
         self._size = size
         self._mr = mr
         self._count = 1
@@ -59,7 +59,7 @@ class Lease:
                 raise RuntimeError("this Buffer is closed")
             self._count += 1
 
-    def release(self, _drop: Any = lib.ccc_drop) -> None:
+    def release(self, _release_object: Any = lib.ccc_release_object) -> None:
         """Remove one; the last gives the memory back.
 
         Where calls that other threads have begun still use the memory, it goes back soon after them.
@@ -79,7 +79,7 @@ class Lease:
                 self._mr.deallocate(self._address, self._size, self._open_stream())
         finally:
             self.owner = None
-            if waiting := _drop(self._view):
+            if waiting := _release_object(self._view):
                 check_cleanup(waiting)
 
     def forgo(self) -> None:

@@ -98,8 +98,8 @@ class ManagedMemoryResource(MemPool[ManagedBuffer]):
         warn_of_exclusive_access()
         kind, number = preferred or (None, None)
         place = (lib.CCC_ALLOCATION_TYPE_MANAGED, LOCATION_TYPES[kind], number or 0)
-        box = lib.ccc_pool_current(*place) if options is None else create_pool(*place)
-        self._adopt(box, options is not None)
+        c_handle = lib.ccc_pool_current(*place) if options is None else create_pool(*place)
+        self._adopt(c_handle, options is not None)
         self._preferred = preferred
 
     def __repr__(self) -> str:

@@ -108,7 +108,7 @@ class ManagedBuffer(Buffer):
         queue = accept_stream(stream, "ManagedBuffer.prefetch")
         kind, number = to_driver(location, "ManagedBuffer.prefetch")
         require_managed(self, "ManagedBuffer.prefetch")
-        status = lib.ccc_managed_prefetch(self._box, queue._box, kind, number)
+        status = lib.ccc_managed_prefetch(self._c_handle, queue._c_handle, kind, number)
         if status:
             raise self._failure(status, queue)
 
@@ -168,7 +168,7 @@ class ManagedBuffer(Buffer):
         """Where the memory should be: a :class:`Device`, a :class:`Host`, or None. Set to change it."""
         require_managed(self, "ManagedBuffer.preferred_location")
         kind, number = ffi.new("int *"), ffi.new("int *")
-        status = lib.ccc_managed_preferred(self._box, kind, number)
+        status = lib.ccc_managed_preferred(self._c_handle, kind, number)
         if status:
             raise self._failure(status)
         found: Device | Host | None = from_driver(kind[0], number[0])
@@ -197,7 +197,7 @@ class ManagedBuffer(Buffer):
 
     def _advise(self, advice: int, kind: int, number: int, what: str) -> None:
         require_managed(self, what)
-        status = lib.ccc_managed_advise(self._box, advice, kind, number)
+        status = lib.ccc_managed_advise(self._c_handle, advice, kind, number)
         of_a_pool = self._mr is not None and not self._python_owned
         if status == lib.CUDA_ERROR_NOT_SUPPORTED and of_a_pool:
             raise failure(status, detail=NO_ADVICE)
@@ -208,7 +208,7 @@ class ManagedBuffer(Buffer):
         """Return an attribute of all the memory, as many integers as the default has, which is for empty buffers."""
         require_managed(self, what)
         values = ffi.new("int[]", default)
-        status = lib.ccc_managed_attribute(self._box, attribute, values, len(default))
+        status = lib.ccc_managed_attribute(self._c_handle, attribute, values, len(default))
         if status:
             raise self._failure(status)
         return values

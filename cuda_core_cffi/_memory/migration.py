@@ -106,10 +106,10 @@ def discard_prefetch_batch(stream: IsStreamType, buffers: Sequence[Buffer], loca
 def migrate(how: int, stream: Any, buffers: Sequence[Buffer], places: Any, what: str) -> None:
     """Prefetch or discard managed buffers to places that :func:`encode_locations` made."""
     queue = accept_stream(stream, what)
-    if how != lib.CCC_PREFETCH and lib.ccc_stream_is_legacy(queue._box):
+    if how != lib.CCC_PREFETCH and lib.ccc_stream_is_legacy(queue._c_handle):
         raise ValueError(f"{what}: the driver discards nothing in the legacy default stream; give another stream")
-    boxes = ffi.new("ccc_box *[]", [buffer._box for buffer in buffers])
-    status = lib.ccc_managed_migrate(how, boxes, places, len(buffers), queue._box)
+    c_handles = ffi.new("ccc_handle *[]", [buffer._c_handle for buffer in buffers])
+    status = lib.ccc_managed_migrate(how, c_handles, places, len(buffers), queue._c_handle)
     if status:
         raise buffers[0]._failure(status, *buffers, queue)
 

@@ -14,7 +14,7 @@ from cuda_core_cffi._memory.exporter import Hold
 
 __all__ = ["operand"]
 
-_handle = lib.ccc_handle
+_handle = lib.ccc_handle_value
 _is_open = lib.ccc_is_open
 
 
@@ -47,8 +47,8 @@ def operand(value: Any, owner: Any, name: str) -> Operand:
 
 def buffer_operand(buffer: Buffer, name: str) -> Operand:
     """Return a buffer as an operand: its memory stays, even if the buffer is closed."""
-    box = buffer._box
-    if not _is_open(box):
+    c_handle = buffer._c_handle
+    if not _is_open(c_handle):
         raise RuntimeError(f"{name}: this {buffer._NAME or type(buffer).__name__} is closed")
     objects = (Hold(buffer._hold()),) if buffer._needs_python else ()
-    return Operand(_handle(box), (box,), objects, buffer._size)
+    return Operand(_handle(c_handle), (c_handle,), objects, buffer._size)

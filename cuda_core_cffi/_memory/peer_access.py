@@ -63,7 +63,7 @@ class PeerAccessibleBySetProxy(Uncopyable, MutableSet[Any]):
             return False
         if ordinal == self._mr.device_id:
             return False
-        accessible: int = lib.ccc_pool_accessible(self._mr._box, ordinal)
+        accessible: int = lib.ccc_pool_accessible(self._mr._c_handle, ordinal)
         if accessible < 0:
             raise self._failure()
         return accessible == 1
@@ -205,7 +205,7 @@ class PeerAccessibleBySetProxy(Uncopyable, MutableSet[Any]):
 
     def _ordinals(self) -> set[int]:
         found = ffi.new("int[]", lib.CCC_MAX_DEVICES)
-        count: int = lib.ccc_pool_peers(self._mr._box, found)
+        count: int = lib.ccc_pool_peers(self._mr._c_handle, found)
         if count < 0:
             raise self._failure()
         return set(ffi.unpack(found, count))
@@ -218,7 +218,9 @@ class PeerAccessibleBySetProxy(Uncopyable, MutableSet[Any]):
             if not registry.device(ordinal).can_access_peer(owner):
                 raise ValueError(f"device {ordinal} cannot access the memory of device {owner}")
         if added or removed:
-            status = lib.ccc_pool_set_peers(self._mr._box, [*added, *removed], len(added) + len(removed), len(added))
+            status = lib.ccc_pool_set_peers(
+                self._mr._c_handle, [*added, *removed], len(added) + len(removed), len(added)
+            )
             if status:
                 raise self._mr._failure(status)
 

@@ -83,12 +83,12 @@ class PinnedMemoryResource(IPCPool, MemPool[Buffer]):
             elif share is not None:
                 node = nearest_node()
         if options is None:
-            box = lib.ccc_pool_current(kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0)
+            c_handle = lib.ccc_pool_current(kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0)
         elif node == NO_NODE:
-            box = create_pool(kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0, max_size)
+            c_handle = create_pool(kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0, max_size)
         else:
-            box = create_pool(kind, lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, node, max_size, share is not None)
-        self._adopt(box, options is not None, NO_CURRENT_POOL if options is None else NO_NEW_POOL, share)
+            c_handle = create_pool(kind, lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, node, max_size, share is not None)
+        self._adopt(c_handle, options is not None, NO_CURRENT_POOL if options is None else NO_NEW_POOL, share)
         self._numa_id = node
         self._open_to_devices()
         if share is not None:
@@ -118,9 +118,9 @@ class PinnedMemoryResource(IPCPool, MemPool[Buffer]):
         known = cls._find(alloc_handle)
         if known is not None:
             return known
-        box, share = map_pool(alloc_handle, NO_DEVICE)
+        c_handle, share = map_pool(alloc_handle, NO_DEVICE)
         self = cls.__new__(cls)
-        self._adopt(box, True, share=share)
+        self._adopt(c_handle, True, share=share)
         self._numa_id = NO_NODE
         self._open_to_devices()
         return self._announce()
@@ -136,7 +136,7 @@ class PinnedMemoryResource(IPCPool, MemPool[Buffer]):
         """Let every device use the memory, which at first only the host may."""
         devices = registry.device.get_all_devices()
         able = [device.device_id for device in devices if device.properties.memory_pools_supported]
-        check(lib.ccc_pool_set_peers(self._box, able, len(able), len(able)))
+        check(lib.ccc_pool_set_peers(self._c_handle, able, len(able), len(able)))
 
     @property
     def device_id(self) -> int:

@@ -85,7 +85,7 @@ class MemPoolAttributes(Uncopyable):
     def _get(self, name: str) -> int:
         attribute, ctype = POOL_ATTRIBUTES[name]
         value = ffi.new(ctype)
-        status = lib.ccc_pool_get(self._pool._box, attribute, value)
+        status = lib.ccc_pool_get(self._pool._c_handle, attribute, value)
         if status:
             raise self._pool._failure(status)
         return int(value[0])
@@ -182,10 +182,10 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
         """
         if not isinstance(stream, Stream) or type(size) is not int or not 0 <= size <= LARGEST_SIZE:
             return self._allocate_otherwise(size, stream, False)
-        box = _allocate(self._box, stream._box, size)
-        if not box:
+        c_handle = _allocate(self._c_handle, stream._c_handle, size)
+        if not c_handle:
             return self._allocate_otherwise(size, stream, True)
-        return make_buffer(self._allocates, box, size, self, stream)
+        return make_buffer(self._allocates, c_handle, size, self, stream)
 
     def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:
         """Give memory of this pool back, by address; buffers do so by themselves.
@@ -201,7 +201,7 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
         """
         queue = stream_or_default(stream, "deallocate")
         address = 0 if ptr is None else address_of(ptr)
-        check(lib.ccc_pool_deallocate(self._box, address, queue._box))
+        check(lib.ccc_pool_deallocate(self._c_handle, address, queue._c_handle))
 
     def close(self) -> None:
         """Allocate no more from this pool; buffers that it gave stay valid. Closing twice is allowed."""
@@ -214,25 +214,25 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
         """Allocate with arguments that are not of the usual types, or again after a failure."""
         queue = stream if isinstance(stream, Stream) else stream_or_default(stream, "allocate")
         size = whole_size(size)
-        box = None if failed else lib.ccc_pool_allocate(self._box, queue._box, size)
-        if not box:
+        c_handle = None if failed else lib.ccc_pool_allocate(self._c_handle, queue._c_handle, size)
+        if not c_handle:
             if self.is_closed:
                 raise self._failure(lib.CCC_CLOSED)
             if self.is_mapped:
                 raise TypeError("only the process that created a pool allocates from it: this one is mapped")
-            box = retry_allocation(lambda: lib.ccc_pool_allocate(self._box, queue._box, size), queue)
-        return make_buffer(self._BUFFER, box, size, self, queue)
+            c_handle = retry_allocation(lambda: lib.ccc_pool_allocate(self._c_handle, queue._c_handle, size), queue)
+        return make_buffer(self._BUFFER, c_handle, size, self, queue)
 
     def _failure(self, status: int) -> Exception:
         if status == lib.CCC_CLOSED and self.is_closed:
             return RuntimeError(f"this {type(self).__name__} is closed")
         return failure(status)
 
-    def _adopt(self, box: Any, owned: bool, hint: str = "", share: Share | None = None) -> None:
+    def _adopt(self, c_handle: Any, owned: bool, hint: str = "", share: Share | None = None) -> None:
         """Take a pool that a helper made or found, or raise what the helper left behind, with a hint of what to do."""
-        if not box:
+        if not c_handle:
             raise failure(lib.ccc_last_status(), detail=hint)
-        calls.adopt(self, box)
+        calls.adopt(self, c_handle)
         self._allocates = self._BUFFER
         self._owned = owned
         self._share = share
@@ -243,7 +243,7 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
         """Raise the release threshold, whose default of 0 returns all memory to the system at each synchronisation."""
         if self.attributes.release_threshold == 0:
             value = ffi.new("cuuint64_t *", KEEP_ALL)
-            check(lib.ccc_pool_set(self._box, lib.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value))
+            check(lib.ccc_pool_set(self._c_handle, lib.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value))
 
     @property
     def attributes(self) -> MemPoolAttributes:
@@ -253,7 +253,7 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
     @property
     def handle(self) -> int:
         """The driver's pool (``CUmemoryPool``) as an integer; 0 once closed."""
-        return int(lib.ccc_handle(self._box))
+        return int(lib.ccc_handle_value(self._c_handle))
 
     @property
     def cdata(self) -> CData:
@@ -264,7 +264,7 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
     @property
     def is_closed(self) -> bool:
         """Whether :meth:`close` was called on a pool of our own."""
-        return not lib.ccc_is_open(self._box)
+        return not lib.ccc_is_open(self._c_handle)
 
     @property
     def is_handle_owned(self) -> bool:
@@ -324,12 +324,12 @@ class DeviceMemoryResource(IPCPool, MemPool[Buffer]):
         share = None
         place = (lib.CU_MEM_ALLOCATION_TYPE_PINNED, lib.CU_MEM_LOCATION_TYPE_DEVICE, ordinal)
         if options is None:
-            box = lib.ccc_pool_current(*place)
+            c_handle = lib.ccc_pool_current(*place)
         else:
             options = check_options(DeviceMemoryResourceOptions, options, "DeviceMemoryResource")
             share = Share(is_mapped=False) if options.ipc_enabled else None
-            box = create_pool(*place, check_max_size(options.max_size), share is not None)
-        self._adopt(box, options is not None, share=share)
+            c_handle = create_pool(*place, check_max_size(options.max_size), share is not None)
+        self._adopt(c_handle, options is not None, share=share)
         self._device_id = ordinal
         if share is not None:
             self._announce()
@@ -361,9 +361,9 @@ class DeviceMemoryResource(IPCPool, MemPool[Buffer]):
         known = cls._find(alloc_handle)
         if known is not None:
             return known
-        box, share = map_pool(alloc_handle, ordinal)
+        c_handle, share = map_pool(alloc_handle, ordinal)
         self = cls.__new__(cls)
-        self._adopt(box, True, share=share)
+        self._adopt(c_handle, True, share=share)
         self._device_id = ordinal
         return self._announce()
 
@@ -412,7 +412,7 @@ def check_max_size(size: Any) -> int:
 
 
 def create_pool(allocation: int, location: int, number: int, max_size: int = 0, shared: bool = False) -> Any:
-    """Return the box of a new pool: what kind of memory, where, how much, and for whom; NULL if the driver refuses."""
+    """Return the C handle of a new pool: kind of memory, place, size, and for whom; NULL if the driver refuses."""
     properties = ffi.new("CUmemPoolProps *")
     properties.allocType = allocation
     properties.handleTypes = SHARED if shared else lib.CU_MEM_HANDLE_TYPE_NONE

@@ -135,12 +135,12 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
             raise last_failure()
         self._meter = meter
 
-    def __del__(self, _drop: Any = lib.ccc_meter_drop) -> None:
+    def __del__(self, _release_object: Any = lib.ccc_meter_drop) -> None:
         try:
             meter = self._meter
         except AttributeError:  # construction failed
             return
-        _drop(meter)
+        _release_object(meter)
 
     def __repr__(self) -> str:
         usage = self.statistics
@@ -178,7 +178,7 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
         except BaseException:
             self._take_back(size)
             raise
-        number = _charge(self._meter, buffer._box, size) if isinstance(buffer, Buffer) else 0
+        number = _charge(self._meter, buffer._c_handle, size) if isinstance(buffer, Buffer) else 0
         if not number:
             self._take_back(size)
             if isinstance(buffer, Buffer):

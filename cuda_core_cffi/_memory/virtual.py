@@ -120,7 +120,7 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
         queue = None if stream is None else accept_stream(stream, "deallocate")
         address = 0 if ptr is None else address_of(ptr)
         size = self._plan.round_up(whole_size(size))
-        check(lib.ccc_virtual_deallocate(self._device, address, size, ffi.NULL if queue is None else queue._box))
+        check(lib.ccc_virtual_deallocate(self._device, address, size, ffi.NULL if queue is None else queue._c_handle))
 
     def modify_allocation(
         self, buf: Buffer, new_size: int, config: VirtualMemoryResourceOptions | Mapping[str, Any] | None = None
@@ -200,7 +200,7 @@ class VirtualBuffer(Buffer):
     _NAME: ClassVar[str] = "Buffer"
     _plan: Plan  # the rights that are set are those of this
     _lock: threading.RLock
-    # The boxes of addresses that the buffer has left: another thread may still hold one that it read before.
+    # The C handles of addresses that the buffer has left: another thread may still hold one that it read before.
     _left: list[Buffer]
 
     def close(self, stream: IsStreamType | None = None) -> None:
@@ -221,23 +221,23 @@ class VirtualBuffer(Buffer):
             before = self._plan
             plan = plan.after(before)
             if size <= self._size:
-                status = lib.ccc_virtual_set_rights(self._box, plan.cdata, before.cdata)
+                status = lib.ccc_virtual_set_rights(self._c_handle, plan.cdata, before.cdata)
                 if status:
                     raise self._failure(status)
                 self._plan = plan
                 return
 
             def grow() -> Any:
-                return lib.ccc_virtual_grow(self._box, plan.cdata, before.cdata, size)
+                return lib.ccc_virtual_grow(self._c_handle, plan.cdata, before.cdata, size)
 
-            box = grow() or retry_allocation(grow, stream_or_default(None, "modify_allocation"), self)
+            c_handle = grow() or retry_allocation(grow, stream_or_default(None, "modify_allocation"), self)
             self._plan = plan
-            if box == self._box:
+            if c_handle == self._c_handle:
                 self._size = size
                 return
-            left = Buffer._own(self._box)
+            left = Buffer._own(self._c_handle)
             self._left.append(left)
-            calls.adopt(self, box)
+            calls.adopt(self, c_handle)
             self._size = size
             self._packed_address = None
             left.close()

@@ -95,7 +95,7 @@ def ccc_call_python(token: int, source: int) -> None:
 
 
 def take_raised(waited: Any) -> list[BaseException]:
-    """Return what functions of graphs, and of a stream, have raised. A box tells which stream, or event; NULL: all."""
+    """Return what functions of graphs, and of a stream, have raised: the C handle of the stream or event; NULL: all."""
     source = _source(waited) if waited else 0
     with _lock:
         sources = {0, source} if waited else set(raised)
@@ -120,7 +120,7 @@ def call_in_stream(stream: Stream, fn: Any, user_data: Any) -> None:
     function = host_function(fn, user_data)
     flush_after_sync()
     flush_releases()
-    status = _call(stream._box, *function)
+    status = _call(stream._c_handle, *function)
     if status:
         kept.pop(function.token, None)
         raise stream._failure(status)

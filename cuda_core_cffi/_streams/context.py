@@ -27,4 +27,4 @@ class Context(Handle):
 
     @property
     def _device_id(self) -> int:
-        return int(lib.ccc_box_device(self._box))
+        return int(lib.ccc_handle_device(self._c_handle))

@@ -81,7 +81,7 @@ class Event(Handle):
         """
         if not isinstance(other, Event):
             return NotImplemented
-        milliseconds = _elapsed(other._box, self._box)
+        milliseconds = _elapsed(other._c_handle, self._c_handle)
         if milliseconds == milliseconds:  # not NaN
             return milliseconds
         raise self._elapsed_failure(other)
@@ -119,7 +119,7 @@ class Event(Handle):
         CUDAError
             If work before the event failed.
         """
-        status = _sync(self._box)
+        status = _sync(self._c_handle)
         if status:
             self._after_wait(status)
 
@@ -140,18 +140,18 @@ class Event(Handle):
     @property
     def is_timing_enabled(self) -> bool:
         """Whether the event takes times."""
-        return bool(lib.ccc_flags(self._box) & lib.CCC_TIMED)
+        return bool(lib.ccc_flags(self._c_handle) & lib.CCC_TIMED)
 
     @property
     def is_blocking_sync(self) -> bool:
         """Whether a host thread that waits for the event sleeps."""
-        return bool(lib.ccc_flags(self._box) & lib.CCC_BLOCKING)
+        return bool(lib.ccc_flags(self._c_handle) & lib.CCC_BLOCKING)
 
     @property
     def context(self) -> Context:
         """The context that the event belongs to."""
         with InUse(self):
-            return Context._own(lib.ccc_view(lib.ccc_parent(self._box)))
+            return Context._own(lib.ccc_view(lib.ccc_parent(self._c_handle)))
 
     @property
     def device(self) -> Device:
@@ -161,7 +161,7 @@ class Event(Handle):
     @property
     def is_ipc_enabled(self) -> bool:
         """Whether other processes may use the event."""
-        return bool(lib.ccc_flags(self._box) & lib.CCC_SHARED)
+        return bool(lib.ccc_flags(self._c_handle) & lib.CCC_SHARED)
 
     @property
     def ipc_descriptor(self) -> IPCEventDescriptor:
@@ -200,10 +200,10 @@ class Event(Handle):
         if self.is_closed:
             raise self._failure(lib.CCC_CLOSED)
         payload = ffi.new("char[]", PAYLOAD_BYTES)
-        status = lib.ccc_event_export(self._box, payload)
+        status = lib.ccc_event_export(self._c_handle, payload)
         if status:
             raise self._failure(status)
-        device = lib.ccc_box_device(self._box)
+        device = lib.ccc_handle_device(self._c_handle)
         return IPCEventDescriptor._init(seal(bytes(ffi.buffer(payload))), self.is_blocking_sync, device)
 
     @classmethod

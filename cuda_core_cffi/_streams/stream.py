@@ -100,12 +100,14 @@ class Stream(Handle):
     :obj:`PER_THREAD_DEFAULT_STREAM`, which stand for a stream of whichever context is current.
     """
 
-    __slots__ = ("_launch_box", "_owner")
+    __slots__ = ("_launch_handle", "_owner")
 
     _CTYPE = "CUstream"
     _after_wait = after_wait  # which C calls as well
     _MADE_BY: ClassVar[str] = "Device.create_stream or Stream.from_handle"
-    _launch_box: Any  # the box, which launches in Python find by this name in streams alone; set by the first of them
+    _launch_handle: (
+        Any  # the C handle, which launches in Python find by this name in streams alone; set by the first of them
+    )
     _owner: object
 
     def __cuda_stream__(self) -> tuple[int, int]:
@@ -149,7 +151,7 @@ class Stream(Handle):
         CUDAError
             If work in the stream failed.
         """
-        status = _sync(self._box)
+        status = _sync(self._c_handle)
         if status:
             self._after_wait(status)
 
@@ -172,13 +174,13 @@ class Stream(Handle):
             flags = DEFAULT_FLAGS
             if options is not None:
                 flags = event_flags(check_options(EventOptions, options, "Stream.record"))
-            box = _record_new(self._box, flags)
-            if not box:
+            c_handle = _record_new(self._c_handle, flags)
+            if not c_handle:
                 raise self._failure(lib.ccc_last_status())
-            return Event._own(box)
+            return Event._own(c_handle)
         if not isinstance(event, Event):
             raise TypeError(f"event must be an Event, not {type(event).__name__}")
-        status = _record(event._box, self._box)
+        status = _record(event._c_handle, self._c_handle)
         if status:
             raise self._failure(status, event)
         return event
@@ -194,10 +196,10 @@ class Stream(Handle):
         awaited: Event | Stream
         if isinstance(event_or_stream, Event):
             awaited = event_or_stream
-            status = _wait_event(self._box, awaited._box)
+            status = _wait_event(self._c_handle, awaited._c_handle)
         else:
             awaited = accept_stream(event_or_stream, "wait")
-            status = _wait_stream(self._box, awaited._box)
+            status = _wait_stream(self._c_handle, awaited._c_handle)
         if status:
             raise self._failure(status, awaited)
 
@@ -274,7 +276,7 @@ class Stream(Handle):
     def is_nonblocking(self) -> bool:
         """Whether the stream runs beside the legacy default stream."""
         flags = ffi.new("unsigned int *")
-        status = lib.ccc_stream_flags(self._box, flags)
+        status = lib.ccc_stream_flags(self._c_handle, flags)
         if status:
             raise self._failure(status)
         return bool(flags[0] & lib.CU_STREAM_NON_BLOCKING)
@@ -283,7 +285,7 @@ class Stream(Handle):
     def priority(self) -> int:
         """The priority; lower numbers run first."""
         priority = ffi.new("int *")
-        status = lib.ccc_stream_priority(self._box, priority)
+        status = lib.ccc_stream_priority(self._c_handle, priority)
         if status:
             raise self._failure(status)
         return int(priority[0])
@@ -291,10 +293,10 @@ class Stream(Handle):
     @property
     def context(self) -> Context:
         """The context that the stream works in; for a default stream, the current one."""
-        box = lib.ccc_stream_context(self._box)
-        if not box:
+        c_handle = lib.ccc_stream_context(self._c_handle)
+        if not c_handle:
             raise self._failure(lib.ccc_last_status())
-        return Context._own(box)
+        return Context._own(c_handle)
 
     @property
     def device(self) -> Device:
@@ -322,10 +324,10 @@ class Stream(Handle):
     @classmethod
     def _again(cls, stream: Stream) -> Self:
         """Return another object for one of our streams, which lives until both are closed."""
-        box = lib.ccc_stream_again(stream._box)
-        if not box:
+        c_handle = lib.ccc_stream_again(stream._c_handle)
+        if not c_handle:
             raise stream._failure(lib.ccc_last_status())
-        self = cls._own(box)
+        self = cls._own(c_handle)
         self._owner = stream
         return self
 
@@ -390,7 +392,7 @@ def stream_or_default(stream: object, what: str) -> Stream:
 @contextlib.contextmanager
 def context_of(stream: Stream) -> Iterator[None]:
     """Make the context of a stream current where none is."""
-    pushed = lib.ccc_stream_push(stream._box)
+    pushed = lib.ccc_stream_push(stream._c_handle)
     if pushed < 0:
         raise stream._failure(lib.ccc_last_status())
     try:

@@ -38,7 +38,7 @@ from cuda_core_cffi.graph.options import GraphCompleteOptions, GraphDebugPrintOp
 
 __all__ = ["GraphBuilder"]
 
-BOXES = ffi.typeof("ccc_box **")
+HANDLES = ffi.typeof("ccc_handle **")
 
 _begin = lib.ccc_capture_begin
 _end = lib.ccc_capture_end
@@ -127,13 +127,13 @@ class GraphBuilder(StreamStandIn):
         if _releases_pending():
             flush_releases()
         body = self._definition
-        graph = ffi.new(BOXES) if body is None else ffi.new(BOXES, body._place()[0]._box)
-        box = _begin(stream._box, wanted, graph)
-        if not box:
+        graph = ffi.new(HANDLES) if body is None else ffi.new(HANDLES, body._place()[0]._c_handle)
+        c_handle = _begin(stream._c_handle, wanted, graph)
+        if not c_handle:
             raise stream._failure(lib.ccc_last_status(), body)
-        self._capture = Capture._own(box)
+        self._capture = Capture._own(c_handle)
         if body is None:
-            self._definition = GraphDefinition._of_box(graph[0])
+            self._definition = GraphDefinition._of_c_handle(graph[0])
         self._phase = BUILDING
         if self._stream is None:  # another thread has closed this meanwhile
             self._give_up()
@@ -167,7 +167,7 @@ class GraphBuilder(StreamStandIn):
         if capture is None:
             raise RuntimeError("this GraphBuilder came from split: join it, and end building with the one it came from")
         self._give_up_bodies()
-        status = _end(capture._box)
+        status = _end(capture._c_handle)
         if status == lib.CCC_CLOSED:
             raise RuntimeError("end_building: another thread has just ended this capture")
         if status:
@@ -506,7 +506,7 @@ class GraphBuilder(StreamStandIn):
         self._kind, self._phase, self._is_shared = kind, NEW, False
         self._capture = self._definition = self._origin = None
         self._inner = []
-        if lib.ccc_stream_is_legacy(stream._box):
+        if lib.ccc_stream_is_legacy(stream._c_handle):
             raise ValueError("the legacy default stream cannot be captured; create a stream")
         return self
 
@@ -539,7 +539,7 @@ class GraphBuilder(StreamStandIn):
 
     def _continue(self, node: Any) -> None:
         """Let what is captured next come after a node that was added."""
-        status = lib.ccc_capture_continue(self.stream._box, node._definition._box, node._handle)
+        status = lib.ccc_capture_continue(self.stream._c_handle, node._definition._c_handle, node._handle)
         if status:
             error = failure(status)
             self._root._give_up()  # nothing can be removed from what is being captured

@@ -90,7 +90,7 @@ class Tail(NodeMaker):
         capacity = USUAL_ENDS
         while True:
             nodes, count = ffi.new("uint64_t[]", capacity), ffi.new("size_t *", capacity)
-            status = lib.ccc_capture_ends(self._stream._box, self._definition._box, nodes, count)
+            status = lib.ccc_capture_ends(self._stream._c_handle, self._definition._c_handle, nodes, count)
             if status:
                 raise self._stream._failure(status)
             if count[0] <= capacity:

@@ -50,11 +50,11 @@ class GraphDefinition(NodeMaker, GraphHandle):
         refuse_again(self)
         if _releases_pending():
             flush_releases()
-        box = _create()
-        if not box:
+        c_handle = _create()
+        if not c_handle:
             raise last_failure()
-        calls.adopt(self, box)
-        self._outer, self._state = None, GraphState(_identity(box))
+        calls.adopt(self, c_handle)
+        self._outer, self._state = None, GraphState(_identity(c_handle))
 
     def __repr__(self) -> str:
         return f"<GraphDefinition handle={self._state.handle * self.is_valid:#x}{' closed' * (not self.is_valid)}>"
@@ -82,7 +82,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         self._place()
         flush_releases()
         with self._state.changing():
-            clone = self._of_box(lib.ccc_graph_clone(self._box))
+            clone = self._of_c_handle(lib.ccc_graph_clone(self._c_handle))
             copy_records(self, clone)
         return clone
 
@@ -121,7 +121,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         self._place()
         handle = ffi.new("CUgraphConditionalHandle *")
         flags = 0 if default_value is None else lib.CU_GRAPH_COND_ASSIGN_DEFAULT
-        status = lib.ccc_graph_condition(self._box, default_value or 0, flags, handle)
+        status = lib.ccc_graph_condition(self._c_handle, default_value or 0, flags, handle)
         if status:
             raise self._failure(status)
         return GraphCondition._of(int(handle[0]), self._state.root)
@@ -170,7 +170,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         """
         wanted = check_options(GraphDebugPrintOptions, options, "GraphDefinition.debug_dot_print")
         self._place()
-        status = lib.ccc_graph_print(self._box, os.fsencode(path), debug_flags(wanted))
+        status = lib.ccc_graph_print(self._c_handle, os.fsencode(path), debug_flags(wanted))
         if status:
             raise self._failure(status)
 
@@ -224,10 +224,10 @@ class GraphDefinition(NodeMaker, GraphHandle):
         return super().cdata if self._show() else ffi.cast(self._CTYPE, 0)
 
     @property
-    def box(self) -> int:
-        """The address of the C box, for C code that uses ``cuda_core_cffi.h``."""
+    def c_handle(self) -> int:
+        """The address of the C handle, for C code that uses ``cuda_core_cffi.h``."""
         self._show()
-        return super().box
+        return super().c_handle
 
     @property
     def _entry(self) -> GraphNode:
@@ -235,19 +235,19 @@ class GraphDefinition(NodeMaker, GraphHandle):
         return GraphNode._of(self, 0)
 
     @classmethod
-    def _of_box(cls, box: Any) -> Self:
+    def _of_c_handle(cls, c_handle: Any) -> Self:
         """Return an object for a graph that is inside no other, such as a clone or what was captured."""
-        if not box:
+        if not c_handle:
             raise last_failure()
-        self = calls.own(cls, box)
-        self._outer, self._state = None, GraphState(_identity(box))
+        self = calls.own(cls, c_handle)
+        self._outer, self._state = None, GraphState(_identity(c_handle))
         return self
 
     def _show(self) -> bool:
         """Let the driver keep what the nodes use, for executables that others make; tell whether the graph is there."""
         if not self.is_valid:
             return False
-        status = lib.ccc_graph_show(self._box)
+        status = lib.ccc_graph_show(self._c_handle)
         if status and status != lib.CCC_CLOSED:
             raise self._failure(status)
         return not status
@@ -264,7 +264,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         while True:
             handles, kinds = ffi.new("uint64_t[]", capacity), ffi.new("int[]", capacity)
             count = ffi.new("size_t *", capacity)
-            status = lib.ccc_graph_nodes(self._box, handles, kinds, count)
+            status = lib.ccc_graph_nodes(self._c_handle, handles, kinds, count)
             if status:
                 raise self._failure(status)
             if count[0] <= capacity:
@@ -278,7 +278,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         while True:
             before, after = ffi.new("uint64_t[]", capacity), ffi.new("uint64_t[]", capacity)
             count = ffi.new("size_t *", capacity)
-            status = lib.ccc_graph_edges(self._box, before, after, count)
+            status = lib.ccc_graph_edges(self._c_handle, before, after, count)
             if status:
                 raise self._failure(status)
             if count[0] <= capacity:

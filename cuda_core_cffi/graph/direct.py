@@ -44,13 +44,13 @@ _add_empty = lib.ccc_graph_add_empty
 _add_event = lib.ccc_graph_add_event
 _add_fill = lib.ccc_graph_add_memset
 _add_host_call = lib.ccc_graph_add_host
-_handle = lib.ccc_handle
+_handle = lib.ccc_handle_value
 _releases_pending = lib.ccc_releases_pending
 
 
 def add_empty(definition: GraphHandle, before: tuple[int, ...]) -> EmptyNode | None:
     """Add a node that does nothing, and return the object for it."""
-    node: EmptyNode = enter(definition, _add_empty(definition._box, before, len(before)), EMPTY, PLAIN)
+    node: EmptyNode = enter(definition, _add_empty(definition._c_handle, before, len(before)), EMPTY, PLAIN)
     return node
 
 
@@ -62,11 +62,11 @@ def add_fill(definition: GraphHandle, before: tuple[int, ...], dst: Any, value: 
     if target is None:
         return None
     pattern, element = (value, 1) if type(value) is int and 0 <= value <= LARGEST_BYTE else fill_pattern(value, None)
-    address, box, size = target
+    address, c_handle, size = target
     if size is not None and width * element > size:
         return None
     previous = before[0] if before else 0
-    added = _add_fill(definition._box, previous, address, box, pattern, element, width)
+    added = _add_fill(definition._c_handle, previous, address, c_handle, pattern, element, width)
     node: MemsetNode = enter(definition, added, MEMSET, (fill_record, added.context, target))
     return node
 
@@ -78,15 +78,15 @@ def add_copy(definition: GraphHandle, before: tuple[int, ...], dst: Any, src: An
     target, source = find_memory(dst), find_memory(src)
     if target is None or source is None:
         return None
-    address, box, capacity = target
-    whence, source_box, length = source
+    address, c_handle, capacity = target
+    whence, source_handle, length = source
     if (capacity is not None and size > capacity) or (length is not None and size > length):
         return None
     on_device = 0
     if allocated:
         on_device = TO_DEVICE * (address in allocated) | FROM_DEVICE * (whence in allocated)
     previous = before[0] if before else 0
-    added = _add_copy(definition._box, previous, address, box, whence, source_box, size, on_device)
+    added = _add_copy(definition._c_handle, previous, address, c_handle, whence, source_handle, size, on_device)
     node: MemcpyNode = enter(definition, added, MEMCPY, (copy_record, added.context, target, source))
     return node
 
@@ -95,12 +95,12 @@ def add_event(definition: GraphHandle, before: tuple[int, ...], kind: int, event
     """Add a node that records an event or waits for it, and return the object; None where that takes the long way."""
     if len(before) > 1 or not isinstance(event, Event):
         return None
-    box = event._box
-    handle = _handle(box)
+    c_handle = event._c_handle
+    handle = _handle(c_handle)
     if not handle:
         return None
-    added = _add_event(definition._box, before[0] if before else 0, kind, handle, box)
-    return enter(definition, added, kind, (event_record, handle, box))
+    added = _add_event(definition._c_handle, before[0] if before else 0, kind, handle, c_handle)
+    return enter(definition, added, kind, (event_record, handle, c_handle))
 
 
 def add_host_call(definition: GraphHandle, before: tuple[int, ...], fn: Any, user_data: Any) -> HostCallbackNode | None:
@@ -108,7 +108,7 @@ def add_host_call(definition: GraphHandle, before: tuple[int, ...], fn: Any, use
     if len(before) > 1:
         return None
     address, data, token = host_function(fn, user_data)
-    added = _add_host_call(definition._box, before[0] if before else 0, address, data, token)
+    added = _add_host_call(definition._c_handle, before[0] if before else 0, address, data, token)
     if not added.node:
         kept.pop(token, None)
         raise definition._failure(added.status)
@@ -117,13 +117,13 @@ def add_host_call(definition: GraphHandle, before: tuple[int, ...], fn: Any, use
 
 
 def find_memory(value: Any) -> tuple[int, Any, int | None] | None:
-    """Return address, box or NULL, and size of memory that nothing in Python owns; None for what is something else."""
+    """Return address, C handle or NULL, and size of memory that nothing in Python owns; None for anything else."""
     if isinstance(value, Buffer):
         if value._needs_python:
             return None
-        box = value._box
-        address = _handle(box)
-        return (address, box, value._size) if address else None
+        c_handle = value._c_handle
+        address = _handle(c_handle)
+        return (address, c_handle, value._size) if address else None
     if type(value) is int and 0 <= value <= LARGEST_ADDRESS:
         return value, NOTHING, None
     return None
@@ -150,8 +150,8 @@ def enter(definition: GraphHandle, added: Any, kind: int, record: Any) -> Any:
 
 def operand_of(memory: tuple[int, Any, int | None]) -> Operand:
     """Return memory that a node uses, with what keeps it."""
-    address, box, size = memory
-    return Operand(address, (box,) if box else (), (), size)
+    address, c_handle, size = memory
+    return Operand(address, (c_handle,) if c_handle else (), (), size)
 
 
 def fill_record(context: int, target: tuple[int, Any, int | None]) -> Record:
@@ -168,8 +168,8 @@ def copy_record(context: int, target: tuple[int, Any, int | None], source: tuple
     return record
 
 
-def event_record(handle: int, box: Any) -> Record:
+def event_record(handle: int, c_handle: Any) -> Record:
     """Return what is known of a node that records an event or waits for it."""
     record = Record()
-    record.operands = {"event": (Operand(handle, (box,)),)}
+    record.operands = {"event": (Operand(handle, (c_handle,)),)}
     return record

@@ -136,7 +136,7 @@ class AdjacencySetProxy(Uncopyable, MutableSet["GraphNode"]):
         with self._node._definition._state.changing():  # so that no other thread destroys them meanwhile
             handles = self._check(nodes)
             if handles:
-                status = lib.ccc_graph_connect(self._box, self._node._handle, self._is_fwd, handles, len(handles))
+                status = lib.ccc_graph_connect(self._c_handle, self._node._handle, self._is_fwd, handles, len(handles))
         self._raise(status)
 
     def _replace(self, nodes: Iterable[Any]) -> None:
@@ -172,7 +172,9 @@ class AdjacencySetProxy(Uncopyable, MutableSet["GraphNode"]):
                 if isinstance(node, Member) and node.is_valid and node._handle and node._definition == definition
             ]
             if handles and self._node.is_valid:
-                status = lib.ccc_graph_disconnect(self._box, self._node._handle, self._is_fwd, handles, len(handles))
+                status = lib.ccc_graph_disconnect(
+                    self._c_handle, self._node._handle, self._is_fwd, handles, len(handles)
+                )
         self._raise(status)
 
     def _handles(self) -> list[int]:
@@ -182,14 +184,14 @@ class AdjacencySetProxy(Uncopyable, MutableSet["GraphNode"]):
         capacity = USUAL_DEGREE
         while True:
             handles, count = ffi.new("uint64_t[]", capacity), ffi.new("size_t *", capacity)
-            self._raise(_neighbours(self._box, self._node._handle, self._is_fwd, handles, count))
+            self._raise(_neighbours(self._c_handle, self._node._handle, self._is_fwd, handles, count))
             if count[0] <= capacity:
                 return list(handles[0 : count[0]])
             capacity = count[0]
 
     @property
-    def _box(self) -> Any:
-        return self._node._definition._box
+    def _c_handle(self) -> Any:
+        return self._node._definition._c_handle
 
     def _raise(self, status: int) -> None:
         if status:

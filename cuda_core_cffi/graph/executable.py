@@ -58,8 +58,8 @@ class Graph(Handle):
     _MADE_BY = "GraphDefinition.instantiate"
     _root: object  # what is known of the definition: the nodes in it name the nodes here
     _source: weakref.ref[Any]  # the definition that it was made of, or updated from, for pictures
-    # The box of the first stream that it was launched in, and the call that does it again: CFFI takes half of a short
-    # call to make a tuple of two arguments. The box is compared, and read only while the stream is there.
+    # The C handle of the first stream that it was launched in, and the call that does it again: CFFI takes half of a
+    # short call to make a tuple of two arguments. The handle is compared, and read only while the stream is there.
     _usual: tuple[Any, Any]
 
     def __repr__(self) -> str:
@@ -108,9 +108,9 @@ class Graph(Handle):
             If the driver refuses. Memory from allocation nodes that nothing has freed since the last launch is one
             reason, unless the graph has ``auto_free_on_launch``.
         """
-        box, call = self._usual
+        c_handle, call = self._usual
         try:
-            again = stream._box is box  # type: ignore[attr-defined]
+            again = stream._c_handle is c_handle  # type: ignore[attr-defined]
         except AttributeError:  # it is no stream of ours
             again = False
         if again:
@@ -118,9 +118,9 @@ class Graph(Handle):
         else:
             if not isinstance(stream, Stream):
                 stream = accept_stream(stream, "Graph.launch")
-            elif box is None:
-                self._usual = stream._box, ffi.new("ccc_graph_call *", [self._box, stream._box])
-            status = _launch(self._box, stream._box)
+            elif c_handle is None:
+                self._usual = stream._c_handle, ffi.new("ccc_graph_call *", [self._c_handle, stream._c_handle])
+            status = _launch(self._c_handle, stream._c_handle)
         if status:
             raise self._failure(status, stream)
 
@@ -133,7 +133,7 @@ class Graph(Handle):
             It is done in the order of this stream.
         """
         queue = accept_stream(stream, "Graph.upload")
-        status = lib.ccc_graph_upload(self._box, queue._box)
+        status = lib.ccc_graph_upload(self._c_handle, queue._c_handle)
         if status:
             raise self._failure(status, queue)
 
@@ -158,7 +158,7 @@ class Graph(Handle):
             raise TypeError(f"source must be a GraphDefinition, not {type(source).__name__}")
         definition._place()  # type: ignore[attr-defined]
         why = ffi.new("ccc_refusal *")
-        status = lib.ccc_graph_update(self._box, definition._box, why)
+        status = lib.ccc_graph_update(self._c_handle, definition._c_handle, why)
         flush_releases()
         if status:
             raise explained(self._failure(status, definition), definition, why, UPDATE_ADVICE)
@@ -185,11 +185,13 @@ def instantiate(definition: Any, options: GraphCompleteOptions | None) -> Graph:
         queue = accept_stream(options.upload_stream, "GraphCompleteOptions.upload_stream")
     flush_releases()
     why = ffi.new("ccc_refusal *")
-    box = lib.ccc_graph_instantiate(definition._box, flags, ffi.NULL if queue is None else queue._box, why)
-    if not box:
+    c_handle = lib.ccc_graph_instantiate(
+        definition._c_handle, flags, ffi.NULL if queue is None else queue._c_handle, why
+    )
+    if not c_handle:
         error = definition._failure(lib.ccc_last_status(), queue)
         raise explained(error, definition, why, INSTANTIATE_ADVICE)
-    graph = Graph._own(box)
+    graph = Graph._own(c_handle)
     graph._root, graph._usual = definition._state.root, (None, None)
     graph._source = weakref.ref(definition)
     return graph

@@ -49,14 +49,14 @@ def add_launch(
         native, data = config._native_cache or config._native, packer(*args)
     if len(before) > 1:
         return None
-    boxes = []
+    c_handles = []
     for arg in args:
         if isinstance(arg, Buffer):
             if arg._needs_python:
                 return None
-            boxes.append(arg._box)
+            c_handles.append(arg._c_handle)
     previous = before[0] if before else 0
-    added = _add(definition._box, previous, packer.target, native, data, boxes or NOTHING, len(boxes))
+    added = _add(definition._c_handle, previous, packer.target, native, data, c_handles or NOTHING, len(c_handles))
     if _releases_pending():
         flush_releases()
     handle = added.node
@@ -66,7 +66,7 @@ def add_launch(
         raise definition._failure(added.status, kernel, *args)
     known = (kernel._node_records or {}).get(added.context) or note_context(kernel, added.context)
     state = definition._state
-    state.records[handle] = (*known, boxes) if boxes else known
+    state.records[handle] = (*known, c_handles) if c_handles else known
     state.keeps[handle] = added.keep
     node: KernelNode = new_node(definition, state, handle, node_classes[KERNEL])
     return node
@@ -75,17 +75,17 @@ def add_launch(
 def note_context(kernel: Kernel, context: int) -> tuple[Any, ...]:
     """Return what all nodes have in common that run a kernel in a context, as ``GraphState.records`` has it."""
     flush_after_sync()
-    known = (launch_record, kernel._box, kernel._library, kernel._symbol, context)
+    known = (launch_record, kernel._c_handle, kernel._library, kernel._symbol, context)
     if kernel._node_records is None:
         kernel._node_records = {}
     kernel._node_records[context] = known
     return known
 
 
-def launch_record(box: Any, library: Any, symbol: str | None, context: int, buffers: Sequence[Any] = ()) -> Record:
-    """Return what is known of a node that runs a kernel, given as its box, with plain arguments."""
+def launch_record(c_handle: Any, library: Any, symbol: str | None, context: int, buffers: Sequence[Any] = ()) -> Record:
+    """Return what is known of a node that runs a kernel, given as its C handle, with plain arguments."""
     record = Record()
-    record.operands = {"kernel": (Operand(int(_identity(box)), (box,)),)}
+    record.operands = {"kernel": (Operand(int(_identity(c_handle)), (c_handle,)),)}
     if buffers:
         record.operands["args"] = (Operand(0, tuple(buffers)),)  # the driver has the addresses
     record.context = context

@@ -464,7 +464,7 @@ class GraphNode(NodeMaker, Member):
                 return
             keep = state.keeps.get(self._handle, NOTHING)
             inner = [graph.handle for graph in state.inner.get(self._handle, ())]
-            status = lib.ccc_graph_destroy_node(self._definition._box, self._handle, inner, len(inner), keep)
+            status = lib.ccc_graph_destroy_node(self._definition._c_handle, self._handle, inner, len(inner), keep)
             if not status:
                 state.forget(self._handle)
         if status:
@@ -520,7 +520,7 @@ class GraphNode(NodeMaker, Member):
 
     def _kind(self) -> int:
         out = ffi.new("int *")
-        status = lib.ccc_graph_node_type(check_member(self)._definition._box, self._handle, out)
+        status = lib.ccc_graph_node_type(check_member(self)._definition._c_handle, self._handle, out)
         if status:
             raise self._definition._failure(status)
         return int(out[0])
@@ -542,7 +542,7 @@ def add_node(place: tuple[Any, tuple[int, ...]], found: Parameters[NodeType]) ->
 def enter_node(definition: Any, before: tuple[int, ...], found: Parameters[NodeType]) -> NodeType:
     """Add a node, remember what it was given, and return the object for it."""
     native, record = found.native, found.record
-    added = _add(definition._box, before, len(before), native, found.attributes, found.child, found.keep())
+    added = _add(definition._c_handle, before, len(before), native, found.attributes, found.child, found.keep())
     if _releases_pending():
         flush_releases()
     handle = added.node
@@ -573,6 +573,6 @@ def child_graph(definition: Any, child: Any) -> Parameters[ChildGraphNode]:
     if child._state.root is definition._state.root:
         raise ValueError("a graph cannot be embedded in itself, nor in a graph around it or inside it; clone it")
     found: Parameters[ChildGraphNode] = Parameters(lib.CU_GRAPH_NODE_TYPE_GRAPH)
-    found.native.graph.graph = ffi.cast("CUgraph", lib.ccc_handle(child._box))
-    found.child = child._box
+    found.native.graph.graph = ffi.cast("CUgraph", lib.ccc_handle_value(child._c_handle))
+    found.child = child._c_handle
     return found

@@ -74,7 +74,7 @@ class KnownNode(GraphNode):
                 lib.ccc_graph_set_context(native, old.context)
             keep, before = found.keep(), state.keeps.get(self._handle, NOTHING)
             status = lib.ccc_graph_set(
-                definition._box, self._handle, native, found.attributes, found.child, keep, before
+                definition._c_handle, self._handle, native, found.attributes, found.child, keep, before
             )
             if not status:
                 found.record.context = lib.ccc_graph_get_context(native)
@@ -172,7 +172,7 @@ class KernelNode(KnownNode):
         native = self._read()
         record = self._record()
         for item in record.operands.get("kernel", ()):
-            return Kernel._make(lib.ccc_view(item.boxes[0]), record.library, record.symbol)
+            return Kernel._make(lib.ccc_view(item.c_handles[0]), record.library, record.symbol)
         return Kernel.from_handle(native.kern if native.kern != ffi.NULL else ffi.cast("CUkernel", native.func))
 
     @property
@@ -209,7 +209,7 @@ class KernelNode(KnownNode):
 
     def _attribute(self, number: int) -> Any:
         value = ffi.new("CUlaunchAttributeValue *")
-        status = lib.ccc_graph_get_attribute(check_member(self)._definition._box, self._handle, number, value)
+        status = lib.ccc_graph_get_attribute(check_member(self)._definition._c_handle, self._handle, number, value)
         if status:
             raise self._definition._failure(status)
         return value
@@ -277,7 +277,7 @@ class EventNode(KnownNode):
         handle = int(ffi.cast("uintptr_t", self._read()[0]))
         for item in self._record().operands.get("event", ()):
             if item.address == handle:
-                return Event._own(lib.ccc_graph_event(item.boxes[0]))
+                return Event._own(lib.ccc_graph_event(item.c_handles[0]))
         return Event._own(lib.ccc_graph_foreign_event(handle))
 
 

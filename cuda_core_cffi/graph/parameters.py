@@ -85,7 +85,7 @@ class Parameters(Generic[NodeType]):
         What is kept for the node: the record's.
     attributes : ccc_attributes *
         Of a kernel node; NULL for those that it has.
-    child : ccc_box *
+    child : ccc_handle *
         The graph to embed, or NULL.
     """
 
@@ -156,7 +156,7 @@ def packed_call(kernel: Kernel, data: bytes) -> Parameters[KernelNode]:
             native.kernelParams = pointers
         else:
             native.extra = pointers
-    found.operands["kernel"] = [Operand(kernel.handle, (kernel._box,))]
+    found.operands["kernel"] = [Operand(kernel.handle, (kernel._c_handle,))]
     found.record.library, found.record.symbol = kernel._library, kernel._symbol
     return found
 
@@ -255,8 +255,10 @@ def copy_operands(target: Operand, source: Operand, size: int) -> Parameters[Mem
     source.check_capacity(size, "src")
     found: Parameters[MemcpyNode] = Parameters(lib.CU_GRAPH_NODE_TYPE_MEMCPY)
     on_device = TO_DEVICE * (target.address in allocated) | FROM_DEVICE * (source.address in allocated)
-    boxes = [item.boxes[0] if item.boxes else NOTHING for item in (target, source)]
-    if lib.ccc_graph_copy_params(found.native, target.address, boxes[0], source.address, boxes[1], size, on_device):
+    c_handles = [item.c_handles[0] if item.c_handles else NOTHING for item in (target, source)]
+    if lib.ccc_graph_copy_params(
+        found.native, target.address, c_handles[0], source.address, c_handles[1], size, on_device
+    ):
         raise last_failure()
     found.operands = {"dst": (target,), "src": (source,)}
     return found
@@ -308,7 +310,7 @@ def event(kind: int, value: object) -> Parameters[Any]:
     handle = value.handle
     part = found.native.eventRecord if kind == EVENT_RECORD else found.native.eventWait
     part.event = ffi.cast(EVENT, handle)
-    found.operands["event"] = (Operand(handle, (value._box,)),)
+    found.operands["event"] = (Operand(handle, (value._c_handle,)),)
     return found
 
 

@@ -270,7 +270,7 @@ def node_of(definition: GraphHandle, handle: int, kind: int | None = None) -> An
         return found
     if kind is None:
         out = ffi.new("int *")
-        status = lib.ccc_graph_node_type(definition._box, handle, out)
+        status = lib.ccc_graph_node_type(definition._c_handle, handle, out)
         if status:
             raise definition._failure(status)
         kind = out[0]
@@ -301,7 +301,7 @@ def definition_of(outer: GraphHandle, state: GraphState) -> Any:
     with _lock:
         found = None if state.definition is None else state.definition()
         if found is None:
-            found = type(outer)._own(lib.ccc_graph_inner(state.handle, outer._box))
+            found = type(outer)._own(lib.ccc_graph_inner(state.handle, outer._c_handle))
             found._outer, found._state = outer, state
             state.definition = weakref.ref(found)
         return found
@@ -310,7 +310,7 @@ def definition_of(outer: GraphHandle, state: GraphState) -> Any:
 def read(definition: GraphHandle, node: int, kind: int, ctype: str) -> Any:
     """Return a pointer to a node's parameters, in a new structure of the driver's type."""
     out = ffi.new(ctype)
-    status = lib.ccc_graph_get(definition._box, node, kind, out)
+    status = lib.ccc_graph_get(definition._c_handle, node, kind, out)
     if status:
         raise definition._failure(status)
     return out
@@ -334,7 +334,7 @@ def copy_records(source: GraphHandle, target: GraphHandle) -> None:
     goes.
     """
     for node in {*source._state.records, *source._state.inner}:
-        found = int(lib.ccc_graph_find(target._box, node))
+        found = int(lib.ccc_graph_find(target._c_handle, node))
         if not found:
             continue
         if node in source._state.records:

@@ -66,7 +66,7 @@ class ExecutableGraphNode(Uncopyable):
             lib.ccc_graph_set_context(found.native, record.context)
         keep = ffi.NULL if found.child else found.keep()  # the driver keeps what embedded graphs do
         status = lib.ccc_exec_set(
-            self._graph._box, node._definition._box, node._handle, found.native, found.child, keep
+            self._graph._c_handle, node._definition._c_handle, node._handle, found.native, found.child, keep
         )
         flush_releases()
         if status:
@@ -82,7 +82,7 @@ class SwitchableNode(ExecutableGraphNode):
     def is_enabled(self) -> bool:
         """Whether the node does something. If not, it only orders what comes before and after it."""
         enabled, node = ffi.new("unsigned int *"), check_member(self._node)
-        status = lib.ccc_exec_enabled(self._graph._box, node._definition._box, node._handle, enabled)
+        status = lib.ccc_exec_enabled(self._graph._c_handle, node._definition._c_handle, node._handle, enabled)
         if status:
             raise self._graph._failure(status)
         return bool(enabled[0])
@@ -97,7 +97,7 @@ class SwitchableNode(ExecutableGraphNode):
 
     def _enable(self, enabled: bool) -> None:
         node = check_member(self._node)
-        status = lib.ccc_exec_enable(self._graph._box, node._definition._box, node._handle, enabled)
+        status = lib.ccc_exec_enable(self._graph._c_handle, node._definition._c_handle, node._handle, enabled)
         if status:
             raise self._graph._failure(status)
 

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The driver's linker. It writes logs and the time where its options point, as long as the link exists, so these stand
- * in memory that the link's box owns. So do names: nvJitLink, which is the same code, remembers where those stood.
+ * in memory that the link's handle owns. So do names: nvJitLink, which is the same code, remembers where those stood.
  */
 #ifndef CCC_LINKER_H
 #define CCC_LINKER_H
@@ -63,76 +63,76 @@ static ccc_link *ccc_link_plan(const int *options, const uint64_t *values, unsig
     return link;
 }
 
-static CUresult ccc_link_destroy(uint64_t handle)
+static CUresult ccc_link_destroy(uint64_t value)
 {
-    return cuLinkDestroy((CUlinkState)(uintptr_t)handle);
+    return cuLinkDestroy((CUlinkState)(uintptr_t)value);
 }
 
 /* A link in the current context, which it keeps. NULL on failure. */
-static ccc_box *ccc_link_create(const int *options, const uint64_t *values, unsigned int count,
-                                const char *const *texts, unsigned int kernel_count, unsigned int variable_count,
-                                unsigned int input_count)
+static ccc_handle *ccc_link_create(const int *options, const uint64_t *values, unsigned int count,
+                                   const char *const *texts, unsigned int kernel_count, unsigned int variable_count,
+                                   unsigned int input_count)
 {
     int status;
     CUlinkState state = NULL;
-    ccc_box *context = ccc_current_context(&status);
+    ccc_handle *context = ccc_current_context(&status);
     if (context == NULL) {
         if (status == 0)
             ccc_fail(CCC_NO_CONTEXT, "cuLinkCreate");
         return NULL;
     }
     ccc_link *link = ccc_link_plan(options, values, count, texts, kernel_count, variable_count, input_count);
-    ccc_box *box = NULL;
+    ccc_handle *handle = NULL;
     if (link == NULL)
         ccc_fail(CCC_NO_MEMORY, "malloc");
     else {
         CUresult result = cuLinkCreate(link->count, link->options, link->values, &state);
         if (result)
             ccc_fail((int)result, "cuLinkCreate");
-        else if ((box = ccc_new(CCC_LINKER, (uintptr_t)state, 0, context)) == NULL)
+        else if ((handle = ccc_new(CCC_LINKER, (uintptr_t)state, 0, context)) == NULL)
             cuLinkDestroy(state);
     }
     ccc_release(context);
-    if (box == NULL) {
+    if (handle == NULL) {
         free(link);
         return NULL;
     }
-    box->memory = link;
-    box->foreign.destroy = ccc_link_destroy;
-    box->foreign.call = "cuLinkDestroy";
-    return box;
+    handle->memory = link;
+    handle->foreign.destroy = ccc_link_destroy;
+    handle->foreign.call = "cuLinkDestroy";
+    return handle;
 }
 
 /* Add the input whose name was given as the `index`th. */
-static int ccc_link_add(const ccc_box *box, unsigned int index, int type, const void *data, size_t size)
+static int ccc_link_add(const ccc_handle *handle, unsigned int index, int type, const void *data, size_t size)
 {
-    const ccc_link *link = box->memory;
-    CCC_TRY(cuLinkAddData, (CUlinkState)CCC_POINTER(box), (CUjitInputType)type, (void *)data, size,
+    const ccc_link *link = handle->memory;
+    CCC_TRY(cuLinkAddData, (CUlinkState)CCC_POINTER(handle), (CUjitInputType)type, (void *)data, size,
             link->input_names[index], 0, NULL, NULL);
     return 0;
 }
 
 /* *image belongs to the link. */
-static int ccc_link_complete(const ccc_box *box, void **image, size_t *size)
+static int ccc_link_complete(const ccc_handle *handle, void **image, size_t *size)
 {
-    CCC_TRY(cuLinkComplete, (CUlinkState)CCC_POINTER(box), image, size);
+    CCC_TRY(cuLinkComplete, (CUlinkState)CCC_POINTER(handle), image, size);
     return 0;
 }
 
-static const char *ccc_link_error_log(const ccc_box *box)
+static const char *ccc_link_error_log(const ccc_handle *handle)
 {
-    return ((const ccc_link *)box->memory)->error_log;
+    return ((const ccc_link *)handle->memory)->error_log;
 }
 
-static const char *ccc_link_info_log(const ccc_box *box)
+static const char *ccc_link_info_log(const ccc_handle *handle)
 {
-    return ((const ccc_link *)box->memory)->info_log;
+    return ((const ccc_link *)handle->memory)->info_log;
 }
 
 /* Milliseconds that were spent so far. */
-static float ccc_link_time(const ccc_box *box)
+static float ccc_link_time(const ccc_handle *handle)
 {
-    const ccc_link *link = box->memory;
+    const ccc_link *link = handle->memory;
     float milliseconds;
     memcpy(&milliseconds, &link->values[link->time], sizeof milliseconds);
     return milliseconds;

@@ -9,7 +9,7 @@
 #ifndef CCC_NVJITLINK_H
 #define CCC_NVJITLINK_H
 
-#include "handles/ccc_box.h"
+#include "handles/ccc_handle.h"
 #include "driver/ccc_dynamic.h"
 #include "driver/ccc_strings.h"
 
@@ -70,9 +70,9 @@ static ccc_nvjitlink ccc_nvjitlink_table;
 /* Take nvJitLink from the library at `path`. Returns NULL, or the name of the function or the reason that is missing. */
 CCC_DYNAMIC_LOADER(nvjitlink, CCC_NVJITLINK_FUNCTIONS(CCC_NAME), )
 
-static CUresult ccc_nvjitlink_destroy(uint64_t handle)
+static CUresult ccc_nvjitlink_destroy(uint64_t value)
 {
-    nvJitLinkHandle linker = (nvJitLinkHandle)(uintptr_t)handle;
+    nvJitLinkHandle linker = (nvJitLinkHandle)(uintptr_t)value;
     return ccc_nvjitlink_table.nvJitLinkDestroy(&linker) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }
 
@@ -87,8 +87,8 @@ typedef struct ccc_nvjitlink_texts {
  * there is a linker, whose log says why, unless nvJitLink made none. NULL: none was made, or (with *status 0) out of
  * memory.
  */
-static ccc_box *ccc_nvjitlink_create(unsigned int option_count, const char *const *options, unsigned int input_count,
-                                     const char *const *names, int *status)
+static ccc_handle *ccc_nvjitlink_create(unsigned int option_count, const char *const *options, unsigned int input_count,
+                                        const char *const *names, int *status)
 {
     nvJitLinkHandle linker = NULL;
     size_t size = ccc_strings_size(options, option_count) + ccc_strings_size(names, input_count);
@@ -103,24 +103,24 @@ static ccc_box *ccc_nvjitlink_create(unsigned int option_count, const char *cons
     buffer = ccc_strings_copy(kept->texts, buffer, options, option_count);
     ccc_strings_copy(kept->texts + option_count, buffer, names, input_count);
     *status = ccc_nvjitlink_table.nvJitLinkCreate(&linker, option_count, kept->texts);
-    ccc_box *box = linker ? ccc_new(CCC_LINKER, (uintptr_t)linker, 0, NULL) : NULL;
-    if (box == NULL) {
+    ccc_handle *handle = linker ? ccc_new(CCC_LINKER, (uintptr_t)linker, 0, NULL) : NULL;
+    if (handle == NULL) {
         if (linker)
             ccc_nvjitlink_table.nvJitLinkDestroy(&linker);
         free(kept);
         return NULL;
     }
-    box->memory = kept;
-    box->foreign.destroy = ccc_nvjitlink_destroy;
-    box->foreign.call = "nvJitLinkDestroy";
-    return box;
+    handle->memory = kept;
+    handle->foreign.destroy = ccc_nvjitlink_destroy;
+    handle->foreign.call = "nvJitLinkDestroy";
+    return handle;
 }
 
 /* Add the input whose name was given as the `index`th. Returns nvJitLink's status. */
-static int ccc_nvjitlink_add(const ccc_box *box, unsigned int index, int type, const void *data, size_t size)
+static int ccc_nvjitlink_add(const ccc_handle *handle, unsigned int index, int type, const void *data, size_t size)
 {
-    const ccc_nvjitlink_texts *kept = box->memory;
-    return ccc_nvjitlink_table.nvJitLinkAddData((nvJitLinkHandle)CCC_POINTER(box), type, data, size,
+    const ccc_nvjitlink_texts *kept = handle->memory;
+    return ccc_nvjitlink_table.nvJitLinkAddData((nvJitLinkHandle)CCC_POINTER(handle), type, data, size,
                                                 kept->texts[kept->option_count + index]);
 }
 

@@ -7,7 +7,7 @@
 #ifndef CCC_NVRTC_H
 #define CCC_NVRTC_H
 
-#include "handles/ccc_box.h"
+#include "handles/ccc_handle.h"
 #include "driver/ccc_dynamic.h"
 
 typedef struct _nvrtcProgram *nvrtcProgram;
@@ -48,28 +48,28 @@ static ccc_nvrtc ccc_nvrtc_table;
 /* Take NVRTC from the library at `path`. Returns NULL, or the name of the function or the reason that is missing. */
 CCC_DYNAMIC_LOADER(nvrtc, CCC_NVRTC_FUNCTIONS(CCC_NAME) CCC_NAME(nvrtcGetErrorString, ), CCC_NVRTC_OPTIONAL(CCC_NAME))
 
-static CUresult ccc_program_destroy(uint64_t handle)
+static CUresult ccc_program_destroy(uint64_t value)
 {
-    nvrtcProgram program = (nvrtcProgram)(uintptr_t)handle;
+    nvrtcProgram program = (nvrtcProgram)(uintptr_t)value;
     return ccc_nvrtc_table.nvrtcDestroyProgram(&program) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }
 
 /* A program for its source; NULL with the NVRTC status in *status on failure. */
-static ccc_box *ccc_program_create(const char *source, const char *name, int header_count, const char *const *headers,
-                                   const char *const *header_names, int *status)
+static ccc_handle *ccc_program_create(const char *source, const char *name, int header_count,
+                                      const char *const *headers, const char *const *header_names, int *status)
 {
     nvrtcProgram program = NULL;
     *status = ccc_nvrtc_table.nvrtcCreateProgram(&program, source, name, header_count, headers, header_names);
     if (*status)
         return NULL;
-    ccc_box *box = ccc_new(CCC_PROGRAM, (uintptr_t)program, 0, NULL);
-    if (box == NULL)
+    ccc_handle *handle = ccc_new(CCC_PROGRAM, (uintptr_t)program, 0, NULL);
+    if (handle == NULL)
         ccc_nvrtc_table.nvrtcDestroyProgram(&program);
     else {
-        box->foreign.destroy = ccc_program_destroy;
-        box->foreign.call = "nvrtcDestroyProgram";
+        handle->foreign.destroy = ccc_program_destroy;
+        handle->foreign.call = "nvrtcDestroyProgram";
     }
-    return box;
+    return handle;
 }
 
 #endif

@@ -7,7 +7,7 @@
 #ifndef CCC_NVVM_H
 #define CCC_NVVM_H
 
-#include "handles/ccc_box.h"
+#include "handles/ccc_handle.h"
 #include "driver/ccc_dynamic.h"
 
 typedef struct _nvvmProgram *nvvmProgram;
@@ -40,27 +40,27 @@ static ccc_nvvm ccc_nvvm_table;
 /* Take libNVVM from the library at `path`. Returns NULL, or the name of the function or the reason that is missing. */
 CCC_DYNAMIC_LOADER(nvvm, CCC_NVVM_FUNCTIONS(CCC_NAME) CCC_NAME(nvvmGetErrorString, ), CCC_NVVM_OPTIONAL(CCC_NAME))
 
-static CUresult ccc_nvvm_destroy(uint64_t handle)
+static CUresult ccc_nvvm_destroy(uint64_t value)
 {
-    nvvmProgram program = (nvvmProgram)(uintptr_t)handle;
+    nvvmProgram program = (nvvmProgram)(uintptr_t)value;
     return ccc_nvvm_table.nvvmDestroyProgram(&program) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }
 
 /* A program without modules; NULL with libNVVM's status in *status on failure. */
-static ccc_box *ccc_nvvm_create(int *status)
+static ccc_handle *ccc_nvvm_create(int *status)
 {
     nvvmProgram program = NULL;
     *status = ccc_nvvm_table.nvvmCreateProgram(&program);
     if (*status)
         return NULL;
-    ccc_box *box = ccc_new(CCC_PROGRAM, (uintptr_t)program, 0, NULL);
-    if (box == NULL)
+    ccc_handle *handle = ccc_new(CCC_PROGRAM, (uintptr_t)program, 0, NULL);
+    if (handle == NULL)
         ccc_nvvm_table.nvvmDestroyProgram(&program);
     else {
-        box->foreign.destroy = ccc_nvvm_destroy;
-        box->foreign.call = "nvvmDestroyProgram";
+        handle->foreign.destroy = ccc_nvvm_destroy;
+        handle->foreign.call = "nvvmDestroyProgram";
     }
-    return box;
+    return handle;
 }
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Captures: a stream whose work becomes nodes of a graph. A box of its own stands for each; where its last use goes
+ * Captures: a stream whose work becomes nodes of a graph. A handle of its own stands for each; where its last use goes
  * while the capture is under way, the capture is ended, so that the stream can be used again. It uses the stream and the
- * box of the graph. That graph is the driver's until the capture ends, unless it was there before, in a node.
+ * handle of the graph. That graph is the driver's until the capture ends, unless it was there before, in a node.
  *
  * Where the driver gives up a graph, it frees the graphs inside its nodes. Captures into those have to be ended before:
  * drivers crash, or never return, when such a capture goes on or is ended later (580). So they end with the capture
@@ -15,16 +15,16 @@
 #include "graph/ccc_graph_exec.h"
 
 static pthread_mutex_t ccc_capture_lock = PTHREAD_MUTEX_INITIALIZER;
-static ccc_box *ccc_captured_graphs; /* those that are being captured; not uses */
-static ccc_box *ccc_captures_begun;  /* captures under way; not uses */
+static ccc_handle *ccc_captured_graphs; /* those that are being captured; not uses */
+static ccc_handle *ccc_captures_begun;  /* captures under way; not uses */
 
-/* In the memory of a capture's box. */
+/* In the memory of a capture's handle. */
 typedef struct ccc_capture_link {
-    ccc_box *next, *previous;
+    ccc_handle *next, *previous;
     atomic_int listed; /* until the capture has been ended */
 } ccc_capture_link;
 
-#define CCC_CAPTURE_LINK(box) ((ccc_capture_link *)(box)->memory)
+#define CCC_CAPTURE_LINK(handle) ((ccc_capture_link *)(handle)->memory)
 
 static void ccc_capture_enter(void)
 {
@@ -38,7 +38,7 @@ static void ccc_capture_leave(void)
         pthread_mutex_unlock(&ccc_capture_lock);
 }
 
-static void ccc_capture_list(ccc_box *capture)
+static void ccc_capture_list(ccc_handle *capture)
 {
     ccc_capture_link *link = CCC_CAPTURE_LINK(capture);
     ccc_capture_enter();
@@ -50,7 +50,7 @@ static void ccc_capture_list(ccc_box *capture)
     ccc_capture_leave();
 }
 
-static void ccc_capture_unlist(ccc_box *capture)
+static void ccc_capture_unlist(ccc_handle *capture)
 {
     ccc_capture_link *link = CCC_CAPTURE_LINK(capture);
     ccc_capture_enter();
@@ -58,13 +58,13 @@ static void ccc_capture_unlist(ccc_box *capture)
         CCC_CAPTURE_LINK(link->next)->previous = link->previous;
     *(link->previous ? &CCC_CAPTURE_LINK(link->previous)->next : &ccc_captures_begun) = link->next;
     ccc_capture_leave();
-    atomic_store(&link->listed, 0); /* now the box may go */
+    atomic_store(&link->listed, 0); /* now the handle may go */
 }
 
-static void ccc_capture_note(ccc_box *graph, int begins)
+static void ccc_capture_note(ccc_handle *graph, int begins)
 {
     ccc_capture_enter();
-    ccc_box **link = &ccc_captured_graphs;
+    ccc_handle **link = &ccc_captured_graphs;
     while (*link && *link != graph)
         link = &(*link)->graph->next;
     if (begins) {
@@ -80,7 +80,7 @@ static void ccc_capture_note(ccc_box *graph, int begins)
  * The graph that a stream is captured in and, unless `nodes` is NULL, the nodes that the work it is given next comes after:
  * the driver writes them down in an array of its own, for which the caller holds CCC_EXCLUDE.
  */
-static int ccc_capture_place(const ccc_box *stream, CUgraph *graph, const CUgraphNode **nodes, size_t *count)
+static int ccc_capture_place(const ccc_handle *stream, CUgraph *graph, const CUgraphNode **nodes, size_t *count)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     const CUgraphEdgeData *data; /* asked for, because drivers refuse to leave them out where they say something */
@@ -98,9 +98,9 @@ static int ccc_capture_place(const ccc_box *stream, CUgraph *graph, const CUgrap
 }
 
 /* Whether a capture is under way, which the caller has to stop then: of several threads one finds it so. */
-static int ccc_capture_claim(ccc_box *capture)
+static int ccc_capture_claim(ccc_handle *capture)
 {
-    return __atomic_exchange_n(&capture->handle, 0, __ATOMIC_ACQ_REL) != 0;
+    return __atomic_exchange_n(&capture->value, 0, __ATOMIC_ACQ_REL) != 0;
 }
 
 static CUresult ccc_capture_stop_stream(CUstream stream, CUgraph *graph)
@@ -114,10 +114,10 @@ static CUresult ccc_capture_stop_stream(CUstream stream, CUgraph *graph)
 }
 
 /* End a capture that the caller has claimed. It is over then, whatever the status says, even that this is the wrong thread. */
-static CUresult ccc_capture_stop_alone(ccc_box *capture)
+static CUresult ccc_capture_stop_alone(ccc_handle *capture)
 {
     CUgraph graph = NULL;
-    ccc_box *home = capture->capture.graph;
+    ccc_handle *home = capture->capture.graph;
     CUresult result = ccc_capture_stop_stream(CCC_STRM(atomic_load(&capture->capture.stream)), &graph);
     atomic_fetch_sub(&ccc_captures, 1);
     atomic_fetch_add(&ccc_captures_ended, 1);
@@ -133,19 +133,19 @@ static CUresult ccc_capture_stop_alone(ccc_box *capture)
 }
 
 /* Whether a graph is the one with this handle, or inside it. */
-static int ccc_graph_is_within(const ccc_box *graph, uint64_t handle)
+static int ccc_graph_is_within(const ccc_handle *graph, uint64_t value)
 {
-    while (graph->handle != handle && graph->flags & CCC_BORROWED)
+    while (graph->value != value && graph->flags & CCC_BORROWED)
         graph = graph->parent;
-    return graph->handle == handle;
+    return graph->value == value;
 }
 
 /* A capture under way into a graph, or into one inside it, which the caller has to stop if *claimed; NULL: there is none. */
-static ccc_box *ccc_capture_find(uint64_t handle, const ccc_box *besides, int *claimed)
+static ccc_handle *ccc_capture_find(uint64_t value, const ccc_handle *besides, int *claimed)
 {
     ccc_capture_enter();
-    ccc_box *found = ccc_captures_begun;
-    while (found && (found == besides || !ccc_graph_is_within(found->capture.graph, handle)))
+    ccc_handle *found = ccc_captures_begun;
+    while (found && (found == besides || !ccc_graph_is_within(found->capture.graph, value)))
         found = CCC_CAPTURE_LINK(found)->next;
     *claimed = found && ccc_capture_claim(found);
     ccc_capture_leave();
@@ -153,11 +153,11 @@ static ccc_box *ccc_capture_find(uint64_t handle, const ccc_box *besides, int *c
 }
 
 /* End the captures into a graph and those inside it, but for one, and wait for those that other threads end. */
-static void ccc_capture_end_within(uint64_t handle, const ccc_box *besides)
+static void ccc_capture_end_within(uint64_t value, const ccc_handle *besides)
 {
     int claimed;
-    ccc_box *capture;
-    while ((capture = ccc_capture_find(handle, besides, &claimed))) {
+    ccc_handle *capture;
+    while ((capture = ccc_capture_find(value, besides, &claimed))) {
         if (claimed)
             ccc_capture_stop_alone(capture);
         else
@@ -166,22 +166,22 @@ static void ccc_capture_end_within(uint64_t handle, const ccc_box *besides)
 }
 
 /* A graph inside a node is about to go: end the captures into it. */
-static void ccc_capture_end_in(uint64_t handle)
+static void ccc_capture_end_in(uint64_t value)
 {
     if (atomic_load_explicit(&ccc_captures, memory_order_acquire))
-        ccc_capture_end_within(handle, NULL);
+        ccc_capture_end_within(value, NULL);
 }
 
 /* The same as ccc_capture_stop_alone, for the captures inside its graph, too. */
-static CUresult ccc_capture_stop(ccc_box *capture)
+static CUresult ccc_capture_stop(ccc_handle *capture)
 {
     if (capture->capture.graph->graph)
-        ccc_capture_end_within(capture->capture.graph->handle, capture);
+        ccc_capture_end_within(capture->capture.graph->value, capture);
     return ccc_capture_stop_alone(capture);
 }
 
-/* The end of a box whose capture nobody has ended: that it was not complete is no failure. */
-static CUresult ccc_destroy_capture(ccc_box *capture, const char **call)
+/* The end of a handle whose capture nobody has ended: that it was not complete is no failure. */
+static CUresult ccc_destroy_capture(ccc_handle *capture, const char **call)
 {
     const ccc_capture_link *link = CCC_CAPTURE_LINK(capture);
     CUresult result = CUDA_SUCCESS;
@@ -195,7 +195,7 @@ static CUresult ccc_destroy_capture(ccc_box *capture, const char **call)
                : result;
 }
 
-static int ccc_capture_end(ccc_box *capture)
+static int ccc_capture_end(ccc_handle *capture)
 {
     CCC_USE(capture);
     if (!ccc_capture_claim(capture))
@@ -205,15 +205,15 @@ static int ccc_capture_end(ccc_box *capture)
 }
 
 /* A capture is under way from now on. */
-static void ccc_capture_begun(ccc_box *capture)
+static void ccc_capture_begun(ccc_handle *capture)
 {
-    capture->handle = 1;
+    capture->value = 1;
     atomic_fetch_add(&ccc_captures, 1);
     ccc_capture_list(capture);
 }
 
 /* Begin to capture into a graph inside a node. Who destroys the node finds the capture listed, or the graph gone here. */
-static int ccc_capture_start_in(ccc_box *body, ccc_box *capture, CUstream stream, int mode)
+static int ccc_capture_start_in(ccc_handle *body, ccc_handle *capture, CUstream stream, int mode)
 {
     int status = ccc_graph_enter(body);
     if (status)
@@ -227,7 +227,7 @@ static int ccc_capture_start_in(ccc_box *body, ccc_box *capture, CUstream stream
 }
 
 /* Begin to capture into a new graph, and tell which. */
-static int ccc_capture_start(const ccc_box *stream, int mode, CUgraph *graph)
+static int ccc_capture_start(const ccc_handle *stream, int mode, CUgraph *graph)
 {
     CCC_TRY(cuStreamBeginCapture, CCC_STRM(stream), (CUstreamCaptureMode)mode);
     int status = ccc_capture_place(stream, graph, NULL, NULL);
@@ -242,19 +242,19 @@ static int ccc_capture_start(const ccc_box *stream, int mode, CUgraph *graph)
 }
 
 /*
- * Begin to capture a stream: into *graph, which is inside a node, or where that is NULL into a new one, whose box is put
- * there. NULL on failure; then nothing is captured.
+ * Begin to capture a stream: into *graph, which is inside a node, or where that is NULL into a new one, whose handle is
+ * put there. NULL on failure; then nothing is captured.
  */
-static ccc_box *ccc_capture_begin(ccc_box *stream, int mode, ccc_box **graph)
+static ccc_handle *ccc_capture_begin(ccc_handle *stream, int mode, ccc_handle **graph)
 {
     CUgraph captured = NULL;
-    ccc_box *inside = *graph;
+    ccc_handle *inside = *graph;
     if (!ccc_acquire(stream))
         return ccc_closed();
-    ccc_box *home = inside ? inside : ccc_graph_box(CCC_GRAPH, 0);
-    ccc_box *capture = home ? ccc_new(CCC_CAPTURE, 0, 0, NULL) : NULL;
+    ccc_handle *home = inside ? inside : ccc_graph_new(CCC_GRAPH, 0);
+    ccc_handle *capture = home ? ccc_new(CCC_CAPTURE, 0, 0, NULL) : NULL;
     if (capture && (capture->memory = calloc(1, sizeof(ccc_capture_link))) == NULL) {
-        ccc_drop(capture);
+        ccc_release_object(capture);
         capture = NULL;
     }
     if (home && !inside)
@@ -270,7 +270,7 @@ static ccc_box *ccc_capture_begin(ccc_box *stream, int mode, ccc_box **graph)
     }
     if (status == 0) {
         if (!inside) {
-            home->handle = (uintptr_t)captured;
+            home->value = (uintptr_t)captured;
             ccc_capture_note(home, 1);
             ccc_capture_begun(capture);
         }
@@ -279,15 +279,15 @@ static ccc_box *ccc_capture_begin(ccc_box *stream, int mode, ccc_box **graph)
     }
     ccc_failure failure = {ccc_last.call, status};
     if (capture)
-        ccc_drop(capture);
+        ccc_release_object(capture);
     if (home && !inside)
-        ccc_drop(home);
+        ccc_release_object(home);
     ccc_last = failure;
     return NULL;
 }
 
 /* The nodes that what a stream is given next comes after; *count is the capacity of the array, then how many there are. */
-static int ccc_capture_ends(const ccc_box *stream, ccc_box *graph, uint64_t *nodes, size_t *count)
+static int ccc_capture_ends(const ccc_handle *stream, ccc_handle *graph, uint64_t *nodes, size_t *count)
 {
     CUgraph captured;
     const CUgraphNode *found;
@@ -307,7 +307,7 @@ static int ccc_capture_ends(const ccc_box *stream, ccc_box *graph, uint64_t *nod
 }
 
 /* What the stream is given next comes after this node of the graph that it is captured in. */
-static int ccc_capture_continue(const ccc_box *stream, ccc_box *graph, uint64_t node)
+static int ccc_capture_continue(const ccc_handle *stream, ccc_handle *graph, uint64_t node)
 {
     CUgraphNode last = (CUgraphNode)(uintptr_t)node;
     CCC_USE(stream);
@@ -324,7 +324,7 @@ static int ccc_capture_continue(const ccc_box *stream, ccc_box *graph, uint64_t 
  * Destroy a node. `inner` are the graphs inside it: nothing begins there from the first step on, and captures into them end
  * before the last.
  */
-static int ccc_graph_destroy_node(ccc_box *graph, uint64_t node, const uint64_t *inner, size_t count, ccc_keep *keep)
+static int ccc_graph_destroy_node(ccc_handle *graph, uint64_t node, const uint64_t *inner, size_t count, ccc_keep *keep)
 {
     ccc_map *gone = &ccc_graph_root(graph)->graph->gone;
     int status = ccc_graph_enter_at(graph, &node, 1);

@@ -23,10 +23,10 @@ typedef struct ccc_graph {
     ccc_keep *keeps; /* of a definition: those that the driver does not have; of an executable: a bundle, and for nodes */
     ccc_map by_node; /* of an executable: its keeps for nodes */
     ccc_map gone;    /* of a root: nodes in it that were destroyed, and graphs that were inside them */
-    ccc_box *event;  /* of an executable that has keeps: behind its last launch */
+    ccc_handle *event;  /* of an executable that has keeps: behind its last launch */
     int shown;       /* of a definition: others know its handle, so that the driver has to have all keeps */
     int captured;    /* of a graph that is captured here; unless it is 0, the driver destroys it */
-    ccc_box *next;   /* of those that are being captured */
+    ccc_handle *next;   /* of those that are being captured */
 } ccc_graph;
 
 /* Why the driver did not instantiate or update. */
@@ -35,52 +35,52 @@ typedef struct ccc_refusal {
     uint64_t node; /* the one at fault; 0: not known */
 } ccc_refusal;
 
-#define CCC_GRAPH_OF(box) ((CUgraph)CCC_POINTER(box))
-#define CCC_EXEC_OF(box) ((CUgraphExec)CCC_POINTER(box))
+#define CCC_GRAPH_OF(handle) ((CUgraph)CCC_POINTER(handle))
+#define CCC_EXEC_OF(handle) ((CUgraphExec)CCC_POINTER(handle))
 
-static ccc_box *ccc_graph_box(ccc_kind kind, uint64_t handle)
+static ccc_handle *ccc_graph_new(ccc_kind kind, uint64_t value)
 {
     ccc_graph *graph = calloc(1, sizeof *graph);
-    ccc_box *box = graph ? ccc_new(kind, handle, 0, NULL) : NULL;
-    if (box == NULL) {
+    ccc_handle *handle = graph ? ccc_new(kind, value, 0, NULL) : NULL;
+    if (handle == NULL) {
         free(graph);
         ccc_fail(CCC_NO_MEMORY, "malloc");
         return NULL;
     }
     pthread_mutex_init(&graph->lock, NULL);
-    box->graph = graph;
-    return box;
+    handle->graph = graph;
+    return handle;
 }
 
-/* The box whose lock counts: a graph inside another has its root's. */
-static ccc_box *ccc_graph_root(ccc_box *box)
+/* The handle whose lock counts: a graph inside another has its root's. */
+static ccc_handle *ccc_graph_root(ccc_handle *handle)
 {
-    while (box->flags & CCC_BORROWED)
-        box = box->parent;
-    return box;
+    while (handle->flags & CCC_BORROWED)
+        handle = handle->parent;
+    return handle;
 }
 
 /* Use a graph, and its root, which is returned. NULL: one of them is closed. */
-static ccc_box *ccc_graph_acquire(ccc_box *box)
+static ccc_handle *ccc_graph_acquire(ccc_handle *handle)
 {
-    if (!ccc_acquire(box))
+    if (!ccc_acquire(handle))
         return NULL;
-    ccc_box *root = ccc_graph_root(box); /* which cannot go as long as the graph inside it is used */
-    if (root == box || ccc_acquire(root))
+    ccc_handle *root = ccc_graph_root(handle); /* which cannot go as long as the graph inside it is used */
+    if (root == handle || ccc_acquire(root))
         return root;
-    ccc_release(box);
+    ccc_release(handle);
     return NULL;
 }
 
-static void ccc_graph_release(ccc_box *box)
+static void ccc_graph_release(ccc_handle *handle)
 {
-    ccc_box *root = ccc_graph_root(box);
-    ccc_release(box);
-    if (root != box)
+    ccc_handle *root = ccc_graph_root(handle);
+    ccc_release(handle);
+    if (root != handle)
         ccc_release(root);
 }
 
-static void ccc_graph_lock(ccc_box *root)
+static void ccc_graph_lock(ccc_handle *root)
 {
     if (!ccc_graph_locks())
         return;
@@ -88,7 +88,7 @@ static void ccc_graph_lock(ccc_box *root)
     root->graph->excludes = ccc_exclude(); /* after all the locks of graphs */
 }
 
-static void ccc_graph_unlock(ccc_box *root)
+static void ccc_graph_unlock(ccc_handle *root)
 {
     if (!ccc_graph_locks())
         return;
@@ -103,13 +103,13 @@ static char ccc_gone; /* the value in maps of what is gone */
  * looked before that, and go on with it now. The driver may give its handle to something new, so whoever is given a handle
  * by the driver calls ccc_graph_found. The lock is held.
  */
-static int ccc_graph_check(ccc_box *box, const uint64_t *nodes, size_t count)
+static int ccc_graph_check(ccc_handle *handle, const uint64_t *nodes, size_t count)
 {
-    const ccc_map *gone = &ccc_graph_root(box)->graph->gone;
+    const ccc_map *gone = &ccc_graph_root(handle)->graph->gone;
     if (CCC_LIKELY(gone->used == 0))
         return 0;
-    for (; box->flags & CCC_BORROWED; box = box->parent)
-        if (ccc_map_find(gone, box->handle))
+    for (; handle->flags & CCC_BORROWED; handle = handle->parent)
+        if (ccc_map_find(gone, handle->value))
             return ccc_fail(CCC_GONE, "");
     for (size_t i = 0; i < count; i++)
         if (ccc_map_find(gone, nodes[i]))
@@ -117,45 +117,45 @@ static int ccc_graph_check(ccc_box *box, const uint64_t *nodes, size_t count)
     return 0;
 }
 
-static void ccc_graph_found(ccc_box *box, const uint64_t *handles, size_t count)
+static void ccc_graph_found(ccc_handle *handle, const uint64_t *values, size_t count)
 {
-    ccc_map *gone = &ccc_graph_root(box)->graph->gone;
+    ccc_map *gone = &ccc_graph_root(handle)->graph->gone;
     for (size_t i = 0; gone->used && i < count; i++)
-        ccc_map_remove(gone, handles[i]);
+        ccc_map_remove(gone, values[i]);
 }
 
-static void ccc_graph_leave(ccc_box *box)
+static void ccc_graph_leave(ccc_handle *handle)
 {
-    ccc_graph_unlock(ccc_graph_root(box));
-    ccc_graph_release(box);
+    ccc_graph_unlock(ccc_graph_root(handle));
+    ccc_graph_release(handle);
 }
 
 /* Enter a graph in order to use nodes of it. */
-static int ccc_graph_enter_at(ccc_box *box, const uint64_t *nodes, size_t count)
+static int ccc_graph_enter_at(ccc_handle *handle, const uint64_t *nodes, size_t count)
 {
-    ccc_box *root = ccc_graph_acquire(box);
+    ccc_handle *root = ccc_graph_acquire(handle);
     if (root == NULL)
         return CCC_CLOSED;
     ccc_graph_lock(root);
-    int status = ccc_graph_check(box, nodes, count);
+    int status = ccc_graph_check(handle, nodes, count);
     if (status)
-        ccc_graph_leave(box);
+        ccc_graph_leave(handle);
     return status;
 }
 
-static int ccc_graph_enter(ccc_box *box)
+static int ccc_graph_enter(ccc_handle *handle)
 {
-    return ccc_graph_enter_at(box, NULL, 0);
+    return ccc_graph_enter_at(handle, NULL, 0);
 }
 
 #define CCC_MOST_GRAPHS 3
 
 /* The roots of some graphs, in an order that every thread keeps to, and each once; returns how many. */
-static size_t ccc_graph_roots(ccc_box *const *boxes, size_t count, ccc_box **roots)
+static size_t ccc_graph_roots(ccc_handle *const *handles, size_t count, ccc_handle **roots)
 {
     size_t found = 0;
     for (size_t i = 0; i < count; i++) {
-        ccc_box *root = ccc_graph_root(boxes[i]);
+        ccc_handle *root = ccc_graph_root(handles[i]);
         size_t at = found;
         while (at && roots[at - 1] > root)
             at--;
@@ -167,27 +167,27 @@ static size_t ccc_graph_roots(ccc_box *const *boxes, size_t count, ccc_box **roo
     return found;
 }
 
-static void ccc_graph_leave_all(ccc_box *const *boxes, size_t count)
+static void ccc_graph_leave_all(ccc_handle *const *handles, size_t count)
 {
-    ccc_box *roots[CCC_MOST_GRAPHS];
-    size_t locked = ccc_graph_roots(boxes, count, roots);
+    ccc_handle *roots[CCC_MOST_GRAPHS];
+    size_t locked = ccc_graph_roots(handles, count, roots);
     while (locked)
         ccc_graph_unlock(roots[--locked]);
     for (size_t i = 0; i < count; i++)
-        ccc_graph_release(boxes[i]);
+        ccc_graph_release(handles[i]);
 }
 
 /* Enter up to CCC_MOST_GRAPHS at once. */
-static int ccc_graph_enter_all(ccc_box *const *boxes, size_t count)
+static int ccc_graph_enter_all(ccc_handle *const *handles, size_t count)
 {
-    ccc_box *roots[CCC_MOST_GRAPHS];
+    ccc_handle *roots[CCC_MOST_GRAPHS];
     for (size_t i = 0; i < count; i++)
-        if (ccc_graph_acquire(boxes[i]) == NULL) {
+        if (ccc_graph_acquire(handles[i]) == NULL) {
             while (i)
-                ccc_graph_release(boxes[--i]);
+                ccc_graph_release(handles[--i]);
             return CCC_CLOSED;
         }
-    size_t locked = ccc_graph_roots(boxes, count, roots);
+    size_t locked = ccc_graph_roots(handles, count, roots);
     for (size_t i = 0; ccc_graph_locks() && i < locked; i++) {
         pthread_mutex_lock(&roots[i]->graph->lock);
         roots[i]->graph->excludes = 0;
@@ -195,24 +195,24 @@ static int ccc_graph_enter_all(ccc_box *const *boxes, size_t count)
     roots[0]->graph->excludes = ccc_exclude(); /* after all the locks of graphs */
     int status = 0;
     for (size_t i = 0; status == 0 && i < count; i++)
-        status = ccc_graph_check(boxes[i], NULL, 0);
+        status = ccc_graph_check(handles[i], NULL, 0);
     if (status)
-        ccc_graph_leave_all(boxes, count);
+        ccc_graph_leave_all(handles, count);
     return status;
 }
 
 /* Enter two. The second may be NULL. */
-static int ccc_graph_enter_both(ccc_box *one, ccc_box *other)
+static int ccc_graph_enter_both(ccc_handle *one, ccc_handle *other)
 {
-    return ccc_graph_enter_all((ccc_box *[]){one, other}, other ? 2 : 1);
+    return ccc_graph_enter_all((ccc_handle *[]){one, other}, other ? 2 : 1);
 }
 
-static void ccc_graph_leave_both(ccc_box *one, ccc_box *other)
+static void ccc_graph_leave_both(ccc_handle *one, ccc_handle *other)
 {
-    ccc_graph_leave_all((ccc_box *[]){one, other}, other ? 2 : 1);
+    ccc_graph_leave_all((ccc_handle *[]){one, other}, other ? 2 : 1);
 }
 
-static ccc_box *ccc_graph_create(void)
+static ccc_handle *ccc_graph_create(void)
 {
     CUgraph graph = NULL;
     if (ccc_init())
@@ -222,26 +222,26 @@ static ccc_box *ccc_graph_create(void)
         ccc_fail((int)result, "cuGraphCreate");
         return NULL;
     }
-    ccc_box *box = ccc_graph_box(CCC_GRAPH, (uintptr_t)graph);
-    if (box == NULL)
+    ccc_handle *handle = ccc_graph_new(CCC_GRAPH, (uintptr_t)graph);
+    if (handle == NULL)
         cuGraphDestroy(graph);
-    return box;
+    return handle;
 }
 
 /* A graph that somebody gives us, for example what a capture made. It is ours from now on, even on failure. */
-static ccc_box *ccc_graph_adopt(uint64_t handle)
+static ccc_handle *ccc_graph_adopt(uint64_t value)
 {
-    ccc_box *box = ccc_graph_box(CCC_GRAPH, handle);
-    if (box == NULL)
-        cuGraphDestroy((CUgraph)(uintptr_t)handle);
-    return box;
+    ccc_handle *handle = ccc_graph_new(CCC_GRAPH, value);
+    if (handle == NULL)
+        cuGraphDestroy((CUgraph)(uintptr_t)value);
+    return handle;
 }
 
 /* A graph that belongs to a node of another one. NULL: that one is closed, or out of memory. */
-static ccc_box *ccc_graph_inner(uint64_t handle, ccc_box *outer)
+static ccc_handle *ccc_graph_inner(uint64_t value, ccc_handle *outer)
 {
     CCC_USE_OR(outer, ccc_closed());
-    return ccc_new(CCC_GRAPH, handle, CCC_BORROWED, outer);
+    return ccc_new(CCC_GRAPH, value, CCC_BORROWED, outer);
 }
 
 static void ccc_graph_link(ccc_graph *graph, ccc_keep *keep)
@@ -258,14 +258,14 @@ static void ccc_graph_link(ccc_graph *graph, ccc_keep *keep)
  * definition has its keeps itself until the driver has to pass them on. Those of a graph inside a node the driver has,
  * because they may go with the node. On failure the keep is finished. The lock is held, here and below.
  */
-static int ccc_graph_attach(ccc_box *box, ccc_keep *keep)
+static int ccc_graph_attach(ccc_handle *handle, ccc_keep *keep)
 {
-    ccc_graph *graph = box->graph;
+    ccc_graph *graph = handle->graph;
     if (keep == NULL)
         return 0;
-    ccc_keep_for(keep, ccc_graph_root(box));
+    ccc_keep_for(keep, ccc_graph_root(handle));
     if (graph == NULL || graph->shown || graph->captured)
-        return ccc_keep_attach(keep, CCC_GRAPH_OF(box));
+        return ccc_keep_attach(keep, CCC_GRAPH_OF(handle));
     ccc_graph_link(graph, keep);
     return 0;
 }
@@ -279,25 +279,25 @@ static void ccc_graph_unlink(ccc_graph *graph, ccc_keep *keep)
 }
 
 /* Take what may be NULL from a graph. What was made of it with the keep has that still. */
-static void ccc_graph_detach(ccc_box *box, ccc_keep *keep)
+static void ccc_graph_detach(ccc_handle *handle, ccc_keep *keep)
 {
     if (keep == NULL || keep->object) {
-        ccc_keep_detach(keep, CCC_GRAPH_OF(box));
+        ccc_keep_detach(keep, CCC_GRAPH_OF(handle));
     } else {
-        ccc_graph_unlink(box->graph, keep);
+        ccc_graph_unlink(handle->graph, keep);
         ccc_keep_finish(keep);
     }
 }
 
 /* Give all keeps of a graph to the driver, which passes them on to copies. On failure the others stay the graph's. */
-static int ccc_graph_hand_over(ccc_box *box)
+static int ccc_graph_hand_over(ccc_handle *handle)
 {
-    ccc_graph *graph = box ? box->graph : NULL;
+    ccc_graph *graph = handle ? handle->graph : NULL;
     while (graph && graph->keeps) {
         ccc_keep *keep = graph->keeps;
         CUuserObject object;
-        atomic_fetch_add(&keep->uses, 1); /* the driver's; dropped on failure */
-        int status = ccc_keep_give(keep, CCC_GRAPH_OF(box), &object);
+        atomic_fetch_add(&keep->uses, 1); /* the driver's; released on failure */
+        int status = ccc_keep_give(keep, CCC_GRAPH_OF(handle), &object);
         if (status)
             return status;
         ccc_graph_unlink(graph, keep);
@@ -311,27 +311,27 @@ static int ccc_graph_hand_over(ccc_box *box)
  * Somebody is to have the handle of a graph, and may make copies and executables of it: not in the child of fork(), and in
  * a host function the driver cannot be given anything.
  */
-static int ccc_graph_show(ccc_box *box)
+static int ccc_graph_show(ccc_handle *handle)
 {
     if (ccc_driver.reason == CCC_FORKED)
         return 0;
     if (ccc_in_callback) {
-        CCC_USE(box);
-        return box->graph == NULL || box->graph->keeps == NULL
+        CCC_USE(handle);
+        return handle->graph == NULL || handle->graph->keeps == NULL
                    ? 0
                    : ccc_fail(CUDA_ERROR_NOT_PERMITTED, "cuUserObjectCreate in a host function");
     }
-    int status = ccc_graph_enter(box);
+    int status = ccc_graph_enter(handle);
     if (status)
         return status;
-    status = ccc_graph_hand_over(box);
-    if (status == 0 && box->graph)
-        box->graph->shown = 1;
-    ccc_graph_leave(box);
+    status = ccc_graph_hand_over(handle);
+    if (status == 0 && handle->graph)
+        handle->graph->shown = 1;
+    ccc_graph_leave(handle);
     return status;
 }
 
-static ccc_box *ccc_graph_clone(ccc_box *graph)
+static ccc_handle *ccc_graph_clone(ccc_handle *graph)
 {
     CUgraph clone = NULL;
     int status = ccc_graph_enter(graph);
@@ -353,7 +353,7 @@ static ccc_box *ccc_graph_clone(ccc_box *graph)
 }
 
 /* The node of a clone that stands for a node of the original; 0 where the driver does not tell. */
-static uint64_t ccc_graph_find(ccc_box *clone, uint64_t original)
+static uint64_t ccc_graph_find(ccc_handle *clone, uint64_t original)
 {
     CUgraphNode node = NULL;
     if (ccc_graph_enter(clone))
@@ -488,19 +488,19 @@ static ccc_added ccc_not_added(int status, ccc_keep *keep)
 }
 
 /* Add a node that comes after `count` others. The lock is held; `attributes` and the keep may be NULL. */
-static ccc_added ccc_graph_add_to(ccc_box *box, const uint64_t *before, size_t count, CUgraphNodeParams *params,
+static ccc_added ccc_graph_add_to(ccc_handle *handle, const uint64_t *before, size_t count, CUgraphNodeParams *params,
                                   ccc_attributes *attributes, ccc_keep *keep)
 {
-    CUgraph graph = CCC_GRAPH_OF(box);
+    CUgraph graph = CCC_GRAPH_OF(handle);
     CUgraphNode node = NULL;
-    int status = ccc_graph_check(box, before, count);
+    int status = ccc_graph_check(handle, before, count);
     if (status == 0)
         status = ccc_graph_complete(params, keep);
     if (status == 0 && attributes)
         status = ccc_graph_try_attributes(params, attributes);
     if (status)
         return ccc_not_added(status, keep);
-    if ((status = ccc_graph_attach(box, keep)))
+    if ((status = ccc_graph_attach(handle, keep)))
         return ccc_not_added(status, NULL);
     const CUgraphNode *others = (const CUgraphNode *)before;
     CUresult result = CCC_WITH_EDGE_DATA(cuGraphAddNode)(&node, graph, others, NULL, count, params);
@@ -514,20 +514,20 @@ static ccc_added ccc_graph_add_to(ccc_box *box, const uint64_t *before, size_t c
         ccc_last = failure;
     }
     if (status) {
-        ccc_graph_detach(box, keep);
+        ccc_graph_detach(handle, keep);
         return ccc_not_added(status, NULL);
     }
     ccc_added added = {.node = (uintptr_t)node, .keep = keep};
-    ccc_graph_found(box, &added.node, 1);
+    ccc_graph_found(handle, &added.node, 1);
     if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
-        ccc_graph_found(box, (const uint64_t *)params->conditional.phGraph_out, params->conditional.size);
+        ccc_graph_found(handle, (const uint64_t *)params->conditional.phGraph_out, params->conditional.size);
     added.context = ccc_graph_get_context(params);
     return added;
 }
 
 /* The same for whoever does not hold the lock. `child` is the graph to embed, or NULL. */
-static ccc_added ccc_graph_add(ccc_box *graph, const uint64_t *before, size_t count, CUgraphNodeParams *params,
-                               ccc_attributes *attributes, ccc_box *child, ccc_keep *keep)
+static ccc_added ccc_graph_add(ccc_handle *graph, const uint64_t *before, size_t count, CUgraphNodeParams *params,
+                               ccc_attributes *attributes, ccc_handle *child, ccc_keep *keep)
 {
     int status = ccc_graph_enter_both(graph, child);
     if (status)
@@ -540,8 +540,8 @@ static ccc_added ccc_graph_add(ccc_box *graph, const uint64_t *before, size_t co
 }
 
 /* Set a node's parameters, and what is kept for them in place of `old`. */
-static int ccc_graph_set(ccc_box *graph, uint64_t node, CUgraphNodeParams *params, ccc_attributes *attributes,
-                         ccc_box *child, ccc_keep *keep, ccc_keep *old)
+static int ccc_graph_set(ccc_handle *graph, uint64_t node, CUgraphNodeParams *params, ccc_attributes *attributes,
+                         ccc_handle *child, ccc_keep *keep, ccc_keep *old)
 {
     CUgraphNode target = (CUgraphNode)(uintptr_t)node;
     int status = ccc_graph_enter_both(graph, child);
@@ -568,7 +568,7 @@ static int ccc_graph_set(ccc_box *graph, uint64_t node, CUgraphNodeParams *param
 }
 
 /* A node's parameters, as the function for its type gives them; what they point to is valid until the node changes. */
-static int ccc_graph_get(ccc_box *graph, uint64_t node, int type, void *params)
+static int ccc_graph_get(ccc_handle *graph, uint64_t node, int type, void *params)
 {
     CUgraphNode target = (CUgraphNode)(uintptr_t)node;
     const char *call;
@@ -604,7 +604,8 @@ static int ccc_graph_get(ccc_box *graph, uint64_t node, int type, void *params)
     return result ? ccc_fail((int)result, call) : 0;
 }
 
-static int ccc_graph_get_attribute(ccc_box *graph, uint64_t node, CUlaunchAttributeID id, CUlaunchAttributeValue *value)
+static int ccc_graph_get_attribute(ccc_handle *graph, uint64_t node, CUlaunchAttributeID id,
+                                   CUlaunchAttributeValue *value)
 {
     int status = ccc_graph_enter_at(graph, &node, 1);
     if (status)
@@ -614,14 +615,14 @@ static int ccc_graph_get_attribute(ccc_box *graph, uint64_t node, CUlaunchAttrib
     return result ? ccc_fail((int)result, "cuGraphKernelNodeGetAttribute") : 0;
 }
 
-/* The event of a node, for another Python object: it is not destroyed before this box goes. */
-static ccc_box *ccc_graph_event(ccc_box *event)
+/* The event of a node, for another Python object: it is not destroyed before this handle goes. */
+static ccc_handle *ccc_graph_event(ccc_handle *event)
 {
     if (!ccc_retain(event)) {
         ccc_fail(CCC_CLOSED, "");
         return NULL;
     }
-    ccc_box *again = ccc_new(CCC_EVENT, event->handle, event->flags | CCC_BORROWED, event->parent);
+    ccc_handle *again = ccc_new(CCC_EVENT, event->value, event->flags | CCC_BORROWED, event->parent);
     if (again)
         again->queue.original = event;
     else
@@ -630,22 +631,23 @@ static ccc_box *ccc_graph_event(ccc_box *event)
 }
 
 /* The same for an event that is only known by its handle; taken to be of the current context. */
-static ccc_box *ccc_graph_foreign_event(uint64_t handle)
+static ccc_handle *ccc_graph_foreign_event(uint64_t value)
 {
     int status;
-    ccc_box *context = ccc_current_context(&status);
+    ccc_handle *context = ccc_current_context(&status);
     if (context == NULL) {
         if (status == 0)
             ccc_fail(CCC_NO_CONTEXT, "cuCtxGetCurrent");
         return NULL;
     }
-    ccc_box *event = ccc_new(CCC_EVENT, handle, CCC_BORROWED, context);
+    ccc_handle *event = ccc_new(CCC_EVENT, value, CCC_BORROWED, context);
     ccc_release(context);
     return event;
 }
 
 /* A condition in the current context. */
-static int ccc_graph_condition(ccc_box *graph, unsigned int value, unsigned int flags, CUgraphConditionalHandle *handle)
+static int ccc_graph_condition(ccc_handle *graph, unsigned int value, unsigned int flags,
+                               CUgraphConditionalHandle *condition)
 {
     CUcontext context = NULL;
     CCC_TRY(cuCtxGetCurrent, &context);
@@ -654,12 +656,12 @@ static int ccc_graph_condition(ccc_box *graph, unsigned int value, unsigned int 
     int status = ccc_graph_enter(graph);
     if (status)
         return status;
-    CUresult result = cuGraphConditionalHandleCreate(handle, CCC_GRAPH_OF(graph), context, value, flags);
+    CUresult result = cuGraphConditionalHandleCreate(condition, CCC_GRAPH_OF(graph), context, value, flags);
     ccc_graph_leave(graph);
     return result ? ccc_fail((int)result, "cuGraphConditionalHandleCreate") : 0;
 }
 
-static int ccc_graph_print(ccc_box *graph, const char *path, unsigned int flags)
+static int ccc_graph_print(ccc_handle *graph, const char *path, unsigned int flags)
 {
     int status = ccc_graph_enter(graph);
     if (status)

@@ -29,11 +29,11 @@ static void ccc_graph_read_launch(CUgraphNodeParams *params, const ccc_target *t
 
 /*
  * Add a node that runs a kernel, after another one or, where that is 0, after none. The target, the configuration and the
- * packed arguments are those of a launch; `boxes` are what is kept besides the kernel. The status is CCC_UNCHECKED, and
- * nothing was done, where there are attributes, or parameters of which too little is known.
+ * packed arguments are those of a launch; `handles` are what is kept besides the kernel. The status is CCC_UNCHECKED,
+ * and nothing was done, where there are attributes, or parameters of which too little is known.
  */
-static ccc_added ccc_graph_add_launch(ccc_box *graph, uint64_t before, const ccc_target *target,
-                                      const ccc_config *config, const char *arguments, ccc_box *const *boxes,
+static ccc_added ccc_graph_add_launch(ccc_handle *graph, uint64_t before, const ccc_target *target,
+                                      const ccc_config *config, const char *arguments, ccc_handle *const *handles,
                                       size_t count)
 {
     CUgraphNodeParams params = {0};
@@ -44,7 +44,7 @@ static ccc_added ccc_graph_add_launch(ccc_box *graph, uint64_t before, const ccc
     int status = ccc_graph_enter(graph);
     if (status)
         return ccc_not_added(status, NULL);
-    ccc_keep *keep = ccc_keep_of(target->kernel, boxes, count, 0, 0);
+    ccc_keep *keep = ccc_keep_of(target->kernel, handles, count, 0, 0);
     ccc_added added = {.status = ccc_last.status};
     if (keep) {
         ccc_graph_read_launch(&params, target, &config->driver, arguments, pointers);

@@ -7,7 +7,7 @@
 #include "graph/ccc_graph_exec.h"
 
 /* The nodes of a graph and their types into arrays of *count elements, then how many there are. */
-static int ccc_graph_nodes(ccc_box *graph, uint64_t *nodes, int *types, size_t *count)
+static int ccc_graph_nodes(ccc_handle *graph, uint64_t *nodes, int *types, size_t *count)
 {
     size_t capacity = *count;
     int status = ccc_graph_enter(graph);
@@ -30,7 +30,7 @@ static int ccc_graph_nodes(ccc_box *graph, uint64_t *nodes, int *types, size_t *
 }
 
 /* The type of one node. */
-static int ccc_graph_node_type(ccc_box *graph, uint64_t node, int *type)
+static int ccc_graph_node_type(ccc_handle *graph, uint64_t node, int *type)
 {
     CUgraphNodeType found = CU_GRAPH_NODE_TYPE_EMPTY;
     int status = ccc_graph_enter_at(graph, &node, 1);
@@ -79,7 +79,7 @@ static void ccc_edges_free(ccc_edges *edges)
 }
 
 /* The edges of a graph into arrays of *count elements, then how many there are. */
-static int ccc_graph_edges(ccc_box *graph, uint64_t *from, uint64_t *to, size_t *count)
+static int ccc_graph_edges(ccc_handle *graph, uint64_t *from, uint64_t *to, size_t *count)
 {
     ccc_edges edges = {0};
     size_t capacity = *count;
@@ -123,7 +123,7 @@ static int ccc_edges_of(ccc_edges *edges, CUgraphNode node, int forward)
 }
 
 /* The neighbours of a node on one side into arrays of *count elements, then how many there are. */
-static int ccc_graph_neighbours(ccc_box *graph, uint64_t node, int forward, uint64_t *others, size_t *count)
+static int ccc_graph_neighbours(ccc_handle *graph, uint64_t node, int forward, uint64_t *others, size_t *count)
 {
     ccc_edges edges = {0};
     size_t capacity = *count;
@@ -206,7 +206,7 @@ static int ccc_edges_between(ccc_edges *edges, ccc_map *nodes, CUgraphNode self,
 }
 
 /* Add edges between a node and those of `others` that it has none with, in one call. */
-static int ccc_graph_connect(ccc_box *graph, uint64_t node, int forward, const uint64_t *others, size_t count)
+static int ccc_graph_connect(ccc_handle *graph, uint64_t node, int forward, const uint64_t *others, size_t count)
 {
     ccc_edges have = {0}, wanted = {0};
     ccc_map nodes = {0};
@@ -241,7 +241,7 @@ static int ccc_graph_connect(ccc_box *graph, uint64_t node, int forward, const u
 }
 
 /* Remove the edges between a node and those of `others` that it has one with, in one call. */
-static int ccc_graph_disconnect(ccc_box *graph, uint64_t node, int forward, const uint64_t *others, size_t count)
+static int ccc_graph_disconnect(ccc_handle *graph, uint64_t node, int forward, const uint64_t *others, size_t count)
 {
     ccc_edges edges = {0};
     ccc_map nodes = {0};

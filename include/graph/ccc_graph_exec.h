@@ -13,13 +13,13 @@
 #include "graph/ccc_graph.h"
 
 /* What an executable of a graph, whose lock is held, is to keep; NULL: nothing. */
-static int ccc_exec_bundle(const ccc_box *graph, ccc_keep **bundle)
+static int ccc_exec_bundle(const ccc_handle *graph, ccc_keep **bundle)
 {
     *bundle = NULL;
     return graph->graph ? ccc_keep_bundle(graph->graph->keeps, bundle) : 0;
 }
 
-static ccc_box *ccc_graph_instantiate(ccc_box *graph, uint64_t flags, const ccc_box *stream, ccc_refusal *why)
+static ccc_handle *ccc_graph_instantiate(ccc_handle *graph, uint64_t flags, const ccc_handle *stream, ccc_refusal *why)
 {
     CUgraphExec executable = NULL;
     CUDA_GRAPH_INSTANTIATE_PARAMS params = {.flags = flags, .hUploadStream = stream ? CCC_STRM(stream) : NULL};
@@ -43,14 +43,14 @@ static ccc_box *ccc_graph_instantiate(ccc_box *graph, uint64_t flags, const ccc_
     why->node = (uintptr_t)params.hErrNode_out;
     if (result)
         status = ccc_fail((int)result, "cuGraphInstantiateWithParams");
-    ccc_box *box = status ? NULL : ccc_graph_box(CCC_EXECUTABLE, (uintptr_t)executable);
-    if (box)
-        box->graph->keeps = bundle;
+    ccc_handle *handle = status ? NULL : ccc_graph_new(CCC_EXECUTABLE, (uintptr_t)executable);
+    if (handle)
+        handle->graph->keeps = bundle;
     else
         ccc_keep_finish(bundle);
-    if (box == NULL && executable)
+    if (handle == NULL && executable)
         cuGraphExecDestroy(executable);
-    return box;
+    return handle;
 }
 
 /* Let go of what an executable keeps for a node, or of all that it keeps: when the launches so far are done. */
@@ -81,16 +81,16 @@ static void ccc_exec_release(ccc_graph *executable, uint64_t node, int all)
 }
 
 /* What it keeps may go once it has gone: then another thread releases that, perhaps at once. */
-static CUresult ccc_destroy_graph(ccc_box *box, const char **call)
+static CUresult ccc_destroy_graph(ccc_handle *handle, const char **call)
 {
-    ccc_graph *graph = box->graph;
+    ccc_graph *graph = handle->graph;
     CUresult result = CUDA_SUCCESS;
-    if (box->kind == CCC_EXECUTABLE) {
+    if (handle->kind == CCC_EXECUTABLE) {
         *call = "cuGraphExecDestroy";
-        result = cuGraphExecDestroy(CCC_EXEC_OF(box));
+        result = cuGraphExecDestroy(CCC_EXEC_OF(handle));
     } else if (graph == NULL || !graph->captured) {
         *call = "cuGraphDestroy";
-        result = cuGraphDestroy(CCC_GRAPH_OF(box));
+        result = cuGraphDestroy(CCC_GRAPH_OF(handle));
     }
     if (graph) { /* not the second try, in another context */
         ccc_exec_release(graph, 0, 1);
@@ -98,15 +98,15 @@ static CUresult ccc_destroy_graph(ccc_box *box, const char **call)
         ccc_map_end(&graph->gone);
         pthread_mutex_destroy(&graph->lock);
         free(graph);
-        box->graph = NULL;
+        handle->graph = NULL;
     }
     return result;
 }
 
-static int ccc_capture_place(const ccc_box *stream, CUgraph *graph, const CUgraphNode **nodes, size_t *count);
+static int ccc_capture_place(const ccc_handle *stream, CUgraph *graph, const CUgraphNode **nodes, size_t *count);
 
 /* Give what an executable keeps to the graph that a launch of it was captured in. */
-static int ccc_exec_share(const ccc_graph *executable, const ccc_box *stream)
+static int ccc_exec_share(const ccc_graph *executable, const ccc_handle *stream)
 {
     CUgraph graph;
     CUuserObject object;
@@ -119,22 +119,22 @@ static int ccc_exec_share(const ccc_graph *executable, const ccc_box *stream)
 }
 
 /* Record the event behind a launch. One that a keep waits for already stays behind the launch that it was for. */
-static int ccc_exec_mark(ccc_graph *executable, ccc_box *stream)
+static int ccc_exec_mark(ccc_graph *executable, ccc_handle *stream)
 {
-    ccc_box *event = executable->event;
+    ccc_handle *event = executable->event;
     if (event && ccc_uses(event) == 1 && ccc_event_record_in(event, stream) == 0)
         return 0;
-    ccc_box *fresh = ccc_stream_record_in(stream, CU_EVENT_DISABLE_TIMING); /* or the stream is of another context */
+    ccc_handle *fresh = ccc_stream_record_in(stream, CU_EVENT_DISABLE_TIMING); /* or the stream is of another context */
     if (fresh == NULL)
         return ccc_last_status();
-    ccc_unhold(fresh); /* no Python object holds it */
+    ccc_release_memory(fresh); /* no Python object holds it */
     ccc_release(event);
     executable->event = fresh;
     return 0;
 }
 
 /* Keep what an executable keeps for a launch of it, too. */
-static int ccc_exec_launched(ccc_graph *executable, ccc_box *stream)
+static int ccc_exec_launched(ccc_graph *executable, ccc_handle *stream)
 {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
     CUresult result = cuStreamIsCapturing(CCC_STRM(stream), &capture);
@@ -151,7 +151,7 @@ static int ccc_exec_launched(ccc_graph *executable, ccc_box *stream)
     return status;
 }
 
-static int ccc_graph_launch(ccc_box *executable, ccc_box *stream)
+static int ccc_graph_launch(ccc_handle *executable, ccc_handle *stream)
 {
     CCC_USE(stream);
     int status = ccc_graph_enter(executable);
@@ -169,8 +169,8 @@ static int ccc_graph_launch(ccc_box *executable, ccc_box *stream)
 
 /* A launch in the stream that a graph is mostly launched in. */
 typedef struct ccc_graph_call {
-    ccc_box *executable;
-    ccc_box *stream;
+    ccc_handle *executable;
+    ccc_handle *stream;
 } ccc_graph_call;
 
 static int ccc_graph_launch_again(const ccc_graph_call *call)
@@ -178,7 +178,7 @@ static int ccc_graph_launch_again(const ccc_graph_call *call)
     return ccc_graph_launch(call->executable, call->stream);
 }
 
-static int ccc_graph_upload(ccc_box *executable, ccc_box *stream)
+static int ccc_graph_upload(ccc_handle *executable, ccc_handle *stream)
 {
     CCC_USE(stream);
     int status = ccc_graph_enter(executable);
@@ -190,7 +190,7 @@ static int ccc_graph_upload(ccc_box *executable, ccc_box *stream)
 }
 
 /* Give an executable the parameters of another definition. */
-static int ccc_graph_update(ccc_box *executable, ccc_box *graph, ccc_refusal *why)
+static int ccc_graph_update(ccc_handle *executable, ccc_handle *graph, ccc_refusal *why)
 {
     CUgraphExecUpdateResultInfo info = {0};
     ccc_keep *bundle = NULL;
@@ -215,27 +215,27 @@ static int ccc_graph_update(ccc_box *executable, ccc_box *graph, ccc_refusal *wh
 }
 
 /* Enter an executable, the graph with the node that stands for its own, and perhaps a graph that is to be inside it. */
-static int ccc_exec_enter(ccc_box *executable, ccc_box *graph, uint64_t node, ccc_box *child)
+static int ccc_exec_enter(ccc_handle *executable, ccc_handle *graph, uint64_t node, ccc_handle *child)
 {
-    ccc_box *boxes[] = {executable, graph, child};
-    int status = ccc_graph_enter_all(boxes, child ? 3 : 2);
+    ccc_handle *handles[] = {executable, graph, child};
+    int status = ccc_graph_enter_all(handles, child ? 3 : 2);
     if (status == 0 && (status = ccc_graph_check(graph, &node, 1)))
-        ccc_graph_leave_all(boxes, child ? 3 : 2);
+        ccc_graph_leave_all(handles, child ? 3 : 2);
     return status;
 }
 
-static void ccc_exec_leave(ccc_box *executable, ccc_box *graph, ccc_box *child)
+static void ccc_exec_leave(ccc_handle *executable, ccc_handle *graph, ccc_handle *child)
 {
-    ccc_box *boxes[] = {executable, graph, child};
-    ccc_graph_leave_all(boxes, child ? 3 : 2);
+    ccc_handle *handles[] = {executable, graph, child};
+    ccc_graph_leave_all(handles, child ? 3 : 2);
 }
 
 /*
  * Set one node of an executable, and what is kept for it. `graph` is what the node is in; `child` is the graph in the
  * parameters of a child node. The driver looks at the node: of the graph, too, it wants one call after the other.
  */
-static int ccc_exec_set(ccc_box *executable, ccc_box *graph, uint64_t node, CUgraphNodeParams *params, ccc_box *child,
-                        ccc_keep *keep)
+static int ccc_exec_set(ccc_handle *executable, ccc_handle *graph, uint64_t node, CUgraphNodeParams *params,
+                        ccc_handle *child, ccc_keep *keep)
 {
     int status = ccc_exec_enter(executable, graph, node, child);
     if (status) {
@@ -262,7 +262,7 @@ static int ccc_exec_set(ccc_box *executable, ccc_box *graph, uint64_t node, CUgr
     return status;
 }
 
-static int ccc_exec_enable(ccc_box *executable, ccc_box *graph, uint64_t node, int enabled)
+static int ccc_exec_enable(ccc_handle *executable, ccc_handle *graph, uint64_t node, int enabled)
 {
     int status = ccc_exec_enter(executable, graph, node, NULL);
     if (status)
@@ -272,7 +272,7 @@ static int ccc_exec_enable(ccc_box *executable, ccc_box *graph, uint64_t node, i
     return result ? ccc_fail((int)result, "cuGraphNodeSetEnabled") : 0;
 }
 
-static int ccc_exec_enabled(ccc_box *executable, ccc_box *graph, uint64_t node, unsigned int *enabled)
+static int ccc_exec_enabled(ccc_handle *executable, ccc_handle *graph, uint64_t node, unsigned int *enabled)
 {
     int status = ccc_exec_enter(executable, graph, node, NULL);
     if (status)

@@ -12,13 +12,13 @@
 
 #define CCC_NOT_CAPTURING (-24) /* the stream is not being captured */
 
-/* A use of the box for a graph that is being captured from here; NULL for one that another library captures. */
-static ccc_box *ccc_captured_graph(CUgraph graph)
+/* A use of the handle for a graph that is being captured from here; NULL for one that another library captures. */
+static ccc_handle *ccc_captured_graph(CUgraph graph)
 {
     int locks = ccc_graph_locks();
     if (locks)
         pthread_mutex_lock(&ccc_capture_lock);
-    ccc_box *found = ccc_captured_graphs;
+    ccc_handle *found = ccc_captured_graphs;
     while (found && CCC_GRAPH_OF(found) != graph)
         found = found->graph->next;
     if (found && !ccc_retain(found))
@@ -29,7 +29,7 @@ static ccc_box *ccc_captured_graph(CUgraph graph)
 }
 
 /* Allocate memory of a device in a stream that is being captured. NULL on failure. */
-static ccc_box *ccc_graph_memory_allocate(int device, ccc_box *stream, size_t size)
+static ccc_handle *ccc_graph_memory_allocate(int device, ccc_handle *stream, size_t size)
 {
     CUdeviceptr pointer = 0;
     CUmemoryPool pool = NULL;
@@ -51,27 +51,27 @@ static ccc_box *ccc_graph_memory_allocate(int device, ccc_box *stream, size_t si
         ccc_fail((int)result, call);
         return NULL;
     }
-    ccc_box *home = ccc_captured_graph(graph);
-    ccc_box *box = ccc_buffer_new(pointer, size, CCC_OF_GRAPH, stream->parent, home, stream);
-    if (box)
-        box->device = device;
+    ccc_handle *home = ccc_captured_graph(graph);
+    ccc_handle *handle = ccc_buffer_new(pointer, size, CCC_OF_GRAPH, stream->parent, home, stream);
+    if (handle)
+        handle->device = device;
     else if (size)
         cuMemFreeAsync(pointer, CCC_STRM(stream));
     ccc_release(home);
-    return box;
+    return handle;
 }
 
 /*
  * Free such memory: in the graph, if that is being captured; otherwise what the last launch has allocated. Only the
  * driver knows whether there is something to free: that there is nothing is no failure.
  */
-static CUresult ccc_graph_memory_free(const ccc_box *buffer, const ccc_box *stream)
+static CUresult ccc_graph_memory_free(const ccc_handle *buffer, const ccc_handle *stream)
 {
-    const ccc_box *home = buffer->buffer.pool;
+    const ccc_handle *home = buffer->buffer.pool;
     if (home && home->graph->captured == CCC_CAPTURE_LOST)
         return CUDA_SUCCESS; /* the addresses may be somebody else's by now */
     CCC_SUBMIT;
-    CUresult result = cuMemFreeAsync(buffer->handle, CCC_STRM(stream));
+    CUresult result = cuMemFreeAsync(buffer->value, CCC_STRM(stream));
     if (result == CUDA_ERROR_INVALID_VALUE && !(home && home->graph->captured))
         return CUDA_SUCCESS;
     return result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ? CUDA_SUCCESS : result; /* no graph will come of it */
@@ -81,22 +81,23 @@ static CUresult ccc_graph_memory_free(const ccc_box *buffer, const ccc_box *stre
  * Whether a buffer must not go yet, because a stream that it goes back in is being captured: freeing it would become a
  * node of that graph, or end the capture. What the same graph allocates is meant to be freed there.
  */
-static int ccc_must_wait(const ccc_box *box)
+static int ccc_must_wait(const ccc_handle *handle)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUgraph graph = NULL;
-    const ccc_box *stream = ccc_stream_of(box);
-    if (box->kind != CCC_BUFFER || (box->flags & CCC_BORROWED) || box->handle == 0)
+    const ccc_handle *stream = ccc_stream_of(handle);
+    if (handle->kind != CCC_BUFFER || (handle->flags & CCC_BORROWED) || handle->value == 0)
         return 0;
     if (stream == NULL)
-        return (box->flags & CCC_VIRTUAL) != 0; /* all work of its context is waited for */
-    if (box->flags & CCC_OF_GRAPH) {
+        return (handle->flags & CCC_VIRTUAL) != 0; /* all work of its context is waited for */
+    if (handle->flags & CCC_OF_GRAPH) {
         ccc_failure failure = ccc_last; /* that of the operation which releases the buffer, if it fails */
         int result = ccc_capture_place(stream, &graph, NULL, NULL);
         ccc_last = failure;
         if (result) /* perhaps a capture that was invalidated, of this graph or another */
-            return result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED && box->buffer.pool && !box->buffer.pool->graph->captured;
-        return box->buffer.pool && graph != CCC_GRAPH_OF(box->buffer.pool);
+            return result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED && handle->buffer.pool &&
+                   !handle->buffer.pool->graph->captured;
+        return handle->buffer.pool && graph != CCC_GRAPH_OF(handle->buffer.pool);
     }
     CUresult result = cuStreamIsCapturing(CCC_STRM(stream), &status);
     return result || status != CU_STREAM_CAPTURE_STATUS_NONE;

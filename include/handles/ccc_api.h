@@ -3,14 +3,14 @@
 /*
  * What other libraries call, with the GIL or without: the functions of ccc_api, and the release of a use.
  *
- * The call that drops the last use of a box destroys the handle, which may wait for the device, and so for a host
- * callback that waits for the GIL. So such a call releases the GIL if this thread holds it. This module is not linked
- * with Python: the module _capsule has the functions for it (ccc_detach.h).
+ * The call that releases the last use of a handle destroys what it owns, which may wait for the device, and so for a
+ * host callback that waits for the GIL. So such a call releases the GIL if this thread holds it. This module is not
+ * linked with Python: the module _capsule has the functions for it (ccc_detach.h).
  */
 #ifndef CCC_API_H
 #define CCC_API_H
 
-#include "handles/ccc_box.h"
+#include "handles/ccc_handle.h"
 
 static void *ccc_stay_attached(void)
 {
@@ -32,47 +32,47 @@ static void ccc_set_detach(uint64_t detach, uint64_t attach)
     ccc_attach = (void (*)(void *))(uintptr_t)attach;
 }
 
-/* Drop a use of a box, which may be NULL, in a thread that may hold the GIL. */
-static void ccc_release_any(ccc_box *box)
+/* Release a use of a handle, which may be NULL, in a thread that may hold the GIL. */
+static void ccc_release_any(ccc_handle *handle)
 {
-    if (!ccc_unuse(box))
+    if (!ccc_unuse(handle))
         return;
     void *detached = ccc_detach();
-    ccc_end_unused(box);
+    ccc_end_unused(handle);
     ccc_attach(detached);
 }
 
-static ccc_kind ccc_api_kind(const ccc_box *box)
+static ccc_kind ccc_api_kind(const ccc_handle *handle)
 {
-    return box ? ccc_box_kind(box) : CCC_KINDS;
+    return handle ? ccc_handle_kind(handle) : CCC_KINDS;
 }
 
-static uint64_t ccc_api_handle(const ccc_box *box)
+static uint64_t ccc_api_value(const ccc_handle *handle)
 {
-    return box ? ccc_handle(box) : 0;
+    return handle ? ccc_handle_value(handle) : 0;
 }
 
-static size_t ccc_api_bytes(const ccc_box *box)
+static size_t ccc_api_bytes(const ccc_handle *handle)
 {
-    return box ? ccc_box_bytes(box) : 0;
+    return handle ? ccc_handle_bytes(handle) : 0;
 }
 
-static int ccc_api_retain(ccc_box *box)
+static int ccc_api_retain(ccc_handle *handle)
 {
-    return box ? ccc_retain(box) : 0;
+    return handle ? ccc_retain(handle) : 0;
 }
 
 static void ccc_report_cleanup(void);
 
 /* Nobody learns from such a call that cleanup has failed. */
-static void ccc_api_release(ccc_box *box)
+static void ccc_api_release(ccc_handle *handle)
 {
-    ccc_release_any(box);
+    ccc_release_any(handle);
     ccc_report_cleanup();
 }
 
 static const ccc_api ccc_api_table = {
-    sizeof(ccc_api), ccc_api_kind, ccc_api_handle, ccc_api_bytes, ccc_api_retain, ccc_api_release,
+    sizeof(ccc_api), ccc_api_kind, ccc_api_value, ccc_api_bytes, ccc_api_retain, ccc_api_release,
 };
 
 static const ccc_api *ccc_get_api(void)

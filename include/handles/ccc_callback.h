@@ -10,7 +10,7 @@
  * Have a stream call a function of C once, or the graph that the stream is captured to whenever it runs. The objects of
  * the token are kept that long; on failure nothing is kept.
  */
-static int ccc_stream_call(const ccc_box *stream, uint64_t function, uint64_t data, uint64_t token)
+static int ccc_stream_call(const ccc_handle *stream, uint64_t function, uint64_t data, uint64_t token)
 {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
     CUgraph graph = NULL;

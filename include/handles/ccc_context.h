@@ -10,11 +10,11 @@
 #ifndef CCC_CONTEXT_H
 #define CCC_CONTEXT_H
 
-#include "handles/ccc_box.h"
+#include "handles/ccc_handle.h"
 
 #define CCC_MAX_DEVICES 256
 
-static _Atomic(ccc_box *) ccc_primary[CCC_MAX_DEVICES]; /* never released: leaking beats crashing at exit */
+static _Atomic(ccc_handle *) ccc_primary[CCC_MAX_DEVICES]; /* never released: leaking beats crashing at exit */
 static pthread_mutex_t ccc_primary_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int ccc_initialized;
 static atomic_int ccc_device_known; /* ccc_current_device has found one, and so the functions of the driver for it */
@@ -42,41 +42,41 @@ static int ccc_init(void)
     return CUDA_SUCCESS;
 }
 
-/* The box of a device's primary context, retained from the driver on first use. NULL on failure. */
-static CCC_COLD ccc_box *ccc_primary_make(CUdevice device)
+/* The handle of a device's primary context, retained from the driver on first use. NULL on failure. */
+static CCC_COLD ccc_handle *ccc_primary_make(CUdevice device)
 {
     CUcontext context = NULL;
     if (ccc_init())
         return NULL;
     pthread_mutex_lock(&ccc_primary_lock);
-    ccc_box *box = atomic_load(&ccc_primary[device]);
-    if (box == NULL) {
+    ccc_handle *handle = atomic_load(&ccc_primary[device]);
+    if (handle == NULL) {
         CUresult status = cuDevicePrimaryCtxRetain(&context, device);
         if (status)
             ccc_fail((int)status, "cuDevicePrimaryCtxRetain");
         else
-            box = ccc_new(CCC_CONTEXT, (uintptr_t)context, CCC_BORROWED | CCC_IMMORTAL, NULL);
-        if (box) {
-            box->device = device;
-            atomic_store(&ccc_primary[device], box);
+            handle = ccc_new(CCC_CONTEXT, (uintptr_t)context, CCC_BORROWED | CCC_IMMORTAL, NULL);
+        if (handle) {
+            handle->device = device;
+            atomic_store(&ccc_primary[device], handle);
         }
     }
     pthread_mutex_unlock(&ccc_primary_lock);
-    return box;
+    return handle;
 }
 
-static ccc_box *ccc_primary_context(CUdevice device)
+static ccc_handle *ccc_primary_context(CUdevice device)
 {
     if (device < 0 || device >= CCC_MAX_DEVICES) {
         ccc_fail(CUDA_ERROR_INVALID_DEVICE, "cuDevicePrimaryCtxRetain");
         return NULL;
     }
-    ccc_box *box = atomic_load_explicit(&ccc_primary[device], memory_order_acquire);
-    return CCC_LIKELY(box != NULL) ? box : ccc_primary_make(device);
+    ccc_handle *handle = atomic_load_explicit(&ccc_primary[device], memory_order_acquire);
+    return CCC_LIKELY(handle != NULL) ? handle : ccc_primary_make(device);
 }
 
-/* A use of the box for a context that is current. NULL on failure. */
-static ccc_box *ccc_context_box(CUcontext context)
+/* A use of the handle for a context that is current. NULL on failure. */
+static ccc_handle *ccc_context_handle(CUcontext context)
 {
     CUdevice device = -1;
     CUresult result = cuCtxGetDevice(&device);
@@ -84,28 +84,29 @@ static ccc_box *ccc_context_box(CUcontext context)
         ccc_fail((int)result, "cuCtxGetDevice");
         return NULL;
     }
-    ccc_box *box = device < CCC_MAX_DEVICES ? atomic_load_explicit(&ccc_primary[device], memory_order_acquire) : NULL;
-    if (box == NULL) {
+    ccc_handle *handle =
+        device < CCC_MAX_DEVICES ? atomic_load_explicit(&ccc_primary[device], memory_order_acquire) : NULL;
+    if (handle == NULL) {
         /* Made current by another library, which as a rule uses the primary one. */
         unsigned int flags;
         int active = 0;
         if (cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active)
-            box = ccc_primary_context(device);
+            handle = ccc_primary_context(device);
     }
-    if (box && CCC_CTX(box) == context) {
-        ccc_retain(box);
-        return box;
+    if (handle && CCC_CTX(handle) == context) {
+        ccc_retain(handle);
+        return handle;
     }
-    box = ccc_new(CCC_CONTEXT, (uintptr_t)context, CCC_BORROWED, NULL);
-    if (box) {
-        box->device = device;
-        ccc_unhold(box); /* no Python object holds it */
+    handle = ccc_new(CCC_CONTEXT, (uintptr_t)context, CCC_BORROWED, NULL);
+    if (handle) {
+        handle->device = device;
+        ccc_release_memory(handle); /* no Python object holds it */
     }
-    return box;
+    return handle;
 }
 
-/* A use of the box for the current context. NULL with status 0 in *status when none is current. */
-static ccc_box *ccc_current_context(int *status)
+/* A use of the handle for the current context. NULL with status 0 in *status when none is current. */
+static ccc_handle *ccc_current_context(int *status)
 {
     CUcontext context = NULL;
     *status = ccc_init();
@@ -116,9 +117,9 @@ static ccc_box *ccc_current_context(int *status)
         *status = result ? ccc_fail((int)result, "cuCtxGetCurrent") : 0;
         return NULL;
     }
-    ccc_box *box = ccc_context_box(context);
-    *status = box ? 0 : ccc_last_status();
-    return box;
+    ccc_handle *handle = ccc_context_handle(context);
+    *status = handle ? 0 : ccc_last_status();
+    return handle;
 }
 
 static int ccc_ask_device(void)
@@ -157,7 +158,7 @@ static int ccc_device_now(void)
 
 /* A context entered for the length of one call. */
 typedef struct ccc_scope {
-    ccc_box *context; /* what is current now, one use of it; NULL after a failure */
+    ccc_handle *context; /* what is current now, one use of it; NULL after a failure */
     int pushed;
 } ccc_scope;
 
@@ -185,14 +186,14 @@ static int ccc_enter(ccc_scope *scope, CUdevice device)
     if (status)
         return status;
     CCC_TRY(cuCtxGetCurrent, &current);
-    ccc_box *usual = device >= 0 && device < CCC_MAX_DEVICES
+    ccc_handle *usual = device >= 0 && device < CCC_MAX_DEVICES
                          ? atomic_load_explicit(&ccc_primary[device], memory_order_acquire)
                          : NULL;
     if (CCC_LIKELY(usual && current == CCC_CTX(usual))) { /* without asking the driver for its device */
         scope->context = usual;
         return 0;
     }
-    scope->context = current ? ccc_context_box(current) : NULL;
+    scope->context = current ? ccc_context_handle(current) : NULL;
     if (current && scope->context == NULL)
         return ccc_last_status();
     if (scope->context && scope->context->device == device)
@@ -230,7 +231,7 @@ static int ccc_enter_any(ccc_scope *scope)
 }
 
 /* Make exactly this context current, for cleanup: whatever was current stays below it. Returns whether it did. */
-static int ccc_push(ccc_box *context)
+static int ccc_push(ccc_handle *context)
 {
     CUcontext current = NULL;
     if (context == NULL || (cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == CCC_CTX(context)))
@@ -239,45 +240,45 @@ static int ccc_push(ccc_box *context)
 }
 
 /* Make the context current for this thread, in place of whatever is. */
-static int ccc_set_current(ccc_box *context)
+static int ccc_set_current(ccc_handle *context)
 {
     CCC_USE(context);
     CCC_TRY(cuCtxSetCurrent, CCC_CTX(context));
     return 0;
 }
 
-/* The current context as a box for a new Python object; NULL with ccc_last_status() 0 when there is none. */
-static ccc_box *ccc_context_current(void)
+/* The current context as a handle for a new Python object; NULL with ccc_last_status() 0 when there is none. */
+static ccc_handle *ccc_context_current(void)
 {
     int status;
-    ccc_box *box = ccc_current_context(&status);
-    if (box == NULL) {
+    ccc_handle *handle = ccc_current_context(&status);
+    if (handle == NULL) {
         if (status == 0)
             ccc_last.status = 0;
         return NULL;
     }
-    ccc_box *view = ccc_view(box);
-    ccc_release(box);
+    ccc_handle *view = ccc_view(handle);
+    ccc_release(handle);
     return view;
 }
 
 /* Make a device's primary context current. */
 static int ccc_device_set_current(int device)
 {
-    ccc_box *box = ccc_primary_context(device);
-    if (box == NULL)
+    ccc_handle *handle = ccc_primary_context(device);
+    if (handle == NULL)
         return ccc_last_status();
-    CCC_TRY(cuCtxSetCurrent, CCC_CTX(box));
+    CCC_TRY(cuCtxSetCurrent, CCC_CTX(handle));
     return 0;
 }
 
-/* The context that work on a device uses, as a box for a new Python object. */
-static ccc_box *ccc_device_context(int device)
+/* The context that work on a device uses, as a handle for a new Python object. */
+static ccc_handle *ccc_device_context(int device)
 {
     ccc_scope scope;
     if (ccc_enter(&scope, device))
         return NULL;
-    ccc_box *view = ccc_view(scope.context);
+    ccc_handle *view = ccc_view(scope.context);
     ccc_leave(&scope);
     return view;
 }

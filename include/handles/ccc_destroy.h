@@ -9,98 +9,98 @@
 #include "memory/ccc_virtual.h"
 
 /* Of headers that come after this one. */
-static CUresult ccc_destroy_graph(ccc_box *box, const char **call);                          /* graph/ccc_graph_exec.h */
-static CUresult ccc_destroy_capture(ccc_box *capture, const char **call);                    /* graph/ccc_capture.h */
-static CUresult ccc_graph_memory_free(const ccc_box *buffer, const ccc_box *stream);         /* graph/ccc_graph_memory.h */
+static CUresult ccc_destroy_graph(ccc_handle *handle, const char **call); /* graph/ccc_graph_exec.h */
+static CUresult ccc_destroy_capture(ccc_handle *capture, const char **call); /* graph/ccc_capture.h */
+static CUresult ccc_graph_memory_free(const ccc_handle *buffer, const ccc_handle *stream); /* graph/ccc_graph_memory.h */
 
 /* Drivers unmap memory under work that still uses it, so that is waited for: in the buffer's stream, or else all work. */
-static CUresult ccc_destroy_virtual(ccc_box *box, const ccc_box *stream, const char **call)
+static CUresult ccc_destroy_virtual(ccc_handle *handle, const ccc_handle *stream, const char **call)
 {
     const char *later = "";
     *call = stream ? "cuStreamSynchronize" : "cuCtxSynchronize";
     CUresult waited = stream ? cuStreamSynchronize(CCC_STRM(stream)) : cuCtxSynchronize();
-    CUresult ended = ccc_virtual_end(box->buffer.mappings, &later);
-    box->buffer.mappings = NULL;
+    CUresult ended = ccc_virtual_end(handle->buffer.mappings, &later);
+    handle->buffer.mappings = NULL;
     if (waited == CUDA_SUCCESS)
         *call = later;
     return waited ? waited : ended;
 }
 
-static CUresult ccc_destroy_in_context(ccc_box *box, const char **call)
+static CUresult ccc_destroy_in_context(ccc_handle *handle, const char **call)
 {
-    const ccc_box *stream = ccc_stream_of(box);
+    const ccc_handle *stream = ccc_stream_of(handle);
     ccc_import *import;
     CUevent spare;
     CUresult result;
-    switch (box->kind) {
+    switch (handle->kind) {
     case CCC_STREAM:
-        if ((spare = atomic_exchange(&box->queue.spare, NULL)) && (result = cuEventDestroy(spare)))
+        if ((spare = atomic_exchange(&handle->queue.spare, NULL)) && (result = cuEventDestroy(spare)))
             ccc_cleanup_failed((int)result, "cuEventDestroy");
         *call = "cuStreamDestroy";
-        return cuStreamDestroy(CCC_STRM(box));
+        return cuStreamDestroy(CCC_STRM(handle));
     case CCC_EVENT:
         *call = "cuEventDestroy";
-        return cuEventDestroy((CUevent)CCC_POINTER(box));
+        return cuEventDestroy((CUevent)CCC_POINTER(handle));
     case CCC_POOL:
         *call = "cuMemPoolDestroy";
-        if (box->flags & CCC_IMPORTED)
-            return ccc_pool_unmap(box);
-        return cuMemPoolDestroy((CUmemoryPool)CCC_POINTER(box));
+        if (handle->flags & CCC_IMPORTED)
+            return ccc_pool_unmap(handle);
+        return cuMemPoolDestroy((CUmemoryPool)CCC_POINTER(handle));
     case CCC_LIBRARY:
         *call = "cuLibraryUnload";
-        ccc_kernels_forget(box);
-        return cuLibraryUnload((CUlibrary)CCC_POINTER(box));
+        ccc_kernels_forget(handle);
+        return cuLibraryUnload((CUlibrary)CCC_POINTER(handle));
     case CCC_GRAPH:
     case CCC_EXECUTABLE:
-        return ccc_destroy_graph(box, call);
+        return ccc_destroy_graph(handle, call);
     case CCC_CAPTURE:
-        return ccc_destroy_capture(box, call);
+        return ccc_destroy_capture(handle, call);
     case CCC_BUFFER:
-        if (box->handle == 0)
+        if (handle->value == 0)
             return CUDA_SUCCESS;
-        if (box->flags & CCC_VIRTUAL)
-            return ccc_destroy_virtual(box, stream, call);
-        if ((import = box->buffer.import)) {
-            box->buffer.import = NULL; /* should the free fail for want of a context, only the free is tried again */
+        if (handle->flags & CCC_VIRTUAL)
+            return ccc_destroy_virtual(handle, stream, call);
+        if ((import = handle->buffer.import)) {
+            handle->buffer.import = NULL; /* should the free fail for want of a context, only the free is tried again */
             return ccc_import_release(import, stream ? CCC_STRM(stream) : NULL, call);
         }
-        if (box->flags & CCC_OF_GRAPH) {
+        if (handle->flags & CCC_OF_GRAPH) {
             *call = "cuMemFreeAsync";
-            return ccc_graph_memory_free(box, stream);
+            return ccc_graph_memory_free(handle, stream);
         }
-        if (!(box->flags & (CCC_PINNED | CCC_SYNCHRONOUS))) {
+        if (!(handle->flags & (CCC_PINNED | CCC_SYNCHRONOUS))) {
             *call = "cuMemFreeAsync";
-            return cuMemFreeAsync(box->handle, stream ? CCC_STRM(stream) : NULL);
+            return cuMemFreeAsync(handle->value, stream ? CCC_STRM(stream) : NULL);
         }
         if (stream) { /* such memory goes back at once: first let the work finish that may use it */
             *call = "cuStreamSynchronize";
             if ((result = cuStreamSynchronize(CCC_STRM(stream))))
                 ccc_cleanup_failed((int)result, *call);
         }
-        *call = box->flags & CCC_PINNED ? "cuMemFreeHost" : "cuMemFree";
-        return box->flags & CCC_PINNED ? cuMemFreeHost(CCC_POINTER(box)) : cuMemFree(box->handle);
+        *call = handle->flags & CCC_PINNED ? "cuMemFreeHost" : "cuMemFree";
+        return handle->flags & CCC_PINNED ? cuMemFreeHost(CCC_POINTER(handle)) : cuMemFree(handle->value);
     default:
-        *call = box->foreign.call;
-        return box->foreign.destroy ? box->foreign.destroy(box->handle) : CUDA_SUCCESS;
+        *call = handle->foreign.call;
+        return handle->foreign.destroy ? handle->foreign.destroy(handle->value) : CUDA_SUCCESS;
     }
 }
 
-static void ccc_destroy(ccc_box *box)
+static void ccc_destroy(ccc_handle *handle)
 {
     ccc_mode mode = ccc_relax();
-    const ccc_box *stream = ccc_stream_of(box);
+    const ccc_handle *stream = ccc_stream_of(handle);
     /* A default stream is one of the current context's; synchronous calls act in the current context too. */
-    int needs_context = box->kind == CCC_LINKER || /* cuLinkDestroy crashes without one, in driver 580 */
-                        (box->flags & (CCC_PINNED | CCC_SYNCHRONOUS | CCC_VIRTUAL | CCC_IMPORTED)) ||
-                        (box->kind == CCC_BUFFER && stream == NULL) || (stream && (stream->flags & CCC_TOKEN));
+    int needs_context = handle->kind == CCC_LINKER || /* cuLinkDestroy crashes without one, in driver 580 */
+                        (handle->flags & (CCC_PINNED | CCC_SYNCHRONOUS | CCC_VIRTUAL | CCC_IMPORTED)) ||
+                        (handle->kind == CCC_BUFFER && stream == NULL) || (stream && (stream->flags & CCC_TOKEN));
     const char *call = "";
-    ccc_box *home = box->parent;
-    if (home == NULL && needs_context && box->device >= 0) /* allocated in the stream of another library */
-        home = ccc_primary_context(box->device);
+    ccc_handle *home = handle->parent;
+    if (home == NULL && needs_context && handle->device >= 0) /* allocated in the stream of another library */
+        home = ccc_primary_context(handle->device);
     int pushed = needs_context ? ccc_push(home) : 0;
-    CUresult result = ccc_destroy_in_context(box, &call);
+    CUresult result = ccc_destroy_in_context(handle, &call);
     if (result == CUDA_ERROR_INVALID_CONTEXT && !pushed && (pushed = ccc_push(home)))
-        result = ccc_destroy_in_context(box, &call);
+        result = ccc_destroy_in_context(handle, &call);
     ccc_pop(pushed);
     ccc_tense(&mode);
     if (result && ccc_driver.reason != CCC_FORKED) /* what a child inherits is its parent's to destroy */

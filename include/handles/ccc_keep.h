@@ -3,7 +3,7 @@
 /*
  * What the driver needs kept while it may still run something, and functions of the host that it calls.
  *
- * A keep holds boxes, and a token under which Python holds objects. It belongs to the definitions and executables of
+ * A keep holds handles, and a token under which Python holds objects. It belongs to the definitions and executables of
  * graphs that use it (ccc_graph.h), or to the driver as a user object: then the driver counts the definitions, clones,
  * executables and launches that have it. When the last is gone the driver calls us, in a thread and under locks of its
  * own, where nothing may be called and the GIL must not be waited for. There the keep is only queued. ccc_flush_releases, called
@@ -30,18 +30,19 @@ typedef struct ccc_keep {
     CUuserObject object;       /* of a definition, once the driver has it; else NULL */
     struct ccc_keep **bundle;  /* of an executable: what the definition had, one use of each, */
     size_t bundled;            /* and how many */
-    ccc_box *event;            /* of an executable, once it is replaced: behind the last launch that may use it */
+    ccc_handle *event;            /* of an executable, once it is replaced: behind the last launch that may use it */
     uint64_t token;            /* 0: no Python objects */
     CUhostFn function;         /* of a host function: what is called, */
     void *data;                /* with what, */
     uint64_t source;           /* and by which stream, as ccc_source tells; 0: by a graph */
     size_t count;
-    uintptr_t boxes[]; /* addresses; of those that it only holds, with CCC_HELD */
+    uintptr_t handles[]; /* addresses; of those that it only holds, with CCC_HELD */
 } ccc_keep;
 
 /*
  * Memory that a graph allocates uses the graph. Were it used by the graph's nodes in turn, neither would ever go: so they
- * hold the box, which may be closed, but not the memory. Its addresses are the graph's as long as the graph is there.
+ * hold the handle, which may be closed, but not the memory. Its addresses are the graph's as long as the graph is
+ * there.
  */
 #define CCC_HELD ((uintptr_t)1)
 
@@ -86,39 +87,39 @@ static void ccc_keep_await(ccc_keep *keep)
 static void ccc_keep_drop(uintptr_t kept)
 {
     if (kept & CCC_HELD)
-        ccc_unhold((ccc_box *)(kept & ~CCC_HELD));
+        ccc_release_memory((ccc_handle *)(kept & ~CCC_HELD));
     else
-        ccc_release((ccc_box *)kept);
+        ccc_release((ccc_handle *)kept);
 }
 
 /*
- * Have a keep, made with capacity for that, keep a box, too. `again` tells that it is kept already: then memory of the graph
- * may be closed. On failure there is no keep any more.
+ * Have a keep, made with capacity for that, keep a handle, too. `again` tells that it is kept already: then memory of
+ * the graph may be closed. On failure there is no keep any more.
  */
-static int ccc_keep_hold(ccc_keep *keep, ccc_box *box, int again)
+static int ccc_keep_hold(ccc_keep *keep, ccc_handle *handle, int again)
 {
-    if (ccc_retain(box)) {
-        keep->boxes[keep->count++] = (uintptr_t)box;
+    if (ccc_retain(handle)) {
+        keep->handles[keep->count++] = (uintptr_t)handle;
         return 0;
     }
-    if (again && box->flags & CCC_OF_GRAPH) {
-        atomic_fetch_add(&box->holders, 1);
-        keep->boxes[keep->count++] = (uintptr_t)box | CCC_HELD;
+    if (again && handle->flags & CCC_OF_GRAPH) {
+        atomic_fetch_add(&handle->holders, 1);
+        keep->handles[keep->count++] = (uintptr_t)handle | CCC_HELD;
         return 0;
     }
     while (keep->count)
-        ccc_keep_drop(keep->boxes[--keep->count]);
+        ccc_keep_drop(keep->handles[--keep->count]);
     free(keep);
     return ccc_fail(CCC_CLOSED, "");
 }
 
 /*
- * A keep of one use of each box, of which the first may be NULL; see ccc_keep_hold for `again`. NULL: one of them is gone,
- * or out of memory.
+ * A keep of one use of each handle, of which the first may be NULL; see ccc_keep_hold for `again`. NULL: one of them is
+ * gone, or out of memory.
  */
-static ccc_keep *ccc_keep_of(ccc_box *first, ccc_box *const *boxes, size_t count, uint64_t token, int again)
+static ccc_keep *ccc_keep_of(ccc_handle *first, ccc_handle *const *handles, size_t count, uint64_t token, int again)
 {
-    ccc_keep *keep = malloc(sizeof *keep + (count + 1) * sizeof *keep->boxes);
+    ccc_keep *keep = malloc(sizeof *keep + (count + 1) * sizeof *keep->handles);
     if (keep == NULL) {
         ccc_fail(CCC_NO_MEMORY, "malloc");
         return NULL;
@@ -127,38 +128,39 @@ static ccc_keep *ccc_keep_of(ccc_box *first, ccc_box *const *boxes, size_t count
     if (first && ccc_keep_hold(keep, first, 0))
         return NULL;
     for (size_t i = 0; i < count; i++)
-        if (ccc_keep_hold(keep, boxes[i], again))
+        if (ccc_keep_hold(keep, handles[i], again))
             return NULL;
     atomic_fetch_add(&ccc_keeps, 1);
     return keep;
 }
 
 /* A keep is to be the graph's: only hold memory that the graph itself allocates, or a graph around it. */
-static void ccc_keep_for(ccc_keep *keep, const ccc_box *root)
+static void ccc_keep_for(ccc_keep *keep, const ccc_handle *root)
 {
     for (size_t i = 0; i < keep->count; i++) {
-        ccc_box *box = (ccc_box *)keep->boxes[i];
-        if (keep->boxes[i] & CCC_HELD || !(box->flags & CCC_OF_GRAPH) || ccc_allocation(box)->buffer.pool != root)
+        ccc_handle *handle = (ccc_handle *)keep->handles[i];
+        if (keep->handles[i] & CCC_HELD || !(handle->flags & CCC_OF_GRAPH) ||
+            ccc_allocation(handle)->buffer.pool != root)
             continue;
-        keep->boxes[i] |= CCC_HELD;
-        atomic_fetch_add(&box->holders, 1);
-        ccc_release(box);
+        keep->handles[i] |= CCC_HELD;
+        atomic_fetch_add(&handle->holders, 1);
+        ccc_release(handle);
     }
 }
 
-static ccc_keep *ccc_keep_new(ccc_box *const *boxes, size_t count, uint64_t token)
+static ccc_keep *ccc_keep_new(ccc_handle *const *handles, size_t count, uint64_t token)
 {
-    return ccc_keep_of(NULL, boxes, count, token, 1);
+    return ccc_keep_of(NULL, handles, count, token, 1);
 }
 
 /*
  * Keep the Python objects of a token until the memory of a buffer went back, if somebody besides the buffer keeps that.
  * Returns whether they are kept; then this is instead of what was kept in this way before.
  */
-static int ccc_buffer_keep(ccc_box *buffer, uint64_t token)
+static int ccc_buffer_keep(ccc_handle *buffer, uint64_t token)
 {
     CCC_USE_OR(buffer, 0);
-    ccc_box *whole = (ccc_box *)ccc_allocation(buffer);
+    ccc_handle *whole = (ccc_handle *)ccc_allocation(buffer);
     if (ccc_uses(whole) <= 2) /* that of the Python object, and this one */
         return 0;
     ccc_keep *keep = ccc_keep_new(NULL, 0, token);
@@ -197,7 +199,7 @@ static long ccc_keep_count(void)
     return atomic_load(&ccc_keeps);
 }
 
-/* Give a use of a keep to a graph, as a user object. On failure it is dropped. */
+/* Give a use of a keep to a graph, as a user object. On failure it is released. */
 static int ccc_keep_give(ccc_keep *keep, CUgraph graph, CUuserObject *object)
 {
     CUresult result = cuUserObjectCreate(object, keep, ccc_keep_finish, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
@@ -239,7 +241,7 @@ static int ccc_releases_pending(void)
 static void ccc_keep_free(ccc_keep *keep)
 {
     for (size_t i = 0; i < keep->count; i++)
-        ccc_keep_drop(keep->boxes[i]);
+        ccc_keep_drop(keep->handles[i]);
     for (size_t i = 0; i < keep->bundled; i++)
         if (atomic_fetch_sub(&keep->bundle[i]->uses, 1) == 1)
             ccc_keep_push(&ccc_finished, keep->bundle[i]);
@@ -249,7 +251,7 @@ static void ccc_keep_free(ccc_keep *keep)
 }
 
 /* Whether an event is reached: a status. It may be of a context other than the current one. */
-static CUresult ccc_reached(const ccc_box *event)
+static CUresult ccc_reached(const ccc_handle *event)
 {
     CUresult result = cuEventQuery((CUevent)CCC_POINTER(event));
     if (result == CUDA_ERROR_INVALID_CONTEXT && event->parent) {
@@ -296,7 +298,7 @@ static size_t ccc_finish_reached(size_t misses)
 }
 
 /* Take up to `most` of the finished keeps, as a list. */
-static ccc_keep *ccc_take_finished(size_t most)
+static ccc_keep *ccc_pop_finished(size_t most)
 {
     ccc_release_lock();
     ccc_keep *first = atomic_load(&ccc_finishing);
@@ -320,7 +322,7 @@ static size_t ccc_flush_now(uint64_t *tokens, size_t capacity)
     ccc_keep *keep, *next;
     ccc_end_deferred();
     ccc_finish_reached(CCC_MOST_MISSES);
-    while (found < capacity && (keep = ccc_take_finished(capacity - found)))
+    while (found < capacity && (keep = ccc_pop_finished(capacity - found)))
         for (; keep; keep = next) {
             next = keep->next;
             if (keep->token)

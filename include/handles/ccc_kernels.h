@@ -5,22 +5,22 @@
  * its library by it, and keeps that loaded.
  *
  * An entry is removed before its library is unloaded: after that the driver may give the number to another kernel. While
- * an entry is in the table, the memory of the library's box is valid, but its last use may be gone.
+ * an entry is in the table, the memory of the library's handle is valid, but its last use may be gone.
  */
 #ifndef CCC_KERNELS_H
 #define CCC_KERNELS_H
 
 #include <pthread.h>
 
-#include "handles/ccc_box.h"
+#include "handles/ccc_handle.h"
 
 #define CCC_OTHER_LIBRARY (-40) /* the kernel belongs to another library than the one that was named */
 
 typedef struct ccc_kernel_entry {
     struct ccc_kernel_entry *next;    /* in the bucket */
-    struct ccc_kernel_entry *sibling; /* of the same library, whose box has the first as its `memory` */
+    struct ccc_kernel_entry *sibling; /* of the same library, whose handle has the first as its `memory` */
     uint64_t kernel;
-    ccc_box *library;
+    ccc_handle *library;
 } ccc_kernel_entry;
 
 static struct {
@@ -79,9 +79,9 @@ static int ccc_kernels_grow(void)
 }
 
 /* Remember to which library a kernel belongs; the caller has a use of it. Returns whether there was memory for that. */
-static int ccc_kernels_add(uint64_t kernel, ccc_box *library)
+static int ccc_kernels_add(uint64_t kernel, ccc_handle *library)
 {
-    while (library->flags & CCC_BORROWED) /* a view of the box that unloads the library */
+    while (library->flags & CCC_BORROWED) /* a view of the handle that unloads the library */
         library = library->parent;
     ccc_kernels_lock();
     int added = ccc_kernels_grow();
@@ -100,7 +100,7 @@ static int ccc_kernels_add(uint64_t kernel, ccc_box *library)
 }
 
 /* The library is about to be unloaded: forget its kernels. */
-static void ccc_kernels_forget(ccc_box *library)
+static void ccc_kernels_forget(ccc_handle *library)
 {
     ccc_kernel_entry *entry;
     ccc_kernels_lock();
@@ -114,11 +114,11 @@ static void ccc_kernels_forget(ccc_box *library)
 }
 
 /* A use of the library that a kernel belongs to; NULL if it was not loaded here, or is gone. */
-static ccc_box *ccc_kernels_library(uint64_t kernel)
+static ccc_handle *ccc_kernels_library(uint64_t kernel)
 {
     ccc_kernels_lock();
     ccc_kernel_entry *entry = ccc_kernels.count ? *ccc_kernels_find(kernel) : NULL;
-    ccc_box *library = entry && ccc_retain(entry->library) ? entry->library : NULL;
+    ccc_handle *library = entry && ccc_retain(entry->library) ? entry->library : NULL;
     ccc_kernels_unlock();
     return library;
 }

@@ -101,24 +101,24 @@ static void ccc_submitted(const int *held)
 /* From here to the end of the scope a capture ends, its graph is changed, or what the driver keeps for it is read. */
 #define CCC_EXCLUDE __attribute__((cleanup(ccc_include))) const int CCC_JOIN(ccc_exclude_, __COUNTER__) = ccc_exclude()
 
-static ccc_box ccc_legacy_stream = {
+static ccc_handle ccc_legacy_stream = {
     .uses = CCC_FIRST_USE, .holders = 2, .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN, .kind = CCC_STREAM,
-    .device = -1, .handle = 1,
+    .device = -1, .value = 1,
 };
-static ccc_box ccc_per_thread_stream = {
+static ccc_handle ccc_per_thread_stream = {
     .uses = CCC_FIRST_USE, .holders = 2, .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN, .kind = CCC_STREAM,
-    .device = -1, .handle = 2,
+    .device = -1, .value = 2,
 };
 
-static ccc_box *ccc_default_stream(int per_thread)
+static ccc_handle *ccc_default_stream(int per_thread)
 {
     return per_thread ? &ccc_per_thread_stream : &ccc_legacy_stream;
 }
 
 /* Whether a stream is the legacy default one, which the driver's functions for batches refuse. */
-static int ccc_stream_is_legacy(const ccc_box *stream)
+static int ccc_stream_is_legacy(const ccc_handle *stream)
 {
-    return stream->handle == (uintptr_t)CU_STREAM_LEGACY || (stream->handle == 0 && !ccc_driver_per_thread());
+    return stream->value == (uintptr_t)CU_STREAM_LEGACY || (stream->value == 0 && !ccc_driver_per_thread());
 }
 
 /*
@@ -126,22 +126,22 @@ static int ccc_stream_is_legacy(const ccc_box *stream)
  * the driver's, because its handle may be that of another one later. The legacy default streams of all contexts are one.
  * A per-thread default stream is known by its thread.
  */
-static CCC_COLD uint64_t ccc_find_source(const ccc_box *box)
+static CCC_COLD uint64_t ccc_find_source(const ccc_handle *handle)
 {
     static atomic_ullong threads;
     static _Thread_local unsigned long long thread;
     unsigned long long id = 0;
     uint64_t source = 0;
-    if (box->kind == CCC_EVENT)
+    if (handle->kind == CCC_EVENT)
         return 0;
-    if (box->flags & CCC_TOKEN) {
-        if (ccc_stream_is_legacy(box))
+    if (handle->flags & CCC_TOKEN) {
+        if (ccc_stream_is_legacy(handle))
             return (uintptr_t)CU_STREAM_LEGACY;
         if (thread == 0)
             thread = atomic_fetch_add(&threads, 1) + 1;
         return 2 * thread; /* which no number of a stream is, see below */
     }
-    ccc_box *stream = (ccc_box *)box;
+    ccc_handle *stream = (ccc_handle *)handle;
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* this thread may be capturing another stream */
     if (!ccc_retain(stream))
@@ -159,40 +159,41 @@ static CCC_COLD uint64_t ccc_find_source(const ccc_box *box)
     return source;
 }
 
-static uint64_t ccc_source(const ccc_box *box)
+static uint64_t ccc_source(const ccc_handle *handle)
 {
-    uint64_t source = atomic_load_explicit(&box->queue.source, memory_order_relaxed);
-    return CCC_LIKELY(source) ? source : ccc_find_source(box);
+    uint64_t source = atomic_load_explicit(&handle->queue.source, memory_order_relaxed);
+    return CCC_LIKELY(source) ? source : ccc_find_source(handle);
 }
 
-static ccc_box *ccc_stream_create(int device, unsigned int flags, int priority)
+static ccc_handle *ccc_stream_create(int device, unsigned int flags, int priority)
 {
     ccc_scope scope;
     CUstream stream = NULL;
-    ccc_box *box = NULL;
+    ccc_handle *handle = NULL;
     int kept = flags & CU_STREAM_NON_BLOCKING ? CCC_NONBLOCKING : 0;
     if (ccc_enter(&scope, device))
         return NULL;
     CUresult result = cuStreamCreateWithPriority(&stream, flags, priority);
     if (result)
         ccc_fail((int)result, "cuStreamCreateWithPriority");
-    else if ((box = ccc_new(CCC_STREAM, (uintptr_t)stream, kept, scope.context)) == NULL)
+    else if ((handle = ccc_new(CCC_STREAM, (uintptr_t)stream, kept, scope.context)) == NULL)
         cuStreamDestroy(stream);
     ccc_leave(&scope);
-    return box;
+    return handle;
 }
 
 /* A stream that somebody else owns. The context is found when it is asked for: the handle may be a default stream. */
-static ccc_box *ccc_stream_borrow(uint64_t handle)
+static ccc_handle *ccc_stream_borrow(uint64_t value)
 {
-    return ccc_new(CCC_STREAM, handle, CCC_BORROWED | (handle <= 2 ? CCC_TOKEN : 0), NULL);
+    return ccc_new(CCC_STREAM, value, CCC_BORROWED | (value <= 2 ? CCC_TOKEN : 0), NULL);
 }
 
-/* One of our streams for another Python object: the handle is not destroyed before this box goes. NULL on failure. */
-static ccc_box *ccc_stream_again(ccc_box *stream)
+/* One of our streams for another Python object: it is not destroyed before this handle goes. NULL on failure. */
+static ccc_handle *ccc_stream_again(ccc_handle *stream)
 {
     CCC_USE_OR(stream, ccc_closed());
-    ccc_box *again = ccc_new(CCC_STREAM, stream->handle, (stream->flags & ~CCC_IMMORTAL) | CCC_BORROWED, stream->parent);
+    ccc_handle *again = ccc_new(CCC_STREAM, stream->value, (stream->flags & ~CCC_IMMORTAL) | CCC_BORROWED,
+                                stream->parent);
     if (again) {
         ccc_retain(stream);
         again->queue.original = stream;
@@ -201,7 +202,7 @@ static ccc_box *ccc_stream_again(ccc_box *stream)
 }
 
 /* A use of the context that a stream works in. A default stream works in whichever is current. NULL on failure. */
-static ccc_box *ccc_stream_home(ccc_box *stream)
+static ccc_handle *ccc_stream_home(ccc_handle *stream)
 {
     CUcontext context = NULL;
     int status;
@@ -210,10 +211,10 @@ static ccc_box *ccc_stream_home(ccc_box *stream)
         return stream->parent;
     }
     if (stream->flags & CCC_TOKEN) {
-        ccc_box *box = ccc_current_context(&status);
-        if (box == NULL && status == 0)
+        ccc_handle *handle = ccc_current_context(&status);
+        if (handle == NULL && status == 0)
             ccc_fail(CCC_NO_CONTEXT, "cuCtxGetCurrent");
-        return box;
+        return handle;
     }
     if (ccc_init())
         return NULL;
@@ -228,16 +229,16 @@ static ccc_box *ccc_stream_home(ccc_box *stream)
         ccc_fail((int)result, "cuCtxPushCurrent");
         return NULL;
     }
-    ccc_box *box = ccc_context_box(context);
+    ccc_handle *handle = ccc_context_handle(context);
     ccc_pop(1);
-    return box;
+    return handle;
 }
 
 /*
  * Make the context that a stream works in current if none is. Returns 1 if it did, which ccc_pop takes back; 0 if it need
  * not; -1 on failure. A default stream is one of the current context's: where there is none, calls say so.
  */
-static int ccc_stream_push(ccc_box *stream)
+static int ccc_stream_push(ccc_handle *stream)
 {
     CUcontext current = NULL;
     if (stream->flags & CCC_TOKEN)
@@ -245,7 +246,7 @@ static int ccc_stream_push(ccc_box *stream)
     CUresult result = cuCtxGetCurrent(&current);
     if (CCC_LIKELY(result == CUDA_SUCCESS && current))
         return 0;
-    ccc_box *home = result ? NULL : ccc_stream_home(stream);
+    ccc_handle *home = result ? NULL : ccc_stream_home(stream);
     if (result)
         ccc_fail((int)result, "cuCtxGetCurrent");
     else if (home && (result = cuCtxPushCurrent(CCC_CTX(home))))
@@ -254,20 +255,20 @@ static int ccc_stream_push(ccc_box *stream)
     return home && result == CUDA_SUCCESS ? 1 : -1;
 }
 
-/* The context that a stream works in, as a box for a new Python object. */
-static ccc_box *ccc_stream_context(ccc_box *stream)
+/* The context that a stream works in, as a handle for a new Python object. */
+static ccc_handle *ccc_stream_context(ccc_handle *stream)
 {
     CCC_USE_OR(stream, ccc_closed());
-    ccc_box *home = ccc_stream_home(stream);
+    ccc_handle *home = ccc_stream_home(stream);
     if (home == NULL)
         return NULL;
-    ccc_box *view = ccc_view(home);
+    ccc_handle *view = ccc_view(home);
     ccc_release(home);
     return view;
 }
 
 /* 0 or CCC_ATTEND: done. */
-static int ccc_stream_sync(const ccc_box *stream)
+static int ccc_stream_sync(const ccc_handle *stream)
 {
     CCC_USE(stream);
     CCC_TRY(cuStreamSynchronize, CCC_STRM(stream));
@@ -275,7 +276,7 @@ static int ccc_stream_sync(const ccc_box *stream)
 }
 
 /* To ask for the flags of a stream that is captured ends the capture, so those of our streams are kept. */
-static int ccc_stream_flags(const ccc_box *stream, unsigned int *flags)
+static int ccc_stream_flags(const ccc_handle *stream, unsigned int *flags)
 {
     CUstreamCaptureStatus capture;
     CCC_USE(stream);
@@ -290,7 +291,7 @@ static int ccc_stream_flags(const ccc_box *stream, unsigned int *flags)
     return 0;
 }
 
-static int ccc_stream_priority(const ccc_box *stream, int *priority)
+static int ccc_stream_priority(const ccc_handle *stream, int *priority)
 {
     CCC_USE(stream);
     CCC_TRY(cuStreamGetPriority, CCC_STRM(stream), priority);
@@ -298,7 +299,7 @@ static int ccc_stream_priority(const ccc_box *stream, int *priority)
 }
 
 /* What follows in stream waits for event. */
-static int ccc_stream_wait_event(const ccc_box *stream, const ccc_box *event)
+static int ccc_stream_wait_event(const ccc_handle *stream, const ccc_handle *event)
 {
     CCC_USE(stream);
     CCC_USE(event);
@@ -308,9 +309,9 @@ static int ccc_stream_wait_event(const ccc_box *stream, const ccc_box *event)
 }
 
 /* A new event in the context that a stream works in. */
-static int ccc_stream_event(ccc_box *stream, CUevent *event)
+static int ccc_stream_event(ccc_handle *stream, CUevent *event)
 {
-    ccc_box *home = ccc_stream_home(stream);
+    ccc_handle *home = ccc_stream_home(stream);
     if (home == NULL)
         return ccc_last_status();
     int pushed = ccc_push(home);
@@ -320,7 +321,7 @@ static int ccc_stream_event(ccc_box *stream, CUevent *event)
     return result ? ccc_fail((int)result, "cuEventCreate") : 0;
 }
 
-static int ccc_wait_through(const ccc_box *stream, const ccc_box *other, CUevent event)
+static int ccc_wait_through(const ccc_handle *stream, const ccc_handle *other, CUevent event)
 {
     CCC_SUBMIT;
     CCC_TRY(cuEventRecord, event, CCC_STRM(other));
@@ -332,7 +333,7 @@ static int ccc_wait_through(const ccc_box *stream, const ccc_box *other, CUevent
  * What follows in stream waits for everything now in other, which somebody holds. A stream of ours keeps the event that
  * this takes: the wait is for what the event stands for now, whatever it is recorded for next.
  */
-static int ccc_wait_for_held(const ccc_box *stream, ccc_box *other)
+static int ccc_wait_for_held(const ccc_handle *stream, ccc_handle *other)
 {
     int keeps = other->parent && !(other->flags & CCC_BORROWED) && ccc_retain(other); /* not one made for this call */
     CUevent event = keeps ? atomic_exchange(&other->queue.spare, NULL) : NULL, none = NULL;
@@ -350,7 +351,7 @@ static int ccc_wait_for_held(const ccc_box *stream, ccc_box *other)
     return status;
 }
 
-static int ccc_stream_wait_stream(const ccc_box *stream, ccc_box *other)
+static int ccc_stream_wait_stream(const ccc_handle *stream, ccc_handle *other)
 {
     CCC_USE(stream);
     CCC_USE(other);
@@ -364,24 +365,24 @@ static int ccc_event_flags(unsigned int flags)
 }
 
 /* A new event in a context of the device. */
-static ccc_box *ccc_event_create(int device, unsigned int flags)
+static ccc_handle *ccc_event_create(int device, unsigned int flags)
 {
     ccc_scope scope;
     CUevent event = NULL;
-    ccc_box *box = NULL;
+    ccc_handle *handle = NULL;
     if (ccc_enter(&scope, device))
         return NULL;
     CUresult result = cuEventCreate(&event, flags);
     if (result)
         ccc_fail((int)result, "cuEventCreate");
-    else if ((box = ccc_new(CCC_EVENT, (uintptr_t)event, ccc_event_flags(flags), scope.context)) == NULL)
+    else if ((handle = ccc_new(CCC_EVENT, (uintptr_t)event, ccc_event_flags(flags), scope.context)) == NULL)
         cuEventDestroy(event);
     ccc_leave(&scope);
-    return box;
+    return handle;
 }
 
 /* The same as below for a caller who has a use of both. */
-static int ccc_event_record_in(ccc_box *event, const ccc_box *stream)
+static int ccc_event_record_in(ccc_handle *event, const ccc_handle *stream)
 {
     CCC_SUBMIT;
     CCC_TRY(cuEventRecord, (CUevent)CCC_POINTER(event), CCC_STRM(stream));
@@ -389,7 +390,7 @@ static int ccc_event_record_in(ccc_box *event, const ccc_box *stream)
     return 0;
 }
 
-static int ccc_event_record(ccc_box *event, const ccc_box *stream)
+static int ccc_event_record(ccc_handle *event, const ccc_handle *stream)
 {
     CCC_USE(event);
     CCC_USE(stream);
@@ -397,41 +398,41 @@ static int ccc_event_record(ccc_box *event, const ccc_box *stream)
 }
 
 /* The same as below for a caller who has a use of the stream. */
-static ccc_box *ccc_stream_record_in(ccc_box *stream, unsigned int flags)
+static ccc_handle *ccc_stream_record_in(ccc_handle *stream, unsigned int flags)
 {
     CUevent event = NULL;
-    ccc_box *context = ccc_stream_home(stream);
+    ccc_handle *context = ccc_stream_home(stream);
     if (context == NULL)
         return NULL;
     int pushed = ccc_push(context);
-    ccc_box *box = NULL;
+    ccc_handle *handle = NULL;
     CCC_SUBMIT;
     CUresult result = cuEventCreate(&event, flags);
     if (result)
         ccc_fail((int)result, "cuEventCreate");
-    else if ((box = ccc_new(CCC_EVENT, (uintptr_t)event, ccc_event_flags(flags), context)) == NULL)
+    else if ((handle = ccc_new(CCC_EVENT, (uintptr_t)event, ccc_event_flags(flags), context)) == NULL)
         cuEventDestroy(event);
     else if ((result = cuEventRecord(event, CCC_STRM(stream)))) {
-        ccc_drop(box);
-        box = NULL;
+        ccc_release_object(handle);
+        handle = NULL;
         ccc_fail((int)result, "cuEventRecord");
     } else {
-        atomic_init(&box->queue.source, ccc_source(stream));
+        atomic_init(&handle->queue.source, ccc_source(stream));
     }
     ccc_pop(pushed);
     ccc_release(context);
-    return box;
+    return handle;
 }
 
 /* A new event, already recorded in the stream. */
-static ccc_box *ccc_stream_record(ccc_box *stream, unsigned int flags)
+static ccc_handle *ccc_stream_record(ccc_handle *stream, unsigned int flags)
 {
     CCC_USE_OR(stream, ccc_closed());
     return ccc_stream_record_in(stream, flags);
 }
 
 /* 0 or CCC_ATTEND: done. CUDA_ERROR_NOT_READY: not yet. */
-static int ccc_event_query(const ccc_box *event)
+static int ccc_event_query(const ccc_handle *event)
 {
     CCC_USE(event);
     CUresult result = cuEventQuery((CUevent)CCC_POINTER(event));
@@ -441,7 +442,7 @@ static int ccc_event_query(const ccc_box *event)
 }
 
 /* 0 or CCC_ATTEND: done. */
-static int ccc_event_sync(const ccc_box *event)
+static int ccc_event_sync(const ccc_handle *event)
 {
     CCC_USE(event);
     CCC_TRY(cuEventSynchronize, (CUevent)CCC_POINTER(event));
@@ -449,7 +450,7 @@ static int ccc_event_sync(const ccc_box *event)
 }
 
 /* Milliseconds from one event to the other; NaN on failure, with the status kept. */
-static double ccc_event_elapsed(const ccc_box *start, const ccc_box *end)
+static double ccc_event_elapsed(const ccc_handle *start, const ccc_handle *end)
 {
     float milliseconds = 0;
     CCC_USE_OR(start, (ccc_closed(), NAN));

@@ -19,12 +19,12 @@ struct ccc_config {
     int demanding; /* there is something that a device may lack, or an object that may be closed */
     int object_count;
     CUlaunchAttribute attributes[CCC_MAX_LAUNCH_ATTRIBUTES];
-    ccc_box *objects[CCC_MAX_LAUNCH_OBJECTS];    /* what the attributes refer to */
+    ccc_handle *objects[CCC_MAX_LAUNCH_OBJECTS];    /* what the attributes refer to */
     _Atomic(uint64_t) able[CCC_DEVICE_WORDS];    /* a bit for each device that was found to have all of it */
 };
 
 /* An attribute refers to this object: its memory stays readable until ccc_config_end, whoever closes it. */
-static void ccc_config_refer(ccc_config *config, ccc_box *object)
+static void ccc_config_refer(ccc_config *config, ccc_handle *object)
 {
     atomic_fetch_add_explicit(&object->holders, 1, memory_order_relaxed);
     config->objects[config->object_count++] = object;
@@ -33,7 +33,7 @@ static void ccc_config_refer(ccc_config *config, ccc_box *object)
 static void ccc_config_end(ccc_config *config)
 {
     while (config->object_count > 0)
-        ccc_unhold(config->objects[--config->object_count]);
+        ccc_release_memory(config->objects[--config->object_count]);
 }
 
 /* The device has all that the configuration asks for. */
@@ -43,7 +43,7 @@ static void ccc_config_allow(ccc_config *config, int device)
         atomic_fetch_or_explicit(&config->able[device / 64], UINT64_C(1) << device % 64, memory_order_relaxed);
 }
 
-/* Whether an object was closed, or moved to another box, as a buffer that grows may be. */
+/* Whether an object was closed, or moved to another handle, as a buffer that grows may be. */
 static int ccc_config_stale(const ccc_config *config)
 {
     for (int i = 0; i < config->object_count; i++)
@@ -53,13 +53,13 @@ static int ccc_config_stale(const ccc_config *config)
 }
 
 /* 0 if a launch can be tried; CCC_UNCHECKED if the configuration is stale, or was not yet allowed on the device. */
-static int ccc_config_ready(const ccc_config *config, const ccc_box *stream)
+static int ccc_config_ready(const ccc_config *config, const ccc_handle *stream)
 {
     if (ccc_config_stale(config))
         return CCC_UNCHECKED;
     int device = stream->device;
     if (device < 0) {
-        ccc_box *home = ccc_stream_home((ccc_box *)stream);
+        ccc_handle *home = ccc_stream_home((ccc_handle *)stream);
         if (home == NULL)
             return ccc_last_status();
         device = home->device;
@@ -72,7 +72,7 @@ static int ccc_config_ready(const ccc_config *config, const ccc_box *stream)
 }
 
 /* Load code; on failure the log of the driver's compiler is in `log` (zero-terminated, log_size bytes at most). */
-static ccc_box *ccc_library_load(const void *code, char *log, unsigned int log_size)
+static ccc_handle *ccc_library_load(const void *code, char *log, unsigned int log_size)
 {
     CUlibrary library = NULL;
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
@@ -84,21 +84,21 @@ static ccc_box *ccc_library_load(const void *code, char *log, unsigned int log_s
         ccc_fail((int)result, "cuLibraryLoadData");
         return NULL;
     }
-    ccc_box *box = ccc_new(CCC_LIBRARY, (uintptr_t)library, 0, NULL);
-    if (box == NULL)
+    ccc_handle *handle = ccc_new(CCC_LIBRARY, (uintptr_t)library, 0, NULL);
+    if (handle == NULL)
         cuLibraryUnload(library);
-    return box;
+    return handle;
 }
 
 /*
  * Where a variable of a library is in the current context, and how large. The header promises managed variables to the
  * second call only; it comes second, because they exist once a context has loaded the library.
  */
-static int ccc_library_global(ccc_box *box, const char *name, uint64_t *address, size_t *size)
+static int ccc_library_global(ccc_handle *handle, const char *name, uint64_t *address, size_t *size)
 {
     CUdeviceptr pointer = 0;
-    CUlibrary library = (CUlibrary)CCC_POINTER(box);
-    CCC_USE_OR(box, ccc_fail(CCC_CLOSED, ""));
+    CUlibrary library = (CUlibrary)CCC_POINTER(handle);
+    CCC_USE_OR(handle, ccc_fail(CCC_CLOSED, ""));
     const char *call = "cuLibraryGetGlobal";
     CUresult result = cuLibraryGetGlobal(&pointer, size, library, name);
     if (result == CUDA_ERROR_NOT_FOUND) {
@@ -111,10 +111,10 @@ static int ccc_library_global(ccc_box *box, const char *name, uint64_t *address,
 }
 
 /* A kernel of a library, which it keeps loaded. */
-static ccc_box *ccc_kernel_get(ccc_box *library, const char *name)
+static ccc_handle *ccc_kernel_get(ccc_handle *library, const char *name)
 {
     CUkernel kernel = NULL;
-    ccc_box *box = NULL;
+    ccc_handle *handle = NULL;
     CCC_USE_OR(library, ccc_closed());
     CUresult result = cuLibraryGetKernel(&kernel, (CUlibrary)CCC_POINTER(library), name);
     if (result)
@@ -122,28 +122,28 @@ static ccc_box *ccc_kernel_get(ccc_box *library, const char *name)
     else if (!ccc_kernels_add((uintptr_t)kernel, library))
         ccc_fail(CCC_NO_MEMORY, "malloc");
     else
-        box = ccc_new(CCC_KERNEL, (uintptr_t)kernel, CCC_BORROWED, library);
-    return box;
+        handle = ccc_new(CCC_KERNEL, (uintptr_t)kernel, CCC_BORROWED, library);
+    return handle;
 }
 
 /*
  * A kernel by the number of its handle. It keeps `library`, if given; else the one that it belongs to, if that was loaded
  * here. NULL with CCC_OTHER_LIBRARY: it belongs to another library than the given one.
  */
-static ccc_box *ccc_kernel_borrow(uint64_t handle, ccc_box *library)
+static ccc_handle *ccc_kernel_borrow(uint64_t value, ccc_handle *library)
 {
     CCC_USE_MAYBE_OR(library, ccc_closed());
-    ccc_box *box = NULL, *own = ccc_kernels_library(handle);
-    if (library && own && own->handle != library->handle)
+    ccc_handle *handle = NULL, *own = ccc_kernels_library(value);
+    if (library && own && own->value != library->value)
         ccc_fail(CCC_OTHER_LIBRARY, "");
     else
-        box = ccc_new(CCC_KERNEL, handle, CCC_BORROWED, library ? library : own);
+        handle = ccc_new(CCC_KERNEL, value, CCC_BORROWED, library ? library : own);
     ccc_release_scoped(&own);
-    return box;
+    return handle;
 }
 
 /* Offset and size of one kernel parameter; CUDA_ERROR_INVALID_VALUE past the last. */
-static int ccc_kernel_parameter(const ccc_box *kernel, size_t index, size_t *offset, size_t *size)
+static int ccc_kernel_parameter(const ccc_handle *kernel, size_t index, size_t *offset, size_t *size)
 {
     ccc_scope scope;
     CCC_USE(kernel);
@@ -158,8 +158,8 @@ static int ccc_kernel_parameter(const ccc_box *kernel, size_t index, size_t *off
 }
 
 /* The same as below for a caller who has a use of everything but the configuration's objects. */
-static int ccc_launch_in(const ccc_config *config, const ccc_box *kernel, const ccc_box *stream, const char *arguments,
-                         size_t size)
+static int ccc_launch_in(const ccc_config *config, const ccc_handle *kernel, const ccc_handle *stream,
+                         const char *arguments, size_t size)
 {
     if (config->demanding) {
         int status = ccc_config_ready(config, stream);
@@ -185,8 +185,8 @@ static int ccc_launch_in(const ccc_config *config, const ccc_box *kernel, const 
  * not freed before the launch, whatever other threads close. The configuration is shared by every thread that launches
  * with it, so the stream goes into a copy.
  */
-static int ccc_launch(const ccc_config *config, const ccc_box *kernel, const ccc_box *stream, const char *arguments,
-                      size_t size, ccc_box *const *buffers, size_t count)
+static int ccc_launch(const ccc_config *config, const ccc_handle *kernel, const ccc_handle *stream,
+                      const char *arguments, size_t size, ccc_handle *const *buffers, size_t count)
 {
     CCC_USE(stream);
     CCC_USE(kernel);

@@ -9,28 +9,28 @@
 
 #include "launch/ccc_launch.h"
 
-/* Records, and every box whose address is in one of them. */
+/* Records, and every handle whose address is in one of them. */
 typedef struct ccc_batch {
     const char *records;
     size_t count;
-    ccc_box *const *buffers;
+    ccc_handle *const *buffers;
     size_t buffer_count;
 } ccc_batch;
 
-static int ccc_launch_target(const ccc_target *target, const ccc_config *config, const ccc_box *stream,
-                             const char *arguments, ccc_box *const *buffers, size_t count)
+static int ccc_launch_target(const ccc_target *target, const ccc_config *config, const ccc_handle *stream,
+                             const char *arguments, ccc_handle *const *buffers, size_t count)
 {
     return ccc_launch(config, target->kernel, stream, arguments, target->size, buffers, count);
 }
 
-static int ccc_launch_plan(const ccc_plan *plan, const ccc_box *stream, const char *arguments, ccc_box *const *buffers,
-                           size_t count)
+static int ccc_launch_plan(const ccc_plan *plan, const ccc_handle *stream, const char *arguments,
+                           ccc_handle *const *buffers, size_t count)
 {
     return ccc_launch(plan->config, plan->kernel, stream, arguments, plan->size, buffers, count);
 }
 
 /* 0 if a launch can be tried, as ccc_launch finds out too. */
-static int ccc_plan_ready(const ccc_plan *plan, const ccc_box *stream)
+static int ccc_plan_ready(const ccc_plan *plan, const ccc_handle *stream)
 {
     if (!ccc_is_open(plan->kernel))
         return CCC_CLOSED;
@@ -46,7 +46,7 @@ static CCC_COLD size_t ccc_batch_failed(size_t done, int status)
 }
 
 /* The same as below for a caller who has a use of the stream and all buffers. */
-static size_t ccc_launch_records(const ccc_batch *batch, const ccc_box *stream, size_t done)
+static size_t ccc_launch_records(const ccc_batch *batch, const ccc_handle *stream, size_t done)
 {
     ccc_record head;
     const char *record = batch->records, *next;
@@ -73,7 +73,7 @@ static size_t ccc_launch_records(const ccc_batch *batch, const ccc_box *stream, 
  * Launch a batch in order, without the first `done`, and return how many are launched then: all of them, or as many as
  * come before the one that failed. Before anything is launched everything is looked at that can be known to fail.
  */
-static size_t ccc_launch_batch(const ccc_batch *batch, const ccc_box *stream, size_t done)
+static size_t ccc_launch_batch(const ccc_batch *batch, const ccc_handle *stream, size_t done)
 {
     CCC_USE_OR(stream, ccc_batch_failed(done, CCC_CLOSED));
     if (!ccc_acquire_all(batch->buffers, batch->buffer_count))

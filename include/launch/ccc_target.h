@@ -13,7 +13,7 @@ typedef struct ccc_config ccc_config; /* launch/ccc_launch.h */
 
 /* What is known of a kernel that is launched. */
 typedef struct ccc_target {
-    ccc_box *kernel;
+    ccc_handle *kernel;
     size_t size;             /* of the parameter buffer */
     const uint32_t *offsets; /* of the parameters in it, for nodes; NULL where the driver does not tell */
     size_t count;            /* of parameters */
@@ -21,7 +21,7 @@ typedef struct ccc_target {
 
 /* What stays the same in a prepared launch. */
 typedef struct ccc_plan {
-    const ccc_box *kernel;
+    const ccc_handle *kernel;
     const ccc_config *config;
     size_t size;   /* of the parameter buffer */
     size_t stride; /* of a whole record, with the padding at its end */

@@ -37,7 +37,7 @@ static int ccc_copy_has_attributes(int batch)
 }
 
 /* A status if the stream, of which the caller has a use, is being captured. */
-static int ccc_copy_check_capture(const ccc_box *stream)
+static int ccc_copy_check_capture(const ccc_handle *stream)
 {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
     CCC_TRY(cuStreamIsCapturing, CCC_STRM(stream), &capture);
@@ -45,7 +45,8 @@ static int ccc_copy_check_capture(const ccc_box *stream)
 }
 
 /* A status unless copies with these attributes can be made in the stream, of which the caller has a use. */
-static int ccc_copy_check(const ccc_box *stream, const CUmemcpyAttributes *const *attributes, size_t count, int batch)
+static int ccc_copy_check(const ccc_handle *stream, const CUmemcpyAttributes *const *attributes, size_t count,
+                          int batch)
 {
     if (ccc_stream_is_legacy(stream))
         return CCC_LEGACY_STREAM;
@@ -56,7 +57,7 @@ static int ccc_copy_check(const ccc_box *stream, const CUmemcpyAttributes *const
 }
 
 /* The primary context of the device whose memory is at an address; NULL if that is no memory of a device. */
-static ccc_box *ccc_copy_owner(uint64_t address)
+static ccc_handle *ccc_copy_owner(uint64_t address)
 {
     int kind = 0, device = -1, managed = 0;
     if (ccc_pointer_query(address, &kind, &device, &managed) || kind != CU_MEMORYTYPE_DEVICE || managed)
@@ -68,14 +69,14 @@ static ccc_box *ccc_copy_owner(uint64_t address)
  * A plain copy in stream order. Drivers refuse it when the stream's device has no access to memory that is in a pool or
  * mapped, unless it is said whose memory it is: so that is found out and said then.
  */
-static int ccc_copy_plain(uint64_t to, uint64_t from, size_t size, const ccc_box *stream)
+static int ccc_copy_plain(uint64_t to, uint64_t from, size_t size, const ccc_handle *stream)
 {
     CCC_SUBMIT;
     CUresult result = cuMemcpyAsync(to, from, size, CCC_STRM(stream));
     if (CCC_LIKELY(result == CUDA_SUCCESS))
         return 0;
-    ccc_box *target = result == CUDA_ERROR_INVALID_VALUE ? ccc_copy_owner(to) : NULL;
-    ccc_box *source = target ? ccc_copy_owner(from) : NULL;
+    ccc_handle *target = result == CUDA_ERROR_INVALID_VALUE ? ccc_copy_owner(to) : NULL;
+    ccc_handle *source = target ? ccc_copy_owner(from) : NULL;
     if (source == NULL)
         return ccc_fail((int)result, "cuMemcpyAsync");
     CCC_TRY(cuMemcpyPeerAsync, to, CCC_CTX(target), from, CCC_CTX(source), size, CCC_STRM(stream));
@@ -83,12 +84,12 @@ static int ccc_copy_plain(uint64_t to, uint64_t from, size_t size, const ccc_box
 }
 
 /* One copy, whose operands have been checked. */
-static int ccc_copy_submit(uint64_t to, uint64_t from, size_t size, const ccc_box *stream,
+static int ccc_copy_submit(uint64_t to, uint64_t from, size_t size, const ccc_handle *stream,
                            const CUmemcpyAttributes *attributes)
 {
 #if CUDA_VERSION >= 13020
     if (attributes && ccc_copy_has_attributes(0)) {
-        int pushed = ccc_stream_push((ccc_box *)stream);
+        int pushed = ccc_stream_push((ccc_handle *)stream);
         if (pushed < 0)
             return ccc_last_status();
         CUresult result = cuMemcpyWithAttributesAsync(to, from, size, (CUmemcpyAttributes *)attributes, CCC_STRM(stream));
@@ -100,18 +101,18 @@ static int ccc_copy_submit(uint64_t to, uint64_t from, size_t size, const ccc_bo
 }
 
 /* Copy a whole buffer into one of the same size. */
-static int ccc_copy(const ccc_box *destination, const ccc_box *source, const ccc_box *stream)
+static int ccc_copy(const ccc_handle *destination, const ccc_handle *source, const ccc_handle *stream)
 {
     CCC_USE(destination);
     CCC_USE(source);
     CCC_USE(stream);
-    if (ccc_overlap(destination->handle, source->handle, source->buffer.size))
+    if (ccc_overlap(destination->value, source->value, source->buffer.size))
         return CCC_OVERLAP;
-    return source->buffer.size > 0 ? ccc_copy_plain(destination->handle, source->handle, source->buffer.size, stream) : 0;
+    return source->buffer.size > 0 ? ccc_copy_plain(destination->value, source->value, source->buffer.size, stream) : 0;
 }
 
 /* The same, with attributes. */
-static int ccc_copy_with(const ccc_box *destination, const ccc_box *source, const ccc_box *stream,
+static int ccc_copy_with(const ccc_handle *destination, const ccc_handle *source, const ccc_handle *stream,
                          const CUmemcpyAttributes *attributes)
 {
     CCC_USE(destination);
@@ -120,19 +121,21 @@ static int ccc_copy_with(const ccc_box *destination, const ccc_box *source, cons
     int status = ccc_copy_check(stream, &attributes, 1, 0);
     if (status)
         return status;
-    if (ccc_overlap(destination->handle, source->handle, source->buffer.size))
+    if (ccc_overlap(destination->value, source->value, source->buffer.size))
         return CCC_OVERLAP;
-    return source->buffer.size > 0 ? ccc_copy_submit(destination->handle, source->handle, source->buffer.size, stream, attributes) : 0;
+    return source->buffer.size > 0
+               ? ccc_copy_submit(destination->value, source->value, source->buffer.size, stream, attributes)
+               : 0;
 }
 
 /*
  * Copy between a whole buffer and host memory that the caller keeps. Until *event is reached the memory is in use; NULL
  * says that the copy is done, or was not made. With attributes NULL it is a plain copy.
  */
-static int ccc_copy_host(const ccc_box *buffer, void *host, int to_host, ccc_box *stream,
-                         const CUmemcpyAttributes *attributes, ccc_box **event)
+static int ccc_copy_host(const ccc_handle *buffer, void *host, int to_host, ccc_handle *stream,
+                         const CUmemcpyAttributes *attributes, ccc_handle **event)
 {
-    uint64_t from = (uintptr_t)host, to = buffer->handle;
+    uint64_t from = (uintptr_t)host, to = buffer->value;
     *event = NULL;
     CCC_USE(buffer);
     CCC_USE(stream);
@@ -143,37 +146,37 @@ static int ccc_copy_host(const ccc_box *buffer, void *host, int to_host, ccc_box
         return CCC_OVERLAP;
     if (buffer->buffer.size == 0)
         return 0;
-    ccc_box *home = ccc_stream_home(stream);
+    ccc_handle *home = ccc_stream_home(stream);
     if (home == NULL)
         return ccc_last_status();
     int pushed = ccc_push(home);
-    CUevent handle = NULL;
+    CUevent value = NULL;
     /* before the copy: without the event nobody would know how long the memory is needed */
-    CUresult result = cuEventCreate(&handle, CU_EVENT_DISABLE_TIMING);
-    ccc_box *made = result ? NULL : ccc_new(CCC_EVENT, (uintptr_t)handle, 0, home);
+    CUresult result = cuEventCreate(&value, CU_EVENT_DISABLE_TIMING);
+    ccc_handle *made = result ? NULL : ccc_new(CCC_EVENT, (uintptr_t)value, 0, home);
     if (made == NULL)
         status = result ? ccc_fail((int)result, "cuEventCreate") : ccc_last_status();
     else
         status = ccc_copy_submit(to_host ? from : to, to_host ? to : from, buffer->buffer.size, stream, attributes);
     if (result == CUDA_SUCCESS && made == NULL)
-        cuEventDestroy(handle);
-    if (status == 0 && (result = cuEventRecord(handle, CCC_STRM(stream)))) {
+        cuEventDestroy(value);
+    if (status == 0 && (result = cuEventRecord(value, CCC_STRM(stream)))) {
         /* The copy is under way: wait for it instead. */
         ccc_cleanup_failed((int)result, "cuEventRecord");
         if ((result = cuStreamSynchronize(CCC_STRM(stream))))
             status = ccc_fail((int)result, "cuStreamSynchronize");
-    } else if (status == 0 && cuEventQuery(handle)) {
+    } else if (status == 0 && cuEventQuery(value)) {
         *event = made;
     }
     if (made && *event == NULL)
-        ccc_drop(made);
+        ccc_release_object(made);
     ccc_pop(pushed);
     ccc_release(home);
     return status;
 }
 
 /* Copy a whole buffer to ordinary host memory, when the work that its stream has for it is done, and wait. */
-static int ccc_copy_to_host(void *destination, const ccc_box *source)
+static int ccc_copy_to_host(void *destination, const ccc_handle *source)
 {
     CCC_USE(source);
     if (source->buffer.size == 0)
@@ -182,12 +185,12 @@ static int ccc_copy_to_host(void *destination, const ccc_box *source)
     int status = ccc_enter_buffer(&scope, source);
     if (status)
         return status;
-    ccc_box *stream = ccc_buffer_stream_use(source);
+    ccc_handle *stream = ccc_buffer_stream_use(source);
     const char *call = "cuStreamSynchronize";
     CUresult result = stream ? cuStreamSynchronize(CCC_STRM(stream)) : CUDA_SUCCESS;
     if (result == CUDA_SUCCESS) {
         call = "cuMemcpy";
-        result = cuMemcpy((CUdeviceptr)(uintptr_t)destination, source->handle, source->buffer.size);
+        result = cuMemcpy((CUdeviceptr)(uintptr_t)destination, source->value, source->buffer.size);
     }
     ccc_leave(&scope);
     ccc_release_scoped(&stream);
@@ -207,10 +210,10 @@ static int ccc_extent_order(const void *one, const void *other)
     return (first > second) - (first < second);
 }
 
-static ccc_extent ccc_extent_of(const ccc_box *buffer, size_t copy, int written)
+static ccc_extent ccc_extent_of(const ccc_handle *buffer, size_t copy, int written)
 {
-    uint64_t end = buffer->handle + buffer->buffer.size;
-    return (ccc_extent){buffer->handle, end < buffer->handle ? UINT64_MAX : end, copy, written};
+    uint64_t end = buffer->value + buffer->buffer.size;
+    return (ccc_extent){buffer->value, end < buffer->value ? UINT64_MAX : end, copy, written};
 }
 
 /* Whether what one copy writes has bytes in common with what any copy reads, or another writes; *bad tells which two. */
@@ -240,11 +243,12 @@ typedef struct ccc_copies {
     CUmemcpyAttributes *attributes;
 } ccc_copies;
 
-static int ccc_copies_submit(const ccc_copies *batch, const ccc_box *stream)
+static int ccc_copies_submit(const ccc_copies *batch, const ccc_handle *stream)
 {
 #if CUDA_VERSION >= 13000
     if (ccc_copy_has_attributes(1)) {
-        int pushed = ccc_stream_push((ccc_box *)stream); /* refused without a current context, by driver 580 at least */
+        /* refused without a current context, by driver 580 at least */
+        int pushed = ccc_stream_push((ccc_handle *)stream);
         if (pushed < 0)
             return ccc_last_status();
         CUresult result = cuMemcpyBatchAsync(batch->to, batch->from, batch->sizes, batch->count, batch->attributes,
@@ -260,7 +264,8 @@ static int ccc_copies_submit(const ccc_copies *batch, const ccc_box *stream)
 }
 
 /* The same as below for a caller who has a use of all of them. */
-static int ccc_copy_batch_in(ccc_box *const *destinations, ccc_box *const *sources, size_t count, const ccc_box *stream,
+static int ccc_copy_batch_in(ccc_handle *const *destinations, ccc_handle *const *sources, size_t count,
+                             const ccc_handle *stream,
                              const CUmemcpyAttributes *const *attributes, size_t attribute_count, size_t *bad)
 {
     int status = ccc_copy_check(stream, attributes, attribute_count, 1);
@@ -287,8 +292,8 @@ static int ccc_copy_batch_in(ccc_box *const *destinations, ccc_box *const *sourc
         }
         ranges[2 * batch.count] = ccc_extent_of(sources[i], i, 0);
         ranges[2 * batch.count + 1] = ccc_extent_of(destinations[i], i, 1);
-        batch.to[batch.count] = destinations[i]->handle;
-        batch.from[batch.count] = sources[i]->handle;
+        batch.to[batch.count] = destinations[i]->value;
+        batch.from[batch.count] = sources[i]->value;
         batch.sizes[batch.count++] = sources[i]->buffer.size;
     }
     if (ccc_extents_collide(ranges, 2 * batch.count, bad))
@@ -303,7 +308,8 @@ static int ccc_copy_batch_in(ccc_box *const *destinations, ccc_box *const *sourc
  * Copy each source into its destination, which is of the same size, in any order. `attributes` has one pointer for all
  * copies, or one for each. After CCC_OVERLAP, bad[0] and bad[1] are the copies that are in each other's way.
  */
-static int ccc_copy_batch(ccc_box *const *destinations, ccc_box *const *sources, size_t count, const ccc_box *stream,
+static int ccc_copy_batch(ccc_handle *const *destinations, ccc_handle *const *sources, size_t count,
+                          const ccc_handle *stream,
                           const CUmemcpyAttributes *const *attributes, size_t attribute_count, size_t *bad)
 {
     CCC_USE(stream);

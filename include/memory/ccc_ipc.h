@@ -29,36 +29,36 @@ __attribute__((constructor)) static void ccc_ipc_watch_fork(void)
  * Name an event to other processes; payload has CU_IPC_HANDLE_SIZE bytes. The driver asks for a current context. The
  * calling thread may have none: multiprocessing.Queue pickles in a thread of its own.
  */
-static int ccc_event_export(const ccc_box *event, void *payload)
+static int ccc_event_export(const ccc_handle *event, void *payload)
 {
-    CUipcEventHandle handle;
+    CUipcEventHandle value;
     CCC_USE(event);
     int pushed = ccc_push(event->parent);
-    CUresult result = cuIpcGetEventHandle(&handle, (CUevent)CCC_POINTER(event));
+    CUresult result = cuIpcGetEventHandle(&value, (CUevent)CCC_POINTER(event));
     ccc_pop(pushed);
     if (result)
         return ccc_fail((int)result, "cuIpcGetEventHandle");
-    memcpy(payload, &handle, sizeof handle);
+    memcpy(payload, &value, sizeof value);
     return 0;
 }
 
 /* An event of another process, in a context of the device. */
-static ccc_box *ccc_event_import(int device, const void *payload, unsigned int flags)
+static ccc_handle *ccc_event_import(int device, const void *payload, unsigned int flags)
 {
     ccc_scope scope;
-    CUipcEventHandle handle;
+    CUipcEventHandle value;
     CUevent event = NULL;
-    ccc_box *box = NULL;
-    memcpy(&handle, payload, sizeof handle);
+    ccc_handle *handle = NULL;
+    memcpy(&value, payload, sizeof value);
     if (ccc_enter(&scope, device))
         return NULL;
-    CUresult result = cuIpcOpenEventHandle(&event, handle);
+    CUresult result = cuIpcOpenEventHandle(&event, value);
     if (result)
         ccc_fail((int)result, "cuIpcOpenEventHandle");
-    else if ((box = ccc_new(CCC_EVENT, (uintptr_t)event, ccc_event_flags(flags), scope.context)) == NULL)
+    else if ((handle = ccc_new(CCC_EVENT, (uintptr_t)event, ccc_event_flags(flags), scope.context)) == NULL)
         cuEventDestroy(event);
     ccc_leave(&scope);
-    return box;
+    return handle;
 }
 
 /* --- Points ------------------------------------------------------------------------------------------------------ */
@@ -129,7 +129,7 @@ static void ccc_points_wait(ccc_points *points, CUstream stream)
 /* --- Pools ------------------------------------------------------------------------------------------------------- */
 
 /* A new file descriptor by which other processes import the pool; -1 on failure. */
-static int ccc_pool_export(const ccc_box *pool)
+static int ccc_pool_export(const ccc_handle *pool)
 {
     int descriptor = -1;
     CCC_USE_OR(pool, (ccc_closed(), -1));
@@ -143,26 +143,26 @@ static int ccc_pool_export(const ccc_box *pool)
 }
 
 /*
- * The pools that are imported. The driver gives one handle for a pool, however often it is imported, and destroys it at
- * the first request: so the box that was made first owns the handle, and the boxes of later imports use that one.
+ * The pools that are imported. The driver gives one CUmemoryPool for a pool, however often it is imported, and destroys
+ * it at the first request: so the handle that was made first owns it, and the handles of later imports use that one.
  *
- * Destroyed while a free is under way, a pool leaves a file descriptor open (driver 580). So a pool whose box is gone waits
- * here for the last free, until any of the functions below looks after it.
+ * Destroyed while a free is under way, a pool leaves a file descriptor open (driver 580). So a pool whose handle is
+ * gone waits here for the last free, until any of the functions below looks after it.
  */
 typedef struct ccc_mapped {
     struct ccc_mapped *next;
-    uint64_t handle;
-    ccc_box *box; /* NULL once the pool is to be destroyed */
+    uint64_t value;
+    ccc_handle *handle; /* NULL once the pool is to be destroyed */
     ccc_points frees;
 } ccc_mapped;
 
 static ccc_mapped *ccc_mapped_pools;
 
 /* With the lock held: the pool, or NULL. */
-static ccc_mapped *ccc_mapped_find(uint64_t handle)
+static ccc_mapped *ccc_mapped_find(uint64_t value)
 {
     ccc_mapped *mapped = ccc_mapped_pools;
-    while (mapped && mapped->handle != handle)
+    while (mapped && mapped->value != value)
         mapped = mapped->next;
     return mapped;
 }
@@ -172,12 +172,12 @@ static CUresult ccc_mapped_sweep(void)
 {
     CUresult result = CUDA_SUCCESS;
     for (ccc_mapped **link = &ccc_mapped_pools, *mapped; (mapped = *link);) {
-        if (mapped->box || ccc_points_pending(&mapped->frees)) {
+        if (mapped->handle || ccc_points_pending(&mapped->frees)) {
             link = &mapped->next;
             continue;
         }
         *link = mapped->next;
-        CUresult destroyed = cuMemPoolDestroy((CUmemoryPool)(uintptr_t)mapped->handle);
+        CUresult destroyed = cuMemPoolDestroy((CUmemoryPool)(uintptr_t)mapped->value);
         result = result ? result : destroyed;
         free(mapped->frees.events);
         free(mapped);
@@ -185,46 +185,46 @@ static CUresult ccc_mapped_sweep(void)
     return result;
 }
 
-static CUresult ccc_pool_unmap(const ccc_box *box)
+static CUresult ccc_pool_unmap(const ccc_handle *handle)
 {
     pthread_mutex_lock(&ccc_ipc_lock);
-    ccc_mapped *mapped = ccc_mapped_find(box->handle);
-    if (mapped && mapped->box == box) /* another thread may have imported the pool again meanwhile */
-        mapped->box = NULL;
+    ccc_mapped *mapped = ccc_mapped_find(handle->value);
+    if (mapped && mapped->handle == handle) /* another thread may have imported the pool again meanwhile */
+        mapped->handle = NULL;
     CUresult result = ccc_mapped_sweep();
     pthread_mutex_unlock(&ccc_ipc_lock);
     return result;
 }
 
-/* With the lock held, and the pool imported: the box for it. `spare` is taken if the pool is new here. */
-static ccc_box *ccc_pool_map(uint64_t handle, ccc_mapped **spare)
+/* With the lock held, and the pool imported: the handle for it. `spare` is taken if the pool is new here. */
+static ccc_handle *ccc_pool_map(uint64_t value, ccc_mapped **spare)
 {
-    ccc_mapped *mapped = ccc_mapped_find(handle);
-    ccc_box *owner = mapped && mapped->box && ccc_retain(mapped->box) ? mapped->box : NULL;
-    ccc_box *box = ccc_new(CCC_POOL, handle, CCC_IMPORTED | (owner ? CCC_BORROWED : 0), owner);
+    ccc_mapped *mapped = ccc_mapped_find(value);
+    ccc_handle *owner = mapped && mapped->handle && ccc_retain(mapped->handle) ? mapped->handle : NULL;
+    ccc_handle *handle = ccc_new(CCC_POOL, value, CCC_IMPORTED | (owner ? CCC_BORROWED : 0), owner);
     ccc_release(owner);
-    if (box == NULL) {
+    if (handle == NULL) {
         if (mapped == NULL)
-            cuMemPoolDestroy((CUmemoryPool)(uintptr_t)handle);
+            cuMemPoolDestroy((CUmemoryPool)(uintptr_t)value);
         return NULL;
     }
     if (mapped == NULL) {
         mapped = *spare;
         *spare = NULL;
-        mapped->handle = handle;
+        mapped->value = value;
         mapped->next = ccc_mapped_pools;
         ccc_mapped_pools = mapped;
     }
     if (owner == NULL)
-        mapped->box = box;
-    return box;
+        mapped->handle = handle;
+    return handle;
 }
 
 /* The pool of another process; the descriptor stays the caller's. */
-static ccc_box *ccc_pool_import(int descriptor, int device)
+static ccc_handle *ccc_pool_import(int descriptor, int device)
 {
     CUmemoryPool pool = NULL;
-    ccc_box *box = NULL;
+    ccc_handle *handle = NULL;
     if (ccc_init())
         return NULL;
     ccc_mapped *spare = calloc(1, sizeof *spare);
@@ -238,14 +238,14 @@ static ccc_box *ccc_pool_import(int descriptor, int device)
     CUresult result = cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)descriptor,
                                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
     if (result == CUDA_SUCCESS)
-        box = ccc_pool_map((uintptr_t)pool, &spare);
+        handle = ccc_pool_map((uintptr_t)pool, &spare);
     pthread_mutex_unlock(&ccc_ipc_lock);
     free(spare);
     if (result)
         ccc_fail((int)result, "cuMemPoolImportFromShareableHandle");
-    if (box)
-        box->device = device;
-    return box;
+    if (handle)
+        handle->device = device;
+    return handle;
 }
 
 /* --- Buffers ----------------------------------------------------------------------------------------------------- */
@@ -268,7 +268,7 @@ struct ccc_import {
 
 static ccc_import *ccc_imports;
 /* With the lock held: import for the first time. A failure is remembered. */
-static ccc_import *ccc_import_new(const ccc_box *pool, const void *payload)
+static ccc_import *ccc_import_new(const ccc_handle *pool, const void *payload)
 {
     CUmemPoolPtrExportData data;
     ccc_import *import = calloc(1, sizeof *import);
@@ -278,7 +278,7 @@ static ccc_import *ccc_import_new(const ccc_box *pool, const void *payload)
     }
     memcpy(&data, payload, sizeof data);
     memcpy(import->payload, payload, sizeof import->payload);
-    import->pool = pool->handle;
+    import->pool = pool->value;
     const char *call = "cuMemPoolImportPointer";
     CUresult result = cuMemPoolImportPointer(&import->pointer, (CUmemoryPool)CCC_POINTER(pool), &data);
     if (result == CUDA_SUCCESS) {
@@ -297,11 +297,11 @@ static ccc_import *ccc_import_new(const ccc_box *pool, const void *payload)
     return import;
 }
 
-static ccc_import *ccc_import_acquire(const ccc_box *pool, const void *payload)
+static ccc_import *ccc_import_acquire(const ccc_handle *pool, const void *payload)
 {
     pthread_mutex_lock(&ccc_ipc_lock);
     ccc_import *import = ccc_imports;
-    while (import && (import->pool != pool->handle || memcmp(import->payload, payload, sizeof import->payload) != 0))
+    while (import && (import->pool != pool->value || memcmp(import->payload, payload, sizeof import->payload) != 0))
         import = import->next;
     if (import == NULL)
         import = ccc_import_new(pool, payload);
@@ -337,18 +337,18 @@ static CUresult ccc_import_release(ccc_import *import, CUstream stream, const ch
 }
 
 /* Name a buffer to other processes; payload has CU_IPC_HANDLE_SIZE bytes. */
-static int ccc_buffer_export(const ccc_box *buffer, void *payload)
+static int ccc_buffer_export(const ccc_handle *buffer, void *payload)
 {
     CUmemPoolPtrExportData data;
     CCC_USE(buffer);
     CCC_RELAX;
-    CCC_TRY(cuMemPoolExportPointer, &data, buffer->handle);
+    CCC_TRY(cuMemPoolExportPointer, &data, buffer->value);
     memcpy(payload, &data, sizeof data);
     return 0;
 }
 
 /* Make the context current that a buffer of this stream belongs to; in a new process that may be the first one. */
-static int ccc_enter_import(ccc_scope *scope, ccc_box *stream, CUdevice device)
+static int ccc_enter_import(ccc_scope *scope, ccc_handle *stream, CUdevice device)
 {
     if (stream->flags & CCC_TOKEN) {
         if (device < 0 && (device = ccc_current_device()) < -1)
@@ -361,11 +361,11 @@ static int ccc_enter_import(ccc_scope *scope, ccc_box *stream, CUdevice device)
 }
 
 /* Memory of another process, from its pool; it is freed in the order of the stream. NULL on failure. */
-static ccc_box *ccc_buffer_import(ccc_box *pool, ccc_box *stream, const void *payload, size_t size)
+static ccc_handle *ccc_buffer_import(ccc_handle *pool, ccc_handle *stream, const void *payload, size_t size)
 {
     ccc_scope scope;
     const char *call;
-    ccc_box *box = NULL;
+    ccc_handle *handle = NULL;
     CCC_USE_OR(pool, ccc_closed());
     CCC_USE_OR(stream, ccc_closed());
     if (ccc_enter_import(&scope, stream, pool->device))
@@ -374,12 +374,13 @@ static ccc_box *ccc_buffer_import(ccc_box *pool, ccc_box *stream, const void *pa
     ccc_import *import = ccc_import_acquire(pool, payload);
     if (import && size > import->size)
         ccc_fail(CCC_TOO_LARGE, "");
-    else if (import && (box = ccc_buffer_new(import->pointer, size, CCC_IMPORTED, scope.context, pool, stream)) != NULL)
-        box->buffer.import = import;
-    if (import && box == NULL)
+    else if (import &&
+             (handle = ccc_buffer_new(import->pointer, size, CCC_IMPORTED, scope.context, pool, stream)) != NULL)
+        handle->buffer.import = import;
+    if (import && handle == NULL)
         ccc_import_release(import, CCC_STRM(stream), &call);
     ccc_leave(&scope);
-    return box;
+    return handle;
 }
 
 #endif

@@ -10,7 +10,7 @@
 #define CCC_FIRST_MANAGED_BATCHES 13000
 
 /* Tell the driver how a whole buffer is used. The names with _v2 are in every header; see cuda.h. */
-static int ccc_managed_advise(const ccc_box *buffer, int advice, int location, int id)
+static int ccc_managed_advise(const ccc_handle *buffer, int advice, int location, int id)
 {
     ccc_scope scope;
     CUmemLocation place = {.type = (CUmemLocationType)location, .id = id};
@@ -20,13 +20,13 @@ static int ccc_managed_advise(const ccc_box *buffer, int advice, int location, i
     int status = ccc_enter_buffer(&scope, buffer);
     if (status)
         return status;
-    CUresult result = cuMemAdvise_v2(buffer->handle, buffer->buffer.size, (CUmem_advise)advice, place);
+    CUresult result = cuMemAdvise_v2(buffer->value, buffer->buffer.size, (CUmem_advise)advice, place);
     ccc_leave(&scope);
     return result ? ccc_fail((int)result, "cuMemAdvise") : 0;
 }
 
 /* Read an attribute that holds for a whole buffer; the values of an empty one stay as they are. */
-static int ccc_managed_attribute(const ccc_box *buffer, int attribute, int *values, size_t count)
+static int ccc_managed_attribute(const ccc_handle *buffer, int attribute, int *values, size_t count)
 {
     ccc_scope scope;
     CCC_USE(buffer);
@@ -36,13 +36,13 @@ static int ccc_managed_attribute(const ccc_box *buffer, int attribute, int *valu
     if (status)
         return status;
     CUresult result = cuMemRangeGetAttribute(values, count * sizeof *values, (CUmem_range_attribute)attribute,
-                                             buffer->handle, buffer->buffer.size);
+                                             buffer->value, buffer->buffer.size);
     ccc_leave(&scope);
     return result ? ccc_fail((int)result, "cuMemRangeGetAttribute") : 0;
 }
 
 /* Where a whole buffer should be: CU_MEM_LOCATION_TYPE_INVALID for nowhere in particular. */
-static int ccc_managed_preferred(const ccc_box *buffer, int *location, int *id)
+static int ccc_managed_preferred(const ccc_handle *buffer, int *location, int *id)
 {
     *location = CU_MEM_LOCATION_TYPE_INVALID;
     if (ccc_driver_version() >= CCC_FIRST_TYPED_LOCATIONS) {
@@ -57,14 +57,14 @@ static int ccc_managed_preferred(const ccc_box *buffer, int *location, int *id)
 }
 
 /* Move a whole buffer, in stream order. */
-static int ccc_managed_prefetch(const ccc_box *buffer, const ccc_box *stream, int location, int id)
+static int ccc_managed_prefetch(const ccc_handle *buffer, const ccc_handle *stream, int location, int id)
 {
     CUmemLocation place = {.type = (CUmemLocationType)location, .id = id};
     CCC_USE(buffer);
     CCC_USE(stream);
     if (buffer->buffer.size == 0)
         return 0;
-    CUresult result = cuMemPrefetchAsync_v2(buffer->handle, buffer->buffer.size, place, 0, CCC_STRM(stream));
+    CUresult result = cuMemPrefetchAsync_v2(buffer->value, buffer->buffer.size, place, 0, CCC_STRM(stream));
     return result ? ccc_fail((int)result, "cuMemPrefetchAsync") : 0;
 }
 
@@ -83,11 +83,11 @@ static int ccc_same_place(const CUmemLocation *one, const CUmemLocation *other)
     return one->type == other->type && one->id == other->id;
 }
 
-static void ccc_moves_add(ccc_moves *batch, const ccc_box *buffer, const CUmemLocation *place)
+static void ccc_moves_add(ccc_moves *batch, const ccc_handle *buffer, const CUmemLocation *place)
 {
     if (buffer->buffer.size == 0)
         return;
-    batch->pointers[batch->count] = buffer->handle;
+    batch->pointers[batch->count] = buffer->value;
     batch->sizes[batch->count] = buffer->buffer.size;
     if (place && (batch->place_count == 0 || !ccc_same_place(place, &batch->places[batch->place_count - 1]))) {
         batch->places[batch->place_count] = *place;
@@ -114,8 +114,8 @@ static int ccc_moves_submit(ccc_migration how, ccc_moves *batch, CUstream stream
 }
 
 /* The same as below for a caller who has a use of all of them. */
-static int ccc_managed_migrate_in(ccc_migration how, ccc_box *const *buffers, const CUmemLocation *places, size_t count,
-                                  const ccc_box *stream)
+static int ccc_managed_migrate_in(ccc_migration how, ccc_handle *const *buffers, const CUmemLocation *places,
+                                  size_t count, const ccc_handle *stream)
 {
     int status = 0;
     if (how == CCC_PREFETCH && (CUDA_VERSION < CCC_FIRST_MANAGED_BATCHES || ccc_stream_is_legacy(stream) ||
@@ -143,8 +143,8 @@ static int ccc_managed_migrate_in(ccc_migration how, ccc_box *const *buffers, co
 }
 
 /* Prefetch or discard whole buffers, in stream order; each has its place, none (NULL) for discarding alone. */
-static int ccc_managed_migrate(ccc_migration how, ccc_box *const *buffers, const CUmemLocation *places, size_t count,
-                               const ccc_box *stream)
+static int ccc_managed_migrate(ccc_migration how, ccc_handle *const *buffers, const CUmemLocation *places, size_t count,
+                               const ccc_handle *stream)
 {
     CCC_USE(stream);
     if (!ccc_acquire_all(buffers, count))

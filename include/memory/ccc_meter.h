@@ -4,8 +4,8 @@
  * Meters: how much of a resource is in use, whoever frees it.
  *
  * A buffer that went through a tracking resource carries a charge of that resource's meter. The charge ends with the
- * box, after the memory went back: on whatever thread that happens, and without Python. Nested resources put several
- * charges on one box.
+ * handle, after the memory went back: on whatever thread that happens, and without Python. Nested resources put several
+ * charges on one handle.
  */
 #ifndef CCC_METER_H
 #define CCC_METER_H
@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "handles/ccc_box.h"
+#include "handles/ccc_handle.h"
 
 #define CCC_NO_LIMIT UINT64_MAX
 
@@ -51,7 +51,7 @@ struct ccc_charge {
     ccc_outstanding what;
     ccc_meter *meter;
     ccc_charge *older, *newer; /* of the meter */
-    ccc_charge *next;          /* of the box */
+    ccc_charge *next;          /* of the handle */
 };
 
 /* One lock for all meters: it is held for some ten nanoseconds, and one can be carried safely through a fork(). */
@@ -155,14 +155,14 @@ static void ccc_meter_refuse(ccc_meter *meter, uint64_t size)
  * Count a buffer, until its memory goes back; where there is a limit, `size` bytes were promised before. Returns the
  * number of the charge; 0: the buffer is closed, or memory is out, and the promise stands.
  */
-static uint64_t ccc_meter_charge(ccc_meter *meter, ccc_box *box, uint64_t size)
+static uint64_t ccc_meter_charge(ccc_meter *meter, ccc_handle *handle, uint64_t size)
 {
     ccc_charge *charge = malloc(sizeof *charge);
     if (charge == NULL) {
         ccc_fail(CCC_NO_MEMORY, "malloc");
         return 0;
     }
-    if (!ccc_acquire(box)) {
+    if (!ccc_acquire(handle)) {
         free(charge);
         ccc_closed();
         return 0;
@@ -179,20 +179,20 @@ static uint64_t ccc_meter_charge(ccc_meter *meter, ccc_box *box, uint64_t size)
         usage->peak_bytes = usage->bytes;
     if (++usage->count > usage->peak_count)
         usage->peak_count = usage->count;
-    *charge = (ccc_charge){{number, box->handle, size, ccc_now()}, meter, meter->newest, NULL, NULL};
+    *charge = (ccc_charge){{number, handle->value, size, ccc_now()}, meter, meter->newest, NULL, NULL};
     if (meter->newest)
         meter->newest->newer = charge;
     meter->newest = charge;
-    ccc_meter_note(meter, CCC_METER_ALLOCATE, charge->what.time, box->handle, size);
+    ccc_meter_note(meter, CCC_METER_ALLOCATE, charge->what.time, handle->value, size);
     ccc_meter_unlock();
-    charge->next = atomic_load(&box->buffer.charges);
-    while (!atomic_compare_exchange_weak(&box->buffer.charges, &charge->next, charge))
+    charge->next = atomic_load(&handle->buffer.charges);
+    while (!atomic_compare_exchange_weak(&handle->buffer.charges, &charge->next, charge))
         ;
-    ccc_release(box);
+    ccc_release(handle);
     return number;
 }
 
-/* The memory of a box went back: end its charges. */
+/* The memory of a handle went back: end its charges. */
 static void ccc_end_charges(ccc_charge *charge)
 {
     while (charge) {

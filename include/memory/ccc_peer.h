@@ -7,7 +7,7 @@
 #include "handles/ccc_stream.h"
 
 /* Whether a device may use the pool's memory: 1 or 0, or -1 on failure. */
-static int ccc_pool_accessible(const ccc_box *pool, int device)
+static int ccc_pool_accessible(const ccc_handle *pool, int device)
 {
     CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE};
     location.id = device;
@@ -22,7 +22,7 @@ static int ccc_pool_accessible(const ccc_box *pool, int device)
 }
 
 /* The devices, besides the pool's own, that may use its memory, into an array of CCC_MAX_DEVICES. Their number, or -1. */
-static int ccc_pool_peers(const ccc_box *pool, int *ordinals)
+static int ccc_pool_peers(const ccc_handle *pool, int *ordinals)
 {
     int devices = 0, found = 0;
     CCC_USE_OR(pool, (ccc_closed(), -1));
@@ -42,7 +42,7 @@ static int ccc_pool_peers(const ccc_box *pool, int *ordinals)
 }
 
 /* Grant access to the first `granted` of the devices and take it from the others, all in one call. */
-static int ccc_pool_set_peers(const ccc_box *pool, const int *ordinals, size_t count, size_t granted)
+static int ccc_pool_set_peers(const ccc_handle *pool, const int *ordinals, size_t count, size_t granted)
 {
     CUmemAccessDesc access[CCC_MAX_DEVICES] = {0};
     CCC_USE(pool);

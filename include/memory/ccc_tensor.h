@@ -24,7 +24,7 @@ typedef struct ccc_tensor {
         DLManagedTensor old;
         DLManagedTensorVersioned versioned;
     } managed; /* first: its address is the tensor's */
-    ccc_box *buffer; /* one use of it, or NULL */
+    ccc_handle *buffer; /* one use of it, or NULL */
     void *memory;    /* our own, or NULL */
     int pinned;
     struct ccc_tensor *next;
@@ -144,7 +144,7 @@ static ccc_tensor *ccc_tensor_new(const ccc_array *array, int versioned, uint64_
 }
 
 /* A tensor that shows memory, and keeps the buffer that it is part of, if any. Returns its address; 0 on failure. */
-static uint64_t ccc_tensor_of(const ccc_array *array, ccc_box *buffer, int versioned, uint64_t flags, int pinned)
+static uint64_t ccc_tensor_of(const ccc_array *array, ccc_handle *buffer, int versioned, uint64_t flags, int pinned)
 {
     if (buffer && !ccc_acquire(buffer)) {
         ccc_closed();
@@ -161,20 +161,20 @@ static uint64_t ccc_tensor_of(const ccc_array *array, ccc_box *buffer, int versi
 }
 
 /* A buffer as signed bytes. `how`, one argument for speed: DLPack's device type, flags, and from bit 16 on the ordinal. */
-static uint64_t ccc_tensor_of_buffer(ccc_box *buffer, int how)
+static uint64_t ccc_tensor_of_buffer(ccc_handle *buffer, int how)
 {
     const int device_type = how & 0xFF, device_id = how >> 16;
     const int64_t shape = (int64_t)buffer->buffer.size, stride = 1;
-    const ccc_array array = {.data = buffer->handle, .device = {device_type, device_id}, .dtype = {CCC_DL_INT, 8, 1},
+    const ccc_array array = {.data = buffer->value, .device = {device_type, device_id}, .dtype = {CCC_DL_INT, 8, 1},
                              .ndim = 1, .shape = &shape, .strides = &stride};
     return ccc_tensor_of(&array, buffer, (how & CCC_TENSOR_VERSIONED) != 0,
                          how & CCC_TENSOR_COPIED ? CCC_DLPACK_IS_COPIED : 0, (how & CCC_TENSOR_PINNED) != 0);
 }
 
 /* Whether a buffer goes back in the order of a stream of another library, whose owner Python has to keep. */
-static int ccc_has_foreign_stream(const ccc_box *buffer)
+static int ccc_has_foreign_stream(const ccc_handle *buffer)
 {
-    const ccc_box *stream = ccc_buffer_read(buffer);
+    const ccc_handle *stream = ccc_buffer_read(buffer);
     int found = stream && (stream->flags & (CCC_BORROWED | CCC_TOKEN)) == CCC_BORROWED;
     ccc_buffer_unread(buffer);
     return found;
@@ -185,10 +185,10 @@ static int ccc_has_foreign_stream(const ccc_box *buffer)
  * if the ordering failed, and without where Python has a part in it: it owns the memory, has to look for finished
  * tensors, or tells what is wrong.
  */
-static uint64_t ccc_tensor_for(ccc_box *buffer, DLDevice device, int versioned, uint64_t stream, int *status)
+static uint64_t ccc_tensor_for(ccc_handle *buffer, DLDevice device, int versioned, uint64_t stream, int *status)
 {
-    ccc_box consumer = {.uses = CCC_FIRST_USE, .flags = stream <= 2 ? CCC_TOKEN : 0, .kind = CCC_STREAM, .device = -1,
-                              .handle = stream};
+    ccc_handle consumer = {.uses = CCC_FIRST_USE, .flags = stream <= 2 ? CCC_TOKEN : 0, .kind = CCC_STREAM,
+                           .device = -1, .value = stream};
     *status = 0;
     CCC_USE_OR(buffer, 0);
     if (ccc_allocation(buffer)->flags & CCC_BORROWED || ccc_has_foreign_stream(buffer) || ccc_tensors_finished() ||

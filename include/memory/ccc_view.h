@@ -35,12 +35,12 @@ static int64_t ccc_view_locate(uint64_t pointer)
 static int ccc_view_order(uint64_t consumer, uint64_t producer, int device)
 {
     ccc_scope scope = {NULL, 0};
-    ccc_box waiting = {.uses = CCC_FIRST_USE, .kind = CCC_STREAM, .device = -1, .handle = consumer ? consumer : 1};
-    ccc_box awaited = {.uses = CCC_FIRST_USE, .kind = CCC_STREAM, .device = -1, .handle = producer ? producer : 1};
-    if (waiting.handle == awaited.handle)
+    ccc_handle waiting = {.uses = CCC_FIRST_USE, .kind = CCC_STREAM, .device = -1, .value = consumer ? consumer : 1};
+    ccc_handle awaited = {.uses = CCC_FIRST_USE, .kind = CCC_STREAM, .device = -1, .value = producer ? producer : 1};
+    if (waiting.value == awaited.value)
         return 0;
-    waiting.flags = waiting.handle <= 2 ? CCC_TOKEN : 0;
-    awaited.flags = awaited.handle <= 2 ? CCC_TOKEN : 0;
+    waiting.flags = waiting.value <= 2 ? CCC_TOKEN : 0;
+    awaited.flags = awaited.value <= 2 ? CCC_TOKEN : 0;
     int status = ccc_enter(&scope, device);
     if (status)
         return status;
@@ -168,7 +168,7 @@ static void ccc_view_copy_on_host(const ccc_strided_copy *copy)
 }
 
 /* Whether the stream is being captured. */
-static int ccc_view_capturing(const ccc_box *stream, int *capturing)
+static int ccc_view_capturing(const ccc_handle *stream, int *capturing)
 {
     CUstreamCaptureStatus status;
     CCC_USE(stream);
@@ -201,7 +201,7 @@ static CUmemorytype ccc_memory_type(const ccc_side *side)
 
 static CUresult ccc_copy_box(const ccc_strided_copy *copy, CUstream stream)
 {
-    CUDA_MEMCPY3D box = {
+    CUDA_MEMCPY3D handle = {
         .srcMemoryType = ccc_memory_type(&copy->source),
         .srcHost = (const void *)(uintptr_t)copy->source.address,
         .srcDevice = copy->source.address,
@@ -216,11 +216,11 @@ static CUresult ccc_copy_box(const ccc_strided_copy *copy, CUstream stream)
         .Height = (size_t)copy->rows,
         .Depth = (size_t)copy->layers,
     };
-    return cuMemcpy3DAsync(&box, stream);
+    return cuMemcpy3DAsync(&handle, stream);
 }
 
 /* Make a planned copy in the order of a stream. What `keep` stands for is released when the copy is done, unless this fails. */
-static int ccc_view_copy(const ccc_strided_copy *copy, ccc_box *stream, uint64_t keep)
+static int ccc_view_copy(const ccc_strided_copy *copy, ccc_handle *stream, uint64_t keep)
 {
     ccc_scope scope;
     CCC_USE(stream);

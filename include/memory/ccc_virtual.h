@@ -6,8 +6,8 @@
  * A buffer owns reservations and mappings. A mapping keeps its physical memory, so the handle of that is released as
  * soon as it is mapped, and asked back by address (cuMemRetainAllocationHandle) when the memory is to be mapped
  * elsewhere too. One that grows in place gets one more reservation, right behind the last, with one more mapping. One
- * that has to move gets a box of its own: its memory is mapped at the new addresses beside the old ones, and those end
- * with the old box, which lives on while an exported tensor needs them.
+ * that has to move gets a handle of its own: its memory is mapped at the new addresses beside the old ones, and those
+ * end with the old handle, which lives on while an exported tensor needs them.
  *
  * Every function here does all or nothing. What cannot even be undone is reported as a failure of cleanup.
  */
@@ -118,12 +118,12 @@ static int ccc_virtual_reserve(struct ccc_virtual *memory, size_t size, size_t a
 /* Map physical memory and release the handle, whatever comes of it. A release that fails is not tried again: the
    handle may be gone all the same, and a driver crashes on one that is. */
 static int ccc_virtual_map(struct ccc_virtual *memory, CUdeviceptr start, size_t size,
-                           CUmemGenericAllocationHandle handle)
+                           CUmemGenericAllocationHandle value)
 {
-    CUresult mapped = cuMemMap(start, size, 0, handle, 0);
+    CUresult mapped = cuMemMap(start, size, 0, value, 0);
     if (mapped == CUDA_SUCCESS)
         memory->mappings[memory->mapping_count++] = (ccc_range){start, size};
-    CUresult released = cuMemRelease(handle);
+    CUresult released = cuMemRelease(value);
     if (released)
         ccc_cleanup_failed((int)released, "cuMemRelease");
     return mapped ? ccc_fail((int)mapped, "cuMemMap") : 0;
@@ -131,15 +131,15 @@ static int ccc_virtual_map(struct ccc_virtual *memory, CUdeviceptr start, size_t
 
 static int ccc_virtual_create(struct ccc_virtual *memory, const ccc_virtual_plan *plan, CUdeviceptr start, size_t size)
 {
-    CUmemGenericAllocationHandle handle = 0;
+    CUmemGenericAllocationHandle value = 0;
     CUmemAllocationProp properties = plan->properties;
     unsigned int node = 0;
     if (plan->current_node) {
         syscall(SYS_getcpu, NULL, &node, NULL);
         properties.location.id = (int)node;
     }
-    CCC_TRY(cuMemCreate, &handle, size, &properties, 0);
-    return ccc_virtual_map(memory, start, size, handle);
+    CCC_TRY(cuMemCreate, &value, size, &properties, 0);
+    return ccc_virtual_map(memory, start, size, value);
 }
 
 static int ccc_virtual_allow(CUdeviceptr start, size_t size, const ccc_virtual_plan *plan)
@@ -175,9 +175,9 @@ static int ccc_virtual_fill(struct ccc_virtual *memory, const struct ccc_virtual
         return status;
     CUdeviceptr start = memory->reservations[0].start, next = start;
     for (size_t i = 0; old && i < old->mapping_count; i++) {
-        CUmemGenericAllocationHandle handle = 0;
-        CCC_TRY(cuMemRetainAllocationHandle, &handle, (void *)(uintptr_t)old->mappings[i].start);
-        if ((status = ccc_virtual_map(memory, next, old->mappings[i].size, handle)))
+        CUmemGenericAllocationHandle value = 0;
+        CCC_TRY(cuMemRetainAllocationHandle, &value, (void *)(uintptr_t)old->mappings[i].start);
+        if ((status = ccc_virtual_map(memory, next, old->mappings[i].size, value)))
             return status;
         next += old->mappings[i].size;
     }
@@ -186,9 +186,9 @@ static int ccc_virtual_fill(struct ccc_virtual *memory, const struct ccc_virtual
     return ccc_virtual_allow(start, size, plan);
 }
 
-/* The box of a new buffer of `size` bytes, of which the last `more` are new memory. NULL on failure. */
-static ccc_box *ccc_virtual_new(ccc_box *context, ccc_box *stream, const struct ccc_virtual *old,
-                                const ccc_virtual_plan *plan, size_t size, size_t more)
+/* The handle of a new buffer of `size` bytes, of which the last `more` are new memory. NULL on failure. */
+static ccc_handle *ccc_virtual_new(ccc_handle *context, ccc_handle *stream, const struct ccc_virtual *old,
+                                   const ccc_virtual_plan *plan, size_t size, size_t more)
 {
     struct ccc_virtual *memory = NULL;
     if (size > 0) {
@@ -203,31 +203,32 @@ static ccc_box *ccc_virtual_new(ccc_box *context, ccc_box *stream, const struct 
             return NULL;
         }
     }
-    ccc_box *box = ccc_buffer_new(memory ? memory->reservations[0].start : 0, size, CCC_VIRTUAL, context, NULL, stream);
-    if (box)
-        box->buffer.mappings = memory;
+    ccc_handle *handle = ccc_buffer_new(memory ? memory->reservations[0].start : 0, size, CCC_VIRTUAL, context, NULL,
+                                        stream);
+    if (handle)
+        handle->buffer.mappings = memory;
     else
         ccc_virtual_undo(memory);
-    return box;
+    return handle;
 }
 
 /* Allocate at once: `size` is a multiple of the granularity, or 0. NULL on failure. */
-static ccc_box *ccc_virtual_allocate(int device, const ccc_virtual_plan *plan, size_t size)
+static ccc_handle *ccc_virtual_allocate(int device, const ccc_virtual_plan *plan, size_t size)
 {
     ccc_scope scope;
     if (ccc_enter(&scope, device)) /* the context whose work is waited for at the end */
         return NULL;
-    ccc_box *box = ccc_virtual_new(scope.context, NULL, NULL, plan, size, size);
+    ccc_handle *handle = ccc_virtual_new(scope.context, NULL, NULL, plan, size, size);
     ccc_leave(&scope);
-    return box;
+    return handle;
 }
 
 /* Add `more` bytes right behind a buffer. Returns 0 with *extended unset where those addresses are not to be had. */
-static int ccc_virtual_extend(ccc_box *buffer, const ccc_virtual_plan *plan, const ccc_virtual_plan *before,
+static int ccc_virtual_extend(ccc_handle *buffer, const ccc_virtual_plan *plan, const ccc_virtual_plan *before,
                               size_t more, int *extended)
 {
     struct ccc_virtual *memory = buffer->buffer.mappings;
-    CUdeviceptr end = buffer->handle + buffer->buffer.size, start = 0;
+    CUdeviceptr end = buffer->value + buffer->buffer.size, start = 0;
     int status = ccc_virtual_allocate_lists(memory, 1, 1);
     if (status)
         return status;
@@ -256,16 +257,16 @@ static int ccc_virtual_extend(ccc_box *buffer, const ccc_virtual_plan *plan, con
 }
 
 /*
- * Grow a buffer to `size` bytes, a larger multiple of the granularity. Returns the same box where the addresses behind
- * it are free, else the box of a new buffer with the same memory and more: the old one is then to be closed. NULL on
- * failure, with everything as it was. One call at a time for each buffer.
+ * Grow a buffer to `size` bytes, a larger multiple of the granularity. Returns the same handle where the addresses
+ * behind it are free, else the handle of a new buffer with the same memory and more: the old one is then to be closed.
+ * NULL on failure, with everything as it was. One call at a time for each buffer.
  */
-static ccc_box *ccc_virtual_grow(ccc_box *buffer, const ccc_virtual_plan *plan, const ccc_virtual_plan *before,
-                                 size_t size)
+static ccc_handle *ccc_virtual_grow(ccc_handle *buffer, const ccc_virtual_plan *plan, const ccc_virtual_plan *before,
+                                    size_t size)
 {
     int extended = 0;
     CCC_USE_OR(buffer, ccc_closed());
-    ccc_box *grown = NULL;
+    ccc_handle *grown = NULL;
     size_t more = size - buffer->buffer.size;
     if (buffer->buffer.size == 0 || ccc_virtual_extend(buffer, plan, before, more, &extended) == 0)
         grown = extended ? buffer
@@ -275,7 +276,7 @@ static ccc_box *ccc_virtual_grow(ccc_box *buffer, const ccc_virtual_plan *plan, 
 }
 
 /* Set the rights to a buffer. On failure they are again what they were before. */
-static int ccc_virtual_set_rights(ccc_box *buffer, const ccc_virtual_plan *plan, const ccc_virtual_plan *before)
+static int ccc_virtual_set_rights(ccc_handle *buffer, const ccc_virtual_plan *plan, const ccc_virtual_plan *before)
 {
     CCC_USE(buffer);
     return ccc_virtual_change(buffer->buffer.mappings, plan, before);
@@ -307,7 +308,7 @@ static int ccc_virtual_find(struct ccc_virtual *memory, CUdeviceptr start, size_
 }
 
 /* Free a range of addresses with all that is mapped there, when the work in the stream, or in the device, is done. */
-static int ccc_virtual_deallocate(int device, uint64_t pointer, size_t size, const ccc_box *stream)
+static int ccc_virtual_deallocate(int device, uint64_t pointer, size_t size, const ccc_handle *stream)
 {
     ccc_scope scope;
     const char *call = "cuCtxSynchronize";

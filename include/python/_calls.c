@@ -5,8 +5,8 @@
  *
  * A CFFI function takes a tuple from two arguments on, and an object whose class has __del__ costs a call of a Python
  * function and one more crossing when it goes, closed or not. Where the driver needs 400 ns for a pair of calls, these
- * are as much again. So the calls that make, close and drop objects, and those that programs make most, are here, over
- * the same helpers (ccc_calls.h); an object that was closed goes without a crossing.
+ * are as much again. So the calls that make, close and release objects, and those that programs make most, are here,
+ * over the same helpers (ccc_calls.h); an object that was closed goes without a crossing.
  *
  * They take the usual arguments. None says that Python has to look at them: nothing was done. They check no more than
  * they need for that, so that what is wrong is told in one place. Some methods are here as a whole (ccc_method.h).
@@ -26,13 +26,13 @@ static PyObject *calls_own(PyObject *module, PyObject *const *arguments, Py_ssiz
     (void)module;
     if (check_count("own", count, 2) || check_class(arguments[0]))
         return NULL;
-    ccc_box *box = (ccc_box *)to_pointer(arguments[1], box_ctype);
-    if (box == NULL && PyErr_Occurred())
+    ccc_handle *handle = (ccc_handle *)to_pointer(arguments[1], handle_ctype);
+    if (handle == NULL && PyErr_Occurred())
         return NULL;
     PyObject *self = PyType_GenericAlloc((PyTypeObject *)arguments[0], 0);
     if (self) {
         ((owner *)self)->cdata = Py_NewRef(arguments[1]);
-        ((owner *)self)->box = box;
+        ((owner *)self)->handle = handle;
     }
     return self;
 }
@@ -52,15 +52,15 @@ static PyObject *calls_adopt(PyObject *module, PyObject *const *arguments, Py_ss
     (void)module;
     if (check_count("adopt", count, 2) || check_class((PyObject *)Py_TYPE(arguments[0])))
         return NULL;
-    ccc_box *box = (ccc_box *)to_pointer(arguments[1], box_ctype);
-    if (box == NULL && PyErr_Occurred())
+    ccc_handle *handle = (ccc_handle *)to_pointer(arguments[1], handle_ctype);
+    if (handle == NULL && PyErr_Occurred())
         return NULL;
     owner *self = (owner *)arguments[0];
     PyObject *before, *after = Py_NewRef(arguments[1]);
     Py_BEGIN_CRITICAL_SECTION(self); /* as the member that shows it is read in */
     before = self->cdata;
     __atomic_store_n(&self->cdata, after, __ATOMIC_RELEASE);
-    __atomic_store_n(&self->box, box, __ATOMIC_RELEASE);
+    __atomic_store_n(&self->handle, handle, __ATOMIC_RELEASE);
     Py_END_CRITICAL_SECTION();
     Py_XDECREF(before);
     Py_RETURN_NONE;
@@ -70,11 +70,11 @@ static PyObject *calls_close(PyObject *module, PyObject *argument)
 {
     int waiting;
     (void)module;
-    ccc_box *box = box_or_error(argument);
-    if (box == NULL)
+    ccc_handle *handle = handle_or_error(argument);
+    if (handle == NULL)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    waiting = helpers->close(box);
+    waiting = helpers->close(handle);
     Py_END_ALLOW_THREADS
     if (waiting && report(waiting, 3))
         return NULL;
@@ -96,27 +96,27 @@ static int read_integers(PyObject *const *arguments, Py_ssize_t count, int *valu
 static PyObject *calls_create_event(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     int values[2];
-    ccc_box *box;
+    ccc_handle *handle;
     (void)module;
     if (check_count("create_event", count, 3) || check_class(arguments[0]) || read_integers(arguments + 1, 2, values))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    box = helpers->event_create(values[0], (unsigned int)values[1]);
+    handle = helpers->event_create(values[0], (unsigned int)values[1]);
     Py_END_ALLOW_THREADS
-    return own_box(arguments[0], box);
+    return own_handle(arguments[0], handle);
 }
 
 static PyObject *calls_create_stream(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     int values[3];
-    ccc_box *box;
+    ccc_handle *handle;
     (void)module;
     if (check_count("create_stream", count, 4) || check_class(arguments[0]) || read_integers(arguments + 1, 3, values))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    box = helpers->stream_create(values[0], (unsigned int)values[1], values[2]);
+    handle = helpers->stream_create(values[0], (unsigned int)values[1], values[2]);
     Py_END_ALLOW_THREADS
-    return own_box(arguments[0], box);
+    return own_handle(arguments[0], handle);
 }
 
 static PyObject *calls_fill(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
@@ -125,7 +125,7 @@ static PyObject *calls_fill(PyObject *module, PyObject *const *arguments, Py_ssi
     (void)module;
     if (check_count("fill", count, 3))
         return NULL;
-    ccc_box *buffer = box_of(arguments[0], CCC_BUFFER), *stream = box_of(arguments[1], CCC_STREAM);
+    ccc_handle *buffer = handle_of(arguments[0], CCC_BUFFER), *stream = handle_of(arguments[1], CCC_STREAM);
     if (buffer == NULL || stream == NULL || !PyLong_CheckExact(arguments[2]))
         Py_RETURN_NONE;
     long value = PyLong_AsLong(arguments[2]);
@@ -145,8 +145,8 @@ static PyObject *calls_copy(PyObject *module, PyObject *const *arguments, Py_ssi
     (void)module;
     if (check_count("copy", count, 3))
         return NULL;
-    ccc_box *destination = box_of(arguments[0], CCC_BUFFER), *source = box_of(arguments[1], CCC_BUFFER);
-    ccc_box *stream = box_of(arguments[2], CCC_STREAM);
+    ccc_handle *destination = handle_of(arguments[0], CCC_BUFFER), *source = handle_of(arguments[1], CCC_BUFFER);
+    ccc_handle *stream = handle_of(arguments[2], CCC_STREAM);
     if (destination == NULL || source == NULL || stream == NULL || helpers->bytes(destination) != helpers->bytes(source))
         Py_RETURN_NONE;
     Py_BEGIN_ALLOW_THREADS
@@ -159,11 +159,11 @@ static PyObject *calls_query_event(PyObject *module, PyObject *argument)
 {
     int status;
     (void)module;
-    ccc_box *box = box_or_error(argument);
-    if (box == NULL)
+    ccc_handle *handle = handle_or_error(argument);
+    if (handle == NULL)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    status = helpers->event_query(box);
+    status = helpers->event_query(handle);
     Py_END_ALLOW_THREADS
     return PyLong_FromLong(status);
 }
@@ -201,9 +201,10 @@ static PyObject *calls_use_fast_methods(PyObject *module, PyObject *class)
 }
 
 static PyMethodDef methods[] = {
-    {"own", FAST(calls_own), "own(cls, box, /)\n--\n\nReturn an object for a box."},
+    {"own", FAST(calls_own), "own(cls, handle, /)\n--\n\nReturn an object for a handle."},
     {"blank", calls_blank, METH_O, "blank(cls, /)\n--\n\nReturn an object with nothing set."},
-    {"adopt", FAST(calls_adopt), "adopt(owner, box, /)\n--\n\nGive an object a box, in place of the one that it has."},
+    {"adopt", FAST(calls_adopt),
+     "adopt(owner, handle, /)\n--\n\nGive an object a handle, in place of the one that it has."},
     {"close", calls_close, METH_O, "close(owner, /)\n--\n\nClose, and show failures of cleanup."},
     {"create_event", FAST(calls_create_event), "create_event(cls, device, flags, /)\n--\n\nMake an event."},
     {"create_stream", FAST(calls_create_stream),
@@ -243,14 +244,14 @@ static int calls_exec(PyObject *module)
     if (ffi == NULL || lib == NULL)
         goto done;
     address = PyObject_CallMethod(lib, "ccc_calls_get", NULL);
-    box_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_box *");
+    handle_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_handle *");
     target_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_target *");
     plan_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_plan *");
     config_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_config *");
     check_cleanup = find("cuda_core_cffi._core.errors", "check_cleanup");
     describe_fields = find("cuda_core_cffi._core.packing", "describe");
     value_name = PyUnicode_InternFromString("value");
-    if (address == NULL || box_ctype == NULL || target_ctype == NULL || plan_ctype == NULL || config_ctype == NULL ||
+    if (address == NULL || handle_ctype == NULL || target_ctype == NULL || plan_ctype == NULL || config_ctype == NULL ||
         check_cleanup == NULL || describe_fields == NULL || value_name == NULL || prepare_export())
         goto done;
     helpers = PyLong_AsVoidPtr(address);

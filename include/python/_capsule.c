@@ -8,7 +8,7 @@
  *     consume(capsule)          the same, and mark it as consumed: its tensor is now the caller's to delete
  *     take(capsule)             consume, and return what owns the tensor: see ccc_capsule_read.h
  *     take_numpy(capsule)       the same for a capsule of NumPy, whose deleter takes the GIL
- *     take_exchanged(api, obj)  the same for an object whose type has DLPack's C exchange API
+ *     import_exchanged(api, obj)  the same for an object whose type has DLPack's C exchange API
  *     work_stream(api, owner)   the stream that its producer works in
  *     describe(owner)           where the memory is and how it is laid out
  *     is_simple(owner)          whether the elements are no complex numbers and adjacent along some axis
@@ -131,8 +131,8 @@ static PyMethodDef methods[] = {
      "is_simple(owner, /)\n--\n\nWhether no element is complex, and a stride is 1."},
     {"share", FAST(capsule_share), METH_FASTCALL,
      "share(owner, versioned, /)\n--\n\nReturn a capsule for a consumer, of a tensor that was taken."},
-    {"take_exchanged", FAST(ccc_take_exchanged), METH_FASTCALL,
-     "take_exchanged(api, obj, /)\n--\n\nTake the tensor of an object through DLPack's C exchange API."},
+    {"import_exchanged", FAST(ccc_import_exchanged), METH_FASTCALL,
+     "import_exchanged(api, obj, /)\n--\n\nTake the tensor of an object through DLPack's C exchange API."},
     {"work_stream", FAST(ccc_work_stream), METH_FASTCALL,
      "work_stream(api, owner, /)\n--\n\nReturn the stream that the producer of a tensor works in."},
     {"reader", FAST(ccc_reader), METH_FASTCALL,

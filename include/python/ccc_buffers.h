@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Buffers, for _calls.c: what they have beside their box, and the methods that allocate and close them. What is not
+ * Buffers, for _calls.c: what they have beside their handle, and the methods that allocate and close them. What is not
  * usual goes to the methods in Python, for which they stand.
  *
- * The cdata of a buffer's box is made when somebody asks for it: most buffers go without.
+ * The cdata of a buffer's handle is made when somebody asks for it: most buffers go without.
  */
 #ifndef CCC_BUFFERS_H
 #define CCC_BUFFERS_H
@@ -18,14 +18,14 @@ typedef struct memory {
     PyObject *resource;
     PyObject *size;
     PyObject *address; /* for launches from Python; see _memory/buffer.py */
-    PyObject *keep, *whole; /* what the memory needs until it has gone back: here they go after the box */
+    PyObject *keep, *whole; /* what the memory needs until it has gone back: here they go after the handle */
 } memory;
 
 #define KNOWN 4
 
 static PyTypeObject *memory_type;
 
-/* The classes of pools, and of what they allocate, set when they are made: they are never dropped. */
+/* The classes of pools, and of what they allocate, set when they are made: they are never released. */
 static struct {
     PyObject *pool, *buffer;
 } known[KNOWN];
@@ -57,35 +57,35 @@ static void memory_dealloc(PyObject *self)
     Py_XDECREF(((memory *)self)->resource);
     Py_XDECREF(((memory *)self)->size);
     Py_XDECREF(((memory *)self)->address);
-    drop_box(self);
+    drop_handle(self);
     Py_XDECREF(((memory *)self)->keep);
     Py_XDECREF(((memory *)self)->whole);
     PyObject_GC_Del(self);
     Py_DECREF(type);
 }
 
-static PyObject *memory_box(PyObject *self, void *unused)
+static PyObject *memory_c_handle(PyObject *self, void *unused)
 {
     PyObject *cdata = cdata_of(self);
     (void)unused;
     if (cdata == NULL && !PyErr_Occurred())
-        PyErr_SetString(PyExc_AttributeError, "_box");
+        PyErr_SetString(PyExc_AttributeError, "_c_handle");
     return cdata;
 }
 
 /* The same as those of Handle, without the cdata. */
 static PyObject *memory_handle(PyObject *self, void *unused)
 {
-    ccc_box *box = box_or_error(self);
+    ccc_handle *handle = handle_or_error(self);
     (void)unused;
-    return box ? PyLong_FromUnsignedLongLong(helpers->handle(box)) : NULL;
+    return handle ? PyLong_FromUnsignedLongLong(helpers->handle_value(handle)) : NULL;
 }
 
 static PyObject *memory_is_closed(PyObject *self, void *unused)
 {
-    ccc_box *box = box_or_error(self);
+    ccc_handle *handle = handle_or_error(self);
     (void)unused;
-    return box ? PyBool_FromLong(!helpers->is_open(box)) : NULL;
+    return handle ? PyBool_FromLong(!helpers->is_open(handle)) : NULL;
 }
 
 static PyMemberDef memory_members[] = {
@@ -98,7 +98,7 @@ static PyMemberDef memory_members[] = {
 };
 
 static PyGetSetDef memory_properties[] = {
-    {"_box", memory_box, NULL, NULL, NULL},
+    {"_c_handle", memory_c_handle, NULL, NULL, NULL},
     {"handle", memory_handle, NULL, "The driver's handle as an integer, the address; 0 once closed.", NULL},
     {"is_closed", memory_is_closed, NULL, "Whether :meth:`close` was called.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
@@ -110,7 +110,7 @@ static PyType_Slot memory_slots[] = {
     {Py_tp_clear, memory_clear},
     {Py_tp_members, memory_members},
     {Py_tp_getset, memory_properties},
-    {Py_tp_doc, "Has the box of a buffer, and what is known of it."},
+    {Py_tp_doc, "Has the handle of a buffer, and what is known of it."},
     {0, NULL},
 };
 
@@ -142,17 +142,17 @@ static int keep_stream(PyObject *buffer, PyObject *stream)
     return result;
 }
 
-/* A buffer of a class for a box. */
-static PyObject *make_buffer(PyObject *type, ccc_box *box, PyObject *resource, PyObject *size)
+/* A buffer of a class for a handle. */
+static PyObject *make_buffer(PyObject *type, ccc_handle *handle, PyObject *resource, PyObject *size)
 {
     PyObject *self = PyType_GenericAlloc((PyTypeObject *)type, 0);
     if (self) {
-        ((owner *)self)->box = box;
+        ((owner *)self)->handle = handle;
         ((memory *)self)->resource = Py_NewRef(resource);
         ((memory *)self)->size = Py_NewRef(size);
     } else {
         Py_BEGIN_ALLOW_THREADS
-        helpers->drop(box);
+        helpers->release_object(handle);
         Py_END_ALLOW_THREADS
     }
     return self;
@@ -179,7 +179,7 @@ static PyObject *class_of_buffers(PyObject *pool)
 /* A buffer from a pool. NULL with no error set: Python has to look at the arguments, or *failed is set. */
 static PyObject *allocate_usual(PyObject *self, PyObject *given_size, PyObject *given_stream, int *failed)
 {
-    ccc_box *box, *pool = box_of_owner(self, CCC_POOL), *stream = box_of(given_stream, CCC_STREAM);
+    ccc_handle *handle, *pool = handle_of_owner(self, CCC_POOL), *stream = handle_of(given_stream, CCC_STREAM);
     if (pool == NULL || stream == NULL || !PyLong_CheckExact(given_size))
         return NULL;
     size_t size = PyLong_AsSize_t(given_size);
@@ -191,10 +191,10 @@ static PyObject *allocate_usual(PyObject *self, PyObject *given_size, PyObject *
     if (type == NULL)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    box = helpers->pool_allocate(pool, stream, size);
+    handle = helpers->pool_allocate(pool, stream, size);
     Py_END_ALLOW_THREADS
-    *failed = box == NULL;
-    PyObject *buffer = box ? make_buffer(type, box, self, given_size) : NULL;
+    *failed = handle == NULL;
+    PyObject *buffer = handle ? make_buffer(type, handle, self, given_size) : NULL;
     Py_DECREF(type);
     if (buffer && helpers->is_borrowed(stream) && keep_stream(buffer, given_stream))
         Py_CLEAR(buffer);
@@ -216,12 +216,12 @@ static PyObject *pool_allocate(PyObject *self, PyObject *const *arguments, Py_ss
 static PyObject *buffer_close(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     int waiting, is_usual = names == NULL && (count == 0 || (count == 1 && arguments[0] == Py_None));
-    ccc_box *box = is_usual ? BOX(self) : NULL;
+    ccc_handle *handle = is_usual ? HANDLE(self) : NULL;
     PyObject *address;
-    if (box == NULL)
+    if (handle == NULL)
         return call_python(python_close, self, arguments, count, names);
     Py_BEGIN_ALLOW_THREADS
-    waiting = helpers->close(box);
+    waiting = helpers->close(handle);
     Py_END_ALLOW_THREADS
     Py_BEGIN_CRITICAL_SECTION(self); /* as the member that shows it is read in */
     address = ((memory *)self)->address;

@@ -9,30 +9,30 @@
 
 /* Each call, for those who expand CALL(name, function, type, parameters): the table and its structure. */
 #define CCC_CALLS(CALL) \
-    CALL(kind, ccc_box_kind, ccc_kind, (const ccc_box *box)) \
-    CALL(bytes, ccc_box_bytes, size_t, (const ccc_box *box)) \
-    CALL(is_open, ccc_is_open, int, (const ccc_box *box)) \
-    CALL(is_borrowed, ccc_is_borrowed, int, (const ccc_box *box)) \
-    CALL(handle, ccc_handle, uint64_t, (const ccc_box *box)) \
-    CALL(close, ccc_close, int, (ccc_box *box)) \
-    CALL(drop, ccc_drop, int, (ccc_box *box)) \
-    CALL(pool_allocate, ccc_pool_allocate, ccc_box *, (ccc_box *pool, ccc_box *stream, size_t size)) \
-    CALL(event_create, ccc_event_create, ccc_box *, (int device, unsigned int flags)) \
-    CALL(stream_create, ccc_stream_create, ccc_box *, (int device, unsigned int flags, int priority)) \
-    CALL(fill, ccc_fill, int, (const ccc_box *buffer, const ccc_box *stream, uint32_t value, int width)) \
-    CALL(copy, ccc_copy, int, (const ccc_box *destination, const ccc_box *source, const ccc_box *stream)) \
-    CALL(event_record, ccc_event_record, int, (ccc_box *event, const ccc_box *stream)) \
-    CALL(stream_wait_event, ccc_stream_wait_event, int, (const ccc_box *stream, const ccc_box *event)) \
-    CALL(stream_wait_stream, ccc_stream_wait_stream, int, (const ccc_box *stream, ccc_box *other)) \
-    CALL(event_elapsed, ccc_event_elapsed, double, (const ccc_box *start, const ccc_box *end)) \
-    CALL(event_query, ccc_event_query, int, (const ccc_box *event)) \
-    CALL(event_sync, ccc_event_sync, int, (const ccc_box *event)) \
-    CALL(stream_sync, ccc_stream_sync, int, (const ccc_box *stream)) \
+    CALL(kind, ccc_handle_kind, ccc_kind, (const ccc_handle *handle)) \
+    CALL(bytes, ccc_handle_bytes, size_t, (const ccc_handle *handle)) \
+    CALL(is_open, ccc_is_open, int, (const ccc_handle *handle)) \
+    CALL(is_borrowed, ccc_is_borrowed, int, (const ccc_handle *handle)) \
+    CALL(handle_value, ccc_handle_value, uint64_t, (const ccc_handle *handle)) \
+    CALL(close, ccc_close, int, (ccc_handle *handle)) \
+    CALL(release_object, ccc_release_object, int, (ccc_handle *handle)) \
+    CALL(pool_allocate, ccc_pool_allocate, ccc_handle *, (ccc_handle *pool, ccc_handle *stream, size_t size)) \
+    CALL(event_create, ccc_event_create, ccc_handle *, (int device, unsigned int flags)) \
+    CALL(stream_create, ccc_stream_create, ccc_handle *, (int device, unsigned int flags, int priority)) \
+    CALL(fill, ccc_fill, int, (const ccc_handle *buffer, const ccc_handle *stream, uint32_t value, int width)) \
+    CALL(copy, ccc_copy, int, (const ccc_handle *destination, const ccc_handle *source, const ccc_handle *stream)) \
+    CALL(event_record, ccc_event_record, int, (ccc_handle *event, const ccc_handle *stream)) \
+    CALL(stream_wait_event, ccc_stream_wait_event, int, (const ccc_handle *stream, const ccc_handle *event)) \
+    CALL(stream_wait_stream, ccc_stream_wait_stream, int, (const ccc_handle *stream, ccc_handle *other)) \
+    CALL(event_elapsed, ccc_event_elapsed, double, (const ccc_handle *start, const ccc_handle *end)) \
+    CALL(event_query, ccc_event_query, int, (const ccc_handle *event)) \
+    CALL(event_sync, ccc_event_sync, int, (const ccc_handle *event)) \
+    CALL(stream_sync, ccc_stream_sync, int, (const ccc_handle *stream)) \
     CALL(launch_target, ccc_launch_target, int, (const ccc_target *target, const ccc_config *config, \
-         const ccc_box *stream, const char *arguments, ccc_box *const *buffers, size_t count)) \
-    CALL(launch_plan, ccc_launch_plan, int, (const ccc_plan *plan, const ccc_box *stream, \
-         const char *arguments, ccc_box *const *buffers, size_t count)) \
-    CALL(tensor_for, ccc_tensor_for, uint64_t, (ccc_box *buffer, DLDevice device, int versioned, \
+         const ccc_handle *stream, const char *arguments, ccc_handle *const *buffers, size_t count)) \
+    CALL(launch_plan, ccc_launch_plan, int, (const ccc_plan *plan, const ccc_handle *stream, \
+         const char *arguments, ccc_handle *const *buffers, size_t count)) \
+    CALL(tensor_for, ccc_tensor_for, uint64_t, (ccc_handle *buffer, DLDevice device, int versioned, \
          uint64_t stream, int *status)) \
     CALL(tensor_delete, ccc_tensor_delete, void, (uint64_t tensor))
 

@@ -44,10 +44,10 @@ static PyObject *ccc_exchanged(PyObject *capsule, PyObject *object)
     return NULL;
 }
 
-static PyObject *ccc_take_exchanged(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+static PyObject *ccc_import_exchanged(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;
-    return ccc_two_arguments("take_exchanged", count) ? ccc_exchanged(arguments[0], arguments[1]) : NULL;
+    return ccc_two_arguments("import_exchanged", count) ? ccc_exchanged(arguments[0], arguments[1]) : NULL;
 }
 
 /* The stream that a producer works in, where it gave this tensor: a handle, or None for memory of the host. */
@@ -55,7 +55,7 @@ static PyObject *ccc_work_stream(PyObject *module, PyObject *const *arguments, P
 {
     const DLPackExchangeAPI *api;
     const ccc_uses *uses;
-    void *handle = NULL;
+    void *value = NULL;
     (void)module;
     if (!ccc_two_arguments("work_stream", count) || (api = ccc_known_api(arguments[0])) == NULL ||
         (uses = ccc_uses_of(arguments[1])) == NULL)
@@ -63,15 +63,15 @@ static PyObject *ccc_work_stream(PyObject *module, PyObject *const *arguments, P
     DLDevice device = ccc_tensor_in(uses->tensor)->device;
     if (device.device_type == CCC_DL_CPU)
         return Py_NewRef(Py_None);
-    if (api->current_work_stream == NULL || api->current_work_stream(device.device_type, device.device_id, &handle)) {
+    if (api->current_work_stream == NULL || api->current_work_stream(device.device_type, device.device_id, &value)) {
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_BufferError, "the producer's C exchange API gave no stream");
         return NULL;
     }
-    return PyLong_FromUnsignedLongLong((uintptr_t)handle);
+    return PyLong_FromUnsignedLongLong((uintptr_t)value);
 }
 
-/* What makes an object of our type from a description, and the capsule of the API; set once, and never dropped. */
+/* What makes an object of our type from a description, and the capsule of the API; set once, and never released. */
 static PyObject *ccc_exchange_make, *ccc_exchange_capsule;
 
 /*

@@ -67,7 +67,7 @@ static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *
     long long major = 0, stream = 0, kind, ordinal;
     uint64_t tensor;
     int status;
-    ccc_box *box = BOX(self);
+    ccc_handle *handle = HANDLE(self);
     PyObject *wanted = given[DL_DEVICE], *version = given[MAX_VERSION];
     if (read_plain(PyTuple_GetItem(device, 0), &kind) || read_plain(PyTuple_GetItem(device, 1), &ordinal) ||
         (given[COPY] != Py_None && given[COPY] != Py_False) || kind == CCC_DL_CPU)
@@ -89,10 +89,10 @@ static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *
     const DLDevice place = {(int32_t)kind, (int32_t)ordinal};
     const uint64_t consumer = stream == -1 ? 0 : (uint64_t)stream;
     if (consumer == 0) { /* without a call of the driver */
-        tensor = helpers->tensor_for(box, place, major >= 1, 0, &status);
+        tensor = helpers->tensor_for(handle, place, major >= 1, 0, &status);
     } else {
         Py_BEGIN_ALLOW_THREADS
-        tensor = helpers->tensor_for(box, place, major >= 1, consumer, &status);
+        tensor = helpers->tensor_for(handle, place, major >= 1, consumer, &status);
         Py_END_ALLOW_THREADS
     }
     if (status)
@@ -108,7 +108,7 @@ static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *
 static PyObject *buffer_dlpack(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     PyObject *given[KEYWORDS], *capsule = NULL;
-    int is_usual = box_of(self, CCC_BUFFER) && count == 0 && sort_keywords(arguments, names, given) == 0;
+    int is_usual = handle_of(self, CCC_BUFFER) && count == 0 && sort_keywords(arguments, names, given) == 0;
     PyObject *device = is_usual ? device_of(self) : NULL;
     if (device) {
         capsule = export_usual(self, given, device);

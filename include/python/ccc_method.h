@@ -41,7 +41,7 @@ static PyObject *call_python(PyObject *function, PyObject *self, PyObject *const
 static int stand_in(PyObject *class, PyMethodDef *definition, const char *signature, PyObject **kept)
 {
     PyObject *python = PyObject_GetAttrString(class, definition->ml_name);
-    PyObject *text = python ? PyObject_GetAttrString(python, "__doc__") : NULL; /* these are never dropped */
+    PyObject *text = python ? PyObject_GetAttrString(python, "__doc__") : NULL; /* these are never released */
     PyObject *documentation = text ? PyUnicode_FromFormat("%s%s\n--\n\n%V", definition->ml_name, signature,
                                                           text == Py_None ? NULL : text, "")
                                    : NULL;

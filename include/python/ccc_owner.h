@@ -16,23 +16,25 @@
 
 typedef struct owner {
     PyObject_HEAD
-    PyObject *cdata; /* the box as CFFI functions take it; NULL where nobody has asked for it */
-    ccc_box *box;    /* the same; NULL where construction was refused */
+    PyObject *cdata; /* the handle as CFFI functions take it; NULL where nobody has asked for it */
+    ccc_handle *handle;    /* the same; NULL where construction was refused */
 } owner;
 
-/* Set when the module is imported, and never dropped: objects may go when it has. */
+/* Set when the module is imported, and never released: objects may go when it has. */
 static const ccc_calls *helpers;
 static PyTypeObject *owner_type;
 #define CCC_GIL (helpers->gil)
 
-static PyObject *box_ctype;
+static PyObject *handle_ctype;
 
 /* CFFI's own, as the module that it made has them. */
 static PyObject *(*from_pointer)(char *pointer, PyObject *ctype);
 static char *(*to_pointer)(PyObject *cdata, PyObject *ctype);
 
-/* A box is exchanged for another while threads use the object: without the GIL the pointer to it is read atomically. */
-#define BOX(object) __atomic_load_n(&((owner *)(object))->box, __ATOMIC_ACQUIRE)
+/*
+ * A handle is exchanged for another while threads use the object: without the GIL the pointer to it is read atomically.
+ */
+#define HANDLE(object) __atomic_load_n(&((owner *)(object))->handle, __ATOMIC_ACQUIRE)
 
 #ifndef Py_GIL_DISABLED
 #undef Py_BEGIN_CRITICAL_SECTION
@@ -41,32 +43,34 @@ static char *(*to_pointer)(PyObject *cdata, PyObject *ctype);
 #define Py_END_CRITICAL_SECTION() }
 #endif
 
-/* The box of an object of ours, if it is of that kind; else NULL, with no error set. */
-static ccc_box *box_of_owner(PyObject *object, ccc_kind kind)
+/* The handle of an object of ours, if it is of that kind; else NULL, with no error set. */
+static ccc_handle *handle_of_owner(PyObject *object, ccc_kind kind)
 {
-    ccc_box *box = BOX(object);
-    return box && helpers->kind(box) == kind ? box : NULL;
+    ccc_handle *handle = HANDLE(object);
+    return handle && helpers->kind(handle) == kind ? handle : NULL;
 }
 
 /* The same of an argument. */
-static ccc_box *box_of(PyObject *argument, ccc_kind kind)
+static ccc_handle *handle_of(PyObject *argument, ccc_kind kind)
 {
-    return PyObject_TypeCheck(argument, owner_type) ? box_of_owner(argument, kind) : NULL;
+    return PyObject_TypeCheck(argument, owner_type) ? handle_of_owner(argument, kind) : NULL;
 }
 
-/* The cdata of an object of ours, made for the first who asks. A new reference; NULL: it failed, or there is no box. */
+/*
+ * The cdata of an object of ours, made for the first who asks. A new reference; NULL: it failed, or there is no handle.
+ */
 static PyObject *cdata_of(PyObject *object)
 {
     owner *self = (owner *)object;
     PyObject *cdata, *made = NULL;
-    ccc_box *box = BOX(self);
-    if (box && __atomic_load_n(&self->cdata, __ATOMIC_ACQUIRE) == NULL) {
-        made = from_pointer((char *)box, box_ctype);
+    ccc_handle *handle = HANDLE(self);
+    if (handle && __atomic_load_n(&self->cdata, __ATOMIC_ACQUIRE) == NULL) {
+        made = from_pointer((char *)handle, handle_ctype);
         if (made == NULL)
             return NULL;
     }
     Py_BEGIN_CRITICAL_SECTION(object);
-    if (self->cdata == NULL) { /* else another thread has been here, perhaps to exchange the box */
+    if (self->cdata == NULL) { /* else another thread has been here, perhaps to exchange the handle */
         self->cdata = made;
         made = NULL;
     }
@@ -85,7 +89,7 @@ static PyObject *raise_made(PyObject *error)
     return NULL;
 }
 
-/* Set when the module is imported, and never dropped. */
+/* Set when the module is imported, and never released. */
 static PyObject *check_cleanup;
 
 /* Show failures of cleanup as warnings of the code `stacklevel` calls up. What is raised then is left to the caller. */
@@ -96,17 +100,17 @@ static int report(int waiting, int stacklevel)
     return result ? 0 : -1;
 }
 
-/* Let go of the box of an object that goes. */
-static void drop_box(PyObject *self)
+/* Release the handle of an object that goes. */
+static void drop_handle(PyObject *self)
 {
-    ccc_box *box = ((owner *)self)->box;
+    ccc_handle *handle = ((owner *)self)->handle;
     int waiting = 0;
-    if (box && helpers->is_open(box)) {
+    if (handle && helpers->is_open(handle)) {
         Py_BEGIN_ALLOW_THREADS
-        waiting = helpers->drop(box);
+        waiting = helpers->release_object(handle);
         Py_END_ALLOW_THREADS
-    } else if (box) {
-        waiting = helpers->drop(box); /* which only frees */
+    } else if (handle) {
+        waiting = helpers->release_object(handle); /* which only frees */
     }
     Py_XDECREF(((owner *)self)->cdata);
     if (waiting) {
@@ -121,20 +125,20 @@ static void drop_box(PyObject *self)
 static void owner_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    drop_box(self);
+    drop_handle(self);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
 }
 
 static PyMemberDef owner_members[] = {
-    {"_box", T_OBJECT_EX, offsetof(owner, cdata), READONLY, NULL},
+    {"_c_handle", T_OBJECT_EX, offsetof(owner, cdata), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyType_Slot owner_slots[] = {
     {Py_tp_dealloc, owner_dealloc},
     {Py_tp_members, owner_members},
-    {Py_tp_doc, "Has a box, and drops it when it goes."},
+    {Py_tp_doc, "Owns a C handle, and releases it when it goes."},
     {0, NULL},
 };
 
@@ -142,32 +146,32 @@ static PyType_Spec owner_spec = {
     "cuda_core_cffi._calls.Owner", sizeof(owner), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, owner_slots,
 };
 
-/* An object of a class for a box that a helper made; False where it made none. */
-static PyObject *own_box(PyObject *type, ccc_box *box)
+/* An object of a class for a handle that a helper made; False where it made none. */
+static PyObject *own_handle(PyObject *type, ccc_handle *handle)
 {
-    if (box == NULL)
+    if (handle == NULL)
         Py_RETURN_FALSE;
-    PyObject *cdata = from_pointer((char *)box, box_ctype);
+    PyObject *cdata = from_pointer((char *)handle, handle_ctype);
     PyObject *self = cdata ? PyType_GenericAlloc((PyTypeObject *)type, 0) : NULL;
     if (self) {
         ((owner *)self)->cdata = cdata;
-        ((owner *)self)->box = box;
+        ((owner *)self)->handle = handle;
     } else {
         Py_XDECREF(cdata);
         Py_BEGIN_ALLOW_THREADS
-        helpers->drop(box);
+        helpers->release_object(handle);
         Py_END_ALLOW_THREADS
     }
     return self;
 }
 
-/* The box of an object of ours; NULL with an error set where there is none. */
-static ccc_box *box_or_error(PyObject *argument)
+/* The handle of an object of ours; NULL with an error set where there is none. */
+static ccc_handle *handle_or_error(PyObject *argument)
 {
-    ccc_box *box = PyObject_TypeCheck(argument, owner_type) ? BOX(argument) : NULL;
-    if (box == NULL)
-        PyErr_SetString(PyExc_AttributeError, "_box");
-    return box;
+    ccc_handle *handle = PyObject_TypeCheck(argument, owner_type) ? HANDLE(argument) : NULL;
+    if (handle == NULL)
+        PyErr_SetString(PyExc_AttributeError, "_c_handle");
+    return handle;
 }
 
 static int check_count(const char *name, Py_ssize_t count, Py_ssize_t wanted)

@@ -15,7 +15,7 @@
 
 #include "python/ccc_method.h"
 
-#define STACK_SIZE 1024 /* bytes on the stack for arguments and the boxes of buffers; most kernels need less */
+#define STACK_SIZE 1024 /* bytes on the stack for arguments and the handles of buffers; most kernels need less */
 #define PREPARED_HEAD sizeof(ccc_record)
 
 typedef struct field {
@@ -171,16 +171,19 @@ static int store_value_of(PyObject *item, char code, int unless_nan, char *at)
     return result;
 }
 
-/* Store the address of a buffer, and add its box to those of the launch, if there is one: it keeps them from being freed. */
-static int store_buffer(PyObject *value, char *at, ccc_box ***boxes)
+/*
+ * Store the address of a buffer, and add its handle to those of the launch, if there is one: it keeps them from being
+ * freed.
+ */
+static int store_buffer(PyObject *value, char *at, ccc_handle ***handles)
 {
-    ccc_box *box = box_of(value, CCC_BUFFER);
-    uint64_t address = box ? helpers->handle(box) : 0;
-    if (box == NULL || !helpers->is_open(box))
+    ccc_handle *handle = handle_of(value, CCC_BUFFER);
+    uint64_t address = handle ? helpers->handle_value(handle) : 0;
+    if (handle == NULL || !helpers->is_open(handle))
         return -1;
     memcpy(at, &address, sizeof address);
-    if (*boxes)
-        *(*boxes)++ = box;
+    if (*handles)
+        *(*handles)++ = handle;
     return 0;
 }
 
@@ -208,7 +211,7 @@ static int store_by_function(PyObject *value, const field *field, char *at)
 }
 
 /* Store one argument. -1: it is not for the fast path, and an exception may be set. */
-static int store(PyObject *value, const field *field, char *at, ccc_box ***boxes)
+static int store(PyObject *value, const field *field, char *at, ccc_handle ***handles)
 {
     if (field->type && Py_TYPE(value) != field->type)
         return -1;
@@ -218,7 +221,7 @@ static int store(PyObject *value, const field *field, char *at, ccc_box ***boxes
     case 'n':
         return store_number(value, field->code, 1, at);
     case 'b':
-        return store_buffer(value, at, boxes);
+        return store_buffer(value, at, handles);
     case 'a':
         return store_value_of(value, field->code, 0, at);
     case 'm':
@@ -257,34 +260,35 @@ static int not_on_fast_path(void)
 }
 
 /*
- * Store all arguments, which are in a tuple, or else in an array, and the boxes of buffers unless `boxes` is NULL. 0: done;
- * 1: they are not for the fast path; -1: an exception is set.
+ * Store all arguments, which are in a tuple, or else in an array, and the handles of buffers unless `handles` is NULL.
+ * 0: done; 1: they are not for the fast path; -1: an exception is set.
  */
-static int store_all(const packer *packer, PyObject *tuple, PyObject *const *array, char *arguments, ccc_box **boxes)
+static int store_all(const packer *packer, PyObject *tuple, PyObject *const *array, char *arguments,
+                     ccc_handle **handles)
 {
     memset(arguments, 0, packer->size);
     for (Py_ssize_t index = 0; index < packer->count; ++index) {
         const field *field = &packer->fields[index];
         PyObject *value = tuple ? PyTuple_GetItem(tuple, index) : array[index];
-        if (store(value, field, arguments + field->offset, &boxes))
+        if (store(value, field, arguments + field->offset, &handles))
             return not_on_fast_path() ? 1 : -1;
     }
     return 0;
 }
 
 /*
- * Where the arguments of a launch go, and behind them the boxes of buffers: outside of the packer, because any number of
- * threads may launch with it at once.
+ * Where the arguments of a launch go, and behind them the handles of buffers: outside of the packer, because any number
+ * of threads may launch with it at once.
  */
-static char *memory_for(const packer *packer, char *stack, ccc_box ***boxes)
+static char *memory_for(const packer *packer, char *stack, ccc_handle ***handles)
 {
-    const size_t align = sizeof **boxes, start = (packer->size + align - 1) / align * align;
+    const size_t align = sizeof **handles, start = (packer->size + align - 1) / align * align;
     const size_t size = start + align * (size_t)packer->buffers;
     char *found = size <= STACK_SIZE ? stack : PyMem_Malloc(size);
     if (found == NULL)
         PyErr_NoMemory();
     else
-        *boxes = (ccc_box **)(void *)(found + start);
+        *handles = (ccc_handle **)(void *)(found + start);
     return found;
 }
 
@@ -387,7 +391,7 @@ static packer *packer_for(PyObject *argument, PyObject *values)
 static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     _Alignas(16) char stack[STACK_SIZE];
-    ccc_box **boxes = NULL;
+    ccc_handle **handles = NULL;
     int status = 0;
     (void)module;
     if (check_count("launch", count, 4))
@@ -397,17 +401,17 @@ static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_s
     packer *packer = packer_for(arguments[0], arguments[3]);
     if (packer == NULL)
         return NULL;
-    ccc_box *stream = box_of(arguments[1], CCC_STREAM);
+    ccc_handle *stream = handle_of(arguments[1], CCC_STREAM);
     if (stream == NULL || arguments[2] == Py_None || PyTuple_Size(arguments[3]) != packer->count)
         Py_RETURN_NONE;
     const ccc_config *config = pointer_of(arguments[2], config_ctype);
-    char *packed = config ? memory_for(packer, stack, &boxes) : NULL;
+    char *packed = config ? memory_for(packer, stack, &handles) : NULL;
     if (packed == NULL)
         return NULL;
-    int stored = store_all(packer, arguments[3], NULL, packed, boxes);
+    int stored = store_all(packer, arguments[3], NULL, packed, handles);
     if (stored == 0) {
         Py_BEGIN_ALLOW_THREADS
-        status = helpers->launch_target(packer->native, config, stream, packed, boxes, (size_t)packer->buffers);
+        status = helpers->launch_target(packer->native, config, stream, packed, handles, (size_t)packer->buffers);
         Py_END_ALLOW_THREADS
     }
     memory_done(packed, stack);
@@ -471,7 +475,7 @@ static PyObject *prepared_launch(PyObject *self, PyObject *const *arguments, Py_
 {
     _Alignas(16) char stack[STACK_SIZE];
     const packer *packer = (struct packer *)self;
-    ccc_box **boxes = NULL;
+    ccc_handle **handles = NULL;
     int status = 0, stored = 1;
     if (count < 1) {
         PyErr_SetString(PyExc_TypeError, "a stream is missing, in which to launch");
@@ -479,15 +483,15 @@ static PyObject *prepared_launch(PyObject *self, PyObject *const *arguments, Py_
     }
     if (check_values(packer, count - 1))
         return NULL;
-    ccc_box *stream = box_of(arguments[0], CCC_STREAM);
+    ccc_handle *stream = handle_of(arguments[0], CCC_STREAM);
     if (stream) {
-        char *packed = memory_for(packer, stack, &boxes);
+        char *packed = memory_for(packer, stack, &handles);
         if (packed == NULL)
             return NULL;
-        stored = store_all(packer, NULL, arguments + 1, packed, boxes);
+        stored = store_all(packer, NULL, arguments + 1, packed, handles);
         if (stored == 0) {
             Py_BEGIN_ALLOW_THREADS
-            status = helpers->launch_plan(packer->native, stream, packed, boxes, (size_t)packer->buffers);
+            status = helpers->launch_plan(packer->native, stream, packed, handles, (size_t)packer->buffers);
             Py_END_ALLOW_THREADS
         }
         memory_done(packed, stack);
@@ -502,11 +506,11 @@ static PyObject *prepared_launch(PyObject *self, PyObject *const *arguments, Py_
     return result;
 }
 
-/* Add the boxes of the buffers among the values to a list. */
-static int add_boxes(const packer *packer, PyObject *const *values, PyObject *list)
+/* Add the handles of the buffers among the values to a list. */
+static int add_handles(const packer *packer, PyObject *const *values, PyObject *list)
 {
     for (Py_ssize_t index = 0; index < packer->count; ++index)
-        if (packer->fields[index].way == 'b' && box_of(values[index], CCC_BUFFER)) {
+        if (packer->fields[index].way == 'b' && handle_of(values[index], CCC_BUFFER)) {
             PyObject *cdata = cdata_of(values[index]);
             int failed = cdata == NULL || PyList_Append(list, cdata);
             Py_XDECREF(cdata);
@@ -526,8 +530,8 @@ static PyObject *prepared_record(PyObject *self, PyObject *const *arguments, Py_
     PyObject *data = end >= 0 ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)head.plan->stride) : NULL;
     if (data == NULL)
         return NULL;
-    /* the boxes first: a buffer that moves in between has left the one that is found here */
-    int stored = add_boxes(packer, arguments + 2, arguments[0]);
+    /* the handles first: a buffer that moves in between has left the one that is found here */
+    int stored = add_handles(packer, arguments + 2, arguments[0]);
     if (stored == 0) {
         char *record = PyBytes_AsString(data);
         memcpy(record, &head, PREPARED_HEAD);

@@ -13,7 +13,8 @@ static PyObject *python_event_subtract;
 static PyObject *stream_record(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     int status;
-    ccc_box *stream = box_of(self, CCC_STREAM), *event = count == 1 && !names ? box_of(arguments[0], CCC_EVENT) : NULL;
+    ccc_handle *stream = handle_of(self, CCC_STREAM);
+    ccc_handle *event = count == 1 && !names ? handle_of(arguments[0], CCC_EVENT) : NULL;
     if (stream == NULL || event == NULL)
         return call_python(python_stream_record, self, arguments, count, names);
     Py_BEGIN_ALLOW_THREADS
@@ -28,8 +29,8 @@ static PyObject *stream_wait(PyObject *self, PyObject *const *arguments, Py_ssiz
 {
     int status;
     int is_usual = count == 1 && !names;
-    ccc_box *stream = box_of(self, CCC_STREAM), *event = is_usual ? box_of(arguments[0], CCC_EVENT) : NULL;
-    ccc_box *other = is_usual && event == NULL ? box_of(arguments[0], CCC_STREAM) : NULL;
+    ccc_handle *stream = handle_of(self, CCC_STREAM), *event = is_usual ? handle_of(arguments[0], CCC_EVENT) : NULL;
+    ccc_handle *other = is_usual && event == NULL ? handle_of(arguments[0], CCC_STREAM) : NULL;
     if (stream == NULL || (event == NULL && other == NULL))
         return call_python(python_stream_wait, self, arguments, count, names);
     Py_BEGIN_ALLOW_THREADS
@@ -40,13 +41,14 @@ static PyObject *stream_wait(PyObject *self, PyObject *const *arguments, Py_ssiz
     Py_RETURN_NONE;
 }
 
-static PyObject *sync_with(PyObject *self, ccc_box *box, int (*helper)(const ccc_box *box), PyObject *python)
+static PyObject *sync_with(PyObject *self, ccc_handle *handle, int (*helper)(const ccc_handle *handle),
+                           PyObject *python)
 {
     int status;
-    if (box == NULL)
+    if (handle == NULL)
         return call_python(python, self, NULL, 0, NULL);
     Py_BEGIN_ALLOW_THREADS
-    status = helper(box);
+    status = helper(handle);
     Py_END_ALLOW_THREADS
     if (status)
         return PyObject_CallMethod(self, "_after_wait", "i", status);
@@ -56,19 +58,19 @@ static PyObject *sync_with(PyObject *self, ccc_box *box, int (*helper)(const ccc
 static PyObject *stream_sync(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return sync_with(self, box_of(self, CCC_STREAM), helpers->stream_sync, python_stream_sync);
+    return sync_with(self, handle_of(self, CCC_STREAM), helpers->stream_sync, python_stream_sync);
 }
 
 static PyObject *event_sync(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return sync_with(self, box_of(self, CCC_EVENT), helpers->event_sync, python_event_sync);
+    return sync_with(self, handle_of(self, CCC_EVENT), helpers->event_sync, python_event_sync);
 }
 
 static PyObject *event_subtract(PyObject *self, PyObject *other)
 {
     double milliseconds;
-    const ccc_box *start = box_of(other, CCC_EVENT), *end = box_of(self, CCC_EVENT);
+    const ccc_handle *start = handle_of(other, CCC_EVENT), *end = handle_of(self, CCC_EVENT);
     if (start == NULL || end == NULL)
         return PyObject_CallFunctionObjArgs(python_event_subtract, self, other, NULL);
     Py_BEGIN_ALLOW_THREADS

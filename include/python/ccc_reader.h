@@ -19,7 +19,7 @@
 
 #define CCC_NO_ORDERING (-1)
 
-/* Made when the first reader is, and never dropped. */
+/* Made when the first reader is, and never released. */
 static PyObject *ccc_export_name, *ccc_device_name, *ccc_version, *ccc_keywords, *ccc_old_keywords, *ccc_cpu, *ccc_legacy;
 
 static int ccc_reader_constants(void)

@@ -401,7 +401,7 @@ needs_pythonapi = pytest.mark.skipif(
 def test_a_view_is_given_through_the_c_exchange_api() -> None:
     memory = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
     view = StridedMemoryView.from_dlpack(memory[:, ::2], -1)
-    info = _capsule.describe(_capsule.take_exchanged(StridedMemoryView.__dlpack_c_exchange_api__, view))
+    info = _capsule.describe(_capsule.import_exchanged(StridedMemoryView.__dlpack_c_exchange_api__, view))
     assert info[:3] == (memory.ctypes.data, (2, 2), (3, 2))
     assert info[7] == 2 | 32 << 8 | 1 << 16
 

@@ -249,7 +249,7 @@ def test_any_argument_of_the_capsule_module_is_refused(seed: int) -> None:
     _capsule.consume(consumed)
     odd: list[Any] = [*NUMBERS, (), "dltensor", consumed, StridedMemoryView.__dlpack_c_exchange_api__]
     functions = ["read", "consume", "take", "take_numpy", "describe", "is_simple"]
-    pairs = ["share", "take_exchanged", "work_stream"]
+    pairs = ["share", "import_exchanged", "work_stream"]
     for _ in range(ARRAYS):
         function = getattr(_capsule, chance.choice(functions + pairs))
         arguments = [chance.choice(odd) for _ in range(2 if function.__name__ in pairs else 1)]

@@ -49,7 +49,7 @@ class Kit:
 
     def allocate(self, size: int = SIZE) -> Any:
         """Return a buffer."""
-        buffer = self.calls.own(self.Buffer, lib.ccc_pool_allocate(self.pool._box, self.stream._box, size))
+        buffer = self.calls.own(self.Buffer, lib.ccc_pool_allocate(self.pool._c_handle, self.stream._c_handle, size))
         buffer._size = size
         return buffer
 
@@ -59,7 +59,7 @@ def kit(request: pytest.FixtureRequest, device: Device) -> Iterator[Kit]:
     """What the package uses on this interpreter, and what is in Python."""
     made = Kit(calls if request.param == "here" else python_calls)
     yield made
-    assert lib.ccc_stream_sync(made.stream._box) in (0, lib.CCC_ATTEND)
+    assert lib.ccc_stream_sync(made.stream._c_handle) in (0, lib.CCC_ATTEND)
 
 
 @pytest.mark.skipif(not CPYTHON, reason="other interpreters make the best of Python")
@@ -85,11 +85,11 @@ def test_what_is_made_goes_with_its_object(kit: Kit, make: str, close: bool) -> 
     before = live_objects()
     made = getattr(kit.calls, make)(*arguments)
     assert type(made) is arguments[0]
-    assert lib.ccc_handle(made._box)
+    assert lib.ccc_handle_value(made._c_handle)
     assert live_objects() != before
     if close:
         kit.calls.close(made)
-        assert not lib.ccc_is_open(made._box)
+        assert not lib.ccc_is_open(made._c_handle)
         assert live_objects() == before
         kit.calls.close(made)
     del made
@@ -99,15 +99,15 @@ def test_what_is_made_goes_with_its_object(kit: Kit, make: str, close: bool) -> 
 
 def test_a_box_is_given_in_place_of_another(kit: Kit) -> None:
     first, second = kit.allocate(), kit.allocate()
-    box = first._box
-    kit.calls.adopt(first, second._box)
-    kit.calls.adopt(second, box)
-    assert second._box == box
-    assert first._box != box
+    c_handle = first._c_handle
+    kit.calls.adopt(first, second._c_handle)
+    kit.calls.adopt(second, c_handle)
+    assert second._c_handle == c_handle
+    assert first._c_handle != c_handle
     before = live_objects()["buffer"]
     kit.calls.close(second)
-    assert lib.ccc_is_open(first._box)
-    assert not lib.ccc_is_open(box)
+    assert lib.ccc_is_open(first._c_handle)
+    assert not lib.ccc_is_open(c_handle)
     del first, second
     collect()
     assert live_objects()["buffer"] == before - 2
@@ -128,34 +128,34 @@ def test_classes_and_boxes_are_not_kept(device: Device, stream: Stream) -> None:
             device.allocate(SIZE, stream=stream)
             device.create_event().close()
             device.create_stream().close()
-            viewer = calls.own(Stream, lib.ccc_view(stream._box))
-            calls.adopt(viewer, viewer._box)
+            viewer = calls.own(Stream, lib.ccc_view(stream._c_handle))
+            calls.adopt(viewer, viewer._c_handle)
             del viewer
             subtract_in_vain(device)
         stream.sync()
         gc.collect()
 
-    box = lib.ccc_view(stream._box)
+    c_handle = lib.ccc_view(stream._c_handle)
     use(1)  # makes the device's memory resource, and whatever else is made once
-    counts = [sys.getrefcount(item) for item in (Buffer, Event, Stream, box)]
+    counts = [sys.getrefcount(item) for item in (Buffer, Event, Stream, c_handle)]
     blocks = sys.getallocatedblocks()
     use(ROUNDS)
-    assert [sys.getrefcount(item) for item in (Buffer, Event, Stream, box)] == counts
+    assert [sys.getrefcount(item) for item in (Buffer, Event, Stream, c_handle)] == counts
     assert sys.getallocatedblocks() < blocks + ROUNDS
-    lib.ccc_drop(box)
+    lib.ccc_release_object(c_handle)
 
 
 @pytest.mark.skipif(not CPYTHON, reason="what PyPy has is plain Python")
 def test_wrong_uses_of_the_functions_in_c_are_refused(stream: Stream) -> None:
     for wrong in (object, 7):
         with pytest.raises(TypeError, match="expected a subclass of Owner"):
-            calls.own(wrong, stream._box)  # type: ignore[type-var]
+            calls.own(wrong, stream._c_handle)  # type: ignore[type-var]
         with pytest.raises(TypeError, match="expected a subclass of Owner"):
             calls.create_event(wrong, 0, 2)  # type: ignore[type-var]
     with pytest.raises(TypeError):
         calls.own(Stream, ffi.new("int *"))
     with pytest.raises(TypeError, match="expected a subclass of Owner"):
-        calls.adopt(7, stream._box)  # type: ignore[arg-type]
+        calls.adopt(7, stream._c_handle)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         calls.adopt(stream, 7)
     names = ("own", "adopt", "create_event", "create_stream", "fill", "copy")
@@ -163,7 +163,7 @@ def test_wrong_uses_of_the_functions_in_c_are_refused(stream: Stream) -> None:
         with pytest.raises(TypeError, match=f"{name} takes [0-9] arguments, not 0"):
             getattr(calls, name)()
     with pytest.raises(AttributeError):
-        stream._box = stream._box  # type: ignore[misc]
+        stream._c_handle = stream._c_handle  # type: ignore[misc]
     with pytest.raises(AttributeError):
         calls.close(Stream.__new__(Stream))
     with pytest.raises(AttributeError):
@@ -222,9 +222,9 @@ def test_fill_and_copy_return_a_status(kit: Kit) -> None:
     calls, one, other = kit.calls, kit.allocate(), kit.allocate()
     assert calls.fill(one, kit.stream, 7) == 0
     assert calls.copy(other, one, kit.stream) == 0
-    assert lib.ccc_stream_sync(kit.stream._box) in (0, lib.CCC_ATTEND)
+    assert lib.ccc_stream_sync(kit.stream._c_handle) in (0, lib.CCC_ATTEND)
     found = bytearray(SIZE)
-    assert lib.ccc_copy_to_host(ffi.from_buffer(found), other._box) == 0
+    assert lib.ccc_copy_to_host(ffi.from_buffer(found), other._c_handle) == 0
     assert found == b"\7" * SIZE
     calls.close(other)
     assert calls.fill(other, kit.stream, 7) == lib.CCC_CLOSED
@@ -345,7 +345,7 @@ def test_methods_work_in_subclasses_and_may_be_overridden(device: Device, stream
 
     notes: list[str] = []
     for kind in (Plain, Noted):
-        with calls.own(kind, lib.ccc_view(stream._box)) as ours, device.create_event() as event:
+        with calls.own(kind, lib.ccc_view(stream._c_handle)) as ours, device.create_event() as event:
             assert ours.record(event) is event
             ours.wait(event)
             ours.sync()
@@ -418,7 +418,7 @@ def test_only_classes_that_have_the_methods_are_given_those_in_c() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'sync'"):
         calls.use_fast_methods(type("Event", (calls.Owner,), {}))
     assert str(inspect.signature(Event.sync)) == "(self, /)"  # and ours is what it was
-    with pytest.raises(AttributeError, match="_box"):  # what is in Python for our Event is still known
+    with pytest.raises(AttributeError, match="_c_handle"):  # what is in Python for our Event is still known
         Event.__new__(Event).sync()
     for wrong in (object, 7):
         with pytest.raises(TypeError, match="expected a subclass of Owner"):

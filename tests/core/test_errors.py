@@ -286,8 +286,8 @@ def test_failures_of_cleanup_are_told_in_their_order(device: Device) -> None:
         simulator.fail("cuStreamDestroy", 1)
         simulator.fail("cuEventDestroy", 1)
         # both are dropped in C, before Python looks at either
-        lib.ccc_close(stream._box)
-        waiting = lib.ccc_close(event._box)
+        lib.ccc_close(stream._c_handle)
+        waiting = lib.ccc_close(event._c_handle)
         assert waiting == 2
         check_cleanup(waiting)
     assert [str(item.message).split()[2] for item in caught] == ["cuStreamDestroy", "cuEventDestroy"]
@@ -315,7 +315,7 @@ def test_a_storm_of_failures_is_told_as_far_as_it_is_kept(device: Device) -> Non
     with simulator.fail("cuStreamDestroy", 1, count=100), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for stream in streams:
-            lib.ccc_close(stream._box)
+            lib.ccc_close(stream._c_handle)
         check_cleanup(1)
     assert 1 < len(caught) <= 100
     for handle in handles:

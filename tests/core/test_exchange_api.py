@@ -287,7 +287,7 @@ def giving(address: int, status: int = 0) -> Give:
 
 def read(item: Any, stream: int = -1) -> Any:
     """Read an object by its API, and no other protocol."""
-    owner = _capsule.take_exchanged(type(item).__dlpack_c_exchange_api__, item)
+    owner = _capsule.import_exchanged(type(item).__dlpack_c_exchange_api__, item)
     return owner if stream == -1 else _capsule.work_stream(type(item).__dlpack_c_exchange_api__, owner)
 
 
@@ -342,7 +342,7 @@ def test_older_versions_of_an_api_are_looked_for_and_not_for_ever() -> None:
 def test_what_is_no_api_is_refused(capsule: Any) -> None:
     item = type("Foreign", (), {"__dlpack_c_exchange_api__": capsule})()
     with pytest.raises(ValueError, match="PyCapsule"):
-        _capsule.take_exchanged(capsule, item)
+        _capsule.import_exchanged(capsule, item)
     with pytest.raises(BufferError):
         StridedMemoryView.from_any_interface(item, -1)
 

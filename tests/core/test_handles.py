@@ -461,8 +461,8 @@ def test_a_handle_cannot_be_constructed() -> None:
 
 
 def test_a_box_is_an_address(stream: Stream) -> None:
-    assert type(stream.box) is int
-    assert stream.box != 0
+    assert type(stream.c_handle) is int
+    assert stream.c_handle != 0
 
 
 @pytest.mark.simulator_only("injects faults")

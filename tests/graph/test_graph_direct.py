@@ -159,7 +159,7 @@ def test_what_is_closed_is_told(it, kind):
 def test_what_is_closed_in_between_is_told(it, monkeypatch):
     handle = it.dst.handle
     it.dst.close()
-    monkeypatch.setattr(direct, "_handle", lambda box: handle)
+    monkeypatch.setattr(direct, "_handle", lambda c_handle: handle)
     with pytest.raises(RuntimeError, match="dst: this Buffer is closed"):
         it.graph.memset(it.dst, 1, 1)
 

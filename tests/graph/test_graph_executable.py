@@ -95,7 +95,7 @@ def test_it_does_not_keep_the_stream_that_it_was_first_launched_in(graph, device
             gc.collect()
         assert watch() is None
         assert live_objects()["stream"] == before
-        for _ in range(20):  # one of these boxes may lie where that of the first lay
+        for _ in range(20):  # one of these C handles may lie where that of the first lay
             with device.create_stream() as stream:
                 executable.launch(stream)
                 stream.sync()

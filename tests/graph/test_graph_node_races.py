@@ -104,7 +104,7 @@ def test_a_node_that_the_driver_names_is_there(graph, memory, name):
     after = node.callback(int)
     victim = graph.callback(int)
     # as if the node had the handle of a graph that was inside another
-    assert lib.ccc_graph_destroy_node(graph._box, victim.handle, [node.handle], 1, ffi.NULL) == 0
+    assert lib.ccc_graph_destroy_node(graph._c_handle, victim.handle, [node.handle], 1, ffi.NULL) == 0
     victim._definition._state.forget(victim.handle)
     with pytest.raises(RuntimeError, match=GONE):
         assert node.value

@@ -69,19 +69,19 @@ def test_a_packer_for_another_target_packs_the_same(calls, number):
 def test_a_packer_launches_its_own_target(monkeypatch, number):
     started = []
 
-    def start(target, config, queue, arguments, boxes, count):
+    def start(target, config, queue, arguments, c_handles, count):
         assert count == 0
         started.append((target, config, queue, ffi.buffer(arguments, 4 * number)[:]))
         return 7
 
     monkeypatch.setattr(compiled_packing, "_launch_target", start)
     fast, packer = packer_of_integers(compiled_packing, number)
-    stream = types.SimpleNamespace(_launch_box="box")
+    stream = types.SimpleNamespace(_launch_handle="c_handle")
     values = tuple(range(number))
     target = ffi.new("ccc_target *", packer.target[0])
     for made, native in ((fast, packer.target), (compiled_packing.retarget(fast, target), target)):
         assert compiled_packing.launch(made, stream, "config", values) == 7
-        assert started.pop() == (native, "config", "box", struct.pack(f"{number}i", *values))
+        assert started.pop() == (native, "config", "c_handle", struct.pack(f"{number}i", *values))
     assert compiled_packing.launch(fast, stream, "config", (*values, 0)) is None
     assert compiled_packing.launch(fast, object(), "config", values) is None
     assert compiled_packing.launch(fast, stream, None, values) is None
@@ -90,9 +90,9 @@ def test_a_packer_launches_its_own_target(monkeypatch, number):
 
 def test_a_launch_within_another_has_arguments_of_its_own(monkeypatch):
     seen = []
-    outer, inner = types.SimpleNamespace(_launch_box="outer"), types.SimpleNamespace(_launch_box="inner")
+    outer, inner = types.SimpleNamespace(_launch_handle="outer"), types.SimpleNamespace(_launch_handle="inner")
 
-    def start(target, config, queue, arguments, boxes, count):
+    def start(target, config, queue, arguments, c_handles, count):
         if queue == "outer":
             assert compiled_packing.launch(fast, inner, "config", (2,)) == 0
         seen.append(struct.unpack("i", ffi.buffer(arguments, 4)))

@@ -432,24 +432,24 @@ def make(unused, plan, native, address, slots, count):
         except IndexError:
             memory = ArgumentMemory(native.size, count)
         try:
-            queue = stream._launch_box
-            memory.boxes[0] = argument_0._box
+            queue = stream._launch_handle
+            memory.c_handles[0] = argument_0._c_handle
             pack_into(memory.buffer, 0, argument_0._packed_address, argument_1)
         except NOT_ON_FAST_PATH:
             status = None
         else:
-            status = _launch_plan(native, queue, memory.arguments, memory.boxes, count)
+            status = _launch_plan(native, queue, memory.arguments, memory.c_handles, count)
         unused.append(memory)
         if status != 0:
             plan.launch_on_slow_path(status, stream, (argument_0, argument_1, ))
 
-    def record(boxes, prepared, argument_0, argument_1, /):
+    def record(c_handles, prepared, argument_0, argument_1, /):
         try:
-            found = (argument_0._box, )
+            found = (argument_0._c_handle, )
             data = pack(address, argument_0._packed_address, argument_1)
         except NOT_ON_FAST_PATH:
-            return plan.record_on_slow_path(boxes, (argument_0, argument_1, ))
-        boxes += found
+            return plan.record_on_slow_path(c_handles, (argument_0, argument_1, ))
+        c_handles += found
         return data
 
     return launch, record
@@ -475,7 +475,7 @@ def test_an_exception_that_a_signal_brings_starts_no_second_launch(stream, kerne
     prepared = PreparedLaunch(ONE, kernels("nothing"))
     launch_prepared, _ = in_python(prepared)
     monkeypatch.setitem(launch_prepared.__globals__, "_launch_plan", start)
-    stream._launch_box = stream._box
+    stream._launch_handle = stream._c_handle
     launch_prepared(stream)
     with pytest.raises(error, match="from a signal handler"):
         launch_prepared(stream)
@@ -485,8 +485,8 @@ def test_an_exception_that_a_signal_brings_starts_no_second_launch(stream, kerne
 def test_a_prepared_launch_within_another_has_arguments_of_its_own(stream, kernels, out, monkeypatch):
     seen = []
 
-    def start(native, queue, arguments, boxes, count):
-        assert boxes[0] == out._box
+    def start(native, queue, arguments, c_handles, count):
+        assert c_handles[0] == out._c_handle
         assert count == 1
         seen.append(struct.unpack("i", ffi.buffer(arguments + 8, 4)))
         if len(seen) % 2:

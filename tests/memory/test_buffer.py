@@ -148,7 +148,7 @@ def test_the_stream_of_the_end_can_be_chosen(device, stream, kind, how):
         buffer.close(other)
     else:
         buffer.set_deallocation_stream(other)
-        assert lib.ccc_buffer_stream(buffer._box) == other.handle
+        assert lib.ccc_buffer_stream(buffer._c_handle) == other.handle
         buffer.close()
     other.close()
 

@@ -52,13 +52,13 @@ def test_the_arguments_of_allocate_have_names(pool, stream, how):
     with how(pool, stream) as buffer:
         assert type(buffer) is Buffer
         assert (buffer.size, buffer.memory_resource) == (SIZE, pool)
-        assert lib.ccc_buffer_stream(buffer._box) == stream.handle
+        assert lib.ccc_buffer_stream(buffer._c_handle) == stream.handle
 
 
 @pytest.mark.parametrize("keywords", [{}, {"stream": None}])
 def test_without_a_stream_it_is_the_default_one(device, pool, keywords):
     with pool.allocate(SIZE, **keywords) as buffer:
-        assert lib.ccc_buffer_stream(buffer._box) == device.default_stream.handle
+        assert lib.ccc_buffer_stream(buffer._c_handle) == device.default_stream.handle
 
 
 @pytest.mark.parametrize(("arguments", "keywords", "text"), [
@@ -190,7 +190,7 @@ def test_allocating_and_closing_counts_references_right(pool, stream):
     counts = [sys.getrefcount(item) for item in (pool, stream, size, Buffer, None)]
     for _ in range(100):
         buffer = pool.allocate(size, stream)
-        assert buffer._box is buffer._box
+        assert buffer._c_handle is buffer._c_handle
         buffer.close()
         buffer.close(None)
         del buffer
@@ -204,19 +204,19 @@ def test_allocating_and_closing_counts_references_right(pool, stream):
 def test_threads_see_the_same_box(pool, stream):
     for _ in range(20):
         with pool.allocate(SIZE, stream) as buffer:
-            boxes = in_threads(4, lambda _, buffer=buffer: buffer._box)
-            assert all(box == boxes[0] for box in boxes)
-            assert lib.ccc_handle(boxes[0]) == buffer.handle
+            c_handles = in_threads(4, lambda _, buffer=buffer: buffer._c_handle)
+            assert all(c_handle == c_handles[0] for c_handle in c_handles)
+            assert lib.ccc_handle_value(c_handles[0]) == buffer.handle
 
 
 def test_a_buffer_that_was_not_made_has_no_box():
     buffer = Buffer.__new__(Buffer)
-    for name in ("_box", "_size", "_mr"):
+    for name in ("_c_handle", "_size", "_mr"):
         with pytest.raises(AttributeError, match=name):
             getattr(buffer, name)
     for name in ("handle", "is_closed"):
-        with pytest.raises(AttributeError, match="_box"):
+        with pytest.raises(AttributeError, match="_c_handle"):
             getattr(buffer, name)
         assert getattr(Buffer, name).__doc__ == getattr(Stream, name).__doc__
-    with pytest.raises(AttributeError, match="_box"):
+    with pytest.raises(AttributeError, match="_c_handle"):
         buffer.close()

@@ -32,12 +32,12 @@ uint64_t twice(CUdeviceptr pointer);
 int is_context(CUcontext context);
 CUresult same_status(CUresult status);
 int set_api(uintptr_t api);
-int kind_of(uintptr_t box);
-uint64_t handle_of(uintptr_t box);
-size_t bytes_of(uintptr_t box);
-int keep(uintptr_t box);
-void let_go(uintptr_t box);
-void let_go_in_a_thread(uintptr_t box);
+int kind_of(uintptr_t c_handle);
+uint64_t handle_of(uintptr_t c_handle);
+size_t bytes_of(uintptr_t c_handle);
+int keep(uintptr_t c_handle);
+void let_go(uintptr_t c_handle);
+void let_go_in_a_thread(uintptr_t c_handle);
 """
 SOURCE = """
 #include <pthread.h>
@@ -58,22 +58,22 @@ static int set_api(uintptr_t address)
     return api->size == sizeof(ccc_api);
 }
 
-static int kind_of(uintptr_t box) { return api->kind((const ccc_box *)box); }
-static uint64_t handle_of(uintptr_t box) { return api->handle((const ccc_box *)box); }
-static size_t bytes_of(uintptr_t box) { return api->bytes((const ccc_box *)box); }
-static int keep(uintptr_t box) { return api->retain((ccc_box *)box); }
-static void let_go(uintptr_t box) { api->release((ccc_box *)box); }
+static int kind_of(uintptr_t c_handle) { return api->kind((const ccc_handle *)c_handle); }
+static uint64_t handle_of(uintptr_t c_handle) { return api->value((const ccc_handle *)c_handle); }
+static size_t bytes_of(uintptr_t c_handle) { return api->bytes((const ccc_handle *)c_handle); }
+static int keep(uintptr_t c_handle) { return api->retain((ccc_handle *)c_handle); }
+static void let_go(uintptr_t c_handle) { api->release((ccc_handle *)c_handle); }
 
-static void *release_there(void *box)
+static void *release_there(void *c_handle)
 {
-    api->release(box);
+    api->release(c_handle);
     return NULL;
 }
 
-static void let_go_in_a_thread(uintptr_t box)
+static void let_go_in_a_thread(uintptr_t c_handle)
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, release_there, (void *)box) == 0)
+    if (pthread_create(&thread, NULL, release_there, (void *)c_handle) == 0)
         pthread_join(thread, NULL);
 }
 """
@@ -135,8 +135,8 @@ def test_the_header_compiles_without_warnings(tmp_path: pathlib.Path, compiler: 
     source = tmp_path / "use.x"
     source.write_text(
         '#include "cuda_core_cffi.h"\n#include "cuda_core_cffi.h"\n'
-        "size_t use(const ccc_api *api, ccc_box *box)\n"
-        "{ return api->retain(box) ? api->bytes(box) + (size_t)api->kind(box) : (size_t)CCC_KINDS; }\n"
+        "size_t use(const ccc_api *api, ccc_handle *c_handle)\n"
+        "{ return api->retain(c_handle) ? api->bytes(c_handle) + (size_t)api->kind(c_handle) : (size_t)CCC_KINDS; }\n"
     )
     flags = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", f"-I{get_include()}"]
     done = subprocess.run(
@@ -231,7 +231,7 @@ def test_the_drivers_functions_and_constants_come_along(extension: ModuleType) -
     assert extension.lib.CUDA_ERROR_NOT_READY == 600
 
 
-# boxes in C
+# C handles in C
 
 
 def test_the_api_says_how_large_it_is(extension: ModuleType) -> None:
@@ -240,13 +240,13 @@ def test_the_api_says_how_large_it_is(extension: ModuleType) -> None:
 
 def test_c_reads_what_a_box_holds(api: Any, device: Device, stream: Stream) -> None:
     with device.allocate(192, stream) as buffer, device.create_event() as event:
-        boxes = [item.box for item in (stream, event, buffer, device.context)]
-        kept = [device.context]  # its box goes with the object
-        assert [api.kind_of(item) for item in boxes[:3]] == [lib.CCC_STREAM, lib.CCC_EVENT, lib.CCC_BUFFER]
-        assert api.kind_of(kept[0].box) == lib.CCC_CONTEXT
-        assert api.handle_of(stream.box) == stream.handle
-        assert api.handle_of(buffer.box) == buffer.handle
-        assert (api.bytes_of(buffer.box), api.bytes_of(stream.box)) == (192, 0)
+        c_handles = [item.c_handle for item in (stream, event, buffer, device.context)]
+        kept = [device.context]  # its C handle goes with the object
+        assert [api.kind_of(item) for item in c_handles[:3]] == [lib.CCC_STREAM, lib.CCC_EVENT, lib.CCC_BUFFER]
+        assert api.kind_of(kept[0].c_handle) == lib.CCC_CONTEXT
+        assert api.handle_of(stream.c_handle) == stream.handle
+        assert api.handle_of(buffer.c_handle) == buffer.handle
+        assert (api.bytes_of(buffer.c_handle), api.bytes_of(stream.c_handle)) == (192, 0)
 
 
 MAKERS: dict[str, Callable[[Device, Stream], Any]] = {
@@ -266,8 +266,8 @@ def test_what_c_retains_lives_until_c_releases_it(
 
     before = live_objects()[kind]
     item = MAKERS[kind](device, stream)
-    box = item.box
-    assert api.keep(box) == 1
+    c_handle = item.c_handle
+    assert api.keep(c_handle) == 1
     if end == "close":
         item.close()
         assert item.is_closed
@@ -275,18 +275,18 @@ def test_what_c_retains_lives_until_c_releases_it(
     for _ in range(3):
         gc.collect()
     assert live_objects()[kind] == before + 1
-    getattr(api, release)(box)
+    getattr(api, release)(c_handle)
     assert live_objects()[kind] == before
 
 
 def test_a_buffer_that_c_retains_keeps_its_memory(api: Any, device: Device, stream: Stream) -> None:
     buffer = device.allocate(64, stream)
-    address, box = buffer.handle, buffer.box
-    api.keep(box)
+    address, c_handle = buffer.handle, buffer.c_handle
+    api.keep(c_handle)
     buffer.close()
     assert lib.cuMemsetD8Async(address, 7, 64, stream.cdata) == 0
     stream.sync()
-    api.let_go(box)
+    api.let_go(c_handle)
 
 
 def test_null_is_no_box(api: Any) -> None:
@@ -299,20 +299,20 @@ def test_null_is_no_box(api: Any) -> None:
 def test_a_closed_box_has_no_handle_in_c(api: Any, device: Device) -> None:
     event = device.create_event()
     event.close()
-    assert api.handle_of(event.box) == 0
+    assert api.handle_of(event.c_handle) == 0
 
 
 def test_a_closed_box_cannot_be_retained(api: Any, device: Device) -> None:
     event = device.create_event()
     event.close()
-    assert api.keep(event.box) == 0
+    assert api.keep(event.c_handle) == 0
 
 
 def test_a_default_stream_can_be_retained_and_released(api: Any, device: Device) -> None:
-    box = device.default_stream.box
+    c_handle = device.default_stream.c_handle
     for _ in range(3):
-        assert api.keep(box) == 1
-        api.let_go(box)
+        assert api.keep(c_handle) == 1
+        api.let_go(c_handle)
     device.default_stream.sync()
 
 
@@ -321,12 +321,12 @@ def test_c_and_python_may_let_go_at_once(api: Any, device: Device) -> None:
     barrier = threading.Barrier(2, timeout=60)
     events = [device.create_event() for _ in range(300)]
     for event in events:
-        assert api.keep(event.box) == 1
+        assert api.keep(event.c_handle) == 1
 
     def release() -> None:
         for event in events:
             barrier.wait()
-            api.let_go(event.box)
+            api.let_go(event.c_handle)
 
     thread = threading.Thread(target=release)
     thread.start()

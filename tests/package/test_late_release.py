@@ -286,16 +286,16 @@ def test_a_failure_of_cleanup_where_a_tensor_is_deleted(device):
 @pytest.mark.simulator_only("only the simulated driver fails on request")
 def test_a_failure_of_cleanup_in_code_of_another_library(device):
     stream = device.create_stream()
-    handle, box = stream.cdata, stream.box
+    handle, c_handle = stream.cdata, stream.c_handle
     api = ctypes.cast(get_c_api(), ctypes.POINTER(ctypes.c_void_p))
     retain = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(api[4])
     release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(api[5])
-    assert retain(box) == 1
+    assert retain(c_handle) == 1
     stream.close()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with simulator.fail("cuStreamDestroy", "CUDA_ERROR_UNKNOWN"):
-            release(box)
+            release(c_handle)
         assert soon(lambda: caught)
     assert [warning.category for warning in caught] == [CUDAWarning]
     assert lib.cuStreamDestroy(handle) == 0

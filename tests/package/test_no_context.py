@@ -128,7 +128,7 @@ def attributes_of(pool: Any) -> list[object]:
 
 
 HANDLE: dict[str, Callable[[Any], object]] = {
-    "box": lambda item: item.box,
+    "c_handle": lambda item: item.c_handle,
     "cdata": lambda item: item.cdata,
     "handle": lambda item: item.handle,
     "is_closed": lambda item: item.is_closed,

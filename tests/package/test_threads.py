@@ -218,12 +218,12 @@ def test_a_launch_keeps_no_address_of_a_buffer_that_another_thread_closes(monkey
         memory = bytearray(SIZE)
         owned = Buffer.from_handle(4096, SIZE, owner=memory) if mr is None else mr.allocate(SIZE)
 
-        def take(box, owned=owned):
+        def take(c_handle, owned=owned):
             slot.pack(owned)  # a launch in another thread, just before
-            return lib.ccc_take(box)
+            return lib.ccc_close_once(c_handle)
 
         with monkeypatch.context() as patched:
-            patched.setattr(buffer_module, "_take", take)
+            patched.setattr(buffer_module, "_close_once", take)
             owned.close()
         assert owned._packed_address is None
 

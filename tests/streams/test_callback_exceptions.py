@@ -39,7 +39,7 @@ def fail() -> None:
 
 def closed_handle(stream: Stream) -> int:
     """Return the handle that a closed stream had."""
-    return int(lib.ccc_identity(stream._box))
+    return int(lib.ccc_identity(stream._c_handle))
 
 
 @pytest.fixture
@@ -156,10 +156,10 @@ def test_streams_are_told_apart_by_a_number_that_is_not_given_again(stream, othe
     """The simulated driver gives no handle again, so what follows tells nothing there."""
     number = ffi.new("unsigned long long *")
     assert lib.cuStreamGetId(stream.cdata, number) == 0
-    source = lib.ccc_source(stream._box)
+    source = lib.ccc_source(stream._c_handle)
     assert source == 2 * number[0] + 3
-    assert source == lib.ccc_source(Stream.from_handle(stream.handle)._box)
-    assert source != lib.ccc_source(other._box)
+    assert source == lib.ccc_source(Stream.from_handle(stream.handle)._c_handle)
+    assert source != lib.ccc_source(other._c_handle)
 
 
 def test_no_later_stream_raises_what_a_closed_one_called(device):

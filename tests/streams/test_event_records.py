@@ -282,7 +282,7 @@ def test_no_time_is_taken_from_closed_events(timed: list[Event], closed: int) ->
 
 def test_what_is_like_an_event_is_none(stream: Stream, timed: list[Event]) -> None:
     class Unlike:
-        _box = _recorder = _waiter = None
+        _c_handle = _recorder = _waiter = None
 
     for thing in (Unlike(), object(), 1):
         with pytest.raises(TypeError, match="event must be an Event"):

@@ -139,8 +139,8 @@ def deleter(tensor: Consumer) -> tuple[int, int]:
 def retained(buffer: Buffer) -> tuple[int, int]:
     """Retain a buffer as other C code does, and return the function that releases it, and its argument."""
     api = Api.from_address(get_c_api())
-    assert ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(api.retain)(buffer.box)
-    return api.release, buffer.box
+    assert ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(api.retain)(buffer.c_handle)
+    return api.release, buffer.c_handle
 
 
 def without_gil(function: int, argument: int) -> None:
@@ -200,7 +200,7 @@ EXPORTS = {
     ),
     "view of an array": lambda buffer: StridedMemoryView.from_dlpack(np.from_dlpack(buffer), -1),
     "unused capsule of a view": lambda buffer: StridedMemoryView.from_dlpack(buffer, -1).__dlpack__(),
-    "tensor of the exchange API": lambda buffer: _capsule.take_exchanged(
+    "tensor of the exchange API": lambda buffer: _capsule.import_exchanged(
         StridedMemoryView.__dlpack_c_exchange_api__, StridedMemoryView.from_dlpack(buffer, -1)
     ),
 }
