@@ -19,6 +19,9 @@ The simulated machine is described by environment variables that are read once, 
     ``0`` for devices that cannot be given access to each other's memory; by default all can.
 ``CUDA_SIM_KERNEL_SECONDS``
     Ends a kernel that runs longer with ``CUDA_ERROR_LAUNCH_TIMEOUT``; default 0, never.
+``CUDA_SIM_DELAY_SECONDS``
+    Up to how long each piece of work waits before it begins, a different time each; default 0. Programs that rely on
+    work being done without waiting for it fail sooner.
 ``CUDA_SIM_REPORT``
     ``stderr`` prints every report when it is made, and at exit what was never freed or destroyed.
 """

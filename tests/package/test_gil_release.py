@@ -4,7 +4,8 @@
 
 The driver frees page-locked memory when the device is idle. A host callback that waits for the GIL keeps the device
 busy, so a thread that holds the GIL while it frees such memory waits for ever. The cases are in gil_cases.py. They run
-one after the other in a child process, which ends when one of them takes too long.
+one after the other in a child process, which ends when one of them takes too long. The simulated device begins its work
+late there, so that memory which goes back before work that uses it is found as well.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def outcomes() -> dict[str, dict[str, Any]]:
     while left := [name for name in CASES if name not in found]:
         done = subprocess.run(
             [sys.executable, str(FOLDER / "gil_cases.py"), *left],
-            env=child_environment(str(FOLDER)),
+            env=child_environment(str(FOLDER), CUDA_SIM_DELAY_SECONDS="0.004"),
             capture_output=True,
             text=True,
             timeout=4 * LIMIT,

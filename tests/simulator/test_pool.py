@@ -180,6 +180,26 @@ def test_work_that_runs_after_its_memory_was_freed_fails_the_context() -> None:
     ]
 
 
+@pytest.mark.parametrize(("seconds", "statuses"), [("0", ["SUCCESS"]), ("0.02", ["ILLEGAL_ADDRESS"])])
+def test_delayed_work_shows_that_memory_was_freed_too_early(seconds: str, statuses: list[str]) -> None:
+    printed = run_alone(
+        """
+        cu.start()
+        first, second = cu.stream(NON_BLOCKING), cu.stream(NON_BLOCKING)
+        for _ in range(40):
+            pointer = c_uint64()
+            cu.status("cuMemAllocAsync", byref(pointer), c_size_t(1000), first)
+            cu.status("cuStreamSynchronize", first)
+            cu.status("cuMemsetD8Async", pointer, 5, c_size_t(1000), second)
+            cu.status("cuMemFreeAsync", pointer, first)   # wrong: not ordered after the fill
+            cu.status("cuStreamSynchronize", second)
+        print(cu.status("cuCtxSynchronize"))
+        """,
+        CUDA_SIM_DELAY_SECONDS=seconds,
+    )
+    assert printed.split() == statuses
+
+
 def test_misuse_of_pool_memory(cu: Driver, sim: ModuleType) -> None:
     pointer = cu.out(c_uint64, "cuMemAllocAsync", c_size_t(100), None)
     assert cu.status("cuMemsetD8Async", pointer, 0, c_size_t(1000), None) == "INVALID_VALUE"

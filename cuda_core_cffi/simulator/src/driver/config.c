@@ -66,6 +66,9 @@ static void read_environment(void)
     text = getenv("CUDA_SIM_KERNEL_SECONDS");
     config.kernel_seconds = text ? strtod(text, NULL) : 0;
 
+    text = getenv("CUDA_SIM_DELAY_SECONDS");
+    config.delay_seconds = text ? strtod(text, NULL) : 0;
+
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     config.workers = processors < 1 ? 1 : processors > MOST_WORKERS ? MOST_WORKERS : (unsigned)processors;
 }

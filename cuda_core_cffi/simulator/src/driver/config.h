@@ -19,6 +19,7 @@ struct sim_config {
     bool peer_access;    // CUDA_SIM_PEER_ACCESS, whether devices can be given access to each other's memory
     bool report_stderr;  // CUDA_SIM_REPORT=stderr
     double kernel_seconds;  // CUDA_SIM_KERNEL_SECONDS, after which a kernel is ended; 0: never
+    double delay_seconds;   // CUDA_SIM_DELAY_SECONDS, up to which work waits before it begins; 0: not at all
     unsigned workers;    // threads that run the blocks of one kernel
 };
 

@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "driver/config.h"
 #include "streams/stream.h"
 
 struct sim_waiter {
@@ -158,8 +160,23 @@ static bool park(struct sim_stream *stream, struct sim_point point)
     return wait;
 }
 
+// Waits up to the time that the environment names, so that what relies on work being done already is found.
+static void delay(void)
+{
+    static _Atomic uint32_t turns;
+    double seconds = sim_config()->delay_seconds;
+    if (!(seconds > 0))
+        return;
+    uint32_t mixed = atomic_fetch_add(&turns, 1) * UINT32_C(2654435769);
+    mixed = (mixed ^ mixed >> 15) * UINT32_C(2246822519);
+    seconds *= (double)(mixed ^ mixed >> 13) / UINT32_MAX;
+    struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    nanosleep(&time, NULL);
+}
+
 static void run(struct sim_stream *stream, struct sim_op *op)
 {
+    delay();
     if (op->always || atomic_load_explicit(&stream->context->error, memory_order_relaxed) == CUDA_SUCCESS)
         op->run(stream, op->payload);
 }
@@ -233,6 +250,8 @@ CUresult sim_submit(struct sim_stream *stream, struct sim_op *op, uint64_t *numb
 
 bool sim_run_now(struct sim_stream *stream, sim_work work, void *payload, uint64_t *number)
 {
+    if (sim_config()->delay_seconds > 0)
+        return false;
     pthread_mutex_lock(&stream->lock);
     if (stream->state != SIM_IDLE || stream->head || implicit_waits_pending(stream)) {
         pthread_mutex_unlock(&stream->lock);
