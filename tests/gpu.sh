@@ -45,9 +45,13 @@ round() {
         for example in "$OLDPWD"/examples/*.py; do
             "$python" "$example" || { echo "=== ${example##*/} failed"; broken=1; }
         done
-        timeout "${TEST_SECONDS:-1800}" "$python" -m pytest -q -p no:cacheprovider --rootdir "$OLDPWD" -c "$OLDPWD/pyproject.toml" "$OLDPWD/tests" \
-            ${TESTS:+-k "$TESTS"} ${JOBS:+-n "$JOBS" --dist loadfile} 2>&1 | tee "$OUTPUT/$name.log"
-        status=${PIPESTATUS[0]}
+        # the log names each test; one that takes too long, or for ever, shows where all its threads are
+        timeout "${TEST_SECONDS:-1800}" "$python" -m pytest -v -p no:cacheprovider -o faulthandler_timeout=150 \
+            --rootdir "$OLDPWD" -c "$OLDPWD/pyproject.toml" "$OLDPWD/tests" ${TESTS:+-k "$TESTS"} \
+            ${JOBS:+-n "$JOBS" --dist loadfile} > "$OUTPUT/$name.log" 2>&1
+        status=$?
+        sed -n '/^FAILED\|^ERROR\|^Timeout/p; $p' "$OUTPUT/$name.log"
+        echo "=== every test of $name, by name: $OUTPUT/$name.log"
         "$python" "$OLDPWD/tests/support/conformance.py" > "$OUTPUT/interoperability-$name.md"
         exit $((status || broken))
     ) || failed=1
