@@ -37,6 +37,7 @@ from cuda_core_cffi._streams.event import Event, EventOptions
 from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Stream, StreamOptions
 
 if TYPE_CHECKING:  # at run time these are imported when they are first asked for
+    from cuda_core_cffi._alias.install import install_as_cuda_core
     from cuda_core_cffi._code.kernel import Kernel
     from cuda_core_cffi._code.object_code import ObjectCode
     from cuda_core_cffi._compile.linker import Linker
@@ -104,6 +105,7 @@ __all__ = [
     "get_c_api",
     "get_include",
     "handle_return",
+    "install_as_cuda_core",
     "launch",
     "lib",
     "live_objects",
@@ -115,6 +117,7 @@ __all__ = [
 add_lazy_names(
     globals(),
     {
+        "_alias.install": ("install_as_cuda_core",),
         "_core.embedding": ("get_c_api", "get_include", "make_ffi"),
         "_code.kernel": ("Kernel",),
         "_launching.launch": ("launch",),

@@ -573,7 +573,7 @@ class StridedMemoryView(Uncopyable):
     def _make_ready(self, consumer: Stream) -> None:
         """Do the same, but leave the memory of a buffer to the caller."""
         if self._stream != NO_ORDERING and self._info[DEVICE_TYPE] in ON_DEVICE:
-            check(lib.ccc_view_order(consumer.handle, self._stream, self.device_id))
+            check(lib.ccc_view_order(consumer._value, self._stream, self.device_id))
 
     def _host_copy(self, exported: Exported, versioned: bool) -> Any:
         """Return a capsule with a copy in host memory, in C order."""

@@ -119,7 +119,7 @@ class Kernel(Handle):
     _symbol: str | None
 
     def __repr__(self) -> str:
-        return f"<Kernel handle={self.handle:#x}>"
+        return f"<Kernel handle={self._value:#x}>"
 
     @staticmethod
     def from_handle(handle: Any, mod: LoadableCode | None = None) -> Kernel:

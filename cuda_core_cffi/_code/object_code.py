@@ -86,7 +86,7 @@ class ObjectCode:
         return _restore, (self._data, self._code, str(self._code_type), self._name, self._symbol_mapping)
 
     def __repr__(self) -> str:
-        handle = 0 if self._library is None else self._library.handle
+        handle = 0 if self._library is None else self._library._value
         return f"<ObjectCode handle={handle:#x} code_type={str(self._code_type)!r}>"
 
     @staticmethod

@@ -11,6 +11,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from cuda_core_cffi._core import typed_handles
 from cuda_core_cffi._core.calls import Owner, close, own
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import failure
@@ -86,6 +87,12 @@ class Handle(Uncopyable, Owner):
     @property
     def handle(self) -> int:
         """The driver's handle as an integer, the address; 0 once closed."""
+        value = self._value
+        return typed_handles.shown(self._CTYPE, value) if typed_handles.is_used else value
+
+    @property
+    def _value(self) -> int:
+        """The driver's handle as an integer, whatever programs get."""
         return int(_handle(self._c_handle))
 
     @property

@@ -64,7 +64,7 @@ UNLESS_NAN: Final = Way("n", "number if (number := {0}) == number else None")
 VALUE_UNLESS_NAN: Final = Way("m", "number if (number := {0}.value) == number else None")
 PARTS: Final = Way("c", "{0}.real, {0}.imag")
 ADDRESS_OF: Final = Way("b", "{0}._packed_address")
-HANDLE_OF: Final = Way("-", "{0}.handle")
+HANDLE_OF: Final = Way("-", "{0}._handle")
 
 
 def by_function(position: int) -> Way:

@@ -268,7 +268,7 @@ def condition_slot(value: Any, parameter: Parameter) -> Slot:
     """Pack the handle of a graph's condition, with which the kernel sets it."""
     check_kind(value, parameter, "i", "p")
     choose({POINTER_SIZE: "Q"}, POINTER_SIZE, value, parameter)
-    return Slot("Q", HANDLE_OF, lambda condition: struct.pack("<Q", condition.handle))
+    return Slot("Q", HANDLE_OF, lambda condition: struct.pack("<Q", condition._handle))
 
 
 def int_slot(value: Any, parameter: Parameter) -> Slot:

@@ -104,10 +104,10 @@ class ManagedMemoryResource(MemPool[ManagedBuffer]):
 
     def __repr__(self) -> str:
         if self._preferred is None:
-            return f"<ManagedMemoryResource handle={self.handle:#x}>"
+            return f"<ManagedMemoryResource handle={self._value:#x}>"
         kind, number = self._preferred
         where = kind.value if number is None else f"{kind.value}:{number}"
-        return f"<ManagedMemoryResource preferred={where} handle={self.handle:#x}>"
+        return f"<ManagedMemoryResource preferred={where} handle={self._value:#x}>"
 
     @property
     def device_id(self) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from uuid import UUID
 
-from cuda_core_cffi._core import calls
+from cuda_core_cffi._core import calls, typed_handles
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import check, failure
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -253,12 +253,16 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
     @property
     def handle(self) -> int:
         """The driver's pool (``CUmemoryPool``) as an integer; 0 once closed."""
+        return typed_handles.shown("CUmemoryPool", self._value)
+
+    @property
+    def _value(self) -> int:
         return int(lib.ccc_handle_value(self._c_handle))
 
     @property
     def cdata(self) -> CData:
         """The driver's pool as a typed CFFI object."""
-        cdata: CData = ffi.cast("CUmemoryPool", self.handle)
+        cdata: CData = ffi.cast("CUmemoryPool", self._value)
         return cdata
 
     @property
@@ -371,7 +375,7 @@ class DeviceMemoryResource(IPCPool, MemPool[Buffer]):
         return self._device_id, self.allocation_handle
 
     def __repr__(self) -> str:
-        return f"<DeviceMemoryResource device={self._device_id} handle={self.handle:#x}>"
+        return f"<DeviceMemoryResource device={self._device_id} handle={self._value:#x}>"
 
     @property
     def device_id(self) -> int:

@@ -23,7 +23,7 @@ class Context(Handle):
     _MADE_BY = "Device.context or Stream.context"
 
     def __repr__(self) -> str:
-        return f"<Context handle={self.handle:#x} device={self._device_id}>"
+        return f"<Context handle={self._value:#x} device={self._device_id}>"
 
     @property
     def _device_id(self) -> int:

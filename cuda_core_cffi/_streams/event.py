@@ -69,7 +69,7 @@ class Event(Handle):
     _MADE_BY = "Stream.record or Device.create_event"
 
     def __repr__(self) -> str:
-        return f"<Event handle={self.handle:#x}>"
+        return f"<Event handle={self._value:#x}>"
 
     def __sub__(self, other: object) -> float:
         """Return the milliseconds from ``other`` to this event.

@@ -114,7 +114,7 @@ class Stream(Handle):
         """Return the version of the protocol, 0, and the address of the stream."""
         if self.is_closed:  # the address would be 0, which is a default stream
             raise self._failure(lib.CCC_CLOSED)
-        return (PROTOCOL_VERSION, self.handle)
+        return (PROTOCOL_VERSION, self._value)
 
     def __copy__(self) -> Stream:
         """Return a default stream itself; refuse to copy others."""
@@ -138,10 +138,10 @@ class Stream(Handle):
         if self.is_closed:
             return "<Stream handle=0x0 closed>"
         try:
-            context = f"{self.context.handle:#x}"
+            context = f"{self.context._value:#x}"
         except Exception as error:  # a default stream in a thread with no context: a repr must not raise
             context = f"unknown ({type(error).__name__})"
-        return f"<Stream handle={self.handle:#x} context={context}>"
+        return f"<Stream handle={self._value:#x} context={context}>"
 
     def sync(self) -> None:
         """Wait on the host until all work in the stream is done.

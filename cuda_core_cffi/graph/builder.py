@@ -81,7 +81,7 @@ class GraphBuilder(StreamStandIn):
     def __repr__(self) -> str:
         if self._stream is None:
             return "<GraphBuilder closed>"
-        return f"<GraphBuilder stream={self._stream.handle:#x}{' building' * self.is_building}>"
+        return f"<GraphBuilder stream={self._stream._value:#x}{' building' * self.is_building}>"
 
     def __enter__(self) -> Self:
         return self

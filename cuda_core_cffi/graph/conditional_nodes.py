@@ -31,7 +31,7 @@ class ConditionalNode(KnownNode):
 
     def _describe(self) -> str:
         condition = self.condition
-        return "" if condition is None else f"condition={condition.handle:#x}"
+        return "" if condition is None else f"condition={condition._handle:#x}"
 
     @property
     def condition(self) -> GraphCondition | None:

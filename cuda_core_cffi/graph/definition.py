@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from cuda_core_cffi._core import calls
+from cuda_core_cffi._core import calls, typed_handles
 from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import refuse_again
@@ -216,7 +216,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         Who has it may make executables and clones that the package does not see: so the driver is given what the nodes
         use, which fails with a CUDAError if nobody has asked before a host function does.
         """
-        return super().handle if self._show() else 0
+        return super().handle if self._show() else typed_handles.shown(self._CTYPE, 0)
 
     @property
     def cdata(self) -> CData:

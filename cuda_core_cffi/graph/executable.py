@@ -63,7 +63,7 @@ class Graph(Handle):
     _usual: tuple[Any, Any]
 
     def __repr__(self) -> str:
-        return f"<Graph handle={self.handle:#x}{' closed' * self.is_closed}>"
+        return f"<Graph handle={self._value:#x}{' closed' * self.is_closed}>"
 
     def __getitem__(self, node: Any) -> ExecutableGraphNode:
         """Return a view of one node, with which to change it in this executable alone.

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Self
 
 from cuda_core_cffi._code.kernel import Kernel
+from cuda_core_cffi._core import typed_handles
 from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._launching.config import LaunchConfig
@@ -492,7 +493,7 @@ class GraphNode(NodeMaker, Member):
     @property
     def handle(self) -> int | None:
         """The driver's handle as an integer; None for an entry."""
-        return self._handle or None
+        return typed_handles.shown("CUgraphNode", self._handle) if self._handle else None
 
     @property
     def pred(self) -> AdjacencySetProxy:

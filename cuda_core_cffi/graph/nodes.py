@@ -102,7 +102,7 @@ class KernelNode(KnownNode):
     _STRUCTURE = "CUDA_KERNEL_NODE_PARAMS *"
 
     def _describe(self) -> str:
-        return f"kernel={self.kernel.handle:#x}"
+        return f"kernel={self.kernel._value:#x}"
 
     def update(self, *, config: LaunchConfig | None = None, kernel: Kernel | None = None, args: Any = None) -> None:
         """Change what the node runs. Executables that exist are not affected.

@@ -156,7 +156,7 @@ def packed_call(kernel: Kernel, data: bytes) -> Parameters[KernelNode]:
             native.kernelParams = pointers
         else:
             native.extra = pointers
-    found.operands["kernel"] = [Operand(kernel.handle, (kernel._c_handle,))]
+    found.operands["kernel"] = [Operand(kernel._value, (kernel._c_handle,))]
     found.record.library, found.record.symbol = kernel._library, kernel._symbol
     return found
 
@@ -307,7 +307,7 @@ def event(kind: int, value: object) -> Parameters[Any]:
     if value.is_closed:
         raise RuntimeError("this Event is closed")
     found: Parameters[Any] = Parameters(kind)
-    handle = value.handle
+    handle = value._value
     part = found.native.eventRecord if kind == EVENT_RECORD else found.native.eventWait
     part.event = ffi.cast(EVENT, handle)
     found.operands["event"] = (Operand(handle, (value._c_handle,)),)
@@ -335,7 +335,7 @@ def conditional(root: GraphState, condition: object, kind: GraphConditionalType,
         raise OverflowError(f"count must be at most {LARGEST_COUNT}, not {count}")
     found: Parameters[Any] = Parameters(lib.CU_GRAPH_NODE_TYPE_CONDITIONAL)
     native = found.native.conditional
-    native.handle, native.type, native.size = condition.handle, CONDITIONALS[kind], count
+    native.handle, native.type, native.size = condition._handle, CONDITIONALS[kind], count
     found.record.condition, found.record.kind = condition, kind
     found.record.has_else = kind is GraphConditionalType.IF and count > 1
     return found

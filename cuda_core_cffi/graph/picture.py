@@ -68,7 +68,7 @@ def details(node: Any, kind: int) -> Iterator[str]:
     """Yield what a node does, line by line."""
     if kind == lib.CU_GRAPH_NODE_TYPE_KERNEL:
         kernel, config = node.kernel, node.config
-        yield kernel._symbol or kernel._driver_name() or f"{kernel.handle:#x}"
+        yield kernel._symbol or kernel._driver_name() or f"{kernel._value:#x}"
         yield f"grid {shape_of(config.grid)}, block {shape_of(config.block)}"
         if config.cluster is not None:
             yield f"cluster {shape_of(config.cluster)}"
@@ -93,9 +93,9 @@ def details(node: Any, kind: int) -> Iterator[str]:
     elif kind == lib.CU_GRAPH_NODE_TYPE_MEM_FREE:
         yield f"at {node.dptr:#x}"
     elif kind in (lib.CU_GRAPH_NODE_TYPE_WAIT_EVENT, lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD):
-        yield f"{node.event.handle:#x}"
+        yield f"{node.event._value:#x}"
     elif kind == lib.CU_GRAPH_NODE_TYPE_CONDITIONAL and node.condition is not None:
-        yield f"{node.cond_type} {node.condition.handle:#x}"
+        yield f"{node.cond_type} {node.condition._handle:#x}"
 
 
 def graphs_inside(node: Any, kind: int) -> list[tuple[str, Any]]:

@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The modules that are served under the names of ``cuda.core``."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import warnings
+from types import ModuleType
+from typing import Any
+
+from cuda_core_cffi._alias.results import handle_return
+
+__all__ = ["API_VERSION", "NAME", "make_module"]
+
+PACKAGE = "cuda_core_cffi"
+NAME = "cuda.core"
+OLD_NAME = "cuda.core.experimental"
+API_VERSION = "1.2.2"
+"""The version of cuda-core whose API is served."""
+
+SHARED = ("checkpoint", "graph", "system", "texture", "typing", "utils")
+"""Public modules, which are those of this package where it has them."""
+
+# Where released programs import private names from, and where these names are here.
+_CUDA_UTILS = "_utils.cuda_utils"
+PRIVATE: dict[str, tuple[str, ...]] = {
+    "_context": (PACKAGE,),
+    "_device": (PACKAGE,),
+    "_dlpack": (f"{PACKAGE}._memory.dlpack",),
+    "_event": (PACKAGE, f"{PACKAGE}._memory.ipc"),
+    "_launch_config": (PACKAGE,),
+    "_launcher": (PACKAGE,),
+    "_linker": (PACKAGE,),
+    "_memory": (PACKAGE, f"{PACKAGE}._memory", f"{PACKAGE}._memory.ipc"),
+    "_memoryview": (f"{PACKAGE}.utils", PACKAGE),
+    "_module": (PACKAGE, f"{PACKAGE}.typing"),
+    "_program": (PACKAGE,),
+    "_stream": (PACKAGE, f"{PACKAGE}.typing"),
+    "_utils": (),
+    _CUDA_UTILS: (PACKAGE,),
+}
+BINDINGS = ("driver", "nvrtc", "runtime")  # what _utils.cuda_utils has of cuda-bindings
+
+
+class Alias(ModuleType):
+    """A module whose names are those of others, imported when somebody asks for one."""
+
+    def __init__(self, name: str, sources: tuple[str, ...], doc: str | None = None) -> None:
+        super().__init__(name, doc)
+        self._sources = sources
+
+    def __getattr__(self, name: str) -> Any:
+        if not (name.startswith("__") and name.endswith("__")):
+            for source in self._sources:
+                try:
+                    return getattr(importlib.import_module(source), name)
+                except AttributeError:
+                    continue
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        found = set(super().__dir__())
+        for source in self._sources:
+            found.update(dir(importlib.import_module(source)))
+        return sorted(found)
+
+
+class Core(Alias):
+    """``cuda.core``, which has its public modules without an import of their own."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in SHARED and importlib.util.find_spec(f"{PACKAGE}.{name}") is not None:
+            return importlib.import_module(f"{NAME}.{name}")
+        return super().__getattr__(name)
+
+
+class Utilities(Alias):
+    """``cuda.core._utils.cuda_utils``, which also has modules of cuda-bindings where that is installed."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in BINDINGS:
+            try:
+                return importlib.import_module(f"cuda.bindings.{name}")
+            except ImportError:
+                raise AttributeError(
+                    f"module {self.__name__!r} has no {name!r}: cuda-bindings is not installed"
+                ) from None
+        return super().__getattr__(name)
+
+
+def make_module(fullname: str) -> ModuleType | None:
+    """Return the module that is served under a name, or None.
+
+    Parameters
+    ----------
+    fullname : str
+        ``cuda.core``, or the name of a module below it.
+
+    Returns
+    -------
+    module or None
+        A module of this package or a new one that shows names of others; None if there is none.
+    """
+    if fullname == NAME:
+        core = Core(NAME, (PACKAGE,), importlib.import_module(PACKAGE).__doc__)
+        core.__dict__["__version__"] = API_VERSION
+        core.__dict__["__all__"] = list(importlib.import_module(PACKAGE).__all__)
+        return core
+    if fullname == OLD_NAME or fullname.startswith(OLD_NAME + "."):
+        return old_module(fullname)
+    name = fullname.removeprefix(NAME + ".")
+    if name in SHARED:
+        real = f"{PACKAGE}.{name}"
+        return importlib.import_module(real) if importlib.util.find_spec(real) is not None else None
+    if name == _CUDA_UTILS:
+        utilities = Utilities(fullname, PRIVATE[name])
+        utilities.__dict__["handle_return"] = handle_return
+        return utilities
+    return Alias(fullname, PRIVATE[name]) if name in PRIVATE else None
+
+
+def old_module(fullname: str) -> ModuleType | None:
+    """Return ``cuda.core.experimental``, which cuda-core no longer has, or a module below it."""
+    if fullname == OLD_NAME:
+        warnings.warn(f"{OLD_NAME} is now {NAME}: import from there", DeprecationWarning, stacklevel=2)
+        return Core(OLD_NAME, (NAME,), importlib.import_module(PACKAGE).__doc__)
+    name = NAME + fullname.removeprefix(OLD_NAME)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        return None

@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""What programs get as the ``handle`` of an object.
+
+It is an int, unless the package stands for ``cuda.core`` and cuda-bindings is installed: programs written for
+``cuda.core`` compare handles with objects of that package, and look their classes up. Code of this package asks objects
+for ``_value``, which is an int always.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import cast
+
+__all__ = ["is_used", "shown", "use"]
+
+is_used = False
+"""Whether handles are shown as objects of ``cuda.bindings.driver``, where that can be imported."""
+
+# Other handles are ints with cuda-core too, or have other types than the driver's.
+TYPES = (
+    "CUcontext",
+    "CUevent",
+    "CUgraph",
+    "CUgraphConditionalHandle",
+    "CUgraphExec",
+    "CUgraphNode",
+    "CUkernel",
+    "CUlibrary",
+    "CUmemoryPool",
+    "CUstream",
+)
+
+
+def use() -> None:
+    """Show handles as objects of ``cuda.bindings.driver`` from now on."""
+    global is_used
+    is_used = True
+
+
+def shown(ctype: str, value: int) -> int:
+    """Return a driver handle as programs get it.
+
+    Parameters
+    ----------
+    ctype : str
+        Its type in ``cuda.h``, such as ``CUstream``.
+    value : int
+        The handle.
+
+    Returns
+    -------
+    int
+        The handle, or an object of ``cuda.bindings.driver`` that stands for it.
+    """
+    if not is_used or ctype not in TYPES:
+        return value
+    try:
+        bindings = importlib.import_module("cuda.bindings.driver")
+    except ImportError:
+        return value
+    return cast(int, getattr(bindings, ctype)(value))
