@@ -19,7 +19,7 @@ from cuda_core_cffi._core.dtypes import numpy_dtype
 from cuda_core_cffi._core.errors import check, last_failure
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.integers import address_of
-from cuda_core_cffi._memory.dlpack import CPU, DEVICE, NO_ORDERING
+from cuda_core_cffi._memory.dlpack import CPU, DEVICE, NO_ORDERING, DLDeviceType
 
 __all__ = [
     "Reader",
@@ -37,6 +37,7 @@ __all__ = [
 DLPACK_VERSION = (1, 0)
 OLDEST_CAI = 3
 LEGACY = 1
+KNOWN_DEVICES = frozenset(map(int, DLDeviceType))
 MOST_TYPES = 64  # some processes make types as they go
 LAST_ADDRESS = (1 << 64) - 1
 
@@ -149,6 +150,8 @@ def read_dlpack(obj: Any, stream_ptr: int | None) -> Any:
         device_type = device[0]
     except (LookupError, TypeError):
         raise BufferError(f"__dlpack_device__ of {type(obj).__name__} returned no device, but {device!r}") from None
+    if isinstance(device_type, int) and device_type not in KNOWN_DEVICES:
+        raise BufferError(f"the memory is on DLPack device type {device_type:d}, which is neither the host nor CUDA")
     return take_from(export, None if device_type == CPU else consumer(stream_ptr))
 
 

@@ -472,10 +472,8 @@ def _read(code_type: ObjectCodeFormatType, module: Any, name: str | None, symbol
             data = file.read()
     else:
         raise TypeError(f"{FORMAT_NAMES[code_type]} must be given as bytes or as a path, not {type(module).__name__}")
-    if not data:
-        raise ValueError(
-            f"{FORMAT_NAMES[code_type]} must not be empty{f': {code!r} is' if isinstance(code, str) else ''}"
-        )
+    if not data and isinstance(code, str):
+        raise ValueError(f"{FORMAT_NAMES[code_type]} must not be empty: {code!r} is")
     return ObjectCode._make(data, code_type, name or "", _check_mapping(symbol_mapping), code)
 
 

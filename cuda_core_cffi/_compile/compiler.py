@@ -127,8 +127,6 @@ class Compiler(abc.ABC):
 def check_text(code: str | bytes | bytearray) -> bytes:
     """Return source that is text as bytes."""
     source = code.encode() if isinstance(code, str) else bytes(code)
-    if not source or source.isspace():
-        raise ValueError("code must not be empty")
     if (position := source.find(b"\0")) >= 0:
         raise ValueError(f"code must not contain NUL: byte {position} is one, and the compiler would stop there")
     return source

@@ -11,7 +11,7 @@ from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkLog
 from cuda_core_cffi._compile.linker_options import LinkerOptions
 from cuda_core_cffi._core.errors import CUDAError, UnavailableError, failure
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._core.option_spelling import several
+from cuda_core_cffi._core.option_spelling import is_asked_for, several
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
 __all__ = ["DriverLinker"]
@@ -110,7 +110,7 @@ def driver_options(options: LinkerOptions) -> dict[int, int]:
         If a field is set that the driver has no option for, or the architecture is not one that it knows.
     """
     for name in _NOT_OPTIONS:
-        if (value := getattr(options, name)) is not None and value is not False:
+        if is_asked_for(getattr(options, name)):
             raise ValueError(f"LinkerOptions: the driver's linker has no option {name}: leave it out, or {_INSTALL}")
     spelt = {lib.CU_JIT_TARGET: _target(options.arch)} if options.arch else {}
     for name, option in _OPTIONS.items():
@@ -129,7 +129,7 @@ def _target(arch: str) -> int:
 
 
 def _names(names: str | list[str] | tuple[str, ...] | None) -> list[str]:
-    return [] if names is None else list(several(names))
+    return list(several(names)) if is_asked_for(names) else []
 
 
 def _text(log: Any) -> str:

@@ -92,7 +92,7 @@ class NVRTC(Compiler):
 
     def compile(self, c_handle: Any, job: Job) -> Compiled:
         makes_pch = bool(job.options.pch or job.options.create_pch)
-        with _pch_lock if makes_pch or job.options.use_pch is not None else contextlib.nullcontext():
+        with _pch_lock if makes_pch or job.options.use_pch else contextlib.nullcontext():
             program = _run(c_handle, job)
             if not (makes_pch and pch_heap_is_exhausted(program) and grow_pch_heap(program)):
                 return _result(program, job, makes_pch)

@@ -15,6 +15,7 @@ from cuda_core_cffi._core.option_spelling import (
     boolean,
     choice,
     flag,
+    is_asked_for,
     number,
     numbers,
     only_checked,
@@ -127,6 +128,8 @@ def _bundled_headers_folder() -> str:
 
 
 def _macros(field: str, value: object) -> list[str]:
+    if not is_asked_for(value):
+        return []
     wanted = "a name, a tuple (name, value) or a list of these"
     pair = isinstance(value, tuple) and len(value) == 2 and not isinstance(value[1], tuple | list)
     texts = []
@@ -142,13 +145,21 @@ def _macros(field: str, value: object) -> list[str]:
     return texts
 
 
+def _time(field: str, value: object) -> list[str]:
+    return ["--time=-"] if value is True else path("--time")(field, value)  # "-" is the log
+
+
 def _fast_compile(field: str, value: object) -> list[str]:
+    if not is_asked_for(value):
+        return []
     if text(field, value) not in _FAST_COMPILE_LEVELS:
         raise ValueError(f"{field} must be one of {', '.join(_FAST_COMPILE_LEVELS)}, not {value!r}")
     return [f"--Ofast-compile={value}"]
 
 
 def _check_extra_headers(field: str, value: object) -> None:
+    if not is_asked_for(value):
+        return
     _check_extra_sources(field, value)
     names = set()
     for name, header in value:  # type: ignore[attr-defined]  # pairs, as was just checked
@@ -160,6 +171,8 @@ def _check_extra_headers(field: str, value: object) -> None:
 
 
 def _check_extra_sources(field: str, value: object) -> None:
+    if not is_asked_for(value):
+        return
     wanted = "a sequence of (name, source)"
     if not isinstance(value, list | tuple):
         raise wrong(field, wanted, value)
@@ -216,7 +229,7 @@ _SPELLINGS: dict[str, Spelling] = {
     "diag_suppress": numbers("--diag-suppress"),
     "diag_warn": numbers("--diag-warn"),
     "brief_diagnostics": choice("--brief-diagnostics"),
-    "time": path("--time"),
+    "time": _time,
     "split_compile": number("--split-compile", 0),
     "fdevice_syntax_only": flag("--fdevice-syntax-only"),
     "minimal": flag("--minimal"),

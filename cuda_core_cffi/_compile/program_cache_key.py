@@ -11,6 +11,7 @@ from cuda_core_cffi._compile.compiler import Compiler
 from cuda_core_cffi._compile.compilers import check_target, compiler_for
 from cuda_core_cffi._compile.program_options import DEFAULT_NAME, ProgramOptions
 from cuda_core_cffi._compile.resolved_options import ResolvedOptions, resolve
+from cuda_core_cffi._core.option_spelling import is_asked_for
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi.typing import ObjectCodeFormatType, SourceCodeType
 
@@ -147,7 +148,7 @@ def _refuse_files(reason: str | None) -> None:
 
 def _refuse_side_effects(options: ProgramOptions) -> None:
     for name, effect in _SIDE_EFFECTS.items():
-        if getattr(options, name) is not None:
+        if is_asked_for(getattr(options, name)):
             raise ValueError(
                 f"with {name} the compiler {effect}, and would not if the code came from a cache: compile without one"
             )

@@ -15,7 +15,7 @@ from cuda_core_cffi._compile.linker_options import LinkerOptions
 from cuda_core_cffi._compile.program_options import ProgramOptions
 from cuda_core_cffi._compile.resolved_options import ResolvedOptions
 from cuda_core_cffi._core.libraries import driver_build, nvjitlink_build
-from cuda_core_cffi._core.option_spelling import asked_besides
+from cuda_core_cffi._core.option_spelling import asked_besides, is_asked_for
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
 __all__ = ["PTX"]
@@ -57,7 +57,8 @@ class PTX(Compiler):
 
     def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:
         source = code.encode() if isinstance(code, str) else bytes(code)
-        check_text(source.rstrip(b"\0"))  # C programs end it with a zero
+        if not check_text(source.rstrip(b"\0")).strip():  # C programs end it with a zero
+            raise ValueError("PTX must not be empty")
         return source
 
     def build(self) -> bytes:
@@ -89,11 +90,11 @@ def _linker_options(options: ProgramOptions) -> LinkerOptions:
         raise ValueError("extra_sources are for NVVM IR; several pieces of PTX are linked by a Linker")
     if options.link_time_optimization:
         raise ValueError("link_time_optimization is for LTO IR; PTX can only be assembled")
-    if options.time not in (None, _TIMES_IN_LOG):
+    if is_asked_for(options.time) and options.time not in (True, _TIMES_IN_LOG):
         raise ValueError(f"time must be {_TIMES_IN_LOG!r} for PTX, whose times go to the log, not {options.time!r}")
     linker_options = LinkerOptions(
         **{name: getattr(options, name) for name in _SHARED},
         optimization_level=_LEVELS[options.device_code_optimize],
-        time=options.time is not None,
+        time=is_asked_for(options.time),
     )
     return link_backend().resolve(linker_options)

@@ -87,7 +87,7 @@ def resolve(options: ProgramOptions) -> ResolvedOptions:
 def _written(options: ProgramOptions) -> bytes | None:
     """Return the values of all fields; None if one is a path, or what must not be there, or they have another order."""
     # Sources in memory, which may be large, are the only values that may be bytes: what marshal makes of any buffer.
-    if options.extra_headers is not None or options.extra_sources is not None:
+    if options.extra_headers or options.extra_sources:
         return None
     values = _values(options)
     try:

@@ -3,7 +3,8 @@
 """Options of compilers and linkers: how a field is checked, and spelt on a command line.
 
 A *spelling* is a function of the field, as messages name it (``"ProgramOptions: ftz"``), and of its value, which is not
-None; it returns the options that say so.
+None; it returns the options that say so. False and an empty list stand for None where a text, a path or a list is
+wanted, and a bool for an int where an int is.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ __all__ = [
     "boolean",
     "choice",
     "flag",
+    "is_asked_for",
     "number",
     "numbers",
     "only_checked",
@@ -45,24 +47,31 @@ def choice(option: str) -> Spelling:
 
 def string(option: str) -> Spelling:
     """Return the spelling of a str as ``option=value``."""
-    return lambda field, value: [f"{option}={text(field, value)}"]
+    return _texts(option, "a str")
 
 
 def path(option: str) -> Spelling:
     """Return the spelling of a path as ``option=value``."""
-    return lambda field, value: [f"{option}={text(field, value, 'a path')}"]
+    return _texts(option, "a path")
 
 
 def strings(option: str) -> Spelling:
     """Return the spelling of one or several str, each as ``option=value``."""
-    wanted = "a str or a sequence of str"
-    return lambda field, value: [f"{option}={text(field, item, wanted)}" for item in several(value)]
+    return _texts(option, "a str or a sequence of str")
 
 
 def paths(option: str) -> Spelling:
     """Return the spelling of one or several paths, each as ``option=value``."""
-    wanted = "a path or a sequence of paths"
-    return lambda field, value: [f"{option}={text(field, item, wanted)}" for item in several(value)]
+    return _texts(option, "a path or a sequence of paths")
+
+
+def _texts(option: str, wanted: str) -> Spelling:
+    def spell(field: str, value: object) -> list[str]:
+        if not is_asked_for(value):
+            return []
+        return [f"{option}={text(field, item, wanted)}" for item in (several(value) if " or " in wanted else [value])]
+
+    return spell
 
 
 def number(option: str, least: int) -> Spelling:
@@ -73,7 +82,12 @@ def number(option: str, least: int) -> Spelling:
 def numbers(option: str) -> Spelling:
     """Return the spelling of one or several int that are not negative, each as ``option=value``."""
     wanted = "an int or a sequence of int"
-    return lambda field, value: [f"{option}={_integer(field, item, 0, wanted)}" for item in several(value)]
+
+    def spell(field: str, value: object) -> list[str]:
+        items = several(value) if is_asked_for(value) else ()
+        return [f"{option}={_integer(field, item, 0, wanted)}" for item in items]
+
+    return spell
 
 
 def only_checked(verify: Callable[[str, Any], object]) -> Spelling:
@@ -88,8 +102,13 @@ def only_checked(verify: Callable[[str, Any], object]) -> Spelling:
 
 def asked_besides(known: Collection[str], fields: Mapping[str, Any]) -> list[str]:
     """Return the names of the fields that ask for something, other than those that are known."""
-    asked = {name for name, value in fields.items() if value not in (None, [], ()) and value is not False}
+    asked = {name for name, value in fields.items() if is_asked_for(value)}
     return [name for name in fields if name in asked and name not in known]
+
+
+def is_asked_for(value: object) -> bool:
+    """Tell whether the value of an optional field asks for something."""
+    return value is not None and value is not False and not (isinstance(value, list | tuple) and not value)
 
 
 def boolean(field: str, value: object) -> bool:
@@ -121,8 +140,8 @@ def wrong(field: str, wanted: str, value: object) -> TypeError:
 
 
 def _integer(field: str, value: object, least: int, wanted: str = "an int") -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
+    if not isinstance(value, int):
         raise wrong(field, wanted, value)
     if value < least:
         raise ValueError(f"{field} must be {least} or more, not {value}")
-    return value
+    return int(value)

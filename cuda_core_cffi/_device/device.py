@@ -234,7 +234,7 @@ class Device:
         mr = self._memory_resource
         if mr is None:
             mr = self.memory_resource
-        return mr.allocate(size, stream)
+        return mr.allocate(size, stream=stream)
 
     def sync(self) -> None:
         """Wait on the host until all work in the context is done.

@@ -409,7 +409,7 @@ class Buffer(Exporter):
                 status = lib.ccc_copy_check(stream._c_handle, [attributes], 1, False)
             if status:
                 raise copy_failure(status, what, stream)
-        made: Buffer = self._mr.allocate(self._size, stream)
+        made: Buffer = self._mr.allocate(self._size, stream=stream)
         try:
             copy(made, self, stream, attributes, what)
         except BaseException:

@@ -76,7 +76,7 @@ class Lease:
             return
         try:
             if self._mr is not None:
-                self._mr.deallocate(self._address, self._size, self._open_stream())
+                self._mr.deallocate(self._address, self._size, stream=self._open_stream())
         finally:
             self.owner = None
             if waiting := _release_object(self._view):

@@ -135,14 +135,8 @@ class LegacyPinnedMemoryResource(MemoryResource):
 
     @property
     def device_id(self) -> int:
-        """Refuse: host memory is on no device.
-
-        Raises
-        ------
-        RuntimeError
-            Always.
-        """
-        raise RuntimeError("pinned host memory is on no device")
+        """-1: host memory is on no device."""
+        return -1
 
     @property
     def is_device_accessible(self) -> bool:

@@ -13,7 +13,7 @@ from cuda_core_cffi._core import calls, typed_handles
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import check, failure
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._core.handle import refuse_again
+from cuda_core_cffi._core.handle import Handle, refuse_again
 from cuda_core_cffi._core.integers import address_of
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
@@ -61,25 +61,36 @@ class DeviceMemoryResourceOptions:
     max_size: int = 0
 
 
+class PoolView(Handle):
+    """A use of a driver's pool."""
+
+    _CTYPE = "CUmemoryPool"
+
+
 class MemPoolAttributes(Uncopyable):
-    """What the driver tells about a pool. Each read asks the driver; byte counts are integers."""
+    """What the driver tells about a pool. Each read asks the driver; byte counts are integers.
+
+    It keeps the driver's pool, and so can be read after the resource was closed.
+    """
 
     __slots__ = ("_pool",)
 
     _NOT_COPIED_BECAUSE = "it shows a pool of this process"
-    _pool: MemPool[Any]
+    _pool: PoolView
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         raise RuntimeError(f"{type(self).__name__} cannot be constructed directly; use the pool's attributes")
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={getattr(self, name)!r}" for name in POOL_ATTRIBUTES)
-        return f"<MemPoolAttributes {values}>"
+        return f"MemPoolAttributes({values})"
 
     @classmethod
     def _of(cls, pool: MemPool[Any]) -> MemPoolAttributes:
+        if pool.is_closed:
+            raise pool._failure(lib.CCC_CLOSED)
         self = cls.__new__(cls)
-        self._pool = pool
+        self._pool = PoolView._own(lib.ccc_view(pool._c_handle))
         return self
 
     def _get(self, name: str) -> int:

@@ -174,7 +174,7 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
         if self._limit is not None:
             self._promise(size)
         try:
-            buffer: Buffer = self._upstream.allocate(size, stream)
+            buffer: Buffer = self._upstream.allocate(size, stream=stream)
         except BaseException:
             self._take_back(size)
             raise
@@ -201,7 +201,7 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
         stream : Stream, optional
             As the resource below takes it.
         """
-        self._upstream.deallocate(ptr, size, stream)
+        self._upstream.deallocate(ptr, size, stream=stream)
 
     def outstanding(self) -> list[Allocation]:
         """Tell what has not gone back, and where it was allocated.

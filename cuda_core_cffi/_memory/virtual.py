@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -55,6 +56,11 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
     def __init__(self, device_id: Any, config: VirtualMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
         self._device: int = registry.device(device_id).device_id
         self._plan = self._make_plan(config)
+
+    @property
+    def config(self) -> VirtualMemoryResourceOptions:
+        """The options that the resource was made with, and the defaults for the others."""
+        return dataclasses.replace(self._plan.options)
 
     def __repr__(self) -> str:
         options = self._plan.options

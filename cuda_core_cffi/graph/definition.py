@@ -115,7 +115,8 @@ class GraphDefinition(NodeMaker, GraphHandle):
             If the value does not fit in 32 bits.
         """
         if default_value is not None:
-            default_value = integer(default_value, "default_value", "an int or None")
+            given = int(default_value) if isinstance(default_value, bool) else default_value
+            default_value = integer(given, "default_value", "an int or None")
             if not 0 <= default_value <= LARGEST_CONDITION:
                 raise OverflowError(f"default_value must be 0 to {LARGEST_CONDITION}, not {default_value}")
         self._place()

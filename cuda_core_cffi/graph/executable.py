@@ -144,16 +144,21 @@ class Graph(Handle):
 
         Parameters
         ----------
-        source : GraphDefinition
+        source : GraphDefinition or GraphBuilder
             A graph with the same nodes and edges, added in the same order.
 
         Raises
         ------
+        ValueError
+            If the source is a builder that is not finished.
         CUDAError
             If the graphs differ in more than what can be updated; the message tells why, and names the node. Then
             nothing has changed.
         """
-        definition = source if isinstance(source, GraphHandle) else getattr(source, "graph_definition", None)
+        try:
+            definition = source if isinstance(source, GraphHandle) else getattr(source, "graph_definition", None)
+        except RuntimeError as error:
+            raise ValueError(f"source is not finished: {error}") from None
         if not isinstance(definition, GraphHandle):
             raise TypeError(f"source must be a GraphDefinition, not {type(source).__name__}")
         definition._place()  # type: ignore[attr-defined]

@@ -311,7 +311,11 @@ class HostCallbackNode(KnownNode):
     def _describe(self) -> str:
         native = self._read()
         function = self._python_function(native)
-        return f"cfunc={int(ffi.cast('uintptr_t', native.fn)):#x}" if function is None else f"callback={function!r}"
+        return (
+            f"cfunc={int(ffi.cast('uintptr_t', native.fn)):#x}"
+            if function is None
+            else f"callback={getattr(function, '__name__', None) or repr(function)}"
+        )
 
     def update(self, fn: Any, *, user_data: Any = None) -> None:
         """Put another function in place. Executables that exist are not affected.

@@ -20,7 +20,7 @@
 #define CCC_NO_ORDERING (-1)
 
 /* Made when the first reader is, and never released. */
-static PyObject *ccc_export_name, *ccc_device_name, *ccc_version, *ccc_keywords, *ccc_old_keywords, *ccc_cpu, *ccc_legacy;
+static PyObject *ccc_export_name, *ccc_device_name, *ccc_version, *ccc_keywords, *ccc_old_keywords, *ccc_legacy;
 
 static int ccc_reader_constants(void)
 {
@@ -31,20 +31,26 @@ static int ccc_reader_constants(void)
     ccc_version = Py_BuildValue("ii", CCC_DLPACK_MAJOR, CCC_DLPACK_MINOR);
     ccc_keywords = Py_BuildValue("NN", PyUnicode_InternFromString("stream"), PyUnicode_InternFromString("max_version"));
     ccc_old_keywords = Py_BuildValue("(N)", PyUnicode_InternFromString("stream"));
-    ccc_cpu = PyLong_FromLong(CCC_DL_CPU);
     ccc_legacy = PyLong_FromLong(CCC_DL_LEGACY_STREAM);
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Whether an object says that its memory is the host's alone: 0 or 1, or -1 with a Python error set. */
+/*
+ * Whether an object says that its memory is the host's alone: 0 or 1, or -1 with a Python error set, also for memory that
+ * is neither the host's nor CUDA's.
+ */
 static int ccc_is_on_host(PyObject *object)
 {
     PyObject *device = PyObject_VectorcallMethod(ccc_device_name, &object, 1, NULL);
     PyObject *kind = device ? PySequence_GetItem(device, 0) : NULL;
-    int on_host = kind ? PyObject_RichCompareBool(kind, ccc_cpu, Py_EQ) : -1;
+    long type = kind ? PyLong_AsLong(kind) : -1;
     Py_XDECREF(device);
     Py_XDECREF(kind);
-    return on_host;
+    if (type == -1 && PyErr_Occurred())
+        return -1;
+    if (!ccc_is_known_device(type))
+        return ccc_refuse_device(type);
+    return type == CCC_DL_CPU;
 }
 
 /* Ask an object for its tensor and take it. */

@@ -330,8 +330,15 @@ def test_a_tensor_without_deleter_is_left_alone(versioned: bool) -> None:
 def test_a_tensor_that_cannot_be_viewed_is_deleted_at_once(wrong: dict[str, Any], message: str) -> None:
     managed = Managed(True, data=0x1000, **({"shape": (1,)} | wrong))
     with pytest.raises(BufferError, match=message):
-        view_of(managed)
+        _capsule.take(managed.capsule())
     assert managed.deletions == 1
+
+
+def test_memory_on_another_kind_of_device_is_refused_before_the_tensor_is_asked_for() -> None:
+    managed = Managed(True, data=0x1000, shape=(1,), device=(ROCM, 0))
+    with pytest.raises(BufferError, match="DLPack device type 10"):
+        view_of(managed)
+    assert managed.deletions == 0
 
 
 def test_a_capsule_is_viewed_once() -> None:

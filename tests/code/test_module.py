@@ -116,10 +116,19 @@ def test_code_in_a_str_is_not_taken_for_a_path():
         ObjectCode.from_ptx(PTX.decode())
 
 
-@pytest.mark.parametrize("kind", list(MAKERS))
-def test_empty_code_is_refused(kind):
+@pytest.mark.parametrize("kind", ["ptx", "cubin", "fatbin"])
+def test_empty_code_is_refused_when_it_is_loaded(kind):
+    code = MAKERS[kind](b"")
+    assert code.code == b""
     with pytest.raises(ValueError, match="empty"):
-        MAKERS[kind](b"")
+        code.get_kernel("kernel")
+
+
+@pytest.mark.parametrize("kind", list(MAKERS))
+def test_an_empty_file_is_refused(kind, tmp_path):
+    (tmp_path / "code").touch()
+    with pytest.raises(ValueError, match=r"must not be empty: .*code' is"):
+        MAKERS[kind](tmp_path / "code")
 
 
 @pytest.mark.parametrize("kind", list(MAKERS))

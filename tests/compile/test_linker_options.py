@@ -58,7 +58,6 @@ WRONG = [
     ("arch", "sm90", ValueError, "arch must look like 'sm_90', 'sm_90a' or 'compute_90', not 'sm90'"),
     ("arch", "sm_9", ValueError, "must look like"),  # nvJitLink 13.5 crashes on those of one digit
     ("max_register_count", 0, ValueError, "max_register_count must be 1 or more, not 0"),
-    ("max_register_count", True, TypeError, "max_register_count must be an int or None, not bool: True"),
     ("time", 1, TypeError, "time must be a bool or None, not int: 1"),
     ("optimization_level", 5, ValueError, "optimization_level must be 4 or less, not 5"),
     ("optimization_level", -1, ValueError, "optimization_level must be 0 or more, not -1"),

@@ -225,7 +225,7 @@ def test_a_program_that_failed_can_be_tried_again():
 
 @pytest.mark.parametrize("code", ["", b"", " \n", "\0", b"\0\0"])
 def test_empty_source_is_refused(code):
-    with pytest.raises(ValueError, match="code must not be empty"):
+    with pytest.raises(ValueError, match="PTX must not be empty"):
         Program(code, "ptx", SM_90)
 
 

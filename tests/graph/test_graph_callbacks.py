@@ -62,7 +62,7 @@ def test_a_node_tells_its_function(graph):
 
     node = graph.callback(function)
     assert node.callback is function
-    assert repr(node) == f"<HostCallbackNode handle={node.handle:#x} callback={function!r}>"
+    assert repr(node) == f"<HostCallbackNode handle={node.handle:#x} callback=function>"
     c_function = HOST_FUNCTION(lambda data: None)
     c_node = graph.callback(c_function)
     assert c_node.callback is None

@@ -156,7 +156,7 @@ def test_bad_numbers_of_branches_are_refused(graph, count, error):
 
 
 @pytest.mark.parametrize(
-    ("value", "error"), [(-1, OverflowError), (2**32, OverflowError), (1.5, TypeError), (True, TypeError)]
+    ("value", "error"), [(-1, OverflowError), (2**32, OverflowError), (1.5, TypeError), ("1", TypeError)]
 )
 def test_bad_default_values_are_refused(graph, value, error):
     with pytest.raises(error, match="default_value"):

@@ -61,6 +61,8 @@ def test_an_object_is_copied_as_its_class_says(row, action, objects):
 # What programs get no object of: bases, protocols, descriptors, and what is used within the package. The base
 # ProgramCacheResource is for subclasses that users write.
 INTERNAL = {
+    "_alias.finder.CoreDistribution", "_alias.finder.CoreFinder", "_alias.finder.Loader",
+    "_alias.finder.NamespaceFinder", "_alias.modules.Alias", "_alias.modules.Core", "_alias.modules.Utilities",
     "_core.python_calls.Memory", "_core.python_calls.Owner",
     "_code.elf.Elf", "_code.kernel.KnownKernel", "_code.kernel.Library",
     "_code.kernel.LoadableCode", "_code.kernel._Attribute", "_code.mangling._NonType", "_code.mangling._Symbol",
@@ -74,7 +76,8 @@ INTERNAL = {
     "_launching.arguments.Packer", "_launching.config.Extra", "_launching.prepared.Plan",
     "_lifetime.host_memory.Hold", "_lifetime.host_memory.State", "_lifetime.pending_calls.Unraisable",
     "_memory.exporter.Exporter", "_memory.exporter.Hold", "_memory.ipc.IPCPool", "_memory.ipc.Share",
-    "_memory.lease.Lease", "_memory.pool.MemPool", "_memory.virtual_options.Plan", "_raw.convert.Pointers",
+    "_memory.lease.Lease", "_memory.pool.MemPool", "_memory.pool.PoolView",
+    "_memory.virtual_options.Plan", "_raw.convert.Pointers",
     "_raw.types.AddressField", "_raw.types.BytesField", "_raw.types.EnumField", "_raw.types.Field",
     "_raw.types.FloatField", "_raw.types.HandleField", "_raw.types.IntField", "_raw.types.ListField",
     "_raw.types.Payload", "_raw.types.RecordField", "_raw.types.SequenceField", "_streams.stream.StreamStandIn",

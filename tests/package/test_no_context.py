@@ -256,6 +256,7 @@ USES: dict[type, dict[str, Callable[[World], object]]] = {
     VirtualMemoryResource: {
         "allocate": lambda w: w.virtual.allocate(SIZE, w.stream).close(),
         "deallocate": lambda w: w.virtual.allocate(SIZE, w.stream).close(),
+        "config": lambda w: w.virtual.config,
         "modify_allocation": lambda w: modify(w),
     },
     Kernel: {
