@@ -201,10 +201,10 @@ static PyObject *calls_use_fast_methods(PyObject *module, PyObject *class)
 }
 
 static PyMethodDef methods[] = {
-    {"own", FAST(calls_own), "own(cls, handle, /)\n--\n\nReturn an object for a handle."},
+    {"own", FAST(calls_own), "own(cls, c_handle, /)\n--\n\nReturn an object for a handle."},
     {"blank", calls_blank, METH_O, "blank(cls, /)\n--\n\nReturn an object with nothing set."},
     {"adopt", FAST(calls_adopt),
-     "adopt(owner, handle, /)\n--\n\nGive an object a handle, in place of the one that it has."},
+     "adopt(owner, c_handle, /)\n--\n\nGive an object a handle, in place of the one that it has."},
     {"close", calls_close, METH_O, "close(owner, /)\n--\n\nClose, and show failures of cleanup."},
     {"create_event", FAST(calls_create_event), "create_event(cls, device, flags, /)\n--\n\nMake an event."},
     {"create_stream", FAST(calls_create_stream),

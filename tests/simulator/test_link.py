@@ -120,6 +120,22 @@ def test_a_kernel_calls_a_function_and_reads_a_variable_of_other_texts(cu: Drive
     assert result_of(cu, linked(cu, *(texts[i] for i in order))) == 7 * 3 + 1000 + 200
 
 
+def test_a_caller_may_declare_a_result_that_a_function_of_another_text_does_not_have(cu: Driver) -> None:
+    head = b".version 7.3\n.target sm_75\n.address_size 64\n"
+    stores = b".visible .func f(.param .b64 p) { .reg .b64 a; ld.param.u64 a, [p]; st.u32 [a], 42; ret; }\n"
+    calls = b"""
+        .extern .func (.param .b32 r) f(.param .b64 p);
+        .visible .entry k(.param .u64 p)
+        {
+            .reg .b64 %rd<2>; .reg .b32 %r<2>;
+            ld.param.u64 %rd1, [p];
+            { .param .b64 a; .param .b32 r; st.param.b64 [a], %rd1; call.uni (r), f, (a); ld.param.b32 %r1, [r]; }
+            ret;
+        }
+    """
+    assert result_of(cu, linked(cu, head + stores, head + calls)) == 42
+
+
 def test_a_library_is_loaded_from_the_image_too(cu: Driver) -> None:
     image = linked(cu, FUNCTION_TEXT, KERNEL_TEXT, VARIABLE_TEXT)
     library = cu.out(c_void_p, "cuLibraryLoadData", image, None, None, 0, None, None, 0)

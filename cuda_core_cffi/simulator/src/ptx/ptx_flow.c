@@ -124,7 +124,7 @@ static step enter(warp *w, const insn *in, uint32_t m, const ptx_fn *f)
         return f->builtin ? f->builtin(w, in, m)
                           : fault(w, in, (unsigned)__builtin_ctz(m), PTX_INVALID_PC, 0,
                                   "call of '%s', which is not defined", f->name);
-    if ((uint32_t)list[CALL_ARGS] != f->param_count || (uint32_t)list[CALL_RETS] > f->ret_count)
+    if ((uint32_t)list[CALL_ARGS] != f->param_count)
         return fault(w, in, (unsigned)__builtin_ctz(m), PTX_INVALID_PC, 0, "'%s' takes %u arguments, not %d", f->name,
                      f->param_count, list[CALL_ARGS]);
     uint32_t frame = w->frame + ln->m->fns[in->e]->slots;
@@ -213,7 +213,8 @@ step ptx_run_ret(warp *w, const insn *in, uint32_t m)
         const insn *call = w->code + c->return_pc - 1;
         const int32_t *list = call_list(w, call);
         const int32_t *item = list + CALL_FIRST;
-        for (int i = 0; i < list[CALL_RETS]; i++, item += CALL_ITEM)
+        // What a caller takes of a function that returns nothing is undefined, as on hardware.
+        for (uint32_t i = 0; i < (uint32_t)list[CALL_RETS] && i < f->ret_count; i++, item += CALL_ITEM)
             pass(w, l, item, f->rets[i], c->lframe, w->lframe[l], w->regs + (size_t)c->frame * WARP, inner, 0);
         w->lane_pc[l] = c->return_pc;
         w->lane_frame[l] = c->frame;
