@@ -17,6 +17,7 @@ import os
 import pathlib
 import runpy
 import sys
+from types import ModuleType
 
 from cuda_core_cffi._alias.install import FOLDER, install_as_cuda_core
 
@@ -44,18 +45,18 @@ def main(arguments: list[str]) -> int:
         print(__doc__.strip(), file=sys.stdout if option in ("-h", "--help") and arguments else sys.stderr)
         return 0 if option in ("-h", "--help") and arguments else 2
     install_as_cuda_core()
-    sys.path.pop(0)  # the folder that this module was started in is not that of the program
+    places = {"-m": os.getcwd(), "-c": ""}
+    if not sys.flags.safe_path:  # else nothing is there for this program, and nothing is for that one
+        sys.path[0] = places.get(option, str(pathlib.Path(option).resolve().parent))
     if option == "-m":
         sys.argv = arguments[1:]
-        sys.path.insert(0, os.getcwd())
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
     elif option == "-c":
         sys.argv = ["-c", *arguments[2:]]
-        sys.path.insert(0, "")
-        exec(compile(arguments[1], "<string>", "exec"), {"__name__": "__main__", "__builtins__": __builtins__})
+        module = sys.modules["__main__"] = ModuleType("__main__")
+        exec(compile(arguments[1], "<string>", "exec"), vars(module))
     else:
         sys.argv = arguments
-        sys.path.insert(0, str(pathlib.Path(option).resolve().parent))
         runpy.run_path(option, run_name="__main__")
     return 0
 

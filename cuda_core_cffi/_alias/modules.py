@@ -111,9 +111,8 @@ def make_module(fullname: str) -> ModuleType | None:
     if fullname == OLD_NAME or fullname.startswith(OLD_NAME + "."):
         return old_module(fullname)
     name = fullname.removeprefix(NAME + ".")
-    if name in SHARED:
-        real = f"{PACKAGE}.{name}"
-        return importlib.import_module(real) if importlib.util.find_spec(real) is not None else None
+    if name.partition(".")[0] in SHARED:
+        return import_if_there(f"{PACKAGE}.{name}")
     if name == _CUDA_UTILS:
         utilities = Utilities(fullname, PRIVATE[name])
         utilities.__dict__["handle_return"] = handle_return
@@ -126,10 +125,14 @@ def old_module(fullname: str) -> ModuleType | None:
     if fullname == OLD_NAME:
         warnings.warn(f"{OLD_NAME} is now {NAME}: import from there", DeprecationWarning, stacklevel=2)
         return Core(OLD_NAME, (NAME,), importlib.import_module(PACKAGE).__doc__)
-    name = NAME + fullname.removeprefix(OLD_NAME)
+    return import_if_there(NAME + fullname.removeprefix(OLD_NAME))
+
+
+def import_if_there(name: str) -> ModuleType | None:
+    """Return a module, or None if there is none of that name."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name != name:
+        if error.name != name:  # it is there, and imports something that is not
             raise
         return None

@@ -61,6 +61,8 @@ def test_names_are_those_of_this_package():
                 assert LaunchConfig is ours.LaunchConfig
                 assert StridedMemoryView is ours.utils.StridedMemoryView
                 assert (cuda.core.graph, cuda.core.typing, cuda.core.utils) == (ours.graph, ours.typing, ours.utils)
+                import cuda.core.graph.definition, cuda_core_cffi.graph.definition
+                assert cuda.core.graph.definition is ours.graph.definition
                 assert ours.utils.__spec__.name == ours.utils.__name__ == "cuda_core_cffi.utils"
                 assert set(ours.__all__) <= set(cuda.core.__all__) <= set(dir(cuda.core))
                 assert all(getattr(cuda.core, name) is getattr(ours, name) for name in ours.__all__ if name[0] != "_")
@@ -304,20 +306,32 @@ def test_a_script_runs_with_its_arguments_and_its_folder(tmp_path):
         "print(__name__, sys.argv[1:], beside.value, cuda.core.__version__, __file__ == sys.argv[0])\n"
         "sys.exit(3)\n"
     )
-    done = command(str(script), "-x", "two")
+    done = command(str(script), "-x", "two", cwd=tmp_path.parent, PYTHONSAFEPATH=None)
     assert done.stdout == "__main__ ['-x', 'two'] 7 1.2.2 True\n", done.stderr
     assert done.returncode == 3
 
 
 def test_a_module_runs(tmp_path):
     (tmp_path / "module_of_mine.py").write_text("import sys, cuda.core\nprint(__name__, sys.argv[1:])")
-    assert printed(command("-m", "module_of_mine", "a", cwd=tmp_path)) == ["__main__ ['a']"]
+    assert printed(command("-m", "module_of_mine", "a", cwd=tmp_path, PYTHONSAFEPATH=None)) == ["__main__ ['a']"]
 
 
 def test_a_command_runs():
     assert printed(command("-c", "import sys, cuda.core; print(__name__, sys.argv, cuda.core.__version__)", "a")) == [
         "__main__ ['-c', 'a'] 1.2.2"
     ]
+
+
+def test_a_command_runs_as_the_main_module(tmp_path):
+    code = "import pickle, sys\nclass Own: pass\nprint(pickle.loads(pickle.dumps(Own)) is Own, sys.path[0] == '')"
+    assert printed(command("-c", code, cwd=tmp_path, PYTHONSAFEPATH=None)) == ["True True"]
+
+
+def test_a_safe_path_stays_as_it_is(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import sys; print(sys.argv[1] in sys.path, sys.path[0] == sys.argv[1])")
+    done = command(str(script), str(tmp_path), PYTHONSAFEPATH="1")
+    assert printed(done) == ["False False"]
 
 
 @pytest.mark.parametrize("arguments", [(), ("-m",), ("-c",), ("--nothing",)])
