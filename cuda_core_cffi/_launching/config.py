@@ -169,7 +169,12 @@ class LaunchConfig(Uncopyable):
         preferred_shared_memory_carveout: int | None = None,
         shared_memory_mode: SharedMemoryModeType | str | None = None,
         nvlink_util_centric_scheduling: bool | None = None,
+        cluster_scheduling_policy_preference: ClusterSchedulingPolicyType | str | None = None,
     ) -> None:
+        if cluster_scheduling_policy is None:
+            cluster_scheduling_policy = cluster_scheduling_policy_preference
+        elif cluster_scheduling_policy_preference is not None:
+            raise TypeError("cluster_scheduling_policy and cluster_scheduling_policy_preference are the same: give one")
         given = {
             "priority": priority, "preferred_cluster": preferred_cluster,
             "cluster_scheduling_policy": cluster_scheduling_policy, "portable_cluster_size": portable_cluster_size,
@@ -290,6 +295,16 @@ class LaunchConfig(Uncopyable):
     cluster_scheduling_policy = Extra[ClusterSchedulingPolicyType, ClusterSchedulingPolicyType | str](
         "How the blocks of a cluster are put on multiprocessors."
     )
+
+    @property
+    def cluster_scheduling_policy_preference(self) -> ClusterSchedulingPolicyType | None:
+        """The same as :attr:`cluster_scheduling_policy`, by the name that cuda.core has for it."""
+        return self.cluster_scheduling_policy
+
+    @cluster_scheduling_policy_preference.setter
+    def cluster_scheduling_policy_preference(self, value: ClusterSchedulingPolicyType | str | None) -> None:
+        self.cluster_scheduling_policy = value
+
     portable_cluster_size = Extra[PortableClusterSizeType, PortableClusterSizeType | str](
         "Whether clusters may have more blocks than every device allows."
     )

@@ -166,13 +166,7 @@ class ManagedBuffer(Buffer):
     @property
     def preferred_location(self) -> Device | Host | None:
         """Where the memory should be: a :class:`Device`, a :class:`Host`, or None. Set to change it."""
-        require_managed(self, "ManagedBuffer.preferred_location")
-        kind, number = ffi.new("int *"), ffi.new("int *")
-        status = lib.ccc_managed_preferred(self._c_handle, kind, number)
-        if status:
-            raise self._failure(status)
-        found: Device | Host | None = from_driver(kind[0], number[0])
-        return found
+        return self._place(False, "ManagedBuffer.preferred_location")
 
     @preferred_location.setter
     def preferred_location(self, location: Any) -> None:
@@ -181,6 +175,20 @@ class ManagedBuffer(Buffer):
             self._advise(lib.CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, *ANYWHERE, what)
         else:
             self._advise(lib.CU_MEM_ADVISE_SET_PREFERRED_LOCATION, *to_driver(location, what), what)
+
+    @property
+    def last_prefetch_location(self) -> Device | Host | None:
+        """Where all of the memory was last prefetched to: a :class:`Device`, a :class:`Host`, or None."""
+        return self._place(True, "ManagedBuffer.last_prefetch_location")
+
+    def _place(self, last: bool, what: str) -> Device | Host | None:
+        require_managed(self, what)
+        kind, number = ffi.new("int *"), ffi.new("int *")
+        status = lib.ccc_managed_location(self._c_handle, last, kind, number)
+        if status:
+            raise self._failure(status)
+        found: Device | Host | None = from_driver(kind[0], number[0])
+        return found
 
     @property
     def accessed_by(self) -> AccessedBySetProxy:

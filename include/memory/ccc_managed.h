@@ -41,16 +41,23 @@ static int ccc_managed_attribute(const ccc_handle *buffer, int attribute, int *v
     return result ? ccc_fail((int)result, "cuMemRangeGetAttribute") : 0;
 }
 
-/* Where a whole buffer should be: CU_MEM_LOCATION_TYPE_INVALID for nowhere in particular. */
-static int ccc_managed_preferred(const ccc_handle *buffer, int *location, int *id)
+/*
+ * Where a whole buffer should be or, with `last`, where it was told to go last: CU_MEM_LOCATION_TYPE_INVALID for nowhere
+ * in particular, and for parts that differ.
+ */
+static int ccc_managed_location(const ccc_handle *buffer, int last, int *location, int *id)
 {
     *location = CU_MEM_LOCATION_TYPE_INVALID;
     if (ccc_driver_version() >= CCC_FIRST_TYPED_LOCATIONS) {
-        int status = ccc_managed_attribute(buffer, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE, location, 1);
-        return status ? status : ccc_managed_attribute(buffer, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID, id, 1);
+        int status = ccc_managed_attribute(buffer, last ? CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE
+                                                        : CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE, location, 1);
+        return status ? status
+                      : ccc_managed_attribute(buffer, last ? CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID
+                                                           : CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID, id, 1);
     }
     *id = CU_DEVICE_INVALID;
-    int status = ccc_managed_attribute(buffer, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, id, 1);
+    int status = ccc_managed_attribute(buffer, last ? CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION
+                                                    : CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, id, 1);
     if (status == 0 && *id != CU_DEVICE_INVALID)
         *location = *id == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE;
     return status;

@@ -7,11 +7,13 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from buffers import SIZE
+from buffers import SIZE, ManagedResource
 
 from cuda_core_cffi import (
     Buffer,
     DeviceMemoryResource,
+    Host,
+    LaunchConfig,
     LinkerOptions,
     MemoryResource,
     ProgramOptions,
@@ -102,6 +104,18 @@ def test_attributes_of_a_pool_outlast_it(device, stream):
         _ = pool.attributes
 
 
+def test_managed_memory_tells_where_it_was_prefetched_to(device, stream):
+    if not device.properties.concurrent_managed_access:
+        pytest.skip("this device does not prefetch managed memory")
+    with ManagedResource().allocate(SIZE, stream) as buffer:
+        assert buffer.last_prefetch_location is None
+        buffer.prefetch(device, stream=stream)
+        assert buffer.last_prefetch_location == device
+        buffer.prefetch(Host(), stream=stream)
+        assert buffer.last_prefetch_location == Host()
+        stream.sync()
+
+
 def test_attributes_show_their_names_and_values(device):
     shown = repr(DeviceMemoryResource(device, {}).attributes)
     assert shown.startswith("MemPoolAttributes(reuse_follow_event_dependencies=True, ")
@@ -152,6 +166,16 @@ def test_times_are_asked_for_with_true():
 
 def test_one_and_a_list_of_one_have_the_same_key():
     assert key(undefine_macro="A") == key(undefine_macro=["A"]) == key(undefine_macro=("A",))
+
+
+def test_a_cluster_policy_has_the_name_of_cuda_core_too():
+    config = LaunchConfig(grid=1, block=1, cluster_scheduling_policy_preference="spread")
+    assert config == LaunchConfig(grid=1, block=1, cluster_scheduling_policy="spread")
+    assert config.cluster_scheduling_policy_preference == config.cluster_scheduling_policy == "spread"
+    config.cluster_scheduling_policy_preference = "load_balancing"
+    assert config.cluster_scheduling_policy == "load_balancing"
+    with pytest.raises(TypeError, match="are the same"):
+        LaunchConfig(grid=1, block=1, cluster_scheduling_policy="spread", cluster_scheduling_policy_preference="spread")
 
 
 # Graphs

@@ -212,6 +212,7 @@ USES: dict[type, dict[str, Callable[[World], object]]] = {
         "accessed_by": lambda w: set(w.of_a_pool.accessed_by),  # drivers take no advice for memory of a pool
         "discard": lambda w: w.managed.discard(stream=w.stream),
         "discard_prefetch": lambda w: w.managed.discard_prefetch(w.device, stream=w.stream),
+        "last_prefetch_location": lambda w: w.of_a_pool.last_prefetch_location,
         "preferred_location": lambda w: w.of_a_pool.preferred_location,
         "prefetch": lambda w: w.managed.prefetch(w.device, stream=w.stream),
         "read_mostly": lambda w: w.of_a_pool.read_mostly,
