@@ -252,8 +252,10 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
 
     def _keep_freed_memory(self) -> None:
         """Raise the release threshold, whose default of 0 returns all memory to the system at each synchronisation."""
-        if self.attributes.release_threshold == 0:
-            value = ffi.new("cuuint64_t *", KEEP_ALL)
+        value = ffi.new("cuuint64_t *")
+        check(lib.ccc_pool_get(self._c_handle, lib.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value))
+        if value[0] == 0:
+            value[0] = KEEP_ALL
             check(lib.ccc_pool_set(self._c_handle, lib.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value))
 
     @property
