@@ -8,6 +8,7 @@ import warnings
 
 import pytest
 from buffers import SIZE, ManagedResource
+from helpers import collect
 
 from cuda_core_cffi import (
     Buffer,
@@ -72,6 +73,7 @@ def test_a_resource_gets_its_stream_by_keyword(device, stream, resource):
         with resource.allocate(SIZE, stream=stream) as buffer:
             buffer.copy_to(stream=stream).close()
             buffer.__dlpack__(copy=True, stream=-1)
+    collect()
     assert stream in resource.streams
 
 
