@@ -63,7 +63,7 @@ class Alias(ModuleType):
     def __dir__(self) -> list[str]:
         found = set(super().__dir__())
         for source in self._sources:
-            found.update(dir(importlib.import_module(source)))
+            found.update(name for name in dir(importlib.import_module(source)) if not name.startswith("__"))
         return sorted(found)
 
 

@@ -181,7 +181,13 @@ class Linker(Handle):
         -------
         CompilerBackendType
             The same for every linker of the process.
+
+        Warns
+        -----
+        RuntimeWarning
+            If the driver links; once in a process, here or where the first linker is made.
         """
+        warn_if_the_driver_links(stacklevel=2)
         return _choose_backend()[0].backend
 
     @property
@@ -248,14 +254,18 @@ def _expected_target(backend: LinkBackend, options: LinkerOptions) -> ObjectCode
     return ObjectCodeFormatType.PTX if makes_ptx else ObjectCodeFormatType.CUBIN
 
 
+_told: set[str] = set()  # why the driver links, once somebody was warned
+
+
 def link_backend() -> LinkBackend:
     """Return what links."""
     return _choose_backend()[0]
 
 
 def warn_if_the_driver_links(stacklevel: int) -> None:
-    """Warn whoever is ``stacklevel`` calls away that the driver links, and say why."""
+    """Warn whoever is ``stacklevel`` calls away that the driver links, and say why; once in a process."""
     reason = _choose_backend()[1]
-    if reason is not None:
+    if reason is not None and reason not in _told:
+        _told.add(reason)
         text = f"the driver links, because nvJitLink cannot: {reason}"
         warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from cuda_core_cffi._code.object_code import ObjectCode
 from cuda_core_cffi._compile.compiler import Job, release
@@ -104,7 +104,7 @@ class Program(Handle):
     def compile(
         self,
         target_type: ObjectCodeFormatType | str,
-        name_expressions: Sequence[str] = (),
+        name_expressions: Sequence[str] | Literal[False] | None = (),
         logs: Any = None,
         *,
         cache: ProgramCacheResource | None = None,
@@ -222,6 +222,8 @@ class Program(Handle):
 
 
 def _check_expressions(expressions: object) -> list[str]:
+    if expressions is None or expressions is False:
+        return []
     if not isinstance(expressions, tuple | list) and (
         isinstance(expressions, str | bytes) or not isinstance(expressions, Sequence)
     ):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import marshal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from cuda_core_cffi._compile.nvrtc_options import check_fields, copy_fields
@@ -76,6 +76,8 @@ def resolve(options: ProgramOptions) -> ResolvedOptions:
         return resolved
     check_fields(vars(options))
     fields = dict(zip(_NAMES, marshal.loads(values)))  # even if another thread changes a list
+    if _has_bytes(fields.values()):  # NumPy's integers, as marshal writes them
+        return ResolvedOptions(options, vars(options))
     resolved = ResolvedOptions(options, fields)
     if len(values) <= _LARGEST_KEPT:
         if len(_kept) >= _MOST_KEPT:
@@ -94,6 +96,10 @@ def _written(options: ProgramOptions) -> bytes | None:
         return None if values is None else marshal.dumps(values, _MARSHAL_VERSION)
     except ValueError:
         return None
+
+
+def _has_bytes(values: Iterable[Any]) -> bool:
+    return any(_has_bytes(value) if isinstance(value, list | tuple) else isinstance(value, bytes) for value in values)
 
 
 def _values_in_order(options: ProgramOptions) -> list[Any] | None:

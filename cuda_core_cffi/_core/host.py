@@ -61,8 +61,8 @@ class Host:
 
     def __repr__(self) -> str:
         if self._is_numa_current:
-            return "<Host numa=current>"
-        return "<Host>" if self._numa_id is None else f"<Host numa={self._numa_id}>"
+            return "Host.numa_current()"
+        return "Host()" if self._numa_id is None else f"Host(numa_id={self._numa_id})"
 
     @classmethod
     def numa_current(cls) -> Host:

@@ -4,14 +4,15 @@
 
 A *spelling* is a function of the field, as messages name it (``"ProgramOptions: ftz"``), and of its value, which is not
 None; it returns the options that say so. False and an empty list stand for None where a text, a path or a list is
-wanted, and a bool for an int where an int is.
+wanted, a bool for an int where an int is, and 0 and 1 for a bool.
 """
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 __all__ = [
     "Spelling",
@@ -112,10 +113,12 @@ def is_asked_for(value: object) -> bool:
 
 
 def boolean(field: str, value: object) -> bool:
-    """Return the value, which must be True or False."""
-    if not isinstance(value, bool):
+    """Return the value, which must be True or False, or 1 or 0, as a bool."""
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, SupportsIndex) or operator.index(value) not in (0, 1):
         raise wrong(field, "a bool", value)
-    return value
+    return bool(operator.index(value))
 
 
 def several(value: object) -> Sequence[Any]:
@@ -140,8 +143,9 @@ def wrong(field: str, wanted: str, value: object) -> TypeError:
 
 
 def _integer(field: str, value: object, least: int, wanted: str = "an int") -> int:
-    if not isinstance(value, int):
+    if not isinstance(value, SupportsIndex):
         raise wrong(field, wanted, value)
-    if value < least:
+    number = operator.index(value)
+    if number < least:
         raise ValueError(f"{field} must be {least} or more, not {value}")
-    return int(value)
+    return number

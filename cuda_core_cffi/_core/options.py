@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 __all__ = ["check_options", "member"]
 
@@ -15,15 +15,15 @@ T = TypeVar("T")
 E = TypeVar("E", bound=enum.StrEnum)
 
 
-def check_options(cls: type[T], options: T | Mapping[str, Any] | None, what: str) -> T:
+def check_options(cls: type[T], options: T | Mapping[str, Any] | Literal[False] | None, what: str) -> T:
     """Return ``options`` as an instance of a dataclass.
 
     Parameters
     ----------
     cls : type
         The dataclass.
-    options : cls or Mapping or None
-        An instance, which is returned as it is; its fields by name; or None for the defaults.
+    options : cls or Mapping or None or False
+        An instance, which is returned as it is; its fields by name; or None or False for the defaults.
     what : str
         What the options are for, as the messages name it: ``"Device.create_stream"``.
 
@@ -39,7 +39,7 @@ def check_options(cls: type[T], options: T | Mapping[str, Any] | None, what: str
     """
     if isinstance(options, cls):
         return options
-    if options is None:
+    if options is None or options is False:
         return cls()
     if not isinstance(options, Mapping):
         raise TypeError(

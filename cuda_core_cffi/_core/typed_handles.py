@@ -22,7 +22,6 @@ TYPES = (
     "CUcontext",
     "CUevent",
     "CUgraph",
-    "CUgraphConditionalHandle",
     "CUgraphExec",
     "CUgraphNode",
     "CUkernel",

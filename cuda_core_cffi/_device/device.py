@@ -258,11 +258,12 @@ class Device:
         Returns
         -------
         bool
-            False also for the device itself, which is no peer of its own.
+            True also for the device itself.
         """
+        other = Device(peer)._device_id
         result = ffi.new("int *")
-        check(lib.cuDeviceCanAccessPeer(result, self._device_id, Device(peer)._device_id), "cuDeviceCanAccessPeer")
-        return bool(result[0])
+        check(lib.cuDeviceCanAccessPeer(result, self._device_id, other), "cuDeviceCanAccessPeer")
+        return bool(result[0]) or other == self._device_id  # which CUDA calls no peer of its own
 
     @classmethod
     def get_all_devices(cls) -> tuple[Device, ...]:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from cuda_core_cffi._core import typed_handles
 from cuda_core_cffi._core.copying import Uncopyable
 
 __all__ = ["GraphCondition"]
@@ -47,4 +46,4 @@ class GraphCondition(Uncopyable):
     @property
     def handle(self) -> int:
         """The driver's handle as an integer; 0 for one that belongs to no graph."""
-        return typed_handles.shown("CUgraphConditionalHandle", self._handle)
+        return self._handle

@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 import enum
+import operator
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 from cuda_core_cffi import _capsule
 from cuda_core_cffi._core import detach  # noqa: F401  (deleters need _detach)
@@ -282,8 +283,12 @@ def consumer_stream(stream: int | None, kind: int) -> Stream:
         raise BufferError(f"memory of the host only takes no stream, but the consumer gave {stream!r}")
     if stream is None:
         return LEGACY_DEFAULT_STREAM
-    if isinstance(stream, bool) or not isinstance(stream, int):
-        raise TypeError(f"stream must be an int or None, not {type(stream).__name__}")
+    if type(stream) is not int:
+        if isinstance(stream, bool) or not isinstance(stream, SupportsIndex):
+            raise TypeError(f"stream must be an int or None, not {type(stream).__name__}")
+        stream = operator.index(stream)
+    if stream >= 1 << 64:
+        raise ValueError(f"stream {stream} is not an address")
     if stream <= 0:
         raise BufferError(f"stream {stream} is ambiguous or none: 1 is the legacy default stream, 2 the per-thread one")
     return Stream.from_handle(stream)

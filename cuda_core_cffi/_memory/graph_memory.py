@@ -41,8 +41,8 @@ class GraphMemoryResourceAttributes(Uncopyable):
         raise RuntimeError(f"{type(self).__name__} cannot be constructed directly; use the resource's attributes")
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}={getattr(self, name)}" for name in ATTRIBUTES)
-        return f"<GraphMemoryResourceAttributes {values}>"
+        values = ", ".join(f"{name}={getattr(self, name)!r}" for name in ATTRIBUTES)
+        return f"GraphMemoryResourceAttributes({values})"
 
     @classmethod
     def _of(cls, device_id: int) -> GraphMemoryResourceAttributes:

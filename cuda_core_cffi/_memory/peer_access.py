@@ -42,7 +42,7 @@ class PeerAccessibleBySetProxy(Uncopyable, MutableSet[Any]):
         self._mr = mr
 
     def __repr__(self) -> str:
-        return f"<PeerAccessibleBySetProxy {sorted(self._ordinals())} of device {self._mr.device_id}>"
+        return f"PeerAccessibleBySetProxy({set(self) or set()!r})"
 
     def __contains__(self, value: object) -> bool:
         """Tell whether a device has access; what is no device has none.
@@ -121,14 +121,10 @@ class PeerAccessibleBySetProxy(Uncopyable, MutableSet[Any]):
         Parameters
         ----------
         value : Device or int
-            The device.
-
-        Raises
-        ------
-        ValueError
-            If there is no such device.
+            The device. What is no device has no access, so nothing happens.
         """
-        self.difference_update((value,))
+        if value in self:
+            self.difference_update((value,))
 
     def clear(self) -> None:
         """Take the access from all devices."""

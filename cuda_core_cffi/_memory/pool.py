@@ -285,8 +285,8 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
 
     @property
     def is_handle_owned(self) -> bool:
-        """Whether the pool was created here, rather than borrowed from the driver."""
-        return self._owned
+        """Whether the pool was created here, rather than borrowed from the driver, and is not closed."""
+        return self._owned and not self.is_closed
 
     @property
     def is_ipc_enabled(self) -> bool:

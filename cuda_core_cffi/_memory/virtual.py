@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.copying import Uncopyable
@@ -22,6 +22,9 @@ from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._memory.virtual_options import Plan, VirtualMemoryResourceOptions
 from cuda_core_cffi._streams.stream import accept_stream, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType, VirtualMemoryLocationType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._device.device import Device
 
 __all__ = ["VirtualMemoryResource", "VirtualMemoryResourceOptions"]
 
@@ -177,6 +180,11 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
 
     def _make_plan(self, config: VirtualMemoryResourceOptions | Mapping[str, Any] | None) -> Plan:
         return Plan(self._device, check_options(VirtualMemoryResourceOptions, config, "VirtualMemoryResource"))
+
+    @property
+    def device(self) -> Device:
+        """The device that the memory is on, or, of host memory, that the resource was made for."""
+        return registry.device(self._device)
 
     @property
     def device_id(self) -> int:

@@ -29,7 +29,8 @@ class MemsetNode(KnownNode):
 
     def _describe(self) -> str:
         native = self._read()
-        return f"dptr={native.dst:#x} value={native.value} elem={native.elementSize}"
+        width = "" if native.elementSize == 1 else f" elem={native.elementSize}"
+        return f"dptr={native.dst:#x} value={native.value}{width}"
 
     def update(
         self,

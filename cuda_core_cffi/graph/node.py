@@ -133,7 +133,7 @@ class NodeMaker:
         size: int,
         *,
         device: Any = None,
-        memory_type: GraphMemoryType | str = GraphMemoryType.DEVICE,
+        memory_type: GraphMemoryType | str | None = GraphMemoryType.DEVICE,
         peer_access: Iterable[Any] | None = None,
     ) -> AllocNode:
         """Add a node that allocates memory when the graph runs.
@@ -145,7 +145,7 @@ class NodeMaker:
         device : Device or int, optional
             Where. Default is the current device.
         memory_type : GraphMemoryType, optional
-            ``"device"``, ``"host"`` (pinned) or ``"managed"``. Not every driver has all of them.
+            ``"device"``, which is the default, ``"host"`` (pinned) or ``"managed"``. Not every driver has all of them.
         peer_access : list of Device or int, optional
             Other devices that may use the memory.
 

@@ -267,7 +267,7 @@ def copy_operands(target: Operand, source: Operand, size: int) -> Parameters[Mem
 def allocation(size: Any, device: Any, memory_type: Any, peer_access: Iterable[Any] | None) -> Parameters[AllocNode]:
     """Return the parameters of an allocation node."""
     try:
-        wanted = GraphMemoryType(memory_type)
+        wanted = GraphMemoryType.DEVICE if memory_type is None else GraphMemoryType(memory_type)
     except ValueError:
         names = ", ".join(map(repr, map(str, GraphMemoryType)))
         raise ValueError(f"memory_type must be one of {names}, not {memory_type!r}") from None

@@ -8,6 +8,7 @@ import ast
 import concurrent.futures
 import gc
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -300,6 +301,9 @@ def test_a_warning_says_so_where_the_program_is_made():
     with pytest.warns(RuntimeWarning, match="the driver links, because nvJitLink cannot: for a test") as caught:
         Program(HEADER + ADD, "ptx")
     assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Program(HEADER + ADD, "ptx")  # once is enough
 
 
 # lifetime
@@ -344,7 +348,7 @@ def test_without_nvjitlink_the_driver_links_and_a_warning_says_why():
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == CompilerBackendType.DRIVER
     assert done.stderr.count("RuntimeWarning") == 1
-    assert done.stderr.startswith("<string>:8: RuntimeWarning: the driver links, because nvJitLink cannot: ")
+    assert done.stderr.startswith("<string>:6: RuntimeWarning: the driver links, because nvJitLink cannot: ")
     assert "names '/no/such/file', and there is no such file" in done.stderr
 
 

@@ -58,7 +58,7 @@ WRONG = [
     ("arch", "sm90", ValueError, "arch must look like 'sm_90', 'sm_90a' or 'compute_90', not 'sm90'"),
     ("arch", "sm_9", ValueError, "must look like"),  # nvJitLink 13.5 crashes on those of one digit
     ("max_register_count", 0, ValueError, "max_register_count must be 1 or more, not 0"),
-    ("time", 1, TypeError, "time must be a bool or None, not int: 1"),
+    ("time", 2, TypeError, "time must be a bool or None, not int: 2"),
     ("optimization_level", 5, ValueError, "optimization_level must be 4 or less, not 5"),
     ("optimization_level", -1, ValueError, "optimization_level must be 0 or more, not -1"),
     ("optimization_level", "3", TypeError, "optimization_level must be an int or None, not str: '3'"),
@@ -68,7 +68,7 @@ WRONG = [
     ("ptxas_options", ["a\0"], ValueError, "ptxas_options must not be empty or contain NUL"),
     ("split_compile", -1, ValueError, "split_compile must be 0 or more, not -1"),
     ("split_compile_extended", 1.0, TypeError, "split_compile_extended must be an int or None, not float: 1.0"),
-    ("numba_debug", 1, TypeError, "numba_debug must be a bool or None, not int: 1"),
+    ("numba_debug", 1.0, TypeError, "numba_debug must be a bool or None, not float: 1.0"),
 ]
 
 

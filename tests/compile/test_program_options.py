@@ -110,10 +110,17 @@ def test_none_leaves_the_matter_to_the_compiler(name):
 
 
 @pytest.mark.parametrize("name", ["debug", "ftz", "pch", "use_libdevice", "use_bundled_headers"])
-@pytest.mark.parametrize("value", [1, 0, "true", "", [], 1.0])
+@pytest.mark.parametrize("value", [2, -1, "true", "", [], 1.0])
 def test_a_switch_takes_only_bool(name, value):
     with pytest.raises(TypeError, match=f"{name} must be a bool"):
         ProgramOptions(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["debug", "ftz", "pch", "use_libdevice", "use_bundled_headers"])
+@pytest.mark.parametrize("value", [0, 1])
+def test_a_switch_takes_0_and_1(name, value):
+    options, same = (ProgramOptions(**{"arch": "sm_90", name: form(value)}) for form in (int, bool))
+    assert options.as_bytes("NVRTC") == same.as_bytes("NVRTC")
 
 
 @pytest.mark.parametrize(

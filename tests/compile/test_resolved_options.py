@@ -65,7 +65,7 @@ def test_what_a_program_was_made_with_is_what_its_key_is_of(tmp_path):
         program.compile("ptx", cache=InMemoryProgramCache())
 
 
-@pytest.mark.parametrize(("name", "right", "wrong"), [("debug", True, 1), ("fma", True, 1), ("ftz", False, 0)])
+@pytest.mark.parametrize(("name", "right", "wrong"), [("debug", True, 1.0), ("fma", True, 1.0), ("ftz", False, 0.0)])
 def test_a_value_of_another_type_is_refused_though_it_is_equal(name, right, wrong):
     options = ProgramOptions(arch="sm_90", **{name: right})
     Program(SOURCE, "c++", options)

@@ -77,9 +77,9 @@ def test_pickling_gives_the_same_object(host: Host) -> None:
 
 def test_the_repr_names_the_node() -> None:
     assert [repr(Host()), repr(Host(2)), repr(Host.numa_current())] == [
-        "<Host>",
-        "<Host numa=2>",
-        "<Host numa=current>",
+        "Host()",
+        "Host(numa_id=2)",
+        "Host.numa_current()",
     ]
 
 

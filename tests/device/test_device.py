@@ -194,9 +194,9 @@ def test_a_compute_capability_of_two_digits_is_kept_whole() -> None:
     assert output_of(code, CUDA_SIM_COMPUTE_CAPABILITY="12.1") == "121 (12, 1)"
 
 
-def test_a_device_is_no_peer_of_itself(device: Device) -> None:
-    assert device.can_access_peer(device) is False
-    assert device.can_access_peer(0) is False
+def test_a_device_can_access_its_own_memory(device: Device) -> None:
+    assert device.can_access_peer(device) is True
+    assert device.can_access_peer(0) is True
 
 
 def test_a_peer_that_does_not_exist_is_refused(device: Device) -> None:

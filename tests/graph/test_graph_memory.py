@@ -318,7 +318,7 @@ def test_attributes_tell_what_graphs_use(builder, resource, stream):
     assert attributes.used_mem_current >= idle + size
     assert attributes.used_mem_high >= attributes.used_mem_current
     assert attributes.reserved_mem_high >= attributes.reserved_mem_current >= attributes.used_mem_current
-    assert repr(attributes).startswith("<GraphMemoryResourceAttributes reserved_mem_current=")
+    assert repr(attributes).startswith("GraphMemoryResourceAttributes(reserved_mem_current=")
     out.close(stream)
     stream.sync()
     graph.close()

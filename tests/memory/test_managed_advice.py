@@ -167,7 +167,7 @@ def test_accessed_by_is_a_set_in_the_driver(buffer):
     devices.discard(Device(0))
     devices.discard(Device(0))
     assert devices == {Host()}
-    assert repr(devices) == "AccessedBySetProxy({<Host>})"
+    assert repr(devices) == "AccessedBySetProxy({Host()})"
 
 
 def test_accessed_by_does_what_sets_do(buffer):
@@ -220,7 +220,7 @@ def test_accessed_by_can_be_assigned(buffer):
 @pytest.mark.parametrize(
     ("wrong", "error", "text"),
     [
-        (Host(0), ValueError, "not a NUMA node.*numa=0"), (Host.numa_current(), ValueError, "numa=current"),
+        (Host(0), ValueError, r"not a NUMA node.*numa_id=0"), (Host.numa_current(), ValueError, "numa_current"),
         (0, TypeError, "not int: 0"), (None, TypeError, "NoneType"), ("device", TypeError, "str"),
     ],
 )  # fmt: skip
@@ -295,8 +295,8 @@ OLDER_DRIVER = """
     lib.cuMemFree(pointer[0])
 """
 NODE = (
-    "TypeError ManagedBuffer.preferred_location: <Host numa=0> needs a driver for CUDA 13.0; the installed one is for "
-    "{}, where Host() is the only place on the host"
+    "TypeError ManagedBuffer.preferred_location: Host(numa_id=0) needs a driver for CUDA 13.0; the installed one is "
+    "for {}, where Host() is the only place on the host"
 )
 TOO_OLD = (
     "UnavailableError cuMemAdvise needs a driver for CUDA 12.2; the installed one is for 12.1: update the NVIDIA driver"
@@ -310,7 +310,7 @@ TOO_OLD = (
         (
             "12090",
             [
-                "<Host>",
+                "Host()",
                 NODE.format("12.9"),
                 "AccessedBySetProxy({<Device 0 (Simulated GPU (compute capability 9.0))>})",
             ],

@@ -345,7 +345,7 @@ UNAVAILABLE = "{} needs a driver for CUDA 13.0; the installed one is for 12.9: u
 def test_drivers_for_cuda_12_move_buffers_one_by_one_and_discard_nothing():
     lines = output_of(OLDER_DRIVER, CUDA_SIM_DRIVER_VERSION="12090").splitlines()
     assert lines[:2] == ["cuMemPrefetchAsync_v2 cuMemPrefetchAsync_v2"] * 2
-    assert lines[2].startswith("TypeError prefetch_batch: <Host numa=0> needs a driver for CUDA 13.0")
+    assert lines[2].startswith("TypeError prefetch_batch: Host(numa_id=0) needs a driver for CUDA 13.0")
     discard, both = map(UNAVAILABLE.format, ("cuMemDiscardBatchAsync", "cuMemDiscardAndPrefetchBatchAsync"))
     assert lines[3:] == [discard, discard, both]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import warnings
 
+import numpy
 import pytest
 from buffers import SIZE, ManagedResource
 from helpers import collect
@@ -17,6 +18,7 @@ from cuda_core_cffi import (
     LaunchConfig,
     LinkerOptions,
     MemoryResource,
+    Program,
     ProgramOptions,
     VirtualMemoryResource,
     VirtualMemoryResourceOptions,
@@ -91,6 +93,25 @@ def test_a_device_asks_its_resource_by_keyword(device, stream, resource):
 def test_an_adaptor_asks_by_keyword(stream, resource):
     TrackingMemoryResource(resource).allocate(SIZE, stream=stream).close()
     assert resource.streams == [stream]
+
+
+def test_a_consumer_s_stream_may_be_any_integer(stream, resource):
+    with resource.allocate(SIZE, stream=stream) as buffer:
+        buffer.__dlpack__(stream=numpy.int64(stream.handle))
+        with pytest.raises(ValueError, match="not an address"):
+            buffer.__dlpack__(stream=1 << 64)
+    collect()
+
+
+def test_a_closed_pool_is_nobody_s(device):
+    pool = DeviceMemoryResource(device, {})
+    assert pool.is_handle_owned
+    pool.close()
+    assert not pool.is_handle_owned
+
+
+def test_virtual_memory_tells_its_device(device):
+    assert VirtualMemoryResource(device).device is device
 
 
 def test_attributes_of_a_pool_outlast_it(device, stream):
@@ -168,6 +189,32 @@ def test_times_are_asked_for_with_true():
 
 def test_one_and_a_list_of_one_have_the_same_key():
     assert key(undefine_macro="A") == key(undefine_macro=["A"]) == key(undefine_macro=("A",))
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_1_is_true_and_0_is_false(value):
+    for kind in (int, numpy.int32):
+        assert key(debug=kind(value), fma=kind(value)) == key(debug=value, fma=value)
+
+
+def test_an_option_takes_an_integer_of_numpy():
+    assert key(max_register_count=numpy.int64(32), diag_warn=numpy.int8(1)) == key(max_register_count=32, diag_warn=1)
+
+
+@pytest.mark.parametrize("nothing", NOTHING)
+def test_no_name_expressions_are_none(nvrtc, nothing):
+    with Program("__device__ int x;", "c++", ProgramOptions(arch="sm_90")) as program:
+        assert program.compile("ptx", name_expressions=nothing).code_type == "ptx"
+
+
+def test_false_is_no_options(device, stream):
+    definition = GraphDefinition()
+    definition.join()
+    definition.instantiate(False).close()
+    builder = stream.create_graph_builder().begin_building()
+    builder.end_building().complete(options=False).close()
+    builder.close()
+    definition.close()
 
 
 def test_a_cluster_policy_has_the_name_of_cuda_core_too():

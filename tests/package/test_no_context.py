@@ -258,6 +258,7 @@ USES: dict[type, dict[str, Callable[[World], object]]] = {
         "allocate": lambda w: w.virtual.allocate(SIZE, w.stream).close(),
         "deallocate": lambda w: w.virtual.allocate(SIZE, w.stream).close(),
         "config": lambda w: w.virtual.config,
+        "device": lambda w: w.virtual.device,
         "modify_allocation": lambda w: modify(w),
     },
     Kernel: {

@@ -131,7 +131,7 @@ def ticks_during(work: Callable[[], object]) -> int:
 def linked_by_the_driver() -> Iterator[None]:
     """Make new linkers use the driver, as if there were no nvJitLink."""
     choice = mock.patch("cuda_core_cffi._compile.linker._choose_backend", return_value=(DriverLinker(), "for a test"))
-    with choice, warnings.catch_warnings():
+    with choice, mock.patch("cuda_core_cffi._compile.linker._told", set()), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "the driver links", RuntimeWarning)
         yield
 
