@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from cuda_core_cffi._core.errors import CUDAError
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -17,6 +17,20 @@ from cuda_core_cffi.graph.options import GraphCompleteOptions, instantiate_flags
 from cuda_core_cffi.graph.state import GraphHandle, Member, check_member, node_of
 from cuda_core_cffi.graph.views import ExecutableGraphNode, view_class
 from cuda_core_cffi.typing import IsStreamType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi.graph.memory_nodes import MemcpyNode, MemsetNode
+    from cuda_core_cffi.graph.node import GraphNode
+    from cuda_core_cffi.graph.nodes import ChildGraphNode, EventRecordNode, EventWaitNode, HostCallbackNode, KernelNode
+    from cuda_core_cffi.graph.views import (
+        ExecutableChildGraphNode,
+        ExecutableEventRecordNode,
+        ExecutableEventWaitNode,
+        ExecutableHostCallbackNode,
+        ExecutableKernelNode,
+        ExecutableMemcpyNode,
+        ExecutableMemsetNode,
+    )
 
 __all__ = ["Graph", "instantiate"]
 
@@ -65,6 +79,22 @@ class Graph(Handle):
     def __repr__(self) -> str:
         return f"<Graph handle={self._value:#x}{' closed' * self.is_closed}>"
 
+    @overload
+    def __getitem__(self, node: KernelNode) -> ExecutableKernelNode: ...
+    @overload
+    def __getitem__(self, node: MemsetNode) -> ExecutableMemsetNode: ...
+    @overload
+    def __getitem__(self, node: MemcpyNode) -> ExecutableMemcpyNode: ...
+    @overload
+    def __getitem__(self, node: ChildGraphNode) -> ExecutableChildGraphNode: ...
+    @overload
+    def __getitem__(self, node: EventRecordNode) -> ExecutableEventRecordNode: ...
+    @overload
+    def __getitem__(self, node: EventWaitNode) -> ExecutableEventWaitNode: ...
+    @overload
+    def __getitem__(self, node: HostCallbackNode) -> ExecutableHostCallbackNode: ...
+    @overload
+    def __getitem__(self, node: GraphNode) -> ExecutableGraphNode: ...
     def __getitem__(self, node: Any) -> ExecutableGraphNode:
         """Return a view of one node, with which to change it in this executable alone.
 

@@ -7,10 +7,14 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import typing
 from collections.abc import Iterator
 from typing import Any
 
 from copied_objects import find_classes
+
+from cuda_core_cffi import graph
+from cuda_core_cffi.graph.views import VIEWS
 
 PUBLIC = ("", ".graph", ".simulator", ".typing", ".utils")
 ANY = re.compile(r"(?<!\w)Any(?!\w)")
@@ -104,3 +108,18 @@ def test_every_public_function_says_what_it_takes_and_returns() -> None:
                     elif not member.startswith("_") and isinstance(item, property) and not item.__doc__:
                         found.add(f"{cls.__name__}.{member}: a docstring")
     assert sorted(found) == []
+
+
+def test_the_view_of_a_node_has_the_type_of_the_node():
+    typed = {
+        form.__annotations__["node"]: form.__annotations__["return"]
+        for form in typing.get_overloads(vars(graph.Graph)["__getitem__"])
+    }
+    kinds = {
+        node.__name__: VIEWS.get(node._TYPE, graph.ExecutableGraphNode).__name__
+        for node in vars(graph).values()
+        if inspect.isclass(node) and issubclass(node, graph.GraphNode) and hasattr(node, "_TYPE")
+    }
+    views = {node: view for node, view in kinds.items() if view != "ExecutableGraphNode"}
+    assert typed == {**views, "GraphNode": "ExecutableGraphNode"}
+    assert len(views) == len(VIEWS)
