@@ -3,10 +3,14 @@
 """Run test suites of numba-cuda, unmodified, with this package in the place of cuda-core, on the simulated driver.
 
     python tests/clients/numba_cuda_suites.py [--jobs N] [--write] [--sample | MODULE ...]
+    python tests/clients/numba_cuda_suites.py --both [--gpu] [--shard I/N] [--jobs N] [MODULE ...]
 
 Python is one that has numba-cuda and this package. Each module of ``cudadrv`` and ``cudapy`` runs in a process of its
 own. What fails is compared with numba_cuda_failures.json, which has the reason of each: a test that fails and is not
 listed there is an error, and so is one that is listed and does not. ``--write`` prints what fails, with what it said.
+
+``--both`` runs them with cuda-core too, and compares the two: an error is what fails with this package alone. ``--gpu``
+leaves the driver to the machine.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from typing import NamedTuple
 
 from cuda_core_cffi import simulator
 
@@ -73,12 +78,28 @@ def modules() -> list[str]:
     return [f"{file.parent.name}.{file.stem}" for file in files]
 
 
-def run(name: str, folder: pathlib.Path) -> dict[str, tuple[str, str]]:
+Outcomes = dict[str, tuple[str, str]]  # of each test: what came of it, and why
+
+
+class Side(NamedTuple):
+    """With what the suites run: cuda-core or this package, on the machine's driver or the simulated one."""
+
+    is_ours: bool
+    folder: pathlib.Path
+    on_gpu: bool
+
+
+def run(name: str, side: Side) -> Outcomes:
     """Run a module, or one test, in a process; return the outcome of each test, and why it failed."""
-    file = folder / f"{name}.json"
-    environment = dict(os.environ, CUDA_CORE_CFFI_DRIVER="simulator")
-    environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(folder), environment.get("LD_LIBRARY_PATH")]))
-    command = [sys.executable, "-m", "cuda_core_cffi.as_cuda_core", str(HERE / "unittest_results.py")]
+    folder = side.folder
+    file = folder / f"{name}.{'ours' if side.is_ours else 'theirs'}.json"
+    environment = dict(os.environ)
+    if not side.on_gpu:
+        environment["CUDA_CORE_CFFI_DRIVER"] = "simulator"
+        path = [str(folder), environment.get("LD_LIBRARY_PATH")]
+        environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, path))
+    alias = ["-m", "cuda_core_cffi.as_cuda_core"] if side.is_ours else []
+    command = [sys.executable, *alias, str(HERE / "unittest_results.py")]
     try:
         done = subprocess.run(
             [*command, f"numba.cuda.tests.{name}", str(file)],
@@ -105,18 +126,33 @@ def run(name: str, folder: pathlib.Path) -> dict[str, tuple[str, str]]:
     return outcomes
 
 
-def run_module(module: str, folder: pathlib.Path) -> dict[str, tuple[str, str]]:
+def run_module(module: str, side: Side) -> Outcomes:
     """Run a module, and once more alone what failed after another test: an error that stays fails all that follow."""
     began = time.monotonic()
-    outcomes = run(module, folder)
+    outcomes = run(module, side)
     failed = [test for test, (outcome, _) in outcomes.items() if outcome == "failed" and test != module]
     for test in failed[1:]:
-        outcomes |= run(test, folder)
-    print(f"{module}: {counts_of(outcomes)} ({time.monotonic() - began:.0f} s)", file=sys.stderr, flush=True)
+        outcomes |= run(test, side)
+    who = "" if side.is_ours else " with cuda-core"
+    print(f"{module}{who}: {counts_of(outcomes)} ({time.monotonic() - began:.0f} s)", file=sys.stderr, flush=True)
     return outcomes
 
 
-def counts_of(outcomes: dict[str, tuple[str, str]]) -> str:
+def run_all(asked: list[str], side: Side, jobs: int) -> Outcomes:
+    """Run the modules, several at a time."""
+    outcomes: Outcomes = {}
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for found in pool.map(lambda module: run_module(module, side), asked):
+            outcomes |= found
+    return outcomes
+
+
+def failures(outcomes: Outcomes) -> dict[str, str]:
+    """Return what failed, and why."""
+    return {name: why for name, (outcome, why) in sorted(outcomes.items()) if outcome == "failed"}
+
+
+def counts_of(outcomes: Outcomes) -> str:
     """Return how many tests passed, failed and were skipped, in words."""
     counts = Counter(outcome for outcome, _ in outcomes.values())
     return ", ".join(f"{counts[outcome]} {outcome}" for outcome in ("passed", "failed", "skipped"))
@@ -127,18 +163,30 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many modules run at a time")
     parser.add_argument("--write", action="store_true", help="print the list of what fails, with what it said")
+    parser.add_argument("--both", action="store_true", help="compare with cuda-core")
+    parser.add_argument("--gpu", action="store_true", help="use the machine's driver")
+    parser.add_argument("--shard", default="1/1", help="such as 2/3: the second third of the modules")
     parser.add_argument("--sample", action="store_true", help="the drivers' suite, and some modules of the other")
     parser.add_argument("modules", nargs="*", help="some of them, such as cudadrv.test_events; by default all")
     arguments = parser.parse_args()
     asked = arguments.modules or [name for name in modules() if not arguments.sample or name.startswith(SAMPLE)]
-    outcomes: dict[str, tuple[str, str]] = {}
+    shard, _, shards = arguments.shard.partition("/")
+    asked = asked[int(shard) - 1 :: int(shards)]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "libcuda.so.1").symlink_to(simulator.library_path())  # where cuda-bindings finds it
-        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            for found in pool.map(lambda module: run_module(module, folder), asked):
-                outcomes |= found
-    failed = {name: why for name, (outcome, why) in sorted(outcomes.items()) if outcome == "failed"}
+        outcomes = run_all(asked, Side(True, folder, arguments.gpu), arguments.jobs)
+        if arguments.both:
+            theirs = run_all(asked, Side(False, folder, arguments.gpu), arguments.jobs)
+    failed = failures(outcomes)
+    if arguments.both:
+        fail_there = failures(theirs)
+        for name in sorted(failed.keys() - fail_there):
+            print(f"fails here alone: {name}: {failed[name]}")
+        for name in sorted(fail_there.keys() - failed):
+            print(f"fails with cuda-core alone: {name}: {fail_there[name]}")
+        print(f"numba-cuda: {counts_of(outcomes)}; with cuda-core {counts_of(theirs)}")
+        return int(bool(failed.keys() - fail_there))
     if arguments.write:
         print(json.dumps(failed, indent=1))
         return 0
