@@ -42,7 +42,7 @@ class PeerAccessibleBySetProxy(Uncopyable, MutableSet[Any]):
         self._mr = mr
 
     def __repr__(self) -> str:
-        return f"PeerAccessibleBySetProxy({set(self) or set()!r})"
+        return f"PeerAccessibleBySetProxy({set(self)!r})"
 
     def __contains__(self, value: object) -> bool:
         """Tell whether a device has access; what is no device has none.
