@@ -24,8 +24,7 @@ import tempfile
 from collections import Counter
 
 import compared_calls
-
-from cuda_core_cffi import simulator
+from simulated import simulated_environment
 
 HERE = pathlib.Path(__file__).resolve().parent
 ACCEPTED = HERE / "accepted_differences.json"
@@ -35,11 +34,9 @@ SIDES = {"cuda-core": [CALLS], "ours": ["-m", "cuda_core_cffi.as_cuda_core", CAL
 REFUSALS = {"TypeError", "ValueError", "RuntimeError", "AttributeError", "BufferError", "LookupError", "OverflowError"}
 
 
-def outcomes(side: str, subject: str, folder: pathlib.Path) -> dict[str, str]:
+def outcomes(side: str, subject: str, folder: pathlib.Path, environment: dict[str, str]) -> dict[str, str]:
     """Try a subject on one side. A case that ends the process is left out of a new one, which goes on behind it."""
     file = folder / f"{side}-{subject}.jsonl"
-    environment = dict(os.environ, CUDA_CORE_CFFI_DRIVER="simulator")
-    environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(folder), environment.get("LD_LIBRARY_PATH")]))
     found: dict[str, str] = {}
     while True:
         try:
@@ -102,9 +99,9 @@ def rule(case: str, theirs: str, ours: str) -> str | None:
     return None
 
 
-def compare(subject: str, folder: pathlib.Path) -> dict[str, tuple[str, str]]:
+def compare(subject: str, folder: pathlib.Path, environment: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Return both outcomes of each case that both tried, and of each that only cuda-core knows."""
-    theirs, ours = (outcomes(side, subject, folder) for side in SIDES)
+    theirs, ours = (outcomes(side, subject, folder, environment) for side in SIDES)
     return {case: (outcome, ours.get(case, "absent")) for case, outcome in theirs.items()}
 
 
@@ -119,9 +116,9 @@ def main() -> int:
     cases: dict[str, tuple[str, str]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        (folder / "libcuda.so.1").symlink_to(simulator.library_path())  # where cuda-bindings finds it
+        environment = simulated_environment(folder)
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            for found in pool.map(lambda subject: compare(subject, folder), asked):
+            for found in pool.map(lambda subject: compare(subject, folder, environment), asked):
                 cases |= found
     accepted: dict[str, list[str]] = json.loads(ACCEPTED.read_text())
     patterns = [(pattern, reason) for reason, listed in accepted.items() for pattern in listed]

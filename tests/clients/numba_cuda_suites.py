@@ -28,7 +28,7 @@ import time
 from collections import Counter
 from typing import NamedTuple
 
-from cuda_core_cffi import simulator
+from simulated import simulated_environment
 
 HERE = pathlib.Path(__file__).resolve().parent
 KNOWN = HERE / "numba_cuda_failures.json"
@@ -82,28 +82,23 @@ Outcomes = dict[str, tuple[str, str]]  # of each test: what came of it, and why
 
 
 class Side(NamedTuple):
-    """With what the suites run: cuda-core or this package, on the machine's driver or the simulated one."""
+    """With what the suites run: cuda-core or this package, and in which folder and environment."""
 
     is_ours: bool
     folder: pathlib.Path
-    on_gpu: bool
+    environment: dict[str, str]
 
 
 def run(name: str, side: Side) -> Outcomes:
     """Run a module, or one test, in a process; return the outcome of each test, and why it failed."""
     folder = side.folder
     file = folder / f"{name}.{'ours' if side.is_ours else 'theirs'}.json"
-    environment = dict(os.environ)
-    if not side.on_gpu:
-        environment["CUDA_CORE_CFFI_DRIVER"] = "simulator"
-        path = [str(folder), environment.get("LD_LIBRARY_PATH")]
-        environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, path))
     alias = ["-m", "cuda_core_cffi.as_cuda_core"] if side.is_ours else []
     command = [sys.executable, *alias, str(HERE / "unittest_results.py")]
     try:
         done = subprocess.run(
             [*command, f"numba.cuda.tests.{name}", str(file)],
-            env=environment,
+            env=side.environment,
             cwd=folder,
             capture_output=True,
             text=True,
@@ -174,10 +169,10 @@ def main() -> int:
     asked = asked[int(shard) - 1 :: int(shards)]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        (folder / "libcuda.so.1").symlink_to(simulator.library_path())  # where cuda-bindings finds it
-        outcomes = run_all(asked, Side(True, folder, arguments.gpu), arguments.jobs)
+        environment = dict(os.environ) if arguments.gpu else simulated_environment(folder)
+        outcomes = run_all(asked, Side(True, folder, environment), arguments.jobs)
         if arguments.both:
-            theirs = run_all(asked, Side(False, folder, arguments.gpu), arguments.jobs)
+            theirs = run_all(asked, Side(False, folder, environment), arguments.jobs)
     failed = failures(outcomes)
     if arguments.both:
         fail_there = failures(theirs)
