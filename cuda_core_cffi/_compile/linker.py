@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Linker", "link_backend", "warn_if_the_driver_links"]
 
+_told: set[str] = set()  # why the driver links, once somebody was warned
+
 
 @functools.cache
 def _choose_backend() -> tuple[LinkBackend, str | None]:
@@ -252,9 +254,6 @@ def _expected_target(backend: LinkBackend, options: LinkerOptions) -> ObjectCode
     virtual = options.arch is not None and options.arch.startswith("compute_")
     makes_ptx = ObjectCodeFormatType.PTX in backend.targets and (options.ptx or virtual)
     return ObjectCodeFormatType.PTX if makes_ptx else ObjectCodeFormatType.CUBIN
-
-
-_told: set[str] = set()  # why the driver links, once somebody was warned
 
 
 def link_backend() -> LinkBackend:

@@ -99,6 +99,7 @@ def _written(options: ProgramOptions) -> bytes | None:
 
 
 def _has_bytes(values: Iterable[Any]) -> bool:
+    """Tell whether there are bytes among the values, or in lists of them, however deep."""
     return any(_has_bytes(value) if isinstance(value, list | tuple) else isinstance(value, bytes) for value in values)
 
 

@@ -302,6 +302,7 @@ def test_an_allocation_tells_what_it_is(graph, device):
     assert isinstance(node.memory_type, GraphMemoryType)
     assert repr(node) == f"<AllocNode handle={node.handle:#x} dptr={node.dptr:#x} size={SIZE}>"
     assert graph.allocate(SIZE, device=0).device_id == 0
+    assert graph.allocate(SIZE, memory_type=None).memory_type == "device"
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ def test_names_are_those_of_this_package():
                 assert cuda.core.graph.definition is ours.graph.definition
                 assert ours.utils.__spec__.name == ours.utils.__name__ == "cuda_core_cffi.utils"
                 assert set(ours.__all__) <= set(cuda.core.__all__) <= set(dir(cuda.core))
+                assert all(hasattr(cuda.core, name) for name in dir(cuda.core))
                 assert all(getattr(cuda.core, name) is getattr(ours, name) for name in ours.__all__ if name[0] != "_")
                 """
             )
