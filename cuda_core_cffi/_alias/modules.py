@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import warnings
+from dataclasses import is_dataclass
 from types import ModuleType
 from typing import Any
 
@@ -107,6 +108,8 @@ def make_module(fullname: str) -> ModuleType | None:
         core = Core(NAME, (PACKAGE,), importlib.import_module(PACKAGE).__doc__)
         core.__dict__["__version__"] = API_VERSION
         core.__dict__["__all__"] = list(importlib.import_module(PACKAGE).__all__)
+        for place in ("", *SHARED):
+            rename_classes(place)
         return core
     if fullname == OLD_NAME or fullname.startswith(OLD_NAME + "."):
         return old_module(fullname)
@@ -118,6 +121,19 @@ def make_module(fullname: str) -> ModuleType | None:
         utilities.__dict__["handle_return"] = handle_return
         return utilities
     return Alias(fullname, PRIVATE[name]) if name in PRIVATE else None
+
+
+def rename_classes(place: str) -> None:
+    """Have the public classes of a module say that they are of ``cuda.core``.
+
+    Programs ask which package an object is of. nvmath-python, for one, takes streams of ``cuda`` and no others. Data
+    classes stay: what reads their annotations looks up the names in the module that they say.
+    """
+    module = import_if_there(f"{PACKAGE}.{place}".rstrip("."))
+    for name in getattr(module, "__all__", ()):
+        found = getattr(module, name)
+        if isinstance(found, type) and found.__module__.startswith(PACKAGE) and not is_dataclass(found):
+            found.__module__ = f"{NAME}.{place}".rstrip(".")
 
 
 def old_module(fullname: str) -> ModuleType | None:

@@ -37,9 +37,9 @@ def class_of_handle(value: object) -> str | None:
     """Return the class of an object of this package, or of a typed handle of cuda-bindings; None for anything else."""
     cls = type(value)
     package = cls.__module__.partition(".")[0]
-    if package == PACKAGE:
-        return None if isinstance(value, enum.Enum) else cls.__name__
-    return cls.__name__ if package == "cuda" and not isinstance(value, int) else None  # its enumerations are int
+    if isinstance(value, enum.Enum) or package not in (PACKAGE, "cuda"):
+        return None
+    return None if package == "cuda" and isinstance(value, int) else cls.__name__
 
 
 def is_integer(value: object) -> bool:

@@ -85,6 +85,34 @@ def test_the_version_is_that_of_the_api():
     ).split() == ["1.2.2", "1.2.2", "cuda.core"]
 
 
+def test_classes_say_that_they_are_of_cuda_core():
+    """nvmath-python takes a stream for one of cuda.core by the name of its class's package."""
+    assert output_of(
+        program(
+            """
+            import copy, pickle, typing
+            from cuda.core import Device, LaunchConfig, ProgramOptions, graph, typing as names, utils
+            from cuda_core_cffi._core.integers import class_of_handle
+            device = Device(0)
+            device.set_current()
+            stream = device.create_stream()
+            print(*(type(made).__module__ for made in (device, stream, device.allocate(8, stream=stream))))
+            print(utils.StridedMemoryView.__module__, graph.GraphDefinition.__module__)
+            print(type(device.create_graph_builder()).__module__, type(graph.GraphDefinition().join()).__module__)
+            assert pickle.loads(pickle.dumps(device)) is device
+            assert pickle.loads(pickle.dumps((Device, graph.Graph))) == (Device, graph.Graph)
+            assert "device_code_optimize" in typing.get_type_hints(ProgramOptions)  # its names are found
+            print(class_of_handle(stream), class_of_handle(names.SourceCodeType.PTX), class_of_handle(7))
+            """
+        )
+    ).splitlines() == [
+        "cuda.core cuda.core cuda.core",
+        "cuda.core.utils cuda.core.graph",
+        "cuda.core.graph cuda.core.graph",
+        "Stream None None",
+    ]
+
+
 def test_submodules_are_there_without_an_import_of_their_own():
     assert output_of(program("import cuda.core\nprint(cuda.core.utils.__name__, cuda.core.graph.__name__)")) == (
         "cuda_core_cffi.utils cuda_core_cffi.graph"
@@ -194,8 +222,8 @@ def test_an_installed_one_is_not_used(tmp_path):
         from cuda_core_cffi import install_as_cuda_core
         install_as_cuda_core()
         install_as_cuda_core()
-        import cuda.core, importlib.metadata
-        print(cuda.core.Device.__module__.partition(".")[0], importlib.metadata.version("cuda-core"))
+        import cuda.core, cuda_core_cffi, importlib.metadata
+        print(cuda.core.Device is cuda_core_cffi.Device, importlib.metadata.version("cuda-core"))
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)],
@@ -205,7 +233,7 @@ def test_an_installed_one_is_not_used(tmp_path):
         timeout=LIMIT,
         check=False,
     )
-    assert printed(done) == ["cuda_core_cffi 7.0"]  # whoever asks for the distribution is told of the installed one
+    assert printed(done) == ["True 7.0"]  # whoever asks for the distribution is told of the installed one
 
 
 def test_other_packages_below_cuda_stay(tmp_path):
@@ -358,8 +386,8 @@ def test_processes_that_a_program_starts_import_it_too(tmp_path):
             from cuda.core import Device
 
             def tell(queue):
-                import cuda.core
-                queue.put(cuda.core.Device is Device and Device.__module__.partition(".")[0])
+                import cuda.core, cuda_core_cffi
+                queue.put(cuda.core.Device is Device is cuda_core_cffi.Device)
 
             if __name__ == "__main__":
                 for method in ("spawn", "forkserver"):
@@ -369,16 +397,16 @@ def test_processes_that_a_program_starts_import_it_too(tmp_path):
                     process.start()
                     print(method, queue.get(timeout=100))
                     process.join()
-                code = "import cuda.core; print('subprocess', cuda.core.Device.__module__.partition('.')[0])"
+                code = "import cuda.core as c, cuda_core_cffi as f; print('subprocess', c.Device is f.Device)"
                 sys.stdout.flush()
                 subprocess.run([sys.executable, "-c", code], check=True)
             """
         )
     )
     assert printed(command(str(script))) == [
-        "spawn cuda_core_cffi",
-        "forkserver cuda_core_cffi",
-        "subprocess cuda_core_cffi",
+        "spawn True",
+        "forkserver True",
+        "subprocess True",
     ]
 
 
