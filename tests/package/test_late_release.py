@@ -310,7 +310,7 @@ def test_many_at_once(stream):
     graph = GraphDefinition()
     for _ in range(MANY):
         graph.callback(lambda owner=owner: None)
-    for _ in range(100):
+    for _ in range(5):  # PyPy keeps them all until it collects, and a GPU takes a second for each
         graph.instantiate()
     del owner, graph, _
     assert gone(seen)
