@@ -14,6 +14,7 @@ from cuda_core_cffi._code.architecture import current_architecture
 from cuda_core_cffi._code.image import FORMAT_NAMES, architectures, contents, is_relocatable, verify
 from cuda_core_cffi._code.kernel import Kernel, Library
 from cuda_core_cffi._code.missing_symbols import KERNEL, VARIABLE, describe_missing_symbol
+from cuda_core_cffi._core import typed_handles
 from cuda_core_cffi._core.errors import CUDAError, cuda_version, failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import InUse
@@ -355,8 +356,17 @@ class ObjectCode:
 
     @property
     def handle(self) -> int:
-        """The driver's handle (``CUlibrary``) as an integer; 0 once closed. Asking for it loads the code."""
-        return 0 if self._closed else self._load().handle
+        """The driver's handle (``CUlibrary``) as an integer; 0 once closed. Asking for it loads the code.
+
+        Where this package stands for ``cuda.core``, code whose handle was asked for stays loaded when the object goes:
+        programs written for that unload it themselves.
+        """
+        if self._closed:
+            return 0
+        library = self._load()
+        if typed_handles.is_used:
+            lib.ccc_library_lend(library._c_handle)
+        return library.handle
 
     @property
     def cdata(self) -> CData:

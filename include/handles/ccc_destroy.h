@@ -49,6 +49,8 @@ static CUresult ccc_destroy_in_context(ccc_handle *handle, const char **call)
     case CCC_LIBRARY:
         *call = "cuLibraryUnload";
         ccc_kernels_forget(handle);
+        if (atomic_load_explicit(&handle->lent, memory_order_relaxed))
+            return CUDA_SUCCESS;
         return cuLibraryUnload((CUlibrary)CCC_POINTER(handle));
     case CCC_GRAPH:
     case CCC_EXECUTABLE:

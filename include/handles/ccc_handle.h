@@ -72,6 +72,7 @@ struct ccc_handle {
             _Atomic(ccc_handle *) stream;
             ccc_handle *graph;
         } capture;
+        atomic_int lent; /* of a library: whether a program may unload it, so that this package does not */
         struct ccc_graph *graph; /* of a graph or an executable: its lock, and what it keeps */
         struct {                 /* of handles of other libraries, and of the driver's linker */
             CUresult (*destroy)(uint64_t value);

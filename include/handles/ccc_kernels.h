@@ -78,6 +78,19 @@ static int ccc_kernels_grow(void)
     return 1;
 }
 
+/* With the lock held: take an entry out of those of its library. */
+static void ccc_kernels_detach(ccc_kernel_entry *entry)
+{
+    ccc_kernel_entry *before = entry->library->memory;
+    if (before == entry) {
+        entry->library->memory = entry->sibling;
+        return;
+    }
+    while (before->sibling != entry)
+        before = before->sibling;
+    before->sibling = entry->sibling;
+}
+
 /* Remember to which library a kernel belongs; the caller has a use of it. Returns whether there was memory for that. */
 static int ccc_kernels_add(uint64_t kernel, ccc_handle *library)
 {
@@ -86,8 +99,14 @@ static int ccc_kernels_add(uint64_t kernel, ccc_handle *library)
     ccc_kernels_lock();
     int added = ccc_kernels_grow();
     ccc_kernel_entry **link = added ? ccc_kernels_find(kernel) : NULL;
-    if (added && *link == NULL) {
-        ccc_kernel_entry *entry = *link = malloc(sizeof *entry);
+    ccc_kernel_entry *entry = added ? *link : NULL;
+    if (entry && entry->library != library) { /* a program unloaded that one, and the driver gave the number again */
+        ccc_kernels_detach(entry);
+        entry->library = library;
+        entry->sibling = library->memory;
+        library->memory = entry;
+    } else if (added && entry == NULL) {
+        entry = *link = malloc(sizeof *entry);
         added = entry != NULL;
         if (added) {
             *entry = (ccc_kernel_entry){NULL, library->memory, kernel, library};

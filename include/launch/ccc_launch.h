@@ -90,6 +90,14 @@ static ccc_handle *ccc_library_load(const void *code, char *log, unsigned int lo
     return handle;
 }
 
+/* Leave a library loaded when its handle goes, for a program that unloads it itself. */
+static void ccc_library_lend(ccc_handle *handle)
+{
+    while (handle->flags & CCC_BORROWED) /* a view of the handle that unloads the library */
+        handle = handle->parent;
+    atomic_store_explicit(&handle->lent, 1, memory_order_relaxed);
+}
+
 /*
  * Where a variable of a library is in the current context, and how large. The header promises managed variables to the
  * second call only; it comes second, because they exist once a context has loaded the library.

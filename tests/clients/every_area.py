@@ -16,7 +16,6 @@ from typing import Any
 import cuda.core as core
 import numpy as np
 from cuda.core import graph, utils
-from cuda.core._utils.cuda_utils import CUDAError
 
 COUNT = 256
 SOURCE = """
@@ -106,11 +105,11 @@ def resources(device: Any, stream: Any) -> None:
     }
     for name, resource in made.items():
         with resource.allocate(1 << 21, stream=stream) as buffer:
-            try:
+            if name == "pinned":  # cuda-core gives the devices no access to it
+                stream.sync()
+                np.from_dlpack(buffer).view("uint16")[...] = 513
+            else:
                 buffer.fill(b"\1\2", stream=stream)
-            except CUDAError as error:
-                show(name, str(error).partition(":")[0])
-                continue
             found = content(buffer, stream, "uint16")
             where = resource.is_device_accessible, resource.is_host_accessible, resource.is_managed
             show(name, where, set(found.tolist()), buffer.size, buffer.memory_resource is resource)

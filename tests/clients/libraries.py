@@ -39,6 +39,7 @@ class Array:
             "typestr": self.dtype.str,
             "data": (int(self.memory.handle), False),
             "stream": None,
+            "strides": None,
             "version": 3,
         }
 
@@ -102,7 +103,7 @@ def collectives() -> None:
     show("allreduce of a Buffer", set(bytes(np.from_dlpack(host).view(np.uint8))))
     devices[0].set_current()
     own = nccl.mem_alloc(4096)
-    show("memory of NCCL", type(own) is core.Buffer, own.size, own.is_device_accessible)
+    show("memory of NCCL", isinstance(own, core.Buffer), own.size, own.is_device_accessible)
     nccl.mem_free(own)
     for communicator in communicators:
         communicator.destroy()

@@ -64,6 +64,8 @@ SAMPLE = (
         )
     ),
 )
+CRASH = "cuda simulator: double unload"
+"""What the simulated driver reports where a GPU's ends the process."""
 LIMIT = 400  # seconds for one module
 
 
@@ -106,7 +108,7 @@ def run(name: str, side: Side) -> Outcomes:
             check=False,
         )
         ended = f"exit status {done.returncode}: {done.stderr[-300:]}"
-        is_broken = done.returncode != 0
+        is_broken = done.returncode != 0 or CRASH in done.stderr
     except subprocess.TimeoutExpired:
         ended, is_broken = f"not done after {LIMIT} s", True
     outcomes = {}
@@ -169,7 +171,9 @@ def main() -> int:
     asked = asked[int(shard) - 1 :: int(shards)]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        environment = dict(os.environ) if arguments.gpu else simulated_environment(folder)
+        environment = dict(os.environ)
+        if not arguments.gpu:
+            environment = {**simulated_environment(folder), "CUDA_SIM_REPORT": "stderr"}
         outcomes = run_all(asked, Side(True, folder, environment), arguments.jobs)
         if arguments.both:
             theirs = run_all(asked, Side(False, folder, environment), arguments.jobs)

@@ -288,6 +288,43 @@ def test_handles_are_of_cuda_bindings_where_that_is_installed():
     assert output_of(program(code)) == ""
 
 
+def test_code_whose_handle_a_program_has_is_left_to_it():
+    """numba-cuda unloads the library of an ObjectCode: on a GPU a second time ends the process."""
+    lines = output_of(
+        program(
+            """
+            import gc
+            from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, launch
+            from cuda_core_cffi import ffi, lib, live_objects
+            PTX = b".version 7.0\\n.target sm_70\\n.address_size 64\\n.visible .entry k() { ret; }\\n"
+            device = Device(0)
+            device.set_current()
+            stream = device.create_stream()
+            for unloaded_before in (True, False, False):
+                code = ObjectCode.from_ptx(PTX)
+                kernel = code.get_kernel("k")
+                handle = ffi.cast("CUlibrary", int(code.handle))
+                number = int(kernel.handle)
+                again = Kernel.from_handle(number, code)  # also where an earlier kernel had the number
+                launch(stream, LaunchConfig(grid=1, block=1), again)
+                stream.sync()
+                if unloaded_before:
+                    print(lib.cuLibraryUnload(handle))
+                    handle = None
+                    kept = code, kernel, again
+                del code, kernel, again
+                gc.collect()
+                if handle:
+                    print(lib.cuLibraryUnload(handle))
+            del kept
+            gc.collect()
+            print(live_objects()["library"])
+            """
+        )
+    )
+    assert lines.split() == ["0", "0", "0", "0"]
+
+
 def test_results_of_cuda_bindings_are_checked():
     code = """
         import enum

@@ -163,7 +163,7 @@ def test_a_module_gives_functions_and_variables(cu: Driver, sim: ModuleType) -> 
     assert cu.status("cuModuleUnload", None) == "INVALID_HANDLE"
 
 
-def test_a_library_needs_no_context(driver: Driver) -> None:
+def test_a_library_needs_no_context(driver: Driver, sim: ModuleType) -> None:
     library = load_library(driver)
     kernel = driver.out(c_void_p, "cuLibraryGetKernel", library, b"four")
     assert driver.out(c_char_p, "cuKernelGetName", kernel).value == b"four"
@@ -174,7 +174,9 @@ def test_a_library_needs_no_context(driver: Driver) -> None:
     driver.cuLibraryUnload(library)
     assert driver.status("cuKernelGetName", byref(c_char_p()), kernel) == "INVALID_HANDLE"
     assert driver.status("cuLibraryUnload", library) == "INVALID_HANDLE"
+    assert [report.kind for report in sim.reports()] == ["double unload"]
     assert driver.status("cuLibraryUnload", None) == "INVALID_HANDLE"
+    assert len(sim.reports()) == 1
 
 
 def test_a_library_is_a_module_in_each_context(cu: Driver, sim: ModuleType) -> None:

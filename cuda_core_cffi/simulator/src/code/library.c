@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "driver/device.h"
+#include "driver/report.h"
 #include "code/module.h"
 #include "streams/stream.h"
 
@@ -177,7 +178,12 @@ SIM_API(cuLibraryLoadFromFile,
 SIM_API(cuLibraryUnload, (CUlibrary library), (library))
 {
     SIM_HELD struct sim_library *found = NULL;
-    SIM_TRY(sim_library_find(library, &found));
+    enum sim_lookup lookup = sim_object_find(SIM_LIBRARY, library, (void **)&found);
+    if (lookup == SIM_STALE) // driver 580 crashes
+        sim_report("double unload", "cuLibraryUnload", (uintptr_t)library, 0, NULL,
+                   "library 0x%llx has been unloaded before", (unsigned long long)(uintptr_t)library);
+    if (lookup != SIM_FOUND)
+        return CUDA_ERROR_INVALID_HANDLE;
     retire(found);
     return CUDA_SUCCESS;
 }
