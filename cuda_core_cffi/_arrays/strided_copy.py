@@ -11,11 +11,11 @@ from cuda_core_cffi._arrays.layout import _StridedLayout
 from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._memory.access import explain_access
-from cuda_core_cffi._memory.dlpack import DTYPE, pins, release_pins
-from cuda_core_cffi._streams.stream import Stream, stream_or_default
+from cuda_core_cffi._memory.dlpack import DTYPE, Exported, pins, release_pins, tensor_on_host
+from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, Stream, stream_or_default
 from cuda_core_cffi.typing import IsStreamType
 
-__all__ = ["byte_range", "copy_on_host", "copy_strided", "copy_view", "plan_copy"]
+__all__ = ["byte_range", "copy_view", "host_copy"]
 
 
 def copy_view(target: Any, source: Any, stream: IsStreamType | None, blocking: bool | None) -> None:
@@ -41,6 +41,29 @@ def copy_view(target: Any, source: Any, stream: IsStreamType | None, blocking: b
         view._make_ready(queue)
     with_host = not all(with_device)
     copy_strided(copy, queue, with_host, with_host if blocking is None else bool(blocking), target, source)
+
+
+def host_copy(view: Any, exported: Exported, versioned: bool) -> Any:
+    """Return a capsule with a copy of a view in host memory, in C order."""
+    layout = view._layout
+    dense = _StridedLayout.dense(layout.shape, layout.itemsize)
+
+    def fill(data: Any) -> None:
+        if not layout.volume:
+            return
+        address = int(ffi.cast("uintptr_t", data))
+        source = view.ptr, layout, view.is_device_accessible
+        copy, possible = plan_copy((address, dense, False), source, view.device_id)
+        if not view.is_device_accessible:
+            copy_on_host(copy)
+        elif not possible:
+            raise BufferError(f"the driver cannot copy {layout!r} to dense memory in one call")
+        else:
+            view._order(LEGACY_DEFAULT_STREAM)
+            copy_strided(copy, LEGACY_DEFAULT_STREAM, True, True)
+
+    shown = exported._replace(strides=dense._explicit_strides())
+    return tensor_on_host(shown, layout.volume * layout.itemsize, versioned, fill)
 
 
 def check_copy(target: Any, source: Any) -> None:

@@ -23,7 +23,7 @@ from cuda_core_cffi._arrays.interfaces import (
     readers,
 )
 from cuda_core_cffi._arrays.layout import _StridedLayout, make_layout
-from cuda_core_cffi._arrays.strided_copy import byte_range, copy_on_host, copy_strided, copy_view, plan_copy
+from cuda_core_cffi._arrays.strided_copy import byte_range, copy_view, host_copy
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.dtypes import check_itemsize, code_of, dtype_of, element_dtype, itemsize_of
@@ -47,9 +47,8 @@ from cuda_core_cffi._memory.dlpack import (
     export_view,
     give_view,
     lend_view,
-    tensor_on_host,
 )
-from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, Stream
+from cuda_core_cffi._streams.stream import Stream
 from cuda_core_cffi.typing import IsStreamType
 
 if TYPE_CHECKING:
@@ -575,27 +574,7 @@ class StridedMemoryView(Uncopyable):
         if self._stream != NO_ORDERING and self._info[DEVICE_TYPE] in ON_DEVICE:
             check(lib.ccc_view_order(consumer._value, self._stream, self.device_id))
 
-    def _host_copy(self, exported: Exported, versioned: bool) -> Any:
-        """Return a capsule with a copy in host memory, in C order."""
-        layout = self._layout
-        dense = _StridedLayout.dense(layout.shape, layout.itemsize)
-
-        def fill(data: Any) -> None:
-            if not layout.volume:
-                return
-            address = int(ffi.cast("uintptr_t", data))
-            source = self.ptr, layout, self.is_device_accessible
-            copy, possible = plan_copy((address, dense, False), source, self.device_id)
-            if not self.is_device_accessible:
-                copy_on_host(copy)
-            elif not possible:
-                raise BufferError(f"the driver cannot copy {layout!r} to dense memory in one call")
-            else:
-                self._order(LEGACY_DEFAULT_STREAM)
-                copy_strided(copy, LEGACY_DEFAULT_STREAM, True, True)
-
-        shown = exported._replace(strides=dense._explicit_strides())
-        return tensor_on_host(shown, layout.volume * layout.itemsize, versioned, fill)
+    _host_copy = host_copy
 
     # Addresses of tensors, for DLPack's C exchange API.
     _give_tensor = give_view

@@ -4,7 +4,7 @@
 #ifndef CCC_GRAPH_ADD_H
 #define CCC_GRAPH_ADD_H
 
-#include "graph/ccc_graph.h"
+#include "graph/ccc_graph_nodes.h"
 #include "launch/ccc_prepared.h"
 
 #define CCC_NODE_PARAMETERS 64 /* kernels with more take the longer way */

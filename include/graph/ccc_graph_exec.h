@@ -10,7 +10,7 @@
 #ifndef CCC_GRAPH_EXEC_H
 #define CCC_GRAPH_EXEC_H
 
-#include "graph/ccc_graph.h"
+#include "graph/ccc_graph_nodes.h"
 
 /* What an executable of a graph, whose lock is held, is to keep; NULL: nothing. */
 static int ccc_exec_bundle(const ccc_handle *graph, ccc_keep **bundle)

@@ -7,7 +7,7 @@
 #ifndef CCC_GRAPH_FILL_H
 #define CCC_GRAPH_FILL_H
 
-#include "graph/ccc_graph.h"
+#include "graph/ccc_graph_nodes.h"
 
 enum { CCC_TO_DEVICE = 1, CCC_FROM_DEVICE = 2 }; /* memory that the driver knows nothing of before the graph runs */
 

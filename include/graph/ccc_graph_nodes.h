@@ -1,0 +1,292 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nodes of graphs of any kind: adding them, setting and reading their parameters, the attributes of kernel nodes, and the
+ * events of event nodes.
+ */
+#ifndef CCC_GRAPH_NODES_H
+#define CCC_GRAPH_NODES_H
+
+#include "graph/ccc_graph.h"
+
+/* Where a node's parameters have its context; NULL for nodes of a type that has none. */
+static CUcontext *ccc_graph_context_of(CUgraphNodeParams *params)
+{
+    switch (params->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        return &params->kernel.ctx;
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return &params->memcpy.copyCtx;
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        return &params->memset.ctx;
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        return &params->conditional.ctx;
+    default:
+        return NULL;
+    }
+}
+
+/* The context that parameters name; 0: none, or these have no such field. */
+static uint64_t ccc_graph_get_context(CUgraphNodeParams *params)
+{
+    CUcontext *context = ccc_graph_context_of(params);
+    return context ? (uintptr_t)*context : 0;
+}
+
+/* Have a node run in a context: that in which it ran before. */
+static void ccc_graph_set_context(CUgraphNodeParams *params, uint64_t context)
+{
+    CUcontext *place = ccc_graph_context_of(params);
+    if (place)
+        *place = (CUcontext)(uintptr_t)context;
+}
+
+/* Nodes that are given no context run in the current one. */
+static int ccc_graph_context(CUgraphNodeParams *params)
+{
+    CUcontext *context = ccc_graph_context_of(params);
+    if (context == NULL)
+        return 0;
+    if (*context == NULL)
+        CCC_TRY(cuCtxGetCurrent, context);
+    return *context ? 0 : ccc_fail(CCC_NO_CONTEXT, "cuCtxGetCurrent");
+}
+
+/* What a node is given beside its parameters' own: a context, and a host function the way through its keep. */
+static int ccc_graph_complete(CUgraphNodeParams *params, ccc_keep *keep)
+{
+    if (params->type != CU_GRAPH_NODE_TYPE_HOST)
+        return ccc_graph_context(params);
+    ccc_host_wrap(&params->host, keep);
+    return 0;
+}
+
+/* Attributes that a kernel node is to have. */
+typedef struct ccc_attributes {
+    unsigned int count;
+    CUlaunchAttribute values[CCC_MAX_LAUNCH_ATTRIBUTES];
+    CUlaunchAttributeValue before[CCC_MAX_LAUNCH_ATTRIBUTES]; /* out: what it had */
+} ccc_attributes;
+
+/* Set the first `count` attributes of a kernel node back to what it had. */
+static void ccc_graph_reset_attributes(CUgraphNode node, const ccc_attributes *attributes, unsigned int count)
+{
+    while (count-- > 0) {
+        CUresult result = cuGraphKernelNodeSetAttribute(node, attributes->values[count].id, &attributes->before[count]);
+        if (result)
+            ccc_cleanup_failed((int)result, "cuGraphKernelNodeSetAttribute");
+    }
+}
+
+/* Set attributes of a kernel node: all, or none. */
+static int ccc_graph_set_attributes(CUgraphNode node, ccc_attributes *attributes)
+{
+    for (unsigned int i = 0; i < attributes->count; i++) {
+        CUlaunchAttributeID id = attributes->values[i].id;
+        const CUlaunchAttributeValue *wanted = &attributes->values[i].value;
+        const char *call = "cuGraphKernelNodeGetAttribute";
+        memset(&attributes->before[i], 0, sizeof attributes->before[i]);
+        CUresult result = cuGraphKernelNodeGetAttribute(node, id, &attributes->before[i]);
+        if (result == CUDA_SUCCESS && memcmp(&attributes->before[i], wanted, sizeof *wanted)) {
+            call = "cuGraphKernelNodeSetAttribute";
+            result = cuGraphKernelNodeSetAttribute(node, id, wanted);
+        }
+        if (result) {
+            ccc_graph_reset_attributes(node, attributes, i);
+            return ccc_fail((int)result, call);
+        }
+    }
+    return 0;
+}
+
+/*
+ * Find out whether a node could have these attributes: they are set after it was added, and from a graph that allocates no
+ * node can be removed again.
+ */
+static int ccc_graph_try_attributes(CUgraphNodeParams *params, ccc_attributes *attributes)
+{
+    CUgraph graph;
+    CUgraphNode node;
+    CUresult result = cuGraphCreate(&graph, 0);
+    if (result)
+        return ccc_fail((int)result, "cuGraphCreate");
+    result = CCC_WITH_EDGE_DATA(cuGraphAddNode)(&node, graph, NULL, NULL, 0, params);
+    int status = result ? ccc_fail((int)result, "cuGraphAddNode") : ccc_graph_set_attributes(node, attributes);
+    if ((result = cuGraphDestroy(graph)))
+        ccc_cleanup_failed((int)result, "cuGraphDestroy");
+    return status;
+}
+
+/* What became of a node that was to be added. */
+typedef struct ccc_added {
+    int status;
+    uint64_t node;
+    uint64_t context; /* that the node runs in; 0: none */
+    ccc_keep *keep;   /* what the graph keeps for it; NULL: nothing */
+} ccc_added;
+
+static ccc_added ccc_not_added(int status, ccc_keep *keep)
+{
+    ccc_keep_finish(keep);
+    return (ccc_added){.status = status};
+}
+
+/* Add a node that comes after `count` others. The lock is held; `attributes` and the keep may be NULL. */
+static ccc_added ccc_graph_add_to(ccc_handle *handle, const uint64_t *before, size_t count, CUgraphNodeParams *params,
+                                  ccc_attributes *attributes, ccc_keep *keep)
+{
+    CUgraph graph = CCC_GRAPH_OF(handle);
+    CUgraphNode node = NULL;
+    int status = ccc_graph_check(handle, before, count);
+    if (status == 0)
+        status = ccc_graph_complete(params, keep);
+    if (status == 0 && attributes)
+        status = ccc_graph_try_attributes(params, attributes);
+    if (status)
+        return ccc_not_added(status, keep);
+    if ((status = ccc_graph_attach(handle, keep)))
+        return ccc_not_added(status, NULL);
+    const CUgraphNode *others = (const CUgraphNode *)before;
+    CUresult result = CCC_WITH_EDGE_DATA(cuGraphAddNode)(&node, graph, others, NULL, count, params);
+    if (result) {
+        status = ccc_fail((int)result, "cuGraphAddNode");
+    } else if (attributes && (status = ccc_graph_set_attributes(node, attributes))) {
+        ccc_failure failure = ccc_last;
+        result = cuGraphDestroyNode(node);
+        if (result)
+            ccc_cleanup_failed((int)result, "cuGraphDestroyNode");
+        ccc_last = failure;
+    }
+    if (status) {
+        ccc_graph_detach(handle, keep);
+        return ccc_not_added(status, NULL);
+    }
+    ccc_added added = {.node = (uintptr_t)node, .keep = keep};
+    ccc_graph_found(handle, &added.node, 1);
+    if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        ccc_graph_found(handle, (const uint64_t *)params->conditional.phGraph_out, params->conditional.size);
+    added.context = ccc_graph_get_context(params);
+    return added;
+}
+
+/* The same for whoever does not hold the lock. `child` is the graph to embed, or NULL. */
+static ccc_added ccc_graph_add(ccc_handle *graph, const uint64_t *before, size_t count, CUgraphNodeParams *params,
+                               ccc_attributes *attributes, ccc_handle *child, ccc_keep *keep)
+{
+    int status = ccc_graph_enter_both(graph, child);
+    if (status)
+        return ccc_not_added(status, keep);
+    status = ccc_graph_hand_over(child);
+    ccc_added added = status ? ccc_not_added(status, keep)
+                             : ccc_graph_add_to(graph, before, count, params, attributes, keep);
+    ccc_graph_leave_both(graph, child);
+    return added;
+}
+
+/* Set a node's parameters, and what is kept for them in place of `old`. */
+static int ccc_graph_set(ccc_handle *graph, uint64_t node, CUgraphNodeParams *params, ccc_attributes *attributes,
+                         ccc_handle *child, ccc_keep *keep, ccc_keep *old)
+{
+    CUgraphNode target = (CUgraphNode)(uintptr_t)node;
+    int status = ccc_graph_enter_both(graph, child);
+    if (status) {
+        ccc_keep_finish(keep);
+        return status;
+    }
+    if ((status = ccc_graph_check(graph, &node, 1)) || (status = ccc_graph_complete(params, keep)) ||
+        (status = ccc_graph_hand_over(child))) {
+        ccc_keep_finish(keep);
+    } else if ((status = ccc_graph_attach(graph, keep)) == 0) {
+        if (attributes)
+            status = ccc_graph_set_attributes(target, attributes);
+        CUresult result = status ? CUDA_SUCCESS : cuGraphNodeSetParams(target, params);
+        if (result) {
+            if (attributes)
+                ccc_graph_reset_attributes(target, attributes, attributes->count);
+            status = ccc_fail((int)result, "cuGraphNodeSetParams");
+        }
+        ccc_graph_detach(graph, status ? keep : old);
+    }
+    ccc_graph_leave_both(graph, child);
+    return status;
+}
+
+/* A node's parameters, as the function for its type gives them; what they point to is valid until the node changes. */
+static int ccc_graph_get(ccc_handle *graph, uint64_t node, int type, void *params)
+{
+    CUgraphNode target = (CUgraphNode)(uintptr_t)node;
+    const char *call;
+    CUresult result;
+    int status = ccc_graph_enter_at(graph, &node, 1);
+    if (status)
+        return status;
+    switch (type) {
+#define CCC_GET(kind, function)              \
+    case CU_GRAPH_NODE_TYPE_##kind:          \
+        call = #function;                    \
+        result = function(target, params);   \
+        break;
+        CCC_GET(KERNEL, cuGraphKernelNodeGetParams)
+        CCC_GET(MEMCPY, cuGraphMemcpyNodeGetParams)
+        CCC_GET(MEMSET, cuGraphMemsetNodeGetParams)
+        CCC_GET(HOST, cuGraphHostNodeGetParams)
+        CCC_GET(GRAPH, cuGraphChildGraphNodeGetGraph)
+        CCC_GET(EVENT_RECORD, cuGraphEventRecordNodeGetEvent)
+        CCC_GET(WAIT_EVENT, cuGraphEventWaitNodeGetEvent)
+        CCC_GET(MEM_ALLOC, cuGraphMemAllocNodeGetParams)
+        CCC_GET(MEM_FREE, cuGraphMemFreeNodeGetParams)
+#undef CCC_GET
+    default:
+        call = "cuGraphNodeGetParams";
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (result == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_HOST)
+        ccc_host_unwrap(params);
+    if (result == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_GRAPH)
+        ccc_graph_found(graph, params, 1);
+    ccc_graph_leave(graph);
+    return result ? ccc_fail((int)result, call) : 0;
+}
+
+static int ccc_graph_get_attribute(ccc_handle *graph, uint64_t node, CUlaunchAttributeID id,
+                                   CUlaunchAttributeValue *value)
+{
+    int status = ccc_graph_enter_at(graph, &node, 1);
+    if (status)
+        return status;
+    CUresult result = cuGraphKernelNodeGetAttribute((CUgraphNode)(uintptr_t)node, id, value);
+    ccc_graph_leave(graph);
+    return result ? ccc_fail((int)result, "cuGraphKernelNodeGetAttribute") : 0;
+}
+
+/* The event of a node, for another Python object: it is not destroyed before this handle goes. */
+static ccc_handle *ccc_graph_event(ccc_handle *event)
+{
+    if (!ccc_retain(event)) {
+        ccc_fail(CCC_CLOSED, "");
+        return NULL;
+    }
+    ccc_handle *again = ccc_new(CCC_EVENT, event->value, event->flags | CCC_BORROWED, event->parent);
+    if (again)
+        again->queue.original = event;
+    else
+        ccc_release(event);
+    return again;
+}
+
+/* The same for an event that is only known by its handle; taken to be of the current context. */
+static ccc_handle *ccc_graph_foreign_event(uint64_t value)
+{
+    int status;
+    ccc_handle *context = ccc_current_context(&status);
+    if (context == NULL) {
+        if (status == 0)
+            ccc_fail(CCC_NO_CONTEXT, "cuCtxGetCurrent");
+        return NULL;
+    }
+    ccc_handle *event = ccc_new(CCC_EVENT, value, CCC_BORROWED, context);
+    ccc_release(context);
+    return event;
+}
+
+#endif
