@@ -58,6 +58,21 @@ def test_an_example_ends_well(name, printed):
     assert re.search(printed, output)
 
 
+@pytest.mark.parametrize("name", ["disk_cache.py", "graph_capture.py", "jit_lto.py", "strided_memory_view_cpu.py"])
+def test_an_example_ends_well_as_a_program_of_cuda_core(name, tmp_path):
+    for path in (ROOT / "examples").glob("*.py"):  # they import each other
+        (tmp_path / path.name).write_text(path.read_text().replace("cuda_core_cffi", "cuda.core"))
+    assert "from cuda.core" in (tmp_path / name).read_text()
+    run = """
+        import sys
+        from cuda_core_cffi.as_cuda_core import main
+        folder, name = sys.argv[1:]
+        sys.path.insert(0, folder)
+        main([f"{folder}/{name}"])
+    """
+    assert re.search(PRINTED[name], output_of(run, str(tmp_path), name))
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_the_code_on_a_page_runs_from_the_first_block_to_the_last(page, tmp_path):
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.DOTALL | re.MULTILINE)
