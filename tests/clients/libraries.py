@@ -111,7 +111,7 @@ def collectives() -> None:
 
 def algorithms() -> None:
     """Algorithms of cuda.compute, with operators that it knows and one of Python."""
-    from cuda import compute
+    import cuda.compute as compute  # "from cuda" would not say that it is not installed
 
     stream = core.Device().create_stream()
     rng = np.random.default_rng(7)
