@@ -141,8 +141,10 @@ class build_ext(_build_ext):
 
 def extensions() -> list[Extension]:
     """Return what has to be compiled."""
-    cuda = str(load_generator("headers").find_include_dir())
-    include = [str(INCLUDE.relative_to(ROOT)), str(GENERATED_C.relative_to(ROOT)), cuda]
+    finder = load_generator("headers")
+    # in this order: a wheel may have put a cuda.h beside the nvml.h
+    nvidia = [str(finder.find_include_dir()), str(finder.find_nvml_include_dir())]
+    include = [str(INCLUDE.relative_to(ROOT)), str(GENERATED_C.relative_to(ROOT)), *nvidia]
     headers = [str(header.relative_to(ROOT)) for header in sorted(INCLUDE.rglob("*.h"))]
     limited = [("Py_LIMITED_API", "0x{:02X}{:02X}0000".format(*OLDEST_PYTHON))] if LIMITED_API else []
     calls = Extension(
@@ -180,7 +182,7 @@ def extensions() -> list[Extension]:
             SIMULATOR,
             sorted(str(path.relative_to(ROOT)) for path in SIMULATOR_SOURCE.rglob("*.c")),
             depends=sorted(str(path.relative_to(ROOT)) for path in SIMULATOR_SOURCE.rglob("*.h")),
-            include_dirs=[str(SIMULATOR_SOURCE.relative_to(ROOT)), cuda],
+            include_dirs=[str(SIMULATOR_SOURCE.relative_to(ROOT)), *nvidia],
             # a kernel's arithmetic is as its PTX says; for size, which costs the interpreter of PTX no time
             extra_compile_args=[*COMPILE, *OLD_CUDA, "-Os", "-ffp-contract=off"],
             # without -Bsymbolic its calls to its own functions would go to a real libcuda loaded before it

@@ -19,7 +19,7 @@ import sysconfig
 
 from pycparser import c_ast, c_parser
 
-__all__ = ["Header", "HeaderError", "find_include_dir", "read_header"]
+__all__ = ["Header", "HeaderError", "find_include_dir", "find_nvml_include_dir", "read_header"]
 
 # What pycparser must know of the standard headers; cuda.h uses no other type of theirs.
 STANDARD_TYPES = """
@@ -28,6 +28,8 @@ typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef 
 typedef unsigned char uint8_t; typedef unsigned short uint16_t;
 typedef unsigned int uint32_t; typedef unsigned long uint64_t;
 """
+
+TOOLKIT_VARIABLES = ("CUDA_PATH", "CUDA_HOME")
 
 LINE_MARKER = re.compile(r'^# \d+ "([^"]*)"')
 DEFINE = re.compile(r"^#define (\w+)(\([^)]*\))?(?: (.*))?$")
@@ -82,20 +84,54 @@ def find_include_dir() -> pathlib.Path:
     HeaderError
         If a variable is set and its folder has no ``cuda.h``, or if no header is found at all.
     """
-    for variable in ("CUDA_PATH", "CUDA_HOME"):
-        root = os.environ.get(variable)
-        if root:
-            for folder in (pathlib.Path(root, "include"), pathlib.Path(root)):
-                if (folder / "cuda.h").is_file():
-                    return folder
-            raise HeaderError(f"{variable}={root} is set, but neither it nor its include/ has a cuda.h")
+    for variable in TOOLKIT_VARIABLES:
+        if os.environ.get(variable):
+            found = find_in_toolkit(variable, "cuda.h")
+            if found is None:
+                raise HeaderError(
+                    f"{variable}={os.environ[variable]} is set, but neither it nor its include/ has a cuda.h"
+                )
+            return found
+    return find_in_wheels("cuda.h", "cuda_runtime", "nvidia-cuda-runtime")
+
+
+def find_nvml_include_dir() -> pathlib.Path:
+    """Return the folder of ``nvml.h``: of ``CUDA_PATH`` or ``CUDA_HOME`` if it is there, else of the header wheel.
+
+    Raises
+    ------
+    HeaderError
+        If no header is found.
+    """
+    for variable in TOOLKIT_VARIABLES:
+        found = find_in_toolkit(variable, "nvml.h")
+        if found is not None:
+            return found
+    return find_in_wheels("nvml.h", "nvml_dev", "nvidia-nvml-dev")
+
+
+def find_in_toolkit(variable: str, name: str) -> pathlib.Path | None:
+    """Return the folder of a header in the toolkit that an environment variable names, or None."""
+    root = os.environ.get(variable)
+    folders = (pathlib.Path(root, "include"), pathlib.Path(root)) if root else ()
+    return next((folder for folder in folders if (folder / name).is_file()), None)
+
+
+def find_in_wheels(name: str, old_folder: str, wheel: str) -> pathlib.Path:
+    """Return the folder of a header that came in a wheel of PyPI; that of CUDA 12 has a folder of its own.
+
+    Raises
+    ------
+    HeaderError
+        If there is none.
+    """
     spec = importlib.util.find_spec("nvidia")
     for root in spec.submodule_search_locations or () if spec else ():
-        for folder in (*sorted(pathlib.Path(root).glob("cu1*/include")), pathlib.Path(root, "cuda_runtime/include")):
-            if (folder / "cuda.h").is_file():
+        for folder in (*sorted(pathlib.Path(root).glob("cu1*/include")), pathlib.Path(root, old_folder, "include")):
+            if (folder / name).is_file():
                 return folder
     raise HeaderError(
-        "no cuda.h found: set CUDA_PATH to a CUDA toolkit, or install the wheel nvidia-cuda-runtime "
+        f"no {name} found: set CUDA_PATH to a CUDA toolkit, or install the wheel {wheel} "
         "(pip does so by itself when it builds the package in isolation)"
     )
 

@@ -85,6 +85,31 @@ def test_without_any_header_the_error_says_what_to_do(
         headers.find_include_dir()
 
 
+@pytest.mark.parametrize("variable", ["CUDA_PATH", "CUDA_HOME"])
+def test_nvml_is_that_of_the_toolkit(toolkit: pathlib.Path, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    (toolkit / "include" / "nvml.h").touch()
+    monkeypatch.setenv(variable, str(toolkit))
+    assert headers.find_nvml_include_dir() == toolkit / "include"
+
+
+@pytest.mark.parametrize("place", ["cu13/include", "nvml_dev/include"])
+def test_a_toolkit_without_nvml_leaves_it_to_the_header_wheel(
+    toolkit: pathlib.Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    folder = toolkit / "nvidia" / place
+    folder.mkdir(parents=True)
+    (folder / "nvml.h").touch()
+    monkeypatch.setenv("CUDA_PATH", str(toolkit))
+    monkeypatch.setattr(headers.importlib.util, "find_spec", lambda name: Spec([str(toolkit / "nvidia")]))
+    assert headers.find_nvml_include_dir() == folder
+
+
+def test_without_any_nvml_the_error_names_its_wheel(toolkit: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(headers.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(headers.HeaderError, match=r"no nvml\.h found: .*, or install the wheel nvidia-nvml-dev"):
+        headers.find_nvml_include_dir()
+
+
 class Spec:
     def __init__(self, places: list[str]) -> None:
         self.submodule_search_locations = places
