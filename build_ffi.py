@@ -78,6 +78,7 @@ HEADERS = (  # of include/, each with what it needs
     "compilers/ccc_nvjitlink.h",
     "compilers/ccc_nvrtc.h",
     "compilers/ccc_nvvm.h",
+    "driver/ccc_nvml.h",
     "graph/ccc_graph_add.h",
     "graph/ccc_graph_edges.h",
     "graph/ccc_graph_fill.h",
@@ -199,19 +200,30 @@ def generate() -> None:
     generator = load_generator("generate")
     GENERATED_C.mkdir(parents=True, exist_ok=True)
     (GENERATED_C / "ccc_table_rows.h").write_text(load_generator("table").write_table(api))
-    cdef = load_generator("cdef").write_cdef(api) + (INCLUDE / "cuda_core_cffi.cdef").read_text()
+    nvml_api, nvml = read_nvml_api(), load_generator("nvml")
+    (GENERATED_C / "ccc_nvml_rows.h").write_text(nvml.write_rows(nvml_api))
+    cdef = load_generator("cdef").write_cdef(api) + nvml.write_cdef(nvml_api)
+    cdef += (INCLUDE / "cuda_core_cffi.cdef").read_text()
     (GENERATED / "types.cdef").write_text(load_generator("cdef").write_types(api))
+    (GENERATED / "nvml_types.cdef").write_text(nvml.write_types(nvml_api))
     (GENERATED / "generated.py").write_text(load_generator("bindings").write_driver_module(api))
+    (GENERATED / "nvml_generated.py").write_text(load_generator("nvml_bindings").write_nvml_module(nvml_api))
     (PACKAGE / "include").mkdir(exist_ok=True)
     shutil.copy(INCLUDE / "cuda_core_cffi.h", PACKAGE / "include")
-    prelude = "#include <cuda.h>\n" + "".join(f'#include "{name}"\n' for name in HEADERS)
+    prelude = "#include <cuda.h>\n#include <nvml.h>\n" + "".join(f'#include "{name}"\n' for name in HEADERS)
     generator.write_extension(EXTENSION, cdef, prelude, GENERATED_C / "_cuda.c", LIMITED_API)
 
 
 def read_api() -> object:
-    """Return the classified header."""
+    """Return the classified header of the driver."""
     headers = load_generator("headers")
     return load_generator("cdef").classify(headers.read_header(headers.find_include_dir()))
+
+
+def read_nvml_api() -> object:
+    """Return the classified header of NVML."""
+    headers = load_generator("headers")
+    return load_generator("nvml").classify(headers.read_nvml_header(headers.find_nvml_include_dir()))
 
 
 def load_generator(name: str) -> ModuleType:
@@ -239,7 +251,7 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         if arguments.report:
-            print(load_generator("generate").report(read_api()), end="")
+            print(load_generator("generate").report(read_api(), read_nvml_api()), end="")
         else:
             generate()
     except load_generator("headers").HeaderError as error:

@@ -1,15 +1,17 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Write the Python module that calls every driver function directly.
+"""Write the Python module that calls every function of a library directly.
 
-Each function becomes one Python function that returns a tuple: the ``CUresult``, then the outputs. What each parameter
-is comes from :mod:`roles`. No text of the header reaches the module.
+Each function becomes one Python function that returns a tuple: the status, then the outputs. What each parameter is comes
+from :mod:`roles`, for NVML from :mod:`nvml_bindings`. No text of the header reaches the module.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 import re
+from collections.abc import Callable
 
 from pycparser import c_ast
 
@@ -18,13 +20,13 @@ from .cdef import Api, type_text
 from .headers import HeaderError
 from .roles import COUNT_NAME, INTEGERS, Role, find_roles, kind_of, payload_types, settled
 
-__all__ = ["report", "write_driver_module"]
+__all__ = ["Library", "Writer", "evaluate", "report", "write_driver_module", "write_module"]
 
 INT_BITS = 32
 OPERATORS = {"|": operator.or_, "+": operator.add, "-": operator.sub}
 HEAD = """\
-# Written by the build from the cuda.h of CUDA {version}; do not edit.
-\"\"\"The driver API of CUDA {version}: every function, enumeration, structure and constant.\"\"\"
+# Written by the build from {source}; do not edit.
+\"\"\"{title}: every function, enumeration, structure and constant.\"\"\"
 
 from __future__ import annotations
 
@@ -58,6 +60,7 @@ _new_array = _convert.new_array
 _string = _convert.string
 _target = _convert.target
 _text = _convert.text
+_typed_handle = _convert.typed_handle
 _typeof = _convert.typeof
 _Payload = _types.Payload
 _copies = _types.copies
@@ -67,6 +70,7 @@ _payloads = _types.payloads
 _record = _types.record
 _record_value = _types.record_value
 _records = _types.records
+_stamped = _types.stamped
 """
 CALL_TYPES = {
     "int": "int", "float": "float", "enum": "int", "handle": "_convert.HandleLike", "number": "_convert.HandleLike",
@@ -74,15 +78,51 @@ CALL_TYPES = {
 }  # fmt: skip
 
 
+@dataclasses.dataclass(frozen=True)
+class Library:
+    """What the modules of two libraries differ in.
+
+    Attributes
+    ----------
+    title, source : str
+        What the module has, and what it is written from.
+    status, success : str
+        The enumeration that functions return, and its enumerator for success.
+    roles : dict
+        What the parameters of each function are.
+    call : callable
+        Gets the name of a function and its arguments as text; returns the call, and, where the function is called through
+        another one, that one's name.
+    kept : callable
+        Gets a function's name and a role; tells whether that output has a value when the function failed.
+    handle : str
+        The conversion for handles.
+    versions : dict of str to int
+        Versions that structures state in themselves.
+    """
+
+    title: str
+    source: str
+    status: str
+    success: str
+    roles: dict[str, tuple[Role, ...]]
+    call: Callable[[str, str], tuple[str, str | None]]
+    kept: Callable[[str, Role], bool]
+    handle: str = "_handle"
+    versions: dict[str, int] = dataclasses.field(default_factory=dict)
+
+
 class Writer:
     """The module under construction."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, library: Library) -> None:
         self.api = api
+        self.library = library
         self.lines: list[str] = []
         self.types: dict[str, str] = {}
         self.public: list[str] = []
         self.comments = payload_types(api)
+        self.values: dict[str, int] = {}  # of the enumerators
 
     def type_of(self, ctype: str) -> str:
         """Return the name under which the module keeps the cffi type ``ctype``."""
@@ -102,32 +142,51 @@ def report(api: Api) -> dict[str, str]:
 
 
 def write_driver_module(api: Api) -> str:
-    """Return the text of the module that holds all of ``api``.
+    """Return the text of the module that holds all of the driver's ``api``.
 
     Raises
     ------
     HeaderError
         If an enumerator cannot be evaluated.
     """
-    writer = Writer(api)
+    version = f"{api.header.version // 1000}.{api.header.version % 1000 // 10}"
+    library = Library(
+        title=f"The driver API of CUDA {version}",
+        source=f"the cuda.h of CUDA {version}",
+        status="CUresult",
+        success="CUDA_SUCCESS",
+        roles=find_roles(api)[0],
+        call=lambda name, arguments: (f"_lib.{name}({arguments})", None),
+        kept=lambda name, role: f"{name}.{role.name}" in directions.KEPT_ON_ERROR,
+    )
+    return write_module(Writer(api, library), write_constants)
+
+
+def write_module(writer: Writer, write_values: Callable[[Writer], None]) -> str:
+    """Return the text of a module; ``write_values`` writes its constants.
+
+    Raises
+    ------
+    HeaderError
+        If an enumerator cannot be evaluated.
+    """
+    library = writer.library
     write_enums(writer)
     write_handles(writer)
     write_records(writer)
-    write_constants(writer)
+    write_values(writer)
     declarations, writer.lines = writer.lines, []
-    roles, _ = find_roles(api)
-    for name in roles:
-        write_function(writer, name, roles[name])
+    for name, roles in library.roles.items():
+        write_function(writer, name, roles)
     types = [f'{name} = _typeof("{ctype}")' for name, ctype in sorted(writer.types.items())]
-    text = "\n".join([*declarations, "", "_SUCCESS = CUresult.CUDA_SUCCESS", *types, *writer.lines])
-    version = f"{api.header.version // 1000}.{api.header.version % 1000 // 10}"
+    text = "\n".join([*declarations, "", f"_SUCCESS = {library.status}.{library.success}", *types, *writer.lines])
     names = "\n".join(f'    "{name}",' for name in sorted(writer.public))
-    return HEAD.format(version=version, helpers=HELPERS, names=names) + text + "\n"
+    return HEAD.format(title=library.title, source=library.source, helpers=HELPERS, names=names) + text + "\n"
 
 
 def write_enums(writer: Writer) -> None:
     """Write a class for each enumeration."""
-    values: dict[str, int] = {}
+    values = writer.values
     for name, enum in writer.api.enums.items():
         writer.public.append(name)
         writer.lines += ["", "", f"class {name}(IntEnum):"]
@@ -155,7 +214,7 @@ def evaluate(node: c_ast.Node, values: dict[str, int]) -> int:
         return value - (1 << INT_BITS) if value >> (INT_BITS - 1) == 1 else value
     if isinstance(node, c_ast.BinaryOp) and node.op in OPERATORS:
         return OPERATORS[node.op](evaluate(node.left, values), evaluate(node.right, values))
-    raise HeaderError(f"cuda.h: {node.coord}: no rule for the value of an enumerator")
+    raise HeaderError(f"{node.coord}: no rule for a value")
 
 
 def write_handles(writer: Writer) -> None:
@@ -210,6 +269,8 @@ def write_record(writer: Writer, name: str, node: c_ast.Struct | c_ast.Union, ct
     add_fields(writer, name, node, fields)
     arguments = f', ctype="{ctype}"' if ctype else ""
     arguments += ", union=True" if isinstance(node, c_ast.Union) else ""
+    if ctype in writer.library.versions and any(decl.name == "version" for decl in node.decls):
+        arguments += f", version={writer.library.versions[ctype]}"
     writer.lines += ["", "", f"class {name}(_types.Record{arguments}):", "    __slots__ = ()", "", *fields]
 
 
@@ -222,15 +283,35 @@ def add_fields(writer: Writer, owner: str, node: c_ast.Struct | c_ast.Union, fie
             if decl.name is None:
                 add_fields(writer, owner, inner, fields)
                 continue
-            cls = f"_{owner.lstrip('_')}_{decl.name}"
-            write_record(writer, cls, inner, "")
-            made = f"_types.RecordField({cls})"
+            made = f"_types.RecordField({write_nested(writer, owner, decl.name, inner)})"
         elif isinstance(decl.type, c_ast.ArrayDecl):
-            element = type_text(decl.type.type)
-            made = "_types.BytesField()" if element in ("char", "unsigned char") else "_types.ListField()"
+            made = array_field(writer, owner, decl)
         else:
             made = field_of(writer, owner, decl.name, type_text(decl.type), integers)
         fields.append(f"    {decl.name} = {made}")
+
+
+def write_nested(writer: Writer, owner: str, name: str, node: c_ast.Struct | c_ast.Union) -> str:
+    """Write the class of a structure that is declared within another one, and return its name."""
+    cls = f"_{owner.lstrip('_')}_{name}"
+    write_record(writer, cls, node, "")
+    return cls
+
+
+def array_field(writer: Writer, owner: str, decl: c_ast.Decl) -> str:
+    """Return the descriptor for an array in a structure."""
+    element = decl.type.type
+    if isinstance(element.type, (c_ast.Struct, c_ast.Union)):
+        return f"_types.RecordListField({write_nested(writer, owner, decl.name, element.type)})"
+    text = type_text(element)
+    if text in ("char", "unsigned char"):
+        return "_types.BytesField()"
+    if text in writer.api.records or text in writer.api.aliases:
+        kind, cls = kind_of(writer.api, text)
+        if kind == "record":
+            write_named_record(writer, cls)
+            return f"_types.RecordListField({cls})"
+    return "_types.ListField()"
 
 
 def field_of(writer: Writer, owner: str, name: str, ctype: str, integers: set[str]) -> str:
@@ -259,7 +340,7 @@ def field_of(writer: Writer, owner: str, name: str, ctype: str, integers: set[st
 
 
 def write_constants(writer: Writer) -> None:
-    """Write the macros that have a value, which the compiler knows."""
+    """Write the macros of ``cuda.h`` that have a value, which the compiler knows."""
     writer.lines += ["", ""]
     for constant in sorted(writer.api.constants, key=lambda item: item.name):
         value = f"_lib.{constant.name}"
@@ -317,26 +398,28 @@ def write_function(writer: Writer, name: str, roles: tuple[Role, ...]) -> None:
     for role in roles:
         add_role(call, role)
     names = "".join(f", {name}" for name, _, _ in call.outputs) or ","
-    results = ["CUresult", *(f"{annotation} | Any".replace("Any | Any", "Any") for _, annotation, _ in call.outputs)]
+    results = [writer.library.status, *(f"{annotation} | Any".replace("Any | Any", "Any") for _, annotation, _ in call.outputs)]
+    by_name = {role.name: role for role in roles}
     kept = [
-        expression if f"{name}.{output}" in directions.KEPT_ON_ERROR else "None"
-        for output, _, expression in call.outputs
+        expression if writer.library.kept(name, by_name[output]) else "None" for output, _, expression in call.outputs
     ]
+    made, through = writer.library.call(name, ", ".join(call.arguments))
+    caller = f', "{through}"' if through else ""
     checked = ", ".join(f"{index}: {text}" for index, text in call.checked.items())
     body = [
         f'"""Return (status{names})."""',
         *call.before,
         "try:",
-        f"    _err = _lib.{name}({', '.join(call.arguments)})",
+        f"    _err = {made}",
         "except (TypeError, OverflowError) as exc:",
-        f'    raise _refused(exc, "{name}", {{{checked}}}) from None',
+        f'    raise _refused(exc, "{name}", {{{checked}}}{caller}) from None',
         *call.after,
         "if _err:",
-        f"    return {', '.join(['_member(CUresult, _err)', *kept])},",
+        f"    return {', '.join([f'_member({writer.library.status}, _err)', *kept])},",
         f"return {', '.join(['_SUCCESS', *(expression for _, _, expression in call.outputs)])},",
     ]
     if not call.arguments:
-        body[1:] = [f"_err = _lib.{name}()", *body[-3:]]
+        body[1:] = [f"_err = {made}", *body[-3:]]
     header = f"def {name}({', '.join(call.parameters)}) -> tuple[{', '.join(results)}]:"
     writer.public.append(name)
     writer.lines += ["", "", *call.head, header, *(f"    {line}" for line in body)]
@@ -353,7 +436,7 @@ def add_role(call: Call, role: Role) -> None:
         call.give(role, "int", f"_new({call.writer.type_of(base + ' *')}, {payload.name}_.size)", f"{role.name}_[0]")
     elif not role.depth:
         conversion = {
-            "handle": f"_handle({call.writer.type_of(base)}, {role.name}, {where})",
+            "handle": f"{call.writer.library.handle}({call.writer.type_of(base)}, {role.name}, {where})",
             "callback": f"_callback({call.writer.type_of(base)}, {role.name}, {where})",
             "number": f"_number({role.name}, {where})",
             "record": f"_record_value({role.type}, {role.name}, {where})",
@@ -363,6 +446,8 @@ def add_role(call: Call, role: Role) -> None:
         add_memory(call, role, where)
     elif out:
         add_output(call, role, where)
+    elif role.direction in ("filled", "stamped"):
+        add_stamped(call, role, where)
     elif role.kind == "record":
         if role.count is None:
             call.take(role, f"{role.type} | Any", f"_record({role.type}, {role.name}, {where})")
@@ -382,6 +467,17 @@ def add_role(call: Call, role: Role) -> None:
     else:
         ctype = call.writer.type_of(f"{base}[]")
         call.take(role, "_convert.Array", f"_array({ctype}, {role.name}, {call.python_count(role)}, {where})")
+
+
+def add_stamped(call: Call, role: Role, where: str) -> None:
+    """Add a structure that states its version; the function fills it, or only reads it."""
+    filled = role.direction == "filled"
+    later = call.roles[call.roles.index(role) + 1 :]
+    default = " = None" if filled and all(item.direction in ("out", "filled") for item in later) else ""
+    conversion = f"_stamped({role.type}, {role.name}, {where})"
+    call.take(role, f"{role.type} | None" if filled else role.type, conversion, default, member="._cdata")
+    if filled:
+        call.outputs.append((role.name, role.type, f"{role.name}_"))
 
 
 def add_memory(call: Call, role: Role, where: str) -> None:

@@ -82,6 +82,7 @@ class Api:
     aliases: dict[str, str]
     constants: list[Constant]
     left_out: dict[str, str]
+    integer_handles: bool = True  # whether a type that is an integer under another name is a handle
 
 
 def classify(header: Header) -> Api:

@@ -12,6 +12,7 @@ import cffi
 
 from . import bindings, table
 from .cdef import Api
+from .nvml import NvmlApi
 
 __all__ = ["KEEPING_THE_GIL", "keep_gil", "report", "write_extension"]
 
@@ -92,7 +93,7 @@ def keep_gil(source: str, functions: Iterable[str]) -> str:
     return source
 
 
-def report(api: Api) -> str:
+def report(api: Api, nvml_api: NvmlApi) -> str:
     """Return, as text, what was read, what was generated from it, and what was left out and why."""
     rows = table.make_rows(api)
     unmapped = bindings.report(api)
@@ -115,5 +116,14 @@ def report(api: Api) -> str:
         "",
         "Left out everywhere:",
         *(f"  {name}: {reason}" for name, reason in sorted(api.left_out.items())),
+        "",
+        f"read       {nvml_api.header.include_dir / nvml_api.header.name} (version {nvml_api.header.version // 1000})",
+        f"functions  {len(nvml_api.functions)}, all in cuda_core_cffi.nvml",
+        f"enums      {len(nvml_api.enums)}",
+        f"records    {len(nvml_api.records)} structures and unions",
+        f"constants  {len(nvml_api.values) + len(nvml_api.versions)}",
+        "",
+        "Left out everywhere:",
+        *(f"  {name}: {reason}" for name, reason in sorted(nvml_api.left_out.items())),
     ]
     return "\n".join(lines) + "\n"

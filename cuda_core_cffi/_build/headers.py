@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Find, preprocess and parse the CUDA driver headers.
+"""Find, preprocess and parse the headers of the CUDA driver and of NVML.
 
-The result is a :class:`Header`: the declarations that ``cuda.h`` itself makes (as a pycparser tree) and its
-object-like macros, with nothing interpreted yet.
+The result is a :class:`Header`: the declarations that the header itself makes (as a pycparser tree) and its object-like
+macros, with nothing interpreted yet.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import sysconfig
 
 from pycparser import c_ast, c_parser
 
-__all__ = ["Header", "HeaderError", "find_include_dir", "find_nvml_include_dir", "read_header"]
+__all__ = ["Header", "HeaderError", "find_include_dir", "find_nvml_include_dir", "read_header", "read_nvml_header"]
 
-# What pycparser must know of the standard headers; cuda.h uses no other type of theirs.
+# What pycparser must know of the standard headers; neither header uses another type of theirs.
 STANDARD_TYPES = """
 typedef unsigned long size_t; typedef int wchar_t;
 typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t;
@@ -44,20 +44,22 @@ class HeaderError(Exception):
 
 @dataclasses.dataclass
 class Header:
-    """What one ``cuda.h`` and the ``cudaTypedefs.h`` beside it declare.
+    """What one ``cuda.h`` and the ``cudaTypedefs.h`` beside it declare, or one ``nvml.h``.
 
     Attributes
     ----------
     include_dir : pathlib.Path
-        The folder both were read from.
+        The folder that it was read from.
+    name : str
+        ``"cuda.h"`` or ``"nvml.h"``.
     version : int
-        ``CUDA_VERSION``, for example 13000.
+        ``CUDA_VERSION``, for example 13000; of NVML the major version times 1000.
     macros : dict of str to str
-        Object-like macros of ``cuda.h``, unexpanded.
+        Object-like macros of the header, unexpanded.
     function_macros : list of str
         Names of its function-like macros.
     declarations : list of pycparser.c_ast.Node
-        The declarations of ``cuda.h`` in order.
+        The declarations of the header in order.
     aligned : set of str
         Typedef names of the structures that carry an explicit alignment.
     typedefs : list of pycparser.c_ast.Typedef
@@ -67,13 +69,19 @@ class Header:
     """
 
     include_dir: pathlib.Path
+    name: str
     version: int
     macros: dict[str, str]
     function_macros: list[str]
     declarations: list[c_ast.Node]
     aligned: set[str]
-    typedefs: list[c_ast.Typedef]
-    typedef_macros: dict[str, str]
+    typedefs: list[c_ast.Typedef] = dataclasses.field(default_factory=list)
+    typedef_macros: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Return the header as it is, comments and all."""
+        return (self.include_dir / self.name).read_text(encoding="utf-8", errors="replace")
 
 
 def find_include_dir() -> pathlib.Path:
@@ -144,26 +152,42 @@ def read_header(include_dir: pathlib.Path) -> Header:
     HeaderError
         If the preprocessor fails or the text cannot be parsed.
     """
-    text = preprocess(include_dir, "cuda.h")
-    source, defines = slice_header(text, "cuda.h")
+    header, source = read_one(include_dir, "cuda.h", "CUDA_VERSION")
     typedef_text = preprocess(include_dir, "cudaTypedefs.h")
     typedef_source, typedef_defines = slice_header(typedef_text, "cudaTypedefs.h")
+    typedefs = parse(source + typedef_source, "cudaTypedefs.h")[len(header.declarations) :]
+    header.typedefs = [node for node in typedefs if isinstance(node, c_ast.Typedef)]
+    header.typedef_macros = {name: body for name, parameters, body in typedef_defines if not parameters}
+    return header
 
+
+def read_nvml_header(include_dir: pathlib.Path) -> Header:
+    """Read ``nvml.h`` from ``include_dir``.
+
+    Raises
+    ------
+    HeaderError
+        If the preprocessor fails or the text cannot be parsed.
+    """
+    header, _ = read_one(include_dir, "nvml.h", "NVML_API_VERSION")
+    header.version *= 1000
+    return header
+
+
+def read_one(include_dir: pathlib.Path, name: str, version: str) -> tuple[Header, str]:
+    """Read one header, of whose version a macro tells. Return its code as well."""
+    source, defines = slice_header(preprocess(include_dir, name), name)
     macros = {name: body for name, parameters, body in defines if not parameters}
-    aligned = set(re.findall(r"_Alignas\([^)]*\)[^}]*\}\s*(\w+)\s*;", source))
-    declarations = parse(source, "cuda.h")
-    known = len(declarations)
-    typedefs = parse(source + typedef_source, "cudaTypedefs.h")[known:]
-    return Header(
+    header = Header(
         include_dir=include_dir,
-        version=int(macros["CUDA_VERSION"]),
+        name=name,
+        version=int(macros[version]),
         macros=macros,
         function_macros=[name for name, parameters, _ in defines if parameters],
-        declarations=declarations,
-        aligned=aligned,
-        typedefs=[node for node in typedefs if isinstance(node, c_ast.Typedef)],
-        typedef_macros={name: body for name, parameters, body in typedef_defines if not parameters},
+        declarations=parse(source, name),
+        aligned=set(re.findall(r"_Alignas\([^)]*\)[^}]*\}\s*(\w+)\s*;", source)),
     )
+    return header, source
 
 
 def preprocess(include_dir: pathlib.Path, name: str) -> str:

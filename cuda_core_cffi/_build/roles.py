@@ -52,7 +52,7 @@ VERSION = re.compile(r"_v\d+$")
 COUNT_NAME = re.compile(r"^(num[A-Z]\w*|nb[A-Z]\w*|count)$")
 
 INTEGERS = {
-    "char", "short", "int", "long", "long long", "signed char", "unsigned", "unsigned char", "unsigned short",
+    "char", "short", "int", "long", "long long", "signed char", "signed long long", "unsigned", "unsigned char", "unsigned short",
     "unsigned int", "unsigned long", "unsigned long long", "size_t", "int8_t", "int16_t", "int32_t", "int64_t",
     "uint8_t", "uint16_t", "uint32_t", "uint64_t", "cuuint32_t", "cuuint64_t",
 }  # fmt: skip
@@ -97,7 +97,7 @@ class Role:
 
 def find_roles(api: Api) -> tuple[dict[str, tuple[Role, ...]], dict[str, str]]:
     """Return the roles of the parameters of each function, and for the functions without why."""
-    text = (api.header.include_dir / "cuda.h").read_text(encoding="utf-8", errors="replace")
+    text = api.header.text
     comments: dict[str, dict[str, tuple[str | None, str]]] = {}
     for found in COMMENTED_FUNCTION.finditer(text):
         comment = re.sub(r"^\s*\* ?", "", found["text"], flags=re.MULTILINE)
@@ -225,7 +225,7 @@ def kind_of(api: Api, ctype: str) -> tuple[str, str]:
     if name.startswith("struct ") and name.endswith("*"):
         return "handle", documented[ctype]
     if ctype in api.aliases and name in INTEGERS:
-        return "number", documented[ctype]
+        return ("number", documented[ctype]) if api.integer_handles else ("int", ctype)
     raise Unmapped(f"the type {ctype!r} has no Python form")
 
 
@@ -240,5 +240,5 @@ def class_names(api: Api) -> dict[str, str]:
 
 def payload_types(api: Api) -> dict[str, str]:
     """Return the types that comments give to the values of attributes, by enumerator."""
-    text = (api.header.include_dir / "cuda.h").read_text(encoding="utf-8", errors="replace")
+    text = api.header.text
     return dict(COMMENTED_PAYLOAD.findall(text))

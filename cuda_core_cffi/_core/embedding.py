@@ -41,15 +41,20 @@ def get_c_api() -> int:
     return int(ffi.cast("uintptr_t", lib.ccc_get_api()))
 
 
-def make_ffi() -> FFI:
+def make_ffi(nvml: bool = False) -> FFI:
     """Make a build-time ``FFI`` that another CFFI builder can include.
+
+    Parameters
+    ----------
+    nvml : bool, default False
+        Whether to declare the types of NVML too. The C source of the builder then has to include ``nvml.h``.
 
     Returns
     -------
     cffi.FFI
         Declares every type of the driver's API that this package was built with. In C, structures are taken by pointer
         and enumerations as integers, so that any version of ``cuda.h`` will do. At run time, functions and constants
-        are there as well.
+        of the driver are there as well.
 
     Examples
     --------
@@ -64,7 +69,8 @@ def make_ffi() -> FFI:
     """
     import cffi  # only builders need the compile-time half of cffi, and its parser
 
-    cdef = (PACKAGE / "_raw" / "types.cdef").read_text(encoding="utf-8")
+    names = ("types.cdef", "nvml_types.cdef") if nvml else ("types.cdef",)
+    cdef = "".join((PACKAGE / "_raw" / name).read_text(encoding="utf-8") for name in names)
     builder = cffi.FFI()
     builder.cdef(cdef)
     builder.set_source(MODULE, "")  # never compiled: None would mean a module without C, which C cannot include

@@ -40,6 +40,7 @@ __all__ = [
     "string",
     "target",
     "text",
+    "typed_handle",
     "typeof",
 ]
 
@@ -115,6 +116,14 @@ def handle(ctype: Any, value: HandleLike, where: str) -> Any:
         f"{where}: expected {ctype.cname}: an integer, a cffi pointer, None or an object with an integer handle, "
         f"not {type(value).__name__}"
     )
+
+
+def typed_handle(ctype: Any, value: HandleLike, where: str) -> Any:
+    """Return a handle for a function that takes any pointer: a cffi pointer has to be of the type."""
+    found = handle(ctype, value, where)
+    if found is value and ffi.typeof(found) is not ctype:
+        raise TypeError(f"{where}: expected {ctype.cname}, not {ffi.typeof(found).cname}")
+    return found
 
 
 def number(value: HandleLike, where: str) -> int:
@@ -306,7 +315,9 @@ def inout(ctype: Any, value: Any, where: str) -> Any:
         raise type(exc)(f"{where}: {exc}") from None
 
 
-def refused(exc: Exception, function: str, arguments: Mapping[int, tuple[str, Any]]) -> Exception:
+def refused(
+    exc: Exception, function: str, arguments: Mapping[int, tuple[str, Any]], through: str | None = None
+) -> Exception:
     """Return the error to raise for what cffi refused, with the names of the function and of the parameter.
 
     Parameters
@@ -317,8 +328,10 @@ def refused(exc: Exception, function: str, arguments: Mapping[int, tuple[str, An
         Name of the driver function.
     arguments : mapping of int to tuple
         Python name and value of each argument, by its position in C.
+    through : str, optional
+        The function of ``lib`` that calls it, whose first argument says which one to call.
     """
-    types = ffi.typeof(getattr(lib, function)).args
+    types = ffi.typeof(getattr(lib, through)).args[1:] if through else ffi.typeof(getattr(lib, function)).args
     for index, (name, value) in arguments.items():
         try:
             new(ffi.typeof(ffi.getctype(types[index], "*")), value)

@@ -39,6 +39,7 @@ __all__ = [
     "Payload",
     "Record",
     "RecordField",
+    "RecordListField",
     "SequenceField",
     "copies",
     "copy_back",
@@ -47,6 +48,8 @@ __all__ = [
     "record",
     "record_value",
     "records",
+    "stamped",
+    "struct_version",
 ]
 
 Got = TypeVar("Got")
@@ -58,6 +61,7 @@ SomeRecord = TypeVar("SomeRecord", bound="Record")
 SHOWN_BYTES = 16
 # A payload is zeroed and has at least this size, so that a value that is shorter than documented reads the same
 PAYLOAD_BYTES = 8
+VERSION_SHIFT = 24  # NVML_STRUCT_VERSION
 
 
 class Handle(int):
@@ -93,16 +97,18 @@ class Record:
     _ctype: ClassVar[str] = ""
     _fields: ClassVar[tuple[str, ...]] = ()
     _union: ClassVar[bool] = False
+    _version: ClassVar[int] = 0
 
     _cdata: Any
     _kept: dict[int, Any]  # what the pointers in here point to, by the address of the pointer
     _owner: object
 
-    def __init_subclass__(cls, *, ctype: str = "", union: bool = False) -> None:
-        """Note the C type; without one there are only views."""
+    def __init_subclass__(cls, *, ctype: str = "", union: bool = False, version: int = 0) -> None:
+        """Note the C type, without which there are only views, and the version that the structure states."""
         super().__init_subclass__()
         cls._ctype = ctype
         cls._union = union
+        cls._version = version
         cls._fields = tuple(name for name, value in vars(cls).items() if isinstance(value, Field))
 
     def __init__(self, **fields: Any) -> None:
@@ -385,6 +391,28 @@ class RecordField(Field[SomeRecord, Record]):
         self.keep(instance, tuple(value._kept.values()))
 
 
+class RecordListField(Field[list[SomeRecord], Sequence[Record]]):
+    """An array of structures: read as views, written by copying; shorter values leave the rest as it is."""
+
+    def __init__(self, cls: type[SomeRecord]) -> None:
+        self.cls = cls
+
+    def read(self, instance: Record) -> list[SomeRecord]:
+        """Return a view of each."""
+        array = getattr(instance._cdata, self.name)
+        return [self.cls._view(array + index, instance, instance._kept) for index in range(len(array))]
+
+    def write(self, instance: Record, value: Sequence[Record]) -> None:
+        """Copy at most as many structures as the array has."""
+        target = getattr(instance._cdata, self.name)
+        if len(value) > len(target):
+            raise ValueError(f"{self.where}: {len(value)} items do not fit into {len(target)}")
+        for index, item in enumerate(value):
+            if not isinstance(item, self.cls):
+                raise TypeError(f"expected {self.cls.__name__}, not {type(item).__name__}")
+            target[index] = item._cdata[0]
+
+
 class SequenceField(Field[list[Any], Any]):
     """A pointer to an array of structures, handles or numbers, whose length another field has.
 
@@ -440,6 +468,21 @@ def payloads(
     items = sequence(attributes, count, where)
     lengths = [None] * len(items) if sizes is None else sequence(sizes, len(items), where)
     return [Payload(types, item, where, size) for item, size in zip(items, lengths, strict=False)]
+
+
+def struct_version(cls: type[Record]) -> int:
+    """Return what a structure of NVML has in its field ``version``: its size, and the version above that."""
+    return int(ffi.sizeof(cls._ctype)) | cls._version << VERSION_SHIFT
+
+
+def stamped(cls: type[SomeRecord], value: Any, where: str) -> SomeRecord:
+    """Return ``value``, or a new structure for None, with its version stated."""
+    found: SomeRecord = cls() if value is None else value
+    if not isinstance(found, cls):
+        raise TypeError(f"{where}: expected {cls.__name__}, not {type(value).__name__}")
+    if cls._version and not found._cdata.version:
+        found._cdata.version = struct_version(cls)
+    return found
 
 
 def record(cls: type[Record], value: Any, where: str) -> Any:

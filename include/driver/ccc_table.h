@@ -94,12 +94,12 @@ static int ccc_driver_choose(const char *name)
     return early;
 }
 
-/* The name that dlopen gets; *error is set where it cannot be known. */
-static void ccc_driver_find(void)
+/* Write the name that dlopen gets. */
+static void ccc_driver_find(char *name, size_t size)
 {
     const char *wanted = ccc_driver.chosen[0] ? ccc_driver.chosen : getenv("CUDA_CORE_CFFI_DRIVER");
     if (wanted == NULL || wanted[0] == '\0' || strcmp(wanted, "system") == 0) {
-        snprintf(ccc_driver.name, sizeof ccc_driver.name, "libcuda.so.1");
+        snprintf(name, size, "libcuda.so.1");
     } else if (strcmp(wanted, "simulator") == 0) {
         /* it lies beside this extension */
         Dl_info info;
@@ -107,9 +107,9 @@ static void ccc_driver_find(void)
         if (dladdr((void *)&ccc_driver, &info) && info.dli_fname)
             slash = strrchr(info.dli_fname, '/');
         int folder = slash ? (int)(slash - info.dli_fname) + 1 : 0;
-        snprintf(ccc_driver.name, sizeof ccc_driver.name, "%.*s" CCC_SIMULATOR, folder, folder ? info.dli_fname : "");
+        snprintf(name, size, "%.*s" CCC_SIMULATOR, folder, folder ? info.dli_fname : "");
     } else {
-        snprintf(ccc_driver.name, sizeof ccc_driver.name, "%s", wanted);
+        snprintf(name, size, "%s", wanted);
     }
 }
 
@@ -120,7 +120,7 @@ static CCC_COLD void ccc_driver_load(void)
     int version = 0;
     const char *per_thread = getenv("CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM");
 
-    ccc_driver_find();
+    ccc_driver_find(ccc_driver.name, sizeof ccc_driver.name);
     ccc_driver.per_thread = per_thread && strcmp(per_thread, "1") == 0;
     ccc_driver.loaded = -1;
     ccc_driver.library = dlopen(ccc_driver.name, RTLD_NOW | RTLD_LOCAL);

@@ -12,7 +12,7 @@ import sys
 import sysconfig
 
 import pytest
-from generator import EVERY_HEADER, ROOT, build_ffi, generate, headers, include_dirs, read
+from generator import EVERY_HEADER, ROOT, build_ffi, generate, headers, include_dirs, nvml_include_dirs, read, read_nvml
 
 needs_header = pytest.mark.skipif(not include_dirs(), reason="no cuda.h found, see CUDA_TEST_INCLUDE_DIRS")
 
@@ -66,11 +66,12 @@ def test_a_missing_header_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @EVERY_HEADER
 def test_the_report_tells_the_header_the_counts_and_what_is_left_out(include_dir: pathlib.Path) -> None:
-    api = read(include_dir)
-    text = generate.report(api)
+    api, nvml_api = read(include_dir), read_nvml(nvml_include_dirs()[0])
+    text = generate.report(api, nvml_api)
     assert text.startswith(f"read       {include_dir / 'cuda.h'} (CUDA {api.header.version})\n")
     assert f"functions  {len(api.functions)}, all in the driver table" in text
-    for name, reason in api.left_out.items():
+    assert f"functions  {len(nvml_api.functions)}, all in cuda_core_cffi.nvml" in text
+    for name, reason in {**api.left_out, **nvml_api.left_out}.items():
         assert f"  {name}: {reason}\n" in text
 
 
@@ -97,8 +98,11 @@ def test_generating_writes_every_file(
     written = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
     assert written == [
         "c/_cuda.c",
+        "c/ccc_nvml_rows.h",
         "c/ccc_table_rows.h",
         "package/_raw/generated.py",
+        "package/_raw/nvml_generated.py",
+        "package/_raw/nvml_types.cdef",
         "package/_raw/types.cdef",
         "package/include/cuda_core_cffi.h",
     ]

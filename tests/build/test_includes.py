@@ -10,28 +10,33 @@ import subprocess
 import sysconfig
 
 import pytest
-from generator import build_ffi, headers, table
+from generator import build_ffi, headers, nvml, table
 from helpers import ROOT
 
 INCLUDE = ROOT / "include"
 HEADERS = sorted(str(path.relative_to(INCLUDE)) for path in INCLUDE.rglob("*.h"))
 SOURCES = [*HEADERS, *sorted(str(path.relative_to(INCLUDE)) for path in INCLUDE.rglob("*.c"))]
-IN_THE_MIDDLE = {"driver/ccc_table.h": "ccc_table_rows.h"}  # generated: one macro for each function
+IN_THE_MIDDLE = {  # generated: what calls each function
+    "driver/ccc_nvml.h": "ccc_nvml_rows.h",
+    "driver/ccc_table.h": "ccc_table_rows.h",
+}
 # what CFFI has defined before it includes the header
 BEFORE = {"python/ccc_calls_table.h": "static void *_cffi_from_c_pointer, *_cffi_to_c_pointer;"}
 
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """Return a folder with the table that the build generates."""
+    """Return a folder with the tables that the build generates."""
     folder = tmp_path_factory.mktemp("generated")
     (folder / "ccc_table_rows.h").write_text(table.write_table(build_ffi.read_api()))
+    (folder / "ccc_nvml_rows.h").write_text(nvml.write_rows(build_ffi.read_nvml_api()))
     return folder
 
 
 @pytest.mark.parametrize("header", HEADERS)
 def test_a_header_compiles_alone(header: str, generated: pathlib.Path) -> None:
-    folders = [INCLUDE, generated, headers.find_include_dir(), sysconfig.get_path("include")]
+    nvidia = [headers.find_include_dir(), headers.find_nvml_include_dir()]
+    folders = [INCLUDE, generated, *nvidia, sysconfig.get_path("include")]
     options = ["-std=gnu11", "-D_GNU_SOURCE", "-DPy_LIMITED_API=0x030B0000", "-Wno-unused-function", "-fsyntax-only"]
     done = subprocess.run(
         ["gcc", "-xc", *options, "-Werror=implicit-function-declaration", *(f"-I{folder}" for folder in folders), "-"],

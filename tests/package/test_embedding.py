@@ -173,6 +173,46 @@ def test_make_ffi_has_every_declaration_of_the_driver() -> None:
     assert builder.typeof("CUDA_MEMCPY3D").kind == "struct"
 
 
+def test_make_ffi_has_the_types_of_nvml_on_request() -> None:
+    pytest.importorskip("pycparser", reason="the compile-time half of cffi needs it")
+    builder = make_ffi(nvml=True)
+    assert builder.typeof("nvmlDevice_t").kind == "pointer"
+    assert builder.typeof("nvmlMemory_v2_t").kind == "struct"
+    assert builder.typeof("CUstream").kind == "pointer"
+    with pytest.raises(Exception, match="nvmlDevice_t"):
+        make_ffi().typeof("nvmlDevice_t")
+
+
+def test_an_extension_takes_types_of_nvml(tmp_path: pathlib.Path) -> None:
+    """It is compiled with an nvml.h of its own, and gets structures of ours by pointer."""
+    cuda_include()
+    cffi = pytest.importorskip("cffi")
+    import generator
+
+    folders = generator.nvml_include_dirs()
+    if not folders:
+        pytest.skip("no nvml.h found")
+    builder = cffi.FFI()
+    builder.include(make_ffi(nvml=True))
+    builder.cdef("unsigned long long used(nvmlMemory_v2_t *memory, nvmlDevice_t device);")
+    source = """
+    #include <cuda.h>
+    #include <nvml.h>
+    static unsigned long long used(nvmlMemory_v2_t *memory, nvmlDevice_t device)
+    {
+        return memory->used + (device != NULL);
+    }
+    """
+    builder.set_source("_with_nvml", source, include_dirs=[str(cuda_include()), str(folders[-1])])
+    spec = importlib.util.spec_from_file_location("_with_nvml", builder.compile(tmpdir=str(tmp_path)))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    memory = cuda_core_cffi.ffi.new("nvmlMemory_v2_t *", {"used": 41})
+    assert module.lib.used(memory, cuda_core_cffi.ffi.cast("nvmlDevice_t", 16)) == 42
+
+
 def test_any_cuda_h_will_do(tmp_path: pathlib.Path) -> None:
     cuda_include()
     cffi = pytest.importorskip("cffi")

@@ -25,8 +25,21 @@ assert SPEC.loader is not None
 build_ffi = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(build_ffi)
 
-NAMES = ("headers", "cdef", "table", "generate", "bindings", "directions", "roles")
-headers, cdef, table, generate, bindings, directions, roles = map(build_ffi.load_generator, NAMES)
+NAMES = (
+    "headers",
+    "cdef",
+    "table",
+    "generate",
+    "bindings",
+    "directions",
+    "roles",
+    "nvml",
+    "nvml_bindings",
+    "nvml_since",
+)
+headers, cdef, table, generate, bindings, directions, roles, nvml, nvml_bindings, nvml_since = map(
+    build_ffi.load_generator, NAMES
+)
 
 
 def include_dirs() -> list[pathlib.Path]:
@@ -41,6 +54,20 @@ def include_dirs() -> list[pathlib.Path]:
 def read(include_dir: pathlib.Path):  # type: ignore[no-untyped-def]
     """Return a header, classified. It is read once: leave it as it is."""
     return cdef.classify(headers.read_header(include_dir))
+
+
+def nvml_include_dirs() -> list[pathlib.Path]:
+    """Return the folders of the headers of NVML to test with."""
+    found = [folder for folder in include_dirs() if (folder / "nvml.h").is_file()]
+    with contextlib.suppress(headers.HeaderError):
+        found.append(headers.find_nvml_include_dir().resolve())
+    return list(dict.fromkeys(found))
+
+
+@functools.cache
+def read_nvml(include_dir: pathlib.Path):  # type: ignore[no-untyped-def]
+    """Return a header of NVML, classified. It is read once: leave it as it is."""
+    return nvml.classify(headers.read_nvml_header(include_dir))
 
 
 EVERY_HEADER = pytest.mark.parametrize(
