@@ -140,8 +140,8 @@ def roles_of(api: NvmlApi, function: Function) -> tuple[Role, ...]:
         kind, type_name = kind_of(api, parameter.ctype.replace("const ", "").rstrip(" *"))
         depth = parameter.ctype.count("*")
         key = f"{function.symbol}.{parameter.name}"
-        length = COUNTS.get(key) or length_of(function, parameter, kind, count)
         direction = DIRECTIONS.get(key)
+        length = COUNTS.get(key) or (None if direction else length_of(function, parameter, kind, count))
         if direction is None and not depth:
             direction = "in"
         elif direction is None and parameter.ctype.startswith("const "):
@@ -168,8 +168,9 @@ def count_of(function: Function) -> str | None:
     """Return the parameter that is the number of elements: there is room for so many, and there are so many."""
     if STATISTICS.match(function.symbol):
         return None
-    names = [item.name for item in function.parameters if "*" in item.ctype]
-    return next((name for name in names if COUNT.match(name) or name in ("size", "bufferSize", "length")), None)
+    names = [item.name for item in function.parameters if "*" in item.ctype and not item.ctype.startswith("const ")]
+    found = next((name for name in names if COUNT.match(name) or name in ("size", "bufferSize", "length")), None)
+    return found if len(names) > 1 else None
 
 
 def length_of(function: Function, parameter: Parameter, kind: str, count: str | None) -> str | None:

@@ -187,6 +187,18 @@ def test_a_count_is_given_and_returned(functions: dict[str, ast.FunctionDef]) ->
     assert outputs(found) == "Return (status, infoCount, infos)."
 
 
+def test_a_number_without_an_array_is_an_output(functions: dict[str, ast.FunctionDef]) -> None:
+    found = functions["nvmlDeviceGetCount_v2"]
+    assert arguments(found) == {}
+    assert outputs(found) == "Return (status, deviceCount)."
+
+
+def test_a_structure_with_more_behind_it_has_a_size_and_no_count(functions: dict[str, ast.FunctionDef]) -> None:
+    found = functions["nvmlDeviceGetVgpuMetadata"]
+    assert arguments(found) == {"device": False, "pgpuMetadata": False, "bufferSize": False}
+    assert "_records(" not in ast.unparse(found)
+
+
 def test_several_arrays_may_share_a_count(functions: dict[str, ast.FunctionDef]) -> None:
     found = functions["nvmlDeviceGetRetiredPages_v2"]
     assert arguments(found) == {"device": False, "cause": False, "pageCount": True}
