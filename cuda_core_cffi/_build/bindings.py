@@ -95,8 +95,8 @@ class Library:
         another one, that one's name.
     kept : callable
         Gets a function's name and a role; tells whether that output has a value when the function failed.
-    handle : str
-        The conversion for handles.
+    typed : bool
+        Whether the C functions take any pointer, so that Python has to check the type of handles.
     versions : dict of str to int
         Versions that structures state in themselves.
     """
@@ -108,7 +108,7 @@ class Library:
     roles: dict[str, tuple[Role, ...]]
     call: Callable[[str, str], tuple[str, str | None]]
     kept: Callable[[str, Role], bool]
-    handle: str = "_handle"
+    typed: bool = False
     versions: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
@@ -435,8 +435,9 @@ def add_role(call: Call, role: Role) -> None:
         payload = next(item for item in call.roles if f"{call.name}.{item.parameter.name}" in directions.PAYLOADS)
         call.give(role, "int", f"_new({call.writer.type_of(base + ' *')}, {payload.name}_.size)", f"{role.name}_[0]")
     elif not role.depth:
+        converter = f"_typed_handle({role.type}, " if call.writer.library.typed else "_handle("
         conversion = {
-            "handle": f"{call.writer.library.handle}({call.writer.type_of(base)}, {role.name}, {where})",
+            "handle": f"{converter}{call.writer.type_of(base)}, {role.name}, {where})",
             "callback": f"_callback({call.writer.type_of(base)}, {role.name}, {where})",
             "number": f"_number({role.name}, {where})",
             "record": f"_record_value({role.type}, {role.name}, {where})",

@@ -73,7 +73,7 @@ def write_nvml_module(api: NvmlApi) -> str:
         roles=roles,
         call=call,
         kept=lambda name, role: role.direction == "inout",  # how many there are
-        handle="_typed_handle",
+        typed=True,
         versions=api.versions,
     )
     others = "".join(f"{name} = {target}\n" for name, target in aliases(api).items())

@@ -118,8 +118,10 @@ def handle(ctype: Any, value: HandleLike, where: str) -> Any:
     )
 
 
-def typed_handle(ctype: Any, value: HandleLike, where: str) -> Any:
+def typed_handle(cls: type, ctype: Any, value: HandleLike, where: str) -> Any:
     """Return a handle for a function that takes any pointer: a cffi pointer has to be of the type."""
+    if type(value) is cls:
+        return ffi.cast(ctype, value)
     found = handle(ctype, value, where)
     if found is value and ffi.typeof(found) is not ctype:
         raise TypeError(f"{where}: expected {ctype.cname}, not {ffi.typeof(found).cname}")

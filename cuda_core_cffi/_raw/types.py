@@ -98,6 +98,7 @@ class Record:
     _fields: ClassVar[tuple[str, ...]] = ()
     _union: ClassVar[bool] = False
     _version: ClassVar[int] = 0
+    _fresh: ClassVar[tuple[Any, int] | None] = None  # type of the pointer to a new one, and what its version says
 
     _cdata: Any
     _kept: dict[int, Any]  # what the pointers in here point to, by the address of the pointer
@@ -109,6 +110,7 @@ class Record:
         cls._ctype = ctype
         cls._union = union
         cls._version = version
+        cls._fresh = None
         cls._fields = tuple(name for name, value in vars(cls).items() if isinstance(value, Field))
 
     def __init__(self, **fields: Any) -> None:
@@ -477,12 +479,19 @@ def struct_version(cls: type[Record]) -> int:
 
 def stamped(cls: type[SomeRecord], value: Any, where: str) -> SomeRecord:
     """Return ``value``, or a new structure for None, with its version stated."""
-    found: SomeRecord = cls() if value is None else value
-    if not isinstance(found, cls):
+    if value is None:
+        if cls._fresh is None:
+            cls._fresh = ffi.typeof(cls._ctype + " *"), struct_version(cls) if cls._version else 0
+        ctype, version = cls._fresh
+        cdata = ffi.new(ctype)
+        if version:
+            cdata.version = version
+        return cls._view(cdata, None)
+    if not isinstance(value, cls):
         raise TypeError(f"{where}: expected {cls.__name__}, not {type(value).__name__}")
-    if cls._version and not found._cdata.version:
-        found._cdata.version = struct_version(cls)
-    return found
+    if cls._version and not value._cdata.version:
+        value._cdata.version = struct_version(cls)
+    return value
 
 
 def record(cls: type[Record], value: Any, where: str) -> Any:
