@@ -514,7 +514,8 @@ def add_output(call: Call, role: Role, where: str) -> None:
     base = role.parameter.ctype.replace("const ", "").rstrip(" *")
     cls = role.type if role.kind in ("record", "handle", "number", "enum") else "None"
     if role.count is None and role.kind == "record":
-        call.give(role, role.type, f"{role.type}()", f"{role.name}_", "._cdata")
+        made = f"_stamped({role.type}, None, {where})" if call.writer.library.versions else f"{role.type}()"
+        call.give(role, role.type, made, f"{role.name}_", "._cdata")
     elif role.count is None:
         call.give(
             role, result_type(role), f"_new({call.writer.type_of(base + ' *')})", value_of(role, f"{role.name}_[0]")

@@ -175,6 +175,12 @@ def test_a_structure_before_an_input_is_an_output_alone(functions: dict[str, ast
     assert outputs(found) == "Return (status, data)."
 
 
+def test_a_structure_that_is_an_output_alone_states_its_version_too(functions: dict[str, ast.FunctionDef]) -> None:
+    found = functions["nvmlSystemGetDriverBranch"]
+    assert arguments(found) == {"length": False}
+    assert "branchInfo_ = _stamped(nvmlSystemDriverBranchInfo_v1_t, None, " in ast.unparse(found)
+
+
 def test_a_structure_that_is_set_has_to_be_given(functions: dict[str, ast.FunctionDef]) -> None:
     found = functions["nvmlDeviceSetClockOffsets"]
     assert arguments(found) == {"device": False, "info": False}
