@@ -12,7 +12,7 @@ import weakref
 import numpy
 import pytest
 from buffers import DATA, PINNED, SIZE, ForeignStream, HostResource, Owner, content, fresh, write
-from helpers import Gate, collect
+from helpers import Gate, collect, collect_and_release
 
 from cuda_core_cffi import (
     Buffer,
@@ -423,9 +423,7 @@ def test_a_dlpack_tensor_of_a_foreign_slice_keeps_the_memory():
     assert array.tobytes() == DATA[8:24]
     del array
     for _ in range(2):
-        collect()
-        Buffer.from_handle(0, 0).close()  # finds the tensor
-    collect()
+        collect_and_release()
     assert kept() is None
 
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import inspect
 import threading
 import warnings
@@ -15,7 +14,7 @@ import numpy
 import pytest
 from buffers import DATA, PINNED, SIZE, HostResource, Owner
 from consumer import TYPES, Consumer
-from helpers import Gate, no_release_thread
+from helpers import Gate, collect_and_release, no_release_thread
 from scenarios import Forwarding
 
 from cuda_core_cffi import (
@@ -29,6 +28,7 @@ from cuda_core_cffi import (
     live_objects,
     simulator,
 )
+from cuda_core_cffi._lifetime.pending_calls import run_all_tasks
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 pytestmark = pytest.mark.usefixtures("device")
@@ -55,13 +55,6 @@ def managed() -> Buffer:
     pointer = ffi.new("CUdeviceptr *")
     assert lib.cuMemAllocManaged(pointer, SIZE, lib.CU_MEM_ATTACH_GLOBAL) == 0
     return Buffer.from_handle(int(pointer[0]), SIZE)
-
-
-def collect() -> None:
-    """Collect garbage, and let go of what was kept for tensors that are gone."""
-    for _ in range(3):  # PyPy runs finalizers some time after a collection
-        gc.collect()
-    Buffer.from_handle(0, 0).close()
 
 
 # What the tensor says
@@ -166,7 +159,7 @@ def test_numpy_writes_pinned_memory():
     with pinned() as buffer:
         numpy.from_dlpack(buffer)[:] = 5
         assert numpy.from_dlpack(buffer).tobytes() == bytes([5]) * SIZE
-        collect()
+        collect_and_release()
 
 
 def test_numpy_sees_managed_memory(device):
@@ -175,7 +168,7 @@ def test_numpy_sees_managed_memory(device):
     array[:] = 3
     assert numpy.from_dlpack(buffer).sum() == 3 * SIZE
     del array
-    collect()
+    collect_and_release()
     assert lib.cuMemFree(buffer.handle) == 0
 
 
@@ -201,7 +194,7 @@ def test_a_capsule_that_nobody_consumes_lets_the_memory_go(device, stream, max_v
     buffer.close()
     assert live_objects()["buffer"] == before + 1
     del capsule
-    collect()
+    collect_and_release()
     assert live_objects()["buffer"] == before
 
 
@@ -214,7 +207,7 @@ def test_a_tensor_outlives_its_buffer(device, stream, ending, max_version):
     if ending == "close":
         buffer.close()
     del buffer
-    collect()
+    collect_and_release()
     assert live_objects()["buffer"] == before + 1
     assert consumer.content == DATA
     consumer.delete()
@@ -230,7 +223,7 @@ def test_a_tensor_keeps_memory_of_a_python_resource(ending):
     if ending == "close":
         buffer.close()
     del buffer
-    collect()
+    collect_and_release()
     assert len(mr.live) == 1
     assert consumer.content == DATA
     consumer.delete()
@@ -248,12 +241,12 @@ def test_a_tensor_keeps_the_owner_of_memory(ending):
     if ending == "close":
         buffer.close()
     del buffer
-    collect()
+    collect_and_release()
     assert alive() is not None
     assert consumer.content == DATA
     consumer.delete()
-    collect()  # finds the tensor
-    collect()
+    collect_and_release()  # finds the tensor
+    collect_and_release()
     assert alive() is None
 
 
@@ -269,7 +262,7 @@ def test_a_tensor_keeps_memory_that_python_gives_back_to_a_resource_of_ours():
     buffer.close()
     assert freed == []
     consumer.delete()
-    collect()
+    collect_and_release()
     assert freed == [owner.address]
 
 
@@ -292,7 +285,7 @@ def test_memory_goes_back_once_however_many_tensors_show_it():
     buffer.close()
     for left in (2, 1, 0):
         consumers.pop().delete()
-        Buffer.from_handle(0, 0).close()
+        run_all_tasks()
         assert len(mr.live) == (left > 0)
 
 
@@ -309,7 +302,7 @@ def test_a_consumer_may_delete_on_any_thread():
         thread.start()
     for thread in threads:
         thread.join()
-    Buffer.from_handle(0, 0).close()
+    run_all_tasks()
     assert mr.live == {}
 
 
@@ -377,7 +370,7 @@ def test_the_stream_set_last_is_the_one_that_is_waited_for(device, stream):
             consumer.sync()
         del capsule
         buffer.set_deallocation_stream(stream)
-        collect()
+        collect_and_release()
 
 
 def test_a_stream_that_its_owner_closed_is_still_waited_for(device):
@@ -390,7 +383,7 @@ def test_a_stream_that_its_owner_closed_is_still_waited_for(device):
             gate.open()
             consumer.sync()
         del capsule
-        collect()
+        collect_and_release()
 
 
 def test_a_python_resources_buffer_is_ordered_after_its_stream(device, stream):
@@ -404,7 +397,7 @@ def test_a_python_resources_buffer_is_ordered_after_its_stream(device, stream):
             consumer.sync()
         del capsule
         buffer.close()
-        collect()
+        collect_and_release()
 
 
 @pytest.mark.parametrize("stream_number", [True, "1", 1.0, object()], ids=lambda value: type(value).__name__)
@@ -437,7 +430,7 @@ def test_pinned_memory_takes_the_stream_of_a_gpu_consumer(device, stream):
             gate.open()
             consumer.sync()
         del capsule
-        collect()
+        collect_and_release()
 
 
 # Copies
@@ -473,7 +466,7 @@ def test_a_copy_waits_for_the_buffers_stream(device, stream):
             gate.open()
             consumer.sync()
         del capsule
-        collect()
+        collect_and_release()
 
 
 @pytest.mark.parametrize("kind", ["device", "slice", "resource in Python"])
@@ -490,7 +483,7 @@ def test_no_memory_goes_back_before_a_copy_is_made(device, stream, kind):
             assert not is_reached(LEGACY_DEFAULT_STREAM)  # in which the copy goes back
             buffer.close()
             del capsule
-            collect()
+            collect_and_release()
             gate.open()
             consumer.sync()
         device.sync()

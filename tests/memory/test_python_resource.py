@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from buffers import DATA, PINNED, SIZE, HostResource, ManagedResource, content, write
 from graphs import eventually
+from helpers import collect_and_release
 
 from cuda_core_cffi import (
     Buffer,
@@ -156,13 +157,6 @@ def store() -> Iterator[Any]:
         yield kernel
 
 
-def collect() -> None:
-    """Collect garbage, and let go of what was kept for tensors that are gone."""
-    for _ in range(3):
-        gc.collect()
-    Buffer.from_handle(0, 0).close()
-
-
 # What the buffer says
 
 
@@ -254,10 +248,10 @@ def test_its_dlpack_tensor_keeps_the_memory(mr, stream):
     buffer = tracking.allocate(SIZE, stream)
     capsule = buffer.__dlpack__(stream=-1, max_version=(1, 1))
     buffer.close()
-    collect()
+    collect_and_release()
     assert tracking.statistics.current_count == 1
     del capsule
-    collect()
+    collect_and_release()
     assert tracking.statistics.current_count == 0
 
 
@@ -320,7 +314,7 @@ def test_the_resource_and_the_stream_may_go_first(request, device):
         buffer = make(device).allocate(SIZE, stream)
         buffer.fill(1, stream=stream)
         stream.close()
-        collect()
+        collect_and_release()
         buffer.close()
 
 
@@ -384,7 +378,7 @@ def test_where_nobody_can_catch_it_an_exception_from_deallocate_is_a_warning(las
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         del buffer
-        collect()
+        collect_and_release()
     assert [(warning.category, str(warning.message)) for warning in caught] == [
         (CUDAWarning, "in cleanup: StubbornResource.deallocate failed: not today")
     ]

@@ -23,6 +23,7 @@ from unittest import mock
 import cuda_core_cffi
 from cuda_core_cffi import Stream, ffi, lib
 from cuda_core_cffi._compile.driver_linker import DriverLinker
+from cuda_core_cffi._lifetime.pending_calls import run_all_tasks
 
 T = TypeVar("T")
 
@@ -96,6 +97,12 @@ def collect() -> None:
     """Collect garbage; PyPy runs finalizers some time after."""
     for _ in range(3):
         gc.collect()
+
+
+def collect_and_release() -> None:
+    """Collect garbage, and let go of what was kept for objects that are gone, such as tensors of other libraries."""
+    collect()
+    run_all_tasks()
 
 
 def ticks_during(work: Callable[[], object]) -> int:
