@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Control the simulated CUDA driver: faults, traces, live objects and misuse reports.
+"""Control the simulated CUDA driver and NVML: faults, traces, live objects, misuse reports, sensors and events.
 
-The simulated driver is a shared library that implements the CUDA driver API on the CPU. This module does not choose
-it; it talks to a simulator that is loaded in this process (loading the library if it is not), whoever uses it.
+The simulated driver is a shared library that implements the CUDA driver API on the CPU, and NVML for its devices. This
+module does not choose it; it talks to a simulator that is loaded in this process (loading the library if it is not),
+whoever uses it.
 
 The simulated machine is described by environment variables that are read once, when the driver is first used:
 
@@ -22,6 +23,16 @@ The simulated machine is described by environment variables that are read once, 
 ``CUDA_SIM_DELAY_SECONDS``
     Up to how long each piece of work waits before it begins, a different time each; default 0. Programs that rely on
     work being done without waiting for it fail sooner.
+``CUDA_SIM_SHARED``
+    Folder where the processes of a user publish what they use of the devices, for the simulated NVML; by default one in
+    ``/dev/shm``. Empty: each process knows of itself only.
+``CUDA_SIM_SENSORS``
+    What NVML says at first, as ``temperature=85,1:power=300000``: names of `sensors`, with the index of a device or for
+    all of them.
+``CUDA_SIM_FANS``
+    Number of fans of each device, default 0, at most 8.
+``CUDA_SIM_NVLINKS``
+    Number of NVLinks of each device, at most 18, which is the default if there is more than one device.
 ``CUDA_SIM_REPORT``
     ``stderr`` prints every report when it is made, and at exit what was never freed or destroyed.
 """
@@ -48,11 +59,15 @@ __all__ = [
     "clear_faults",
     "clear_reports",
     "fail",
+    "inject_event",
     "is_loaded",
     "library_path",
     "live",
     "recover",
     "reports",
+    "reset_sensors",
+    "sensors",
+    "set_sensor",
     "trace",
     "use",
 ]
@@ -66,7 +81,7 @@ _MESSAGE_LENGTH = 512
 
 
 class Call(NamedTuple):
-    """A driver call that was made: the function's symbol and the ``CUresult`` it returned."""
+    """A call of the driver or of NVML that was made: the function's symbol and the status it returned."""
 
     function: str
     result: int
@@ -222,14 +237,15 @@ class Trace(Uncopyable):
 
 
 def fail(function: str, error: int | str, nth: int = 1, count: int = 1) -> Fault:
-    """Make coming calls of a driver function return an error instead of doing anything.
+    """Make coming calls of a function of the driver or of NVML return an error instead of doing anything.
 
     Parameters
     ----------
     function : str
         The function, with its version (``"cuMemAlloc_v2"``) or without (``"cuMemAlloc"``: any version).
     error : int or str
-        A ``CUresult`` by number or by name (``"CUDA_ERROR_OUT_OF_MEMORY"``).
+        A ``CUresult`` or ``nvmlReturn_t`` by number or by name (``"CUDA_ERROR_OUT_OF_MEMORY"``,
+        ``"NVML_ERROR_GPU_IS_LOST"``).
     nth : int
         Which of the next calls is the first to fail; 1 is the very next.
     count : int
@@ -349,6 +365,88 @@ def recover() -> None:
     _library().cudaSimRecover()
 
 
+def sensors(device: int = 0) -> dict[str, int]:
+    """Return what the simulated NVML says about a device and can be told to say.
+
+    Parameters
+    ----------
+    device : int
+        The index of the device.
+
+    Returns
+    -------
+    dict of str to int
+        By name, in NVML's units (degrees Celsius, milliwatts, millijoules, MHz, percent, KB/s) and numbers of modes.
+
+    Raises
+    ------
+    ValueError
+        If there is no such device.
+    """
+    library = _library()
+    found: dict[str, int] = {}
+    value = ctypes.c_int64()
+    while (name := library.cudaSimSensorName(len(found))) is not None:
+        if not library.cudaSimSensorGet(device, name, ctypes.byref(value)):
+            raise ValueError(f"no simulated device {device}")
+        found[name.decode()] = value.value
+    return found
+
+
+def set_sensor(device: int, name: str, value: int) -> None:
+    """Set what the simulated NVML of this process says about a device.
+
+    Parameters
+    ----------
+    device : int
+        The index of the device.
+    name : str
+        A key of `sensors`, such as ``"temperature"``.
+    value : int
+        The value, in NVML's unit; -1 for what follows from what happens, where there is such a thing.
+
+    Raises
+    ------
+    ValueError
+        If there is no such device or sensor.
+    """
+    if not _library().cudaSimSensorSet(device, name.encode(), value):
+        raise ValueError(f"no sensor {name!r} of a simulated device {device}")
+
+
+def reset_sensors() -> None:
+    """Set every sensor of every device to what it was at first."""
+    _library().cudaSimSensorsReset()
+
+
+def inject_event(device: int, event: str, data: int = 0) -> int:
+    """Make an event happen, which wakes those in this process that wait for it in an event set of NVML.
+
+    Parameters
+    ----------
+    device : int
+        The index of the device.
+    event : str
+        The type in ``nvml.h``, as ``"xid_critical_error"`` or, for an event of the system, ``"gpu_driver_bind"``.
+    data : int
+        What comes with it: the number of the Xid.
+
+    Returns
+    -------
+    int
+        How many event sets were registered for it.
+
+    Raises
+    ------
+    ValueError
+        If there is no such device or event.
+    """
+    told = int(_library().cudaSimEvent(device, event.encode(), data))
+    if told < 0:
+        raise ValueError(f"no event {event!r} of a simulated device {device}")
+    return told
+
+
 def library_path() -> Path:
     """Return the path of the simulator's library.
 
@@ -437,6 +535,11 @@ def _library() -> ctypes.CDLL:
             ctypes.POINTER(ctypes.c_uint64),
         ]
         library.cudaSimLive.restype = ctypes.c_char_p
+        library.cudaSimSensorName.restype = ctypes.c_char_p
+        library.cudaSimSensorGet.argtypes = [ctypes.c_uint, ctypes.c_char_p, ctypes.POINTER(ctypes.c_int64)]
+        library.cudaSimSensorSet.argtypes = [ctypes.c_uint, ctypes.c_char_p, ctypes.c_int64]
+        library.cudaSimSensorsReset.restype = None
+        library.cudaSimEvent.argtypes = [ctypes.c_uint, ctypes.c_char_p, ctypes.c_ulonglong]
         library.cuGetErrorName.argtypes = [ctypes.c_int, ctypes.POINTER(ctypes.c_char_p)]
         if library.cudaSimReportSize() != ctypes.sizeof(_RawReport):
             raise ImportError(f"{library_path()} does not belong to this version of the module")
@@ -468,6 +571,9 @@ _MOST_ERRORS = 1000
 def _error_number(error: int | str) -> int:
     if not isinstance(error, str):
         return int(error)
+    number = int(_library().cudaSimNvmlError(error.encode()))
+    if number >= 0:
+        return number
     name = ctypes.c_char_p()
     for number in range(_MOST_ERRORS):
         if not _library().cuGetErrorName(number, ctypes.byref(name)) and name.value == error.encode():

@@ -12,6 +12,7 @@ import pytest
 from ptx_runner import ON_GPU, SEED, Runner, make_gpu, nvrtc, variants
 from sim_driver import Driver, c_void_p, simulator
 from sim_graphs import Graphs, made
+from sim_nvml import Nvml
 
 from cuda_core_cffi._core.errors import UnavailableError
 
@@ -45,6 +46,17 @@ def cu(driver: Driver) -> Iterator[Driver]:
     yield driver
     driver.cuCtxSynchronize()
     driver.cuDevicePrimaryCtxRelease_v2(0)
+
+
+@pytest.fixture
+def nvml(sim: ModuleType) -> Iterator[Nvml]:
+    """NVML, started; what was set of the devices is reset afterwards."""
+    nvml = Nvml()
+    nvml.nvmlInit_v2()
+    yield nvml
+    sim.clear_faults()
+    sim.reset_sensors()
+    nvml.nvmlShutdown()
 
 
 @pytest.fixture(scope="session")

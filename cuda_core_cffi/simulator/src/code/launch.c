@@ -12,6 +12,7 @@
 #include "streams/capture.h"
 #include "driver/device.h"
 #include "streams/event.h"
+#include "driver/usage.h"
 
 enum { PORTABLE_CLUSTER = 8, LARGEST_CLUSTER = 16, BLOCKS_WORTH_A_THREAD = 4 };
 enum { FIRST_WITH_PROGRAMMATIC_EVENTS = 9 };  // compute capability
@@ -50,7 +51,9 @@ void sim_kernel_run(struct sim_context *context, const struct sim_kernel_job *jo
         launch.set_condition = conditions->set;
         launch.condition_ctx = conditions->ctx;
     }
+    sim_usage_begin(context->device);
     int error = sim_ptx_launch_grid(job->entry, &launch, &fault);
+    sim_usage_end(context->device);
     // A kernel that was stopped because another one failed has nothing to add.
     if (!error || atomic_load(&context->error) != CUDA_SUCCESS)
         return;

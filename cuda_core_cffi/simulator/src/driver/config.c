@@ -12,7 +12,7 @@
 static struct sim_config config;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-enum { DEFAULT_DRIVER_VERSION = 13000, MINIMUM_MEMORY = 1 << 20, MOST_WORKERS = 16 };
+enum { DEFAULT_DRIVER_VERSION = 13000, MINIMUM_MEMORY = 1 << 20, MOST_WORKERS = 16, MOST_FANS = 8 };
 static const size_t DEFAULT_MEMORY = (size_t)1 << 30;
 static const size_t MAXIMUM_MEMORY = (size_t)1 << 40;
 
@@ -33,17 +33,15 @@ static size_t parse_bytes(const char *text, size_t fallback)
     return value > (double)MAXIMUM_MEMORY ? MAXIMUM_MEMORY : (size_t)value;
 }
 
+static int limited(int value, int most) { return value < 0 ? 0 : value > most ? most : value; }
+
 static void read_environment(void)
 {
     const char *text = getenv("CUDA_SIM_DRIVER_VERSION");
     config.driver_version = text && atoi(text) > 0 ? atoi(text) : DEFAULT_DRIVER_VERSION;
 
     text = getenv("CUDA_SIM_DEVICES");
-    config.devices = text && *text ? atoi(text) : 1;
-    if (config.devices < 0)
-        config.devices = 0;
-    if (config.devices > SIM_MAX_DEVICES)
-        config.devices = SIM_MAX_DEVICES;
+    config.devices = text && *text ? limited(atoi(text), SIM_MAX_DEVICES) : 1;
 
     text = getenv("CUDA_SIM_MEMORY");
     config.memory = text ? parse_bytes(text, DEFAULT_MEMORY) : DEFAULT_MEMORY;
@@ -68,6 +66,15 @@ static void read_environment(void)
 
     text = getenv("CUDA_SIM_DELAY_SECONDS");
     config.delay_seconds = text ? strtod(text, NULL) : 0;
+
+    text = getenv("CUDA_SIM_SHARED");
+    config.shared = text ? strdup(text) : NULL;
+
+    text = getenv("CUDA_SIM_FANS");
+    config.fans = text ? limited(atoi(text), MOST_FANS) : 0;
+
+    text = getenv("CUDA_SIM_NVLINKS");
+    config.nvlinks = text ? limited(atoi(text), SIM_MAX_NVLINKS) : config.devices > 1 ? SIM_MAX_NVLINKS : 0;
 
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     config.workers = processors < 1 ? 1 : processors > MOST_WORKERS ? MOST_WORKERS : (unsigned)processors;

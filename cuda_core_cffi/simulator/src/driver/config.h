@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { SIM_MAX_DEVICES = 16 };
+enum { SIM_MAX_DEVICES = 16, SIM_MAX_NVLINKS = 18 };
 
 struct sim_config {
     int driver_version;  // CUDA_SIM_DRIVER_VERSION, as cuDriverGetVersion reports it
@@ -20,6 +20,9 @@ struct sim_config {
     bool report_stderr;  // CUDA_SIM_REPORT=stderr
     double kernel_seconds;  // CUDA_SIM_KERNEL_SECONDS, after which a kernel is ended; 0: never
     double delay_seconds;   // CUDA_SIM_DELAY_SECONDS, up to which work waits before it begins; 0: not at all
+    const char *shared;     // CUDA_SIM_SHARED, a folder; empty: none; NULL: one of the system's
+    int fans;               // CUDA_SIM_FANS
+    int nvlinks;            // CUDA_SIM_NVLINKS, of each device
     unsigned workers;    // threads that run the blocks of one kernel
 };
 

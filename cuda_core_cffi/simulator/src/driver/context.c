@@ -8,6 +8,7 @@
 
 #include "streams/capture.h"
 #include "driver/device.h"
+#include "driver/usage.h"
 #include "streams/event.h"
 #include "memory/memory.h"
 #include "code/module.h"
@@ -59,7 +60,8 @@ CUresult sim_context_init(struct sim_context *context, int device, unsigned flag
         atomic_store(&context->peers[i], 0);
     for (int i = 0; i < SIM_LIMITS; i++)
         atomic_store(&context->limits[i], default_limits[i]);
-    atomic_store(&context->active, true);
+    if (!atomic_exchange(&context->active, true))
+        atomic_fetch_add(&on->usage->contexts, 1);
     atomic_store(&context->error, atomic_load(&on->fault));  // there may be one by now
     return CUDA_SUCCESS;
 }
@@ -79,7 +81,8 @@ static void retire_event(void *object, void *context)
 
 void sim_context_tear_down(struct sim_context *context)
 {
-    atomic_store(&context->active, false);
+    if (atomic_exchange(&context->active, false))
+        atomic_fetch_sub(&sim_device_at(context->device)->usage->contexts, 1);
     sim_context_drain(context);
     sim_object_each(SIM_STREAM, retire_stream, context);
     sim_object_each(SIM_EVENT, retire_event, context);

@@ -7,23 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/usage.h"
 #include "memory/arena.h"
 
 static struct sim_device devices[SIM_MAX_DEVICES];
 static int device_count;
 
-enum { FIRST_BUS = 0x10, PCI_TEXT = 13 };  // "dddd:bb:dd.f" and NUL
+enum { PCI_TEXT = 13 };  // "dddd:bb:dd.f" and NUL
 static const size_t MINIMUM_ADDRESSES = (size_t)1 << 34;
 
 CUresult sim_devices_init(void)
 {
     const struct sim_config *config = sim_config();
+    if (config->devices)
+        sim_usage_publish();
     for (int i = 0; i < config->devices; i++) {
         // Many times the memory, so that freed addresses stay unused for long and misuse is seen.
         size_t addresses = 8 * config->memory;
         if (addresses < MINIMUM_ADDRESSES)
             addresses = MINIMUM_ADDRESSES;
-        devices[i] = (struct sim_device){.ordinal = i, .memory = config->memory};
+        devices[i] = (struct sim_device){.ordinal = i, .memory = config->memory, .usage = &sim_usage[i]};
         devices[i].arena = sim_arena_new(addresses);
         if (!devices[i].arena)
             return CUDA_ERROR_OUT_OF_MEMORY;
@@ -46,15 +49,28 @@ CUresult sim_device_find(CUdevice ordinal, struct sim_device **device)
 
 bool sim_device_charge(struct sim_device *device, size_t bytes)
 {
-    size_t used = atomic_load(&device->used);
+    size_t used = atomic_load(&device->usage->memory);
     do {
         if (bytes > device->memory - used)
             return false;
-    } while (!atomic_compare_exchange_weak(&device->used, &used, used + bytes));
+    } while (!atomic_compare_exchange_weak(&device->usage->memory, &used, used + bytes));
     return true;
 }
 
-void sim_device_refund(struct sim_device *device, size_t bytes) { atomic_fetch_sub(&device->used, bytes); }
+void sim_device_refund(struct sim_device *device, size_t bytes) { atomic_fetch_sub(&device->usage->memory, bytes); }
+
+void sim_device_name(char name[SIM_NAME_BYTES])
+{
+    snprintf(name, SIM_NAME_BYTES, "Simulated GPU (compute capability %d.%d)", sim_config()->major,
+             sim_config()->minor);
+}
+
+void sim_device_uuid(int ordinal, char bytes[16])
+{
+    static const char pattern[16] = {'s', 'i', 'm', 'u', 'l', 'a', 0x40, 't', (char)0x80, 'e', 'd', 'G', 'P', 'U'};
+    memcpy(bytes, pattern, sizeof pattern);
+    bytes[sizeof pattern - 1] = (char)ordinal;
+}
 
 // --- Entry points ---------------------------------------------------------------------------------------------
 
@@ -79,7 +95,9 @@ SIM_API(cuDeviceGetName, (char *name, int len, CUdevice dev), (name, len, dev))
     SIM_REQUIRE(name && len > 0);
     struct sim_device *device;
     SIM_TRY(sim_device_find(dev, &device));
-    snprintf(name, (size_t)len, "Simulated GPU (compute capability %d.%d)", sim_config()->major, sim_config()->minor);
+    char text[SIM_NAME_BYTES];
+    sim_device_name(text);
+    snprintf(name, (size_t)len, "%s", text);
     return CUDA_SUCCESS;
 }
 
@@ -88,9 +106,7 @@ static CUresult uuid_of(CUuuid *uuid, CUdevice dev)
     SIM_REQUIRE(uuid);
     struct sim_device *device;
     SIM_TRY(sim_device_find(dev, &device));
-    static const char pattern[sizeof uuid->bytes] = {'s', 'i', 'm', 'u', 'l', 'a', 0x40, 't', (char)0x80, 'e', 'd', 'G', 'P', 'U'};
-    memcpy(uuid->bytes, pattern, sizeof pattern);
-    uuid->bytes[sizeof pattern - 1] = (char)dev;
+    sim_device_uuid(dev, uuid->bytes);
     return CUDA_SUCCESS;
 }
 
@@ -174,7 +190,7 @@ SIM_API(cuDeviceGetPCIBusId, (char *pciBusId, int len, CUdevice dev), (pciBusId,
     struct sim_device *device;
     SIM_TRY(sim_device_find(dev, &device));
     char text[PCI_TEXT + 8];
-    snprintf(text, sizeof text, "0000:%02X:00.0", FIRST_BUS + dev);
+    snprintf(text, sizeof text, "0000:%02X:00.0", SIM_FIRST_BUS + dev);
     snprintf(pciBusId, (size_t)len, "%s", text);
     return CUDA_SUCCESS;
 }
@@ -187,7 +203,7 @@ SIM_API(cuDeviceGetByPCIBusId, (CUdevice *dev, const char *pciBusId), (dev, pciB
         domain = 0;
         SIM_REQUIRE(sscanf(pciBusId, "%x:%x.%x", &bus, &slot, &function) >= 2);
     }
-    int ordinal = (int)bus - FIRST_BUS;
+    int ordinal = (int)bus - SIM_FIRST_BUS;
     if (domain || slot || function || ordinal < 0 || ordinal >= device_count)
         return CUDA_ERROR_INVALID_DEVICE;
     *dev = ordinal;

@@ -8,11 +8,12 @@
 #include "driver/sim.h"
 
 struct sim_pool;
+struct sim_usage;
 
 struct sim_device {
     int ordinal;
     size_t memory;
-    _Atomic size_t used;
+    struct sim_usage *usage;
     struct sim_arena *arena;
     _Atomic int fault;  // of a kernel; from then on no context of the device works, and none can be made
 };
@@ -21,6 +22,9 @@ CUresult sim_device_find(CUdevice ordinal, struct sim_device **device);
 struct sim_device *sim_device_at(int ordinal);  // for ordinals known to be valid
 int sim_device_count(void);
 static inline bool sim_numa_node_exists(int node) { return node == 0; }  // the host has one
+enum { SIM_FIRST_BUS = 0x10, SIM_NAME_BYTES = 64 };  // the devices' PCI addresses are 0000:10:00.0 and so on
+void sim_device_name(char name[SIM_NAME_BYTES]);
+void sim_device_uuid(int ordinal, char bytes[16]);
 CUresult sim_devices_init(void);
 bool sim_device_charge(struct sim_device *device, size_t bytes);  // false when the memory does not suffice
 void sim_device_refund(struct sim_device *device, size_t bytes);

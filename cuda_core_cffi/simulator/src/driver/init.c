@@ -14,6 +14,7 @@
 #include "code/module.h"
 #include "memory/pool.h"
 #include "streams/stream.h"
+#include "driver/usage.h"
 #include "memory/virtual.h"
 #include "driver/watch.h"
 
@@ -73,6 +74,7 @@ static void after_fork(void)
     if (atomic_load(&state) == UNSTARTED)
         return;
     atomic_store(&state, FORKED);
+    sim_usage_after_fork();
     atomic_store(&sim_gate, SIM_GATE_CLOSED);
 }
 
@@ -87,6 +89,7 @@ __attribute__((destructor)) static void at_exit(void)
         sim_reservations_report_leaks();
         sim_live_report_leaks();
     }
+    sim_usage_withdraw();
     atomic_store(&state, ENDED);
     atomic_store(&sim_gate, SIM_GATE_CLOSED);
 }

@@ -8,6 +8,7 @@
 
 #include "memory/allocation.h"
 #include "streams/capture.h"
+#include "driver/usage.h"
 
 // Work of up to this many bytes is done on the calling thread when the stream is idle: nobody can tell, and it costs
 // less than waking a worker.
@@ -80,8 +81,14 @@ void sim_copy_run(struct sim_context *context, const struct sim_copy_job *job)
     if ((job->check_from && !still_there(context, job, &copy->from)) ||
         (job->check_to && !still_there(context, job, &copy->to)))
         sim_context_fail(context, CUDA_ERROR_ILLEGAL_ADDRESS);
-    else
+    else {
+        bool counts = copy->width * copy->height * copy->depth > SHORT_WORK;
+        if (counts)
+            sim_usage_begin(context->device);
         move(copy);
+        if (counts)
+            sim_usage_end(context->device);
+    }
 }
 
 static void run_copy(struct sim_stream *stream, void *payload)
@@ -174,8 +181,13 @@ void sim_fill_run(struct sim_context *context, const struct sim_fill_job *job)
         sim_context_fail(context, CUDA_ERROR_ILLEGAL_ADDRESS);
         return;
     }
+    bool counts = fill->width * fill->height * fill->element > SHORT_WORK;
+    if (counts)
+        sim_usage_begin(context->device);
     for (size_t y = 0; y < fill->height; y++)
         fill_row((char *)fill->address + y * fill->pitch, fill);
+    if (counts)
+        sim_usage_end(context->device);
 }
 
 static void run_fill(struct sim_stream *stream, void *payload) { sim_fill_run(stream->context, payload); }

@@ -10,6 +10,7 @@
 #include "memory/arena.h"
 #include "streams/capture.h"
 #include "driver/device.h"
+#include "driver/usage.h"
 #include "graph/graph_memory.h"
 #include "memory/pool.h"
 #include "streams/stream.h"
@@ -157,7 +158,7 @@ SIM_API(cuMemGetInfo_v2, (size_t *free, size_t *total), (free, total))
     SIM_TRY(sim_current(&context));
     struct sim_device *device = sim_device_at(context->device);
     if (free)
-        *free = device->memory - atomic_load(&device->used);
+        *free = device->memory - atomic_load(&device->usage->memory);
     if (total)
         *total = device->memory;
     return CUDA_SUCCESS;
