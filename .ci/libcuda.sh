@@ -5,7 +5,7 @@
 # Real drivers for a machine without a GPU, to test "driver present, no device": cuInit(0) is 100 there and
 # nvmlInit_v2() is 9, yet cuGetProcAddress works.
 #
-#   libcuda.sh DIR    unpack Debian's libcuda and libnvidia-ml into DIR/MAJOR; print "MAJOR path-of-libcuda.so.1"
+#   libcuda.sh DIR    unpack Debian's libcuda, libnvidia-ml and nvidia-smi into DIR/MAJOR; print "MAJOR path-of-libcuda.so.1"
 #
 # Each DIR/MAJOR is good as an LD_LIBRARY_PATH. A Debian machine is needed, but neither root nor an installation.
 set -euo pipefail
@@ -52,16 +52,16 @@ download() { # SUITE PACKAGE...
 # directory is named after what came. The stamp DIR/.SUITE holds that name and is written last.
 for suite in bookworm trixie; do
     major=$(cat "$DIR/.$suite" 2> /dev/null || true)
-    if [ -z "$major" ] || [ ! -e "$DIR/$major/libcuda.so.1" ]; then
-        download "$suite" libcuda1 libnvidia-ml1
+    if [ -z "$major" ] || [ ! -x "$DIR/$major/nvidia-smi" ]; then
+        download "$suite" libcuda1 libnvidia-ml1 nvidia-smi
         debs=$DIR/apt/$suite/debs
         major=$(dpkg-deb -f "$debs"/libcuda1_*.deb Version)
         major=${major%%.*} major=${major##*:}
         rm -rf "${DIR:?}/$major" "$debs/root"
         for deb in "$debs"/*.deb; do dpkg -x "$deb" "$debs/root"; done
         mkdir "$DIR/$major"
-        find "$debs/root" -name '*.so*' -exec mv -t "$DIR/$major" {} +
-        [ -e "$DIR/$major/libcuda.so.1" ] && [ -e "$DIR/$major/libnvidia-ml.so.1" ]
+        find "$debs/root" \( -name '*.so*' -o -path '*/nvidia/current/nvidia-smi' \) -exec mv -t "$DIR/$major" {} +
+        [ -e "$DIR/$major/libcuda.so.1" ] && [ -e "$DIR/$major/libnvidia-ml.so.1" ] && [ -x "$DIR/$major/nvidia-smi" ]
         echo "$major" > "$DIR/.$suite"
         rm -r "$DIR/apt"
     fi
