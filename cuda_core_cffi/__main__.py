@@ -16,6 +16,7 @@ from cuda_core_cffi import CUDAError, Device, __version__, lib
 from cuda_core_cffi._core.errors import cuda_version
 from cuda_core_cffi._core.libraries import found_libraries
 
+MIB = 1 << 20
 VARIABLES = ("CUDA_CORE_CFFI_DRIVER", "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM", "CUDA_VISIBLE_DEVICES")
 
 
@@ -45,9 +46,19 @@ def device_lines() -> Iterator[tuple[str, str]]:
     """Yield what the driver tells about its devices, or why it cannot."""
     try:
         for device in Device.get_all_devices():
-            yield f"device {device.device_id}", f"{device.name}, sm_{device.arch}, {device.pci_bus_id}, {device.uuid}"
+            text = f"{device.name}, sm_{device.arch}, {device.pci_bus_id}, {device.uuid}, {memory_of(device)}"
+            yield f"device {device.device_id}", text
     except CUDAError as error:
         yield "devices", f"none ({error.name})"
+
+
+def memory_of(device: Device) -> str:
+    """Return how much memory of a device is in use, by whatever process, or why NVML does not tell."""
+    try:
+        memory = device.to_system_device().memory_info
+        return f"{memory.used // MIB} of {memory.total // MIB} MiB in use"
+    except CUDAError as error:
+        return f"memory in use unknown ({error.name})"
 
 
 def main() -> int:

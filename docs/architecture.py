@@ -30,6 +30,7 @@ REGISTERED = {
     "call_in_stream": "_streams",
     "graph_builder": "graph",
     "launch_config": "_launching",
+    "system_device": "system",
 }
 """Attributes of ``_core.registry``, through which lower folders reach upper ones, by the folder that they come from."""
 

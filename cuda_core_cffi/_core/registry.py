@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
     from cuda_core_cffi._launching.config import LaunchConfig
     from cuda_core_cffi.graph.builder import GraphBuilder
+    from cuda_core_cffi.system import Device as SystemDevice
 
 __all__ = ["registry"]
 
@@ -43,6 +44,12 @@ class Registry:
     def launch_config(self) -> type[LaunchConfig]:
         """:class:`LaunchConfig`, which a kernel's occupancy takes; imported when this is asked for."""
         found: type[LaunchConfig] = importlib.import_module("cuda_core_cffi._launching.config").LaunchConfig
+        return found
+
+    @property
+    def system_device(self) -> type[SystemDevice]:
+        """:class:`system.Device`, which a device is for NVML; imported when this is asked for."""
+        found: type[SystemDevice] = importlib.import_module("cuda_core_cffi.system").Device
         return found
 
 

@@ -34,6 +34,7 @@ from cuda_core_cffi.typing import IsStreamType
 
 if TYPE_CHECKING:
     from cuda_core_cffi.graph.builder import GraphBuilder
+    from cuda_core_cffi.system import Device as SystemDevice
 
 __all__ = ["ComputeCapability", "Device"]
 
@@ -274,6 +275,23 @@ class Device:
         result = ffi.new("int *")
         check(lib.cuDeviceCanAccessPeer(result, self._device_id, other), "cuDeviceCanAccessPeer")
         return bool(result[0]) or other == self._device_id  # which CUDA calls no peer of its own
+
+    def to_system_device(self) -> SystemDevice:
+        """Return the device for NVML: the one with this UUID, or the instance (MIG).
+
+        Returns
+        -------
+        system.Device
+            The device, which tells how busy it is, its temperature and so on.
+
+        Raises
+        ------
+        LibraryNotFoundError
+            If there is no NVML.
+        NotFoundError
+            If NVML does not have the device.
+        """
+        return registry.system_device._of_cuda(self.uuid)
 
     @classmethod
     def get_all_devices(cls) -> tuple[Device, ...]:

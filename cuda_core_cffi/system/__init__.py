@@ -1,41 +1,162 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""The machine: its devices and its driver, as the CUDA driver tells them."""
+"""The machine: its devices and its driver, as NVML and the CUDA driver tell them.
+
+No context is made, and no CUDA device is initialised. NVML, NVIDIA's management library, comes with the driver. It is
+loaded by the first call that needs it.
+"""
 
 from __future__ import annotations
 
-from cuda_core_cffi._device.device import device_count, driver_version
+from typing import TYPE_CHECKING
 
-__all__ = ["get_num_devices", "get_user_mode_driver_version"]
+from cuda_core_cffi._core.lazy_imports import add_lazy_names
+from cuda_core_cffi.system import typing as typing
 
+if TYPE_CHECKING:  # at run time these are imported when they are first asked for
+    from cuda_core_cffi.system._device import Device, get_p2p_status, get_topology_common_ancestor
+    from cuda_core_cffi.system._nvlink import NvlinkInfo
+    from cuda_core_cffi.system._system import (
+        get_driver_branch,
+        get_kernel_mode_driver_version,
+        get_num_devices,
+        get_nvml_version,
+        get_process_name,
+        get_user_mode_driver_version,
+    )
+    from cuda_core_cffi.system._system_events import register_events
+    from cuda_core_cffi.system.exceptions import (
+        AlreadyInitializedError,
+        ArgumentVersionMismatchError,
+        CorruptedInforomError,
+        DeprecatedError,
+        DriverNotLoadedError,
+        FreqNotSupportedError,
+        FunctionNotFoundError,
+        GpuIsLostError,
+        GpuNotFoundError,
+        InsufficientPowerError,
+        InsufficientResourcesError,
+        InsufficientSizeError,
+        InUseError,
+        InvalidArgumentError,
+        InvalidStateError,
+        IrqIssueError,
+        LibraryNotFoundError,
+        LibRmVersionMismatchError,
+        MemoryError,
+        NoDataError,
+        NoPermissionError,
+        NotFoundError,
+        NotReadyError,
+        NotSupportedError,
+        NvmlError,
+        OperatingSystemError,
+        ResetRequiredError,
+        ResetTypeNotSupportedError,
+        TimeoutError,
+        UninitializedError,
+        UnknownError,
+        VgpuEccNotSupportedError,
+    )
 
-def get_num_devices() -> int:
-    """Return the number of devices that programs can use.
+__all__ = [
+    "CUDA_BINDINGS_NVML_IS_COMPATIBLE",
+    "AlreadyInitializedError",
+    "ArgumentVersionMismatchError",
+    "CorruptedInforomError",
+    "DeprecatedError",
+    "Device",
+    "DriverNotLoadedError",
+    "FreqNotSupportedError",
+    "FunctionNotFoundError",
+    "GpuIsLostError",
+    "GpuNotFoundError",
+    "InUseError",
+    "InsufficientPowerError",
+    "InsufficientResourcesError",
+    "InsufficientSizeError",
+    "InvalidArgumentError",
+    "InvalidStateError",
+    "IrqIssueError",
+    "LibRmVersionMismatchError",
+    "LibraryNotFoundError",
+    "MemoryError",
+    "NoDataError",
+    "NoPermissionError",
+    "NotFoundError",
+    "NotReadyError",
+    "NotSupportedError",
+    "NvlinkInfo",
+    "NvmlError",
+    "OperatingSystemError",
+    "ResetRequiredError",
+    "ResetTypeNotSupportedError",
+    "TimeoutError",
+    "UninitializedError",
+    "UnknownError",
+    "VgpuEccNotSupportedError",
+    "get_driver_branch",
+    "get_kernel_mode_driver_version",
+    "get_num_devices",
+    "get_nvml_version",
+    "get_p2p_status",
+    "get_process_name",
+    "get_topology_common_ancestor",
+    "get_user_mode_driver_version",
+    "register_events",
+]
 
-    Returns
-    -------
-    int
-        What ``cuDeviceGetCount`` says: ``CUDA_VISIBLE_DEVICES`` hides others. No context is needed.
+CUDA_BINDINGS_NVML_IS_COMPATIBLE = True
+"""Whether NVML can be called. cuda-core needs other bindings for that, which may be too old; this package does not."""
 
-    Raises
-    ------
-    CUDAError
-        If there is no driver, or it finds no device.
-    """
-    return device_count()
-
-
-def get_user_mode_driver_version() -> tuple[int, ...]:
-    """Return the newest version of CUDA that the installed driver serves.
-
-    Returns
-    -------
-    tuple of int
-        Major and minor number: ``(13, 0)``. From ``cuDriverGetVersion``.
-
-    Raises
-    ------
-    CUDAError
-        If there is no driver.
-    """
-    return driver_version()[:2]
+add_lazy_names(
+    globals(),
+    {
+        "_device": ("Device", "get_p2p_status", "get_topology_common_ancestor"),
+        "_nvlink": ("NvlinkInfo",),
+        "_system": (
+            "get_driver_branch",
+            "get_kernel_mode_driver_version",
+            "get_num_devices",
+            "get_nvml_version",
+            "get_process_name",
+            "get_user_mode_driver_version",
+        ),
+        "_system_events": ("register_events",),
+        "exceptions": (
+            "AlreadyInitializedError",
+            "ArgumentVersionMismatchError",
+            "CorruptedInforomError",
+            "DeprecatedError",
+            "DriverNotLoadedError",
+            "FreqNotSupportedError",
+            "FunctionNotFoundError",
+            "GpuIsLostError",
+            "GpuNotFoundError",
+            "InUseError",
+            "InsufficientPowerError",
+            "InsufficientResourcesError",
+            "InsufficientSizeError",
+            "InvalidArgumentError",
+            "InvalidStateError",
+            "IrqIssueError",
+            "LibRmVersionMismatchError",
+            "LibraryNotFoundError",
+            "MemoryError",
+            "NoDataError",
+            "NoPermissionError",
+            "NotFoundError",
+            "NotReadyError",
+            "NotSupportedError",
+            "NvmlError",
+            "OperatingSystemError",
+            "ResetRequiredError",
+            "ResetTypeNotSupportedError",
+            "TimeoutError",
+            "UninitializedError",
+            "UnknownError",
+            "VgpuEccNotSupportedError",
+        ),
+    },
+)

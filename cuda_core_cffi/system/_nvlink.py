@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""NVLink: links between devices."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.integers import integer
+from cuda_core_cffi.system._enumerators import ENUMERATORS
+from cuda_core_cffi.system._fields import read_fields
+from cuda_core_cffi.system._header import nvml
+from cuda_core_cffi.system._library import value
+from cuda_core_cffi.system.exceptions import NotSupportedError
+
+if TYPE_CHECKING:
+    from cuda_core_cffi.system._device import Device
+
+__all__ = ["NvlinkInfo", "_NvlinkInfo", "get_link", "link_count", "links"]
+
+VERSION_NAME = re.compile(r"NVML_NVLINK_VERSION_(\d+)_(\d+)")
+UNKNOWN_VERSION = (0, 0)
+VERSIONS = {
+    int(member): (int(found[1]), int(found[2]))
+    for name, member in ENUMERATORS.items()
+    if (found := VERSION_NAME.fullmatch(name))
+}
+
+
+class NvlinkInfoType(type):
+    """The type of :class:`NvlinkInfo`, for what is asked of the class itself."""
+
+    @property
+    def max_links(cls) -> int:
+        """The most links that a device can have by NVML's header.
+
+        Deprecated: ask a device, with :meth:`Device.get_nvlink_count`.
+        """
+        warnings.warn(
+            "NvlinkInfo.max_links is deprecated: use Device.get_nvlink_count()", DeprecationWarning, stacklevel=2
+        )
+        return int(nvml.NVML_NVLINK_MAX_LINKS)
+
+
+class _NvlinkInfo(Uncopyable):
+    """A link of a device.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    link : int
+        The number of the link, from 0.
+    """
+
+    __slots__ = ("__weakref__", "_device", "_link")
+
+    _NOT_COPIED_BECAUSE = "it refers to a device of this process"
+
+    def __init__(self, device: Device, link: int) -> None:
+        self._device = device
+        self._link = link
+
+    def __repr__(self) -> str:
+        """Return the number of the link."""
+        return f"<{type(self).__name__} {self._link}>"
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """The version of NVLink, as major and minor; (0, 0) if the link has none, or one that is not known here."""
+        return VERSIONS.get(value(nvml.nvmlDeviceGetNvLinkVersion, self._device._handle, self._link), UNKNOWN_VERSION)
+
+    @property
+    def state(self) -> bool:
+        """Whether the link is active."""
+        return bool(value(nvml.nvmlDeviceGetNvLinkState, self._device._handle, self._link))
+
+
+class NvlinkInfo(_NvlinkInfo, metaclass=NvlinkInfoType):
+    """A link of a device; made by :meth:`Device.get_nvlink`.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    link : int
+        The number of the link, from 0.
+    """
+
+    __slots__ = ()
+
+
+def link_count(device: Device) -> int:
+    """Return how many links a device has; a device without NVLink has none."""
+    (count,) = read_fields(device._handle, [nvml.NVML_FI_DEV_NVLINK_LINK_COUNT])
+    try:
+        return int(count.value)
+    except NotSupportedError:
+        return 0
+
+
+def get_link(device: Device, link: int) -> NvlinkInfo:
+    """Return a link of a device; see :meth:`Device.get_nvlink`."""
+    number = integer(link, "link")
+    count = link_count(device)
+    if not 0 <= number < count:
+        raise ValueError(f"link must be 0 to {count - 1}, not {number}" if count else "the device has no NVLink links")
+    return NvlinkInfo(device, number)
+
+
+def links(device: Device) -> Iterator[NvlinkInfo]:
+    """Yield the links of a device."""
+    for link in range(link_count(device)):
+        yield NvlinkInfo(device, link)
