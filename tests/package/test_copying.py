@@ -80,12 +80,16 @@ INTERNAL = {
     "_memory.virtual_options.Plan", "_raw.convert.Pointers",
     "_raw.types.AddressField", "_raw.types.BytesField", "_raw.types.EnumField", "_raw.types.Field",
     "_raw.types.FloatField", "_raw.types.HandleField", "_raw.types.IntField", "_raw.types.ListField",
-    "_raw.types.Payload", "_raw.types.RecordField", "_raw.types.SequenceField", "_streams.stream.StreamStandIn",
+    "_raw.types.Payload", "_raw.types.RecordField", "_raw.types.RecordListField", "_raw.types.SequenceField",
+    "_streams.stream.StreamStandIn",
     "graph.allocated.Ranges", "graph.capture.Capture", "graph.capture.Tail",
     "graph.conditional_nodes.ConditionalNode", "graph.node.NodeMaker", "graph.nodes.EventNode",
     "graph.nodes.KnownNode", "graph.parameters.Parameters", "graph.state.GraphHandle", "graph.state.GraphState",
     "graph.state.Member", "graph.state.Record", "graph.views.ExecutableEventNode", "graph.views.SwitchableNode",
-    "simulator._RawReport", "typing.IsStreamType",
+    "simulator._RawReport", "system._enumerators.Enumerators", "system._event_set.EventSet",
+    "system._identity.DeviceIdentity", "system._library.Process", "system._nvlink.NvlinkInfoType",
+    "system._report.DeviceReport", "system._report.ProcessReport", "system._report.Report",
+    "system._snapshot.Snapshot", "system._state.DeviceState", "typing.IsStreamType",
 }  # fmt: skip
 if sys.implementation.name == "cpython":
     INTERNAL |= {"_calls.Memory", "_calls.Owner"}

@@ -52,7 +52,9 @@ from cuda_core_cffi import (
     StreamOptions,
     VirtualMemoryResource,
     VirtualMemoryResourceOptions,
+    nvml,
     simulator,
+    system,
 )
 from cuda_core_cffi._arrays.layout import _StridedLayout
 from cuda_core_cffi._arrays.view_arguments import _StridedMemoryViewProxy
@@ -63,6 +65,8 @@ from cuda_core_cffi._memory.managed_buffer import AccessedBySetProxy
 from cuda_core_cffi._memory.peer_access import PeerAccessibleBySetProxy
 from cuda_core_cffi._streams.event import IPCEventDescriptor
 from cuda_core_cffi.graph import GraphCompleteOptions, GraphDebugPrintOptions, GraphDefinition, GraphNode
+from cuda_core_cffi.system import _device as system_device
+from cuda_core_cffi.system import _system_events
 from cuda_core_cffi.utils import (
     CopyOptions,
     FileStreamProgramCache,
@@ -110,6 +114,11 @@ def part_refused(item: Any, action: Callable[[Any], Any], same: Callable[[Any, A
 def equal(one: Any, other: Any) -> bool:
     """Tell whether two values are equal."""
     return bool(one == other)
+
+
+def shown(one: Any, other: Any) -> bool:
+    """Tell whether two objects say the same of themselves."""
+    return repr(one) == repr(other)
 
 
 def same_state(one: Any, other: Any) -> bool:
@@ -215,6 +224,14 @@ def one(name: str, make: Callable[[Objects], Any]) -> Row:
 
 
 ONE = LaunchConfig(grid=1, block=1)
+
+
+def told(name: str, record: Any) -> Row:
+    """Return the row of what NVML told in a structure: its own copy, and a value when it is pickled."""
+    module, _, cls = name.rpartition(".")
+    kind = getattr(importlib.import_module(f"cuda_core_cffi.system.{module}"), cls)
+    return Row(f"system.{name}", lambda o: kind(record), itself, itself, value, shown)
+
 
 ROWS = [
     # values
@@ -349,6 +366,50 @@ ROWS = [
     Row("graph.views.ExecutableHostCallbackNode", lambda o: o.view(lambda graph: graph.callback(print))),
     Row("graph.views.ExecutableMemcpyNode", lambda o: o.view(lambda graph: graph.memcpy(o.buffer, o.buffer, SIZE))),
     Row("graph.views.ExecutableMemsetNode", lambda o: o.view(lambda graph: graph.memset(o.buffer, 1, SIZE))),
+    # what NVML tells
+    Row("system._device.Device", lambda o: system.Device(index=0), itself, itself, value),
+    told("_attributes.DeviceAttributes", nvml.nvmlDeviceAttributes_t(memorySizeMB=3)),
+    told("_clocks.ClockOffsets", nvml.nvmlClockOffset_v1_t(clockOffsetMHz=-3)),
+    told("_cooling.CoolerInfo", nvml.nvmlCoolerInfo_v1_t(signalType=1)),
+    told("_cooling.ThermalSettings", nvml.nvmlGpuThermalSettings_t(count=2)),
+    told("_fields.FieldValue", nvml.nvmlFieldValue_t(fieldId=1, scopeId=3)),
+    told("_memory.BAR1MemoryInfo", nvml.nvmlBAR1Memory_t(bar1Total=3)),
+    told("_memory.MemoryInfo", nvml.nvmlMemory_v2_t(total=3)),
+    told("_performance.GpuDynamicPstatesInfo", nvml.nvmlGpuDynamicPstatesInfo_t(flags=3)),
+    told("_performance.Utilization", nvml.nvmlUtilization_t(gpu=3)),
+    told("_system_events.SystemEvent", nvml.nvmlSystemEventData_v1_t(gpuId=3)),
+    Row(
+        "system._attributes.RepairStatus", lambda o: system.Device(index=0).repair_status, itself, itself, value, shown
+    ),
+    values("system._fields.FieldValues", lambda o: system.Device(index=0).get_field_values([1, 2]), shown),
+    values(
+        "system._system_events.SystemEvents",
+        lambda o: _system_events.SystemEvents([nvml.nvmlSystemEventData_v1_t(gpuId=3)]),
+        shown,
+    ),
+    Row("system._clocks.ClockInfo", lambda o: system.Device(index=0).get_clock("sm")),
+    Row("system._cooling.FanInfo", lambda o: system_device.FanInfo(0, 0)),
+    Row("system._cooling.Temperature", lambda o: system.Device(index=0).temperature),
+    Row(
+        "system._cooling.ThermalSensor",
+        lambda o: system_device.ThermalSettings(nvml.nvmlGpuThermalSettings_t(count=1))[0],
+    ),
+    Row("system._events.DeviceEvents", lambda o: o.enter(system.Device(index=0).register_events("xid_critical_error"))),
+    Row("system._events.EventData", lambda o: system_device.EventData(nvml.nvmlEventData_t())),
+    Row("system._inforom.InforomInfo", lambda o: system.Device(index=0).inforom),
+    Row("system._mig.MigInfo", lambda o: system.Device(index=0).mig),
+    Row("system._nvlink.NvlinkInfo", lambda o: system.NvlinkInfo(system.Device(index=0), 0)),
+    Row("system._nvlink._NvlinkInfo", lambda o: system_device._NvlinkInfo(system.Device(index=0), 0)),
+    Row("system._pci.PciInfo", lambda o: system.Device(index=0).pci_info),
+    Row(
+        "system._performance.GpuDynamicPstatesUtilization",
+        lambda o: system_device.GpuDynamicPstatesInfo(nvml.nvmlGpuDynamicPstatesInfo_t())[0],
+    ),
+    Row(
+        "system._processes.ProcessInfo",
+        lambda o: system_device.ProcessInfo(system.Device(index=0), nvml.nvmlProcessInfo_v2_t(pid=3)),
+    ),
+    Row("system._system_events.RegisteredSystemEvents", lambda o: o.enter(system.register_events("bind"))),
 ]
 
 
