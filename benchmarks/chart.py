@@ -25,6 +25,7 @@ COLOURS = {
     "threaded": "#d0527f",
     "cupy": "#a86fd0",
     "torch": "#b7791f",
+    "pynvml": "#5f7f8f",
     "c": INK,
 }
 NAMES = {
@@ -34,9 +35,10 @@ NAMES = {
     "threaded": "cuda-core-cffi, free-threaded CPython",
     "cupy": "CuPy",
     "torch": "PyTorch",
+    "pynvml": "nvidia-ml-py",
     "c": "C loop",
 }
-MARKERS = {"ours": "o", "peer": "D", "pypy": "s", "threaded": "P", "cupy": "^", "torch": "v", "c": "|"}
+MARKERS = {"ours": "o", "peer": "D", "pypy": "s", "threaded": "P", "cupy": "^", "torch": "v", "pynvml": "x", "c": "|"}
 WIDTH = 9.0
 LINE_HEIGHT = 0.19
 CURVES_HEIGHT = 2.6

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""CuPy and PyTorch: what they do for the rows that they have an equivalent of, in the quickest way they document."""
+"""Other libraries: what they do for the rows that they have an equivalent of, in the quickest way they document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.rows import ARGUMENT_COUNTS, MIXED, MOST_SPELLED_OUT, Row, values_of
 from benchmarks.workbench import LIVE_SIZE, SIZE, Bench, Live, Statement, foreign_module
 
-__all__ = ["CUPY", "TORCH", "CuPyBench", "TorchBench"]
+__all__ = ["CUPY", "PYNVML", "TORCH", "CuPyBench", "PynvmlBench", "TorchBench"]
 
 
 def cupy_launch(kernel: str, values: str) -> Statement:
@@ -81,6 +81,13 @@ TORCH = {
     "DLPack round trip": Statement("from_dlpack(tensor)"),
 }
 """By the name of the row. PyTorch makes events when they are first recorded, and takes streams from a pool."""
+
+
+PYNVML = {
+    "NVML memory info": Statement("get_memory_info(nvml_device, version=memory_version).used"),
+    "NVML utilization": Statement("get_utilization(nvml_device).gpu"),
+}
+"""Of nvidia-ml-py."""
 
 
 class CuPyBench(Bench):
@@ -291,3 +298,25 @@ class TorchBench(Bench):
         event.record(self.stream)
         event.synchronize()
         return event
+
+
+class PynvmlBench(Bench):
+    """The device, as nvidia-ml-py knows it."""
+
+    def __init__(self, api: Any, code: pathlib.Path) -> None:
+        super().__init__(code)
+        api.nvmlInit()
+        self.nvml_device = api.nvmlDeviceGetHandleByIndex(0)
+        self.memory_version = api.nvmlMemory_v2
+        self.get_memory_info, self.get_utilization = api.nvmlDeviceGetMemoryInfo, api.nvmlDeviceGetUtilizationRates
+
+    def statement(self, row: Row) -> Statement:
+        """Return what nvidia-ml-py does for a row."""
+        return PYNVML[row.name]
+
+    def open_thread(self) -> dict[str, Any]:
+        """Return nothing: no row with threads is measured."""
+        return {}
+
+    def drain(self) -> None:
+        """Do nothing: there are no streams."""

@@ -169,6 +169,8 @@ ROWS = (
     view_row("a JAX array", "jax_array"),
     Row("DLPack round trip", "StridedMemoryView.from_dlpack(buffer, -1)"),
     Row("DLPack to NumPy", "numpy_from_dlpack(pinned)"),
+    Row("NVML memory info", "nvml_device.memory_info.used"),
+    Row("NVML utilization", "nvml_device.utilization.gpu"),
     Row("compile, warm cache in memory", "Program(source, 'c++', options).compile(target, cache=memory_cache)"),
     Row("compile, warm cache on disk", "Program(source, 'c++', options).compile(target, cache=disk_cache)"),
 )

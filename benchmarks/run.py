@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from benchmarks.clib import build_limits, find_compiler, find_header
 from benchmarks.instructions import build_marks, counted
-from benchmarks.libraries import CUPY, TORCH
+from benchmarks.libraries import CUPY, PYNVML, TORCH
 from benchmarks.machine import machine_facts
 from benchmarks.process import prepare, run_worker
 from benchmarks.results import Results, Task
@@ -30,7 +30,8 @@ __all__ = ["IMPLEMENTATIONS", "has", "main", "plan"]
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEFAULT_OUTPUT = ROOT / "build" / "benchmarks.json"
-IMPLEMENTATIONS = ("ours", "peer", "pypy", "threaded", "c", "cupy", "torch")
+IMPLEMENTATIONS = ("ours", "peer", "pypy", "threaded", "c", "cupy", "torch", "pynvml")
+FOREIGN = ("cupy", "torch", "pynvml")
 PACKAGES = ("ours", "peer")
 WITH_CALLGRIND = (*PACKAGES, "c")
 """PyPy's compiler would be counted too, and the others need a GPU."""
@@ -150,6 +151,8 @@ def plan(pattern: str, simulator: bool, instructions: bool) -> list[Task]:
 def has(implementation: str, task: Task) -> bool:
     """Tell whether an implementation has an equivalent of what a task measures."""
     name = task["row"]
+    if implementation == "pynvml":
+        return name in PYNVML
     if name == PACKED.name:
         return implementation != "c"
     if name in (FRESH.name, LIVE.name):
@@ -257,7 +260,7 @@ def implementations(options: argparse.Namespace, folder: pathlib.Path) -> list[I
         build_limits(compiler, header, folder)
         found.append(Implementation("c", sys.executable, environment))
     if not options.simulator:  # which has no CUDA runtime
-        found += [Implementation(name, sys.executable, environment) for name in ("cupy", "torch") if is_installed(name)]
+        found += [Implementation(name, sys.executable, environment) for name in FOREIGN if is_installed(name)]
     return found
 
 

@@ -30,6 +30,8 @@ CELLS = (
     ("ours", "cupy", 10),
     ("torch", None, 9),
     ("ours", "torch", 11),
+    ("pynvml", None, 9),
+    ("ours", "pynvml", 12),
 )
 """The columns: one implementation, or one over another, and how wide. What nobody has measured gets none."""
 

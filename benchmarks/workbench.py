@@ -237,6 +237,11 @@ class Workbench(Bench):
         return getattr(self, name)
 
     @functools.cached_property
+    def nvml_device(self) -> Any:
+        """The device, as NVML knows it."""
+        return self._submodule("system").Device(index=0)
+
+    @functools.cached_property
     def stream(self) -> Any:
         """A stream of our own."""
         return self.device.create_stream()

@@ -28,7 +28,7 @@ from benchmarks.clib import CLimits
 from benchmarks.fresh import count_import, measure_import
 from benchmarks.growth import measure_growth
 from benchmarks.instructions import Counter, count_command
-from benchmarks.libraries import CuPyBench, TorchBench
+from benchmarks.libraries import CuPyBench, PynvmlBench, TorchBench
 from benchmarks.rows import FRESH, PACKED, back_to_back, find_growth, find_row
 from benchmarks.size import measure_size
 from benchmarks.timing import Profile, engine, measure, measure_back_to_back
@@ -53,6 +53,7 @@ SUBJECTS = {
     "peer": Subject("cuda.core", ("cuda-core", "cuda-bindings"), Workbench),
     "cupy": Subject("cupy", ("cupy-cuda13x", "cupy-cuda12x", "cupy"), CuPyBench),
     "torch": Subject("torch", ("torch",), TorchBench),
+    "pynvml": Subject("pynvml", ("nvidia-ml-py",), PynvmlBench),
 }
 
 
