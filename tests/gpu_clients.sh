@@ -4,7 +4,7 @@
 #
 # Programs written for cuda.core on a machine with an NVIDIA GPU, once with cuda-core and once with this package in its
 # place, and what differs. Python has to find both, numba-cuda, and what its tests need (pytest, filecheck, psutil,
-# ml_dtypes); nccl4py, cuda-cccl with numba-cuda-mlir, and nvmath-python are used where they are installed.
+# ml_dtypes); nccl4py, cuda-cccl with numba-cuda-mlir, nvmath-python and nvidia-ml-py are used where they are installed.
 #
 #     PYTHON=python3 JOBS=8 SHARD=1/3 tests/gpu_clients.sh
 #
@@ -27,6 +27,10 @@ case ${SHARD:-1/1} in
 1/*)
     both "a program that uses every area" every_area.py
     both "libraries that are built on cuda.core" libraries.py
+    if "$PYTHON" -c "import pynvml" 2>/dev/null; then
+        echo "=== NVML: what differs from nvidia-ml-py"
+        "$PYTHON" compare_with_nvidia_ml_py.py || failed=1
+    fi
     ;;
 esac
 echo "=== numba-cuda's suites, part ${SHARD:-1/1}"
