@@ -41,8 +41,6 @@ COUNTS = {
     "nvmlDeviceGetGspFirmwareVersion.version": "NVML_GSP_FIRMWARE_VERSION_BUF_SIZE",
     "nvmlDeviceGetSupportedPerformanceStates.pstates": "size // 4",
 }
-# What the object model calls without the checks of arguments that it has made itself
-OFTEN_CALLED = ("nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetUtilizationRates")
 SETTER = re.compile(
     r"nvml(Device|System|GpuInstance)?(Set|Clear|Lock|PowerSmoothing|WorkloadPowerProfile(Set|Clear|Update)|Register)"
 )
@@ -103,12 +101,6 @@ def write_values(writer: Writer) -> None:
     ages = {function: version for version, names in SINCE.items() for function in names if function in functions}
     writer.lines.append(f"_SINCE: dict[str, str] = {ages!r}")
     writer.lines.append(f"_NAMES: dict[str, str] = {aliases(api)!r}")
-    writer.lines += ["", "# What calls a function that programs call often, without the checks: its number, and the function of lib"]
-    calls = {item.symbol: item for item in api.functions if item.symbol in OFTEN_CALLED}
-    numbers = {item.symbol: index for index, item in enumerate(api.functions)}
-    for name, item in calls.items():
-        shape = shape_of(api, [parameter.ctype for parameter in item.parameters])
-        writer.lines.append(f"_CALL_{name} = {numbers[name]}, _lib.ccc_nvml_call_{shape}")
     writer.public += aliases(api)
 
 

@@ -7,12 +7,15 @@ from __future__ import annotations
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi.system._enumerators import CLOCK_IDS, CLOCK_TYPES
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import value, values
+from cuda_core_cffi.system._library import reads_number_of, value, values
 from cuda_core_cffi.system._performance import pstate_number
 from cuda_core_cffi.system._snapshot import Snapshot
 from cuda_core_cffi.system.typing import ClockId, ClockType
 
 __all__ = ["ClockInfo", "ClockOffsets"]
+
+read_max_clock_info = reads_number_of("nvmlDeviceGetMaxClockInfo")
+read_max_customer_boost_clock = reads_number_of("nvmlDeviceGetMaxCustomerBoostClock")
 
 
 class ClockOffsets(Snapshot["nvml.nvmlClockOffset_v1_t"]):
@@ -111,7 +114,7 @@ class ClockInfo(Uncopyable):
         NotSupportedError
             If the device does not tell it.
         """
-        return value(nvml.nvmlDeviceGetMaxClockInfo, self._handle, self._clock)
+        return read_max_clock_info(self._handle, self._clock)
 
     def get_max_customer_boost_mhz(self) -> int:
         """Return the most that the clock can run at by the setting of the vendor of the board.
@@ -126,7 +129,7 @@ class ClockInfo(Uncopyable):
         NotSupportedError
             If the device does not tell it.
         """
-        return value(nvml.nvmlDeviceGetMaxCustomerBoostClock, self._handle, self._clock)
+        return read_max_customer_boost_clock(self._handle, self._clock)
 
     def get_min_max_clock_of_pstate_mhz(self, pstate: int) -> tuple[int, int]:
         """Return what the clock can run at in a performance state.

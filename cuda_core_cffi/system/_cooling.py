@@ -19,7 +19,7 @@ from cuda_core_cffi.system._enumerators import (
     THERMAL_TARGETS,
 )
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import call, value, values
+from cuda_core_cffi.system._library import call, reads_number, reads_number_of, reads_structure, value, values
 from cuda_core_cffi.system._snapshot import Snapshot, sequence_index
 from cuda_core_cffi.system.exceptions import FunctionNotFoundError
 from cuda_core_cffi.system.typing import (
@@ -43,6 +43,15 @@ READ_AS_FIELDS = (
     TemperatureThresholds.MEM_MAX,
     TemperatureThresholds.GPU_MAX,
 )
+
+read_architecture = reads_number("nvmlDeviceGetArchitecture")
+read_fan_speed = reads_number_of("nvmlDeviceGetFanSpeed_v2")
+read_target_fan_speed = reads_number_of("nvmlDeviceGetTargetFanSpeed")
+read_fan_control_policy = reads_number_of("nvmlDeviceGetFanControlPolicy_v2")
+read_temperature_threshold = reads_number_of("nvmlDeviceGetTemperatureThreshold")
+read_temperature = reads_number_of("nvmlDeviceGetTemperature")
+read_temperature_v1 = reads_structure("nvmlDeviceGetTemperatureV", "nvmlTemperature_v1_t")
+read_margin_temperature = reads_structure("nvmlDeviceGetMarginTemperature", "nvmlMarginTemperature_v1_t")
 
 
 class CoolerInfo(Snapshot["nvml.nvmlCoolerInfo_v1_t"]):
@@ -101,7 +110,7 @@ class FanInfo(Uncopyable):
 
         A fan that is blocked does not reach it. To set it makes the policy manual, until :meth:`set_default_speed`.
         """
-        return value(nvml.nvmlDeviceGetFanSpeed_v2, self._handle, self._fan)
+        return read_fan_speed(self._handle, self._fan)
 
     @speed.setter
     def speed(self, speed: int) -> None:
@@ -119,7 +128,7 @@ class FanInfo(Uncopyable):
     @property
     def target_speed(self) -> int:
         """The speed that the driver steers to, in percent of the maximum."""
-        return value(nvml.nvmlDeviceGetTargetFanSpeed, self._handle, self._fan)
+        return read_target_fan_speed(self._handle, self._fan)
 
     @property
     def min_max_speed(self) -> tuple[int, int]:
@@ -129,7 +138,7 @@ class FanInfo(Uncopyable):
     @property
     def control_policy(self) -> FanControlPolicy:
         """Who sets the speed. What NVML added later counts as the driver."""
-        policy = value(nvml.nvmlDeviceGetFanControlPolicy_v2, self._handle, self._fan)
+        policy = read_fan_control_policy(self._handle, self._fan)
         return FAN_CONTROL_POLICIES.members.get(int(policy), FanControlPolicy.TEMPERATURE_CONTROLLED)
 
     def set_default_speed(self) -> None:
@@ -258,11 +267,9 @@ class Temperature(Uncopyable):
         """
         try:
             # a new structure asks for NVML_TEMPERATURE_GPU, which is 0
-            return value(nvml.nvmlDeviceGetTemperatureV, self._handle).temperature
+            return int(read_temperature_v1(self._handle).temperature)
         except FunctionNotFoundError:  # older drivers
-            return value(
-                nvml.nvmlDeviceGetTemperature, self._handle, nvml.nvmlTemperatureSensors_t.NVML_TEMPERATURE_GPU
-            )
+            return read_temperature(self._handle, nvml.nvmlTemperatureSensors_t.NVML_TEMPERATURE_GPU)
 
     def get_threshold(self, threshold_type: TemperatureThresholds | str) -> int:
         """Return a temperature at which something happens.
@@ -291,18 +298,18 @@ class Temperature(Uncopyable):
             :meth:`Device.get_field_values`, as ``DEV_TEMPERATURE_*``.
         """
         number = TEMPERATURE_THRESHOLDS.number(threshold_type)
-        if threshold_type in READ_AS_FIELDS and value(nvml.nvmlDeviceGetArchitecture, self._handle) >= DeviceArch.ADA:
+        if threshold_type in READ_AS_FIELDS and read_architecture(self._handle) >= DeviceArch.ADA:
             warnings.warn(
                 f"the threshold {str(threshold_type)!r} is read with get_field_values from Ada on: DEV_TEMPERATURE_*",
                 DeprecationWarning,
                 stacklevel=2,
             )
-        return value(nvml.nvmlDeviceGetTemperatureThreshold, self._handle, number)
+        return read_temperature_threshold(self._handle, number)
 
     @property
     def margin(self) -> int:
         """How far it is to the nearest temperature at which the device slows down, in degrees Celsius."""
-        return value(nvml.nvmlDeviceGetMarginTemperature, self._handle).marginTemperature
+        return int(read_margin_temperature(self._handle).marginTemperature)
 
     def get_thermal_settings(self, sensor_index: ThermalTarget | str) -> ThermalSettings:
         """Return thermal sensors.

@@ -19,7 +19,7 @@ from cuda_core_cffi.system._fields import FieldValue, FieldValues
 from cuda_core_cffi.system._header import nvml
 from cuda_core_cffi.system._identity import UUID_PREFIXES
 from cuda_core_cffi.system._inforom import InforomInfo
-from cuda_core_cffi.system._library import call, value
+from cuda_core_cffi.system._library import call, reads_number, reads_structure, value
 from cuda_core_cffi.system._memory import BAR1MemoryInfo, MemoryInfo
 from cuda_core_cffi.system._mig import MigInfo
 from cuda_core_cffi.system._nvlink import NvlinkInfo, _NvlinkInfo, get_link, link_count, links
@@ -65,6 +65,9 @@ __all__ = [
     "get_p2p_status",
     "get_topology_common_ancestor",
 ]
+
+read_is_mig = reads_number("nvmlDeviceIsMigDeviceHandle")
+read_pci_info_ext = reads_structure("nvmlDeviceGetPciInfoExt", "nvmlPciInfoExt_v1_t")
 
 
 class Device(DeviceState):
@@ -242,7 +245,7 @@ class Device(DeviceState):
         """
         if is_instance(self._handle):
             raise RuntimeError("a MIG instance has no PCI attributes: ask mig.parent")
-        return PciInfo(value(nvml.nvmlDeviceGetPciInfoExt, self._handle), self._handle)
+        return PciInfo(read_pci_info_ext(self._handle), self._handle)
 
     def get_nvlink(self, link: int) -> NvlinkInfo:
         """Return an NVLink link.
@@ -440,7 +443,7 @@ def encoded(text: bytes | str | None, name: str) -> bytes:
 def is_instance(handle: nvml.nvmlDevice_t) -> bool:
     """Tell whether a device is an instance of another."""
     try:
-        return bool(value(nvml.nvmlDeviceIsMigDeviceHandle, handle))
+        return bool(read_is_mig(handle))
     except FunctionNotFoundError:  # drivers before MIG
         return False
 

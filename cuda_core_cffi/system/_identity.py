@@ -4,11 +4,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import value, values
+from cuda_core_cffi.system._library import reads_number, reads_text, values
 from cuda_core_cffi.system.typing import DeviceArch
 
 __all__ = ["UUID_PREFIXES", "DeviceIdentity"]
@@ -41,28 +38,36 @@ BRAND_NAMES = {
     if name.removeprefix("NVML_BRAND_") in BRANDS
 }
 
+read_index = reads_number("nvmlDeviceGetIndex")
+read_numa_node_id = reads_number("nvmlDeviceGetNumaNodeId")
+read_architecture = reads_number("nvmlDeviceGetArchitecture")
+read_brand = reads_number("nvmlDeviceGetBrand")
+read_module_id = reads_number("nvmlDeviceGetModuleId")
+read_minor_number = reads_number("nvmlDeviceGetMinorNumber")
+read_name = reads_text("nvmlDeviceGetName", "NVML_DEVICE_NAME_V2_BUFFER_SIZE")
+read_uuid = reads_text("nvmlDeviceGetUUID", "NVML_DEVICE_UUID_V2_BUFFER_SIZE")
+read_serial = reads_text("nvmlDeviceGetSerial", "NVML_DEVICE_SERIAL_BUFFER_SIZE")
+
 
 class DeviceIdentity:
     """What does not change of a device."""
 
-    __slots__ = ("__weakref__", "_handle", "_pointer")
+    __slots__ = ("__weakref__", "_handle")
 
     _handle: nvml.nvmlDevice_t
-    _pointer: Any  # the same for CFFI
 
     def _set_handle(self, handle: nvml.nvmlDevice_t) -> None:
         self._handle = handle
-        self._pointer = ffi.cast("void *", handle)
 
     @property
     def index(self) -> int:
         """NVML's number of the device. That of CUDA may be another."""
-        return value(nvml.nvmlDeviceGetIndex, self._handle)
+        return read_index(self._handle)
 
     @property
     def uuid(self) -> str:
         """The UUID, with a prefix: ``GPU-`` for a whole device, ``MIG-`` for an instance."""
-        return value(nvml.nvmlDeviceGetUUID, self._handle, nvml.NVML_DEVICE_UUID_V2_BUFFER_SIZE).decode()
+        return read_uuid(self._handle)
 
     @property
     def uuid_without_prefix(self) -> str:
@@ -73,44 +78,40 @@ class DeviceIdentity:
     @property
     def numa_node_id(self) -> int:
         """The NUMA node that the memory of the device is, where it is one."""
-        return value(nvml.nvmlDeviceGetNumaNodeId, self._handle)
+        return read_numa_node_id(self._handle)
 
     @property
     def arch(self) -> DeviceArch:
         """The architecture; ``DeviceArch.UNKNOWN`` if this version does not know it."""
         try:
-            return DeviceArch(value(nvml.nvmlDeviceGetArchitecture, self._handle))
+            return DeviceArch(read_architecture(self._handle))
         except ValueError:
             return DeviceArch.UNKNOWN
 
     @property
     def name(self) -> str:
         """The name: ``"NVIDIA H200"``."""
-        return value(nvml.nvmlDeviceGetName, self._handle, nvml.NVML_DEVICE_NAME_V2_BUFFER_SIZE).decode(
-            errors="replace"
-        )
+        return read_name(self._handle)
 
     @property
     def brand(self) -> str:
         """The brand; ``"Unknown"`` if this version does not know it."""
-        return BRAND_NAMES.get(int(value(nvml.nvmlDeviceGetBrand, self._handle)), UNKNOWN_BRAND)
+        return BRAND_NAMES.get(read_brand(self._handle), UNKNOWN_BRAND)
 
     @property
     def serial(self) -> str:
         """The serial number of the board."""
-        return value(nvml.nvmlDeviceGetSerial, self._handle, nvml.NVML_DEVICE_SERIAL_BUFFER_SIZE).decode(
-            errors="replace"
-        )
+        return read_serial(self._handle)
 
     @property
     def module_id(self) -> int:
         """The place of the device on a baseboard; 0 where there is none."""
-        return value(nvml.nvmlDeviceGetModuleId, self._handle)
+        return read_module_id(self._handle)
 
     @property
     def minor_number(self) -> int:
         """The number of the device node: 0 for ``/dev/nvidia0``. Linux only."""
-        return value(nvml.nvmlDeviceGetMinorNumber, self._handle)
+        return read_minor_number(self._handle)
 
     @property
     def cuda_compute_capability(self) -> tuple[int, int]:

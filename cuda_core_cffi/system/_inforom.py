@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi.system._enumerators import INFOROM_OBJECTS
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import call, value, values
+from cuda_core_cffi.system._library import call, reads_number, value, values
 from cuda_core_cffi.system.typing import InforomObject
 
 if TYPE_CHECKING:
     from cuda_core_cffi.system._device import Device
 
 __all__ = ["InforomInfo"]
+
+read_inforom_configuration_checksum = reads_number("nvmlDeviceGetInforomConfigurationChecksum")
 
 
 class InforomInfo(Uncopyable):
@@ -74,7 +76,7 @@ class InforomInfo(Uncopyable):
 
         It can change with the driver.
         """
-        return value(nvml.nvmlDeviceGetInforomConfigurationChecksum, self._device._handle)
+        return read_inforom_configuration_checksum(self._device._handle)
 
     def validate(self) -> None:
         """Read the InfoROM and check its checksums.

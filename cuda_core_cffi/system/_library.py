@@ -11,12 +11,24 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, TypeVarTuple
+from typing import Any, ParamSpec, TypeVar, TypeVarTuple
 
-from cuda_core_cffi.system._header import nvml
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi.system._header import missing, nvml
 from cuda_core_cffi.system.exceptions import failure
 
-__all__ = ["call", "initialise", "process", "status_of", "value", "values"]
+__all__ = [
+    "call",
+    "initialise",
+    "process",
+    "reads_number",
+    "reads_number_of",
+    "reads_structure",
+    "reads_text",
+    "status_of",
+    "value",
+    "values",
+]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -167,3 +179,126 @@ def status_of(function: Callable[P, tuple[int, *Ts]], *arguments: P.args, **othe
     if not process.ready:
         initialise()
     return function(*arguments, **others)
+
+
+# What programs ask for again and again. A reader has the number of its function, and no layer in between.
+
+
+def reads_number(name: str) -> Callable[[int], int]:
+    """Return what asks for a number.
+
+    Parameters
+    ----------
+    name : str
+        A function of NVML that takes a handle, and a pointer to 32 bits.
+
+    Returns
+    -------
+    callable
+        It takes the handle, and returns the number. It raises :class:`NvmlError` if the call fails.
+    """
+    if name not in vars(nvml):
+        return lambda handle: missing(name)
+    function, ask = lib.ccc_nvml_find(name.encode()), lib.ccc_nvml_number
+
+    def read(handle: int) -> int:
+        if not process.ready:
+            initialise()
+        result: int = ask(function, handle)
+        if result < 0:
+            raise failure(-result, name)
+        return result
+
+    return read
+
+
+def reads_number_of(name: str) -> Callable[[int, int], int]:
+    """Return what asks for one of several numbers.
+
+    Parameters
+    ----------
+    name : str
+        A function of NVML that takes a handle, an integer without a sign, and a pointer to 32 bits.
+
+    Returns
+    -------
+    callable
+        It takes the handle and the integer, and returns the number. It raises :class:`NvmlError` if the call fails.
+    """
+    if name not in vars(nvml):
+        return lambda handle, argument: missing(name)
+    function, ask = lib.ccc_nvml_find(name.encode()), lib.ccc_nvml_number_of
+
+    def read(handle: int, argument: int) -> int:
+        if not process.ready:
+            initialise()
+        result: int = ask(function, handle, argument)
+        if result < 0:
+            raise failure(-result, name)
+        return result
+
+    return read
+
+
+def reads_structure(name: str, structure: str) -> Callable[[int], Any]:
+    """Return what asks for a structure.
+
+    Parameters
+    ----------
+    name : str
+        A function of NVML that takes a handle, and a pointer to a structure without inputs.
+    structure : str
+        The type of the structure.
+
+    Returns
+    -------
+    callable
+        It takes the handle, and returns a CFFI pointer to a new structure. It raises :class:`NvmlError` if the call
+        fails.
+    """
+    if not {name, structure} <= vars(nvml).keys():
+        return lambda handle: missing(name)
+    function, fill = lib.ccc_nvml_find(name.encode()), lib.ccc_nvml_fill
+    new, ctype = ffi.new, ffi.typeof(structure + " *")
+    version: int = vars(nvml).get(structure.removesuffix("_t"), 0)
+
+    def read(handle: int) -> Any:
+        if not process.ready:
+            initialise()
+        record = new(ctype)
+        status = fill(function, handle, record, version)
+        if status:
+            raise failure(status, name)
+        return record
+
+    return read
+
+
+def reads_text(name: str, size: str) -> Callable[[int], str]:
+    """Return what asks for a text.
+
+    Parameters
+    ----------
+    name : str
+        A function of NVML that takes a handle, an array of characters, and its size.
+    size : str
+        The macro for the size.
+
+    Returns
+    -------
+    callable
+        It takes the handle, and returns the text. It raises :class:`NvmlError` if the call fails.
+    """
+    function, fill = lib.ccc_nvml_find(name.encode()), lib.ccc_nvml_text
+    new, string, ctype, length = ffi.new, ffi.string, ffi.typeof("char[]"), getattr(nvml, size)
+
+    def read(handle: int) -> str:
+        if not process.ready:
+            initialise()
+        text = new(ctype, length)
+        status = fill(function, handle, text, length)
+        if status:
+            raise failure(status, name)
+        return str(string(text), "utf-8", "replace")
+
+    return read

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import value, values
+from cuda_core_cffi.system._library import reads_number, value, values
 from cuda_core_cffi.system.exceptions import NotFoundError, failure
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["MigInfo", "switch"]
 
 ENABLED, DISABLED = nvml.nvmlEnableState_t.NVML_FEATURE_ENABLED, nvml.nvmlEnableState_t.NVML_FEATURE_DISABLED
+
+read_is_mig = reads_number("nvmlDeviceIsMigDeviceHandle")
+read_max_mig_device_count = reads_number("nvmlDeviceGetMaxMigDeviceCount")
 
 
 def switch(state: bool, name: str) -> int:
@@ -57,7 +60,7 @@ class MigInfo(Uncopyable):
     @property
     def is_mig_device(self) -> bool:
         """Whether this device is an instance of another."""
-        return bool(value(nvml.nvmlDeviceIsMigDeviceHandle, self._device._handle))
+        return bool(read_is_mig(self._device._handle))
 
     @property
     def mode(self) -> bool:
@@ -91,7 +94,7 @@ class MigInfo(Uncopyable):
     @property
     def device_count(self) -> int:
         """How many instances there can be at most; 0 if the device is not divided."""
-        return value(nvml.nvmlDeviceGetMaxMigDeviceCount, self._device._handle)
+        return read_max_mig_device_count(self._device._handle)
 
     @property
     def parent(self) -> Device:

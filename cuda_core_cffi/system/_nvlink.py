@@ -14,7 +14,7 @@ from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi.system._enumerators import ENUMERATORS
 from cuda_core_cffi.system._fields import read_fields
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import value
+from cuda_core_cffi.system._library import reads_number_of
 from cuda_core_cffi.system.exceptions import NotSupportedError
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ VERSIONS = {
     for name, member in ENUMERATORS.items()
     if (found := VERSION_NAME.fullmatch(name))
 }
+
+read_nvlink_version = reads_number_of("nvmlDeviceGetNvLinkVersion")
+read_nvlink_state = reads_number_of("nvmlDeviceGetNvLinkState")
 
 
 class NvlinkInfoType(type):
@@ -72,12 +75,12 @@ class _NvlinkInfo(Uncopyable):
     @property
     def version(self) -> tuple[int, int]:
         """The version of NVLink, as major and minor; (0, 0) if the link has none, or one that is not known here."""
-        return VERSIONS.get(value(nvml.nvmlDeviceGetNvLinkVersion, self._device._handle, self._link), UNKNOWN_VERSION)
+        return VERSIONS.get(read_nvlink_version(self._device._handle, self._link), UNKNOWN_VERSION)
 
     @property
     def state(self) -> bool:
         """Whether the link is active."""
-        return bool(value(nvml.nvmlDeviceGetNvLinkState, self._device._handle, self._link))
+        return bool(read_nvlink_state(self._device._handle, self._link))
 
 
 class NvlinkInfo(_NvlinkInfo, metaclass=NvlinkInfoType):

@@ -4,15 +4,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import value
+from cuda_core_cffi.system._library import reads_number, reads_number_of
 
 __all__ = ["PciInfo", "bus_id_of_gpu_id"]
 
 ID_BITS = 16
 ID_MASK = (1 << ID_BITS) - 1
 BYTE_BITS, BYTE_MASK = 8, 0xFF
+
+read_max_pcie_link_generation = reads_number("nvmlDeviceGetMaxPcieLinkGeneration")
+read_gpu_max_pcie_link_generation = reads_number("nvmlDeviceGetGpuMaxPcieLinkGeneration")
+read_max_pcie_link_width = reads_number("nvmlDeviceGetMaxPcieLinkWidth")
+read_curr_pcie_link_generation = reads_number("nvmlDeviceGetCurrPcieLinkGeneration")
+read_curr_pcie_link_width = reads_number("nvmlDeviceGetCurrPcieLinkWidth")
+read_pcie_replay_counter = reads_number("nvmlDeviceGetPcieReplayCounter")
+read_pcie_throughput = reads_number_of("nvmlDeviceGetPcieThroughput")
 
 
 class PciInfo(Uncopyable):
@@ -21,7 +32,7 @@ class PciInfo(Uncopyable):
     Parameters
     ----------
     pci_info_ext : nvmlPciInfoExt_v1_t
-        What NVML told. The properties of the link ask anew.
+        What NVML told, or a CFFI pointer to it. The properties of the link ask anew.
     handle : nvmlDevice_t
         The device.
     """
@@ -86,47 +97,48 @@ class PciInfo(Uncopyable):
     @property
     def link_generation(self) -> int:
         """The fastest generation of PCIe that this device can use in this system."""
-        return value(nvml.nvmlDeviceGetMaxPcieLinkGeneration, self._handle)
+        return read_max_pcie_link_generation(self._handle)
 
     @property
     def max_link_generation(self) -> int:
         """The fastest generation of PCIe that the device can use."""
-        return value(nvml.nvmlDeviceGetGpuMaxPcieLinkGeneration, self._handle)
+        return read_gpu_max_pcie_link_generation(self._handle)
 
     @property
     def max_link_width(self) -> int:
         """How many lanes this device can use in this system."""
-        return value(nvml.nvmlDeviceGetMaxPcieLinkWidth, self._handle)
+        return read_max_pcie_link_width(self._handle)
 
     @property
     def current_link_generation(self) -> int:
         """The generation of PCIe that the link runs at. An idle device goes to a slower one."""
-        return value(nvml.nvmlDeviceGetCurrPcieLinkGeneration, self._handle)
+        return read_curr_pcie_link_generation(self._handle)
 
     @property
     def current_link_width(self) -> int:
         """How many lanes are used."""
-        return value(nvml.nvmlDeviceGetCurrPcieLinkWidth, self._handle)
+        return read_curr_pcie_link_width(self._handle)
 
     @property
     def rx_throughput(self) -> int:
         """What the device received in the last 20 ms, in KB/s. To ask takes as long."""
-        return value(nvml.nvmlDeviceGetPcieThroughput, self._handle, nvml.nvmlPcieUtilCounter_t.NVML_PCIE_UTIL_RX_BYTES)
+        return read_pcie_throughput(self._handle, nvml.nvmlPcieUtilCounter_t.NVML_PCIE_UTIL_RX_BYTES)
 
     @property
     def tx_throughput(self) -> int:
         """What the device sent in the last 20 ms, in KB/s. To ask takes as long."""
-        return value(nvml.nvmlDeviceGetPcieThroughput, self._handle, nvml.nvmlPcieUtilCounter_t.NVML_PCIE_UTIL_TX_BYTES)
+        return read_pcie_throughput(self._handle, nvml.nvmlPcieUtilCounter_t.NVML_PCIE_UTIL_TX_BYTES)
 
     @property
     def replay_counter(self) -> int:
         """How often something had to be sent again."""
-        return value(nvml.nvmlDeviceGetPcieReplayCounter, self._handle)
+        return read_pcie_replay_counter(self._handle)
 
 
-def text_of(field: bytes) -> str:
-    """Return the text in an array of characters, which ends at the first zero."""
-    return field.partition(b"\0")[0].decode(errors="replace")
+def text_of(field: Any) -> str:
+    """Return the text in an array of characters, which ends at the first zero: bytes, or what CFFI has."""
+    text = field.partition(b"\0")[0] if isinstance(field, bytes) else ffi.string(field)
+    return str(text, "utf-8", "replace")
 
 
 def bus_id_of_gpu_id(gpu_id: int) -> str:

@@ -10,7 +10,7 @@ from typing import TypedDict, TypeVar
 from cuda_core_cffi._core.errors import CUDAError
 from cuda_core_cffi.system._device import Device
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import value
+from cuda_core_cffi.system._library import reads_number, value
 from cuda_core_cffi.system._system import (
     get_nvml_version,
     get_process_name,
@@ -31,6 +31,10 @@ COMPUTE_MODES = {
     "NVML_COMPUTEMODE_PROHIBITED": "prohibited",
     "NVML_COMPUTEMODE_EXCLUSIVE_PROCESS": "exclusive process",
 }
+
+read_compute_mode = reads_number("nvmlDeviceGetComputeMode")
+read_power_usage = reads_number("nvmlDeviceGetPowerUsage")
+read_enforced_power_limit = reads_number("nvmlDeviceGetEnforcedPowerLimit")
 
 
 class ProcessReport(TypedDict):
@@ -114,8 +118,8 @@ def device_report(device: Device) -> DeviceReport:
         "name": known(lambda: device.name),
         "pci_bus_id": known(lambda: device.pci_bus_id),
         "temperature": known(device.temperature.get_sensor),
-        "power_usage": known(lambda: value(nvml.nvmlDeviceGetPowerUsage, device._handle) / MILLIWATTS),
-        "power_limit": known(lambda: value(nvml.nvmlDeviceGetEnforcedPowerLimit, device._handle) / MILLIWATTS),
+        "power_usage": known(lambda: read_power_usage(device._handle) / MILLIWATTS),
+        "power_limit": known(lambda: read_enforced_power_limit(device._handle) / MILLIWATTS),
         "memory_used": memory.used if memory else None,
         "memory_total": memory.total if memory else None,
         "gpu_utilization": utilization.gpu if utilization else None,
@@ -127,7 +131,7 @@ def device_report(device: Device) -> DeviceReport:
 
 def compute_mode(device: Device) -> str:
     """Return who may use a device. What NVML adds later has NVML's name."""
-    mode = value(nvml.nvmlDeviceGetComputeMode, device._handle)
+    mode = read_compute_mode(device._handle)
     name = getattr(mode, "name", str(mode))
     return COMPUTE_MODES.get(name, name)
 

@@ -6,12 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi._core.integers import integer
-from cuda_core_cffi._raw.nvml_generated import (
-    _CALL_nvmlDeviceGetMemoryInfo_v2,
-    _CALL_nvmlDeviceGetUtilizationRates,
-)
 from cuda_core_cffi.system._attributes import DeviceAttributes, RepairStatus
 from cuda_core_cffi.system._clocks import ClockInfo
 from cuda_core_cffi.system._cooling import CoolerInfo, FanInfo, Temperature
@@ -19,11 +14,10 @@ from cuda_core_cffi.system._enumerators import ADDRESSING_MODES, CLOCKS_EVENT_RE
 from cuda_core_cffi.system._fields import FieldValues, clear_fields, field_values
 from cuda_core_cffi.system._header import nvml
 from cuda_core_cffi.system._identity import DeviceIdentity
-from cuda_core_cffi.system._library import call, initialise, process, value, values
+from cuda_core_cffi.system._library import call, reads_number, reads_structure, value, values
 from cuda_core_cffi.system._memory import BAR1MemoryInfo, MemoryInfo
 from cuda_core_cffi.system._mig import ENABLED, switch
 from cuda_core_cffi.system._performance import GpuDynamicPstatesInfo, Utilization
-from cuda_core_cffi.system.exceptions import failure
 from cuda_core_cffi.system.typing import AddressingMode, ClocksEventReasons, ClockType, FieldId
 
 __all__ = ["DeviceState"]
@@ -31,12 +25,14 @@ __all__ = ["DeviceState"]
 PSTATE_UNKNOWN = nvml.nvmlPstates_t.NVML_PSTATE_UNKNOWN
 PSTATES_SIZE = nvml.NVML_MAX_GPU_PERF_PSTATES * 4  # in bytes, of an enumeration each
 
-# What monitors ask for again and again is asked without a layer in between.
-_new = ffi.new
-_MEMORY, _UTILIZATION = ffi.typeof("nvmlMemory_v2_t *"), ffi.typeof("nvmlUtilization_t *")
-_MEMORY_VERSION = nvml.nvmlMemory_v2
-_memory_info, _call_memory_info = _CALL_nvmlDeviceGetMemoryInfo_v2
-_utilization, _call_utilization = _CALL_nvmlDeviceGetUtilizationRates
+read_memory_info = reads_structure("nvmlDeviceGetMemoryInfo_v2", "nvmlMemory_v2_t")
+read_utilization = reads_structure("nvmlDeviceGetUtilizationRates", "nvmlUtilization_t")
+read_performance_state = reads_number("nvmlDeviceGetPerformanceState")
+read_persistence_mode = reads_number("nvmlDeviceGetPersistenceMode")
+read_display_mode = reads_number("nvmlDeviceGetDisplayMode")
+read_display_active = reads_number("nvmlDeviceGetDisplayActive")
+read_num_fans = reads_number("nvmlDeviceGetNumFans")
+read_bar1_memory_info = reads_structure("nvmlDeviceGetBAR1MemoryInfo", "nvmlBAR1Memory_t")
 
 
 class DeviceState(DeviceIdentity):
@@ -47,35 +43,22 @@ class DeviceState(DeviceIdentity):
     @property
     def memory_info(self) -> MemoryInfo:
         """The memory of the device: what all processes use, and what is free."""
-        if not process.ready:
-            initialise()
-        record = _new(_MEMORY)
-        record.version = _MEMORY_VERSION
-        status = _call_memory_info(_memory_info, self._pointer, record)
-        if status:
-            raise failure(status, "nvmlDeviceGetMemoryInfo_v2")
-        return MemoryInfo(record)
+        return MemoryInfo(read_memory_info(self._handle))
 
     @property
     def bar1_memory_info(self) -> BAR1MemoryInfo:
         """The part of the memory that the CPU and other devices can map over PCIe."""
-        return BAR1MemoryInfo(value(nvml.nvmlDeviceGetBAR1MemoryInfo, self._handle))
+        return BAR1MemoryInfo(read_bar1_memory_info(self._handle))
 
     @property
     def utilization(self) -> Utilization:
         """How busy the device is. Not told of a device that is divided (MIG)."""
-        if not process.ready:
-            initialise()
-        record = _new(_UTILIZATION)
-        status = _call_utilization(_utilization, self._pointer, record)
-        if status:
-            raise failure(status, "nvmlDeviceGetUtilizationRates")
-        return Utilization(record)
+        return Utilization(read_utilization(self._handle))
 
     @property
     def performance_state(self) -> int | None:
         """The performance state, from 0, the fastest, to 15; None if it is unknown."""
-        return known_pstate(value(nvml.nvmlDeviceGetPerformanceState, self._handle))
+        return known_pstate(read_performance_state(self._handle))
 
     @property
     def supported_pstates(self) -> list[int]:
@@ -141,7 +124,7 @@ class DeviceState(DeviceIdentity):
     @property
     def is_persistence_mode_enabled(self) -> bool:
         """Whether the driver stays loaded while nobody uses the device. To set it needs root. Linux only."""
-        return value(nvml.nvmlDeviceGetPersistenceMode, self._handle) == ENABLED
+        return read_persistence_mode(self._handle) == ENABLED
 
     @is_persistence_mode_enabled.setter
     def is_persistence_mode_enabled(self, enabled: bool) -> None:
@@ -150,12 +133,12 @@ class DeviceState(DeviceIdentity):
     @property
     def is_display_connected(self) -> bool:
         """Whether a display is connected."""
-        return value(nvml.nvmlDeviceGetDisplayMode, self._handle) == ENABLED
+        return read_display_mode(self._handle) == ENABLED
 
     @property
     def is_display_active(self) -> bool:
         """Whether the device has memory for a screen, also without a display."""
-        return value(nvml.nvmlDeviceGetDisplayActive, self._handle) == ENABLED
+        return read_display_active(self._handle) == ENABLED
 
     @property
     def attributes(self) -> DeviceAttributes:
@@ -234,7 +217,7 @@ class DeviceState(DeviceIdentity):
     @property
     def num_fans(self) -> int:
         """The number of fans."""
-        return value(nvml.nvmlDeviceGetNumFans, self._handle)
+        return read_num_fans(self._handle)
 
     @property
     def temperature(self) -> Temperature:

@@ -96,6 +96,59 @@ static void *ccc_nvml_entry(unsigned int function)
     return CCC_LIKELY(address != NULL) ? address : ccc_nvml_resolve(function);
 }
 
+/* Return the number of a function, for the calls below; one that has no address where the header lacks it. */
+static unsigned int ccc_nvml_find(const char *name)
+{
+    unsigned int function = 0;
+    while (function < CCC_NVML_SIZE && strcmp(ccc_nvml_names[function], name))
+        function++;
+    return function;
+}
+
+/*
+ * What programs ask for again and again, an object being a handle: calls with the output in C, which Python need not make
+ * and read. ccc_nvml_number returns a number of 32 bits, or the status, negative; an argument is what it is the number of.
+ */
+static int64_t ccc_nvml_number(unsigned int function, uintptr_t object)
+{
+    void *address = ccc_nvml_entry(function);
+    unsigned int number = 0;
+    nvmlReturn_t status = CCC_LIKELY(address != NULL)
+                              ? ((nvmlReturn_t (*)(void *, unsigned int *))address)((void *)object, &number)
+                              : ccc_nvml_status;
+    return status ? -(int64_t)status : (int64_t)number;
+}
+
+static int64_t ccc_nvml_number_of(unsigned int function, uintptr_t object, unsigned int argument)
+{
+    void *address = ccc_nvml_entry(function);
+    unsigned int number = 0;
+    nvmlReturn_t status =
+        CCC_LIKELY(address != NULL)
+            ? ((nvmlReturn_t (*)(void *, unsigned int, unsigned int *))address)((void *)object, argument, &number)
+            : ccc_nvml_status;
+    return status ? -(int64_t)status : (int64_t)number;
+}
+
+/* Fill a structure. Where it states its version, that is its first member; 0 where it does not. */
+static int ccc_nvml_fill(unsigned int function, uintptr_t object, void *structure, unsigned int version)
+{
+    void *address = ccc_nvml_entry(function);
+    if (address == NULL)
+        return ccc_nvml_missing_status();
+    if (version)
+        *(unsigned int *)structure = version;
+    return (int)((nvmlReturn_t (*)(void *, void *))address)((void *)object, structure);
+}
+
+static int ccc_nvml_text(unsigned int function, uintptr_t object, char *text, unsigned int size)
+{
+    void *address = ccc_nvml_entry(function);
+    if (address == NULL)
+        return ccc_nvml_missing_status();
+    return (int)((nvmlReturn_t (*)(void *, char *, unsigned int))address)((void *)object, text, size);
+}
+
 /* What NVML says of a status, or NULL where there is no library. */
 static const char *ccc_nvml_error_string(int status)
 {

@@ -14,8 +14,9 @@ from helpers import LIMIT, child_environment, output_of
 
 from cuda_core_cffi import system
 from cuda_core_cffi.system import __main__ as command_line
-from cuda_core_cffi.system import _report
+from cuda_core_cffi.system import _cooling, _report
 from cuda_core_cffi.system._header import nvml
+from cuda_core_cffi.system.exceptions import failure
 
 DEVICE_KEYS = {
     *(
@@ -65,11 +66,11 @@ def test_the_document_has_every_key(capsys) -> None:
 
 
 def test_what_a_device_does_not_tell_is_null_and_not_available(monkeypatch) -> None:
-    def unsupported(*arguments):
-        return nvml.nvmlReturn_t.NVML_ERROR_NOT_SUPPORTED, None
+    def unsupported(handle):
+        raise failure(nvml.nvmlReturn_t.NVML_ERROR_NOT_SUPPORTED, "nvmlDeviceGet")
 
-    for name in ("nvmlDeviceGetPowerUsage", "nvmlDeviceGetTemperatureV", "nvmlDeviceGetComputeMode"):
-        monkeypatch.setattr(nvml, name, unsupported)
+    for module, name in ((_report, "power_usage"), (_cooling, "temperature_v1"), (_report, "compute_mode")):
+        monkeypatch.setattr(module, f"read_{name}", unsupported)
     report = _report.read()
     told = report["devices"][0]
     assert told["power_usage"] is told["temperature"] is told["compute_mode"] is None
@@ -95,7 +96,7 @@ def test_a_process_is_listed_with_its_memory(monkeypatch) -> None:
 
 
 def test_a_compute_mode_that_is_not_known_has_nvml_s_number(monkeypatch) -> None:
-    monkeypatch.setattr(nvml, "nvmlDeviceGetComputeMode", lambda handle: (nvml.nvmlReturn_t.NVML_SUCCESS, 77))
+    monkeypatch.setattr(_report, "read_compute_mode", lambda handle: 77)
     assert _report.read()["devices"][0]["compute_mode"] == "77"
 
 

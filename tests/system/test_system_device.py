@@ -13,7 +13,7 @@ import pytest
 from helpers import in_threads, output_of
 
 from cuda_core_cffi import Device, system
-from cuda_core_cffi.system import _device
+from cuda_core_cffi.system import _device, _identity, _state
 from cuda_core_cffi.system._header import nvml
 from cuda_core_cffi.system.typing import DeviceArch
 
@@ -158,38 +158,31 @@ def test_an_instance_is_found_by_the_uuid_that_cuda_has(first, monkeypatch) -> N
 # What NVML may say later
 
 
-def answers(monkeypatch, function, *values) -> None:
-    """Have a function of NVML succeed with these values."""
-
-    def told(*arguments):
-        return nvml.nvmlReturn_t.NVML_SUCCESS, *values
-
-    told.__name__ = function
-    monkeypatch.setattr(nvml, function, told)
-
-
 def test_an_architecture_that_is_not_known_is_unknown(first, monkeypatch) -> None:
-    answers(monkeypatch, "nvmlDeviceGetArchitecture", 1000)
+    monkeypatch.setattr(_identity, "read_architecture", lambda handle: 1000)
     assert first.arch is DeviceArch.UNKNOWN
 
 
 def test_a_brand_that_is_not_known_is_unknown(first, monkeypatch) -> None:
-    answers(monkeypatch, "nvmlDeviceGetBrand", 1000)
+    monkeypatch.setattr(_identity, "read_brand", lambda handle: 1000)
     assert first.brand == "Unknown"
 
 
 def test_a_performance_state_that_is_not_known_is_none(first, monkeypatch) -> None:
-    answers(monkeypatch, "nvmlDeviceGetPerformanceState", nvml.nvmlPstates_t.NVML_PSTATE_UNKNOWN)
+    monkeypatch.setattr(_state, "read_performance_state", lambda handle: nvml.nvmlPstates_t.NVML_PSTATE_UNKNOWN)
     assert first.performance_state is None
 
 
 def test_reasons_that_are_not_known_are_left_out(first, monkeypatch) -> None:
-    answers(monkeypatch, "nvmlDeviceGetCurrentClocksEventReasons", 1 << 60 | 1)
+    def told(handle):
+        return nvml.nvmlReturn_t.NVML_SUCCESS, 1 << 60 | 1
+
+    monkeypatch.setattr(nvml, "nvmlDeviceGetCurrentClocksEventReasons", told)
     assert first.current_clock_event_reasons == ["gpu_idle"]
 
 
 def test_an_instance_has_no_pci_attributes(first, monkeypatch) -> None:
-    answers(monkeypatch, "nvmlDeviceIsMigDeviceHandle", 1)
+    monkeypatch.setattr(_device, "read_is_mig", lambda handle: 1)
     with pytest.raises(RuntimeError, match=r"no PCI attributes: ask mig\.parent"):
         _ = first.pci_info
 
