@@ -28,6 +28,8 @@ CHANGES = re.compile(
 )
 NOISE = 0.2
 ROOM = 64
+TIMES = 3  # what changes in between, such as a process that ends, is asked again
+NOT_AVAILABLE = 2**64 - 1  # nvidia-ml-py makes it None
 LEAST = 40  # functions that give a value, also of a simulated device
 # Small numbers for what takes one beside the device: clock types, counters, links, sensors and so on.
 SECOND = (0, 1, 2, 3)
@@ -83,6 +85,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, ctypes.Structure):
         names = [name for name, *_ in value._fields_]
         return {name: plain(getattr(value, name)) for name in names if name != "version"}
+    if isinstance(value, pynvml.nvmlFriendlyObject):
+        return {name: plain(item) for name, item in vars(value).items()}
     if isinstance(value, (bytes, bytearray)):
         return bytes(value).split(b"\0")[0].decode(errors="replace")
     if isinstance(value, (list, tuple)) or hasattr(value, "_length_"):
@@ -96,7 +100,7 @@ def same(name: str, one: Any, other: Any) -> bool:
         return all(same(f"{name}.{key}", one[key], other[key]) for key in one.keys() & other.keys())
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(lambda a, b: same(name, a, b), one, other))
-    if one == other:
+    if one == other or (one == NOT_AVAILABLE and other is None):
         return True
     if isinstance(one, (int, float)) and isinstance(other, (int, float)) and CHANGES.search(name):
         return abs(one - other) <= max(NOISE * max(abs(one), abs(other)), 2)
@@ -118,6 +122,16 @@ def agree(name: str, ours: list[Any], theirs: list[Any]) -> bool:
     return len(ours) == 1 and isinstance(ours[0], dict) and same(name, flat[len(flat) - len(peer_flat) :], peer_flat)
 
 
+def ask_all_of_ours(name: str, device: int, ours: Callable[[], Any]) -> tuple[int, list[Any]]:
+    """Return the status and the values; those of a list where nvidia-ml-py asks for its length first."""
+    function = getattr(nvml, name.partition("(")[0])
+    if not any(item.default == 0 for item in inspect.signature(function).parameters.values()):
+        return ask_ours(ours)
+    extra = [int(part) for part in re.findall(r"\((\d+)\)", name)]
+    status, values = ask_ours(lambda: function(device, *extra, ROOM))
+    return status, [item for value in values if isinstance(value, list) for item in value]
+
+
 def compare(index: int) -> tuple[int, int, list[str]]:
     """Return how many functions gave values and statuses that were compared, and what differs."""
     status, device = nvml.nvmlDeviceGetHandleByIndex(index)
@@ -125,23 +139,20 @@ def compare(index: int) -> tuple[int, int, list[str]]:
     values, compared, different = 0, 0, []
     for name, ours, theirs in answers(device, pynvml.nvmlDeviceGetHandleByIndex(index)):
         try:
-            peer_status, peer_values = ask_theirs(theirs)
+            ask_theirs(theirs)
         except (TypeError, ValueError, AttributeError) as error:  # it takes something else than a number
             print(f"not compared: {name}: {type(error).__name__}: {error}")
             continue
-        our_status, our_values = ask_ours(ours)
-        function = getattr(nvml, name.partition("(")[0])
-        if any(item.default == 0 for item in inspect.signature(function).parameters.values()):
-            # there is room for none: nvidia-ml-py asks twice, and gives the list
-            extra = [int(part) for part in re.findall(r"\((\d+)\)", name)]
-            our_status, our_values = ask_ours(lambda f=function, e=extra: f(device, *e, ROOM))
-            our_values = [item for value in our_values if isinstance(value, list) for item in value]
+        for _ in range(TIMES):
+            peer_status, peer_values = ask_theirs(theirs)
+            our_status, our_values = ask_all_of_ours(name, device, ours)
+            if our_status == peer_status and (our_status or agree(name, our_values, peer_values)):
+                break
+        else:
+            told = f"{our_status} {our_values}, nvidia-ml-py {peer_status} {peer_values}"
+            different.append(f"device {index}: {name}: {told}")
         compared += 1
         values += our_status == 0
-        if our_status != peer_status:
-            different.append(f"device {index}: {name}: status {our_status}, nvidia-ml-py {peer_status}")
-        elif our_status == 0 and not agree(name, our_values, peer_values):
-            different.append(f"device {index}: {name}: {our_values}, nvidia-ml-py {peer_values}")
     return values, compared, different
 
 
