@@ -9,7 +9,8 @@ import threading
 import uuid
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.errors import check, last_failure
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["ComputeCapability", "Device"]
 
 NAME_SIZE = 256
+NOTHING_DONE = 2**64 - 1  # of ccc_device_replace_current
 UNKNOWN = NONE_CURRENT = -1  # of ccc_device_now, and of ccc_current_device; less is a failure
 
 _create_event = calls.create_event
@@ -162,6 +164,44 @@ class Device:
         if status:
             raise ctx._failure(status)
         return previous
+
+    def __enter__(self) -> Self:
+        """Make the device's primary context current in this thread, until the block ends.
+
+        Returns
+        -------
+        Device
+            The device.
+
+        Raises
+        ------
+        CUDAError
+            If the device cannot be used.
+        """
+        previous = lib.ccc_device_replace_current(self._device_id)
+        if previous == NOTHING_DONE:
+            raise last_failure()
+        _devices.displaced.append(previous)
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Make current again what was current before the block: a context of whatever device, or none.
+
+        Raises
+        ------
+        CUDAError
+            If that context was destroyed meanwhile.
+        RuntimeError
+            If no block has begun in this thread.
+        """
+        if not _devices.displaced:
+            raise RuntimeError("no block that a device is current in has begun in this thread")
+        check(lib.ccc_restore_current(_devices.displaced.pop()))
 
     def create_stream(
         self, obj: IsStreamType | None = None, options: StreamOptions | Mapping[str, Any] | None = None
@@ -396,6 +436,7 @@ class Devices(threading.local):
 
     def __init__(self) -> None:
         self.by_ordinal: dict[object, Device] = {}
+        self.displaced: list[int] = []  # the contexts that were current before each block that a device is current in
 
 
 _devices = Devices()

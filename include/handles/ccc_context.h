@@ -272,6 +272,29 @@ static int ccc_device_set_current(int device)
     return 0;
 }
 
+/*
+ * Make a device's primary context current. Returns what was, for ccc_restore_current: 0 for none, UINT64_MAX on failure.
+ * It is replaced, not pushed on: then what runs in between may unbind contexts, which takes one from the driver's stack.
+ */
+static uint64_t ccc_device_replace_current(int device)
+{
+    CUcontext previous = NULL;
+    if (ccc_init())
+        return UINT64_MAX;
+    CUresult result = cuCtxGetCurrent(&previous);
+    if (result) {
+        ccc_fail((int)result, "cuCtxGetCurrent");
+        return UINT64_MAX;
+    }
+    return ccc_device_set_current(device) ? UINT64_MAX : (uint64_t)(uintptr_t)previous;
+}
+
+static int ccc_restore_current(uint64_t previous)
+{
+    CCC_TRY(cuCtxSetCurrent, (CUcontext)(uintptr_t)previous);
+    return 0;
+}
+
 /* The context that work on a device uses, as a handle for a new Python object. */
 static ccc_handle *ccc_device_context(int device)
 {
