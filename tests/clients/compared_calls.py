@@ -166,6 +166,11 @@ def public_name(cls: type) -> str:
     return public[0] if public else cls.__name__.lstrip("_")
 
 
+def builtin_name(cls: type) -> str:
+    """Return the name of a class, or of the nearest of its bases that is a built-in one."""
+    return next(base.__name__ for base in cls.__mro__ if base.__module__ == "builtins")
+
+
 def mask(text: str) -> str:
     """Hide addresses and large numbers."""
     return re.sub(r"\b\d{6,}\b", "N", re.sub(r"0x[0-9a-fA-F]+", "0x", text))
@@ -201,7 +206,7 @@ class Log:
                 message = ""
             world.made.clear()
             gc.collect()
-        told = sorted({item.category.__name__ for item in caught} - {"ResourceWarning"})
+        told = sorted({builtin_name(item.category) for item in caught} - {"ResourceWarning"})
         if told:
             outcome += f" and warns {' '.join(told)}"
         self.write(case=name, outcome=outcome, message=message)
