@@ -89,6 +89,7 @@ HEADERS = (  # of include/, each with what it needs
     "memory/ccc_managed.h",
     "memory/ccc_meter.h",
     "memory/ccc_peer.h",
+    "memory/ccc_tensor_map.h",
     "memory/ccc_view.h",
     "python/ccc_calls_table.h",
 )

@@ -38,6 +38,7 @@ from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, PER_THREAD_DEF
 
 if TYPE_CHECKING:  # at run time these are imported when they are first asked for
     from cuda_core_cffi._alias.install import install_as_cuda_core
+    from cuda_core_cffi._arrays.tensor_map import TensorMapDescriptor, TensorMapDescriptorOptions
     from cuda_core_cffi._code.kernel import Kernel
     from cuda_core_cffi._code.object_code import ObjectCode
     from cuda_core_cffi._compile.linker import Linker
@@ -97,6 +98,8 @@ __all__ = [
     "ProgrammaticEvent",
     "Stream",
     "StreamOptions",
+    "TensorMapDescriptor",
+    "TensorMapDescriptorOptions",
     "UnavailableError",
     "VirtualMemoryResource",
     "VirtualMemoryResourceOptions",
@@ -118,6 +121,7 @@ add_lazy_names(
     globals(),
     {
         "_alias.install": ("install_as_cuda_core",),
+        "_arrays.tensor_map": ("TensorMapDescriptor", "TensorMapDescriptorOptions"),
         "_core.embedding": ("get_c_api", "get_include", "make_ffi"),
         "_code.kernel": ("Kernel",),
         "_launching.launch": ("launch",),

@@ -25,6 +25,12 @@ __all__ = [
     "PortableClusterSizeType",
     "SharedMemoryModeType",
     "SourceCodeType",
+    "TensorMapDataType",
+    "TensorMapIm2ColWideMode",
+    "TensorMapInterleave",
+    "TensorMapL2Promotion",
+    "TensorMapOOBFill",
+    "TensorMapSwizzle",
     "VirtualMemoryAccessType",
     "VirtualMemoryAllocationType",
     "VirtualMemoryGranularityType",
@@ -190,3 +196,67 @@ class SharedMemoryModeType(enum.StrEnum):
     ALLOW_NON_PORTABLE = "allow_non_portable"
     ALLOW_OVERSIZED = "allow_oversized"
     PREFER_OVERSIZED = "prefer_oversized"
+
+
+class TensorMapDataType(enum.IntEnum):
+    """What the elements of a tensor map are, with the numbers of the driver's ``CUtensorMapDataType``."""
+
+    UINT8 = 0
+    UINT16 = 1
+    UINT32 = 2
+    INT32 = 3
+    UINT64 = 4
+    INT64 = 5
+    FLOAT16 = 6
+    FLOAT32 = 7
+    FLOAT64 = 8
+    BFLOAT16 = 9
+    FLOAT32_FTZ = 10
+    TFLOAT32 = 11
+    TFLOAT32_FTZ = 12
+
+
+class TensorMapInterleave(enum.IntEnum):
+    """How channels lie in memory: together, or in groups of 16 or 32 bytes (NC/8HWC8 and NC/16HWC16)."""
+
+    NONE = 0
+    INTERLEAVE_16B = 1
+    INTERLEAVE_32B = 2
+
+
+class TensorMapSwizzle(enum.IntEnum):
+    """How pieces of a box are permuted in shared memory, so that threads that read a column meet no bank conflict.
+
+    The span is how many bytes are permuted among each other. Pieces have 16 bytes, or as many as an atom says.
+    """
+
+    NONE = 0
+    SWIZZLE_32B = 1
+    SWIZZLE_64B = 2
+    SWIZZLE_128B = 3
+    SWIZZLE_128B_ATOM_32B = 4
+    SWIZZLE_128B_ATOM_32B_FLIP_8B = 5
+    SWIZZLE_128B_ATOM_64B = 6
+
+
+class TensorMapL2Promotion(enum.IntEnum):
+    """How much is fetched into the L2 cache at once."""
+
+    NONE = 0
+    L2_64B = 1
+    L2_128B = 2
+    L2_256B = 3
+
+
+class TensorMapOOBFill(enum.IntEnum):
+    """What elements outside of the tensor are read as: 0, or a NaN that a multiplication takes for 0."""
+
+    NONE = 0
+    NAN_REQUEST_ZERO_FMA = 1
+
+
+class TensorMapIm2ColWideMode(enum.IntEnum):
+    """How many pixels along the width are loaded: as many as the map says, or 128."""
+
+    W = 0
+    W128 = 1

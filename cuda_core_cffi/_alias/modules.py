@@ -39,6 +39,7 @@ PRIVATE: dict[str, tuple[str, ...]] = {
     "_module": (PACKAGE, f"{PACKAGE}.typing"),
     "_program": (PACKAGE,),
     "_stream": (PACKAGE, f"{PACKAGE}.typing"),
+    "_tensor_map": (PACKAGE, f"{PACKAGE}.typing"),
     "_utils": (),
     _CUDA_UTILS: (PACKAGE,),
 }

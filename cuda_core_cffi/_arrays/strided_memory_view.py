@@ -24,6 +24,7 @@ from cuda_core_cffi._arrays.interfaces import (
 )
 from cuda_core_cffi._arrays.layout import _StridedLayout, make_layout
 from cuda_core_cffi._arrays.strided_copy import byte_range, copy_view, host_copy
+from cuda_core_cffi._arrays.tensor_map_source import TensorMapSource
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.dtypes import check_itemsize, code_of, dtype_of, element_dtype, itemsize_of
@@ -62,7 +63,7 @@ _reader_of = readers.get
 _dlpack_reader_of = dlpack_readers.get
 
 
-class StridedMemoryView(Uncopyable):
+class StridedMemoryView(TensorMapSource, Uncopyable):
     """Where an array lies in memory, whichever library it belongs to.
 
     A view copies nothing. It holds the array, and the memory with it, and says where it is, how it is laid out and who

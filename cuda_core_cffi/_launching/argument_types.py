@@ -155,6 +155,9 @@ def width_of(given: Any) -> Width | None:
         code = getattr(given, "_type_", "")
         family = {"i": "bool" if code == "?" else "int", "p": "int", "f": "float"}.get(CTYPES_KINDS.get(code, ""))
         return Width(family, ctypes.sizeof(given), code not in UNSIGNED_CTYPES) if family else None
+    size = getattr(given, "_KERNEL_SIZE", None)
+    if size is not None:  # a class of this package whose objects are arguments
+        return Width("structure", size, alignment=getattr(given, "_KERNEL_ALIGNMENT"))  # noqa: B009
     return next((width for cls, width in PYTHON_TYPES.items() if issubclass(given, cls)), None)
 
 

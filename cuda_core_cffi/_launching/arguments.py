@@ -221,6 +221,8 @@ def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
         return bytes_slot(value, parameter)
     if ctypes is not None and issubclass(cls, (ctypes._SimpleCData, ctypes.Structure, ctypes.Union)):
         return ctypes_slot(value, parameter)
+    if hasattr(cls, "_kernel_bytes"):
+        return raw_slot(value, parameter, cls._kernel_bytes, "b")
     if issubclass(cls, ffi.CData):
         return raw_slot(value, parameter, cdata_bytes, None)
     raise TypeError(
@@ -428,7 +430,7 @@ def alignment(value: Any, length: int) -> int:
         return int(value.dtype.alignment)
     if isinstance(value, ffi.CData):
         return int(ffi.alignof(ffi.typeof(value)))
-    return min(length & -length, MAX_ALIGNMENT) or 1
+    return getattr(type(value), "_KERNEL_ALIGNMENT", min(length & -length, MAX_ALIGNMENT) or 1)
 
 
 def memory_bytes(value: Any) -> bytes:

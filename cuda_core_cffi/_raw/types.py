@@ -59,6 +59,7 @@ SomeHandle = TypeVar("SomeHandle", bound="Handle")
 SomeRecord = TypeVar("SomeRecord", bound="Record")
 
 SHOWN_BYTES = 16
+ALIGNMENT_OF_CFFI = 16
 # A payload is zeroed and has at least this size, so that a value that is shorter than documented reads the same
 PAYLOAD_BYTES = 8
 VERSION_SHIFT = 24  # NVML_STRUCT_VERSION
@@ -76,6 +77,18 @@ class Handle(int):
     def __str__(self) -> str:
         """Return the value as an integer is shown."""
         return int.__repr__(self)
+
+
+def new_aligned(pointer: Any) -> tuple[Any, Any]:
+    """Return a pointer to a new structure, aligned as its type wants, and what keeps its memory where that does not.
+
+    CFFI's own memory is aligned for the types of C, of which no member of a structure wants more than 16 bytes.
+    """
+    alignment = ffi.alignof(pointer.item)
+    if alignment <= ALIGNMENT_OF_CFFI:
+        return ffi.new(pointer), None
+    memory = ffi.new("char[]", ffi.sizeof(pointer.item) + alignment)
+    return ffi.cast(pointer, memory + -address(memory) % alignment), memory
 
 
 class Record:
@@ -116,9 +129,8 @@ class Record:
     def __init__(self, **fields: Any) -> None:
         if not self._ctype:
             raise TypeError(f"{type(self).__name__} exists only inside another structure")
-        self._cdata = ffi.new(self._ctype + " *")
+        self._cdata, self._owner = new_aligned(ffi.typeof(self._ctype + " *"))
         self._kept = {}
-        self._owner = None
         for name, value in fields.items():
             if name not in self._fields:
                 raise TypeError(f"{type(self).__name__} has no field {name!r}")
@@ -148,12 +160,12 @@ class Record:
     def __copy__(self: SomeRecord) -> SomeRecord:
         """Return a structure of its own with the same bytes. It keeps what the pointers in it point to."""
         start = address(self._cdata)
-        copied = ffi.new(ffi.typeof(self._cdata))
+        copied, owner = new_aligned(ffi.typeof(self._cdata))
         copied[0] = self._cdata[0]
         size = ffi.sizeof(copied[0])
         moved = address(copied) - start
         kept = {place + moved: value for place, value in self._kept.items() if start <= place < start + size}
-        return self._view(copied, self._owner, kept)
+        return self._view(copied, (self._owner, owner), kept)
 
     def __deepcopy__(self: SomeRecord, memo: dict[int, Any]) -> SomeRecord:
         """Copy a structure in which no pointer keeps what it points to; refuse others."""

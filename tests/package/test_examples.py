@@ -21,6 +21,7 @@ PAGES = (
     "prepared_launches.md",
     "programs.md",
     "streams.md",
+    "tensor_maps.md",
 )
 
 ELSEWHERE = {"memory_usage.py"}  # test_tracking_resource.py looks at what it prints

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import array
+import copy
 import enum
 import inspect
 import os
@@ -117,6 +118,13 @@ class TestCalls:
         assert err == SUCCESS
         assert isinstance(uuid, driver.CUuuid)
         assert len(uuid.bytes) == 16
+
+    def test_structure_lies_as_its_type_wants(self) -> None:
+        made = [driver.CUtensorMap() for _ in range(8)]
+        made += [copy.copy(item) for item in made]
+        assert all(item.getPtr() % ffi.alignof("CUtensorMap") == 0 for item in made)
+        made[0].opaque = range(16)
+        assert list(copy.copy(made[0]).opaque) == list(range(16))
 
     def test_name_of_an_error(self) -> None:
         assert driver.cuGetErrorName(driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY) == (SUCCESS, b"CUDA_ERROR_OUT_OF_MEMORY")

@@ -50,6 +50,7 @@ from cuda_core_cffi import (
     ProgramOptions,
     Stream,
     StreamOptions,
+    TensorMapDescriptorOptions,
     VirtualMemoryResource,
     VirtualMemoryResourceOptions,
     nvml,
@@ -235,6 +236,7 @@ def told(name: str, record: Any) -> Row:
 
 ROWS = [
     # values
+    values("_arrays.tensor_map.TensorMapDescriptorOptions", lambda o: TensorMapDescriptorOptions((8, 16))),
     values("_streams.event.EventOptions", lambda o: EventOptions(timing_enabled=True)),
     values("_streams.stream.StreamOptions", lambda o: StreamOptions(priority=0)),
     values("_compile.linker_options.LinkerOptions", lambda o: LinkerOptions(arch="sm_90", ptxas_options=["-v"])),
@@ -333,6 +335,10 @@ ROWS = [
     Row("_memory.graph_memory.GraphMemoryResourceAttributes", lambda o: GraphMemoryResource(0).attributes),
     Row("_memory.peer_access.PeerAccessibleBySetProxy", lambda o: PeerAccessibleBySetProxy(o.pool)),
     Row("_memory.managed_buffer.AccessedBySetProxy", lambda o: AccessedBySetProxy(o.managed)),
+    Row(
+        "_arrays.tensor_map.TensorMapDescriptor",
+        lambda o: StridedMemoryView.from_buffer(o.buffer, (16,), itemsize=1).as_tensor_map((16,), data_type="uint8"),
+    ),
     Row(
         "_arrays.strided_memory_view.StridedMemoryView", lambda o: StridedMemoryView.from_any_interface(np.zeros(3), -1)
     ),

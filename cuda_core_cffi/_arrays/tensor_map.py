@@ -1,0 +1,546 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tensor maps: what the hardware needs to know of an array to copy boxes of it between global and shared memory."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from cuda_core_cffi._arrays.strided_memory_view import StridedMemoryView
+from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.dtypes import NAMES, numpy_dtype
+from cuda_core_cffi._core.errors import check
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.integers import integer
+from cuda_core_cffi._core.options import check_options
+from cuda_core_cffi._core.registry import registry
+from cuda_core_cffi._memory.dlpack import CUDA, DEVICE_TYPE, DTYPE, NO_ORDERING
+from cuda_core_cffi.typing import (
+    TensorMapDataType,
+    TensorMapIm2ColWideMode,
+    TensorMapInterleave,
+    TensorMapL2Promotion,
+    TensorMapOOBFill,
+    TensorMapSwizzle,
+)
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._device.device import Device
+
+__all__ = ["TensorMapDescriptor", "TensorMapDescriptorOptions"]
+
+E = TypeVar("E", bound=enum.IntEnum)
+
+SIZE = 128  # bytes of a map
+MAP_BYTES = ffi.typeof(f"char[{SIZE}]")
+LARGEST_RANK, LEAST_IM2COL_RANK = 5, 3
+LARGEST_BOX, LARGEST_STEP, LARGEST_CHANNELS, LARGEST_PIXELS = 256, 8, 256, 1024
+LARGEST_EXTENT, STRIDE_LIMIT = 2**32, 2**40
+ALIGNMENT, WIDE_ALIGNMENT = 16, 32
+CORNER_BITS = {3: 16, 4: 8, 5: 5}  # of the offsets of a pixel box, by rank
+
+# By the name of a dtype. Types that the hardware does not know are copied as unsigned integers of their size.
+DATA_TYPES = {
+    **{item.name.lower(): item for item in TensorMapDataType if item.name.lower() in NAMES.values()},
+    "int8": TensorMapDataType.UINT8,
+    "int16": TensorMapDataType.UINT16,
+    "bool": TensorMapDataType.UINT8,
+    **{name: TensorMapDataType.UINT8 for name in NAMES.values() if name.startswith("float8_")},
+}
+FLOATS = tuple(item for item in TensorMapDataType if item >= TensorMapDataType.FLOAT16)
+ELEMENT_BYTES = {item: int("".join(filter(str.isdigit, item.name))) // 8 for item in TensorMapDataType}
+SPANS = {TensorMapSwizzle.SWIZZLE_32B: 32, TensorMapSwizzle.SWIZZLE_64B: 64}
+WIDEST_SPAN = 128
+
+NAMES_OF_KINDS = {
+    lib.CCC_TENSOR_TILED: "tiled",
+    lib.CCC_TENSOR_IM2COL: "im2col",
+    lib.CCC_TENSOR_IM2COL_WIDE: "im2col-wide",
+}
+
+
+@dataclasses.dataclass
+class TensorMapDescriptorOptions:
+    """Options of :meth:`StridedMemoryView.as_tensor_map`. Dimensions are in the order of the view's shape.
+
+    Attributes
+    ----------
+    box_dim : tuple of int
+        The extents of the box that is copied at a time, in elements: 1 to 256 each.
+    element_strides : tuple of int, optional
+        Of how many elements along each dimension one is copied: 1 to 8 each. By default all are.
+    data_type : dtype or TensorMapDataType, optional
+        What the elements are, if not what the view says; of the same size.
+    interleave : TensorMapInterleave, optional
+        How channels lie in memory.
+    swizzle : TensorMapSwizzle, optional
+        How the box is permuted in shared memory.
+    l2_promotion : TensorMapL2Promotion, optional
+        How much is fetched into the L2 cache at once.
+    oob_fill : TensorMapOOBFill, optional
+        What elements outside of the tensor are read as.
+    """
+
+    box_dim: tuple[int, ...]
+    element_strides: tuple[int, ...] | None = None
+    data_type: object = None
+    interleave: TensorMapInterleave = TensorMapInterleave.NONE
+    swizzle: TensorMapSwizzle = TensorMapSwizzle.NONE
+    l2_promotion: TensorMapL2Promotion = TensorMapL2Promotion.NONE
+    oob_fill: TensorMapOOBFill = TensorMapOOBFill.NONE
+
+    def __post_init__(self) -> None:
+        self.box_dim = integers(self.box_dim, "box_dim")
+        if self.element_strides is not None:
+            self.element_strides = integers(self.element_strides, "element_strides")
+        if self.data_type is not None and not isinstance(self.data_type, enum.IntEnum):
+            self.data_type = dtype_like(self.data_type)
+        self.interleave = number_of(TensorMapInterleave, self.interleave, "interleave")
+        self.swizzle = number_of(TensorMapSwizzle, self.swizzle, "swizzle")
+        self.l2_promotion = number_of(TensorMapL2Promotion, self.l2_promotion, "l2_promotion")
+        self.oob_fill = number_of(TensorMapOOBFill, self.oob_fill, "oob_fill")
+
+
+class TensorMapDescriptor(Uncopyable):
+    """What the hardware needs to know of an array to copy boxes of it between global and shared memory.
+
+    Made by :meth:`StridedMemoryView.as_tensor_map`, or by :meth:`from_im2col` and :meth:`from_im2col_wide` for
+    convolutions. It is an argument of kernels, which declare it as ``const __grid_constant__ CUtensorMap``: 128 bytes,
+    by value. It keeps the array. Compute capability 9.0 and newer.
+    """
+
+    __slots__ = ("_bytes", "_description", "_device_id", "_view")
+    _NOT_COPIED_BECAUSE: ClassVar[str] = "it describes memory of another object; make another one of that"
+    _KERNEL_ALIGNMENT: ClassVar[int] = 64  # as an argument of kernels, and their size
+    _KERNEL_SIZE: ClassVar[int] = SIZE
+
+    _bytes: Any  # the map, as CFFI's array of characters
+    _description: Any  # the ccc_tensor_map that it was made from
+    _device_id: int
+    _view: StridedMemoryView
+
+    def __init__(self) -> None:
+        raise RuntimeError("a TensorMapDescriptor is made by StridedMemoryView.as_tensor_map")
+
+    def __repr__(self) -> str:
+        described = self._description
+        rank = described.rank
+        extents = tuple(described.extents[rank - 1 - index] for index in range(rank))
+        return (
+            f"<TensorMapDescriptor {NAMES_OF_KINDS[described.kind]} {TensorMapDataType(described.type).name} "
+            f"shape={extents} address={described.address:#x} swizzle={TensorMapSwizzle(described.swizzle).name}>"
+        )
+
+    @property
+    def device(self) -> Device:
+        """The device that the array is on; for memory of several, the one that was current."""
+        return registry.device(self._device_id)
+
+    @classmethod
+    def from_im2col(
+        cls,
+        view: StridedMemoryView,
+        pixel_box_lower_corner: Sequence[int],
+        pixel_box_upper_corner: Sequence[int],
+        channels_per_pixel: int,
+        pixels_per_column: int,
+        *,
+        element_strides: tuple[int, ...] | None = None,
+        data_type: object = None,
+        interleave: TensorMapInterleave = TensorMapInterleave.NONE,
+        swizzle: TensorMapSwizzle = TensorMapSwizzle.NONE,
+        l2_promotion: TensorMapL2Promotion = TensorMapL2Promotion.NONE,
+        oob_fill: TensorMapOOBFill = TensorMapOOBFill.NONE,
+    ) -> TensorMapDescriptor:
+        """Describe images whose pixels are copied as the columns of a matrix, for convolutions.
+
+        Parameters
+        ----------
+        view : StridedMemoryView
+            The images: (images, depth, height, width, channels), of which depth and height may be missing.
+        pixel_box_lower_corner, pixel_box_upper_corner : sequence of int
+            How far inside of the image, or outside where it is negative, the first pixel lies, and how far from the
+            last extent the last one, along depth, height and width. -32768 to 32767 for one of them, -128 to 127 for
+            two, -16 to 15 for three.
+        channels_per_pixel : int
+            How many channels are copied, 1 to 256.
+        pixels_per_column : int
+            How many pixels are copied, 1 to 1024.
+        element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill
+            As for :class:`TensorMapDescriptorOptions`.
+
+        Returns
+        -------
+        TensorMapDescriptor
+            The map.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If something cannot be described. The message says what.
+        CUDAError
+            If the device has no tensor maps.
+        """
+        options = TensorMapDescriptorOptions(
+            (), element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill
+        )
+        fields = describe(view, options, lib.CCC_TENSOR_IM2COL)
+        rank = fields["rank"]
+        lower = corner(pixel_box_lower_corner, "pixel_box_lower_corner", rank)
+        upper = corner(pixel_box_upper_corner, "pixel_box_upper_corner", rank)
+        for axis, (low, high) in enumerate(zip(lower, upper)):
+            check_pixels(fields["extents"][axis + 1], low, high)
+        fields |= {
+            "lower": lower,
+            "upper": upper,
+            "channels": between(channels_per_pixel, "channels_per_pixel", 1, LARGEST_CHANNELS),
+            "pixels": between(pixels_per_column, "pixels_per_column", 1, LARGEST_PIXELS),
+        }
+        check_row(fields, fields["channels"], "channels_per_pixel")
+        return cls._encode(view, fields)
+
+    @classmethod
+    def from_im2col_wide(
+        cls,
+        view: StridedMemoryView,
+        pixel_box_lower_corner_width: int,
+        pixel_box_upper_corner_width: int,
+        channels_per_pixel: int,
+        pixels_per_column: int,
+        *,
+        element_strides: tuple[int, ...] | None = None,
+        data_type: object = None,
+        interleave: TensorMapInterleave = TensorMapInterleave.NONE,
+        mode: TensorMapIm2ColWideMode = TensorMapIm2ColWideMode.W,
+        swizzle: TensorMapSwizzle = TensorMapSwizzle.SWIZZLE_128B,
+        l2_promotion: TensorMapL2Promotion = TensorMapL2Promotion.NONE,
+        oob_fill: TensorMapOOBFill = TensorMapOOBFill.NONE,
+    ) -> TensorMapDescriptor:
+        """Describe images whose pixels are copied along the width alone. Compute capability 10.0 and newer.
+
+        Parameters
+        ----------
+        view : StridedMemoryView
+            The images, as for :meth:`from_im2col`.
+        pixel_box_lower_corner_width, pixel_box_upper_corner_width : int
+            As the last numbers of the corners there, -32768 to 32767.
+        channels_per_pixel : int
+            How many channels are copied, 1 to 256.
+        pixels_per_column : int
+            How many pixels are copied, 1 to 1024. In mode W128 they are 128.
+        mode : TensorMapIm2ColWideMode, optional
+            How many pixels are loaded.
+        element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill
+            As for :class:`TensorMapDescriptorOptions`. The swizzle is one of 64 or 128 bytes.
+
+        Returns
+        -------
+        TensorMapDescriptor
+            The map.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If something cannot be described. The message says what.
+        UnavailableError
+            If the driver is older than that of CUDA 12.8.
+        CUDAError
+            If the device has no such maps.
+        """
+        options = TensorMapDescriptorOptions(
+            (), element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill
+        )
+        fields = describe(view, options, lib.CCC_TENSOR_IM2COL_WIDE)
+        if fields["swizzle"] in (TensorMapSwizzle.NONE, TensorMapSwizzle.SWIZZLE_32B):
+            raise ValueError(f"swizzle must be one of 64 or 128 bytes, not {TensorMapSwizzle(fields['swizzle']).name}")
+        limit = 1 << CORNER_BITS[LEAST_IM2COL_RANK] - 1
+        low = between(pixel_box_lower_corner_width, "pixel_box_lower_corner_width", -limit, limit - 1)
+        high = between(pixel_box_upper_corner_width, "pixel_box_upper_corner_width", -limit, limit - 1)
+        check_pixels(fields["extents"][1], low, high)
+        fields |= {
+            "lower": [low],
+            "upper": [high],
+            "channels": between(channels_per_pixel, "channels_per_pixel", 1, LARGEST_CHANNELS),
+            "pixels": between(pixels_per_column, "pixels_per_column", 1, LARGEST_PIXELS),
+            "wide_mode": number_of(TensorMapIm2ColWideMode, mode, "mode"),
+        }
+        check_row(fields, fields["channels"], "channels_per_pixel")
+        return cls._encode(view, fields)
+
+    @classmethod
+    def _from_tiled(
+        cls,
+        view: StridedMemoryView,
+        box_dim: Sequence[int] | None = None,
+        *,
+        options: TensorMapDescriptorOptions | Mapping[str, Any] | None = None,
+        **given: Any,
+    ) -> TensorMapDescriptor:
+        """Describe an array that is copied box by box: :meth:`StridedMemoryView.as_tensor_map`."""
+        given = {name: value for name, value in given.items() if value is not None}
+        if options is None:
+            if box_dim is None:
+                raise TypeError("box_dim is missing: give it, or options that have it")
+            options = TensorMapDescriptorOptions(box_dim, **given)  # type: ignore[arg-type]  # which checks it
+        elif box_dim is not None or given:
+            named = "box_dim" if box_dim is not None else next(iter(given))
+            raise TypeError(f"give options or {named}, not both: options have it")
+        options = check_options(TensorMapDescriptorOptions, options, "as_tensor_map")
+        fields = describe(view, options, lib.CCC_TENSOR_TILED)
+        rank = fields["rank"]
+        box = integers(options.box_dim, "box_dim")
+        if len(box) != rank:
+            raise ValueError(f"box_dim must have {rank} numbers, as many as the array has dimensions, not {len(box)}")
+        for index, extent in enumerate(box):
+            between(extent, f"box_dim[{index}]", 1, LARGEST_BOX)
+        fields["box"] = box[::-1]
+        check_row(fields, box[-1], f"box_dim[{rank - 1}]")
+        return cls._encode(view, fields)
+
+    # the names that programs for cuda.core use
+    _from_im2col = from_im2col
+    _from_im2col_wide = from_im2col_wide
+
+    def replace_address(self, tensor: object) -> None:
+        """Describe another array, which has the same shape, strides and type.
+
+        Parameters
+        ----------
+        tensor : object
+            The array: a view, or whatever :meth:`StridedMemoryView.from_any_interface` takes. Its address alone counts.
+
+        Raises
+        ------
+        ValueError
+            If the device cannot access it, it is on another one, or its address is not aligned as the map needs.
+        RuntimeError
+            If its buffer is closed.
+        """
+        view = (
+            tensor
+            if isinstance(tensor, StridedMemoryView)
+            else StridedMemoryView.from_any_interface(tensor, NO_ORDERING)
+        )
+        check_address(view, self._description.interleave)
+        device_id = device_of(view)
+        if view._info[DEVICE_TYPE] == CUDA and device_id != self._device_id:
+            raise ValueError(f"the array is on device {device_id}, the tensor map is of device {self._device_id}")
+        replaced = ffi.new(MAP_BYTES, ffi.buffer(self._bytes)[:])
+        check(lib.ccc_tensor_map_replace(self._device_id, view.ptr, replaced))
+        description = ffi.new("ccc_tensor_map *", self._description[0])
+        description.address = view.ptr
+        self._bytes, self._description, self._view = replaced, description, view
+
+    @classmethod
+    def _encode(cls, view: StridedMemoryView, fields: dict[str, Any]) -> TensorMapDescriptor:
+        """Have the driver make the map."""
+        self = object.__new__(cls)
+        self._view = view
+        self._device_id = device_of(view)
+        self._description = ffi.new("ccc_tensor_map *", fields)
+        self._bytes = ffi.new(MAP_BYTES)
+        check(lib.ccc_tensor_map_encode(self._device_id, self._description, self._bytes))
+        return self
+
+    def _kernel_bytes(self) -> bytes:
+        """Return the map, for kernels."""
+        return ffi.buffer(self._bytes)[:]  # type: ignore[no-any-return]
+
+
+def describe(view: StridedMemoryView, options: TensorMapDescriptorOptions, kind: int) -> dict[str, Any]:
+    """Return the fields of a ``ccc_tensor_map`` that all kinds have.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the array or an option cannot be described.
+    RuntimeError
+        If the view's buffer is closed.
+    """
+    if not isinstance(view, StridedMemoryView):
+        raise TypeError(f"view must be a StridedMemoryView, not {type(view).__name__}")
+    shape = view.shape
+    rank, least = len(shape), 1 if kind == lib.CCC_TENSOR_TILED else LEAST_IM2COL_RANK
+    if options.interleave != TensorMapInterleave.NONE:
+        least = LEAST_IM2COL_RANK
+    if not least <= rank <= LARGEST_RANK:
+        raise ValueError(f"the array must have {least} to {LARGEST_RANK} dimensions for such a tensor map, not {rank}")
+    for axis, extent in enumerate(shape):
+        if not 1 <= extent <= LARGEST_EXTENT:
+            raise ValueError(f"shape[{axis}] must be 1 to 2**32 for a tensor map, not {extent}")
+    check_address(view, options.interleave)
+    data_type = find_data_type(view, options.data_type)
+    if options.oob_fill != TensorMapOOBFill.NONE and data_type not in FLOATS:
+        raise ValueError(f"oob_fill {options.oob_fill.name} is for floating-point types, not for {data_type.name}")
+    if options.interleave == TensorMapInterleave.INTERLEAVE_32B and options.swizzle != TensorMapSwizzle.SWIZZLE_32B:
+        raise ValueError(f"interleave INTERLEAVE_32B needs swizzle SWIZZLE_32B, not {options.swizzle.name}")
+    steps = (1,) * rank if options.element_strides is None else integers(options.element_strides, "element_strides")
+    if len(steps) != rank:
+        raise ValueError(
+            f"element_strides must have {rank} numbers, as many as the array has dimensions, not {len(steps)}"
+        )
+    for axis, step in enumerate(steps):
+        between(step, f"element_strides[{axis}]", 1, LARGEST_STEP)
+    if steps[-1] != 1 and options.interleave == TensorMapInterleave.NONE:
+        raise ValueError(f"element_strides[{rank - 1}] must be 1, not {steps[-1]}: the hardware ignores it there")
+    return {
+        "kind": kind,
+        "type": data_type,
+        "rank": rank,
+        "address": view.ptr,
+        "extents": shape[::-1],
+        "strides": byte_strides(view, ELEMENT_BYTES[data_type], options.interleave),
+        "steps": steps[::-1],
+        "interleave": options.interleave,
+        "swizzle": options.swizzle,
+        "promotion": options.l2_promotion,
+        "fill": options.oob_fill,
+    }
+
+
+def check_address(view: StridedMemoryView, interleave: int) -> None:
+    """Check where an array is."""
+    if not view.is_device_accessible:
+        raise ValueError("the array must be in memory that a device can access")
+    if view._is_closed:
+        raise RuntimeError("this view's Buffer is closed")
+    alignment = WIDE_ALIGNMENT if interleave == TensorMapInterleave.INTERLEAVE_32B else ALIGNMENT
+    if not view.ptr or view.ptr % alignment:
+        raise ValueError(f"the address must be a multiple of {alignment} bytes for a tensor map, not {view.ptr:#x}")
+
+
+def byte_strides(view: StridedMemoryView, itemsize: int, interleave: TensorMapInterleave) -> list[int]:
+    """Return the strides in bytes in the driver's order, without the innermost, which is one element."""
+    shape, strides = view.shape, view._layout._explicit_strides()
+    if shape[-1] != 1 and strides[-1] != 1:
+        raise ValueError(
+            f"elements along the last dimension must be adjacent, not {strides[-1]} elements apart: copy the array in "
+            "C order"
+        )
+    alignment = WIDE_ALIGNMENT if interleave == TensorMapInterleave.INTERLEAVE_32B else ALIGNMENT
+    found: list[int] = []
+    below = shape[-1] * itemsize
+    for axis in range(len(shape) - 2, -1, -1):
+        stride = strides[axis] * itemsize
+        if shape[axis] == 1:  # never used, and libraries give it any value
+            stride = min(-(-below // alignment) * alignment, STRIDE_LIMIT - alignment)
+        if stride % alignment or not 0 <= stride < STRIDE_LIMIT:
+            raise ValueError(
+                f"strides[{axis}] must be a multiple of {alignment} bytes, from 0 to 2**40 for a tensor map, not "
+                f"{stride} bytes ({strides[axis]} elements of {itemsize}): pad the rows"
+            )
+        found.append(stride)
+        below = stride * shape[axis]
+    return found
+
+
+def check_row(fields: dict[str, Any], elements: int, name: str) -> None:
+    """Check how many bytes are copied along the innermost dimension."""
+    if fields["interleave"] != TensorMapInterleave.NONE:
+        return
+    itemsize, swizzle = ELEMENT_BYTES[fields["type"]], TensorMapSwizzle(fields["swizzle"])
+    if elements * itemsize % ALIGNMENT:
+        raise ValueError(
+            f"{name} must be a multiple of {ALIGNMENT // itemsize}, not {elements}: a row of the box has a multiple of "
+            f"{ALIGNMENT} bytes"
+        )
+    span = SPANS.get(swizzle, WIDEST_SPAN)
+    if swizzle != TensorMapSwizzle.NONE and elements * itemsize > span:
+        raise ValueError(
+            f"{name} must be at most {span // itemsize}, not {elements}: a row of the box has at most {span} bytes with"
+            f" swizzle {swizzle.name}"
+        )
+
+
+def find_data_type(view: StridedMemoryView, given: object) -> TensorMapDataType:
+    """Return the type of the elements: what was given, or what the view says."""
+    own = view._info[DTYPE]
+    if given is None:
+        name = NAMES.get(own) if type(own) is int else getattr(own, "name", None)
+        if name is None:
+            raise ValueError("the view has no dtype: give data_type")
+        return data_type_of(name)
+    if isinstance(given, enum.IntEnum):
+        data_type = number_of(TensorMapDataType, given, "data_type")
+    else:
+        data_type = data_type_of(dtype_like(given).name)
+    if ELEMENT_BYTES[data_type] != view._layout.itemsize:
+        raise ValueError(
+            f"data_type {data_type.name} has {ELEMENT_BYTES[data_type]} bytes, the elements of the view have "
+            f"{view._layout.itemsize}"
+        )
+    return data_type
+
+
+def data_type_of(name: str) -> TensorMapDataType:
+    """Return the type for the name of a dtype."""
+    try:
+        return DATA_TYPES[name]
+    except KeyError:
+        raise ValueError(
+            f"tensor maps have no elements of dtype {name}: give data_type, one of {', '.join(DATA_TYPES)} or a "
+            "TensorMapDataType"
+        ) from None
+
+
+def dtype_like(given: object) -> Any:
+    """Return what names a dtype as one."""
+    try:
+        if not isinstance(given, int):
+            return numpy_dtype(given)
+    except TypeError:
+        pass
+    raise TypeError(f"data_type must be a dtype or a TensorMapDataType, not {type(given).__name__}: {given!r}")
+
+
+def number_of(kind: type[E], value: object, name: str) -> E:
+    """Return a member of an enumeration: given as such, as one of the driver's with the same number, or by its name."""
+    if isinstance(value, kind):
+        return value
+    if isinstance(value, enum.IntEnum) and type(value).__name__.lower() == f"cu{kind.__name__}".lower():
+        return kind(value)
+    if isinstance(value, str) and value.upper() in kind.__members__:
+        return kind[value.upper()]
+    names = ", ".join(kind.__members__)
+    if isinstance(value, str):
+        raise ValueError(f"{name} must be one of {names}, not {value!r}")
+    raise TypeError(f"{name} must be a {kind.__name__} ({names}), not {type(value).__name__}")
+
+
+def integers(values: Iterable[int], name: str) -> tuple[int, ...]:
+    """Return several integers as a tuple."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a tuple of int, not {type(values).__name__}")
+    return tuple(integer(value, f"{name}[{index}]") for index, value in enumerate(values))
+
+
+def between(value: int, name: str, least: int, most: int) -> int:
+    """Return an integer that is in a range."""
+    number = integer(value, name)
+    if not least <= number <= most:
+        raise ValueError(f"{name} must be {least} to {most}, not {number}")
+    return number
+
+
+def corner(values: Sequence[int], name: str, rank: int) -> list[int]:
+    """Return the corner of a pixel box in the driver's order."""
+    found, limit = integers(values, name), 1 << CORNER_BITS[rank] - 1
+    if len(found) != rank - 2:
+        raise ValueError(
+            f"{name} must have {rank - 2} numbers, for the dimensions between images and channels, not {len(found)}"
+        )
+    return [between(found[axis], f"{name}[{axis}]", -limit, limit - 1) for axis in range(rank - 3, -1, -1)]
+
+
+def check_pixels(extent: int, low: int, high: int) -> None:
+    """Check that a pixel box has pixels along a dimension."""
+    if extent + high - low < 1:
+        raise ValueError(f"the pixel box is empty: from {low} to {extent} + {high} along a dimension of {extent}")
+
+
+def device_of(view: StridedMemoryView) -> int:
+    """Return the device that an array is on, or the current one for memory of several."""
+    return view.device_id if view._info[DEVICE_TYPE] == CUDA else registry.device(None).device_id

@@ -1,0 +1,81 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensor maps: the driver encodes them in memory that is aligned as it wants; Python keeps the bytes. */
+#ifndef CCC_TENSOR_MAP_H
+#define CCC_TENSOR_MAP_H
+
+#include "handles/ccc_context.h"
+
+#define CCC_TENSOR_RANK 5
+#define CCC_TENSOR_MAP_BYTES 128
+_Static_assert(sizeof(CUtensorMap) == CCC_TENSOR_MAP_BYTES, "a tensor map has 128 bytes");
+
+enum { CCC_TENSOR_TILED, CCC_TENSOR_IM2COL, CCC_TENSOR_IM2COL_WIDE };
+
+/* What a map describes. Dimensions are in the driver's order: the innermost first. */
+typedef struct ccc_tensor_map {
+    int kind; /* CCC_TENSOR_* */
+    unsigned int type, rank;
+    uint64_t address;
+    uint64_t extents[CCC_TENSOR_RANK], strides[CCC_TENSOR_RANK - 1]; /* strides in bytes, from the second dimension on */
+    unsigned int box[CCC_TENSOR_RANK], steps[CCC_TENSOR_RANK];
+    int lower[CCC_TENSOR_RANK - 2], upper[CCC_TENSOR_RANK - 2];
+    unsigned int channels, pixels, wide_mode;
+    unsigned int interleave, swizzle, promotion, fill;
+} ccc_tensor_map;
+
+/* Encode a map, in a context of the device, into 128 bytes. Returns a status. */
+static int ccc_tensor_map_encode(int device, const ccc_tensor_map *d, char *bytes)
+{
+    _Alignas(CCC_TENSOR_MAP_BYTES) CUtensorMap map;
+    ccc_scope scope;
+    int status = ccc_enter(&scope, device);
+    if (status)
+        return status;
+    void *address = (void *)(uintptr_t)d->address;
+    const cuuint64_t *extents = (const cuuint64_t *)d->extents, *strides = (const cuuint64_t *)d->strides;
+    CUresult result;
+    const char *call;
+    if (d->kind == CCC_TENSOR_TILED) {
+        call = "cuTensorMapEncodeTiled";
+        result = cuTensorMapEncodeTiled(&map, (CUtensorMapDataType)d->type, d->rank, address, extents, strides, d->box,
+                                        d->steps, (CUtensorMapInterleave)d->interleave, (CUtensorMapSwizzle)d->swizzle,
+                                        (CUtensorMapL2promotion)d->promotion, (CUtensorMapFloatOOBfill)d->fill);
+    } else if (d->kind == CCC_TENSOR_IM2COL) {
+        call = "cuTensorMapEncodeIm2col";
+        result = cuTensorMapEncodeIm2col(&map, (CUtensorMapDataType)d->type, d->rank, address, extents, strides, d->lower,
+                                         d->upper, d->channels, d->pixels, d->steps,
+                                         (CUtensorMapInterleave)d->interleave, (CUtensorMapSwizzle)d->swizzle,
+                                         (CUtensorMapL2promotion)d->promotion, (CUtensorMapFloatOOBfill)d->fill);
+    } else {
+        call = "cuTensorMapEncodeIm2colWide";
+        result = cuTensorMapEncodeIm2colWide(
+            &map, (CUtensorMapDataType)d->type, d->rank, address, extents, strides, d->lower[0], d->upper[0], d->channels,
+            d->pixels, d->steps, (CUtensorMapInterleave)d->interleave, (CUtensorMapIm2ColWideMode)d->wide_mode,
+            (CUtensorMapSwizzle)d->swizzle, (CUtensorMapL2promotion)d->promotion, (CUtensorMapFloatOOBfill)d->fill);
+    }
+    ccc_leave(&scope);
+    if (result)
+        return ccc_fail((int)result, call);
+    memcpy(bytes, &map, sizeof map);
+    return 0;
+}
+
+/* Make a map describe the same tensor at another address. Returns a status; the bytes stay if it is none. */
+static int ccc_tensor_map_replace(int device, uint64_t address, char *bytes)
+{
+    _Alignas(CCC_TENSOR_MAP_BYTES) CUtensorMap map;
+    ccc_scope scope;
+    int status = ccc_enter(&scope, device);
+    if (status)
+        return status;
+    memcpy(&map, bytes, sizeof map);
+    CUresult result = cuTensorMapReplaceAddress(&map, (void *)(uintptr_t)address);
+    ccc_leave(&scope);
+    if (result)
+        return ccc_fail((int)result, "cuTensorMapReplaceAddress");
+    memcpy(bytes, &map, sizeof map);
+    return 0;
+}
+
+#endif
