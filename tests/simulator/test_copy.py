@@ -7,6 +7,7 @@ import threading
 from types import ModuleType
 
 import pytest
+from sim_arrays import ARRAY, DEVICE, HOST, UNIFIED, Copy2D
 from sim_driver import (
     Driver,
     byref,
@@ -21,22 +22,6 @@ from sim_driver import (
 )
 
 PATTERN = bytes(range(256)) * 4
-
-
-class Copy2D(ctypes.Structure):
-    _fields_ = [
-        (f"{side}_{name}", kind)
-        for side in ("src", "dst")
-        for name, kind in (
-            ("x", c_size_t),
-            ("y", c_size_t),
-            ("type", c_uint),
-            ("host", c_void_p),
-            ("device", c_uint64),
-            ("array", c_void_p),
-            ("pitch", c_size_t),
-        )
-    ] + [("width", c_size_t), ("height", c_size_t)]
 
 
 class Copy3D(ctypes.Structure):
@@ -57,9 +42,6 @@ class Copy3D(ctypes.Structure):
             ("height", c_size_t),
         )
     ] + [("width", c_size_t), ("height", c_size_t), ("depth", c_size_t)]
-
-
-HOST, DEVICE, ARRAY, UNIFIED = 1, 2, 3, 4
 
 
 def test_every_direction_of_a_copy(cu: Driver) -> None:

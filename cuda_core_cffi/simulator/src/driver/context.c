@@ -13,6 +13,8 @@
 #include "memory/memory.h"
 #include "code/module.h"
 #include "memory/pool.h"
+#include "texture/array.h"
+#include "texture/objects.h"
 
 static _Atomic uint64_t last_id;
 
@@ -88,6 +90,8 @@ void sim_context_tear_down(struct sim_context *context)
     sim_object_each(SIM_EVENT, retire_event, context);
     sim_modules_retire_of(context);
     sim_libraries_forget(context);
+    sim_arrays_retire_of(context);
+    sim_texture_objects_retire_of(context);
     struct sim_allocation allocation;
     while (sim_allocation_take_of(context, &allocation))
         sim_memory_release(&allocation);

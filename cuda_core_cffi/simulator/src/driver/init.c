@@ -16,6 +16,8 @@
 #include "streams/stream.h"
 #include "driver/usage.h"
 #include "memory/virtual.h"
+#include "texture/array.h"
+#include "texture/objects.h"
 #include "driver/watch.h"
 
 const struct sim_kind_info sim_kinds[SIM_KINDS] = {
@@ -34,6 +36,10 @@ const struct sim_kind_info sim_kinds[SIM_KINDS] = {
     [SIM_USER_OBJECT] = {"user objects", sizeof(struct sim_user_object), NULL},
     [SIM_PHYSICAL] = {"physical allocations", sizeof(struct sim_physical), sim_physical_finalize},
     [SIM_LINK] = {"links", sizeof(struct sim_link), sim_link_finalize},
+    [SIM_ARRAY] = {"arrays", sizeof(struct sim_array), sim_array_finalize},
+    [SIM_MIPMAP] = {"mipmapped arrays", sizeof(struct sim_mipmap), sim_mipmap_finalize},
+    [SIM_TEXTURE] = {"texture objects", sizeof(struct sim_texture_object), sim_texture_finalize},
+    [SIM_SURFACE] = {"surface objects", sizeof(struct sim_surface_object), sim_surface_finalize},
 };
 
 enum state { UNSTARTED, STARTED, FORKED, ENDED };

@@ -14,7 +14,7 @@
 static const char *const memory_names[SIM_MEMORY_KINDS] = {
     "device allocations",  "pinned allocations", "registered memory",
     "managed allocations", "pool allocations",   "module variables",
-    "virtual mappings",   "graph allocations",
+    "virtual mappings",   "graph allocations",  "array allocations",
 };
 
 // Hands out one row after another; `bytes` is 0 for what is only counted. Returns NULL past the end.

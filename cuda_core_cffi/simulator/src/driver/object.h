@@ -28,6 +28,10 @@ enum sim_kind {
     SIM_USER_OBJECT,
     SIM_CONDITIONAL,
     SIM_LINK,
+    SIM_ARRAY,
+    SIM_MIPMAP,
+    SIM_TEXTURE,
+    SIM_SURFACE,
     SIM_KINDS,
 };
 

@@ -19,6 +19,7 @@ enum sim_memory {
     SIM_GLOBAL_MEMORY,   // a module's variables
     SIM_VIRTUAL_MEMORY,  // cuMemMap
     SIM_GRAPH_MEMORY,    // of a graph's allocation node
+    SIM_ARRAY_MEMORY,    // of an array or a mipmapped array
     SIM_MEMORY_KINDS,
 };
 

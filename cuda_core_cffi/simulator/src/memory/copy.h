@@ -15,6 +15,8 @@ struct sim_operand {
     uintptr_t address;
     enum sim_side side;
     size_t pitch, slice;  // bytes from row to row and from layer to layer
+    CUarray array;        // whose memory it is, or NULL
+    size_t origin[3];     // where in the array
 };
 
 struct sim_copy {

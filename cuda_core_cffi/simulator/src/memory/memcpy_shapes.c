@@ -1,95 +1,104 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Copies of rectangles and boxes in linear memory.
+// Copies of rectangles and boxes, in linear memory and in arrays.
 
 #include <string.h>
 
 #include "streams/capture.h"
 #include "memory/copy.h"
+#include "texture/array.h"
 
-struct box {
+// One side of a copy.
+struct side {
     CUmemorytype type;
     const void *host;
     CUdeviceptr device;
+    CUarray array;
     size_t x, y, z, pitch, height;
 };
 
-// Where a box starts; `rows` is how many rows a layer has in the copy.
-static CUresult operand(const struct box *box, size_t width, size_t rows, struct sim_operand *operand)
+// Both sides of a structure that describes a copy. Those for two dimensions lack some members.
+#define SIDES_2D(p)                                                                                                  \
+    {(p)->dstMemoryType, (p)->dstHost, (p)->dstDevice, (p)->dstArray, (p)->dstXInBytes, (p)->dstY, 0,                \
+     (p)->dstPitch, 0},                                                                                              \
+        {(p)->srcMemoryType, (p)->srcHost, (p)->srcDevice, (p)->srcArray, (p)->srcXInBytes, (p)->srcY, 0,            \
+         (p)->srcPitch, 0}
+#define SIDES_3D(p)                                                                                                  \
+    {(p)->dstMemoryType, (p)->dstHost, (p)->dstDevice, (p)->dstArray, (p)->dstXInBytes, (p)->dstY, (p)->dstZ,        \
+     (p)->dstPitch, (p)->dstHeight},                                                                                 \
+        {(p)->srcMemoryType, (p)->srcHost, (p)->srcDevice, (p)->srcArray, (p)->srcXInBytes, (p)->srcY, (p)->srcZ,    \
+         (p)->srcPitch, (p)->srcHeight}
+
+static CUresult operand(const struct side *side, const struct sim_copy *copy, struct sim_operand *operand)
 {
-    switch (box->type) {
+    switch (side->type) {
     case CU_MEMORYTYPE_HOST:
-        *operand = (struct sim_operand){.address = (uintptr_t)box->host, .side = SIM_SIDE_ANY};
+        *operand = (struct sim_operand){.address = (uintptr_t)side->host, .side = SIM_SIDE_ANY};
         break;
     case CU_MEMORYTYPE_DEVICE:
-        *operand = (struct sim_operand){.address = box->device, .side = SIM_SIDE_DEVICE};
+        *operand = (struct sim_operand){.address = side->device, .side = SIM_SIDE_DEVICE};
         break;
     case CU_MEMORYTYPE_UNIFIED:
-        *operand = (struct sim_operand){.address = box->device, .side = SIM_SIDE_ANY};
+        *operand = (struct sim_operand){.address = side->device, .side = SIM_SIDE_ANY};
         break;
+    case CU_MEMORYTYPE_ARRAY:
+        return sim_array_operand(
+            side->array, &(struct sim_box){side->x, side->y, side->z, copy->width, copy->height, copy->depth}, operand);
     default:
-        return CUDA_ERROR_INVALID_VALUE;  // arrays are not simulated
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    size_t pitch = box->pitch ? box->pitch : box->x + width, height = box->height ? box->height : box->y + rows;
-    SIM_REQUIRE(operand->address && pitch >= box->x + width && height >= rows);
+    size_t pitch = side->pitch ? side->pitch : side->x + copy->width;
+    size_t height = side->height ? side->height : side->y + copy->height;
+    SIM_REQUIRE(operand->address && pitch >= side->x + copy->width && height >= copy->height);
     operand->pitch = pitch;
     operand->slice = pitch * height;
-    operand->address += box->z * operand->slice + box->y * pitch + box->x;
+    operand->address += side->z * operand->slice + side->y * pitch + side->x;
     return CUDA_SUCCESS;
 }
 
-static CUresult copy(CUstream handle, const struct box *to, const struct box *from, size_t width, size_t height,
-                     size_t depth, bool between, bool wait)
+// `sides` are the destination and the source.
+static CUresult copy(CUstream handle, const struct side sides[2], struct sim_copy job, bool wait)
 {
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_for_work(handle, &stream));
-    if (!width || !height || !depth)
+    if (!job.width || !job.height || !job.depth)
         return CUDA_SUCCESS;
-    struct sim_copy job = {.width = width, .height = height, .depth = depth, .between = between};
-    SIM_TRY(operand(to, width, height, &job.to));
-    SIM_TRY(operand(from, width, height, &job.from));
+    SIM_TRY(operand(&sides[0], &job, &job.to));
+    SIM_TRY(operand(&sides[1], &job, &job.from));
     return sim_copy_submit(stream, &job, wait);
 }
 
 static CUresult copy_2d(CUstream stream, const CUDA_MEMCPY2D *p, bool wait)
 {
     SIM_REQUIRE(p);
-    struct box to = {p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, 0, p->dstPitch, 0};
-    struct box from = {p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, 0, p->srcPitch, 0};
-    return copy(stream, &to, &from, p->WidthInBytes, p->Height, 1, false, wait);
+    const struct side sides[2] = {SIDES_2D(p)};
+    return copy(stream, sides, (struct sim_copy){.width = p->WidthInBytes, .height = p->Height, .depth = 1}, wait);
 }
 
 CUresult sim_copy_of_box(const CUDA_MEMCPY3D *p, struct sim_copy *job)
 {
     SIM_REQUIRE(!p->srcLOD && !p->dstLOD);
-    struct box to = {p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch,
-                     p->dstHeight};
-    struct box from = {p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch,
-                       p->srcHeight};
+    const struct side sides[2] = {SIDES_3D(p)};
     *job = (struct sim_copy){.width = p->WidthInBytes, .height = p->Height, .depth = p->Depth};
-    SIM_TRY(operand(&to, job->width, job->height, &job->to));
-    return operand(&from, job->width, job->height, &job->from);
+    SIM_TRY(operand(&sides[0], job, &job->to));
+    return operand(&sides[1], job, &job->from);
 }
 
 static CUresult copy_3d(CUstream stream, const CUDA_MEMCPY3D *p, bool wait)
 {
     SIM_REQUIRE(p && !p->srcLOD && !p->dstLOD);
-    struct box to = {p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch,
-                     p->dstHeight};
-    struct box from = {p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch,
-                       p->srcHeight};
-    return copy(stream, &to, &from, p->WidthInBytes, p->Height, p->Depth, false, wait);
+    const struct side sides[2] = {SIDES_3D(p)};
+    return copy(stream, sides, (struct sim_copy){.width = p->WidthInBytes, .height = p->Height, .depth = p->Depth},
+                wait);
 }
 
 static CUresult copy_3d_peer(CUstream stream, const CUDA_MEMCPY3D_PEER *p, bool wait)
 {
     SIM_REQUIRE(p && !p->srcLOD && !p->dstLOD);
-    struct box to = {p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch,
-                     p->dstHeight};
-    struct box from = {p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch,
-                       p->srcHeight};
-    return copy(stream, &to, &from, p->WidthInBytes, p->Height, p->Depth, true, wait);
+    const struct side sides[2] = {SIDES_3D(p)};
+    struct sim_copy job = {.width = p->WidthInBytes, .height = p->Height, .depth = p->Depth, .between = true};
+    return copy(stream, sides, job, wait);
 }
 
 SIM_API_STREAM(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D *pCopy), (pCopy)) { return copy_2d(NULL, pCopy, true); }

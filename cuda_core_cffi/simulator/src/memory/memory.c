@@ -23,6 +23,7 @@ void sim_memory_release(const struct sim_allocation *allocation)
     switch (allocation->memory) {
     case SIM_DEVICE_MEMORY:
     case SIM_GLOBAL_MEMORY:
+    case SIM_ARRAY_MEMORY:
         sim_arena_give(device->arena, allocation->range.start, allocation->charged);
         sim_device_refund(device, allocation->charged);
         break;
@@ -195,5 +196,21 @@ void sim_memory_free_global(uintptr_t address)
 {
     struct sim_allocation allocation;
     if (sim_allocation_remove(address, is_global, &allocation))
+        sim_memory_release(&allocation);
+}
+
+// --- Arrays ---------------------------------------------------------------------------------------------------
+
+CUresult sim_memory_new_array(struct sim_context *context, size_t bytes, uintptr_t *address)
+{
+    return allocate(context, SIM_ARRAY_MEMORY, bytes, address);
+}
+
+static bool is_array(const struct sim_allocation *allocation) { return allocation->memory == SIM_ARRAY_MEMORY; }
+
+void sim_memory_free_array(uintptr_t address)
+{
+    struct sim_allocation allocation;
+    if (sim_allocation_remove(address, is_array, &allocation))
         sim_memory_release(&allocation);
 }

@@ -11,5 +11,8 @@ void sim_memory_release(const struct sim_allocation *allocation);
 // Memory for a module's variables.
 CUresult sim_memory_new_global(struct sim_context *context, size_t bytes, uintptr_t *address);
 void sim_memory_free_global(uintptr_t address);
+// The same for an array. Nothing happens if it went with its context.
+CUresult sim_memory_new_array(struct sim_context *context, size_t bytes, uintptr_t *address);
+void sim_memory_free_array(uintptr_t address);
 
 #endif

@@ -41,14 +41,26 @@ CUresult sim_capture_work(struct sim_stream *stream, struct sim_work *work)
 
 // --- Memory ---------------------------------------------------------------------------------------------------
 
-static void describe(const struct sim_copy *copy, const struct sim_operand *operand, bool known, CUmemorytype *type,
-                     CUdeviceptr *device, size_t *pitch, size_t *height)
-{
-    *type = known ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
-    *device = operand->address;
-    *pitch = operand->pitch ? operand->pitch : copy->width;
-    *height = operand->pitch && operand->slice ? operand->slice / operand->pitch : copy->height;
-}
+// One side of a copy as a program reads it of the node. The structure has the same members for both sides.
+#define DESCRIBE(box, side, copy, operand, known)                                                                    \
+    do {                                                                                                             \
+        if ((operand).array) {                                                                                       \
+            (box)->side##MemoryType = CU_MEMORYTYPE_ARRAY;                                                           \
+            (box)->side##Array = (operand).array;                                                                    \
+            (box)->side##XInBytes = (operand).origin[0];                                                             \
+            (box)->side##Y = (operand).origin[1];                                                                    \
+            (box)->side##Z = (operand).origin[2];                                                                    \
+            break;                                                                                                   \
+        }                                                                                                            \
+        (box)->side##MemoryType = (known) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;                               \
+        if (known)                                                                                                   \
+            (box)->side##Device = (operand).address;                                                                 \
+        else                                                                                                         \
+            (box)->side##Host = (void *)(operand).address;                                                           \
+        (box)->side##Pitch = (operand).pitch ? (operand).pitch : (copy)->width;                                      \
+        (box)->side##Height =                                                                                        \
+            (operand).pitch && (operand).slice ? (operand).slice / (operand).pitch : (copy)->height;                 \
+    } while (0)
 
 CUresult sim_capture_copy(struct sim_stream *stream, const struct sim_copy *copy, bool wait)
 {
@@ -60,19 +72,9 @@ CUresult sim_capture_copy(struct sim_stream *stream, const struct sim_copy *copy
     SIM_TRY(sim_work_copy_of(copy, stream->context, &work));
     // What a program reads of the node: the same copy as a box.
     CUDA_MEMCPY3D *box = &work->copy.params;
-    CUdeviceptr to, from;
     *box = (CUDA_MEMCPY3D){.WidthInBytes = copy->width, .Height = copy->height, .Depth = copy->depth};
-    describe(copy, &copy->to, work->copy.job.check_to, &box->dstMemoryType, &to, &box->dstPitch, &box->dstHeight);
-    describe(copy, &copy->from, work->copy.job.check_from, &box->srcMemoryType, &from, &box->srcPitch,
-             &box->srcHeight);
-    if (box->dstMemoryType == CU_MEMORYTYPE_HOST)
-        box->dstHost = (void *)to;
-    else
-        box->dstDevice = to;
-    if (box->srcMemoryType == CU_MEMORYTYPE_HOST)
-        box->srcHost = (const void *)from;
-    else
-        box->srcDevice = from;
+    DESCRIBE(box, dst, copy, copy->to, work->copy.job.check_to);
+    DESCRIBE(box, src, copy, copy->from, work->copy.job.check_from);
     return sim_capture_work(stream, work);
 }
 
