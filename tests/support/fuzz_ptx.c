@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "ptx/ptx.h"
+#include "texture/image.h"
 
 #define BUFFER 65536
 #define MAX_TEXT (1u << 20)
@@ -49,6 +50,38 @@ static int heap_free(void *ctx, uint64_t address) {
     return 0;
 }
 
+// Small handles are those of textures and surfaces of any shape, at the start of the buffer.
+static struct sim_image image(uint64_t handle) {
+    struct sim_image image = {.address = (uintptr_t)buffer, .width = 1 + handle % 5, .height = 1 + handle % 3, .depth = 6 * (1 + handle % 2)};
+    image.format = (struct sim_format){handle % 3, 1 << handle % 3, 1 << handle / 3 % 3, false};
+    if (image.format.component == SIM_FLOATING) image.format.bytes = 2 + 2 * (handle & 1);
+    image.pitch = image.width * sim_texel_bytes(image.format);
+    image.slice = image.pitch * image.height;
+    return image;
+}
+
+static int texture(void *ctx, uint64_t handle, struct sim_texture *out) {
+    (void)ctx;
+    if (handle >= 200) return 1;
+    *out = (struct sim_texture){.address = (uintptr_t)buffer, .bytes = BUFFER, .level_count = 1, .shape = handle % SIM_SHAPES, .most_level = 9};
+    out->levels[0] = image(handle);
+    for (; out->level_count < handle % 4; out->level_count++) out->levels[out->level_count] = image(handle);
+    out->mipmapped = out->level_count > 1;
+    for (int i = 0; i < 3; i++) out->address_mode[i] = (uint8_t)(handle >> i & 3);
+    out->fractions = out->levels[0].format.component != SIM_FLOATING && out->levels[0].format.bytes < 4 && (handle & 16);
+    out->linear = (handle & 8) && (out->fractions || out->levels[0].format.component == SIM_FLOATING);
+    out->linear_levels = out->linear;
+    out->normalized_coordinates = handle & 1;
+    out->seamless = (handle & 32) && out->shape >= SIM_SHAPE_CUBEMAP;
+    return 0;
+}
+
+static int surface(void *ctx, uint64_t handle, struct sim_surface *out) {
+    (void)ctx;
+    *out = (struct sim_surface){(uintptr_t)buffer, BUFFER, image(handle), handle % SIM_SHAPES};
+    return handle >= 200;
+}
+
 static void print(void *ctx, const char *text, size_t len) {
     volatile char last = len ? text[len - 1] : 0;
     (void)ctx, (void)last;
@@ -61,6 +94,7 @@ static const char *const tokens[] = {
     "bar.sync 0;", "shfl.sync.idx.b32 ", "mov", "ld", "st", "atom.add", "cvt", ".reg", ".align", "16", "1048576", "0f7FC00000", "0d7FF0000000000000",
     "%tid.x", "%clock64", "@%p1", "@!%p1", "_", "|", "!", "+", "-", "generic(", "barrier.cluster.arrive;", "mbarrier.init.shared.b64 ", "alloca.u64 ",
     "vprintf", "malloc", "brx.idx ", ".branchtargets", ".callprototype", "%reserved_smem_offset_1", "elect.sync ", "redux.sync.add.s32 ",
+    "tex.", "tld4.", "suld.b.", "sust.p.", ".1d", ".a2d", ".cube", ".v4", ".trap", ".zero", ".clamp", ".level", ".grad",
     ".visible ", ".weak ", ".extern ", ".common ",
 };
 
@@ -137,7 +171,8 @@ int main(int argc, char **argv) {
     if (argc < 4) return fprintf(stderr, "usage: fuzz_ptx SECONDS SEED FILE.ptx...\n"), 2;
     time_t end = time(NULL) + atoi(argv[1]);
     state = strtoull(argv[2], NULL, 0) * 2654435769u + 88172645463325252u;
-    static const sim_ptx_host host = {.heap_alloc = heap_alloc, .heap_free = heap_free, .check = check, .print = print};
+    static const sim_ptx_host host = {.heap_alloc = heap_alloc, .heap_free = heap_free, .check = check, .print = print,
+                                      .texture = texture, .surface = surface};
     char *text = malloc(MAX_TEXT + 1024), *last = argc > 3 && getenv("FUZZ_LAST") ? getenv("FUZZ_LAST") : NULL;
     while (time(NULL) < end) {
         FILE *file = fopen(argv[3 + rnd((uint32_t)argc - 3)], "rb");

@@ -10,6 +10,7 @@
 
 #include "driver/device.h"
 #include "memory/memory.h"
+#include "texture/objects.h"
 #include "code/module.h"
 
 enum { LOG = 1024, FATBIN_PTX = 1, FATBIN_COMPRESSED = 0xa000 };
@@ -274,6 +275,8 @@ CUresult sim_image_load(const char *text, size_t length, struct sim_context *con
         host.alloc = new_variable;
         host.release = free_variable;
         host.check = check_access;
+        host.texture = sim_texture_for_kernel;
+        host.surface = sim_surface_for_kernel;
     }
     char log[LOG] = "";
     uint64_t start = sim_now_ns();

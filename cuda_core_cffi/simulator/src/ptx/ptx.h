@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 typedef struct sim_ptx_module sim_ptx_module;
+struct sim_texture; // texture/image.h
+struct sim_surface;
 
 // What the interpreter asks of the driver. The structure is copied by sim_ptx_load; `ctx` and `epoch` must
 // outlive the module. Callbacks may come from several threads at once. Optional members may be NULL.
@@ -35,6 +37,11 @@ typedef struct sim_ptx_host {
     // thread until *epoch changes, so bump *epoch at every free, unmap or change of access.
     int (*check)(void *ctx, uint64_t addr, size_t size, int is_write, uint64_t range[2]);
     const volatile uint64_t *epoch; // NULL: answers stay valid for the length of one launch
+
+    // Copies the texture or the surface behind a handle. Not 0: there is none, and the launch fails with
+    // CUDA_ERROR_ILLEGAL_ADDRESS. NULL: there are none at all.
+    int (*texture)(void *ctx, uint64_t handle, struct sim_texture *out);
+    int (*surface)(void *ctx, uint64_t handle, struct sim_surface *out);
 
     // One finished piece of printf output (not NUL-terminated). NULL: written to stdout.
     void (*print)(void *ctx, const char *text, size_t len);

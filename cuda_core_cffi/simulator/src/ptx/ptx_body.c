@@ -139,6 +139,13 @@ static void parse_address(parser *p, operand *o)
                  base.name ? base.name : "");
     }
     o->value = base.value + parse_offset(lx);
+    if (base.kind == OP_REG && !o->value && lex_accept(lx, ',')) {
+        // A texture or a surface, and coordinates.
+        o->kind = OP_TEXELS;
+        o->n = 1;
+        o->items = lex_alloc(lx, sizeof *o->items);
+        *o->items = parse_operand(p, 1);
+    }
     lex_expect(lx, ']');
 }
 
@@ -159,6 +166,14 @@ static void parse_list(parser *p, operand *o, op_kind kind, char end, unsigned d
     memcpy(o->items, items, n * sizeof *items);
 }
 
+// p|q
+static void parse_second(parser *p, operand *o)
+{
+    if (!lex_accept(&p->lx, '|')) return;
+    o->second = lex_alloc(&p->lx, sizeof *o);
+    *o->second = parse_operand(p, 1);
+}
+
 static operand parse_operand(parser *p, unsigned depth)
 {
     lexer *lx = &p->lx;
@@ -171,12 +186,10 @@ static operand parse_operand(parser *p, unsigned depth)
         parse_named(p, &o);
         if (depth < MAX_OPERAND_DEPTH && (o.kind == OP_VAR) && (lex_is(lx, '+') || lex_is(lx, '-')))
             o.value = parse_offset(lx);
-        if (depth == 0 && lex_accept(lx, '|')) {
-            o.second = lex_alloc(lx, sizeof o);
-            *o.second = parse_operand(p, 1);
-        }
+        if (depth == 0) parse_second(p, &o);
     } else if (depth < MAX_OPERAND_DEPTH && lex_accept(lx, '{')) {
         parse_list(p, &o, OP_VEC, '}', depth);
+        if (depth == 0) parse_second(p, &o);
     } else if (depth < MAX_OPERAND_DEPTH && lex_accept(lx, '[')) {
         parse_address(p, &o);
     } else if (depth < MAX_OPERAND_DEPTH - 1 && lex_is(lx, '(')) {

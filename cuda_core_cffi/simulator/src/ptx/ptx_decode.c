@@ -24,7 +24,8 @@ static unsigned hash(const char *s, size_t n)
 
 static void fill(void)
 {
-    const opcode *const lists[] = {ptx_alu_opcodes, ptx_memory_opcodes, ptx_flow_opcodes};
+    const opcode *const lists[] = {ptx_alu_opcodes, ptx_memory_opcodes, ptx_flow_opcodes,
+                                  ptx_texture_opcodes};
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
         for (const opcode *o = lists[k]; o->name; o++) {
             unsigned h = hash(o->name, strlen(o->name));

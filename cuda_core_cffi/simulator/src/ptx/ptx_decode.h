@@ -44,6 +44,6 @@ typedef struct opcode {
     decode_fn decode;
     int arg;
 } opcode;
-extern const opcode ptx_alu_opcodes[], ptx_memory_opcodes[], ptx_flow_opcodes[];
+extern const opcode ptx_alu_opcodes[], ptx_memory_opcodes[], ptx_flow_opcodes[], ptx_texture_opcodes[];
 
 #endif

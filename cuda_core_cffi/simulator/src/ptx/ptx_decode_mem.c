@@ -21,6 +21,7 @@ static void same_width(decoder *d, const operand *o, ptx_type t)
 static int32_t elements(decoder *d, const operand *o, unsigned n, ptx_type t, int into)
 {
     int32_t list[MAX_LIST];
+    if (o->second) bad_operand(d, "there is no second result");
     if (n > 1 && (o->kind != OP_VEC || o->n != n)) bad_operand(d, "the vector has the wrong number of elements");
     if (n == 1 && o->kind == OP_VEC && o->n != 1) bad_operand(d, "the vector has the wrong number of elements");
     for (unsigned i = 0; i < n; i++) {

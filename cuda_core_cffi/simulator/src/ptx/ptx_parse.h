@@ -44,7 +44,8 @@ typedef enum op_kind {
     OP_ADDR,
     OP_SREG,
     OP_SINK,
-    OP_LIST
+    OP_LIST,
+    OP_TEXELS // [handle, {coordinates}]
 } op_kind;
 
 typedef struct operand {

@@ -148,3 +148,25 @@ SIM_API(cuSurfObjectGetResourceDesc, (CUDA_RESOURCE_DESC *pResDesc, CUsurfObject
     *pResDesc = surface->resource;
     return CUDA_SUCCESS;
 }
+
+// --- Kernels --------------------------------------------------------------------------------------------------
+
+int sim_texture_for_kernel(void *context, uint64_t handle, struct sim_texture *out)
+{
+    SIM_HELD struct sim_texture_object *object = NULL;
+    if (sim_object_find(SIM_TEXTURE, (void *)(uintptr_t)handle, (void **)&object) != SIM_FOUND ||
+        object->context != context)
+        return 1;
+    *out = object->texture;
+    return 0;
+}
+
+int sim_surface_for_kernel(void *context, uint64_t handle, struct sim_surface *out)
+{
+    SIM_HELD struct sim_surface_object *object = NULL;
+    if (sim_object_find(SIM_SURFACE, (void *)(uintptr_t)handle, (void **)&object) != SIM_FOUND ||
+        object->context != context)
+        return 1;
+    *out = object->surface;
+    return 0;
+}

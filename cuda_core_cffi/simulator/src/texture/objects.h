@@ -32,4 +32,8 @@ void sim_texture_objects_retire_of(struct sim_context *context);
 // What a texture reads, from its descriptors.
 CUresult sim_texture_describe(struct sim_context *context, struct sim_texture_object *object);
 
+// For kernels of the context, which is the first argument: copies what is behind a handle. Not 0: there is none.
+int sim_texture_for_kernel(void *context, uint64_t handle, struct sim_texture *out);
+int sim_surface_for_kernel(void *context, uint64_t handle, struct sim_surface *out);
+
 #endif
