@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -173,6 +174,17 @@ def test_levels_of_mipmapped_arrays_are_apart(cu: Driver) -> None:
             assert (download(cu, level, data) == data).all()
 
 
+def test_a_copy_does_not_reach_into_another_level(cu: Driver) -> None:
+    with a_mipmap(cu, described((4, 8, 8)), 3) as mipmap:
+        level: c_void_p = cu.out(c_void_p, "cuMipmappedArrayGetLevel", mipmap, 0)
+        for z, depth, answer in ((3, 1, "SUCCESS"), (4, 1, "INVALID_VALUE"), (3, 2, "INVALID_VALUE")):
+            room = np.zeros((depth, 1, 8), np.float32)
+            box = CopyParams(width=32, height=1, depth=depth)
+            box.source.type, box.source.host, box.source.pitch, box.source.height = HOST, room.ctypes.data, 32, 1
+            box.target.type, box.target.array, box.target.z = ARRAY, level.value, z
+            assert cu.status("cuMemcpy3D_v2", byref(box)) == answer
+
+
 def test_the_source_of_a_pageable_copy_into_an_array_may_change_at_once(cu: Driver) -> None:
     stream, data, back = cu.stream(), numbers(16), np.zeros(16, np.float32)
     with an_array(cu, described((16,))) as array:
@@ -201,7 +213,7 @@ def test_destroying_an_array_waits_for_the_work_with_it(cu: Driver) -> None:
 # --- Graphs -------------------------------------------------------------------------------------------------------
 
 
-def test_nodes_copy_arrays(cu: Driver, graphs: Graphs) -> None:
+def test_nodes_copy_arrays(cu: Driver, graphs: Graphs, tmp_path: Path) -> None:
     data = numbers(4, 8, 1)
     with an_array(cu, described((4, 8))) as one, an_array(cu, described((4, 8))) as two:
         graph = graphs.graph()
@@ -215,6 +227,10 @@ def test_nodes_copy_arrays(cu: Driver, graphs: Graphs) -> None:
         second = graphs.node("MemcpyNode", graph, (first,), byref(across), graphs.context)
         read = ask(cu, CopyParams, "cuGraphMemcpyNodeGetParams", second)
         assert bytes(read) == bytes(across)
+        printed = graphs.dot(graph, tmp_path / "graph.dot", 1)
+        assert "(HtoA,32)" in printed
+        assert f"dst: {one.value:#x}" in printed
+        assert f"(AtoA,16)\nsrc: {one.value:#x}\ndst: {two.value:#x}" in printed
         data += 1
         graphs.run(graph)
         cu.cuCtxSynchronize()

@@ -237,11 +237,12 @@ def test_the_levels_of_a_mipmapped_array(
     assert cu.status("cuArray3DGetDescriptor_v2", byref(desc), level) == "CONTEXT_IS_DESTROYED"
 
 
-def test_mipmapped_arrays_have_limits_of_their_own(cu: Driver) -> None:
-    most = cu.out(c_uint, "cuDeviceGetAttribute", 77, 0).value
-    for width, answer in ((most, "SUCCESS"), (most + 1, "INVALID_VALUE")):
-        mipmap = c_void_p()
-        desc = Array3DDesc(width, 0, 0, UINT8, 1, 0)
+@pytest.mark.parametrize(("attribute", "axis"), [(77, "1d"), (73, "width"), (74, "height")])
+def test_mipmapped_arrays_have_limits_of_their_own(cu: Driver, attribute: int, axis: str) -> None:
+    most = cu.out(c_uint, "cuDeviceGetAttribute", attribute, 0).value
+    for size, answer in ((most, "SUCCESS"), (most + 1, "INVALID_VALUE")):
+        width, height = {"1d": (size, 0), "width": (size, 1), "height": (1, size)}[axis]
+        mipmap, desc = c_void_p(), Array3DDesc(width, height, 0, UINT8, 1, 0)
         assert cu.status("cuMipmappedArrayCreate", byref(mipmap), byref(desc), 1) == answer
         if mipmap:
             cu.cuMipmappedArrayDestroy(mipmap)
@@ -264,13 +265,19 @@ def test_arrays_need_a_context(driver: Driver) -> None:
     assert driver.status("cuMipmappedArrayCreate", byref(c_void_p()), desc, 1) == "INVALID_CONTEXT"
 
 
-def test_arrays_are_not_made_while_something_is_captured(cu: Driver) -> None:
-    stream, array = cu.stream(), create(cu, described((4, 4)))
-    cu.cuStreamBeginCapture_v2(stream, 0)
-    desc = byref(described((4, 4)))
-    assert cu.status("cuArray3DCreate_v2", byref(c_void_p()), desc) == "STREAM_CAPTURE_UNSUPPORTED"
-    assert cu.status("cuStreamEndCapture", stream, byref(c_void_p())) == "STREAM_CAPTURE_INVALIDATED"
-    cu.cuArrayDestroy(array)
+@pytest.mark.parametrize("number", range(4))
+def test_arrays_are_neither_made_nor_destroyed_while_something_is_captured(cu: Driver, number: int) -> None:
+    stream, desc = cu.stream(), described((4, 4))
+    with an_array(cu, desc) as array, a_mipmap(cu, desc, 2) as mipmap:
+        call = (
+            ("cuArray3DCreate_v2", byref(c_void_p()), byref(desc)),
+            ("cuMipmappedArrayCreate", byref(c_void_p()), byref(desc), 2),
+            ("cuArrayDestroy", array),
+            ("cuMipmappedArrayDestroy", mipmap),
+        )[number]
+        cu.cuStreamBeginCapture_v2(stream, 0)
+        assert cu.status(*call) == "STREAM_CAPTURE_UNSUPPORTED"
+        assert cu.status("cuStreamEndCapture", stream, byref(c_void_p())) == "STREAM_CAPTURE_INVALIDATED"
     cu.cuStreamDestroy_v2(stream)
 
 

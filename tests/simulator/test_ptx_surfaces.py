@@ -132,6 +132,10 @@ extern "C" __global__ void query(surface s, unsigned *out)
     QUERY(6, "memory_layout");
 }
 extern "C" __global__ void typed(surface s) { asm("sust.p.1d.u32.trap [%0, {%1}], %1;" : : "l"(s), "r"(0) : "memory"); }
+extern "C" __global__ void narrow(surface s)
+{
+    asm("sust.p.1d.b16.trap [%0, {%1}], %2;" : : "l"(s), "r"(0), "h"((short)0) : "memory");
+}
 extern "C" __global__ void bytes(surface s, int x, unsigned *out) { *out = surf1Dread<unsigned>(s, x); }
 """
 
@@ -329,12 +333,13 @@ def test_fewer_components(newest: Runner, cu: Driver, rng: np.random.Generator) 
     assert (row[:-1, 0] == values[1:, 0]).all()
 
 
-def test_stores_that_compilers_do_not_have_either(broken: Runner) -> None:
+@pytest.mark.parametrize("kernel", ["typed", "narrow"])
+def test_stores_that_compilers_do_not_have_either(broken: Runner, kernel: str) -> None:
     cu = broken.gpu.driver
     array = create(cu, described((8,), SURFACE, UINT32))
     surface = cu.out(c_uint64, "cuSurfObjectCreate", byref(texture_of(array)))
     with pytest.raises(GpuError, match="NOT_SUPPORTED"):
-        broken.run(KERNELS, "typed", 1, 1, np.uint64(surface.value))
+        broken.run(KERNELS, kernel, 1, 1, np.uint64(surface.value))
 
 
 # --- Reductions ---------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ptx_runner import Runner
+from ptx_runner import GpuError, Runner
 from sim_arrays import (
     BORDER,
     CLAMP,
@@ -57,6 +57,15 @@ def test_buffers(newest: Runner, cu: Driver, rng: np.random.Generator, kind: str
         found = run(newest, "fetch", texture, at)
     cu.cuMemFree_v2(c_uint64(array.pointer))
     same(found, sample(fractions(data)[None, None], at[:, 0], mode=BORDER))
+
+
+def test_between_the_elements_of_a_buffer_is_nothing(newest: Runner, cu: Driver, rng: np.random.Generator) -> None:
+    data, at = floats(rng, 50, 1), places(rng, (50,))
+    array = newest.array(data)
+    with a_texture(cu, linear(array.pointer, FORMATS["float32"], 1, 200), sampler(WRAP, LINEAR, NORMALIZED)) as texture:
+        found = run(newest, "tex1", texture, at)
+    cu.cuMemFree_v2(c_uint64(array.pointer))
+    assert (found[:, :1] == sample(data[None, None], at[:, 0], mode=BORDER)).all()
 
 
 def test_buffers_of_integers(newest: Runner, cu: Driver, rng: np.random.Generator) -> None:
@@ -214,6 +223,14 @@ def test_texels_are_always_there(newest: Runner, cu: Driver, rng: np.random.Gene
         upload(cu, array, data)
         with a_texture(cu, texture_of(array), sampler()) as texture:
             assert (run(newest, "resident2", texture, at)[:, :1] == sample(data, *columns(at, 2))).all()
+
+
+def test_a_predicate_stands_beside_texels_only(newest: Runner, cu: Driver) -> None:
+    text = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 a) { .reg .pred %p<2>;"
+    text += " .reg .u64 %a; .reg .u32 %x<2>; ld.param.u64 %a, [a]; ld.global.v2.u32 {%x0, %x1}SECOND, [%a]; ret; }"
+    newest.gpu.load_at_once(text.replace("SECOND", "").encode())
+    with pytest.raises(GpuError, match="INVALID_PTX"):
+        newest.gpu.load_at_once(text.replace("SECOND", "|%p1").encode())
 
 
 DIVERGENT = r"""

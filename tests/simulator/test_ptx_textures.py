@@ -216,16 +216,18 @@ def test_the_border_of_integers_is_the_nearest_integer(newest: Runner, cu: Drive
 
 
 @pytest.mark.parametrize("filtering", [POINT, LINEAR])
-@pytest.mark.parametrize("mode", [WRAP, CLAMP, BORDER])
+@pytest.mark.parametrize(("mode", "flags"), [(WRAP, NORMALIZED), (CLAMP, NORMALIZED), (BORDER, NORMALIZED), (CLAMP, 0)])
 @pytest.mark.parametrize("layers", [0, 3])
-def test_cubemaps(newest: Runner, cu: Driver, rng: np.random.Generator, layers: int, mode: int, filtering: int) -> None:
+def test_cubemaps(
+    newest: Runner, cu: Driver, rng: np.random.Generator, layers: int, mode: int, flags: int, filtering: int
+) -> None:
     data, at = floats(rng, 6 * (layers or 1), 8, 8, 4), directions(rng)
     if layers:
         at[:, 3] = rng.integers(0, layers + 2, COUNT)
     desc = Array3DDesc(8, 8, len(data), FORMATS["float32"], 4, CUBEMAP | (1 if layers else 0))
     with an_array(cu, desc) as array:
         upload(cu, array, data)
-        with a_texture(cu, texture_of(array), sampler(mode, filtering, NORMALIZED)) as texture:
+        with a_texture(cu, texture_of(array), sampler(mode, filtering, flags)) as texture:
             found = run(newest, "cubes" if layers else "cube", texture, at)
     face, s, t = face_of(at[:, :3].astype(np.float64))
     layer = face + 6 * np.clip(at[:, 3].astype(int), 0, max(layers - 1, 0))

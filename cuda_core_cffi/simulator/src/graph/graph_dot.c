@@ -29,14 +29,24 @@ static const struct look {
     [CU_GRAPH_NODE_TYPE_CONDITIONAL] = {NULL, "record", CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS},
 };
 
+static char letter_of(CUmemorytype type)
+{
+    return type == CU_MEMORYTYPE_HOST ? 'H' : type == CU_MEMORYTYPE_ARRAY ? 'A' : 'D';
+}
+
+// The address, or the handle of an array.
+static uintptr_t place_of(CUmemorytype type, const void *host, CUdeviceptr device, CUarray array)
+{
+    return type == CU_MEMORYTYPE_HOST ? (uintptr_t)host : type == CU_MEMORYTYPE_ARRAY ? (uintptr_t)array : device;
+}
+
 static void print_copy(FILE *file, const CUDA_MEMCPY3D *p, bool verbose)
 {
-    bool from_host = p->srcMemoryType == CU_MEMORYTYPE_HOST, to_host = p->dstMemoryType == CU_MEMORYTYPE_HOST;
-    fprintf(file, "\n(%cto%c,%zu)", from_host ? 'H' : 'D', to_host ? 'H' : 'D', p->WidthInBytes);
+    fprintf(file, "\n(%cto%c,%zu)", letter_of(p->srcMemoryType), letter_of(p->dstMemoryType), p->WidthInBytes);
     if (verbose)
         fprintf(file, "\nsrc: 0x%" PRIxPTR "\ndst: 0x%" PRIxPTR "\nheight: %zu\ndepth: %zu",
-                from_host ? (uintptr_t)p->srcHost : (uintptr_t)p->srcDevice,
-                to_host ? (uintptr_t)p->dstHost : (uintptr_t)p->dstDevice, p->Height, p->Depth);
+                place_of(p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray),
+                place_of(p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray), p->Height, p->Depth);
 }
 
 static void print_kernel(FILE *file, const struct sim_work *work, bool verbose)
