@@ -182,15 +182,24 @@ def test_derivatives_choose_a_level(
     same(found, blend(contents, lod, LINEAR, *columns(at, len(shape)), layer=layer))
 
 
-def test_derivatives_of_directions_choose_a_level(newest: Runner, cu: Driver, rng: np.random.Generator) -> None:
-    contents = [np.full((6, size, size, 1), level, np.float32) for level, size in enumerate((64, 32, 16, 8))]
+@pytest.mark.parametrize("layers", [0, 2])
+def test_derivatives_of_directions_choose_a_level(
+    newest: Runner, cu: Driver, rng: np.random.Generator, layers: int
+) -> None:
+    count = 6 * (layers or 1)
+    contents = [np.full((count, size, size, 1), level, np.float32) for level, size in enumerate((64, 32, 16, 8))]
+    for data in contents:
+        data[6:] += 100  # the second cube
     at = directions(rng)
     dx, dy = (rng.normal(size=(COUNT, 3)).astype(np.float32) * 0.05 for _ in range(2))
     desc = sampler(CLAMP, LINEAR, NORMALIZED, mipmap_filter=LINEAR, most_level=99)
-    with a_mipmap(cu, Array3DDesc(64, 64, 6, FORMATS["float32"], 1, CUBEMAP), 4) as mipmap:
+    at[:, 3] = rng.integers(0, layers or 1, COUNT)
+    flags = CUBEMAP | (1 if layers else 0)
+    with a_mipmap(cu, Array3DDesc(64, 64, count, FORMATS["float32"], 1, flags), 4) as mipmap:
         mipmap_of(cu, mipmap, contents)
         with a_texture(cu, texture_of(mipmap, mipmapped=True), desc) as texture:
-            found = run(newest, "grad_cube", texture, at, dx, dy)[:, 0]
+            found = run(newest, "grad_cubes" if layers else "grad_cube", texture, at, dx, dy)[:, 0]
+    found -= 100 * at[:, 3]
     here = at[:, :3].astype(np.float64)
     face, s, t = face_of(here)
     step, lengths = 1e-6, []

@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import numpy as np
 import pytest
 from ptx_runner import GpuError, Runner
@@ -26,12 +29,13 @@ from sim_arrays import (
     an_array,
     create,
     described,
+    linear,
     sampler,
     texture_of,
     upload,
     view_of,
 )
-from sim_driver import Driver, byref, c_uint64, simulator
+from sim_driver import Driver, byref, c_size_t, c_uint64, c_void_p, ctypes, simulator
 from texture_kernels import COUNT, anything, columns, directions, floats, places, run, same
 from texture_rules import direction_to, face_of, footprint, fractions, inside, linear_from_srgb, sample
 
@@ -280,6 +284,53 @@ def test_a_texture_whose_array_is_gone(broken: Runner) -> None:
     assert failure(broken, "tex2", texture) == "ILLEGAL_ADDRESS"
     report = simulator().reports()[-1]
     assert (report.kind, report.allocated_by) == ("use after free", "cuArray3DCreate_v2")
+
+
+RELEASE_THRESHOLD = 4
+
+READING = r"""
+extern "C" __global__ void read(cudaTextureObject_t t, volatile int *started, float *out)
+{
+    float v = 0;
+    *started = 1;
+    // Nothing but reads of the texture, for about a second.
+    for (int i = 0; i < 5000000 && v == 0; i++) v = tex1Dfetch<float>(t, i & 1023);
+    *out = v;
+}
+"""
+
+
+def test_a_texture_whose_memory_goes_while_a_kernel_runs(broken: Runner) -> None:
+    cu = broken.gpu.driver
+    context, stream, pool = cu.out(c_void_p, "cuCtxGetCurrent"), cu.stream(1), cu.pool()
+    cu.cuMemPoolSetAttribute(pool, RELEASE_THRESHOLD, byref(c_uint64(1 << 40)))  # what is freed stays mapped
+    memory = cu.from_pool(pool, 4096, stream)
+    cu.cuStreamSynchronize(stream)
+    given = byref(linear(memory, FORMATS["float32"], 1, 4096)), byref(sampler()), None
+    texture = cu.out(c_uint64, "cuTexObjectCreate", *given)
+    cu.cuMemsetD8_v2(memory, 0, c_size_t(4096))
+    flag, out = cu.pinned(4), broken.zeros(1, np.float32)
+    started = np.frombuffer(flag, np.int32)
+    errors: list[str] = []
+
+    def launch() -> None:
+        cu.cuCtxSetCurrent(context)
+        try:
+            broken.run(READING, "read", 1, 1, np.uint64(texture.value), np.uint64(ctypes.addressof(flag)), out)
+        except GpuError as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=launch)
+    thread.start()
+    limit = time.monotonic() + 30
+    while not started[0] and time.monotonic() < limit:
+        time.sleep(0.001)
+    cu.cuMemFreeAsync(memory, stream)
+    cu.status("cuStreamSynchronize", stream)  # by now the kernel may have failed
+    thread.join()
+    assert errors == ["ILLEGAL_ADDRESS"]
+    cu.status("cuMemPoolDestroy", pool)
+    cu.status("cuMemFreeHost", flag)
 
 
 @pytest.mark.parametrize("kernel", ["tex1", "tex3", "layered2", "cube"])

@@ -45,6 +45,7 @@ KERNEL(grad_layered1, tex1DLayeredGrad<float4>(t, a.x, (int)a.w, b.x, c.x))
 KERNEL(grad_layered2,
        tex2DLayeredGrad<float4>(t, a.x, a.y, (int)a.w, make_float2(b.x, b.y), make_float2(c.x, c.y)))
 KERNEL(grad_cube, texCubemapGrad<float4>(t, a.x, a.y, a.z, b, c))
+KERNEL(grad_cubes, texCubemapLayeredGrad<float4>(t, a.x, a.y, a.z, (int)a.w, b, c))
 KERNEL(gather0, tex2Dgather<float4>(t, a.x, a.y, 0))
 KERNEL(gather1, tex2Dgather<float4>(t, a.x, a.y, 1))
 KERNEL(gather2, tex2Dgather<float4>(t, a.x, a.y, 2))

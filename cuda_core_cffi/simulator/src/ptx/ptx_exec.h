@@ -224,6 +224,8 @@ step fault(warp *w, const insn *in, unsigned lane, int result, uint64_t address,
 void *resolve(warp *w, const insn *in, unsigned lane, uint64_t address, uint32_t size, int is_write);
 void *resolve_space(warp *w, const insn *in, unsigned lane, ptx_space space, uint64_t address, uint32_t size,
                     int is_write);
+// Forgets what may be accessed if memory has been freed since. For instructions that access memory, before they do.
+void check_epoch(worker *wk);
 // The address that an instruction with an address operand means for a lane.
 uint64_t effective(const warp *w, const insn *in, unsigned lane);
 // Like resolve for a NUL-terminated string of device memory; NULL after a fault.

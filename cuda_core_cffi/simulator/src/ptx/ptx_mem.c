@@ -94,7 +94,7 @@ static void *global_slow(warp *w, const insn *in, unsigned lane, uint64_t addres
     return (void *)(uintptr_t)address;
 }
 
-static void check_epoch(worker *wk)
+void check_epoch(worker *wk)
 {
     const volatile uint64_t *epoch = wk->ln->m->host.epoch;
     if (!epoch || *epoch == wk->epoch) return;

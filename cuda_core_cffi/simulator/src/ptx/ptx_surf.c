@@ -76,6 +76,7 @@ static step suld(warp *w, const insn *in, uint32_t m)
     const int32_t *list = operands_of(w, in);
     uint32_t each = ptx_element_bytes((ptx_type)in->type);
     uint64_t out[WARP][4];
+    check_epoch(w->wk);
     FOR_LANES (m) {
         int failed;
         const uint8_t *p = locate(w, in, list + in->n, l, 1, each * in->n, 0, &failed);
@@ -94,6 +95,7 @@ static step sust_bytes(warp *w, const insn *in, uint32_t m)
 {
     const int32_t *list = operands_of(w, in);
     uint32_t each = ptx_element_bytes((ptx_type)in->type);
+    check_epoch(w->wk);
     FOR_LANES (m) {
         int failed;
         uint8_t *p = locate(w, in, list + in->n, l, 1, each * in->n, 1, &failed);
@@ -107,6 +109,7 @@ static step sust_bytes(warp *w, const insn *in, uint32_t m)
 static step sust_formatted(warp *w, const insn *in, uint32_t m)
 {
     const int32_t *list = operands_of(w, in);
+    check_epoch(w->wk);
     FOR_LANES (m) {
         int failed;
         struct sim_surface s;
@@ -160,6 +163,7 @@ static step sured(warp *w, const insn *in, uint32_t m)
 {
     const int32_t *list = operands_of(w, in);
     uint32_t size = ptx_element_bytes((ptx_type)in->type);
+    check_epoch(w->wk);
     FOR_LANES (m) {
         int failed;
         void *p = locate(w, in, list + 1, l, 1, size, 1, &failed);

@@ -93,6 +93,7 @@ static step tex(warp *w, const insn *in, uint32_t m)
     const int32_t *list = operands_of(w, in);
     const uint64_t *handles = src(w, in->a);
     uint32_t out[WARP][4];
+    check_epoch(w->wk);
     FOR_LANES (m) {
         sample_at at;
         if ((handles[l] != bound || !bound) && !bind_for(w, in, l, handles[l], &t)) return ST_FAULT;
@@ -116,6 +117,7 @@ static step tld4(warp *w, const insn *in, uint32_t m)
     const int32_t *list = operands_of(w, in);
     const uint64_t *handles = src(w, in->a);
     uint32_t out[WARP][4];
+    check_epoch(w->wk);
     FOR_LANES (m) {
         sample_at at;
         if ((handles[l] != bound || !bound) && !bind_for(w, in, l, handles[l], &t)) return ST_FAULT;
@@ -170,6 +172,7 @@ static step txq(warp *w, const insn *in, uint32_t m)
     struct sim_texture t;
     uint64_t *d = dst(w, in->d);
     const uint64_t *handles = src(w, in->a);
+    check_epoch(w->wk);
     FOR_LANES (m) {
         if (!bind(w, in, l, handles[l], &t)) return ST_FAULT;
         uint32_t level = in->b == NO_OPERAND ? 0 : (uint32_t)src(w, in->b)[l];
