@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Decoders of loads, stores, atomics, moves and address conversions.
+#include "ptx/ptx_bulk.h"
 #include "ptx/ptx_decode.h"
 #include "ptx/ptx_flow.h"
 #include "ptx/ptx_mbarrier.h"
@@ -235,6 +236,10 @@ static void dec_cp(decoder *d, int arg)
     insn *in = &d->in;
     (void)arg;
     if (!take(d, M_async_)) return;
+    if (take(d, M_bulk)) {
+        decode_bulk(d);
+        return;
+    }
     if (take(d, M_commit_group) || take(d, M_wait_group) || take(d, M_wait_all)) {
         in->run = ptx_run_nop;
         return;

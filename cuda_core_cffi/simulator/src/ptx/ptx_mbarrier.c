@@ -90,6 +90,14 @@ static step run(warp *w, const insn *in, uint32_t m)
     return ST_NEXT;
 }
 
+step mbarrier_complete(warp *w, const insn *in, unsigned lane, uint64_t address, uint32_t bytes)
+{
+    uint64_t *p = resolve_space(w, in, lane, SP_SHARED, address, sizeof *p, 1);
+    if (!p) return ST_FAULT;
+    *p = settle(pending(*p), expected(*p), transactions(*p) - (int32_t)bytes, *p & PARITY);
+    return ST_NEXT;
+}
+
 // cp.async.mbarrier.arrive: the copies are complete already. Without .noinc the pending count is raised first.
 static step run_cp_arrive(warp *w, const insn *in, uint32_t m)
 {

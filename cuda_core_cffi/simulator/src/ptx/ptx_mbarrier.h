@@ -9,5 +9,7 @@
 
 void decode_mbarrier(decoder *d, int arg);
 void decode_cp_async_arrive(decoder *d);
+// Bytes have arrived in shared memory, of which the object at the address has been told to expect some.
+step mbarrier_complete(warp *w, const insn *in, unsigned lane, uint64_t address, uint32_t bytes);
 
 #endif

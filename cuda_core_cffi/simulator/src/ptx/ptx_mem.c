@@ -11,7 +11,7 @@
 #include "ptx/ptx_exec.h"
 #include "ptx/ptx_heap.h"
 
-#define RANK_SHIFT 24
+#define RANK_SHIFT PTX_RANK_SHIFT
 #define OFFSET_MASK ((1u << RANK_SHIFT) - 1)
 
 static const char *const space_names[] = {"generic", "global", "shared", "local", "const", "param", "reg"};

@@ -7,6 +7,8 @@
 
 #include "ptx/ptx_types.h"
 
+#define PTX_RANK_SHIFT 24 // of the rank plus one in a shared address of another block of the cluster
+
 typedef enum atom_op {
     ATOM_ADD,
     ATOM_MIN,

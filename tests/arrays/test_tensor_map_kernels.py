@@ -1,0 +1,220 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that copy boxes through tensor maps, compared with NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+from bulk_kernels import SHARED_BYTES, SOURCE, columns, swizzle, tile
+
+from cuda_core_cffi import Device, LaunchConfig, Program, ProgramOptions, TensorMapDescriptor, launch
+from cuda_core_cffi.typing import TensorMapOOBFill
+from cuda_core_cffi.utils import StridedMemoryView
+
+ONE_BLOCK = LaunchConfig(grid=1, block=64)
+SHAPES = {1: (100,), 2: (20, 36), 3: (5, 9, 20), 4: (3, 4, 5, 12), 5: (2, 3, 3, 4, 12)}
+BOXES = {1: (32,), 2: (8, 16), 3: (2, 4, 8), 4: (2, 2, 3, 8), 5: (1, 2, 2, 3, 4)}
+
+
+@pytest.fixture(autouse=True)
+def needs_tensor_maps(device: Device) -> None:
+    if device.compute_capability < (9, 0):
+        pytest.skip("tensor maps came with compute capability 9.0")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def code() -> Any:
+    """Code that is loaded before the tests look for leaks."""
+    device = Device()
+    device.set_current()
+    if device.compute_capability < (9, 0):
+        return None
+    with Program(SOURCE, "c++", ProgramOptions(arch=f"sm_{device.arch}", std="c++17")) as program:
+        compiled = program.compile("ptx")
+    compiled.get_kernel("flat")
+    return compiled
+
+
+class Tensor:
+    """An array on the device, with rows that a tensor map can have."""
+
+    def __init__(self, device: Device, stream: Any, array: Any) -> None:
+        self.array, self.stream = array, stream
+        itemsize = array.dtype.itemsize
+        row = -(-array.shape[-1] * itemsize // 16) * 16 // itemsize
+        self.padded = numpy.zeros((*array.shape[:-1], row), array.dtype)
+        self.padded[..., : array.shape[-1]] = array
+        self.buffer = device.allocate(self.padded.nbytes, stream)
+        self.buffer.copy_from(self.padded, stream=stream)
+        strides = tuple(stride // itemsize for stride in self.padded.strides)
+        self.view = StridedMemoryView.from_buffer(self.buffer, array.shape, strides, dtype=array.dtype)
+
+    def read(self) -> Any:
+        found = numpy.zeros_like(self.padded)
+        self.buffer.copy_to(found, stream=self.stream)
+        self.stream.sync()
+        return found[..., : self.array.shape[-1]]
+
+
+@pytest.fixture
+def tensor(device: Device, stream: Any) -> Any:
+    made: list[Tensor] = []
+
+    def make(array: Any) -> Tensor:
+        made.append(Tensor(device, stream, array))
+        return made[-1]
+
+    yield make
+    stream.sync()
+    for item in made:
+        item.buffer.close()
+
+
+def numbered(shape: Any, dtype: Any) -> Any:
+    """Return an array whose elements differ as long as the type can tell them apart."""
+    return (numpy.arange(1, 1 + numpy.prod(shape)) % 251).astype(dtype).reshape(shape)
+
+
+def loaded(
+    device: Device, stream: Any, kernel: Any, descriptor: Any, numbers: Any, bytes_: int, config: Any = ONE_BLOCK
+) -> bytes:
+    """Return what a kernel found in shared memory."""
+    blocks = config.grid[0]
+    with device.allocate(blocks * SHARED_BYTES, stream) as out:
+        launch(stream, config, kernel, descriptor, *numbers, out, bytes_)
+        found = numpy.zeros(blocks * SHARED_BYTES, numpy.uint8)
+        out.copy_to(found, stream=stream)
+        stream.sync()
+    return found.tobytes()[: blocks * bytes_]
+
+
+@pytest.mark.parametrize("where", ["inside", "at the end", "before the start", "outside"])
+@pytest.mark.parametrize("rank", SHAPES)
+def test_a_box_is_loaded(device: Device, stream: Any, tensor: Any, code: Any, rank: int, where: str) -> None:
+    array, box = numbered(SHAPES[rank], numpy.int32), BOXES[rank]
+    start = {
+        "inside": [min(1, extent - 1) for extent in array.shape],
+        "at the end": [extent - 1 for extent in array.shape],
+        "before the start": [-1] * rank,
+        "outside": [extent + 5 for extent in array.shape],
+    }[where]
+    descriptor = tensor(array).view.as_tensor_map(box)
+    expected = tile(array, start, box, [1] * rank)
+    found = loaded(device, stream, code.get_kernel(f"load{rank}"), descriptor, start[::-1], expected.nbytes)
+    assert numpy.frombuffer(found, array.dtype).reshape(box).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "int32", "uint64", "float16", "float32", "float64"])
+def test_elements_of_every_type_are_loaded(device: Device, stream: Any, tensor: Any, code: Any, dtype: str) -> None:
+    array = numbered((20, 48), dtype)
+    descriptor = tensor(array).view.as_tensor_map((8, 16))
+    expected = tile(array, (15, 37), (8, 16), (1, 1))
+    found = loaded(device, stream, code.get_kernel("load2"), descriptor, (37, 15), expected.nbytes)
+    assert numpy.frombuffer(found, dtype).reshape(8, 16).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("kind", ["NONE", "SWIZZLE_32B", "SWIZZLE_64B", "SWIZZLE_128B"])
+def test_a_box_is_swizzled(device: Device, stream: Any, tensor: Any, code: Any, kind: str) -> None:
+    array = numbered((40, 64), numpy.uint16)
+    width = {"NONE": 32, "SWIZZLE_32B": 16, "SWIZZLE_64B": 32, "SWIZZLE_128B": 64}[kind]
+    descriptor = tensor(array).view.as_tensor_map((32, width), swizzle=kind)
+    expected = tile(array, (3, 0), (32, width), (1, 1))
+    found = loaded(device, stream, code.get_kernel("load2"), descriptor, (0, 3), expected.nbytes)
+    assert found == swizzle(expected.tobytes(), kind)[: expected.nbytes]
+
+
+def test_elements_between_the_steps_are_left_out(device: Device, stream: Any, tensor: Any, code: Any) -> None:
+    array = numbered((9, 12, 20), numpy.int32)
+    descriptor = tensor(array).view.as_tensor_map((5, 6, 8), element_strides=(2, 3, 1))
+    expected = tile(array, (1, 2, 3), (5, 6, 8), (2, 3, 1))
+    assert expected.shape == (3, 2, 8)
+    found = loaded(device, stream, code.get_kernel("load3"), descriptor, (3, 2, 1), expected.nbytes)
+    assert numpy.frombuffer(found, numpy.int32).reshape(expected.shape).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_what_is_outside_can_be_no_number(device: Device, stream: Any, tensor: Any, code: Any, dtype: str) -> None:
+    array = numbered((8, 16), dtype)
+    descriptor = tensor(array).view.as_tensor_map((8, 16), oob_fill=TensorMapOOBFill.NAN_REQUEST_ZERO_FMA)
+    expected = tile(array, (4, -3), (8, 16), (1, 1), fill=numpy.nan)
+    found = loaded(device, stream, code.get_kernel("load2"), descriptor, (-3, 4), expected.nbytes)
+    numpy.testing.assert_array_equal(numpy.frombuffer(found, dtype).reshape(8, 16), expected)
+
+
+@pytest.mark.parametrize("kind", ["NONE", "SWIZZLE_128B"])
+@pytest.mark.parametrize("rank", SHAPES)
+def test_a_box_is_stored_and_nothing_beside_it(
+    device: Device, stream: Any, tensor: Any, code: Any, rank: int, kind: str
+) -> None:
+    array, box = numbered(SHAPES[rank], numpy.float32), BOXES[rank]
+    target = tensor(array)
+    start = [extent - 1 for extent in array.shape]
+    start[-1] = -2
+    values = -numpy.arange(1, 1 + numpy.prod(box), dtype=numpy.float32).reshape(box)
+    expected = array.copy()
+    for index in numpy.ndindex(*box):
+        place = tuple(first + at for first, at in zip(start, index))
+        if all(0 <= at < extent for at, extent in zip(place, array.shape)):
+            expected[place] = values[index]
+    descriptor = target.view.as_tensor_map(box, swizzle=kind)
+    data = numpy.frombuffer(swizzle(values.tobytes(), kind), numpy.uint8)
+    with device.allocate(data.nbytes, stream) as source:
+        source.copy_from(data, stream=stream)
+        launch(stream, ONE_BLOCK, code.get_kernel(f"store{rank}"), descriptor, *start[::-1], source, data.nbytes)
+        stream.sync()
+    assert (expected != array).any()
+    assert target.read().tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("steps", [(1, 1), (2, 1), (1, 2)])
+@pytest.mark.parametrize("offsets", [(0, 0), (1, 2), (2, 0)])
+def test_pixels_are_loaded_as_columns(
+    device: Device, stream: Any, tensor: Any, code: Any, offsets: Any, steps: Any
+) -> None:
+    images = numbered((3, 6, 7, 16), numpy.int32)
+    lower, upper = (-1, -1), (-1, -1)
+    descriptor = TensorMapDescriptor.from_im2col(
+        tensor(images).view, lower, upper, 8, 40, element_strides=(1, *steps, 1)
+    )
+    start = (0, 1, 3, 4)
+    expected = columns(images, start, offsets, lower, upper, 8, 40, steps)
+    found = loaded(
+        device, stream, code.get_kernel("pixels"), descriptor, (*start[::-1], *offsets[::-1]), expected.nbytes
+    )
+    assert numpy.frombuffer(found, numpy.int32).reshape(40, 8).tolist() == expected.tolist()
+
+
+def test_bytes_go_there_and_back(device: Device, stream: Any, code: Any) -> None:
+    data = numpy.random.default_rng(1).integers(0, 256, 4096, numpy.uint8)
+    back = numpy.zeros_like(data)
+    with device.allocate(4096, stream) as source, device.allocate(4096, stream) as target:
+        source.copy_from(data, stream=stream)
+        target.fill(0, stream=stream)
+        launch(stream, ONE_BLOCK, code.get_kernel("flat"), source, target, 4080)
+        target.copy_to(back, stream=stream)
+        stream.sync()
+    assert back.tolist() == [*data[:4080].tolist(), *[0] * 16]
+
+
+def test_several_blocks_of_a_cluster_get_the_box(device: Device, stream: Any, tensor: Any, code: Any) -> None:
+    array = numbered((16, 32), numpy.int32)
+    descriptor = tensor(array).view.as_tensor_map((8, 16))
+    config = LaunchConfig(grid=1, cluster=2, block=64)
+    expected = tile(array, (3, 5), (8, 16), (1, 1)).tobytes()
+    with device.allocate(2 * len(expected), stream) as out:
+        launch(stream, config, code.get_kernel("several"), descriptor, 5, 3, out, len(expected))
+        found = numpy.zeros(2 * len(expected), numpy.uint8)
+        out.copy_to(found, stream=stream)
+        stream.sync()
+    assert found.tobytes() == expected * 2
+
+
+def test_a_replaced_address_is_used(device: Device, stream: Any, tensor: Any, code: Any) -> None:
+    first, second = numbered((8, 16), numpy.int32), -numbered((8, 16), numpy.int32)
+    descriptor = tensor(first).view.as_tensor_map((8, 16))
+    descriptor.replace_address(tensor(second).view)
+    found = loaded(device, stream, code.get_kernel("load2"), descriptor, (0, 0), second.nbytes)
+    assert numpy.frombuffer(found, numpy.int32).reshape(8, 16).tolist() == second.tolist()

@@ -1,0 +1,196 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that copy boxes of tensors between global and shared memory, and what they should find, in NumPy."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy
+
+__all__ = ["SHARED_BYTES", "SOURCE", "columns", "swizzle", "tile"]
+
+SHARED_BYTES = 16384
+PIECE = 16
+BOUNDS = {"NONE": 0, "SWIZZLE_32B": 0x10, "SWIZZLE_64B": 0x30, "SWIZZLE_128B": 0x70}
+
+HEAD = """
+struct alignas(64) Map { unsigned long long words[16]; };
+
+__device__ unsigned shared_address(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
+
+__device__ void begin(unsigned barrier)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async;" ::: "memory");
+}
+
+__device__ void expect(unsigned barrier, int bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+__device__ void wait(unsigned barrier)
+{
+    unsigned done = 0;
+    while (!done)
+        asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p;}"
+                     : "=r"(done) : "r"(barrier) : "memory");
+}
+
+__device__ void finish_stores()
+{
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
+#define SHARED \\
+    __shared__ alignas(1024) unsigned char box[16384]; \\
+    __shared__ alignas(8) unsigned long long barrier; \\
+    unsigned at = shared_address(box), bar = shared_address(&barrier)
+#define FILL(from) for (int i = threadIdx.x; i < bytes; i += blockDim.x) box[i] = from
+#define TELL(to) for (int i = threadIdx.x; i < bytes; i += blockDim.x) to[i] = box[i]
+"""
+LOAD = """
+extern "C" __global__ void load%(rank)d(const __grid_constant__ Map map, %(parameters)s, unsigned char *out, int bytes)
+{
+    SHARED;
+    FILL(0xee);
+    if (threadIdx.x == 0) begin(bar);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        expect(bar, bytes);
+        asm volatile("cp.async.bulk.tensor.%(rank)dd.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                     "[%%0], [%%1, {%(places)s}], [%%2];" ::"r"(at), "l"(&map), "r"(bar), %(registers)s : "memory");
+    }
+    wait(bar);
+    TELL(out);
+}
+
+extern "C" __global__ void store%(rank)d(const __grid_constant__ Map map, %(parameters)s, const unsigned char *in,
+                                         int bytes)
+{
+    SHARED;
+    FILL(in[i]);
+    asm volatile("fence.proxy.async;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("cp.async.bulk.tensor.%(rank)dd.global.shared::cta.tile.bulk_group [%%1, {%(places)s}], [%%0];"
+                     ::"r"(at), "l"(&map), "r"(bar), %(registers)s : "memory");
+        finish_stores();
+    }
+}
+"""
+PIXELS = """
+extern "C" __global__ void pixels(const __grid_constant__ Map map, int c, int w, int h, int n, short offset_w,
+                                  short offset_h, unsigned char *out, int bytes)
+{
+    SHARED;
+    FILL(0xee);
+    if (threadIdx.x == 0) begin(bar);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        expect(bar, bytes);
+        asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+                     "[%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(at), "l"(&map), "r"(bar), "r"(c), "r"(w),
+                     "r"(h), "r"(n), "h"(offset_w), "h"(offset_h) : "memory");
+    }
+    wait(bar);
+    TELL(out);
+}
+
+extern "C" __global__ void flat(const unsigned char *in, unsigned char *out, int bytes)
+{
+    SHARED;
+    if (threadIdx.x == 0) begin(bar);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        expect(bar, bytes);
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                     ::"r"(at), "l"(in), "r"(bytes), "r"(bar) : "memory");
+        wait(bar);
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+                     ::"l"(out), "r"(at), "r"(bytes) : "memory");
+        finish_stores();
+    }
+}
+
+extern "C" __global__ void several(const __grid_constant__ Map map, int x, int y, unsigned char *out, int bytes)
+{
+    SHARED;
+    FILL(0xee);
+    unsigned rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    if (threadIdx.x == 0) {
+        begin(bar);
+        expect(bar, bytes);
+    }
+    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+    if (rank == 0 && threadIdx.x == 0) {
+        unsigned short blocks = 3;
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+                     ".multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;"
+                     ::"r"(at), "l"(&map), "r"(bar), "r"(x), "r"(y), "h"(blocks) : "memory");
+    }
+    wait(bar);
+    out += rank * bytes;
+    TELL(out);
+    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+}
+"""
+
+
+def of_rank(rank: int) -> str:
+    """Return the kernels that copy boxes of so many dimensions."""
+    return LOAD % {
+        "rank": rank,
+        "parameters": ", ".join(f"int c{axis}" for axis in range(rank)),
+        "places": ", ".join(f"%{axis + 3}" for axis in range(rank)),
+        "registers": ", ".join(f'"r"(c{axis})' for axis in range(rank)),
+    }
+
+
+SOURCE = HEAD + "".join(of_rank(rank) for rank in range(1, 6)) + PIXELS
+
+
+def tile(array: Any, start: Any, box: Any, steps: Any, fill: Any = 0) -> Any:
+    """Return the elements of a box, in the order of the array's axes; what is outside is filled."""
+    found = [[start[axis] + at for at in range(0, box[axis], steps[axis])] for axis in range(array.ndim)]
+    made = numpy.full([len(places) for places in found], fill, array.dtype)
+    for index in itertools.product(*(range(len(places)) for places in found)):
+        place = tuple(found[axis][at] for axis, at in enumerate(index))
+        if all(0 <= at < extent for at, extent in zip(place, array.shape)):
+            made[index] = array[place]
+    return made
+
+
+def columns(
+    images: Any, start: Any, offsets: Any, lower: Any, upper: Any, channels: int, pixels: int, steps: Any
+) -> Any:
+    """Return pixels of (images, height, width, channels): as many channels of each, one pixel after the other."""
+    count, height, width, _ = images.shape
+    n, y, x, c = start
+    made = numpy.zeros((pixels, channels), images.dtype)
+    for pixel in range(pixels):
+        at = (n, y + offsets[0], x + offsets[1])
+        if all(0 <= place < extent for place, extent in zip(at, (count, height, width))):
+            row = images[at][c : c + channels]
+            made[pixel, : len(row)] = row
+        x += steps[1]
+        if x >= width + upper[1]:
+            x, y = lower[1], y + steps[0]
+            if y >= height + upper[0]:
+                y, n = lower[0], n + 1
+    return made
+
+
+def swizzle(data: bytes, kind: str) -> bytes:
+    """Return bytes as they lie in shared memory, from a multiple of the pattern on."""
+    made = bytearray(-(-len(data) // 1024) * 1024)
+    for at in range(0, len(data), PIECE):
+        to = at ^ (at >> 3 & BOUNDS[kind])
+        made[to : to + PIECE] = data[at : at + PIECE]
+    return bytes(made)
