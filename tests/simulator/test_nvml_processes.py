@@ -281,3 +281,30 @@ def test_utilisation_is_the_time_that_work_took(shared: Path, children: list[Chi
     assert int(gpu) > 20
     assert eval(samples)[worker.pid] > 20
     assert eval(samples)[children[1].pid] == 0
+
+
+LOCK = "cu.cuCheckpointProcessLock(os.getpid(), None)"
+CHECKPOINT = f"{LOCK}; cu.cuCheckpointProcessCheckpoint(os.getpid(), None)"
+
+
+def test_a_checkpointed_process_has_no_memory_and_is_not_listed(shared: Path, children: list[Child]) -> None:
+    first, second = children
+    first.do(f"a = cu.alloc({100 * MB})")
+    first.do(CHECKPOINT)
+    assert listed(shared) == {second.pid: 0}
+    assert ask(shared, "print(memory().used >> 20)") == "0"
+    first.do("cu.cuCheckpointProcessRestore(os.getpid(), None)")
+    assert listed(shared) == {first.pid: 100, second.pid: 0}
+    first.do("cu.cuCheckpointProcessUnlock(os.getpid(), None)")
+
+
+def test_a_process_that_is_restored_on_another_gpu_is_listed_there(shared: Path) -> None:
+    with Child(shared, CUDA_SIM_DEVICES="2") as child:
+        where = f"print([{child.pid} in nvml.processes(nvml.device(i)) for i in range(2)])"
+        uuids = "[cu.out(c_char * 16, 'cuDeviceGetUuid_v2', i).raw for i in range(2)]"
+        pairs = f"a, b = {uuids}; pairs = ctypes.create_string_buffer(a + b + b + a)"
+        args = "args = (c_uint64 * 8)(ctypes.addressof(pairs), 2)"
+        for expected in ("[False, True]", "[True, False]"):
+            child.do(f"{CHECKPOINT}; {pairs}; {args}; cu.cuCheckpointProcessRestore(os.getpid(), args)")
+            assert ask(shared, where, CUDA_SIM_DEVICES="2") == expected
+            child.do("cu.cuCheckpointProcessUnlock(os.getpid(), None)")

@@ -71,6 +71,7 @@ CUresult sim_enter(const char *function)
     if (SIM_UNLIKELY(self->in_callback))
         return CUDA_ERROR_NOT_PERMITTED;
     self->function = function;
+    sim_call_begin(self, function);
     return CUDA_SUCCESS;
 }
 

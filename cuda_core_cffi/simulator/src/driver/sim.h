@@ -38,6 +38,8 @@ struct sim_thread {
     bool in_callback;                   // a host function runs on this thread
     uint64_t id;                        // never that of another thread, however long that is gone
     int capture_mode;                   // a CUstreamCaptureMode
+    unsigned calls;                     // entry points being served, one inside the other
+    bool counted;                       // among the calls that a lock of the process waits for
 };
 
 struct sim_thread *sim_thread(void);
@@ -51,8 +53,12 @@ extern _Atomic int sim_gate;
 void sim_record_call(const char *function, CUresult status);
 void sim_gate_update(void);
 
-// May the call be served? Refuses before initialisation, in host functions and where a fault is injected.
+// May the call be served? Refuses before initialisation, in host functions and where a fault is injected, and waits
+// while the process is locked. Where it succeeds, sim_call_end follows.
 CUresult sim_enter(const char *function);
+
+void sim_call_begin(struct sim_thread *self, const char *function);
+void sim_call_end(struct sim_thread *self);
 
 static inline CUresult sim_leave(const char *function, CUresult status)
 {
@@ -69,6 +75,7 @@ static inline CUresult sim_leave(const char *function, CUresult status)
             setup; \
             sim_status_ = call; \
             teardown; \
+            sim_call_end(sim_thread()); \
         } \
         return sim_leave(#name, sim_status_); \
     }

@@ -20,21 +20,23 @@
 #include "driver/sim.h"
 
 enum { PAGE = 4096, PATH_BYTES = 4096, NAME_BYTES = 48, PERCENT = 100 };
-static const uint64_t MAGIC = UINT64_C(0x314d49534344552f) + sizeof(struct sim_usage);
 static const uint64_t WINDOW_NS = UINT64_C(1000000000);
 static const uint64_t BUSY_BITS = 32;
 
 struct page {
     uint64_t magic;
     int32_t pid;
+    struct sim_control control;
     struct sim_usage devices[SIM_MAX_DEVICES];
 };
 
+static const uint64_t MAGIC = UINT64_C(0x314d49534344552f) + sizeof(struct page);
 _Static_assert(sizeof(struct page) <= PAGE, "the counters fit into a page");
 
 static _Alignas(PAGE) char unshared[PAGE];
 static struct page *mine = (struct page *)unshared;
 struct sim_usage *sim_usage = ((struct page *)unshared)->devices;
+struct sim_control *sim_control = &((struct page *)unshared)->control;
 
 static int file = -1;
 static dev_t file_device;
@@ -98,6 +100,7 @@ static bool make_file(int folder, const char *temporary)
     file_inode = status.st_ino;
     mine = page;
     sim_usage = page->devices;
+    sim_control = &page->control;
     return true;
 }
 
@@ -197,8 +200,20 @@ struct users {
     size_t count, capacity;
 };
 
-static void add_user(struct users *users, int pid, const struct sim_usage *usage)
+// What the process uses of a GPU; NULL if it has no such device.
+static const struct sim_usage *usage_of(const struct page *page, int gpu)
 {
+    for (int i = 0; i < SIM_MAX_DEVICES; i++)
+        if ((i ^ atomic_load(&page->control.moved[i])) == gpu)
+            return &page->devices[i];
+    return NULL;
+}
+
+static void add_user(struct users *users, int pid, const struct page *page, int device)
+{
+    const struct sim_usage *usage = usage_of(page, device);
+    if (!usage || atomic_load(&page->control.state) == CU_PROCESS_STATE_CHECKPOINTED)
+        return;
     size_t memory = atomic_load(&usage->memory);
     if (!memory && !atomic_load(&usage->contexts))
         return;
@@ -213,27 +228,46 @@ static void add_user(struct users *users, int pid, const struct sim_usage *usage
     users->all[users->count++] = (struct sim_user){pid, memory, busy_percent(*usage)};
 }
 
-// Reads the file of another process, or removes it if that is dead.
-static void read_file(struct users *users, int folder, const char *name, int device)
+// Opens and reads the file of another process, or removes it if that is dead; -1 if there is nothing to read.
+static int read_file(int folder, const char *name, int access, struct page *page)
 {
     struct stat status;
     // Never opens this process's own file: to close it would drop the lock.
     if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) || !S_ISREG(status.st_mode) ||
         (file >= 0 && status.st_ino == file_inode && status.st_dev == file_device))
-        return;
-    int other = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        return -1;
+    int other = openat(folder, name, access | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (other < 0)
-        return;
+        return -1;
     struct flock holder = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    struct page page;
     if (!fcntl(other, F_GETLK, &holder)) {
         if (holder.l_type == F_UNLCK)
             unlinkat(folder, name, 0);
-        else if (pread(other, &page, sizeof page, 0) == sizeof page && page.magic == MAGIC)
+        else if (pread(other, page, sizeof *page, 0) == sizeof *page && page->magic == MAGIC) {
             // The pid as this process sees it, where that is in another namespace.
-            add_user(users, holder.l_pid > 0 ? holder.l_pid : page.pid, &page.devices[device]);
+            page->pid = holder.l_pid > 0 ? holder.l_pid : page->pid;
+            return other;
+        }
     }
     close(other);
+    return -1;
+}
+
+static DIR *list_folder(int *folder)
+{
+    *folder = shared_folder();
+    DIR *entries = *folder < 0 ? NULL : fdopendir(*folder);
+    if (!entries && *folder >= 0)
+        close(*folder);
+    return entries;
+}
+
+static struct dirent *next_file(DIR *entries)
+{
+    struct dirent *entry = NULL;
+    while (entries && (entry = readdir(entries)) && (entry->d_name[0] < '0' || entry->d_name[0] > '9'))
+        ;
+    return entry;
 }
 
 static int by_pid(const void *a, const void *b)
@@ -244,18 +278,47 @@ static int by_pid(const void *a, const void *b)
 struct sim_user *sim_usage_read(int device, size_t *count)
 {
     struct users users = {0};
-    add_user(&users, mine->pid, &mine->devices[device]);
-    int folder = shared_folder();
-    DIR *entries = folder < 0 ? NULL : fdopendir(folder);
-    if (!entries && folder >= 0)
-        close(folder);
-    for (struct dirent *entry; entries && (entry = readdir(entries)) != NULL;)
-        if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9')
-            read_file(&users, folder, entry->d_name, device);
+    add_user(&users, mine->pid, mine, device);
+    int folder;
+    DIR *entries = list_folder(&folder);
+    for (struct dirent *entry; (entry = next_file(entries)) != NULL;) {
+        struct page page;
+        int other = read_file(folder, entry->d_name, O_RDONLY, &page);
+        if (other < 0)
+            continue;
+        add_user(&users, page.pid, &page, device);
+        close(other);
+    }
     if (entries)
         closedir(entries);
     if (users.count)
         qsort(users.all, users.count, sizeof *users.all, by_pid);
     *count = users.count;
     return users.all;
+}
+
+// --- Controlling ----------------------------------------------------------------------------------------------
+
+struct sim_control *sim_control_open(int pid)
+{
+    struct page *found = MAP_FAILED;
+    int folder;
+    DIR *entries = list_folder(&folder);
+    for (struct dirent *entry; found == MAP_FAILED && (entry = next_file(entries)) != NULL;) {
+        struct page page;
+        int other = read_file(folder, entry->d_name, O_RDWR, &page);
+        if (other < 0)
+            continue;
+        if (page.pid == pid)
+            found = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, other, 0);
+        close(other);
+    }
+    if (entries)
+        closedir(entries);
+    return found == MAP_FAILED ? NULL : &found->control;
+}
+
+void sim_control_close(struct sim_control *control)
+{
+    munmap((char *)control - offsetof(struct page, control), PAGE);
 }

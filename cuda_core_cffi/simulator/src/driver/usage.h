@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What this process uses of the devices, where the NVML of every process can read it.
+// What this process uses of the devices, where the NVML of every process can read it, and where its calls stand, for
+// processes that lock it.
 
 #ifndef SIM_USAGE_H
 #define SIM_USAGE_H
@@ -23,6 +24,19 @@ struct sim_usage {
     _Atomic uint64_t busy[SIM_USAGE_SLOTS];    // by time: the number of the slot's period, and nanoseconds in it
 };
 
+enum { SIM_CALL_SLOTS = 16, SIM_CACHE_LINE = 64 };
+
+// Of the whole process. Other processes change it to lock this one.
+struct sim_control {
+    _Atomic uint32_t state;    // a CUprocessState, or from SIM_LOCKING on; calls that are held back sleep on this word
+    _Atomic uint32_t work;     // submitted, and not done
+    _Atomic uint32_t managed;  // allocations of managed memory
+    _Atomic uint8_t moved[SIM_MAX_DEVICES];  // by device: its number XOR that of the GPU that it was restored on
+    struct {
+        _Alignas(SIM_CACHE_LINE) _Atomic uint32_t calls;  // under way; each thread counts in one slot
+    } slots[SIM_CALL_SLOTS];
+};
+
 // A process that uses a device.
 struct sim_user {
     int pid;
@@ -30,7 +44,8 @@ struct sim_user {
     unsigned busy;  // percent of the last second
 };
 
-extern struct sim_usage *sim_usage;  // of this process, by device
+extern struct sim_usage *sim_usage;      // of this process, by device
+extern struct sim_control *sim_control;  // of this process
 
 void sim_usage_publish(void);    // when the driver starts; what fails leaves the usage known to this process only
 void sim_usage_after_fork(void); // in the child
@@ -42,5 +57,9 @@ void sim_usage_end(int device);
 // The processes with contexts or memory of the device, sorted by pid; the caller frees the array, which is NULL if
 // there are none.
 struct sim_user *sim_usage_read(int device, size_t *count);
+
+// The same of another process; NULL if it has not started the driver. The caller gives it back.
+struct sim_control *sim_control_open(int pid);
+void sim_control_close(struct sim_control *control);
 
 #endif

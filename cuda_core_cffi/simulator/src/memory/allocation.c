@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "driver/device.h"
+#include "driver/usage.h"
 #include "memory/pages.h"
 #include "memory/pool.h"
 #include "streams/stream.h"
@@ -48,6 +49,7 @@ struct sim_allocation *sim_allocation_add(const struct sim_allocation *descripti
     sim_ranges_add(&root, &allocation->range);
     counts[allocation->memory]++;
     sizes[allocation->memory] += allocation->range.size;
+    atomic_fetch_add(&sim_control->managed, allocation->managed);
     pthread_rwlock_unlock(&lock);
     return allocation;
 }
@@ -65,6 +67,7 @@ static void take_out(struct sim_allocation *allocation, struct sim_allocation *c
         freed[freed_next++ % FREED_KEPT] = allocation->history;
     if (allocation->managed)
         sim_pages_forget(allocation);
+    atomic_fetch_sub(&sim_control->managed, allocation->managed);
     advance_epoch();
     *copy = *allocation;
     free(allocation);

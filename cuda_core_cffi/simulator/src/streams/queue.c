@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "driver/config.h"
+#include "driver/usage.h"
 #include "streams/stream.h"
 
 struct sim_waiter {
@@ -202,6 +203,7 @@ static void serve(struct sim_stream *stream)
         pthread_mutex_unlock(&stream->lock);
         wake(ready);
         op_free(op);
+        atomic_fetch_sub(&sim_control->work, 1);
         pthread_mutex_lock(&stream->lock);
     }
     stream->state = SIM_IDLE;
@@ -226,6 +228,7 @@ CUresult sim_submit(struct sim_stream *stream, struct sim_op *op, uint64_t *numb
 {
     if (!op)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    atomic_fetch_add(&sim_control->work, 1);
     pthread_mutex_lock(&stream->lock);
     add_implicit_waits(stream, op);
     op->number = atomic_load_explicit(&stream->submitted, memory_order_relaxed) + 1;
