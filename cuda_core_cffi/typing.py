@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import abc
 import enum
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 __all__ = [
     "AccessPropertyType",
@@ -23,6 +23,7 @@ __all__ = [
     "ObjectCodeFormatType",
     "PCHStatusType",
     "PortableClusterSizeType",
+    "ProcessStateType",
     "SharedMemoryModeType",
     "SourceCodeType",
     "TensorMapDataType",
@@ -43,6 +44,9 @@ DevicePointerType = int | Any | None
 
 DevicePointerT = DevicePointerType
 """Older name of :obj:`DevicePointerType`."""
+
+ProcessStateType = Literal["running", "locked", "checkpointed", "failed"]
+"""The states of a process, for :mod:`cuda_core_cffi.checkpoint`."""
 
 
 @runtime_checkable

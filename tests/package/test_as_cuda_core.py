@@ -59,14 +59,15 @@ def test_names_are_those_of_this_package():
         output_of(
             program(
                 """
-                import cuda.core, cuda.core.graph, cuda.core.typing, cuda.core.utils
+                import cuda.core, cuda.core.checkpoint, cuda.core.graph, cuda.core.typing, cuda.core.utils
                 import cuda_core_cffi as ours
-                import cuda_core_cffi.graph, cuda_core_cffi.typing, cuda_core_cffi.utils
+                import cuda_core_cffi.checkpoint, cuda_core_cffi.graph, cuda_core_cffi.typing, cuda_core_cffi.utils
                 from cuda.core import Device, Kernel, LaunchConfig, Stream, launch
                 from cuda.core.utils import StridedMemoryView
                 assert (Device, Kernel, Stream, launch) == (ours.Device, ours.Kernel, ours.Stream, ours.launch)
                 assert LaunchConfig is ours.LaunchConfig
                 assert StridedMemoryView is ours.utils.StridedMemoryView
+                assert cuda.core.checkpoint is ours.checkpoint
                 assert (cuda.core.graph, cuda.core.typing, cuda.core.utils) == (ours.graph, ours.typing, ours.utils)
                 import cuda.core.graph.definition, cuda_core_cffi.graph.definition
                 assert cuda.core.graph.definition is ours.graph.definition

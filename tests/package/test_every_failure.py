@@ -83,6 +83,8 @@ ELSEWHERE = {
     "cuMemPoolGetAccess": "only where there are two devices: test_peer_access.py",
     "cuMemcpyPeerAsync": "only where there are two devices: test_peer_access.py",
     "cuUserObjectRelease": "only where a graph does not take what it is to keep: test_graph_ownership.py",
+    "cuCheckpointProcessCheckpoint": "not with the managed memory of the scenarios: test_process.py",
+    "cuCheckpointProcessRestore": "the same",
     "cuGetErrorString": "explains the failure of another call",
 }
 

@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = (
     "arrays.md",
     "caches.md",
+    "checkpoint.md",
     "graphs.md",
     "kernels.md",
     "launch.md",

@@ -65,6 +65,7 @@ from cuda_core_cffi._memory.ipc import IPCBufferDescriptor
 from cuda_core_cffi._memory.managed_buffer import AccessedBySetProxy
 from cuda_core_cffi._memory.peer_access import PeerAccessibleBySetProxy
 from cuda_core_cffi._streams.event import IPCEventDescriptor
+from cuda_core_cffi.checkpoint import Process
 from cuda_core_cffi.graph import GraphCompleteOptions, GraphDebugPrintOptions, GraphDefinition, GraphNode
 from cuda_core_cffi.system import _device as system_device
 from cuda_core_cffi.system import _system_events
@@ -241,6 +242,7 @@ ROWS = [
     values("_streams.stream.StreamOptions", lambda o: StreamOptions(priority=0)),
     values("_compile.linker_options.LinkerOptions", lambda o: LinkerOptions(arch="sm_90", ptxas_options=["-v"])),
     values("_compile.program_options.ProgramOptions", lambda o: ProgramOptions(arch="sm_90", include_path=["a", "b"])),
+    values("checkpoint.Process", lambda o: Process(123), shown),
     values("_memory.copy_options.CopyOptions", lambda o: CopyOptions(src_access_order="any")),
     values("_memory.pool.DeviceMemoryResourceOptions", lambda o: DeviceMemoryResourceOptions(max_size=1)),
     values("_memory.managed.ManagedMemoryResourceOptions", lambda o: ManagedMemoryResourceOptions()),

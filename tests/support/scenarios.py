@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gc
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -50,6 +52,7 @@ from cuda_core_cffi._core.errors import check
 from cuda_core_cffi._device.device import driver_version
 from cuda_core_cffi._memory import SynchronousMemoryResource
 from cuda_core_cffi._streams.event import IPCEventDescriptor
+from cuda_core_cffi.checkpoint import Process
 from cuda_core_cffi.utils import (
     StridedMemoryView,
     TrackingMemoryResource,
@@ -337,6 +340,22 @@ def scenario(function: Callable[[World], Any]) -> Callable[[World], Any]:
     """Add a function to the scenarios, under its name."""
     SCENARIOS[function.__name__.replace("_", " ")] = function
     return function
+
+
+@scenario
+def lock_of_the_process(w: World) -> None:
+    """Lock and unlock; where that fails, the process must not stay locked."""
+    process = Process(os.getpid())
+    gc.collect()
+    gc.disable()  # a finalizer that is held back in this thread would never end
+    try:
+        no_result(process.state, process.restore_thread_id)
+        process.lock()
+        process.unlock()
+    finally:
+        if process.state == "locked":
+            process.unlock()
+        gc.enable()
 
 
 def insist(name: str, *arguments: Any) -> None:
