@@ -92,6 +92,8 @@ HEADERS = (  # of include/, each with what it needs
     "memory/ccc_tensor_map.h",
     "memory/ccc_view.h",
     "python/ccc_calls_table.h",
+    "texture/ccc_array_copy.h",
+    "texture/ccc_texture.h",
 )
 
 

@@ -10,10 +10,13 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 __all__ = [
     "AccessPropertyType",
+    "AddressModeType",
+    "ArrayFormatType",
     "ClusterSchedulingPolicyType",
     "CompilerBackendType",
     "DevicePointerT",
     "DevicePointerType",
+    "FilterModeType",
     "GraphConditionalType",
     "GraphMemoryType",
     "IsStreamT",
@@ -24,6 +27,7 @@ __all__ = [
     "PCHStatusType",
     "PortableClusterSizeType",
     "ProcessStateType",
+    "ReadModeType",
     "SharedMemoryModeType",
     "SourceCodeType",
     "TensorMapDataType",
@@ -158,6 +162,42 @@ class VirtualMemoryLocationType(enum.StrEnum):
     HOST = "host"
     HOST_NUMA = "host_numa"
     HOST_NUMA_CURRENT = "host_numa_current"
+
+
+class ArrayFormatType(enum.StrEnum):
+    """What each channel of an element of an opaque array is."""
+
+    UINT8 = "uint8"
+    UINT16 = "uint16"
+    UINT32 = "uint32"
+    INT8 = "int8"
+    INT16 = "int16"
+    INT32 = "int32"
+    FLOAT16 = "float16"
+    FLOAT32 = "float32"
+
+
+class AddressModeType(enum.StrEnum):
+    """What a texture gives where a coordinate is out of range."""
+
+    WRAP = "wrap"
+    CLAMP = "clamp"
+    MIRROR = "mirror"
+    BORDER = "border"
+
+
+class FilterModeType(enum.StrEnum):
+    """Whether a texture gives the nearest element, or interpolates between the nearest ones."""
+
+    POINT = "point"
+    LINEAR = "linear"
+
+
+class ReadModeType(enum.StrEnum):
+    """Whether a texture gives integers as they are, or as floats: of 0 to 1, or -1 to 1 if they are signed."""
+
+    ELEMENT_TYPE = "element_type"
+    NORMALIZED_FLOAT = "normalized_float"
 
 
 class AccessPropertyType(enum.StrEnum):

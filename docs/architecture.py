@@ -31,6 +31,7 @@ REGISTERED = {
     "graph_builder": "graph",
     "launch_config": "_launching",
     "system_device": "system",
+    "texture": "texture",
 }
 """Attributes of ``_core.registry``, through which lower folders reach upper ones, by the folder that they come from."""
 

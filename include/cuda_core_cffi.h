@@ -33,6 +33,10 @@ typedef enum ccc_kind {
     CCC_GRAPH,
     CCC_EXECUTABLE, /* of a graph */
     CCC_CAPTURE,    /* of a stream */
+    CCC_ARRAY,      /* opaque, or a level of a mipmapped one */
+    CCC_MIPMAP,     /* a mipmapped array */
+    CCC_TEXTURE,
+    CCC_SURFACE,
     CCC_KINDS /* how many there are */
 } ccc_kind;
 

@@ -17,6 +17,7 @@ from cuda_core_cffi._core.ffi import ffi
 __all__ = [
     "ADDRESS",
     "ADDRESS_OF",
+    "ARGUMENT_OF",
     "AS_IS",
     "HANDLE_OF",
     "HEAD",
@@ -65,6 +66,7 @@ VALUE_UNLESS_NAN: Final = Way("m", "number if (number := {0}.value) == number el
 PARTS: Final = Way("c", "{0}.real, {0}.imag")
 ADDRESS_OF: Final = Way("b", "{0}._packed_address")
 HANDLE_OF: Final = Way("-", "{0}._handle")
+ARGUMENT_OF: Final = Way("-", "{0}._argument")
 
 
 def by_function(position: int) -> Way:

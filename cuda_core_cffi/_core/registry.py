@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ class Registry:
         """:class:`system.Device`, which a device is for NVML; imported when this is asked for."""
         found: type[SystemDevice] = importlib.import_module("cuda_core_cffi.system").Device
         return found
+
+    @property
+    def texture(self) -> ModuleType:
+        """:mod:`cuda_core_cffi.texture`, whose objects a device makes; imported when this is asked for."""
+        return importlib.import_module("cuda_core_cffi.texture")
 
 
 registry = Registry()

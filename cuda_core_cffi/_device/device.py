@@ -19,6 +19,7 @@ from cuda_core_cffi._core.integers import class_of_handle, integer
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._device.properties import DeviceProperties
+from cuda_core_cffi._device.textures import TextureMaker
 from cuda_core_cffi._lifetime.host_memory import synchronised
 from cuda_core_cffi._memory import Buffer, DeviceMemoryResource, MemoryResource, SynchronousMemoryResource
 from cuda_core_cffi._streams.context import Context
@@ -55,7 +56,7 @@ class ComputeCapability(NamedTuple):
     minor: int
 
 
-class Device:
+class Device(TextureMaker):
     """A GPU. In each thread, one object stands for the same device.
 
     Parameters

@@ -18,6 +18,7 @@ from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi._core.packing import (
     ADDRESS,
     ADDRESS_OF,
+    ARGUMENT_OF,
     AS_IS,
     HANDLE_OF,
     PARTS,
@@ -29,6 +30,7 @@ from cuda_core_cffi._core.packing import (
     by_function,
     if_bytes,
 )
+from cuda_core_cffi._launching.bindless import Bindless
 from cuda_core_cffi._launching.graph_condition import GraphCondition
 from cuda_core_cffi._memory import Buffer
 
@@ -204,6 +206,8 @@ def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
         return buffer_slot(value, parameter)
     if issubclass(cls, GraphCondition):
         return condition_slot(value, parameter)
+    if issubclass(cls, Bindless):
+        return bindless_slot(value, parameter)
     if numpy is not None and issubclass(cls, numpy.generic):
         if issubclass(cls, numpy.void):
             return record_slot(value, parameter)
@@ -228,8 +232,8 @@ def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
     raise TypeError(
         parameter.wrong(
             value,
-            "not a kernel argument; pass a Buffer, a number, a NumPy or ctypes scalar, or a structure as bytes, a "
-            "structured scalar of NumPy, a ctypes structure or a CFFI structure",
+            "not a kernel argument; pass a Buffer, a texture or a surface, a number, a NumPy or ctypes scalar, or a "
+            "structure as bytes, a structured scalar of NumPy, a ctypes structure or a CFFI structure",
         )
     )
 
@@ -271,6 +275,20 @@ def condition_slot(value: Any, parameter: Parameter) -> Slot:
     check_kind(value, parameter, "i", "p")
     choose({POINTER_SIZE: "Q"}, POINTER_SIZE, value, parameter)
     return Slot("Q", HANDLE_OF, lambda condition: struct.pack("<Q", condition._handle))
+
+
+def bindless_slot(value: Any, parameter: Parameter) -> Slot:
+    """Pack the handle of a texture or a surface."""
+    check_kind(value, parameter, "i", "p")
+    choose({POINTER_SIZE: "Q"}, POINTER_SIZE, value, parameter)
+
+    def pack(item: Bindless) -> bytes:
+        handle = item._argument
+        if handle is None:
+            raise RuntimeError(parameter.wrong(item, f"the {type(item).__name__} is closed"))
+        return struct.pack("<Q", handle)
+
+    return Slot("Q", ARGUMENT_OF, pack)
 
 
 def int_slot(value: Any, parameter: Parameter) -> Slot:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from cuda_core_cffi._core.dtypes import holds_objects
@@ -14,7 +15,7 @@ from cuda_core_cffi._memory.copy_options import copy_failure
 from cuda_core_cffi._memory.exporter import Exporter
 from cuda_core_cffi._streams.stream import Stream
 
-__all__ = ["copy_host"]
+__all__ = ["copy_host", "copy_while_held", "host_memory"]
 
 # PyPy's bytearrays, arrays and memory maps can be resized or closed while somebody uses their memory
 EXPORTS_HOLD = sys.implementation.name != "pypy"
@@ -39,17 +40,38 @@ def copy_host(buffer: Exporter, thing: Any, to_host: bool, stream: Stream, attri
     if size != buffer._size:
         one, other = (buffer._size, size) if to_host else (size, buffer._size)
         raise ValueError(f"the sizes differ: {one} bytes do not fit {other}")
+
+    def make(event: Any) -> int:
+        status: int = _copy_host(buffer._c_handle, memory, to_host, stream._c_handle, attributes or ffi.NULL, event)
+        return status
+
+    status = copy_while_held(memory, make, wait=not (EXPORTS_HOLD or isinstance(thing, bytes)))
+    if status:
+        raise copy_failure(status, what, stream, buffer)
+
+
+def copy_while_held(memory: Any, make: Callable[[Any], int], wait: bool) -> int:
+    """Make a copy that uses memory of the host, which is held until the copy is done. Return its status.
+
+    Parameters
+    ----------
+    memory : cdata
+        What holds the memory, until ``ffi.release`` is called with it.
+    make : callable
+        Makes the copy. It is given where its event goes (``ccc_copy_with_event``).
+    wait : bool
+        Whether to wait until the copy is done.
+    """
     if held:
         release_finished(everything=False)
     hold = Hold(memory)
     try:
-        status = _copy_host(buffer._c_handle, memory, to_host, stream._c_handle, attributes or ffi.NULL, hold.event)
+        status = make(hold.event)
     finally:
         hold.release_unless_busy()
-    if not (EXPORTS_HOLD or isinstance(thing, bytes)):
+    if wait:
         hold.wait()
-    if status:
-        raise copy_failure(status, what, stream, buffer)
+    return status
 
 
 def host_memory(thing: Any, writable: bool) -> Any:

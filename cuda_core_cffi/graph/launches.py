@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cuda_core_cffi._code.kernel import Kernel
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._launching.bindless import Bindless
 from cuda_core_cffi._lifetime.references import NOTHING, Operand, flush_after_sync, flush_releases
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi.graph.state import GraphHandle, Record, new_node, node_classes
@@ -51,7 +52,7 @@ def add_launch(
         return None
     c_handles = []
     for arg in args:
-        if isinstance(arg, Buffer):
+        if isinstance(arg, Bindless | Buffer):
             if arg._needs_python:
                 return None
             c_handles.append(arg._c_handle)

@@ -13,6 +13,7 @@ from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import address_of, integer
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._launching.attributes import check_device
+from cuda_core_cffi._launching.bindless import Bindless
 from cuda_core_cffi._launching.config import LaunchConfig
 from cuda_core_cffi._launching.graph_condition import GraphCondition
 from cuda_core_cffi._launching.launch import prepare
@@ -133,7 +134,11 @@ def kernel_call(config: object, kernel: object, args: Sequence[Any]) -> Paramete
     packer = prepare(config, kernel, tuple(args))
     found = packed_call(kernel, packer(*args))
     set_config(found, config, {})
-    found.operands["args"] = [operand(arg, None, "a kernel argument") for arg in args if isinstance(arg, Buffer)]
+    found.operands["args"] = [
+        arg._operand() if isinstance(arg, Bindless) else operand(arg, None, "a kernel argument")
+        for arg in args
+        if isinstance(arg, Bindless | Buffer)
+    ]
     return found
 
 

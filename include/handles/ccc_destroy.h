@@ -57,6 +57,18 @@ static CUresult ccc_destroy_in_context(ccc_handle *handle, const char **call)
         return ccc_destroy_graph(handle, call);
     case CCC_CAPTURE:
         return ccc_destroy_capture(handle, call);
+    case CCC_ARRAY:
+        *call = "cuArrayDestroy";
+        return cuArrayDestroy((CUarray)CCC_POINTER(handle));
+    case CCC_MIPMAP:
+        *call = "cuMipmappedArrayDestroy";
+        return cuMipmappedArrayDestroy((CUmipmappedArray)CCC_POINTER(handle));
+    case CCC_TEXTURE:
+        *call = "cuTexObjectDestroy";
+        return cuTexObjectDestroy(handle->value);
+    case CCC_SURFACE:
+        *call = "cuSurfObjectDestroy";
+        return cuSurfObjectDestroy(handle->value);
     case CCC_BUFFER:
         if (handle->value == 0)
             return CUDA_SUCCESS;
@@ -87,12 +99,20 @@ static CUresult ccc_destroy_in_context(ccc_handle *handle, const char **call)
     }
 }
 
+/* Whether the kind of a handle is one of those that only their own context destroys. */
+static int ccc_is_of_texture(const ccc_handle *handle)
+{
+    return handle->kind == CCC_ARRAY || handle->kind == CCC_MIPMAP || handle->kind == CCC_TEXTURE ||
+           handle->kind == CCC_SURFACE;
+}
+
 static void ccc_destroy(ccc_handle *handle)
 {
     ccc_mode mode = ccc_relax();
     const ccc_handle *stream = ccc_stream_of(handle);
     /* A default stream is one of the current context's; synchronous calls act in the current context too. */
     int needs_context = handle->kind == CCC_LINKER || /* cuLinkDestroy crashes without one, in driver 580 */
+                        ccc_is_of_texture(handle) ||
                         (handle->flags & (CCC_PINNED | CCC_SYNCHRONOUS | CCC_VIRTUAL | CCC_IMPORTED)) ||
                         (handle->kind == CCC_BUFFER && stream == NULL) || (stream && (stream->flags & CCC_TOKEN));
     const char *call = "";

@@ -74,6 +74,7 @@ struct ccc_handle {
         } capture;
         atomic_int lent; /* of a library: whether a program may unload it, so that this package does not */
         struct ccc_graph *graph; /* of a graph or an executable: its lock, and what it keeps */
+        ccc_handle *resource;    /* of a texture or a surface: the array, mipmapped array or buffer */
         struct {                 /* of handles of other libraries, and of the driver's linker */
             CUresult (*destroy)(uint64_t value);
             const char *call; /* the name of what that calls */
@@ -194,6 +195,9 @@ static ccc_handle *ccc_companion(const ccc_handle *handle)
     case CCC_STREAM:
     case CCC_EVENT:
         return handle->queue.original;
+    case CCC_TEXTURE:
+    case CCC_SURFACE:
+        return handle->resource;
     default:
         return NULL;
     }

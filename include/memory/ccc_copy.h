@@ -128,24 +128,16 @@ static int ccc_copy_with(const ccc_handle *destination, const ccc_handle *source
                : 0;
 }
 
+/* Makes a copy in a stream, of which the caller has a use. */
+typedef int (*ccc_copy_maker)(const void *copy, ccc_handle *stream);
+
 /*
- * Copy between a whole buffer and host memory that the caller keeps. Until *event is reached the memory is in use; NULL
- * says that the copy is done, or was not made. With attributes NULL it is a plain copy.
+ * Make a copy that uses host memory which the caller keeps. Until *event is reached the memory is in use; NULL says that
+ * the copy is done, or was not made. The caller has a use of the stream.
  */
-static int ccc_copy_host(const ccc_handle *buffer, void *host, int to_host, ccc_handle *stream,
-                         const CUmemcpyAttributes *attributes, ccc_handle **event)
+static int ccc_copy_with_event(ccc_copy_maker make, const void *copy, ccc_handle *stream, ccc_handle **event)
 {
-    uint64_t from = (uintptr_t)host, to = buffer->value;
-    *event = NULL;
-    CCC_USE(buffer);
-    CCC_USE(stream);
-    int status = attributes ? ccc_copy_check(stream, &attributes, 1, 0) : ccc_copy_check_capture(stream);
-    if (status)
-        return status;
-    if (ccc_overlap(to, from, buffer->buffer.size))
-        return CCC_OVERLAP;
-    if (buffer->buffer.size == 0)
-        return 0;
+    int status;
     ccc_handle *home = ccc_stream_home(stream);
     if (home == NULL)
         return ccc_last_status();
@@ -157,7 +149,7 @@ static int ccc_copy_host(const ccc_handle *buffer, void *host, int to_host, ccc_
     if (made == NULL)
         status = result ? ccc_fail((int)result, "cuEventCreate") : ccc_last_status();
     else
-        status = ccc_copy_submit(to_host ? from : to, to_host ? to : from, buffer->buffer.size, stream, attributes);
+        status = make(copy, stream);
     if (result == CUDA_SUCCESS && made == NULL)
         cuEventDestroy(value);
     if (status == 0 && (result = cuEventRecord(value, CCC_STRM(stream)))) {
@@ -173,6 +165,40 @@ static int ccc_copy_host(const ccc_handle *buffer, void *host, int to_host, ccc_
     ccc_pop(pushed);
     ccc_release(home);
     return status;
+}
+
+/* A copy between bytes that are in one piece. */
+typedef struct ccc_line {
+    uint64_t to, from;
+    size_t size;
+    const CUmemcpyAttributes *attributes;
+} ccc_line;
+
+static int ccc_copy_line(const void *copy, ccc_handle *stream)
+{
+    const ccc_line *line = copy;
+    return ccc_copy_submit(line->to, line->from, line->size, stream, line->attributes);
+}
+
+/*
+ * Copy between a whole buffer and host memory, as ccc_copy_with_event says. With attributes NULL it is a plain copy.
+ */
+static int ccc_copy_host(const ccc_handle *buffer, void *host, int to_host, ccc_handle *stream,
+                         const CUmemcpyAttributes *attributes, ccc_handle **event)
+{
+    uint64_t from = (uintptr_t)host, to = buffer->value;
+    *event = NULL;
+    CCC_USE(buffer);
+    CCC_USE(stream);
+    int status = attributes ? ccc_copy_check(stream, &attributes, 1, 0) : ccc_copy_check_capture(stream);
+    if (status)
+        return status;
+    if (ccc_overlap(to, from, buffer->buffer.size))
+        return CCC_OVERLAP;
+    if (buffer->buffer.size == 0)
+        return 0;
+    const ccc_line line = {to_host ? from : to, to_host ? to : from, buffer->buffer.size, attributes};
+    return ccc_copy_with_event(ccc_copy_line, &line, stream, event);
 }
 
 /* Copy a whole buffer to ordinary host memory, when the work that its stream has for it is done, and wait. */

@@ -74,7 +74,9 @@ INTERNAL = {
     "_core.compiled_packing.ArgumentMemory", "_core.compiled_packing.FastPacker", "_core.registry.Registry",
     "_device.device.Devices",
     "_device.properties.BoolProperty", "_device.properties.DeprecatedProperty", "_device.properties.IntProperty",
-    "_launching.arguments.Packer", "_launching.config.Extra", "_launching.prepared.Plan",
+    "_device.textures.TextureMaker",
+    "_launching.arguments.Packer", "_launching.bindless.Bindless", "_launching.config.Extra",
+    "_launching.prepared.Plan",
     "_lifetime.host_memory.Hold", "_lifetime.host_memory.State", "_lifetime.pending_calls.Unraisable",
     "_memory.exporter.Exporter", "_memory.exporter.Hold", "_memory.ipc.IPCPool", "_memory.ipc.Share",
     "_memory.lease.Lease", "_memory.pool.MemPool", "_memory.pool.PoolView",
@@ -90,7 +92,7 @@ INTERNAL = {
     "simulator._RawReport", "system._enumerators.Enumerators", "system._event_set.EventSet",
     "system._identity.DeviceIdentity", "system._library.Process", "system._nvlink.NvlinkInfoType",
     "system._report.DeviceReport", "system._report.ProcessReport", "system._report.Report",
-    "system._snapshot.Snapshot", "system._state.DeviceState", "typing.IsStreamType",
+    "system._snapshot.Snapshot", "system._state.DeviceState", "texture._array.ArrayBase", "typing.IsStreamType",
 }  # fmt: skip
 if sys.implementation.name == "cpython":
     INTERNAL |= {"_calls.Memory", "_calls.Owner"}

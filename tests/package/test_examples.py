@@ -23,6 +23,7 @@ PAGES = (
     "programs.md",
     "streams.md",
     "tensor_maps.md",
+    "textures.md",
 )
 
 ELSEWHERE = {"memory_usage.py"}  # test_tracking_resource.py looks at what it prints

@@ -18,6 +18,7 @@ from graphs import ONE, SIZE, content
 from helpers import in_thread, linked_by_the_driver
 from scenarios import PTX
 
+from cuda_core_cffi import LEGACY_DEFAULT_STREAM as NONE  # which belongs to no context
 from cuda_core_cffi import (
     Buffer,
     Context,
@@ -42,6 +43,7 @@ from cuda_core_cffi import (
     lib,
 )
 from cuda_core_cffi.graph import Graph, GraphBuilder, GraphDefinition
+from cuda_core_cffi.texture import MipmappedArray, OpaqueArray, ResourceDescriptor, SurfaceObject, TextureObject
 from cuda_core_cffi.utils import CopyOptions, copy_batch, discard_batch, discard_prefetch_batch, prefetch_batch
 
 CLUSTER = LaunchConfig(grid=1, cluster=1, block=1)
@@ -76,6 +78,12 @@ class World:
         self.graph.launch(ONE, self.kernel, self.target, 2)
         self.executable = enter(self.graph.instantiate())
         self.builder = enter(device.create_graph_builder())
+        image = {"shape": (8, 8), "format": "uint8", "num_channels": 1, "is_surface_load_store": True}
+        self.array = enter(device.create_opaque_array(image))
+        self.image = enter(self.pool.allocate(SIZE, self.stream))
+        self.mipmap = enter(device.create_mipmapped_array({**image, "num_levels": 2}))
+        self.texture = enter(device.create_texture_object(ResourceDescriptor.from_opaque_array(self.array)))
+        self.surface = enter(device.create_surface_object(ResourceDescriptor.from_opaque_array(self.array)))
         with linked_by_the_driver():
             self.linker = enter(Linker(self.code, options={"arch": f"sm_{device.arch}"}))
         self.stream.sync()
@@ -174,6 +182,39 @@ USES: dict[type, dict[str, Callable[[World], object]]] = {
         "is_timing_enabled": lambda w: w.event.is_timing_enabled,
         "sync": lambda w: w.event.sync(),
         "__sub__": lambda w: w.times[1] - w.times[0],
+    },
+    OpaqueArray: {
+        "close": lambda w: w.array.close(),
+        "copy_from": lambda w: (w.array.copy_from(w.image, stream=w.stream), w.array.copy_from(w.image, stream=NONE)),
+        "copy_to": lambda w: (w.array.copy_to(w.image, stream=w.stream), w.array.copy_to(bytearray(SIZE), stream=NONE)),
+        "device": lambda w: w.array.device.device_id,
+        "element_bytes": lambda w: w.array.element_bytes,
+        "format": lambda w: w.array.format,
+        "is_surface_load_store": lambda w: w.array.is_surface_load_store,
+        "num_channels": lambda w: w.array.num_channels,
+        "shape": lambda w: w.array.shape,
+        "size_bytes": lambda w: w.array.size_bytes,
+    },
+    MipmappedArray: {
+        "close": lambda w: w.mipmap.close(),
+        "device": lambda w: w.mipmap.device.device_id,
+        "format": lambda w: w.mipmap.format,
+        "get_level": lambda w: w.mipmap.get_level(1).close(),
+        "is_surface_load_store": lambda w: w.mipmap.is_surface_load_store,
+        "num_channels": lambda w: w.mipmap.num_channels,
+        "num_levels": lambda w: w.mipmap.num_levels,
+        "shape": lambda w: w.mipmap.shape,
+    },
+    TextureObject: {
+        "close": lambda w: w.texture.close(),
+        "device": lambda w: w.texture.device.device_id,
+        "options": lambda w: w.texture.options,
+        "resource": lambda w: w.texture.resource,
+    },
+    SurfaceObject: {
+        "close": lambda w: w.surface.close(),
+        "device": lambda w: w.surface.device.device_id,
+        "resource": lambda w: w.surface.resource,
     },
     Context: {
         "close": lambda w: w.stream.context.close(),

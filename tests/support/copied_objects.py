@@ -69,6 +69,14 @@ from cuda_core_cffi.checkpoint import Process
 from cuda_core_cffi.graph import GraphCompleteOptions, GraphDebugPrintOptions, GraphDefinition, GraphNode
 from cuda_core_cffi.system import _device as system_device
 from cuda_core_cffi.system import _system_events
+from cuda_core_cffi.texture import (
+    MipmappedArray,
+    MipmappedArrayOptions,
+    OpaqueArray,
+    OpaqueArrayOptions,
+    ResourceDescriptor,
+    TextureObjectOptions,
+)
 from cuda_core_cffi.utils import (
     CopyOptions,
     FileStreamProgramCache,
@@ -172,6 +180,18 @@ class Objects:
         return self.enter(GraphDefinition())
 
     @property
+    def array(self) -> OpaqueArray:
+        return self.enter(self.device.create_opaque_array(OpaqueArrayOptions((4, 4), "uint8", 1, True)))
+
+    @property
+    def mipmap(self) -> MipmappedArray:
+        return self.enter(self.device.create_mipmapped_array(MipmappedArrayOptions((4, 4), "uint8", 1, 2)))
+
+    @property
+    def resource(self) -> ResourceDescriptor:
+        return ResourceDescriptor.from_opaque_array(self.array)
+
+    @property
     def prepared(self) -> PreparedLaunch:
         return PreparedLaunch(ONE, self.kernel, Buffer, np.uint32)
 
@@ -248,6 +268,9 @@ ROWS = [
     values("_memory.managed.ManagedMemoryResourceOptions", lambda o: ManagedMemoryResourceOptions()),
     values("_memory.pinned.PinnedMemoryResourceOptions", lambda o: PinnedMemoryResourceOptions(max_size=1)),
     values("_memory.virtual_options.VirtualMemoryResourceOptions", lambda o: VirtualMemoryResourceOptions()),
+    values("texture._array.OpaqueArrayOptions", lambda o: OpaqueArrayOptions((4, 2), "uint8", 2)),
+    values("texture._mipmapped_array.MipmappedArrayOptions", lambda o: MipmappedArrayOptions((4, 2), "uint8", 2, 3)),
+    values("texture._texture_object.TextureObjectOptions", lambda o: TextureObjectOptions("wrap", "linear")),
     values("graph.options.GraphCompleteOptions", lambda o: GraphCompleteOptions()),
     values("graph.options.GraphDebugPrintOptions", lambda o: GraphDebugPrintOptions()),
     values("_streams.event.IPCEventDescriptor", lambda o: IPCEventDescriptor._init(PAYLOAD, True, 0)),
@@ -328,6 +351,13 @@ ROWS = [
     Row("_compile.program_cache.InMemoryProgramCache", lambda o: InMemoryProgramCache()),
     Row("_launching.prepared.PreparedLaunch", lambda o: o.prepared),
     Row("_launching.batch.LaunchBatch", lambda o: LaunchBatch([(o.prepared, o.buffer, 1)])),
+    Row("texture._array.OpaqueArray", lambda o: o.array),
+    Row("texture._array.OpaqueArray", lambda o: o.enter(o.mipmap.get_level(1))),
+    Row("texture._mipmapped_array.MipmappedArray", lambda o: o.mipmap),
+    Row("texture._texture_object.TextureObject", lambda o: o.enter(o.device.create_texture_object(o.resource))),
+    Row("texture._surface_object.SurfaceObject", lambda o: o.enter(o.device.create_surface_object(o.resource))),
+    Row("texture._array.ArrayRegion", lambda o: o.array[1:3]),
+    Row("texture._resource.ResourceDescriptor", lambda o: o.resource),
     Row("simulator.Fault", lambda o: simulator.Fault(0)),
     Row("simulator.Trace", lambda o: simulator.Trace()),
     # what shows a part of an owner

@@ -53,6 +53,7 @@ from cuda_core_cffi._device.device import driver_version
 from cuda_core_cffi._memory import SynchronousMemoryResource
 from cuda_core_cffi._streams.event import IPCEventDescriptor
 from cuda_core_cffi.checkpoint import Process
+from cuda_core_cffi.texture import OpaqueArrayOptions, ResourceDescriptor
 from cuda_core_cffi.utils import (
     StridedMemoryView,
     TrackingMemoryResource,
@@ -168,6 +169,7 @@ def no_result(*results: Any) -> None:
 PINNED = LegacyPinnedMemoryResource()
 ONE = LaunchConfig(grid=1, block=1)
 SHARED = EventOptions(ipc_enabled=True)
+IMAGE = OpaqueArrayOptions((8, 8), "uint8", 1, is_surface_load_store=True)
 
 SCENARIOS: dict[str, Callable[[World], Any]] = {
     # devices and contexts
@@ -288,6 +290,24 @@ SCENARIOS: dict[str, Callable[[World], Any]] = {
     ),
     "view of a view": lambda w: no_result(StridedMemoryView.from_dlpack(view(w.buffer), w.other.handle)),
     "copy between views": lambda w: view(w.buffer).copy_from(view(w.managed[0]), w.stream),
+    # arrays, textures and surfaces
+    "opaque array": lambda w: w.device.create_opaque_array(IMAGE),
+    "mipmapped array": lambda w: w.device.create_mipmapped_array({**vars(IMAGE), "num_levels": 3}),
+    "level of a mipmapped array": lambda w: w.device.create_mipmapped_array({**vars(IMAGE), "num_levels": 3}).get_level(
+        1
+    ),
+    "texture": lambda w: w.device.create_texture_object(
+        ResourceDescriptor.from_opaque_array(w.device.create_opaque_array(IMAGE))
+    ),
+    "texture of a buffer": lambda w: w.device.create_texture_object(
+        ResourceDescriptor.from_linear(w.buffer, format="uint8", num_channels=1)
+    ),
+    "texture of borrowed memory": lambda w: w.device.create_texture_object(
+        ResourceDescriptor.from_linear(borrowed(w), format="uint8", num_channels=1)
+    ),
+    "surface": lambda w: w.device.create_surface_object(
+        ResourceDescriptor.from_opaque_array(w.device.create_opaque_array(IMAGE))
+    ),
     # kernels
     "load": lambda w: [ObjectCode.from_ptx(PTX).get_kernel("store")],
     "module": lambda w: no_result(w.code.get_module()),
@@ -432,6 +452,21 @@ def copy_to_an_array_without_waiting(w: World) -> None:
     array = StridedMemoryView.from_any_interface(np.zeros(SIZE, np.int8), -1)
     view(w.buffer).copy_to(array, w.stream, blocking=False)
     w.stream.sync()
+
+
+@scenario
+def copy_of_an_opaque_array(w: World) -> None:
+    with w.device.create_opaque_array(IMAGE) as array:
+        array.copy_from(w.buffer, stream=w.stream)
+        array[2:6, 2:6].copy_to(w.pinned, stream=w.stream)
+        array[4:].copy_from(array[:4], stream=LEGACY_DEFAULT_STREAM)
+
+
+@scenario
+def copy_of_an_opaque_array_to_the_host(w: World) -> None:
+    with w.device.create_opaque_array(IMAGE) as array:
+        array.copy_to(bytearray(SIZE), stream=w.stream)
+        w.stream.sync()
 
 
 @scenario

@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Textures and surfaces as kernel arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from types import TracebackType
+from typing import Any, Self
+
+from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._core.handle import Handle
+from cuda_core_cffi._lifetime.references import Operand
+from cuda_core_cffi._memory import Buffer
+from cuda_core_cffi._memory.exporter import Hold
+
+__all__ = ["Bindless"]
+
+_handle = lib.ccc_handle_value
+
+
+class Bindless(Handle):
+    """A texture or a surface: kernels get its handle, a number of 64 bits."""
+
+    __slots__ = ("_hold", "_kept", "_memory")
+
+    _hold: Hold  # releases what is kept when this object is collected
+    _kept: list[Callable[[], None]]  # what releases the memory, if Python gives it back
+    _memory: Buffer  # whose memory that is
+
+    __eq__ = object.__eq__  # a number is given again to another object
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} handle={self._value:#x}>"
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Destroy the object, and release what it shows. Closing twice is allowed.
+
+        Kernels that use it must have ended.
+        """
+        super().close()
+        release_all(self._kept)
+
+    @classmethod
+    def _make(cls, device: int, resource: Handle, what: Any, how: Any) -> Self:
+        """Return an object that shows a resource, which it keeps; ``what`` and ``how`` describe it to the driver."""
+        in_python = isinstance(resource, Buffer) and resource._needs_python
+        kept = [resource._hold()] if isinstance(resource, Buffer) and in_python else []
+        hold = Hold(partial(release_all, kept))
+        c_handle = lib.ccc_texture_create(device, resource._c_handle, not in_python, what, how)
+        if not c_handle:
+            raise resource._failure(lib.ccc_last_status())
+        self = cls._own(c_handle)
+        self._kept, self._hold = kept, hold
+        if isinstance(resource, Buffer) and in_python:
+            self._memory = resource
+        return self
+
+    @property
+    def _argument(self) -> int | None:
+        """What a kernel gets; None once closed."""
+        return _handle(self._c_handle) or None
+
+    @property
+    def _needs_python(self) -> bool:
+        """Whether what keeps the object must also keep something in Python."""
+        return bool(self._kept)
+
+    def _operand(self) -> Operand:
+        """Return the object as an operand of a graph's node, which keeps it."""
+        if self.is_closed:
+            raise self._failure(lib.CCC_CLOSED)
+        return Operand(0, (self._c_handle,), (Hold(self._memory._hold()),) if self._kept else ())
+
+
+def release_all(kept: list[Callable[[], Any]]) -> None:
+    """Release what is kept, once."""
+    while kept:
+        try:
+            release = kept.pop()
+        except IndexError:  # another thread was faster
+            return
+        release()

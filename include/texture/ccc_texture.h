@@ -1,0 +1,138 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opaque arrays, mipmapped arrays, textures and surfaces.
+ *
+ * A level of a mipmapped array is a borrowed handle whose parent is the mipmapped array. A texture or a surface is in the
+ * context of its array, which is its parent, and has a use of what it shows.
+ */
+#ifndef CCC_TEXTURE_H
+#define CCC_TEXTURE_H
+
+#include "handles/ccc_context.h"
+
+/* The context that an array, or a level of one, is in. The caller has a use of the array. */
+static ccc_handle *ccc_array_context(const ccc_handle *array)
+{
+    ccc_handle *context = array->parent;
+    while (context && context->kind != CCC_CONTEXT)
+        context = context->parent;
+    return context;
+}
+
+/* A new array in a context of the device. NULL on failure. */
+static ccc_handle *ccc_array_create(int device, const CUDA_ARRAY3D_DESCRIPTOR *shape)
+{
+    ccc_scope scope;
+    CUarray array = NULL;
+    ccc_handle *handle = NULL;
+    if (ccc_enter(&scope, device))
+        return NULL;
+    CUresult result = cuArray3DCreate(&array, shape);
+    if (result)
+        ccc_fail((int)result, "cuArray3DCreate");
+    else if ((handle = ccc_new(CCC_ARRAY, (uintptr_t)array, 0, scope.context)) == NULL)
+        cuArrayDestroy(array);
+    ccc_leave(&scope);
+    return handle;
+}
+
+/* The same with several levels. */
+static ccc_handle *ccc_mipmap_create(int device, const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned int levels)
+{
+    ccc_scope scope;
+    CUmipmappedArray mipmap = NULL;
+    ccc_handle *handle = NULL;
+    if (ccc_enter(&scope, device))
+        return NULL;
+    CUresult result = cuMipmappedArrayCreate(&mipmap, shape, levels);
+    if (result)
+        ccc_fail((int)result, "cuMipmappedArrayCreate");
+    else if ((handle = ccc_new(CCC_MIPMAP, (uintptr_t)mipmap, 0, scope.context)) == NULL)
+        cuMipmappedArrayDestroy(mipmap);
+    ccc_leave(&scope);
+    return handle;
+}
+
+/* A level, which keeps the mipmapped array. NULL on failure. */
+static ccc_handle *ccc_mipmap_level(ccc_handle *mipmap, unsigned int level)
+{
+    CUarray array = NULL;
+    CCC_USE_OR(mipmap, ccc_closed());
+    int pushed = ccc_push(mipmap->parent);
+    CUresult result = cuMipmappedArrayGetLevel(&array, (CUmipmappedArray)CCC_POINTER(mipmap), level);
+    ccc_pop(pushed);
+    if (result) {
+        ccc_fail((int)result, "cuMipmappedArrayGetLevel");
+        return NULL;
+    }
+    return ccc_new(CCC_ARRAY, (uintptr_t)array, CCC_BORROWED, mipmap);
+}
+
+/* Name the resource, of which the caller has a use, in its description. */
+static void ccc_describe_resource(CUDA_RESOURCE_DESC *what, const ccc_handle *resource)
+{
+    switch (what->resType) {
+    case CU_RESOURCE_TYPE_ARRAY:
+        what->res.array.hArray = (CUarray)CCC_POINTER(resource);
+        break;
+    case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
+        what->res.mipmap.hMipmappedArray = (CUmipmappedArray)CCC_POINTER(resource);
+        break;
+    case CU_RESOURCE_TYPE_LINEAR:
+        what->res.linear.devPtr = resource->value;
+        break;
+    default:
+        what->res.pitch2D.devPtr = resource->value;
+    }
+}
+
+/* In the current context: a texture, or with `how` NULL a surface. */
+static ccc_handle *ccc_texture_create_in(ccc_handle *context, ccc_handle *resource, int keep,
+                                         const CUDA_RESOURCE_DESC *what, const CUDA_TEXTURE_DESC *how)
+{
+    CUtexObject value = 0;
+    CUresult result = how ? cuTexObjectCreate(&value, what, how, NULL) : cuSurfObjectCreate(&value, what);
+    if (result) {
+        ccc_fail((int)result, how ? "cuTexObjectCreate" : "cuSurfObjectCreate");
+        return NULL;
+    }
+    ccc_handle *handle = ccc_new(how ? CCC_TEXTURE : CCC_SURFACE, value, 0, context);
+    if (handle && keep) {
+        ccc_retain(resource);
+        handle->resource = resource;
+    } else if (handle == NULL) {
+        if (how)
+            cuTexObjectDestroy(value);
+        else
+            cuSurfObjectDestroy(value);
+    }
+    return handle;
+}
+
+/*
+ * A texture of an array, a mipmapped array or a buffer, or with `how` NULL a surface of an array. Of a buffer it is in a
+ * context of the device. It does not keep memory that Python gives back: `keep` is 0. NULL on failure.
+ */
+static ccc_handle *ccc_texture_create(int device, ccc_handle *resource, int keep, CUDA_RESOURCE_DESC *what,
+                                      const CUDA_TEXTURE_DESC *how)
+{
+    ccc_handle *handle = NULL;
+    CCC_USE_OR(resource, ccc_closed());
+    ccc_describe_resource(what, resource);
+    if (resource->kind == CCC_BUFFER) {
+        ccc_scope scope;
+        if (ccc_enter(&scope, device))
+            return NULL;
+        handle = ccc_texture_create_in(scope.context, resource, keep, what, how);
+        ccc_leave(&scope);
+    } else {
+        ccc_handle *context = ccc_array_context(resource);
+        int pushed = ccc_push(context);
+        handle = ccc_texture_create_in(context, resource, keep, what, how);
+        ccc_pop(pushed);
+    }
+    return handle;
+}
+
+#endif
