@@ -34,6 +34,7 @@ PRINTED = {
     "conditional_loop.py": r"steps, .*: enough\n.*: too many\n2 launches of a loop on .*: right",
     "graph_capture.py": r"captured 10 nodes: .*\nrefused: .*\n5 launches, .* on .*: right",
     "graph_update.py": r"by hand (.*\n)+3 graphs, .* launches on .*: right",
+    "image_filter.py": "edges of an image of 256 x 192 on .*: right",
     "jit_lto.py": r"2 units linked for .*, with 0 calls left: largest relative difference from NumPy \d\.\de-\d+",
     "nvvm.py": "a wave of .* on",
     "saxpy.py": "saxpy of .* on",
