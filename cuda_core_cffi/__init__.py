@@ -52,6 +52,7 @@ if TYPE_CHECKING:  # at run time these are imported when they are first asked fo
     from cuda_core_cffi._launching.launch import launch
     from cuda_core_cffi._launching.prepared import PreparedLaunch
     from cuda_core_cffi._memory import (
+        GraphicsResource,
         ManagedMemoryResource,
         ManagedMemoryResourceOptions,
         PinnedMemoryResource,
@@ -74,6 +75,7 @@ __all__ = [
     "Event",
     "EventOptions",
     "GraphMemoryResource",
+    "GraphicsResource",
     "Host",
     "Kernel",
     "LaunchBatch",
@@ -130,6 +132,7 @@ add_lazy_names(
         "_launching.config": ("LaunchConfig",),
         "_compile.linker": ("Linker",),
         "_compile.linker_options": ("LinkerOptions",),
+        "_memory.graphics": ("GraphicsResource",),
         "_memory.managed": ("ManagedMemoryResource", "ManagedMemoryResourceOptions"),
         "_memory.pinned": ("PinnedMemoryResource", "PinnedMemoryResourceOptions"),
         "_memory.virtual": ("VirtualMemoryResource", "VirtualMemoryResourceOptions"),

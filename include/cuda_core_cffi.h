@@ -37,6 +37,7 @@ typedef enum ccc_kind {
     CCC_MIPMAP,     /* a mipmapped array */
     CCC_TEXTURE,
     CCC_SURFACE,
+    CCC_GRAPHICS,   /* a buffer or an image of OpenGL */
     CCC_KINDS /* how many there are */
 } ccc_kind;
 

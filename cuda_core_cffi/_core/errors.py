@@ -46,6 +46,8 @@ HINTS = {
     "threads in a block, or less shared memory",
     "CUDA_ERROR_INVALID_CLUSTER_SIZE": "a cluster has 8 blocks at most, more only where the kernel's attribute "
     "non_portable_cluster_size_allowed says so, and exactly those that the kernel was compiled for",
+    "CUDA_ERROR_INVALID_GRAPHICS_CONTEXT": "an OpenGL context must be current in this thread, on the GPU of the "
+    "current CUDA context",
     "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE": "all blocks of a cooperative launch must fit on the device at once: as "
     "many as kernel.occupancy tells for a multiprocessor, times the number of these",
     "CUDA_ERROR_NOT_PERMITTED": "a function that the driver calls must not call the driver back",

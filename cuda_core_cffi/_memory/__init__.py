@@ -20,6 +20,7 @@ from cuda_core_cffi._memory.pool import DeviceMemoryResource, DeviceMemoryResour
 from cuda_core_cffi._memory.resource import MemoryResource
 
 if TYPE_CHECKING:  # at run time these are imported when they are first asked for
+    from cuda_core_cffi._memory.graphics import GraphicsResource
     from cuda_core_cffi._memory.managed import ManagedMemoryResource, ManagedMemoryResourceOptions
     from cuda_core_cffi._memory.pinned import PinnedMemoryResource, PinnedMemoryResourceOptions
     from cuda_core_cffi._memory.virtual import VirtualMemoryResource, VirtualMemoryResourceOptions
@@ -30,6 +31,7 @@ __all__ = [
     "DeviceMemoryResource",
     "DeviceMemoryResourceOptions",
     "GraphMemoryResource",
+    "GraphicsResource",
     "LegacyPinnedMemoryResource",
     "ManagedBuffer",
     "ManagedMemoryResource",
@@ -48,6 +50,7 @@ __all__ = [
 add_lazy_names(
     globals(),
     {
+        "graphics": ("GraphicsResource",),
         "managed": ("ManagedMemoryResource", "ManagedMemoryResourceOptions"),
         "pinned": ("PinnedMemoryResource", "PinnedMemoryResourceOptions"),
         "virtual": ("VirtualMemoryResource", "VirtualMemoryResourceOptions"),

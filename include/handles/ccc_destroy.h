@@ -6,6 +6,7 @@
 
 #include "memory/ccc_ipc.h"
 #include "handles/ccc_kernels.h"
+#include "memory/ccc_graphics.h"
 #include "memory/ccc_virtual.h"
 
 /* Of headers that come after this one. */
@@ -69,7 +70,12 @@ static CUresult ccc_destroy_in_context(ccc_handle *handle, const char **call)
     case CCC_SURFACE:
         *call = "cuSurfObjectDestroy";
         return cuSurfObjectDestroy(handle->value);
+    case CCC_GRAPHICS:
+        *call = "cuGraphicsUnregisterResource";
+        return cuGraphicsUnregisterResource((CUgraphicsResource)CCC_POINTER(handle));
     case CCC_BUFFER:
+        if (handle->flags & CCC_MAPPED)
+            return ccc_graphics_unmap(handle, stream, call);
         if (handle->value == 0)
             return CUDA_SUCCESS;
         if (handle->flags & CCC_VIRTUAL)
@@ -99,11 +105,11 @@ static CUresult ccc_destroy_in_context(ccc_handle *handle, const char **call)
     }
 }
 
-/* Whether the kind of a handle is one of those that only their own context destroys. */
-static int ccc_is_of_texture(const ccc_handle *handle)
+/* Whether a handle is of a kind that only its own context destroys. */
+static int ccc_is_of_context(const ccc_handle *handle)
 {
     return handle->kind == CCC_ARRAY || handle->kind == CCC_MIPMAP || handle->kind == CCC_TEXTURE ||
-           handle->kind == CCC_SURFACE;
+           handle->kind == CCC_SURFACE || handle->kind == CCC_GRAPHICS;
 }
 
 static void ccc_destroy(ccc_handle *handle)
@@ -112,8 +118,8 @@ static void ccc_destroy(ccc_handle *handle)
     const ccc_handle *stream = ccc_stream_of(handle);
     /* A default stream is one of the current context's; synchronous calls act in the current context too. */
     int needs_context = handle->kind == CCC_LINKER || /* cuLinkDestroy crashes without one, in driver 580 */
-                        ccc_is_of_texture(handle) ||
-                        (handle->flags & (CCC_PINNED | CCC_SYNCHRONOUS | CCC_VIRTUAL | CCC_IMPORTED)) ||
+                        ccc_is_of_context(handle) ||
+                        (handle->flags & (CCC_PINNED | CCC_SYNCHRONOUS | CCC_VIRTUAL | CCC_IMPORTED | CCC_MAPPED)) ||
                         (handle->kind == CCC_BUFFER && stream == NULL) || (stream && (stream->flags & CCC_TOKEN));
     const char *call = "";
     ccc_handle *home = handle->parent;

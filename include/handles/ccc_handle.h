@@ -32,6 +32,7 @@ enum {
     CCC_VIRTUAL = 256,    /* buffer of mappings in reserved addresses */
     CCC_IMPORTED = 512,   /* pool of another process, or buffer from one */
     CCC_OF_GRAPH = 1024,  /* buffer of memory that a node of a graph allocates */
+    CCC_MAPPED = 4096,    /* buffer of memory of OpenGL, whose resource is its pool */
     CCC_NONBLOCKING = 2048 /* stream of ours that runs beside the legacy default stream */
 };
 
@@ -74,6 +75,11 @@ struct ccc_handle {
         } capture;
         atomic_int lent; /* of a library: whether a program may unload it, so that this package does not */
         struct ccc_graph *graph; /* of a graph or an executable: its lock, and what it keeps */
+        struct {                 /* of a graphics resource */
+            atomic_int mapped;   /* there is a buffer of its memory */
+            atomic_int watched;  /* a failure to unmap is kept rather than reported */
+            atomic_int failure;
+        } graphics;
         ccc_handle *resource;    /* of a texture or a surface: the array, mipmapped array or buffer */
         struct {                 /* of handles of other libraries, and of the driver's linker */
             CUresult (*destroy)(uint64_t value);

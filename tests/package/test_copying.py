@@ -59,9 +59,10 @@ def test_an_object_is_copied_as_its_class_says(row, action, objects):
 # Every class is in the table
 
 # What programs get no object of: bases, protocols, descriptors, and what is used within the package. The base
-# ProgramCacheResource is for subclasses that users write.
+# ProgramCacheResource is for subclasses that users write. A GraphicsResource needs OpenGL: test_graphics.py copies one.
 INTERNAL = {
     "_arrays.tensor_map_source.TensorMapSource",
+    "_memory.graphics.GraphicsResource",
     "_alias.finder.CoreDistribution", "_alias.finder.CoreFinder", "_alias.finder.Loader",
     "_alias.finder.NamespaceFinder", "_alias.modules.Alias", "_alias.modules.Core", "_alias.modules.Utilities",
     "_core.python_calls.Memory", "_core.python_calls.Owner",

@@ -86,6 +86,15 @@ ELSEWHERE = {
     "cuCheckpointProcessCheckpoint": "not with the managed memory of the scenarios: test_process.py",
     "cuCheckpointProcessRestore": "the same",
     "cuGetErrorString": "explains the failure of another call",
+    **dict.fromkeys(
+        (
+            "cuGraphicsMapResources",
+            "cuGraphicsResourceGetMappedPointer",
+            "cuGraphicsUnmapResources",
+            "cuGraphicsUnregisterResource",
+        ),
+        "the simulated driver has no OpenGL: test_graphics.py",
+    ),
 }
 
 
