@@ -42,6 +42,7 @@ from cuda_core_cffi import (
 from cuda_core_cffi._core.errors import check
 from cuda_core_cffi._lifetime.pending_calls import run_tasks
 from cuda_core_cffi.graph import GraphDefinition
+from cuda_core_cffi.texture import ResourceDescriptor
 from cuda_core_cffi.utils import StridedMemoryView, TrackingMemoryResource
 
 SIZE = 64
@@ -176,6 +177,17 @@ CASES["tracked buffer of a user's resource"] = lambda w: [TrackingMemoryResource
 CASES["buffer of a user's resource in a cycle"] = lambda w: in_a_cycle(PinnedByAddress().allocate(SIZE))
 CASES["memory of an owner"] = lambda w: [borrow(Owner())]
 CASES["memory of an owner in a cycle"] = lambda w: in_a_cycle(borrow(Owner()))
+
+
+def texture_of(w: World, buffer: Buffer) -> Any:
+    """Return a texture, which keeps the memory of a buffer."""
+    return w.device.create_texture_object(ResourceDescriptor.from_linear(buffer, format="uint8", num_channels=1))
+
+
+CASES["texture"] = lambda w: [closed(lambda buffer: texture_of(w, buffer))]
+CASES["texture in a cycle"] = lambda w: in_a_cycle(closed(lambda buffer: texture_of(w, buffer)))
+CASES["texture closed by the program"] = lambda w: closed(lambda buffer: texture_of(w, buffer)).close
+CASES["texture of a user's buffer"] = lambda w: [closed(lambda buffer: texture_of(w, buffer), PinnedByAddress())]
 
 SOURCES = {
     "buffer": lambda make: closed(make),
