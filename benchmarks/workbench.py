@@ -267,6 +267,31 @@ class Workbench(Bench):
         return self._api.LegacyPinnedMemoryResource().allocate(SIZE, stream=self.stream)
 
     @functools.cached_property
+    def array_options(self) -> Any:
+        """What an array of 1 KiB is like."""
+        return self._submodule("texture").OpaqueArrayOptions((SIZE // 64, 16), "float32", 1)
+
+    @functools.cached_property
+    def array(self) -> Any:
+        """An array of two dimensions."""
+        return self.device.create_opaque_array(self.array_options)
+
+    @functools.cached_property
+    def array_resource(self) -> Any:
+        """What describes the array for a texture."""
+        return self._submodule("texture").ResourceDescriptor.from_opaque_array(self.array)
+
+    @functools.cached_property
+    def texture(self) -> Any:
+        """A texture of the array."""
+        return self.device.create_texture_object(resource=self.array_resource, options=self.sampling)
+
+    @functools.cached_property
+    def sampling(self) -> Any:
+        """How textures sample."""
+        return self._submodule("texture").TextureObjectOptions(filter_mode="linear")
+
+    @functools.cached_property
     def event(self) -> Any:
         """An event that has been reached."""
         return self._reached(None)

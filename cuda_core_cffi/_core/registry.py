@@ -7,6 +7,7 @@ A stream names its device, yet a device makes streams: the class below reaches t
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from types import ModuleType
@@ -53,7 +54,7 @@ class Registry:
         found: type[SystemDevice] = importlib.import_module("cuda_core_cffi.system").Device
         return found
 
-    @property
+    @functools.cached_property
     def texture(self) -> ModuleType:
         """:mod:`cuda_core_cffi.texture`, whose objects a device makes; imported when this is asked for."""
         return importlib.import_module("cuda_core_cffi.texture")

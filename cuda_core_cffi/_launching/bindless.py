@@ -9,6 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
+from cuda_core_cffi._core.calls import own
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._lifetime.references import Operand
@@ -25,8 +26,8 @@ class Bindless(Handle):
 
     __slots__ = ("_hold", "_kept", "_memory")
 
-    _hold: Hold  # releases what is kept when this object is collected
-    _kept: list[Callable[[], None]]  # what releases the memory, if Python gives it back
+    _hold: Hold  # if Python gives the memory back: releases it when this object is collected
+    _kept: list[Callable[[], None]] | None  # what releases it, once
     _memory: Buffer  # whose memory that is
 
     __eq__ = object.__eq__  # a number is given again to another object
@@ -46,21 +47,23 @@ class Bindless(Handle):
         Kernels that use it must have ended.
         """
         super().close()
-        release_all(self._kept)
+        if self._kept:
+            release_all(self._kept)
 
     @classmethod
     def _make(cls, device: int, resource: Handle, what: Any, how: Any) -> Self:
         """Return an object that shows a resource, which it keeps; ``what`` and ``how`` describe it to the driver."""
-        in_python = isinstance(resource, Buffer) and resource._needs_python
-        kept = [resource._hold()] if isinstance(resource, Buffer) and in_python else []
-        hold = Hold(partial(release_all, kept))
-        c_handle = lib.ccc_texture_create(device, resource._c_handle, not in_python, what, how)
+        kept = hold = None
+        if isinstance(resource, Buffer) and resource._needs_python:
+            kept = [resource._hold()]
+            hold = Hold(partial(release_all, kept))
+        c_handle = lib.ccc_texture_create(device, resource._c_handle, kept is None, what, how)
         if not c_handle:
             raise resource._failure(lib.ccc_last_status())
-        self = cls._own(c_handle)
-        self._kept, self._hold = kept, hold
-        if isinstance(resource, Buffer) and in_python:
-            self._memory = resource
+        self = own(cls, c_handle)
+        self._kept = kept
+        if hold is not None and isinstance(resource, Buffer):
+            self._hold, self._memory = hold, resource
         return self
 
     @property

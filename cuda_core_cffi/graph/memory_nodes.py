@@ -144,12 +144,12 @@ class MemcpyNode(KnownNode):
 
     @property
     def dst(self) -> int:
-        """Where to."""
+        """Where to: the address, or the handle of an opaque array."""
         return place_of(self._read(), "dst")[0]
 
     @property
     def src(self) -> int:
-        """Where from."""
+        """Where from: the address, or the handle of an opaque array."""
         return place_of(self._read(), "src")[0]
 
     @property
@@ -234,8 +234,10 @@ def present(record: Record, name: str, address: int) -> Operand:
 
 
 def place_of(native: Any, side: str) -> tuple[int, str]:
-    """Return one side of a copy: the address, and D for device or H for host."""
+    """Return one side of a copy: the address, and D for device or H for host; or an array's handle, and A."""
     kind = getattr(native, f"{side}MemoryType")
+    if kind == lib.CU_MEMORYTYPE_ARRAY:
+        return int(ffi.cast("uintptr_t", getattr(native, f"{side}Array"))), "A"
     if kind == lib.CU_MEMORYTYPE_HOST:
         return int(ffi.cast("uintptr_t", getattr(native, f"{side}Host"))), "H"
     return int(getattr(native, f"{side}Device")), "D"

@@ -6,20 +6,21 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import math
 from collections.abc import Callable, Mapping
 from types import EllipsisType, TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
+from cuda_core_cffi._core.calls import own
 from cuda_core_cffi._core.copying import Uncopyable
-from cuda_core_cffi._core.errors import failure, last_failure
+from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
-from cuda_core_cffi.texture._copies import Region, copy_region
+from cuda_core_cffi._memory import Buffer
+from cuda_core_cffi.texture._copies import Region, copy_buffer, copy_region
 from cuda_core_cffi.texture._formats import (
-    FORMATS,
+    Description,
     array_format,
     array_shape,
     channel_count,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from cuda_core_cffi._device.device import Device
 
-__all__ = ["ArrayBase", "ArrayRegion", "OpaqueArray", "OpaqueArrayOptions", "allocate_array"]
+__all__ = ["ArrayBase", "ArrayRegion", "OpaqueArray", "OpaqueArrayOptions", "retry"]
 
 T = TypeVar("T")
 
@@ -76,12 +77,9 @@ class OpaqueArrayOptions:
 class ArrayBase(Handle):
     """What arrays with and without levels have in common."""
 
-    __slots__ = ("_format", "_is_surface_load_store", "_num_channels", "_shape")
+    __slots__ = ("_description",)
 
-    _format: ArrayFormatType
-    _is_surface_load_store: bool
-    _num_channels: int
-    _shape: tuple[int, ...]
+    _description: Description
 
     __eq__ = object.__eq__  # a handle is given again to another array
     __hash__ = object.__hash__
@@ -95,35 +93,34 @@ class ArrayBase(Handle):
         self.close()
 
     def _describe(self) -> str:
-        return f"shape={self._shape} format={self._format.value!r} num_channels={self._num_channels}"
+        return f"shape={self.shape} format={self.format.value!r} num_channels={self.num_channels}"
 
     @classmethod
-    def _of(cls, c_handle: Any, shape: tuple[int, ...], kind: ArrayFormatType, channels: int, surface: bool) -> Self:
+    def _of(cls, c_handle: Any, description: Description) -> Self:
         """Return an object for a C handle that a helper made."""
-        self = cls._own(c_handle)
-        self._shape, self._format, self._num_channels = shape, kind, channels
-        self._is_surface_load_store = surface
+        self = own(cls, c_handle)
+        self._description = description
         return self
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The number of elements along each axis: width, height, depth; of level 0 where there are levels."""
-        return self._shape
+        return self._description.shape
 
     @property
     def format(self) -> ArrayFormatType:
         """What each channel is."""
-        return self._format
+        return self._description.format
 
     @property
     def num_channels(self) -> int:
         """Channels of an element: 1, 2 or 4."""
-        return self._num_channels
+        return self._description.num_channels
 
     @property
     def is_surface_load_store(self) -> bool:
         """Whether surfaces can be made of the array."""
-        return self._is_surface_load_store
+        return self._description.is_surface_load_store
 
     @property
     def device(self) -> Device:
@@ -170,13 +167,13 @@ class OpaqueArray(ArrayBase):
         slices = where if isinstance(where, tuple) else (where,)
         if slices and slices[-1] is Ellipsis:
             slices = slices[:-1]
-        if len(slices) > len(self._shape):
-            raise IndexError(f"an array of {len(self._shape)} axes takes no {len(slices)} slices")
-        offset, shape = [0] * len(self._shape), list(self._shape)
+        if len(slices) > len(self.shape):
+            raise IndexError(f"an array of {len(self.shape)} axes takes no {len(slices)} slices")
+        offset, shape = [0] * len(self.shape), list(self.shape)
         for axis, item in enumerate(slices):
             if not isinstance(item, slice):
                 raise TypeError(f"a region takes slices such as array[4:8, 0:2], not {type(item).__name__}: {item!r}")
-            start, stop, step = item.indices(self._shape[axis])
+            start, stop, step = item.indices(self.shape[axis])
             if step != 1:
                 raise ValueError(f"a slice of an array has step 1, not {step}")
             offset[axis], shape[axis] = start, max(stop - start, 0)
@@ -186,11 +183,12 @@ class OpaqueArray(ArrayBase):
 
     @classmethod
     def _create(cls, device: int, options: OpaqueArrayOptions | Mapping[str, Any]) -> OpaqueArray:
-        wanted = dataclasses.replace(check_options(OpaqueArrayOptions, options, "Device.create_opaque_array"))
-        kind, surface = array_format(wanted.format), bool(wanted.is_surface_load_store)
-        native = describe(wanted.shape, kind, wanted.num_channels, surface)
-        c_handle = allocate_array(lambda: lib.ccc_array_create(device, native), device, len(wanted.shape), False)
-        return cls._of(c_handle, wanted.shape, kind, wanted.num_channels, surface)
+        given = check_options(OpaqueArrayOptions, options, "Device.create_opaque_array")
+        wanted = describe(given)
+        c_handle = lib.ccc_array_create(device, wanted.native)
+        if not c_handle:
+            c_handle = retry(lambda: lib.ccc_array_create(device, wanted.native), device, wanted, False)
+        return cls._of(c_handle, wanted)
 
     def copy_from(self, src: object, *, stream: IsStreamType) -> None:
         """Copy elements into the whole array.
@@ -218,7 +216,8 @@ class OpaqueArray(ArrayBase):
         RuntimeError
             If the array, the source or the stream is closed.
         """
-        copy_region(self._region, src, True, stream, "OpaqueArray.copy_from")
+        if not (isinstance(src, Buffer) and copy_buffer(self, src, True, stream, "OpaqueArray.copy_from")):
+            copy_region(self._region, src, True, stream, "OpaqueArray.copy_from")
 
     def copy_to(self, dst: T, *, stream: IsStreamType) -> T:
         """Copy the elements of the whole array to somewhere else.
@@ -240,23 +239,24 @@ class OpaqueArray(ArrayBase):
         ValueError, TypeError, BufferError, RuntimeError
             As for :meth:`copy_from`; also if the destination is read-only.
         """
-        copy_region(self._region, dst, False, stream, "OpaqueArray.copy_to")
+        if not (isinstance(dst, Buffer) and copy_buffer(self, dst, False, stream, "OpaqueArray.copy_to")):
+            copy_region(self._region, dst, False, stream, "OpaqueArray.copy_to")
         return dst
 
     @property
     def element_bytes(self) -> int:
         """Bytes of an element, with all its channels."""
-        return FORMATS[self._format].size * self._num_channels
+        return self._description.element_bytes
 
     @property
     def size_bytes(self) -> int:
         """Bytes of all elements."""
-        return math.prod(self._shape) * self.element_bytes
+        return self._description.size_bytes
 
     @property
     def _region(self) -> Region:
         """All of it."""
-        return Region(self, (0,) * len(self._shape), self._shape)
+        return Region(self, (0,) * len(self.shape), self.shape)
 
 
 class ArrayRegion(Uncopyable):
@@ -326,21 +326,15 @@ class ArrayRegion(Uncopyable):
         return self._region.size_bytes
 
 
-def allocate_array(allocate: Callable[[], Any], device: int, rank: int, mipmapped: bool) -> Any:
-    """Return the C handle of an array; out of memory, collect garbage once and try again.
-
-    Raises
-    ------
-    CUDAError
-        If the driver refuses.
-    """
-    c_handle = allocate()
-    if not c_handle and lib.ccc_last_status() == lib.CUDA_ERROR_OUT_OF_MEMORY:
-        error = failure(lib.CUDA_ERROR_OUT_OF_MEMORY)
+def retry(allocate: Callable[[], Any], device: int, wanted: Description, mipmapped: bool) -> Any:
+    """Allocate again after a failure that a garbage collection may cure, else raise."""
+    status = lib.ccc_last_status()
+    error = last_failure()
+    if status == lib.CUDA_ERROR_OUT_OF_MEMORY:
         gc.collect()
         c_handle = allocate()
-        if not c_handle and lib.ccc_last_status() == lib.CUDA_ERROR_OUT_OF_MEMORY:
-            raise error
-    if not c_handle:
-        raise explain_limits(last_failure(), device, rank, mipmapped)
-    return c_handle
+        if c_handle:
+            return c_handle
+        if lib.ccc_last_status() != status:
+            error = last_failure()
+    raise explain_limits(error, device, len(wanted.shape), mipmapped)

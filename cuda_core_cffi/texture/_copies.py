@@ -15,13 +15,13 @@ from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.copy_options import copy_failure
 from cuda_core_cffi._memory.host_copy import EXPORTS_HOLD, copy_while_held, host_memory
-from cuda_core_cffi._streams.stream import accept_stream
+from cuda_core_cffi._streams.stream import Stream, accept_stream
 from cuda_core_cffi.typing import IsStreamType
 
 if TYPE_CHECKING:
     from cuda_core_cffi.texture._array import OpaqueArray
 
-__all__ = ["Region", "copy_region"]
+__all__ = ["Region", "copy_buffer", "copy_region"]
 
 MAX_PITCH = 2**31 - 1  # CU_DEVICE_ATTRIBUTE_MAX_PITCH on every device
 
@@ -51,6 +51,26 @@ class Region(NamedTuple):
     def size_bytes(self) -> int:
         """Bytes in the elements."""
         return math.prod(self.shape) * self.array.element_bytes
+
+
+def copy_buffer(array: OpaqueArray, buffer: Buffer, to_array: bool, stream: Any, what: str) -> bool:
+    """Copy between a whole array and a buffer, the short way; return whether that was done, or raise.
+
+    What is unusual is left to :func:`copy_region`, which tells what is wrong.
+    """
+    description = array._description
+    if not isinstance(stream, Stream) or buffer._size < description.size_bytes or buffer.is_closed:
+        return False
+    status = lib.ccc_array_copy_buffer(
+        array._c_handle,
+        buffer._c_handle,
+        to_array | (0 if buffer.is_device_accessible else lib.CCC_ON_HOST),
+        description.extents,
+        stream._c_handle,
+    )
+    if status:
+        raise copy_failure(status, what, stream, array, buffer)
+    return True
 
 
 def copy_region(region: Region, thing: Any, to_array: bool, stream: IsStreamType, what: str) -> None:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -13,9 +15,10 @@ from cuda_core_cffi._core.options import member
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi.typing import ArrayFormatType
 
-__all__ = ["FORMATS", "MOST_AXES", "array_format", "array_shape", "channel_count", "describe", "explain_limits"]
+__all__ = ["FORMATS", "Description", "array_format", "array_shape", "channel_count", "describe", "explain_limits"]
 
 MOST_AXES = 3
+MOST_KNOWN = 128  # kinds of arrays
 LARGEST_EXTENT = 2**32 - 1
 CHANNELS = (1, 2, 4)
 
@@ -87,13 +90,67 @@ def array_shape(value: Any) -> tuple[int, ...]:
     return shape
 
 
-def describe(shape: tuple[int, ...], kind: ArrayFormatType, channels: int, surface: bool) -> Any:
-    """Return the driver's description of an array."""
-    found = ffi.new("CUDA_ARRAY3D_DESCRIPTOR *")
-    found.Width, found.Height, found.Depth = (*shape, 0, 0)[:MOST_AXES]
-    found.Format, found.NumChannels = FORMATS[kind].number, channels
-    found.Flags = lib.CUDA_ARRAY3D_SURFACE_LDST if surface else 0
-    return found
+class Description:
+    """What an array is like.
+
+    Attributes
+    ----------
+    shape, format, num_channels, is_surface_load_store
+        As in the options, checked.
+    element_bytes, size_bytes : int
+        Bytes of an element, and of all.
+    native : CUDA_ARRAY3D_DESCRIPTOR *
+        All of it for the driver. It is not changed.
+    extents : size_t *
+        Bytes of a row, rows, and layers.
+    """
+
+    __slots__ = (
+        "element_bytes",
+        "extents",
+        "format",
+        "is_surface_load_store",
+        "native",
+        "num_channels",
+        "shape",
+        "size_bytes",
+    )
+
+    def __init__(self, shape: tuple[int, ...], kind: ArrayFormatType, channels: int, surface: bool) -> None:
+        self.shape, self.format, self.num_channels, self.is_surface_load_store = shape, kind, channels, surface
+        self.element_bytes = FORMATS[kind].size * channels
+        self.size_bytes = math.prod(shape) * self.element_bytes
+        self.native = found = ffi.new("CUDA_ARRAY3D_DESCRIPTOR *")
+        found.Width, found.Height, found.Depth = (*shape, 0, 0)[:MOST_AXES]
+        found.Format, found.NumChannels = FORMATS[kind].number, channels
+        found.Flags = lib.CUDA_ARRAY3D_SURFACE_LDST if surface else 0
+        across, rows, layers = (*shape, 1, 1)[:MOST_AXES]
+        self.extents = ffi.new("size_t[]", [across * self.element_bytes, rows, layers])
+
+    def of_level(self, level: int) -> Description:
+        """Return what a level is like."""
+        shape = tuple(max(extent >> level, 1) for extent in self.shape)
+        return Description(shape, self.format, self.num_channels, self.is_surface_load_store)
+
+
+def describe(options: Any) -> Description:
+    """Return what options of an array say, after checking them: they may have been changed since they were made.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a value is not one that it can be.
+    """
+    try:
+        return checked(options.shape, options.format, options.num_channels, options.is_surface_load_store)
+    except TypeError:  # a list for a shape, say, or something that is wrong
+        return checked.__wrapped__(options.shape, options.format, options.num_channels, options.is_surface_load_store)
+
+
+@functools.lru_cache(MOST_KNOWN, typed=True)
+def checked(shape: Any, kind: Any, channels: Any, surface: Any) -> Description:
+    """Return the description for options; the same one for the same options, for it takes a while to make."""
+    return Description(array_shape(shape), array_format(kind), channel_count(channels), bool(surface))
 
 
 def explain_limits(error: Exception, device: int, rank: int, mipmapped: bool) -> Exception:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._core.options import check_options
-from cuda_core_cffi.texture._array import ArrayBase, OpaqueArray, allocate_array
+from cuda_core_cffi.texture._array import ArrayBase, OpaqueArray, retry
 from cuda_core_cffi.texture._formats import array_format, array_shape, channel_count, describe
 
 if TYPE_CHECKING:
@@ -82,17 +82,16 @@ class MipmappedArray(ArrayBase):
 
     @classmethod
     def _create(cls, device: int, options: MipmappedArrayOptions | Mapping[str, Any]) -> MipmappedArray:
-        wanted = dataclasses.replace(check_options(MipmappedArrayOptions, options, "Device.create_mipmapped_array"))
+        given = dataclasses.replace(check_options(MipmappedArrayOptions, options, "Device.create_mipmapped_array"))
+        wanted, levels = describe(given), given.num_levels
         most = max(wanted.shape).bit_length()
-        if wanted.num_levels > most:
-            raise ValueError(f"an array of shape {wanted.shape} has at most {most} levels, not {wanted.num_levels}")
-        kind, surface = array_format(wanted.format), bool(wanted.is_surface_load_store)
-        native = describe(wanted.shape, kind, wanted.num_channels, surface)
-        c_handle = allocate_array(
-            lambda: lib.ccc_mipmap_create(device, native, wanted.num_levels), device, len(wanted.shape), True
-        )
-        self = cls._of(c_handle, wanted.shape, kind, wanted.num_channels, surface)
-        self._num_levels = wanted.num_levels
+        if levels > most:
+            raise ValueError(f"an array of shape {wanted.shape} has at most {most} levels, not {levels}")
+        c_handle = lib.ccc_mipmap_create(device, wanted.native, levels)
+        if not c_handle:
+            c_handle = retry(lambda: lib.ccc_mipmap_create(device, wanted.native, levels), device, wanted, True)
+        self = cls._of(c_handle, wanted)
+        self._num_levels = levels
         return self
 
     def get_level(self, level: int) -> OpaqueArray:
@@ -121,8 +120,7 @@ class MipmappedArray(ArrayBase):
         c_handle = lib.ccc_mipmap_level(self._c_handle, number)
         if not c_handle:
             raise self._failure(lib.ccc_last_status())
-        shape = tuple(max(extent >> number, 1) for extent in self._shape)
-        return OpaqueArray._of(c_handle, shape, self._format, self._num_channels, self._is_surface_load_store)
+        return OpaqueArray._of(c_handle, self._description.of_level(number))
 
     @property
     def num_levels(self) -> int:

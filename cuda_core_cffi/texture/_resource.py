@@ -28,6 +28,9 @@ TYPES = {
     "pitch2d": lib.CU_RESOURCE_TYPE_PITCH2D,
 }
 
+OF_ARRAYS = {kind: ffi.new("CUDA_RESOURCE_DESC *", {"resType": TYPES[kind]}) for kind in ("array", "mipmapped_array")}
+"""Descriptions of arrays, in which only the array is missing."""
+
 
 class ResourceDescriptor(Uncopyable):
     """What a texture or a surface shows: an array, or a buffer and how its memory is understood.
@@ -248,12 +251,12 @@ class ResourceDescriptor(Uncopyable):
         source = self._source
         if source.is_closed:
             raise source._failure(lib.CCC_CLOSED)
+        if not isinstance(source, Buffer):
+            if lib.ccc_handle_device(source._c_handle) != device:
+                raise ValueError(f"the array is on device {source.device.device_id}, not on device {device}")
+            return OF_ARRAYS[self._kind]
         native = ffi.new("CUDA_RESOURCE_DESC *")
         native.resType = TYPES[self._kind]
-        if not isinstance(source, Buffer):
-            if source.device.device_id != device:
-                raise ValueError(f"the array is on device {source.device.device_id}, not on device {device}")
-            return native
         assert self._format is not None
         if not source.is_device_accessible:
             raise ValueError("a texture shows memory that a device can use, not ordinary memory of the host")

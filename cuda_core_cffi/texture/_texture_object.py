@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import numbers
+import operator
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["TextureObject", "TextureObjectOptions"]
 
 MOST_AXES = 3
+MOST_KNOWN = 128  # ways of sampling
 COLOR_CHANNELS = 4
 LARGEST_ANISOTROPY = 2**32 - 1
 FLOATS = (ArrayFormatType.FLOAT16, ArrayFormatType.FLOAT32)
@@ -103,6 +106,9 @@ class TextureObjectOptions:
         self.mipmap_filter_mode = member(FilterModeType, self.mipmap_filter_mode, "mipmap_filter_mode")
 
 
+get_values = operator.attrgetter(*(field.name for field in dataclasses.fields(TextureObjectOptions)))
+
+
 class TextureObject(Bindless):
     """An array or a buffer as kernels sample it: by coordinates, with interpolation and rules for what is outside.
 
@@ -146,13 +152,25 @@ class TextureObject(Bindless):
 
 
 def sampling(options: TextureObjectOptions, resource: ResourceDescriptor) -> Any:
-    """Return the driver's description of how a texture samples.
+    """Return the driver's description of how a texture samples. It is not to be changed.
 
     Raises
     ------
     ValueError, TypeError
         If a value is not one that it can be.
     """
+    values = get_values(options)
+    try:
+        return description(*values, resource._element_format, resource.kind)
+    except TypeError:  # a list of modes, say, or something that is wrong
+        return description.__wrapped__(*values, resource._element_format, resource.kind)
+
+
+@functools.lru_cache(MOST_KNOWN, typed=True)
+def description(*values: Any) -> Any:
+    """Return the same for the values of all options, the format of the elements and the kind of resource."""
+    *given, element_format, kind = values
+    options = TextureObjectOptions(*given)
     native = ffi.new("CUDA_TEXTURE_DESC *")
     for axis, mode in enumerate(address_modes(options.address_mode)):
         native.addressMode[axis] = ADDRESS_MODES[mode]
@@ -162,12 +180,12 @@ def sampling(options: TextureObjectOptions, resource: ResourceDescriptor) -> Any
     native.mipmapFilterMode = FILTER_MODES[member(FilterModeType, options.mipmap_filter_mode, "mipmap_filter_mode")]
     for name, flag in FLAGS.items():
         native.flags |= flag if getattr(options, name) else 0
-    as_integers = reading is ReadModeType.ELEMENT_TYPE and resource._element_format not in FLOATS
+    as_integers = reading is ReadModeType.ELEMENT_TYPE and element_format not in FLOATS
     if as_integers:
         native.flags |= lib.CU_TRSF_READ_AS_INTEGER
-        if filtering is FilterModeType.LINEAR and resource.kind != "linear":
+        if filtering is FilterModeType.LINEAR and kind != "linear":
             raise ValueError(
-                f"filter_mode 'linear' interpolates floats, and elements of format {resource._element_format.value!r} "
+                f"filter_mode 'linear' interpolates floats, and elements of format {element_format.value!r} "
                 "are read as integers: use read_mode 'normalized_float', or filter_mode 'point'"
             )
     anisotropy = integer(options.max_anisotropy, "max_anisotropy")

@@ -81,4 +81,21 @@ static int ccc_array_copy(const ccc_box_copy *copy, ccc_handle *stream, ccc_hand
     return status;
 }
 
+#define CCC_TO_ARRAY 1
+#define CCC_ON_HOST 2 /* only the host can access the buffer */
+
+/* Copy between a whole array, of so many bytes in a row, rows and layers, and a buffer with the same one after the other. */
+static int ccc_array_copy_buffer(ccc_handle *array, ccc_handle *buffer, int how, const size_t *extents,
+                                 ccc_handle *stream)
+{
+    const ccc_box memory = {.handle = buffer, .on_host = (how & CCC_ON_HOST) != 0, .pitch = extents[0],
+                            .height = extents[1]};
+    const ccc_box whole = {.handle = array};
+    const ccc_box_copy copy = {
+        .target = how & CCC_TO_ARRAY ? whole : memory, .source = how & CCC_TO_ARRAY ? memory : whole,
+        .width = extents[0], .rows = extents[1], .layers = extents[2],
+    };
+    return ccc_array_copy(&copy, stream, NULL);
+}
+
 #endif

@@ -93,7 +93,8 @@ INTERNAL = {
     "simulator._RawReport", "system._enumerators.Enumerators", "system._event_set.EventSet",
     "system._identity.DeviceIdentity", "system._library.Process", "system._nvlink.NvlinkInfoType",
     "system._report.DeviceReport", "system._report.ProcessReport", "system._report.Report",
-    "system._snapshot.Snapshot", "system._state.DeviceState", "texture._array.ArrayBase", "typing.IsStreamType",
+    "system._snapshot.Snapshot", "system._state.DeviceState",
+    "texture._array.ArrayBase", "texture._formats.Description", "typing.IsStreamType",
 }  # fmt: skip
 if sys.implementation.name == "cpython":
     INTERNAL |= {"_calls.Memory", "_calls.Owner"}

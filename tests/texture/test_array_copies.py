@@ -455,6 +455,19 @@ def test_copies_are_captured(device, stream, builder):
         assert content(buffer, stream) == wanted.tobytes()
 
 
+def test_the_node_of_a_captured_copy_names_the_array(device, stream, builder):
+    array, _ = filled(device, stream, (4, 4))
+    with array, device.allocate(16, stream) as buffer:
+        stream.sync()
+        array.copy_to(buffer, stream=builder)
+        builder.end_building()
+        (node,) = builder.graph_definition.nodes()
+        assert (node.src, node.dst, node.size) == (array.handle, buffer.handle, 16)
+        assert f"src={array.handle:#x}(A)" in repr(node)
+        with pytest.raises(ValueError, match="this node copies several rows, or an array"):
+            node.update(size=4)
+
+
 def test_memory_of_the_host_is_not_captured(device, stream, builder):
     array, wanted = filled(device, stream, (4,))
     with array:
