@@ -46,6 +46,10 @@ BEGINNING = (
     ("<GraphBuilder>.begin_building()", 0.7),
     ("StridedMemoryView.from_any_interface(<Buffer>, -1)", 0.5),
     ("TrackingMemoryResource(HostResource())", 0.1),
+    ("<Device>.create_opaque_array(OpaqueArrayOptions((8, 8), 'uint8', 1, True))", 0.4),
+    ("<Device>.create_mipmapped_array(MipmappedArrayOptions((8, 8), 'uint8', 1, 3, True))", 0.2),
+    ("ResourceDescriptor.from_opaque_array(<OpaqueArray>)", 0.3),
+    ("<Device>.create_texture_object(<ResourceDescriptor>)", 0.3),
 )
 
 # What is usual with objects of a class, so that sequences go somewhere.
@@ -178,6 +182,27 @@ USUAL = {
         "{v}[<GraphNode>]",
         "{v}.update(<GraphDefinition>)",
         "{v}.upload(<Stream>)",
+    ),
+    "OpaqueArray": (
+        "{v}.copy_from(<Buffer>, stream=<stream>)",
+        "{v}.copy_from(bytes(64), stream=<stream>)",
+        "{v}.copy_to(<Buffer>, stream=<stream>)",
+        "{v}[2:6, 1:].copy_to(bytearray(64), stream=<Stream>)",
+        "{v}[:4].copy_from({v}[4:], stream=<stream>)",
+        "{v}.copy_to(<OpaqueArray>, stream=<Stream>)",
+        "ResourceDescriptor.from_opaque_array({v})",
+    ),
+    "MipmappedArray": (
+        "{v}.get_level(1)",
+        "ResourceDescriptor.from_mipmapped_array({v})",
+    ),
+    "ResourceDescriptor": (
+        "<Device>.create_texture_object({v})",
+        "<Device>.create_surface_object({v})",
+    ),
+    "TextureObject": (
+        "launch(<stream>, <LaunchConfig>, <Kernel>, {v}, 1, 1.0, 1.0)",
+        "<GraphDefinition>.launch(<LaunchConfig>, <Kernel>, {v}, 1, 1.0, 1.0)",
     ),
     "StridedMemoryView": (
         "{v}.view()",
