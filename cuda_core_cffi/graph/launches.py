@@ -52,7 +52,7 @@ def add_launch(
         return None
     c_handles = []
     for arg in args:
-        if isinstance(arg, Bindless | Buffer):
+        if isinstance(arg, (Bindless, Buffer)):
             if arg._needs_python:
                 return None
             c_handles.append(arg._c_handle)

@@ -137,7 +137,7 @@ def kernel_call(config: object, kernel: object, args: Sequence[Any]) -> Paramete
     found.operands["args"] = [
         arg._operand() if isinstance(arg, Bindless) else operand(arg, None, "a kernel argument")
         for arg in args
-        if isinstance(arg, Bindless | Buffer)
+        if isinstance(arg, (Bindless, Buffer))
     ]
     return found
 

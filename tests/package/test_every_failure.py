@@ -85,6 +85,7 @@ ELSEWHERE = {
     "cuUserObjectRelease": "only where a graph does not take what it is to keep: test_graph_ownership.py",
     "cuCheckpointProcessCheckpoint": "not with the managed memory of the scenarios: test_process.py",
     "cuCheckpointProcessRestore": "the same",
+    "cuTensorMapEncodeIm2colWide": "needs compute capability 10.0: test_tensor_map.py",
     "cuGetErrorString": "explains the failure of another call",
     **dict.fromkeys(
         (

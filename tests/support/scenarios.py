@@ -43,6 +43,7 @@ from cuda_core_cffi import (
     PinnedMemoryResource,
     PreparedLaunch,
     Stream,
+    TensorMapDescriptor,
     VirtualMemoryResource,
     ffi,
     launch,
@@ -160,6 +161,11 @@ def borrowed(w: World, buffer: Buffer | None = None) -> Buffer:
 def view(buffer: Buffer) -> StridedMemoryView:
     """Return a view of a buffer that nothing has to be ordered for."""
     return StridedMemoryView.from_any_interface(buffer, -1)
+
+
+def bytes_of(buffer: Buffer, shape: tuple[int, ...] = (32,)) -> StridedMemoryView:
+    """Return a view of the first bytes of a buffer."""
+    return StridedMemoryView.from_buffer(buffer, shape, itemsize=1)
 
 
 def no_result(*results: Any) -> None:
@@ -290,6 +296,13 @@ SCENARIOS: dict[str, Callable[[World], Any]] = {
     ),
     "view of a view": lambda w: no_result(StridedMemoryView.from_dlpack(view(w.buffer), w.other.handle)),
     "copy between views": lambda w: view(w.buffer).copy_from(view(w.managed[0]), w.stream),
+    "tensor map": lambda w: no_result(bytes_of(w.buffer).as_tensor_map((16,), data_type="uint8")),
+    "tensor map of columns": lambda w: no_result(
+        TensorMapDescriptor.from_im2col(bytes_of(w.buffer, (1, 2, 16)), (0,), (0,), 16, 2, data_type="uint8")
+    ),
+    "address of a tensor map": lambda w: (
+        bytes_of(w.buffer).as_tensor_map((16,), data_type="uint8").replace_address(w.pinned)
+    ),
     # arrays, textures and surfaces
     "opaque array": lambda w: w.device.create_opaque_array(IMAGE),
     "mipmapped array": lambda w: w.device.create_mipmapped_array({**vars(IMAGE), "num_levels": 3}),
