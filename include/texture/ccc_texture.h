@@ -111,8 +111,9 @@ static ccc_handle *ccc_texture_create_in(ccc_handle *context, ccc_handle *resour
 }
 
 /*
- * A texture of an array, a mipmapped array or a buffer, which the description does not name yet; or with `how` NULL a surface of an array. Of a buffer it is in a
- * context of the device. It does not keep memory that Python gives back: `keep` is 0. NULL on failure.
+ * A texture of an array, a mipmapped array or a buffer, which the description does not name yet; or with `how` NULL a
+ * surface of an array. Of a buffer it is in a context of the device. It does not keep memory that Python gives back: `keep`
+ * is 0. NULL on failure.
  */
 static ccc_handle *ccc_texture_create(int device, ccc_handle *resource, int keep, const CUDA_RESOURCE_DESC *shared,
                                       const CUDA_TEXTURE_DESC *how)
