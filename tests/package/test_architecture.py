@@ -8,6 +8,7 @@ import ast
 import importlib.util
 import pathlib
 import re
+import tomllib
 from types import ModuleType
 
 import pytest
@@ -100,3 +101,10 @@ def test_a_folder_says_what_it_is_for_and_who_imports_whom(folder) -> None:
     text = ast.get_docstring(ast.parse((PACKAGE / folder / "__init__.py").read_text()))
     assert len(re.findall(r"\.(?=\s|$)", text)) >= 3
     assert "import" in text
+
+
+def test_every_folder_of_the_package_is_in_the_wheel() -> None:
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        listed = set(tomllib.load(file)["tool"]["setuptools"]["packages"])
+    folders = {path.parent.relative_to(ROOT) for path in (ROOT / "cuda_core_cffi").rglob("*.py")}
+    assert listed == {".".join(folder.parts) for folder in folders} - {"cuda_core_cffi._build"}
