@@ -14,6 +14,7 @@ from cuda_core_cffi.system.typing import ClockId, ClockType
 
 __all__ = ["ClockInfo", "ClockOffsets"]
 
+read_clock = reads_number_of("nvmlDeviceGetClock", 2)
 read_max_clock_info = reads_number_of("nvmlDeviceGetMaxClockInfo")
 read_max_customer_boost_clock = reads_number_of("nvmlDeviceGetMaxCustomerBoostClock")
 
@@ -99,7 +100,7 @@ class ClockInfo(Uncopyable):
         NotSupportedError
             If the device does not tell it.
         """
-        return value(nvml.nvmlDeviceGetClock, self._handle, self._clock, CLOCK_IDS.number(clock_id))
+        return read_clock(self._handle, self._clock, CLOCK_IDS.number(clock_id))
 
     def get_max_mhz(self) -> int:
         """Return the most that the clock can run at.

@@ -212,22 +212,25 @@ def reads_number(name: str) -> Callable[[int], int]:
     return read
 
 
-def reads_number_of(name: str) -> Callable[[int, int], int]:
+def reads_number_of(name: str, arguments: int = 1) -> Callable[..., int]:
     """Return what asks for one of several numbers.
 
     Parameters
     ----------
     name : str
-        A function of NVML that takes a handle, an integer without a sign, and a pointer to 32 bits.
+        A function of NVML that takes a handle, one or two integers without a sign, and a pointer to 32 bits.
+    arguments : int
+        How many integers it takes.
 
     Returns
     -------
     callable
-        It takes the handle and the integer, and returns the number. It raises :class:`NvmlError` if the call fails.
+        It takes the handle and the integers, and returns the number. It raises :class:`NvmlError` if the call fails.
     """
     if name not in vars(nvml):
-        return lambda handle, argument: missing(name)
+        return lambda handle, *asked: missing(name)
     function, ask = lib.ccc_nvml_find(name.encode()), lib.ccc_nvml_number_of
+    ask_two = lib.ccc_nvml_number_of_two
 
     def read(handle: int, argument: int) -> int:
         if not process.ready:
@@ -237,7 +240,15 @@ def reads_number_of(name: str) -> Callable[[int, int], int]:
             raise failure(-result, name)
         return result
 
-    return read
+    def read_two(handle: int, first: int, second: int) -> int:
+        if not process.ready:
+            initialise()
+        result: int = ask_two(function, handle, first, second)
+        if result < 0:
+            raise failure(-result, name)
+        return result
+
+    return read if arguments == 1 else read_two
 
 
 def reads_structure(name: str, structure: str) -> Callable[[int], Any]:

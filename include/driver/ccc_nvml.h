@@ -130,6 +130,17 @@ static int64_t ccc_nvml_number_of(unsigned int function, uintptr_t object, unsig
     return status ? -(int64_t)status : (int64_t)number;
 }
 
+static int64_t ccc_nvml_number_of_two(unsigned int function, uintptr_t object, unsigned int first, unsigned int second)
+{
+    void *address = ccc_nvml_entry(function);
+    unsigned int number = 0;
+    nvmlReturn_t status = CCC_LIKELY(address != NULL)
+                              ? ((nvmlReturn_t (*)(void *, unsigned int, unsigned int, unsigned int *))address)(
+                                    (void *)object, first, second, &number)
+                              : ccc_nvml_status;
+    return status ? -(int64_t)status : (int64_t)number;
+}
+
 /* Fill a structure. Where it states its version, that is its first member; 0 where it does not. */
 static int ccc_nvml_fill(unsigned int function, uintptr_t object, void *structure, unsigned int version)
 {

@@ -30,6 +30,11 @@ def made_by(reader) -> str:
     return reader.__qualname__.partition(".")[0]
 
 
+def extra(reader) -> tuple[int, ...]:
+    """Return what a reader takes beside the handle."""
+    return (0,) * (len(inspect.signature(reader).parameters) - 1)
+
+
 def arguments_of(name: str) -> list[str]:
     """Return the arguments of a raw function that must be given."""
     parameters = inspect.signature(getattr(nvml, name)).parameters.values()
@@ -39,7 +44,7 @@ def arguments_of(name: str) -> list[str]:
 @pytest.mark.parametrize("name", READERS)
 def test_the_function_takes_what_the_reader_gives(name) -> None:
     taken = arguments_of(name)
-    assert len(taken) == (2 if made_by(READERS[name]) in ("reads_number_of", "reads_text") else 1)
+    assert len(taken) == 1 + len(extra(READERS[name])) + (made_by(READERS[name]) == "reads_text")
     assert (taken[1:] == ["length"]) == (made_by(READERS[name]) == "reads_text")
 
 
@@ -66,7 +71,7 @@ def raw_outcome(function, *arguments):
 def test_it_says_what_the_raw_function_says(name) -> None:
     handle = system.Device(index=0)._handle
     reader, function = READERS[name], getattr(nvml, name)
-    asked = (handle, 0) if made_by(reader) == "reads_number_of" else (handle,)
+    asked = (handle, *extra(reader))
     raw_asked = (handle, nvml.NVML_DEVICE_UUID_V2_BUFFER_SIZE) if made_by(reader) == "reads_text" else asked
     # a GPU may do something else a moment later
     assert any(outcome(reader, *asked) == raw_outcome(function, *raw_asked) for _ in range(20))
@@ -74,9 +79,8 @@ def test_it_says_what_the_raw_function_says(name) -> None:
 
 def test_a_device_that_nvml_does_not_know_is_an_error() -> None:
     for reader in READERS.values():
-        arguments = (0,) if made_by(reader) == "reads_number_of" else ()
         with pytest.raises(NvmlError):
-            reader(0, *arguments)
+            reader(0, *extra(reader))
 
 
 @pytest.mark.parametrize(
@@ -107,6 +111,5 @@ def test_nvml_is_initialised_before_the_first_question(monkeypatch) -> None:
         begun = []
         monkeypatch.setattr(_library.process, "ready", False)
         monkeypatch.setattr(_library, "initialise", lambda begun=begun: begun.append(1))
-        arguments = (0,) if made_by(reader) == "reads_number_of" else ()
-        outcome(reader, handle, *arguments)
+        outcome(reader, handle, *extra(reader))
         assert begun == [1]
