@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import re
 import shlex
 import subprocess
@@ -11,10 +12,10 @@ import sysconfig
 from functools import partial
 
 import pytest
+from generator import include_dirs
 from helpers import ROOT, SUPPORT, in_thread, output_of
 
 from cuda_core_cffi import CUDAError, GraphicsResource, simulator
-from cuda_core_cffi._build.headers import HeaderError, find_include_dir
 from cuda_core_cffi._memory.graphics import register_flags
 
 START = """
@@ -57,13 +58,18 @@ END = """
 """
 
 
+def headers_folder() -> pathlib.Path:
+    """Return the folder of cuda.h, or skip."""
+    found = include_dirs()
+    if not found:
+        pytest.skip("the headers of CUDA are not here")
+    return found[-1]
+
+
 @pytest.fixture(scope="module")
 def gl(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the path of a driver with OpenGL, or skip where it cannot be built."""
-    try:
-        include = find_include_dir()
-    except HeaderError as error:
-        pytest.skip(str(error))
+    include = headers_folder()
     compiler = shlex.split(sysconfig.get_config_var("CC") or "cc")[:1]
     target = tmp_path_factory.mktemp("gl") / "libcuda_with_gl.so"
     command = [*compiler, "-std=gnu11", "-Wall", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{include}"]
@@ -372,10 +378,7 @@ def test_a_stream_is_one():
 
 
 def test_the_prototypes_are_those_of_the_header():
-    try:
-        header = find_include_dir() / "cudaGL.h"
-    except HeaderError as error:
-        pytest.skip(str(error))
+    header = headers_folder() / "cudaGL.h"
     if not header.exists():
         pytest.skip(f"{header.parent} has no cudaGL.h")
     text = header.read_text(errors="replace")
