@@ -95,7 +95,7 @@ get_cpython() { # ROOT 3.N
 # Debian has no package of CPython without the GIL, but the sources, which it leaves as they were in the .orig file. Its
 # patches are for its own packages. Mirrors may lack the newest: then the one before is taken.
 get_free_threaded() { # ROOT 3.N
-    local apt=$DIR/apt/sid version found= jobs
+    local apt=$DIR/apt/sid version found='' jobs
     jobs=$(nproc)
     read_lists sid deb-src
     for version in $(APT_CONFIG=$apt/apt.conf apt-cache showsrc --only-source "python$2" |

@@ -11,7 +11,7 @@
 # BENCHMARKS is quick or full, and ONLY a pattern for its rows; other libraries are timed too where Python finds them.
 # JOBS=6 runs the tests in six processes at once (pytest-xdist), TESTS selects among them as pytest's -k does.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 PYTHON=${PYTHON:-python3}
 OUTPUT=${OUTPUT:-$(mktemp -d)}
 WORK=$(mktemp -d)

@@ -10,7 +10,7 @@
 #
 # SHARD is the part of numba-cuda's suites that is run, each of which takes minutes. The first part has the rest too.
 set -uo pipefail
-cd "$(dirname "$0")/clients"
+cd "$(dirname "$0")/clients" || exit
 PYTHON=${PYTHON:-python3}
 export CUDA_CORE_CFFI_DRIVER=system PYTHONUNBUFFERED=1
 failed=0
