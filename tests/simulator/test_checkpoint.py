@@ -33,9 +33,18 @@ class Work(threading.Thread):
     def run(self):
         cu.cuCtxSetCurrent(self.context)
         self.answer = cu.status(*self.call)
-    def is_held_back(self):
-        self.join(0.2)
+    def is_held_back(self, seconds=0.2):
+        self.join(seconds)
         return self.is_alive()
+    def ends(self):
+        self.join(30)
+        return not self.is_alive()
+
+def first_held_back():
+    # a call that waits, as soon as a lock has begun
+    while not (call := Work("cuCtxGetStreamPriorityRange", byref(c_int()), byref(c_int()))).is_held_back(0.5):
+        pass
+    return call
 """
 
 
@@ -126,7 +135,7 @@ checkpoint("Lock")
 if {stage!r} == "checkpointed":
     checkpoint("Checkpoint")
 served = [Work(*call) for call in ({", ".join(f"({call},)" for call in SERVED)})]
-print([work.is_held_back() for work in served], {{work.answer for work in served}})
+print([work.ends() for work in served], {{work.answer for work in served}})
 held_back = [Work(*call) for call in ({", ".join(f"({call},)" for call in HELD_BACK)})]
 print([work.is_held_back() for work in held_back], {{work.answer for work in held_back}})
 if {stage!r} == "checkpointed":
@@ -138,7 +147,7 @@ for work in held_back:
 print({{work.answer for work in held_back}})
 """
     assert printed_by(code) == [
-        f"{[False] * len(SERVED)} {{'SUCCESS'}}",
+        f"{[True] * len(SERVED)} {{'SUCCESS'}}",
         f"{[True] * len(HELD_BACK)} {{None}}",
         f"locked {len(HELD_BACK)}",
         "{'SUCCESS'}",
@@ -152,6 +161,7 @@ stream = cu.stream()
 gate = cu.block(stream)
 waits = Work("cuStreamSynchronize", stream)
 lock = Work("cuCheckpointProcessLock", pid, None)
+first = first_held_back()
 print(lock.is_held_back(), state(), checkpoint("Lock"), checkpoint("Unlock"))
 later = Work("cuCtxSynchronize")
 print(later.is_held_back())
@@ -191,15 +201,12 @@ def test_a_lock_that_comes_to_nothing_lets_calls_go_on() -> None:
     code = """
 cu.start()
 gate = cu.block(cu.stream())
-lock = Work("cuCheckpointProcessLock", pid, (c_uint * 16)(600))
-call = Work("cuMemAlloc_v2", byref(c_uint64()), c_size_t(8))
-print(call.is_held_back())
-call.join(10)
-lock.join(10)
-print(call.answer, lock.answer, state())
+lock = Work("cuCheckpointProcessLock", pid, (c_uint * 16)(5000))
+call = first_held_back()
+print(call.ends(), lock.ends(), call.answer, lock.answer, state())
 gate.open()
 """
-    assert printed_by(code) == ["True", "SUCCESS NOT_READY running"]
+    assert printed_by(code) == ["True True SUCCESS NOT_READY running"]
 
 
 LOCKER = """
@@ -216,8 +223,7 @@ cu.start()
 gate = cu.block(cu.stream())
 command = [sys.executable, "-c", {LOCKER!r}, str(sim_driver.HERE), str(pid)]
 locker = subprocess.Popen(command, stdout=subprocess.PIPE)
-while not (call := Work("cuCtxGetStreamPriorityRange", byref(c_int()), byref(c_int()))).is_held_back():
-    pass
+call = first_held_back()
 print(state())
 locker.kill()
 locker.communicate()
