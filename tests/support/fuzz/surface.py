@@ -21,6 +21,7 @@ MODULES = ("cuda_core_cffi", "cuda_core_cffi.utils", "cuda_core_cffi.graph", "cu
 
 # What is never called: a name, or Class.member, where the class is the one that defines the member.
 EXCLUDED = {
+    "install_as_cuda_core": "from then on code whose handle the program has stays loaded, for the program to unload",
     "lib": "the raw driver: a wrong pointer crashes by design",
     "ffi": "the raw driver: a wrong pointer crashes by design",
     "make_ffi": "the raw driver: a wrong pointer crashes by design",
