@@ -346,7 +346,15 @@ class TensorMapDescriptor(Uncopyable):
         return self
 
     def _kernel_bytes(self) -> bytes:
-        """Return the map, for kernels."""
+        """Return the map, for kernels.
+
+        Raises
+        ------
+        RuntimeError
+            If the buffer that it describes is closed.
+        """
+        if self._view._is_closed:
+            raise RuntimeError("the Buffer that this TensorMapDescriptor describes is closed")
         return ffi.buffer(self._bytes)[:]  # type: ignore[no-any-return]
 
 

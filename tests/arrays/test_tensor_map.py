@@ -587,6 +587,14 @@ def test_a_node_of_a_graph_reads_the_map_and_is_updated(device: Device, stream: 
             assert read.tolist() == words(other)
 
 
+def test_a_map_of_a_closed_buffer_is_no_argument(device: Device, stream: Any, buffer: Buffer, dump: Any) -> None:
+    memory = device.allocate(SIZE, stream)
+    made = view(memory).as_tensor_map((8, 8))
+    memory.close()
+    with pytest.raises(RuntimeError, match="the Buffer that this TensorMapDescriptor describes is closed"):
+        launch(stream, LaunchConfig(grid=1, block=1), dump.get_kernel("dump"), 7, made, buffer)
+
+
 def test_a_kernel_that_takes_something_else_refuses_it(stream: Any, buffer: Buffer, dump: Any) -> None:
     made = view(buffer).as_tensor_map((8, 8))
     with pytest.raises(TypeError, match=r"kernel argument 2 \(TensorMapDescriptor\)"):
