@@ -11,6 +11,7 @@
 #include "memory/allocation.h"
 #include "streams/capture.h"
 #include "driver/device.h"
+#include "driver/green.h"
 #include "streams/event.h"
 #include "driver/usage.h"
 
@@ -66,9 +67,9 @@ void sim_kernel_run(struct sim_context *context, const struct sim_kernel_job *jo
 
 static void run_kernel(struct sim_stream *stream, void *payload)
 {
-    const struct sim_kernel_job *job = payload;
+    struct sim_kernel_job *job = payload;
     sim_kernel_run(stream->context, job, NULL);
-    sim_object_drop(job->module);
+    sim_kernel_job_end(job);
 }
 
 // --- Reading the request --------------------------------------------------------------------------------------
@@ -247,12 +248,18 @@ static CUresult check_cluster(struct sim_launch_wish *wish, const sim_ptx_entry 
     return blocks <= most && preferred <= most_preferred ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 
+static unsigned multiprocessors(const struct sim_launch_wish *wish)
+{
+    return wish->green ? wish->green->provision.sm_count
+                       : (unsigned)sim_device_value(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+}
+
 static CUresult check_resident(const struct sim_launch_wish *wish, const sim_ptx_entry *entry,
                                const struct sim_settings *settings)
 {
     int threads = (int)(wish->block[0] * wish->block[1] * wish->block[2]);
     uint64_t capacity = (uint64_t)sim_blocks_per_multiprocessor(entry, threads, wish->dynamic_shared, settings) *
-                    (uint64_t)sim_device_value(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+                    multiprocessors(wish);
     return (uint64_t)wish->grid[0] * wish->grid[1] * wish->grid[2] <= capacity ? CUDA_SUCCESS
                                                                            : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
@@ -331,13 +338,24 @@ CUresult sim_kernel_job_init(struct sim_kernel_job *job, struct sim_function *fu
         .time_limit = sim_config()->kernel_seconds,
         .workers = workers,
         .sm_count = (unsigned)sim_device_value(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+        .sms = wish->green ? wish->green->sms : NULL,
+        .sms_count = multiprocessors(wish),
     };
     memcpy(job->launch.grid, wish->grid, sizeof wish->grid);
     memcpy(job->launch.block, wish->block, sizeof wish->block);
     memcpy(job->launch.cluster, wish->cluster, sizeof wish->cluster);
     sim_object_hold(function->module);
     job->module = function->module;
+    if (wish->green)
+        sim_object_hold(wish->green);
+    job->green = wish->green;
     return CUDA_SUCCESS;
+}
+
+void sim_kernel_job_end(struct sim_kernel_job *job)
+{
+    sim_object_drop(job->module);
+    sim_object_drop(job->green);
 }
 
 static CUresult submit(struct sim_stream *stream, struct sim_function *function, const struct sim_launch_wish *wish,
@@ -369,6 +387,7 @@ static CUresult launch(CUfunction handle, struct sim_launch_wish *wish, void **k
 {
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_for_work(wish->stream, &stream));
+    wish->green = stream->green;
     if (sim_capturing(stream))
         return sim_capture_kernel(stream, handle, wish, kernel_params, extra);
     SIM_HELD struct sim_function *function = NULL;

@@ -16,6 +16,7 @@ struct sim_launch_wish {  // what a launch asks for, whichever call it came thro
     enum sim_portable cluster_size;
     unsigned shared_mode;  // the values that the cluster's size can have, and two more
     CUstream stream;
+    struct sim_green *green;  // whose multiprocessors the kernel runs on; NULL for all
     CUevent starts;  // recorded when the kernel starts; NULL for none
     CUevent programmatic;       // recorded when the blocks have triggered it
     bool at_block_start;        // which they do as they start
@@ -26,6 +27,7 @@ struct sim_launch_wish {  // what a launch asks for, whichever call it came thro
 // A kernel that is ready to run, any number of times.
 struct sim_kernel_job {
     struct sim_module *module;  // a reference: the code outlives its handle
+    struct sim_green *green;    // a reference, or NULL
     const sim_ptx_entry *entry;
     sim_ptx_launch launch;
     _Alignas(16) char params[];
@@ -40,6 +42,7 @@ CUresult sim_launch_check(struct sim_launch_wish *wish, struct sim_function *fun
 size_t sim_kernel_job_size(const struct sim_function *function);
 CUresult sim_kernel_job_init(struct sim_kernel_job *job, struct sim_function *function,
                              const struct sim_launch_wish *wish, void **kernel_params, void **extra);
+void sim_kernel_job_end(struct sim_kernel_job *job);  // gives the references back
 // Who is told of the values that a kernel gives to conditions; `set` returns 0 for a handle that it does not know.
 struct sim_conditions {
     int (*set)(void *ctx, uint64_t handle, uint32_t value);

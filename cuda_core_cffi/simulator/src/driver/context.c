@@ -8,6 +8,7 @@
 
 #include "streams/capture.h"
 #include "driver/device.h"
+#include "driver/green.h"
 #include "driver/usage.h"
 #include "streams/event.h"
 #include "memory/memory.h"
@@ -42,6 +43,8 @@ CUresult sim_context_flags_valid(unsigned flags)
     return CUDA_SUCCESS;
 }
 
+uint64_t sim_context_next_id(void) { return atomic_fetch_add(&last_id, 1) + 1; }
+
 CUresult sim_context_init(struct sim_context *context, int device, unsigned flags)
 {
     struct sim_device *on = sim_device_at(device);
@@ -55,7 +58,7 @@ CUresult sim_context_init(struct sim_context *context, int device, unsigned flag
     }
     context->device = device;
     context->flags = flags | CU_CTX_MAP_HOST;
-    context->id = atomic_fetch_add(&last_id, 1) + 1;
+    context->id = sim_context_next_id();
     context->cache = CU_FUNC_CACHE_PREFER_NONE;
     context->shared_config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
     for (int i = 0; i < SIM_MAX_DEVICES; i++)
@@ -86,6 +89,7 @@ void sim_context_tear_down(struct sim_context *context)
     if (atomic_exchange(&context->active, false))
         atomic_fetch_sub(&sim_device_at(context->device)->usage->contexts, 1);
     sim_context_drain(context);
+    sim_greens_retire_of(context);
     sim_object_each(SIM_STREAM, retire_stream, context);
     sim_object_each(SIM_EVENT, retire_event, context);
     sim_modules_retire_of(context);
@@ -100,6 +104,7 @@ void sim_context_tear_down(struct sim_context *context)
 void sim_context_finalize(void *object)
 {
     struct sim_context *context = object;
+    sim_object_drop(context->green);
     if (!context->legacy)
         return;
     // Every other stream holds a reference to the context, so none is left.
@@ -147,8 +152,9 @@ CUresult sim_current_quiet(struct sim_context **context)
     struct sim_thread *thread = sim_thread();
     if (SIM_UNLIKELY(!thread->depth || !thread->contexts[thread->depth - 1]))
         return CUDA_ERROR_INVALID_CONTEXT;
-    *context = thread->contexts[thread->depth - 1];
-    return atomic_load(&(*context)->active) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    struct sim_context *top = thread->contexts[thread->depth - 1];
+    *context = top->green ? top->green->home : top;
+    return atomic_load(&top->active) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 CUresult sim_current(struct sim_context **context)
@@ -157,7 +163,7 @@ CUresult sim_current(struct sim_context **context)
     return sim_context_status(*context);
 }
 
-CUresult sim_context_find(CUcontext handle, struct sim_context **out)
+CUresult sim_context_find_face(CUcontext handle, struct sim_context **out)
 {
     struct sim_context *context;
     switch (sim_object_find(SIM_CONTEXT, handle, (void **)&context)) {
@@ -173,11 +179,24 @@ CUresult sim_context_find(CUcontext handle, struct sim_context **out)
     return CUDA_SUCCESS;
 }
 
+CUresult sim_context_find(CUcontext handle, struct sim_context **out)
+{
+    struct sim_context *face;
+    SIM_TRY(sim_context_find_face(handle, &face));
+    *out = face;
+    if (!face->green)
+        return CUDA_SUCCESS;
+    *out = face->green->home;
+    sim_object_hold(*out);
+    sim_object_drop(face);
+    return CUDA_SUCCESS;
+}
+
 SIM_API(cuCtxPushCurrent_v2, (CUcontext ctx), (ctx))
 {
     SIM_HELD struct sim_context *context = NULL;
     SIM_REQUIRE(ctx);
-    SIM_TRY(sim_context_find(ctx, &context));
+    SIM_TRY(sim_context_find_face(ctx, &context));
     sim_thread_push(context);
     return CUDA_SUCCESS;
 }
@@ -198,7 +217,7 @@ SIM_API(cuCtxSetCurrent, (CUcontext ctx), (ctx))
 {
     SIM_HELD struct sim_context *context = NULL;
     if (ctx)
-        SIM_TRY(sim_context_find(ctx, &context));
+        SIM_TRY(sim_context_find_face(ctx, &context));
     struct sim_thread *thread = sim_thread();
     if (thread->depth) {
         if (thread->contexts[thread->depth - 1] == context)
@@ -281,12 +300,14 @@ SIM_API(cuCtxDestroy_v2, (CUcontext ctx), (ctx))
 
 // --- Properties -----------------------------------------------------------------------------------------------
 
-// The context named, or the current one for NULL; takes a reference.
+// The context named, or the current one for NULL; takes a reference. What stands for a green context is found itself.
 static CUresult named_or_current(CUcontext handle, struct sim_context **context)
 {
     if (handle)
-        return sim_context_find(handle, context);
+        return sim_context_find_face(handle, context);
     SIM_TRY(sim_current_quiet(context));
+    const struct sim_thread *thread = sim_thread();
+    *context = thread->contexts[thread->depth - 1];
     sim_object_hold(*context);
     return CUDA_SUCCESS;
 }
@@ -307,11 +328,13 @@ static CUresult synchronize(CUcontext ctx)
 {
     SIM_HELD struct sim_context *context = NULL;
     SIM_TRY(named_or_current(ctx, &context));
-    SIM_TRY(sim_context_status(context));
-    SIM_TRY(sim_capture_check_context(context));
-    sim_context_drain(context);
-    sim_pools_settle(context->device);
-    return sim_context_status(context);
+    struct sim_green *green = context->green;
+    struct sim_context *home = green ? green->home : context;
+    SIM_TRY(sim_context_status(home));
+    SIM_TRY(green ? sim_capture_check_green(green) : sim_capture_check_context(home));
+    sim_streams_drain(home, green);
+    sim_pools_settle(home->device);
+    return sim_context_status(home);
 }
 
 SIM_API(cuCtxSynchronize, (void), ()) { return synchronize(NULL); }

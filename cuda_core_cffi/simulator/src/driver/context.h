@@ -11,10 +11,13 @@
 
 enum { SIM_LIMITS = 8 };
 
+struct sim_green;
+
 struct sim_context {
     struct sim_object base;
     int device;
     bool primary;
+    struct sim_green *green; // of what stands for a green context, which is in the primary one: a reference
     unsigned flags;
     uint64_t id;            // changes when a primary context comes back to life
     _Atomic bool active;    // false once destroyed, and for a primary context that nobody retains
@@ -33,7 +36,10 @@ CUresult sim_current(struct sim_context **context);
 // The same, without reporting an earlier fault.
 CUresult sim_current_quiet(struct sim_context **context);
 CUresult sim_context_find(CUcontext handle, struct sim_context **context);  // takes a reference
+// The same, but what stands for a green context is returned itself.
+CUresult sim_context_find_face(CUcontext handle, struct sim_context **context);
 CUcontext sim_context_handle(struct sim_context *context);
+uint64_t sim_context_next_id(void);
 CUresult sim_context_status(struct sim_context *context);
 void sim_context_fail(struct sim_context *context, CUresult error);  // and every other context of the device
 
@@ -45,6 +51,8 @@ void sim_thread_push(struct sim_context *context);
 bool sim_thread_holds(struct sim_context *context);
 
 struct sim_context *sim_primary(int device);  // borrowed; NULL before it was first used
+CUresult sim_primary_retain(int device);
+CUresult sim_primary_release(int device);
 size_t sim_primary_retained(void);
 void sim_context_finalize(void *context);
 

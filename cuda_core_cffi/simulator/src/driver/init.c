@@ -8,6 +8,7 @@
 #include "memory/allocation.h"
 #include "driver/context.h"
 #include "driver/device.h"
+#include "driver/green.h"
 #include "streams/event.h"
 #include "graph/graph_conditional.h"
 #include "graph/graph_exec.h"
@@ -40,6 +41,7 @@ const struct sim_kind_info sim_kinds[SIM_KINDS] = {
     [SIM_MIPMAP] = {"mipmapped arrays", sizeof(struct sim_mipmap), sim_mipmap_finalize},
     [SIM_TEXTURE] = {"texture objects", sizeof(struct sim_texture_object), sim_texture_finalize},
     [SIM_SURFACE] = {"surface objects", sizeof(struct sim_surface_object), sim_surface_finalize},
+    [SIM_GREEN] = {"green contexts", sizeof(struct sim_green), sim_green_finalize},
 };
 
 enum state { UNSTARTED, STARTED, FORKED, ENDED };

@@ -32,6 +32,7 @@ enum sim_kind {
     SIM_MIPMAP,
     SIM_TEXTURE,
     SIM_SURFACE,
+    SIM_GREEN,
     SIM_KINDS,
 };
 

@@ -28,11 +28,8 @@ size_t sim_primary_retained(void)
     return total;
 }
 
-SIM_API(cuDevicePrimaryCtxRetain, (CUcontext *pctx, CUdevice dev), (pctx, dev))
+CUresult sim_primary_retain(int dev)
 {
-    SIM_REQUIRE(pctx);
-    struct sim_device *device;
-    SIM_TRY(sim_device_find(dev, &device));
     CUresult status = CUDA_SUCCESS;
     pthread_mutex_lock(&primaries[dev].lock);
     struct sim_context *context = primaries[dev].context;
@@ -48,18 +45,24 @@ SIM_API(cuDevicePrimaryCtxRetain, (CUcontext *pctx, CUdevice dev), (pctx, dev))
         status = CUDA_ERROR_OUT_OF_MEMORY;
     else if (!primaries[dev].retained)
         status = sim_context_init(context, dev, primaries[dev].flags);
-    if (status == CUDA_SUCCESS) {
+    if (status == CUDA_SUCCESS)
         primaries[dev].retained++;
-        *pctx = sim_context_handle(context);
-    }
     pthread_mutex_unlock(&primaries[dev].lock);
     return status;
 }
 
-static CUresult release(CUdevice dev)
+SIM_API(cuDevicePrimaryCtxRetain, (CUcontext *pctx, CUdevice dev), (pctx, dev))
 {
+    SIM_REQUIRE(pctx);
     struct sim_device *device;
     SIM_TRY(sim_device_find(dev, &device));
+    SIM_TRY(sim_primary_retain(dev));
+    *pctx = sim_context_handle(primaries[dev].context);
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_primary_release(int dev)
+{
     CUresult status = CUDA_SUCCESS;
     pthread_mutex_lock(&primaries[dev].lock);
     if (!primaries[dev].retained)
@@ -68,6 +71,13 @@ static CUresult release(CUdevice dev)
         sim_context_tear_down(primaries[dev].context);
     pthread_mutex_unlock(&primaries[dev].lock);
     return status;
+}
+
+static CUresult release(CUdevice dev)
+{
+    struct sim_device *device;
+    SIM_TRY(sim_device_find(dev, &device));
+    return sim_primary_release(dev);
 }
 
 SIM_API(cuDevicePrimaryCtxRelease, (CUdevice dev), (dev)) { return release(dev); }

@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/green.h"
 #include "graph/graph_work.h"
 
 void sim_kernel_work_free(struct sim_kernel_work *kernel)
 {
     if (kernel->job)
-        sim_object_drop(kernel->job->module);
+        sim_kernel_job_end(kernel->job);
     free(kernel->job);
     free(kernel->pointers);
     free(kernel->attributes);
@@ -39,13 +40,26 @@ static CUresult function_of(const CUDA_KERNEL_NODE_PARAMS_v2 *params, bool match
     return CUDA_ERROR_INVALID_CONTEXT;
 }
 
-static CUresult read_wish(struct sim_kernel_work *kernel)
+// The green context that a node is for: that of its context, or the current one for a kernel that names none.
+static CUresult green_of(const CUDA_KERNEL_NODE_PARAMS_v2 *params, struct sim_green **green)
+{
+    SIM_HELD struct sim_context *face = NULL;
+    if (params->ctx)
+        SIM_TRY(sim_context_find_face(params->ctx, &face));
+    *green = face ? face->green : params->func ? NULL : sim_current_green();
+    if (*green)
+        sim_object_hold(*green);
+    return CUDA_SUCCESS;
+}
+
+static CUresult read_wish(struct sim_kernel_work *kernel, struct sim_green *green)
 {
     const CUDA_KERNEL_NODE_PARAMS_v2 *params = &kernel->params;
     kernel->wish = (struct sim_launch_wish){
         .grid = {params->gridDimX, params->gridDimY, params->gridDimZ},
         .block = {params->blockDimX, params->blockDimY, params->blockDimZ},
         .dynamic_shared = params->sharedMemBytes,
+        .green = green,
     };
     for (unsigned i = 0; i < kernel->attribute_count; i++)
         SIM_TRY(sim_launch_read_attribute(&kernel->attributes[i], &kernel->wish));
@@ -57,12 +71,12 @@ static CUresult read_wish(struct sim_kernel_work *kernel)
 }
 
 // What a program reads of the node: the function in its context, and the kernel of a library that it is of.
-static void name_function(struct sim_kernel_work *kernel)
+static void name_function(struct sim_kernel_work *kernel, const struct sim_green *green)
 {
     struct sim_function *function = kernel->function;
     kernel->params.func = (CUfunction)sim_object_handle(function);
     kernel->params.kern = function->kernel ? (CUkernel)sim_object_handle(function->kernel) : NULL;
-    kernel->params.ctx = sim_context_handle(function->module->context);
+    kernel->params.ctx = sim_context_handle(green ? green->face : function->module->context);
 }
 
 // A buffer is read as far as it goes. Where launches have a limit of their own, nodes just refuse.
@@ -121,13 +135,19 @@ static CUresult make(const CUDA_KERNEL_NODE_PARAMS_v2 *params, struct sim_functi
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     struct sim_kernel_work *kernel = &work->kernel;
+    SIM_HELD struct sim_green *green = NULL;
+    CUresult status = green_of(params, &green);
+    if (status != CUDA_SUCCESS) {
+        free(attributes);
+        return status;
+    }
     kernel->params = *params;
     sim_object_hold(function);
     kernel->function = function;
-    name_function(kernel);
+    name_function(kernel, green);
     kernel->attributes = attributes;
     kernel->attribute_count = count;
-    SIM_TRY(read_wish(kernel));
+    SIM_TRY(read_wish(kernel, green));
     SIM_REQUIRE(!params->extra || !kernel->wish.cooperative);
     SIM_TRY(keep_values(kernel));
     *out = work;

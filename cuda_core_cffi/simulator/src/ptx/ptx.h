@@ -101,6 +101,8 @@ typedef struct sim_ptx_launch {
     double time_limit;          // seconds, 0: none; then CUDA_ERROR_LAUNCH_TIMEOUT
     unsigned workers;           // threads that run blocks, the calling one included; 0 means 1
     unsigned sm_count;          // %nsmid; 0 means 1
+    const uint16_t *sms;        // the %smid of those that it runs on, sms_count of them; NULL: all, from 0 on
+    unsigned sms_count;
     uint64_t grid_id;           // %gridid
     // What cudaGraphSetConditional does: returns 0 if the handle is none of the launch's. NULL outside of graphs.
     int (*set_condition)(void *ctx, uint64_t handle, uint32_t value);

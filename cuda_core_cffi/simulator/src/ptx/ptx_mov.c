@@ -237,8 +237,10 @@ static uint64_t block_value(const warp *w, sreg r)
     case SR_NCTAID_Z: return ln->grid[r - SR_NCTAID_X];
     case SR_WARPID: return w->index;
     case SR_NWARPID: return b->warps;
-    case SR_SMID:
-        return (b->id[0] + (uint64_t)ln->grid[0] * (b->id[1] + (uint64_t)ln->grid[1] * b->id[2])) % ln->sm_count;
+    case SR_SMID: {
+        uint64_t number = b->id[0] + (uint64_t)ln->grid[0] * (b->id[1] + (uint64_t)ln->grid[1] * b->id[2]);
+        return ln->in->sms ? ln->in->sms[number % ln->in->sms_count] : number % ln->sm_count;
+    }
     case SR_NSMID: return ln->sm_count;
     case SR_GRIDID: return ln->in->grid_id;
     case SR_CLOCK: return (uint32_t)now(CLOCK_MONOTONIC);

@@ -58,6 +58,7 @@ CUresult sim_capture_refuse_to_wait(struct sim_stream *stream);
 CUresult sim_capture_check_unsafe(void);
 // A call that concerns all streams of a context.
 CUresult sim_capture_check_context(struct sim_context *context);
+CUresult sim_capture_check_green(const struct sim_green *green);
 // May a call ask about what an event was recorded for? Not of an event of a capture; once that has ended, the event
 // means nothing until it is recorded again.
 CUresult sim_capture_event_status(struct sim_event *event);

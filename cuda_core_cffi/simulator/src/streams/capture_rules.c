@@ -94,6 +94,19 @@ CUresult sim_capture_check_context(struct sim_context *context)
     return invalidate_where(in_context, context) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
 }
 
+static bool in_green(const struct sim_capture_stream *part, const void *green)
+{
+    return part->stream->green == green;
+}
+
+CUresult sim_capture_check_green(const struct sim_green *green)
+{
+    if (SIM_LIKELY(!any()))
+        return CUDA_SUCCESS;
+    SIM_GRAPHS_LOCKED();
+    return invalidate_where(in_green, green) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+}
+
 // --- Events ---------------------------------------------------------------------------------------------------
 
 static CUresult status_of(const struct sim_capture_event *captured)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "streams/capture_state.h"
+#include "driver/green.h"
 #include "graph/graph_memory.h"
 #include "graph/graph_node.h"
 #include "memory/pages.h"
@@ -201,7 +202,7 @@ static CUresult kernel_work(struct sim_stream *stream, CUfunction function, cons
         .sharedMemBytes = (unsigned)wish->dynamic_shared,
         .kernelParams = kernel_params,
         .extra = extra,
-        .ctx = sim_context_handle(stream->context),
+        .ctx = sim_context_handle(stream->green ? stream->green->face : stream->context),
     };
     // Launches take kernels of libraries too, which nodes have a place of their own for.
     SIM_HELD struct sim_kernel *kernel = NULL;

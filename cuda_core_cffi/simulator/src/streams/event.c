@@ -284,18 +284,8 @@ void sim_event_wait_end(struct sim_event_wait *wait, bool wait_for_it)
 
 static void waited(struct sim_stream *stream, void *payload) { (void)stream, (void)payload; }
 
-SIM_API_STREAM(cuStreamWaitEvent, _ptsz, (CUstream hStream, CUevent hEvent, unsigned int Flags),
-               (hStream, hEvent, Flags))
+CUresult sim_event_wait(struct sim_event *event, struct sim_stream *stream)
 {
-    SIM_REQUIRE(!(Flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL));
-    SIM_HELD struct sim_stream *stream = NULL;
-    SIM_HELD struct sim_event *event = NULL;
-    SIM_TRY(sim_stream_for_work(hStream, &stream));
-    SIM_TRY(sim_event_find(hEvent, &event));
-    if (sim_capturing(stream) || atomic_load_explicit(&event->capture, memory_order_acquire))
-        return sim_capture_wait(stream, event, Flags);
-    if (Flags & CU_EVENT_WAIT_EXTERNAL)
-        return CUDA_ERROR_ILLEGAL_STATE;
     uint64_t number;
     if (recorded_elsewhere(event, &number))
         return submit_wait_elsewhere(stream, event, number);
@@ -313,6 +303,21 @@ SIM_API_STREAM(cuStreamWaitEvent, _ptsz, (CUstream hStream, CUevent hEvent, unsi
     }
     sim_object_drop(point.stream);
     return status;
+}
+
+SIM_API_STREAM(cuStreamWaitEvent, _ptsz, (CUstream hStream, CUevent hEvent, unsigned int Flags),
+               (hStream, hEvent, Flags))
+{
+    SIM_REQUIRE(!(Flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL));
+    SIM_HELD struct sim_stream *stream = NULL;
+    SIM_HELD struct sim_event *event = NULL;
+    SIM_TRY(sim_stream_for_work(hStream, &stream));
+    SIM_TRY(sim_event_find(hEvent, &event));
+    if (sim_capturing(stream) || atomic_load_explicit(&event->capture, memory_order_acquire))
+        return sim_capture_wait(stream, event, Flags);
+    if (Flags & CU_EVENT_WAIT_EXTERNAL)
+        return CUDA_ERROR_ILLEGAL_STATE;
+    return sim_event_wait(event, stream);
 }
 
 SIM_API(cuEventQuery, (CUevent hEvent), (hEvent))

@@ -24,6 +24,7 @@ struct sim_event {
 CUresult sim_event_new(struct sim_context *context, unsigned flags, struct sim_event_share *share, CUevent *handle);
 CUresult sim_event_find(CUevent handle, struct sim_event **event);
 CUresult sim_event_record(struct sim_event *event, struct sim_stream *stream);
+CUresult sim_event_wait(struct sim_event *event, struct sim_stream *stream);  // what follows waits; nothing is captured
 void sim_event_finalize(void *event);
 bool sim_event_is_recorded(struct sim_event *event);
 

@@ -340,13 +340,14 @@ void sim_wait(struct sim_stream *stream, uint64_t number)
     note_known(stream, number);
 }
 
-void sim_context_drain(struct sim_context *context)
+struct sim_point *sim_context_points(struct sim_context *context, const struct sim_green *green, size_t *found)
 {
-    // Only what was submitted before the call counts, so the points are taken first.
     size_t count = 0, capacity = 16;
     struct sim_point *points = malloc(capacity * sizeof *points);
     pthread_mutex_lock(&context->lock);
     for (struct sim_stream *stream = context->streams; stream && points; stream = stream->context_next) {
+        if (green && stream->green != green)
+            continue;
         uint64_t number = atomic_load(&stream->submitted);
         if (count == capacity) {
             struct sim_point *grown = realloc(points, 2 * capacity * sizeof *points);
@@ -361,9 +362,20 @@ void sim_context_drain(struct sim_context *context)
             points[count++] = (struct sim_point){stream, number};
     }
     pthread_mutex_unlock(&context->lock);
+    *found = count;
+    return points;
+}
+
+void sim_streams_drain(struct sim_context *context, const struct sim_green *green)
+{
+    // Only what was submitted before the call counts, so the points are taken first.
+    size_t count;
+    struct sim_point *points = sim_context_points(context, green, &count);
     for (size_t i = 0; i < count; i++) {
         sim_wait(points[i].stream, points[i].number);
         sim_object_drop(points[i].stream);
     }
     free(points);
 }
+
+void sim_context_drain(struct sim_context *context) { sim_streams_drain(context, NULL); }

@@ -8,6 +8,7 @@
 
 #include "streams/capture.h"
 #include "driver/device.h"
+#include "driver/green.h"
 #include "memory/pool.h"
 
 struct sim_thread_stream {
@@ -20,12 +21,14 @@ static _Atomic uint64_t last_id;
 
 // --- Life -----------------------------------------------------------------------------------------------------
 
-CUresult sim_stream_new(struct sim_context *context, unsigned flags, int priority, struct sim_stream **out)
+static CUresult make_stream(struct sim_context *context, struct sim_green *green, unsigned flags, int priority,
+                            struct sim_stream **out)
 {
     struct sim_stream *stream = sim_object_new(SIM_STREAM);
     if (!stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
     stream->context = context;
+    stream->green = green;
     stream->flags = flags;
     stream->priority = priority > 0 ? 0 : priority < SIM_GREATEST_PRIORITY ? SIM_GREATEST_PRIORITY : priority;
     stream->id = atomic_fetch_add(&last_id, 1) + 1;
@@ -44,6 +47,19 @@ CUresult sim_stream_new(struct sim_context *context, unsigned flags, int priorit
     return CUDA_SUCCESS;
 }
 
+CUresult sim_stream_new(struct sim_context *context, unsigned flags, int priority, struct sim_stream **out)
+{
+    return make_stream(context, NULL, flags, priority, out);
+}
+
+CUresult sim_stream_new_in(struct sim_green *green, unsigned flags, int priority, struct sim_stream **out)
+{
+    SIM_TRY(make_stream(green->home, green, flags, priority, out));
+    sim_object_hold(green->home);
+    sim_object_hold(green);
+    return CUDA_SUCCESS;
+}
+
 void sim_stream_finalize(void *object)
 {
     struct sim_stream *stream = object;
@@ -58,6 +74,7 @@ void sim_stream_finalize(void *object)
     if (stream->context_next)
         stream->context_next->context_link = stream->context_link;
     pthread_mutex_unlock(&context->lock);
+    sim_object_drop(stream->green);
     sim_object_drop(context);
 }
 
@@ -106,16 +123,19 @@ CUresult sim_stream_find(CUstream handle, struct sim_stream **out)
     if ((uintptr_t)handle <= (uintptr_t)CU_STREAM_PER_THREAD) {
         struct sim_context *context;
         SIM_TRY(sim_current(&context));
+        struct sim_green *green = sim_current_green();
         if (handle == CU_STREAM_PER_THREAD || (!handle && sim_thread()->per_thread_default))
-            return per_thread_stream(context, out);
-        sim_object_hold(context->legacy);
-        *out = context->legacy;
+            return green ? CUDA_ERROR_INVALID_HANDLE : per_thread_stream(context, out);
+        *out = green ? green->legacy : context->legacy;
+        sim_object_hold(*out);
         return CUDA_SUCCESS;
     }
     struct sim_stream *stream;
     if (sim_object_find(SIM_STREAM, handle, (void **)&stream) != SIM_FOUND)
         return CUDA_ERROR_INVALID_HANDLE;
     CUresult status = sim_context_status(stream->context);
+    if (status == CUDA_SUCCESS && stream->green && !atomic_load(&stream->green->base.live))
+        status = sim_green_detached();
     if (status != CUDA_SUCCESS) {
         sim_object_drop(stream);
         return status;
@@ -143,8 +163,13 @@ SIM_API(cuStreamCreateWithPriority, (CUstream *phStream, unsigned int flags, int
     struct sim_context *context;
     SIM_TRY(sim_current(&context));
     struct sim_stream *stream;
-    SIM_TRY(sim_stream_new(context, flags, priority, &stream));
-    sim_object_hold(context);
+    struct sim_green *green = sim_current_green();
+    if (green) {
+        SIM_TRY(sim_green_stream(green, priority, &stream));
+    } else {
+        SIM_TRY(sim_stream_new(context, flags, priority, &stream));
+        sim_object_hold(context);
+    }
     *phStream = sim_stream_handle(stream);
     return CUDA_SUCCESS;
 }
@@ -162,6 +187,8 @@ SIM_API(cuStreamDestroy_v2, (CUstream hStream), (hStream))
     if (sim_object_find(SIM_STREAM, hStream, (void **)&stream) != SIM_FOUND || !sim_object_retire(stream))
         return CUDA_ERROR_INVALID_HANDLE;
     sim_capture_stream_ends(stream);
+    if (stream->green && !sim_green_lets_go(stream->green))
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     return sim_context_status(stream->context);
 }
 
@@ -254,16 +281,19 @@ SIM_API_STREAM(cuStreamGetCtx, _ptsz, (CUstream hStream, CUcontext *pctx), (hStr
     SIM_REQUIRE(pctx);
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_find(hStream, &stream));
-    *pctx = sim_context_handle(stream->context);
+    *pctx = sim_context_handle(stream->green ? stream->green->face : stream->context);
     return CUDA_SUCCESS;
 }
 
 SIM_API_STREAM(cuStreamGetCtx_v2, _ptsz, (CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx),
                (hStream, pCtx, pGreenCtx))
 {
-    SIM_REQUIRE(pGreenCtx);
-    *pGreenCtx = NULL;
-    return cuStreamGetCtx_body(hStream, pCtx);
+    SIM_REQUIRE(pCtx && pGreenCtx);
+    SIM_HELD struct sim_stream *stream = NULL;
+    SIM_TRY(sim_stream_find(hStream, &stream));
+    *pCtx = sim_context_handle(stream->context);
+    *pGreenCtx = stream->green ? (CUgreenCtx)sim_object_handle(stream->green) : NULL;
+    return CUDA_SUCCESS;
 }
 
 // --- Attributes -----------------------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ struct sim_stream {
     int priority;
     uint64_t id;
     bool legacy, per_thread;
+    struct sim_green *green;  // the green context that it belongs to, or NULL; a reference
     struct sim_stream *context_next, **context_link;
     struct sim_task task;
     CUstreamAttrValue sync_policy, access_window, domain, domain_map;
@@ -90,11 +91,16 @@ uint64_t sim_timeline_announce(struct sim_stream *timeline);
 void sim_timeline_reach(struct sim_stream *timeline, uint64_t number);
 
 void sim_wait(struct sim_stream *stream, uint64_t number);
+// The streams of a context, or those of a green one in it, that have not reached what was submitted to them, and the
+// latest of that. There is a reference to each; the caller frees the array.
+struct sim_point *sim_context_points(struct sim_context *context, const struct sim_green *green, size_t *count);
+void sim_streams_drain(struct sim_context *context, const struct sim_green *green);
 void sim_context_drain(struct sim_context *context);
 
 // --- Streams --------------------------------------------------------------------------------------------------
 
 CUresult sim_stream_new(struct sim_context *context, unsigned flags, int priority, struct sim_stream **stream);
+CUresult sim_stream_new_in(struct sim_green *green, unsigned flags, int priority, struct sim_stream **stream);
 CUresult sim_stream_find(CUstream handle, struct sim_stream **stream);  // resolves the default streams
 bool sim_stream_is_legacy(CUstream handle);  // asks for no context
 CUresult sim_stream_default(struct sim_stream **stream);  // of the variant being called
