@@ -32,9 +32,11 @@ from cuda_core_cffi._memory import (
     ManagedBuffer,
     MemoryResource,
 )
-from cuda_core_cffi._streams.context import Context
+from cuda_core_cffi._streams.context import Context, ContextOptions
 from cuda_core_cffi._streams.event import Event, EventOptions
+from cuda_core_cffi._streams.resources import DeviceResources, SMResource, SMResourceOptions
 from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Stream, StreamOptions
+from cuda_core_cffi._streams.workqueues import WorkqueueResource, WorkqueueResourceOptions
 
 if TYPE_CHECKING:  # at run time these are imported when they are first asked for
     from cuda_core_cffi._alias.install import install_as_cuda_core
@@ -69,9 +71,11 @@ __all__ = [
     "CUDAError",
     "CUDAWarning",
     "Context",
+    "ContextOptions",
     "Device",
     "DeviceMemoryResource",
     "DeviceMemoryResourceOptions",
+    "DeviceResources",
     "Event",
     "EventOptions",
     "GraphMemoryResource",
@@ -98,6 +102,8 @@ __all__ = [
     "Program",
     "ProgramOptions",
     "ProgrammaticEvent",
+    "SMResource",
+    "SMResourceOptions",
     "Stream",
     "StreamOptions",
     "TensorMapDescriptor",
@@ -105,6 +111,8 @@ __all__ = [
     "UnavailableError",
     "VirtualMemoryResource",
     "VirtualMemoryResourceOptions",
+    "WorkqueueResource",
+    "WorkqueueResourceOptions",
     "__version__",
     "ffi",
     "get_c_api",

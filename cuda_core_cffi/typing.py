@@ -6,7 +6,12 @@ from __future__ import annotations
 
 import abc
 import enum
-from typing import Any, Literal, Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._streams.resources import SMResource
+    from cuda_core_cffi._streams.workqueues import WorkqueueResource
 
 __all__ = [
     "AccessPropertyType",
@@ -16,6 +21,7 @@ __all__ = [
     "CompilerBackendType",
     "DevicePointerT",
     "DevicePointerType",
+    "DeviceResourcesType",
     "FilterModeType",
     "GraphConditionalType",
     "GraphMemoryType",
@@ -41,6 +47,7 @@ __all__ = [
     "VirtualMemoryGranularityType",
     "VirtualMemoryHandleType",
     "VirtualMemoryLocationType",
+    "WorkqueueSharingScopeType",
 ]
 
 DevicePointerType = int | Any | None
@@ -48,6 +55,9 @@ DevicePointerType = int | Any | None
 
 DevicePointerT = DevicePointerType
 """Older name of :obj:`DevicePointerType`."""
+
+DeviceResourcesType = Sequence["SMResource | WorkqueueResource"]
+"""The resources that a context is made with."""
 
 ProcessStateType = Literal["running", "locked", "checkpointed", "failed"]
 """The states of a process, for :mod:`cuda_core_cffi.checkpoint`."""
@@ -108,6 +118,13 @@ class GraphMemoryType(enum.StrEnum):
     DEVICE = "device"
     HOST = "host"
     MANAGED = "managed"
+
+
+class WorkqueueSharingScopeType(enum.StrEnum):
+    """Which contexts share the workqueues of a device: all, or as few green ones as possible."""
+
+    DEVICE_CTX = "device_ctx"
+    GREEN_CTX_BALANCED = "green_ctx_balanced"
 
 
 class PCHStatusType(enum.StrEnum):

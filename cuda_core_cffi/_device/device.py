@@ -22,8 +22,9 @@ from cuda_core_cffi._device.properties import DeviceProperties
 from cuda_core_cffi._device.textures import TextureMaker
 from cuda_core_cffi._lifetime.host_memory import synchronised
 from cuda_core_cffi._memory import Buffer, DeviceMemoryResource, MemoryResource, SynchronousMemoryResource
-from cuda_core_cffi._streams.context import Context
+from cuda_core_cffi._streams.context import Context, ContextOptions, create_green_context
 from cuda_core_cffi._streams.event import DEFAULT_FLAGS, Event, EventOptions, event_flags
+from cuda_core_cffi._streams.resources import DeviceResources
 from cuda_core_cffi._streams.stream import (
     Stream,
     StreamOptions,
@@ -182,7 +183,8 @@ class Device(TextureMaker):
         previous = lib.ccc_device_replace_current(self._device_id)
         if previous == NOTHING_DONE:
             raise last_failure()
-        _devices.displaced.append(previous)
+        kept = lib.ccc_green_kept()  # a green context stays alive until it is current again
+        _devices.displaced.append((previous, Context._own(kept) if kept else None))
         return self
 
     def __exit__(
@@ -202,7 +204,32 @@ class Device(TextureMaker):
         """
         if not _devices.displaced:
             raise RuntimeError("no block that a device is current in has begun in this thread")
-        check(lib.ccc_restore_current(_devices.displaced.pop()))
+        previous, kept = _devices.displaced.pop()
+        check(lib.ccc_restore_current(previous) if kept is None else lib.ccc_set_current(kept._c_handle))
+
+    def create_context(self, options: ContextOptions | Mapping[str, Any] | None = None) -> Context:
+        """Create a green context: one that has some of the device's resources. It does not become current.
+
+        Parameters
+        ----------
+        options : ContextOptions
+            The resources, which come from :attr:`resources`.
+
+        Returns
+        -------
+        Context
+            The context.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If there are no resources, they are of another type, of another device, or of a dry run.
+        CUDAError
+            If the driver refuses to put them together.
+        UnavailableError
+            If the driver is older than CUDA 12.4.
+        """
+        return create_green_context(self._device_id, options)
 
     def create_stream(
         self, obj: IsStreamType | None = None, options: StreamOptions | Mapping[str, Any] | None = None
@@ -412,6 +439,11 @@ class Device(TextureMaker):
         return Context._own(lib.ccc_device_context(self._device_id))
 
     @property
+    def resources(self) -> DeviceResources:
+        """The resources of the device, of which :meth:`create_context` can give some to a context."""
+        return DeviceResources._of_device(self._device_id)
+
+    @property
     def default_stream(self) -> Stream:
         """The default stream, as the environment configures it."""
         return default_stream()
@@ -437,7 +469,8 @@ class Devices(threading.local):
 
     def __init__(self) -> None:
         self.by_ordinal: dict[object, Device] = {}
-        self.displaced: list[int] = []  # the contexts that were current before each block that a device is current in
+        # what was current before each block that a device is current in, and that context if it is green
+        self.displaced: list[tuple[int, Context | None]] = []
 
 
 _devices = Devices()

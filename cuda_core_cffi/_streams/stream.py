@@ -26,6 +26,7 @@ from cuda_core_cffi.typing import IsStreamType
 
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
+    from cuda_core_cffi._streams.resources import DeviceResources
     from cuda_core_cffi.graph.builder import GraphBuilder
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
 PROTOCOL_VERSION = 0
 LOWEST_PRIORITY = 0  # on every device
 NON_BLOCKING: int = lib.CU_STREAM_NON_BLOCKING
+BLOCKING_IN_GREEN = "streams of a green context are nonblocking: they do not wait for the legacy default stream"
 
 _close = calls.close
 _create = calls.create_stream
@@ -299,6 +301,11 @@ class Stream(Handle):
         return Context._own(c_handle)
 
     @property
+    def resources(self) -> DeviceResources:
+        """The resources of the context that the stream works in; for a default stream, of the current one."""
+        return self.context.resources
+
+    @property
     def device(self) -> Device:
         """The :class:`Device` that the stream works on; for a default stream, that of the current context."""
         return registry.device(self.context._device_id)
@@ -309,9 +316,28 @@ class Stream(Handle):
         if options is not None:
             flags = NON_BLOCKING if options.nonblocking else lib.CU_STREAM_DEFAULT
             priority = LOWEST_PRIORITY if options.priority is None else check_priority(device, options.priority)
+            if flags != NON_BLOCKING and Context._own(lib.ccc_device_context(device)).is_green:
+                raise ValueError(BLOCKING_IN_GREEN)
         self = _create(cls, device, flags, priority)
         if not self:
             raise last_failure()
+        self._owner = None
+        return self
+
+    @classmethod
+    def _create_in(cls, context: Context, options: StreamOptions | Mapping[str, Any] | None) -> Self:
+        """Create a stream in a green context."""
+        priority = LOWEST_PRIORITY
+        if options is not None:
+            options = check_options(StreamOptions, options, "Context.create_stream")
+            if not options.nonblocking:
+                raise ValueError(BLOCKING_IN_GREEN)
+            if options.priority is not None:
+                priority = check_priority(context._device_id, options.priority)
+        c_handle = lib.ccc_green_stream(context._c_handle, priority)
+        if not c_handle:
+            raise context._failure(lib.ccc_last_status())
+        self = cls._own(c_handle)
         self._owner = None
         return self
 

@@ -54,23 +54,30 @@ CCC_SAME(CCC_SHARED_MEMORY_ALLOW_OVERSIZED, CU_SHARED_MEMORY_MODE_ALLOW_OVERSIZE
 CCC_SAME(CCC_SHARED_MEMORY_PREFER_OVERSIZED, CU_SHARED_MEMORY_MODE_PREFER_OVERSIZED_SHARED_MEMORY);
 #endif
 
-#if CUDA_VERSION < 13000
-#define CCC_NOT_IN_HEADER(name, parameters)                       \
+#define CCC_NOT_IN_HEADER(version, name, parameters)              \
     static CUresult name parameters                               \
     {                                                             \
-        ccc_miss(CCC_NOT_BUILT, #name, 13000);                    \
+        ccc_miss(CCC_NOT_BUILT, #name, version);                  \
         return ccc_unavailable_status();                          \
     }
 
-CCC_NOT_IN_HEADER(cuMemGetMemPool, (CUmemoryPool * pool, CUmemLocation *location, CUmemAllocationType type))
-CCC_NOT_IN_HEADER(cuMemPrefetchBatchAsync,
+#if CUDA_VERSION < 13000
+CCC_NOT_IN_HEADER(13000, cuMemGetMemPool, (CUmemoryPool * pool, CUmemLocation *location, CUmemAllocationType type))
+CCC_NOT_IN_HEADER(13000, cuMemPrefetchBatchAsync,
                   (CUdeviceptr * pointers, size_t *sizes, size_t count, CUmemLocation *locations, size_t *indices,
                    size_t location_count, unsigned long long flags, CUstream stream))
-CCC_NOT_IN_HEADER(cuMemDiscardBatchAsync,
+CCC_NOT_IN_HEADER(13000, cuMemDiscardBatchAsync,
                   (CUdeviceptr * pointers, size_t *sizes, size_t count, unsigned long long flags, CUstream stream))
-CCC_NOT_IN_HEADER(cuMemDiscardAndPrefetchBatchAsync,
+CCC_NOT_IN_HEADER(13000, cuMemDiscardAndPrefetchBatchAsync,
                   (CUdeviceptr * pointers, size_t *sizes, size_t count, CUmemLocation *locations, size_t *indices,
                    size_t location_count, unsigned long long flags, CUstream stream))
+#endif
+
+#if CUDA_VERSION < 13010
+typedef void CU_DEV_SM_RESOURCE_GROUP_PARAMS;
+CCC_NOT_IN_HEADER(13010, cuDevSmResourceSplit,
+                  (CUdevResource * parts, unsigned int count, const CUdevResource *from, CUdevResource *rest,
+                   unsigned int flags, CU_DEV_SM_RESOURCE_GROUP_PARAMS *groups))
 #endif
 
 #endif

@@ -226,11 +226,23 @@ static int ccc_capture_start_in(ccc_handle *body, ccc_handle *capture, CUstream 
     return result ? ccc_fail((int)result, "cuStreamBeginCaptureToGraph") : 0;
 }
 
+/* The kernels of a graph that is captured in a green context run with the resources of that one: the graph keeps it. */
+static int ccc_capture_keep_green(const ccc_handle *stream, CUgraph graph)
+{
+    CUuserObject object;
+    if (stream->parent == NULL || !(stream->parent->flags & CCC_GREEN))
+        return 0;
+    ccc_keep *keep = ccc_keep_new(&stream->parent, 1, 0);
+    return keep ? ccc_keep_give(keep, graph, &object) : ccc_last_status();
+}
+
 /* Begin to capture into a new graph, and tell which. */
 static int ccc_capture_start(const ccc_handle *stream, int mode, CUgraph *graph)
 {
     CCC_TRY(cuStreamBeginCapture, CCC_STRM(stream), (CUstreamCaptureMode)mode);
     int status = ccc_capture_place(stream, graph, NULL, NULL);
+    if (status == 0)
+        status = ccc_capture_keep_green(stream, *graph);
     if (status) {
         ccc_failure failure = ccc_last;
         CUgraph unused = NULL;

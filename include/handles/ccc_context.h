@@ -10,6 +10,7 @@
 #ifndef CCC_CONTEXT_H
 #define CCC_CONTEXT_H
 
+#include "handles/ccc_green.h"
 #include "handles/ccc_handle.h"
 
 #define CCC_MAX_DEVICES 256
@@ -97,6 +98,8 @@ static ccc_handle *ccc_context_handle(CUcontext context)
         ccc_retain(handle);
         return handle;
     }
+    if ((handle = ccc_green_find(context)))
+        return handle;
     handle = ccc_new(CCC_CONTEXT, (uintptr_t)context, CCC_BORROWED, NULL);
     if (handle) {
         handle->device = device;
@@ -244,6 +247,7 @@ static int ccc_set_current(ccc_handle *context)
 {
     CCC_USE(context);
     CCC_TRY(cuCtxSetCurrent, CCC_CTX(context));
+    ccc_green_stay(context);
     return 0;
 }
 
@@ -262,14 +266,22 @@ static ccc_handle *ccc_context_current(void)
     return view;
 }
 
-/* Make a device's primary context current. */
-static int ccc_device_set_current(int device)
+static int ccc_device_replace(int device)
 {
     ccc_handle *handle = ccc_primary_context(device);
     if (handle == NULL)
         return ccc_last_status();
     CCC_TRY(cuCtxSetCurrent, CCC_CTX(handle));
     return 0;
+}
+
+/* Make a device's primary context current. */
+static int ccc_device_set_current(int device)
+{
+    int status = ccc_device_replace(device);
+    if (status == 0)
+        ccc_green_stay(NULL);
+    return status;
 }
 
 /*
@@ -286,12 +298,13 @@ static uint64_t ccc_device_replace_current(int device)
         ccc_fail((int)result, "cuCtxGetCurrent");
         return UINT64_MAX;
     }
-    return ccc_device_set_current(device) ? UINT64_MAX : (uint64_t)(uintptr_t)previous;
+    return ccc_device_replace(device) ? UINT64_MAX : (uint64_t)(uintptr_t)previous;
 }
 
 static int ccc_restore_current(uint64_t previous)
 {
     CCC_TRY(cuCtxSetCurrent, (CUcontext)(uintptr_t)previous);
+    ccc_green_stay(NULL);
     return 0;
 }
 

@@ -34,6 +34,10 @@ static CUresult ccc_destroy_in_context(ccc_handle *handle, const char **call)
     CUevent spare;
     CUresult result;
     switch (handle->kind) {
+    case CCC_CONTEXT:
+        *call = "cuGreenCtxDestroy";
+        ccc_green_unlist(handle);
+        return cuGreenCtxDestroy(handle->green.context);
     case CCC_STREAM:
         if ((spare = atomic_exchange(&handle->queue.spare, NULL)) && (result = cuEventDestroy(spare)))
             ccc_cleanup_failed((int)result, "cuEventDestroy");

@@ -33,6 +33,7 @@ enum {
     CCC_IMPORTED = 512,   /* pool of another process, or buffer from one */
     CCC_OF_GRAPH = 1024,  /* buffer of memory that a node of a graph allocates */
     CCC_MAPPED = 4096,    /* buffer of memory of OpenGL, whose resource is its pool */
+    CCC_GREEN = 8192,     /* context that was made of some of a device's resources */
     CCC_NONBLOCKING = 2048 /* stream of ours that runs beside the legacy default stream */
 };
 
@@ -73,6 +74,10 @@ struct ccc_handle {
             _Atomic(ccc_handle *) stream;
             ccc_handle *graph;
         } capture;
+        struct { /* of a green context that was made here */
+            CUgreenCtx context;
+            ccc_handle *next;
+        } green;
         atomic_int lent; /* of a library: whether a program may unload it, so that this package does not */
         struct ccc_graph *graph; /* of a graph or an executable: its lock, and what it keeps */
         struct {                 /* of a graphics resource */

@@ -165,19 +165,26 @@ static uint64_t ccc_source(const ccc_handle *handle)
     return CCC_LIKELY(source) ? source : ccc_find_source(handle);
 }
 
-static ccc_handle *ccc_stream_create(int device, unsigned int flags, int priority)
+/* A new stream of a context that is current. */
+static ccc_handle *ccc_stream_create_in(ccc_handle *context, unsigned int flags, int priority)
 {
-    ccc_scope scope;
     CUstream stream = NULL;
     ccc_handle *handle = NULL;
     int kept = flags & CU_STREAM_NON_BLOCKING ? CCC_NONBLOCKING : 0;
-    if (ccc_enter(&scope, device))
-        return NULL;
     CUresult result = cuStreamCreateWithPriority(&stream, flags, priority);
     if (result)
         ccc_fail((int)result, "cuStreamCreateWithPriority");
-    else if ((handle = ccc_new(CCC_STREAM, (uintptr_t)stream, kept, scope.context)) == NULL)
+    else if ((handle = ccc_new(CCC_STREAM, (uintptr_t)stream, kept, context)) == NULL)
         cuStreamDestroy(stream);
+    return handle;
+}
+
+static ccc_handle *ccc_stream_create(int device, unsigned int flags, int priority)
+{
+    ccc_scope scope;
+    if (ccc_enter(&scope, device))
+        return NULL;
+    ccc_handle *handle = ccc_stream_create_in(scope.context, flags, priority);
     ccc_leave(&scope);
     return handle;
 }

@@ -80,6 +80,7 @@ ENDS = re.compile(r"Free|Destroy|Unload|Release|Unmap")
 # Driver functions that the package calls, but no scenario: why, and which test has them.
 ELSEWHERE = {
     "cuDevicePrimaryCtxGetState": "only where another library retained the primary context before: test_context.py",
+    "cuStreamGetGreenCtx": "only for contexts of other libraries: test_green_contexts.py",
     "cuMemPoolGetAccess": "only where there are two devices: test_peer_access.py",
     "cuMemcpyPeerAsync": "only where there are two devices: test_peer_access.py",
     "cuUserObjectRelease": "only where a graph does not take what it is to keep: test_graph_ownership.py",

@@ -16,6 +16,7 @@ PAGES = (
     "caches.md",
     "checkpoint.md",
     "graphs.md",
+    "green_contexts.md",
     "kernels.md",
     "launch.md",
     "linking.md",

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from buffers import ManagedResource
 from graphs import ONE, SIZE, content
+from green import green_context
 from helpers import in_thread, linked_by_the_driver
 from scenarios import PTX
 
@@ -58,6 +59,7 @@ class World:
             return stack.enter_context(contextlib.closing(item))
 
         self.device = device
+        self.green = enter(green_context(device))
         self.stream = enter(device.create_stream())
         self.other = enter(device.create_stream())
         self.pool = enter(DeviceMemoryResource(device, {"ipc_enabled": True}))
@@ -167,6 +169,7 @@ USES: dict[type, dict[str, Callable[[World], object]]] = {
         "is_nonblocking": lambda w: w.stream.is_nonblocking,
         "priority": lambda w: w.stream.priority,
         "record": lambda w: (w.stream.record(), w.stream.record(w.event)),
+        "resources": lambda w: w.stream.resources.sm,
         "sync": lambda w: w.stream.sync(),
         "wait": lambda w: (w.stream.wait(w.other), w.stream.wait(w.event)),
     },
@@ -218,6 +221,9 @@ USES: dict[type, dict[str, Callable[[World], object]]] = {
     },
     Context: {
         "close": lambda w: w.stream.context.close(),
+        "create_stream": lambda w: w.green.create_stream().close(),
+        "is_green": lambda w: (w.stream.context.is_green, w.green.is_green),
+        "resources": lambda w: (w.stream.context.resources.sm, w.green.resources.sm),
     },
     Buffer: {
         "close": lambda w: w.buffer.close(),

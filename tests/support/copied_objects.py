@@ -24,6 +24,7 @@ from cuda_core_cffi import (
     PER_THREAD_DEFAULT_STREAM,
     AccessPolicyWindow,
     Buffer,
+    ContextOptions,
     Device,
     DeviceMemoryResource,
     DeviceMemoryResourceOptions,
@@ -48,11 +49,15 @@ from cuda_core_cffi import (
     Program,
     ProgrammaticEvent,
     ProgramOptions,
+    SMResourceOptions,
     Stream,
     StreamOptions,
     TensorMapDescriptorOptions,
     VirtualMemoryResource,
     VirtualMemoryResourceOptions,
+    WorkqueueResource,
+    WorkqueueResourceOptions,
+    ffi,
     nvml,
     simulator,
     system,
@@ -65,6 +70,7 @@ from cuda_core_cffi._memory.ipc import IPCBufferDescriptor
 from cuda_core_cffi._memory.managed_buffer import AccessedBySetProxy
 from cuda_core_cffi._memory.peer_access import PeerAccessibleBySetProxy
 from cuda_core_cffi._streams.event import IPCEventDescriptor
+from cuda_core_cffi._streams.resources import Group
 from cuda_core_cffi.checkpoint import Process
 from cuda_core_cffi.graph import GraphCompleteOptions, GraphDebugPrintOptions, GraphDefinition, GraphNode
 from cuda_core_cffi.system import _device as system_device
@@ -262,6 +268,10 @@ ROWS = [
     values("_streams.stream.StreamOptions", lambda o: StreamOptions(priority=0)),
     values("_compile.linker_options.LinkerOptions", lambda o: LinkerOptions(arch="sm_90", ptxas_options=["-v"])),
     values("_compile.program_options.ProgramOptions", lambda o: ProgramOptions(arch="sm_90", include_path=["a", "b"])),
+    values("_streams.context.ContextOptions", lambda o: ContextOptions([])),
+    values("_streams.resources.SMResourceOptions", lambda o: SMResourceOptions((8, 16))),
+    values("_streams.resources.Group", lambda o: Group(8, 0, 0, False)),
+    values("_streams.workqueues.WorkqueueResourceOptions", lambda o: WorkqueueResourceOptions("device_ctx", 4)),
     values("checkpoint.Process", lambda o: Process(123), shown),
     values("_memory.copy_options.CopyOptions", lambda o: CopyOptions(src_access_order="any")),
     values("_memory.pool.DeviceMemoryResourceOptions", lambda o: DeviceMemoryResourceOptions(max_size=1)),
@@ -327,6 +337,9 @@ ROWS = [
     one("_memory.graph_memory.GraphMemoryResource", lambda o: GraphMemoryResource(o.device)),
     # owners of handles and memory
     Row("_streams.context.Context", lambda o: o.device.context),
+    Row("_streams.resources.DeviceResources", lambda o: o.device.resources),
+    Row("_streams.resources.SMResource", lambda o: o.device.resources.sm),
+    Row("_streams.workqueues.WorkqueueResource", lambda o: WorkqueueResource._of(ffi.new("ccc_resource *"))),
     Row("_streams.stream.Stream", lambda o: o.stream),
     Row("_streams.event.Event", lambda o: o.event),
     Row("_streams.event.Event", lambda o: o.enter(o.device.create_event({"ipc_enabled": True}))),

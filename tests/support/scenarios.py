@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from buffers import SIZE, ForeignStream, ManagedResource
+from green import green_context
 from helpers import in_thread, linked_by_the_driver
 
 from cuda_core_cffi import (
@@ -189,6 +190,11 @@ SCENARIOS: dict[str, Callable[[World], Any]] = {
     "first device of a thread": lambda w: in_thread(lambda: Device(0)),
     "current device": lambda w: no_result(Device()),
     "set_current": lambda w: w.device.set_current(),
+    "multiprocessors": lambda w: no_result(w.device.resources.sm.split({"count": 8})),
+    "multiprocessors of a context": lambda w: no_result(w.stream.resources.sm),
+    "green context": lambda w: green_context(w.device),
+    "stream of a green context": lambda w: green_context(w.device).create_stream(),
+    "green context that is current": lambda w: in_thread(lambda: current_for_a_while(w.device)),
     "set_current of a context": lambda w: in_thread(lambda: w.device.set_current(w.stream.context)),
     "driver version": lambda w: no_result(driver_version()),
     # streams and events
@@ -367,6 +373,20 @@ SCENARIOS: dict[str, Callable[[World], Any]] = {
         w.kernel.occupancy.max_active_clusters(LaunchConfig(grid=1, cluster=1, block=1), stream=w.stream)
     ),
 }
+
+
+def current_for_a_while(device: Device) -> None:
+    """Make a green context current, and give it up where another one is."""
+    context = green_context(device)
+    before = device.set_current(context)
+    try:
+        no_result(device.create_stream(), device.context.is_green)
+    finally:
+        try:
+            device.set_current(before)
+        except CUDAError:
+            device.set_current(before)
+            raise
 
 
 def scenario(function: Callable[[World], Any]) -> Callable[[World], Any]:

@@ -1,0 +1,90 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The green contexts that were made here, by their CUcontext: what is made where one of them is current uses the handle
+ * that owns it. A thread that made one current with this package has a use of it until it makes another one current.
+ */
+#ifndef CCC_GREEN_H
+#define CCC_GREEN_H
+
+#include <pthread.h>
+
+#include "handles/ccc_handle.h"
+
+static pthread_mutex_t ccc_green_lock = PTHREAD_MUTEX_INITIALIZER; /* held for some ten nanoseconds */
+static ccc_handle *ccc_greens;                                     /* not uses */
+static _Thread_local ccc_handle *ccc_green_here;                   /* a use of what this thread has current, or NULL */
+static pthread_key_t ccc_green_key;                                /* the same, for the end of the thread */
+
+/* A thread ends: another one destroys what this one has the last use of. */
+static void ccc_green_end_thread(void *context)
+{
+    ccc_in_callback++;
+    ccc_release(context);
+    ccc_in_callback--;
+    ccc_release_ask();
+}
+
+static void ccc_green_after_fork(void)
+{
+    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+    ccc_green_lock = unlocked;
+}
+
+__attribute__((constructor)) static void ccc_green_set_up(void)
+{
+    pthread_atfork(NULL, NULL, ccc_green_after_fork);
+    pthread_key_create(&ccc_green_key, ccc_green_end_thread);
+}
+
+static void ccc_green_list(ccc_handle *context)
+{
+    pthread_mutex_lock(&ccc_green_lock);
+    context->green.next = ccc_greens;
+    ccc_greens = context;
+    pthread_mutex_unlock(&ccc_green_lock);
+}
+
+static void ccc_green_unlist(const ccc_handle *context)
+{
+    pthread_mutex_lock(&ccc_green_lock);
+    ccc_handle **link = &ccc_greens;
+    while (*link && *link != context)
+        link = &(*link)->green.next;
+    if (*link)
+        *link = context->green.next;
+    pthread_mutex_unlock(&ccc_green_lock);
+}
+
+/* A use of the handle that owns a green context; NULL if none of those that were made here is meant. */
+static ccc_handle *ccc_green_find(CUcontext context)
+{
+    pthread_mutex_lock(&ccc_green_lock);
+    ccc_handle *found = ccc_greens;
+    while (found && CCC_CTX(found) != context)
+        found = found->green.next;
+    if (found && !ccc_retain(found))
+        found = NULL;
+    pthread_mutex_unlock(&ccc_green_lock);
+    return found;
+}
+
+/* This thread has a context current now, of which the caller has a use; NULL for one that is not green. */
+static void ccc_green_stay(ccc_handle *context)
+{
+    ccc_handle *before = ccc_green_here;
+    ccc_handle *now = context && context->flags & CCC_GREEN && ccc_retain(context) ? context : NULL;
+    if (now || before) {
+        ccc_green_here = now;
+        pthread_setspecific(ccc_green_key, now);
+        ccc_release(before);
+    }
+}
+
+/* The green context that this thread has made current, as a handle for a new Python object; NULL for none. */
+static ccc_handle *ccc_green_kept(void)
+{
+    return ccc_green_here ? ccc_view(ccc_green_here) : NULL;
+}
+
+#endif
