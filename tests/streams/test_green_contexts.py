@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from green import BLOCKS, BYTES, current, green_context, multiprocessors, part_of, parts_of, recorder, used
-from helpers import collect, in_thread
+from helpers import collect, collect_and_release, in_thread
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -144,6 +144,7 @@ def test_a_captured_kernel_runs_on_the_part_wherever_the_graph_is_launched(
     with device.allocate(BYTES, stream) as table:
         table.fill(0, stream=stream)
         stream.sync()
+        before = contexts()
         context = green_context(device)
         few = context.resources.sm.sm_count
         inside = context.create_stream()
@@ -151,8 +152,11 @@ def test_a_captured_kernel_runs_on_the_part_wherever_the_graph_is_launched(
         with build(builder, record, table) as graph:
             for item in (builder, inside, context):
                 item.close()
+            assert contexts() == before + 1  # the graph keeps it
             graph.launch(stream)
             assert len(used(table, stream)) == few
+        collect_and_release()
+        assert contexts() == before
 
 
 # making them
