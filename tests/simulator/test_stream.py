@@ -272,6 +272,22 @@ def test_waiting_for_a_value_in_memory(cu: Driver) -> None:
         cu.cuStreamDestroy_v2(handle)
 
 
+def test_of_a_batch_with_a_wrong_operation_none_is_done(cu: Driver) -> None:
+    stream, memory = cu.stream(NON_BLOCKING), cu.pinned(16)
+    address = ctypes.addressof(memory)
+    good, misaligned, barrier, flush = (2, address, 7, 0, 0, 0), (2, address + 2, 7), (6 | 2 << 32,), (3,)
+    for wrong, status in ((misaligned, "INVALID_VALUE"), (barrier, "INVALID_VALUE"), (flush, "NOT_SUPPORTED")):
+        operations = (c_uint64 * 12)(*good, *wrong)
+        assert cu.status("cuStreamBatchMemOp_v2", stream, 2, operations, 0) == status
+        cu.cuStreamSynchronize(stream)
+        assert memory.raw == bytes(16)
+    cu.cuStreamBatchMemOp_v2(stream, 1, (c_uint64 * 6)(*good), 0)
+    cu.cuStreamSynchronize(stream)
+    assert memory.raw == b"\7" + bytes(15)
+    cu.cuMemFreeHost(memory)
+    cu.cuStreamDestroy_v2(stream)
+
+
 def test_eight_threads_hammer_streams_events_and_memory(cu: Driver, sim: ModuleType) -> None:
     context = cu.out(c_void_p, "cuCtxGetCurrent")
     before = sim.live()

@@ -169,9 +169,10 @@ CUresult sim_value_read(const struct sim_context *context, const CUstreamBatchMe
         job->writes = true;
         flags = p->writeValue.flags;
         break;
-    case CU_STREAM_MEM_OP_BARRIER:
-    case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
-        return CUDA_SUCCESS;  // every write of the simulator is visible at once
+    case CU_STREAM_MEM_OP_BARRIER:  // every write of the simulator is visible at once
+        SIM_REQUIRE(p->memoryBarrier.flags <= CU_STREAM_MEMORY_BARRIER_TYPE_GPU);
+        return CUDA_SUCCESS;
+    case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES: return CUDA_ERROR_NOT_SUPPORTED;  // as for waits
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -184,8 +185,10 @@ static CUresult value_work(CUstream handle, const CUstreamBatchMemOpParams *oper
     SIM_TRY(sim_stream_for_work(handle, &stream));
     if (sim_capturing(stream))
         return sim_capture_values(stream, operations, count);
+    struct sim_value_job job;
+    for (unsigned i = 0; i < count; i++)  // first, so that of a batch with a wrong operation none is done
+        SIM_TRY(sim_value_read(stream->context, &operations[i], &job));
     for (unsigned i = 0; i < count; i++) {
-        struct sim_value_job job;
         SIM_TRY(sim_value_read(stream->context, &operations[i], &job));
         if (job.bytes)
             SIM_TRY(sim_do(stream, run_value, &job, sizeof job, job.writes, false));
