@@ -88,6 +88,7 @@ HEADERS = (  # of include/, each with what it needs
     "launch/ccc_prepared.h",
     "memory/ccc_ipc.h",
     "memory/ccc_managed.h",
+    "memory/ccc_mem_op.h",
     "memory/ccc_meter.h",
     "memory/ccc_peer.h",
     "memory/ccc_tensor_map.h",

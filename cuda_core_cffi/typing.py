@@ -36,6 +36,8 @@ __all__ = [
     "ReadModeType",
     "SharedMemoryModeType",
     "SourceCodeType",
+    "StreamMemoryBarrierType",
+    "StreamWaitValueType",
     "TensorMapDataType",
     "TensorMapIm2ColWideMode",
     "TensorMapInterleave",
@@ -125,6 +127,26 @@ class WorkqueueSharingScopeType(enum.StrEnum):
 
     DEVICE_CTX = "device_ctx"
     GREEN_CTX_BALANCED = "green_ctx_balanced"
+
+
+class StreamWaitValueType(enum.StrEnum):
+    """What a stream waits for: how the value in memory, ``now``, compares to the one given, ``value``.
+
+    ``"geq"`` is ``now - value >= 0`` in signed arithmetic that wraps around, so that a counter may overflow; ``"eq"``
+    is ``now == value``, ``"and"`` is ``now & value != 0``, and ``"nor"`` is ``~(now | value) != 0``.
+    """
+
+    GEQ = "geq"
+    EQ = "eq"
+    AND = "and"
+    NOR = "nor"
+
+
+class StreamMemoryBarrierType(enum.StrEnum):
+    """For whom a memory barrier in a stream orders writes."""
+
+    SYSTEM = "system"
+    DEVICE = "device"
 
 
 class PCHStatusType(enum.StrEnum):

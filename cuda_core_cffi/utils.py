@@ -11,6 +11,7 @@ from cuda_core_cffi._compile.program_cache_file import FileStreamProgramCache
 from cuda_core_cffi._compile.program_cache_key import make_program_cache_key
 from cuda_core_cffi._memory.copy_batch import copy_batch
 from cuda_core_cffi._memory.copy_options import CopyOptions, MemcpyOverlapMode, MemcpySrcAccessOrder
+from cuda_core_cffi._memory.mem_op import FlushRemoteWrites, MemoryBarrier, WaitValue, WriteValue, batch_mem_op
 from cuda_core_cffi._memory.migration import discard_batch, discard_prefetch_batch, prefetch_batch
 from cuda_core_cffi._memory.tracking import Allocation, MemoryStatistics, TrackingMemoryResource
 
@@ -18,14 +19,19 @@ __all__ = [
     "Allocation",
     "CopyOptions",
     "FileStreamProgramCache",
+    "FlushRemoteWrites",
     "InMemoryProgramCache",
     "MemcpyOverlapMode",
     "MemcpySrcAccessOrder",
+    "MemoryBarrier",
     "MemoryStatistics",
     "ProgramCacheResource",
     "StridedMemoryView",
     "TrackingMemoryResource",
+    "WaitValue",
+    "WriteValue",
     "args_viewable_as_strided_memory",
+    "batch_mem_op",
     "copy_batch",
     "discard_batch",
     "discard_prefetch_batch",

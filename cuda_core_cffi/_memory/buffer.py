@@ -16,12 +16,12 @@ from cuda_core_cffi._lifetime.references import keep_with_memory
 from cuda_core_cffi._memory.access import explain_access
 from cuda_core_cffi._memory.copy_options import CopyOptions, copy_attributes, copy_failure
 from cuda_core_cffi._memory.dlpack import release_pins
-from cuda_core_cffi._memory.exporter import Exporter
 from cuda_core_cffi._memory.fill_pattern import fill_pattern
 from cuda_core_cffi._memory.host_copy import copy_host
 from cuda_core_cffi._memory.ipc import IPCBufferDescriptor, IPCPool
 from cuda_core_cffi._memory.lease import Lease
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
+from cuda_core_cffi._memory.stream_values import ValueMemory
 from cuda_core_cffi._streams.stream import Stream, accept_stream, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
@@ -40,7 +40,7 @@ _close_once = lib.ccc_close_once
 
 
 @calls.buffer_class
-class Buffer(Exporter):
+class Buffer(ValueMemory):
     """A piece of memory, on a device or on the host.
 
     Buffers come from :meth:`Device.allocate` and :meth:`MemoryResource.allocate`, or wrap memory of another library

@@ -21,7 +21,12 @@ from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._memory.virtual_options import Plan, VirtualMemoryResourceOptions
 from cuda_core_cffi._streams.stream import accept_stream, stream_or_default
-from cuda_core_cffi.typing import DevicePointerType, IsStreamType, VirtualMemoryLocationType
+from cuda_core_cffi.typing import (
+    DevicePointerType,
+    IsStreamType,
+    VirtualMemoryAccessType,
+    VirtualMemoryLocationType,
+)
 
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
@@ -228,6 +233,12 @@ class VirtualBuffer(Buffer):
         """
         with self._lock:
             super().close(stream)
+
+    @property
+    def _is_read_only(self) -> bool:
+        options = self._plan.options
+        rights = (options.self_access, options.peer_access if options.peers else None)
+        return VirtualMemoryAccessType.READ_WRITE not in rights
 
     def _grow_to(self, size: int, plan: Plan) -> None:
         """Get more memory, or else only other rights."""

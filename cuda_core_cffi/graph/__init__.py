@@ -10,7 +10,7 @@ from cuda_core_cffi.graph.conditional_nodes import ConditionalNode, IfElseNode, 
 from cuda_core_cffi.graph.definition import GraphDefinition
 from cuda_core_cffi.graph.edges import AdjacencySetProxy
 from cuda_core_cffi.graph.executable import Graph
-from cuda_core_cffi.graph.memory_nodes import AllocNode, FreeNode, MemcpyNode, MemsetNode
+from cuda_core_cffi.graph.memory_nodes import AllocNode, BatchMemOpNode, FreeNode, MemcpyNode, MemsetNode
 from cuda_core_cffi.graph.node import GraphNode
 from cuda_core_cffi.graph.nodes import (
     ChildGraphNode,
@@ -22,6 +22,7 @@ from cuda_core_cffi.graph.nodes import (
 )
 from cuda_core_cffi.graph.options import GraphCompleteOptions, GraphDebugPrintOptions
 from cuda_core_cffi.graph.views import (
+    ExecutableBatchMemOpNode,
     ExecutableChildGraphNode,
     ExecutableEventRecordNode,
     ExecutableEventWaitNode,
@@ -35,11 +36,13 @@ from cuda_core_cffi.graph.views import (
 __all__ = [
     "AdjacencySetProxy",
     "AllocNode",
+    "BatchMemOpNode",
     "ChildGraphNode",
     "ConditionalNode",
     "EmptyNode",
     "EventRecordNode",
     "EventWaitNode",
+    "ExecutableBatchMemOpNode",
     "ExecutableChildGraphNode",
     "ExecutableEventRecordNode",
     "ExecutableEventWaitNode",

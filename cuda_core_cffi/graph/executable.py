@@ -19,10 +19,11 @@ from cuda_core_cffi.graph.views import ExecutableGraphNode, view_class
 from cuda_core_cffi.typing import IsStreamType
 
 if TYPE_CHECKING:
-    from cuda_core_cffi.graph.memory_nodes import MemcpyNode, MemsetNode
+    from cuda_core_cffi.graph.memory_nodes import BatchMemOpNode, MemcpyNode, MemsetNode
     from cuda_core_cffi.graph.node import GraphNode
     from cuda_core_cffi.graph.nodes import ChildGraphNode, EventRecordNode, EventWaitNode, HostCallbackNode, KernelNode
     from cuda_core_cffi.graph.views import (
+        ExecutableBatchMemOpNode,
         ExecutableChildGraphNode,
         ExecutableEventRecordNode,
         ExecutableEventWaitNode,
@@ -83,6 +84,8 @@ class Graph(Handle):
     def __getitem__(self, node: KernelNode) -> ExecutableKernelNode: ...
     @overload
     def __getitem__(self, node: MemsetNode) -> ExecutableMemsetNode: ...
+    @overload
+    def __getitem__(self, node: BatchMemOpNode) -> ExecutableBatchMemOpNode: ...
     @overload
     def __getitem__(self, node: MemcpyNode) -> ExecutableMemcpyNode: ...
     @overload

@@ -1,22 +1,24 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of nodes that fill, copy, allocate and free memory."""
+"""The kinds of nodes that fill, copy, allocate and free memory, and that write values to it and wait for them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._lifetime.references import Operand
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.fill_pattern import fill_pattern
+from cuda_core_cffi._memory.mem_op import MemoryOperation, read_operations
 from cuda_core_cffi._memory.operands import operand
 from cuda_core_cffi.graph import parameters
 from cuda_core_cffi.graph.nodes import KnownNode
-from cuda_core_cffi.graph.state import Record, node_classes
+from cuda_core_cffi.graph.state import Record, check_member, node_classes
 from cuda_core_cffi.typing import GraphMemoryType
 
-__all__ = ["AllocNode", "FreeNode", "MemcpyNode", "MemsetNode"]
+__all__ = ["AllocNode", "BatchMemOpNode", "FreeNode", "MemcpyNode", "MemsetNode"]
 
 
 class MemsetNode(KnownNode):
@@ -159,6 +161,35 @@ class MemcpyNode(KnownNode):
         return int(native.WidthInBytes * max(native.Height, 1) * max(native.Depth, 1))
 
 
+class BatchMemOpNode(KnownNode):
+    """A node that writes values to memory and waits for them."""
+
+    __slots__ = ()
+
+    _TYPE = lib.CU_GRAPH_NODE_TYPE_BATCH_MEM_OP
+    _STRUCTURE = "CUDA_BATCH_MEM_OP_NODE_PARAMS *"
+
+    def _describe(self) -> str:
+        return f"operations={self._read().count}"
+
+    def update(self, operations: Sequence[MemoryOperation]) -> None:
+        """Put other operations in place. Executables that exist are not affected.
+
+        Parameters
+        ----------
+        operations : sequence of WriteValue, WaitValue, MemoryBarrier or FlushRemoteWrites
+            As for :meth:`GraphDefinition.batch_mem_op`: all operations of the node.
+        """
+        check_member(self)
+        self._set(parameters.batch_mem_op(operations))
+
+    @property
+    def operations(self) -> tuple[MemoryOperation, ...]:
+        """The operations, as the driver has them: with addresses in place of buffers."""
+        native = self._read()
+        return read_operations(native.paramArray, native.count)
+
+
 class AllocNode(KnownNode):
     """A node that allocates memory."""
 
@@ -250,5 +281,5 @@ def is_linear(native: Any) -> bool:
     return not arrays and native.Height <= 1 and native.Depth <= 1 and not any(offsets)
 
 
-for cls in (AllocNode, FreeNode, MemcpyNode, MemsetNode):
+for cls in (AllocNode, BatchMemOpNode, FreeNode, MemcpyNode, MemsetNode):
     node_classes[int(cls._TYPE)] = cls

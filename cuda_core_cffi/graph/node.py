@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,6 +16,7 @@ from cuda_core_cffi._launching.config import LaunchConfig
 from cuda_core_cffi._launching.graph_condition import GraphCondition
 from cuda_core_cffi._lifetime.references import NOTHING, flush_releases
 from cuda_core_cffi._memory import Buffer
+from cuda_core_cffi._memory.mem_op import MemoryOperation
 from cuda_core_cffi._streams.event import Event
 from cuda_core_cffi.graph import parameters
 from cuda_core_cffi.graph.allocated import allocated
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from cuda_core_cffi._raw.generated import CUgraphNodeType
     from cuda_core_cffi.graph.conditional_nodes import IfElseNode, IfNode, SwitchNode, WhileNode
     from cuda_core_cffi.graph.definition import GraphDefinition
-    from cuda_core_cffi.graph.memory_nodes import AllocNode, FreeNode, MemcpyNode, MemsetNode
+    from cuda_core_cffi.graph.memory_nodes import AllocNode, BatchMemOpNode, FreeNode, MemcpyNode, MemsetNode
     from cuda_core_cffi.graph.nodes import (
         ChildGraphNode,
         EmptyNode,
@@ -247,6 +248,28 @@ class NodeMaker:
         place = self._place()
         node = add_copy(*place, dst, src, size) if dst_owner is src_owner is None else None
         return add_node(place, parameters.copy(dst, src, size, dst_owner, src_owner)) if node is None else node
+
+    def batch_mem_op(self, operations: Sequence[MemoryOperation]) -> BatchMemOpNode:
+        """Add a node that writes values to memory and waits for them, one after the other.
+
+        Parameters
+        ----------
+        operations : sequence of WriteValue, WaitValue, MemoryBarrier or FlushRemoteWrites
+            1 to 255, on the current device. Buffers, and owners of addresses, are kept as long as the graph may use
+            them.
+
+        Returns
+        -------
+        BatchMemOpNode
+            The node.
+
+        Raises
+        ------
+        TypeError, OverflowError, ValueError, UnavailableError
+            As for :func:`~cuda_core_cffi.utils.batch_mem_op`.
+        """
+        place = self._place()
+        return add_node(place, parameters.batch_mem_op(operations))
 
     def embed(self, child: Any) -> ChildGraphNode:
         """Add a node that runs a graph.

@@ -20,6 +20,7 @@ from cuda_core_cffi._launching.launch import prepare
 from cuda_core_cffi._lifetime.references import NOTHING, Operand, make_keep
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.fill_pattern import fill_pattern
+from cuda_core_cffi._memory.mem_op import MemoryOperation, WaitValue, WriteValue, native_operations
 from cuda_core_cffi._memory.operands import operand
 from cuda_core_cffi._memory.peer_access import ordinals_of
 from cuda_core_cffi._memory.resource import whole_size
@@ -30,13 +31,14 @@ from cuda_core_cffi.graph.state import GraphState, Record
 from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
 
 if TYPE_CHECKING:
-    from cuda_core_cffi.graph.memory_nodes import AllocNode, FreeNode, MemcpyNode, MemsetNode
+    from cuda_core_cffi.graph.memory_nodes import AllocNode, BatchMemOpNode, FreeNode, MemcpyNode, MemsetNode
     from cuda_core_cffi.graph.nodes import HostCallbackNode, KernelNode
 
 __all__ = [
     "Parameters",
     "allocation",
     "attributes_before",
+    "batch_mem_op",
     "check_config",
     "conditional",
     "copy",
@@ -266,6 +268,26 @@ def copy_operands(target: Operand, source: Operand, size: int) -> Parameters[Mem
     ):
         raise last_failure()
     found.operands = {"dst": (target,), "src": (source,)}
+    return found
+
+
+def batch_mem_op(operations: Sequence[MemoryOperation]) -> Parameters[BatchMemOpNode]:
+    """Return the parameters of a node of stream memory operations, on the current device."""
+    what = "batch_mem_op"
+    native = native_operations(operations, what, lambda: registry.device(None).properties)
+    if not operations:
+        raise ValueError("batch_mem_op: a node needs at least one operation")
+    found: Parameters[BatchMemOpNode] = Parameters(lib.CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, native)
+    found.native.memOp.count, found.native.memOp.paramArray = len(operations), native
+    kept: list[Operand] = []
+    for index, operation in enumerate(operations):
+        if isinstance(operation, WriteValue | WaitValue):
+            target = operand(operation.memory, operation.owner, f"operations[{index}].memory")
+            kept.append(target)
+            if isinstance(operation.memory, Buffer):
+                place = native[index].writeValue if isinstance(operation, WriteValue) else native[index].waitValue
+                place.address += target.address
+    found.operands["memory"] = kept
     return found
 
 

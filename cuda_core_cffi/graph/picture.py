@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._memory.mem_op import FlushRemoteWrites, MemoryOperation, WaitValue, WriteValue
 from cuda_core_cffi.graph.state import node_of
 
 __all__ = ["dot", "mime_bundle"]
@@ -25,6 +26,7 @@ STYLES: dict[int, tuple[str, str, str]] = {
     lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD: ("record event", "ellipse", "#fff2cc"),
     lib.CU_GRAPH_NODE_TYPE_MEM_ALLOC: ("allocate", "c_handle", "#f4cccc"),
     lib.CU_GRAPH_NODE_TYPE_MEM_FREE: ("free", "c_handle", "#f4cccc"),
+    lib.CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: ("memory operations", "c_handle", "#d0e0e3"),
     lib.CU_GRAPH_NODE_TYPE_CONDITIONAL: ("conditional", "diamond", "#fce5cd"),
 }
 OTHER = ("node", "c_handle", "#ffffff")
@@ -94,6 +96,8 @@ def details(node: Any, kind: int) -> Iterator[str]:
         yield f"at {node.dptr:#x}"
     elif kind in (lib.CU_GRAPH_NODE_TYPE_WAIT_EVENT, lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD):
         yield f"{node.event._value:#x}"
+    elif kind == lib.CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        yield from map(describe_operation, node.operations)
     elif kind == lib.CU_GRAPH_NODE_TYPE_CONDITIONAL and node.condition is not None:
         yield f"{node.cond_type} {node.condition._handle:#x}"
 
@@ -108,6 +112,15 @@ def graphs_inside(node: Any, kind: int) -> list[tuple[str, Any]]:
     return [
         (f"case {number}" if titles is None else titles[number], branch) for number, branch in enumerate(node.branches)
     ]
+
+
+def describe_operation(operation: MemoryOperation) -> str:
+    """Return a memory operation as it is read."""
+    if isinstance(operation, WriteValue):
+        return f"write {operation.value} at {operation.memory:#x}"
+    if isinstance(operation, WaitValue):
+        return f"wait for {operation.condition} {operation.value} at {operation.memory:#x}"
+    return "flush remote writes" if isinstance(operation, FlushRemoteWrites) else f"barrier, {operation.scope}"
 
 
 def shape_of(dimensions: tuple[int, ...]) -> str:

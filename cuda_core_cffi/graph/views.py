@@ -7,6 +7,7 @@ A node of the definition names the node of the executable. The definition itself
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 from cuda_core_cffi._code.kernel import Kernel
@@ -15,6 +16,7 @@ from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._launching.config import LaunchConfig
 from cuda_core_cffi._lifetime.references import flush_releases
 from cuda_core_cffi._memory import Buffer
+from cuda_core_cffi._memory.mem_op import MemoryOperation
 from cuda_core_cffi._streams.event import Event
 from cuda_core_cffi.graph import parameters
 from cuda_core_cffi.graph.node import child_graph
@@ -22,6 +24,7 @@ from cuda_core_cffi.graph.parameters import Parameters
 from cuda_core_cffi.graph.state import check_member
 
 __all__ = [
+    "ExecutableBatchMemOpNode",
     "ExecutableChildGraphNode",
     "ExecutableEventRecordNode",
     "ExecutableEventWaitNode",
@@ -182,6 +185,24 @@ class ExecutableMemcpyNode(SwitchableNode):
         self._set(parameters.copy(dst, src, size, dst_owner, src_owner))
 
 
+class ExecutableBatchMemOpNode(ExecutableGraphNode):
+    """A node that writes values to memory and waits for them, in an executable graph."""
+
+    __slots__ = ()
+
+    def update(self, operations: Sequence[MemoryOperation]) -> None:
+        """Change addresses, values and conditions.
+
+        Parameters
+        ----------
+        operations : sequence of WriteValue, WaitValue, MemoryBarrier or FlushRemoteWrites
+            As many as the definition's node has, of the same kinds and bits, in the same order. Buffers are kept as
+            long as they may be used.
+        """
+        check_member(self._node)
+        self._set(parameters.batch_mem_op(operations))
+
+
 class ExecutableChildGraphNode(ExecutableGraphNode):
     """A node that runs a graph, in an executable graph."""
 
@@ -247,6 +268,7 @@ VIEWS: dict[int, type[ExecutableGraphNode]] = {
     lib.CU_GRAPH_NODE_TYPE_KERNEL: ExecutableKernelNode,
     lib.CU_GRAPH_NODE_TYPE_MEMSET: ExecutableMemsetNode,
     lib.CU_GRAPH_NODE_TYPE_MEMCPY: ExecutableMemcpyNode,
+    lib.CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: ExecutableBatchMemOpNode,
     lib.CU_GRAPH_NODE_TYPE_GRAPH: ExecutableChildGraphNode,
     lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD: ExecutableEventRecordNode,
     lib.CU_GRAPH_NODE_TYPE_WAIT_EVENT: ExecutableEventWaitNode,

@@ -21,6 +21,8 @@ static CUcontext *ccc_graph_context_of(CUgraphNodeParams *params)
         return &params->memset.ctx;
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
         return &params->conditional.ctx;
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        return &params->memOp.ctx;
     default:
         return NULL;
     }
@@ -235,6 +237,7 @@ static int ccc_graph_get(ccc_handle *graph, uint64_t node, int type, void *param
         CCC_GET(WAIT_EVENT, cuGraphEventWaitNodeGetEvent)
         CCC_GET(MEM_ALLOC, cuGraphMemAllocNodeGetParams)
         CCC_GET(MEM_FREE, cuGraphMemFreeNodeGetParams)
+        CCC_GET(BATCH_MEM_OP, cuGraphBatchMemOpNodeGetParams)
 #undef CCC_GET
     default:
         call = "cuGraphNodeGetParams";

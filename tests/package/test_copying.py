@@ -63,6 +63,7 @@ def test_an_object_is_copied_as_its_class_says(row, action, objects):
 INTERNAL = {
     "_arrays.tensor_map_source.TensorMapSource",
     "_memory.graphics.GraphicsResource",
+    "_memory.stream_values.ValueMemory",
     "_alias.finder.CoreDistribution", "_alias.finder.CoreFinder", "_alias.finder.Loader",
     "_alias.finder.NamespaceFinder", "_alias.modules.Alias", "_alias.modules.Core", "_alias.modules.Utilities",
     "_core.python_calls.Memory", "_core.python_calls.Owner",

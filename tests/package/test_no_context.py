@@ -45,7 +45,16 @@ from cuda_core_cffi import (
 )
 from cuda_core_cffi.graph import Graph, GraphBuilder, GraphDefinition
 from cuda_core_cffi.texture import MipmappedArray, OpaqueArray, ResourceDescriptor, SurfaceObject, TextureObject
-from cuda_core_cffi.utils import CopyOptions, copy_batch, discard_batch, discard_prefetch_batch, prefetch_batch
+from cuda_core_cffi.utils import (
+    CopyOptions,
+    WaitValue,
+    WriteValue,
+    batch_mem_op,
+    copy_batch,
+    discard_batch,
+    discard_prefetch_batch,
+    prefetch_batch,
+)
 
 CLUSTER = LaunchConfig(grid=1, cluster=1, block=1)
 NOTHING = "no (CUDA )?context is current|CUDA_ERROR_INVALID_CONTEXT"
@@ -226,6 +235,14 @@ USES: dict[type, dict[str, Callable[[World], object]]] = {
         "resources": lambda w: (w.stream.context.resources.sm, w.green.resources.sm),
     },
     Buffer: {
+        "wait_value": lambda w: (
+            w.buffer.wait_value(0, "nor", stream=w.stream),
+            w.buffer.wait_value(0, "nor", stream=w.stream, bits=64),
+        ),
+        "write_value": lambda w: (
+            w.target.write_value(1, stream=w.stream),
+            w.target.write_value(1, stream=w.stream, bits=64),
+        ),
         "close": lambda w: w.buffer.close(),
         "copy_from": lambda w: (
             w.target.copy_from(w.buffer, stream=w.stream),
@@ -395,6 +412,7 @@ USES: dict[type, dict[str, Callable[[World], object]]] = {
         "while_loop": conditional(lambda b, condition: b.while_loop(condition)),
     },
     object: {
+        "batch_mem_op": lambda w: batch_mem_op(w.stream, [WriteValue(w.target, 1), WaitValue(w.target, 1)]),
         "copy_batch": lambda w: copy_batch(w.stream, [w.buffer], [w.target]),
         "prefetch_batch": lambda w: prefetch_batch(w.stream, [w.managed], [w.device]),
         "discard_batch": lambda w: discard_batch(w.stream, [w.managed]),
@@ -419,6 +437,7 @@ CURRENT: dict[type, dict[str, Callable[[World], object]]] = {
         "get_module": lambda w: w.code.get_module(),
     },
     GraphDefinition: {
+        "batch_mem_op": lambda w: w.graph.batch_mem_op([WriteValue(w.buffer, 1)]),
         "create_condition": lambda w: w.graph.create_condition(0),
         "launch": lambda w: w.graph.launch(ONE, w.kernel, w.buffer, 1),
         "memcpy": lambda w: w.graph.memcpy(w.target, w.buffer, SIZE),

@@ -86,9 +86,13 @@ from cuda_core_cffi.texture import (
 from cuda_core_cffi.utils import (
     CopyOptions,
     FileStreamProgramCache,
+    FlushRemoteWrites,
     InMemoryProgramCache,
+    MemoryBarrier,
     StridedMemoryView,
     TrackingMemoryResource,
+    WaitValue,
+    WriteValue,
 )
 
 SIZE = 64
@@ -273,6 +277,10 @@ ROWS = [
     values("_streams.resources.Group", lambda o: Group(8, 0, 0, False)),
     values("_streams.workqueues.WorkqueueResourceOptions", lambda o: WorkqueueResourceOptions("device_ctx", 4)),
     values("checkpoint.Process", lambda o: Process(123), shown),
+    values("_memory.mem_op.WriteValue", lambda o: WriteValue(64, 1, bits=64)),
+    values("_memory.mem_op.WaitValue", lambda o: WaitValue(64, 1, "eq")),
+    values("_memory.mem_op.MemoryBarrier", lambda o: MemoryBarrier("device")),
+    values("_memory.mem_op.FlushRemoteWrites", lambda o: FlushRemoteWrites()),
     values("_memory.copy_options.CopyOptions", lambda o: CopyOptions(src_access_order="any")),
     values("_memory.pool.DeviceMemoryResourceOptions", lambda o: DeviceMemoryResourceOptions(max_size=1)),
     values("_memory.managed.ManagedMemoryResourceOptions", lambda o: ManagedMemoryResourceOptions()),
@@ -405,6 +413,7 @@ ROWS = [
     Row("graph.memory_nodes.FreeNode", lambda o: free_node(o.graph)),
     Row("graph.memory_nodes.MemcpyNode", lambda o: o.graph.memcpy(o.buffer, o.buffer, SIZE)),
     Row("graph.memory_nodes.MemsetNode", lambda o: o.graph.memset(o.buffer, 1, SIZE)),
+    Row("graph.memory_nodes.BatchMemOpNode", lambda o: o.graph.batch_mem_op([WriteValue(o.buffer, 1)])),
     Row("graph.conditional_nodes.IfNode", lambda o: conditional(o.graph, "if_then")),
     Row("graph.conditional_nodes.IfElseNode", lambda o: conditional(o.graph, "if_else")),
     Row("graph.conditional_nodes.WhileNode", lambda o: conditional(o.graph, "while_loop")),
@@ -412,6 +421,10 @@ ROWS = [
     Row("graph.views.ExecutableGraphNode", lambda o: o.view(lambda graph: graph.empty())),
     Row("graph.views.ExecutableKernelNode", lambda o: o.view(lambda graph: graph.launch(ONE, o.kernel, 0, 1))),
     Row("graph.views.ExecutableChildGraphNode", lambda o: o.view(lambda graph: graph.embed(child(o)))),
+    Row(
+        "graph.views.ExecutableBatchMemOpNode",
+        lambda o: o.view(lambda graph: graph.batch_mem_op([WriteValue(o.buffer, 1)])),
+    ),
     Row("graph.views.ExecutableEventRecordNode", lambda o: o.view(lambda graph: graph.record(o.event))),
     Row("graph.views.ExecutableEventWaitNode", lambda o: o.view(lambda graph: graph.wait(o.event))),
     Row("graph.views.ExecutableHostCallbackNode", lambda o: o.view(lambda graph: graph.callback(print))),

@@ -16,6 +16,7 @@ from scenarios import SCENARIOS, World
 
 from cuda_core_cffi import GraphMemoryResource, LaunchConfig
 from cuda_core_cffi.graph import GraphDefinition
+from cuda_core_cffi.utils import WriteValue
 
 __all__: list[str] = []
 
@@ -48,6 +49,15 @@ def change_memory(w: World, graph: GraphDefinition) -> None:
     fill.update(value=2)
     fill.destroy()
     graph.memcpy(w.pinned.handle, w.buffer.handle, SIZE).update(size=8)
+
+
+def change_operations(w: World, graph: GraphDefinition) -> None:
+    """Add a node of memory operations, read it, and change it, also in an executable."""
+    node = graph.batch_mem_op([WriteValue(w.buffer.handle, 1)])
+    assert len(node.operations) == 1
+    node.update([WriteValue(w.buffer.handle, 2)])
+    with graph.instantiate() as executable:
+        executable[node].update([WriteValue(w.buffer.handle, 3)])
 
 
 def change_event(w: World, graph: GraphDefinition) -> None:
@@ -203,6 +213,7 @@ SCENARIOS.update(
         "graph node": with_graph(lambda w, graph: graph.empty()),
         "graph kernel": with_graph(change_kernel),
         "graph memory": with_graph(change_memory),
+        "graph memory operations": with_graph(change_operations),
         "graph event": with_graph(change_event),
         "graph function": with_graph(call_host),
         "graph edges": with_graph(change_edges),

@@ -72,6 +72,9 @@ USUAL = {
         "StridedMemoryView.from_buffer({v}, (2, 2), dtype='i1')",
         "{v}.set_deallocation_stream(<Stream>)",
         "copy_batch(<Stream>, [{v}], [<Buffer>])",
+        "{v}.write_value(1, stream=<stream>)",
+        "batch_mem_op(<Stream>, [WriteValue({v}, 1), MemoryBarrier()])",
+        "<GraphDefinition>.batch_mem_op([WriteValue({v}, 1)])",
         "{v}.close(<Stream>)",
     ),
     "MemoryResource": (
