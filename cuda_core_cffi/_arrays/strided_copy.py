@@ -15,7 +15,7 @@ from cuda_core_cffi._memory.dlpack import DTYPE, Exported, pins, release_pins, t
 from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, Stream, stream_or_default
 from cuda_core_cffi.typing import IsStreamType
 
-__all__ = ["byte_range", "copy_view", "host_copy"]
+__all__ = ["byte_range", "check_copy", "check_target", "copy_view", "explain_plan", "host_copy", "plan_copy"]
 
 
 def copy_view(target: Any, source: Any, stream: IsStreamType | None, blocking: bool | None) -> None:
@@ -33,10 +33,7 @@ def copy_view(target: Any, source: Any, stream: IsStreamType | None, blocking: b
         copy_on_host(copy)
         return
     if not possible:
-        raise ValueError(
-            f"the driver cannot copy {source._layout!r} to {target._layout!r} in one call: make one of the views "
-            "contiguous in the order of the other"
-        )
+        raise ValueError(explain_plan(source._layout, target._layout))
     for view in (target, source):
         view._make_ready(queue)
     with_host = not all(with_device)
@@ -71,12 +68,17 @@ def check_copy(target: Any, source: Any) -> None:
     for view in (target, source):
         if view._is_closed:
             raise RuntimeError("the view's Buffer is closed")
-    if target.readonly:
-        raise ValueError("the destination is read-only")
+    check_target(target)
     if target.shape != source.shape:
         raise ValueError(f"the shapes differ: {source.shape} does not fit {target.shape}")
     if target._layout.itemsize != source._layout.itemsize or not same_type(target, source):
         raise ValueError(f"the types differ: {source._dtype_name()} does not fit {target._dtype_name()}")
+
+
+def check_target(target: Any) -> None:
+    """Raise unless all elements of a view can be written."""
+    if target.readonly:
+        raise ValueError("the destination is read-only")
     if not target._layout.is_unique:
         raise ValueError(f"several elements of the destination share memory: {target._layout!r}")
 
@@ -112,6 +114,14 @@ def plan_copy(target: tuple[Any, ...], source: tuple[Any, ...], device: int = -1
         copy.shape[axis] = extent
     copy.itemsize, copy.ndim, copy.device = layout.itemsize, layout.ndim, device
     return copy, bool(lib.ccc_view_plan(copy))
+
+
+def explain_plan(source: _StridedLayout, target: _StridedLayout) -> str:
+    """Return why a copy cannot be made."""
+    return (
+        f"the driver cannot copy {source!r} to {target!r} in one call: make one of the views contiguous in the order "
+        "of the other"
+    )
 
 
 def byte_range(start: int, layout: _StridedLayout) -> tuple[int, int]:

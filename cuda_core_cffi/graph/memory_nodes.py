@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._lifetime.references import Operand
@@ -13,10 +13,14 @@ from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.fill_pattern import fill_pattern
 from cuda_core_cffi._memory.mem_op import MemoryOperation, read_operations
 from cuda_core_cffi._memory.operands import operand
-from cuda_core_cffi.graph import parameters
+from cuda_core_cffi.graph import copies, parameters
 from cuda_core_cffi.graph.nodes import KnownNode
 from cuda_core_cffi.graph.state import Record, check_member, node_classes
 from cuda_core_cffi.typing import GraphMemoryType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._arrays.strided_memory_view import StridedMemoryView
+    from cuda_core_cffi.texture import ArrayRegion, OpaqueArray
 
 __all__ = ["AllocNode", "BatchMemOpNode", "FreeNode", "MemcpyNode", "MemsetNode"]
 
@@ -99,7 +103,7 @@ class MemsetNode(KnownNode):
 
 
 class MemcpyNode(KnownNode):
-    """A node that copies memory."""
+    """A node that copies memory and arrays."""
 
     __slots__ = ()
 
@@ -114,8 +118,8 @@ class MemcpyNode(KnownNode):
     def update(
         self,
         *,
-        dst: Buffer | int | None = None,
-        src: Buffer | int | None = None,
+        dst: Buffer | int | OpaqueArray | ArrayRegion | StridedMemoryView | None = None,
+        src: Buffer | int | OpaqueArray | ArrayRegion | StridedMemoryView | None = None,
         size: int | None = None,
         dst_owner: Any = None,
         src_owner: Any = None,
@@ -125,24 +129,33 @@ class MemcpyNode(KnownNode):
         Parameters
         ----------
         dst, src, size, dst_owner, src_owner
-            As for :meth:`GraphDefinition.memcpy`. What is not given stays.
+            As for :meth:`GraphDefinition.memcpy`. What is not given stays. Where the node copies an array or several
+            rows, or is to copy an array or a view, both ``dst`` and ``src`` are given.
 
         Raises
         ------
         ValueError
-            If an owner is given without an address, or the node copies more than a row of bytes.
+            If an owner is given without an address, or one operand without the other where both are needed.
         """
         native = self._read()
-        if not is_linear(native):
-            raise ValueError("this node copies several rows, or an array; only copies of consecutive bytes are changed")
         if (dst is None and dst_owner is not None) or (src is None and src_owner is not None):
             raise ValueError("dst_owner and src_owner are for addresses given as dst and src")
+        if dst is not None and src is not None and (size is not None or copies.has_shape(dst) or copies.has_shape(src)):
+            self._set(copies.copy(dst, src, size, dst_owner, src_owner))
+            return
+        if copies.has_shape(dst) or copies.has_shape(src):
+            raise ValueError("an array or a view is copied as a whole: give both dst and src")
+        if not is_linear(native):
+            raise ValueError(
+                "this node copies several rows, or an array: give both dst and src, and a size unless one "
+                "of them has a shape"
+            )
         record = self._record()
         to, whence = place_of(native, "dst")[0], place_of(native, "src")[0]
         target = present(record, "dst", to) if dst is None else operand(dst, dst_owner, "dst")
         source = present(record, "src", whence) if src is None else operand(src, src_owner, "src")
         count = int(native.WidthInBytes) if size is None else parameters.count_of("size", size)
-        self._set(parameters.copy_operands(target, source, count))
+        self._set(copies.copy_bytes(target, source, count))
 
     @property
     def dst(self) -> int:

@@ -18,7 +18,7 @@ from cuda_core_cffi._lifetime.references import NOTHING, flush_releases
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.mem_op import MemoryOperation
 from cuda_core_cffi._streams.event import Event
-from cuda_core_cffi.graph import parameters
+from cuda_core_cffi.graph import copies, parameters
 from cuda_core_cffi.graph.allocated import allocated
 from cuda_core_cffi.graph.direct import add_copy, add_empty, add_event, add_fill, add_host_call
 from cuda_core_cffi.graph.edges import AdjacencySetProxy
@@ -38,6 +38,7 @@ from cuda_core_cffi.graph.state import (
 from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
 
 if TYPE_CHECKING:
+    from cuda_core_cffi._arrays.strided_memory_view import StridedMemoryView
     from cuda_core_cffi._raw.generated import CUgraphNodeType
     from cuda_core_cffi.graph.conditional_nodes import IfElseNode, IfNode, SwitchNode, WhileNode
     from cuda_core_cffi.graph.definition import GraphDefinition
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         HostCallbackNode,
         KernelNode,
     )
+    from cuda_core_cffi.texture import ArrayRegion, OpaqueArray
 
 __all__ = ["GraphNode", "NodeMaker"]
 
@@ -222,16 +224,25 @@ class NodeMaker:
         return node
 
     def memcpy(
-        self, dst: Buffer | int, src: Buffer | int, size: int, *, dst_owner: Any = None, src_owner: Any = None
+        self,
+        dst: Buffer | int | OpaqueArray | ArrayRegion | StridedMemoryView,
+        src: Buffer | int | OpaqueArray | ArrayRegion | StridedMemoryView,
+        size: int | None = None,
+        *,
+        dst_owner: Any = None,
+        src_owner: Any = None,
     ) -> MemcpyNode:
-        """Add a node that copies memory, of devices and of the host.
+        """Add a node that copies memory, of devices and of the host, and arrays.
 
         Parameters
         ----------
-        dst, src : Buffer or int
-            Where to and where from. Buffers are kept as long as the graph may use them.
-        size : int
-            Bytes.
+        dst, src : Buffer, int, OpaqueArray, ArrayRegion or StridedMemoryView
+            Where to and where from. Buffers, arrays and views are kept as long as the graph may use them. Shapes and
+            elements fit as for :meth:`OpaqueArray.copy_from` and :meth:`StridedMemoryView.copy_from`; a buffer or an
+            address beside an array or a view has its elements one after the other. What makes the memory of a view
+            ready is waited for by the stream in which the graph is launched.
+        size : int, optional
+            Bytes, between buffers and addresses. Arrays and views have shapes instead.
         dst_owner, src_owner : object, optional
             For addresses: what is kept as long as the graph may use them.
 
@@ -243,11 +254,16 @@ class NodeMaker:
         Raises
         ------
         ValueError
-            If a buffer is too small, or an owner is given with a buffer.
+            If a buffer is too small, an owner is given with a buffer, an array or a view, shapes or elements differ,
+            there are none, or strides are not those of rows and layers.
+        TypeError
+            If an operand is something else, or a size is given where there is a shape, or none where there is not.
+        RuntimeError
+            If an operand is closed.
         """
         place = self._place()
         node = add_copy(*place, dst, src, size) if dst_owner is src_owner is None else None
-        return add_node(place, parameters.copy(dst, src, size, dst_owner, src_owner)) if node is None else node
+        return add_node(place, copies.copy(dst, src, size, dst_owner, src_owner)) if node is None else node
 
     def batch_mem_op(self, operations: Sequence[MemoryOperation]) -> BatchMemOpNode:
         """Add a node that writes values to memory and waits for them, one after the other.

@@ -70,7 +70,7 @@ class KnownNode(GraphNode):
         native = found.native
         with state.changing():
             old = self._record()
-            if old.context:
+            if old.context and not lib.ccc_graph_get_context(native):
                 lib.ccc_graph_set_context(native, old.context)
             keep, before = found.keep(), state.keeps.get(self._handle, NOTHING)
             status = lib.ccc_graph_set(

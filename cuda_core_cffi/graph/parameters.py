@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from cuda_core_cffi._code.kernel import Kernel
-from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import address_of, integer
 from cuda_core_cffi._core.registry import registry
@@ -26,12 +25,11 @@ from cuda_core_cffi._memory.peer_access import ordinals_of
 from cuda_core_cffi._memory.resource import whole_size
 from cuda_core_cffi._streams.callbacks import host_function
 from cuda_core_cffi._streams.event import Event
-from cuda_core_cffi.graph.allocated import allocated
 from cuda_core_cffi.graph.state import GraphState, Record
 from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
 
 if TYPE_CHECKING:
-    from cuda_core_cffi.graph.memory_nodes import AllocNode, BatchMemOpNode, FreeNode, MemcpyNode, MemsetNode
+    from cuda_core_cffi.graph.memory_nodes import AllocNode, BatchMemOpNode, FreeNode, MemsetNode
     from cuda_core_cffi.graph.nodes import HostCallbackNode, KernelNode
 
 __all__ = [
@@ -41,7 +39,7 @@ __all__ = [
     "batch_mem_op",
     "check_config",
     "conditional",
-    "copy",
+    "count_of",
     "event",
     "host_call",
     "kernel_call",
@@ -68,8 +66,6 @@ EVENT = ffi.typeof("CUevent")
 PARAMETERS = ffi.typeof("CUgraphNodeParams *")
 LARGEST_COUNT = 2**32 - 1
 LARGEST_SIZE = 2**64 - 1
-FROM_DEVICE: int = lib.CCC_FROM_DEVICE
-TO_DEVICE: int = lib.CCC_TO_DEVICE
 _new = ffi.new
 # What the first of two elements in the driver's list of "extra" parameters says of the second.
 EXTRA_POINTER, EXTRA_SIZE = 1, 2
@@ -247,28 +243,6 @@ def set_region(
     target.check_capacity((height - 1) * stride + width * element, "dst")
     found.native.memset = (target.address, stride, pattern, element, width, height)
     found.operands["dst"] = (target,)
-
-
-def copy(dst: Any, src: Any, size: Any, dst_owner: Any, src_owner: Any) -> Parameters[MemcpyNode]:
-    """Return the parameters of a memcpy node."""
-    count = count_of("size", size)
-    target, source = operand(dst, dst_owner, "dst"), operand(src, src_owner, "src")
-    return copy_operands(target, source, count)
-
-
-def copy_operands(target: Operand, source: Operand, size: int) -> Parameters[MemcpyNode]:
-    """Return the parameters of a memcpy node between operands."""
-    target.check_capacity(size, "dst")
-    source.check_capacity(size, "src")
-    found: Parameters[MemcpyNode] = Parameters(lib.CU_GRAPH_NODE_TYPE_MEMCPY)
-    on_device = TO_DEVICE * (target.address in allocated) | FROM_DEVICE * (source.address in allocated)
-    c_handles = [item.c_handles[0] if item.c_handles else NOTHING for item in (target, source)]
-    if lib.ccc_graph_copy_params(
-        found.native, target.address, c_handles[0], source.address, c_handles[1], size, on_device
-    ):
-        raise last_failure()
-    found.operands = {"dst": (target,), "src": (source,)}
-    return found
 
 
 def batch_mem_op(operations: Sequence[MemoryOperation]) -> Parameters[BatchMemOpNode]:

@@ -8,7 +8,7 @@ A node of the definition names the node of the executable. The definition itself
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from cuda_core_cffi._code.kernel import Kernel
 from cuda_core_cffi._core.copying import Uncopyable
@@ -18,10 +18,14 @@ from cuda_core_cffi._lifetime.references import flush_releases
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.mem_op import MemoryOperation
 from cuda_core_cffi._streams.event import Event
-from cuda_core_cffi.graph import parameters
+from cuda_core_cffi.graph import copies, parameters
 from cuda_core_cffi.graph.node import child_graph
 from cuda_core_cffi.graph.parameters import Parameters
 from cuda_core_cffi.graph.state import check_member
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._arrays.strided_memory_view import StridedMemoryView
+    from cuda_core_cffi.texture import ArrayRegion, OpaqueArray
 
 __all__ = [
     "ExecutableBatchMemOpNode",
@@ -65,7 +69,7 @@ class ExecutableGraphNode(Uncopyable):
         """Give the node other parameters, and the executable what they use."""
         node = check_member(self._node)
         record = node._definition._state.record(node._handle)
-        if record is not None and record.context:
+        if record is not None and record.context and not lib.ccc_graph_get_context(found.native):
             lib.ccc_graph_set_context(found.native, record.context)
         keep = ffi.NULL if found.child else found.keep()  # the driver keeps what embedded graphs do
         status = lib.ccc_exec_set(
@@ -172,7 +176,13 @@ class ExecutableMemcpyNode(SwitchableNode):
     __slots__ = ()
 
     def update(
-        self, *, dst: Buffer | int, src: Buffer | int, size: int, dst_owner: Any = None, src_owner: Any = None
+        self,
+        *,
+        dst: Buffer | int | OpaqueArray | ArrayRegion | StridedMemoryView,
+        src: Buffer | int | OpaqueArray | ArrayRegion | StridedMemoryView,
+        size: int | None = None,
+        dst_owner: Any = None,
+        src_owner: Any = None,
     ) -> None:
         """Change what the node copies.
 
@@ -180,9 +190,15 @@ class ExecutableMemcpyNode(SwitchableNode):
         ----------
         dst, src, size, dst_owner, src_owner
             As for :meth:`GraphDefinition.memcpy`. Memory must be of the same kinds, and in the same contexts, as what
-            the definition copies.
+            the definition copies. Drivers change only copies of one row so; for several, update the node of a
+            definition, and :meth:`Graph.update` with that.
+
+        Raises
+        ------
+        CUDAError
+            If the driver refuses the change.
         """
-        self._set(parameters.copy(dst, src, size, dst_owner, src_owner))
+        self._set(copies.copy(dst, src, size, dst_owner, src_owner))
 
 
 class ExecutableBatchMemOpNode(ExecutableGraphNode):

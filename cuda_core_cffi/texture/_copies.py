@@ -21,7 +21,16 @@ from cuda_core_cffi.typing import IsStreamType
 if TYPE_CHECKING:
     from cuda_core_cffi.texture._array import OpaqueArray
 
-__all__ = ["Region", "copy_buffer", "copy_region"]
+__all__ = [
+    "Region",
+    "begin_copy",
+    "check_regions",
+    "copy_buffer",
+    "copy_region",
+    "place_region",
+    "place_view",
+    "region_of",
+]
 
 MAX_PITCH = 2**31 - 1  # CU_DEVICE_ATTRIBUTE_MAX_PITCH on every device
 
@@ -84,19 +93,16 @@ def copy_region(region: Region, thing: Any, to_array: bool, stream: IsStreamType
         If an operand is closed.
     """
     queue = accept_stream(stream, what)
-    copy = ffi.new("ccc_box_copy *")
+    copy = begin_copy(region)
     ours, theirs = (copy.target, copy.source) if to_array else (copy.source, copy.target)
-    across, copy.rows, copy.layers = region.extents
-    copy.width = across * region.array.element_bytes
     place_region(ours, region)
-    theirs.pitch, theirs.height = copy.width, copy.rows  # unless the operand says something else
     operands: list[Handle] = [region.array]
     memory, wait = None, False
     if isinstance(thing, Buffer):
         check_size(region, thing.size, to_array)
         theirs.handle, theirs.on_host = thing._c_handle, not (thing.is_closed or thing.is_device_accessible)
         operands.append(thing)
-    elif isinstance(other := getattr(thing, "_region", None), Region):
+    elif (other := region_of(thing)) is not None:
         check_regions(region, other)
         place_region(theirs, other)
         operands.append(other.array)
@@ -124,11 +130,27 @@ def copy_region(region: Region, thing: Any, to_array: bool, stream: IsStreamType
         raise copy_failure(status, what, queue, *operands)
 
 
+def region_of(thing: object) -> Region | None:
+    """Return what is copied of an array or a region; None for anything else."""
+    region = getattr(thing, "_region", None)
+    return region if isinstance(region, Region) else None
+
+
+def begin_copy(region: Region) -> Any:
+    """Return a new copy of the elements of a region, which lie one after the other where memory takes part."""
+    copy = ffi.new("ccc_box_copy *")
+    across, copy.rows, copy.layers = region.extents
+    copy.width = across * region.array.element_bytes
+    for box in (copy.target, copy.source):
+        box.pitch, box.height = copy.width, copy.rows
+    return copy
+
+
 def place_region(box: Any, region: Region) -> None:
     """Say in a box where a region is."""
     across, box.y, box.z = (*region.offset, 0, 0)[:3]
     box.x = across * region.array.element_bytes
-    box.handle = region.array._c_handle
+    box.handle, box.pitch, box.height = region.array._c_handle, 0, 0
 
 
 def place_view(box: Any, region: Region, view: StridedMemoryView, to_array: bool) -> None:

@@ -8,6 +8,7 @@
 #define CCC_GRAPH_FILL_H
 
 #include "graph/ccc_graph_nodes.h"
+#include "memory/ccc_view.h"
 
 enum { CCC_TO_DEVICE = 1, CCC_FROM_DEVICE = 2 }; /* memory that the driver knows nothing of before the graph runs */
 
@@ -54,42 +55,63 @@ static ccc_added ccc_graph_add_memset(ccc_handle *graph, uint64_t before, uint64
     return ccc_graph_add_keeping(graph, before, &params, handle, NULL, 0);
 }
 
-/* Where the driver is told that memory is; negative where it cannot tell itself. */
-static int ccc_graph_memory_type(uint64_t address, const ccc_handle *handle, int on_device)
+/* Tell the driver where memory is: the driver itself is asked, unless a graph allocates the memory. */
+static int ccc_graph_place(ccc_box *box, int on_device)
 {
-    return on_device || (handle && handle->flags & CCC_OF_GRAPH) ? CU_MEMORYTYPE_DEVICE : ccc_pointer_kind(address);
-}
-
-/* The parameters of a copy of consecutive bytes. `on_device` is of CCC_TO_DEVICE and CCC_FROM_DEVICE. */
-static int ccc_graph_copy_params(CUgraphNodeParams *params, uint64_t target, const ccc_handle *target_handle,
-                                 uint64_t source, const ccc_handle *source_handle, size_t size, int on_device)
-{
-    CUDA_MEMCPY3D *copy = &params->memcpy.copyParams;
-    int whence = ccc_graph_memory_type(source, source_handle, on_device & CCC_FROM_DEVICE);
-    int where = whence < 0 ? whence : ccc_graph_memory_type(target, target_handle, on_device & CCC_TO_DEVICE);
-    if (where < 0)
+    if (ccc_box_is_array(box))
+        return 0;
+    int of_graph = on_device || (box->handle && box->handle->flags & CCC_OF_GRAPH);
+    int type = of_graph ? CU_MEMORYTYPE_DEVICE : ccc_pointer_kind(ccc_box_address(box));
+    if (type < 0)
         return ccc_last.status;
-    params->type = CU_GRAPH_NODE_TYPE_MEMCPY;
-    copy->srcMemoryType = (CUmemorytype)whence;
-    copy->dstMemoryType = (CUmemorytype)where;
-    if (whence == CU_MEMORYTYPE_HOST)
-        copy->srcHost = (void *)(uintptr_t)source;
-    else
-        copy->srcDevice = source;
-    if (where == CU_MEMORYTYPE_HOST)
-        copy->dstHost = (void *)(uintptr_t)target;
-    else
-        copy->dstDevice = target;
-    copy->WidthInBytes = size;
-    copy->Height = copy->Depth = 1;
+    box->on_host = type == CU_MEMORYTYPE_HOST;
+    box->on_device = !box->on_host;
     return 0;
 }
 
+/*
+ * The parameters of a copy, which runs in the context of an array that takes part. Addresses of memory are given.
+ * `on_device` is of CCC_TO_DEVICE and CCC_FROM_DEVICE.
+ */
+static int ccc_graph_copy_params(CUgraphNodeParams *params, const ccc_box_copy *copy, int on_device)
+{
+    ccc_box_copy placed = *copy;
+    CCC_USE_MAYBE(ccc_box_is_array(&copy->target) ? copy->target.handle : NULL);
+    CCC_USE_MAYBE(ccc_box_is_array(&copy->source) ? copy->source.handle : NULL);
+    int status = ccc_graph_place(&placed.source, on_device & CCC_FROM_DEVICE);
+    if (status == 0)
+        status = ccc_graph_place(&placed.target, on_device & CCC_TO_DEVICE);
+    if (status)
+        return status;
+    params->type = CU_GRAPH_NODE_TYPE_MEMCPY;
+    params->memcpy.copyParams = ccc_box_describe(&placed);
+    const ccc_handle *array = ccc_box_array(copy);
+    if (array)
+        params->memcpy.copyCtx = CCC_CTX(ccc_array_context(array));
+    return 0;
+}
+
+/* The parameters of a copy between views. */
+static int ccc_graph_view_params(CUgraphNodeParams *params, const ccc_strided_copy *view, ccc_handle *target,
+                                 ccc_handle *source, int on_device)
+{
+    ccc_box_copy copy = ccc_view_box(view);
+    copy.target.handle = target;
+    copy.source.handle = source;
+    return ccc_graph_copy_params(params, &copy, on_device);
+}
+
+/* Copy consecutive bytes. */
 static ccc_added ccc_graph_add_memcpy(ccc_handle *graph, uint64_t before, uint64_t target, ccc_handle *target_handle,
                                       uint64_t source, ccc_handle *source_handle, size_t size, int on_device)
 {
     CUgraphNodeParams params = {0};
-    int status = ccc_graph_copy_params(&params, target, target_handle, source, source_handle, size, on_device);
+    const ccc_box_copy copy = {
+        .target = {.handle = target_handle, .address = target},
+        .source = {.handle = source_handle, .address = source},
+        .width = size, .rows = 1, .layers = 1,
+    };
+    int status = ccc_graph_copy_params(&params, &copy, on_device);
     return status ? ccc_not_added(status, NULL)
                   : ccc_graph_add_keeping(graph, before, &params, target_handle, source_handle, 0);
 }

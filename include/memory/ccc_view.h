@@ -4,7 +4,7 @@
 #ifndef CCC_VIEW_H
 #define CCC_VIEW_H
 
-#include "memory/ccc_copy.h"
+#include "memory/ccc_box.h"
 #include "memory/ccc_tensor.h"
 
 #define CCC_MAX_AXES 64
@@ -194,29 +194,16 @@ static void ccc_view_copied(void *keep)
     ccc_tensor_end(keep);
 }
 
-static CUmemorytype ccc_memory_type(const ccc_side *side)
+/* A planned copy as rows and layers. */
+static ccc_box_copy ccc_view_box(const ccc_strided_copy *copy)
 {
-    return side->on_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_UNIFIED;
-}
-
-static CUresult ccc_copy_box(const ccc_strided_copy *copy, CUstream stream)
-{
-    CUDA_MEMCPY3D handle = {
-        .srcMemoryType = ccc_memory_type(&copy->source),
-        .srcHost = (const void *)(uintptr_t)copy->source.address,
-        .srcDevice = copy->source.address,
-        .srcPitch = (size_t)copy->source_pitch,
-        .srcHeight = (size_t)copy->source_height,
-        .dstMemoryType = ccc_memory_type(&copy->target),
-        .dstHost = (void *)(uintptr_t)copy->target.address,
-        .dstDevice = copy->target.address,
-        .dstPitch = (size_t)copy->target_pitch,
-        .dstHeight = (size_t)copy->target_height,
-        .WidthInBytes = copy->width,
-        .Height = (size_t)copy->rows,
-        .Depth = (size_t)copy->layers,
+    return (ccc_box_copy){
+        .target = {.address = copy->target.address, .on_host = copy->target.on_host,
+                   .pitch = (size_t)copy->target_pitch, .height = (size_t)copy->target_height},
+        .source = {.address = copy->source.address, .on_host = copy->source.on_host,
+                   .pitch = (size_t)copy->source_pitch, .height = (size_t)copy->source_height},
+        .width = copy->width, .rows = (size_t)copy->rows, .layers = (size_t)copy->layers,
     };
-    return cuMemcpy3DAsync(&handle, stream);
 }
 
 /* Make a planned copy in the order of a stream. What `keep` stands for is released when the copy is done, unless this fails. */
@@ -229,10 +216,10 @@ static int ccc_view_copy(const ccc_strided_copy *copy, ccc_handle *stream, uint6
         return status;
     CUresult result;
     CCC_SUBMIT;
-    if (copy->rows == 1 && copy->layers == 1)
-        status = ccc_copy_plain(copy->target.address, copy->source.address, copy->width, stream);
-    else if ((result = ccc_copy_box(copy, CCC_STRM(stream))))
-        status = ccc_fail((int)result, "cuMemcpy3DAsync");
+    const ccc_box_copy box = ccc_view_box(copy);
+    status = box.rows == 1 && box.layers == 1
+                 ? ccc_copy_plain(box.target.address, box.source.address, box.width, stream)
+                 : ccc_box_submit(&box, stream);
     if (status == 0 && keep &&
         (result = cuLaunchHostFunc(CCC_STRM(stream), ccc_view_copied, (void *)(uintptr_t)keep))) {
         status = ccc_fail((int)result, "cuLaunchHostFunc");

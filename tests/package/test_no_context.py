@@ -379,6 +379,7 @@ USES: dict[type, dict[str, Callable[[World], object]]] = {
         "instantiate": lambda w: w.graph.instantiate().close(),
         "instantiate and upload": lambda w: w.graph.instantiate({"upload_stream": w.stream}).close(),
         "is_valid": lambda w: w.graph.is_valid,
+        "memcpy of an array": lambda w: run(w, w.graph.memcpy(w.array, w.image)),
         "join": lambda w: w.graph.join(w.node),
         "nodes": lambda w: [node.type for node in w.graph.nodes()],
         "record": lambda w: run(w, w.graph.record(w.times[0])),

@@ -16,6 +16,7 @@ from scenarios import SCENARIOS, World
 
 from cuda_core_cffi import GraphMemoryResource, LaunchConfig
 from cuda_core_cffi.graph import GraphDefinition
+from cuda_core_cffi.texture import OpaqueArrayOptions
 from cuda_core_cffi.utils import WriteValue
 
 __all__: list[str] = []
@@ -48,7 +49,11 @@ def change_memory(w: World, graph: GraphDefinition) -> None:
     fill = graph.memset(w.buffer, 1, SIZE)
     fill.update(value=2)
     fill.destroy()
-    graph.memcpy(w.pinned.handle, w.buffer.handle, SIZE).update(size=8)
+    copy = graph.memcpy(w.pinned.handle, w.buffer.handle, SIZE)
+    copy.update(size=8)
+    with w.device.create_opaque_array(OpaqueArrayOptions((4, 4), "uint8", 1)) as array:
+        copy.update(dst=array, src=w.buffer.handle)
+        copy.destroy()
 
 
 def change_operations(w: World, graph: GraphDefinition) -> None:

@@ -1,0 +1,88 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies of rows and layers, between memory and opaque arrays: what streams and nodes of graphs give the driver. */
+#ifndef CCC_BOX_H
+#define CCC_BOX_H
+
+#include "memory/ccc_copy.h"
+#include "texture/ccc_texture.h"
+
+/* One operand. */
+typedef struct ccc_box {
+    ccc_handle *handle; /* the array; or the buffer that the memory is of, NULL if the caller keeps it */
+    uint64_t address;   /* of memory: the first byte; 0 where the buffer begins */
+    int on_host;        /* memory that only the host can access */
+    int on_device;      /* memory of a device. With neither, the driver finds out */
+    size_t x, y, z;     /* of an array: bytes, rows and layers before the region */
+    size_t pitch, height; /* of memory: bytes from row to row, rows from layer to layer */
+} ccc_box;
+
+typedef struct ccc_box_copy {
+    ccc_box target, source;
+    size_t width, rows, layers; /* bytes in a row, rows, layers */
+} ccc_box_copy;
+
+static int ccc_box_is_array(const ccc_box *box)
+{
+    return box->handle && box->handle->kind == CCC_ARRAY;
+}
+
+/* An array that takes part; NULL if none does. */
+static const ccc_handle *ccc_box_array(const ccc_box_copy *copy)
+{
+    return ccc_box_is_array(&copy->target)   ? copy->target.handle
+           : ccc_box_is_array(&copy->source) ? copy->source.handle
+                                             : NULL;
+}
+
+static uint64_t ccc_box_address(const ccc_box *box)
+{
+    return box->address == 0 && box->handle ? box->handle->value : box->address;
+}
+
+static CUmemorytype ccc_box_type(const ccc_box *box)
+{
+    return ccc_box_is_array(box) ? CU_MEMORYTYPE_ARRAY
+           : box->on_host        ? CU_MEMORYTYPE_HOST
+           : box->on_device      ? CU_MEMORYTYPE_DEVICE
+                                 : CU_MEMORYTYPE_UNIFIED;
+}
+
+/* Describe a copy to the driver. The caller has a use of arrays, and of buffers whose address is not given. */
+static CUDA_MEMCPY3D ccc_box_describe(const ccc_box_copy *copy)
+{
+    const ccc_box *to = &copy->target, *from = &copy->source;
+    CUDA_MEMCPY3D box = {
+        .srcXInBytes = from->x, .srcY = from->y, .srcZ = from->z,
+        .srcMemoryType = ccc_box_type(from),
+        .srcPitch = from->pitch, .srcHeight = from->height,
+        .dstXInBytes = to->x, .dstY = to->y, .dstZ = to->z,
+        .dstMemoryType = ccc_box_type(to),
+        .dstPitch = to->pitch, .dstHeight = to->height,
+        .WidthInBytes = copy->width, .Height = copy->rows, .Depth = copy->layers,
+    };
+    if (box.srcMemoryType == CU_MEMORYTYPE_ARRAY)
+        box.srcArray = (CUarray)CCC_POINTER(from->handle);
+    else if (box.srcMemoryType == CU_MEMORYTYPE_HOST)
+        box.srcHost = (const void *)(uintptr_t)ccc_box_address(from);
+    else
+        box.srcDevice = ccc_box_address(from);
+    if (box.dstMemoryType == CU_MEMORYTYPE_ARRAY)
+        box.dstArray = (CUarray)CCC_POINTER(to->handle);
+    else if (box.dstMemoryType == CU_MEMORYTYPE_HOST)
+        box.dstHost = (void *)(uintptr_t)ccc_box_address(to);
+    else
+        box.dstDevice = ccc_box_address(to);
+    return box;
+}
+
+/* Make the copy. The caller has a use of the operands and the stream. */
+static int ccc_box_submit(const void *data, ccc_handle *stream)
+{
+    const CUDA_MEMCPY3D box = ccc_box_describe(data);
+    CCC_SUBMIT;
+    CCC_TRY(cuMemcpy3DAsync, &box, CCC_STRM(stream));
+    return 0;
+}
+
+#endif
