@@ -76,13 +76,48 @@ static CUDA_MEMCPY3D ccc_box_describe(const ccc_box_copy *copy)
     return box;
 }
 
-/* Make the copy. The caller has a use of the operands and the stream. */
+/* The context that an array, or memory of a device, is in; NULL for other memory. */
+static ccc_handle *ccc_box_home(const ccc_box *box)
+{
+    return ccc_box_is_array(box) ? ccc_array_context(box->handle) : ccc_copy_owner(ccc_box_address(box));
+}
+
+/* The same copy with the contexts of its operands. */
+static CUresult ccc_box_submit_between(const CUDA_MEMCPY3D *box, const ccc_handle *target, const ccc_handle *source,
+                                       CUstream stream)
+{
+    const CUDA_MEMCPY3D_PEER between = {
+        .srcXInBytes = box->srcXInBytes, .srcY = box->srcY, .srcZ = box->srcZ,
+        .srcMemoryType = box->srcArray ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_DEVICE,
+        .srcDevice = box->srcDevice, .srcArray = box->srcArray, .srcContext = CCC_CTX(source),
+        .srcPitch = box->srcPitch, .srcHeight = box->srcHeight,
+        .dstXInBytes = box->dstXInBytes, .dstY = box->dstY, .dstZ = box->dstZ,
+        .dstMemoryType = box->dstArray ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_DEVICE,
+        .dstDevice = box->dstDevice, .dstArray = box->dstArray, .dstContext = CCC_CTX(target),
+        .dstPitch = box->dstPitch, .dstHeight = box->dstHeight,
+        .WidthInBytes = box->WidthInBytes, .Height = box->Height, .Depth = box->Depth,
+    };
+    return cuMemcpy3DPeerAsync(&between, stream);
+}
+
+/*
+ * Make the copy. The caller has a use of the operands and the stream. Where devices have no access to each other, the driver
+ * has to be told whose memory it is, as for ccc_copy_plain.
+ */
 static int ccc_box_submit(const void *data, ccc_handle *stream)
 {
-    const CUDA_MEMCPY3D box = ccc_box_describe(data);
+    const ccc_box_copy *copy = data;
+    const CUDA_MEMCPY3D box = ccc_box_describe(copy);
     CCC_SUBMIT;
-    CCC_TRY(cuMemcpy3DAsync, &box, CCC_STRM(stream));
-    return 0;
+    CUresult result = cuMemcpy3DAsync(&box, CCC_STRM(stream));
+    if (CCC_LIKELY(result == CUDA_SUCCESS))
+        return 0;
+    const ccc_handle *target = result == CUDA_ERROR_INVALID_VALUE ? ccc_box_home(&copy->target) : NULL;
+    const ccc_handle *source = target ? ccc_box_home(&copy->source) : NULL;
+    if (source == NULL || source == target)
+        return ccc_fail((int)result, "cuMemcpy3DAsync");
+    result = ccc_box_submit_between(&box, target, source, CCC_STRM(stream));
+    return result ? ccc_fail((int)result, "cuMemcpy3DPeerAsync") : 0;
 }
 
 #endif

@@ -208,16 +208,73 @@ print(content_at_home(mine, second) == bytes([5]) * SIZE)
     assert text == "True"
 
 
+@pytest.mark.parametrize("shape", ["(4, 8), (16, 1)", "(3, 4, 8), (96, 16, 1)"], ids=["rows", "layers"])
+def test_rows_and_layers_of_different_devices_are_copied_without_access(
+    several: Callable[..., str], shape: str
+) -> None:
+    text = several(
+        COPIES
+        + f"""
+mine.fill(1, stream=stream)
+to, what = (StridedMemoryView.from_buffer(b, {shape}, itemsize=1) for b in (mine, theirs))
+to.copy_from(what, stream)
+stream.sync()
+data = content_at_home(mine, second)
+print(data[:24] == bytes([5] * 8 + [1] * 8 + [5] * 8), data.count(5) == to._layout.volume)
+"""
+    )
+    assert text == "True True"
+
+
+def test_arrays_are_copied_from_and_to_memory_of_another_device_without_access(several: Callable[..., str]) -> None:
+    text = several(
+        COPIES
+        + """
+array = second.create_opaque_array({"shape": (8, 4), "format": "uint8", "num_channels": 1})
+array.copy_from(theirs, stream=stream)
+array.copy_to(mine, stream=stream)
+mine.fill(6, stream=stream)
+array[2:4].copy_from(mine, stream=stream)
+array.copy_to(theirs, stream=stream)
+stream.sync()
+print(content_at_home(theirs, first)[:32] == bytes([5, 5, 6, 6, 5, 5, 5, 5] * 4))
+array.close()
+"""
+    )
+    assert text == "True"
+
+
+def test_a_node_copies_an_array_of_a_device_that_is_not_current(several: Callable[..., str]) -> None:
+    text = several(
+        COPIES
+        + """
+from cuda_core_cffi.graph import GraphDefinition
+array = second.create_opaque_array({"shape": (8, 4), "format": "uint8", "num_channels": 1})
+mine.fill(7, stream=stream)
+stream.sync()
+first.set_current()
+with GraphDefinition() as graph:
+    graph.memcpy(array, mine)
+    with graph.instantiate() as executable:
+        executable.launch(stream)
+        stream.sync()
+mine.fill(1, stream=stream)
+array.copy_to(mine, stream=stream)
+stream.sync()
+print(content_at_home(mine, second)[:33] == bytes([7] * 32 + [1]))
+array.close()
+"""
+    )
+    assert text == "True"
+
+
 def test_work_on_memory_without_access_is_refused_and_explained(several: Callable[..., str]) -> None:
     text = several(
         COPIES
         + """
-def rows(buffer):
-    return StridedMemoryView.from_buffer(buffer, (4, 8), (16, 1), itemsize=1)
 for work in (
     lambda: theirs.fill(1, stream=stream),
     lambda: theirs.copy_to(bytearray(SIZE), stream=stream),
-    lambda: rows(mine).copy_from(rows(theirs), stream),
 ):
     try:
         work()
@@ -225,23 +282,32 @@ for work in (
         print(error.name, *(note[:50] for note in error.__notes__))
 """
     )
-    assert text.split("\n") == ["CUDA_ERROR_INVALID_VALUE memory of device 0 is used in a stream of device 1"] * 3
+    assert text.split("\n") == ["CUDA_ERROR_INVALID_VALUE memory of device 0 is used in a stream of device 1"] * 2
 
 
 @pytest.mark.simulator_only("injects a fault")
-def test_a_copy_between_devices_may_fail(several: Callable[..., str]) -> None:
+@pytest.mark.parametrize(
+    ("call", "copy"),
+    [
+        ("cuMemcpyPeerAsync", "theirs.copy_to(mine, stream=stream)"),
+        ("cuMemcpy3DPeerAsync", "rows(mine).copy_from(rows(theirs), stream)"),
+    ],
+)
+def test_a_copy_between_devices_may_fail(several: Callable[..., str], call: str, copy: str) -> None:
     text = several(
         COPIES
-        + """
+        + f"""
 from cuda_core_cffi import simulator
-simulator.fail("cuMemcpyPeerAsync", "CUDA_ERROR_OUT_OF_MEMORY")
+def rows(buffer):
+    return StridedMemoryView.from_buffer(buffer, (4, 8), (16, 1), itemsize=1)
+simulator.fail("{call}", "CUDA_ERROR_OUT_OF_MEMORY")
 try:
-    theirs.copy_to(mine, stream=stream)
+    {copy}
 except CUDAError as error:
     print(error.call, error.name)
 """
     )
-    assert text == "cuMemcpyPeerAsync CUDA_ERROR_OUT_OF_MEMORY"
+    assert text == f"{call} CUDA_ERROR_OUT_OF_MEMORY"
 
 
 # the set

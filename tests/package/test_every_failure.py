@@ -82,6 +82,7 @@ ELSEWHERE = {
     "cuDevicePrimaryCtxGetState": "only where another library retained the primary context before: test_context.py",
     "cuStreamGetGreenCtx": "only for contexts of other libraries: test_green_contexts.py",
     "cuMemPoolGetAccess": "only where there are two devices: test_peer_access.py",
+    "cuMemcpy3DPeerAsync": "only where there are two devices: test_peer_access.py",
     "cuMemcpyPeerAsync": "only where there are two devices: test_peer_access.py",
     "cuUserObjectRelease": "only where a graph does not take what it is to keep: test_graph_ownership.py",
     "cuCheckpointProcessCheckpoint": "not with the managed memory of the scenarios: test_process.py",
