@@ -129,9 +129,17 @@ def empty_kernel(name: str, types: list[str]) -> str:
     return f'extern "C" __global__ void {name}({parameters}) {{}}\n'
 
 
-KERNEL_SOURCE = empty_kernel("kernel_mixed", list(MIXED)) + "".join(
-    empty_kernel(f"kernel{count}", [ARGUMENTS[index % len(ARGUMENTS)][0] for index in range(count)])
-    for count in ARGUMENT_COUNTS
+TENSOR_MAP = "struct __align__(64) tensor_map { char bytes[128]; };\n"
+"""What a kernel takes for a CUtensorMap, without the headers of CUDA."""
+
+KERNEL_SOURCE = (
+    TENSOR_MAP
+    + empty_kernel("kernel_mixed", list(MIXED))
+    + "".join(
+        empty_kernel(f"kernel{count}", [ARGUMENTS[index % len(ARGUMENTS)][0] for index in range(count)])
+        for count in ARGUMENT_COUNTS
+    )
+    + empty_kernel("kernel_tensor", ["const __grid_constant__ tensor_map"])
 )
 
 ROWS = (
@@ -167,6 +175,9 @@ ROWS = (
     Row("texture create+close", "device.create_texture_object(resource=array_resource, options=sampling).close()"),
     Row("copy device to array, 1 KiB", "array.copy_from(buffer, stream=stream)"),
     Row("launch with a texture", "launch(stream, config, kernel1, texture.handle)"),
+    Row("tensor map create", "tensor_view.as_tensor_map((8, 16))"),
+    Row("tensor map, replace address", "tensor_map.replace_address(other_view)"),
+    Row("launch with a tensor map", "launch(stream, config, kernel_tensor, tensor_map)"),
     view_row("a NumPy array", "numpy_array", foreign=False),
     view_row("a CuPy array", "cupy_array"),
     view_row("a PyTorch tensor", "torch_tensor"),

@@ -292,6 +292,33 @@ class Workbench(Bench):
         return self._submodule("texture").TextureObjectOptions(filter_mode="linear")
 
     @functools.cached_property
+    def tensor_view(self) -> Any:
+        """Device memory as a matrix, of which tensor maps are made."""
+        if self.device.compute_capability < (9, 0):
+            raise Absent("tensor maps need compute capability 9.0")
+        return self._matrix(self.buffer)
+
+    @functools.cached_property
+    def other_view(self) -> Any:
+        """Another matrix of that shape."""
+        return self._matrix(self.other)
+
+    @functools.cached_property
+    def tensor_map(self) -> Any:
+        """A tensor map of the matrix."""
+        return self.tensor_view.as_tensor_map((8, 16))
+
+    @functools.cached_property
+    def kernel_tensor(self) -> Any:
+        """The kernel that takes a tensor map."""
+        return self.kernels.get_kernel("kernel_tensor")
+
+    def _matrix(self, buffer: Any) -> Any:
+        return self.StridedMemoryView.from_buffer(
+            buffer, (16, SIZE // 64), dtype=foreign_module("numpy").dtype("float32")
+        )
+
+    @functools.cached_property
     def event(self) -> Any:
         """An event that has been reached."""
         return self._reached(None)
