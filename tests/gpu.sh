@@ -45,8 +45,8 @@ round() {
         for example in "$OLDPWD"/examples/*.py; do
             "$python" "$example" || { echo "=== ${example##*/} failed"; broken=1; }
         done
-        # the log names each test; one that takes too long, or for ever, shows where all its threads are
-        timeout "${TEST_SECONDS:-1800}" "$python" -m pytest -v -p no:cacheprovider -o faulthandler_timeout=150 \
+        # the log names each test; one that takes too long shows where all its threads are; what failed is shown at the end
+        timeout --signal=INT --kill-after=30 "${TEST_SECONDS:-1800}" "$python" -m pytest -v --tb=short -p no:cacheprovider -o faulthandler_timeout=150 \
             --rootdir "$OLDPWD" -c "$OLDPWD/pyproject.toml" "$OLDPWD/tests" ${TESTS:+-k "$TESTS"} \
             ${JOBS:+-n "$JOBS" --dist loadfile} > "$OUTPUT/$name.log" 2>&1
         status=$?

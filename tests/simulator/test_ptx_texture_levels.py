@@ -95,7 +95,7 @@ def test_levels_of_detail(
             found = run(newest, kernel, texture, at, dx)
     lod = np.clip(at[:, 3].astype(np.float64), 0, 3)
     rules = {"filtering": filtering, "mode": MIRROR, "layer": dx[:, 0].astype(int) if layers else None}
-    same(found, blend(contents, lod, mipmap_filter, *columns(at, len(shape)), **rules))
+    same(found, blend(contents, lod, mipmap_filter, *columns(at, len(shape)), **rules), LINEAR)
 
 
 @pytest.mark.parametrize("layers", [0, 2])
@@ -112,7 +112,7 @@ def test_levels_of_cubemaps(newest: Runner, cu: Driver, rng: np.random.Generator
     face, s, t = face_of(at[:, :3].astype(np.float64))
     layer = face + 6 * dx[:, 0].astype(int)
     expected = blend(contents, at[:, 3].astype(np.float64), LINEAR, s, t, filtering=LINEAR, layer=layer)
-    same(found, expected)
+    same(found, expected, LINEAR)
 
 
 @pytest.mark.parametrize(
@@ -131,11 +131,11 @@ def test_levels_have_a_bias_and_bounds(
             found = run(newest, "level2", texture, at)
             base = run(newest, "base2", texture, at), run(newest, "tex2", texture, at)
     lod = np.clip(np.maximum(np.minimum(at[:, 3].astype(np.float64) + bias, most), least), 0, 3)
-    same(found, blend(contents, lod, LINEAR, *columns(at, 2), mode=WRAP))
+    same(found, blend(contents, lod, LINEAR, *columns(at, 2), mode=WRAP), LINEAR)
     # Without a level the first one is read, if it is within the bounds.
     first = np.full(COUNT, max(0, least))
     for values in base:
-        same(values, blend(contents, first, LINEAR, *columns(at, 2), mode=WRAP))
+        same(values, blend(contents, first, LINEAR, *columns(at, 2), mode=WRAP), LINEAR)
 
 
 def test_a_view_has_levels_and_layers_of_its_own(newest: Runner, cu: Driver, rng: np.random.Generator) -> None:
@@ -151,7 +151,7 @@ def test_a_view_has_levels_and_layers_of_its_own(newest: Runner, cu: Driver, rng
             found = run(newest, "level_layered2", texture, at, dx)
     seen = [data[1:4] for data in contents[1:3]]
     lod = np.clip(at[:, 3].astype(np.float64), 0, 1)
-    same(found, blend(seen, lod, POINT, *columns(at, 2), layer=dx[:, 0].astype(int)))
+    same(found, blend(seen, lod, POINT, *columns(at, 2), layer=dx[:, 0].astype(int)), POINT)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_derivatives_choose_a_level(
     lengths = [np.linalg.norm(d[:, : len(shape)].astype(np.float64) * sizes, axis=1) for d in (dx, dy)]
     lod = np.clip(np.log2(np.maximum(*lengths)).astype(np.float32).astype(np.float64), 0, 3)
     layer = at[:, 3].astype(int) if layers else None
-    same(found, blend(contents, lod, LINEAR, *columns(at, len(shape)), layer=layer))
+    same(found, blend(contents, lod, LINEAR, *columns(at, len(shape)), layer=layer), LINEAR)
 
 
 @pytest.mark.parametrize("layers", [0, 2])

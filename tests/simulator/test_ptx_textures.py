@@ -82,7 +82,7 @@ def test_texels_as_fractions(
         upload(cu, array, data)
         with a_texture(cu, texture_of(array), sampler(filtering=filtering)) as texture:
             found = run(newest, "tex2", texture, at)
-    same(found, sample(fractions(data)[None], *columns(at, 2), filtering=filtering))
+    same(found, sample(fractions(data)[None], *columns(at, 2), filtering=filtering), filtering)
 
 
 @pytest.mark.parametrize(("kind", "number"), [("uint8", 0xC2), ("uint16", 0xC5), ("int8", 0xC8), ("int16", 0xCB)])
@@ -108,7 +108,7 @@ def test_srgb_is_made_linear_before_it_is_filtered(
             found = run(newest, "tex2", texture, at)
     texels = fractions(data)
     texels[..., :3] = linear_from_srgb(texels[..., :3])
-    same(found, sample(texels[None], *columns(at, 2), filtering=filtering))
+    same(found, sample(texels[None], *columns(at, 2), filtering=filtering), filtering)
 
 
 def test_a_view_reads_texels_as_another_format(newest: Runner, cu: Driver, rng: np.random.Generator) -> None:
@@ -119,7 +119,7 @@ def test_a_view_reads_texels_as_another_format(newest: Runner, cu: Driver, rng: 
         with a_texture(cu, texture_of(array), sampler(filtering=LINEAR), view_of(desc, 0x03)) as texture:
             found = run(newest, "tex2", texture, at)
     bytes_ = data.view(np.uint8).reshape(1, 5, 7, 4)
-    same(found, sample(fractions(bytes_), *columns(at, 2), filtering=LINEAR))
+    same(found, sample(fractions(bytes_), *columns(at, 2), filtering=LINEAR), LINEAR)
 
 
 # --- Addresses and filters ----------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def test_coordinates_inside_and_outside(
     mode = CLAMP if not normalized and mode in (WRAP, MIRROR) else mode
     rules = {"filtering": filtering, "mode": mode, "normalized": normalized, "border": BORDER_COLOR}
     layer = at[:, 3].astype(int) if layers else None
-    same(found, sample(data, *columns(at, len(shape)), layer=layer, **rules))  # type: ignore[arg-type]
+    same(found, sample(data, *columns(at, len(shape)), layer=layer, **rules), filtering)  # type: ignore[arg-type]
 
 
 def test_each_dimension_has_an_address_mode(newest: Runner, cu: Driver, rng: np.random.Generator) -> None:
@@ -235,7 +235,7 @@ def test_cubemaps(
             found = run(newest, "cubes" if layers else "cube", texture, at)
     face, s, t = face_of(at[:, :3].astype(np.float64))
     layer = face + 6 * np.clip(at[:, 3].astype(int), 0, max(layers - 1, 0))
-    same(found, sample(data, s, t, filtering=filtering, mode=mode, normalized=True, layer=layer))
+    same(found, sample(data, s, t, filtering=filtering, mode=mode, normalized=True, layer=layer), filtering)
 
 
 def test_a_seamless_cubemap_reads_over_its_edges(newest: Runner, cu: Driver, rng: np.random.Generator) -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from ptx_runner import Runner
+from ptx_runner import ON_GPU, Runner
+from sim_arrays import POINT
 from sim_driver import c_uint64
 
 Data = np.ndarray[Any, Any]
@@ -147,8 +148,10 @@ def floats(rng: np.random.Generator, *shape: int) -> Data:
     return rng.uniform(-4, 4, shape).astype(np.float32)
 
 
-def same(found: Data, expected: Data) -> None:
-    np.testing.assert_allclose(found[..., : expected.shape[-1]], expected, rtol=2e-6, atol=2e-6)
+def same(found: Data, expected: Data, filtering: int = POINT) -> None:
+    """Compare what was sampled; the weights of a filter have 8 bits, so hardware may be off by some of the range."""
+    off = 2e-6 if filtering == POINT or not ON_GPU else float(np.ptp(expected)) / 64
+    np.testing.assert_allclose(found[..., : expected.shape[-1]], expected, rtol=2e-6, atol=off)
 
 
 def columns(at: Data, count: int) -> list[Data]:

@@ -125,7 +125,7 @@ STATE = [
         list,
         lambda h: N.nvmlDeviceGetSupportedPerformanceStates(h, 64),
         lambda found: [item for item in found if item < 16],
-        lambda v: v == sorted(set(v)) != [],
+        lambda v: len(set(v)) == len(v) > 0,
     ),
     Row(
         "is_auto_boosted_clocks_enabled",

@@ -77,6 +77,7 @@ def test_it_says_what_the_raw_function_says(name) -> None:
     assert any(outcome(reader, *asked) == raw_outcome(function, *raw_asked) for _ in range(20))
 
 
+@pytest.mark.simulator_only("the library of a real driver reads what is no device")
 def test_a_device_that_nvml_does_not_know_is_an_error() -> None:
     for reader in READERS.values():
         with pytest.raises(NvmlError):
