@@ -11,7 +11,7 @@ from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._streams.stream import Stream
 from cuda_core_cffi.graph.definition import GraphDefinition
-from cuda_core_cffi.graph.node import NodeMaker
+from cuda_core_cffi.graph.node_maker import NodeMaker
 
 __all__ = [
     "BODY",

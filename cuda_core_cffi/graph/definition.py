@@ -18,7 +18,8 @@ from cuda_core_cffi._launching.graph_condition import GraphCondition
 from cuda_core_cffi._lifetime.references import flush_releases
 from cuda_core_cffi.graph import picture
 from cuda_core_cffi.graph.executable import Graph, instantiate
-from cuda_core_cffi.graph.node import GraphNode, NodeMaker
+from cuda_core_cffi.graph.node import GraphNode
+from cuda_core_cffi.graph.node_maker import NodeMaker
 from cuda_core_cffi.graph.options import GraphCompleteOptions, GraphDebugPrintOptions, debug_flags
 from cuda_core_cffi.graph.state import GraphHandle, GraphState, copy_records, node_of
 

@@ -18,7 +18,8 @@ from cuda_core_cffi._lifetime.references import NOTHING, flush_releases
 from cuda_core_cffi._streams.callbacks import python_function
 from cuda_core_cffi._streams.event import Event
 from cuda_core_cffi.graph import parameters
-from cuda_core_cffi.graph.node import GraphNode, child_graph
+from cuda_core_cffi.graph.node import GraphNode
+from cuda_core_cffi.graph.node_maker import child_graph
 from cuda_core_cffi.graph.parameters import Parameters, attributes_before
 from cuda_core_cffi.graph.state import (
     GraphState,

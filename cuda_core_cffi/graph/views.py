@@ -19,7 +19,7 @@ from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.mem_op import MemoryOperation
 from cuda_core_cffi._streams.event import Event
 from cuda_core_cffi.graph import copies, parameters
-from cuda_core_cffi.graph.node import child_graph
+from cuda_core_cffi.graph.node_maker import child_graph
 from cuda_core_cffi.graph.parameters import Parameters
 from cuda_core_cffi.graph.state import check_member
 

@@ -88,7 +88,7 @@ INTERNAL = {
     "_raw.types.Payload", "_raw.types.RecordField", "_raw.types.RecordListField", "_raw.types.SequenceField",
     "_streams.stream.StreamStandIn",
     "graph.allocated.Ranges", "graph.capture.Capture", "graph.capture.Tail",
-    "graph.conditional_nodes.ConditionalNode", "graph.node.NodeMaker", "graph.nodes.EventNode",
+    "graph.conditional_nodes.ConditionalNode", "graph.node_maker.NodeMaker", "graph.nodes.EventNode",
     "graph.nodes.KnownNode", "graph.parameters.Parameters", "graph.state.GraphHandle", "graph.state.GraphState",
     "graph.state.Member", "graph.state.Record", "graph.views.ExecutableEventNode", "graph.views.SwitchableNode",
     "simulator._RawReport", "system._enumerators.Enumerators", "system._event_set.EventSet",

@@ -1,0 +1,494 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The methods of definitions and nodes that add nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from cuda_core_cffi._code.kernel import Kernel
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._launching.config import LaunchConfig
+from cuda_core_cffi._launching.graph_condition import GraphCondition
+from cuda_core_cffi._lifetime.references import flush_releases
+from cuda_core_cffi._memory import Buffer
+from cuda_core_cffi._memory.mem_op import MemoryOperation
+from cuda_core_cffi._streams.event import Event
+from cuda_core_cffi.graph import copies, parameters
+from cuda_core_cffi.graph.allocated import allocated
+from cuda_core_cffi.graph.direct import add_copy, add_empty, add_event, add_fill, add_host_call
+from cuda_core_cffi.graph.launches import add_launch
+from cuda_core_cffi.graph.parameters import NodeType, Parameters, attributes_before
+from cuda_core_cffi.graph.state import (
+    GraphHandle,
+    GraphState,
+    check_member,
+    copy_records,
+    definition_of,
+    inner_state,
+    new_node,
+    node_class,
+)
+from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._arrays.strided_memory_view import StridedMemoryView
+    from cuda_core_cffi.graph.conditional_nodes import IfElseNode, IfNode, SwitchNode, WhileNode
+    from cuda_core_cffi.graph.memory_nodes import AllocNode, BatchMemOpNode, FreeNode, MemcpyNode, MemsetNode
+    from cuda_core_cffi.graph.nodes import (
+        ChildGraphNode,
+        EmptyNode,
+        EventRecordNode,
+        EventWaitNode,
+        HostCallbackNode,
+        KernelNode,
+    )
+    from cuda_core_cffi.texture import ArrayRegion, OpaqueArray
+
+__all__ = ["NodeMaker", "child_graph"]
+
+# Where the parameters of a node have its context.
+CONDITIONAL: int = lib.CU_GRAPH_NODE_TYPE_CONDITIONAL
+EMPTY: int = lib.CU_GRAPH_NODE_TYPE_EMPTY
+EVENT_RECORD: int = lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD
+WAIT_EVENT: int = lib.CU_GRAPH_NODE_TYPE_WAIT_EVENT
+
+_add = lib.ccc_graph_add
+_releases_pending = lib.ccc_releases_pending
+
+
+class NodeMaker:
+    """Add nodes: a definition adds them as roots, a node adds those that come after it."""
+
+    __slots__ = ()
+
+    _place: Callable[[], tuple[Any, tuple[int, ...]]]  # the definition that a node goes to, and what it comes after
+
+    def launch(self, config: LaunchConfig, kernel: Kernel, *args: Any) -> KernelNode:
+        """Add a node that runs a kernel.
+
+        Parameters
+        ----------
+        config : LaunchConfig
+            Grid, block and the rest. Clustered and cooperative launches are possible.
+        kernel : Kernel
+            What to run, in the context that is current now.
+        *args
+            Its arguments, as for :func:`~cuda_core_cffi.launch`. Buffers are kept as long as the graph may use them;
+            what a plain address points to is not.
+
+        Returns
+        -------
+        KernelNode
+            The node.
+
+        Raises
+        ------
+        TypeError, ValueError, OverflowError
+            If an argument does not fit the kernel.
+        ValueError
+            If the configuration has ``programmatic_stream_serialization``, ``programmatic_event`` or
+            ``launch_completion_event``: these are for launches in streams, which a :class:`GraphBuilder` captures.
+        CUDAError
+            If the driver refuses, or no context is current.
+        """
+        definition, before = self._place()
+        node = add_launch(definition, before, config, kernel, args)
+        if node is None:
+            return add_node((definition, before), parameters.kernel_call(config, kernel, args))
+        return node
+
+    def join(self, *nodes: Any) -> EmptyNode:
+        """Add a node that does nothing, after several others.
+
+        Parameters
+        ----------
+        *nodes : GraphNode
+            The others.
+
+        Returns
+        -------
+        EmptyNode
+            The node.
+        """
+        definition, before = self._place()
+        if nodes:
+            handles = dict.fromkeys(before)
+            for node in nodes:
+                if check_member(node)._definition != definition:
+                    raise ValueError(f"{node!r} belongs to another graph")
+                if node._handle:
+                    handles[node._handle] = None
+            before = tuple(handles)
+        node = add_empty(definition, before)
+        return add_node((definition, before), Parameters(EMPTY)) if node is None else node
+
+    def allocate(
+        self,
+        size: int,
+        *,
+        device: Any = None,
+        memory_type: GraphMemoryType | str | None = GraphMemoryType.DEVICE,
+        peer_access: Iterable[Any] | None = None,
+    ) -> AllocNode:
+        """Add a node that allocates memory when the graph runs.
+
+        Parameters
+        ----------
+        size : int
+            Bytes.
+        device : Device or int, optional
+            Where. Default is the current device.
+        memory_type : GraphMemoryType, optional
+            ``"device"``, which is the default, ``"host"`` (pinned) or ``"managed"``. Not every driver has all of them.
+        peer_access : list of Device or int, optional
+            Other devices that may use the memory.
+
+        Returns
+        -------
+        AllocNode
+            The node. Its ``dptr`` is the address in every run.
+
+        Notes
+        -----
+        A graph with such nodes has at most one executable at a time, cannot be cloned or embedded, and neither its
+        nodes nor its edges can be removed.
+        """
+        definition, before = self._place()
+        found = parameters.allocation(size, device, memory_type, peer_access)
+        node = add_node((definition, before), found)
+        native = found.native.alloc
+        allocated.add(definition._state.root, int(native.dptr), int(native.bytesize))
+        return node
+
+    def deallocate(self, dptr: int) -> FreeNode:
+        """Add a node that frees what an allocation node has allocated, in this graph or another.
+
+        Parameters
+        ----------
+        dptr : int
+            The address, from :attr:`AllocNode.dptr`.
+
+        Returns
+        -------
+        FreeNode
+            The node.
+        """
+        place = self._place()
+        return add_node(place, parameters.deallocation(dptr))
+
+    def memset(
+        self, dst: Buffer | int, value: Any, width: int, height: int = 1, pitch: int = 0, *, dst_owner: Any = None
+    ) -> MemsetNode:
+        """Add a node that fills memory.
+
+        Parameters
+        ----------
+        dst : Buffer or int
+            The memory. A buffer is kept as long as the graph may use it.
+        value : int or bytes-like
+            A byte, 0 to 255, or 1, 2 or 4 bytes in an object with the buffer protocol: an element.
+        width : int
+            Elements in a row.
+        height : int, optional
+            Rows. Default 1.
+        pitch : int, optional
+            Bytes from one row to the next, where there are several.
+        dst_owner : object, optional
+            For an address: what is kept as long as the graph may use it.
+
+        Returns
+        -------
+        MemsetNode
+            The node.
+
+        Raises
+        ------
+        ValueError
+            If a buffer is too small, rows overlap, or ``dst_owner`` is given with a buffer.
+        """
+        place = self._place()
+        node = None
+        if type(height) is type(pitch) is int and height == 1 and pitch == 0 and dst_owner is None:
+            node = add_fill(*place, dst, value, width)
+        if node is None:
+            return add_node(place, parameters.set_memory(dst, value, width, height, pitch, dst_owner))
+        return node
+
+    def memcpy(
+        self,
+        dst: Buffer | int | OpaqueArray | ArrayRegion | StridedMemoryView,
+        src: Buffer | int | OpaqueArray | ArrayRegion | StridedMemoryView,
+        size: int | None = None,
+        *,
+        dst_owner: Any = None,
+        src_owner: Any = None,
+    ) -> MemcpyNode:
+        """Add a node that copies memory, of devices and of the host, and arrays.
+
+        Parameters
+        ----------
+        dst, src : Buffer, int, OpaqueArray, ArrayRegion or StridedMemoryView
+            Where to and where from. Buffers, arrays and views are kept as long as the graph may use them. Shapes and
+            elements fit as for :meth:`OpaqueArray.copy_from` and :meth:`StridedMemoryView.copy_from`; a buffer or an
+            address beside an array or a view has its elements one after the other. What makes the memory of a view
+            ready is waited for by the stream in which the graph is launched.
+        size : int, optional
+            Bytes, between buffers and addresses. Arrays and views have shapes instead.
+        dst_owner, src_owner : object, optional
+            For addresses: what is kept as long as the graph may use them.
+
+        Returns
+        -------
+        MemcpyNode
+            The node.
+
+        Raises
+        ------
+        ValueError
+            If a buffer is too small, an owner is given with a buffer, an array or a view, shapes or elements differ,
+            there are none, or strides are not those of rows and layers.
+        TypeError
+            If an operand is something else, or a size is given where there is a shape, or none where there is not.
+        RuntimeError
+            If an operand is closed.
+        """
+        place = self._place()
+        node = add_copy(*place, dst, src, size) if dst_owner is src_owner is None else None
+        return add_node(place, copies.copy(dst, src, size, dst_owner, src_owner)) if node is None else node
+
+    def batch_mem_op(self, operations: Sequence[MemoryOperation]) -> BatchMemOpNode:
+        """Add a node that writes values to memory and waits for them, one after the other.
+
+        Parameters
+        ----------
+        operations : sequence of WriteValue, WaitValue, MemoryBarrier or FlushRemoteWrites
+            1 to 255, on the current device. Buffers, and owners of addresses, are kept as long as the graph may use
+            them.
+
+        Returns
+        -------
+        BatchMemOpNode
+            The node.
+
+        Raises
+        ------
+        TypeError, OverflowError, ValueError, UnavailableError
+            As for :func:`~cuda_core_cffi.utils.batch_mem_op`.
+        """
+        place = self._place()
+        return add_node(place, parameters.batch_mem_op(operations))
+
+    def embed(self, child: Any) -> ChildGraphNode:
+        """Add a node that runs a graph.
+
+        Parameters
+        ----------
+        child : GraphDefinition
+            The graph. It is copied: what happens to it later does not matter.
+
+        Returns
+        -------
+        ChildGraphNode
+            The node.
+
+        Raises
+        ------
+        ValueError
+            If the graph is this one, or one inside or around it.
+        CUDAError
+            If the graph allocates, frees, or has conditional nodes.
+        """
+        definition, before = self._place()
+        found = child_graph(definition, child)
+        with child._state.changing():
+            node = add_node((definition, before), found)
+            copy_records(child, definition_of(definition, inner_state(definition, node._handle)))
+        return node
+
+    def record(self, event: Event) -> EventRecordNode:
+        """Add a node that records an event.
+
+        Parameters
+        ----------
+        event : Event
+            The event. It is kept as long as the graph may use it.
+
+        Returns
+        -------
+        EventRecordNode
+            The node.
+        """
+        place = self._place()
+        node: EventRecordNode | None = add_event(*place, EVENT_RECORD, event)
+        return add_node(place, parameters.event(EVENT_RECORD, event)) if node is None else node
+
+    def wait(self, event: Event) -> EventWaitNode:
+        """Add a node that waits for an event.
+
+        Parameters
+        ----------
+        event : Event
+            The event. It is kept as long as the graph may use it.
+
+        Returns
+        -------
+        EventWaitNode
+            The node.
+        """
+        place = self._place()
+        node: EventWaitNode | None = add_event(*place, WAIT_EVENT, event)
+        return add_node(place, parameters.event(WAIT_EVENT, event)) if node is None else node
+
+    def callback(self, fn: Any, *, user_data: Any = None) -> HostCallbackNode:
+        """Add a node that calls a function on the host.
+
+        Parameters
+        ----------
+        fn : callable or C function pointer
+            A Python callable that takes no argument. What it raises is raised where the program next synchronises. Or
+            a ``void (*)(void *)``: a CFFI function pointer, or a ctypes function declared as
+            ``ctypes.CFUNCTYPE(None, ctypes.c_void_p)``. It is kept as long as the graph may call it.
+        user_data : int, CFFI pointer or bytes-like, optional
+            What a C function gets: an address, or bytes, which are copied and kept.
+
+        Returns
+        -------
+        HostCallbackNode
+            The node.
+
+        Raises
+        ------
+        TypeError
+            If a C function is declared in another way.
+        ValueError
+            If ``user_data`` is given with a Python callable.
+
+        Notes
+        -----
+        The function runs in a thread of the driver's and must not call the driver, nor wait for a thread that does. A
+        graph keeps what a Python callable refers to; if that includes the graph itself, neither is ever freed.
+        """
+        place = self._place()
+        node = add_host_call(*place, fn, user_data)
+        return add_node(place, parameters.host_call(fn, user_data)) if node is None else node
+
+    def if_then(self, condition: GraphCondition) -> IfNode:
+        """Add a node that runs its body if a condition is not 0.
+
+        Parameters
+        ----------
+        condition : GraphCondition
+            From :meth:`GraphDefinition.create_condition` of this graph.
+
+        Returns
+        -------
+        IfNode
+            The node. Its ``then`` is the body, to be filled.
+        """
+        node: IfNode = self._add_conditional(condition, GraphConditionalType.IF, 1)
+        return node
+
+    def if_else(self, condition: GraphCondition) -> IfElseNode:
+        """Add a node that runs one body if a condition is not 0, and another if it is.
+
+        Parameters
+        ----------
+        condition : GraphCondition
+            From :meth:`GraphDefinition.create_condition` of this graph.
+
+        Returns
+        -------
+        IfElseNode
+            The node. Its ``then`` and ``else_`` are the bodies, to be filled.
+        """
+        node: IfElseNode = self._add_conditional(condition, GraphConditionalType.IF, 2)
+        return node
+
+    def while_loop(self, condition: GraphCondition) -> WhileNode:
+        """Add a node that runs its body again and again while a condition is not 0.
+
+        Parameters
+        ----------
+        condition : GraphCondition
+            From :meth:`GraphDefinition.create_condition` of this graph.
+
+        Returns
+        -------
+        WhileNode
+            The node. Its ``body`` is to be filled.
+        """
+        node: WhileNode = self._add_conditional(condition, GraphConditionalType.WHILE, 1)
+        return node
+
+    def switch(self, condition: GraphCondition, count: int) -> SwitchNode:
+        """Add a node that runs the body whose number a condition is, if there is one.
+
+        Parameters
+        ----------
+        condition : GraphCondition
+            From :meth:`GraphDefinition.create_condition` of this graph.
+        count : int
+            How many bodies there are.
+
+        Returns
+        -------
+        SwitchNode
+            The node. Its ``branches`` are the bodies, to be filled.
+        """
+        node: SwitchNode = self._add_conditional(condition, GraphConditionalType.SWITCH, count)
+        return node
+
+    def _add_conditional(self, condition: GraphCondition, kind: GraphConditionalType, count: int) -> Any:
+        definition, before = self._place()
+        found = parameters.conditional(definition._state.root, condition, kind, count)
+        return add_node((definition, before), found)
+
+
+def add_node(place: tuple[Any, tuple[int, ...]], found: Parameters[NodeType]) -> NodeType:
+    """Add a node and return the object for it."""
+    definition, before = place
+    state: GraphState = definition._state
+    with state.changing() if found.native.type == CONDITIONAL else nullcontext():  # until its inner graphs are known
+        return enter_node(definition, before, found)
+
+
+def enter_node(definition: Any, before: tuple[int, ...], found: Parameters[NodeType]) -> NodeType:
+    """Add a node, remember what it was given, and return the object for it."""
+    native, record = found.native, found.record
+    added = _add(definition._c_handle, before, len(before), native, found.attributes, found.child, found.keep())
+    if _releases_pending():
+        flush_releases()
+    handle = added.node
+    if not handle:
+        raise definition._failure(added.status)
+    kind = native.type
+    record.context = added.context
+    if found.attributes:
+        record.before = attributes_before(found, {})
+    state: GraphState = definition._state
+    if kind == CONDITIONAL:
+        part = native.conditional
+        handles = [int(ffi.cast("uintptr_t", part.phGraph_out[index])) for index in range(part.size)]
+        state.inner[handle] = [GraphState(inner, state.root) for inner in handles]
+    state.records[handle] = record
+    if added.keep:
+        state.keeps[handle] = added.keep
+    node: NodeType = new_node(definition, state, handle, node_class(kind, record))
+    return node
+
+
+def child_graph(definition: Any, child: Any) -> Parameters[ChildGraphNode]:
+    """Return the parameters of a node for a graph inside ``definition``."""
+    if not isinstance(child, GraphHandle):
+        raise TypeError(f"child must be a GraphDefinition, not {type(child).__name__}")
+    if not child.is_valid:
+        raise RuntimeError("this GraphDefinition is closed, or its node was destroyed")
+    if child._state.root is definition._state.root:
+        raise ValueError("a graph cannot be embedded in itself, nor in a graph around it or inside it; clone it")
+    found: Parameters[ChildGraphNode] = Parameters(lib.CU_GRAPH_NODE_TYPE_GRAPH)
+    found.native.graph.graph = ffi.cast("CUgraph", lib.ccc_handle_value(child._c_handle))
+    found.child = child._c_handle
+    return found
