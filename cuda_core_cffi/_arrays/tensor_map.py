@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from cuda_core_cffi._arrays.strided_memory_view import StridedMemoryView
 from cuda_core_cffi._core.copying import Uncopyable
@@ -104,17 +104,6 @@ class TensorMapDescriptorOptions:
         self.oob_fill = number_of(TensorMapOOBFill, self.oob_fill, "oob_fill")
 
 
-class PixelOptions(TypedDict, total=False):
-    """The options of maps of images: the fields of :class:`TensorMapDescriptorOptions` but the box."""
-
-    element_strides: tuple[int, ...] | None
-    data_type: object
-    interleave: TensorMapInterleave
-    swizzle: TensorMapSwizzle
-    l2_promotion: TensorMapL2Promotion
-    oob_fill: TensorMapOOBFill
-
-
 class TensorMapDescriptor(Uncopyable):
     """What the hardware needs to know of an array to copy boxes of it between global and shared memory.
 
@@ -158,7 +147,13 @@ class TensorMapDescriptor(Uncopyable):
         pixel_box_upper_corner: Sequence[int],
         channels_per_pixel: int,
         pixels_per_column: int,
-        **options: Unpack[PixelOptions],
+        *,
+        element_strides: tuple[int, ...] | None = None,
+        data_type: object = None,
+        interleave: TensorMapInterleave = TensorMapInterleave.NONE,
+        swizzle: TensorMapSwizzle = TensorMapSwizzle.NONE,
+        l2_promotion: TensorMapL2Promotion = TensorMapL2Promotion.NONE,
+        oob_fill: TensorMapOOBFill = TensorMapOOBFill.NONE,
     ) -> TensorMapDescriptor:
         """Describe images whose pixels are copied as the columns of a matrix, for convolutions.
 
@@ -174,9 +169,8 @@ class TensorMapDescriptor(Uncopyable):
             How many channels are copied, 1 to 256.
         pixels_per_column : int
             How many pixels are copied, 1 to 1024.
-        **options
-            element_strides, data_type, interleave, swizzle, l2_promotion and oob_fill, as for
-            :class:`TensorMapDescriptorOptions`.
+        element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill
+            As for :class:`TensorMapDescriptorOptions`.
 
         Returns
         -------
@@ -190,14 +184,12 @@ class TensorMapDescriptor(Uncopyable):
         CUDAError
             If the device has no tensor maps.
         """
-        fields = describe(view, TensorMapDescriptorOptions((), **options), lib.CCC_TENSOR_IM2COL)
-        lower, upper = (
-            corner(values, name, fields["rank"])
-            for values, name in (
-                (pixel_box_lower_corner, "pixel_box_lower_corner"),
-                (pixel_box_upper_corner, "pixel_box_upper_corner"),
-            )
+        options = TensorMapDescriptorOptions(
+            (), element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill
         )
+        fields = describe(view, options, lib.CCC_TENSOR_IM2COL)
+        lower = corner(pixel_box_lower_corner, "pixel_box_lower_corner", fields["rank"])
+        upper = corner(pixel_box_upper_corner, "pixel_box_upper_corner", fields["rank"])
         return cls._from_pixels(view, fields, lower, upper, channels_per_pixel, pixels_per_column)
 
     @classmethod
@@ -209,8 +201,13 @@ class TensorMapDescriptor(Uncopyable):
         channels_per_pixel: int,
         pixels_per_column: int,
         *,
+        element_strides: tuple[int, ...] | None = None,
+        data_type: object = None,
+        interleave: TensorMapInterleave = TensorMapInterleave.NONE,
         mode: TensorMapIm2ColWideMode = TensorMapIm2ColWideMode.W,
-        **options: Unpack[PixelOptions],
+        swizzle: TensorMapSwizzle = TensorMapSwizzle.SWIZZLE_128B,
+        l2_promotion: TensorMapL2Promotion = TensorMapL2Promotion.NONE,
+        oob_fill: TensorMapOOBFill = TensorMapOOBFill.NONE,
     ) -> TensorMapDescriptor:
         """Describe images whose pixels are copied along the width alone. Compute capability 10.0 and newer.
 
@@ -226,9 +223,8 @@ class TensorMapDescriptor(Uncopyable):
             How many pixels are copied, 1 to 1024. In mode W128 they are 128.
         mode : TensorMapIm2ColWideMode, optional
             How many pixels are loaded.
-        **options
-            element_strides, data_type, interleave, swizzle, l2_promotion and oob_fill, as for
-            :class:`TensorMapDescriptorOptions`. The swizzle is one of 64 or 128 bytes, by default SWIZZLE_128B.
+        element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill
+            As for :class:`TensorMapDescriptorOptions`. The swizzle is one of 64 or 128 bytes.
 
         Returns
         -------
@@ -244,8 +240,10 @@ class TensorMapDescriptor(Uncopyable):
         CUDAError
             If the device has no such maps.
         """
-        options.setdefault("swizzle", TensorMapSwizzle.SWIZZLE_128B)
-        fields = describe(view, TensorMapDescriptorOptions((), **options), lib.CCC_TENSOR_IM2COL_WIDE)
+        options = TensorMapDescriptorOptions(
+            (), element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill
+        )
+        fields = describe(view, options, lib.CCC_TENSOR_IM2COL_WIDE)
         if fields["swizzle"] in (TensorMapSwizzle.NONE, TensorMapSwizzle.SWIZZLE_32B):
             raise ValueError(f"swizzle must be one of 64 or 128 bytes, not {TensorMapSwizzle(fields['swizzle']).name}")
         limit = 1 << CORNER_BITS[LEAST_IM2COL_RANK] - 1
