@@ -22,11 +22,10 @@ __all__ = ["DeviceResources", "SMResource", "SMResourceOptions"]
 
 T = TypeVar("T")
 
-# CUdevResourceType, CUdevSmResourceGroup_flags, and the version of CUDA that brought what older headers lack
 _SM: Final[int] = lib.CU_DEV_RESOURCE_TYPE_SM
-_WORKQUEUE_CONFIG: Final = 1000
-_BACKFILL: Final = 1
-_FIRST_WITH_GROUPS: Final = 13010
+_WORKQUEUE_CONFIG: Final[int] = lib.CCC_RESOURCE_WORKQUEUE_CONFIG
+_BACKFILL: Final[int] = lib.CCC_SM_GROUP_BACKFILL
+_FIRST_WITH_GROUPS: Final = 13010  # the version of CUDA that brought groups and workqueues
 
 
 @dataclasses.dataclass

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from cuda_core_cffi._core.copying import Uncopyable
-from cuda_core_cffi._core.ffi import ffi
+from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._core.options import check_options, member
 from cuda_core_cffi._core.registry import registry
@@ -22,8 +22,10 @@ __all__ = ["WorkqueueResource", "WorkqueueResourceOptions"]
 
 _LARGEST_UNSIGNED: Final = 2**32 - 1
 
-# CUdevWorkqueueConfigScope, which older headers lack
-_SCOPES: Final = {WorkqueueSharingScopeType.DEVICE_CTX: 0, WorkqueueSharingScopeType.GREEN_CTX_BALANCED: 1}
+_SCOPES: Final = {
+    WorkqueueSharingScopeType.DEVICE_CTX: lib.CCC_WORKQUEUE_DEVICE_CTX,
+    WorkqueueSharingScopeType.GREEN_CTX_BALANCED: lib.CCC_WORKQUEUE_GREEN_CTX_BALANCED,
+}
 
 
 @dataclasses.dataclass

@@ -33,7 +33,20 @@ typedef struct ccc_sm_group {
     unsigned int count, coscheduled, preferred, flags, locality, reserved[11];
 } ccc_sm_group;
 #if CUDA_VERSION >= 13050
+#define CCC_SAME_FIELD(type, ours, theirs, name) \
+    _Static_assert(offsetof(type, ours) == offsetof(theirs, name), #theirs "." #name)
+CCC_SAME_FIELD(ccc_resource, sm.count, CUdevResource, sm.smCount);
+CCC_SAME_FIELD(ccc_resource, sm.least, CUdevResource, sm.minSmPartitionSize);
+CCC_SAME_FIELD(ccc_resource, sm.alignment, CUdevResource, sm.smCoscheduledAlignment);
+CCC_SAME_FIELD(ccc_resource, sm.flags, CUdevResource, sm.flags);
+CCC_SAME_FIELD(ccc_resource, workqueue.device, CUdevResource, wqConfig.device);
+CCC_SAME_FIELD(ccc_resource, workqueue.limit, CUdevResource, wqConfig.wqConcurrencyLimit);
+CCC_SAME_FIELD(ccc_resource, workqueue.scope, CUdevResource, wqConfig.sharingScope);
 _Static_assert(sizeof(ccc_sm_group) == sizeof(CU_DEV_SM_RESOURCE_GROUP_PARAMS), "CU_DEV_SM_RESOURCE_GROUP_PARAMS");
+CCC_SAME_FIELD(ccc_sm_group, count, CU_DEV_SM_RESOURCE_GROUP_PARAMS, smCount);
+CCC_SAME_FIELD(ccc_sm_group, coscheduled, CU_DEV_SM_RESOURCE_GROUP_PARAMS, coscheduledSmCount);
+CCC_SAME_FIELD(ccc_sm_group, preferred, CU_DEV_SM_RESOURCE_GROUP_PARAMS, preferredCoscheduledSmCount);
+CCC_SAME_FIELD(ccc_sm_group, flags, CU_DEV_SM_RESOURCE_GROUP_PARAMS, flags);
 #endif
 
 static int ccc_device_resource(int device, int type, ccc_resource *resource)
