@@ -142,10 +142,10 @@ class Device(DeviceState):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Device):
             return NotImplemented
-        return self._handle == other._handle
+        return self._uuid == other._uuid
 
     def __hash__(self) -> int:
-        return hash((Device, self._handle))
+        return hash((Device, self._uuid))
 
     def __copy__(self) -> Device:
         return self

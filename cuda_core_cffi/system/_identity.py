@@ -4,8 +4,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import weakref
+from typing import TYPE_CHECKING
+
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import reads_number, reads_text, values
+from cuda_core_cffi.system._library import reads_number, reads_text, value, values
 from cuda_core_cffi.system.typing import DeviceArch
 
 __all__ = ["UUID_PREFIXES", "DeviceIdentity"]
@@ -49,15 +54,41 @@ read_uuid = reads_text("nvmlDeviceGetUUID", "NVML_DEVICE_UUID_V2_BUFFER_SIZE")
 read_serial = reads_text("nvmlDeviceGetSerial", "NVML_DEVICE_SERIAL_BUFFER_SIZE")
 
 
+# The devices that there are, by the number of the object: a child of fork() gets other handles for them.
+living: weakref.WeakValueDictionary[int, DeviceIdentity] = weakref.WeakValueDictionary()
+
+
+def forget_handles() -> None:
+    """Forget the handles of all devices, each of which is looked up again when it is used."""
+    for device in list(living.values()):
+        with contextlib.suppress(AttributeError):  # it was forgotten in the parent, and not looked up since
+            del device._handle
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=forget_handles)
+
+
 class DeviceIdentity:
     """What does not change of a device."""
 
-    __slots__ = ("__weakref__", "_handle")
+    __slots__ = ("__weakref__", "_handle", "_uuid")
 
-    _handle: nvml.nvmlDevice_t
+    _handle: nvml.nvmlDevice_t  # absent in a child of fork(), until it is asked for
+    _uuid: str
 
     def _set_handle(self, handle: nvml.nvmlDevice_t) -> None:
         self._handle = handle
+        self._uuid = read_uuid(handle)
+        living[id(self)] = self
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> nvml.nvmlDevice_t:
+            if name != "_handle" or not hasattr(self, "_uuid"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            self._handle = value(nvml.nvmlDeviceGetHandleByUUID, self._uuid.encode())
+            return self._handle
 
     @property
     def index(self) -> int:

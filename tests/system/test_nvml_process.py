@@ -69,6 +69,7 @@ def test_the_first_calls_of_many_threads_initialise_nvml_once() -> None:
 
 
 def test_a_failed_start_is_tried_again(monkeypatch) -> None:
+    system.get_nvml_version()  # NVML is ready, whatever the package is made to think
     statuses = [nvml.nvmlReturn_t.NVML_ERROR_DRIVER_NOT_LOADED, nvml.nvmlReturn_t.NVML_SUCCESS]
     monkeypatch.setattr(_library.process, "ready", False)
     monkeypatch.setattr(nvml, "nvmlInit_v2", lambda: (statuses.pop(0),))
@@ -102,9 +103,11 @@ def test_a_process_has_a_name() -> None:
 
 
 FORK = """
-    import os, sys
+    import os, sys, warnings
     from cuda_core_cffi import system
     from cuda_core_cffi.system._header import nvml
+
+    warnings.simplefilter("ignore", DeprecationWarning)  # NVML has threads, which a fork does not copy
 
     calls, real = [], nvml.nvmlInit_v2
 
@@ -133,6 +136,29 @@ FORK = """
 def test_a_forked_child_initialises_nvml_anew() -> None:
     child = "print(device.uuid == uuid, device.memory_info.total > 0, calls == [os.getpid()])"
     assert output_of(FORK.format(child=child)).splitlines() == ["True True True", "1 True False"]
+
+
+@needs_fork
+def test_a_forked_child_finds_its_devices_again() -> None:
+    code = """
+        import os, warnings
+        from cuda_core_cffi import nvml, system
+
+        warnings.simplefilter("ignore", DeprecationWarning)
+        used, unused = system.Device(index=0), system.Device(index=0)
+        uuid, handle = used.uuid, used._handle
+        pid = os.fork()
+        if pid == 0:
+            assert nvml.nvmlInit_v2() == (0,)
+            refused = nvml.nvmlDeviceGetUUID(handle, 96)[0] == nvml.nvmlReturn_t.NVML_ERROR_INVALID_ARGUMENT
+            assert (used.uuid, {used: 1}[unused]) == (uuid, 1)
+            again = os.fork()
+            if again == 0:
+                os._exit(not (used.uuid == unused.uuid == uuid))
+            os._exit(os.waitstatus_to_exitcode(os.waitpid(again, 0)[1]) or not refused)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), used.uuid == unused.uuid == uuid)
+    """
+    assert output_of(code) == "0 True"
 
 
 @needs_fork

@@ -11,7 +11,8 @@
 #include "driver/watch.h"
 #include "nvml/gpu.h"
 
-static struct nvmlDevice_st gpus[SIM_MAX_DEVICES];
+static struct nvmlDevice_st banks[2][SIM_MAX_DEVICES];
+static struct nvmlDevice_st *gpus = banks[0];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int users;  // calls of nvmlInit less those of nvmlShutdown
 
@@ -98,6 +99,16 @@ SIM_EXPORT void cudaSimSensorsReset(void)
     sim_gpu_at(0);
     make_gpus();
 }
+
+// In a child of fork() NVML refuses handles of the parent: the devices move, with their values, to the other bank.
+static void after_fork(void)
+{
+    struct nvmlDevice_st *before = gpus;
+    gpus = banks[before == banks[0]];
+    memcpy(gpus, before, sizeof banks[0]);
+}
+
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, after_fork); }
 
 // --- The gate -------------------------------------------------------------------------------------------------
 
