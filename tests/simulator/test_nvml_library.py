@@ -170,8 +170,9 @@ def test_calls_are_traced(nvml: Nvml, sim: ModuleType) -> None:
 
 
 def test_a_structure_of_another_version_is_refused(nvml: Nvml) -> None:
-    memory = (c_uint * 16)(7)
-    assert nvml.status("nvmlDeviceGetMemoryInfo_v2", nvml.device(), memory) == "Argument version mismatch"
+    other = (c_uint * 64)(7)
+    assert nvml.status("nvmlDeviceGetTemperatureV", nvml.device(), other) == "Argument version mismatch"
+    assert nvml.status("nvmlDeviceGetMemoryInfo_v2", nvml.device(), other) == "Function Not Found"  # as on an H100
     assert nvml.status("nvmlDeviceGetMemoryInfo_v2", nvml.device(), None) == "Invalid Argument"
 
 

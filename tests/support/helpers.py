@@ -24,12 +24,15 @@ import cuda_core_cffi
 from cuda_core_cffi import Stream, ffi, lib
 from cuda_core_cffi._compile.driver_linker import DriverLinker
 from cuda_core_cffi._lifetime.pending_calls import run_all_tasks
+from cuda_core_cffi.system.exceptions import FunctionNotFoundError, NotSupportedError, UnknownError
 
 T = TypeVar("T")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUPPORT = pathlib.Path(__file__).resolve().parent
 LIMIT = 120  # seconds, for anything that could hang
+# What NVML says where nobody tells it of the system's events, as in a virtual machine: "unknown" is of driver 580.
+NO_SYSTEM_EVENTS = (NotSupportedError, FunctionNotFoundError, UnknownError)
 FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
 
 

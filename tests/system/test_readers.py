@@ -24,6 +24,8 @@ READERS = {
     if name.startswith("read_") and inspect.getmodule(item) is _library
 }
 
+MEASURED = ("nvmlDeviceGetPcieThroughput",)  # by each call anew, so that no two say the same
+
 
 def made_by(reader) -> str:
     """Return the name of the function that made a reader."""
@@ -73,6 +75,9 @@ def test_it_says_what_the_raw_function_says(name) -> None:
     reader, function = READERS[name], getattr(nvml, name)
     asked = (handle, *extra(reader))
     raw_asked = (handle, nvml.NVML_DEVICE_UUID_V2_BUFFER_SIZE) if made_by(reader) == "reads_text" else asked
+    if name in MEASURED:
+        assert type(outcome(reader, *asked)) is type(raw_outcome(function, *raw_asked))
+        return
     # a GPU may do something else a moment later
     assert any(outcome(reader, *asked) == raw_outcome(function, *raw_asked) for _ in range(20))
 

@@ -48,7 +48,9 @@ SIM_NVML_DEVICE(nvmlDeviceGetMemoryInfo, (nvmlDevice_t device, nvmlMemory_t *mem
 
 SIM_NVML_DEVICE(nvmlDeviceGetMemoryInfo_v2, (nvmlDevice_t device, nvmlMemory_v2_t *memory), (device, memory))
 {
-    SIM_NVML_VERSION(memory, nvmlMemory_v2);
+    SIM_NVML_REQUIRE(memory);
+    if (memory->version != (unsigned)nvmlMemory_v2)
+        return NVML_ERROR_FUNCTION_NOT_FOUND; // what driver 580 says of this structure
     sim_gpu_memory(device, memory);
     return NVML_SUCCESS;
 }

@@ -39,21 +39,13 @@ static texel read_texel(const struct sim_texture *t, const struct sim_image *ima
     return v;
 }
 
-static uint32_t border_integer(float f, enum sim_component component)
-{
-    if (f != f) return 0;
-    if (component == SIM_UNSIGNED) return f <= 0 ? 0 : f >= 4294967296.0f ? UINT32_MAX : (uint32_t)f;
-    return f <= -2147483648.0f ? (uint32_t)INT32_MIN : f >= 2147483648.0f ? (uint32_t)INT32_MAX : (uint32_t)(int32_t)f;
-}
-
+// Integers get the bits of the border's numbers, as hardware has it.
 static texel border_texel(const struct sim_texture *t)
 {
     texel v;
     memset(&v, 0, sizeof v);
-    for (unsigned i = 0; i < t->levels[0].format.channels; i++) {
-        v.f[i] = t->border[i];
-        v.u[i] = border_integer(t->border[i], (enum sim_component)t->levels[0].format.component);
-    }
+    for (unsigned i = 0; i < t->levels[0].format.channels; i++) v.f[i] = t->border[i];
+    memcpy(v.u, v.f, sizeof v.u);
     return v;
 }
 
