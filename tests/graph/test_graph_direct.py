@@ -11,7 +11,7 @@ from graphs import SIZE, eventually, stays, watched
 
 from cuda_core_cffi import CUDAError, LegacyPinnedMemoryResource, live_objects, simulator
 from cuda_core_cffi._lifetime.references import kept
-from cuda_core_cffi.graph import direct, node
+from cuda_core_cffi.graph import direct, node_maker
 
 WAYS = {  # each kind of node: how it is added, and what it then tells
     "fill": (lambda it: it.graph.memset(it.dst, 3, 16), ("dptr", "value", "element_size", "width", "height", "pitch")),
@@ -57,11 +57,11 @@ def told(made, names: tuple[str, ...]) -> tuple[object, ...]:
 def test_both_ways_make_the_same_node(it, kind, monkeypatch):
     add, names = WAYS[kind]
     with monkeypatch.context() as patched:
-        patched.setattr(node, "add_node", None)
+        patched.setattr(node_maker, "add_node", None)
         short = add(it)
     with monkeypatch.context() as patched:
         for name in SHORT:
-            patched.setattr(node, name, lambda *_: None)
+            patched.setattr(node_maker, name, lambda *_: None)
         long = add(it)
     assert short != long
     assert told(short, names) == told(long, names)
