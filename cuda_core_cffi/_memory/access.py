@@ -12,6 +12,10 @@ from cuda_core_cffi._core.ffi import lib
 __all__ = ["explain_access"]
 
 
+def _device_of(operand: Any) -> int:
+    return int(operand.device_id if hasattr(operand, "device_id") else operand.device.device_id)
+
+
 def explain_access(error: Exception, stream: Any, *operands: Any) -> Exception:
     """Return an error with a note for each operand that belongs to another device than the stream.
 
@@ -21,12 +25,12 @@ def explain_access(error: Exception, stream: Any, *operands: Any) -> Exception:
         What the work failed with.
     stream : Stream
         Where it was to run.
-    *operands : Buffer or StridedMemoryView
+    *operands : Buffer, StridedMemoryView or OpaqueArray
         What it was to use.
     """
     if isinstance(error, CUDAError) and error.status == lib.CUDA_ERROR_INVALID_VALUE:
         ours = stream.device.device_id
-        owners = {operand.device_id for operand in operands if not getattr(operand, "is_host_accessible", False)}
+        owners = {_device_of(operand) for operand in operands if not getattr(operand, "is_host_accessible", False)}
         for owner in sorted(owners - {ours, -1}):
             error.add_note(
                 f"memory of device {owner} is used in a stream of device {ours}, which may have no access to it: give "

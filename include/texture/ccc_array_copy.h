@@ -7,15 +7,16 @@
 #include "memory/ccc_box.h"
 
 /*
- * Make a copy in the order of a stream; a default stream is one of the array's context. With `event`, host memory that the
- * caller keeps takes part: see ccc_copy_with_event.
+ * Make a copy in the order of a stream, in the array's context: drivers refuse an array of a device that is not current, and
+ * a default stream is one of the current context. With `event`, host memory that the caller keeps takes part: see
+ * ccc_copy_with_event.
  */
 static int ccc_array_copy(const ccc_box_copy *copy, ccc_handle *stream, ccc_handle **event)
 {
     CCC_USE_MAYBE(copy->target.handle);
     CCC_USE_MAYBE(copy->source.handle);
     CCC_USE(stream);
-    int pushed = stream->flags & CCC_TOKEN ? ccc_push(ccc_array_context(ccc_box_array(copy))) : 0;
+    int pushed = ccc_push(ccc_array_context(ccc_box_array(copy)));
     int status = event ? ccc_copy_check_capture(stream) : 0;
     if (status == 0)
         status = event ? ccc_copy_with_event(ccc_box_submit, copy, stream, event) : ccc_box_submit(copy, stream);

@@ -320,15 +320,10 @@ def test_the_set_holds_devices_and_is_asked_by_device_or_ordinal(linked: Callabl
         peers.add(second)
         print(len(peers), list(peers) == [second], 1 in peers, second in peers)
         print([other in peers for other in (0, first, 99, -1, None, "1", 1.0, True)] == [False] * 8)
-        print(peers)
+        print(repr(peers) == f"PeerAccessibleBySetProxy({{{second!r}}})")
         """
     )
-    assert text.split("\n") == [
-        "0 [] False False",
-        "1 True True True",
-        "True",
-        "PeerAccessibleBySetProxy({<Device 1 (Simulated GPU (compute capability 9.0))>})",
-    ]
+    assert text.split("\n") == ["0 [] False False", "1 True True True", "True", "True"]
 
 
 def test_the_set_has_the_algebra_of_sets(linked: Callable[..., str]) -> None:

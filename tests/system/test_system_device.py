@@ -140,7 +140,8 @@ def test_a_uuid_that_cuda_does_not_have_is_told(first, monkeypatch) -> None:
         first.to_cuda_device()
 
 
-def test_an_instance_is_found_by_the_uuid_that_cuda_has(first, monkeypatch) -> None:
+def test_an_instance_is_found_by_the_uuid_that_cuda_has(monkeypatch) -> None:
+    first = Device(0).to_system_device()
     asked = []
 
     def by_uuid(uuid):

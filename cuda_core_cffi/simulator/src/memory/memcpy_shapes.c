@@ -57,6 +57,19 @@ static CUresult operand(const struct side *side, const struct sim_copy *copy, st
     return CUDA_SUCCESS;
 }
 
+// An array takes part where its device is current, unless the call tells the contexts.
+static CUresult check_device(const struct side *side)
+{
+    if (side->type != CU_MEMORYTYPE_ARRAY)
+        return CUDA_SUCCESS;
+    SIM_HELD struct sim_array *array = NULL;
+    struct sim_context *current;
+    SIM_TRY(sim_array_find(side->array, &array));
+    SIM_TRY(sim_current(&current));
+    SIM_REQUIRE(array->context->device == current->device);
+    return CUDA_SUCCESS;
+}
+
 // `sides` are the destination and the source.
 static CUresult copy(CUstream handle, const struct side sides[2], struct sim_copy job, bool wait)
 {
@@ -66,6 +79,10 @@ static CUresult copy(CUstream handle, const struct side sides[2], struct sim_cop
         return CUDA_SUCCESS;
     SIM_TRY(operand(&sides[0], &job, &job.to));
     SIM_TRY(operand(&sides[1], &job, &job.from));
+    if (!job.between) {
+        SIM_TRY(check_device(&sides[0]));
+        SIM_TRY(check_device(&sides[1]));
+    }
     return sim_copy_submit(stream, &job, wait);
 }
 
