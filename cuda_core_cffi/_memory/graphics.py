@@ -7,19 +7,24 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._core.integers import integer
+from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._streams.stream import Stream, accept_stream
 from cuda_core_cffi.typing import IsStreamType
 
+if TYPE_CHECKING:
+    from cuda_core_cffi.texture import MipmappedArray, OpaqueArray
+
 __all__ = ["GraphicsResource"]
 
 LARGEST_NAME = 2**32 - 1
+T = TypeVar("T", "Buffer", "OpaqueArray", "MipmappedArray")
 FLAGS = {
     "none": lib.CU_GRAPHICS_REGISTER_FLAGS_NONE,
     "read_only": lib.CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY,
@@ -33,20 +38,22 @@ class GraphicsResource(Handle):
     """A buffer or an image of OpenGL, registered for use by CUDA.
 
     Resources come from :meth:`from_gl_buffer` and :meth:`from_gl_image`, which need an OpenGL context that is current
-    in the thread. While a resource is mapped its memory is a :class:`Buffer`, and OpenGL must not use it. Closing the
-    buffer unmaps; so does the end of a buffer that nobody refers to. Close buffer and resource in the thread of the
-    OpenGL context rather than leave them to the garbage collector.
+    in the thread. While a resource is mapped OpenGL must not use it. The memory of a buffer object is then a
+    :class:`Buffer`; an image is an array without or with levels. Closing the buffer or the array unmaps; so does the
+    end of one that nobody refers to. Close both that and the resource in the thread of the OpenGL context rather than
+    leave them to the garbage collector.
 
     In a ``with`` statement a resource is closed at the end. One that was made with a stream is mapped at the beginning,
     and the buffer is what the statement gives.
     """
 
-    __slots__ = ("_buffer", "_entered", "_stream")
+    __slots__ = ("_entered", "_flags", "_mapped", "_stream")
 
     _CTYPE: ClassVar[str] = "CUgraphicsResource"
     _MADE_BY: ClassVar[str] = "GraphicsResource.from_gl_buffer or from_gl_image"
-    _buffer: weakref.ref[Buffer] | None  # whose life is the mapping
     _entered: Buffer | None  # kept to the end of a with statement
+    _flags: int
+    _mapped: weakref.ref[Buffer | OpaqueArray | MipmappedArray] | None  # whose life is the mapping
     _stream: Stream | None  # in which that maps
 
     __eq__ = object.__eq__  # a handle is given again to another resource
@@ -71,9 +78,10 @@ class GraphicsResource(Handle):
 
     @classmethod
     def _register(cls, name: int, target: int, is_image: bool, flags: Any, stream: Stream | None) -> GraphicsResource:
-        self = cls._own(lib.ccc_graphics_register(name, target, is_image, register_flags(flags)))
-        self._buffer = self._entered = None
-        self._stream = stream
+        number = register_flags(flags)
+        self = cls._own(lib.ccc_graphics_register(name, target, is_image, number))
+        self._mapped = self._entered = None
+        self._flags, self._stream = number, stream
         return self
 
     @classmethod
@@ -131,7 +139,8 @@ class GraphicsResource(Handle):
         Returns
         -------
         GraphicsResource
-            The resource. The driver maps images as arrays, so :meth:`map` may be refused.
+            The resource, for :meth:`map_array` and :meth:`map_mipmapped_array`. Images have no address, so the driver
+            refuses :meth:`map`.
 
         Raises
         ------
@@ -163,24 +172,112 @@ class GraphicsResource(Handle):
             If the resource is mapped, or closed.
         CUDAError
             If the driver cannot map it, or it is an image.
+
+        See Also
+        --------
+        map_array, map_mipmapped_array : The same for images.
         """
         queue = accept_stream(stream, "GraphicsResource.map")
         size = ffi.new("size_t *")
         c_handle = lib.ccc_graphics_map(self._c_handle, queue._c_handle, size)
         if not c_handle:
-            status = lib.ccc_last_status()
-            if status == lib.CCC_ALREADY_MAPPED:
-                raise RuntimeError("this GraphicsResource is mapped: close the buffer, or call unmap(), before another")
-            raise self._failure(status, queue)
+            raise self._not_mapped(queue)
         buffer = calls.own(Buffer, c_handle)
         buffer._size, buffer._mr = int(size[0]), None
+        return self._remember(buffer, queue)
+
+    def map_array(self, *, stream: IsStreamType, index: int = 0, level: int = 0) -> OpaqueArray:
+        """Let CUDA use one array of an image: what follows in the stream may, when OpenGL is done with it.
+
+        Parameters
+        ----------
+        stream : Stream
+            The stream. The image is unmapped in its order too, unless :meth:`unmap` names another.
+        index : int, optional
+            The layer of an array texture, or the face of a cubemap. Default 0.
+        level : int, optional
+            The level of a texture with levels. Default 0.
+
+        Returns
+        -------
+        OpaqueArray
+            The array. Closing it unmaps the image; textures and surfaces of it keep it mapped. Surfaces can be made of
+            it if the flag ``"surface_load_store"`` was given.
+
+        Raises
+        ------
+        RuntimeError
+            If the resource is mapped, or closed.
+        OverflowError
+            If index or level is negative, or has more than 32 bits.
+        ValueError
+            If its elements are none that arrays can have. The image is not mapped then.
+        CUDAError
+            If the driver cannot map it, there is no such layer or level, or it is a buffer object.
+        """
+        queue = accept_stream(stream, "GraphicsResource.map_array")
+        numbers = gl_number(index, "index"), gl_number(level, "level")
+        native = ffi.new("CUDA_ARRAY3D_DESCRIPTOR *")
+        c_handle = lib.ccc_graphics_map_image(self._c_handle, queue._c_handle, *numbers, native, ffi.NULL)
+        if not c_handle:
+            raise self._not_mapped(queue)
+        array: OpaqueArray = registry.texture.OpaqueArray._of_image(c_handle, native, self._has_surfaces)
+        return self._remember(array, queue)
+
+    def map_mipmapped_array(self, *, stream: IsStreamType) -> MipmappedArray:
+        """Let CUDA use all levels of an image: what follows in the stream may, when OpenGL is done with it.
+
+        Parameters
+        ----------
+        stream : Stream
+            The stream. The image is unmapped in its order too, unless :meth:`unmap` names another.
+
+        Returns
+        -------
+        MipmappedArray
+            The array. Closing it unmaps the image; its levels, and textures and surfaces of them, keep it mapped.
+
+        Raises
+        ------
+        RuntimeError
+            If the resource is mapped, or closed.
+        ValueError
+            If it has layers or faces, or its elements are none that arrays can have. The image is not mapped then.
+        CUDAError
+            If the driver cannot map it, or it is a buffer object.
+        """
+        queue = accept_stream(stream, "GraphicsResource.map_mipmapped_array")
+        native, levels = ffi.new("CUDA_ARRAY3D_DESCRIPTOR *"), ffi.new("unsigned int *")
+        c_handle = lib.ccc_graphics_map_image(self._c_handle, queue._c_handle, 0, 0, native, levels)
+        if not c_handle:
+            raise self._not_mapped(queue)
+        of_levels = registry.texture.MipmappedArray._of_levels
+        array: MipmappedArray = of_levels(c_handle, native, self._has_surfaces, int(levels[0]))
+        return self._remember(array, queue)
+
+    @property
+    def _has_surfaces(self) -> bool:
+        """Whether kernels may write an image through surfaces."""
+        return bool(self._flags & lib.CU_GRAPHICS_REGISTER_FLAGS_SURFACE_LDST)
+
+    def _remember(self, item: T, queue: Stream) -> T:
+        """Return what was mapped in a stream, and remember it without keeping it."""
         if queue._owner is not None:
-            buffer._keep = queue
-        self._buffer = weakref.ref(buffer)
-        return buffer
+            item._keep = queue
+        self._mapped = weakref.ref(item)
+        return item
+
+    def _not_mapped(self, queue: Stream) -> Exception:
+        """Return why a resource could not be mapped in a stream."""
+        status = lib.ccc_last_status()
+        if status == lib.CCC_ALREADY_MAPPED:
+            return RuntimeError(
+                "this GraphicsResource is mapped: close the buffer or array, or call unmap(), before another"
+            )
+        return self._failure(status, queue)
 
     def unmap(self, *, stream: IsStreamType | None = None) -> None:
-        """Give the memory back to OpenGL: close the buffer that :meth:`map` gave.
+        """Give the memory back to OpenGL: close the buffer or array that it was mapped as.
 
         Parameters
         ----------
@@ -190,8 +287,8 @@ class GraphicsResource(Handle):
         Raises
         ------
         RuntimeError
-            If the resource is not mapped, or is closed; or if slices, or what the buffer was exported to, still use the
-            memory: it is unmapped when the last of them is closed.
+            If the resource is not mapped, or is closed; or if slices, levels, textures, surfaces, or what a buffer was
+            exported to, still use the memory: it is unmapped when the last of them is closed.
         CUDAError
             If the driver cannot unmap it.
         """
@@ -199,19 +296,33 @@ class GraphicsResource(Handle):
             raise self._failure(lib.CCC_CLOSED)
         if not self.is_mapped:
             raise RuntimeError("this GraphicsResource is not mapped")
-        buffer = self._buffer() if self._buffer is not None else None
         lib.ccc_graphics_watch(self._c_handle)
         try:
-            if buffer is not None:
-                buffer.close(stream)
+            self._close_mapped(stream)
         finally:
             status = lib.ccc_graphics_watched(self._c_handle)
         if status == lib.CCC_STILL_MAPPED:
             raise RuntimeError(
-                "slices of the buffer, or what it was exported to, still use the memory: close them first"
+                "slices of the buffer, levels or textures of the array, or what it was exported to, still use the "
+                "memory: close them first"
             )
         if status:
             raise self._failure(status)
+
+    def _close_mapped(self, stream: IsStreamType | None) -> None:
+        """Close what the resource is mapped as, in the order of a stream."""
+        item = self._mapped() if self._mapped is not None else None
+        if isinstance(item, Buffer):
+            item.close(stream)
+        elif item is not None:
+            if stream is not None and not item.is_closed:
+                queue = accept_stream(stream, "GraphicsResource.unmap")
+                status = lib.ccc_graphics_set_stream(item._c_handle, queue._c_handle)
+                if status:
+                    raise item._failure(status, queue)
+                if queue._owner is not None:
+                    item._keep = queue
+            item.close()
 
     def close(self, stream: IsStreamType | None = None) -> None:
         """Unregister the resource, after unmapping it. Closing twice is allowed.
@@ -222,10 +333,9 @@ class GraphicsResource(Handle):
             If the resource is mapped: the memory goes back when the work now in this stream is done. Default is the
             stream that it was mapped in.
         """
-        buffer = self._buffer() if self._buffer is not None else None
-        if buffer is not None and not self.is_closed:
-            buffer.close(stream)
-        self._buffer = self._entered = None
+        if not self.is_closed:
+            self._close_mapped(stream)
+        self._mapped = self._entered = None
         super().close()
 
     @property

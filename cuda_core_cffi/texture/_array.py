@@ -25,6 +25,7 @@ from cuda_core_cffi.texture._formats import (
     array_shape,
     channel_count,
     describe,
+    described_by,
     explain_limits,
 )
 from cuda_core_cffi.typing import ArrayFormatType, IsStreamType
@@ -77,9 +78,10 @@ class OpaqueArrayOptions:
 class ArrayBase(Handle):
     """What arrays with and without levels have in common."""
 
-    __slots__ = ("_description",)
+    __slots__ = ("_description", "_keep")
 
     _description: Description
+    _keep: Any  # whatever must live as long
 
     __eq__ = object.__eq__  # a handle is given again to another array
     __hash__ = object.__hash__
@@ -99,7 +101,18 @@ class ArrayBase(Handle):
     def _of(cls, c_handle: Any, description: Description) -> Self:
         """Return an object for a C handle that a helper made."""
         self = own(cls, c_handle)
-        self._description = description
+        self._description, self._keep = description, None
+        return self
+
+    @classmethod
+    def _of_image(cls, c_handle: Any, native: Any, surface: bool) -> Self:
+        """Return an object for an array that the driver has made and describes; close it if it is none for Python."""
+        self = own(cls, c_handle)
+        try:
+            self._description, self._keep = described_by(native, surface), None
+        except BaseException:
+            self.close()
+            raise
         return self
 
     @property
@@ -131,7 +144,8 @@ class ArrayBase(Handle):
 class OpaqueArray(ArrayBase):
     """Elements in memory of a device, in an order that the driver chooses and nobody knows.
 
-    Arrays come from :meth:`Device.create_opaque_array` and :meth:`MipmappedArray.get_level`. They have no address:
+    Arrays come from :meth:`Device.create_opaque_array`, :meth:`MipmappedArray.get_level` and
+    :meth:`GraphicsResource.map_array`. They have no address:
     kernels read and write them through a :class:`TextureObject` or a :class:`SurfaceObject`, and copies bring elements
     in and out. ``array[16:32, 0:8]`` is a region, to copy only that.
     """

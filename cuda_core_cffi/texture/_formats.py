@@ -15,7 +15,16 @@ from cuda_core_cffi._core.options import member
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi.typing import ArrayFormatType
 
-__all__ = ["FORMATS", "Description", "array_format", "array_shape", "channel_count", "describe", "explain_limits"]
+__all__ = [
+    "FORMATS",
+    "Description",
+    "array_format",
+    "array_shape",
+    "channel_count",
+    "describe",
+    "described_by",
+    "explain_limits",
+]
 
 MOST_AXES = 3
 MOST_KNOWN = 128  # kinds of arrays
@@ -48,6 +57,9 @@ FORMATS = {
     ArrayFormatType.FLOAT16: Format(lib.CU_AD_FORMAT_HALF, 2),
     ArrayFormatType.FLOAT32: Format(lib.CU_AD_FORMAT_FLOAT, 4),
 }
+
+
+OF_NUMBERS = {item.number: kind for kind, item in FORMATS.items()}
 
 
 def array_format(value: Any) -> ArrayFormatType:
@@ -145,6 +157,23 @@ def describe(options: Any) -> Description:
         return checked(options.shape, options.format, options.num_channels, options.is_surface_load_store)
     except TypeError:  # a list for a shape, say, or something that is wrong
         return checked.__wrapped__(options.shape, options.format, options.num_channels, options.is_surface_load_store)
+
+
+def described_by(native: Any, surface: bool) -> Description:
+    """Return what an array that the driver describes is like.
+
+    Raises
+    ------
+    ValueError
+        If it has layers or faces, or its elements are none that arrays can have here.
+    """
+    if native.Flags & (lib.CUDA_ARRAY3D_LAYERED | lib.CUDA_ARRAY3D_CUBEMAP):
+        raise ValueError("the image has layers or faces: map each of them with map_array")
+    kind, channels = OF_NUMBERS.get(int(native.Format)), int(native.NumChannels)
+    if kind is None or channels not in CHANNELS:
+        raise ValueError(f"no array here has elements of format {int(native.Format):#x} with {channels} channels")
+    shape = tuple(int(extent) for extent in (native.Width, native.Height, native.Depth) if extent)
+    return Description(shape, kind, channels, surface or bool(native.Flags & lib.CUDA_ARRAY3D_SURFACE_LDST))
 
 
 @functools.lru_cache(MOST_KNOWN, typed=True)

@@ -66,8 +66,8 @@ class MipmappedArrayOptions:
 class MipmappedArray(ArrayBase):
     """An array with levels, each of half the size of the one before, between which textures choose or interpolate.
 
-    Mipmapped arrays come from :meth:`Device.create_mipmapped_array`. A level is an :class:`OpaqueArray`, which keeps
-    the whole.
+    Mipmapped arrays come from :meth:`Device.create_mipmapped_array` and :meth:`GraphicsResource.map_mipmapped_array`.
+    A level is an :class:`OpaqueArray`, which keeps the whole.
     """
 
     __slots__ = ("_num_levels",)
@@ -91,6 +91,13 @@ class MipmappedArray(ArrayBase):
         if not c_handle:
             c_handle = retry(lambda: lib.ccc_mipmap_create(device, wanted.native, levels), device, wanted, True)
         self = cls._of(c_handle, wanted)
+        self._num_levels = levels
+        return self
+
+    @classmethod
+    def _of_levels(cls, c_handle: Any, native: Any, surface: bool, levels: int) -> MipmappedArray:
+        """Return an object for a mipmapped array that the driver has made and describes."""
+        self = cls._of_image(c_handle, native, surface)
         self._num_levels = levels
         return self
 
@@ -120,7 +127,9 @@ class MipmappedArray(ArrayBase):
         c_handle = lib.ccc_mipmap_level(self._c_handle, number)
         if not c_handle:
             raise self._failure(lib.ccc_last_status())
-        return OpaqueArray._of(c_handle, self._description.of_level(number))
+        found = OpaqueArray._of(c_handle, self._description.of_level(number))
+        found._keep = self._keep
+        return found
 
     @property
     def num_levels(self) -> int:

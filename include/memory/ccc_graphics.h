@@ -4,7 +4,8 @@
  * Buffers and images of OpenGL.
  *
  * A resource is mapped as long as there is a buffer for its memory, which has the resource in the place of a pool. The
- * last use of the buffer unmaps, in the order of the buffer's stream.
+ * last use of the buffer unmaps, in the order of the buffer's stream. Images have no address: their arrays are borrowed,
+ * and their parent is a buffer of no bytes, which is only the mapping.
  *
  * cudaGL.h includes the headers of OpenGL, which are rarely there. So its two functions are declared here, and looked up
  * each time: registering is rare.
@@ -15,7 +16,8 @@
 #include "memory/ccc_memory.h"
 
 #define CCC_ALREADY_MAPPED (-50)
-#define CCC_STILL_MAPPED (-51) /* something besides the buffer uses the memory */
+#define CCC_STILL_MAPPED (-51) /* something besides the buffer or array uses the memory */
+#define CCC_MOST_LEVELS 32 /* of a mipmapped array: its extents have 32 bits */
 
 #define CCC_GL_VERSION 3000 /* of the signatures, in cudaGLTypedefs.h */
 typedef unsigned int ccc_gl_number; /* GLuint and GLenum */
@@ -69,46 +71,129 @@ static ccc_handle *ccc_graphics_register(unsigned int name, unsigned int target,
     return handle;
 }
 
-/* In the context of the resource, which is marked as mapped: map it, and make a buffer of its memory. */
-static ccc_handle *ccc_graphics_map_in(ccc_handle *graphics, ccc_handle *stream, size_t *size)
+/* In the context of the resource, which is marked as mapped: map it. The handle is the mapping, and has no memory yet. */
+static ccc_handle *ccc_graphics_map_in(ccc_handle *graphics, ccc_handle *stream)
 {
     CUgraphicsResource resource = (CUgraphicsResource)CCC_POINTER(graphics);
-    CUdeviceptr pointer = 0;
-    const char *call = "cuGraphicsMapResources";
     CUresult result = cuGraphicsMapResources(1, &resource, CCC_STRM(stream));
     if (result) {
-        ccc_fail((int)result, call);
+        ccc_fail((int)result, "cuGraphicsMapResources");
         return NULL;
     }
-    call = "cuGraphicsResourceGetMappedPointer";
-    ccc_handle *buffer = NULL;
-    result = cuGraphicsResourceGetMappedPointer(&pointer, size, resource);
-    if (result)
-        ccc_fail((int)result, call);
-    else
-        buffer = ccc_buffer_new(pointer, *size, CCC_MAPPED, graphics->parent, graphics, stream);
-    if (buffer == NULL && (result = cuGraphicsUnmapResources(1, &resource, CCC_STRM(stream))))
+    ccc_handle *mapping = ccc_buffer_new(0, 0, CCC_MAPPED, graphics->parent, graphics, stream);
+    if (mapping == NULL && (result = cuGraphicsUnmapResources(1, &resource, CCC_STRM(stream))))
         ccc_cleanup_failed((int)result, "cuGraphicsUnmapResources");
-    if (buffer)
-        buffer->device = graphics->device;
-    return buffer;
+    return mapping;
 }
 
-/* Map a resource in the order of a stream. NULL on failure: CCC_ALREADY_MAPPED if there is a buffer of it. */
-static ccc_handle *ccc_graphics_map(ccc_handle *graphics, ccc_handle *stream, size_t *size)
+/* Map a resource in the order of a stream, for a caller with uses of both. NULL: CCC_ALREADY_MAPPED, or a failure. */
+static ccc_handle *ccc_graphics_mapping(ccc_handle *graphics, ccc_handle *stream)
 {
-    CCC_USE_OR(graphics, ccc_closed());
-    CCC_USE_OR(stream, ccc_closed());
     if (atomic_exchange(&graphics->graphics.mapped, 1)) {
         ccc_fail(CCC_ALREADY_MAPPED, "");
         return NULL;
     }
-    int pushed = ccc_push(graphics->parent);
-    ccc_handle *buffer = ccc_graphics_map_in(graphics, stream, size);
-    ccc_pop(pushed);
-    if (buffer == NULL)
+    ccc_handle *mapping = ccc_graphics_map_in(graphics, stream);
+    if (mapping == NULL)
         atomic_store(&graphics->graphics.mapped, 0);
+    return mapping;
+}
+
+/* Map a buffer object. NULL on failure: CCC_ALREADY_MAPPED if something uses its memory. */
+static ccc_handle *ccc_graphics_map(ccc_handle *graphics, ccc_handle *stream, size_t *size)
+{
+    CUdeviceptr pointer = 0;
+    CCC_USE_OR(graphics, ccc_closed());
+    CCC_USE_OR(stream, ccc_closed());
+    int pushed = ccc_push(graphics->parent);
+    ccc_handle *buffer = ccc_graphics_mapping(graphics, stream);
+    CUresult result = buffer == NULL ? CUDA_SUCCESS
+                                     : cuGraphicsResourceGetMappedPointer(&pointer, size,
+                                                                          (CUgraphicsResource)CCC_POINTER(graphics));
+    if (result) {
+        ccc_fail((int)result, "cuGraphicsResourceGetMappedPointer");
+        ccc_release_object(buffer);
+        buffer = NULL;
+    } else if (buffer) {
+        buffer->value = pointer;
+        buffer->buffer.size = *size;
+    }
+    ccc_pop(pushed);
     return buffer;
+}
+
+/* In the context of a resource that is mapped: one of its arrays, with its description. */
+static CUresult ccc_graphics_array(CUgraphicsResource resource, unsigned int index, unsigned int level, uint64_t *value,
+                                   CUDA_ARRAY3D_DESCRIPTOR *shape, const char **call)
+{
+    CUarray array = NULL;
+    *call = "cuGraphicsSubResourceGetMappedArray";
+    CUresult result = cuGraphicsSubResourceGetMappedArray(&array, resource, index, level);
+    *value = (uintptr_t)array;
+    if (result)
+        return result;
+    *call = "cuArray3DGetDescriptor";
+    return cuArray3DGetDescriptor(shape, array);
+}
+
+/* The same: its mipmapped array, with the description of the first level, and how many levels there are. */
+static CUresult ccc_graphics_mipmap(CUgraphicsResource resource, uint64_t *value, CUDA_ARRAY3D_DESCRIPTOR *shape,
+                                    unsigned int *levels, const char **call)
+{
+    CUmipmappedArray mipmap = NULL;
+    CUarray level = NULL;
+    *call = "cuGraphicsResourceGetMappedMipmappedArray";
+    CUresult result = cuGraphicsResourceGetMappedMipmappedArray(&mipmap, resource);
+    *value = (uintptr_t)mipmap;
+    if (result)
+        return result;
+    *call = "cuMipmappedArrayGetLevel";
+    if ((result = cuMipmappedArrayGetLevel(&level, mipmap, 0)))
+        return result;
+    *levels = 1; /* the driver tells only which there are */
+    while (*levels < CCC_MOST_LEVELS) {
+        CUarray next = NULL;
+        if (cuMipmappedArrayGetLevel(&next, mipmap, *levels))
+            break;
+        ++*levels;
+    }
+    *call = "cuArray3DGetDescriptor";
+    return cuArray3DGetDescriptor(shape, level);
+}
+
+/*
+ * Map an image, as one of its arrays, or where `levels` is given as a mipmapped array. The handle is borrowed, and its
+ * parent is the mapping. NULL on failure, as ccc_graphics_map.
+ */
+static ccc_handle *ccc_graphics_map_image(ccc_handle *graphics, ccc_handle *stream, unsigned int index,
+                                          unsigned int level, CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned int *levels)
+{
+    CCC_USE_OR(graphics, ccc_closed());
+    CCC_USE_OR(stream, ccc_closed());
+    CUgraphicsResource resource = (CUgraphicsResource)CCC_POINTER(graphics);
+    ccc_handle *image = NULL;
+    const char *call = "";
+    uint64_t value = 0;
+    int pushed = ccc_push(graphics->parent);
+    ccc_handle *mapping = ccc_graphics_mapping(graphics, stream);
+    if (mapping) {
+        CUresult result = levels ? ccc_graphics_mipmap(resource, &value, shape, levels, &call)
+                                 : ccc_graphics_array(resource, index, level, &value, shape, &call);
+        if (result)
+            ccc_fail((int)result, call);
+        else
+            image = ccc_new(levels ? CCC_MIPMAP : CCC_ARRAY, value, CCC_BORROWED, mapping);
+        ccc_release_object(mapping);
+    }
+    ccc_pop(pushed);
+    return image;
+}
+
+/* Change the stream in whose order an image that is mapped goes back. */
+static int ccc_graphics_set_stream(ccc_handle *image, ccc_handle *stream)
+{
+    CCC_USE(image);
+    return ccc_allocation_set_stream(image->parent, stream);
 }
 
 /* The last use of a buffer has gone. */

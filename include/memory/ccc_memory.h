@@ -278,18 +278,23 @@ static ccc_handle *ccc_buffer_slice(ccc_handle *buffer, size_t offset, size_t si
     return slice;
 }
 
-/* Change the stream in whose order the memory goes back, of a slice that of the whole. */
-static int ccc_buffer_set_stream(ccc_handle *buffer, ccc_handle *stream)
+/* Change the stream in whose order an allocation, of which the caller has a use, goes back. */
+static int ccc_allocation_set_stream(ccc_handle *whole, ccc_handle *stream)
 {
-    CCC_USE(buffer);
     if (!ccc_acquire(stream))
         return CCC_CLOSED;
-    ccc_handle *whole = (ccc_handle *)ccc_allocation(buffer);
     ccc_handle *before = atomic_exchange(&whole->buffer.stream, stream);
     while (atomic_load(&whole->buffer.readers) && ccc_driver.reason != CCC_FORKED) /* whose readers are not there */
         sched_yield();
     ccc_release(before);
     return 0;
+}
+
+/* The same of a buffer, or of the whole that it is a slice of. */
+static int ccc_buffer_set_stream(ccc_handle *buffer, ccc_handle *stream)
+{
+    CCC_USE(buffer);
+    return ccc_allocation_set_stream((ccc_handle *)ccc_allocation(buffer), stream);
 }
 
 /*

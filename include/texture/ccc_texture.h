@@ -59,7 +59,7 @@ static ccc_handle *ccc_mipmap_level(ccc_handle *mipmap, unsigned int level)
 {
     CUarray array = NULL;
     CCC_USE_OR(mipmap, ccc_closed());
-    int pushed = ccc_push(mipmap->parent);
+    int pushed = ccc_push(ccc_array_context(mipmap));
     CUresult result = cuMipmappedArrayGetLevel(&array, (CUmipmappedArray)CCC_POINTER(mipmap), level);
     ccc_pop(pushed);
     if (result) {

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers of OpenGL. There is no OpenGL here: a library around the driver has a few buffers (support/gl_driver.c)."""
+"""Buffers and images of OpenGL, of which a library around the driver has a few (support/gl_driver.c)."""
 
 from __future__ import annotations
 
@@ -141,7 +141,8 @@ def test_what_is_out_of_order_is_refused(gl, is_simulated):
     resource = GraphicsResource.from_gl_buffer(1)
     refuses(RuntimeError, "this GraphicsResource is not mapped", resource.unmap)
     buffer = resource.map(stream=stream)
-    refuses(RuntimeError, "this GraphicsResource is mapped: close the buffer", lambda: resource.map(stream=stream))
+    for again in (resource.map, resource.map_array, resource.map_mipmapped_array):
+        refuses(RuntimeError, "GraphicsResource is mapped: close the buffer or array", lambda: again(stream=stream))
     refuses(TypeError, "GraphicsResource.map needs a Stream", lambda: resource.map(stream=None))
     resource.unmap()
     refuses(RuntimeError, "this GraphicsResource is not mapped", resource.unmap)
@@ -150,7 +151,8 @@ def test_what_is_out_of_order_is_refused(gl, is_simulated):
     refuses(RuntimeError, "this Stream is closed", lambda: resource.map(stream=closed))
     resource.map(stream=stream).close()
     resource.close()
-    for use in (lambda: resource.map(stream=stream), resource.unmap, resource.__enter__):
+    uses = [lambda: map(stream=stream) for map in (resource.map, resource.map_array, resource.map_mipmapped_array)]
+    for use in (*uses, resource.unmap, resource.__enter__):
         refuses(RuntimeError, "this GraphicsResource is closed", use)
     """
     run(gl, code, is_simulated)
@@ -294,6 +296,136 @@ def test_an_image_is_registered_and_has_no_pointer(gl, is_simulated):
         assert counts.flags == 1 | 8
         refuses(CUDAError, "cuGraphicsResourceGetMappedPointer failed", lambda: image.map(stream=stream))
         assert not image.is_mapped and state() == (1, 0)
+    """
+    run(gl, code, is_simulated)
+
+
+def test_an_array_of_an_image_is_copied_and_unmapped(gl, is_simulated):
+    code = """
+    with GraphicsResource.from_gl_image(9, 0x0DE1) as image:
+        values = np.arange(8 * 4 * 4, dtype=np.uint8).reshape(4, 8, 4)
+        array = image.map_array(stream=stream, level=1)
+        assert (image.is_mapped, state(), counts.stream) == (True, (1, 1), stream.handle)
+        assert (array.shape, array.format, array.num_channels, array.device) == ((8, 4), "uint8", 4, device)
+        assert not array.is_surface_load_store
+        array.copy_from(values, stream=stream)
+        refuses(RuntimeError, "is mapped: close the buffer or array", lambda: image.map_array(stream=stream))
+        array.close()
+        assert (image.is_mapped, state()) == (False, (1, 0))
+        found = np.zeros_like(values)
+        with image.map_array(stream=other, level=1) as array:
+            array.copy_to(found, stream=other)
+        assert (state(), counts.stream) == ((1, 0), other.handle)
+        other.sync()
+        assert (found == values).all()
+        assert image.map_array(stream=stream).shape == (16, 8)  # which nobody keeps
+        assert state() == (1, 0)
+    """
+    run(gl, code, is_simulated)
+
+
+def test_the_levels_of_an_image_keep_it_mapped(gl, is_simulated):
+    code = """
+    image = GraphicsResource.from_gl_image(9, 0x0DE1, flags="surface_load_store")
+    mipmap = image.map_mipmapped_array(stream=stream)
+    assert (mipmap.shape, mipmap.num_levels, mipmap.is_surface_load_store) == ((16, 8), 3, True)
+    level = mipmap.get_level(2)
+    assert level.shape == (4, 2)
+    mipmap.close()
+    assert image.is_mapped
+    values = np.arange(32, dtype=np.uint8)
+    level.copy_from(values, stream=stream)
+    refuses(RuntimeError, "use the memory: close them first", image.unmap)
+    level.close()
+    assert state() == (1, 0)
+    array = image.map_array(stream=stream, level=2)
+    found = array.copy_to(np.zeros_like(values), stream=stream)
+    image.unmap()
+    stream.sync()
+    assert (found == values).all()
+    image.close()
+    """
+    run(gl, code, is_simulated)
+
+
+def test_textures_and_surfaces_of_an_image_keep_it_mapped(gl, is_simulated):
+    code = """
+    from cuda_core_cffi.texture import ResourceDescriptor
+    image = GraphicsResource.from_gl_image(9, 0x0DE1, flags="surface_load_store")
+    for make in (device.create_texture_object, device.create_surface_object):
+        array = image.map_array(stream=stream)
+        shown = make(ResourceDescriptor.from_opaque_array(array))
+        array.close()
+        assert state() == (1, 1)
+        shown.close()
+        del array, shown
+        assert state() == (1, 0)
+    with image.map_mipmapped_array(stream=stream) as mipmap:
+        what, how = ResourceDescriptor.from_mipmapped_array(mipmap), {"normalized_coords": True}
+        shown = device.create_texture_object(what, how)
+        shown.close()
+        del shown
+    assert state() == (1, 0)
+    image.close()
+    """
+    run(gl, code, is_simulated)
+
+
+def test_an_image_goes_back_in_the_stream_of_the_mapping_or_another(gl, is_simulated):
+    code = """
+    with GraphicsResource.from_gl_image(9, 0x0DE1) as image:
+        for map in (image.map_array, image.map_mipmapped_array):
+            for close, expected in (
+                (lambda array: array.close(), stream),
+                (lambda array: image.unmap(), stream),
+                (lambda array: image.unmap(stream=other), other),
+            ):
+                array = map(stream=stream)
+                counts.stream = None
+                close(array)
+                assert (counts.stream, counts.mapped, array.is_closed) == (expected.handle, 0, True)
+        array = image.map_array(stream=stream)
+        image.close(other)
+        assert (counts.stream, state()) == (other.handle, (0, 0))
+    """
+    run(gl, code, is_simulated)
+
+
+def test_images_that_arrays_cannot_be_are_not_left_mapped(gl, is_simulated):
+    code = """
+    before = live_objects()
+    with GraphicsResource.from_gl_image(9, 0x0DE1) as image:
+        for wrong in ({"level": 3}, {"index": 1}):
+            refuses(CUDAError, "CUDA_ERROR_INVALID_VALUE", lambda: image.map_array(stream=stream, **wrong))
+        for wrong, kind in ((-1, OverflowError), (2**32, OverflowError), (1.0, TypeError), (True, TypeError)):
+            for name in ("index", "level"):
+                refuses(kind, f"{name} must be", lambda: image.map_array(stream=stream, **{name: wrong}))
+        refuses(TypeError, "GraphicsResource.map_array needs a Stream", lambda: image.map_array(stream=None))
+        refuses(TypeError, "map_mipmapped_array needs a Stream", lambda: image.map_mipmapped_array(stream=None))
+        assert state() == (1, 0)
+    with GraphicsResource.from_gl_image(10, 0x0DE1) as fractions:
+        for map in (fractions.map_array, fractions.map_mipmapped_array):
+            refuses(ValueError, "format 0xc2 with 4 channels", lambda: map(stream=stream))
+            assert state() == (1, 0)
+    with GraphicsResource.from_gl_image(11, 0x8C1A) as layers:
+        refuses(ValueError, "layers or faces", lambda: layers.map_mipmapped_array(stream=stream))
+        assert state() == (1, 0)
+    with GraphicsResource.from_gl_buffer(1) as buffer:
+        refuses(CUDAError, "cuGraphicsSubResourceGetMappedArray failed", lambda: buffer.map_array(stream=stream))
+        refuses(CUDAError, "GetMappedMipmappedArray failed", lambda: buffer.map_mipmapped_array(stream=stream))
+        assert state() == (1, 0)
+    assert live_objects() == before
+    """
+    run(gl, code, is_simulated)
+
+
+def test_the_mapping_of_an_image_outlives_its_resource(gl, is_simulated):
+    code = """
+    array = GraphicsResource.from_gl_image(9, 0x0DE1).map_array(stream=stream)
+    assert state() == (1, 1)
+    array[0:4, 0:2].copy_from(bytes(32), stream=stream)
+    del array
+    assert state() == (0, 0)
     """
     run(gl, code, is_simulated)
 

@@ -103,6 +103,39 @@ def test_names_that_opengl_does_not_have_are_refused():
     """)
 
 
+def test_kernels_and_copies_write_an_image_of_opengl():
+    run("""
+    from cuda_core_cffi.texture import ResourceDescriptor
+    values = np.arange(1024, dtype=np.uint8).reshape(8, 32, 4)
+    name = gl.make_texture(32, 8, values.tobytes())
+    image = GraphicsResource.from_gl_image(name, egl.GL_TEXTURE_2D, flags="surface_load_store")
+    code = '''
+    extern "C" __global__ void invert(cudaSurfaceObject_t image) {
+        uchar4 v = surf2Dread<uchar4>(image, 4 * threadIdx.x, blockIdx.x);
+        surf2Dwrite(make_uchar4(255 - v.x, 255 - v.y, 255 - v.z, 255 - v.w), image, 4 * threadIdx.x, blockIdx.x);
+    }'''
+    kernel = Program(code, "c++", ProgramOptions(arch=f"sm_{device.arch}")).compile("cubin").get_kernel("invert")
+    with image.map_array(stream=stream) as array:
+        assert (array.shape, array.format, array.num_channels, image.is_mapped) == ((32, 8), "uint8", 4, True)
+        with device.create_surface_object(ResourceDescriptor.from_opaque_array(array)) as surface:
+            launch(stream, LaunchConfig(grid=8, block=32), kernel, surface)
+            array[0:4, 0:2].copy_from(bytes(32), stream=stream)
+            stream.sync()
+    assert not image.is_mapped
+    values = 255 - values
+    values[0:2, 0:4] = 0
+    assert gl.read_texture(name, 1024) == values.tobytes()
+    with image.map_mipmapped_array(stream=stream) as mipmap:
+        level = mipmap.get_level(0)
+        assert (level.shape, mipmap.num_levels >= 1) == ((32, 8), True)
+        found = level.copy_to(np.zeros_like(values), stream=stream)
+        level.close()
+    stream.sync()
+    assert (found == values).all()
+    image.close()
+    """)
+
+
 def test_an_image_of_opengl_is_registered_and_not_mapped_as_a_buffer():
     run("""
     name = gl.make_texture(32, 8, bytes(range(256)) * 4)

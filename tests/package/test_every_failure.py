@@ -91,8 +91,11 @@ ELSEWHERE = {
     "cuGetErrorString": "explains the failure of another call",
     **dict.fromkeys(
         (
+            "cuArray3DGetDescriptor",
             "cuGraphicsMapResources",
+            "cuGraphicsResourceGetMappedMipmappedArray",
             "cuGraphicsResourceGetMappedPointer",
+            "cuGraphicsSubResourceGetMappedArray",
             "cuGraphicsUnmapResources",
             "cuGraphicsUnregisterResource",
         ),
