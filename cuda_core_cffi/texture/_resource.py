@@ -238,6 +238,12 @@ class ResourceDescriptor(Uncopyable):
         assert self._format is not None
         return self._format
 
+    @property
+    def _is_line(self) -> bool:
+        """Whether it is an array of one dimension."""
+        source = self._source
+        return isinstance(source, OpaqueArray | MipmappedArray) and len(source.shape) == 1
+
     def _native(self, device: int) -> Any:
         """Return the driver's description, in which the source is still missing.
 

@@ -161,19 +161,20 @@ def sampling(options: TextureObjectOptions, resource: ResourceDescriptor) -> Any
     """
     values = get_values(options)
     try:
-        return description(*values, resource._element_format, resource.kind)
+        return description(*values, resource._element_format, resource.kind, resource._is_line)
     except TypeError:  # a list of modes, say, or something that is wrong
-        return description.__wrapped__(*values, resource._element_format, resource.kind)
+        return description.__wrapped__(*values, resource._element_format, resource.kind, resource._is_line)
 
 
 @functools.lru_cache(MOST_KNOWN, typed=True)
 def description(*values: Any) -> Any:
-    """Return the same for the values of all options, the format of the elements and the kind of resource."""
-    *given, element_format, kind = values
+    """Return the same for the values of all options, the format of the elements, and what kind of resource it is."""
+    *given, element_format, kind, is_line = values
     options = TextureObjectOptions(*given)
     native = ffi.new("CUDA_TEXTURE_DESC *")
     for axis, mode in enumerate(address_modes(options.address_mode)):
-        native.addressMode[axis] = ADDRESS_MODES[mode]
+        # An H100 samples an array of one dimension on the edge of its only row: a border would be half of the result.
+        native.addressMode[axis] = ADDRESS_MODES[AddressModeType.CLAMP if is_line and axis else mode]
     filtering = member(FilterModeType, options.filter_mode, "filter_mode")
     reading = member(ReadModeType, options.read_mode, "read_mode")
     native.filterMode = FILTER_MODES[filtering]

@@ -320,6 +320,13 @@ def test_the_driver_is_told_all_options(resource):
     assert native.flags == 0
 
 
+def test_a_border_is_along_the_only_axis_of_a_line(device):
+    border, clamp = lib.CU_TR_ADDRESS_MODE_BORDER, lib.CU_TR_ADDRESS_MODE_CLAMP
+    with device.create_opaque_array(OpaqueArrayOptions((16,), "float32", 1)) as line:
+        native = sampling(TextureObjectOptions("border"), ResourceDescriptor.from_opaque_array(line))
+    assert list(native.addressMode) == [border, clamp, clamp]
+
+
 def test_integers_are_read_as_integers_unless_floats_are_asked_for(device, buffer):
     for name, read_mode, expected in (
         ("uint8", "element_type", lib.CU_TRSF_READ_AS_INTEGER),
