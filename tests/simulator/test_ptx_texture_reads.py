@@ -34,8 +34,8 @@ from sim_arrays import (
     upload,
 )
 from sim_driver import Driver, byref, c_uint64
-from texture_kernels import COUNT, KERNELS, Data, anything, columns, directions, floats, places, run, same
-from texture_rules import face_of, footprint, fractions, inside, sample
+from texture_kernels import COUNT, Data, anything, columns, directions, floats, places, run, same
+from texture_rules import face_of, footprint, inside, sample, sample_fractions
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_buffers(newest: Runner, cu: Driver, rng: np.random.Generator, kind: str
     with a_texture(cu, resource, sampler(WRAP, LINEAR, NORMALIZED)) as texture:
         found = run(newest, "fetch", texture, at)
     cu.cuMemFree_v2(c_uint64(array.pointer))
-    same(found, sample(fractions(data)[None, None], at[:, 0], mode=BORDER))
+    same(found, sample_fractions(data[None, None], at[:, 0], mode=BORDER))
 
 
 @pytest.mark.simulator_only("cuda.h does not define it, and hardware differs")
@@ -105,7 +105,19 @@ def test_whole_coordinates_are_texels(
         with a_texture(cu, texture_of(array), sampler(CLAMP, LINEAR)) as texture:
             found = run(newest, kernel, texture, at)
     layer = at[:, 3].astype(int) if layers else None
-    assert (found == sample(data, *columns(at, len(shape)), mode=BORDER, layer=layer)).all()
+    expected = sample(data, *columns(at, len(shape)), mode=BORDER, layer=layer)
+    if layers:  # beyond the last layer is nothing, while sampling takes the last one
+        expected[at[:, 3] >= layers] = 0
+    assert (found == expected).all()
+
+
+def test_a_whole_coordinate_reads_buffers_only(newest: Runner, cu: Driver, rng: np.random.Generator) -> None:
+    at = np.zeros((64, 1), np.float32)
+    at[:, 0] = np.arange(64) % 9
+    with an_array(cu, described((9,), channels=4)) as array:
+        upload(cu, array, floats(rng, 1, 1, 9, 4))
+        with a_texture(cu, texture_of(array), sampler()) as texture:
+            assert not run(newest, "fetch", texture, at).any()
 
 
 # --- Gathering ----------------------------------------------------------------------------------------------------
@@ -116,12 +128,11 @@ CORNERS = ((0, 1), (1, 1), (1, 0), (0, 0))
 
 def gathered(data: Data, s: Data, t: Data, component: int, mode: int, layer: Any = 0) -> Data:
     """Return one component of the texels around; coordinates count texels."""
-    (left, _), (right, _) = footprint(s.astype(np.float64), LINEAR)
-    (upper, _), (lower, _) = footprint(t.astype(np.float64), LINEAR)
+    left, upper = footprint(s.astype(np.float64))[0], footprint(t.astype(np.float64))[0]
     found = []
     for i, j in CORNERS:
-        x, x_there = inside((left, right)[i], data.shape[2], mode)
-        y, y_there = inside((upper, lower)[j], data.shape[1], mode)
+        x, x_there = inside(left + i, data.shape[2], mode)
+        y, y_there = inside(upper + j, data.shape[1], mode)
         found.append(np.where(x_there & y_there, data[layer, y, x, component], 0))
     return np.stack(found, axis=-1)
 
@@ -171,51 +182,76 @@ def test_gathering_from_layers_and_cubes(newest: Runner, cu: Driver, rng: np.ran
 
 # --- The rest -----------------------------------------------------------------------------------------------------
 
-SNORM_INT8, UNORM_INT16, SIGNED_INT16, UNSIGNED_INT32, HALF_FLOAT, FLOAT32 = (
-    0x10D0,
-    0x10D3,
-    0x10D8,
-    0x10DC,
-    0x10DD,
-    0x10DE,
+QUERIES = """
+#define QUERY(i, name) asm("txq." name ".b32 %0, [%1];" : "=r"(out[i]) : "l"(t))
+#define QUERY_LEVEL(i, name) asm("txq.level." name ".b32 %0, [%1], %2;" : "=r"(out[i]) : "l"(t), "r"(level))
+extern "C" __global__ void query(cudaTextureObject_t t, unsigned level, unsigned *out)
+{
+    QUERY(0, "width");
+    QUERY(1, "height");
+    QUERY(2, "depth");
+    QUERY_LEVEL(3, "width");
+    QUERY_LEVEL(4, "height");
+    QUERY_LEVEL(5, "depth");
+}
+extern "C" __global__ void refused(cudaTextureObject_t t, unsigned *out) { ATTRIBUTE; }
+"""
+OF_REFERENCES = (
+    "channel_data_type",
+    "channel_order",
+    "normalized_coords",
+    "array_size",
+    "num_mipmap_levels",
+    "num_samples",
 )
-R, RG, RGBA = 0x10B0, 0x10B2, 0x10B5
+
+
+def asked(newest: Runner, cu: Driver, texture: c_uint64, level: int) -> list[int]:
+    out = newest.zeros(6, np.uint32)
+    source = QUERIES.replace("ATTRIBUTE", "")
+    newest.run(source, "query", 1, 1, np.uint64(texture.value), np.uint32(level), out)
+    found: list[int] = out.get().tolist()
+    cu.cuMemFree_v2(c_uint64(out.pointer))
+    return found
 
 
 @pytest.mark.parametrize(
-    ("desc", "flags", "answers"),
+    ("desc", "answers"),
     [
-        (described((7,)), 0, (7, 0, 0, FLOAT32, R, 0, 0, 1)),
-        (described((5, 7), kind=HALF, channels=2), NORMALIZED, (7, 5, 0, HALF_FLOAT, RG, 1, 0, 1)),
-        (
-            described((3, 5, 7), kind=FORMATS["int16"], channels=4),
-            READ_AS_INTEGER,
-            (7, 5, 3, SIGNED_INT16, RGBA, 0, 0, 1),
-        ),
-        (described((7,), layers=3, kind=FORMATS["int8"]), 0, (7, 0, 0, SNORM_INT8, R, 0, 3, 1)),
-        (described((5, 7), layers=3, kind=FORMATS["uint32"]), 0, (7, 5, 0, UNSIGNED_INT32, R, 0, 3, 1)),
-        (described((4, 4), CUBEMAP, layers=12, kind=FORMATS["uint16"]), 0, (4, 4, 0, UNORM_INT16, R, 0, 2, 1)),
+        (described((7,)), [7, 1, 0]),
+        (described((5, 7), kind=HALF, channels=2), [7, 5, 0]),
+        (described((3, 5, 7), kind=FORMATS["int16"], channels=4), [7, 5, 3]),
+        (described((7,), layers=3), [7, 3, 0]),  # layers are where the next dimension would be
+        (described((5, 7), layers=3), [7, 5, 3]),
+        (described((4, 4), CUBEMAP, layers=12), [4, 4, 2]),
     ],
 )
-def test_textures_are_asked_about(
-    newest: Runner, cu: Driver, desc: Array3DDesc, flags: int, answers: tuple[int, ...]
-) -> None:
-    out = newest.zeros(12, np.uint32)
-    with an_array(cu, desc) as array, a_texture(cu, texture_of(array), sampler(flags=flags)) as texture:
-        newest.run(KERNELS, "query", 1, 1, np.uint64(texture.value), np.uint32(0), out)
-    assert out.get().tolist() == [*answers, 0, *answers[:3]]
-    cu.cuMemFree_v2(c_uint64(out.pointer))
+def test_textures_know_their_size(newest: Runner, cu: Driver, desc: Array3DDesc, answers: list[int]) -> None:
+    with an_array(cu, desc) as array, a_texture(cu, texture_of(array), sampler(flags=NORMALIZED)) as texture:
+        assert asked(newest, cu, texture, 0) == answers * 2
 
 
-def test_levels_are_asked_about(newest: Runner, cu: Driver) -> None:
-    out = newest.zeros(12, np.uint32)
+def test_textures_know_the_sizes_of_their_levels(newest: Runner, cu: Driver) -> None:
     with (
         a_mipmap(cu, described((8, 4, 20)), 3) as mipmap,
         a_texture(cu, texture_of(mipmap, mipmapped=True), sampler(flags=NORMALIZED)) as texture,
     ):
-        newest.run(KERNELS, "query", 1, 1, np.uint64(texture.value), np.uint32(1), out)
-    assert out.get()[[0, 1, 2, 7, 9, 10, 11]].tolist() == [20, 4, 8, 3, 10, 2, 4]
-    cu.cuMemFree_v2(c_uint64(out.pointer))
+        assert asked(newest, cu, texture, 1) == [20, 4, 8, 10, 2, 4]
+        assert asked(newest, cu, texture, 2) == [20, 4, 8, 5, 1, 2]
+        assert asked(newest, cu, texture, 5) == [20, 4, 8, 0, 0, 0]  # there is no such level
+
+
+@pytest.mark.simulator_only(
+    "a driver does not find kernels that ask for more than sizes, with another status each time"
+)
+@pytest.mark.parametrize("name", OF_REFERENCES)
+def test_texture_objects_are_not_asked_for_more(broken: Runner, name: str) -> None:
+    cu = broken.gpu.driver
+    array = create(cu, described((4, 4)))
+    texture = cu.out(c_uint64, "cuTexObjectCreate", byref(texture_of(array)), byref(sampler()), None)
+    source = QUERIES.replace("ATTRIBUTE", f'QUERY(0, "{name}")')
+    with pytest.raises(GpuError, match="NOT_SUPPORTED"):
+        broken.run(source, "refused", 1, 1, np.uint64(texture.value), broken.zeros(1, np.uint32))
 
 
 def test_texels_are_always_there(newest: Runner, cu: Driver, rng: np.random.Generator) -> None:

@@ -202,6 +202,7 @@ FLOAT_1X32, UINT_4X8, UINT_2X8, UINT_BC1 = 0x16, 0x03, 0x02, 0x19
     ("change", "answer"),
     [
         ({}, "SUCCESS"),
+        ({"format": 0}, "INVALID_VALUE"),
         ({"format": UINT_4X8}, "SUCCESS"),
         ({"format": UINT_2X8}, "INVALID_VALUE"),  # of another size
         ({"format": UINT_BC1}, "NOT_SUPPORTED"),

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What textures hold at coordinates, in NumPy: the rules of the appendix "Texture Fetching" of the programming guide.
 
+Where it leaves open how weights are rounded, the rules are those of an H100.
+
 Texels are arrays of (layer or depth, height, width, channel). Coordinates are one array for each dimension, x first.
 """
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,14 @@ STEPS = 256  # between two texels
 
 
 def fractions(data: Data) -> Data:
-    """Return integers as the fractions that they are read as."""
-    if data.dtype.kind == "f":
-        return data.astype(np.float64)
-    return np.maximum(data.astype(np.float64) / np.iinfo(data.dtype).max, -1)
+    """Return integers as fractions; the least of signed ones is a little less than -1, which it reads as."""
+    return data.astype(np.float64) / (1 if data.dtype.kind == "f" else np.iinfo(data.dtype).max)
+
+
+def sample_fractions(data: Data, *coordinates: Data, **rules: Any) -> Data:
+    """Return what is read of integers as fractions, or of floats."""
+    found = sample(fractions(data), *coordinates, **rules)
+    return found if data.dtype.kind == "f" else np.maximum(found, -1)
 
 
 def inside(index: Data, size: int, mode: int) -> tuple[Data, Data]:
@@ -37,44 +42,70 @@ def inside(index: Data, size: int, mode: int) -> tuple[Data, Data]:
     return np.clip(index, 0, size - 1), there
 
 
-def footprint(x: Data, filtering: int) -> list[tuple[Data, Data]]:
-    """Return the texels that a coordinate reads along a dimension, and their weights."""
-    if filtering == POINT:
-        return [(np.floor(x).astype(np.int64), np.ones(x.shape))]
-    steps = np.floor((x - 0.5) * STEPS + 0.5)
-    first = np.floor(steps / STEPS)
-    weight = steps / STEPS - first
-    return [(first.astype(np.int64), 1 - weight), (first.astype(np.int64) + 1, weight)]
+def footprint(x: Data) -> tuple[Data, Data]:
+    """Return the first of the two texels that a filter reads along a dimension, and the weight of the second."""
+    steps = np.floor((x - 0.5) * STEPS + 0.5).astype(np.int64)
+    return steps // STEPS, steps % STEPS
+
+
+def rounded(weight: Data) -> Data:
+    return (weight + STEPS // 2) // STEPS
+
+
+def corner_weights(parts: list[Data]) -> dict[tuple[int, ...], Data]:
+    """Return the weights of the texels around, for those of the second texel along each dimension.
+
+    They are whole, as on an H100: first the depth is split, then the row, then the column, and each part is rounded.
+    """
+    zero = np.zeros_like(parts[0])
+    x, y, z = (*parts, zero, zero)[:3]
+    found = {}
+    for layer, whole in ((0, STEPS - z), (1, z)):
+        right = rounded(x * whole)
+        left = whole - right
+        lower_right, lower_left = rounded(right * y), -rounded(-left * y)
+        sides = {(0, 0): left - lower_left, (1, 0): right - lower_right, (0, 1): lower_left, (1, 1): lower_right}
+        found.update({(*corner, layer): weight for corner, weight in sides.items()})
+    return {corner: weight for corner, weight in found.items() if not any(corner[len(parts) :])}
 
 
 def sample(
     data: Data,
     *coordinates: Data,
     filtering: int = POINT,
-    mode: int = CLAMP,
+    mode: int | tuple[int, ...] = CLAMP,
     normalized: bool = False,
     layer: Data | int | None = None,
     border: tuple[float, ...] = (0, 0, 0, 0),
 ) -> Data:
     """Return what is read at coordinates; with a layer only two dimensions are left."""
+    modes = mode if isinstance(mode, tuple) else (mode,) * 3
     sizes = data.shape[2::-1]
-    axes = [
-        footprint(x.astype(np.float64) * (size if normalized else 1), filtering)
-        for x, size in zip(coordinates, sizes, strict=False)
-    ]
+    places = [x.astype(np.float64) * (size if normalized else 1) for x, size in zip(coordinates, sizes, strict=False)]
+    if filtering == POINT:
+        first = [np.floor(x).astype(np.int64) for x in places]
+        weights = {(0,) * len(first): np.full(first[0].shape, STEPS)}
+    else:
+        if len(places) == 1 and layer is None:  # an array of one dimension is read on the edge of its only row
+            places.append(np.zeros_like(places[0]))
+        first, parts = map(list, zip(*map(footprint, places), strict=True))
+        for axis, size in zip(range(len(first)), sizes, strict=False):
+            if modes[axis] == CLAMP:  # where both are the same texel it has all the weight
+                parts[axis] = np.where((first[axis] >= 0) & (first[axis] < size - 1), parts[axis], 0)
+        weights = corner_weights(parts)
     result = np.zeros((*coordinates[0].shape, data.shape[-1]))
-    for corner in itertools.product(*axes):
+    for corner, weight in weights.items():
         index: list[Any] = []
-        weight, there = 1.0, True
-        for (texel, part), size in zip(corner, sizes, strict=False):
-            found, is_there = inside(texel, size, mode)
+        there: Any = True
+        for texel, step, size, rule in zip(first, corner, sizes, modes, strict=False):
+            found, is_there = inside(texel + step, size, rule)
             index.append(found)
-            weight, there = weight * part, there & is_there
+            there = there & is_there
         index += [0] * (3 - len(index))
         if layer is not None:
             index[2] = np.clip(layer, 0, data.shape[0] - 1)
         texels = data[index[2], index[1], index[0]]
-        result += weight[..., None] * np.where(there[..., None], texels, np.asarray(border)[: data.shape[-1]])
+        result += weight[..., None] / STEPS * np.where(there[..., None], texels, np.asarray(border)[: data.shape[-1]])
     return result
 
 
@@ -120,6 +151,7 @@ def linear_from_srgb(data: Data) -> Data:
 
 __all__ = [
     "LINEAR",
+    "corner_weights",
     "direction_to",
     "face_of",
     "footprint",
@@ -127,4 +159,5 @@ __all__ = [
     "inside",
     "linear_from_srgb",
     "sample",
+    "sample_fractions",
 ]

@@ -113,21 +113,20 @@ static void dec_tld4(decoder *d, int arg)
     finish(d, &list, ptx_tld4_handler());
 }
 
-// arg: 0 txq, 1 suq
+// arg: 0 txq, 1 suq. Sizes are what texture and surface objects can be asked for. The rest is for references: drivers load no
+// code that asks a surface, and do not find kernels that ask a texture.
 static void dec_query(decoder *d, int arg)
 {
-    static const ptx_mod names[QUERIES] = {M_width,        M_height,        M_depth,
-                                           M_channel_data_type, M_channel_order, M_normalized_coords,
-                                           M_array_size,   M_num_mipmap_levels, M_num_samples, M_memory_layout};
+    static const ptx_mod names[QUERIES] = {M_width, M_height, M_depth};
+    static const ptx_mod of_references[] = {M_channel_data_type, M_channel_order, M_array_size, M_memory_layout};
+    if (arg && TAKE_ONE_OF(d, of_references) >= 0)
+        lex_fail(&d->p->lx, PTX_NOT_SUPPORTED, "surface objects have no answer to 'suq' but for their size");
     insn *in = &d->in;
     int level = !arg && take(d, M_level), query = TAKE_ONE_OF(d, names);
     if (query < 0 || take_type(d) != T_B32) return;
     need(d, level ? 3 : 2, level ? 3 : 2);
     const operand *o = &d->st->ops[1];
     if (o->kind != OP_ADDR || o->slot < 0 || o->value || o->type == T_PRED || o->type == T_B128) return;
-    if (arg ? query == QUERY_NORMALIZED || query == QUERY_LEVELS || query == QUERY_SAMPLES : query == QUERY_LAYOUT)
-        return;
-    if (level && query > QUERY_DEPTH) return;
     in->n = (uint8_t)query;
     in->a = o->slot;
     in->d = destination(d, &d->st->ops[0]);

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-// Weights and positions between texels are fixed-point numbers with 8 bits of fraction.
+// Weights and positions between texels, and levels, are fixed-point numbers with 8 bits of fraction. How they are rounded
+// no document says; here it is as on an H100, where the weights of all texels that are read are whole 256ths.
 #define FRACTION_BITS 8
 #define ONE (1 << FRACTION_BITS)
 
@@ -29,11 +30,13 @@ static float linear_from_srgb(float c)
     return c <= 0.04045f ? c / 12.92f : (float)pow((c + 0.055) / 1.055, 2.4);
 }
 
-static texel read_texel(const struct sim_texture *t, const struct sim_image *image, int64_t x, int64_t y, int64_t z)
+// `raw`: the least of signed integers, which reads as -1, is a little less where it is filtered.
+static texel read_texel(const struct sim_texture *t, const struct sim_image *image, int64_t x, int64_t y, int64_t z,
+                        int raw)
 {
     texel v;
     size_t offset = (size_t)z * image->slice + (size_t)y * image->pitch + (size_t)x * sim_texel_bytes(image->format);
-    texel_unpack((const void *)(image->address + offset), image->format, t->fractions, v.u);
+    texel_unpack((const void *)(image->address + offset), image->format, t->fractions ? 1 + raw : 0, v.u);
     memcpy(v.f, v.u, sizeof v.f);
     for (int i = 0; i < 3 && t->srgb; i++) v.f[i] = linear_from_srgb(v.f[i]);
     return v;
@@ -175,28 +178,47 @@ static int corner_texel(const struct sim_texture *t, const footprint *fp, unsign
     }
     if (seamless && outside == 2) return 0;
     if (seamless && outside) step_over(&face, &at[0], &at[1], fp->a[0].n);
-    *out = read_texel(t, fp->image, at[0], at[1], fp->dims == 3 ? at[2] : fp->first_layer + face);
+    *out = read_texel(t, fp->image, at[0], at[1], fp->dims == 3 ? at[2] : fp->first_layer + face, t->linear);
     return 1;
+}
+
+static int half_up(int v) { return (v + ONE / 2) >> FRACTION_BITS; }
+static int half_down(int v) { return -half_up(-v); }
+
+// The weight of each texel, in 256ths: first z is split, then x, then y, and each part is rounded.
+static void weigh(const struct sim_texture *t, const footprint *fp, int weights[8])
+{
+    int part[3] = {0, 0, 0};
+    for (unsigned k = 0; k < fp->dims; k++) {
+        const axis *a = &fp->a[k];
+        int same = a->mode == SIM_CLAMP && !t->seamless && (a->first < 0 || a->first >= a->n - 1); // twice the same texel
+        part[k] = same ? 0 : (int)a->weight;
+    }
+    for (int z = 0; z < 2; z++) {
+        int slice = z ? part[2] : ONE - part[2], right = half_up(part[0] * slice), left = slice - right;
+        int lower_right = half_up(right * part[1]), lower_left = half_down(left * part[1]);
+        int *w = weights + 4 * z;
+        w[0] = left - lower_left, w[1] = right - lower_right, w[2] = lower_left, w[3] = lower_right;
+    }
 }
 
 static texel filtered(const struct sim_texture *t, const footprint *fp)
 {
     texel v;
-    double sum[4] = {0, 0, 0, 0}, weights = 0;
+    double sum[4] = {0, 0, 0, 0}, total = 0;
+    int weights[8];
     if (!t->linear) {
         corner_texel(t, fp, 0, &v);
         return v;
     }
+    weigh(t, fp, weights);
     for (unsigned corner = 0; corner < 1u << fp->dims; corner++) {
-        double weight = 1;
-        for (unsigned k = 0; k < fp->dims; k++)
-            weight *= (corner >> k & 1 ? fp->a[k].weight : ONE - fp->a[k].weight) / (double)ONE;
-        if (weight == 0 || !corner_texel(t, fp, corner, &v)) continue;
-        weights += weight;
-        for (int i = 0; i < 4; i++) sum[i] += weight * v.f[i];
+        if (weights[corner] == 0 || !corner_texel(t, fp, corner, &v)) continue;
+        total += weights[corner];
+        for (int i = 0; i < 4; i++) sum[i] += weights[corner] * (double)v.f[i];
     }
     memset(&v, 0, sizeof v);
-    for (int i = 0; i < 4; i++) v.f[i] = (float)(sum[i] / weights);
+    for (int i = 0; i < 4; i++) v.f[i] = (float)(t->fractions ? fmax(sum[i] / total, -1) : sum[i] / total);
     return v;
 }
 
@@ -217,44 +239,71 @@ static footprint place(const struct sim_texture *t, const sample_at *at, const s
     }
     for (unsigned k = 0; k < fp.dims; k++)
         fp.a[k] = axis_of(normalized ? bounded(c[k]) * sizes[k] : c[k], sizes[k], t->address_mode[k], linear);
+    if (t->shape == SIM_SHAPE_1D && fp.dims == 1 && linear) { // the second coordinate is 0, the edge of the only row
+        fp.dims = 2;
+        fp.a[1] = axis_of(0, 1, t->address_mode[1], linear);
+    }
     if (fp.dims < 3) fp.first_layer = (at->layer < layers ? at->layer : layers - 1) * (at->cube ? FACES : 1);
     return fp;
 }
 
 // ---- levels
 
-// How fast the texel changes along one derivative of the coordinates, squared.
-static double speed(const struct sim_texture *t, const sample_at *at, const float *derivative)
+// How many texels a derivative of the coordinates is, along each dimension of the first level.
+static void in_texels(const struct sim_texture *t, const sample_at *at, const float *derivative, double out[3])
 {
     const uint32_t sizes[3] = {t->levels[0].width, t->levels[0].height, t->levels[0].depth};
-    double sum = 0;
+    out[0] = out[1] = out[2] = 0;
     if (!at->cube) {
-        for (unsigned k = 0; k < at->dims; k++) sum += pow((double)derivative[k] * sizes[k], 2);
-        return sum;
+        for (unsigned k = 0; k < at->dims; k++) out[k] = (double)derivative[k] * sizes[k];
+        return;
     }
-    const double d[3] = {at->c[0], at->c[1], at->c[2]}, by[3] = {derivative[0], derivative[1], derivative[2]};
-    double v[3], dv[3];
+    // Not the slope: from the place on the face to the one of the direction with the derivative added.
+    const double d[3] = {at->c[0], at->c[1], at->c[2]};
+    const double other[3] = {d[0] + (double)derivative[0], d[1] + (double)derivative[1], d[2] + (double)derivative[2]};
+    double from[3], to[3];
     unsigned face = face_of(d);
-    along_face(face, d, v);
-    along_face(face, by, dv);
-    for (unsigned k = 0; k < 2 && v[2] > 0; k++) sum += pow((dv[k] - v[k] / v[2] * dv[2]) / v[2] * sizes[k] / 2, 2);
-    return sum;
+    along_face(face, d, from);
+    along_face(face, other, to);
+    for (unsigned k = 0; k < 2 && from[2] > 0 && to[2] > 0; k++)
+        out[k] = (to[k] / to[2] - from[k] / from[2]) * sizes[k] / 2;
 }
 
+// About the length of a vector.
+static double length_of(const double v[3])
+{
+    double x = fabs(v[0]), y = fabs(v[1]), z = fabs(v[2]);
+    double most = fmax(x, fmax(y, z)), least = fmin(x, fmin(y, z));
+    return most + 11. / 32 * (x + y + z - most - least) + least / 4;
+}
+
+// About the longer axis of the ellipse that two derivatives span: the length of them and of their diagonals.
 float lod_of_gradients(const struct sim_texture *t, const sample_at *at, const float *dx, const float *dy)
 {
-    double x = speed(t, at, dx), y = speed(t, at, dy);
-    return (float)(0.5 * log2(x > y ? x : y));
+    double x[3], y[3], sum[3], difference[3];
+    in_texels(t, at, dx, x);
+    in_texels(t, at, dy, y);
+    for (int k = 0; k < 3; k++) sum[k] = x[k] + y[k], difference[k] = x[k] - y[k];
+    double sides = fmax(length_of(x), length_of(y)), diagonals = fmax(length_of(sum), length_of(difference));
+    return (float)(rint(log2(fmax(sides, 11. / 16 * diagonals)) * ONE) / ONE);
 }
 
-static double clamped_lod(const struct sim_texture *t, const sample_at *at)
+// A level in 256ths, which is rounded down.
+static double fixed_level(double level)
 {
-    double lod = at->lod_given ? (double)at->lod + t->bias : 0;
-    if (lod != lod) lod = 0;
-    if (lod > t->most_level) lod = t->most_level;
-    if (lod < t->least_level) lod = t->least_level;
-    double last = t->level_count - 1;
-    return lod != lod || lod < 0 ? 0 : lod > last ? last : lod;
+    const double far = 1 << 16;
+    return level != level ? 0 : floor(fmax(fmin(level, far), -far) * ONE);
+}
+
+// The level that is read, in 256ths.
+static uint32_t clamped_lod(const struct sim_texture *t, const sample_at *at)
+{
+    double lod = at->lod_given ? fixed_level((double)at->lod) + trunc((double)t->bias * ONE) : 0;
+    double most = fixed_level((double)t->most_level), least = fixed_level((double)t->least_level);
+    if (lod > most) lod = most;
+    if (lod < least) lod = least;
+    double last = (t->level_count - 1) * (double)ONE;
+    return lod != lod || lod < 0 ? 0 : (uint32_t)(lod > last ? last : lod);
 }
 
 static texel sample_level(const struct sim_texture *t, const sample_at *at, uint32_t level)
@@ -266,10 +315,9 @@ static texel sample_level(const struct sim_texture *t, const sample_at *at, uint
 static texel sample(const struct sim_texture *t, const sample_at *at)
 {
     if (!t->mipmapped) return sample_level(t, at, 0);
-    double lod = clamped_lod(t, at);
-    if (!t->linear_levels) return sample_level(t, at, (uint32_t)floor(lod + 0.5));
-    uint32_t fixed = (uint32_t)floor(lod * ONE + 0.5), level = fixed >> FRACTION_BITS;
-    double weight = (fixed & (ONE - 1)) / (double)ONE;
+    uint32_t lod = clamped_lod(t, at), level = lod >> FRACTION_BITS;
+    if (!t->linear_levels) return sample_level(t, at, (lod + ONE / 2) >> FRACTION_BITS);
+    double weight = (lod & (ONE - 1)) / (double)ONE;
     texel one = sample_level(t, at, level);
     if (weight == 0) return one;
     texel other = sample_level(t, at, level + 1);
@@ -284,11 +332,15 @@ static texel fetch(const struct sim_texture *t, const sample_at *at)
     if (level >= t->level_count) level = t->level_count - 1;
     const struct sim_image *image = &t->levels[level];
     const uint32_t sizes[3] = {image->width, image->height, image->depth};
+    int layered = t->shape == SIM_SHAPE_1D_LAYERED || t->shape == SIM_SHAPE_2D_LAYERED;
     memset(&v, 0, sizeof v);
+    // By one whole number only buffers are read: of an array it reads nothing.
+    if (at->dims == 1 && !layered && !t->linear_memory) return v;
     for (unsigned k = 0; k < at->dims; k++)
         if (at->i[k] < 0 || (uint32_t)at->i[k] >= sizes[k]) return v;
-    uint32_t layer = at->dims == 3 ? (uint32_t)at->i[2] : at->layer < image->depth ? at->layer : image->depth - 1;
-    return read_texel(t, image, at->i[0], at->dims > 1 ? at->i[1] : 0, layer);
+    uint32_t layer = at->dims == 3 ? (uint32_t)at->i[2] : at->layer;
+    if (layer >= image->depth) return v;
+    return read_texel(t, image, at->i[0], at->dims > 1 ? at->i[1] : 0, layer, 0);
 }
 
 void sample_texture(const struct sim_texture *t, const sample_at *at, uint32_t out[4])

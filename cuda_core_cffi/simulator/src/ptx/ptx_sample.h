@@ -27,7 +27,8 @@ void gather_texels(const struct sim_texture *t, const sample_at *at, unsigned co
 // The level of detail that derivatives of the coordinates ask for.
 float lod_of_gradients(const struct sim_texture *t, const sample_at *at, const float *dx, const float *dy);
 
-// Components in memory and as registers hold them.
+// Components in memory and as registers hold them. `fractions`: 1 for integers that are read as such, from -1 to 1, and 2
+// where the least of signed ones is not -1, but a little less.
 void texel_unpack(const void *memory, struct sim_format format, int fractions, uint32_t out[4]);
 void texel_pack(void *memory, struct sim_format format, const uint32_t in[4]);
 

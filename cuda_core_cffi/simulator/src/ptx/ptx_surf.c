@@ -54,7 +54,7 @@ static void *locate(warp *w, const insn *in, const int32_t *list, unsigned lane,
             return NULL;
         }
         if (in->spare == BOUND_TRAP || last[k] < 0) {
-            fault(w, in, lane, PTX_LAUNCH_FAILED, 0, "coordinate %lld is outside of the surface",
+            fault(w, in, lane, PTX_ILLEGAL_ADDRESS, 0, "coordinate %lld is outside of the surface",
                   (long long)(k ? at[k] : at[k] / unit));
             return NULL;
         }
@@ -187,7 +187,10 @@ static step suq(warp *w, const insn *in, uint32_t m)
     const uint64_t *handles = src(w, in->a);
     FOR_LANES (m) {
         if (!bind(w, in, l, handles[l], &s)) return ST_FAULT;
-        d[l] = ptx_image_query((texture_query)in->n, s.shape, &s.image, s.image.format.normalized);
+        d[l] = ptx_image_query((texture_query)in->n, s.shape, &s.image);
+        // A one-dimensional surface has no rows, and cubes are layers.
+        if (in->n == QUERY_HEIGHT && s.shape == SIM_SHAPE_1D) d[l] = 0;
+        if (in->n == QUERY_DEPTH && s.shape == SIM_SHAPE_CUBEMAP_LAYERED) d[l] = s.image.depth;
     }
     return ST_NEXT;
 }

@@ -138,32 +138,16 @@ exec_fn ptx_tld4_handler(void) { return tld4; }
 
 // ---- queries
 
-// The numbers that OpenCL gives to types and orders of channels, which are those of PTX.
-enum { CL_R = 0x10b0, CL_RG = 0x10b2, CL_RGBA = 0x10b5, CL_SNORM = 0x10d0, CL_UNORM = 0x10d2, CL_SIGNED = 0x10d7 };
-enum { CL_UNSIGNED = 0x10da, CL_HALF = 0x10dd };
-
-static uint32_t data_type(struct sim_format f, int fractions)
+// Layers are counted where the next dimension would be.
+uint32_t ptx_image_query(texture_query query, enum sim_shape shape, const struct sim_image *image)
 {
-    unsigned size = f.bytes / 2; // 0, 1 or 2
-    if (f.component == SIM_FLOATING) return CL_HALF + size - 1;
-    if (fractions) return (f.component == SIM_SIGNED ? CL_SNORM : CL_UNORM) + size;
-    return (f.component == SIM_SIGNED ? CL_SIGNED : CL_UNSIGNED) + size;
-}
-
-uint32_t ptx_image_query(texture_query query, enum sim_shape shape, const struct sim_image *image, int fractions)
-{
-    int flat = shape == SIM_SHAPE_1D || shape == SIM_SHAPE_1D_LAYERED;
     switch (query) {
     case QUERY_WIDTH: return image->width;
-    case QUERY_HEIGHT: return flat ? 0 : image->height;
-    case QUERY_DEPTH: return shape == SIM_SHAPE_3D ? image->depth : 0;
-    case QUERY_DATA_TYPE: return data_type(image->format, fractions);
-    case QUERY_ORDER: return image->format.channels == 1 ? CL_R : image->format.channels == 2 ? CL_RG : CL_RGBA;
-    case QUERY_LAYERS:
-        return shape == SIM_SHAPE_CUBEMAP_LAYERED                                  ? image->depth / 6
-               : shape == SIM_SHAPE_1D_LAYERED || shape == SIM_SHAPE_2D_LAYERED ? image->depth
-                                                                                   : 0;
-    default: return 0; // no samples, no linear layout
+    case QUERY_HEIGHT: return shape == SIM_SHAPE_1D_LAYERED ? image->depth : image->height;
+    default:
+        return shape == SIM_SHAPE_CUBEMAP_LAYERED                           ? image->depth / 6
+               : shape == SIM_SHAPE_3D || shape == SIM_SHAPE_2D_LAYERED ? image->depth
+                                                                            : 0;
     }
 }
 
@@ -176,10 +160,7 @@ static step txq(warp *w, const insn *in, uint32_t m)
     FOR_LANES (m) {
         if (!bind(w, in, l, handles[l], &t)) return ST_FAULT;
         uint32_t level = in->b == NO_OPERAND ? 0 : (uint32_t)src(w, in->b)[l];
-        const struct sim_image *image = &t.levels[level < t.level_count ? level : t.level_count - 1];
-        if (in->n == QUERY_NORMALIZED) d[l] = (uint32_t)t.normalized_coordinates;
-        else if (in->n == QUERY_LEVELS) d[l] = t.level_count;
-        else d[l] = ptx_image_query((texture_query)in->n, t.shape, image, t.fractions);
+        d[l] = level < t.level_count ? ptx_image_query((texture_query)in->n, t.shape, &t.levels[level]) : 0;
     }
     return ST_NEXT;
 }

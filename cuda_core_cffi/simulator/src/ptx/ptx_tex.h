@@ -22,19 +22,7 @@ extern const geometry_info ptx_geometries[GEOMETRIES];
 typedef enum lod_mode { LOD_BASE, LOD_LEVEL, LOD_GRAD } lod_mode;
 typedef enum boundary { BOUND_TRAP, BOUND_CLAMP, BOUND_ZERO } boundary;
 
-typedef enum texture_query {
-    QUERY_WIDTH,
-    QUERY_HEIGHT,
-    QUERY_DEPTH,
-    QUERY_DATA_TYPE,
-    QUERY_ORDER,
-    QUERY_NORMALIZED,
-    QUERY_LAYERS,
-    QUERY_LEVELS,
-    QUERY_SAMPLES,
-    QUERY_LAYOUT,
-    QUERIES
-} texture_query;
+typedef enum texture_query { QUERY_WIDTH, QUERY_HEIGHT, QUERY_DEPTH, QUERIES } texture_query;
 
 typedef enum sured_op { SURED_ADD, SURED_MIN, SURED_MAX, SURED_AND, SURED_OR, SURED_OPS } sured_op;
 
@@ -56,6 +44,6 @@ exec_fn ptx_suq_handler(void);
 
 // Whether instructions of a geometry can use what has a shape.
 int ptx_geometry_fits(geometry g, enum sim_shape shape, const struct sim_image *image);
-uint32_t ptx_image_query(texture_query query, enum sim_shape shape, const struct sim_image *image, int fractions);
+uint32_t ptx_image_query(texture_query query, enum sim_shape shape, const struct sim_image *image);
 
 #endif

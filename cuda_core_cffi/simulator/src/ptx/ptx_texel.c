@@ -48,7 +48,7 @@ static uint32_t unpack_one(const uint8_t *p, struct sim_format format, int fract
     int32_t number = format.component == SIM_SIGNED ? sign_extend(v, format.bytes) : (int32_t)v;
     if (!fractions) return (uint32_t)number;
     double fraction = number / whole(format);
-    return bits_of((float)(fraction < -1 ? -1 : fraction));
+    return bits_of((float)(fraction < -1 && fractions == 1 ? -1 : fraction));
 }
 
 void texel_unpack(const void *memory, struct sim_format format, int fractions, uint32_t out[4])
@@ -60,13 +60,16 @@ void texel_unpack(const void *memory, struct sim_format format, int fractions, u
 
 static double limited(double v, double least, double most) { return v < least ? least : v > most ? most : v; }
 
+// To the nearest integer; of two that are as near, the one nearer to zero.
+static double nearest(double v) { return copysign(ceil(fabs(v) - 0.5), v); }
+
 static uint32_t pack_one(struct sim_format format, uint32_t v)
 {
     double most = whole(format), least = format.component == SIM_SIGNED ? -most - 1 : 0;
-    if (format.component == SIM_FLOATING) return format.bytes == 2 ? half_from_double(float_of(v), R_RN) : v;
+    if (format.component == SIM_FLOATING) return format.bytes == 2 ? half_from_double(float_of(v), R_RZ) : v;
     if (format.normalized) {
         double f = float_of(v);
-        return (uint32_t)(int32_t)rint(limited(f == f ? f : 0, format.component == SIM_SIGNED ? -1 : 0, 1) * most);
+        return (uint32_t)(int32_t)nearest(limited(f == f ? f : 0, format.component == SIM_SIGNED ? -1 : 0, 1) * most);
     }
     if (format.bytes == 4) return v;
     return (uint32_t)(int32_t)limited(format.component == SIM_SIGNED ? (double)(int32_t)v : (double)v, least, most);

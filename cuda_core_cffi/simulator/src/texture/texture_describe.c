@@ -134,17 +134,19 @@ static CUresult apply_view(const struct sim_texture_object *object, struct sim_t
                 object->resource.resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY);
     SIM_REQUIRE(view->width == whole->width && (view->height ? view->height : 1) == whole->height &&
                 (view->depth ? view->depth : 1) == whole->depth);
-    SIM_REQUIRE(view->firstMipmapLevel <= view->lastMipmapLevel && view->lastMipmapLevel < texture->level_count);
+    uint32_t last = view->lastMipmapLevel;
+    if (texture->mipmapped && last >= texture->level_count)
+        last = texture->level_count - 1;
+    SIM_REQUIRE(view->firstMipmapLevel <= last && last < texture->level_count);
     bool cubes = texture->shape == SIM_SHAPE_CUBEMAP_LAYERED;
     uint32_t layers = has_layers(texture->shape) ? whole->depth : 1;
     SIM_REQUIRE(view->firstLayer <= view->lastLayer && view->lastLayer < layers);
     uint32_t count = view->lastLayer - view->firstLayer + 1;
     SIM_REQUIRE(!cubes || (view->firstLayer % FACES == 0 && count % FACES == 0));
-    struct sim_format format = whole->format;
-    if (view->format != CU_RES_VIEW_FORMAT_NONE)
-        SIM_TRY(read_view_format(view->format, &format));
+    struct sim_format format;
+    SIM_TRY(read_view_format(view->format, &format));
     SIM_REQUIRE(sim_texel_bytes(format) == sim_texel_bytes(whole->format));
-    texture->level_count = view->lastMipmapLevel - view->firstMipmapLevel + 1;
+    texture->level_count = last - view->firstMipmapLevel + 1;
     for (uint32_t i = 0; i < texture->level_count; i++) {
         struct sim_image *level = &texture->levels[i];
         *level = texture->levels[view->firstMipmapLevel + i];
