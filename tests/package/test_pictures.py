@@ -9,12 +9,21 @@ import runpy
 import pytest
 from helpers import ROOT
 
-PICTURES = ("green_contexts",)
+from cuda_core_cffi import Device
+
+PICTURES = ("green_contexts", "tensor_maps")
 
 
-@pytest.mark.simulator_only("other devices have other multiprocessors")
-@pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_shows_what_its_script_measures(name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("green_contexts", marks=pytest.mark.simulator_only("other devices have other multiprocessors")),
+        "tensor_maps",
+    ],
+)
+def test_a_picture_shows_what_its_script_measures(device: Device, name: str) -> None:
+    if name == "tensor_maps" and device.compute_capability < (9, 0):
+        pytest.skip("tensor maps came with compute capability 9.0")
     script = runpy.run_path(str(ROOT / "docs" / f"{name}.py"))
     assert script["picture"](script["measure"]()) == (ROOT / "docs" / f"{name}.svg").read_text()
 
