@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -39,6 +40,9 @@ MAP_BYTES = ffi.typeof(f"char[{SIZE}]")
 LARGEST_RANK, LEAST_IM2COL_RANK = 5, 3
 LARGEST_BOX, LARGEST_STEP, LARGEST_CHANNELS, LARGEST_PIXELS = 256, 8, 256, 1024
 LARGEST_EXTENT, STRIDE_LIMIT = 2**32, 2**40
+LARGEST_BYTES = 228 << 10  # of a box: the shared memory of a multiprocessor
+W128_PIXELS = 128  # of a column in that mode
+PIXEL_LIMIT = 2**31  # of where a pixel box ends
 ALIGNMENT, WIDE_ALIGNMENT = 16, 32
 CORNER_BITS = {3: 16, 4: 8, 5: 5}  # of the offsets of a pixel box, by rank
 
@@ -209,7 +213,10 @@ class TensorMapDescriptor(Uncopyable):
         l2_promotion: TensorMapL2Promotion = TensorMapL2Promotion.NONE,
         oob_fill: TensorMapOOBFill = TensorMapOOBFill.NONE,
     ) -> TensorMapDescriptor:
-        """Describe images whose pixels are copied along the width alone. Compute capability 10.0 and newer.
+        """Describe images whose pixels are copied along the width alone.
+
+        Compute capability 10.0 and newer: a driver may make such a map for an older device, but no instruction of that
+        takes it.
 
         Parameters
         ----------
@@ -263,8 +270,10 @@ class TensorMapDescriptor(Uncopyable):
         pixels_per_column: int,
     ) -> TensorMapDescriptor:
         """Make a map of images, with the corners of the pixel box in the driver's order."""
+        # where channels are interleaved, the first of the driver's dimensions is the width
+        first = fields["interleave"] == TensorMapInterleave.NONE
         for axis, (low, high) in enumerate(zip(lower, upper)):
-            check_pixels(fields["extents"][axis + 1], low, high)
+            check_pixels(fields["extents"][axis + first], low, high)
         fields |= {
             "lower": lower,
             "upper": upper,
@@ -272,6 +281,9 @@ class TensorMapDescriptor(Uncopyable):
             "pixels": between(pixels_per_column, "pixels_per_column", 1, LARGEST_PIXELS),
         }
         check_row(fields, fields["channels"], "channels_per_pixel")
+        packed = fields["kind"] == lib.CCC_TENSOR_IM2COL_WIDE and fields["wide_mode"] == TensorMapIm2ColWideMode.W128
+        count = W128_PIXELS if packed else fields["pixels"]
+        check_bytes(fields, fields["channels"] * count, "channels_per_pixel and the pixels")
         return cls._encode(view, fields)
 
     @classmethod
@@ -302,6 +314,7 @@ class TensorMapDescriptor(Uncopyable):
             between(extent, f"box_dim[{index}]", 1, LARGEST_BOX)
         fields["box"] = box[::-1]
         check_row(fields, box[-1], f"box_dim[{rank - 1}]")
+        check_bytes(fields, copied(box, fields["steps"][::-1]), "box_dim")
         return cls._encode(view, fields)
 
     # the names that programs for cuda.core use
@@ -451,8 +464,6 @@ def byte_strides(view: StridedMemoryView, itemsize: int, interleave: TensorMapIn
 
 def check_row(fields: dict[str, Any], elements: int, name: str) -> None:
     """Check how many bytes are copied along the innermost dimension."""
-    if fields["interleave"] != TensorMapInterleave.NONE:
-        return
     itemsize, swizzle = ELEMENT_BYTES[fields["type"]], TensorMapSwizzle(fields["swizzle"])
     if elements * itemsize % ALIGNMENT:
         raise ValueError(
@@ -460,10 +471,26 @@ def check_row(fields: dict[str, Any], elements: int, name: str) -> None:
             f"{ALIGNMENT} bytes"
         )
     span = SPANS.get(swizzle, WIDEST_SPAN)
-    if swizzle != TensorMapSwizzle.NONE and elements * itemsize > span:
+    limited = fields["interleave"] == TensorMapInterleave.NONE and swizzle != TensorMapSwizzle.NONE
+    if limited and elements * itemsize > span:
         raise ValueError(
             f"{name} must be at most {span // itemsize}, not {elements}: a row of the box has at most {span} bytes with"
             f" swizzle {swizzle.name}"
+        )
+
+
+def copied(box: Sequence[int], steps: Sequence[int]) -> int:
+    """Return how many elements of a box are copied: of the last dimension all."""
+    return math.prod(-(-extent // step) for extent, step in zip(box, (*steps[:-1], 1)))
+
+
+def check_bytes(fields: dict[str, Any], elements: int, name: str) -> None:
+    """Check that what is copied at a time has room in shared memory."""
+    size = elements * ELEMENT_BYTES[fields["type"]]
+    if size > LARGEST_BYTES:
+        raise ValueError(
+            f"{name} must be at most {LARGEST_BYTES} bytes, the shared memory of a multiprocessor, not {size}: "
+            f"{elements} elements of {ELEMENT_BYTES[fields['type']]}"
         )
 
 
@@ -548,9 +575,11 @@ def corner(values: Sequence[int], name: str, rank: int) -> list[int]:
 
 
 def check_pixels(extent: int, low: int, high: int) -> None:
-    """Check that a pixel box has pixels along a dimension."""
+    """Check that a pixel box has pixels along a dimension, and not too many."""
     if extent + high - low < 1:
         raise ValueError(f"the pixel box is empty: from {low} to {extent} + {high} along a dimension of {extent}")
+    if extent + high >= PIXEL_LIMIT:
+        raise ValueError(f"the pixel box must end before 2**31, not at {extent} + {high}")
 
 
 def device_of(view: StridedMemoryView) -> int:

@@ -168,6 +168,11 @@ def test_interleaved_channels_reach_the_driver(buffer: Buffer) -> None:
     assert words(made) == encoded(6, 3, buffer.handle, [64, 8, 4], [128, 1024], [64, 4, 2], [1, 1, 1], 2, 1, 0, 0)
 
 
+def test_what_the_steps_leave_of_a_box_has_to_fit(buffer: Buffer) -> None:
+    made = view(buffer, (256, 256), strides=(0, 1)).as_tensor_map((256, 256), element_strides=(2, 1))
+    assert words(made) == encoded(7, 2, buffer.handle, [256, 256], [0], [256, 256], [1, 2], 0, 0, 0, 0)
+
+
 def test_options_come_as_a_dataclass_or_as_a_mapping(buffer: Buffer) -> None:
     array = view(buffer)
     expected = words(array.as_tensor_map((8, 8), swizzle=TensorMapSwizzle.SWIZZLE_32B))
@@ -236,6 +241,10 @@ def test_im2col_is_described_with_the_width_first(buffer: Buffer, shape: Any, lo
         ({"channels_per_pixel": 0}, "channels_per_pixel must be 1 to 256, not 0"),
         ({"channels_per_pixel": 6}, "channels_per_pixel must be a multiple of 4, not 6"),
         ({"pixels_per_column": 1025}, "pixels_per_column must be 1 to 1024, not 1025"),
+        (
+            {"channels_per_pixel": 256, "pixels_per_column": 229},
+            "channels_per_pixel and the pixels must be at most 233472 bytes, .* not 234496: 58624 elements of 4",
+        ),
     ],
 )
 def test_what_im2col_cannot_describe_is_refused(buffer: Buffer, change: dict[str, Any], message: str) -> None:
@@ -249,6 +258,21 @@ def test_what_im2col_cannot_describe_is_refused(buffer: Buffer, change: dict[str
     TensorMapDescriptor.from_im2col(array, **given)
     with pytest.raises(ValueError, match=message):
         TensorMapDescriptor.from_im2col(array, **(given | change))
+
+
+def test_a_pixel_box_ends_before_the_largest_number(buffer: Buffer) -> None:
+    array = view(buffer, (2, 2**31 - 1, 64), strides=(64, 0, 1))
+    TensorMapDescriptor.from_im2col(array, (0,), (0,), 8, 32)
+    with pytest.raises(ValueError, match=r"the pixel box must end before 2\*\*31, not at 2147483647 [+] 1"):
+        TensorMapDescriptor.from_im2col(array, (0,), (1,), 8, 32)
+
+
+def test_the_width_comes_last_where_channels_are_interleaved(buffer: Buffer) -> None:
+    array = view(buffer, (2, 4, 8, 64))
+    interleave = TensorMapInterleave.INTERLEAVE_16B
+    TensorMapDescriptor.from_im2col(array, (0, 32), (0, -31), 8, 32, interleave=interleave)
+    with pytest.raises(ValueError, match=r"the pixel box is empty: from 32 to 64 [+] -32 along a dimension of 64"):
+        TensorMapDescriptor.from_im2col(array, (0, 32), (0, -32), 8, 32, interleave=interleave)
 
 
 def test_im2col_needs_three_dimensions(buffer: Buffer) -> None:
@@ -340,6 +364,14 @@ F32 = numpy.float32
         ((64, 64), F32, None, {"box_dim": (0, 8)}, r"box_dim\[0\] must be 1 to 256, not 0"),
         ((64, 64), F32, None, {"box_dim": (8, 260)}, r"box_dim\[1\] must be 1 to 256, not 260"),
         ((64, 64), F32, None, {"box_dim": (8, 6)}, r"box_dim\[1\] must be a multiple of 4, not 6"),
+        (
+            (64, 64), F32, None, {"box_dim": (256, 256)},
+            "box_dim must be at most 233472 bytes, the shared memory of a multiprocessor, not 262144: 65536 elements",
+        ),
+        (
+            (4, 8, 64), F32, None, {"box_dim": (1, 8, 6), "interleave": TensorMapInterleave.INTERLEAVE_16B},
+            r"box_dim\[2\] must be a multiple of 4, not 6",
+        ),
         (
             (64, 64), F32, None, {"box_dim": (8, 16), "swizzle": TensorMapSwizzle.SWIZZLE_32B},
             r"box_dim\[1\] must be at most 8, not 16: a row of the box has at most 32 bytes with swizzle SWIZZLE_32B",

@@ -15,6 +15,7 @@ from random_tensor_maps import descriptions, status_of
 from cuda_core_cffi import Device
 
 COUNT = 4000
+INVALID_VALUE = 1
 
 
 def simulated(seed: int) -> list[int]:
@@ -24,6 +25,19 @@ def simulated(seed: int) -> list[int]:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
     statuses: list[int] = json.loads(done.stdout)
     return statuses
+
+
+def recorded() -> list[list[int]]:
+    """Return, by seed, what a driver said on an H100."""
+    text = (SUPPORT / "tensor_map_answers.txt").read_text()
+    blocks = ["".join(block.split()) for block in text.split("\n\n")[1:]]
+    digits = [f"{int(block, 16):0{COUNT}b}" for block in blocks]
+    return [[0 if digit == "1" else INVALID_VALUE for digit in bits] for bits in digits]
+
+
+def test_the_simulated_driver_answers_random_descriptions_as_one_on_an_h100_did() -> None:
+    for seed, statuses in enumerate(recorded()):
+        assert simulated(seed) == statuses
 
 
 @pytest.mark.parametrize("seed", range(3))
