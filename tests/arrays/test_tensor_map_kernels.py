@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 import pytest
 from bulk_kernels import SHARED_BYTES, SOURCE, columns, swizzle, tile
+from helpers import SUPPORT, output_of
 
 from cuda_core_cffi import Device, LaunchConfig, Program, ProgramOptions, TensorMapDescriptor, launch
 from cuda_core_cffi.typing import TensorMapOOBFill
@@ -153,7 +154,7 @@ def test_a_box_is_stored_and_nothing_beside_it(
     array, box = numbered(SHAPES[rank], numpy.float32), BOXES[rank]
     target = tensor(array)
     start = [extent - 1 for extent in array.shape]
-    start[-1] = -4 if box[-1] > 4 else 0
+    start[-1] = start[-1] // 4 * 4  # hardware writes from multiples of 16 bytes on
     values = -numpy.arange(1, 1 + numpy.prod(box), dtype=numpy.float32).reshape(box)
     expected = array.copy()
     for index in numpy.ndindex(*box):
@@ -186,6 +187,49 @@ def test_pixels_are_loaded_as_columns(
         device, stream, code.get_kernel("pixels"), descriptor, (*start[::-1], *offsets[::-1]), expected.nbytes
     )
     assert numpy.frombuffer(found, numpy.int32).reshape(40, 8).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "start"),
+    [("load2", (2, 0)), ("store2", (2, 0)), ("store2", (-4, 0)), ("store2", (0, -1))],
+    ids=[
+        "a load between multiples of 16 bytes",
+        "a store there",
+        "a store before a row",
+        "a store before the first row",
+    ],
+)
+def test_a_box_that_begins_elsewhere_ends_the_kernel(kernel: str, start: tuple[int, int]) -> None:
+    text = output_of(
+        """
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        from bulk_kernels import SOURCE
+        import numpy
+        from cuda_core_cffi import CUDAError, Device, LaunchConfig, Program, ProgramOptions, launch
+        from cuda_core_cffi.utils import StridedMemoryView
+        device = Device()
+        device.set_current()
+        stream = device.create_stream()
+        memory, box = device.allocate(4 * 32 * 32, stream), device.allocate(4 * 8 * 8, stream)
+        view = StridedMemoryView.from_buffer(memory, (32, 32), dtype="float32")
+        descriptor = view.as_tensor_map((8, 8))
+        program = Program(SOURCE, "c++", ProgramOptions(arch=f"sm_{device.arch}", std="c++17"))
+        kernel = program.compile("ptx").get_kernel(sys.argv[2])
+        x, y = map(int, sys.argv[3:])
+        launch(stream, LaunchConfig(grid=1, block=32), kernel, descriptor, x, y, box, 4 * 8 * 8)
+        try:
+            stream.sync()
+        except CUDAError as error:
+            print(error.name, flush=True)
+        import os
+        os._exit(0)  # the context is of no use any more
+        """,
+        str(SUPPORT),
+        kernel,
+        *map(str, start),
+    )
+    assert text == "CUDA_ERROR_ILLEGAL_INSTRUCTION"
 
 
 def test_bytes_go_there_and_back(device: Device, stream: Any, code: Any) -> None:

@@ -10,7 +10,7 @@
 #include "ptx/ptx_mem.h"
 #include "tensor/tensor_map.h"
 
-enum { BYTES_ALIGNMENT = 16, TENSOR_ALIGNMENT = 128, CLUSTER_RANKS = 16, LARGEST_ELEMENT = 8 };
+enum { BYTES_ALIGNMENT = 16, PIECE = 16, TENSOR_ALIGNMENT = 128, CLUSTER_RANKS = 16, LARGEST_ELEMENT = 8 };
 enum { TO_SHARED = 1, IM2COL = 2 }; // in->sub
 
 // Where the operands are in the instruction's list. An address has two: a base, and what is added.
@@ -155,12 +155,28 @@ static step move_pixels(box *b, const int32_t at[SIM_TENSOR_RANK], const uint16_
     return ST_NEXT;
 }
 
+// Hardware reads and writes from multiples of 16 bytes on, and does not write a box that begins before the array.
+static step check_start(const box *b, const int32_t at[SIM_TENSOR_RANK])
+{
+    int64_t bytes = (int64_t)at[0] * b->bytes;
+    if (bytes % PIECE)
+        return fault(b->w, b->in, b->lane, PTX_ILLEGAL_INSTRUCTION, 0,
+                     "the box begins at %lld bytes of the first dimension, which is no multiple of %d", (long long)bytes,
+                     PIECE);
+    for (unsigned i = 0; i < b->map->rank && !(b->in->sub & TO_SHARED); i++)
+        if (at[i] < 0)
+            return fault(b->w, b->in, b->lane, PTX_ILLEGAL_INSTRUCTION, 0,
+                         "coordinate %u of a store is %d, and must not be negative", i, at[i]);
+    return ST_NEXT;
+}
+
 static step move_box(box *b, const int32_t *list)
 {
     int32_t at[SIM_TENSOR_RANK] = {0};
     uint16_t offsets[SIM_TENSOR_CORNERS] = {0};
     unsigned rank = b->map->rank;
     for (unsigned i = 0; i < rank; i++) at[i] = (int32_t)item(b->w, list, AT_COORDINATES + i, b->lane);
+    if (check_start(b, at) == ST_FAULT) return ST_FAULT;
     for (unsigned i = 0; i + 2 < rank && b->in->sub & IM2COL; i++)
         offsets[i] = (uint16_t)item(b->w, list, AT_COORDINATES + rank + i, b->lane);
     return b->in->sub & IM2COL ? move_pixels(b, at, offsets) : move_tile(b, at);
