@@ -9,7 +9,18 @@ from typing import Any
 
 import numpy
 
-__all__ = ["SHARED_BYTES", "SOURCE", "columns", "swizzle", "tile"]
+__all__ = [
+    "BETWEEN_BLOCKS",
+    "IN_BOXES",
+    "IN_MEMORY",
+    "REDUCTIONS",
+    "SHARED_BYTES",
+    "SOURCE",
+    "columns",
+    "reduced",
+    "swizzle",
+    "tile",
+]
 
 SHARED_BYTES = 16384
 PIECE = 16
@@ -143,6 +154,91 @@ extern "C" __global__ void several(const __grid_constant__ Map map, int x, int y
 """
 
 
+REDUCE = """
+extern "C" __global__ void memory_%(name)s(const unsigned char *in, unsigned char *out, int bytes)
+{
+    SHARED;
+    FILL(in[i]);
+    asm volatile("fence.proxy.async;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.%(op)s.%(type)s [%%0], [%%1], %%2;"
+                     ::"l"(out), "r"(at), "r"(bytes), "r"(bar) : "memory");
+        finish_stores();
+    }
+}
+"""
+REDUCE_IN_CLUSTER = """
+extern "C" __global__ void block_%(name)s(const unsigned char *in, unsigned char *out, int bytes)
+{
+    SHARED;
+    unsigned rank, there, there_bar;
+    asm volatile("mov.u32 %%0, %%%%cluster_ctarank;" : "=r"(rank));
+    for (int i = threadIdx.x; i < bytes; i += blockDim.x) box[i] = rank ? out[i] : in[i];
+    asm volatile("fence.proxy.async;" ::: "memory");
+    if (threadIdx.x == 0) begin(bar);
+    __syncthreads();
+    if (threadIdx.x == 0 && rank == 1) expect(bar, bytes);
+    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+    asm volatile("mapa.shared::cluster.u32 %%0, %%1, 1;" : "=r"(there) : "r"(at));
+    asm volatile("mapa.shared::cluster.u32 %%0, %%1, 1;" : "=r"(there_bar) : "r"(bar));
+    if (threadIdx.x == 0 && rank == 0)
+        asm volatile("%(instruction)s [%%0], [%%1], %%2, [%%3];"
+                     ::"r"(there), "r"(at), "r"(bytes), "r"(there_bar) : "memory");
+    if (rank == 1) {
+        wait(bar);
+        TELL(out);
+    }
+    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+}
+"""
+REDUCE_BOX = """
+extern "C" __global__ void box_%(op)s(const __grid_constant__ Map map, int x, int y, const unsigned char *in, int bytes)
+{
+    SHARED;
+    FILL(in[i]);
+    asm volatile("fence.proxy.async;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.%(op)s.tile.bulk_group "
+                     "[%%1, {%%3, %%4}], [%%0];" ::"r"(at), "l"(&map), "r"(bar), "r"(x), "r"(y) : "memory");
+        finish_stores();
+    }
+}
+"""
+BITS, WHOLE = ("and", "or", "xor"), ("add", "min", "max", "inc", "dec")
+IN_MEMORY = (
+    *((op, type_) for op in BITS for type_ in ("b32", "b64")),
+    *((op, type_) for op in WHOLE for type_ in ("u32",)),
+    *((op, type_) for op in ("add", "min", "max") for type_ in ("s32", "u64", "f16")),
+    *((op, "s64") for op in ("min", "max")),
+    *(("add", type_) for type_ in ("f32", "f64")),
+)
+IN_BOXES = (
+    *((op, dtype) for op in BITS for dtype in ("uint32", "uint64")),
+    *((op, "uint32") for op in WHOLE),
+    *((op, dtype) for op in ("add", "min", "max") for dtype in ("int32", "uint64", "float16")),
+    *((op, "int64") for op in ("min", "max")),
+    *(("add", dtype) for dtype in ("float32", "float64")),
+)
+BETWEEN_BLOCKS = (
+    *((op, "b32") for op in BITS),
+    *((op, "u32") for op in WHOLE),
+    *((op, "s32") for op in ("add", "min", "max")),
+    ("add", "u64"),
+)
+
+
+def reduction(op: str, type_: str, *, memory: bool) -> str:
+    """Return a kernel that combines bytes with those in memory, or in shared memory of another block."""
+    suffix = "noftz.f16" if (op, type_) == ("add", "f16") else type_
+    fields = {"name": f"{op}_{type_}", "op": op, "type": suffix}
+    if memory:
+        return REDUCE % fields
+    start = "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
+    return REDUCE_IN_CLUSTER % {**fields, "instruction": f"{start}.{op}.{suffix}"}
+
+
 def of_rank(rank: int) -> str:
     """Return the kernels that copy boxes of so many dimensions."""
     return LOAD % {
@@ -154,6 +250,34 @@ def of_rank(rank: int) -> str:
 
 
 SOURCE = HEAD + "".join(of_rank(rank) for rank in range(1, 6)) + PIXELS
+REDUCTIONS = "".join(
+    [
+        HEAD,
+        *(reduction(op, type_, memory=True) for op, type_ in IN_MEMORY),
+        *(reduction(op, type_, memory=False) for op, type_ in BETWEEN_BLOCKS),
+        *(REDUCE_BOX % {"op": op} for op in (*BITS, *WHOLE)),
+        REDUCE_IN_CLUSTER
+        % {
+            "name": "copy",
+            "instruction": "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes",
+        },
+    ]
+)
+
+
+def reduced(op: str, old: Any, new: Any) -> Any:
+    """Return what a reduction leaves of what was there and what is combined with it."""
+    functions = {
+        "add": numpy.add,
+        "min": numpy.minimum,
+        "max": numpy.maximum,
+        "and": numpy.bitwise_and,
+        "or": numpy.bitwise_or,
+        "xor": numpy.bitwise_xor,
+        "inc": lambda a, b: numpy.where(a >= b, 0, a + 1),
+        "dec": lambda a, b: numpy.where((a == 0) | (a > b), b, a - 1),
+    }
+    return functions[op](old, new).astype(old.dtype)
 
 
 def tile(array: Any, start: Any, box: Any, steps: Any, fill: Any = 0) -> Any:

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// atom and red. Blocks run on several threads, so each operation is one of the host's atomics, or a
+// atom, red, and the reductions of bulk copies. Blocks run on several threads, so each operation is one of the host's atomics, or a
 // compare-and-swap loop around a function of the old value.
 #include <float.h>
 #include <math.h>
@@ -32,10 +32,9 @@ static uint64_t half_pair(atom_op op, uint64_t old, uint64_t b, int bf16, int ha
     return out;
 }
 
-static uint64_t combine(const insn *in, uint64_t old, uint64_t b, uint64_t c, int flush_f32)
+static uint64_t combine(ptx_type type, atom_op op, uint64_t old, uint64_t b, uint64_t c, int flush_f32)
 {
-    atom_op op = (atom_op)in->sub;
-    switch ((ptx_type)in->type) {
+    switch (type) {
     case T_F32: {
         float x = as_f32(old), y = as_f32(b);
         if (op == ATOM_EXCH) return b;
@@ -72,25 +71,41 @@ static uint64_t combine(const insn *in, uint64_t old, uint64_t b, uint64_t c, in
 }
 
 // Only global atomics on f32 flush denormals.
-static int flushes(const warp *w, const void *p)
+static int flushes(const warp *w, const insn *in, const void *p)
 {
+    if (in->type != T_F32) return 0;
     const cluster *cl = w->blk->cl;
     const uint8_t *at = p;
     return !(at >= cl->shared && at < cl->shared + (size_t)cl->blocks * w->blk->ln->shared_size);
 }
 
 #define SWAP_LOOP(name, T) \
-    static uint64_t name(warp *w, const insn *in, void *p, uint64_t b, uint64_t c) \
+    static uint64_t name(ptx_type type, atom_op op, void *p, uint64_t b, uint64_t c, int flush_f32) \
     { \
         T *at = p, old = __atomic_load_n(at, __ATOMIC_RELAXED), next; \
-        int fl = in->type == T_F32 && flushes(w, p); \
-        do next = (T)combine(in, old, (T)b, (T)c, fl); \
+        do next = (T)combine(type, op, old, (T)b, (T)c, flush_f32); \
         while (!__atomic_compare_exchange_n(at, &old, next, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)); \
         return old; \
     }
 SWAP_LOOP(swap_16, uint16_t)
 SWAP_LOOP(swap_32, uint32_t)
 SWAP_LOOP(swap_64, uint64_t)
+
+static uint64_t swap(ptx_type type, atom_op op, void *p, uint64_t b, uint64_t c, int flush_f32)
+{
+    switch (ptx_element_bytes(type)) {
+    case 2: return swap_16(type, op, p, b, c, flush_f32);
+    case 4: return swap_32(type, op, p, b, c, flush_f32);
+    default: return swap_64(type, op, p, b, c, flush_f32);
+    }
+}
+
+void ptx_reduce(ptx_type type, atom_op op, void *p, const void *value, int flush_f32)
+{
+    uint64_t b = 0;
+    memcpy(&b, value, ptx_element_bytes(type));
+    swap(type, op, p, b, 0, flush_f32);
+}
 
 // Lanes that swap while others are elsewhere may be spinning on what the others hold: their turn comes sooner.
 #define SPIN_COST 128
@@ -108,10 +123,7 @@ static step atom(warp *w, const insn *in, uint32_t m)
     FOR_LANES (m) {
         void *p = resolve(w, in, l, effective(w, in, l), size, 1);
         if (!p) return ST_FAULT;
-        uint64_t old;
-        if (size == 4) old = swap_32(w, in, p, B[l], C[l]);
-        else if (size == 8) old = swap_64(w, in, p, B[l], C[l]);
-        else old = swap_16(w, in, p, B[l], C[l]);
+        uint64_t old = swap((ptx_type)in->type, (atom_op)in->sub, p, B[l], C[l], flushes(w, in, p));
         if (in->d != NO_OPERAND) dst(w, in->d)[l] = old;
     }
     return ST_NEXT;
@@ -165,9 +177,7 @@ static step atom_vector(warp *w, const insn *in, uint32_t m)
         if (!p) return ST_FAULT;
         for (unsigned i = 0; i < in->n; i++) {
             uint64_t b = src(w, from[i])[l], old;
-            old = size == 4   ? swap_32(w, in, p + i * 4, b, 0)
-                  : size == 8 ? swap_64(w, in, p + i * 8, b, 0)
-                              : swap_16(w, in, p + i * 2, b, 0);
+            old = swap((ptx_type)in->type, (atom_op)in->sub, p + i * size, b, 0, flushes(w, in, p));
             if (in->e != NO_OPERAND) {
                 int32_t to = w->blk->ln->m->lists[in->e + (int32_t)i];
                 if (to != NO_OPERAND) dst(w, to)[l] = old;
@@ -178,7 +188,7 @@ static step atom_vector(warp *w, const insn *in, uint32_t m)
 }
 
 #define SET(op) (1u << ATOM_##op)
-exec_fn ptx_atom_handler(const insn *in)
+int ptx_atom_exists(ptx_type type, atom_op op)
 {
     static const uint16_t known[T_COUNT] = {
         [T_U32] = SET(ADD) | SET(MIN) | SET(MAX) | SET(INC) | SET(DEC),
@@ -196,7 +206,12 @@ exec_fn ptx_atom_handler(const insn *in)
         [T_BF16X2] = SET(ADD) | SET(MIN) | SET(MAX),
         [T_B128] = SET(CAS) | SET(EXCH),
     };
-    if (!(known[in->type] >> in->sub & 1)) return NULL;
+    return known[type] >> op & 1;
+}
+
+exec_fn ptx_atom_handler(const insn *in)
+{
+    if (!ptx_atom_exists((ptx_type)in->type, (atom_op)in->sub)) return NULL;
     if (in->n > 1) return in->type == T_B128 ? NULL : atom_vector;
     if (in->type == T_B128) return atom_128;
     if (in->sub == ATOM_ADD && (in->type == T_U32 || in->type == T_S32)) return add_32;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Bulk copies between global and shared memory, of bytes and of boxes of tensors.
+// Bulk copies and reductions between global and shared memory, of bytes and of boxes of tensors.
 #include "ptx/ptx_bulk.h"
 
 #include "ptx/ptx_exec.h"
@@ -11,10 +11,10 @@
 #include "tensor/tensor_map.h"
 
 enum { BYTES_ALIGNMENT = 16, PIECE = 16, TENSOR_ALIGNMENT = 128, CLUSTER_RANKS = 16, LARGEST_ELEMENT = 8 };
-enum { TO_SHARED = 1, IM2COL = 2 }; // in->sub
+enum { TO_SHARED = 1, IM2COL = 2, FROM_SHARED = 4 }; // in->sub; both: from block to block
 
 // Where the operands are in the instruction's list. An address has two: a base, and what is added.
-enum { AT_SHARED, AT_BARRIER = 2, AT_OTHER = 4, AT_SIZE = 6, AT_COORDINATES = 6 };
+enum { AT_TARGET, AT_SOURCE = 2, AT_BARRIER = 4, AT_SIZE = 6, AT_COORDINATES = 6 };
 
 static uint64_t item(const warp *w, const int32_t *list, unsigned at, unsigned lane) { return src(w, list[at])[lane]; }
 
@@ -31,26 +31,41 @@ static uint64_t in_block(uint64_t address, unsigned rank)
     return (address & ((1u << PTX_RANK_SHIFT) - 1)) | (uint64_t)(rank + 1) << PTX_RANK_SHIFT;
 }
 
+// in->dtype: 0 for copies, or one more than the operation
+static void set_operation(insn *in, int op) { in->dtype = (uint8_t)(op + 1); }
+
+static atom_op operation(const insn *in) { return (atom_op)(in->dtype - 1); }
+
 // ---- bytes
 
-// in->sub: TO_SHARED, or from there
+static void move_bytes(const insn *in, uint8_t *to, const uint8_t *from, uint32_t size)
+{
+    if (!in->dtype) {
+        memmove(to, from, size);
+        return;
+    }
+    unsigned bytes = ptx_element_bytes((ptx_type)in->type);
+    for (uint32_t i = 0; i < size; i += bytes)
+        ptx_reduce((ptx_type)in->type, operation(in), to + i, from + i, in->type == T_F32);
+}
+
+// in->sub: the direction
 static step run_bytes(warp *w, const insn *in, uint32_t m)
 {
     const int32_t *list = list_of(w, in);
     check_epoch(w->wk);
     FOR_LANES (m) {
-        uint64_t shared = address_at(w, list, AT_SHARED, l), other = address_at(w, list, AT_OTHER, l);
+        uint64_t to = address_at(w, list, AT_TARGET, l), from = address_at(w, list, AT_SOURCE, l);
         uint32_t size = (uint32_t)item(w, list, AT_SIZE, l);
-        if ((shared | other | size) % BYTES_ALIGNMENT)
-            return fault(w, in, l, PTX_MISALIGNED_ADDRESS, shared % BYTES_ALIGNMENT ? shared : other,
+        if ((to | from | size) % BYTES_ALIGNMENT)
+            return fault(w, in, l, PTX_MISALIGNED_ADDRESS, to % BYTES_ALIGNMENT ? to : from,
                          "the addresses and the size, %u, must be multiples of %u", size, BYTES_ALIGNMENT);
         if (!size) continue;
-        int to_shared = in->sub & TO_SHARED;
-        uint8_t *p = resolve_space(w, in, l, SP_SHARED, shared, size, to_shared);
-        uint8_t *q = p ? resolve_space(w, in, l, SP_GLOBAL, other, size, !to_shared) : NULL;
+        uint8_t *p = resolve_space(w, in, l, in->sub & TO_SHARED ? SP_SHARED : SP_GLOBAL, to, size, 1);
+        uint8_t *q = p ? resolve_space(w, in, l, in->sub & FROM_SHARED ? SP_SHARED : SP_GLOBAL, from, size, 0) : NULL;
         if (!q) return ST_FAULT;
-        memcpy(to_shared ? p : q, to_shared ? q : p, size);
-        if (to_shared && mbarrier_complete(w, in, l, address_at(w, list, AT_BARRIER, l), size) == ST_FAULT)
+        move_bytes(in, p, q, size);
+        if (in->sub & TO_SHARED && mbarrier_complete(w, in, l, address_at(w, list, AT_BARRIER, l), size) == ST_FAULT)
             return ST_FAULT;
     }
     return ST_NEXT;
@@ -76,6 +91,33 @@ static uint64_t swizzled(const struct sim_tensor_map *map, uint64_t address)
     return address ^ (address >> 3 & pieces[map->swizzle]);
 }
 
+// What elements of a map are for a reduction. Bits have no type of their own.
+static ptx_type reduced_type(unsigned type, atom_op op)
+{
+    static const uint8_t types[] = {
+        [CU_TENSOR_MAP_DATA_TYPE_UINT8] = T_U8,       [CU_TENSOR_MAP_DATA_TYPE_UINT16] = T_U16,
+        [CU_TENSOR_MAP_DATA_TYPE_UINT32] = T_U32,     [CU_TENSOR_MAP_DATA_TYPE_INT32] = T_S32,
+        [CU_TENSOR_MAP_DATA_TYPE_UINT64] = T_U64,     [CU_TENSOR_MAP_DATA_TYPE_INT64] = T_S64,
+        [CU_TENSOR_MAP_DATA_TYPE_FLOAT16] = T_F16,    [CU_TENSOR_MAP_DATA_TYPE_FLOAT32] = T_F32,
+        [CU_TENSOR_MAP_DATA_TYPE_FLOAT64] = T_F64,    [CU_TENSOR_MAP_DATA_TYPE_BFLOAT16] = T_BF16,
+        [CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ] = T_F32, [CU_TENSOR_MAP_DATA_TYPE_TFLOAT32] = T_F32,
+        [CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ] = T_F32,
+    };
+    ptx_type t = (ptx_type)types[type];
+    if (op != ATOM_AND && op != ATOM_OR && op != ATOM_XOR) return t;
+    return t == T_U32 || t == T_S32 ? T_B32 : t == T_U64 || t == T_S64 ? T_B64 : t;
+}
+
+static void put_element(const box *b, uint8_t *memory, const uint8_t *element)
+{
+    if (!b->in->dtype) {
+        memcpy(memory, element, b->bytes);
+        return;
+    }
+    ptx_type type = reduced_type(b->map->type, operation(b->in));
+    ptx_reduce(type, operation(b->in), memory, element, type == T_F32);
+}
+
 static step move_element(box *b, uint8_t *memory)
 {
     static const uint8_t zeros[LARGEST_ELEMENT];
@@ -85,7 +127,7 @@ static step move_element(box *b, uint8_t *memory)
     uint8_t *p = resolve_space(b->w, b->in, b->lane, SP_SHARED, swizzled(b->map, b->shared + b->done), b->bytes, to_shared);
     if (!p) return ST_FAULT;
     b->done += b->bytes;
-    if (!to_shared && memory) memcpy(memory, p, b->bytes);
+    if (!to_shared && memory) put_element(b, memory, p);
     else if (to_shared)
         memcpy(p, memory ? memory : b->map->fill ? nans[b->bytes] : zeros, b->bytes);
     return ST_NEXT;
@@ -195,6 +237,8 @@ static const struct sim_tensor_map *find_map(warp *w, const insn *in, unsigned l
     else if (map->mode > SIM_TENSOR_IM2COL) why = "im2col-wide tensor maps are not simulated";
     else if (map->interleave) why = "tensor maps with interleaved channels are not simulated";
     else if (map->swizzle > CU_TENSOR_MAP_SWIZZLE_128B) why = "swizzles of larger atoms are not simulated";
+    else if (in->dtype && !ptx_atom_exists(reduced_type(map->type, operation(in)), operation(in)))
+        why = "the type of the tensor map has no such reduction";
     if (!why) return map;
     fault(w, in, lane, PTX_ILLEGAL_INSTRUCTION, address, "%s", why);
     return NULL;
@@ -206,8 +250,9 @@ static step run_tensor(warp *w, const insn *in, uint32_t m)
     const int32_t *list = list_of(w, in);
     check_epoch(w->wk);
     FOR_LANES (m) {
-        uint64_t shared = address_at(w, list, AT_SHARED, l);
-        const struct sim_tensor_map *map = find_map(w, in, l, address_at(w, list, AT_OTHER, l));
+        int to_shared = in->sub & TO_SHARED;
+        uint64_t shared = address_at(w, list, to_shared ? AT_TARGET : AT_SOURCE, l);
+        const struct sim_tensor_map *map = find_map(w, in, l, address_at(w, list, to_shared ? AT_SOURCE : AT_TARGET, l));
         if (!map) return ST_FAULT;
         if (shared % TENSOR_ALIGNMENT)
             return fault(w, in, l, PTX_MISALIGNED_ADDRESS, shared, "address 0x%llx is not a multiple of %u",
@@ -220,7 +265,7 @@ static step run_tensor(warp *w, const insn *in, uint32_t m)
                      .shared = several ? in_block(shared, rank) : shared};
             if (move_box(&b, list) == ST_FAULT) return ST_FAULT;
             uint64_t barrier = address_at(w, list, AT_BARRIER, l);
-            if (in->sub & TO_SHARED &&
+            if (to_shared &&
                 mbarrier_complete(w, in, l, several ? in_block(barrier, rank) : barrier, b.done) == ST_FAULT)
                 return ST_FAULT;
         }
@@ -258,39 +303,57 @@ static void finish(decoder *d, const operands *list, exec_fn run)
     d->in.run = run;
 }
 
-// The direction: 1 into shared memory, 0 out of it, -1 neither. Copies into it are told to a barrier, others to a group.
+// The direction, or 0. Copies into shared memory are told to a barrier, others to a group.
 static int take_direction(decoder *d)
 {
-    int out = take(d, M_bulk_group);
-    int shared = take(d, M_shared_cluster) || take(d, M_shared_cta) || take(d, M_shared);
-    return shared && take(d, M_global) && (out || take(d, M_mbarrier_bytes)) ? !out : -1;
+    int group = take(d, M_bulk_group), barrier = take(d, M_mbarrier_bytes), global = take(d, M_global);
+    int cluster = take(d, M_shared_cluster), shared = take(d, M_shared_cta) + take(d, M_shared);
+    if (group == barrier || global + cluster + shared != 2) return 0;
+    if (group) return global ? FROM_SHARED : 0;
+    return global ? TO_SHARED : TO_SHARED | FROM_SHARED;
 }
 
-static void decode_bytes(decoder *d)
+// After the direction: what is done with the bytes. 0 if there is no such instruction.
+static int take_reduction(decoder *d, int reduces, int tensor)
 {
-    int to_shared = take_direction(d);
-    if (to_shared < 0) return;
+    if (!reduces) return 1;
+    int op = take_atom_op(d), noftz = take(d, M_noftz);
+    if (op < 0 || op >= ATOM_EXCH) return 0;
+    set_operation(&d->in, op);
+    if (tensor) return 1;
+    ptx_type type = take_type(d);
+    d->in.type = (uint8_t)type;
+    int small = op == ATOM_ADD && (type == T_F16 || type == T_BF16);
+    return type != T_NONE && noftz == small && ptx_atom_exists(type, (atom_op)op) && (type != T_S64 || op != ATOM_ADD);
+}
+
+static void decode_bytes(decoder *d, int reduces)
+{
+    int direction = take_direction(d);
     int hint = take(d, M_l2_hint);
+    if (!direction || !take_reduction(d, reduces, 0) || (reduces && direction == TO_SHARED)) return;
+    int to_shared = direction & TO_SHARED;
     need(d, 3u + (unsigned)to_shared + (unsigned)hint, 3u + (unsigned)to_shared + (unsigned)hint);
     operands list = {.n = AT_SIZE + 1};
     const operand *ops = d->st->ops;
-    add_address(d, &list, AT_SHARED, &ops[!to_shared]);
-    add_address(d, &list, AT_OTHER, &ops[to_shared]);
+    add_address(d, &list, AT_TARGET, &ops[0]);
+    add_address(d, &list, AT_SOURCE, &ops[1]);
     list.items[AT_SIZE] = source(d, 2, T_U32);
     list.items[AT_BARRIER] = list.items[AT_BARRIER + 1] = const_ref(d->p, 0);
     if (to_shared) add_address(d, &list, AT_BARRIER, &ops[3]);
-    d->in.sub = (uint8_t)(to_shared ? TO_SHARED : 0);
+    d->in.sub = (uint8_t)direction;
     finish(d, &list, run_bytes);
 }
 
-static void decode_tensor(decoder *d)
+static void decode_tensor(decoder *d, int reduces)
 {
     static const ptx_mod ranks[SIM_TENSOR_RANK] = {M_geom_1d, M_geom_2d, M_geom_3d, M_geom_4d, M_geom_5d};
     unsigned rank = 0;
     for (unsigned i = 0; i < SIM_TENSOR_RANK && !rank; i++)
         if (take(d, ranks[i])) rank = i + 1;
-    int to_shared = take_direction(d);
-    if (!rank || to_shared < 0) return;
+    int direction = take_direction(d), to_shared = direction & TO_SHARED;
+    if (!rank || !direction || direction == (TO_SHARED | FROM_SHARED) || (reduces && to_shared)) return;
+    if (!take_reduction(d, reduces, 1)) return;
     int im2col = !take(d, M_tile) && (take(d, M_im2col) || take(d, M_im2col_no_offs));
     int several = to_shared && take(d, M_multicast), hint = take(d, M_l2_hint);
     unsigned offsets = to_shared && im2col && rank > 2;
@@ -299,8 +362,8 @@ static void decode_tensor(decoder *d)
     operands list = {.n = AT_COORDINATES};
     const operand *ops = d->st->ops, *map = &ops[to_shared];
     if (map->kind != OP_TEXELS) bad_operand(d, "a tensor map and coordinates in brackets are expected");
-    add_address(d, &list, AT_SHARED, &ops[!to_shared]);
-    add_address(d, &list, AT_OTHER, map);
+    add_address(d, &list, AT_TARGET, &ops[0]);
+    add_address(d, &list, AT_SOURCE, &ops[1]);
     list.items[AT_BARRIER] = list.items[AT_BARRIER + 1] = const_ref(d->p, 0);
     if (to_shared) add_address(d, &list, AT_BARRIER, &ops[2]);
     add_vector(d, &list, map->items, rank, T_S32);
@@ -309,21 +372,21 @@ static void decode_tensor(decoder *d)
         for (unsigned i = 0; i + 2 < rank; i++) list.items[list.n++] = const_ref(d->p, 0);
     if (several) d->in.c = source(d, 3 + offsets, T_U16);
     d->in.n = (uint8_t)rank;
-    d->in.sub = (uint8_t)((to_shared ? TO_SHARED : 0) | (im2col ? IM2COL : 0));
+    d->in.sub = (uint8_t)(direction | (im2col ? IM2COL : 0));
     finish(d, &list, run_tensor);
 }
 
-void decode_bulk(decoder *d)
+void decode_bulk(decoder *d, int reduces)
 {
-    if (take(d, M_commit_group) || take(d, M_wait_group)) {
+    if (!reduces && (take(d, M_commit_group) || take(d, M_wait_group))) {
         take(d, M_read);
         d->in.run = ptx_run_nop;
-    } else if (take(d, M_prefetch)) {
+    } else if (!reduces && take(d, M_prefetch)) {
         for (unsigned i = 0; i < d->st->mod_count; i++) d->st->used[i] = 1;
         d->in.run = ptx_run_nop;
     } else if (take(d, M_tensor)) {
-        decode_tensor(d);
+        decode_tensor(d, reduces);
     } else {
-        decode_bytes(d);
+        decode_bytes(d, reduces);
     }
 }

@@ -27,6 +27,7 @@ void take_flag(decoder *d, ptx_mod mod, uint32_t flag);
 void take_ordering(decoder *d); // .relaxed, .acquire, .gpu, ...
 void take_cache(decoder *d);    // .ca, .L1::evict_last, ...
 int take_space(decoder *d);     // ptx_space; SP_GENERIC if there is none
+int take_atom_op(decoder *d);   // atom_op; -1 if there is none
 
 void need(decoder *d, unsigned least, unsigned most); // number of operands
 int32_t source(decoder *d, unsigned index, ptx_type type);

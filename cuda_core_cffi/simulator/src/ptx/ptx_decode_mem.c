@@ -95,7 +95,7 @@ static void dec_st(decoder *d, int arg)
     in->run = in->space == SP_CONST || in->space == SP_PARAM ? NULL : ptx_store_handler(in);
 }
 
-static int take_atom_op(decoder *d)
+int take_atom_op(decoder *d)
 {
     static const ptx_mod names[ATOM_OPS] = {M_add, M_min, M_max, M_inc, M_dec, M_and_, M_or_, M_xor_, M_exch, M_cas};
     for (int i = 0; i < ATOM_OPS; i++)
@@ -235,11 +235,13 @@ static void dec_cp(decoder *d, int arg)
 {
     insn *in = &d->in;
     (void)arg;
+    int reduces = take(d, M_reduce);
     if (!take(d, M_async_)) return;
     if (take(d, M_bulk)) {
-        decode_bulk(d);
+        decode_bulk(d, reduces);
         return;
     }
+    if (reduces) return;
     if (take(d, M_commit_group) || take(d, M_wait_group) || take(d, M_wait_all)) {
         in->run = ptx_run_nop;
         return;

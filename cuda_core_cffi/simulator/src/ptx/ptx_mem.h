@@ -26,7 +26,10 @@ typedef enum atom_op {
 // `in` has its type, n, space, operands set.
 exec_fn ptx_load_handler(const insn *in, int uniform_param);
 exec_fn ptx_store_handler(const insn *in);
+int ptx_atom_exists(ptx_type type, atom_op op);
 exec_fn ptx_atom_handler(const insn *in); // NULL if the operation does not exist on the type
+// Combines what is at `p` with a value, atomically.
+void ptx_reduce(ptx_type type, atom_op op, void *p, const void *value, int flush_f32);
 exec_fn ptx_cvta_handler(int to_space);
 exec_fn ptx_isspacep_handler(void);
 exec_fn ptx_mapa_handler(void);

@@ -42,7 +42,7 @@
     X(proxy, "proxy") X(alias, "alias") X(launch_dependents, "launch_dependents") X(generic, "generic") \
     X(mbarrier_init, "mbarrier_init") X(level, "level") X(elect, "elect") X(bulk, "bulk") X(oob, "oob") \
     X(tensor, "tensor") X(tile, "tile") X(im2col, "im2col") X(im2col_no_offs, "im2col_no_offs") X(bulk_group, "bulk_group") \
-    X(mbarrier_bytes, "mbarrier::complete_tx::bytes") X(multicast, "multicast::cluster") X(read, "read") X(prefetch, "prefetch") \
+    X(mbarrier_bytes, "mbarrier::complete_tx::bytes") X(multicast, "multicast::cluster") X(reduce, "reduce") X(read, "read") X(prefetch, "prefetch") \
     X(async_shared_cta, "async.shared::cta") X(noftz, "noftz") X(clc, "clc") \
     X(geom_1d, "1d") X(geom_2d, "2d") X(geom_3d, "3d") X(geom_4d, "4d") X(geom_5d, "5d") X(geom_a1d, "a1d") X(geom_a2d, "a2d") X(geom_cube, "cube") \
     X(geom_acube, "acube") X(base, "base") X(grad, "grad") X(g, "g") X(b, "b") X(a, "a") X(p, "p") X(trap, "trap") X(zero, "zero") \

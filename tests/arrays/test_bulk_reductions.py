@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Bulk reductions: shared memory combined with memory, that of another block, and boxes of arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+from bulk_kernels import BETWEEN_BLOCKS, IN_BOXES, IN_MEMORY, REDUCTIONS, reduced, swizzle
+
+from cuda_core_cffi import Device, LaunchConfig, Program, ProgramOptions, launch
+from cuda_core_cffi.utils import StridedMemoryView
+
+BYTES = 1024
+DTYPES = {
+    "b32": "uint32", "b64": "uint64", "u32": "uint32", "u64": "uint64", "s32": "int32", "s64": "int64",
+    "f16": "float16", "f32": "float32", "f64": "float64",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def needs_bulk_copies(device: Device) -> None:
+    if device.compute_capability < (9, 0):
+        pytest.skip("bulk copies came with compute capability 9.0")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def code() -> Any:
+    """Code that is loaded before the tests look for leaks."""
+    device = Device()
+    device.set_current()
+    if device.compute_capability < (9, 0):
+        return None
+    with Program(REDUCTIONS, "c++", ProgramOptions(arch=f"sm_{device.arch}", std="c++17")) as program:
+        compiled = program.compile("ptx")
+    compiled.get_kernel("memory_add_u32")
+    return compiled
+
+
+def numbers(dtype: str, seed: int) -> Any:
+    """Return numbers of all sizes and signs, some of them equal, whose sums and differences are numbers too."""
+    pick = numpy.random.default_rng(seed)
+    kind = numpy.dtype(dtype)
+    count = BYTES // kind.itemsize
+    if kind.kind == "f":
+        return pick.normal(0, 100, count).astype(kind)
+    found = pick.integers(0, 256, BYTES, numpy.uint8).view(kind)
+    found[::3] = pick.integers(0, 3, len(found[::3]))
+    return found
+
+
+def combined(device: Device, stream: Any, kernel: Any, config: Any, old: Any, new: Any) -> Any:
+    """Return what a kernel leaves of what was there."""
+    found = numpy.zeros_like(old)
+    with device.allocate(BYTES, stream) as source, device.allocate(BYTES, stream) as target:
+        source.copy_from(new, stream=stream)
+        target.copy_from(old, stream=stream)
+        launch(stream, config, kernel, source, target, BYTES)
+        target.copy_to(found, stream=stream)
+        stream.sync()
+    return found
+
+
+@pytest.mark.parametrize(("op", "type_"), IN_MEMORY)
+def test_memory_is_combined_with_shared_memory(device: Device, stream: Any, code: Any, op: str, type_: str) -> None:
+    old, new = numbers(DTYPES[type_], 1), numbers(DTYPES[type_], 2)
+    kernel = code.get_kernel(f"memory_{op}_{type_}")
+    found = combined(device, stream, kernel, LaunchConfig(grid=1, block=64), old, new)
+    assert found.tolist() == reduced(op, old, new).tolist()
+
+
+@pytest.mark.parametrize(("op", "type_"), BETWEEN_BLOCKS)
+def test_shared_memory_of_a_block_is_combined_with_that_of_another(
+    device: Device, stream: Any, code: Any, op: str, type_: str
+) -> None:
+    old, new = numbers(DTYPES[type_], 1), numbers(DTYPES[type_], 2)
+    kernel = code.get_kernel(f"block_{op}_{type_}")
+    found = combined(device, stream, kernel, LaunchConfig(grid=1, cluster=2, block=64), old, new)
+    assert found.tolist() == reduced(op, old, new).tolist()
+
+
+def test_shared_memory_goes_to_another_block(device: Device, stream: Any, code: Any) -> None:
+    old, new = numbers("uint32", 1), numbers("uint32", 2)
+    kernel = code.get_kernel("block_copy")
+    found = combined(device, stream, kernel, LaunchConfig(grid=1, cluster=2, block=64), old, new)
+    assert found.tolist() == new.tolist()
+
+
+@pytest.mark.parametrize(("op", "dtype"), IN_BOXES)
+def test_a_box_is_combined_with_shared_memory(device: Device, stream: Any, code: Any, op: str, dtype: str) -> None:
+    old, new = numbers(dtype, 1).reshape(8, -1), numbers(dtype, 2).reshape(8, -1)
+    columns = 64 // old.itemsize
+    box = numpy.ascontiguousarray(new[:4, :columns])
+    expected, at = old.copy(), (5, columns)  # a row of the box is behind the array
+    expected[5:, columns:] = reduced(op, old[5:, columns:], box[:3])
+    with device.allocate(BYTES, stream) as source, device.allocate(BYTES, stream) as target:
+        source.copy_from(numpy.frombuffer(swizzle(box.tobytes(), "SWIZZLE_64B"), numpy.uint8), stream=stream)
+        target.copy_from(old, stream=stream)
+        view = StridedMemoryView.from_buffer(target, old.shape, dtype=dtype)
+        descriptor = view.as_tensor_map(box.shape, swizzle="SWIZZLE_64B")
+        kernel = code.get_kernel(f"box_{op}")
+        launch(stream, LaunchConfig(grid=1, block=64), kernel, descriptor, *at[::-1], source, BYTES)
+        found = numpy.zeros_like(old)
+        target.copy_to(found, stream=stream)
+        stream.sync()
+    assert (expected != old).any()
+    assert found.tolist() == expected.tolist()
