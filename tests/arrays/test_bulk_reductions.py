@@ -96,7 +96,7 @@ def test_a_box_is_combined_with_shared_memory(device: Device, stream: Any, code:
     expected, at = old.copy(), (5, columns)  # a row of the box is behind the array
     expected[5:, columns:] = reduced(op, old[5:, columns:], box[:3])
     with device.allocate(BYTES, stream) as source, device.allocate(BYTES, stream) as target:
-        source.copy_from(numpy.frombuffer(swizzle(box.tobytes(), "SWIZZLE_64B"), numpy.uint8), stream=stream)
+        source.copy_from(numpy.frombuffer(swizzle(box.tobytes(), "SWIZZLE_64B", 64), numpy.uint8), stream=stream)
         target.copy_from(old, stream=stream)
         view = StridedMemoryView.from_buffer(target, old.shape, dtype=dtype)
         descriptor = view.as_tensor_map(box.shape, swizzle="SWIZZLE_64B")

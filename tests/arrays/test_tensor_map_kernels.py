@@ -80,16 +80,15 @@ def numbered(shape: Any, dtype: Any) -> Any:
 
 
 def loaded(
-    device: Device, stream: Any, kernel: Any, descriptor: Any, numbers: Any, bytes_: int, config: Any = ONE_BLOCK
+    device: Device, stream: Any, kernel: Any, descriptor: Any, numbers: Any, bytes_: int, told: int | None = None
 ) -> bytes:
-    """Return what a kernel found in shared memory."""
-    blocks = config.grid[0]
-    with device.allocate(blocks * SHARED_BYTES, stream) as out:
-        launch(stream, config, kernel, descriptor, *numbers, out, bytes_)
-        found = numpy.zeros(blocks * SHARED_BYTES, numpy.uint8)
+    """Return what a kernel found in shared memory after so many bytes were copied."""
+    with device.allocate(SHARED_BYTES, stream) as out:
+        launch(stream, ONE_BLOCK, kernel, descriptor, *numbers, out, bytes_)
+        found = numpy.zeros(SHARED_BYTES, numpy.uint8)
         out.copy_to(found, stream=stream)
         stream.sync()
-    return found.tobytes()[: blocks * bytes_]
+    return found.tobytes()[: bytes_ if told is None else told]
 
 
 @pytest.mark.parametrize("where", ["inside", "at the end", "before the start", "outside"])
@@ -118,14 +117,30 @@ def test_elements_of_every_type_are_loaded(device: Device, stream: Any, tensor: 
     assert numpy.frombuffer(found, dtype).reshape(8, 16).tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("kind", ["NONE", "SWIZZLE_32B", "SWIZZLE_64B", "SWIZZLE_128B"])
-def test_a_box_is_swizzled(device: Device, stream: Any, tensor: Any, code: Any, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "row"),
+    [
+        ("NONE", 64),
+        ("SWIZZLE_32B", 32),
+        ("SWIZZLE_64B", 64),
+        ("SWIZZLE_128B", 128),
+        # each row begins a span
+        ("SWIZZLE_32B", 16),
+        ("SWIZZLE_64B", 16),
+        ("SWIZZLE_64B", 48),
+        ("SWIZZLE_128B", 32),
+        ("SWIZZLE_128B", 112),
+    ],
+)
+def test_a_box_is_swizzled(device: Device, stream: Any, tensor: Any, code: Any, kind: str, row: int) -> None:
     array = numbered((40, 64), numpy.uint16)
-    width = {"NONE": 32, "SWIZZLE_32B": 16, "SWIZZLE_64B": 32, "SWIZZLE_128B": 64}[kind]
+    width = row // 2
     descriptor = tensor(array).view.as_tensor_map((32, width), swizzle=kind)
-    expected = tile(array, (3, 0), (32, width), (1, 1))
-    found = loaded(device, stream, code.get_kernel("load2"), descriptor, (0, 3), expected.nbytes)
-    assert found == swizzle(expected.tobytes(), kind)[: expected.nbytes]
+    values = tile(array, (3, 0), (32, width), (1, 1))
+    expected = swizzle(values.tobytes(), kind, row)
+    kernel = code.get_kernel("load2")
+    found = loaded(device, stream, kernel, descriptor, (0, 3), values.nbytes, told=len(expected))
+    assert found == expected
 
 
 def test_elements_between_the_steps_are_left_out(device: Device, stream: Any, tensor: Any, code: Any) -> None:
@@ -153,7 +168,7 @@ def test_a_box_is_stored_and_nothing_beside_it(
 ) -> None:
     array, box = numbered(SHAPES[rank], numpy.float32), BOXES[rank]
     target = tensor(array)
-    start = [extent - 1 for extent in array.shape]
+    start = [extent - (extents + 1) // 2 for extent, extents in zip(array.shape, box)]
     start[-1] = start[-1] // 4 * 4  # hardware writes from multiples of 16 bytes on
     values = -numpy.arange(1, 1 + numpy.prod(box), dtype=numpy.float32).reshape(box)
     expected = array.copy()
@@ -162,7 +177,7 @@ def test_a_box_is_stored_and_nothing_beside_it(
         if all(0 <= at < extent for at, extent in zip(place, array.shape)):
             expected[place] = values[index]
     descriptor = target.view.as_tensor_map(box, swizzle=kind)
-    data = numpy.frombuffer(swizzle(values.tobytes(), kind), numpy.uint8)
+    data = numpy.frombuffer(swizzle(values.tobytes(), kind, 4 * box[-1]), numpy.uint8)
     with device.allocate(data.nbytes, stream) as source:
         source.copy_from(data, stream=stream)
         launch(stream, ONE_BLOCK, code.get_kernel(f"store{rank}"), descriptor, *start[::-1], source, data.nbytes)

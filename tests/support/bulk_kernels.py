@@ -24,6 +24,8 @@ __all__ = [
 
 SHARED_BYTES = 16384
 PIECE = 16
+FILLED = 0xEE  # what is in shared memory before a box is loaded
+SPANS = {"NONE": 0, "SWIZZLE_32B": 32, "SWIZZLE_64B": 64, "SWIZZLE_128B": 128}
 BOUNDS = {"NONE": 0, "SWIZZLE_32B": 0x10, "SWIZZLE_64B": 0x30, "SWIZZLE_128B": 0x70}
 
 HEAD = """
@@ -63,13 +65,15 @@ __device__ void finish_stores()
     __shared__ alignas(8) unsigned long long barrier; \\
     unsigned at = shared_address(box), bar = shared_address(&barrier)
 #define FILL(from) for (int i = threadIdx.x; i < bytes; i += blockDim.x) box[i] = from
+#define FILL_ALL for (int i = threadIdx.x; i < sizeof(box); i += blockDim.x) box[i] = 0xee
+#define TELL_ALL for (int i = threadIdx.x; i < sizeof(box); i += blockDim.x) out[i] = box[i]
 #define TELL(to) for (int i = threadIdx.x; i < bytes; i += blockDim.x) to[i] = box[i]
 """
 LOAD = """
 extern "C" __global__ void load%(rank)d(const __grid_constant__ Map map, %(parameters)s, unsigned char *out, int bytes)
 {
     SHARED;
-    FILL(0xee);
+    FILL_ALL;
     if (threadIdx.x == 0) begin(bar);
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -78,7 +82,7 @@ extern "C" __global__ void load%(rank)d(const __grid_constant__ Map map, %(param
                      "[%%0], [%%1, {%(places)s}], [%%2];" ::"r"(at), "l"(&map), "r"(bar), %(registers)s : "memory");
     }
     wait(bar);
-    TELL(out);
+    TELL_ALL;
 }
 
 extern "C" __global__ void store%(rank)d(const __grid_constant__ Map map, %(parameters)s, const unsigned char *in,
@@ -311,10 +315,15 @@ def columns(
     return made
 
 
-def swizzle(data: bytes, kind: str) -> bytes:
-    """Return bytes as they lie in shared memory, from a multiple of the pattern on."""
-    made = bytearray(-(-len(data) // 1024) * 1024)
+def swizzle(data: bytes, kind: str, row: int) -> bytes:
+    """Return rows of so many bytes as they lie in shared memory, from a multiple of the pattern on.
+
+    Each row begins a span. What is between rows that are shorter stays as the kernels have filled it.
+    """
+    pitch = max(row, SPANS[kind])
+    made = bytearray([FILLED]) * (-(-(len(data) // row * pitch) // 1024) * 1024)
     for at in range(0, len(data), PIECE):
-        to = at ^ (at >> 3 & BOUNDS[kind])
+        place = at // row * pitch + at % row
+        to = place ^ (place >> 3 & BOUNDS[kind])
         made[to : to + PIECE] = data[at : at + PIECE]
     return bytes(made)

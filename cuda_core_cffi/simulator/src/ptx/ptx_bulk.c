@@ -80,7 +80,8 @@ typedef struct box {
     unsigned lane;
     const struct sim_tensor_map *map;
     uint64_t shared;  // where the box is
-    uint32_t done;    // bytes of it so far
+    uint32_t row;     // bytes before the row that is copied
+    uint32_t done;    // bytes that were copied so far
     uint32_t bytes;   // of an element
 } box;
 
@@ -118,13 +119,22 @@ static void put_element(const box *b, uint8_t *memory, const uint8_t *element)
     ptx_reduce(type, operation(b->in), memory, element, type == T_F32);
 }
 
-static step move_element(box *b, uint8_t *memory)
+// Rows that are shorter than the span of the swizzle begin a span all the same.
+static uint32_t row_pitch(const box *b, unsigned count)
+{
+    static const uint8_t spans[] = {0, 32, 64, 128};
+    uint32_t bytes = count * b->bytes, span = spans[b->map->swizzle];
+    return bytes < span ? span : bytes;
+}
+
+static step move_element(box *b, unsigned column, uint8_t *memory)
 {
     static const uint8_t zeros[LARGEST_ELEMENT];
     static const uint8_t nans[][LARGEST_ELEMENT] = {
         [2] = {0xff, 0x7f}, [4] = {0xff, 0xff, 0xff, 0x7f}, [8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}};
     int to_shared = b->in->sub & TO_SHARED;
-    uint8_t *p = resolve_space(b->w, b->in, b->lane, SP_SHARED, swizzled(b->map, b->shared + b->done), b->bytes, to_shared);
+    uint64_t at = swizzled(b->map, b->shared + b->row + column * b->bytes);
+    uint8_t *p = resolve_space(b->w, b->in, b->lane, SP_SHARED, at, b->bytes, to_shared);
     if (!p) return ST_FAULT;
     b->done += b->bytes;
     if (!to_shared && memory) put_element(b, memory, p);
@@ -151,8 +161,9 @@ static step move_row(box *b, const int64_t at[SIM_TENSOR_RANK], unsigned count)
                                    !(b->in->sub & TO_SHARED));
             if (!memory) return ST_FAULT;
         }
-        if (move_element(b, memory) == ST_FAULT) return ST_FAULT;
+        if (move_element(b, j, memory) == ST_FAULT) return ST_FAULT;
     }
+    b->row += row_pitch(b, count);
     return ST_NEXT;
 }
 
