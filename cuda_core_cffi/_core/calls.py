@@ -25,7 +25,6 @@ if TYPE_CHECKING or sys.implementation.name == "cpython":
         pack,
         pool_class,
         prepare,
-        query_event,
         retarget,
         use_fast_methods,
     )
@@ -47,7 +46,6 @@ else:
         pack,
         pool_class,
         prepare,
-        query_event,
         retarget,
         use_fast_methods,
     )
@@ -69,7 +67,6 @@ __all__ = [
     "pack",
     "pool_class",
     "prepare",
-    "query_event",
     "retarget",
     "use_fast_methods",
 ]

@@ -32,7 +32,6 @@ __all__ = [
     "pack",
     "pool_class",
     "prepare",
-    "query_event",
     "retarget",
     "use_fast_methods",
 ]
@@ -50,7 +49,6 @@ _create_event = lib.ccc_event_create
 _create_stream = lib.ccc_stream_create
 _release_object = lib.ccc_release_object
 _fill = lib.ccc_fill
-_query_event = lib.ccc_event_query
 
 
 class Owner:
@@ -134,12 +132,6 @@ def copy(destination: Any, source: Any, stream: Any) -> int | None:
     if destination._size != source._size:
         return None
     status: int = _copy(destination._c_handle, source._c_handle, stream._c_handle)
-    return status
-
-
-def query_event(event: Owner) -> int:
-    """Ask whether an event is reached, and return a status."""
-    status: int = _query_event(event._c_handle)
     return status
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_FLAGS", "Event", "EventOptions", "IPCEventDescriptor", "event_flags"]
 
-_query = calls.query_event
+_query = lib.ccc_event_query
 _sync = lib.ccc_event_sync
 _elapsed: Callable[[Any, Any], float] = lib.ccc_event_elapsed
 ATTEND: int = lib.CCC_ATTEND
@@ -126,7 +126,7 @@ class Event(Handle):
     @property
     def is_done(self) -> bool:
         """Whether the event was reached. True also for one never recorded."""
-        status = _query(self)
+        status = _query(self._c_handle)
         if status == 0:
             return True
         if status == NOT_READY:

@@ -155,19 +155,6 @@ static PyObject *calls_copy(PyObject *module, PyObject *const *arguments, Py_ssi
     return PyLong_FromLong(status);
 }
 
-static PyObject *calls_query_event(PyObject *module, PyObject *argument)
-{
-    int status;
-    (void)module;
-    ccc_handle *handle = handle_or_error(argument);
-    if (handle == NULL)
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    status = helpers->event_query(handle);
-    Py_END_ALLOW_THREADS
-    return PyLong_FromLong(status);
-}
-
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
 
 /* The methods that stand for ones in Python. */
@@ -218,7 +205,6 @@ static PyMethodDef methods[] = {
     {"prepare", FAST(calls_prepare), "prepare(fields, native, plan, /)\n--\n\nReturn a prepared launch's functions."},
     {"fill", FAST(calls_fill), "fill(buffer, stream, value, /)\n--\n\nFill with a byte."},
     {"copy", FAST(calls_copy), "copy(destination, source, stream, /)\n--\n\nCopy a buffer into one of the same size."},
-    {"query_event", calls_query_event, METH_O, "query_event(event, /)\n--\n\nAsk whether an event is reached."},
     {"use_fast_methods", calls_use_fast_methods, METH_O, "use_fast_methods(cls, /)\n--\n\nPut methods in C in a class."},
     {"buffer_class", calls_buffer_class, METH_O, "buffer_class(cls, /)\n--\n\nReplace close of a class of buffers."},
     {"pool_class", calls_pool_class, METH_O, "pool_class(cls, /)\n--\n\nReplace allocate of a class of pools."},

@@ -25,7 +25,6 @@
     CALL(stream_wait_event, ccc_stream_wait_event, int, (const ccc_handle *stream, const ccc_handle *event)) \
     CALL(stream_wait_stream, ccc_stream_wait_stream, int, (const ccc_handle *stream, ccc_handle *other)) \
     CALL(event_elapsed, ccc_event_elapsed, double, (const ccc_handle *start, const ccc_handle *end)) \
-    CALL(event_query, ccc_event_query, int, (const ccc_handle *event)) \
     CALL(event_sync, ccc_event_sync, int, (const ccc_handle *event)) \
     CALL(stream_sync, ccc_stream_sync, int, (const ccc_handle *stream)) \
     CALL(launch_target, ccc_launch_target, int, (const ccc_target *target, const ccc_config *config, \

@@ -166,8 +166,6 @@ def test_wrong_uses_of_the_functions_in_c_are_refused(stream: Stream) -> None:
         stream._c_handle = stream._c_handle  # type: ignore[misc]
     with pytest.raises(AttributeError):
         calls.close(Stream.__new__(Stream))
-    with pytest.raises(AttributeError):
-        calls.query_event(7)  # type: ignore[arg-type]
     with pytest.raises(OverflowError):
         calls.create_event(Event, 2**80, 2)
 
@@ -230,13 +228,6 @@ def test_fill_and_copy_return_a_status(kit: Kit) -> None:
     assert calls.fill(other, kit.stream, 7) == lib.CCC_CLOSED
     assert calls.copy(other, one, kit.stream) == lib.CCC_CLOSED
     assert calls.copy(one, one, kit.stream) == lib.CCC_OVERLAP
-
-
-def test_an_event_is_asked_for_its_status(kit: Kit) -> None:
-    event = kit.calls.create_event(kit.Event, 0, 0)
-    assert kit.calls.query_event(event) in (0, lib.CCC_ATTEND)
-    kit.calls.close(event)
-    assert kit.calls.query_event(event) == lib.CCC_CLOSED
 
 
 # methods
