@@ -46,6 +46,8 @@ KEEPING_THE_GIL = (
     "ccc_last_call",
     "ccc_last_status",
     "ccc_live_count",
+    "ccc_nvml_is_ready",
+    "ccc_nvml_set_ready",
     "ccc_parent",
     "ccc_unattend",
     "ccc_releases_pending",

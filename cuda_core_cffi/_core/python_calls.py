@@ -14,10 +14,13 @@ from typing import Any, ClassVar, Literal, TypeVar
 from cuda_core_cffi._core.compiled_packing import launch, make_packer, pack, prepare, retarget
 from cuda_core_cffi._core.errors import check_cleanup
 from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._core.nvml_readers import Told, about, nvml_reader, use_functions, use_members
 
 __all__ = [
     "Memory",
     "Owner",
+    "Told",
+    "about",
     "adopt",
     "blank",
     "buffer_class",
@@ -28,12 +31,15 @@ __all__ = [
     "fill",
     "launch",
     "make_packer",
+    "nvml_reader",
     "own",
     "pack",
     "pool_class",
     "prepare",
     "retarget",
     "use_fast_methods",
+    "use_functions",
+    "use_members",
 ]
 
 ClassType = TypeVar("ClassType")

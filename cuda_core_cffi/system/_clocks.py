@@ -14,6 +14,9 @@ from cuda_core_cffi.system.typing import ClockId, ClockType
 
 __all__ = ["ClockInfo", "ClockOffsets"]
 
+CURRENT = ClockId.CURRENT
+CURRENT_NUMBER = CLOCK_IDS.number(CURRENT)
+
 read_clock = reads_number_of("nvmlDeviceGetClock", 2)
 read_max_clock_info = reads_number_of("nvmlDeviceGetMaxClockInfo")
 read_max_customer_boost_clock = reads_number_of("nvmlDeviceGetMaxCustomerBoostClock")
@@ -67,20 +70,19 @@ class ClockInfo(Uncopyable):
         If there is no such clock domain.
     """
 
-    __slots__ = ("_clock", "_handle", "_type")
+    __slots__ = ("_clock", "_handle")
 
     _NOT_COPIED_BECAUSE = "it refers to a device of this process"
 
     def __init__(self, handle: nvml.nvmlDevice_t, clock_type: ClockType | str) -> None:
         self._clock = CLOCK_TYPES.number(clock_type)
-        self._type = ClockType(clock_type)
         self._handle = handle
 
     def __repr__(self) -> str:
         """Return the clock domain."""
-        return f"<ClockInfo {self._type}>"
+        return f"<ClockInfo {CLOCK_TYPES.members[self._clock]}>"
 
-    def get_current_mhz(self, clock_id: ClockId | str = ClockId.CURRENT) -> int:
+    def get_current_mhz(self, clock_id: ClockId | str = CURRENT) -> int:
         """Return what the clock runs at.
 
         Parameters
@@ -100,7 +102,8 @@ class ClockInfo(Uncopyable):
         NotSupportedError
             If the device does not tell it.
         """
-        return read_clock(self._handle, self._clock, CLOCK_IDS.number(clock_id))
+        number = CURRENT_NUMBER if clock_id is CURRENT else CLOCK_IDS.number(clock_id)
+        return read_clock(self._handle, self._clock, number)
 
     def get_max_mhz(self) -> int:
         """Return the most that the clock can run at.

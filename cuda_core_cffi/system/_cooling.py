@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cuda_core_cffi._core.calls import use_functions
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi.system._enumerators import (
@@ -19,7 +20,7 @@ from cuda_core_cffi.system._enumerators import (
     THERMAL_TARGETS,
 )
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import call, reads_number, reads_number_of, reads_structure, value, values
+from cuda_core_cffi.system._library import call, reads_member, reads_number, reads_number_of, reads_pair, value
 from cuda_core_cffi.system._snapshot import Snapshot, sequence_index
 from cuda_core_cffi.system.exceptions import FunctionNotFoundError
 from cuda_core_cffi.system.typing import (
@@ -50,8 +51,12 @@ read_target_fan_speed = reads_number_of("nvmlDeviceGetTargetFanSpeed")
 read_fan_control_policy = reads_number_of("nvmlDeviceGetFanControlPolicy_v2")
 read_temperature_threshold = reads_number_of("nvmlDeviceGetTemperatureThreshold")
 read_temperature = reads_number_of("nvmlDeviceGetTemperature")
-read_temperature_v1 = reads_structure("nvmlDeviceGetTemperatureV", "nvmlTemperature_v1_t")
-read_margin_temperature = reads_structure("nvmlDeviceGetMarginTemperature", "nvmlMarginTemperature_v1_t")
+# which is asked for NVML_TEMPERATURE_GPU, 0, by a new structure
+read_gpu_temperature = reads_member("nvmlDeviceGetTemperatureV", "nvmlTemperature_v1_t", "temperature")
+read_margin_temperature = reads_member(
+    "nvmlDeviceGetMarginTemperature", "nvmlMarginTemperature_v1_t", "marginTemperature"
+)
+read_min_max_fan_speed = reads_pair("nvmlDeviceGetMinMaxFanSpeed")
 
 
 class CoolerInfo(Snapshot["nvml.nvmlCoolerInfo_v1_t"]):
@@ -133,7 +138,7 @@ class FanInfo(Uncopyable):
     @property
     def min_max_speed(self) -> tuple[int, int]:
         """The least and the most that the speed of the device's fans can be set to, in percent."""
-        return values(nvml.nvmlDeviceGetMinMaxFanSpeed, self._handle)
+        return read_min_max_fan_speed(self._handle)
 
     @property
     def control_policy(self) -> FanControlPolicy:
@@ -266,8 +271,7 @@ class Temperature(Uncopyable):
             If the device does not tell it.
         """
         try:
-            # a new structure asks for NVML_TEMPERATURE_GPU, which is 0
-            return int(read_temperature_v1(self._handle).temperature)
+            return read_gpu_temperature(self._handle)
         except FunctionNotFoundError:  # older drivers
             return read_temperature(self._handle, nvml.nvmlTemperatureSensors_t.NVML_TEMPERATURE_GPU)
 
@@ -309,7 +313,7 @@ class Temperature(Uncopyable):
     @property
     def margin(self) -> int:
         """How far it is to the nearest temperature at which the device slows down, in degrees Celsius."""
-        return int(read_margin_temperature(self._handle).marginTemperature)
+        return read_margin_temperature(self._handle)
 
     def get_thermal_settings(self, sensor_index: ThermalTarget | str) -> ThermalSettings:
         """Return thermal sensors.
@@ -333,3 +337,6 @@ class Temperature(Uncopyable):
         """
         target = THERMAL_TARGETS.number(sensor_index)
         return ThermalSettings(value(nvml.nvmlDeviceGetThermalSettings, self._handle, target))
+
+
+use_functions(Temperature, "_handle", {"margin": read_margin_temperature})

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cuda_core_cffi._core.calls import about, use_functions
 from cuda_core_cffi._core.errors import CUDAError
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._device.device import Device as CUDADevice
@@ -19,11 +20,11 @@ from cuda_core_cffi.system._fields import FieldValue, FieldValues
 from cuda_core_cffi.system._header import nvml
 from cuda_core_cffi.system._identity import UUID_PREFIXES
 from cuda_core_cffi.system._inforom import InforomInfo
-from cuda_core_cffi.system._library import call, reads_number, reads_structure, value
+from cuda_core_cffi.system._library import call, value
 from cuda_core_cffi.system._memory import BAR1MemoryInfo, MemoryInfo
 from cuda_core_cffi.system._mig import MigInfo
 from cuda_core_cffi.system._nvlink import NvlinkInfo, _NvlinkInfo, get_link, link_count, links
-from cuda_core_cffi.system._pci import PciInfo, text_of
+from cuda_core_cffi.system._pci import PciInfo, read_bus_id, read_pci_info_ext, text_of
 from cuda_core_cffi.system._performance import GpuDynamicPstatesInfo, GpuDynamicPstatesUtilization, Utilization
 from cuda_core_cffi.system._processes import ProcessInfo, running_processes
 from cuda_core_cffi.system._state import DeviceState
@@ -66,8 +67,10 @@ __all__ = [
     "get_topology_common_ancestor",
 ]
 
-read_is_mig = reads_number("nvmlDeviceIsMigDeviceHandle")
-read_pci_info_ext = reads_structure("nvmlDeviceGetPciInfoExt", "nvmlPciInfoExt_v1_t")
+MIG_PREFIX = UUID_PREFIXES[1]
+NOT_ON_THE_BUS = "a MIG instance has no PCI attributes: ask mig.parent"
+
+mig_of, inforom_of = about(MigInfo, "_device"), about(InforomInfo, "_device")
 
 
 class Device(DeviceState):
@@ -159,8 +162,10 @@ class Device(DeviceState):
     @property
     def pci_bus_id(self) -> str:
         """The address on the PCI bus: ``"00000000:3B:00.0"``."""
+        if self._uuid.startswith(MIG_PREFIX):
+            raise RuntimeError(NOT_ON_THE_BUS)
         try:
-            return self.pci_info.bus_id
+            return read_bus_id(self._handle)
         except FunctionNotFoundError:  # drivers before that of CUDA 12.3 tell less of the bus
             return text_of(value(nvml.nvmlDeviceGetPciInfo_v3, self._handle).busId)
 
@@ -220,12 +225,12 @@ class Device(DeviceState):
     @property
     def mig(self) -> MigInfo:
         """How the device is divided into instances. Ampere and newer."""
-        return MigInfo(self)
+        return mig_of(self)
 
     @property
     def inforom(self) -> InforomInfo:
         """The InfoROM, which keeps data of the board."""
-        return InforomInfo(self)
+        return inforom_of(self)
 
     @property
     def compute_running_processes(self) -> list[ProcessInfo]:
@@ -243,9 +248,11 @@ class Device(DeviceState):
         RuntimeError
             If the device is an instance of another (MIG), and so on no bus.
         """
-        if is_instance(self._handle):
-            raise RuntimeError("a MIG instance has no PCI attributes: ask mig.parent")
-        return PciInfo(read_pci_info_ext(self._handle), self._handle)
+        if self._uuid.startswith(MIG_PREFIX):
+            raise RuntimeError(NOT_ON_THE_BUS)
+        info = read_pci_info_ext(self._handle)
+        info._handle = self._handle
+        return info
 
     def get_nvlink(self, link: int) -> NvlinkInfo:
         """Return an NVLink link.
@@ -440,19 +447,14 @@ def encoded(text: bytes | str | None, name: str) -> bytes:
     return text
 
 
-def is_instance(handle: nvml.nvmlDevice_t) -> bool:
-    """Tell whether a device is an instance of another."""
-    try:
-        return bool(read_is_mig(handle))
-    except FunctionNotFoundError:  # drivers before MIG
-        return False
-
-
 def checked(device: Device, name: str) -> nvml.nvmlDevice_t:
     """Return the handle of a device that a caller gave."""
     if not isinstance(device, Device):
         raise TypeError(f"{name} must be a system.Device, not {type(device).__name__}: {device!r}")
     return device._handle
+
+
+use_functions(Device, None, {"inforom": inforom_of, "mig": mig_of})
 
 
 def get_topology_common_ancestor(device1: Device, device2: Device) -> GpuTopologyLevel:

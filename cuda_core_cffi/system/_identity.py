@@ -7,16 +7,15 @@ from __future__ import annotations
 import contextlib
 import os
 import weakref
-from typing import TYPE_CHECKING
 
+from cuda_core_cffi._core.calls import use_functions
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import reads_number, reads_text, value, values
+from cuda_core_cffi.system._library import Meanings, reads_number, reads_pair, reads_text, value
 from cuda_core_cffi.system.typing import DeviceArch
 
 __all__ = ["UUID_PREFIXES", "DeviceIdentity"]
 
 UUID_PREFIXES = ("GPU-", "MIG-")
-UNKNOWN_BRAND = "Unknown"
 BRANDS = {
     "QUADRO": "Quadro",
     "TESLA": "Tesla",
@@ -37,21 +36,26 @@ BRANDS = {
 }
 """Names of brands, by what follows ``NVML_BRAND_`` in the header."""
 
-BRAND_NAMES = {
-    int(member): BRANDS[name.removeprefix("NVML_BRAND_")]
-    for name, member in nvml.nvmlBrandType_t.__members__.items()
-    if name.removeprefix("NVML_BRAND_") in BRANDS
-}
+BRAND_NAMES = Meanings(
+    {
+        int(member): BRANDS[name.removeprefix("NVML_BRAND_")]
+        for name, member in nvml.nvmlBrandType_t.__members__.items()
+        if name.removeprefix("NVML_BRAND_") in BRANDS
+    },
+    "Unknown",
+)
+ARCHITECTURES = Meanings({int(arch): arch for arch in DeviceArch}, DeviceArch.UNKNOWN)
 
 read_index = reads_number("nvmlDeviceGetIndex")
 read_numa_node_id = reads_number("nvmlDeviceGetNumaNodeId")
-read_architecture = reads_number("nvmlDeviceGetArchitecture")
-read_brand = reads_number("nvmlDeviceGetBrand")
+read_architecture = reads_number("nvmlDeviceGetArchitecture", ARCHITECTURES)
+read_brand = reads_number("nvmlDeviceGetBrand", BRAND_NAMES)
 read_module_id = reads_number("nvmlDeviceGetModuleId")
 read_minor_number = reads_number("nvmlDeviceGetMinorNumber")
 read_name = reads_text("nvmlDeviceGetName", "NVML_DEVICE_NAME_V2_BUFFER_SIZE")
 read_uuid = reads_text("nvmlDeviceGetUUID", "NVML_DEVICE_UUID_V2_BUFFER_SIZE")
 read_serial = reads_text("nvmlDeviceGetSerial", "NVML_DEVICE_SERIAL_BUFFER_SIZE")
+read_cuda_compute_capability = reads_pair("nvmlDeviceGetCudaComputeCapability")
 
 
 # The devices that there are, by the number of the object: a child of fork() gets other handles for them.
@@ -59,10 +63,22 @@ living: weakref.WeakValueDictionary[int, DeviceIdentity] = weakref.WeakValueDict
 
 
 def forget_handles() -> None:
-    """Forget the handles of all devices, each of which is looked up again when it is used."""
+    """Forget the handles of all devices, each of which is looked up again when it is used.
+
+    Only then the class gets what looks them up: with it, every attribute takes longer.
+    """
+    setattr(DeviceIdentity, "__getattr__", find_again)  # noqa: B010  # a type checker knows all attributes
     for device in list(living.values()):
         with contextlib.suppress(AttributeError):  # it was forgotten in the parent, and not looked up since
             del device._handle
+
+
+def find_again(device: DeviceIdentity, name: str) -> nvml.nvmlDevice_t:
+    """Look up a device that has no handle: ``__getattr__`` in a child of ``fork()``."""
+    if name != "_handle" or not hasattr(device, "_uuid"):
+        raise AttributeError(f"{type(device).__name__!r} object has no attribute {name!r}", name=name, obj=device)
+    device._handle = value(nvml.nvmlDeviceGetHandleByUUID, device._uuid.encode())
+    return device._handle
 
 
 if hasattr(os, "register_at_fork"):
@@ -81,14 +97,6 @@ class DeviceIdentity:
         self._handle = handle
         self._uuid = read_uuid(handle)
         living[id(self)] = self
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> nvml.nvmlDevice_t:
-            if name != "_handle" or not hasattr(self, "_uuid"):
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-            self._handle = value(nvml.nvmlDeviceGetHandleByUUID, self._uuid.encode())
-            return self._handle
 
     @property
     def index(self) -> int:
@@ -114,10 +122,7 @@ class DeviceIdentity:
     @property
     def arch(self) -> DeviceArch:
         """The architecture; ``DeviceArch.UNKNOWN`` if this version does not know it."""
-        try:
-            return DeviceArch(read_architecture(self._handle))
-        except ValueError:
-            return DeviceArch.UNKNOWN
+        return read_architecture(self._handle)
 
     @property
     def name(self) -> str:
@@ -127,7 +132,7 @@ class DeviceIdentity:
     @property
     def brand(self) -> str:
         """The brand; ``"Unknown"`` if this version does not know it."""
-        return BRAND_NAMES.get(read_brand(self._handle), UNKNOWN_BRAND)
+        return read_brand(self._handle)
 
     @property
     def serial(self) -> str:
@@ -147,4 +152,22 @@ class DeviceIdentity:
     @property
     def cuda_compute_capability(self) -> tuple[int, int]:
         """The version of the architecture, as CUDA counts: ``(9, 0)``."""
-        return values(nvml.nvmlDeviceGetCudaComputeCapability, self._handle)
+        return read_cuda_compute_capability(self._handle)
+
+
+use_functions(
+    DeviceIdentity,
+    "_handle",
+    {
+        "arch": read_architecture,
+        "brand": read_brand,
+        "cuda_compute_capability": read_cuda_compute_capability,
+        "index": read_index,
+        "minor_number": read_minor_number,
+        "module_id": read_module_id,
+        "name": read_name,
+        "numa_node_id": read_numa_node_id,
+        "serial": read_serial,
+        "uuid": read_uuid,
+    },
+)

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cuda_core_cffi._core.calls import use_functions
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi.system._enumerators import INFOROM_OBJECTS
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import call, reads_number, value, values
+from cuda_core_cffi.system._library import call, reads_number, reads_text, value, values
 from cuda_core_cffi.system.typing import InforomObject
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["InforomInfo"]
 
+read_inforom_image_version = reads_text("nvmlDeviceGetInforomImageVersion", "NVML_DEVICE_INFOROM_VERSION_BUFFER_SIZE")
+read_board_part_number = reads_text("nvmlDeviceGetBoardPartNumber", "NVML_DEVICE_PART_NUMBER_BUFFER_SIZE")
 read_inforom_configuration_checksum = reads_number("nvmlDeviceGetInforomConfigurationChecksum")
 
 
@@ -67,8 +70,7 @@ class InforomInfo(Uncopyable):
     @property
     def image_version(self) -> str:
         """The version of the whole InfoROM, which says exactly what is on the board."""
-        size = nvml.NVML_DEVICE_INFOROM_VERSION_BUFFER_SIZE
-        return value(nvml.nvmlDeviceGetInforomImageVersion, self._device._handle, size).decode(errors="replace")
+        return read_inforom_image_version(self._device._handle)
 
     @property
     def configuration_checksum(self) -> int:
@@ -98,5 +100,15 @@ class InforomInfo(Uncopyable):
     @property
     def board_part_number(self) -> str:
         """The part number of the board."""
-        size = nvml.NVML_DEVICE_PART_NUMBER_BUFFER_SIZE
-        return value(nvml.nvmlDeviceGetBoardPartNumber, self._device._handle, size).decode(errors="replace")
+        return read_board_part_number(self._device._handle)
+
+
+use_functions(
+    InforomInfo,
+    "_device",
+    {
+        "board_part_number": read_board_part_number,
+        "configuration_checksum": read_inforom_configuration_checksum,
+        "image_version": read_inforom_image_version,
+    },
+)

@@ -10,29 +10,58 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar, TypeVarTuple
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, TypeVarTuple, overload
 
+from cuda_core_cffi._core.calls import Told, nvml_reader, use_members
 from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.nvml_readers import TEXT, UNSIGNED, Answer
 from cuda_core_cffi.system._header import missing, nvml
 from cuda_core_cffi.system.exceptions import failure
 
 __all__ = [
+    "IS_ENABLED",
+    "IS_NOT_ZERO",
+    "Meanings",
     "call",
+    "has_members",
     "initialise",
     "process",
+    "reads_member",
+    "reads_member_text",
     "reads_number",
     "reads_number_of",
+    "reads_one_of_pair",
+    "reads_pair",
     "reads_structure",
+    "reads_system_text",
     "reads_text",
+    "reads_total",
     "status_of",
     "value",
     "values",
 ]
 
 P = ParamSpec("P")
+S = TypeVar("S", bound=Told)
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
+
+
+class Meanings(NamedTuple, Generic[T]):
+    """What a reader returns in the place of a number, and in the place of all others."""
+
+    numbers: Mapping[int, T]
+    other: T
+
+
+IS_NOT_ZERO = Meanings({0: False}, True)
+IS_ENABLED = Meanings({int(nvml.nvmlEnableState_t.NVML_FEATURE_ENABLED): True}, False)
+
+NUMBER: Answer = ("", UNSIGNED, 0, 4)
+INTEGERS = {(4, False): UNSIGNED, (4, True): "i", (8, False): "Q", (8, True): "q"}
+"""Codes of integers by size in bytes, and whether they have a sign."""
+UNINITIALIZED = nvml.nvmlReturn_t.NVML_ERROR_UNINITIALIZED
 
 
 class Process:
@@ -40,24 +69,30 @@ class Process:
 
     Attributes
     ----------
-    ready : bool
-        Whether NVML is initialised in it.
     generation : object
         Another object in each child of ``fork()``. What NVML made for the parent has the parent's.
     lock : threading.Lock
         Held while NVML is initialised.
     """
 
-    __slots__ = ("generation", "lock", "ready")
+    __slots__ = ("generation", "lock")
 
     def __init__(self) -> None:
         self.begin()
 
     def begin(self) -> None:
         """Forget what the parent knew. Its lock may have been held by a thread that the child does not have."""
-        self.ready = False
         self.generation = object()
         self.lock = threading.Lock()
+
+    @property
+    def ready(self) -> bool:
+        """Whether NVML is initialised in the process. A child of ``fork()`` starts anew."""
+        return bool(lib.ccc_nvml_is_ready())
+
+    @ready.setter
+    def ready(self, ready: bool) -> None:
+        lib.ccc_nvml_set_ready(ready)
 
 
 process = Process()
@@ -184,32 +219,26 @@ def status_of(function: Callable[P, tuple[int, *Ts]], *arguments: P.args, **othe
 # What programs ask for again and again. A reader has the number of its function, and no layer in between.
 
 
-def reads_number(name: str) -> Callable[[int], int]:
+@overload
+def reads_number(name: str) -> Callable[[int], int]: ...
+@overload
+def reads_number(name: str, meanings: Meanings[T]) -> Callable[[int], T]: ...
+def reads_number(name: str, meanings: Meanings[Any] | None = None) -> Callable[[int], Any]:
     """Return what asks for a number.
 
     Parameters
     ----------
     name : str
         A function of NVML that takes a handle, and a pointer to 32 bits.
+    meanings : Meanings, optional
+        What is returned in the place of a number.
 
     Returns
     -------
     callable
-        It takes the handle, and returns the number. It raises :class:`NvmlError` if the call fails.
+        It takes the handle, and returns the number, or its meaning. It raises :class:`NvmlError` if the call fails.
     """
-    if name not in vars(nvml):
-        return lambda handle: missing(name)
-    function, ask = lib.ccc_nvml_find(name.encode()), lib.ccc_nvml_number
-
-    def read(handle: int) -> int:
-        if not process.ready:
-            initialise()
-        result: int = ask(function, handle)
-        if result < 0:
-            raise failure(-result, name)
-        return result
-
-    return read
+    return reader(name, lib.CCC_NVML_OUTPUT, "unsigned int[1]", (NUMBER,), meanings=meanings)
 
 
 def reads_number_of(name: str, arguments: int = 1) -> Callable[..., int]:
@@ -227,62 +256,85 @@ def reads_number_of(name: str, arguments: int = 1) -> Callable[..., int]:
     callable
         It takes the handle and the integers, and returns the number. It raises :class:`NvmlError` if the call fails.
     """
-    if name not in vars(nvml):
-        return lambda handle, *asked: missing(name)
-    function, ask = lib.ccc_nvml_find(name.encode()), lib.ccc_nvml_number_of
-    ask_two = lib.ccc_nvml_number_of_two
-
-    def read(handle: int, argument: int) -> int:
-        if not process.ready:
-            initialise()
-        result: int = ask(function, handle, argument)
-        if result < 0:
-            raise failure(-result, name)
-        return result
-
-    def read_two(handle: int, first: int, second: int) -> int:
-        if not process.ready:
-            initialise()
-        result: int = ask_two(function, handle, first, second)
-        if result < 0:
-            raise failure(-result, name)
-        return result
-
-    return read if arguments == 1 else read_two
+    form = lib.CCC_NVML_OUTPUT_OF if arguments == 1 else lib.CCC_NVML_OUTPUT_OF_TWO
+    return reader(name, form, "unsigned int[1]", (NUMBER,))
 
 
-def reads_structure(name: str, structure: str) -> Callable[[int], Any]:
-    """Return what asks for a structure.
+def reads_system_text(name: str, size: str) -> Callable[[], str]:
+    """Return what asks for a text that is not that of a device.
 
     Parameters
     ----------
     name : str
-        A function of NVML that takes a handle, and a pointer to a structure without inputs.
-    structure : str
-        The type of the structure.
+        A function of NVML that takes an array of characters, and its size.
+    size : str
+        The macro for the size.
 
     Returns
     -------
     callable
-        It takes the handle, and returns a CFFI pointer to a new structure. It raises :class:`NvmlError` if the call
-        fails.
+        It returns the text. It raises :class:`NvmlError` if the call fails.
     """
-    if not {name, structure} <= vars(nvml).keys():
-        return lambda handle: missing(name)
-    function, fill = lib.ccc_nvml_find(name.encode()), lib.ccc_nvml_fill
-    new, ctype = ffi.new, ffi.typeof(structure + " *")
-    version: int = vars(nvml).get(structure.removesuffix("_t"), 0)
+    length: int = getattr(nvml, size)
+    return reader(name, lib.CCC_NVML_SYSTEM_TEXT, f"char[{length}]", (("", TEXT, 0, length),))
 
-    def read(handle: int) -> Any:
-        if not process.ready:
-            initialise()
-        record = new(ctype)
-        status = fill(function, handle, record, version)
-        if status:
-            raise failure(status, name)
-        return record
 
-    return read
+def reads_total(name: str) -> Callable[[], int]:
+    """Return what asks for a number that is not that of a device.
+
+    Parameters
+    ----------
+    name : str
+        A function of NVML that takes a pointer to 32 bits.
+
+    Returns
+    -------
+    callable
+        It returns the number. It raises :class:`NvmlError` if the call fails.
+    """
+    return reader(name, lib.CCC_NVML_TOTAL, "unsigned int[1]", (NUMBER,))
+
+
+@overload
+def reads_pair(name: str) -> Callable[[int], tuple[int, int]]: ...
+@overload
+def reads_pair(name: str, meanings: Meanings[T]) -> Callable[[int], tuple[T, T]]: ...
+def reads_pair(name: str, meanings: Meanings[Any] | None = None) -> Callable[[int], tuple[Any, Any]]:
+    """Return what asks for two numbers.
+
+    Parameters
+    ----------
+    name : str
+        A function of NVML that takes a handle, and two pointers to 32 bits.
+    meanings : Meanings, optional
+        What is returned in the place of a number.
+
+    Returns
+    -------
+    callable
+        It takes the handle, and returns the numbers, or their meanings. It raises :class:`NvmlError` if the call fails.
+    """
+    return reader(name, lib.CCC_NVML_PAIR, "unsigned int[2]", (NUMBER, ("", UNSIGNED, 4, 4)), meanings=meanings)
+
+
+def reads_one_of_pair(name: str, index: int, meanings: Meanings[T]) -> Callable[[int], T]:
+    """Return what asks for one of two numbers.
+
+    Parameters
+    ----------
+    name : str
+        A function of NVML that takes a handle, and two pointers to 32 bits.
+    index : int
+        0 for the first number, 1 for the second.
+    meanings : Meanings
+        What is returned in the place of the number.
+
+    Returns
+    -------
+    callable
+        It takes the handle, and returns the meaning. It raises :class:`NvmlError` if the call fails.
+    """
+    return reader(name, lib.CCC_NVML_PAIR, "unsigned int[2]", (("", UNSIGNED, 4 * index, 4),), meanings=meanings)
 
 
 def reads_text(name: str, size: str) -> Callable[[int], str]:
@@ -300,16 +352,133 @@ def reads_text(name: str, size: str) -> Callable[[int], str]:
     callable
         It takes the handle, and returns the text. It raises :class:`NvmlError` if the call fails.
     """
-    function, fill = lib.ccc_nvml_find(name.encode()), lib.ccc_nvml_text
-    new, string, ctype, length = ffi.new, ffi.string, ffi.typeof("char[]"), getattr(nvml, size)
+    length: int = getattr(nvml, size)
+    return reader(name, lib.CCC_NVML_TEXT, f"char[{length}]", (("", TEXT, 0, length),))
 
-    def read(handle: int) -> str:
-        if not process.ready:
-            initialise()
-        text = new(ctype, length)
-        status = fill(function, handle, text, length)
-        if status:
-            raise failure(status, name)
-        return str(string(text), "utf-8", "replace")
 
+@overload
+def reads_member(name: str, structure: str, member: str) -> Callable[[int], int]: ...
+@overload
+def reads_member(name: str, structure: str, member: str, meanings: Meanings[T]) -> Callable[[int], T]: ...
+def reads_member(name: str, structure: str, member: str, meanings: Meanings[Any] | None = None) -> Callable[[int], Any]:
+    """Return what asks for a member of a structure.
+
+    Parameters
+    ----------
+    name : str
+        A function of NVML that takes a handle, and a pointer to a structure without inputs.
+    structure : str
+        The type of the structure.
+    member : str
+        The member, a number.
+    meanings : Meanings, optional
+        What is returned in the place of a number.
+
+    Returns
+    -------
+    callable
+        It takes the handle, and returns the value of the member, or its meaning. It raises :class:`NvmlError` if the
+        call fails.
+    """
+    if structure not in vars(nvml):
+        return lambda handle: missing(name)
+    answers = (answer_of(structure, member),)
+    return reader(name, lib.CCC_NVML_OUTPUT, structure + " *", answers, structure, meanings=meanings)
+
+
+def reads_member_text(name: str, structure: str, member: str) -> Callable[[int], str]:
+    """Return what asks for a text in a structure.
+
+    Parameters
+    ----------
+    name : str
+        A function of NVML that takes a handle, and a pointer to a structure without inputs.
+    structure : str
+        The type of the structure.
+    member : str
+        The member, an array of characters.
+
+    Returns
+    -------
+    callable
+        It takes the handle, and returns the text. It raises :class:`NvmlError` if the call fails.
+    """
+    read: Callable[[int], Any] = reads_member(name, structure, member)
     return read
+
+
+def reads_structure(name: str, structure: str, cls: type[S]) -> Callable[[int], S]:
+    """Return what asks for a structure.
+
+    Parameters
+    ----------
+    name : str
+        A function of NVML that takes a handle, and a pointer to a structure without inputs.
+    structure : str
+        The type of the structure.
+    cls : type
+        The class of what is returned.
+
+    Returns
+    -------
+    callable
+        It takes the handle, and returns an instance of the class, which was not initialised, with the structure as its
+        ``_record``. It raises :class:`NvmlError` if the call fails.
+    """
+    if structure not in vars(nvml):
+        return lambda handle: missing(name)
+    return reader(name, lib.CCC_NVML_OUTPUT, structure + " *", (), structure, cls)
+
+
+def has_members(cls: type[Told], structure: str, **members: str) -> None:
+    """Say which properties of a class are nothing but members of its structure.
+
+    Parameters
+    ----------
+    cls : type
+        The class.
+    structure : str
+        The type of the structure.
+    **members : str
+        The member, by the name of the property.
+    """
+    if structure in vars(nvml):
+        use_members(cls, {name: answer_of(structure, member) for name, member in members.items()})
+
+
+def answer_of(structure: str, member: str) -> Answer:
+    """Return what a reader needs to know of a member of a structure."""
+    field = dict(ffi.typeof(structure).fields)[member]
+    size = ffi.sizeof(field.type)
+    if field.type.kind == "array":
+        return member, TEXT, field.offset, size
+    has_sign = int(ffi.cast(field.type, -1)) < 0
+    return member, INTEGERS[size, has_sign], field.offset, size
+
+
+def reader(
+    name: str,
+    form: int,
+    output: str,
+    answers: tuple[Answer, ...],
+    structure: str = "",
+    cls: type[Told] | None = None,
+    meanings: Meanings[Any] | None = None,
+) -> Callable[..., Any]:
+    """Return what asks NVML; see :func:`cuda_core_cffi._core.calls.nvml_reader`."""
+    if name not in vars(nvml):
+        return lambda *arguments: missing(name)
+    ctype = ffi.typeof(output)
+    question = ffi.new("ccc_nvml_question *")
+    question.form = form
+    question.function = lib.ccc_nvml_find(name.encode())
+    question.version = vars(nvml).get(structure.removesuffix("_t"), 0)
+    question.size = ffi.sizeof(structure or output)
+
+    def failed(status: int) -> None:
+        if status != UNINITIALIZED or process.ready:
+            raise failure(status, name)
+        initialise()
+
+    mapping = meanings and dict([*meanings.numbers.items(), (None, meanings.other)])
+    return nvml_reader(question, answers, ctype, cls, mapping, failed)

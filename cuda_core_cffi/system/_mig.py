@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cuda_core_cffi._core.calls import use_functions
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import reads_number, value, values
+from cuda_core_cffi.system._library import IS_ENABLED, IS_NOT_ZERO, reads_number, reads_one_of_pair, value
 from cuda_core_cffi.system.exceptions import NotFoundError, failure
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ __all__ = ["MigInfo", "switch"]
 
 ENABLED, DISABLED = nvml.nvmlEnableState_t.NVML_FEATURE_ENABLED, nvml.nvmlEnableState_t.NVML_FEATURE_DISABLED
 
-read_is_mig = reads_number("nvmlDeviceIsMigDeviceHandle")
+read_is_mig = reads_number("nvmlDeviceIsMigDeviceHandle", IS_NOT_ZERO)
+read_mig_mode, read_pending_mig_mode = (reads_one_of_pair("nvmlDeviceGetMigMode", one, IS_ENABLED) for one in (0, 1))
 read_max_mig_device_count = reads_number("nvmlDeviceGetMaxMigDeviceCount")
 
 
@@ -60,7 +62,7 @@ class MigInfo(Uncopyable):
     @property
     def is_mig_device(self) -> bool:
         """Whether this device is an instance of another."""
-        return bool(read_is_mig(self._device._handle))
+        return read_is_mig(self._device._handle)
 
     @property
     def mode(self) -> bool:
@@ -71,7 +73,7 @@ class MigInfo(Uncopyable):
         NotSupportedError
             If the device cannot be divided.
         """
-        return values(nvml.nvmlDeviceGetMigMode, self._device._handle)[0] == ENABLED
+        return read_mig_mode(self._device._handle)
 
     @mode.setter
     def mode(self, mode: bool) -> None:
@@ -89,7 +91,7 @@ class MigInfo(Uncopyable):
         NotSupportedError
             If the device cannot be divided.
         """
-        return values(nvml.nvmlDeviceGetMigMode, self._device._handle)[1] == ENABLED
+        return read_pending_mig_mode(self._device._handle)
 
     @property
     def device_count(self) -> int:
@@ -137,3 +139,15 @@ class MigInfo(Uncopyable):
                 yield self.get_device_by_index(index)
             except NotFoundError:  # fewer than there could be
                 continue
+
+
+use_functions(
+    MigInfo,
+    "_device",
+    {
+        "device_count": read_max_mig_device_count,
+        "is_mig_device": read_is_mig,
+        "mode": read_mig_mode,
+        "pending_mode": read_pending_mig_mode,
+    },
+)

@@ -10,11 +10,12 @@ from typing import TypedDict, TypeVar
 from cuda_core_cffi._core.errors import CUDAError
 from cuda_core_cffi.system._device import Device
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import reads_number, value
+from cuda_core_cffi.system._library import reads_number
 from cuda_core_cffi.system._system import (
     get_nvml_version,
     get_process_name,
     get_user_mode_driver_version,
+    read_driver_version,
 )
 
 __all__ = ["DeviceReport", "ProcessReport", "Report", "read", "tables"]
@@ -25,11 +26,9 @@ MIB = 1 << 20
 MILLIWATTS = 1000
 NOT_AVAILABLE = "N/A"
 NO_NUMBER = nvml.NVML_VALUE_NOT_AVAILABLE % 2**64  # in a field of 64 bits without a sign
+COMPUTE_MODE_PREFIX = "NVML_COMPUTEMODE_"
 COMPUTE_MODES = {
-    "NVML_COMPUTEMODE_DEFAULT": "default",
-    "NVML_COMPUTEMODE_EXCLUSIVE_THREAD": "exclusive thread",
-    "NVML_COMPUTEMODE_PROHIBITED": "prohibited",
-    "NVML_COMPUTEMODE_EXCLUSIVE_PROCESS": "exclusive process",
+    int(mode): mode.name.removeprefix(COMPUTE_MODE_PREFIX).lower().replace("_", " ") for mode in nvml.nvmlComputeMode_t
 }
 
 read_compute_mode = reads_number("nvmlDeviceGetComputeMode")
@@ -97,16 +96,11 @@ def read() -> Report:
     """
     devices = [device_report(device) for device in Device.get_all_devices()]
     return {
-        "driver_version": known(driver_version),
+        "driver_version": known(read_driver_version),
         "cuda_version": joined(known(get_user_mode_driver_version)),
         "nvml_version": joined(known(get_nvml_version)),
         "devices": devices,
     }
-
-
-def driver_version() -> str:
-    """Return the version of the driver as it is written: 580.65.06 has a leading zero."""
-    return value(nvml.nvmlSystemGetDriverVersion, nvml.NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE).decode(errors="replace")
 
 
 def device_report(device: Device) -> DeviceReport:
@@ -130,10 +124,9 @@ def device_report(device: Device) -> DeviceReport:
 
 
 def compute_mode(device: Device) -> str:
-    """Return who may use a device. What NVML adds later has NVML's name."""
+    """Return who may use a device. What NVML adds later is its number."""
     mode = read_compute_mode(device._handle)
-    name = getattr(mode, "name", str(mode))
-    return COMPUTE_MODES.get(name, name)
+    return COMPUTE_MODES.get(mode, str(mode))
 
 
 def process_reports(device: Device) -> list[ProcessReport]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import operator
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from cuda_core_cffi._core.calls import Told
 from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi._raw.types import Record
 from cuda_core_cffi.system._header import nvml
@@ -16,14 +17,14 @@ __all__ = ["Snapshot", "sequence_index"]
 R = TypeVar("R", bound=Record)
 
 
-class Snapshot(Generic[R]):
+class Snapshot(Told, Generic[R]):
     """Values that NVML told, which do not change; they can be sent to other processes.
 
-    A subclass names the structure that they are in. For speed, the CFFI pointer to it may stand for the structure: its
-    fields are read the same way.
+    A subclass names the structure that they are in. The CFFI pointer to it may stand for the structure: its fields are
+    read the same way.
     """
 
-    __slots__ = ("_record",)
+    __slots__ = ()
 
     _STRUCTURE: ClassVar[str]
 

@@ -6,17 +6,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cuda_core_cffi._core.calls import about, blank, use_functions
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi.system._attributes import DeviceAttributes, RepairStatus
 from cuda_core_cffi.system._clocks import ClockInfo
 from cuda_core_cffi.system._cooling import CoolerInfo, FanInfo, Temperature
-from cuda_core_cffi.system._enumerators import ADDRESSING_MODES, CLOCKS_EVENT_REASONS
+from cuda_core_cffi.system._enumerators import ADDRESSING_MODES, CLOCK_TYPES, CLOCKS_EVENT_REASONS
 from cuda_core_cffi.system._fields import FieldValues, clear_fields, field_values
 from cuda_core_cffi.system._header import nvml
 from cuda_core_cffi.system._identity import DeviceIdentity
-from cuda_core_cffi.system._library import call, reads_number, reads_structure, value, values
+from cuda_core_cffi.system._library import (
+    IS_ENABLED,
+    IS_NOT_ZERO,
+    Meanings,
+    call,
+    reads_member,
+    reads_number,
+    reads_pair,
+    reads_structure,
+    value,
+)
 from cuda_core_cffi.system._memory import BAR1MemoryInfo, MemoryInfo
-from cuda_core_cffi.system._mig import ENABLED, switch
+from cuda_core_cffi.system._mig import switch
 from cuda_core_cffi.system._performance import GpuDynamicPstatesInfo, Utilization
 from cuda_core_cffi.system.typing import AddressingMode, ClocksEventReasons, ClockType, FieldId
 
@@ -25,14 +36,32 @@ __all__ = ["DeviceState"]
 PSTATE_UNKNOWN = nvml.nvmlPstates_t.NVML_PSTATE_UNKNOWN
 PSTATES_SIZE = nvml.NVML_MAX_GPU_PERF_PSTATES * 4  # in bytes, of an enumeration each
 
-read_memory_info = reads_structure("nvmlDeviceGetMemoryInfo_v2", "nvmlMemory_v2_t")
-read_utilization = reads_structure("nvmlDeviceGetUtilizationRates", "nvmlUtilization_t")
-read_performance_state = reads_number("nvmlDeviceGetPerformanceState")
-read_persistence_mode = reads_number("nvmlDeviceGetPersistenceMode")
-read_display_mode = reads_number("nvmlDeviceGetDisplayMode")
-read_display_active = reads_number("nvmlDeviceGetDisplayActive")
+PSTATES: Meanings[int | None] = Meanings(
+    {int(state): int(state) for state in nvml.nvmlPstates_t if state != PSTATE_UNKNOWN}, None
+)
+
+KNOWN_ADDRESSING_MODES: Meanings[AddressingMode | None] = Meanings(ADDRESSING_MODES.members, None)
+
+read_memory_info = reads_structure("nvmlDeviceGetMemoryInfo_v2", "nvmlMemory_v2_t", MemoryInfo)
+read_bar1_memory_info = reads_structure("nvmlDeviceGetBAR1MemoryInfo", "nvmlBAR1Memory_t", BAR1MemoryInfo)
+read_utilization = reads_structure("nvmlDeviceGetUtilizationRates", "nvmlUtilization_t", Utilization)
+read_performance_state = reads_number("nvmlDeviceGetPerformanceState", PSTATES)
+read_dynamic_pstates_info = reads_structure(
+    "nvmlDeviceGetDynamicPstatesInfo", "nvmlGpuDynamicPstatesInfo_t", GpuDynamicPstatesInfo
+)
+read_addressing_mode = reads_member(
+    "nvmlDeviceGetAddressingMode", "nvmlDeviceAddressingMode_v1_t", "value", KNOWN_ADDRESSING_MODES
+)
+read_c2c_mode = reads_member("nvmlDeviceGetC2cModeInfoV", "nvmlC2cModeInfo_v1_t", "isC2cEnabled", IS_NOT_ZERO)
+read_persistence_mode = reads_number("nvmlDeviceGetPersistenceMode", IS_ENABLED)
+read_display_mode = reads_number("nvmlDeviceGetDisplayMode", IS_ENABLED)
+read_display_active = reads_number("nvmlDeviceGetDisplayActive", IS_ENABLED)
+read_attributes = reads_structure("nvmlDeviceGetAttributes_v2", "nvmlDeviceAttributes_t", DeviceAttributes)
+read_repair_status = reads_structure("nvmlDeviceGetRepairStatus", "nvmlRepairStatus_v1_t", RepairStatus)
+read_auto_boosted_clocks = reads_pair("nvmlDeviceGetAutoBoostedClocksEnabled", IS_ENABLED)
+read_cooler_info = reads_structure("nvmlDeviceGetCoolerInfo", "nvmlCoolerInfo_v1_t", CoolerInfo)
 read_num_fans = reads_number("nvmlDeviceGetNumFans")
-read_bar1_memory_info = reads_structure("nvmlDeviceGetBAR1MemoryInfo", "nvmlBAR1Memory_t")
+temperature_of = about(Temperature, "_handle")
 
 
 class DeviceState(DeviceIdentity):
@@ -43,33 +72,33 @@ class DeviceState(DeviceIdentity):
     @property
     def memory_info(self) -> MemoryInfo:
         """The memory of the device: what all processes use, and what is free."""
-        return MemoryInfo(read_memory_info(self._handle))
+        return read_memory_info(self._handle)
 
     @property
     def bar1_memory_info(self) -> BAR1MemoryInfo:
         """The part of the memory that the CPU and other devices can map over PCIe."""
-        return BAR1MemoryInfo(read_bar1_memory_info(self._handle))
+        return read_bar1_memory_info(self._handle)
 
     @property
     def utilization(self) -> Utilization:
         """How busy the device is. Not told of a device that is divided (MIG)."""
-        return Utilization(read_utilization(self._handle))
+        return read_utilization(self._handle)
 
     @property
     def performance_state(self) -> int | None:
         """The performance state, from 0, the fastest, to 15; None if it is unknown."""
-        return known_pstate(read_performance_state(self._handle))
+        return read_performance_state(self._handle)
 
     @property
     def supported_pstates(self) -> list[int]:
         """The performance states that the device has, from 0, the fastest, to 15."""
         found = value(nvml.nvmlDeviceGetSupportedPerformanceStates, self._handle, PSTATES_SIZE)
-        return [state for state in map(known_pstate, found) if state is not None]
+        return [int(state) for state in found if state != PSTATE_UNKNOWN]
 
     @property
     def dynamic_pstates_info(self) -> GpuDynamicPstatesInfo:
         """How busy the parts of the device are, and when the driver changes the performance state for that."""
-        return GpuDynamicPstatesInfo(value(nvml.nvmlDeviceGetDynamicPstatesInfo, self._handle))
+        return read_dynamic_pstates_info(self._handle)
 
     def get_field_values(self, field_ids: Iterable[FieldId | int | tuple[FieldId | int, int]]) -> FieldValues:
         """Return several fields at once.
@@ -114,17 +143,17 @@ class DeviceState(DeviceIdentity):
     @property
     def addressing_mode(self) -> AddressingMode | None:
         """How the device reaches memory that the system allocated; None if it does not."""
-        return ADDRESSING_MODES.members.get(value(nvml.nvmlDeviceGetAddressingMode, self._handle).value)
+        return read_addressing_mode(self._handle)
 
     @property
     def is_c2c_enabled(self) -> bool:
         """Whether chip-to-chip links are enabled."""
-        return bool(value(nvml.nvmlDeviceGetC2cModeInfoV, self._handle).isC2cEnabled)
+        return read_c2c_mode(self._handle)
 
     @property
     def is_persistence_mode_enabled(self) -> bool:
         """Whether the driver stays loaded while nobody uses the device. To set it needs root. Linux only."""
-        return read_persistence_mode(self._handle) == ENABLED
+        return read_persistence_mode(self._handle)
 
     @is_persistence_mode_enabled.setter
     def is_persistence_mode_enabled(self, enabled: bool) -> None:
@@ -133,22 +162,22 @@ class DeviceState(DeviceIdentity):
     @property
     def is_display_connected(self) -> bool:
         """Whether a display is connected."""
-        return read_display_mode(self._handle) == ENABLED
+        return read_display_mode(self._handle)
 
     @property
     def is_display_active(self) -> bool:
         """Whether the device has memory for a screen, also without a display."""
-        return read_display_active(self._handle) == ENABLED
+        return read_display_active(self._handle)
 
     @property
     def attributes(self) -> DeviceAttributes:
         """How many engines the device has, or the instance. Ampere and newer, Linux only."""
-        return DeviceAttributes(value(nvml.nvmlDeviceGetAttributes_v2, self._handle))
+        return read_attributes(self._handle)
 
     @property
     def repair_status(self) -> RepairStatus:
         """Repairs that the next reset makes. Ampere and newer."""
-        return RepairStatus(self._handle)
+        return read_repair_status(self._handle)
 
     def get_clock(self, clock_type: ClockType | str) -> ClockInfo:
         """Return a clock.
@@ -168,13 +197,19 @@ class DeviceState(DeviceIdentity):
         ValueError
             If there is no such clock domain.
         """
-        return ClockInfo(self._handle, clock_type)
+        try:
+            number = CLOCK_TYPES.numbers[clock_type]  # type: ignore[index]  # the text of a member finds it
+        except (KeyError, TypeError):
+            return ClockInfo(self._handle, clock_type)  # which says what is wrong
+        clock = blank(ClockInfo)
+        clock._clock = number
+        clock._handle = self._handle
+        return clock
 
     @property
     def is_auto_boosted_clocks_enabled(self) -> tuple[bool, bool]:
         """Whether clocks go above their base by themselves, and whether that is the default. Kepler and Maxwell."""
-        now, default = values(nvml.nvmlDeviceGetAutoBoostedClocksEnabled, self._handle)
-        return now == ENABLED, default == ENABLED
+        return read_auto_boosted_clocks(self._handle)
 
     @property
     def current_clock_event_reasons(self) -> list[ClocksEventReasons]:
@@ -189,7 +224,7 @@ class DeviceState(DeviceIdentity):
     @property
     def cooler(self) -> CoolerInfo:
         """The cooler."""
-        return CoolerInfo(value(nvml.nvmlDeviceGetCoolerInfo, self._handle))
+        return read_cooler_info(self._handle)
 
     def get_fan(self, fan: int = 0) -> FanInfo:
         """Return a fan.
@@ -222,9 +257,28 @@ class DeviceState(DeviceIdentity):
     @property
     def temperature(self) -> Temperature:
         """Temperatures."""
-        return Temperature(self._handle)
+        return temperature_of(self._handle)
 
 
-def known_pstate(state: int) -> int | None:
-    """Return a performance state; None if NVML does not know it."""
-    return None if state == PSTATE_UNKNOWN else int(state)
+use_functions(
+    DeviceState,
+    "_handle",
+    {
+        "addressing_mode": read_addressing_mode,
+        "attributes": read_attributes,
+        "bar1_memory_info": read_bar1_memory_info,
+        "cooler": read_cooler_info,
+        "dynamic_pstates_info": read_dynamic_pstates_info,
+        "is_auto_boosted_clocks_enabled": read_auto_boosted_clocks,
+        "is_c2c_enabled": read_c2c_mode,
+        "is_display_active": read_display_active,
+        "is_display_connected": read_display_mode,
+        "is_persistence_mode_enabled": read_persistence_mode,
+        "memory_info": read_memory_info,
+        "num_fans": read_num_fans,
+        "performance_state": read_performance_state,
+        "repair_status": read_repair_status,
+        "temperature": temperature_of,
+        "utilization": read_utilization,
+    },
+)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._device.device import device_count, driver_version
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import value
+from cuda_core_cffi.system._library import reads_system_text, reads_total, value
 from cuda_core_cffi.system._pci import text_of
 from cuda_core_cffi.system.exceptions import LibraryNotFoundError
 
@@ -19,6 +19,10 @@ __all__ = [
     "get_process_name",
     "get_user_mode_driver_version",
 ]
+
+read_count = reads_total("nvmlDeviceGetCount_v2")
+read_driver_version = reads_system_text("nvmlSystemGetDriverVersion", "NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE")
+read_nvml_version = reads_system_text("nvmlSystemGetNVMLVersion", "NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE")
 
 PROCESS_NAME_SIZE = 4096  # a path
 
@@ -40,7 +44,7 @@ def get_num_devices() -> int:
         If NVML fails.
     """
     try:
-        return value(nvml.nvmlDeviceGetCount_v2)
+        return read_count()
     except LibraryNotFoundError:
         return device_count()
 
@@ -74,8 +78,7 @@ def get_kernel_mode_driver_version() -> tuple[int, ...]:
     LibraryNotFoundError
         If there is no NVML; it is a RuntimeError.
     """
-    text = value(nvml.nvmlSystemGetDriverVersion, nvml.NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE)
-    return version_of(text)
+    return version_of(read_driver_version())
 
 
 def get_nvml_version() -> tuple[int, ...]:
@@ -91,8 +94,7 @@ def get_nvml_version() -> tuple[int, ...]:
     LibraryNotFoundError
         If there is no NVML.
     """
-    text = value(nvml.nvmlSystemGetNVMLVersion, nvml.NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE)
-    return version_of(text)
+    return version_of(read_nvml_version())
 
 
 def get_driver_branch() -> str:
@@ -140,10 +142,10 @@ def get_process_name(pid: int) -> str:
     return value(nvml.nvmlSystemGetProcessName, number, PROCESS_NAME_SIZE).decode(errors="replace")
 
 
-def version_of(text: bytes) -> tuple[int, ...]:
+def version_of(text: str) -> tuple[int, ...]:
     """Return the numbers of a version; what is no number ends it."""
     found: list[int] = []
-    for part in text.decode(errors="replace").split("."):
+    for part in text.split("."):
         if not part.isdecimal():
             break
         found.append(int(part))

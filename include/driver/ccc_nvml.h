@@ -9,6 +9,7 @@
 #ifndef CCC_NVML_H
 #define CCC_NVML_H
 
+#include "driver/ccc_nvml_question.h"
 #include "driver/ccc_table.h"
 
 #include <nvml.h>
@@ -96,7 +97,7 @@ static void *ccc_nvml_entry(unsigned int function)
     return CCC_LIKELY(address != NULL) ? address : ccc_nvml_resolve(function);
 }
 
-/* Return the number of a function, for the calls below; one that has no address where the header lacks it. */
+/* Return the number of a function, for questions; one that has no address where the header lacks it. */
 static unsigned int ccc_nvml_find(const char *name)
 {
     unsigned int function = 0;
@@ -105,59 +106,58 @@ static unsigned int ccc_nvml_find(const char *name)
     return function;
 }
 
-/*
- * What programs ask for again and again, an object being a handle: calls with the output in C, which Python need not make
- * and read. ccc_nvml_number returns a number of 32 bits, or the status, negative; an argument is what it is the number of.
- */
-static int64_t ccc_nvml_number(unsigned int function, uintptr_t object)
+/* Whether NVML is initialised in this process. */
+static atomic_int ccc_nvml_ready;
+
+static int ccc_nvml_is_ready(void)
 {
-    void *address = ccc_nvml_entry(function);
-    unsigned int number = 0;
-    nvmlReturn_t status = CCC_LIKELY(address != NULL)
-                              ? ((nvmlReturn_t (*)(void *, unsigned int *))address)((void *)object, &number)
-                              : ccc_nvml_status;
-    return status ? -(int64_t)status : (int64_t)number;
+    return atomic_load_explicit(&ccc_nvml_ready, memory_order_acquire);
 }
 
-static int64_t ccc_nvml_number_of(unsigned int function, uintptr_t object, unsigned int argument)
+static void ccc_nvml_set_ready(int ready)
 {
-    void *address = ccc_nvml_entry(function);
-    unsigned int number = 0;
-    nvmlReturn_t status =
-        CCC_LIKELY(address != NULL)
-            ? ((nvmlReturn_t (*)(void *, unsigned int, unsigned int *))address)((void *)object, argument, &number)
-            : ccc_nvml_status;
-    return status ? -(int64_t)status : (int64_t)number;
+    atomic_store_explicit(&ccc_nvml_ready, ready, memory_order_release);
 }
 
-static int64_t ccc_nvml_number_of_two(unsigned int function, uintptr_t object, unsigned int first, unsigned int second)
+/* Ask; the answer has the size of the question. NVML_ERROR_UNINITIALIZED, before the first call of NVML in a process. */
+static int ccc_nvml_ask(const ccc_nvml_question *question, uintptr_t object, unsigned int first, unsigned int second,
+                        void *answer)
 {
-    void *address = ccc_nvml_entry(function);
-    unsigned int number = 0;
-    nvmlReturn_t status = CCC_LIKELY(address != NULL)
-                              ? ((nvmlReturn_t (*)(void *, unsigned int, unsigned int, unsigned int *))address)(
-                                    (void *)object, first, second, &number)
-                              : ccc_nvml_status;
-    return status ? -(int64_t)status : (int64_t)number;
-}
-
-/* Fill a structure. Where it states its version, that is its first member; 0 where it does not. */
-static int ccc_nvml_fill(unsigned int function, uintptr_t object, void *structure, unsigned int version)
-{
-    void *address = ccc_nvml_entry(function);
+    if (!ccc_nvml_is_ready())
+        return NVML_ERROR_UNINITIALIZED;
+    void *address = ccc_nvml_entry(question->function), *handle = (void *)object;
     if (address == NULL)
         return ccc_nvml_missing_status();
-    if (version)
-        *(unsigned int *)structure = version;
-    return (int)((nvmlReturn_t (*)(void *, void *))address)((void *)object, structure);
+    if (question->version)
+        *(unsigned int *)answer = question->version;
+    switch (question->form) {
+    case CCC_NVML_OUTPUT:
+        return (int)((nvmlReturn_t (*)(void *, void *))address)(handle, answer);
+    case CCC_NVML_OUTPUT_OF:
+        return (int)((nvmlReturn_t (*)(void *, unsigned int, void *))address)(handle, first, answer);
+    case CCC_NVML_OUTPUT_OF_TWO:
+        return (int)((nvmlReturn_t (*)(void *, unsigned int, unsigned int, void *))address)(handle, first, second,
+                                                                                           answer);
+    case CCC_NVML_TEXT:
+        return (int)((nvmlReturn_t (*)(void *, char *, unsigned int))address)(handle, answer, question->size);
+    case CCC_NVML_PAIR:
+        return (int)((nvmlReturn_t (*)(void *, unsigned int *, unsigned int *))address)(
+            handle, answer, (unsigned int *)answer + 1);
+    case CCC_NVML_TOTAL:
+        return (int)((nvmlReturn_t (*)(unsigned int *))address)(answer);
+    case CCC_NVML_SYSTEM_TEXT:
+        return (int)((nvmlReturn_t (*)(char *, unsigned int))address)(answer, question->size);
+    }
+    return NVML_ERROR_INVALID_ARGUMENT;
 }
 
-static int ccc_nvml_text(unsigned int function, uintptr_t object, char *text, unsigned int size)
+/* Ask for a number of 32 bits. It is returned, or the status, negative. */
+static int64_t ccc_nvml_number(const ccc_nvml_question *question, uintptr_t object, unsigned int first,
+                               unsigned int second)
 {
-    void *address = ccc_nvml_entry(function);
-    if (address == NULL)
-        return ccc_nvml_missing_status();
-    return (int)((nvmlReturn_t (*)(void *, char *, unsigned int))address)((void *)object, text, size);
+    unsigned int number = 0;
+    int status = ccc_nvml_ask(question, object, first, second, &number);
+    return status ? -(int64_t)status : (int64_t)number;
 }
 
 /* What NVML says of a status, or NULL where there is no library. */
@@ -185,6 +185,7 @@ static void ccc_nvml_after_fork(void)
 {
     static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
     ccc_nvml.lock = unlocked;
+    ccc_nvml_set_ready(0);
 }
 
 __attribute__((constructor)) static void ccc_nvml_watch_fork(void)

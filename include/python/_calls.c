@@ -15,6 +15,7 @@
 #include <Python.h>
 
 #include "python/ccc_buffers.h"
+#include "python/ccc_nvml_reader.h"
 #include "python/ccc_once.h"
 #include "python/ccc_queue.h"
 #include "python/ccc_packer.h"
@@ -205,6 +206,13 @@ static PyMethodDef methods[] = {
     {"prepare", FAST(calls_prepare), "prepare(fields, native, plan, /)\n--\n\nReturn a prepared launch's functions."},
     {"fill", FAST(calls_fill), "fill(buffer, stream, value, /)\n--\n\nFill with a byte."},
     {"copy", FAST(calls_copy), "copy(destination, source, stream, /)\n--\n\nCopy a buffer into one of the same size."},
+    {"nvml_reader", FAST(calls_nvml_reader),
+     "nvml_reader(question, answers, ctype, cls, meanings, failed, /)\n--\n\nReturn what asks NVML."},
+    {"about", FAST(calls_about), "about(cls, attribute, /)\n--\n\nReturn what makes objects with one attribute."},
+    {"use_functions", FAST(calls_use_functions),
+     "use_functions(cls, attribute, functions, /)\n--\n\nHave functions stand for the getters of properties."},
+    {"use_members", FAST(calls_use_members),
+     "use_members(cls, members, /)\n--\n\nHave members of a structure stand for the getters of properties."},
     {"use_fast_methods", calls_use_fast_methods, METH_O, "use_fast_methods(cls, /)\n--\n\nPut methods in C in a class."},
     {"buffer_class", calls_buffer_class, METH_O, "buffer_class(cls, /)\n--\n\nReplace close of a class of buffers."},
     {"pool_class", calls_pool_class, METH_O, "pool_class(cls, /)\n--\n\nReplace allocate of a class of pools."},
@@ -234,11 +242,15 @@ static int calls_exec(PyObject *module)
     target_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_target *");
     plan_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_plan *");
     config_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_config *");
+    question_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_nvml_question *");
+    new_structure = PyObject_GetAttrString(ffi, "new");
+    handle_name = PyUnicode_InternFromString("_handle");
     check_cleanup = find("cuda_core_cffi._core.errors", "check_cleanup");
     describe_fields = find("cuda_core_cffi._core.packing", "describe");
     value_name = PyUnicode_InternFromString("value");
     if (address == NULL || handle_ctype == NULL || target_ctype == NULL || plan_ctype == NULL || config_ctype == NULL ||
-        check_cleanup == NULL || describe_fields == NULL || value_name == NULL || prepare_export())
+        question_ctype == NULL || new_structure == NULL || handle_name == NULL || check_cleanup == NULL ||
+        describe_fields == NULL || value_name == NULL || prepare_export())
         goto done;
     helpers = PyLong_AsVoidPtr(address);
     if (helpers == NULL)
@@ -252,7 +264,10 @@ static int calls_exec(PyObject *module)
     if (add_memory(module))
         goto done;
     packer_type = (PyTypeObject *)PyType_FromSpec(&packer_spec);
-    if (packer_type == NULL)
+    reader_type = (PyTypeObject *)PyType_FromSpec(&reader_spec);
+    told_type = (PyTypeObject *)PyType_FromSpec(&told_spec);
+    if (packer_type == NULL || reader_type == NULL || told_type == NULL || make_shortcut_type() ||
+        PyModule_AddObjectRef(module, "Told", (PyObject *)told_type))
         goto done;
     result = 0;
 done:

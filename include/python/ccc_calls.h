@@ -4,6 +4,7 @@
 #ifndef CCC_CALLS_H
 #define CCC_CALLS_H
 
+#include "driver/ccc_nvml_question.h"
 #include "launch/ccc_target.h"
 #include "memory/ccc_dlpack.h"
 
@@ -33,7 +34,9 @@
          const char *arguments, ccc_handle *const *buffers, size_t count)) \
     CALL(tensor_for, ccc_tensor_for, uint64_t, (ccc_handle *buffer, DLDevice device, int versioned, \
          uint64_t stream, int *status)) \
-    CALL(tensor_delete, ccc_tensor_delete, void, (uint64_t tensor))
+    CALL(tensor_delete, ccc_tensor_delete, void, (uint64_t tensor)) \
+    CALL(nvml_ask, ccc_nvml_ask, int, (const ccc_nvml_question *question, uintptr_t object, unsigned int first, \
+         unsigned int second, void *answer))
 
 typedef struct ccc_calls {
 #define CCC_CALL(name, function, type, parameters) type(*name) parameters;

@@ -5,6 +5,7 @@
 #define CCC_CALLS_TABLE_H
 
 #include "python/ccc_calls.h"
+#include "driver/ccc_nvml.h"
 #include "memory/ccc_copy.h"
 #include "handles/ccc_keep.h"
 #include "launch/ccc_prepared.h"

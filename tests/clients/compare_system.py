@@ -21,6 +21,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import types
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -181,7 +182,7 @@ def describe(value: Any, depth: int = 0) -> Any:
     if depth < DEPTH and ".system" in type(value).__module__:
         for name in sorted(dir(type(value))):
             item = getattr(type(value), name)
-            if not name.startswith("_") and type(item).__name__ in ("property", "getset_descriptor"):
+            if not name.startswith("_") and isinstance(item, property | types.GetSetDescriptorType):
                 found[name] = outcome(lambda name=name: getattr(value, name), depth + 1)
     return found
 

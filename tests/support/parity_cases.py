@@ -10,12 +10,14 @@ It prints a JSON object: for each operation a list of what its calls returned, r
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import importlib.abc
 import importlib.util
 import itertools
 import json
+import pickle
 import re
 import sys
 import types
@@ -69,8 +71,12 @@ from cuda_core_cffi import (  # noqa: E402
     PreparedLaunch,
     launch,
     simulator,
+    system,
 )
 from cuda_core_cffi._arrays import interfaces  # noqa: E402
+from cuda_core_cffi.nvml import nvmlMemory_v2_t as NvmlMemory  # noqa: E402
+from cuda_core_cffi.system._library import process  # noqa: E402
+from cuda_core_cffi.system._memory import MemoryInfo  # noqa: E402
 
 # Not imported by name: which of them is in C is not the same in both forms.
 read_method = interfaces.read_dlpack if FORM == "python" else interfaces.read_method
@@ -329,9 +335,51 @@ def read(w: World) -> Iterator[str]:
         yield tell(read_method, thing, stream)
 
 
+def nvml(w: World) -> Iterator[str]:
+    """Read what NVML tells, also where it fails, and treat properties as what they are."""
+    device = system.Device(index=0)
+    things = [
+        device, device.mig, device.inforom, device.pci_info, device.temperature, device.get_clock("sm"),
+        device.memory_info, device.bar1_memory_info, device.utilization, device.dynamic_pstates_info,
+        pickle.loads(pickle.dumps(device.memory_info)), MemoryInfo(NvmlMemory(used=7)),
+        type(device).__new__(type(device)),
+    ]  # fmt: skip
+    for thing, name in ((one, name) for one in things for name in properties(type(one))):
+        item = getattr(type(thing), name)
+        yield f"{type(thing).__name__}.{name} {item.__doc__} {item.fget.__name__} {isinstance(item, property)}"
+        with tracing() as calls:
+            told = tell(getattr, thing, name)
+        yield told if simulator.is_loaded() else told.split()[0]  # a device may do something else a moment later
+        if simulator.is_loaded():
+            yield str(calls.names)
+            for function in calls.names:
+                with simulator.fail(function, "NVML_ERROR_GPU_IS_LOST"):
+                    yield tell(getattr, thing, name)
+        yield tell(delattr, thing, name)
+        if item.fset is None:
+            yield tell(setattr, thing, name, 7)
+    for name in ("get_sensor", "get_current_mhz", "get_max_mhz"):
+        thing = device.temperature if name == "get_sensor" else device.get_clock("sm")
+        yield tell(getattr(thing, name), *(7,) * (name != "get_sensor"))
+    for name in ("sm", "nonsense", 7, None, []):
+        yield tell(device.get_clock, name)
+    process.ready = False
+    yield tell(lambda: (device.index, process.ready))
+
+
+def properties(cls: type) -> list[str]:
+    """Return the names of the public properties of a class."""
+    return [name for name in dir(cls) if not name.startswith("_") and isinstance(getattr(cls, name), property)]
+
+
+def tracing() -> Any:
+    """Record the driver's calls, if that is the simulated one."""
+    return simulator.trace() if simulator.is_loaded() else contextlib.nullcontext()
+
+
 OPERATIONS: dict[str, Callable[[World], Iterator[str]]] = {
     function.__name__: function
-    for function in (lifetime, buffers, fill, copy, order, wait, launches, export, read, failures)
+    for function in (lifetime, buffers, fill, copy, order, wait, launches, export, read, nvml, failures)
 }
 CODE: Any = None
 

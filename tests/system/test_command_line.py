@@ -69,7 +69,7 @@ def test_what_a_device_does_not_tell_is_null_and_not_available(monkeypatch) -> N
     def unsupported(handle):
         raise failure(nvml.nvmlReturn_t.NVML_ERROR_NOT_SUPPORTED, "nvmlDeviceGet")
 
-    for module, name in ((_report, "power_usage"), (_cooling, "temperature_v1"), (_report, "compute_mode")):
+    for module, name in ((_report, "power_usage"), (_cooling, "gpu_temperature"), (_report, "compute_mode")):
         monkeypatch.setattr(module, f"read_{name}", unsupported)
     report = _report.read()
     told = report["devices"][0]
@@ -93,6 +93,12 @@ def test_a_process_is_listed_with_its_memory(monkeypatch) -> None:
         ["0", "4321", "3", "MiB", "python"],
         ["0", "4322", "N/A", "python"],
     ]
+
+
+def test_a_compute_mode_has_a_name(monkeypatch) -> None:
+    names = [_report.COMPUTE_MODES[int(mode)] for mode in nvml.nvmlComputeMode_t]
+    assert names[:4] == ["default", "exclusive thread", "prohibited", "exclusive process"]
+    assert _report.read()["devices"][0]["compute_mode"] in names
 
 
 def test_a_compute_mode_that_is_not_known_has_nvml_s_number(monkeypatch) -> None:

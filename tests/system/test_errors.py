@@ -10,9 +10,10 @@ import pytest
 from helpers import output_of
 
 from cuda_core_cffi import CUDAError, UnavailableError, system
-from cuda_core_cffi.system import exceptions
+from cuda_core_cffi.system import _cooling, exceptions
 from cuda_core_cffi.system._header import nvml
 from cuda_core_cffi.system._library import value
+from cuda_core_cffi.system.exceptions import failure
 
 STATUSES = [status for status in nvml.nvmlReturn_t if status]
 
@@ -79,23 +80,11 @@ def test_a_function_that_the_library_lacks_is_told(monkeypatch) -> None:
 def test_an_older_driver_tells_the_temperature_another_way(monkeypatch) -> None:
     device = system.Device(index=0)
 
-    def missing(*arguments):
-        return nvml.nvmlReturn_t.NVML_ERROR_FUNCTION_NOT_FOUND, None
+    def missing(handle):
+        raise failure(nvml.nvmlReturn_t.NVML_ERROR_FUNCTION_NOT_FOUND, "nvmlDeviceGetTemperatureV")
 
-    missing.__name__ = "nvmlDeviceGetTemperatureV"
-    monkeypatch.setattr(nvml, "nvmlDeviceGetTemperatureV", missing)
+    monkeypatch.setattr(_cooling, "read_gpu_temperature", missing)
     assert 0 < device.temperature.get_sensor() < 150
-
-
-def test_a_driver_from_before_mig_has_no_instances(monkeypatch) -> None:
-    device = system.Device(index=0)
-
-    def missing(*arguments):
-        return nvml.nvmlReturn_t.NVML_ERROR_FUNCTION_NOT_FOUND, None
-
-    missing.__name__ = "nvmlDeviceIsMigDeviceHandle"
-    monkeypatch.setattr(nvml, "nvmlDeviceIsMigDeviceHandle", missing)
-    assert device.pci_info.bus_id == device.pci_bus_id
 
 
 NEWER = [

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import enum
 import importlib
 import inspect
 import pkgutil
@@ -11,30 +12,49 @@ import pkgutil
 import pytest
 
 from cuda_core_cffi import system
-from cuda_core_cffi._core.ffi import ffi
+from cuda_core_cffi._core import nvml_readers
+from cuda_core_cffi._core.calls import Told
+from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._raw.types import Record
 from cuda_core_cffi.system import _library
 from cuda_core_cffi.system._header import nvml
+from cuda_core_cffi.system._memory import MemoryInfo
 from cuda_core_cffi.system.exceptions import FunctionNotFoundError, NvmlError
 
 MODULES = [importlib.import_module(f"{system.__name__}.{item.name}") for item in pkgutil.iter_modules(system.__path__)]
-READERS = {
-    inspect.getclosurevars(item).nonlocals["name"]: item
-    for module in MODULES
-    for name, item in vars(module).items()
-    if name.startswith("read_") and inspect.getmodule(item) is _library
-}
-
+NAMES = {lib.ccc_nvml_find(name.encode()): name for name in nvml.__all__ if name.startswith("nvml")}
 MEASURED = ("nvmlDeviceGetPcieThroughput",)  # by each call anew, so that no two say the same
 
 
-def made_by(reader) -> str:
-    """Return the name of the function that made a reader."""
-    return reader.__qualname__.partition(".")[0]
+def question_of(reader):
+    """Return the question of a reader, in C or in Python."""
+    if not inspect.isfunction(reader):
+        return reader.__self__.question
+    known = inspect.getclosurevars(reader).nonlocals
+    return known["question"] if "question" in known else question_of(known["read_output"])
+
+
+READERS = {
+    f"{NAMES[question_of(item).function]}-{name}": item
+    for module in MODULES
+    for name, item in vars(module).items()
+    if name.startswith("read_") and (inspect.isbuiltin(item) or item.__module__ == nvml_readers.__name__)
+}
 
 
 def extra(reader) -> tuple[int, ...]:
     """Return what a reader takes beside the handle."""
-    return (0,) * (len(inspect.signature(reader).parameters) - 1)
+    return (0,) * {lib.CCC_NVML_OUTPUT_OF: 1, lib.CCC_NVML_OUTPUT_OF_TWO: 2}.get(question_of(reader).form, 0)
+
+
+def of_system(reader) -> bool:
+    """Return whether a reader takes no handle."""
+    return question_of(reader).form in (lib.CCC_NVML_TOTAL, lib.CCC_NVML_SYSTEM_TEXT)
+
+
+def of_text(reader) -> bool:
+    """Return whether the function of a reader takes the length of a text."""
+    return question_of(reader).form in (lib.CCC_NVML_TEXT, lib.CCC_NVML_SYSTEM_TEXT)
 
 
 def arguments_of(name: str) -> list[str]:
@@ -43,50 +63,72 @@ def arguments_of(name: str) -> list[str]:
     return [item.name for item in parameters if item.default is item.empty]
 
 
-@pytest.mark.parametrize("name", READERS)
-def test_the_function_takes_what_the_reader_gives(name) -> None:
+def asked(reader) -> tuple[int, ...]:
+    """Return what to ask a reader."""
+    return () if of_system(reader) else (system.Device(index=0)._handle, *extra(reader))
+
+
+@pytest.mark.parametrize("key", READERS)
+def test_the_function_takes_what_the_reader_gives(key) -> None:
+    name, reader = key.partition("-")[0], READERS[key]
     taken = arguments_of(name)
-    assert len(taken) == 1 + len(extra(READERS[name])) + (made_by(READERS[name]) == "reads_text")
-    assert (taken[1:] == ["length"]) == (made_by(READERS[name]) == "reads_text")
+    assert len(taken) == len(asked(reader)) + of_text(reader)
+    assert (taken[-1:] == ["length"]) == of_text(reader)
 
 
 def outcome(ask, *arguments):
     """Return what a reader tells, or the name of the error."""
     try:
-        told = ask(*arguments)
+        return ask(*arguments)
     except NvmlError as error:
         return error.name
-    return bytes(ffi.buffer(told)) if isinstance(told, ffi.CData) else told
 
 
 def raw_outcome(function, *arguments):
     """Return what a raw function tells, or the name of the error."""
-    status, told = function(*arguments)
-    if status:
-        return status.name
-    if isinstance(told, bytes):
-        return told.decode()
-    return bytes(ffi.buffer(told._cdata)) if hasattr(told, "_cdata") else told
+    status, *told = function(*arguments)
+    return status.name if status else told[0] if len(told) == 1 else tuple(told)
 
 
-@pytest.mark.parametrize("name", READERS)
-def test_it_says_what_the_raw_function_says(name) -> None:
-    handle = system.Device(index=0)._handle
-    reader, function = READERS[name], getattr(nvml, name)
-    asked = (handle, *extra(reader))
-    raw_asked = (handle, nvml.NVML_DEVICE_UUID_V2_BUFFER_SIZE) if made_by(reader) == "reads_text" else asked
+def agree(told, raw) -> bool:
+    """Return whether a reader tells what a raw function does, or a meaning of that."""
+    if isinstance(told, Told):
+        return bytes(ffi.buffer(told._record)) == bytes(ffi.buffer(raw._cdata))
+    if isinstance(raw, Record):
+        return any(agree(told, getattr(raw, name)) for name in type(raw)._fields)
+    if isinstance(raw, tuple):
+        return all(map(agree, told, raw)) if isinstance(told, tuple) else any(agree(told, item) for item in raw)
+    if isinstance(raw, bytes):
+        return told == raw.decode()
+    return told == raw or (isinstance(raw, int) and isinstance(told, (bool, str, enum.Enum, type(None))))
+
+
+@pytest.mark.parametrize("key", READERS)
+def test_it_says_what_the_raw_function_says(key) -> None:
+    name, reader = key.partition("-")[0], READERS[key]
+    function, arguments = getattr(nvml, name), asked(reader)
+    raw_arguments = (*arguments, nvml.NVML_DEVICE_UUID_V2_BUFFER_SIZE) if of_text(reader) else arguments
     if name in MEASURED:
-        assert type(outcome(reader, *asked)) is type(raw_outcome(function, *raw_asked))
+        assert type(outcome(reader, *arguments)) is type(raw_outcome(function, *raw_arguments))
         return
     # a GPU may do something else a moment later
-    assert any(outcome(reader, *asked) == raw_outcome(function, *raw_asked) for _ in range(20))
+    assert any(agree(outcome(reader, *arguments), raw_outcome(function, *raw_arguments)) for _ in range(20))
 
 
 @pytest.mark.simulator_only("the library of a real driver reads what is no device")
 def test_a_device_that_nvml_does_not_know_is_an_error() -> None:
     for reader in READERS.values():
-        with pytest.raises(NvmlError):
-            reader(0, *extra(reader))
+        if not of_system(reader):
+            with pytest.raises(NvmlError):
+                reader(0, *extra(reader))
+
+
+def test_a_reader_takes_a_handle_and_numbers_of_32_bits() -> None:
+    reader = _library.reads_number_of("nvmlDeviceGetTemperature")
+    with pytest.raises(OverflowError):
+        reader(1, 2**32)
+    with pytest.raises((TypeError, AttributeError)):
+        reader("1", 0)
 
 
 @pytest.mark.parametrize(
@@ -94,28 +136,34 @@ def test_a_device_that_nvml_does_not_know_is_an_error() -> None:
     [
         _library.reads_number,
         _library.reads_number_of,
-        lambda name: _library.reads_structure(name, "nvmlMemory_v2_t"),
+        lambda name: _library.reads_structure(name, "nvmlMemory_v2_t", MemoryInfo),
     ],
     ids=["number", "number_of", "structure"],
 )
 def test_what_the_header_lacks_is_an_error_when_it_is_asked_for(make) -> None:
     reader = make("nvmlDeviceGetTheWeather")
-    arguments = (0,) if "number_of" in reader.__qualname__ else ()
     with pytest.raises(FunctionNotFoundError, match=r"nvmlDeviceGetTheWeather is not in the nvml\.h"):
-        reader(0, *arguments)
-
-
-def test_a_structure_that_the_header_lacks_is_an_error_when_it_is_asked_for() -> None:
-    reader = _library.reads_structure("nvmlDeviceGetMemoryInfo_v2", "nvmlWeather_v1_t")
-    with pytest.raises(FunctionNotFoundError, match="nvmlDeviceGetMemoryInfo_v2"):
         reader(0)
 
 
+def test_a_structure_that_the_header_lacks_is_an_error_when_it_is_asked_for() -> None:
+    for reader in (
+        _library.reads_structure("nvmlDeviceGetMemoryInfo_v2", "nvmlWeather_v1_t", MemoryInfo),
+        _library.reads_member("nvmlDeviceGetMemoryInfo_v2", "nvmlWeather_v1_t", "rain"),
+    ):
+        with pytest.raises(FunctionNotFoundError, match="nvmlDeviceGetMemoryInfo_v2"):
+            reader(0)
+
+
 def test_nvml_is_initialised_before_the_first_question(monkeypatch) -> None:
-    handle = system.Device(index=0)._handle
     for reader in READERS.values():
-        begun = []
-        monkeypatch.setattr(_library.process, "ready", False)
-        monkeypatch.setattr(_library, "initialise", lambda begun=begun: begun.append(1))
-        outcome(reader, handle, *extra(reader))
+        arguments, begun = asked(reader), []
+
+        def initialise(begun=begun) -> None:
+            begun.append(1)
+            _library.process.ready = True
+
+        monkeypatch.setattr(_library, "initialise", initialise)
+        _library.process.ready = False
+        outcome(reader, *arguments)
         assert begun == [1]

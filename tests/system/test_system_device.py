@@ -159,19 +159,11 @@ def test_an_instance_is_found_by_the_uuid_that_cuda_has(monkeypatch) -> None:
 # What NVML may say later
 
 
-def test_an_architecture_that_is_not_known_is_unknown(first, monkeypatch) -> None:
-    monkeypatch.setattr(_identity, "read_architecture", lambda handle: 1000)
-    assert first.arch is DeviceArch.UNKNOWN
-
-
-def test_a_brand_that_is_not_known_is_unknown(first, monkeypatch) -> None:
-    monkeypatch.setattr(_identity, "read_brand", lambda handle: 1000)
-    assert first.brand == "Unknown"
-
-
-def test_a_performance_state_that_is_not_known_is_none(first, monkeypatch) -> None:
-    monkeypatch.setattr(_state, "read_performance_state", lambda handle: nvml.nvmlPstates_t.NVML_PSTATE_UNKNOWN)
-    assert first.performance_state is None
+def test_an_architecture_a_brand_or_a_performance_state_that_is_not_known_is_unknown() -> None:
+    assert _identity.ARCHITECTURES.other is DeviceArch.UNKNOWN
+    assert _identity.BRAND_NAMES.other == "Unknown"
+    assert _state.PSTATES.other is None
+    assert int(nvml.nvmlPstates_t.NVML_PSTATE_UNKNOWN) not in _state.PSTATES.numbers
 
 
 def test_reasons_that_are_not_known_are_left_out(first, monkeypatch) -> None:
@@ -183,9 +175,10 @@ def test_reasons_that_are_not_known_are_left_out(first, monkeypatch) -> None:
 
 
 def test_an_instance_has_no_pci_attributes(first, monkeypatch) -> None:
-    monkeypatch.setattr(_device, "read_is_mig", lambda handle: 1)
-    with pytest.raises(RuntimeError, match=r"no PCI attributes: ask mig\.parent"):
-        _ = first.pci_info
+    monkeypatch.setattr(first, "_uuid", f"MIG-{first.uuid_without_prefix}")
+    for name in ("pci_info", "pci_bus_id"):
+        with pytest.raises(RuntimeError, match=r"no PCI attributes: ask mig\.parent"):
+            getattr(first, name)
 
 
 def test_what_is_near_is_asked_again_when_more_came_meanwhile(first, monkeypatch) -> None:
