@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from ctypes import c_ulonglong
 from types import ModuleType
@@ -182,6 +183,22 @@ def test_temperatures_and_their_limits_fit_together(nvml: Nvml, sim: ModuleType,
     assert limits[3] < limits[1] < limits[0]
     assert nvml.status("nvmlDeviceGetTemperatureThreshold", device, 4, byref(c_uint())) == "Not Supported"
     assert nvml.status("nvmlDeviceGetTemperature", device, 1, byref(c_uint())) == "Invalid Argument"
+
+
+def test_only_the_first_thermal_sensor_has_temperatures(nvml: Nvml, sim: ModuleType, device: c_void_p) -> None:
+    sim.set_sensor(0, "temperature", 61)
+    first, internal, unchanged = [1, 0, 87, 61, 1], [1, 0, 0, 0, 1], [7] * 5
+    told = {
+        0: [first, unchanged, unchanged],
+        1: [unchanged, internal, unchanged],
+        2: [unchanged, unchanged, internal],
+        4: [unchanged] * 3,
+        15: [first, unchanged, unchanged],
+    }
+    for number, sensors in told.items():
+        settings = (c_int * 16)(*[7] * 16)
+        nvml.nvmlDeviceGetThermalSettings(device, number, byref(settings))
+        assert list(settings) == [1, *itertools.chain(*sensors)]
 
 
 def test_utilisation_can_be_set(nvml: Nvml, sim: ModuleType, device: c_void_p) -> None:

@@ -29,10 +29,12 @@ def test_all_devices_are_under_one_bridge() -> None:
         """
         for a in devices:
             print([nvml.get("nvmlDeviceGetTopologyCommonAncestor", a, b) for b in devices])
-        for level in (20, 30, 60):
+        for level in (20, 30, 50, 60):
             count, array = c_uint(2), (c_void_p * 2)()
             print(nvml.status("nvmlDeviceGetTopologyNearestGpus", devices[1], level, byref(count), array), count.value)
-        count, array = c_uint(2), (c_void_p * 2)()
+        count, array = c_uint(0), (c_void_p * 2)()
+        none = nvml.status("nvmlDeviceGetTopologyNearestGpus", devices[1], 30, byref(count), array)
+        print(none, nvml.status("nvmlDeviceGetTopologyNearestGpus", devices[1], 30, byref(count), None), count.value)
         nvml.nvmlDeviceGetTopologyNearestGpus(devices[1], 30, byref(count), array)
         print([array[i] == devices[j].value for i, j in ((0, 0), (1, 2))])
         nvml.nvmlDeviceGetTopologyNearestGpus(devices[1], 30, byref(count), None)
@@ -43,7 +45,8 @@ def test_all_devices_are_under_one_bridge() -> None:
     )
     assert printed == [
         *["[0, 30, 30]", "[30, 0, 30]", "[30, 30, 0]"],
-        *["Success 0", "Success 2", "Invalid Argument 2"],
+        *["Success 0", "Success 2", "Success 2", "Invalid Argument 2"],
+        "Invalid Argument Success 2",
         "[True, True]",
         "2 Success 3",
         "Invalid Argument",

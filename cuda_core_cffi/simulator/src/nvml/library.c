@@ -100,9 +100,11 @@ SIM_EXPORT void cudaSimSensorsReset(void)
     make_gpus();
 }
 
-// In a child of fork() NVML refuses handles of the parent: the devices move, with their values, to the other bank.
+// A child of fork() must initialise NVML again, and NVML refuses handles of the parent there: the devices move, with their
+// values, to the other bank.
 static void after_fork(void)
 {
+    atomic_store(&users, 0);
     struct nvmlDevice_st *before = gpus;
     gpus = banks[before == banks[0]];
     memcpy(gpus, before, sizeof banks[0]);

@@ -95,14 +95,18 @@ SIM_NVML_DEVICE(nvmlDeviceGetThermalSettings,
                 (nvmlDevice_t device, unsigned int sensorIndex, nvmlGpuThermalSettings_t *pThermalSettings),
                 (device, sensorIndex, pThermalSettings))
 {
-    // One sensor; its number stands for all of them too.
-    SIM_NVML_REQUIRE(pThermalSettings && (!sensorIndex || sensorIndex == NVML_THERMAL_TARGET_ALL));
-    memset(pThermalSettings, 0, sizeof *pThermalSettings);
+    // As an H100 does: there is one sensor, which all of them is too; another one is in its own place, without
+    // temperatures; what is not told stays as it was.
+    SIM_NVML_REQUIRE(pThermalSettings);
+    unsigned index = sensorIndex == NVML_THERMAL_TARGET_ALL ? 0 : sensorIndex;
     pThermalSettings->count = 1;
-    pThermalSettings->sensor[0].controller = NVML_THERMAL_CONTROLLER_GPU_INTERNAL;
-    pThermalSettings->sensor[0].defaultMaxTemp = GPU_MAXIMUM;
-    pThermalSettings->sensor[0].currentTemp = (int)sim_gpu_value(device, SIM_TEMPERATURE);
-    pThermalSettings->sensor[0].target = NVML_THERMAL_TARGET_GPU;
+    if (index >= NVML_MAX_THERMAL_SENSORS_PER_GPU)
+        return NVML_SUCCESS;
+    pThermalSettings->sensor[index].controller = NVML_THERMAL_CONTROLLER_GPU_INTERNAL;
+    pThermalSettings->sensor[index].defaultMinTemp = 0;
+    pThermalSettings->sensor[index].defaultMaxTemp = index ? 0 : GPU_MAXIMUM;
+    pThermalSettings->sensor[index].currentTemp = index ? 0 : (int)sim_gpu_value(device, SIM_TEMPERATURE);
+    pThermalSettings->sensor[index].target = NVML_THERMAL_TARGET_GPU;
     return NVML_SUCCESS;
 }
 

@@ -42,7 +42,8 @@ SIM_NVML_DEVICE(nvmlDeviceGetTopologyNearestGpus,
                 (device, level, count, deviceArray))
 {
     SIM_NVML_REQUIRE(count && level >= NVML_TOPOLOGY_INTERNAL && level <= NVML_TOPOLOGY_SYSTEM);
-    if (level == NVML_TOPOLOGY_HOSTBRIDGE)
+    SIM_NVML_REQUIRE(!deviceArray || *count);
+    if (level >= NVML_TOPOLOGY_HOSTBRIDGE) // what is nearer is near, too
         return devices_but(device, count, deviceArray);
     *count = 0;
     return NVML_SUCCESS;
