@@ -4,16 +4,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
+from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import call
+from cuda_core_cffi.system._library import fills_array
 from cuda_core_cffi.system._snapshot import Snapshot, sequence_index
 from cuda_core_cffi.system.exceptions import failure
 from cuda_core_cffi.system.typing import FieldId
 
-__all__ = ["FieldValue", "FieldValues", "clear_fields", "field_values", "read_fields"]
+__all__ = ["FieldValue", "FieldValues", "clear_fields", "field_values"]
 
 VALUES = {
     int(nvml.nvmlValueType_t.NVML_VALUE_TYPE_DOUBLE): "dVal",
@@ -25,8 +27,12 @@ VALUES = {
     int(nvml.nvmlValueType_t.NVML_VALUE_TYPE_UNSIGNED_SHORT): "usVal",
 }
 OTHER_VALUE = "ullVal"  # of a type that NVML added later: the whole union as a number
-CALL = "nvmlDeviceGetFieldValues"
+CALL, CLEAR = "nvmlDeviceGetFieldValues", "nvmlDeviceClearFieldValues"
+STATUSES = {int(status): status.name for status in nvml.nvmlReturn_t}
 MOST_UNSIGNED = 2**32 - 1
+ARRAY = ffi.typeof("nvmlFieldValue_t[]")
+
+get_fields, set_fields_to_0 = fills_array(CALL), fills_array(CLEAR)
 
 
 class FieldValue(Snapshot["nvml.nvmlFieldValue_t"]):
@@ -36,19 +42,22 @@ class FieldValue(Snapshot["nvml.nvmlFieldValue_t"]):
     ----------
     field_value : nvmlFieldValue_t
         What NVML told.
+    owner : object, optional
+        What the structure is in; it is kept alive.
     """
 
-    __slots__ = ()
+    __slots__ = ("_owner",)
 
     _STRUCTURE = "nvmlFieldValue_t"
 
-    def __init__(self, field_value: nvml.nvmlFieldValue_t) -> None:
+    def __init__(self, field_value: nvml.nvmlFieldValue_t, owner: object = None) -> None:
         self._record = field_value
+        self._owner = owner
 
     def __repr__(self) -> str:
         """Return the field, and the value or the status."""
         status = self._record.nvmlReturn
-        shown = getattr(status, "name", status) if status else self.value
+        shown = STATUSES.get(status, status) if status else self.value
         return f"<FieldValue {self.field_id!r} scope_id={self.scope_id} {shown}>"
 
     @property
@@ -84,12 +93,7 @@ class FieldValue(Snapshot["nvml.nvmlFieldValue_t"]):
         NvmlError
             If this field could not be read.
         """
-        record = self._record
-        status = record.nvmlReturn
-        if status:
-            raise failure(status, CALL, f" (field {self.field_id!r}, scope {record.scopeId})")
-        found: int | float = getattr(record.value, VALUES.get(int(record.valueType), OTHER_VALUE))
-        return found
+        return value_of(self._record)
 
 
 class FieldValues:
@@ -99,25 +103,29 @@ class FieldValues:
     ----------
     field_values : sequence of nvmlFieldValue_t
         What NVML told.
+    owner : object, optional
+        What the structures are in; it is kept alive.
     """
 
-    __slots__ = ("_values",)
+    __slots__ = ("_owner", "_records")
 
-    def __init__(self, field_values: Sequence[nvml.nvmlFieldValue_t]) -> None:
-        self._values = [FieldValue(record) for record in field_values]
+    def __init__(self, field_values: Sequence[nvml.nvmlFieldValue_t], owner: object = None) -> None:
+        self._records = field_values
+        self._owner = owner
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._records)
 
     def __getitem__(self, idx: int) -> FieldValue:
-        return self._values[sequence_index(idx, len(self._values), "field value")]
+        record = self._records[sequence_index(idx, len(self._records), "field value")]
+        return FieldValue(record, self._owner)
 
     def __iter__(self) -> Iterator[FieldValue]:
-        return iter(self._values)
+        return (FieldValue(record, self._owner) for record in self._records)
 
     def __repr__(self) -> str:
         """Return the values."""
-        return f"<FieldValues {self._values}>"
+        return f"<FieldValues {list(self)}>"
 
     def validate(self) -> None:
         """Check that every field was read.
@@ -142,61 +150,75 @@ class FieldValues:
         NvmlError
             For the first field that could not be read.
         """
-        return [item.value for item in self._values]
+        return [value_of(record) for record in self._records]
 
 
-def read_fields(
-    handle: nvml.nvmlDevice_t, field_ids: Iterable[FieldId | int | tuple[FieldId | int, int]]
-) -> list[FieldValue]:
-    """Return fields of a device.
+def value_of(record: nvml.nvmlFieldValue_t) -> int | float:
+    """Return the value of a field.
 
     Raises
     ------
-    TypeError, ValueError
-        If an identifier is none.
     NvmlError
-        If nothing could be read.
+        If this field could not be read.
     """
-    records = requests(field_ids)
-    if records:
-        call(nvml.nvmlDeviceGetFieldValues, handle, len(records), records)
-    return [FieldValue(record) for record in records]
+    status = record.nvmlReturn
+    if status:
+        raise failure(status, CALL, f" (field {FieldValue(record).field_id!r}, scope {record.scopeId})")
+    found: int | float = getattr(record.value, VALUES.get(int(record.valueType), OTHER_VALUE))
+    return found
 
 
 def field_values(
     handle: nvml.nvmlDevice_t, field_ids: Iterable[FieldId | int | tuple[FieldId | int, int]]
 ) -> FieldValues:
-    """Return fields of a device as a container; see :meth:`Device.get_field_values`."""
-    records = requests(field_ids)
-    if records:
-        call(nvml.nvmlDeviceGetFieldValues, handle, len(records), records)
-    return FieldValues(records)
+    """Return fields of a device; see :meth:`Device.get_field_values`."""
+    return ask(get_fields, handle, field_ids)
 
 
 def clear_fields(handle: nvml.nvmlDevice_t, field_ids: Iterable[FieldId | int | tuple[FieldId | int, int]]) -> None:
     """Set fields of a device to 0; see :meth:`Device.clear_field_values`."""
-    records = requests(field_ids)
+    for field in ask(set_fields_to_0, handle, field_ids):
+        if field._record.nvmlReturn:
+            raise failure(field._record.nvmlReturn, CLEAR, f" (field {field._record.fieldId})")
+
+
+def ask(
+    fill: Callable[[int, int, Any], None],
+    handle: nvml.nvmlDevice_t,
+    field_ids: Iterable[FieldId | int | tuple[FieldId | int, int]],
+) -> FieldValues:
+    """Call a function of NVML with fields, and return them."""
+    asked = identifiers(field_ids)
+    array = ffi.new(ARRAY, len(asked))
+    records = [array + index for index in range(len(asked))]
+    for record, (field, scope) in zip(records, asked, strict=True):
+        record.fieldId = field
+        record.scopeId = scope
     if records:
-        call(nvml.nvmlDeviceClearFieldValues, handle, len(records), records)
-    for record in records:
-        if record.nvmlReturn:
-            raise failure(record.nvmlReturn, "nvmlDeviceClearFieldValues", f" (field {record.fieldId})")
+        fill(handle, len(records), array)
+    return FieldValues(records, array)
 
 
-def requests(field_ids: Iterable[FieldId | int | tuple[FieldId | int, int]]) -> list[nvml.nvmlFieldValue_t]:
-    """Return the structures that ask for fields."""
+def identifiers(field_ids: Iterable[FieldId | int | tuple[FieldId | int, int]]) -> list[tuple[int, int]]:
+    """Return fields and scopes that a caller gave.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If something is no identifier of a field.
+    """
     if isinstance(field_ids, str | bytes) or not isinstance(field_ids, Iterable):
         raise TypeError(f"field_ids must be a list of FieldId, or of pairs with a scope, not {field_ids!r:.80}")
-    records = []
+    found = []
     for item in field_ids:
+        field, scope = item, 0
         if isinstance(item, tuple):
             if len(item) != 2:
                 raise ValueError(f"field_ids: a tuple is a field and a scope, not {item!r}")
             field, scope = item
-        else:
-            field, scope = item, 0
-        field, scope = integer(field, "field_ids"), integer(scope, "field_ids: the scope")
+            scope = integer(scope, "field_ids: the scope")
+        field = int(field) if type(field) is FieldId else integer(field, "field_ids")
         if not (0 <= field <= MOST_UNSIGNED and 0 <= scope <= MOST_UNSIGNED):
             raise ValueError(f"field_ids: field and scope must be 0 to {MOST_UNSIGNED}, not {field} and {scope}")
-        records.append(nvml.nvmlFieldValue_t(fieldId=field, scopeId=scope))
-    return records
+        found.append((field, scope))
+    return found

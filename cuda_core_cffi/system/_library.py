@@ -24,6 +24,7 @@ __all__ = [
     "IS_NOT_ZERO",
     "Meanings",
     "call",
+    "fills_array",
     "has_members",
     "initialise",
     "process",
@@ -430,6 +431,30 @@ def reads_structure(name: str, structure: str, cls: type[S]) -> Callable[[int], 
     return reader(name, lib.CCC_NVML_OUTPUT, structure + " *", (), structure, cls)
 
 
+def fills_array(name: str) -> Callable[[int, int, Any], None]:
+    """Return what has an array filled.
+
+    Parameters
+    ----------
+    name : str
+        A function of NVML that takes a handle, a number of structures, and a pointer to so many.
+
+    Returns
+    -------
+    callable
+        It takes the handle, the number, and an array of CFFI. It raises :class:`NvmlError` if the call fails.
+    """
+    if name not in vars(nvml):
+        return lambda handle, count, array: missing(name)
+    question, failed, ask = question_of(name, lib.CCC_NVML_OUTPUT_OF), after_failure_of(name), lib.ccc_nvml_ask
+
+    def fill(handle: int, count: int, array: Any) -> None:
+        while status := ask(question, handle, count, 0, array):
+            failed(status)
+
+    return fill
+
+
 def has_members(cls: type[Told], structure: str, **members: str) -> None:
     """Say which properties of a class are nothing but members of its structure.
 
@@ -469,16 +494,27 @@ def reader(
     if name not in vars(nvml):
         return lambda *arguments: missing(name)
     ctype = ffi.typeof(output)
+    question = question_of(name, form)
+    question.version = vars(nvml).get(structure.removesuffix("_t"), 0)
+    question.size = ffi.sizeof(structure or output)
+    mapping = meanings and dict([*meanings.numbers.items(), (None, meanings.other)])
+    return nvml_reader(question, answers, ctype, cls, mapping, after_failure_of(name))
+
+
+def question_of(name: str, form: int) -> Any:
+    """Return the question of a function, without what depends on the output."""
     question = ffi.new("ccc_nvml_question *")
     question.form = form
     question.function = lib.ccc_nvml_find(name.encode())
-    question.version = vars(nvml).get(structure.removesuffix("_t"), 0)
-    question.size = ffi.sizeof(structure or output)
+    return question
+
+
+def after_failure_of(name: str) -> Callable[[int], None]:
+    """Return what is called with the error status of a function: it raises, or returns to have it called again."""
 
     def failed(status: int) -> None:
         if status != UNINITIALIZED or process.ready:
             raise failure(status, name)
         initialise()
 
-    mapping = meanings and dict([*meanings.numbers.items(), (None, meanings.other)])
-    return nvml_reader(question, answers, ctype, cls, mapping, failed)
+    return failed

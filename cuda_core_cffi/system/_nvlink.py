@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi.system._enumerators import ENUMERATORS
-from cuda_core_cffi.system._fields import read_fields
+from cuda_core_cffi.system._fields import field_values
 from cuda_core_cffi.system._header import nvml
 from cuda_core_cffi.system._library import reads_number_of
 from cuda_core_cffi.system.exceptions import NotSupportedError
@@ -99,7 +99,7 @@ class NvlinkInfo(_NvlinkInfo, metaclass=NvlinkInfoType):
 
 def link_count(device: Device) -> int:
     """Return how many links a device has; a device without NVLink has none."""
-    (count,) = read_fields(device._handle, [nvml.NVML_FI_DEV_NVLINK_LINK_COUNT])
+    (count,) = field_values(device._handle, [nvml.NVML_FI_DEV_NVLINK_LINK_COUNT])
     try:
         return int(count.value)
     except NotSupportedError:

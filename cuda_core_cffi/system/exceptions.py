@@ -8,6 +8,8 @@ The class of ``NVML_ERROR_GPU_IS_LOST`` is :class:`GpuIsLostError`, and so on. A
 
 from __future__ import annotations
 
+import functools
+
 from cuda_core_cffi._core.errors import CUDAError, UnavailableError
 
 __all__ = [
@@ -203,6 +205,19 @@ def class_of(name: str) -> type[NvmlError]:
     return found if isinstance(found, type) and issubclass(found, NvmlError) else NvmlError
 
 
+@functools.cache
+def known(status: int) -> tuple[type[NvmlError], str, str]:
+    """Return the class of an error status, its name, and what messages say of it."""
+    from cuda_core_cffi import nvml
+
+    try:
+        name = nvml.nvmlReturn_t(status).name
+    except ValueError:
+        name = f"nvmlReturn_t {status}"
+    text = f"{name} ({status}): {(nvml.nvmlErrorString(status) or b'').decode(errors='replace')}"
+    return class_of(name), name, f"{text}; {HINTS[name]}" if name in HINTS else text
+
+
 def failure(status: int, call: str, detail: str = "") -> NvmlError:
     """Return the exception for an error status.
 
@@ -220,20 +235,16 @@ def failure(status: int, call: str, detail: str = "") -> NvmlError:
     NvmlError
         The exception, not raised.
     """
+    number = int(status)
+    kind, name, explanation = known(number)
+    text = missing(call) if issubclass(kind, UnavailableError) else f"{call} failed: {explanation}"
+    error: NvmlError = kind(text + detail)
+    error.call, error.status, error.name = call, number, name
+    return error
+
+
+def missing(call: str) -> str:
+    """Return why a function could not be called."""
     from cuda_core_cffi import nvml
 
-    try:
-        name = nvml.nvmlReturn_t(status).name
-    except ValueError:
-        name = f"nvmlReturn_t {status}"
-    kind = class_of(name)
-    if issubclass(kind, UnavailableError):
-        text = nvml.explain_missing(call)
-    else:
-        explanation = (nvml.nvmlErrorString(status) or b"").decode(errors="replace")
-        text = f"{call} failed: {name} ({int(status)}): {explanation}"
-    if name in HINTS:
-        text += f"; {HINTS[name]}"
-    error = kind(text + detail)
-    error.call, error.status, error.name = call, int(status), name
-    return error
+    return nvml.explain_missing(call)
