@@ -114,6 +114,7 @@ class GraphMemoryResource(MemoryResource):
     __slots__ = ("_device_id",)
 
     _IS_UNIFORM = True
+    _is_pool = True
     _device_id: int
 
     def __new__(cls, device_id: Any) -> GraphMemoryResource:

@@ -161,6 +161,7 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
 
     _NOT_COPIED_BECAUSE = "it is a pool of this process"
     _IS_UNIFORM = True
+    _is_pool = True
     _BUFFER: type[BufferType]  # what a subclass allocates
     _allocates: type[BufferType]  # the same: an attribute of the object is found faster
     _owned: bool

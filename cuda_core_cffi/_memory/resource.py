@@ -29,6 +29,7 @@ class MemoryResource:
     __slots__ = ("__dict__", "__weakref__")
 
     _IS_UNIFORM: ClassVar[bool] = False  # whether all its memory is of one kind, for ever
+    _is_pool = False  # whether its memory comes from a pool of the driver's, or from a graph
     _dlpack_device: tuple[int, int] | None = None  # what DLPack calls that kind, once somebody has asked
 
     def allocate(self, size: int, stream: IsStreamType | None = None) -> Buffer:

@@ -34,6 +34,10 @@ CONDITIONS = {
     StreamWaitValueType.AND: lib.CU_STREAM_WAIT_VALUE_AND,
     StreamWaitValueType.NOR: lib.CU_STREAM_WAIT_VALUE_NOR,
 }
+ALTERNATIVES = (
+    ", such as Device.allocate gives, or of a graph: the driver refuses it. Take page-locked memory "
+    "(LegacyPinnedMemoryResource) or virtual memory (VirtualMemoryResource)"
+)
 NOR: int = lib.CU_STREAM_WAIT_VALUE_NOR
 FLUSH: int = lib.CU_STREAM_WAIT_VALUE_FLUSH
 
@@ -68,8 +72,8 @@ class ValueMemory(Exporter):
         OverflowError
             If the value does not fit.
         ValueError
-            If the place is out of bounds or not aligned, or the memory is read-only, managed, or ordinary memory of the
-            host.
+            If the place is out of bounds or not aligned, or the memory is read-only, managed, of a pool or a graph, or
+            ordinary memory of the host.
         UnavailableError
             If the device has no operations of 64 bits.
 
@@ -120,8 +124,8 @@ class ValueMemory(Exporter):
         OverflowError
             If the value does not fit.
         ValueError
-            If the condition is unknown, the place is out of bounds or not aligned, or the memory is managed or ordinary
-            memory of the host.
+            If the condition is unknown, the place is out of bounds or not aligned, or the memory is managed, of a pool
+            or a graph, or ordinary memory of the host.
         UnavailableError
             If the device has no such condition, no operations of 64 bits, or cannot flush.
 
@@ -173,6 +177,8 @@ def check_place(memory: ValueMemory, offset: int, bits: int, what: str, *, write
         raise ValueError(f"{what} needs memory that a device can use, not ordinary memory of the host")
     if memory.is_managed:
         raise ValueError(f"{what} cannot use managed memory, which the driver moves: take device or pinned memory")
+    if memory._mr is not None and memory._mr._is_pool:
+        raise ValueError(f"{what} cannot use memory of a pool{ALTERNATIVES}")
     if writes and memory._is_read_only:
         raise ValueError(f"{what}: the memory is read-only")
     return start

@@ -360,6 +360,11 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
         """Whether the driver moves the memory between host and device."""
         return self._upstream.is_managed
 
+    @property
+    def _is_pool(self) -> bool:  # type: ignore[override]
+        """Whether the resource below is a pool."""
+        return self._upstream._is_pool
+
 
 def whole_number(name: str, value: int) -> int:
     """Return a number of bytes, events or frames, or raise."""

@@ -23,8 +23,10 @@ from cuda_core_cffi._memory.mem_op import MemoryOperation, WaitValue, WriteValue
 from cuda_core_cffi._memory.operands import operand
 from cuda_core_cffi._memory.peer_access import ordinals_of
 from cuda_core_cffi._memory.resource import whole_size
+from cuda_core_cffi._memory.stream_values import ALTERNATIVES
 from cuda_core_cffi._streams.callbacks import host_function
 from cuda_core_cffi._streams.event import Event
+from cuda_core_cffi.graph.allocated import allocated
 from cuda_core_cffi.graph.state import GraphState, Record
 from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
 
@@ -257,6 +259,8 @@ def batch_mem_op(operations: Sequence[MemoryOperation]) -> Parameters[BatchMemOp
     for index, operation in enumerate(operations):
         if isinstance(operation, WriteValue | WaitValue):
             target = operand(operation.memory, operation.owner, f"operations[{index}].memory")
+            if target.address in allocated:
+                raise ValueError(f"{what}: operations[{index}] cannot use memory of a pool{ALTERNATIVES}")
             kept.append(target)
             if isinstance(operation.memory, Buffer):
                 place = native[index].writeValue if isinstance(operation, WriteValue) else native[index].waitValue

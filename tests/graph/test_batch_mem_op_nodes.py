@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 
 import pytest
+from buffers import PINNED
 from graphs import SIZE, content, eventually, finish, keeps, run, stays, watched
 from stream_values import words_for
 
@@ -165,18 +166,37 @@ def test_closed_buffers_are_refused(graph, device, stream):
     assert graph.nodes() == set()
 
 
-def test_a_graph_keeps_the_memory_of_its_operations(device, stream, buffers_before):
+def test_a_graph_keeps_the_memory_of_its_operations(stream, buffers_before):
     with GraphDefinition() as graph:
-        first, second = device.allocate(SIZE, stream), device.allocate(SIZE, stream)
+        first, second = PINNED.allocate(SIZE), PINNED.allocate(SIZE)
         node = graph.batch_mem_op([WriteValue(first, 1), WriteValue(second, 2), WaitValue(second, 2)])
         first.close()
         second.close()
         assert stays(keeps(buffers_before + 2))
         run(graph, stream)
-        with device.allocate(SIZE, stream) as third:
+        with PINNED.allocate(SIZE) as third:
             node.update([WriteValue(third, 1)])
         assert eventually(keeps(buffers_before + 1))
     assert eventually(keeps(buffers_before))
+
+
+def test_memory_of_pools_and_graphs_is_refused(graph, device, stream):
+    with device.allocate(SIZE, stream) as buffer, pytest.raises(ValueError, match="cannot use memory of a pool"):
+        graph.batch_mem_op([WriteValue(buffer, 1)])
+    allocation = graph.allocate(SIZE)
+    for memory in (allocation.dptr, allocation.dptr + 8):
+        with pytest.raises(ValueError, match=r"operations\[0\] cannot use memory of a pool"):
+            allocation.batch_mem_op([WriteValue(memory, 1)])
+    assert graph.nodes() == {allocation}
+
+
+def test_addresses_that_the_driver_cannot_use_fail_when_the_graph_is_launched(graph, device, stream):
+    with device.allocate(SIZE, stream) as buffer:
+        graph.batch_mem_op([WriteValue(buffer.handle, 1)])
+        with graph.instantiate() as executable:
+            with pytest.raises(CUDAError, match="cuGraphLaunch failed: CUDA_ERROR_INVALID_VALUE"):
+                executable.launch(stream)
+            stream.sync()
 
 
 def test_a_graph_keeps_the_owner_of_an_address(graph, words):
@@ -189,10 +209,10 @@ def test_a_graph_keeps_the_owner_of_an_address(graph, words):
     assert eventually(lambda: seen() is None)
 
 
-def test_an_executable_keeps_what_it_was_changed_to(graph, device, stream, words, buffers_before):
+def test_an_executable_keeps_what_it_was_changed_to(graph, stream, words, buffers_before):
     node = graph.batch_mem_op([WriteValue(words.buffer, 1)])
     with graph.instantiate() as executable:
-        other = device.allocate(SIZE, stream)
+        other = PINNED.allocate(SIZE)
         executable[node].update([WriteValue(other, 2)])
         other.close()
         assert stays(keeps(buffers_before + 1))

@@ -289,14 +289,38 @@ def test_a_copy_of_an_array_is_changed_as_a_whole(graph, device, stream, array, 
         assert (node.dst, node.src) == (buffer.handle, array.handle)
 
 
-def test_an_executable_takes_other_arrays_from_a_definition(graph, stream, array, empty):
-    graph.memcpy(empty[0:2], array[0:2])
+def test_an_executable_takes_another_row_of_arrays_from_a_definition(graph, stream, array, empty):
+    graph.memcpy(empty[0:2, 0:1, 0:1], array[0:2, 0:1, 0:1])
     with graph.instantiate() as executable, GraphDefinition() as other:
-        other.memcpy(empty[2:4], array[4:6])
+        other.memcpy(empty[2:5, 1:2, 2:3], array[4:7, 3:4, 1:2])
         executable.update(other)
         executable.launch(stream)
         wanted = np.zeros_like(WANTED)
-        wanted[:, :, 2:4] = WANTED[:, :, 4:6]
+        wanted[2, 1, 2:5] = WANTED[1, 3, 4:7]
+        assert (elements(empty, stream) == wanted).all()
+
+
+OTHERS = {
+    "other columns": lambda array, empty: (empty[2:4], array[0:2]),
+    "other columns of the source": lambda array, empty: (empty[0:2], array[4:6]),
+    "fewer layers": lambda array, empty: (empty[0:2, :, 0:2], array[0:2, :, 0:2]),
+    "exchanged arrays": lambda array, empty: (array[0:2], empty[0:2]),
+    "one row": lambda array, empty: (empty[0:2, 0:1, 0:1], array[0:2, 0:1, 0:1]),
+}
+
+
+@pytest.mark.parametrize("change", OTHERS)
+def test_an_executable_keeps_copies_of_several_rows(graph, stream, array, empty, change):
+    graph.memcpy(empty[0:2], array[0:2])
+    with graph.instantiate() as executable, GraphDefinition() as other, GraphDefinition() as same:
+        other.memcpy(*OTHERS[change](array, empty))
+        with pytest.raises(CUDAError, match="CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE"):
+            executable.update(other)
+        same.memcpy(empty[0:2], array[0:2])
+        executable.update(same)
+        executable.launch(stream)
+        wanted = np.zeros_like(WANTED)
+        wanted[:, :, 0:2] = WANTED[:, :, 0:2]
         assert (elements(empty, stream) == wanted).all()
 
 

@@ -9,7 +9,7 @@ import time
 
 import numpy
 import pytest
-from buffers import DATA, PINNED, ForeignStream, ManagedResource, Owner, content, fresh
+from buffers import DATA, PINNED, ForeignStream, ManagedResource, Owner, content
 from stream_values import BYTES, words_for
 
 from cuda_core_cffi import (
@@ -17,12 +17,23 @@ from cuda_core_cffi import (
     PER_THREAD_DEFAULT_STREAM,
     Buffer,
     CUDAError,
+    DeviceMemoryResource,
+    LegacyPinnedMemoryResource,
+    PinnedMemoryResource,
     UnavailableError,
     VirtualMemoryResource,
     simulator,
 )
+from cuda_core_cffi._memory import SynchronousMemoryResource
 from cuda_core_cffi.typing import StreamWaitValueType
-from cuda_core_cffi.utils import FlushRemoteWrites, MemoryBarrier, WaitValue, WriteValue, batch_mem_op
+from cuda_core_cffi.utils import (
+    FlushRemoteWrites,
+    MemoryBarrier,
+    TrackingMemoryResource,
+    WaitValue,
+    WriteValue,
+    batch_mem_op,
+)
 
 LONG = 2**40 + 7
 WIDTHS = [32, 64]
@@ -52,9 +63,9 @@ def reached(event) -> bool:
 
 
 @pytest.mark.parametrize("bits", WIDTHS)
-@pytest.mark.parametrize("kind", ["device", "pinned"])
-def test_a_value_is_written_at_its_offset_and_nowhere_else(device, stream, kind, bits):
-    with fresh(kind, device, stream) as buffer:
+@pytest.mark.parametrize("resource", [SynchronousMemoryResource, VirtualMemoryResource, LegacyPinnedMemoryResource])
+def test_a_value_is_written_at_its_offset_and_nowhere_else(device, stream, resource, bits):
+    with resource(*() if resource is LegacyPinnedMemoryResource else (device,)).allocate(BYTES) as buffer:
         buffer.fill(0, stream=stream)
         assert buffer.write_value(0x01020304, stream=stream, offset=16, bits=bits) is None
         expected = bytearray(buffer.size)
@@ -216,6 +227,26 @@ def test_managed_memory_is_refused(device, stream):
                 use(0, stream=stream)
 
 
+POOLS = {
+    "the device's pool": lambda device, stream: device.allocate(BYTES, stream),
+    "own pool": lambda device, stream: DeviceMemoryResource(device, {"max_size": 2**22}).allocate(BYTES, stream),
+    "pool of the host": lambda device, stream: PinnedMemoryResource().allocate(BYTES, stream),
+    "tracked pool": lambda device, stream: TrackingMemoryResource(device.memory_resource).allocate(BYTES, stream),
+}
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_memory_of_a_pool_is_refused(device, stream, pool):
+    with POOLS[pool](device, stream) as buffer:
+        for use in (buffer.write_value, buffer.wait_value, buffer[8:].write_value):
+            with pytest.raises(ValueError, match=r"cannot use memory of a pool.*LegacyPinnedMemoryResource"):
+                use(0, stream=stream)
+        with pytest.raises(ValueError, match="batch_mem_op cannot use memory of a pool"):
+            batch_mem_op(stream, [WriteValue(buffer, 1)])
+        with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_VALUE"):  # an address tells nothing
+            batch_mem_op(stream, [WriteValue(buffer.handle, 1)])
+
+
 def test_ordinary_memory_of_the_host_is_refused(device, stream):
     owner = Owner(DATA)
     with Buffer.from_handle(owner.address, BYTES, owner=owner) as buffer:
@@ -279,7 +310,7 @@ def test_remote_writes_are_flushed_where_the_device_can(device, stream, words):
 
 
 def test_a_batch_is_done_in_its_order(device, stream, words):
-    with device.allocate(BYTES, stream) as own:
+    with SynchronousMemoryResource(device).allocate(BYTES) as own:
         operations = [
             WriteValue(words.buffer, 5),
             WaitValue(words.buffer, 5, "eq"),

@@ -80,6 +80,7 @@ class World:
         self.kernel = enter(self.code.get_kernel("store"))
         self.buffer, self.target = (enter(self.pool.allocate(SIZE, self.stream)) for _ in range(2))
         self.pinned = enter(self.host_pool.allocate(SIZE, self.stream))
+        self.words = enter(self.legacy.allocate(SIZE))
         self.managed = enter(ManagedResource().allocate(SIZE, self.stream))
         self.of_a_pool = enter(self.managed_pool.allocate(SIZE, self.stream))
         self.event = enter(device.create_event({"ipc_enabled": True}))
@@ -236,12 +237,12 @@ USES: dict[type, dict[str, Callable[[World], object]]] = {
     },
     Buffer: {
         "wait_value": lambda w: (
-            w.buffer.wait_value(0, "nor", stream=w.stream),
-            w.buffer.wait_value(0, "nor", stream=w.stream, bits=64),
+            w.words.wait_value(0, "nor", stream=w.stream),
+            w.words.wait_value(0, "nor", stream=w.stream, bits=64),
         ),
         "write_value": lambda w: (
-            w.target.write_value(1, stream=w.stream),
-            w.target.write_value(1, stream=w.stream, bits=64),
+            w.words.write_value(1, stream=w.stream),
+            w.words.write_value(1, stream=w.stream, bits=64),
         ),
         "close": lambda w: w.buffer.close(),
         "copy_from": lambda w: (
@@ -413,7 +414,7 @@ USES: dict[type, dict[str, Callable[[World], object]]] = {
         "while_loop": conditional(lambda b, condition: b.while_loop(condition)),
     },
     object: {
-        "batch_mem_op": lambda w: batch_mem_op(w.stream, [WriteValue(w.target, 1), WaitValue(w.target, 1)]),
+        "batch_mem_op": lambda w: batch_mem_op(w.stream, [WriteValue(w.words, 1), WaitValue(w.words, 1)]),
         "copy_batch": lambda w: copy_batch(w.stream, [w.buffer], [w.target]),
         "prefetch_batch": lambda w: prefetch_batch(w.stream, [w.managed], [w.device]),
         "discard_batch": lambda w: discard_batch(w.stream, [w.managed]),
@@ -438,7 +439,7 @@ CURRENT: dict[type, dict[str, Callable[[World], object]]] = {
         "get_module": lambda w: w.code.get_module(),
     },
     GraphDefinition: {
-        "batch_mem_op": lambda w: w.graph.batch_mem_op([WriteValue(w.buffer, 1)]),
+        "batch_mem_op": lambda w: w.graph.batch_mem_op([WriteValue(w.words, 1)]),
         "create_condition": lambda w: w.graph.create_condition(0),
         "launch": lambda w: w.graph.launch(ONE, w.kernel, w.buffer, 1),
         "memcpy": lambda w: w.graph.memcpy(w.target, w.buffer, SIZE),

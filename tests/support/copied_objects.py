@@ -413,7 +413,7 @@ ROWS = [
     Row("graph.memory_nodes.FreeNode", lambda o: free_node(o.graph)),
     Row("graph.memory_nodes.MemcpyNode", lambda o: o.graph.memcpy(o.buffer, o.buffer, SIZE)),
     Row("graph.memory_nodes.MemsetNode", lambda o: o.graph.memset(o.buffer, 1, SIZE)),
-    Row("graph.memory_nodes.BatchMemOpNode", lambda o: o.graph.batch_mem_op([WriteValue(o.buffer, 1)])),
+    Row("graph.memory_nodes.BatchMemOpNode", lambda o: o.graph.batch_mem_op([WriteValue(64, 1)])),
     Row("graph.conditional_nodes.IfNode", lambda o: conditional(o.graph, "if_then")),
     Row("graph.conditional_nodes.IfElseNode", lambda o: conditional(o.graph, "if_else")),
     Row("graph.conditional_nodes.WhileNode", lambda o: conditional(o.graph, "while_loop")),
@@ -423,7 +423,7 @@ ROWS = [
     Row("graph.views.ExecutableChildGraphNode", lambda o: o.view(lambda graph: graph.embed(child(o)))),
     Row(
         "graph.views.ExecutableBatchMemOpNode",
-        lambda o: o.view(lambda graph: graph.batch_mem_op([WriteValue(o.buffer, 1)])),
+        lambda o: o.view(lambda graph: graph.batch_mem_op([WriteValue(64, 1)])),
     ),
     Row("graph.views.ExecutableEventRecordNode", lambda o: o.view(lambda graph: graph.record(o.event))),
     Row("graph.views.ExecutableEventWaitNode", lambda o: o.view(lambda graph: graph.wait(o.event))),

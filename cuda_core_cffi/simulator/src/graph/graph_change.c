@@ -47,14 +47,26 @@ static bool same_side(CUmemorytype type, uintptr_t old, CUmemorytype fresh_type,
     return type == fresh_type && (type == CU_MEMORYTYPE_HOST || same_home(old, fresh));
 }
 
+// Copies of several rows stay as they are.
+static bool same_copy(const CUDA_MEMCPY3D *one, const CUDA_MEMCPY3D *other)
+{
+    return one->srcMemoryType == other->srcMemoryType && one->dstMemoryType == other->dstMemoryType &&
+           one->srcHost == other->srcHost && one->srcDevice == other->srcDevice && one->srcArray == other->srcArray &&
+           one->dstHost == other->dstHost && one->dstDevice == other->dstDevice && one->dstArray == other->dstArray &&
+           one->srcXInBytes == other->srcXInBytes && one->srcY == other->srcY && one->srcZ == other->srcZ &&
+           one->dstXInBytes == other->dstXInBytes && one->dstY == other->dstY && one->dstZ == other->dstZ &&
+           one->srcLOD == other->srcLOD && one->dstLOD == other->dstLOD && one->srcPitch == other->srcPitch &&
+           one->srcHeight == other->srcHeight && one->dstPitch == other->dstPitch &&
+           one->dstHeight == other->dstHeight && one->WidthInBytes == other->WidthInBytes &&
+           one->Height == other->Height && one->Depth == other->Depth;
+}
+
 static bool change_copy(const struct sim_work *old, const struct sim_work *fresh)
 {
     const CUDA_MEMCPY3D *one = &old->copy.params, *other = &fresh->copy.params;
     const struct sim_copy *before = &old->copy.job.copy, *after = &fresh->copy.job.copy;
     bool flat = before->height == 1 && before->depth == 1 && after->height == 1 && after->depth == 1;
-    bool same_shape = before->width == after->width && before->height == after->height &&
-                      before->depth == after->depth;
-    return old->context == fresh->context && (flat || same_shape) &&
+    return old->context == fresh->context && (flat || same_copy(one, other)) &&
            same_side(one->srcMemoryType, before->from.address, other->srcMemoryType, after->from.address) &&
            same_side(one->dstMemoryType, before->to.address, other->dstMemoryType, after->to.address);
 }
@@ -105,16 +117,10 @@ CUgraphExecUpdateResult sim_work_change(const struct sim_work *old, const struct
     return allowed ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
 }
 
-// For single nodes the rules are stricter: copies and fills keep to one dimension.
+// For single nodes the rule is stricter: fills keep their number of rows.
 static bool flat_enough(const struct sim_work *old, const struct sim_work *fresh)
 {
-    const CUDA_MEMCPY3D *before = &old->copy.params, *after = &fresh->copy.params;
-    switch ((int)old->type) {
-    case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return before->Height == 1 && before->Depth == 1 && after->Height == 1 && after->Depth == 1;
-    case CU_GRAPH_NODE_TYPE_MEMSET: return old->fill.params.height == fresh->fill.params.height;
-    default: return true;
-    }
+    return old->type != CU_GRAPH_NODE_TYPE_MEMSET || old->fill.params.height == fresh->fill.params.height;
 }
 
 // --- Nodes ----------------------------------------------------------------------------------------------------

@@ -27,6 +27,22 @@ static CUresult check_memory(const struct sim_exec *exec)
     return CUDA_SUCCESS;
 }
 
+// Memory that operations on values cannot use is found here; in bodies of conditional nodes, when they run.
+static CUresult check_values(const struct sim_exec *exec)
+{
+    for (size_t i = 0; i < exec->plan_count; i++) {
+        const struct sim_plan *plan = &exec->plans[i];
+        for (size_t node = 0; node < plan->count && !plan->in_body; node++) {
+            const struct sim_work *work = exec->state->items[plan->base + node].work;
+            if (work->type != CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+                continue;
+            for (unsigned j = 0; j < work->values.params.count; j++)
+                SIM_TRY(sim_value_check(work->context, &work->values.jobs[j]));
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
 static CUresult back_memory(const struct sim_exec *exec)
 {
     for (size_t i = 0; i < exec->memory_count; i++)
@@ -144,6 +160,7 @@ static CUresult submit(struct sim_exec *exec, struct sim_stream *stream, struct 
 CUresult sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream)
 {
     SIM_TRY(check_memory(exec));
+    SIM_TRY(check_values(exec));
     SIM_TRY(back_memory(exec));
     struct sim_launch *launch = launch_new(exec, stream->context);
     struct sim_op *op = launch ? sim_op_new(run_launch, sizeof launch) : NULL;

@@ -213,7 +213,7 @@ CUresult sim_work_values(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *params, struct 
         return CUDA_ERROR_OUT_OF_MEMORY;
     memcpy(values->params.paramArray, params->paramArray, params->count * sizeof *params->paramArray);
     for (unsigned i = 0; i < params->count; i++)
-        SIM_TRY(sim_value_read(context, &params->paramArray[i], &values->jobs[i]));
+        SIM_TRY(sim_value_read(&params->paramArray[i], &values->jobs[i]));
     *out = work;
     work = NULL;
     return CUDA_SUCCESS;

@@ -137,19 +137,29 @@ void sim_value_run(struct sim_context *context, const struct sim_value_job *job)
 
 static void run_value(struct sim_stream *stream, void *payload) { sim_value_run(stream->context, payload); }
 
-static CUresult check_value(const struct sim_context *context, const struct sim_value_job *job, unsigned flags)
+static CUresult check_value(const struct sim_value_job *job, unsigned flags)
 {
-    const unsigned known = job->writes ? CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER
-                                       : CU_STREAM_WAIT_VALUE_NOR | CU_STREAM_WAIT_VALUE_FLUSH;
+    // Drivers refuse CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER here.
+    const unsigned known = job->writes ? 0 : CU_STREAM_WAIT_VALUE_NOR | CU_STREAM_WAIT_VALUE_FLUSH;
     SIM_REQUIRE(!(flags & ~known) && job->address % job->bytes == 0);
     // Flushing remote writes is not offered, as CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES says.
     if (!job->writes && flags & CU_STREAM_WAIT_VALUE_FLUSH)
         return CUDA_ERROR_NOT_SUPPORTED;
-    return sim_check_range(context, job->address, job->bytes, job->writes);
+    return CUDA_SUCCESS;
 }
 
-CUresult sim_value_read(const struct sim_context *context, const CUstreamBatchMemOpParams *p,
-                        struct sim_value_job *job)
+CUresult sim_value_check(const struct sim_context *context, const struct sim_value_job *job)
+{
+    struct sim_allocation found;
+    if (!job->bytes)
+        return CUDA_SUCCESS;
+    SIM_TRY(sim_check_range(context, job->address, job->bytes, job->writes));
+    SIM_REQUIRE(sim_allocation_at(job->address, &found) && !found.managed && found.memory != SIM_POOL_MEMORY &&
+                found.memory != SIM_GRAPH_MEMORY);
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_value_read(const CUstreamBatchMemOpParams *p, struct sim_value_job *job)
 {
     unsigned flags;
     *job = (struct sim_value_job){.function = sim_thread()->function};
@@ -176,7 +186,7 @@ CUresult sim_value_read(const struct sim_context *context, const CUstreamBatchMe
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
-    return check_value(context, job, flags);
+    return check_value(job, flags);
 }
 
 static CUresult value_work(CUstream handle, const CUstreamBatchMemOpParams *operations, unsigned count)
@@ -186,10 +196,12 @@ static CUresult value_work(CUstream handle, const CUstreamBatchMemOpParams *oper
     if (sim_capturing(stream))
         return sim_capture_values(stream, operations, count);
     struct sim_value_job job;
-    for (unsigned i = 0; i < count; i++)  // first, so that of a batch with a wrong operation none is done
-        SIM_TRY(sim_value_read(stream->context, &operations[i], &job));
+    for (unsigned i = 0; i < count; i++) {  // first, so that of a batch with a wrong operation none is done
+        SIM_TRY(sim_value_read(&operations[i], &job));
+        SIM_TRY(sim_value_check(stream->context, &job));
+    }
     for (unsigned i = 0; i < count; i++) {
-        SIM_TRY(sim_value_read(stream->context, &operations[i], &job));
+        SIM_TRY(sim_value_read(&operations[i], &job));
         if (job.bytes)
             SIM_TRY(sim_do(stream, run_value, &job, sizeof job, job.writes, false));
     }

@@ -19,8 +19,9 @@ struct sim_value_job {
     const char *function;
 };
 
-CUresult sim_value_read(const struct sim_context *context, const CUstreamBatchMemOpParams *operation,
-                        struct sim_value_job *job);
+CUresult sim_value_read(const CUstreamBatchMemOpParams *operation, struct sim_value_job *job);
+// May the operation use its memory? Graphs find out when they are launched.
+CUresult sim_value_check(const struct sim_context *context, const struct sim_value_job *job);
 void sim_value_run(struct sim_context *context, const struct sim_value_job *job);
 
 #endif
