@@ -152,13 +152,15 @@ class Process:
         ------
         CUDAError
             If the process is not locked (``CUDA_ERROR_ILLEGAL_STATE``), or has what the driver cannot checkpoint, such
-            as managed memory (``CUDA_ERROR_NOT_SUPPORTED``): then it stays locked.
+            as managed memory (``CUDA_ERROR_NOT_SUPPORTED``, or ``CUDA_ERROR_UNKNOWN``): then it stays locked.
         UnavailableError
             If the driver is too old.
         """
         status = lib.cuCheckpointProcessCheckpoint(self._pid, ffi.NULL)
         locked = "; it has what the driver cannot checkpoint, such as managed memory, and stays locked: call unlock()"
-        self._check(status, "cuCheckpointProcessCheckpoint", {"CUDA_ERROR_NOT_SUPPORTED": locked})
+        # An H100 with driver 580 answered the first attempt with the one, and most others with the other.
+        refusals = {"CUDA_ERROR_NOT_SUPPORTED": locked, "CUDA_ERROR_UNKNOWN": locked.replace("has", "may have")}
+        self._check(status, "cuCheckpointProcessCheckpoint", refusals)
 
     def restore(self, gpu_mapping: Mapping[Any, Any] | None = None) -> None:
         """Give the checkpointed process its GPUs back, or others, with what was in their memory; it stays locked.

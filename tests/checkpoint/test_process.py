@@ -147,7 +147,8 @@ pointer = ffi.new("CUdeviceptr *")
 assert lib.cuMemAllocManaged(pointer, 4096, lib.CU_MEM_ATTACH_GLOBAL) == 0
 process.lock()
 error = refused(process.checkpoint)
-print(error.name, "managed memory" in str(error), "unlock()" in str(error), process.state)
+print(error.name in ("CUDA_ERROR_NOT_SUPPORTED", "CUDA_ERROR_UNKNOWN"), "managed memory" in str(error))
+print("unlock()" in str(error), process.state)
 process.unlock()
 assert lib.cuMemFree(pointer[0]) == 0
 process.lock()
@@ -156,7 +157,7 @@ print(process.state)
 process.restore()
 process.unlock()
 """
-    assert printed_by(code) == ["CUDA_ERROR_NOT_SUPPORTED True True locked", "checkpointed"]
+    assert printed_by(code) == ["True True", "True locked", "checkpointed"]
 
 
 def test_the_restore_thread_is_one_of_the_process():
@@ -314,9 +315,12 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS)
 def test_a_failing_call_is_told_with_the_process(device, call):
     process = Process(os.getpid())
-    with simulator.fail(f"cuCheckpointProcess{call}", "CUDA_ERROR_UNKNOWN"), pytest.raises(CUDAError) as caught:
+    with (
+        simulator.fail(f"cuCheckpointProcess{call}", "CUDA_ERROR_OPERATING_SYSTEM"),
+        pytest.raises(CUDAError) as caught,
+    ):
         CALLS[call](process)
-    assert (caught.value.call, caught.value.name) == (f"cuCheckpointProcess{call}", "CUDA_ERROR_UNKNOWN")
+    assert (caught.value.call, caught.value.name) == (f"cuCheckpointProcess{call}", "CUDA_ERROR_OPERATING_SYSTEM")
     assert str(caught.value).endswith(f"(process {os.getpid()})")
     assert process.state == "running"
 

@@ -321,3 +321,34 @@ print(state())
 """
     after = "locked" if status == "SUCCESS" else "checkpointed"
     assert printed_by(code, CUDA_SIM_DEVICES="2") == [status, after]
+
+
+def test_calls_of_nvml_wait_until_the_process_is_restored() -> None:
+    code = """
+from sim_nvml import Nvml
+nvml = Nvml()
+nvml.nvmlInit_v2()
+cu.start()
+counts = []
+def count():
+    nvml.nvmlDeviceGetCount_v2(byref(c_uint()))
+    counts.append(True)
+
+def again():
+    nvml.nvmlInit_v2()
+    counts.append(True)
+
+print(checkpoint("Lock"))
+count()
+print(checkpoint("Checkpoint"))
+threads = [threading.Thread(target=work) for work in (count, again)]
+for thread in threads:
+    thread.start()
+    thread.join(0.2)
+print(len(counts))
+print(checkpoint("Restore"))
+for thread in threads:
+    thread.join(30)
+print(len(counts), checkpoint("Unlock"))
+"""
+    assert printed_by(code) == ["SUCCESS", "SUCCESS", "1", "SUCCESS", "3 SUCCESS"]

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "driver/config.h"
+#include "driver/usage.h"
 #include "driver/watch.h"
 #include "nvml/gpu.h"
 
@@ -114,8 +116,17 @@ __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL
 
 // --- The gate -------------------------------------------------------------------------------------------------
 
+// As with drivers, calls of a process that is checkpointed wait until it is restored.
+static void wait_until_restored(void)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    while (atomic_load(&sim_control->state) == CU_PROCESS_STATE_CHECKPOINTED)
+        nanosleep(&pause, NULL);
+}
+
 nvmlReturn_t sim_nvml_enter(const char *function)
 {
+    wait_until_restored();
     if (SIM_UNLIKELY(sim_watching()))
         SIM_NVML_TRY((nvmlReturn_t)sim_watch_enter(function));
     return atomic_load(&users) > 0 ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
@@ -192,6 +203,7 @@ nvmlReturn_t sim_nvml_array(void *out, unsigned *count, const void *items, size_
 
 static nvmlReturn_t start(const char *function, unsigned flags)
 {
+    wait_until_restored();
     nvmlReturn_t status = sim_watching() ? (nvmlReturn_t)sim_watch_enter(function) : NVML_SUCCESS;
     if (status == NVML_SUCCESS && flags & ~(unsigned)(NVML_INIT_FLAG_NO_GPUS | NVML_INIT_FLAG_NO_ATTACH))
         status = NVML_ERROR_INVALID_ARGUMENT;
