@@ -9,6 +9,7 @@ from cuda_core_cffi._arrays.view_arguments import args_viewable_as_strided_memor
 from cuda_core_cffi._compile.program_cache import InMemoryProgramCache, ProgramCacheResource
 from cuda_core_cffi._compile.program_cache_file import FileStreamProgramCache
 from cuda_core_cffi._compile.program_cache_key import make_program_cache_key
+from cuda_core_cffi._lifetime.log_listener import DriverLogListener
 from cuda_core_cffi._memory.copy_batch import copy_batch
 from cuda_core_cffi._memory.copy_options import CopyOptions, MemcpyOverlapMode, MemcpySrcAccessOrder
 from cuda_core_cffi._memory.mem_op import FlushRemoteWrites, MemoryBarrier, WaitValue, WriteValue, batch_mem_op
@@ -18,6 +19,7 @@ from cuda_core_cffi._memory.tracking import Allocation, MemoryStatistics, Tracki
 __all__ = [
     "Allocation",
     "CopyOptions",
+    "DriverLogListener",
     "FileStreamProgramCache",
     "FlushRemoteWrites",
     "InMemoryProgramCache",

@@ -9,6 +9,7 @@ import functools
 import warnings
 from typing import Any, TypeVar, TypeVarTuple, overload
 
+from cuda_core_cffi._core.driver_log import explanation
 from cuda_core_cffi._core.ffi import ffi, lib
 
 __all__ = [
@@ -95,11 +96,14 @@ class CUDAError(Exception):
         The number it returned.
     name : str or None
         The name of that number, for example ``"CUDA_ERROR_OUT_OF_MEMORY"``.
+    driver_log : str or None
+        What the driver's error log says of the call, which is in the message, too.
     """
 
     call: str | None = None
     status: int | None = None
     name: str | None = None
+    driver_log: str | None = None
 
 
 class NVRTCError(CUDAError):
@@ -169,7 +173,9 @@ def failure(status: int, call: str | None = None, detail: str = "") -> Exception
     else:
         missing = explain_missing(call)
         kind = UnavailableError if missing or status_name(status) in UNAVAILABLE else CUDAError
-        error = kind((missing or describe(status, call)) + detail)
+        logged = "" if missing else explanation(status, call)
+        error = kind((missing or describe(status, call)) + detail + (f"; the driver says: {logged}" if logged else ""))
+        error.driver_log = logged or None
     error.call, error.status, error.name = call, status, status_name(status)
     return error
 

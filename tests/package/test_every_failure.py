@@ -88,6 +88,8 @@ ELSEWHERE = {
     "cuCheckpointProcessCheckpoint": "not with the managed memory of the scenarios: test_process.py",
     "cuCheckpointProcessRestore": "the same",
     "cuTensorMapEncodeIm2colWide": "needs compute capability 10.0: test_tensor_map.py",
+    "cuLogsDumpToMemory": "is not traced: test_driver_log.py",
+    "cuLogsRegisterCallback": "the same",
     "cuGetErrorString": "explains the failure of another call",
     **dict.fromkeys(
         (

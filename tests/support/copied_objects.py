@@ -85,6 +85,7 @@ from cuda_core_cffi.texture import (
 )
 from cuda_core_cffi.utils import (
     CopyOptions,
+    DriverLogListener,
     FileStreamProgramCache,
     FlushRemoteWrites,
     InMemoryProgramCache,
@@ -367,6 +368,7 @@ ROWS = [
     Row("_memory.pinned.PinnedMemoryResource", lambda o: o.closing(PinnedMemoryResource({}))),
     Row("_memory.managed.ManagedMemoryResource", lambda o: o.managed_pool),
     Row("_memory.virtual.VirtualMemoryResource", lambda o: VirtualMemoryResource(o.device)),
+    Row("_lifetime.log_listener.DriverLogListener", lambda o: o.enter(DriverLogListener())),
     Row("_memory.tracking.TrackingMemoryResource", lambda o: TrackingMemoryResource(o.pool)),
     Row("_memory.ipc.IPCAllocationHandle", lambda o: o.shared_pool.allocation_handle),
     Row("_compile.program_cache.InMemoryProgramCache", lambda o: InMemoryProgramCache()),

@@ -12,6 +12,7 @@
 #include "streams/capture.h"
 #include "driver/device.h"
 #include "driver/green.h"
+#include "driver/logs.h"
 #include "streams/event.h"
 #include "driver/usage.h"
 
@@ -192,8 +193,12 @@ static CUresult check_shape(const struct sim_launch_wish *wish, const sim_ptx_en
                                                       CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z};
     size_t threads = 1;
     for (int i = 0; i < 3; i++) {
-        SIM_REQUIRE(wish->grid[i] && wish->grid[i] <= (uint32_t)sim_device_value(grid_limits[i]));
-        SIM_REQUIRE(wish->block[i] && wish->block[i] <= (uint32_t)sim_device_value(block_limits[i]));
+        SIM_REQUIRE_THAT(wish->grid[i] && wish->grid[i] <= (uint32_t)sim_device_value(grid_limits[i]),
+                         "dimension %d of the grid is %u, and must be 1 to %d", i, wish->grid[i],
+                         sim_device_value(grid_limits[i]));
+        SIM_REQUIRE_THAT(wish->block[i] && wish->block[i] <= (uint32_t)sim_device_value(block_limits[i]),
+                         "dimension %d of the block is %u, and must be 1 to %d", i, wish->block[i],
+                         sim_device_value(block_limits[i]));
         SIM_REQUIRE(!entry->reqntid[0] || wish->block[i] == (entry->reqntid[i] ? entry->reqntid[i] : 1));
         threads *= wish->block[i];
     }
@@ -201,11 +206,14 @@ static CUresult check_shape(const struct sim_launch_wish *wish, const sim_ptx_en
     SIM_REQUIRE(threads <= entry->max_threads);
     // No shared memory here is larger than what a block can opt in to.
     if (wish->shared_mode == SIM_PORTABLE_DEFAULT)
-        SIM_REQUIRE(wish->dynamic_shared <= (size_t)settings->max_dynamic_shared);
+        SIM_REQUIRE_THAT(wish->dynamic_shared <= (size_t)settings->max_dynamic_shared,
+                         "%zu bytes of dynamic shared memory are more than %d", (size_t)wish->dynamic_shared,
+                         settings->max_dynamic_shared);
     int most = sim_device_value(wish->shared_mode == SIM_PORTABLE_REQUIRED
                                     ? CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK
                                     : CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-    SIM_REQUIRE(wish->dynamic_shared + entry->shared_bytes <= (size_t)most);
+    SIM_REQUIRE_THAT(wish->dynamic_shared + entry->shared_bytes <= (size_t)most,
+                     "%zu bytes of shared memory are more than %d", wish->dynamic_shared + entry->shared_bytes, most);
     return CUDA_SUCCESS;
 }
 

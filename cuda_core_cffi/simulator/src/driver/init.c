@@ -128,7 +128,11 @@ SIM_EXPORT CUresult cuInit(unsigned int Flags)
 {
     // Faults may be injected here too, although the gate is still closed.
     CUresult status = sim_watching() ? sim_watch_enter("cuInit") : CUDA_SUCCESS;
-    return sim_watch_leave("cuInit", status == CUDA_SUCCESS ? start(Flags) : status);
+    if (status == CUDA_SUCCESS)
+        status = start(Flags);
+    if (status != CUDA_SUCCESS)
+        sim_log_failure("cuInit", status);
+    return sim_watch_leave("cuInit", status);
 }
 
 SIM_EXPORT CUresult cuDriverGetVersion(int *driverVersion)

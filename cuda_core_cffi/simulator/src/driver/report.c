@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "driver/config.h"
+#include "driver/logs.h"
 #include "driver/sim.h"
 
 enum { MAX_REPORTS = 1024, KIND = 32, CALL = 64, MESSAGE = 512 };
@@ -54,6 +55,7 @@ void sim_report(const char *kind, const char *call, uintptr_t address, size_t si
                          (unsigned long long)history->freed_order);
         }
     }
+    sim_log("%s in %s: %s", report.kind, report.call, report.message);
     if (sim_config()->report_stderr)
         fprintf(stderr, "cuda simulator: %s in %s: %s\n", report.kind, report.call, report.message);
     pthread_mutex_lock(&lock);

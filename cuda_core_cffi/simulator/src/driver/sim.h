@@ -60,8 +60,12 @@ CUresult sim_enter(const char *function);
 void sim_call_begin(struct sim_thread *self, const char *function);
 void sim_call_end(struct sim_thread *self);
 
+void sim_log_failure(const char *function, CUresult status);  // in the error log
+
 static inline CUresult sim_leave(const char *function, CUresult status)
 {
+    if (SIM_UNLIKELY(status != CUDA_SUCCESS))
+        sim_log_failure(function, status);
     if (SIM_UNLIKELY(atomic_load_explicit(&sim_gate, memory_order_relaxed) == SIM_GATE_WATCHED))
         sim_record_call(function, status);
     return status;

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "driver/logs.h"
 #include "memory/allocation.h"
 #include "graph/graph_node.h"
 #include "graph/graph_params.h"
@@ -66,7 +67,11 @@ static bool change_copy(const struct sim_work *old, const struct sim_work *fresh
     const CUDA_MEMCPY3D *one = &old->copy.params, *other = &fresh->copy.params;
     const struct sim_copy *before = &old->copy.job.copy, *after = &fresh->copy.job.copy;
     bool flat = before->height == 1 && before->depth == 1 && after->height == 1 && after->depth == 1;
-    return old->context == fresh->context && (flat || same_copy(one, other)) &&
+    if (!flat && !same_copy(one, other)) {
+        sim_log("copies of several rows cannot be changed");
+        return false;
+    }
+    return old->context == fresh->context &&
            same_side(one->srcMemoryType, before->from.address, other->srcMemoryType, after->from.address) &&
            same_side(one->dstMemoryType, before->to.address, other->dstMemoryType, after->to.address);
 }

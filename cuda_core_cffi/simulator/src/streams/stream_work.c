@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "driver/logs.h"
 #include "memory/allocation.h"
 #include "streams/capture.h"
 #include "memory/copy.h"
@@ -154,8 +155,10 @@ CUresult sim_value_check(const struct sim_context *context, const struct sim_val
     if (!job->bytes)
         return CUDA_SUCCESS;
     SIM_TRY(sim_check_range(context, job->address, job->bytes, job->writes));
-    SIM_REQUIRE(sim_allocation_at(job->address, &found) && !found.managed && found.memory != SIM_POOL_MEMORY &&
-                found.memory != SIM_GRAPH_MEMORY);
+    SIM_REQUIRE_THAT(sim_allocation_at(job->address, &found) && !found.managed && found.memory != SIM_POOL_MEMORY &&
+                         found.memory != SIM_GRAPH_MEMORY,
+                     "operations on values cannot use %#zx: the memory is managed, of a pool or of a graph",
+                     (size_t)job->address);
     return CUDA_SUCCESS;
 }
 
