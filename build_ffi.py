@@ -84,6 +84,7 @@ HEADERS = (  # of include/, each with what it needs
     "graph/ccc_graph_fill.h",
     "graph/ccc_graph_memory.h",
     "handles/ccc_callback.h",
+    "handles/ccc_coredump.h",
     "handles/ccc_log.h",
     "handles/ccc_resources.h",
     "launch/ccc_prepared.h",

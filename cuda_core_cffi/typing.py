@@ -19,6 +19,7 @@ __all__ = [
     "ArrayFormatType",
     "ClusterSchedulingPolicyType",
     "CompilerBackendType",
+    "CoreDumpPartType",
     "DevicePointerT",
     "DevicePointerType",
     "DeviceResourcesType",
@@ -147,6 +148,16 @@ class StreamMemoryBarrierType(enum.StrEnum):
 
     SYSTEM = "system"
     DEVICE = "device"
+
+
+class CoreDumpPartType(enum.StrEnum):
+    """What core dumps of GPUs can leave out: code that is not relocated, or kinds of memory."""
+
+    CODE = "code"
+    GLOBAL_MEMORY = "global_memory"
+    SHARED_MEMORY = "shared_memory"
+    LOCAL_MEMORY = "local_memory"
+    CONSTANT_MEMORY = "constant_memory"
 
 
 class PCHStatusType(enum.StrEnum):

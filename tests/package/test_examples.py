@@ -15,6 +15,7 @@ PAGES = (
     "arrays.md",
     "caches.md",
     "checkpoint.md",
+    "core_dumps.md",
     "errors.md",
     "graphs.md",
     "green_contexts.md",

@@ -72,6 +72,7 @@ from cuda_core_cffi._memory.peer_access import PeerAccessibleBySetProxy
 from cuda_core_cffi._streams.event import IPCEventDescriptor
 from cuda_core_cffi._streams.resources import Group
 from cuda_core_cffi.checkpoint import Process
+from cuda_core_cffi.coredump import CoreDumpSettings
 from cuda_core_cffi.graph import GraphCompleteOptions, GraphDebugPrintOptions, GraphDefinition, GraphNode
 from cuda_core_cffi.system import _device as system_device
 from cuda_core_cffi.system import _system_events
@@ -277,6 +278,7 @@ ROWS = [
     values("_streams.resources.SMResourceOptions", lambda o: SMResourceOptions((8, 16))),
     values("_streams.resources.Group", lambda o: Group(8, 0, 0, False)),
     values("_streams.workqueues.WorkqueueResourceOptions", lambda o: WorkqueueResourceOptions("device_ctx", 4)),
+    values("coredump.CoreDumpSettings", lambda o: CoreDumpSettings(), shown),
     values("checkpoint.Process", lambda o: Process(123), shown),
     values("_memory.mem_op.WriteValue", lambda o: WriteValue(64, 1, bits=64)),
     values("_memory.mem_op.WaitValue", lambda o: WaitValue(64, 1, "eq")),

@@ -55,6 +55,7 @@ from cuda_core_cffi._device.device import driver_version
 from cuda_core_cffi._memory import SynchronousMemoryResource
 from cuda_core_cffi._streams.event import IPCEventDescriptor
 from cuda_core_cffi.checkpoint import Process
+from cuda_core_cffi.coredump import CoreDumpSettings
 from cuda_core_cffi.texture import OpaqueArrayOptions, ResourceDescriptor
 from cuda_core_cffi.utils import (
     StridedMemoryView,
@@ -172,6 +173,11 @@ def bytes_of(buffer: Buffer, shape: tuple[int, ...] = (32,)) -> StridedMemoryVie
     return StridedMemoryView.from_buffer(buffer, shape, itemsize=1)
 
 
+def core_dumps(settings: CoreDumpSettings) -> None:
+    """Read a setting, and set it to what it is."""
+    settings.on_exception = settings.on_exception
+
+
 def no_result(*results: Any) -> None:
     """Drop what an expression gave."""
 
@@ -199,6 +205,8 @@ SCENARIOS: dict[str, Callable[[World], Any]] = {
     "stream of a green context": lambda w: green_context(w.device).create_stream(),
     "green context that is current": lambda w: in_thread(lambda: current_for_a_while(w.device)),
     "set_current of a context": lambda w: in_thread(lambda: w.device.set_current(w.stream.context)),
+    "core dumps of the process": lambda w: core_dumps(CoreDumpSettings()),
+    "core dumps of a context": lambda w: core_dumps(CoreDumpSettings(w.stream.context)),
     "driver version": lambda w: no_result(driver_version()),
     # streams and events
     "stream": lambda w: w.device.create_stream(),

@@ -63,6 +63,7 @@ void sim_kernel_run(struct sim_context *context, const struct sim_kernel_job *jo
         sim_report_kernel_access(context, fault.address, job->entry->name, fault.message);
     else
         sim_report(kind_of(error), job->entry->name, fault.address, 0, NULL, "%s", fault.message);
+    sim_coredump_write(&context->coredump, fault.message);
     sim_context_fail(context, (CUresult)error);
 }
 

@@ -59,6 +59,7 @@ CUresult sim_context_init(struct sim_context *context, int device, unsigned flag
     context->device = device;
     context->flags = flags | CU_CTX_MAP_HOST;
     context->id = sim_context_next_id();
+    sim_coredump_init(&context->coredump, flags);
     context->cache = CU_FUNC_CACHE_PREFER_NONE;
     context->shared_config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
     for (int i = 0; i < SIM_MAX_DEVICES; i++)

@@ -7,6 +7,7 @@
 #define SIM_CONTEXT_H
 
 #include "driver/config.h"
+#include "driver/coredump.h"
 #include "driver/object.h"
 
 enum { SIM_LIMITS = 8 };
@@ -24,6 +25,7 @@ struct sim_context {
     _Atomic int error;      // what every call reports after a faulting kernel: the device's fault
     CUfunc_cache cache;
     CUsharedconfig shared_config;
+    struct sim_coredump coredump;
     _Atomic size_t limits[SIM_LIMITS];
     _Atomic uint64_t peers[SIM_MAX_DEVICES]; // by device, the id of the context whose memory work of this one may use
     pthread_mutex_t lock;   // guards what follows

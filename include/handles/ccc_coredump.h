@@ -1,0 +1,42 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Settings of core dumps: those of the process, where the context is NULL, or of one context. */
+#ifndef CCC_COREDUMP_H
+#define CCC_COREDUMP_H
+
+#include "handles/ccc_context.h"
+
+/* Read a setting. *size is that of the buffer. */
+static int ccc_coredump_get(const ccc_handle *context, int setting, void *value, size_t size)
+{
+    if (context == NULL) {
+        int status = ccc_init();
+        if (status)
+            return status;
+        CCC_TRY(cuCoredumpGetAttributeGlobal, (CUcoredumpSettings)setting, value, &size);
+        return 0;
+    }
+    CCC_USE(context);
+    CCC_TRY(cuCtxPushCurrent, CCC_CTX(context));
+    CUresult result = cuCoredumpGetAttribute((CUcoredumpSettings)setting, value, &size);
+    ccc_pop(1);
+    return result ? ccc_fail((int)result, "cuCoredumpGetAttribute") : 0;
+}
+
+static int ccc_coredump_set(const ccc_handle *context, int setting, void *value, size_t size)
+{
+    if (context == NULL) {
+        int status = ccc_init();
+        if (status)
+            return status;
+        CCC_TRY(cuCoredumpSetAttributeGlobal, (CUcoredumpSettings)setting, value, &size);
+        return 0;
+    }
+    CCC_USE(context);
+    CCC_TRY(cuCtxPushCurrent, CCC_CTX(context));
+    CUresult result = cuCoredumpSetAttribute((CUcoredumpSettings)setting, value, &size);
+    ccc_pop(1);
+    return result ? ccc_fail((int)result, "cuCoredumpSetAttribute") : 0;
+}
+
+#endif
