@@ -4,25 +4,21 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.util
-import os
 import pathlib
-import shlex
 import shutil
 import subprocess
-import sysconfig
 import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
+from compiling import CC, cuda_include
 
 import cuda_core_cffi
 from cuda_core_cffi import Device, Stream, ffi, get_c_api, get_include, lib, live_objects, make_ffi
 
-CC = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
 NAME = "_cuda_core_cffi_test_extension"
 
 CDEF = """
@@ -77,21 +73,6 @@ static void let_go_in_a_thread(uintptr_t c_handle)
         pthread_join(thread, NULL);
 }
 """
-
-
-@functools.cache
-def cuda_include() -> pathlib.Path:
-    """Return the folder of a cuda.h, or skip."""
-    if shutil.which(CC) is None:
-        pytest.skip(f"there is no C compiler {CC!r}")
-    if importlib.util.find_spec("pycparser") is None:
-        pytest.skip("pycparser, which cffi builds with, is not installed")
-    import generator
-
-    folders = generator.include_dirs()
-    if not folders:
-        pytest.skip("no cuda.h found, see CUDA_TEST_INCLUDE_DIRS")
-    return folders[-1]
 
 
 @pytest.fixture(scope="module")
