@@ -156,7 +156,7 @@ class WithTorch(NoReduction):
 
         self.torch = torch
         torch.cuda.set_device(ranks.device().device_id)
-        torch.cuda.set_stream(torch.cuda.ExternalStream(stream.handle))
+        torch.cuda.set_stream(torch.cuda.ExternalStream(int(stream.handle)))
         os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
         os.environ.setdefault("MASTER_PORT", "29500")
         torch.distributed.init_process_group("nccl", rank=ranks.rank, world_size=ranks.size)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import multiprocessing
 import os
 import pathlib
 import re
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 from compiling import CC, cuda_include
-from helpers import LIMIT, ROOT, child_environment, in_threads
+from helpers import LIMIT, ROOT, child_environment, in_threads, output_of
 
 from cuda_core_cffi import Device, LegacyPinnedMemoryResource, ManagedMemoryResource, Stream
 
@@ -295,3 +296,38 @@ def test_memory_of_a_device_is_refused_where_mpi_is_not_cuda_aware(
         monkeypatch.setattr(example, "is_cuda_aware", lambda: False)
         with resource.allocate(64, stream=stream) as memory:
             assert example.for_mpi(memory, np.int32).shape == (16,)
+
+
+# workers of Dask and Ray
+
+
+def test_a_worker_shows_its_device_any_array_that_a_view_can_show(examples: Any) -> None:
+    gpu = examples("dask_workers").Gpu(0)
+    values = np.arange(100.0).reshape(10, 10)
+    fixed = values.copy()
+    fixed.flags.writeable = False  # as arrays are that come from the object store of Ray
+    with LegacyPinnedMemoryResource().allocate(800) as memory:
+        np.asarray(memory).view(np.float64)[:] = values.ravel()
+        pinned = np.asarray(memory).view(np.float64).reshape(10, 10)
+        for given in (values, fixed, pinned):
+            assert (gpu.square(given) == values**2).all()
+        del given, pinned
+
+
+@pytest.mark.filterwarnings("ignore:multiprocessing starts processes with fork")  # this one starts none
+def test_two_workers_share_the_memory_of_a_buffer(examples: Any) -> None:
+    """The bytes that stand for it go any way; both processes have one key of multiprocessing."""
+    gpu = examples("dask_workers").Gpu(0)
+    reference = gpu.square(np.arange(100.0), keep=True)
+    key = bytes(multiprocessing.current_process().authkey)
+    code = """
+        import multiprocessing, sys
+        folder, key, reference = sys.argv[1:]
+        multiprocessing.current_process().authkey = bytes.fromhex(key)
+        sys.path.insert(0, folder)
+        from dask_workers import Gpu
+        print(*Gpu(0).read(bytes.fromhex(reference)))
+    """
+    output = output_of(code, EXAMPLES, key.hex(), reference.hex())
+    assert [float(text) for text in output.split()] == [x**2 for x in range(100)]
+    gpu.close()

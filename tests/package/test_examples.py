@@ -34,6 +34,7 @@ ELSEWHERE = {"memory_usage.py"}  # test_tracking_resource.py looks at what it pr
 PRINTED = {
     "clusters.py": "values counted by .* clusters .*: right",
     "cooperative_groups.py": "numbers normalised by .* blocks .*: right",
+    "dask_workers.py": r"1000 numbers squared by workers of Dask on the devices .*: right|there is no Dask",
     "data_parallel.py": r"10 steps with 4,096 samples, 1 ranks, reduced by none: weights \w+, right",
     "disk_cache.py": r"compiled in .*\nfrom the cache in .*\nthe code from the cache on .*: right",
     "conditional_loop.py": r"steps, .*: enough\n.*: too many\n2 launches of a loop on .*: right",
@@ -45,6 +46,7 @@ PRINTED = {
     "nccl_allreduce.py": r"rank 0 of 1 .*: right|nothing is done|there is no NCCL",
     "nvvm.py": "a wave of .* on",
     "producer_consumer.py": "64 blocks through 4 places on .*: right",
+    "ray_actors.py": r"1000 numbers squared by two actors of Ray on .*: right|there is no Ray",
     "ranks.py": "rank 0 of 1, .* takes device 0 .*; rank 0 says hello",
     "saxpy.py": "saxpy of .* on",
     "strided.py": "in place on .*: right",
