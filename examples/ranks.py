@@ -85,8 +85,13 @@ class Ranks:
         if self.rank == 0:
             with socket.create_server(place, backlog=self.size) as server:
                 server.settimeout(PATIENCE)
-                for _ in range(self.size - 1):
-                    with server.accept()[0] as connection:
+                for found in range(1, self.size):
+                    try:
+                        connection = server.accept()[0]
+                    except TimeoutError:
+                        message = f"{found} of {self.size} ranks have come to {place} in {PATIENCE} seconds"
+                        raise TimeoutError(message) from None
+                    with connection:
                         connection.sendall(value)
             return value
         deadline = time.monotonic() + PATIENCE

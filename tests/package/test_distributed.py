@@ -112,6 +112,14 @@ def test_rank_0_sends_its_bytes_to_the_others_whoever_starts_first(
     assert in_threads(3, work) == [b"0" * 128] * 3
 
 
+def test_rank_0_tells_how_many_ranks_have_come(examples: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ranks = examples("ranks")
+    monkeypatch.setattr(ranks, "PATIENCE", 0.01)
+    monkeypatch.setenv("MASTER_PORT", str(free_port() - 1))
+    with pytest.raises(TimeoutError, match=r"1 of 4 ranks have come to .'127.0.0.1', \d+. in 0.01 seconds"):
+        ranks.Ranks(0, 4, 0).broadcast(b"id")
+
+
 def free_port() -> int:
     """Return a port at which nobody listens."""
     import socket
