@@ -18,6 +18,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+import cuda.pathfinder
 import numpy as np
 import pytest
 from compiling import CC, cuda_include
@@ -253,6 +254,52 @@ def test_several_ranks_need_a_reduction(examples: Any, stream: Stream) -> None:
         examples("data_parallel").NoReduction(examples("ranks").Ranks(0, 2, 0), stream)
 
 
+@pytest.mark.gpu_only("NCCL needs a GPU for each rank")
+def test_the_weights_do_not_depend_on_the_number_of_ranks_of_nccl() -> None:
+    try:
+        cuda.pathfinder.load_nvidia_dynamic_lib("nccl")
+    except cuda.pathfinder.DynamicLibNotFoundError:
+        pytest.skip("there is no NCCL")
+    most = len(Device.get_all_devices())
+    if most < 2:
+        pytest.skip("there is one GPU")
+    printed = {count: run_by_hand(count, "data_parallel.py", "--reduce", "nccl") for count in (1, most)}
+    for count, text in printed.items():
+        assert f"{count} ranks, reduced by nccl" in text
+        assert text.strip().endswith("right")
+    assert len({digest(text) for text in printed.values()}) == 1
+
+
+def digest(text: str) -> str:
+    """Return the digest of the weights that an example has printed."""
+    found = re.search(r"weights (\w+)", text)
+    assert found is not None
+    return found[1]
+
+
+def run_by_hand(count: int, example: str, *arguments: str) -> str:
+    """Run an example in processes whose variables are set as by hand, and return what they print."""
+    given = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port() - 1), "WORLD_SIZE": str(count)}
+    given["NCCL_NVLS_ENABLE"] = "0"  # what it would be for needs multicast, which virtual machines may not have
+    processes = [
+        subprocess.Popen(
+            [sys.executable, f"{EXAMPLES}/{example}", *arguments],
+            env=child_environment(EXAMPLES, RANK=str(rank), LOCAL_RANK=str(rank), **given),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(count)
+    ]
+    try:
+        printed = "".join(process.communicate(timeout=LIMIT)[0] for process in processes)
+    finally:
+        for process in processes:
+            process.kill()
+    assert [process.returncode for process in processes] == [0] * count, printed
+    return printed
+
+
 def run_ranks(count: int, example: str, *arguments: str) -> str:
     """Run an example with MPI, and return what it prints."""
     assert MPIEXEC is not None
@@ -274,13 +321,19 @@ def test_the_weights_do_not_depend_on_the_number_of_ranks_of_mpi() -> None:
     for count, text in zip((1, 2, 4), printed, strict=True):
         assert f"{count} ranks, reduced by mpi" in text
         assert text.strip().endswith("right")
-    assert len({re.search(r"weights (\w+)", text)[1] for text in printed}) == 1  # type: ignore[index]
+    assert len({digest(text) for text in printed}) == 1
 
 
 @needs_mpi
 @pytest.mark.parametrize("count", [2, 4])
 def test_mpi_takes_memory_that_the_host_can_access(count: int) -> None:
     assert f"{count} ranks, memory: page-locked, managed" in run_ranks(count, "mpi_allreduce.py")
+
+
+def test_ranks_that_are_started_by_hand_find_each_other() -> None:
+    told = run_by_hand(2, "ranks.py").splitlines()
+    assert sorted(line.split(",")[0] for line in told) == ["rank 0 of 2", "rank 1 of 2"]
+    assert all(line.endswith("rank 0 says hello") for line in told)
 
 
 @needs_mpi
