@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""The documentation site: ``sphinx-build -W docs build/site``, after ``pip install ".[cu13,docs]"``.
+
+``.ci/site`` builds it in an environment of its own and looks at it in a browser. Cells of
+pages are executed by the build, on the simulated driver.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+import tempfile
+from typing import Any
+
+DOCS = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(DOCS / "extensions")]
+
+# What cells run with. A program that they start is found in the environment that builds the site.
+os.environ["CUDA_CORE_CFFI_DRIVER"] = "simulator"
+os.environ["CUDA_SIM_SHARED"] = ""  # NVML shows no other process
+os.environ["PATH"] = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="cuda-core-cffi-docs-")
+os.environ["COLUMNS"] = "90"
+os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
+
+from cuda_core_cffi import __version__  # noqa: E402  (the driver is chosen first)
+
+project = "cuda-core-cffi"
+author = "The cuda-core-cffi authors"
+copyright = "2026, the cuda-core-cffi authors"
+version = release = __version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.graphviz",
+    "sphinx_copybutton",
+    "mermaid_flowchart",
+    "repository_links",
+    "raw_api",
+]
+exclude_patterns = ["extensions"]
+suppress_warnings = ["ref.python"]  # `Device` is first cuda_core_cffi.Device, then that of system
+
+# Pages
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+myst_links_external_new_tab = False
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+
+# Cells of pages
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_merge_streams = True
+
+# Reference
+autodoc_default_options = {
+    "members": True,
+    "member-order": "groupwise",
+    "show-inheritance": True,
+    "inherited-members": "BaseException,Exception,tuple,str,int,Enum,IntEnum,StrEnum,MutableSet,MutableMapping,ABC",
+}
+autodoc_typehints_format = "short"
+autodoc_class_signature = "mixed"
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 90
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+default_role = "py:obj"
+add_module_names = False
+toc_object_entries_show_parents = "hide"
+
+# HTML
+html_theme = "furo"
+html_title = f"cuda-core-cffi {release}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_show_sphinx = False
+html_copy_source = False
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
+graphviz_output_format = "svg"
+
+
+def skip_member(app: Any, what: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out the fields of named tuples, which the docstring of the class tells."""
+    return True if str(getattr(value, "__doc__", "")).startswith("Alias for field number") else None
+
+
+def setup(app: Any) -> None:
+    """Register what is above."""
+    app.connect("autodoc-skip-member", skip_member)
