@@ -16,20 +16,20 @@ __all__ = ["dot", "mime_bundle"]
 
 # What is drawn by type of node: what it is called, shape and colour.
 STYLES: dict[int, tuple[str, str, str]] = {
-    lib.CU_GRAPH_NODE_TYPE_KERNEL: ("kernel", "c_handle", "#b7e1cd"),
-    lib.CU_GRAPH_NODE_TYPE_MEMCPY: ("copy", "c_handle", "#c9daf8"),
-    lib.CU_GRAPH_NODE_TYPE_MEMSET: ("fill", "c_handle", "#d9d2e9"),
-    lib.CU_GRAPH_NODE_TYPE_HOST: ("host callback", "c_handle", "#fce8b2"),
-    lib.CU_GRAPH_NODE_TYPE_GRAPH: ("graph", "c_handle", "#eeeeee"),
+    lib.CU_GRAPH_NODE_TYPE_KERNEL: ("kernel", "box", "#b7e1cd"),
+    lib.CU_GRAPH_NODE_TYPE_MEMCPY: ("copy", "box", "#c9daf8"),
+    lib.CU_GRAPH_NODE_TYPE_MEMSET: ("fill", "box", "#d9d2e9"),
+    lib.CU_GRAPH_NODE_TYPE_HOST: ("host callback", "box", "#fce8b2"),
+    lib.CU_GRAPH_NODE_TYPE_GRAPH: ("graph", "box", "#eeeeee"),
     lib.CU_GRAPH_NODE_TYPE_EMPTY: ("empty", "circle", "#ffffff"),
     lib.CU_GRAPH_NODE_TYPE_WAIT_EVENT: ("wait for event", "ellipse", "#fff2cc"),
     lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD: ("record event", "ellipse", "#fff2cc"),
-    lib.CU_GRAPH_NODE_TYPE_MEM_ALLOC: ("allocate", "c_handle", "#f4cccc"),
-    lib.CU_GRAPH_NODE_TYPE_MEM_FREE: ("free", "c_handle", "#f4cccc"),
-    lib.CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: ("memory operations", "c_handle", "#d0e0e3"),
+    lib.CU_GRAPH_NODE_TYPE_MEM_ALLOC: ("allocate", "box", "#f4cccc"),
+    lib.CU_GRAPH_NODE_TYPE_MEM_FREE: ("free", "box", "#f4cccc"),
+    lib.CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: ("memory operations", "box", "#d0e0e3"),
     lib.CU_GRAPH_NODE_TYPE_CONDITIONAL: ("conditional", "diamond", "#fce5cd"),
 }
-OTHER = ("node", "c_handle", "#ffffff")
+OTHER = ("node", "box", "#ffffff")
 
 
 def dot(definition: Any) -> str:

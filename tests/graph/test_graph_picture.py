@@ -12,7 +12,7 @@ from graphs import ONE, SIZE
 
 from cuda_core_cffi import LaunchConfig
 from cuda_core_cffi.graph import GraphDefinition
-from cuda_core_cffi.graph.picture import STYLES
+from cuda_core_cffi.graph.picture import OTHER, STYLES
 from cuda_core_cffi.graph.state import node_classes
 
 
@@ -55,6 +55,10 @@ def test_nodes_and_edges_are_drawn(graph, store, memory, device):
     assert text.count("record event") == text.count("wait for event") == 1
     assert "n0 -> n1;" in text
     assert "n5 -> n6;" in text
+
+
+def test_nodes_have_shapes_that_graphviz_knows():
+    assert {shape for _, shape, _ in [*STYLES.values(), OTHER]} == {"box", "circle", "diamond", "ellipse"}
 
 
 def test_memory_nodes_are_drawn(graph):
