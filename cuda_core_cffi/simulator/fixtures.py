@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cuda_core_cffi import Device, simulator
+from cuda_core_cffi import CUDAError, Device, simulator
 
 __all__ = ["simulated_device"]
 
@@ -23,7 +23,8 @@ def simulated_device() -> Iterator[Device]:
     """Give a test a simulated device, current in its thread.
 
     Faults that the test injected are taken back afterwards. A test that misused the driver (a double free, a use after
-    free, an access out of bounds) fails with the reports.
+    free, an access out of bounds) fails with the reports. A kernel that fails breaks the device for the rest of the
+    process, as on hardware: the tests that follow fail at once, and say so.
 
     Yields
     ------
@@ -34,15 +35,30 @@ def simulated_device() -> Iterator[Device]:
     ------
     RuntimeError
         If the process already uses another driver.
+    CUDAError
+        After the test, if the device has failed and there is no report.
     """
     simulator.use()
     simulator.clear_reports()
     device = Device(0)
     device.set_current()
+    if broken := _failure(device):
+        pytest.fail(f"a test before this one broke the device: {broken}")
     yield device
     simulator.clear_faults()
-    device.sync()
+    broken = _failure(device)
     reports = simulator.reports()
     simulator.clear_reports()
     if reports:
-        pytest.fail("the test misused the driver:\n" + "\n".join(report.message for report in reports))
+        pytest.fail("the test misused the driver:\n" + "\n".join(report.message for report in reports), pytrace=False)
+    if broken:
+        raise broken
+
+
+def _failure(device: Device) -> CUDAError | None:
+    """Wait for the device, and return the error if it has failed."""
+    try:
+        device.sync()
+    except CUDAError as error:
+        return error
+    return None

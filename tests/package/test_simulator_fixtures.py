@@ -10,6 +10,7 @@ import sys
 
 import pytest
 from helpers import run_python
+from scenarios import PTX
 
 PLUGIN = 'pytest_plugins = ["cuda_core_cffi.simulator.fixtures"]\n'
 
@@ -47,6 +48,23 @@ def test_the_fixture_fails_a_test_that_misuses_the_driver(tmp_path):
     )
     assert status == 1, output
     assert "misused the driver" in output
+
+
+def test_the_fixture_tells_what_a_kernel_did_and_which_tests_came_after_it(tmp_path):
+    status, output = run_pytest(
+        tmp_path,
+        "from cuda_core_cffi import LaunchConfig, ObjectCode, launch\n"
+        f"PTX = {PTX!r}\n"
+        "def test_one(simulated_device):\n"
+        "    kernel = ObjectCode.from_ptx(PTX).get_kernel('store')\n"
+        "    with simulated_device.create_stream() as stream:\n"
+        "        launch(stream, LaunchConfig(grid=1, block=1), kernel, 8, 1)\n"
+        "def test_two(simulated_device):\n"
+        "    pass\n",
+    )
+    assert status == 1, output
+    assert "the test misused the driver:\nkernel store:" in output
+    assert "a test before this one broke the device" in output
 
 
 def test_the_fixture_takes_faults_back(tmp_path):
