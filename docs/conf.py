@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documentation site: ``sphinx-build -W docs build/site``, after ``pip install ".[cu13,docs]"``.
 
-``.ci/site`` builds it in an environment of its own and looks at it in a browser. Cells of
-pages are executed by the build, on the simulated driver.
+``.ci/site`` builds it in an environment of its own and looks at it in a browser. Chapters of the tutorial are executed
+by the build, on the simulated driver.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from typing import Any
 DOCS = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS / "extensions")]
 
-# What cells run with. A program that they start is found in the environment that builds the site.
+# What the chapters run with. A program that they start is found in the environment that builds the site.
 os.environ["CUDA_CORE_CFFI_DRIVER"] = "simulator"
 os.environ["CUDA_SIM_SHARED"] = ""  # NVML shows no other process
 os.environ["PATH"] = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="cuda-core-cffi-docs-")
+os.environ["PYTHONSTARTUP"] = str(DOCS / "extensions" / "shell_cells.py")
 os.environ["COLUMNS"] = "90"
+os.environ["PY_COLORS"] = "0"  # for pytest
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
 
 from cuda_core_cffi import __version__  # noqa: E402  (the driver is chosen first)
@@ -52,12 +54,11 @@ myst_links_external_new_tab = False
 copybutton_prompt_text = r"\$ |>>> |\.\.\. "
 copybutton_prompt_is_regexp = True
 
-# Cells of pages
+# Chapters of the tutorial: the pages that have cells
 nb_execution_mode = "force"
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
-nb_merge_streams = True
 
 # Reference
 autodoc_default_options = {

@@ -27,6 +27,7 @@ SLOW = (
     "package/test_gil_release.py",
     "package/test_late_release.py",
     "package/test_scaling.py",
+    "package/test_tutorial.py",
     "memory/test_virtual_memory_growth.py",
 )
 """Modules that take long, because they start processes or wait."""
