@@ -23,6 +23,7 @@ os.environ["CUDA_SIM_SHARED"] = ""  # NVML shows no other process
 os.environ["PATH"] = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="cuda-core-cffi-docs-")
 os.environ["PYTHONSTARTUP"] = str(DOCS / "extensions" / "shell_cells.py")
+os.environ["DOCS_EXAMPLES"] = str(DOCS.parent / "examples")
 os.environ["COLUMNS"] = "90"
 os.environ["PY_COLORS"] = "0"  # for pytest
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"

@@ -72,6 +72,8 @@ def convert(app: Sphinx, name: str, source: list[str]) -> None:
         return LINK.sub(link_from(page, os.path.dirname(found[1])), content)
 
     text = FILE.sub(file_text, text)
+    if EXAMPLES.search(text):
+        app.env.note_reread()  # an example may be new
     source[0] = EXAMPLES.sub(lambda _: examples(), text)
 
 

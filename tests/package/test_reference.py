@@ -51,3 +51,16 @@ def test_every_entry_is_of_something_that_exists() -> None:
 def test_what_is_generated_is_there_with_every_kind(module: str) -> None:
     text = text_of_the_reference()
     assert [kind for kind in KINDS if f"{{raw-api}} {PACKAGE}.{module} {kind}\n" not in text] == []
+
+
+def test_every_environment_variable_is_on_its_page() -> None:
+    page = (ROOT / "docs" / "environment.md").read_text(encoding="utf-8")
+    sources = [ROOT / "build_ffi.py"]
+    for folder in ("cuda_core_cffi", "include"):
+        sources += [path for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".c", ".h"}]
+    own = re.compile(r'"(CUDA_(?:CORE_CFFI|SIM|PYTHON)_\w+)"|(?:getenv\(|environ\.get\()"(\w+)"')
+    found = {
+        name for path in sources for pair in own.findall(path.read_text(encoding="utf-8")) for name in pair if name
+    }
+    assert len(found) > 20
+    assert {name for name in found if f"`{name}`" not in page} == set()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""The chapters of the tutorial run as they stand, also without what builds the site."""
+"""The chapters of the tutorial, and pages like them, run as they stand, also without what builds the site."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def program_of(page: str) -> str:
     return "\n".join(parts)
 
 
-@pytest.mark.parametrize("page", ["start.md", *CHAPTERS])
+@pytest.mark.parametrize("page", ["start.md", "coming_from.md", *CHAPTERS])
 def test_a_chapter_runs_from_the_first_cell_to_the_last(
     page: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
