@@ -6,8 +6,10 @@ Every function returns a tuple: the :class:`CUresult`, then the outputs, which a
 
 >>> from cuda_core_cffi import driver
 >>> err, version = driver.cuDriverGetVersion()
->>> err, value = driver.cuDeviceGetAttribute(attribute, device)  # doctest: +SKIP
->>> (err,) = driver.cuCtxSynchronize()  # doctest: +SKIP
+>>> driver.cuDeviceGetAttribute(driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_WARP_SIZE, 0)
+(<CUresult.CUDA_SUCCESS: 0>, 32)
+>>> driver.cuCtxSynchronize()
+(<CUresult.CUDA_SUCCESS: 0>,)
 
 The outputs are None when the status is an error, except for those that explain it. Names and conventions are those of
 NVIDIA's ``cuda.bindings.driver``.

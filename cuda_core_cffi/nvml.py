@@ -6,10 +6,15 @@ Every function of ``nvml.h`` returns a tuple: the :class:`nvmlReturn_t`, then th
 arguments:
 
 >>> from cuda_core_cffi import nvml
->>> (err,) = nvml.nvmlInit()  # doctest: +SKIP
->>> err, count = nvml.nvmlDeviceGetCount()  # doctest: +SKIP
->>> err, device = nvml.nvmlDeviceGetHandleByIndex(0)  # doctest: +SKIP
->>> err, memory = nvml.nvmlDeviceGetMemoryInfo_v2(device)  # doctest: +SKIP
+>>> nvml.nvmlInit()
+(<nvmlReturn_t.NVML_SUCCESS: 0>,)
+>>> err, count = nvml.nvmlDeviceGetCount()
+>>> err, device = nvml.nvmlDeviceGetHandleByIndex(0)
+>>> err, memory = nvml.nvmlDeviceGetMemoryInfo(device)
+>>> 0 < memory.used <= memory.total
+True
+>>> nvml.nvmlShutdown()
+(<nvmlReturn_t.NVML_SUCCESS: 0>,)
 
 A name without a version is the newest that the header has, as in C: ``nvmlInit`` is ``nvmlInit_v2``. The conventions
 are those of :mod:`cuda_core_cffi.driver`, and these:

@@ -97,6 +97,14 @@ def skip_member(app: Any, what: str, name: str, value: Any, skip: bool, options:
     return True if str(getattr(value, "__doc__", "")).startswith("Alias for field number") else None
 
 
+def signature(
+    app: Any, what: str, name: str, value: Any, options: Any, arguments: str | None, returned: str | None
+) -> tuple[str, str | None] | None:
+    """Show no arguments of classes that are not made by calling them."""
+    return ("", None) if what == "class" and arguments == "(*args: object, **kwargs: object)" else None
+
+
 def setup(app: Any) -> None:
     """Register what is above."""
     app.connect("autodoc-skip-member", skip_member)
+    app.connect("autodoc-process-signature", signature)

@@ -83,6 +83,11 @@ class StridedMemoryView(TensorMapSource, Uncopyable):
 
     A view that was made in the order of a stream passes that order on when it is exported in turn, so the stream has to
     live as long.
+
+    Examples
+    --------
+    >>> StridedMemoryView.from_any_interface(numpy.zeros((6, 8))[:, ::2], -1).strides  # in elements
+    (8, 2)
     """
 
     __slots__ = ("_bounds", "_cached_layout", "_lent", "_obj", "_source", "_stream")

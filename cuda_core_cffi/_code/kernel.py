@@ -90,6 +90,16 @@ class Kernel(Handle):
 
     Kernels come from :meth:`ObjectCode.get_kernel`. A kernel keeps the code it belongs to loaded. Two objects for the
     same kernel are equal.
+
+    Examples
+    --------
+    >>> kernel = code.get_kernel("store")
+    >>> kernel.num_arguments
+    2
+    >>> grid, block = kernel.occupancy.max_potential_block_size(0, 0)
+    >>> block <= kernel.attributes.max_threads_per_block
+    True
+    >>> kernel.close()
     """
 
     __slots__ = (

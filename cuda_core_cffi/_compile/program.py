@@ -67,6 +67,14 @@ class Program(Handle):
     A program can be compiled any number of times, to any targets, by several threads at once: other Python threads run
     while the compiler does. :attr:`handle` is the program of the first compilation; every other one gets a program of
     its own.
+
+    Examples
+    --------
+    >>> source = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }'
+    >>> program = Program(source, "c++", {"arch": "sm_90", "name": "twice.cu"})
+    >>> code = program.compile("ptx")
+    >>> ".visible .entry twice" in code.code.decode()
+    True
     """
 
     __slots__ = ("_compiler", "_name", "_pch_status", "_resolved", "_source", "_unused")

@@ -123,6 +123,16 @@ class InMemoryProgramCache(Uncopyable, ProgramCacheResource):
     ------
     TypeError, ValueError
         If the limit is no int, or negative.
+
+    Examples
+    --------
+    >>> from cuda_core_cffi import Program
+    >>> cache = InMemoryProgramCache()
+    >>> program = Program('extern "C" __global__ void nothing() {}', "c++", {"arch": "sm_90"})
+    >>> code = program.compile("ptx", cache=cache)  # compiled
+    >>> code = program.compile("ptx", cache=cache)  # read
+    >>> len(cache)
+    1
     """
 
     _NOT_COPIED_BECAUSE = "its entries share one limit; another cache can be filled with update"

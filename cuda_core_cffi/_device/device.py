@@ -77,6 +77,15 @@ class Device(TextureMaker):
     Making the object initialises nothing on the device. Each thread calls :meth:`set_current` before it works with one.
     What a device creates lives in the context that is current, if that belongs to the device, and so may be shared with
     another library; otherwise in the device's primary context.
+
+    Examples
+    --------
+    >>> device = Device(0)
+    >>> device.set_current()
+    >>> Device() is device  # the current one
+    True
+    >>> with device.create_stream() as stream:
+    ...     stream.sync()
     """
 
     __slots__ = (
@@ -295,7 +304,7 @@ class Device(TextureMaker):
         return registry.graph_builder._of(Stream._create(self._device_id, None), owns_stream=True)
 
     def allocate(self, size: int, stream: IsStreamType | None = None) -> Buffer:
-        """Allocate memory on the device, from :attr:`memory_resource`.
+        r"""Allocate memory on the device, from :attr:`memory_resource`.
 
         Parameters
         ----------
@@ -309,6 +318,17 @@ class Device(TextureMaker):
         -------
         Buffer
             The memory; its content is undefined.
+
+        Examples
+        --------
+        >>> buffer = device.allocate(8, stream)
+        >>> buffer.fill(b"\x01", stream=stream)
+        >>> buffer[4:].fill(b"\x02", stream=stream)  # a slice shares the memory
+        >>> result = buffer.copy_to(bytearray(8), stream=stream)
+        >>> stream.sync()
+        >>> list(result)
+        [1, 1, 1, 1, 2, 2, 2, 2]
+        >>> buffer.close()
         """
         pool = self._pool
         if pool is not None:

@@ -41,6 +41,14 @@ class LaunchBatch(Uncopyable):
     Notes
     -----
     A batch does not change, and any number of threads may use it at once.
+
+    Examples
+    --------
+    >>> from cuda_core_cffi import Buffer, LaunchConfig, PreparedLaunch
+    >>> store = PreparedLaunch(LaunchConfig(grid=1, block=1), kernel, Buffer, int)
+    >>> batch = LaunchBatch([(store, memory, value) for value in range(3)])
+    >>> batch.launch(stream)
+    >>> stream.sync()
     """
 
     __slots__ = ("__weakref__", "_c_handles", "_launches", "_native", "_records")

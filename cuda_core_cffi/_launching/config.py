@@ -133,6 +133,14 @@ class LaunchConfig(Uncopyable):
     Configurations compare and hash by value. The native structure is made once and kept, so that one configuration
     launched many times costs nothing; assigning a field makes it anew. Events and buffers are kept alive. What a
     device or its driver must have is looked up before the first launch there.
+
+    Examples
+    --------
+    >>> config = LaunchConfig(grid=(4, 2), block=256, shmem_size=1024)
+    >>> config.grid, config.block
+    ((4, 2, 1), (256, 1, 1))
+    >>> config == LaunchConfig(grid=(4, 2, 1), block=256, shmem_size=1024)
+    True
     """
 
     __slots__ = ("__weakref__", "_extras", "_native_cache", *(f"_{name}" for name in FIELDS))

@@ -66,6 +66,15 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
         If the device or the driver lacks what the configuration asks for.
     CUDAError
         If the driver refuses the launch.
+
+    Examples
+    --------
+    >>> from cuda_core_cffi import LaunchConfig
+    >>> launch(stream, LaunchConfig(grid=1, block=1), kernel, memory, 42)  # void store(int *out, int value)
+    >>> result = memory[:4].copy_to(bytearray(4), stream=stream)
+    >>> stream.sync()
+    >>> int.from_bytes(result, "little")
+    42
     """
     try:
         packer, native = kernel._fast_packer, config._native_cache

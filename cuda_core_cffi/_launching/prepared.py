@@ -62,6 +62,14 @@ class PreparedLaunch(Uncopyable):
     Notes
     -----
     A prepared launch does not change, and any number of threads may use it at once, each with values of its own.
+
+    Examples
+    --------
+    >>> from cuda_core_cffi import Buffer, LaunchConfig
+    >>> store = PreparedLaunch(LaunchConfig(grid=1, block=1), kernel, Buffer, int)
+    >>> for value in range(3):
+    ...     store.launch(stream, memory, value)
+    >>> stream.sync()
     """
 
     __slots__ = ("__weakref__", "_plan", "_record", "launch")

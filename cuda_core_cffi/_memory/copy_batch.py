@@ -23,7 +23,7 @@ def copy_batch(
     *,
     options: CopyOptions | Mapping[str, Any] | Sequence[CopyOptions | Mapping[str, Any]] | None = None,
 ) -> None:
-    """Copy each source into the destination at the same place, in one call to the driver.
+    r"""Copy each source into the destination at the same place, in one call to the driver.
 
     The batch runs in stream order; its copies run in any order, or at once. Drivers before CUDA 13.0 get one copy after
     the other: should one of those be refused, those before it are made.
@@ -48,6 +48,15 @@ def copy_batch(
         If the driver is too old for ``src_access_order="during_api_call"``.
     RuntimeError
         If the stream or a buffer is closed.
+
+    Examples
+    --------
+    >>> one, other = device.allocate(8, stream), device.allocate(8, stream)
+    >>> one.fill(b"\x05", stream=stream)
+    >>> copy_batch(stream, [one[:4], one[4:]], [other[4:], other[:4]])
+    >>> stream.sync()
+    >>> one.close()
+    >>> other.close()
     """
     queue = accept_stream(stream, "copy_batch")
     for name, buffers in (("srcs", srcs), ("dsts", dsts)):

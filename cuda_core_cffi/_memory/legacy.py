@@ -82,7 +82,17 @@ class SynchronousMemoryResource(MemoryResource):
 
 
 class LegacyPinnedMemoryResource(MemoryResource):
-    """Page-locked host memory, which every device can use."""
+    """Page-locked host memory, which every device can use.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> buffer = LegacyPinnedMemoryResource().allocate(16)
+    >>> array = numpy.from_dlpack(buffer).view("f4")  # the same memory
+    >>> array[:] = 1
+    >>> del array
+    >>> buffer.close()
+    """
 
     __slots__ = ()
 

@@ -330,6 +330,15 @@ class DeviceMemoryResource(IPCPool, MemPool[Buffer]):
     can its buffers. There they are mapped: the same memory, at another address. Sending a buffer orders nothing between
     the processes: let the work on it finish first, or share an event too. The other process closes its buffer before
     this one does. What is unpickled makes the driver map memory: accept it only from processes that you trust.
+
+    Examples
+    --------
+    >>> pool = DeviceMemoryResource(device, {"max_size": 32 << 20})
+    >>> buffer = pool.allocate(1024, stream)
+    >>> pool.attributes.used_mem_current
+    1024
+    >>> buffer.close()
+    >>> pool.close()
     """
 
     __slots__ = ("_device_id",)

@@ -112,6 +112,15 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
         If ``upstream`` is not a memory resource, or a number is not an int.
     ValueError
         If a number is negative.
+
+    Examples
+    --------
+    >>> tracking = TrackingMemoryResource(device.memory_resource, limit=1 << 20)
+    >>> with tracking.allocate(1000, stream):
+    ...     tracking.statistics.current_bytes
+    1000
+    >>> tracking.statistics.current_bytes, tracking.statistics.peak_bytes
+    (0, 1000)
     """
 
     __slots__ = ("_limit", "_max_frames", "_max_history", "_meter", "_places", "_places_capacity", "_upstream")

@@ -58,6 +58,14 @@ class Event(Handle):
 
     An event that was created with ``ipc_enabled`` may be sent to other processes through :mod:`multiprocessing`, where
     it is the same event: what one process records, the others wait for.
+
+    Examples
+    --------
+    >>> start = stream.record(options={"timing_enabled": True})
+    >>> end = stream.record(options={"timing_enabled": True})
+    >>> end.sync()
+    >>> end - start >= 0  # milliseconds
+    True
     """
 
     __slots__ = ("_imported_from",)

@@ -100,6 +100,17 @@ class Stream(Handle):
     Streams come from :meth:`Device.create_stream` or wrap another library's with :meth:`from_handle`. Wherever this
     package takes a stream it also takes the two default streams, :obj:`LEGACY_DEFAULT_STREAM` and
     :obj:`PER_THREAD_DEFAULT_STREAM`, which stand for a stream of whichever context is current.
+
+    Examples
+    --------
+    >>> stream = device.create_stream()
+    >>> event = stream.record()
+    >>> with device.create_stream() as other:
+    ...     other.wait(event)  # the device waits, Python does not
+    ...     other.sync()
+    >>> event.is_done
+    True
+    >>> stream.close()
     """
 
     __slots__ = ("_launch_handle", "_owner")

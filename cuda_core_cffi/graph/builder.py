@@ -54,6 +54,15 @@ class GraphBuilder(StreamStandIn):
 
     Of what is captured only host functions are kept by the graph. Buffers, kernels and events have to be there for as
     long as the graph may use them, as for any work in streams. A :class:`GraphDefinition` keeps what its nodes use.
+
+    Examples
+    --------
+    >>> builder = device.create_graph_builder().begin_building()
+    >>> memory.fill(0, stream=builder)  # becomes a node
+    >>> with builder.end_building().complete() as graph:
+    ...     graph.launch(stream)
+    ...     stream.sync()
+    >>> builder.close()
     """
 
     __slots__ = (

@@ -43,6 +43,18 @@ class GraphDefinition(NodeMaker, GraphHandle):
     Its methods add nodes that nothing comes before; the same methods of nodes add what comes after them. What nodes use
     is kept by the graph, and by every executable and clone that was made of it. Calls on one graph, from whichever
     threads, are made one after the other.
+
+    Examples
+    --------
+    >>> graph = GraphDefinition()
+    >>> filled = graph.memset(memory, 7, 4)
+    >>> called = filled.callback(lambda: None)
+    >>> called.pred == {filled}
+    True
+    >>> with graph.instantiate() as executable:
+    ...     executable.launch(stream)
+    ...     stream.sync()
+    >>> graph.close()
     """
 
     __slots__ = ()
