@@ -19,7 +19,6 @@ from sim_driver import (
     Driver,
     byref,
     c_int,
-    c_size_t,
     c_uint,
     c_uint64,
     c_void_p,
@@ -278,31 +277,41 @@ def test_a_captured_stream_of_the_context_refuses_its_events(cu: Driver, green: 
 # the end
 
 
-def test_what_is_left_of_a_destroyed_context_says_so(cu: Driver) -> None:
-    green = make(cu, split(cu, whole(cu), 1, 16)[0][0])
-    context, stream, event = as_context(cu, green), c_void_p(), cu.event(DISABLE_TIMING)
-    cu.cuGreenCtxStreamCreate(byref(stream), green, NON_BLOCKING, 0)
-    cu.cuEventRecord(event, stream)
-    before = cu.out(c_void_p, "cuCtxGetCurrent")
-    cu.cuCtxSetCurrent(context)
-    memory = cu.alloc(64)
-    cu.cuGreenCtxDestroy(green)
-    assert cu.out(c_void_p, "cuCtxGetCurrent").value == context.value
-    for call, *arguments in (
-        ("cuStreamSynchronize", stream),
-        ("cuStreamGetCtx", stream, byref(c_void_p())),
-        ("cuEventRecord", event, stream),
-        ("cuCtxSynchronize",),
-        ("cuMemAlloc_v2", byref(c_uint64()), c_size_t(64)),
-        ("cuGreenCtxDestroy", green),
-        ("cuCtxFromGreenCtx", byref(c_void_p()), green),
-    ):
-        assert cu.status(call, *arguments) == "CONTEXT_IS_DESTROYED", call
-    cu.cuEventSynchronize(event)
-    cu.cuCtxSetCurrent(before)
-    cu.cuMemFree_v2(memory)
-    cu.cuEventDestroy_v2(event)
-    assert cu.status("cuStreamDestroy_v2", stream) == "CONTEXT_IS_DESTROYED"  # which it does nevertheless
+def test_what_is_left_of_a_destroyed_context_says_so() -> None:
+    text = run_alone(
+        """
+        from sim_green import *
+        cu.start()
+        green = make(cu, split(cu, whole(cu), 1, 16)[0][0])
+        context, stream, event = as_context(cu, green), c_void_p(), cu.event(DISABLE_TIMING)
+        cu.cuGreenCtxStreamCreate(byref(stream), green, NON_BLOCKING, 0)
+        cu.cuEventRecord(event, stream)
+        before = cu.out(c_void_p, "cuCtxGetCurrent")
+        cu.cuCtxSetCurrent(context)
+        memory = cu.alloc(64)
+        cu.cuGreenCtxDestroy(green)
+        print(cu.out(c_void_p, "cuCtxGetCurrent").value == context.value)
+        for call, *arguments in (
+            ("cuStreamSynchronize", stream),
+            ("cuStreamGetCtx", stream, byref(c_void_p())),
+            ("cuEventRecord", event, stream),
+            ("cuCtxSynchronize",),
+            ("cuMemAlloc_v2", byref(c_uint64()), c_size_t(64)),
+            ("cuGreenCtxDestroy", green),
+            ("cuCtxFromGreenCtx", byref(c_void_p()), green),
+        ):
+            print(call, cu.status(call, *arguments))
+        cu.cuEventSynchronize(event)
+        cu.cuCtxSetCurrent(before)
+        cu.cuMemFree_v2(memory)
+        cu.cuEventDestroy_v2(event)
+        print("cuStreamDestroy_v2", cu.status("cuStreamDestroy_v2", stream))  # which it does nevertheless
+        """
+    )
+    same, *answers = text.splitlines()
+    assert same == "True"
+    assert [answer for answer in answers if not answer.endswith(" CONTEXT_IS_DESTROYED")] == []
+    assert len(answers) == 8
 
 
 def test_from_cuda_13_1_on_its_streams_are_detached() -> None:

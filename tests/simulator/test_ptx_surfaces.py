@@ -335,8 +335,8 @@ def test_fractions_are_stored_as_integers(
     _, row = store(newest, cu, described((3, 32), SURFACE, number, 4), kind, values, 4)
     exact = np.clip(values.astype(np.float64), 0 if kind[0] == "u" else -1, 1) * np.iinfo(kind).max
     assert (row[0] == np.copysign(np.ceil(np.abs(exact[0]) - 0.5), exact[0])).all()
-    # Hardware rounds a fraction before it is one of 65535, so that it may be the one below.
-    assert (np.abs(row - exact) <= (0.51 if kind.endswith("8") else 1)).all()
+    # Hardware rounds a fraction first, so that it may be stored as the integer below.
+    assert (np.abs(row - exact) <= (0.51 if kind == "uint8" else 1)).all()
 
 
 def test_fewer_components(newest: Runner, cu: Driver, rng: np.random.Generator) -> None:
