@@ -127,6 +127,10 @@ class FieldValues:
         """Return the values."""
         return f"<FieldValues {list(self)}>"
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return what the same values are made from."""
+        return together, (list(self),)
+
     def validate(self) -> None:
         """Check that every field was read.
 
@@ -151,6 +155,11 @@ class FieldValues:
             For the first field that could not be read.
         """
         return [value_of(record) for record in self._records]
+
+
+def together(fields: list[FieldValue]) -> FieldValues:
+    """Return the container of fields."""
+    return FieldValues([field._record for field in fields], fields)
 
 
 def value_of(record: nvml.nvmlFieldValue_t) -> int | float:

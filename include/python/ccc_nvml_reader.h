@@ -142,7 +142,10 @@ static PyObject *meaning_of(PyObject *meanings, PyObject *number)
 static PyObject *reader_values(const reader *reader, uintptr_t object, unsigned int first, unsigned int second)
 {
     _Alignas(16) char output[LARGEST_ANSWER + sizeof(uint64_t)]; /* of which an answer is read as the largest number */
-    memset(output, 0, reader->question->size);
+    if (reader->question->size == sizeof(uint32_t))
+        memset(output, 0, sizeof(uint32_t)); /* which is one store */
+    else
+        memset(output, 0, reader->question->size);
     if (reader_ask(reader, object, first, second, output))
         return NULL;
     if (reader->count == 1)
@@ -282,7 +285,13 @@ static PyObject *reader_of_nothing(PyObject *self, PyObject *unused)
 
 static PyObject *reader_of_object(PyObject *self, PyObject *object)
 {
-    return reader_read(self, &object, 1);
+    const reader *reader = (struct reader *)self;
+    if (reader->ctype || !PyLong_CheckExact(object))
+        return reader_read(self, &object, 1);
+    unsigned long long value = PyLong_AsUnsignedLongLong(object);
+    if (value == (unsigned long long)-1 && PyErr_Occurred())
+        return NULL;
+    return reader_values(reader, (uintptr_t)value, 0, 0);
 }
 
 static PyObject *reader_of_one(PyObject *self, PyObject *const *operands, Py_ssize_t count)

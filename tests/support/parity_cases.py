@@ -338,9 +338,13 @@ def read(w: World) -> Iterator[str]:
 def nvml(w: World) -> Iterator[str]:
     """Read what NVML tells, also where it fails, and treat properties as what they are."""
     device = system.Device(index=0)
+    if simulator.is_loaded():
+        for part in ("gpu", "memory"):
+            simulator.set_sensor(0, f"{part}_utilization", 43)
     things = [
         device, device.mig, device.inforom, device.pci_info, device.temperature, device.get_clock("sm"),
         device.memory_info, device.bar1_memory_info, device.utilization, device.dynamic_pstates_info,
+        device.attributes if simulator.is_loaded() else device,
         pickle.loads(pickle.dumps(device.memory_info)), MemoryInfo(NvmlMemory(used=7)),
         type(device).__new__(type(device)),
     ]  # fmt: skip
@@ -349,7 +353,8 @@ def nvml(w: World) -> Iterator[str]:
         yield f"{type(thing).__name__}.{name} {item.__doc__} {item.fget.__name__} {isinstance(item, property)}"
         with tracing() as calls:
             told = tell(getattr, thing, name)
-        yield told if simulator.is_loaded() else told.split()[0]  # a device may do something else a moment later
+        changes = not simulator.is_loaded() or name in ("free", "used")  # other processes use the device
+        yield told.split()[0] if changes else told
         if simulator.is_loaded():
             yield str(calls.names)
             for function in calls.names:
