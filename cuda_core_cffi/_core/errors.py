@@ -174,19 +174,21 @@ def failure(status: int, call: str | None = None, detail: str = "") -> Exception
         missing = explain_missing(call)
         kind = UnavailableError if missing or status_name(status) in UNAVAILABLE else CUDAError
         logged = "" if missing else explanation(status, call)
-        error = kind((missing or describe(status, call)) + detail + (f"; the driver says: {logged}" if logged else ""))
+        error = kind((missing or describe(status, call, logged)) + detail)
         error.driver_log = logged or None
     error.call, error.status, error.name = call, status, status_name(status)
     return error
 
 
-def describe(status: int, call: str) -> str:
-    """Return the message for a failed driver call: call, name, number, the driver's explanation, our hint."""
+def describe(status: int, call: str, logged: str = "") -> str:
+    """Return the message for a failed driver call: call, name, number, the driver's explanation and log, our hint."""
     name = status_name(status)
     text = f"{call} failed: {name} ({status})"
     out = ffi.new("const char **")
     if lib.ccc_driver_version() and lib.cuGetErrorString(status, out) == 0 and out[0] != ffi.NULL:
         text += f": {ffi.string(out[0]).decode()}"
+    if logged:
+        text += f"; the driver says: {logged}"
     if name in HINTS:
         text += f"; {HINTS[name]}"
     return text

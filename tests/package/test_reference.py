@@ -13,7 +13,7 @@ from helpers import ROOT
 
 PAGES = ROOT / "docs" / "reference"
 PACKAGE = "cuda_core_cffi"
-MODULES = ("", "checkpoint", "graph", "simulator", "system", "system.typing", "texture", "typing", "utils")
+MODULES = ("", "checkpoint", "coredump", "graph", "simulator", "system", "system.typing", "texture", "typing", "utils")
 GENERATED = ("driver", "nvml")
 KINDS = ("module", "functions", "enumerations", "structures", "handles", "constants")
 
