@@ -15,6 +15,17 @@ from cuda_core_cffi._lifetime.pending_calls import tasks
 
 __all__ = ["DriverLogListener"]
 
+_listening: list[bool] = []  # an item for each that listens
+
+
+def _forward() -> None:
+    """Read the log if anybody listens."""
+    if _listening:
+        forward()
+
+
+tasks.append(_forward)
+
 
 class DriverLogListener(Uncopyable):
     """Has every line of the driver's error log given to the logger ``cuda_core_cffi.driver``, soon after it was logged.
@@ -42,8 +53,7 @@ class DriverLogListener(Uncopyable):
         self._open: list[bool] = []  # emptied once, whoever closes: a lock could be held when it is collected
         check(lib.ccc_log_follow())
         self._open.append(True)
-        if forward not in tasks:
-            tasks.append(forward)
+        _listening.append(True)
 
     def __repr__(self) -> str:
         """Return where lines go, and whether they still do."""
@@ -76,5 +86,6 @@ class DriverLogListener(Uncopyable):
             self._open.pop()
         except IndexError:
             return False
+        _listening.pop()
         lib.ccc_log_unfollow()
         return True

@@ -28,11 +28,14 @@ static int ccc_log_exists(void)
     return ccc_driver_version() >= CCC_LOG_SINCE && ccc_driver.reason == CCC_AVAILABLE;
 }
 
-/* Copy what was logged since the last call; returns the number of bytes. */
+/*
+ * Copy what was logged since the last call; returns the number of bytes. In a function that the driver calls, no driver
+ * function may be called: what was logged is read later.
+ */
 static size_t ccc_log_read(char *buffer, size_t capacity)
 {
     size_t size = capacity;
-    if (!ccc_log_exists())
+    if (!ccc_log_exists() || ccc_in_callback)
         return 0;
     pthread_mutex_lock(&ccc_log_lock);
     if (cuLogsDumpToMemory(&ccc_log_position, buffer, &size, 0) != CUDA_SUCCESS)

@@ -171,6 +171,17 @@ def test_a_log_that_has_rolled_over_says_so(device, caplog):
     assert "cuStreamCreate" in rest[-1]
 
 
+def test_functions_that_a_stream_calls_do_not_read_the_log(stream, caplog):
+    status = wrong_flags()
+    errors: list[Exception] = []
+    stream.callback(lambda: errors.append(failure(status, "cuStreamCreate")))
+    stream.sync()
+    assert len(errors) == 1
+    assert messages(caplog) == []
+    driver_log.forward()
+    assert messages(caplog)[-1].endswith("from cuStreamCreate")
+
+
 # --- Listening ------------------------------------------------------------------------------------------------
 
 
