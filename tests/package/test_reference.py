@@ -27,7 +27,7 @@ def text_of_the_reference() -> str:
 
 def entries() -> list[str]:
     """Return the full names that have an entry."""
-    return re.findall(r"^\.\. auto\w+:: (\S+)$", text_of_the_reference(), re.MULTILINE)
+    return re.findall(r"^\.\. (?:auto\w+|py:data):: (\S+)$", text_of_the_reference(), re.MULTILINE)
 
 
 @pytest.mark.parametrize("module", MODULES)
