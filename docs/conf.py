@@ -73,6 +73,7 @@ autodoc_class_signature = "mixed"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 90
+PUBLIC = ["cuda_core_cffi", *(f"cuda_core_cffi.{name}" for name in ("graph", "system", "texture", "typing", "utils"))]
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
@@ -104,7 +105,19 @@ def signature(
     return ("", None) if what == "class" and arguments == "(*args: object, **kwargs: object)" else None
 
 
+def bases(app: Any, name: str, value: Any, options: Any, found: list[Any]) -> None:
+    """Show what is public among the bases, and of private ones the first public class that they derive from."""
+    modules = [sys.modules[module] for module in PUBLIC if module in sys.modules]
+    public = [getattr(module, name) for module in modules for name in module.__all__]
+    shown = []
+    for base in found:
+        line = getattr(base, "__mro__", [base])
+        shown += [one for one in line if one in public or not one.__module__.startswith("cuda_core_cffi.")][:1]
+    found[:] = list(dict.fromkeys(one for one in shown if one is not object)) or [object]
+
+
 def setup(app: Any) -> None:
     """Register what is above."""
     app.connect("autodoc-skip-member", skip_member)
     app.connect("autodoc-process-signature", signature)
+    app.connect("autodoc-process-bases", bases)
