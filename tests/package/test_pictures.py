@@ -1,13 +1,15 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of the documentation are those that its scripts draw."""
+"""The pictures and tables of the documentation are those that its scripts make."""
 
 from __future__ import annotations
 
+import json
+import pathlib
 import runpy
 
 import pytest
-from helpers import ROOT
+from helpers import ROOT, output_of
 
 from cuda_core_cffi import Device
 
@@ -40,3 +42,35 @@ def test_the_script_draws_whatever_the_device_is() -> None:
     assert first | second | rest == whole
     assert len(first) + len(second) + len(rest) == len(whole)
     assert script["picture"](found).count("<text") == len(found)
+
+
+def distributed(*arguments: str) -> str:
+    """Run the script that measures several GPUs, and return what it prints."""
+    code = """
+        import runpy, sys
+        sys.argv = sys.argv[1:]
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    """
+    return output_of(code, str(ROOT / "docs" / "distributed.py"), *arguments)
+
+
+def test_figures_of_several_gpus_are_shown_as_tables(tmp_path: pathlib.Path) -> None:
+    figures = tmp_path / "figures.json"
+    lines = [
+        {"library": "torch", "ranks": 2, "device": "G", "all-reduce": {"64": 99.0}, "step": 1},  # measured again below
+        {"library": "torch", "ranks": 2, "device": "G", "all-reduce": {"64": 20.04, "2097152": 1234.5}, "step": 500.4},
+        {"library": "torch", "ranks": 1, "device": "G", "all-reduce": {}, "step": 1000.8},
+        {"library": "nccl", "ranks": 2, "device": "G", "all-reduce": {"64": 10, "2097152": 1000}, "step": 625.5},
+    ]
+    figures.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert distributed("--table", str(figures)).splitlines() == [
+        "| bytes | NCCL, by CFFI | torch.distributed |",
+        "|---|---|---|",
+        "| 64 B | 10.0 | 20.0 |",
+        "| 2 MiB | 1,000.0 | 1,234.5 |",
+        "",
+        "| reduced by | 1 GPU | 2 GPUs | speed-up |",
+        "|---|---|---|---|",
+        "| NCCL, by CFFI | 1,001 | 626 | 1.60 |",
+        "| torch.distributed | 1,001 | 500 | 2.00 |",
+    ]
