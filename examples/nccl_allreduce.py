@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib.util
+import os
 import pathlib
 import sys
 import tempfile
@@ -78,6 +79,14 @@ class NCCLError(Exception):
     """What NCCL says of a call that failed."""
 
 
+def cuda_headers() -> str | None:
+    """Return the folder of the CUDA runtime's headers, which nccl.h includes: a wheel may lack some of them."""
+    toolkit = os.environ.get("CUDA_PATH") or os.environ.get("CUDA_HOME") or "/usr/local/cuda"
+    found = [cuda.pathfinder.find_nvidia_header_directory("cudart"), f"{toolkit}/include"]
+    whole = [folder for folder in found if folder and pathlib.Path(folder, "crt", "host_config.h").exists()]
+    return whole[0] if whole else None
+
+
 @functools.cache
 def nccl() -> ModuleType:
     """Build the extension, and return it. A package would build it when it is installed (``cffi_modules``).
@@ -89,7 +98,7 @@ def nccl() -> ModuleType:
     """
     library = cuda.pathfinder.load_nvidia_dynamic_lib("nccl").abs_path  # the extension finds it loaded
     beside = pathlib.Path(library).parent.parent / "include"
-    headers = {str(beside), *map(cuda.pathfinder.find_nvidia_header_directory, ("nccl", "cudart"))} - {None}
+    headers = {str(beside), cuda.pathfinder.find_nvidia_header_directory("nccl"), cuda_headers()} - {None}
     builder = cffi.FFI()
     builder.include(make_ffi())
     builder.cdef(DECLARATIONS)

@@ -49,7 +49,8 @@ def test_kernels_and_copies_write_a_buffer_of_opengl():
     with resource.map(stream=stream) as buffer:
         assert (buffer.size, buffer.device_id, resource.is_mapped) == (4096, 0, True)
         launch(stream, LaunchConfig(grid=1, block=512), kernel, buffer)
-        buffer[2048:].fill(0x5A, stream=stream)
+        with buffer[2048:] as rest:  # what is left of the buffer keeps it mapped
+            rest.fill(0x5A, stream=stream)
     stream.sync()
     assert not resource.is_mapped
     values = np.frombuffer(gl.read_buffer(name, 4096), np.uint32)

@@ -31,6 +31,13 @@ MPIEXEC = shutil.which("mpiexec", path=os.pathsep.join([str(pathlib.Path(sys.exe
 needs_mpi = pytest.mark.skipif(
     importlib.util.find_spec("mpi4py") is None or MPIEXEC is None, reason="there is no mpi4py, or no mpiexec"
 )
+# Open MPI runs neither as root nor more ranks than cores unless it is asked to.
+OPEN_MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
 VARIABLES = ("RANK", "OMPI_COMM_WORLD", "PMI_", "MPI_LOCALRANKID", "SLURM_", "WORLD_SIZE", "LOCAL_RANK", "MASTER_")
 
 
@@ -305,7 +312,7 @@ def run_ranks(count: int, example: str, *arguments: str) -> str:
     assert MPIEXEC is not None
     done = subprocess.run(
         [MPIEXEC, "-n", str(count), sys.executable, f"{EXAMPLES}/{example}", *arguments],
-        env=child_environment(EXAMPLES),
+        env=child_environment(EXAMPLES) | OPEN_MPI,
         capture_output=True,
         text=True,
         timeout=LIMIT,
