@@ -69,9 +69,21 @@ class Hold:
 
     def wait(self) -> None:
         """Wait until the copy is done, and release the memory."""
-        if self.event[0]:
-            lib.ccc_event_sync(self.event[0])  # a failure is the stream's, which its sync tells
-            release_finished()
+        with state.lock:  # who takes it out of `held` releases it: another thread must not while this one waits
+            if not self.event[0] or held.pop(id(self), None) is None:
+                return
+        if lib.ccc_event_sync(self.event[0]) in DONE:
+            self.release()
+        else:  # the failure is the stream's, which its sync tells
+            held[id(self)] = self
+        release_finished()
+
+    def release(self) -> None:
+        """Release the memory of a copy that is done, which is not in ``held`` any more."""
+        _unattend()
+        ffi.release(self.memory)
+        if failures := _release_object(self.event[0]):
+            check_cleanup(failures)
 
 
 held: collections.OrderedDict[int, Hold] = collections.OrderedDict()  # from a dict the first is not taken so fast
@@ -117,7 +129,6 @@ def release_finished(everything: bool = True) -> bool:
                     status = _query(hold.event[0]) if hold.event[0] else NOT_READY  # another thread is making it now
                     if status in DONE:
                         finished.append(held.pop(id(hold)))
-                        _unattend()
                     else:
                         under_way |= status == NOT_READY
                         if not everything:
@@ -129,9 +140,7 @@ def release_finished(everything: bool = True) -> bool:
         finally:
             state.busy = False
     for hold in finished:
-        ffi.release(hold.memory)
-        if failures := _release_object(hold.event[0]):
-            check_cleanup(failures)
+        hold.release()
     return under_way
 
 

@@ -15,7 +15,7 @@ import weakref
 import numpy
 import pytest
 from buffers import DATA, PINNED, SIZE, HostResource, content, fresh, write
-from helpers import Gate, collect, no_release_thread, output_of
+from helpers import Gate, collect, in_thread, no_release_thread, output_of
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -28,7 +28,8 @@ from cuda_core_cffi import (
     live_objects,
     simulator,
 )
-from cuda_core_cffi._lifetime.host_memory import held
+from cuda_core_cffi._lifetime import host_memory
+from cuda_core_cffi._lifetime.host_memory import held, release_finished
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -551,3 +552,26 @@ def test_a_copy_of_which_nothing_is_known_is_held(device, stream):
             assert len(held) == 1
         stream.sync()
         assert not held
+
+
+def test_nobody_else_releases_what_a_thread_waits_for(device, stream, monkeypatch):
+    released = []
+    release = host_memory._release_object
+
+    class Library:
+        @staticmethod
+        def ccc_event_sync(event):
+            gate.open()
+            status = lib.ccc_event_sync(event)
+            in_thread(release_finished)  # finds that the copy is done while this thread still uses its event
+            assert event not in released
+            return status
+
+    with no_release_thread(), device.allocate(SIZE, stream=stream) as buffer, Gate(stream) as gate:
+        buffer.copy_from(DATA, stream=stream)
+        (hold,) = held.values()
+        monkeypatch.setattr(host_memory, "lib", Library)
+        monkeypatch.setattr(host_memory, "_release_object", lambda event: released.append(event) or release(event))
+        hold.wait()
+        assert released == [hold.event[0]]
+    assert not held
