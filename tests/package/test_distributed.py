@@ -197,10 +197,11 @@ def with_fake_nccl(examples: Any, tmp_path_factory: pytest.TempPathFactory) -> I
     example = examples("nccl_allreduce")
     pathfinder = types.SimpleNamespace(
         load_nvidia_dynamic_lib=lambda name: types.SimpleNamespace(abs_path=str(library)),
-        find_nvidia_header_directory=lambda name: str(include) if name == "cudart" else None,
+        find_nvidia_header_directory=lambda name: None,
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(example, "cuda", types.SimpleNamespace(pathfinder=pathfinder))
+        patch.setattr(example, "cuda_headers", lambda: str(include))  # this nccl.h needs cuda.h alone
         example.nccl.cache_clear()
         yield example
         example.nccl.cache_clear()
