@@ -66,8 +66,8 @@ static ccc_handle *ccc_copy_owner(uint64_t address)
 }
 
 /*
- * A plain copy in stream order. Drivers refuse it when the stream's device has no access to memory that is in a pool or
- * mapped, unless it is said whose memory it is: so that is found out and said then.
+ * A plain copy in stream order. Drivers refuse it when the device that is current has no access to memory that is in a pool
+ * or mapped: then it is made in the context whose memory it is, or, between devices, with both contexts said.
  */
 static int ccc_copy_plain(uint64_t to, uint64_t from, size_t size, const ccc_handle *stream)
 {
@@ -76,11 +76,16 @@ static int ccc_copy_plain(uint64_t to, uint64_t from, size_t size, const ccc_han
     if (CCC_LIKELY(result == CUDA_SUCCESS))
         return 0;
     ccc_handle *target = result == CUDA_ERROR_INVALID_VALUE ? ccc_copy_owner(to) : NULL;
-    ccc_handle *source = target ? ccc_copy_owner(from) : NULL;
-    if (source == NULL)
-        return ccc_fail((int)result, "cuMemcpyAsync");
-    CCC_TRY(cuMemcpyPeerAsync, to, CCC_CTX(target), from, CCC_CTX(source), size, CCC_STRM(stream));
-    return 0;
+    ccc_handle *source = result == CUDA_ERROR_INVALID_VALUE ? ccc_copy_owner(from) : NULL;
+    if (target && source) {
+        CCC_TRY(cuMemcpyPeerAsync, to, CCC_CTX(target), from, CCC_CTX(source), size, CCC_STRM(stream));
+        return 0;
+    }
+    int pushed = ccc_push(target ? target : source);
+    if (pushed)
+        result = cuMemcpyAsync(to, from, size, CCC_STRM(stream));
+    ccc_pop(pushed);
+    return result ? ccc_fail((int)result, "cuMemcpyAsync") : 0;
 }
 
 /* One copy, whose operands have been checked. */

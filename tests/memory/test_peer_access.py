@@ -272,17 +272,40 @@ def test_work_on_memory_without_access_is_refused_and_explained(several: Callabl
     text = several(
         COPIES
         + """
-for work in (
-    lambda: theirs.fill(1, stream=stream),
-    lambda: theirs.copy_to(bytearray(SIZE), stream=stream),
-):
-    try:
-        work()
-    except CUDAError as error:
-        print(error.name, *(note[:50] for note in error.__notes__))
+try:
+    theirs.fill(1, stream=stream)
+except CUDAError as error:
+    print(error.name, *(note[:50] for note in error.__notes__))
 """
     )
-    assert text.split("\n") == ["CUDA_ERROR_INVALID_VALUE memory of device 0 is used in a stream of device 1"] * 2
+    assert text == "CUDA_ERROR_INVALID_VALUE memory of device 0 is used in a stream of device 1"
+
+
+def test_memory_is_copied_from_and_to_the_host_whatever_device_is_current(several: Callable[..., str]) -> None:
+    text = several(
+        COPIES
+        + """
+from cuda_core_cffi import LegacyPinnedMemoryResource
+host = LegacyPinnedMemoryResource().allocate(SIZE)
+streams = {first: first.create_stream(), second: stream}
+for current, device, queue in ((second, first, first), (first, second, second), (first, second, first)):
+    buffer, home, queue = {first: theirs, second: mine}[device], streams[device], streams[queue]
+    current.set_current()
+    buffer.fill(9, stream=home)
+    home.sync()
+    buffer.copy_to(host, stream=queue)
+    queue.sync()
+    print(bytes(host.__buffer__(0)) == bytes([9]) * SIZE, end=" ")
+    host.__buffer__(0)[:] = bytes([4]) * SIZE
+    buffer.copy_from(host, stream=queue)
+    queue.sync()
+    result = bytearray(SIZE)
+    buffer.copy_to(result, stream=queue)
+    queue.sync()
+    print(result == bytes([4]) * SIZE)
+"""
+    )
+    assert text.split("\n") == ["True True"] * 3
 
 
 @pytest.mark.simulator_only("injects a fault")

@@ -57,10 +57,9 @@ static void move(const struct sim_copy *copy)
     }
 }
 
-static struct sim_use use_of(const struct sim_context *context, const struct sim_copy *copy,
-                             const struct sim_operand *operand)
+static struct sim_use use_of(int device, const struct sim_copy *copy, const struct sim_operand *operand)
 {
-    return (struct sim_use){.device = context->device,
+    return (struct sim_use){.device = device,
                             .writes = operand == &copy->to,
                             .copies = true,
                             .between = copy->between};
@@ -70,7 +69,7 @@ static bool still_there(const struct sim_context *context, const struct sim_copy
                         const struct sim_operand *operand)
 {
     return sim_still_there(operand->address, sim_copy_span(&job->copy, operand),
-                           use_of(context, &job->copy, operand), job->function);
+                           use_of(job->reach ? job->reach - 1 : context->device, &job->copy, operand), job->function);
 }
 
 void sim_copy_run(struct sim_context *context, const struct sim_copy_job *job)
@@ -118,7 +117,7 @@ CUresult sim_copy_place(const struct sim_context *context, const struct sim_copy
 {
     SIM_REQUIRE(operand->address);
     enum sim_place place =
-        sim_place_of(operand->address, sim_copy_span(copy, operand), use_of(context, copy, operand));
+        sim_place_of(operand->address, sim_copy_span(copy, operand), use_of(context->device, copy, operand));
     SIM_REQUIRE(place != SIM_BAD && (place == SIM_KNOWN || operand->side == SIM_SIDE_ANY));
     *known = place == SIM_KNOWN;
     return CUDA_SUCCESS;
@@ -130,10 +129,14 @@ CUresult sim_copy_submit(struct sim_stream *stream, const struct sim_copy *copy,
         return sim_capture_copy(stream, copy, wait);
     if (!copy->width || !copy->height || !copy->depth)
         return CUDA_SUCCESS;
-    struct job job = {.job = {.copy = *copy, .function = sim_thread()->function}};
+    // Access is that of the device that is current, whatever the stream's.
+    struct sim_context *reach = stream->context;
+    if (!copy->between)
+        (void)sim_current_quiet(&reach);
+    struct job job = {.job = {.copy = *copy, .function = sim_thread()->function, .reach = reach->device + 1}};
     bool known_to, known_from;
-    SIM_TRY(sim_copy_place(stream->context, copy, &copy->to, &known_to));
-    SIM_TRY(sim_copy_place(stream->context, copy, &copy->from, &known_from));
+    SIM_TRY(sim_copy_place(reach, copy, &copy->to, &known_to));
+    SIM_TRY(sim_copy_place(reach, copy, &copy->from, &known_from));
     // A copy into pageable memory returns when it is done, as on hardware; so does one from there in stream order.
     wait = wait || !known_to || (!known_from && copy->order == CU_MEMCPY_SRC_ACCESS_ORDER_STREAM);
     size_t bytes = copy->width * copy->height * copy->depth;

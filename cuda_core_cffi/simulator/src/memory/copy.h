@@ -31,6 +31,7 @@ struct sim_copy_job {
     struct sim_copy copy;
     const char *function;
     bool check_from, check_to;  // memory of the driver's that might be freed before the job runs
+    int reach;                  // the device that has to have access, counted from 1; 0 for that where it runs
 };
 void sim_copy_run(struct sim_context *context, const struct sim_copy_job *job);
 // Whether the driver knows the memory of an operand; memory that no copy in the context may use is an error.
