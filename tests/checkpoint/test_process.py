@@ -27,7 +27,7 @@ import numpy as np
 from cuda_core_cffi import CUDAError, Device, driver, ffi, lib, system
 from cuda_core_cffi.checkpoint import Process
 
-faulthandler.dump_traceback_later(30, exit=True)  # also where a process that is locked does not end
+faulthandler.dump_traceback_later(100, exit=True)  # also where a process that is locked does not end
 device = Device()
 device.set_current()
 stream = device.create_stream()

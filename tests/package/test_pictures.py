@@ -74,3 +74,16 @@ def test_figures_of_several_gpus_are_shown_as_tables(tmp_path: pathlib.Path) -> 
         "| NCCL, by CFFI | 1,001 | 626 | 1.60 |",
         "| torch.distributed | 1,001 | 500 | 2.00 |",
     ]
+
+
+def test_the_tables_of_a_page_are_of_its_figures() -> None:
+    code = """
+        import runpy, sys
+        folder = sys.argv[1]
+        sys.argv = [f"{folder}/distributed.py", "--table", f"{folder}/distributed.json"]
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    """
+    first, second = output_of(code, str(ROOT / "docs")).split("\n\n")
+    page = (ROOT / "docs" / "distributed.md").read_text()
+    assert first in page
+    assert second in page
