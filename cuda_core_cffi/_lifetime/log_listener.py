@@ -47,10 +47,17 @@ class DriverLogListener(Uncopyable):
 
     __slots__ = ("__weakref__", "_open")
 
+    _open: list[bool]  # emptied once, whoever closes: a lock could be held when it is collected
+
     _NOT_COPIED_BECAUSE = "it listens until it is closed; make another one"
 
+    def __new__(cls) -> Self:
+        """Return an object that does not listen yet."""
+        made = super().__new__(cls)
+        made._open = []
+        return made
+
     def __init__(self) -> None:
-        self._open: list[bool] = []  # emptied once, whoever closes: a lock could be held when it is collected
         check(lib.ccc_log_follow())
         self._open.append(True)
         _listening.append(True)

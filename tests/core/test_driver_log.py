@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 import pytest
-from helpers import LIMIT, in_thread, in_threads, output_of
+from helpers import LIMIT, collect, in_thread, in_threads, output_of
 
 from cuda_core_cffi import CUDAError, UnavailableError, ffi, lib
 from cuda_core_cffi._core import driver_log
@@ -268,3 +268,15 @@ def test_a_listener_cannot_be_copied(device):
     with DriverLogListener() as listener, pytest.raises(TypeError, match="cannot be pickled or copied"):
         copy.copy(listener)
     assert issubclass(UnavailableError, CUDAError)
+
+
+def test_a_listener_that_was_not_initialised_goes_quietly():
+    listener = DriverLogListener.__new__(DriverLogListener)
+    assert listener.is_closed
+    listener.close()
+    with pytest.MonkeyPatch.context() as patch:
+        unraisable = []
+        patch.setattr("sys.unraisablehook", unraisable.append)
+        del listener
+        collect()
+    assert unraisable == []
