@@ -49,12 +49,15 @@ class Hold:
     ----------
     event : ccc_handle **
         Where the copy puts its event; NULL while the copy is being made, and after one that is already done.
+    waiting : int
+        How many threads wait for the event: nobody releases it meanwhile.
     """
 
-    __slots__ = ("event", "memory")
+    __slots__ = ("event", "memory", "waiting")
 
     def __init__(self, memory: Any) -> None:
         self.memory = memory
+        self.waiting = 0
         self.event = ffi.new("ccc_handle **")
         _attend()
         held[id(self)] = self
@@ -69,21 +72,16 @@ class Hold:
 
     def wait(self) -> None:
         """Wait until the copy is done, and release the memory."""
-        with state.lock:  # who takes it out of `held` releases it: another thread must not while this one waits
-            if not self.event[0] or held.pop(id(self), None) is None:
+        with state.lock:
+            if not self.event[0] or id(self) not in held:
                 return
-        if lib.ccc_event_sync(self.event[0]) in DONE:
-            self.release()
-        else:  # the failure is the stream's, which its sync tells
-            held[id(self)] = self
+            self.waiting += 1  # where an interrupt comes now, the memory is held to the end of the process
+        try:
+            lib.ccc_event_sync(self.event[0])  # a failure is the stream's, which its sync tells
+        finally:
+            with state.lock:
+                self.waiting -= 1
         release_finished()
-
-    def release(self) -> None:
-        """Release the memory of a copy that is done, which is not in ``held`` any more."""
-        _unattend()
-        ffi.release(self.memory)
-        if failures := _release_object(self.event[0]):
-            check_cleanup(failures)
 
 
 held: collections.OrderedDict[int, Hold] = collections.OrderedDict()  # from a dict the first is not taken so fast
@@ -126,9 +124,11 @@ def release_finished(everything: bool = True) -> bool:
             # few at a time, if the first that is not done ends it: there may be thousands, and as many copies that look
             while found := oldest(None if everything else AT_ONCE):
                 for hold in found:
-                    status = _query(hold.event[0]) if hold.event[0] else NOT_READY  # another thread is making it now
+                    # without an event another thread is making it now
+                    status = _query(hold.event[0]) if hold.event[0] and not hold.waiting else NOT_READY
                     if status in DONE:
                         finished.append(held.pop(id(hold)))
+                        _unattend()
                     else:
                         under_way |= status == NOT_READY
                         if not everything:
@@ -140,7 +140,9 @@ def release_finished(everything: bool = True) -> bool:
         finally:
             state.busy = False
     for hold in finished:
-        hold.release()
+        ffi.release(hold.memory)
+        if failures := _release_object(hold.event[0]):
+            check_cleanup(failures)
     return under_way
 
 

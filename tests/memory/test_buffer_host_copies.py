@@ -575,3 +575,22 @@ def test_nobody_else_releases_what_a_thread_waits_for(device, stream, monkeypatc
         hold.wait()
         assert released == [hold.event[0]]
     assert not held
+
+
+def test_an_interrupt_while_a_thread_waits_leaves_the_memory_held(device, stream, monkeypatch):
+    class Library:
+        @staticmethod
+        def ccc_event_sync(event):
+            raise KeyboardInterrupt
+
+    with no_release_thread(), device.allocate(SIZE, stream=stream) as buffer, Gate(stream) as gate:
+        buffer.copy_from(DATA, stream=stream)
+        (hold,) = held.values()
+        with monkeypatch.context() as patch:
+            patch.setattr(host_memory, "lib", Library)
+            with pytest.raises(KeyboardInterrupt):
+                hold.wait()
+        assert list(held.values()) == [hold]
+        gate.open()
+        hold.wait()
+    assert not held
