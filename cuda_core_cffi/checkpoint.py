@@ -157,9 +157,9 @@ class Process:
             If the driver is too old.
         """
         status = lib.cuCheckpointProcessCheckpoint(self._pid, ffi.NULL)
-        locked = "; it has what the driver cannot checkpoint, such as managed memory, and stays locked: call unlock()"
+        locked = "what the driver cannot checkpoint, such as managed memory, and stays locked: call unlock()"
         # An H100 with driver 580 answered the first attempt with the one, and most others with the other.
-        refusals = {"CUDA_ERROR_NOT_SUPPORTED": locked, "CUDA_ERROR_UNKNOWN": locked.replace("has", "may have")}
+        refusals = {"CUDA_ERROR_NOT_SUPPORTED": f"; it has {locked}", "CUDA_ERROR_UNKNOWN": f"; it may have {locked}"}
         self._check(status, "cuCheckpointProcessCheckpoint", refusals)
 
     def restore(self, gpu_mapping: Mapping[Any, Any] | None = None) -> None:

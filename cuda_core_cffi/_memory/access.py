@@ -13,6 +13,7 @@ __all__ = ["explain_access"]
 
 
 def _device_of(operand: Any) -> int:
+    """Return the ordinal of the device whose memory it is."""
     return int(operand.device_id if hasattr(operand, "device_id") else operand.device.device_id)
 
 

@@ -16,8 +16,6 @@
 #include "driver/context.h"
 #include "driver/logs.h"
 
-enum { CUDA_MACHINE = 190 };
-
 // CU_COREDUMP_LIGHTWEIGHT_FLAGS of CUDA 13.0: that of newer headers has more.
 enum {
     SKIP_MOST = CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES | CU_COREDUMP_SKIP_GLOBAL_MEMORY |
@@ -79,7 +77,7 @@ void sim_coredump_write(const struct sim_coredump *settings, const char *message
     } else {
         Elf64_Ehdr header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
                              .e_type = ET_CORE,
-                             .e_machine = CUDA_MACHINE,
+                             .e_machine = EM_CUDA,
                              .e_version = EV_CURRENT,
                              .e_ehsize = sizeof header};
         fwrite(&header, sizeof header, 1, file);
