@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy
 import pytest
-from bulk_kernels import BETWEEN_BLOCKS, IN_BOXES, IN_MEMORY, REDUCTIONS, reduced, swizzle
+from bulk_kernels import (
+    BETWEEN_BLOCKS,
+    IN_BOXES,
+    IN_MEMORY,
+    REDUCTIONS,
+    loaded_code,
+    needs_bulk_copies,
+    reduced,
+    swizzle,
+)
 from helpers import SUPPORT, output_of
 
 from cuda_core_cffi import CUDAError, Device, LaunchConfig, Program, ProgramOptions, launch
@@ -24,22 +33,13 @@ DTYPES = {
 
 
 @pytest.fixture(autouse=True)
-def needs_bulk_copies(device: Device) -> None:
-    if device.compute_capability < (9, 0):
-        pytest.skip("bulk copies came with compute capability 9.0")
+def needs_a_device(device: Device) -> None:
+    needs_bulk_copies(device)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def code() -> Any:
-    """Code that is loaded before the tests look for leaks."""
-    device = Device()
-    device.set_current()
-    if device.compute_capability < (9, 0):
-        return None
-    with Program(REDUCTIONS, "c++", ProgramOptions(arch=f"sm_{device.arch}", std="c++17")) as program:
-        compiled = program.compile("ptx")
-    compiled.get_kernel("memory_add_u32")
-    return compiled
+    return loaded_code(REDUCTIONS, "memory_add_u32")
 
 
 def numbers(dtype: str, seed: int) -> Any:

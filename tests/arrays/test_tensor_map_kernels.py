@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy
 import pytest
-from bulk_kernels import SHARED_BYTES, SOURCE, columns, swizzle, tile
+from bulk_kernels import SHARED_BYTES, SOURCE, columns, loaded_code, needs_bulk_copies, swizzle, tile
 from helpers import SUPPORT, output_of
 
-from cuda_core_cffi import Device, LaunchConfig, Program, ProgramOptions, TensorMapDescriptor, launch
+from cuda_core_cffi import Device, LaunchConfig, TensorMapDescriptor, launch
 from cuda_core_cffi.typing import TensorMapOOBFill
 from cuda_core_cffi.utils import StridedMemoryView
 
@@ -21,22 +21,13 @@ BOXES = {1: (32,), 2: (8, 16), 3: (2, 4, 8), 4: (2, 2, 3, 8), 5: (1, 2, 2, 3, 4)
 
 
 @pytest.fixture(autouse=True)
-def needs_tensor_maps(device: Device) -> None:
-    if device.compute_capability < (9, 0):
-        pytest.skip("tensor maps came with compute capability 9.0")
+def needs_a_device(device: Device) -> None:
+    needs_bulk_copies(device)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def code() -> Any:
-    """Code that is loaded before the tests look for leaks."""
-    device = Device()
-    device.set_current()
-    if device.compute_capability < (9, 0):
-        return None
-    with Program(SOURCE, "c++", ProgramOptions(arch=f"sm_{device.arch}", std="c++17")) as program:
-        compiled = program.compile("ptx")
-    compiled.get_kernel("flat")
-    return compiled
+    return loaded_code(SOURCE, "flat")
 
 
 class Tensor:

@@ -8,6 +8,9 @@ import itertools
 from typing import Any
 
 import numpy
+import pytest
+
+from cuda_core_cffi import Device, ObjectCode, Program, ProgramOptions
 
 __all__ = [
     "BETWEEN_BLOCKS",
@@ -17,6 +20,8 @@ __all__ = [
     "SHARED_BYTES",
     "SOURCE",
     "columns",
+    "loaded_code",
+    "needs_bulk_copies",
     "reduced",
     "swizzle",
     "tile",
@@ -327,3 +332,21 @@ def swizzle(data: bytes, kind: str, row: int) -> bytes:
         to = place ^ (place >> 3 & BOUNDS[kind])
         made[to : to + PIECE] = data[at : at + PIECE]
     return bytes(made)
+
+
+def needs_bulk_copies(device: Device) -> None:
+    """Skip a test where the device has neither bulk copies nor tensor maps."""
+    if device.compute_capability < (9, 0):
+        pytest.skip("bulk copies and tensor maps came with compute capability 9.0")
+
+
+def loaded_code(source: str, kernel: str) -> ObjectCode | None:
+    """Return code that is loaded before tests look for leaks; None where :func:`needs_bulk_copies` skips them."""
+    device = Device()
+    device.set_current()
+    if device.compute_capability < (9, 0):
+        return None
+    with Program(source, "c++", ProgramOptions(arch=f"sm_{device.arch}", std="c++17")) as program:
+        compiled = program.compile("ptx")
+    compiled.get_kernel(kernel)
+    return compiled
