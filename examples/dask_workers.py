@@ -129,7 +129,8 @@ def main() -> int:
         ) as cluster,
         Client(cluster) as client,
     ):
-        first, second = client.scheduler_info()["workers"]
+        workers = client.scheduler_info()["workers"]
+        first, second = sorted(workers, key=lambda address: workers[address]["name"])
         devices = [client.submit(device_number, workers=[name], pure=False).result() for name in (first, second)]
         parts = client.gather(client.map(square, np.array_split(values, 4)))
         reference = client.submit(square_and_keep, values, workers=[first])
