@@ -86,6 +86,7 @@ html_theme = "furo"
 html_title = f"cuda-core-cffi {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_favicon = "static/icon.svg"
 html_show_sphinx = False
 html_copy_source = False
 pygments_style = "friendly"

@@ -98,7 +98,12 @@ def serve(site: pathlib.Path) -> http.server.ThreadingHTTPServer:
 
 def watch(page: Page, found: list[str]) -> None:
     """Note what a page complains of, and what it asks for elsewhere or in vain."""
-    page.on("console", lambda message: found.append(f"console: {message.text}") if message.type == "error" else None)
+    page.on(
+        "console",
+        lambda message: (
+            found.append(f"console: {message.text} ({message.location['url']})") if message.type == "error" else None
+        ),
+    )
     page.on("pageerror", lambda error: found.append(f"error: {error}"))
     page.on("requestfailed", lambda request: found.append(f"failed: {request.url}"))
     page.on(
