@@ -131,7 +131,10 @@ def run_module(module: str, side: Side) -> Outcomes:
     for test in failed[1:]:
         outcomes |= run(test, side)
     who = "" if side.is_ours else " with cuda-core"
-    print(f"{module}{who}: {counts_of(outcomes)} ({time.monotonic() - began:.0f} s)", file=sys.stderr, flush=True)
+    reasons = [f"; {name.rpartition('.')[2]}: {why}" for name, why in failures(outcomes).items()]
+    first = reasons[0] if reasons else ""
+    seconds = time.monotonic() - began
+    print(f"{module}{who}: {counts_of(outcomes)} ({seconds:.0f} s){first}", file=sys.stderr, flush=True)
     return outcomes
 
 
