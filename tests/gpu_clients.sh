@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Programs written for cuda.core on a machine with an NVIDIA GPU, once with cuda-core and once with this package in its
-# place, and what differs. Python has to find both, numba-cuda, and what its tests need (pytest, filecheck, psutil,
-# ml_dtypes); nccl4py, cuda-cccl with numba-cuda-mlir, nvmath-python and nvidia-ml-py are used where they are installed.
+# place, and what differs. Python has to find both, numba-cuda with a NumPy before 2.5, and what its tests need (pytest,
+# filecheck, psutil, ml_dtypes); nccl4py, cuda-cccl with numba-cuda-mlir, nvmath-python and nvidia-ml-py are used where
+# they are installed.
 #
 #     PYTHON=python3 JOBS=8 SHARD=1/3 tests/gpu_clients.sh
 #
