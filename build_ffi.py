@@ -18,6 +18,7 @@ import importlib.util
 import os
 import pathlib
 import platform
+import shlex
 import shutil
 import sys
 import sysconfig
@@ -68,6 +69,7 @@ COMPILE = ["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-pthread", "-Wall
 COMPILE += ["-Werror=implicit-function-declaration"]  # a function that the limited API does not declare, say
 OLD_CUDA = ["-Wno-deprecated-declarations"]  # of cuda.h, where old drivers need the old function
 LINK = ["-Wl,-s", "-pthread"]
+RUN_PATH = "-Wl,-rpath"  # what puts a folder of libraries into a binary
 # Sanitizers to build with, as gcc's -fsanitize takes them; see tests/sanitize.sh.
 SANITIZE = os.environ.get("CUDA_CORE_CFFI_SANITIZE")
 if SANITIZE:
@@ -139,6 +141,12 @@ class build_ext(_build_ext):
         if not (self.inplace or SANITIZE):
             with contextlib.suppress(OSError):  # a source tree that cannot be written to
                 self.copy_extensions_to_source()
+
+    def build_extensions(self) -> None:
+        """Link without the paths of libraries that an interpreter was linked with: none of its libraries is needed."""
+        own = {flag for flag in shlex.split(sysconfig.get_config_var("LDSHARED") or "") if flag.startswith(RUN_PATH)}
+        self.compiler.linker_so = [flag for flag in self.compiler.linker_so if flag not in own]
+        super().build_extensions()
 
     def get_ext_filename(self, fullname: str) -> str:
         """Return the file of an extension; the simulator is a plain shared library, not a Python module."""

@@ -10,9 +10,11 @@ import platform
 import subprocess
 import sys
 import sysconfig
+import types
 
 import pytest
 from generator import EVERY_HEADER, ROOT, build_ffi, generate, headers, include_dirs, nvml_include_dirs, read, read_nvml
+from setuptools import Distribution
 
 needs_header = pytest.mark.skipif(not include_dirs(), reason="no cuda.h found, see CUDA_TEST_INCLUDE_DIRS")
 
@@ -56,6 +58,16 @@ def test_sources_are_in_the_tree_or_generated(cuda_path: pathlib.Path) -> None:
 def test_the_limited_api_is_used_where_there_is_one() -> None:
     wanted = platform.python_implementation() == "CPython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
     assert build_ffi.LIMITED_API is wanted
+
+
+def test_extensions_do_not_look_for_libraries_where_the_interpreter_was_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = "-Wl,-rpath,/home/builder/python/lib"
+    monkeypatch.setattr(build_ffi.sysconfig, "get_config_var", {"LDSHARED": f"gcc -shared {own}"}.get)
+    monkeypatch.setattr(build_ffi._build_ext, "build_extensions", lambda command: None)
+    command = build_ffi.build_ext(Distribution())
+    command.compiler = types.SimpleNamespace(linker_so=["gcc", "-shared", own, "-Wl,-rpath,/asked/for"])
+    command.build_extensions()
+    assert command.compiler.linker_so == ["gcc", "-shared", "-Wl,-rpath,/asked/for"]
 
 
 def test_a_missing_header_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
