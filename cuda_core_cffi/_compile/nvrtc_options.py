@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +28,7 @@ from cuda_core_cffi._core.option_spelling import (
     text,
     wrong,
 )
-from cuda_core_cffi._core.user_cache import user_cache_folder
+from cuda_core_cffi._core.user_cache import check_owner, user_cache_folder
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
 __all__ = ["NVRTC_TARGETS", "check_fields", "check_lto", "copy_fields", "depends_on_settings", "nvrtc_options"]
@@ -124,7 +125,12 @@ def _arch_options(given: str | None, target: ObjectCodeFormatType | None) -> lis
 def _bundled_headers_folder() -> str:
     """Return where NVRTC is to unpack its headers: one folder for each version of it."""
     major, minor = nvrtc_version()
-    return os.path.join(user_cache_folder(), f"nvrtc-headers-{major}.{minor}")
+    cache = user_cache_folder()
+    folder = os.path.join(cache, f"nvrtc-headers-{major}.{minor}")
+    for place in (cache, folder):
+        with contextlib.suppress(FileNotFoundError):  # NVRTC makes it
+            check_owner(place, "set XDG_CACHE_HOME to another folder")
+    return folder
 
 
 def _macros(field: str, value: object) -> list[str]:

@@ -11,26 +11,36 @@ same files. A process that is killed leaves nothing but a temporary file, which 
 What cannot be prevented is found when it is read: each file ends in a line with a digest of its key and its code, so
 that a file that a crash of the machine cut short, or a disk spoilt, counts as missing. That is also why nothing is
 forced to the disk. The line is a comment in PTX, and comes after the end of ELF, so other tools can read the files.
+
+The digest is no secret, so what is read was written by this user: the owner and the mode of a file are checked after it
+was opened. What is written and removed is named relative to a folder that was opened and checked, and is not a link. So
+nobody who can exchange the folders, because others may write to the folder above, leads a removal to files elsewhere.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
 
 from cuda_core_cffi._code.object_code import ObjectCode
 from cuda_core_cffi._compile.program_cache import ProgramCacheResource, check_key, check_limit, check_value
-from cuda_core_cffi._core.user_cache import user_cache_folder
+from cuda_core_cffi._core.user_cache import check_owner, user_cache_folder
 
 __all__ = ["FileStreamProgramCache"]
 
 _OWNER_ONLY = 0o700
+_OWNER_ONLY_FILE = 0o600
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+# A link is not followed, and a pipe, which nobody writes to, not waited for.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_NAME_BYTES = 16  # of a temporary file
 _STALE_AFTER = 3600  # seconds, in which any write has long ended
 
 _SEAL = b"\n// cuda-core-cffi %b\n"
@@ -57,6 +67,9 @@ class FileStreamProgramCache(ProgramCacheResource):
         If an argument is of another type, or the limit is negative.
     PermissionError
         If the folder belongs to another user, whose code would be run.
+    NotADirectoryError
+        If what is in the folder's place, or in the place of one that the cache makes in it, is something else. The
+        folder itself may be a link of the user; those in it may not.
     OSError
         If the folder cannot be made.
 
@@ -81,10 +94,12 @@ class FileStreamProgramCache(ProgramCacheResource):
 
     def __getitem__(self, key: bytes | str) -> bytes:
         name = _digest(check_key(key))
-        path = f"{self._entries}/{name}"
         try:
-            descriptor = os.open(path, os.O_RDONLY)
+            descriptor = os.open(f"{self._entries}/{name}", _READ)
         except (FileNotFoundError, PermissionError):
+            raise KeyError(key) from None
+        except OSError:  # a link
+            self._discard(name)
             raise KeyError(key) from None
         try:
             found = os.fstat(descriptor)
@@ -94,14 +109,15 @@ class FileStreamProgramCache(ProgramCacheResource):
         finally:
             os.close(descriptor)
         if value is None:
-            _discard(path)
+            self._discard(name)
             raise KeyError(key)
         return value
 
     def __setitem__(self, key: bytes | str, value: bytes | bytearray | memoryview | ObjectCode) -> None:
         name, data = _digest(check_key(key)), check_value(value)
         if self._limit is not None and len(data) > self._limit:
-            _remove(os.path.join(self._entries, name))
+            with contextlib.suppress(FileNotFoundError), _opened(self._entries) as entries:
+                os.unlink(name, dir_fd=entries)
             return
         try:
             self._write(name, data)
@@ -113,63 +129,92 @@ class FileStreamProgramCache(ProgramCacheResource):
 
     def __delitem__(self, key: bytes | str) -> None:
         try:
-            os.unlink(os.path.join(self._entries, _digest(check_key(key))))
+            with _opened(self._entries) as entries:
+                os.unlink(_digest(check_key(key)), dir_fd=entries)
         except FileNotFoundError:
             raise KeyError(key) from None
 
     def __len__(self) -> int:
-        return sum(1 for _ in _files(self._entries))
+        with contextlib.suppress(FileNotFoundError), _opened(self._entries) as entries:
+            return sum(1 for _ in _files(entries))
+        return 0
 
     def clear(self) -> None:
         """Remove every entry, and what processes that were killed have left."""
-        for path, _ in _files(self._entries):
-            _remove(path)
+        with contextlib.suppress(FileNotFoundError), _opened(self._entries) as entries:
+            for name, _ in _files(entries):
+                _remove(name, entries)
         self._sweep()
 
     def _make_folders(self) -> None:
-        for folder in (self._folder, self._entries, self._unfinished):
+        os.makedirs(self._folder, _OWNER_ONLY, exist_ok=True)
+        check_owner(self._folder, "give the cache another path")
+        for folder in (self._entries, self._unfinished):
             os.makedirs(folder, _OWNER_ONLY, exist_ok=True)
-            # A link that another user made is no better than a folder of his.
-            for found in (os.lstat(folder), os.stat(folder)):
-                if found.st_uid != os.geteuid():
-                    raise PermissionError(
-                        f"{folder!r} belongs to user {found.st_uid}, not to user {os.geteuid()} as who this process "
-                        "runs: give the cache another path"
-                    )
-            if folder != self._folder and stat.S_IMODE(found.st_mode) != _OWNER_ONLY:
-                os.chmod(folder, _OWNER_ONLY)
+            with _opened(folder) as descriptor:
+                if stat.S_IMODE(os.fstat(descriptor).st_mode) != _OWNER_ONLY:
+                    os.chmod(descriptor, _OWNER_ONLY)
 
     def _write(self, name: str, data: bytes) -> None:
-        descriptor, temporary = tempfile.mkstemp(dir=self._unfinished)  # for the owner only
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(data)
-                file.write(_seal(name, data))
-                file.flush()
-                # The system's own times of new files are coarser than those which readers set.
-                os.utime(descriptor, ns=(time.time_ns(),) * 2)
-            os.replace(temporary, os.path.join(self._entries, name))
-        except BaseException:
-            _discard(temporary)
-            raise
+        temporary = os.urandom(_NAME_BYTES).hex()
+        with _opened(self._unfinished) as unfinished, _opened(self._entries) as entries:
+            descriptor = os.open(temporary, _CREATE, _OWNER_ONLY_FILE, dir_fd=unfinished)
+            try:
+                with open(descriptor, "wb") as file:
+                    file.write(data)
+                    file.write(_seal(name, data))
+                    file.flush()
+                    # The system's own times of new files are coarser than those which readers set.
+                    os.utime(descriptor, ns=(time.time_ns(),) * 2)
+                os.replace(temporary, name, src_dir_fd=unfinished, dst_dir_fd=entries)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary, dir_fd=unfinished)
+                raise
+
+    def _discard(self, name: str) -> None:
+        """Remove an entry that should not be there; what cannot be removed, on a read-only disk, stays."""
+        with contextlib.suppress(OSError), _opened(self._entries) as entries:
+            os.unlink(name, dir_fd=entries)
 
     def _evict(self, limit: int) -> None:
         """Remove what was not read for the longest time, until the rest is within the limit."""
-        found = [(status.st_atime_ns, path, status.st_size - _SEAL_SIZE) for path, status in _files(self._entries)]
-        excess = sum(size for _, _, size in found) - limit
-        if excess > 0:
-            for _, path, size in sorted(found):
-                _remove(path)
-                excess -= size
-                if excess <= 0:
-                    break
+        with contextlib.suppress(FileNotFoundError), _opened(self._entries) as entries:
+            found = [(status.st_atime_ns, name, status.st_size - _SEAL_SIZE) for name, status in _files(entries)]
+            excess = sum(size for _, _, size in found) - limit
+            if excess > 0:
+                for _, name, size in sorted(found):
+                    _remove(name, entries)
+                    excess -= size
+                    if excess <= 0:
+                        break
         self._sweep()
 
     def _sweep(self) -> None:
         """Remove the temporary files of processes that were killed."""
-        for path, status in _files(self._unfinished):
-            if abs(time.time() - status.st_mtime) > _STALE_AFTER:  # clocks are also set back
-                _discard(path)
+        with contextlib.suppress(OSError), _opened(self._unfinished) as unfinished:
+            for name, status in _files(unfinished):
+                if abs(time.time() - status.st_mtime) > _STALE_AFTER:  # clocks are also set back
+                    with contextlib.suppress(OSError):
+                        os.unlink(name, dir_fd=unfinished)
+
+
+@contextlib.contextmanager
+def _opened(folder: str) -> Iterator[int]:
+    """Open a folder that the cache made, and close it again. It is this user's, and not a link to another."""
+    try:
+        descriptor = os.open(folder, _FOLDER)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise NotADirectoryError(
+                error.errno, "not a folder that the cache made, but a link or a file: remove it", folder
+            ) from None
+        raise
+    try:
+        check_owner(folder, "give the cache another path", os.fstat(descriptor))
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _digest(key: bytes) -> str:
@@ -211,20 +256,14 @@ def _is_ours(found: os.stat_result) -> bool:
     return stat.S_ISREG(mode) and not mode & _WRITABLE_BY_OTHERS and found.st_uid == os.geteuid()
 
 
-def _files(folder: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the path and the status of each file that is in a folder, and still is when it is looked at."""
-    with contextlib.suppress(FileNotFoundError), os.scandir(folder) as found:
+def _files(folder: int) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the name and the status of each file that is in a folder, and still is when it is looked at."""
+    with os.scandir(folder) as found:
         for entry in found:
             with contextlib.suppress(FileNotFoundError):
-                yield entry.path, entry.stat(follow_symlinks=False)
+                yield entry.name, entry.stat(follow_symlinks=False)
 
 
-def _remove(path: str) -> None:
+def _remove(name: str, folder: int) -> None:
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
-
-
-def _discard(path: str) -> None:
-    """Remove what should not be there; what cannot be removed, on a read-only disk, stays."""
-    with contextlib.suppress(OSError):
-        os.unlink(path)
+        os.unlink(name, dir_fd=folder)

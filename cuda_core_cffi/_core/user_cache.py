@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["user_cache_folder"]
+__all__ = ["check_owner", "user_cache_folder"]
 
 
 def user_cache_folder() -> str:
@@ -15,3 +15,30 @@ def user_cache_folder() -> str:
     if not os.path.isabs(base):  # the XDG specification says to ignore relative paths
         base = os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(base, "cuda-core-cffi")
+
+
+def check_owner(folder: str, advice: str, *found: os.stat_result) -> None:
+    """Check that a folder is this user's, because what is in it becomes code that runs.
+
+    Parameters
+    ----------
+    folder : str
+        Its path. A link that another user made is no better than a folder of theirs.
+    advice : str
+        What to do if it is not.
+    *found : os.stat_result
+        What is known of the folder, if it is open.
+
+    Raises
+    ------
+    PermissionError
+        If it belongs to another user.
+    OSError
+        If it is not there.
+    """
+    for status in found or (os.lstat(folder), os.stat(folder)):
+        if status.st_uid != os.geteuid():
+            raise PermissionError(
+                f"{folder!r} belongs to user {status.st_uid}, not to user {os.geteuid()} as who this process runs: "
+                f"{advice}"
+            )

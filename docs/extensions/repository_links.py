@@ -25,6 +25,7 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "README.md": "start.md",
+    "SECURITY.md": "security.md",
     "benchmarks/README.md": "measuring.md",
 }
 

@@ -9,6 +9,7 @@ import dataclasses
 import io
 import json
 import os
+import stat
 
 import pytest
 
@@ -291,6 +292,24 @@ def test_bundled_headers_are_unpacked_once_and_found(folder):
     Program(source, "c++", options).compile("ptx")
     assert unpacked.stat().st_mtime_ns == before
     assert os.listdir(unpacked)
+
+
+@pytest.mark.parametrize("name", [".", "nvrtc-headers"])
+def test_bundled_headers_in_a_folder_of_another_user_are_refused(folder, monkeypatch, name):
+    compile_with(use_bundled_headers=True)
+    (unpacked,) = (folder / "cache" / "cuda-core-cffi").iterdir()
+    inode = (unpacked if name != "." else unpacked.parent).stat().st_ino
+    real = os.stat
+
+    def stat_of_another(path, **options):
+        status = list(real(path, **options))
+        if status[stat.ST_INO] == inode:
+            status[stat.ST_UID] += 1
+        return os.stat_result(status)
+
+    monkeypatch.setattr(os, "stat", stat_of_another)
+    with pytest.raises(PermissionError, match="set XDG_CACHE_HOME to another"):
+        compile_with(use_bundled_headers=True)
 
 
 def compile_with_pch(folder, **options):

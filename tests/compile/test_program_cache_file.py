@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import multiprocessing
 import os
@@ -25,6 +26,8 @@ SPAWN = multiprocessing.get_context("spawn")
 PROCESSES = 8
 CODE = b"\x7fELF" + bytes(range(256)) * 20
 HOUR = 3600
+ANOTHER = 54321  # a user
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to other users")
 
 
 @pytest.fixture
@@ -53,6 +56,29 @@ def entry(folder: pathlib.Path) -> pathlib.Path:
 def unfinished(folder: pathlib.Path) -> list[pathlib.Path]:
     """Return the temporary files."""
     return sorted((folder / "unfinished").iterdir())
+
+
+def victims(tmp_path: pathlib.Path) -> pathlib.Path:
+    """Return a folder with a file of the user that is old, and which no cache may touch."""
+    folder = tmp_path / "documents"
+    folder.mkdir(0o755)
+    folder.chmod(0o755)
+    (folder / "old").write_bytes(b"dear")
+    os.utime(folder / "old", (1, 1))
+    return folder
+
+
+def change_owner(monkeypatch: pytest.MonkeyPatch, path: pathlib.Path) -> None:
+    """Make a file or folder look, to those who open it, as if it were another user's."""
+    real, inode = os.fstat, path.stat().st_ino
+
+    def status_of(descriptor):
+        status = list(real(descriptor))
+        if status[stat.ST_INO] == inode:
+            status[stat.ST_UID] += 1
+        return os.stat_result(status)
+
+    monkeypatch.setattr(os, "fstat", status_of)
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
@@ -294,23 +320,38 @@ def test_the_folder_of_another_user_is_refused(folder, cache, monkeypatch):
 
 @pytest.mark.parametrize("name", ["entries", "unfinished"])
 def test_a_folder_inside_that_another_user_made_is_refused(folder, cache, monkeypatch, name):
-    real = os.stat
-
-    def stat_of_another(path, **options):
-        status = list(real(path, **options))
-        if str(path).endswith(name):
-            status[stat.ST_UID] += 1
-        return os.stat_result(status)
-
-    monkeypatch.setattr(os, "stat", stat_of_another)
+    change_owner(monkeypatch, folder / name)
     with pytest.raises(PermissionError, match=name):
         FileStreamProgramCache(folder)
 
 
+@as_root
+@pytest.mark.parametrize("name", [".", "entries", "unfinished"])
+def test_a_folder_that_was_given_to_another_user_is_refused(folder, cache, name):
+    os.chown(folder / name, ANOTHER, -1)
+    with pytest.raises(PermissionError, match=f"belongs to user {ANOTHER}"):
+        FileStreamProgramCache(folder)
+
+
+@as_root
+def test_a_link_that_another_user_made_is_refused(folder, cache, tmp_path):
+    (tmp_path / "link").symlink_to(folder)
+    os.lchown(tmp_path / "link", ANOTHER, -1)
+    with pytest.raises(PermissionError, match=f"belongs to user {ANOTHER}"):
+        FileStreamProgramCache(tmp_path / "link")
+
+
+@as_root
+def test_a_file_that_was_given_to_another_user_is_missing_and_removed(folder, cache):
+    cache["key"] = CODE
+    os.chown(entry(folder), ANOTHER, -1)
+    assert cache.get("key") is None
+    assert len(cache) == 0
+
+
 def test_a_file_of_another_user_is_missing_and_removed(folder, cache, monkeypatch):
     cache["key"] = CODE
-    mine = os.geteuid()
-    monkeypatch.setattr(os, "geteuid", lambda: mine + 1)
+    change_owner(monkeypatch, entry(folder))
     assert cache.get("key") is None
     assert len(cache) == 0
 
@@ -345,7 +386,7 @@ def test_a_read_only_disk_can_be_read(folder, cache, monkeypatch):
 
 
 def test_a_write_that_fails_is_an_error_and_leaves_what_was_there(folder, cache, monkeypatch):
-    def refuse(*arguments):
+    def refuse(*arguments, **options):
         raise OSError(errno.ENOSPC, "full")
 
     cache["key"] = CODE
@@ -354,6 +395,88 @@ def test_a_write_that_fails_is_an_error_and_leaves_what_was_there(folder, cache,
         cache["key"] = b"other"
     assert cache["key"] == CODE
     assert unfinished(folder) == []
+
+
+# Links, pipes and names
+
+
+def test_the_folder_may_be_a_link_of_the_user(folder, tmp_path):
+    (tmp_path / "disk").mkdir()
+    folder.symlink_to(tmp_path / "disk")
+    FileStreamProgramCache(folder)["key"] = CODE
+    assert entry(tmp_path / "disk")
+
+
+@pytest.mark.parametrize("name", ["entries", "unfinished"])
+def test_a_link_in_the_place_of_a_folder_inside_is_refused_and_its_target_left_alone(folder, tmp_path, name):
+    target = victims(tmp_path)
+    folder.mkdir()
+    (folder / name).symlink_to(target)
+    with pytest.raises(NotADirectoryError, match="link"):
+        FileStreamProgramCache(folder)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o755
+    assert os.listdir(target) == ["old"]
+
+
+@pytest.mark.parametrize("name", ["entries", "unfinished"])
+def test_folders_that_are_exchanged_for_links_later_lead_to_nothing_elsewhere(folder, tmp_path, name):
+    cache = FileStreamProgramCache(folder, max_size_bytes=2 * len(CODE))
+    cache["key"] = CODE
+    folder.chmod(0o777)  # others may rename what is in it
+    (folder / name).rename(folder / "away")
+    target = victims(tmp_path)
+    (folder / name).symlink_to(target)
+    for use in (cache.clear, lambda: cache.update({"key": CODE}), lambda: cache.__delitem__("key"), lambda: len(cache)):
+        with contextlib.suppress(NotADirectoryError, KeyError):
+            use()
+    assert os.listdir(target) == ["old"]
+
+
+def test_an_entry_that_is_a_link_is_missing_and_removed_and_its_target_left_alone(folder, cache, tmp_path):
+    cache["key"] = CODE
+    target = entry(folder).rename(tmp_path / "elsewhere")
+    name = (cache.update({"key": CODE}), entry(folder))[1]
+    name.unlink()
+    name.symlink_to(target)
+    assert cache.get("key") is None
+    assert len(cache) == 0
+    assert target.read_bytes().startswith(CODE)
+
+
+def test_an_entry_that_is_a_link_is_replaced_and_not_written_through(folder, cache, tmp_path):
+    (tmp_path / "elsewhere").write_bytes(b"mine")
+    cache["key"] = CODE
+    name = entry(folder)
+    name.unlink()
+    name.symlink_to(tmp_path / "elsewhere")
+    cache["key"] = CODE
+    assert cache["key"] == CODE
+    assert (tmp_path / "elsewhere").read_bytes() == b"mine"
+
+
+def test_a_pipe_in_the_place_of_an_entry_is_missing_and_not_waited_for(folder):
+    code = """
+        import os, sys
+        from cuda_core_cffi.utils import FileStreamProgramCache
+        cache = FileStreamProgramCache(sys.argv[1])
+        cache["key"] = b"code"
+        (name,) = os.listdir(sys.argv[1] + "/entries")
+        os.unlink(f"{sys.argv[1]}/entries/{name}")
+        os.mkfifo(f"{sys.argv[1]}/entries/{name}", 0o600)
+        print(cache.get("key"), len(cache))
+    """
+    assert output_of(code, str(folder)).split() == ["None", "0"]
+
+
+@pytest.mark.parametrize(
+    "key", ["../../outside", "/tmp/outside", "a/b", "..", ".", "name\0end", b"\xff/../x", "x" * 5000]
+)
+def test_no_key_names_a_file_outside(folder, cache, tmp_path, key):
+    cache[key] = CODE
+    assert cache[key] == CODE
+    files = [path for path in tmp_path.rglob("*") if not path.is_dir()]
+    assert files == entries(folder)
+    assert len(files[0].name) == 64
 
 
 # Limits
@@ -389,9 +512,9 @@ def test_an_entry_that_vanishes_while_room_is_made_is_no_error(folder, monkeypat
     cache.update({"a": b"a" * 10, "b": b"b" * 10})
     real = os.unlink
 
-    def unlink_twice(path):
-        real(path)
-        real(path)
+    def unlink_twice(path, **options):
+        real(path, **options)
+        real(path, **options)
 
     monkeypatch.setattr(os, "unlink", unlink_twice)
     cache["c"] = b"c" * 10

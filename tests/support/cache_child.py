@@ -55,7 +55,7 @@ def write_for_ever(path: str, limit: int | None, worker: int) -> None:
 def stop_in_mid_write(path: str, value: bytes, ready: str) -> None:
     """Write a value under ``"key"``, and stop, for ever, when the file is written but has not its name yet."""
 
-    def stop(source: str, target: str) -> None:
+    def stop(source: str, target: str, **folders: int) -> None:
         open(ready, "w").close()
         time.sleep(LIMIT)
 
