@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy
 import pytest
-from bulk_kernels import SHARED_BYTES, SOURCE, columns, loaded_code, needs_bulk_copies, swizzle, tile
+from boxes import ONE_BLOCK, loaded, numbered
+from bulk_kernels import SOURCE, columns, loaded_code, needs_bulk_copies, swizzle, tile
 from helpers import SUPPORT, output_of
 
 from cuda_core_cffi import Device, LaunchConfig, TensorMapDescriptor, launch
 from cuda_core_cffi.typing import TensorMapOOBFill
-from cuda_core_cffi.utils import StridedMemoryView
 
-ONE_BLOCK = LaunchConfig(grid=1, block=64)
 SHAPES = {1: (100,), 2: (20, 36), 3: (5, 9, 20), 4: (3, 4, 5, 12), 5: (2, 3, 3, 4, 12)}
 BOXES = {1: (32,), 2: (8, 16), 3: (2, 4, 8), 4: (2, 2, 3, 8), 5: (1, 2, 2, 3, 4)}
 
@@ -28,58 +27,6 @@ def needs_a_device(device: Device) -> None:
 @pytest.fixture(scope="module", autouse=True)
 def code() -> Any:
     return loaded_code(SOURCE, "flat")
-
-
-class Tensor:
-    """An array on the device, with rows that a tensor map can have."""
-
-    def __init__(self, device: Device, stream: Any, array: Any) -> None:
-        self.array, self.stream = array, stream
-        itemsize = array.dtype.itemsize
-        row = -(-array.shape[-1] * itemsize // 16) * 16 // itemsize
-        self.padded = numpy.zeros((*array.shape[:-1], row), array.dtype)
-        self.padded[..., : array.shape[-1]] = array
-        self.buffer = device.allocate(self.padded.nbytes, stream)
-        self.buffer.copy_from(self.padded, stream=stream)
-        strides = tuple(stride // itemsize for stride in self.padded.strides)
-        self.view = StridedMemoryView.from_buffer(self.buffer, array.shape, strides, dtype=array.dtype)
-
-    def read(self) -> Any:
-        found = numpy.zeros_like(self.padded)
-        self.buffer.copy_to(found, stream=self.stream)
-        self.stream.sync()
-        return found[..., : self.array.shape[-1]]
-
-
-@pytest.fixture
-def tensor(device: Device, stream: Any) -> Any:
-    made: list[Tensor] = []
-
-    def make(array: Any) -> Tensor:
-        made.append(Tensor(device, stream, array))
-        return made[-1]
-
-    yield make
-    stream.sync()
-    for item in made:
-        item.buffer.close()
-
-
-def numbered(shape: Any, dtype: Any) -> Any:
-    """Return an array whose elements differ as long as the type can tell them apart."""
-    return (numpy.arange(1, 1 + numpy.prod(shape)) % 251).astype(dtype).reshape(shape)
-
-
-def loaded(
-    device: Device, stream: Any, kernel: Any, descriptor: Any, numbers: Any, bytes_: int, told: int | None = None
-) -> bytes:
-    """Return what a kernel found in shared memory after so many bytes were copied."""
-    with device.allocate(SHARED_BYTES, stream) as out:
-        launch(stream, ONE_BLOCK, kernel, descriptor, *numbers, out, bytes_)
-        found = numpy.zeros(SHARED_BYTES, numpy.uint8)
-        out.copy_to(found, stream=stream)
-        stream.sync()
-    return found.tobytes()[: bytes_ if told is None else told]
 
 
 @pytest.mark.parametrize("where", ["inside", "at the end", "before the start", "outside"])

@@ -127,19 +127,24 @@ static uint32_t row_pitch(const box *b, unsigned count)
     return bytes < span ? span : bytes;
 }
 
-static step move_element(box *b, unsigned column, uint8_t *memory)
+// What a load leaves of an element, or where there is none. Hardware has one NaN of 16 bits, and repeats it in wider types.
+static void get_element(const box *b, uint8_t *element, const uint8_t *memory)
 {
     static const uint8_t zeros[LARGEST_ELEMENT];
-    static const uint8_t nans[][LARGEST_ELEMENT] = {
-        [2] = {0xff, 0x7f}, [4] = {0xff, 0xff, 0xff, 0x7f}, [8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}};
+    static const uint8_t nans[LARGEST_ELEMENT] = {0xf7, 0x7f, 0xf7, 0x7f, 0xf7, 0x7f, 0xf7, 0x7f};
+    memcpy(element, memory ? memory : b->map->fill ? nans : zeros, b->bytes);
+}
+
+static step move_element(box *b, unsigned column, uint8_t *memory)
+{
     int to_shared = b->in->sub & TO_SHARED;
     uint64_t at = swizzled(b->map, b->shared + b->row + column * b->bytes);
     uint8_t *p = resolve_space(b->w, b->in, b->lane, SP_SHARED, at, b->bytes, to_shared);
     if (!p) return ST_FAULT;
     b->done += b->bytes;
-    if (!to_shared && memory) put_element(b, memory, p);
-    else if (to_shared)
-        memcpy(p, memory ? memory : b->map->fill ? nans[b->bytes] : zeros, b->bytes);
+    if (to_shared) get_element(b, p, memory);
+    else if (memory)
+        put_element(b, memory, p);
     return ST_NEXT;
 }
 
