@@ -8,13 +8,32 @@ from typing import Any
 
 import numpy
 import pytest
-from boxes import loaded, numbered
+from boxes import ONE_BLOCK, loaded, numbered
 from bulk_kernels import SOURCE, loaded_code, needs_bulk_copies
 
-from cuda_core_cffi import Device
+from cuda_core_cffi import Device, launch
 from cuda_core_cffi.typing import TensorMapDataType, TensorMapOOBFill
 
 FILL = 0x7FF7  # 16 bits, repeated in wider types
+TF32 = {
+    0x00000001: 0x00000000,
+    0x00001000: 0x00000000,  # half of the last bit, to even
+    0x007FFFFF: 0x00800000,
+    0x80000001: 0x80000000,
+    0x3F800001: 0x3F800000,
+    0x3F801000: 0x3F800000,
+    0x3F801001: 0x3F802000,
+    0x3F802FFF: 0x3F802000,
+    0x3F803F81: 0x3F804000,
+    0x477FF000: 0x47800000,
+    0xFC017E00: 0xFC018000,
+    0x7F7FFFFF: 0x7F800000,
+    0xFF7FFFFF: 0xFF800000,
+    0x7F800000: 0x7F800000,
+    0x7F800001: 0x7FFFE000,
+    0xFFC00000: 0x7FFFE000,
+}
+"""Floats, and what is loaded of them, as bits."""
 
 
 @pytest.fixture(autouse=True)
@@ -53,3 +72,32 @@ def test_elements_outside_are_filled_with_one_nan(
     assert (halves[2:] == FILL).all()
     assert (halves[:2, 16:] == FILL).all()
     assert (halves[:2, :16] != FILL).all()
+
+
+@pytest.mark.parametrize("data_type", [TensorMapDataType.TFLOAT32, TensorMapDataType.TFLOAT32_FTZ])
+def test_tf32_is_rounded_when_it_is_loaded(device: Device, stream: Any, tensor: Any, code: Any, data_type: Any) -> None:
+    array = numpy.array(list(TF32), numpy.uint32).view(numpy.float32)
+    descriptor = tensor(array).view.as_tensor_map(array.shape, data_type=data_type)
+    found = loaded(device, stream, code.get_kernel("load1"), descriptor, (0,), array.nbytes)
+    assert numpy.frombuffer(found, numpy.uint32).tolist() == list(TF32.values())
+
+
+@pytest.mark.parametrize("data_type", [TensorMapDataType.FLOAT32_FTZ, TensorMapDataType.FLOAT32])
+def test_other_floats_are_loaded_as_they_are(
+    device: Device, stream: Any, tensor: Any, code: Any, data_type: Any
+) -> None:
+    array = numpy.array(list(TF32), numpy.uint32).view(numpy.float32)
+    descriptor = tensor(array).view.as_tensor_map(array.shape, data_type=data_type)
+    found = loaded(device, stream, code.get_kernel("load1"), descriptor, (0,), array.nbytes)
+    assert found == array.tobytes()
+
+
+@pytest.mark.parametrize("data_type", [TensorMapDataType.TFLOAT32, TensorMapDataType.TFLOAT32_FTZ])
+def test_tf32_is_stored_as_it_is(device: Device, stream: Any, tensor: Any, code: Any, data_type: Any) -> None:
+    array = numpy.array(list(TF32), numpy.uint32).view(numpy.float32)
+    target = tensor(numpy.zeros_like(array))
+    descriptor = target.view.as_tensor_map(array.shape, data_type=data_type)
+    with device.allocate(array.nbytes, stream) as source:
+        source.copy_from(array, stream=stream)
+        launch(stream, ONE_BLOCK, code.get_kernel("store1"), descriptor, 0, source, array.nbytes)
+        assert target.read().tobytes() == array.tobytes()

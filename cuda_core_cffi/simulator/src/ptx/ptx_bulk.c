@@ -5,12 +5,14 @@
 #include "ptx/ptx_bulk.h"
 
 #include "ptx/ptx_exec.h"
+#include "ptx/ptx_float.h"
 #include "ptx/ptx_flow.h"
 #include "ptx/ptx_mbarrier.h"
 #include "ptx/ptx_mem.h"
 #include "tensor/tensor_map.h"
 
 enum { BYTES_ALIGNMENT = 16, PIECE = 16, TENSOR_ALIGNMENT = 128, CLUSTER_RANKS = 16, LARGEST_ELEMENT = 8 };
+enum { TF32_BITS = ~0x1fff }; // of a float: the rest of the mantissa is 0
 enum { TO_SHARED = 1, IM2COL = 2, FROM_SHARED = 4 }; // in->sub; both: from block to block
 
 // Where the operands are in the instruction's list. An address has two: a base, and what is added.
@@ -127,12 +129,23 @@ static uint32_t row_pitch(const box *b, unsigned count)
     return bytes < span ? span : bytes;
 }
 
+static int is_tf32(const struct sim_tensor_map *map)
+{
+    return map->type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 || map->type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ;
+}
+
 // What a load leaves of an element, or where there is none. Hardware has one NaN of 16 bits, and repeats it in wider types.
 static void get_element(const box *b, uint8_t *element, const uint8_t *memory)
 {
     static const uint8_t zeros[LARGEST_ELEMENT];
     static const uint8_t nans[LARGEST_ELEMENT] = {0xf7, 0x7f, 0xf7, 0x7f, 0xf7, 0x7f, 0xf7, 0x7f};
     memcpy(element, memory ? memory : b->map->fill ? nans : zeros, b->bytes);
+    if (memory && is_tf32(b->map)) {
+        float value;
+        memcpy(&value, element, sizeof value);
+        uint32_t rounded = ptx_tf32_from_float(value, R_RN) & TF32_BITS;
+        memcpy(element, &rounded, sizeof rounded);
+    }
 }
 
 static step move_element(box *b, unsigned column, uint8_t *memory)
