@@ -30,6 +30,29 @@ DTYPES = {
     "b32": "uint32", "b64": "uint64", "u32": "uint32", "u64": "uint64", "s32": "int32", "s64": "int64",
     "f16": "float16", "f32": "float32", "f64": "float64",
 }  # fmt: skip
+SUMS = (
+    (0x00000001, 0x80000000, 0x00000001),
+    (0x007FFFFF, 0x80000000, 0x007FFFFF),
+    (0x00000001, 0x80000001, 0x00000000),
+    (0x80000001, 0x80000001, 0x80000002),
+    (0x80000001, 0x00001000, 0x00000FFF),
+    (0x00010000, 0x00010000, 0x00020000),
+    (0x7C007BFF, 0xFC017E00, 0xF8810080),
+    (0x477FE000, 0x3F803F81, 0x477FE100),
+    (0x03FF0400, 0x7F800000, 0x7F800000),
+    (0x7F800001, 0x3F800000, 0x7FFFFFFF),
+    (0xFFC00000, 0x7FC00000, 0x7FFFFFFF),
+    (0x7F807F7F, 0xFF7FFFFF, 0x7FFFFFFF),
+    (0x33800000, 0xFFC00000, 0x7FFFFFFF),
+)
+"""What is there, what is added, and the sum, as bits of 32-bit floats: an H100 gave them."""
+ZEROS = (
+    ("min", 0x8000, 0x0000, 0x8000),
+    ("min", 0x0000, 0x8000, 0x8000),
+    ("max", 0x0000, 0x8000, 0x0000),
+    ("max", 0x8000, 0x0000, 0x0000),
+)
+"""The operation, what is there, what is combined with it, and what an H100 left: zeros of 16 bits with their signs."""
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +95,36 @@ def test_memory_is_combined_with_shared_memory(device: Device, stream: Any, code
     kernel = code.get_kernel(f"memory_{op}_{type_}")
     found = combined(device, stream, kernel, LaunchConfig(grid=1, block=64), old, new)
     assert found.tolist() == reduced(op, old, new).tolist()
+
+
+def test_sums_of_subnormal_numbers_and_of_nans(device: Device, stream: Any, code: Any) -> None:
+    old, new, expected = (numpy.resize(numpy.array(bits, numpy.uint32), BYTES // 4) for bits in zip(*SUMS))
+    found = combined(device, stream, code.get_kernel("memory_add_f32"), LaunchConfig(grid=1, block=64), old, new)
+    assert found.tolist() == expected.tolist()
+
+
+def test_boxes_of_subnormal_numbers_and_of_nans_are_added(device: Device, stream: Any, code: Any) -> None:
+    old, new, expected = (numpy.resize(numpy.array(bits, numpy.uint32), BYTES // 4) for bits in zip(*SUMS))
+    found = numpy.zeros_like(old)
+    with device.allocate(BYTES, stream) as source, device.allocate(BYTES, stream) as target:
+        source.copy_from(new, stream=stream)
+        target.copy_from(old, stream=stream)
+        descriptor = StridedMemoryView.from_buffer(target, (16, 16), dtype="float32").as_tensor_map((16, 16))
+        kernel = code.get_kernel("box_add")
+        launch(stream, LaunchConfig(grid=1, block=64), kernel, descriptor, 0, 0, source, BYTES)
+        target.copy_to(found, stream=stream)
+        stream.sync()
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(("op", "old", "new", "expected"), ZEROS)
+def test_minus_zero_is_less_than_zero(
+    device: Device, stream: Any, code: Any, op: str, old: int, new: int, expected: int
+) -> None:
+    there, other = (numpy.full(BYTES // 2, bits, numpy.uint16) for bits in (old, new))
+    kernel = code.get_kernel(f"memory_{op}_f16")
+    found = combined(device, stream, kernel, LaunchConfig(grid=1, block=64), there, other)
+    assert set(found.tolist()) == {expected}
 
 
 @pytest.mark.parametrize(("op", "type_"), BETWEEN_BLOCKS)

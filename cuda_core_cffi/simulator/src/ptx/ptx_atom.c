@@ -23,6 +23,7 @@ static uint64_t half_pair(atom_op op, uint64_t old, uint64_t b, int bf16, int ha
         double s = op == ATOM_ADD   ? fma_to_odd(u, 1, v)
                    : isnan(u)       ? v
                    : isnan(v)       ? u
+                   : u == v         ? (signbit(u) != 0) == (op == ATOM_MIN) ? u : v // -0 is less than 0
                    : op == ATOM_MIN ? fmin(u, v)
                                     : fmax(u, v);
         if (nan && (isnan(u) || isnan(v))) s = (double)NAN;
@@ -38,8 +39,7 @@ static uint64_t combine(ptx_type type, atom_op op, uint64_t old, uint64_t b, uin
     case T_F32: {
         float x = as_f32(old), y = as_f32(b);
         if (op == ATOM_EXCH) return b;
-        if (!flush_f32) return of_f32(x + y);
-        return of_f32(flush(flush(x) + flush(y)));
+        return canonical(flush_f32 ? flush(flush(x) + flush(y)) : x + y);
     }
     case T_F64: return op == ATOM_EXCH ? b : of_f64(as_f64(old) + as_f64(b));
     case T_F16: return half_pair(op, old, b, 0, 1, 0);

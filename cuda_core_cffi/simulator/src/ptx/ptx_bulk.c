@@ -48,7 +48,7 @@ static void move_bytes(const insn *in, uint8_t *to, const uint8_t *from, uint32_
     }
     unsigned bytes = ptx_element_bytes((ptx_type)in->type);
     for (uint32_t i = 0; i < size; i += bytes)
-        ptx_reduce((ptx_type)in->type, operation(in), to + i, from + i, in->type == T_F32);
+        ptx_reduce((ptx_type)in->type, operation(in), to + i, from + i, 0);
 }
 
 // in->sub: the direction
@@ -117,8 +117,9 @@ static void put_element(const box *b, uint8_t *memory, const uint8_t *element)
         memcpy(memory, element, b->bytes);
         return;
     }
-    ptx_type type = reduced_type(b->map->type, operation(b->in));
-    ptx_reduce(type, operation(b->in), memory, element, type == T_F32);
+    unsigned type = b->map->type;
+    int flush = type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ || type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ;
+    ptx_reduce(reduced_type(type, operation(b->in)), operation(b->in), memory, element, flush);
 }
 
 // Rows that are shorter than the span of the swizzle begin a span all the same.

@@ -198,6 +198,10 @@ static inline uint64_t of_f32(float f)
     return b;
 }
 
+#define NAN32 0x7fffffffu // what the hardware makes of every f32 NaN
+
+static inline uint64_t canonical(float f) { return f == f ? of_f32(f) : NAN32; }
+
 static inline double as_f64(uint64_t v)
 {
     double d;

@@ -12,10 +12,6 @@
 #include "ptx/ptx_exec.h"
 #include "ptx/ptx_float.h"
 
-#define NAN32 0x7fffffffu // what the hardware makes of every f32 NaN
-
-static inline uint64_t canonical(float f) { return f == f ? of_f32(f) : NAN32; }
-
 // ---- the common case: round to nearest, nothing else
 
 #define FAST32(name, expr) \
