@@ -20,7 +20,7 @@ from bulk_kernels import (
     reduced,
     swizzle,
 )
-from helpers import SUPPORT, output_of
+from helpers import SUPPORT, output_of, run_python
 
 from cuda_core_cffi import CUDAError, Device, LaunchConfig, Program, ProgramOptions, launch
 from cuda_core_cffi.utils import StridedMemoryView
@@ -161,14 +161,31 @@ def test_boxes_are_combined_with_shared_memory(op: str) -> None:
     assert text.split("\n") == [f"{dtype} as NumPy" for each, dtype in IN_BOXES if each == op]
 
 
-def combine_boxes(op: str) -> None:
+@pytest.mark.parametrize(("op", "dtype"), [("add", "int64"), ("xor", "int64"), ("min", "float32"), ("or", "uint8")])
+def test_a_reduction_that_the_type_of_a_box_lacks_ends_the_kernel(op: str, dtype: str) -> None:
+    done = run_python(
+        """
+        import sys
+        sys.path[:0] = sys.argv[1:3]
+        from test_bulk_reductions import combine_boxes
+        combine_boxes(*sys.argv[3:])
+        """,
+        str(SUPPORT),
+        str(pathlib.Path(__file__).parent),
+        op,
+        dtype,
+    )
+    assert done.stdout.strip() == f"{dtype} CUDA_ERROR_ILLEGAL_INSTRUCTION", done.stderr
+
+
+def combine_boxes(op: str, *dtypes: str) -> None:
     """Combine a box of each type with shared memory, and print whether NumPy does the same."""
     device = Device()
     device.set_current()
     stream = device.create_stream()
     with Program(REDUCTIONS, "c++", ProgramOptions(arch=f"sm_{device.arch}", std="c++17")) as program:
         kernel = program.compile("ptx").get_kernel(f"box_{op}")
-    for dtype in (dtype for each, dtype in IN_BOXES if each == op):
+    for dtype in dtypes or [dtype for each, dtype in IN_BOXES if each == op]:
         try:
             same = combine_box(device, stream, kernel, op, dtype)
         except CUDAError as error:

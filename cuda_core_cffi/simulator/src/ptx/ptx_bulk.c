@@ -111,6 +111,12 @@ static ptx_type reduced_type(unsigned type, atom_op op)
     return t == T_U32 || t == T_S32 ? T_B32 : t == T_U64 || t == T_S64 ? T_B64 : t;
 }
 
+static int reduction_exists(unsigned type, atom_op op)
+{
+    if (type == CU_TENSOR_MAP_DATA_TYPE_INT64 && op != ATOM_MIN && op != ATOM_MAX) return 0; // UINT64 has them
+    return ptx_atom_exists(reduced_type(type, op), op);
+}
+
 static void put_element(const box *b, uint8_t *memory, const uint8_t *element)
 {
     if (!b->in->dtype) {
@@ -267,7 +273,7 @@ static const struct sim_tensor_map *find_map(warp *w, const insn *in, unsigned l
     else if (map->mode > SIM_TENSOR_IM2COL) why = "im2col-wide tensor maps are not simulated";
     else if (map->interleave) why = "tensor maps with interleaved channels are not simulated";
     else if (map->swizzle > CU_TENSOR_MAP_SWIZZLE_128B) why = "swizzles of larger atoms are not simulated";
-    else if (in->dtype && !ptx_atom_exists(reduced_type(map->type, operation(in)), operation(in)))
+    else if (in->dtype && !reduction_exists(map->type, operation(in)))
         why = "the type of the tensor map has no such reduction";
     if (!why) return map;
     fault(w, in, lane, PTX_ILLEGAL_INSTRUCTION, address, "%s", why);
