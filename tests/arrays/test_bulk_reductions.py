@@ -178,6 +178,32 @@ def test_a_reduction_that_the_type_of_a_box_lacks_ends_the_kernel(op: str, dtype
     assert done.stdout.strip() == f"{dtype} CUDA_ERROR_ILLEGAL_INSTRUCTION", done.stderr
 
 
+@pytest.mark.parametrize("type_", ["and_b32", "add_u32"])
+def test_a_reduction_in_shared_memory_of_the_block_itself_ends_the_kernel(type_: str) -> None:
+    text = output_of(
+        """
+        import os, sys
+        sys.path.insert(0, sys.argv[1])
+        from bulk_kernels import REDUCTIONS
+        from cuda_core_cffi import CUDAError, Device, LaunchConfig, Program, ProgramOptions, launch
+        device = Device()
+        device.set_current()
+        stream = device.create_stream()
+        program = Program(REDUCTIONS, "c++", ProgramOptions(arch=f"sm_{device.arch}", std="c++17"))
+        kernel = program.compile("ptx").get_kernel(f"own_{sys.argv[2]}")
+        launch(stream, LaunchConfig(grid=1, block=32), kernel, 512)
+        try:
+            stream.sync()
+        except CUDAError as error:
+            print(error.name, flush=True)
+        os._exit(0)  # the context is of no use any more
+        """,
+        str(SUPPORT),
+        type_,
+    )
+    assert text == "CUDA_ERROR_ILLEGAL_INSTRUCTION"
+
+
 def combine_boxes(op: str, *dtypes: str) -> None:
     """Combine a box of each type with shared memory, and print whether NumPy does the same."""
     device = Device()

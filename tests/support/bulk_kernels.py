@@ -201,6 +201,22 @@ extern "C" __global__ void block_%(name)s(const unsigned char *in, unsigned char
     asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
 }
 """
+# What the hardware refuses: the target is shared memory of the block itself, at an address that mapa has not made.
+REDUCE_IN_BLOCK = """
+extern "C" __global__ void own_%(name)s(int bytes)
+{
+    SHARED;
+    FILL_ALL;
+    if (threadIdx.x == 0) begin(bar);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        expect(bar, bytes);
+        asm volatile("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.%(op)s.%(type)s "
+                     "[%%0], [%%1], %%2, [%%3];" ::"r"(at), "r"(at + 8192), "r"(bytes), "r"(bar) : "memory");
+    }
+    wait(bar);
+}
+"""
 REDUCE_BOX = """
 extern "C" __global__ void box_%(op)s(const __grid_constant__ Map map, int x, int y, const unsigned char *in, int bytes)
 {
@@ -215,6 +231,7 @@ extern "C" __global__ void box_%(op)s(const __grid_constant__ Map map, int x, in
     }
 }
 """
+IN_THE_BLOCK = (("and", "b32"), ("add", "u32"))
 BITS, WHOLE = ("and", "or", "xor"), ("add", "min", "max", "inc", "dec")
 IN_MEMORY = (
     *((op, type_) for op in BITS for type_ in ("b32", "b64")),
@@ -264,6 +281,7 @@ REDUCTIONS = "".join(
         HEAD,
         *(reduction(op, type_, memory=True) for op, type_ in IN_MEMORY),
         *(reduction(op, type_, memory=False) for op, type_ in BETWEEN_BLOCKS),
+        *(REDUCE_IN_BLOCK % {"name": f"{op}_{type_}", "op": op, "type": type_} for op, type_ in IN_THE_BLOCK),
         *(REDUCE_BOX % {"op": op} for op in (*BITS, *WHOLE)),
         REDUCE_IN_CLUSTER
         % {

@@ -51,6 +51,12 @@ static void move_bytes(const insn *in, uint8_t *to, const uint8_t *from, uint32_
         ptx_reduce((ptx_type)in->type, operation(in), to + i, from + i, 0);
 }
 
+// Hardware reduces in shared memory only at an address that mapa made.
+static int reduces_own_memory(const insn *in, uint64_t to)
+{
+    return in->dtype && in->sub & TO_SHARED && !((uint32_t)to >> PTX_RANK_SHIFT);
+}
+
 // in->sub: the direction
 static step run_bytes(warp *w, const insn *in, uint32_t m)
 {
@@ -63,6 +69,8 @@ static step run_bytes(warp *w, const insn *in, uint32_t m)
             return fault(w, in, l, PTX_MISALIGNED_ADDRESS, to % BYTES_ALIGNMENT ? to : from,
                          "the addresses and the size, %u, must be multiples of %u", size, BYTES_ALIGNMENT);
         if (!size) continue;
+        if (reduces_own_memory(in, to))
+            return fault(w, in, l, PTX_ILLEGAL_INSTRUCTION, to, "a reduction in shared memory takes an address of mapa");
         uint8_t *p = resolve_space(w, in, l, in->sub & TO_SHARED ? SP_SHARED : SP_GLOBAL, to, size, 1);
         uint8_t *q = p ? resolve_space(w, in, l, in->sub & FROM_SHARED ? SP_SHARED : SP_GLOBAL, from, size, 0) : NULL;
         if (!q) return ST_FAULT;
