@@ -185,6 +185,48 @@ def test_a_box_that_begins_elsewhere_ends_the_kernel(kernel: str, start: tuple[i
     assert text == "CUDA_ERROR_ILLEGAL_INSTRUCTION"
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper", "first", "expected"),
+    [
+        (0, 0, 6, "SUCCESS"),
+        (1, -2, 3, "SUCCESS"),
+        (0, 0, -1, "CUDA_ERROR_ILLEGAL_INSTRUCTION"),
+        (1, -2, 0, "CUDA_ERROR_ILLEGAL_INSTRUCTION"),
+        (-1, -1, 6, "CUDA_ERROR_ILLEGAL_INSTRUCTION"),
+    ],
+)
+def test_the_first_pixel_is_one_of_the_pixel_box(lower: int, upper: int, first: int, expected: str) -> None:
+    text = output_of(
+        """
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        from bulk_kernels import SOURCE
+        from cuda_core_cffi import CUDAError, Device, LaunchConfig, Program, ProgramOptions, TensorMapDescriptor, launch
+        from cuda_core_cffi.utils import StridedMemoryView
+        device = Device()
+        device.set_current()
+        stream = device.create_stream()
+        memory, out = device.allocate(4 * 16 * 7 * 3, stream), device.allocate(4 * 8 * 40, stream)
+        lower, upper, first = map(int, sys.argv[2:])
+        view = StridedMemoryView.from_buffer(memory, (3, 7, 16), dtype="int32")
+        descriptor = TensorMapDescriptor.from_im2col(view, (lower,), (upper,), 8, 40)
+        program = Program(SOURCE, "c++", ProgramOptions(arch=f"sm_{device.arch}", std="c++17"))
+        kernel = program.compile("ptx").get_kernel("pixels3")
+        launch(stream, LaunchConfig(grid=1, block=32), kernel, descriptor, 0, first, 0, 1, out, 4 * 8 * 40)
+        try:
+            stream.sync()
+            print("SUCCESS", flush=True)
+        except CUDAError as error:
+            print(error.name, flush=True)
+        import os
+        os._exit(0)  # the context may be of no use any more
+        """,
+        str(SUPPORT),
+        *map(str, (lower, upper, first)),
+    )
+    assert text == expected
+
+
 def test_bytes_go_there_and_back(device: Device, stream: Any, code: Any) -> None:
     data = numpy.random.default_rng(1).integers(0, 256, 4096, numpy.uint8)
     back = numpy.zeros_like(data)

@@ -122,6 +122,23 @@ extern "C" __global__ void pixels(const __grid_constant__ Map map, int c, int w,
     TELL(out);
 }
 
+extern "C" __global__ void pixels3(const __grid_constant__ Map map, int c, int w, int n, short offset_w,
+                                   unsigned char *out, int bytes)
+{
+    SHARED;
+    FILL(0xee);
+    if (threadIdx.x == 0) begin(bar);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        expect(bar, bytes);
+        asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+                     "[%0], [%1, {%3, %4, %5}], [%2], {%6};" ::"r"(at), "l"(&map), "r"(bar), "r"(c), "r"(w), "r"(n),
+                     "h"(offset_w) : "memory");
+    }
+    wait(bar);
+    TELL(out);
+}
+
 extern "C" __global__ void flat(const unsigned char *in, unsigned char *out, int bytes)
 {
     SHARED;

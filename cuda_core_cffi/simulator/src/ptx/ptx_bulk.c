@@ -256,6 +256,20 @@ static step check_start(const box *b, const int32_t at[SIM_TENSOR_RANK])
     return ST_NEXT;
 }
 
+// The first pixel must be one of the pixel box.
+static step check_pixel(const box *b, const int32_t at[SIM_TENSOR_RANK])
+{
+    const struct sim_tensor_map *map = b->map;
+    for (unsigned i = 0; i < map->rank - 2u; i++) {
+        int64_t least = map->lower[i], most = (int64_t)map->last[i + 1] + map->upper[i];
+        if (at[i + 1] < least || at[i + 1] > most)
+            return fault(b->w, b->in, b->lane, PTX_ILLEGAL_INSTRUCTION, 0,
+                         "coordinate %u of the first pixel is %d, but the pixel box goes from %lld to %lld", i + 1,
+                         at[i + 1], (long long)least, (long long)most);
+    }
+    return ST_NEXT;
+}
+
 static step move_box(box *b, const int32_t *list)
 {
     int32_t at[SIM_TENSOR_RANK] = {0};
@@ -263,6 +277,7 @@ static step move_box(box *b, const int32_t *list)
     unsigned rank = b->map->rank;
     for (unsigned i = 0; i < rank; i++) at[i] = (int32_t)item(b->w, list, AT_COORDINATES + i, b->lane);
     if (check_start(b, at) == ST_FAULT) return ST_FAULT;
+    if (b->in->sub & IM2COL && check_pixel(b, at) == ST_FAULT) return ST_FAULT;
     for (unsigned i = 0; i + 2 < rank && b->in->sub & IM2COL; i++)
         offsets[i] = (uint16_t)item(b->w, list, AT_COORDINATES + rank + i, b->lane);
     return b->in->sub & IM2COL ? move_pixels(b, at, offsets) : move_tile(b, at);
