@@ -13,6 +13,7 @@ from bulk_kernels import SOURCE, loaded_code, needs_bulk_copies
 
 from cuda_core_cffi import Device, launch
 from cuda_core_cffi.typing import TensorMapDataType, TensorMapOOBFill
+from cuda_core_cffi.utils import StridedMemoryView
 
 FILL = 0x7FF7  # 16 bits, repeated in wider types
 TF32 = {
@@ -101,3 +102,30 @@ def test_tf32_is_stored_as_it_is(device: Device, stream: Any, tensor: Any, code:
         source.copy_from(array, stream=stream)
         launch(stream, ONE_BLOCK, code.get_kernel("store1"), descriptor, 0, source, array.nbytes)
         assert target.read().tobytes() == array.tobytes()
+
+
+def test_the_last_piece_of_one_dimension_is_stored_whole(device: Device, stream: Any, tensor: Any, code: Any) -> None:
+    target = tensor(numbered((101,), "float32"))
+    values = -numbered((32,), "float32")
+    expected = target.padded.copy()
+    expected[100:] = values[:4]  # the last element, and three behind the array
+    descriptor = target.view.as_tensor_map((32,))
+    found = numpy.zeros_like(expected)
+    with device.allocate(values.nbytes, stream) as source:
+        source.copy_from(values, stream=stream)
+        launch(stream, ONE_BLOCK, code.get_kernel("store1"), descriptor, 100, source, values.nbytes)
+        target.buffer.copy_to(found, stream=stream)
+        stream.sync()
+    assert found.tolist() == expected.tolist()
+
+
+def test_the_last_piece_may_be_longer_than_the_memory(device: Device, stream: Any, code: Any) -> None:
+    values, found = numbered((32,), "float32"), numpy.zeros(101, numpy.float32)
+    with device.allocate(found.nbytes, stream) as target, device.allocate(values.nbytes, stream) as source:
+        source.copy_from(values, stream=stream)
+        target.fill(0, stream=stream)
+        descriptor = StridedMemoryView.from_buffer(target, (101,), dtype="float32").as_tensor_map((32,))
+        launch(stream, ONE_BLOCK, code.get_kernel("store1"), descriptor, 100, source, values.nbytes)
+        target.copy_to(found, stream=stream)
+        stream.sync()
+    assert found.tolist() == [0] * 100 + [1]

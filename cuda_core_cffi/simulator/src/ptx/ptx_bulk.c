@@ -176,6 +176,17 @@ static step move_element(box *b, unsigned column, uint8_t *memory)
     return ST_NEXT;
 }
 
+// An H100 stores whole pieces to an array of one dimension, with what of the last one is behind the array. Allocations end
+// with a piece there; here, what is behind one is left alone. Arrays of more dimensions are as PTX has them.
+static uint8_t *rest_of_piece(const box *b, int64_t x)
+{
+    const struct sim_tensor_map *map = b->map;
+    uint64_t at = (uint64_t)x * b->bytes, end = (map->last[0] + 1ull) * b->bytes;
+    if (map->rank > 1 || b->in->sub & TO_SHARED || b->in->dtype || x < 0) return NULL;
+    if (at >= (end + PIECE - 1) / PIECE * PIECE) return NULL;
+    return ptx_find_writable(b->w, map->address + at, b->bytes);
+}
+
 // `count` elements from `at` on along the first dimension. What is outside is filled, or left alone.
 static step move_row(box *b, const int64_t at[SIM_TENSOR_RANK], unsigned count)
 {
@@ -193,6 +204,8 @@ static step move_row(box *b, const int64_t at[SIM_TENSOR_RANK], unsigned count)
             memory = resolve_space(b->w, b->in, b->lane, SP_GLOBAL, address + (uint64_t)x * b->bytes, b->bytes,
                                    !(b->in->sub & TO_SHARED));
             if (!memory) return ST_FAULT;
+        } else {
+            memory = rest_of_piece(b, x);
         }
         if (move_element(b, j, memory) == ST_FAULT) return ST_FAULT;
     }

@@ -61,7 +61,8 @@ static int inside(uint64_t lo, uint64_t hi, uint64_t address, uint32_t size)
     return address >= lo && address < hi && size <= hi - address;
 }
 
-static void *global_slow(warp *w, const insn *in, unsigned lane, uint64_t address, uint32_t size, int is_write)
+// NULL if it is not global memory that the kernel may use so.
+static void *find_global(const warp *w, uint64_t address, uint32_t size, int is_write)
 {
     const launch *ln = w->blk->ln;
     const sim_ptx_module *m = ln->m;
@@ -81,10 +82,9 @@ static void *global_slow(warp *w, const insn *in, unsigned lane, uint64_t addres
     } else if (!m->host.heap_alloc && ptx_heap_contains(m->heap, address, size)) {
         return (void *)(uintptr_t)address; // not remembered: the next free would make it wrong
     } else if (address < 4096 || address + size < address) {
-        return outside(w, in, lane, (ptx_space)in->space, address, size, is_write);
+        return NULL;
     } else if (m->host.check) {
-        if (m->host.check(m->host.ctx, address, size, is_write, range))
-            return outside(w, in, lane, (ptx_space)in->space, address, size, is_write);
+        if (m->host.check(m->host.ctx, address, size, is_write, range)) return NULL;
         if (!inside(range[0], range[1], address, size)) return (void *)(uintptr_t)address;
     } else {
         range[0] = 4096;
@@ -92,6 +92,18 @@ static void *global_slow(warp *w, const insn *in, unsigned lane, uint64_t addres
     }
     remember(c, range[0], range[1]);
     return (void *)(uintptr_t)address;
+}
+
+static void *global_slow(warp *w, const insn *in, unsigned lane, uint64_t address, uint32_t size, int is_write)
+{
+    void *p = find_global(w, address, size, is_write);
+    return p ? p : outside(w, in, lane, (ptx_space)in->space, address, size, is_write);
+}
+
+void *ptx_find_writable(const warp *w, uint64_t address, uint32_t size)
+{
+    void *p = find_range(&w->wk->writable, address, size);
+    return p ? p : find_global(w, address, size, 1);
 }
 
 void check_epoch(worker *wk)

@@ -30,6 +30,8 @@ int ptx_atom_exists(ptx_type type, atom_op op);
 exec_fn ptx_atom_handler(const insn *in); // NULL if the operation does not exist on the type
 // Combines what is at `p` with a value, atomically.
 void ptx_reduce(ptx_type type, atom_op op, void *p, const void *value, int flush_f32);
+// Global memory that the kernel may write, or NULL.
+void *ptx_find_writable(const warp *w, uint64_t address, uint32_t size);
 exec_fn ptx_cvta_handler(int to_space);
 exec_fn ptx_isspacep_handler(void);
 exec_fn ptx_mapa_handler(void);
