@@ -93,7 +93,17 @@ typedef struct box {
     uint32_t row;     // bytes before the row that is copied
     uint32_t done;    // bytes that were copied so far
     uint32_t bytes;   // of an element
+    uint32_t cell;    // bytes of one place along the first dimension: an element, or a slice of channels
 } box;
+
+// Interleaved channels lie in slices of 16 or 32 bytes. The dimensions are then the width, the height and the depth, the
+// slices, and the images. A box or a column has one slice, whatever its extent or number of channels says.
+static unsigned slice_axis(const struct sim_tensor_map *map) { return map->interleave ? map->rank - 2u : SIM_TENSOR_RANK; }
+
+static uint32_t cell_bytes(const struct sim_tensor_map *map, uint32_t element)
+{
+    return map->interleave ? (uint32_t)PIECE * map->interleave : element;
+}
 
 // Swizzled pieces have 16 bytes: the bits of the address above those of the row are added to those of the piece.
 static uint64_t swizzled(const struct sim_tensor_map *map, uint64_t address)
@@ -136,11 +146,11 @@ static void put_element(const box *b, uint8_t *memory, const uint8_t *element)
     ptx_reduce(reduced_type(type, operation(b->in)), operation(b->in), memory, element, flush);
 }
 
-// Rows that are shorter than the span of the swizzle begin a span all the same.
+// Rows that are shorter than the span of the swizzle begin a span all the same; rows of slices do not.
 static uint32_t row_pitch(const box *b, unsigned count)
 {
     static const uint8_t spans[] = {0, 32, 64, 128};
-    uint32_t bytes = count * b->bytes, span = spans[b->map->swizzle];
+    uint32_t bytes = count * b->cell, span = b->map->interleave ? 0 : spans[b->map->swizzle];
     return bytes < span ? span : bytes;
 }
 
@@ -163,10 +173,10 @@ static void get_element(const box *b, uint8_t *element, const uint8_t *memory)
     }
 }
 
-static step move_element(box *b, unsigned column, uint8_t *memory)
+static step move_element(box *b, uint32_t offset, uint8_t *memory)
 {
     int to_shared = b->in->sub & TO_SHARED;
-    uint64_t at = swizzled(b->map, b->shared + b->row + column * b->bytes);
+    uint64_t at = swizzled(b->map, b->shared + b->row + offset);
     uint8_t *p = resolve_space(b->w, b->in, b->lane, SP_SHARED, at, b->bytes, to_shared);
     if (!p) return ST_FAULT;
     b->done += b->bytes;
@@ -187,7 +197,7 @@ static uint8_t *rest_of_piece(const box *b, int64_t x)
     return ptx_find_writable(b->w, map->address + at, b->bytes);
 }
 
-// `count` elements from `at` on along the first dimension. What is outside is filled, or left alone.
+// `count` places from `at` on along the first dimension. What is outside is filled, or left alone.
 static step move_row(box *b, const int64_t at[SIM_TENSOR_RANK], unsigned count)
 {
     const struct sim_tensor_map *map = b->map;
@@ -198,16 +208,17 @@ static step move_row(box *b, const int64_t at[SIM_TENSOR_RANK], unsigned count)
         address += (uint64_t)at[i] * map->strides[i - 1];
     }
     for (unsigned j = 0; j < count; j++) {
-        int64_t x = at[0] + j;
+        int64_t x = at[0] + (int64_t)j * map->steps[0];
         uint8_t *memory = NULL;
         if (inside && x >= 0 && x <= (int64_t)map->last[0]) {
-            memory = resolve_space(b->w, b->in, b->lane, SP_GLOBAL, address + (uint64_t)x * b->bytes, b->bytes,
+            memory = resolve_space(b->w, b->in, b->lane, SP_GLOBAL, address + (uint64_t)x * b->cell, b->cell,
                                    !(b->in->sub & TO_SHARED));
             if (!memory) return ST_FAULT;
         } else {
             memory = rest_of_piece(b, x);
         }
-        if (move_element(b, j, memory) == ST_FAULT) return ST_FAULT;
+        for (uint32_t k = 0; k < b->cell; k += b->bytes)
+            if (move_element(b, j * b->cell + k, memory ? memory + k : NULL) == ST_FAULT) return ST_FAULT;
     }
     b->row += row_pitch(b, count);
     return ST_NEXT;
@@ -216,13 +227,14 @@ static step move_row(box *b, const int64_t at[SIM_TENSOR_RANK], unsigned count)
 static step move_tile(box *b, const int32_t at[SIM_TENSOR_RANK])
 {
     const struct sim_tensor_map *map = b->map;
-    unsigned index[SIM_TENSOR_RANK] = {0};
+    unsigned index[SIM_TENSOR_RANK] = {0}, count = (map->box[0] + map->steps[0] - 1u) / map->steps[0];
     for (;;) {
         int64_t where[SIM_TENSOR_RANK] = {at[0]};
         for (unsigned i = 1; i < map->rank; i++) where[i] = (int64_t)at[i] + index[i];
-        if (move_row(b, where, map->box[0]) == ST_FAULT) return ST_FAULT;
+        if (move_row(b, where, count) == ST_FAULT) return ST_FAULT;
         unsigned i = 1;
         for (; i < map->rank; i++) {
+            if (i == slice_axis(map)) continue;
             index[i] += map->steps[i];
             if (index[i] < map->box[i]) break;
             index[i] = 0;
@@ -235,19 +247,19 @@ static step move_tile(box *b, const int32_t at[SIM_TENSOR_RANK])
 static step move_pixels(box *b, const int32_t at[SIM_TENSOR_RANK], const uint16_t offsets[SIM_TENSOR_CORNERS])
 {
     const struct sim_tensor_map *map = b->map;
-    unsigned spatial = map->rank - 2u, images = map->rank - 1u;
+    unsigned spatial = map->rank - 2u, images = map->rank - 1u, first = !map->interleave;
     int64_t pixel[SIM_TENSOR_RANK];
     for (unsigned i = 0; i < map->rank; i++) pixel[i] = at[i];
     for (unsigned n = 0; n < map->pixels; n++) {
         int64_t where[SIM_TENSOR_RANK];
         memcpy(where, pixel, sizeof where);
-        for (unsigned i = 0; i < spatial; i++) where[i + 1] += offsets[i];
-        if (move_row(b, where, map->channels) == ST_FAULT) return ST_FAULT;
+        for (unsigned i = 0; i < spatial; i++) where[i + first] += offsets[i];
+        if (move_row(b, where, map->interleave ? 1 : map->channels) == ST_FAULT) return ST_FAULT;
         unsigned i = 0;
         for (; i < spatial; i++) {
-            pixel[i + 1] += map->steps[i + 1];
-            if (pixel[i + 1] <= (int64_t)map->last[i + 1] + map->upper[i]) break;
-            pixel[i + 1] = map->lower[i];
+            pixel[i + first] += map->steps[i + first];
+            if (pixel[i + first] <= (int64_t)map->last[i + first] + map->upper[i]) break;
+            pixel[i + first] = map->lower[i];
         }
         if (i == spatial) pixel[images]++;
     }
@@ -257,7 +269,7 @@ static step move_pixels(box *b, const int32_t at[SIM_TENSOR_RANK], const uint16_
 // Hardware reads and writes from multiples of 16 bytes on, and does not write a box that begins before the array.
 static step check_start(const box *b, const int32_t at[SIM_TENSOR_RANK])
 {
-    int64_t bytes = (int64_t)at[0] * b->bytes;
+    int64_t bytes = (int64_t)at[0] * b->cell;
     if (bytes % PIECE)
         return fault(b->w, b->in, b->lane, PTX_ILLEGAL_INSTRUCTION, 0,
                      "the box begins at %lld bytes of the first dimension, which is no multiple of %d", (long long)bytes,
@@ -274,11 +286,12 @@ static step check_pixel(const box *b, const int32_t at[SIM_TENSOR_RANK])
 {
     const struct sim_tensor_map *map = b->map;
     for (unsigned i = 0; i < map->rank - 2u; i++) {
-        int64_t least = map->lower[i], most = (int64_t)map->last[i + 1] + map->upper[i];
-        if (at[i + 1] < least || at[i + 1] > most)
+        unsigned j = i + !map->interleave;
+        int64_t least = map->lower[i], most = (int64_t)map->last[j] + map->upper[i];
+        if (at[j] < least || at[j] > most)
             return fault(b->w, b->in, b->lane, PTX_ILLEGAL_INSTRUCTION, 0,
-                         "coordinate %u of the first pixel is %d, but the pixel box goes from %lld to %lld", i + 1,
-                         at[i + 1], (long long)least, (long long)most);
+                         "coordinate %u of the first pixel is %d, but the pixel box goes from %lld to %lld", j, at[j],
+                         (long long)least, (long long)most);
     }
     return ST_NEXT;
 }
@@ -307,7 +320,8 @@ static const struct sim_tensor_map *find_map(warp *w, const insn *in, unsigned l
     else if (map->rank != in->n) why = "the tensor map has another number of dimensions";
     else if ((map->mode == SIM_TENSOR_TILED) == !!(in->sub & IM2COL)) why = "the tensor map is of another mode";
     else if (map->mode > SIM_TENSOR_IM2COL) why = "im2col-wide tensor maps are not simulated";
-    else if (map->interleave) why = "tensor maps with interleaved channels are not simulated";
+    else if (map->interleave && (in->dtype || (in->sub & (IM2COL | FROM_SHARED)) == (IM2COL | FROM_SHARED)))
+        why = "reductions, and stores of pixels, of interleaved channels are not simulated";
     else if (map->swizzle > CU_TENSOR_MAP_SWIZZLE_128B) why = "swizzles of larger atoms are not simulated";
     else if (in->dtype && !reduction_exists(map->type, operation(in)))
         why = "the type of the tensor map has no such reduction";
@@ -333,7 +347,8 @@ static step run_tensor(warp *w, const insn *in, uint32_t m)
         for (unsigned rank = 0; rank < CLUSTER_RANKS; rank++) {
             if (!(blocks >> rank & 1)) continue;
             int several = in->c != NO_OPERAND;
-            box b = {.w = w, .in = in, .lane = l, .map = map, .bytes = sim_tensor_element_bytes(map),
+            unsigned bytes = sim_tensor_element_bytes(map);
+            box b = {.w = w, .in = in, .lane = l, .map = map, .bytes = bytes, .cell = cell_bytes(map, bytes),
                      .shared = several ? in_block(shared, rank) : shared};
             if (move_box(&b, list) == ST_FAULT) return ST_FAULT;
             uint64_t barrier = address_at(w, list, AT_BARRIER, l);
