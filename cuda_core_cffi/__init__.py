@@ -26,17 +26,14 @@ from cuda_core_cffi._device.device import Device
 from cuda_core_cffi._memory import (
     Buffer,
     DeviceMemoryResource,
-    DeviceMemoryResourceOptions,
     GraphMemoryResource,
     LegacyPinnedMemoryResource,
     ManagedBuffer,
     MemoryResource,
 )
-from cuda_core_cffi._streams.context import Context, ContextOptions
-from cuda_core_cffi._streams.event import Event, EventOptions
-from cuda_core_cffi._streams.resources import DeviceResources, SMResource, SMResourceOptions
-from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Stream, StreamOptions
-from cuda_core_cffi._streams.workqueues import WorkqueueResource, WorkqueueResourceOptions
+from cuda_core_cffi._streams.context import Context
+from cuda_core_cffi._streams.event import Event
+from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Stream
 
 if TYPE_CHECKING:  # at run time these are imported when they are first asked for
     from cuda_core_cffi._alias.install import install_as_cuda_core
@@ -54,6 +51,7 @@ if TYPE_CHECKING:  # at run time these are imported when they are first asked fo
     from cuda_core_cffi._launching.launch import launch
     from cuda_core_cffi._launching.prepared import PreparedLaunch
     from cuda_core_cffi._memory import (
+        DeviceMemoryResourceOptions,
         GraphicsResource,
         ManagedMemoryResource,
         ManagedMemoryResourceOptions,
@@ -62,6 +60,9 @@ if TYPE_CHECKING:  # at run time these are imported when they are first asked fo
         VirtualMemoryResource,
         VirtualMemoryResourceOptions,
     )
+    from cuda_core_cffi._streams.options import ContextOptions, EventOptions, StreamOptions
+    from cuda_core_cffi._streams.resources import DeviceResources, SMResource, SMResourceOptions
+    from cuda_core_cffi._streams.workqueues import WorkqueueResource, WorkqueueResourceOptions
 
 __all__ = [
     "LEGACY_DEFAULT_STREAM",
@@ -126,7 +127,7 @@ __all__ = [
     "raise_if_driver_error",
 ]
 
-# Not every process launches kernels, compiles, or takes memory of the rarer kinds.
+# Not every process launches kernels, compiles, splits devices, has options, or takes memory of the rarer kinds.
 add_lazy_names(
     globals(),
     {
@@ -142,11 +143,15 @@ add_lazy_names(
         "_compile.linker_options": ("LinkerOptions",),
         "_memory.graphics": ("GraphicsResource",),
         "_memory.managed": ("ManagedMemoryResource", "ManagedMemoryResourceOptions"),
+        "_memory.pool_options": ("DeviceMemoryResourceOptions",),
         "_memory.pinned": ("PinnedMemoryResource", "PinnedMemoryResourceOptions"),
         "_memory.virtual": ("VirtualMemoryResource", "VirtualMemoryResourceOptions"),
         "_code.object_code": ("ObjectCode",),
         "_launching.prepared": ("PreparedLaunch",),
         "_compile.program": ("Program",),
         "_compile.program_options": ("ProgramOptions",),
+        "_streams.options": ("ContextOptions", "EventOptions", "StreamOptions"),
+        "_streams.resources": ("DeviceResources", "SMResource", "SMResourceOptions"),
+        "_streams.workqueues": ("WorkqueueResource", "WorkqueueResourceOptions"),
     },
 )

@@ -28,9 +28,10 @@ _MOST_LINES: Final = 16  # of one call
 _ONE_CALL: Final = 1.0  # seconds: what was logged longer before the end of a call is not of that call
 _DAY: Final = 24 * 60 * 60
 
-_LINE: Final = re.compile(r"\[(\d+):(\d+):([\d.]+)\]\[(\d+)\]\[[^]]*\]\[([A-Z])\] ?(.*)")
-_END: Final = re.compile(r"Returning (\d+) \(\w+\) from (\w+)")
-_VARIANT: Final = re.compile(r"(_v\d+)?(_ptsz|_ptds)?$")
+# texts, which re compiles when a call has failed, and keeps
+_LINE: Final = r"\[(\d+):(\d+):([\d.]+)\]\[(\d+)\]\[[^]]*\]\[([A-Z])\] ?(.*)"
+_END: Final = r"Returning (\d+) \(\w+\) from (\w+)"
+_VARIANT: Final = r"(_v\d+)?(_ptsz|_ptds)?$"
 
 _new_buffer = ffi.new_allocator(should_clear_after_alloc=False)
 _lock = threading.RLock()  # an exception may be made in a finalizer while it is held
@@ -70,13 +71,13 @@ class ThreadLog(NamedTuple):
 
     def add(self, seconds: float, text: str) -> None:
         """Add a line."""
-        end = _END.match(text)
+        end = re.match(_END, text)
         if end is None:
             self.lines.append((seconds, text))
             return
         explained = [line for when, line in self.lines if (seconds - when) % _DAY <= _ONE_CALL]
         self.lines.clear()
-        self.failed.append(FailedCall(int(end[1]), _VARIANT.sub("", end[2]), "; ".join(explained)))
+        self.failed.append(FailedCall(int(end[1]), re.sub(_VARIANT, "", end[2]), "; ".join(explained)))
 
 
 _threads: dict[int, ThreadLog] = {}  # by get_ident, the one that logged last at the end
@@ -96,7 +97,7 @@ def explanation(status: int, call: str) -> str:
     with _lock:
         thread = _threads.get(threading.get_ident())
         calls = list(thread.failed) if thread is not None else []
-    name = _VARIANT.sub("", call) if call.startswith("cu") else None
+    name = re.sub(_VARIANT, "", call) if call.startswith("cu") else None
     for failed in reversed(calls):
         if failed.status == status and name in (None, failed.name):
             return failed.text
@@ -117,7 +118,7 @@ def forward() -> None:
 
 def _sort(line: str) -> None:
     """Put a line to its thread."""
-    found = _LINE.match(line)
+    found = re.match(_LINE, line)
     if found is None:
         return
     number = int(found[4])
@@ -136,7 +137,7 @@ def _give_to_logger(lines: list[str]) -> None:
     if not logger.handlers:
         logger.addHandler(logging.NullHandler())  # so that nothing is printed where logging is not set up
     for line in lines:
-        found = _LINE.match(line)
+        found = re.match(_LINE, line)
         level = logging.ERROR if found is not None and found[5] == "E" else logging.WARNING
         logger.log(level, "%s", line)
 

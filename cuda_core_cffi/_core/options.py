@@ -4,15 +4,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-import enum
 from collections.abc import Mapping
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+if TYPE_CHECKING:
+    import enum
 
 __all__ = ["check_options", "member"]
 
 T = TypeVar("T")
-E = TypeVar("E", bound=enum.StrEnum)
+E = TypeVar("E", bound="enum.StrEnum")
 
 
 def check_options(cls: type[T], options: T | Mapping[str, Any] | Literal[False] | None, what: str) -> T:
@@ -45,6 +46,8 @@ def check_options(cls: type[T], options: T | Mapping[str, Any] | Literal[False] 
         raise TypeError(
             f"{what}: options must be {cls.__name__}, a mapping or None, not {type(options).__name__}: {options!r}"
         )
+    import dataclasses  # which whoever has a dataclass has imported
+
     known = [field.name for field in dataclasses.fields(cls) if field.init]  # type: ignore[arg-type]
     for name in options:
         if name not in known:

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import os
 import threading
-import uuid
 import warnings
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from cuda_core_cffi import _streams
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.errors import check, last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -22,12 +22,10 @@ from cuda_core_cffi._device.properties import DeviceProperties
 from cuda_core_cffi._device.textures import TextureMaker
 from cuda_core_cffi._lifetime.host_memory import synchronised
 from cuda_core_cffi._memory import Buffer, DeviceMemoryResource, MemoryResource, SynchronousMemoryResource
-from cuda_core_cffi._streams.context import Context, ContextOptions, create_green_context
-from cuda_core_cffi._streams.event import DEFAULT_FLAGS, Event, EventOptions, event_flags
-from cuda_core_cffi._streams.resources import DeviceResources
+from cuda_core_cffi._streams.context import Context, create_green_context
+from cuda_core_cffi._streams.event import DEFAULT_FLAGS, Event, event_flags
 from cuda_core_cffi._streams.stream import (
     Stream,
-    StreamOptions,
     StreamStandIn,
     accept_stream,
     default_stream,
@@ -36,6 +34,8 @@ from cuda_core_cffi._streams.stream import (
 from cuda_core_cffi.typing import IsStreamType
 
 if TYPE_CHECKING:
+    from cuda_core_cffi._streams.options import ContextOptions, EventOptions, StreamOptions
+    from cuda_core_cffi._streams.resources import DeviceResources
     from cuda_core_cffi.graph.builder import GraphBuilder
     from cuda_core_cffi.system import Device as SystemDevice
 
@@ -269,7 +269,7 @@ class Device(TextureMaker):
                 return Stream._again(accept_stream(obj, "Device.create_stream"))
             return Stream._borrow(protocol_address(obj, "Device.create_stream", stacklevel=3), obj)
         if options is not None:
-            options = check_options(StreamOptions, options, "Device.create_stream")
+            options = check_options(_streams.StreamOptions, options, "Device.create_stream")
         return Stream._create(self._device_id, options)
 
     def create_event(self, options: EventOptions | Mapping[str, Any] | None = None) -> Event:
@@ -287,7 +287,7 @@ class Device(TextureMaker):
         """
         flags = DEFAULT_FLAGS
         if options is not None:
-            flags = event_flags(check_options(EventOptions, options, "Device.create_event"))
+            flags = event_flags(check_options(_streams.EventOptions, options, "Device.create_event"))
         event = _create_event(Event, self._device_id, flags)
         if not event:
             raise last_failure()
@@ -426,6 +426,8 @@ class Device(TextureMaker):
         try:
             return self._uuid
         except AttributeError:
+            import uuid  # which brings modules that nothing else here needs
+
             raw = ffi.new("CUuuid *")
             check(lib.cuDeviceGetUuid(raw, self._device_id), "cuDeviceGetUuid")
             self._uuid = str(uuid.UUID(bytes=bytes(ffi.buffer(raw))))
@@ -461,7 +463,7 @@ class Device(TextureMaker):
     @property
     def resources(self) -> DeviceResources:
         """The resources of the device, of which :meth:`create_context` can give some to a context."""
-        return DeviceResources._of_device(self._device_id)
+        return _streams.DeviceResources._of_device(self._device_id)
 
     @property
     def default_stream(self) -> Stream:

@@ -11,18 +11,24 @@ from typing import TYPE_CHECKING
 
 from cuda_core_cffi._core.lazy_imports import add_lazy_names
 from cuda_core_cffi._memory.buffer import Buffer
-from cuda_core_cffi._memory.copy_batch import copy_batch
-from cuda_core_cffi._memory.copy_options import CopyOptions, MemcpyOverlapMode, MemcpySrcAccessOrder
 from cuda_core_cffi._memory.graph_memory import GraphMemoryResource
 from cuda_core_cffi._memory.legacy import LegacyPinnedMemoryResource, SynchronousMemoryResource
 from cuda_core_cffi._memory.managed_buffer import ManagedBuffer
-from cuda_core_cffi._memory.pool import DeviceMemoryResource, DeviceMemoryResourceOptions
+from cuda_core_cffi._memory.pool import DeviceMemoryResource
 from cuda_core_cffi._memory.resource import MemoryResource
 
 if TYPE_CHECKING:  # at run time these are imported when they are first asked for
+    from cuda_core_cffi._memory.copy_batch import copy_batch
+    from cuda_core_cffi._memory.copy_options import (
+        CopyOptions,
+        MemcpyOverlapMode,
+        MemcpySrcAccessOrder,
+        copy_attributes,
+    )
     from cuda_core_cffi._memory.graphics import GraphicsResource
     from cuda_core_cffi._memory.managed import ManagedMemoryResource, ManagedMemoryResourceOptions
     from cuda_core_cffi._memory.pinned import PinnedMemoryResource, PinnedMemoryResourceOptions
+    from cuda_core_cffi._memory.pool_options import DeviceMemoryResourceOptions
     from cuda_core_cffi._memory.virtual import VirtualMemoryResource, VirtualMemoryResourceOptions
 
 __all__ = [
@@ -44,15 +50,19 @@ __all__ = [
     "SynchronousMemoryResource",
     "VirtualMemoryResource",
     "VirtualMemoryResourceOptions",
+    "copy_attributes",
     "copy_batch",
 ]
 
 add_lazy_names(
     globals(),
     {
+        "copy_batch": ("copy_batch",),
+        "copy_options": ("CopyOptions", "MemcpyOverlapMode", "MemcpySrcAccessOrder", "copy_attributes"),
         "graphics": ("GraphicsResource",),
         "managed": ("ManagedMemoryResource", "ManagedMemoryResourceOptions"),
         "pinned": ("PinnedMemoryResource", "PinnedMemoryResourceOptions"),
+        "pool_options": ("DeviceMemoryResourceOptions",),
         "virtual": ("VirtualMemoryResource", "VirtualMemoryResourceOptions"),
     },
 )

@@ -1,15 +1,17 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a driver leaves out when it refuses work on memory: that the stream is of a device without access to it."""
+"""Why work on memory failed: the exceptions of copies, and notes that a stream is of a device without access."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from cuda_core_cffi._core.errors import CUDAError
+from cuda_core_cffi._core.errors import CUDAError, UnavailableError, cuda_version
 from cuda_core_cffi._core.ffi import lib
 
-__all__ = ["explain_access"]
+__all__ = ["NATIVE_BATCH", "copy_failure", "explain_access"]
+
+NATIVE_SINGLE, NATIVE_BATCH = 13020, 13000  # the drivers that heed options of copies
 
 
 def _device_of(operand: Any) -> int:
@@ -38,3 +40,26 @@ def explain_access(error: Exception, stream: Any, *operands: Any) -> Exception:
                 "it with peer_accessible_by of the memory's pool, or use a stream of the memory's own device"
             )
     return error
+
+
+def copy_failure(status: int, what: str, stream: Any, *operands: Any, needed: int = NATIVE_SINGLE) -> Exception:
+    """Return the exception for a failed copy; ``what`` is the operation, for which options need CUDA ``needed``."""
+    if status == lib.CCC_OVERLAP:
+        return ValueError(f"{what}: source and destination have bytes in common")
+    if status == lib.CCC_LEGACY_STREAM:
+        return TypeError(
+            f"{what}: the legacy default stream takes no copies with options, and no batches; use a stream of "
+            "Device.create_stream or PER_THREAD_DEFAULT_STREAM"
+        )
+    if status == lib.CCC_CAPTURING:
+        return TypeError(
+            f"{what}: the stream is being captured in a graph, which can hold neither copies with options, nor "
+            "batches, nor copies of Python objects"
+        )
+    if status == lib.CCC_READ_LATER:
+        return UnavailableError(
+            f"{what}: src_access_order='during_api_call' needs CUDA {cuda_version(needed)}, of the driver and of the "
+            f"headers of this build; the installed driver is for {cuda_version(lib.ccc_driver_version())}, and would "
+            "read the source later"
+        )
+    return explain_access(stream._failure(status, *operands), stream, *operands)

@@ -5,16 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, overload
 
+from cuda_core_cffi import _memory
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.descriptors import PAYLOAD_BYTES, seal
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import InUse
 from cuda_core_cffi._core.integers import address_of
 from cuda_core_cffi._lifetime.references import keep_with_memory
-from cuda_core_cffi._memory.access import explain_access
-from cuda_core_cffi._memory.copy_options import CopyOptions, copy_attributes, copy_failure
+from cuda_core_cffi._memory.access import copy_failure, explain_access
 from cuda_core_cffi._memory.dlpack import release_pins
 from cuda_core_cffi._memory.fill_pattern import fill_pattern
 from cuda_core_cffi._memory.host_copy import copy_host
@@ -24,6 +24,9 @@ from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._memory.stream_values import ValueMemory
 from cuda_core_cffi._streams.stream import Stream, accept_stream, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._memory.copy_options import CopyOptions
 
 __all__ = ["Buffer", "BufferSlice", "ForeignBuffer", "wrap_memory"]
 
@@ -196,7 +199,7 @@ class Buffer(ValueMemory):
                 raise copy_failure(status, what, cast(Stream, stream), dst, self)
             return dst
         queue = stream if isinstance(stream, Stream) else accept_stream(stream, what)
-        attributes = None if options is None else copy_attributes(options, what)
+        attributes = None if options is None else _memory.copy_attributes(options, what)
         if isinstance(dst, Buffer):
             copy(dst, self, queue, attributes, what)
         elif dst is not None:
@@ -237,7 +240,7 @@ class Buffer(ValueMemory):
                 raise copy_failure(status, what, cast(Stream, stream), self, src)
             return
         queue = stream if isinstance(stream, Stream) else accept_stream(stream, what)
-        attributes = None if options is None else copy_attributes(options, what)
+        attributes = None if options is None else _memory.copy_attributes(options, what)
         if isinstance(src, Buffer):
             copy(self, src, queue, attributes, what)
         else:

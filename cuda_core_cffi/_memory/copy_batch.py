@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._memory.access import NATIVE_BATCH, copy_failure
 from cuda_core_cffi._memory.buffer import Buffer
-from cuda_core_cffi._memory.copy_options import NATIVE_BATCH, CopyOptions, copy_attributes, copy_failure
+from cuda_core_cffi._memory.copy_options import CopyOptions, copy_attributes
 from cuda_core_cffi._streams.stream import accept_stream
 from cuda_core_cffi.typing import IsStreamType
 

@@ -10,25 +10,20 @@ import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cuda_core_cffi._core.errors import UnavailableError, cuda_version
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._core.host import Host
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
-from cuda_core_cffi._memory.access import explain_access
 from cuda_core_cffi._memory.location import encode
 
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
 
 __all__ = [
-    "NATIVE_BATCH",
     "CopyOptions",
     "MemcpyOverlapMode",
     "MemcpySrcAccessOrder",
     "copy_attributes",
-    "copy_failure",
 ]
 
 
@@ -107,7 +102,6 @@ FLAGS = {
     MemcpyOverlapMode.DEFAULT: lib.CU_MEMCPY_FLAG_DEFAULT,
     MemcpyOverlapMode.PREFER_OVERLAP_WITH_COMPUTE: lib.CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE,
 }
-NATIVE_SINGLE, NATIVE_BATCH = 13020, 13000  # the drivers that heed options
 
 
 def member(name: str, kind: type[enum.StrEnum], options: CopyOptions) -> enum.StrEnum:
@@ -143,26 +137,3 @@ def native(options: CopyOptions) -> Any:
         if hint is not None:
             location.type, location.id = encode(hint)
     return attributes
-
-
-def copy_failure(status: int, what: str, stream: Handle, *operands: Handle, needed: int = NATIVE_SINGLE) -> Exception:
-    """Return the exception for a failed copy; ``what`` is the operation, for which options need CUDA ``needed``."""
-    if status == lib.CCC_OVERLAP:
-        return ValueError(f"{what}: source and destination have bytes in common")
-    if status == lib.CCC_LEGACY_STREAM:
-        return TypeError(
-            f"{what}: the legacy default stream takes no copies with options, and no batches; use a stream of "
-            "Device.create_stream or PER_THREAD_DEFAULT_STREAM"
-        )
-    if status == lib.CCC_CAPTURING:
-        return TypeError(
-            f"{what}: the stream is being captured in a graph, which can hold neither copies with options, nor "
-            "batches, nor copies of Python objects"
-        )
-    if status == lib.CCC_READ_LATER:
-        return UnavailableError(
-            f"{what}: src_access_order='during_api_call' needs CUDA {cuda_version(needed)}, of the driver and of the "
-            f"headers of this build; the installed driver is for {cuda_version(lib.ccc_driver_version())}, and would "
-            "read the source later"
-        )
-    return explain_access(stream._failure(status, *operands), stream, *operands)

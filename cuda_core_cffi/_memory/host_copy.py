@@ -11,7 +11,7 @@ from typing import Any
 from cuda_core_cffi._core.dtypes import holds_objects
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._lifetime.host_memory import Hold, held, release_finished
-from cuda_core_cffi._memory.copy_options import copy_failure
+from cuda_core_cffi._memory.access import copy_failure
 from cuda_core_cffi._memory.exporter import Exporter
 from cuda_core_cffi._streams.stream import Stream
 

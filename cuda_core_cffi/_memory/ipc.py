@@ -17,14 +17,16 @@ import contextlib
 import os
 import threading
 import weakref
-from typing import Any, ClassVar, Self
-from uuid import UUID, uuid4
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.descriptors import Descriptor, seal, send_with
 from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._memory.resource import whole_size
+
+if TYPE_CHECKING:  # uuid brings more modules than all of a pool
+    from uuid import UUID
 
 __all__ = ["IPCAllocationHandle", "IPCBufferDescriptor", "IPCPool", "Share", "map_pool"]
 
@@ -112,7 +114,7 @@ class IPCBufferDescriptor(Descriptor):
         self = cls._of(sealed)
         if type(size) is not int:
             raise TypeError(f"size must be an int, not {type(size).__name__}")
-        if pool is not None and not isinstance(pool, UUID):
+        if pool is not None and not is_uuid(pool):
             raise TypeError(f"pool must be a UUID, not {type(pool).__name__}")
         self._size = whole_size(size)
         self._pool = pool
@@ -144,7 +146,7 @@ class Share:
 
     def __init__(self, is_mapped: bool, handle: IPCAllocationHandle | None = None) -> None:
         self.is_mapped = is_mapped
-        self.uuid = handle.uuid if handle is not None else uuid4()
+        self.uuid = handle.uuid if handle is not None else new_uuid()
         self._handle = handle
         self._lock = threading.Lock()
 
@@ -332,9 +334,23 @@ def check_descriptor(number: Any) -> int:
     return number
 
 
+def is_uuid(value: object) -> bool:
+    """Tell whether an object is a UUID."""
+    from uuid import UUID
+
+    return isinstance(value, UUID)
+
+
+def new_uuid() -> UUID:
+    """Return a random UUID."""
+    from uuid import uuid4
+
+    return uuid4()
+
+
 def check_uuid(key: Any) -> Any:
     """Return a UUID, or raise."""
-    if not isinstance(key, UUID):
+    if not is_uuid(key):
         raise TypeError(f"uuid must be a uuid.UUID, not {type(key).__name__}")
     return key
 

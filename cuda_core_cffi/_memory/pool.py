@@ -4,10 +4,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
-from uuid import UUID
 
 from cuda_core_cffi._core import calls, typed_handles
 from cuda_core_cffi._core.copying import Uncopyable
@@ -26,11 +24,13 @@ from cuda_core_cffi._streams.stream import Stream, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from cuda_core_cffi._core.ffi import CData
+    from cuda_core_cffi._memory.pool_options import DeviceMemoryResourceOptions
 
 __all__ = [
     "DeviceMemoryResource",
-    "DeviceMemoryResourceOptions",
     "MemPool",
     "MemPoolAttributes",
     "check_max_size",
@@ -43,22 +43,6 @@ SHARED = lib.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 BufferType = TypeVar("BufferType", bound=Buffer)
 
 _allocate = lib.ccc_pool_allocate
-
-
-@dataclasses.dataclass
-class DeviceMemoryResourceOptions:
-    """Options of a device memory pool.
-
-    Attributes
-    ----------
-    ipc_enabled : bool
-        Let other processes use the pool's buffers. Default False.
-    max_size : int
-        The most memory that the pool may hold, in bytes; 0 leaves it to the system. Default 0.
-    """
-
-    ipc_enabled: bool = False
-    max_size: int = 0
 
 
 class PoolView(Handle):
@@ -353,6 +337,8 @@ class DeviceMemoryResource(IPCPool, MemPool[Buffer]):
         if options is None:
             c_handle = lib.ccc_pool_current(*place)
         else:
+            from cuda_core_cffi._memory.pool_options import DeviceMemoryResourceOptions  # few pools have any
+
             options = check_options(DeviceMemoryResourceOptions, options, "DeviceMemoryResource")
             share = Share(is_mapped=False) if options.ipc_enabled else None
             c_handle = create_pool(*place, check_max_size(options.max_size), share is not None)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._core.errors import UnavailableError
 from cuda_core_cffi._core.ffi import lib
@@ -14,7 +14,10 @@ from cuda_core_cffi._core.options import member
 from cuda_core_cffi._memory.access import explain_access
 from cuda_core_cffi._memory.exporter import Exporter
 from cuda_core_cffi._streams.stream import Stream, accept_stream
-from cuda_core_cffi.typing import IsStreamType, StreamWaitValueType
+from cuda_core_cffi.typing import IsStreamType
+
+if TYPE_CHECKING:  # which brings all enumerations
+    from cuda_core_cffi.typing import StreamWaitValueType
 
 __all__ = [
     "ValueMemory",
@@ -29,10 +32,10 @@ __all__ = [
 WIDTHS = (32, 64)
 LONG = 64
 CONDITIONS = {
-    StreamWaitValueType.GEQ: lib.CU_STREAM_WAIT_VALUE_GEQ,
-    StreamWaitValueType.EQ: lib.CU_STREAM_WAIT_VALUE_EQ,
-    StreamWaitValueType.AND: lib.CU_STREAM_WAIT_VALUE_AND,
-    StreamWaitValueType.NOR: lib.CU_STREAM_WAIT_VALUE_NOR,
+    "geq": lib.CU_STREAM_WAIT_VALUE_GEQ,
+    "eq": lib.CU_STREAM_WAIT_VALUE_EQ,
+    "and": lib.CU_STREAM_WAIT_VALUE_AND,
+    "nor": lib.CU_STREAM_WAIT_VALUE_NOR,
 }
 ALTERNATIVES = (
     ", such as Device.allocate gives, or of a graph: the driver refuses it. Take page-locked memory "
@@ -93,7 +96,7 @@ class ValueMemory(Exporter):
     def wait_value(
         self,
         value: int,
-        condition: StreamWaitValueType | str = StreamWaitValueType.GEQ,
+        condition: StreamWaitValueType | str = "geq",
         *,
         stream: IsStreamType,
         offset: int = 0,
@@ -220,6 +223,8 @@ def wait_flags(condition: StreamWaitValueType | str, flush: bool, what: str, pro
     properties : callable
         Returns those of the device, which are looked at if the wait is of a rarer kind.
     """
+    from cuda_core_cffi.typing import StreamWaitValueType  # only those who wait for values need it
+
     flags: int = CONDITIONS[member(StreamWaitValueType, condition, "condition")]
     if flags == NOR and not properties().can_use_stream_wait_value_nor:
         raise UnavailableError(f"{what}: the device has no waits with the condition 'nor'")

@@ -4,34 +4,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from cuda_core_cffi import _streams
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._core.options import check_options
-from cuda_core_cffi._streams.resources import DeviceResources, SMResource
-from cuda_core_cffi._streams.workqueues import WorkqueueResource
-from cuda_core_cffi.typing import DeviceResourcesType
 
 if TYPE_CHECKING:
-    from cuda_core_cffi._streams.stream import Stream, StreamOptions
+    from cuda_core_cffi._streams.options import ContextOptions, StreamOptions
+    from cuda_core_cffi._streams.resources import DeviceResources
+    from cuda_core_cffi._streams.stream import Stream
 
-__all__ = ["Context", "ContextOptions", "create_green_context"]
-
-
-@dataclasses.dataclass
-class ContextOptions:
-    """What a context is made of.
-
-    Attributes
-    ----------
-    resources : sequence of SMResource or WorkqueueResource
-        The resources of the device that the context has.
-    """
-
-    resources: DeviceResourcesType
+__all__ = ["Context", "create_green_context"]
 
 
 class Context(Handle):
@@ -122,7 +108,7 @@ class Context(Handle):
         """
         if self.is_closed:
             raise self._failure(lib.CCC_CLOSED)
-        return DeviceResources._of_context(self)
+        return _streams.DeviceResources._of_context(self)
 
     @property
     def _device_id(self) -> int:
@@ -155,7 +141,7 @@ def create_green_context(
     """
     if options is None or options is False:
         raise ValueError("options must say which resources the context has: ContextOptions(resources=[...])")
-    given = check_options(ContextOptions, options, "Device.create_context").resources
+    given = check_options(_streams.ContextOptions, options, "Device.create_context").resources
     if given is None:
         raise ValueError("resources must be a sequence of resources of the device, not None")
     if isinstance(given, str) or not isinstance(given, Iterable):
@@ -173,11 +159,11 @@ def create_green_context(
 
 def check_resource(resource: object, device_id: int) -> None:
     """Raise unless a context of the device can have this resource."""
-    if not isinstance(resource, SMResource | WorkqueueResource):
+    if not isinstance(resource, _streams.SMResource | _streams.WorkqueueResource):
         raise TypeError(f"resources must be SMResource or WorkqueueResource, not {type(resource).__name__}")
     if resource._device_id != device_id:
         raise ValueError(f"{resource!r} belongs to device {resource._device_id}, not to device {device_id}")
-    if isinstance(resource, SMResource):
+    if isinstance(resource, _streams.SMResource):
         if resource._is_dry:
             raise ValueError("a set of multiprocessors from a dry run is none that a context can have")
         if not resource.sm_count:

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from cuda_core_cffi import _streams
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.descriptors import PAYLOAD_BYTES, Descriptor, seal, send_with
 from cuda_core_cffi._core.errors import CUDAError
@@ -19,8 +19,9 @@ from cuda_core_cffi._streams.context import Context
 
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
+    from cuda_core_cffi._streams.options import EventOptions
 
-__all__ = ["DEFAULT_FLAGS", "Event", "EventOptions", "IPCEventDescriptor", "event_flags"]
+__all__ = ["DEFAULT_FLAGS", "Event", "IPCEventDescriptor", "event_flags"]
 
 _query = lib.ccc_event_query
 _sync = lib.ccc_event_sync
@@ -28,25 +29,6 @@ _elapsed: Callable[[Any, Any], float] = lib.ccc_event_elapsed
 ATTEND: int = lib.CCC_ATTEND
 NOT_READY = lib.CUDA_ERROR_NOT_READY
 DEFAULT_FLAGS: int = lib.CU_EVENT_DISABLE_TIMING  # those of EventOptions()
-
-
-@dataclasses.dataclass
-class EventOptions:
-    """Options of an event.
-
-    Attributes
-    ----------
-    timing_enabled : bool, optional
-        Take the time when the event is reached, so that events can be subtracted. Default False.
-    blocking_sync : bool, optional
-        Let a waiting host thread sleep instead of spin. Default False.
-    ipc_enabled : bool, optional
-        Let other processes use the event, which then takes no times. Default False.
-    """
-
-    timing_enabled: bool | None = False
-    blocking_sync: bool | None = False
-    ipc_enabled: bool | None = False
 
 
 @calls.use_fast_methods
@@ -236,7 +218,7 @@ class Event(Handle):
         """
         if not isinstance(ipc_descriptor, IPCEventDescriptor):
             raise TypeError(f"ipc_descriptor must be an IPCEventDescriptor, not {type(ipc_descriptor).__name__}")
-        flags = event_flags(EventOptions(blocking_sync=ipc_descriptor._is_blocking_sync, ipc_enabled=True))
+        flags = event_flags(_streams.EventOptions(blocking_sync=ipc_descriptor._is_blocking_sync, ipc_enabled=True))
         device = registry.device(ipc_descriptor._device_id).device_id
         self = cls._own(lib.ccc_event_import(device, ipc_descriptor._payload, flags))
         self._imported_from = ipc_descriptor

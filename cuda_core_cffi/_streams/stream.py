@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from cuda_core_cffi import _streams
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import check, last_failure
@@ -21,11 +21,12 @@ from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._lifetime.host_memory import after_wait
 from cuda_core_cffi._streams.context import Context
-from cuda_core_cffi._streams.event import DEFAULT_FLAGS, Event, EventOptions, event_flags
+from cuda_core_cffi._streams.event import DEFAULT_FLAGS, Event, event_flags
 from cuda_core_cffi.typing import IsStreamType
 
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
+    from cuda_core_cffi._streams.options import EventOptions, StreamOptions
     from cuda_core_cffi._streams.resources import DeviceResources
     from cuda_core_cffi.graph.builder import GraphBuilder
 
@@ -33,7 +34,6 @@ __all__ = [
     "LEGACY_DEFAULT_STREAM",
     "PER_THREAD_DEFAULT_STREAM",
     "Stream",
-    "StreamOptions",
     "StreamStandIn",
     "accept_stream",
     "context_of",
@@ -53,22 +53,6 @@ _record = lib.ccc_event_record
 _record_new = lib.ccc_stream_record
 _wait_event = lib.ccc_stream_wait_event
 _wait_stream = lib.ccc_stream_wait_stream
-
-
-@dataclasses.dataclass
-class StreamOptions:
-    """Options of a stream.
-
-    Attributes
-    ----------
-    nonblocking : bool, optional
-        Do not wait for, nor hold up, the legacy default stream. Default True.
-    priority : int, optional
-        Lower numbers run first; the device tells the range. Default is the lowest priority, 0.
-    """
-
-    nonblocking: bool | None = True
-    priority: int | None = None
 
 
 class StreamStandIn(Uncopyable):
@@ -186,7 +170,7 @@ class Stream(Handle):
         if event is None:
             flags = DEFAULT_FLAGS
             if options is not None:
-                flags = event_flags(check_options(EventOptions, options, "Stream.record"))
+                flags = event_flags(check_options(_streams.EventOptions, options, "Stream.record"))
             c_handle = _record_new(self._c_handle, flags)
             if not c_handle:
                 raise self._failure(lib.ccc_last_status())
@@ -340,7 +324,7 @@ class Stream(Handle):
         """Create a stream in a green context."""
         priority = LOWEST_PRIORITY
         if options is not None:
-            options = check_options(StreamOptions, options, "Context.create_stream")
+            options = check_options(_streams.StreamOptions, options, "Context.create_stream")
             if not options.nonblocking:
                 raise ValueError(BLOCKING_IN_GREEN)
             if options.priority is not None:

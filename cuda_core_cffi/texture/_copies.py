@@ -13,7 +13,7 @@ from cuda_core_cffi._arrays.strided_memory_view import StridedMemoryView
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._memory.copy_options import copy_failure
+from cuda_core_cffi._memory.access import copy_failure
 from cuda_core_cffi._memory.host_copy import EXPORTS_HOLD, copy_while_held, host_memory
 from cuda_core_cffi._streams.stream import Stream, accept_stream
 from cuda_core_cffi.typing import IsStreamType

@@ -15,17 +15,22 @@ from helpers import output_of
 import cuda_core_cffi
 from cuda_core_cffi import _memory
 
-# Each takes milliseconds to import, of the sixty at most that the package may take. PyPy needs subprocess for uuid.
+ENUMERATIONS = "cuda_core_cffi.typing.enumerations"
+# Each takes milliseconds to import, of the sixty at most that the package may take.
 HEAVY = {
-    *("cffi", "ctypes", "cuda", "difflib", "hashlib", "importlib.metadata", "importlib.resources", "logging"),
-    *("ml_dtypes", "multiprocessing", "numpy", "pathlib", "pycparser", "random", "shutil", "subprocess", "tempfile"),
+    *("cffi", "ctypes", "cuda", "dataclasses", "difflib", "hashlib", "importlib.metadata", "importlib.resources"),
+    *("inspect", "logging", "ml_dtypes", "multiprocessing", "numpy", "pathlib", "platform", "pycparser", "random"),
+    *("shutil", "subprocess", "tempfile", "uuid", "cuda_core_cffi._streams.resources", ENUMERATIONS),
 }
 LATE = [
-    "AccessPolicyWindow", "Kernel", "LaunchBatch", "LaunchConfig", "Linker", "LinkerOptions", "ManagedMemoryResource",
-    "ManagedMemoryResourceOptions", "MemSyncDomainMap", "ObjectCode", "PinnedMemoryResource", "PreparedLaunch",
-    "PinnedMemoryResourceOptions", "Program", "ProgramOptions", "ProgrammaticEvent", "VirtualMemoryResource",
-    "VirtualMemoryResourceOptions", "get_c_api", "get_include", "launch", "make_ffi",
+    "AccessPolicyWindow", "ContextOptions", "DeviceMemoryResourceOptions", "DeviceResources", "EventOptions", "Kernel",
+    "LaunchBatch", "LaunchConfig", "Linker", "LinkerOptions", "ManagedMemoryResource", "ManagedMemoryResourceOptions",
+    "MemSyncDomainMap", "ObjectCode", "PinnedMemoryResource", "PinnedMemoryResourceOptions", "PreparedLaunch",
+    "Program", "ProgramOptions", "ProgrammaticEvent", "SMResource", "SMResourceOptions", "StreamOptions",
+    "VirtualMemoryResource", "VirtualMemoryResourceOptions", "WorkqueueResource", "WorkqueueResourceOptions",
+    "get_c_api", "get_include", "launch", "make_ffi",
 ]  # fmt: skip
+CURRENT = "device = cuda_core_cffi.Device(0); device.set_current()"
 
 
 def modules_after(code: str) -> set[str]:
@@ -33,17 +38,26 @@ def modules_after(code: str) -> set[str]:
     return set(output_of(f"import sys\n{code}\nprint(*sys.modules)").split())
 
 
-@pytest.mark.parametrize("use", ["", "cuda_core_cffi.Device(0)"], ids=["import", "first device"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        "",
+        "cuda_core_cffi.Device(0)",
+        f"{CURRENT}; stream = device.create_stream(); stream.record().sync()",
+        f"{CURRENT}; device.allocate(64, stream=device.default_stream).close()",
+    ],
+    ids=["import", "first device", "first stream and event", "first buffer"],
+)
 def test_the_package_imports_nothing_heavy(use: str) -> None:
-    imported = modules_after(f"import cuda_core_cffi\n{use}") - modules_after("import uuid")
+    imported = modules_after(f"import cuda_core_cffi\n{use}") - modules_after("")
     assert imported >= {"cuda_core_cffi", "cuda_core_cffi._device.device"}
     assert sorted(imported & HEAVY) == []
 
 
 def test_launching_and_compiling_import_nothing_heavy_either() -> None:
-    imported = modules_after("from cuda_core_cffi import Program, launch") - modules_after("import uuid")
+    imported = modules_after("from cuda_core_cffi import Program, launch") - modules_after("")
     assert imported >= {"cuda_core_cffi._compile.program", "cuda_core_cffi._launching.launch"}
-    assert sorted(imported & HEAVY - {"difflib"}) == []
+    assert sorted(imported & HEAVY - {"dataclasses", "difflib", "inspect", ENUMERATIONS}) == []
 
 
 @pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python cannot do without the GIL")

@@ -270,11 +270,11 @@ def told(name: str, record: Any) -> Row:
 ROWS = [
     # values
     values("_arrays.tensor_map.TensorMapDescriptorOptions", lambda o: TensorMapDescriptorOptions((8, 16))),
-    values("_streams.event.EventOptions", lambda o: EventOptions(timing_enabled=True)),
-    values("_streams.stream.StreamOptions", lambda o: StreamOptions(priority=0)),
+    values("_streams.options.EventOptions", lambda o: EventOptions(timing_enabled=True)),
+    values("_streams.options.StreamOptions", lambda o: StreamOptions(priority=0)),
     values("_compile.linker_options.LinkerOptions", lambda o: LinkerOptions(arch="sm_90", ptxas_options=["-v"])),
     values("_compile.program_options.ProgramOptions", lambda o: ProgramOptions(arch="sm_90", include_path=["a", "b"])),
-    values("_streams.context.ContextOptions", lambda o: ContextOptions([])),
+    values("_streams.options.ContextOptions", lambda o: ContextOptions([])),
     values("_streams.resources.SMResourceOptions", lambda o: SMResourceOptions((8, 16))),
     values("_streams.resources.Group", lambda o: Group(8, 0, 0, False)),
     values("_streams.workqueues.WorkqueueResourceOptions", lambda o: WorkqueueResourceOptions("device_ctx", 4)),
@@ -285,7 +285,7 @@ ROWS = [
     values("_memory.mem_op.MemoryBarrier", lambda o: MemoryBarrier("device")),
     values("_memory.mem_op.FlushRemoteWrites", lambda o: FlushRemoteWrites()),
     values("_memory.copy_options.CopyOptions", lambda o: CopyOptions(src_access_order="any")),
-    values("_memory.pool.DeviceMemoryResourceOptions", lambda o: DeviceMemoryResourceOptions(max_size=1)),
+    values("_memory.pool_options.DeviceMemoryResourceOptions", lambda o: DeviceMemoryResourceOptions(max_size=1)),
     values("_memory.managed.ManagedMemoryResourceOptions", lambda o: ManagedMemoryResourceOptions()),
     values("_memory.pinned.PinnedMemoryResourceOptions", lambda o: PinnedMemoryResourceOptions(max_size=1)),
     values("_memory.virtual_options.VirtualMemoryResourceOptions", lambda o: VirtualMemoryResourceOptions()),

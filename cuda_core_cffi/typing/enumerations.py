@@ -1,17 +1,10 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Types for annotations: enumerations whose plain strings are accepted everywhere, protocols and unions."""
+"""Enumerations of options, whose plain strings are accepted everywhere."""
 
 from __future__ import annotations
 
-import abc
 import enum
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
-
-if TYPE_CHECKING:
-    from cuda_core_cffi._streams.resources import SMResource
-    from cuda_core_cffi._streams.workqueues import WorkqueueResource
 
 __all__ = [
     "AccessPropertyType",
@@ -20,20 +13,14 @@ __all__ = [
     "ClusterSchedulingPolicyType",
     "CompilerBackendType",
     "CoreDumpPartType",
-    "DevicePointerT",
-    "DevicePointerType",
-    "DeviceResourcesType",
     "FilterModeType",
     "GraphConditionalType",
     "GraphMemoryType",
-    "IsStreamT",
-    "IsStreamType",
     "ManagedMemoryLocationType",
     "MemSyncDomainType",
     "ObjectCodeFormatType",
     "PCHStatusType",
     "PortableClusterSizeType",
-    "ProcessStateType",
     "ReadModeType",
     "SharedMemoryModeType",
     "SourceCodeType",
@@ -52,31 +39,6 @@ __all__ = [
     "VirtualMemoryLocationType",
     "WorkqueueSharingScopeType",
 ]
-
-DevicePointerType = int | Any | None
-"""An address in device or host memory: an integer, a CFFI pointer, or None."""
-
-DevicePointerT = DevicePointerType
-"""Older name of :obj:`DevicePointerType`."""
-
-DeviceResourcesType = Sequence["SMResource | WorkqueueResource"]
-"""The resources that a context is made with."""
-
-ProcessStateType = Literal["running", "locked", "checkpointed", "failed"]
-"""The states of a process, for :mod:`cuda_core_cffi.checkpoint`."""
-
-
-@runtime_checkable
-class IsStreamType(Protocol):
-    """Anything that is a CUDA stream: it tells its address through ``__cuda_stream__``."""
-
-    @abc.abstractmethod
-    def __cuda_stream__(self) -> tuple[int, int]:
-        """Return the version of the protocol, 0, and the address of the stream."""
-
-
-IsStreamT = IsStreamType
-"""Older name of :class:`IsStreamType`."""
 
 
 class SourceCodeType(enum.StrEnum):
