@@ -60,6 +60,18 @@ def test_a_function_that_is_called_in_another_way_stops_the_build() -> None:
         generate.keep_gil(source, ["slow"])
 
 
+def test_what_calls_the_driver_is_made_small_and_what_calls_this_package_is_not(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "small.c"
+    generate.write_extension("small", "int ccc_hot(int);\nint cuCold(int);\nint nvmlCold(void);", "", path, True, ())
+    cold = re.findall(r"cold.*\n_cffi_f_(\w+)", path.read_text())
+    assert cold == ["cuCold", "nvmlCold"]
+
+
+def test_a_cffi_that_writes_functions_in_another_way_stops_the_build() -> None:
+    with pytest.raises(ValueError, match="no function that looks like one"):
+        generate.make_small("static int f(void) { return 0; }\n")
+
+
 def test_errno_is_not_kept_and_nothing_uses_it(tmp_path: pathlib.Path) -> None:
     assert "#define _cffi_save_errno() ((void)0)" in write(tmp_path)
     assert not [path for path in (ROOT / "include").rglob("*.h") if re.search(r"\berrno\b", path.read_text())]
