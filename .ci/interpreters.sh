@@ -8,6 +8,7 @@
 #   interpreters.sh DIR pypy|cpython3.14    get one of them (any cpython3.N that sid has will do)
 #   interpreters.sh DIR cpython3.14t        build one without the GIL, which needs a compiler and the headers of
 #                                           libffi, OpenSSL, SQLite and zlib (any cpython3.N that sid has sources of)
+#   interpreters.sh DIR sysroot             get a compiler that links with an old C library: wheels for old systems
 #   interpreters.sh DIR list                print "name path" for each usable interpreter: DIR, pyenv, PATH
 #   interpreters.sh DIR venv NAME TARGET    make a venv with pip for NAME; then source TARGET/env.sh
 #
@@ -115,10 +116,25 @@ get_free_threaded() { # ROOT 3.N
     rm -r "$apt"
 }
 
+# A compiler that is the host's, with the headers and libraries of Debian 11: what it links needs glibc 2.31 at most. Three
+# functions of <math.h> got a new version with 2.29, which sets errno in another way; with the old ones 2.28 will do.
+get_sysroot() { # ROOT
+    local link
+    fetch bullseye "$1" libc6 libc6-dev libcrypt1 libcrypt-dev linux-libc-dev
+    find "$1" -type l -lname '/*' -printf '%p\n' | while read -r link; do ln -sfn "$1$(readlink "$link")" "$link"; done
+    : > "$1/math_versions.h"
+    [ "$(uname -m)" != x86_64 ] ||
+        printf '__asm__(".symver %s@GLIBC_2.2.5");\n' pow,pow exp2,exp2 log2,log2 > "$1/math_versions.h"
+    printf '%s\n' '#!/bin/sh' "exec gcc --sysroot='$1' -B'$1/$LIB' -L'$1/$LIB' -L'$1/${LIB#usr/}' \\" \
+        "    -include '$1/math_versions.h' \"\$@\"" > "$1/cc"
+    chmod +x "$1/cc"
+}
+
 own_path() { # NAME: where the interpreter of that name is in DIR
     case $1 in
         pypy3.11) echo "$DIR/$1/usr/bin/$1" ;;
         cpython3.*) echo "$DIR/$1/usr/bin/${1#c}" ;;
+        sysroot) echo "$DIR/$1/cc" ;;
         *) say "cannot get '$1'"; return 1 ;;
     esac
 }
@@ -133,10 +149,11 @@ get() { # NAME
         rm -rf "$root" && mkdir -p "$root"
         case $1 in
             pypy*) get_pypy "$root" ;;
+            sysroot) get_sysroot "$root" ;;
             *t) name=${1#cpython} && get_free_threaded "$root" "${name%t}" ;;
             *) get_cpython "$root" "${1#cpython}" ;;
         esac
-        probe "$path" > /dev/null || { say "$path does not work"; return 1; }
+        [ "$1" = sysroot ] || probe "$path" > /dev/null || { say "$path does not work"; return 1; }
         echo "$root" > "$root/.done"
     fi
     exec 9>&-
@@ -161,7 +178,7 @@ list() {
     {
         for d in "$DIR"/*/; do
             d=${d%/}; d=${d##*/}
-            if own_done "$d"; then own_path "$d"; fi
+            if [ "$d" != sysroot ] && own_done "$d"; then own_path "$d"; fi
         done
         if command -v pyenv > /dev/null; then
             # Of two patch releases the newer one.
@@ -198,7 +215,7 @@ make_venv() { # NAME TARGET
 case $#:${1-} in
     0:) get pypy3.11; get cpython3.14 ;;
     1:pypy | 1:pypy3.11) get pypy3.11 ;;
-    1:cpython3.*) get "$1" ;;
+    1:cpython3.* | 1:sysroot) get "$1" ;;
     1:list) list ;;
     3:venv) make_venv "$2" "$3" ;;
     *) usage ;;
