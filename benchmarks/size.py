@@ -1,21 +1,29 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""What an installed package weighs: its files, and the wheel that they came in."""
+"""What an installed package weighs: its files, and the wheel that they came in.
+
+python -m benchmarks.size dist/*.whl     what the parts of wheels take
+"""
 
 from __future__ import annotations
 
 import importlib.metadata
 import io
 import pathlib
+import sys
 import zipfile
 
 from benchmarks.rows import PACKED
 from benchmarks.workbench import Absent
 
-__all__ = ["measure_size"]
+__all__ = ["main", "measure_size", "parts"]
 
 LARGEST = 100_000_000
 """Bytes. More than that would take too long to compress, only to learn that it is much."""
+
+
+PART = 20_000
+"""Bytes in the wheel from which a file is told by itself."""
 
 
 def measure_size(name: str, module: str | None) -> dict[str, list[float]]:
@@ -51,3 +59,38 @@ def packed(files: dict[str, pathlib.Path]) -> int:
         for entry, path in files.items():
             wheel.write(path, entry)
     return archive.tell()
+
+
+def parts(wheel: pathlib.Path) -> list[tuple[str, int, int, int]]:
+    """Return what parts of a wheel take, the largest first: name, files, bytes installed, bytes in the wheel.
+
+    Large files are parts of their own; the others count with their folder.
+    """
+    sums: dict[str, list[int]] = {}
+    with zipfile.ZipFile(wheel) as archive:
+        entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+        for entry in entries:
+            folder, _, _ = entry.filename.rpartition("/")
+            part = entry.filename if entry.compress_size >= PART else f"{folder}/ (the rest)"
+            for i, number in enumerate((1, entry.file_size, entry.compress_size)):
+                sums.setdefault(part, [0, 0, 0])[i] += number
+        directory = wheel.stat().st_size - sum(entry.compress_size for entry in entries)
+    rows = [(name, files, size, packed_size) for name, (files, size, packed_size) in sums.items()]
+    return [
+        *sorted(rows, key=lambda row: -row[3]),
+        ("(names of files and their places in the archive)", 0, 0, directory),
+    ]
+
+
+def main(wheels: list[str]) -> int:
+    """Print the parts of wheels, and return an exit status."""
+    for name in wheels:
+        wheel = pathlib.Path(name)
+        print(f"{wheel.name}: {wheel.stat().st_size} bytes\n\n{'packed':>9} {'installed':>9} {'files':>5}")
+        for part, files, size, packed_size in parts(wheel):
+            print(f"{packed_size:9} {size:9} {files:5}  {part}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -55,9 +55,9 @@ KEEPING_THE_GIL = (
 )
 
 
-# The functions through which Python calls the driver and NVML: some 500, of which a program calls few, and which spend their
-# time in conversions and in the driver. The compiler makes them small, and puts them apart from those of this package,
-# which are called all the time. It takes 110 KB off the extension.
+# The functions through which Python calls the driver: some 500, of which a program calls few, and which spend their time in
+# conversions and in the driver. The compiler makes them small, and puts them apart from those of this package, which are
+# called all the time. It takes 110 KB off the extension.
 WRAPPER = re.compile(r"^static PyObject \*\n(?=_cffi_f_(?!ccc_)\w+\(PyObject \*self)", re.MULTILINE)
 COLD = "static __attribute__((cold)) PyObject *\n"
 
