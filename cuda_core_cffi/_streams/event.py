@@ -119,13 +119,7 @@ class Event(Handle):
         status = _query(self._c_handle)
         if status == 0:
             return True
-        if status == NOT_READY:
-            return False
-        if status != ATTEND:
-            raise self._failure(status)
-        if held:
-            release_finished()
-        return True
+        return False if status == NOT_READY else self._after_query(status)
 
     @property
     def is_timing_enabled(self) -> bool:
@@ -223,6 +217,14 @@ class Event(Handle):
         self = cls._own(lib.ccc_event_import(device, ipc_descriptor._payload, flags))
         self._imported_from = ipc_descriptor
         return self
+
+    def _after_query(self, status: int) -> bool:
+        """Return or raise what a query is answered by that found more than yes or no, which C calls as well."""
+        if status != ATTEND:
+            raise self._failure(status)
+        if held:
+            release_finished()
+        return True
 
 
 def event_flags(options: EventOptions) -> int:

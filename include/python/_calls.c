@@ -174,6 +174,28 @@ static method fast_methods[] = {
     {NULL, NULL, {NULL, NULL, 0, NULL}, NULL},
 };
 
+static PyMethodDef is_done_getter = {"is_done", event_is_done, METH_O, NULL};
+
+/* Put the getter in C in the place of the one of Event.is_done. */
+static int use_fast_query(PyObject *class)
+{
+    PyObject *name = PyUnicode_InternFromString("is_done");
+    PyObject *property = name ? PyObject_GetAttr(class, name) : NULL;
+    PyObject *get = property ? PyObject_GetAttrString(property, "fget") : NULL; /* these are never released */
+    PyObject *function = get ? PyCFunction_NewEx(&is_done_getter, NULL, NULL) : NULL;
+    shortcut *how = function ? replace_property(class, name) : NULL;
+    Py_XDECREF(name);
+    Py_XDECREF(property);
+    if (how == NULL) {
+        Py_XDECREF(get);
+        Py_XDECREF(function);
+        return -1;
+    }
+    python_event_is_done = get;
+    how->function = function;
+    return 0;
+}
+
 static PyObject *calls_use_fast_methods(PyObject *module, PyObject *class)
 {
     (void)module;
@@ -184,6 +206,8 @@ static PyObject *calls_use_fast_methods(PyObject *module, PyObject *class)
     for (method *entry = fast_methods; entry->place && !failed; ++entry)
         if (PyUnicode_CompareWithASCIIString(name, entry->place) == 0)
             failed = stand_in(class, &entry->definition, entry->signature, entry->python);
+    if (!failed && PyUnicode_CompareWithASCIIString(name, "Event") == 0)
+        failed = use_fast_query(class);
     Py_XDECREF(name);
     return failed ? NULL : Py_NewRef(class);
 }

@@ -26,6 +26,7 @@
     CALL(stream_wait_event, ccc_stream_wait_event, int, (const ccc_handle *stream, const ccc_handle *event)) \
     CALL(stream_wait_stream, ccc_stream_wait_stream, int, (const ccc_handle *stream, ccc_handle *other)) \
     CALL(event_elapsed, ccc_event_elapsed, double, (const ccc_handle *start, const ccc_handle *end)) \
+    CALL(event_query, ccc_event_query, int, (const ccc_handle *event)) \
     CALL(event_sync, ccc_event_sync, int, (const ccc_handle *event)) \
     CALL(stream_sync, ccc_stream_sync, int, (const ccc_handle *stream)) \
     CALL(launch_target, ccc_launch_target, int, (const ccc_target *target, const ccc_config *config, \
@@ -37,6 +38,8 @@
     CALL(tensor_delete, ccc_tensor_delete, void, (uint64_t tensor)) \
     CALL(nvml_ask, ccc_nvml_ask, int, (const ccc_nvml_question *question, uintptr_t object, unsigned int first, \
          unsigned int second, void *answer))
+
+#define CCC_NOT_READY 600 /* CUDA_ERROR_NOT_READY, for those without the driver's header */
 
 typedef struct ccc_calls {
 #define CCC_CALL(name, function, type, parameters) type(*name) parameters;

@@ -11,6 +11,8 @@
 #include "launch/ccc_prepared.h"
 #include "memory/ccc_tensor.h"
 
+_Static_assert(CCC_NOT_READY == CUDA_ERROR_NOT_READY, "what a query answers that is too early");
+
 static ccc_calls ccc_calls_table = {
 #define CCC_CALL(name, function, type, parameters) .name = function,
     CCC_CALLS(CCC_CALL)

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Methods of streams and events, for _calls.c: to record, to hold up, to wait, and to tell the time between. */
+/* Methods of streams and events, for _calls.c: to record, to hold up, to wait, to ask, and to tell the time between. */
 #ifndef CCC_QUEUE_H
 #define CCC_QUEUE_H
 
@@ -8,7 +8,7 @@
 
 /* The methods in Python, set when the classes get those in C. */
 static PyObject *python_stream_record, *python_stream_wait, *python_stream_sync, *python_event_sync;
-static PyObject *python_event_subtract;
+static PyObject *python_event_subtract, *python_event_is_done;
 
 static PyObject *stream_record(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
@@ -65,6 +65,24 @@ static PyObject *event_sync(PyObject *self, PyObject *unused)
 {
     (void)unused;
     return sync_with(self, handle_of(self, CCC_EVENT), helpers->event_sync, python_event_sync);
+}
+
+/* Whether an event was reached: the getter of a property. */
+static PyObject *event_is_done(PyObject *unused, PyObject *self)
+{
+    int status;
+    (void)unused;
+    const ccc_handle *event = handle_of(self, CCC_EVENT);
+    if (event == NULL)
+        return PyObject_CallFunctionObjArgs(python_event_is_done, self, NULL);
+    Py_BEGIN_ALLOW_THREADS /* the driver may wait for a lock that another thread has for long */
+    status = helpers->event_query(event);
+    Py_END_ALLOW_THREADS
+    if (status == 0)
+        Py_RETURN_TRUE;
+    if (status == CCC_NOT_READY)
+        Py_RETURN_FALSE;
+    return PyObject_CallMethod(self, "_after_query", "i", status);
 }
 
 static PyObject *event_subtract(PyObject *self, PyObject *other)
