@@ -39,6 +39,7 @@ __all__ = [
     "node_classes",
     "node_of",
     "read",
+    "twins_of",
 ]
 
 INVALID_VALUE: int = lib.CUDA_ERROR_INVALID_VALUE
@@ -327,11 +328,26 @@ def inner_state(definition: GraphHandle, node: int) -> GraphState:
         return inner[0]
 
 
-def copy_records(source: GraphHandle, target: GraphHandle) -> None:
+def twins_of(clone: GraphHandle) -> dict[Any, Any]:
+    """Return what a new clone keeps itself, by what the original keeps in its place."""
+    count = lib.ccc_graph_twins(clone._c_handle, ffi.NULL, ffi.NULL, 0)
+    originals, twins = ffi.new("ccc_keep *[]", count), ffi.new("ccc_keep *[]", count)
+    lib.ccc_graph_twins(clone._c_handle, originals, twins, count)
+    return dict(zip(originals, twins, strict=True))
+
+
+def copy_records(source: GraphHandle, target: GraphHandle, twins: Mapping[Any, Any] = MappingProxyType({})) -> None:
     """Let a copy of a graph know what the original does.
 
     Where the driver does not tell which node of the copy stands for which, what that node uses is kept until the copy
     goes.
+
+    Parameters
+    ----------
+    source, target : GraphHandle
+        The graphs.
+    twins : Mapping
+        What the copy keeps instead of what the original does, where that is not the same.
     """
     for node in {*source._state.records, *source._state.inner}:
         found = int(lib.ccc_graph_find(target._c_handle, node))
@@ -340,7 +356,8 @@ def copy_records(source: GraphHandle, target: GraphHandle) -> None:
         if node in source._state.records:
             target._state.records[found] = source._state.records[node]
         if node in source._state.keeps:
-            target._state.keeps[found] = source._state.keeps[node]
+            keep = source._state.keeps[node]
+            target._state.keeps[found] = twins.get(keep, keep)
         for inner in source._state.inner.get(node, ()):
             copy_records(definition_of(source, inner), definition_of(target, inner_state(target, found)))
 

@@ -331,6 +331,30 @@ static int ccc_graph_show(ccc_handle *handle)
     return status;
 }
 
+/* Have a copy keep what a graph keeps itself, in a keep for each, as each of its nodes may be changed. */
+static int ccc_graph_share(const ccc_graph *graph, ccc_graph *copy)
+{
+    for (ccc_keep *keep = graph ? graph->keeps : NULL; keep; keep = keep->next) {
+        ccc_keep *twin = ccc_keep_share(keep);
+        if (twin == NULL)
+            return CCC_NO_MEMORY;
+        ccc_graph_link(copy, twin);
+    }
+    return 0;
+}
+
+/* Of a new clone: what it keeps, and what the original has in the place of that. Returns how many there are. */
+static size_t ccc_graph_twins(const ccc_handle *clone, ccc_keep **originals, ccc_keep **twins, size_t capacity)
+{
+    size_t count = 0;
+    for (ccc_keep *keep = clone->graph->keeps; keep; keep = keep->next, count++)
+        if (count < capacity) {
+            originals[count] = keep->bundle[0];
+            twins[count] = keep;
+        }
+    return count;
+}
+
 static ccc_handle *ccc_graph_clone(ccc_handle *graph)
 {
     CUgraph clone = NULL;
@@ -339,17 +363,26 @@ static ccc_handle *ccc_graph_clone(ccc_handle *graph)
         ccc_fail(status, "");
         return NULL;
     }
-    if (ccc_graph_hand_over(graph)) {
-        ccc_graph_leave(graph);
-        return NULL;
+    ccc_graph copy = {0};
+    ccc_handle *handle = NULL;
+    if (ccc_graph_share(graph->graph, &copy) == 0) {
+        CUresult result = cuGraphClone(&clone, CCC_GRAPH_OF(graph));
+        if (result)
+            ccc_fail((int)result, "cuGraphClone");
+        else
+            handle = ccc_graph_adopt((uintptr_t)clone);
     }
-    CUresult result = cuGraphClone(&clone, CCC_GRAPH_OF(graph));
     ccc_graph_leave(graph);
-    if (result) {
-        ccc_fail((int)result, "cuGraphClone");
-        return NULL;
+    if (handle) {
+        handle->graph->keeps = copy.keeps;
+        return handle;
     }
-    return ccc_graph_adopt((uintptr_t)clone);
+    while (copy.keeps) {
+        ccc_keep *twin = copy.keeps;
+        ccc_graph_unlink(&copy, twin);
+        ccc_keep_finish(twin);
+    }
+    return NULL;
 }
 
 /* The node of a clone that stands for a node of the original; 0 where the driver does not tell. */

@@ -194,6 +194,23 @@ static int ccc_keep_bundle(ccc_keep *list, ccc_keep **made)
     return 0;
 }
 
+/* A keep that has a use of another one. NULL: out of memory. */
+static ccc_keep *ccc_keep_share(ccc_keep *keep)
+{
+    ccc_keep **bundle = malloc(sizeof *bundle);
+    ccc_keep *made = bundle ? ccc_keep_new(NULL, 0, 0) : NULL;
+    if (made == NULL) {
+        free(bundle);
+        ccc_fail(CCC_NO_MEMORY, "malloc");
+        return NULL;
+    }
+    atomic_fetch_add(&keep->uses, 1);
+    bundle[0] = keep;
+    made->bundle = bundle;
+    made->bundled = 1;
+    return made;
+}
+
 static long ccc_keep_count(void)
 {
     return atomic_load(&ccc_keeps);
