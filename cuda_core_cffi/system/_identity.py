@@ -58,8 +58,47 @@ read_serial = reads_text("nvmlDeviceGetSerial", "NVML_DEVICE_SERIAL_BUFFER_SIZE"
 read_cuda_compute_capability = reads_pair("nvmlDeviceGetCudaComputeCapability")
 
 
-# The devices that there are, by the number of the object: a child of fork() gets other handles for them.
-living: weakref.WeakValueDictionary[int, DeviceIdentity] = weakref.WeakValueDictionary()
+USUAL_DEVICES = 64  # objects that are remembered before those are forgotten that are gone
+
+_ref = weakref.ref
+
+
+class Living:
+    """The devices that there are: a child of ``fork()`` gets other handles for them.
+
+    Some are gone. A callback for each, as a ``WeakValueDictionary`` has, takes longer than asking for a device.
+
+    Attributes
+    ----------
+    references : dict of int to weakref.ref
+        The devices, by the number of the object, which the next one may have.
+    capacity : int
+        How many there may be before those are forgotten that are gone.
+    """
+
+    def __init__(self) -> None:
+        self.references: dict[int, weakref.ref[DeviceIdentity]] = {}
+        self.capacity = USUAL_DEVICES
+
+    def add(self, device: DeviceIdentity) -> None:
+        """Remember a device."""
+        self.references[id(device)] = _ref(device)
+        if len(self.references) > self.capacity:
+            self.forget_gone()
+
+    def forget_gone(self) -> None:
+        """Forget the devices that are gone."""
+        for number, seen in self.references.copy().items():
+            if seen() is None and self.references.get(number) is seen:  # else another thread has put another there
+                self.references.pop(number, None)
+        self.capacity = max(2 * len(self.references), USUAL_DEVICES)
+
+    def devices(self) -> list[DeviceIdentity]:
+        """Return those that are there."""
+        return [device for seen in list(self.references.values()) if (device := seen()) is not None]
+
+
+living = Living()
 
 
 def forget_handles() -> None:
@@ -68,7 +107,7 @@ def forget_handles() -> None:
     Only then the class gets what looks them up: with it, every attribute takes longer.
     """
     setattr(DeviceIdentity, "__getattr__", find_again)  # noqa: B010  # a type checker knows all attributes
-    for device in list(living.values()):
+    for device in living.devices():
         with contextlib.suppress(AttributeError):  # it was forgotten in the parent, and not looked up since
             del device._handle
 
@@ -96,7 +135,7 @@ class DeviceIdentity:
     def _set_handle(self, handle: nvml.nvmlDevice_t) -> None:
         self._handle = handle
         self._uuid = read_uuid(handle)
-        living[id(self)] = self
+        living.add(self)
 
     @property
     def index(self) -> int:

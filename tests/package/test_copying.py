@@ -98,9 +98,9 @@ INTERNAL = {
     "graph.nodes.KnownNode", "graph.parameters.Parameters", "graph.state.GraphHandle", "graph.state.GraphState",
     "graph.state.Member", "graph.state.Record", "graph.views.ExecutableEventNode", "graph.views.SwitchableNode",
     "simulator._RawReport", "system._enumerators.Enumerators", "system._event_set.EventSet",
-    "system._identity.DeviceIdentity", "system._library.Process", "system._nvlink.NvlinkInfoType",
-    "system._report.DeviceReport", "system._report.ProcessReport", "system._report.Report",
-    "system._snapshot.Snapshot", "system._state.DeviceState",
+    "system._identity.DeviceIdentity", "system._identity.Living", "system._library.Process",
+    "system._nvlink.NvlinkInfoType", "system._report.DeviceReport", "system._report.ProcessReport",
+    "system._report.Report", "system._snapshot.Snapshot", "system._state.DeviceState",
     "texture._array.ArrayBase", "texture._formats.Description", "typing.IsStreamType",
 }  # fmt: skip
 if sys.implementation.name == "cpython":
