@@ -25,7 +25,7 @@ SPEC = importlib.util.spec_from_file_location(
 assert SPEC is not None
 sys.modules["benchmarks"] = importlib.util.module_from_spec(SPEC)
 
-from benchmarks import chart, clib, instructions, libraries, rows, size, timing, workbench  # noqa: E402
+from benchmarks import chart, clib, instructions, libraries, objects, rows, size, timing, workbench  # noqa: E402
 from benchmarks.process import run_worker  # noqa: E402
 from benchmarks.results import Results, title  # noqa: E402
 from benchmarks.run import IMPLEMENTATIONS, has, main, plan, processes  # noqa: E402
@@ -409,6 +409,14 @@ class TestChart:
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         with pytest.raises(SystemExit, match="pip install matplotlib"):
             main(["chart", str(tmp_path / "results.json"), str(tmp_path / "x.svg")])
+
+    def test_live_objects_are_measured_in_processes_of_their_own(self, capsys, monkeypatch):
+        monkeypatch.setattr(objects, "KINDS", ("event", "kernel"))
+        assert main(["objects", "--simulator"]) == 0
+        _, event, kernel = capsys.readouterr().out.splitlines()
+        name, driver, ours = event.split()
+        assert (name, 0 < int(driver) < 1000, 0 < int(ours) < 1000) == ("event", True, True)
+        assert kernel.split()[:2] == ["kernel", "0"]
 
     def test_an_empty_file_is_not_drawn(self, results):
         pytest.importorskip("matplotlib")
