@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "memory/arena.h"
 #include "driver/device.h"
@@ -200,9 +199,7 @@ static void trim_one(struct sim_range *range, void *arg)
     memory->backed = false;
     refund_if_idle(memory);
     // What is left of the contents goes with the memory.
-    uintptr_t first = sim_round_up(range->start, SIM_PAGE), last = (range->start + range->size) / SIM_PAGE * SIM_PAGE;
-    if (last > first)
-        madvise((void *)first, last - first, MADV_DONTNEED);
+    sim_arena_discard(range->start, range->size);
 }
 
 SIM_API(cuDeviceGraphMemTrim, (CUdevice device), (device))

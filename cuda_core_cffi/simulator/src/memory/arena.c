@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "memory/ranges.h"
 
@@ -126,11 +127,19 @@ uintptr_t sim_arena_take(struct sim_arena *arena, size_t bytes, size_t alignment
     return address;
 }
 
+void sim_arena_discard(uintptr_t start, size_t bytes)
+{
+    // 64 KiB on some machines with Arm processors. The kernel rounds a length up: the neighbour's contents would go too.
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = (start + page - 1) / page * page, last = (start + bytes) / page * page;
+    if (last > first)
+        madvise((void *)first, last - first, MADV_DONTNEED);
+}
+
 void sim_arena_give(struct sim_arena *arena, uintptr_t address, size_t bytes)
 {
-    uintptr_t first = (address + SIM_PAGE - 1) / SIM_PAGE * SIM_PAGE, last = (address + bytes) / SIM_PAGE * SIM_PAGE;
-    if (bytes >= RELEASE_AT && last > first)
-        madvise((void *)first, last - first, MADV_DONTNEED);
+    if (bytes >= RELEASE_AT)
+        sim_arena_discard(address, bytes);
     struct sim_range *range = calloc(1, sizeof *range);
     if (!range)
         return;
