@@ -22,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SLOW = (
     "package/test_benchmarks.py",
     "package/test_close_races.py",
+    "package/test_drivers.py",
     "package/test_examples.py",
     "package/test_fuzz_api.py",
     "package/test_gil_release.py",
