@@ -77,11 +77,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=f"{marker}: {found.args[0]}"))
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Leave what lives to the end (modules, thousands of tests) out of the collections that the tests ask for."""
+def leave_out_of_collections() -> None:
+    """Leave what is alive (modules, tests, reports of thousands of tests) out of the collections that tests ask for."""
     if hasattr(gc, "freeze"):  # not on PyPy
         gc.collect()
         gc.freeze()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Leave out what lives to the end."""
+    leave_out_of_collections()
 
 
 KEPT = "kept for graphs"
@@ -128,6 +133,7 @@ def no_leak_of_a_module():
     yield
     leaked = leaked_since(before)
     assert not leaked, f"driver objects leaked: {leaked}"
+    leave_out_of_collections()
 
 
 @pytest.fixture(autouse=True)
