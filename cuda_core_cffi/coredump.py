@@ -73,8 +73,8 @@ class CoreDumpSettings:
     def on_exception(self) -> bool:
         """Whether a core dump is written when a kernel fails. Default False.
 
-        Set it once, for the process, before there is a context: for a context that was made without, an H100 with driver
-        580 wrote none, and loaded no more PTX after it was turned off again.
+        Set it once, for the process, before there is a context: for a context that was made without, an H100 with
+        driver 580 wrote none, and loaded no more PTX after it was turned off again.
 
         Raises
         ------
