@@ -58,7 +58,7 @@ struct ccc_handle {
         struct {
             ccc_handle *pool;
             _Atomic(ccc_handle *) stream;       /* the buffer is freed in the order of this stream */
-            size_t size;
+            _Atomic(size_t) size;               /* memory in reserved addresses grows */
             _Atomic(ccc_charge *) charges;   /* who counts the buffer */
             _Atomic(struct ccc_keep *) keep; /* finished when the memory went back; or NULL */
             struct ccc_virtual *mappings;    /* of a buffer in reserved addresses */

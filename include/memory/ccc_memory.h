@@ -88,7 +88,7 @@ static ccc_handle *ccc_buffer_adopt(CUdeviceptr pointer, size_t size, int flags,
     ccc_handle *handle = ccc_new(CCC_BUFFER, pointer, flags, context);
     if (handle == NULL)
         return NULL;
-    handle->buffer.size = size;
+    atomic_init(&handle->buffer.size, size);
     if (pool)
         handle->device = pool->device;
     if (ccc_pool_is_counted(pool))

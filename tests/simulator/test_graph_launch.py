@@ -498,10 +498,13 @@ def test_a_kernel_that_fails_ends_the_launch_and_nothing_waits_for_ever() -> Non
 
 
 def test_launches_from_many_threads(graphs: Graphs, cu: Driver) -> None:
-    graph, memory = graphs.graph(), cu.alloc(64)
-    for place in range(16):
-        graphs.fill(graph, offset(memory, 4 * place), place, 4)
-    executables = [graphs.instantiate(graph) for _ in range(2)]
+    memory = cu.alloc(128)
+    executables = []
+    for part in range(2):  # each with memory of its own, because their launches overlap
+        graph = graphs.graph()
+        for place in range(16):
+            graphs.fill(graph, offset(memory, 64 * part + 4 * place), place, 4)
+        executables.append(graphs.instantiate(graph))
     failures: list[str] = []
 
     def work(number: int) -> None:
@@ -520,7 +523,7 @@ def test_launches_from_many_threads(graphs: Graphs, cu: Driver) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
-    assert cu.read(memory, 64) == b"".join(bytes([place]) * 4 for place in range(16))
+    assert cu.read(memory, 128) == 2 * b"".join(bytes([place]) * 4 for place in range(16))
     cu.cuMemFree_v2(memory)
 
 

@@ -47,7 +47,7 @@ void sim_kernel_run(struct sim_context *context, const struct sim_kernel_job *jo
     sim_ptx_fault fault = {.message = ""};
     sim_ptx_launch launch = job->launch;
     launch.params = job->params;
-    launch.cancel = (const volatile int *)&context->error;
+    launch.cancel = (const int *)&context->error;
     launch.grid_id = atomic_fetch_add(&last_grid, 1) + 1;
     if (conditions) {
         launch.set_condition = conditions->set;

@@ -22,7 +22,7 @@ static struct sim_history freed[FREED_KEPT];
 static size_t freed_next;
 static struct sim_range *limbo;
 
-volatile uint64_t sim_allocation_epoch;
+uint64_t sim_allocation_epoch;
 
 static void advance_epoch(void) { __atomic_add_fetch(&sim_allocation_epoch, 1, __ATOMIC_ACQ_REL); }
 

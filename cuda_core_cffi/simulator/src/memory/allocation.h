@@ -94,7 +94,7 @@ int sim_check_kernel_access(const struct sim_context *context, uintptr_t address
 void sim_report_kernel_access(const struct sim_context *context, uintptr_t address, const char *kernel,
                               const char *what);
 // Changes whenever memory is freed or access to it is taken back, so that bounds from the call above may be kept.
-extern volatile uint64_t sim_allocation_epoch;
+extern uint64_t sim_allocation_epoch;
 void sim_allocation_access_revoked(void);
 
 void sim_allocation_count(enum sim_memory memory, size_t *count, size_t *bytes);

@@ -36,7 +36,7 @@ typedef struct sim_ptx_host {
     // fails with CUDA_ERROR_ILLEGAL_ADDRESS. NULL: every address is accepted. The answer is cached per worker
     // thread until *epoch changes, so bump *epoch at every free, unmap or change of access.
     int (*check)(void *ctx, uint64_t addr, size_t size, int is_write, uint64_t range[2]);
-    const volatile uint64_t *epoch; // NULL: answers stay valid for the length of one launch
+    const uint64_t *epoch; // read atomically; NULL: answers stay valid for the length of one launch
 
     // Copies the texture or the surface behind a handle. Not 0: there is none, and the launch fails with
     // CUDA_ERROR_ILLEGAL_ADDRESS. NULL: there are none at all.
@@ -97,7 +97,7 @@ typedef struct sim_ptx_launch {
     uint32_t dynamic_shared;    // bytes
     const void *params;         // a buffer of entry->param_bytes bytes; copied before the call runs anything
     int cooperative;            // all blocks are resident at once, grid synchronisation works
-    const volatile int *cancel; // not 0 stops the launch with CUDA_ERROR_LAUNCH_FAILED; may be NULL
+    const int *cancel; // read atomically; not 0 stops the launch with CUDA_ERROR_LAUNCH_FAILED; may be NULL
     double time_limit;          // seconds, 0: none; then CUDA_ERROR_LAUNCH_TIMEOUT
     unsigned workers;           // threads that run blocks, the calling one included; 0 means 1
     unsigned sm_count;          // %nsmid; 0 means 1

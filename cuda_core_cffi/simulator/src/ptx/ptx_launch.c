@@ -34,7 +34,8 @@ static void stop(warp *w, int result, const char *why) { fault(w, NULL, 0, resul
 static int check_limits(launch *ln, cluster *cl)
 {
     if (launch_stopped(ln)) return 1;
-    if (ln->in->cancel && *ln->in->cancel) stop(cl->b[0].w, PTX_LAUNCH_FAILED, "the launch was cancelled");
+    if (ln->in->cancel && __atomic_load_n(ln->in->cancel, __ATOMIC_RELAXED))
+        stop(cl->b[0].w, PTX_LAUNCH_FAILED, "the launch was cancelled");
     else if (ln->deadline && now() > ln->deadline)
         stop(cl->b[0].w, PTX_LAUNCH_TIMEOUT, "the time limit of the launch is over");
     return launch_stopped(ln);

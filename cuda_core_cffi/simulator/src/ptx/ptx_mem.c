@@ -108,9 +108,11 @@ void *ptx_find_writable(const warp *w, uint64_t address, uint32_t size)
 
 void check_epoch(worker *wk)
 {
-    const volatile uint64_t *epoch = wk->ln->m->host.epoch;
-    if (!epoch || *epoch == wk->epoch) return;
-    wk->epoch = *epoch;
+    const uint64_t *epoch = wk->ln->m->host.epoch;
+    if (!epoch) return;
+    uint64_t now = __atomic_load_n(epoch, __ATOMIC_ACQUIRE);
+    if (now == wk->epoch) return;
+    wk->epoch = now;
     memset(&wk->readable, 0, sizeof wk->readable);
     memset(&wk->writable, 0, sizeof wk->writable);
 }
