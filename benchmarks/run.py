@@ -60,6 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
             return chart(arguments[1:])
         if arguments[:1] == ["objects"]:
             return objects.main(arguments[1:])
+        if arguments[:1] == ["simulated"]:
+            return simulated(arguments[1:])
         options = parser().parse_args(arguments)
         output = pathlib.Path(options.output)
         if options.table:
@@ -80,6 +82,13 @@ def main(arguments: list[str] | None = None) -> int:
         raise SystemExit("stopped; the same command goes on from there") from None
     print(render(results.data))
     return 1 if results.data["errors"].get("ours") else 0
+
+
+def simulated(arguments: list[str]) -> int:
+    """Measure typical kernels on the simulated driver."""
+    from benchmarks.simulated import main as measure_kernels
+
+    return measure_kernels(arguments)
 
 
 def chart(arguments: list[str]) -> int:
