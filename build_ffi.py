@@ -199,7 +199,7 @@ def extensions() -> list[Extension]:
             sorted(str(path.relative_to(ROOT)) for path in SIMULATOR_SOURCE.rglob("*.c")),
             depends=sorted(str(path.relative_to(ROOT)) for path in SIMULATOR_SOURCE.rglob("*.h")),
             include_dirs=[str(SIMULATOR_SOURCE.relative_to(ROOT)), *nvidia],
-            # a kernel's arithmetic is as its PTX says; for size, which costs the interpreter of PTX no time
+            # a kernel's arithmetic is as its PTX says; for size, except what ptx/ptx_lanes.h has compiled for speed
             extra_compile_args=[*COMPILE, *OLD_CUDA, "-Os", "-ffp-contract=off"],
             # without -Bsymbolic its calls to its own functions would go to a real libcuda loaded before it
             extra_link_args=[*LINK, "-Wl,-Bsymbolic", "-Wl,-soname,libcuda_core_cffi_simulator.so"],

@@ -33,6 +33,8 @@ The simulated machine is described by environment variables that are read once, 
     Number of fans of each device, default 0, at most 8.
 ``CUDA_SIM_NVLINKS``
     Number of NVLinks of each device, at most 18, which is the default if there is more than one device.
+``CUDA_SIM_VECTORS``
+    ``0``: kernels run without the vector instructions of the processor, with the same results.
 ``CUDA_SIM_REPORT``
     ``stderr`` prints every report when it is made, and at exit what was never freed or destroyed.
 """

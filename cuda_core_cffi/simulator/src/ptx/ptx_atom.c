@@ -6,9 +6,8 @@
 #include <float.h>
 #include <math.h>
 
-#include "ptx/ptx_exec.h"
 #include "ptx/ptx_float.h"
-#include "ptx/ptx_mem.h"
+#include "ptx/ptx_where.h"
 
 static pthread_mutex_t wide_lock = PTHREAD_MUTEX_INITIALIZER; // 128-bit operations
 
@@ -120,8 +119,12 @@ static step atom(warp *w, const insn *in, uint32_t m)
     unsigned size = ptx_element_bytes((ptx_type)in->type);
     const uint64_t *B = src(w, in->b), *C = in->c == NO_OPERAND ? B : src(w, in->c);
     if (in->sub >= ATOM_EXCH) maybe_spinning(w);
+    uint64_t *at = w->temp;
+    where found = find_where(w, in, m, size, 1, at, 0);
+    spread(found, size, at);
     FOR_LANES (m) {
-        void *p = resolve(w, in, l, effective(w, in, l), size, 1);
+        void *p = (void *)(uintptr_t)at[l];
+        if (found == WHERE_UNKNOWN) p = resolve(w, in, l, effective(w, in, l), size, 1);
         if (!p) return ST_FAULT;
         uint64_t old = swap((ptx_type)in->type, (atom_op)in->sub, p, B[l], C[l], flushes(w, in, p));
         if (in->d != NO_OPERAND) dst(w, in->d)[l] = old;
@@ -129,7 +132,7 @@ static step atom(warp *w, const insn *in, uint32_t m)
     return ST_NEXT;
 }
 
-static step add_32(warp *w, const insn *in, uint32_t m)
+static step add_32_slowly(warp *w, const insn *in, uint32_t m)
 {
     const uint64_t *B = src(w, in->b);
     FOR_LANES (m) {
@@ -140,6 +143,32 @@ static step add_32(warp *w, const insn *in, uint32_t m)
     }
     return ST_NEXT;
 }
+
+LANES_BEGIN
+
+// Shared memory of a block is accessed by the one thread of the host that runs the block.
+INLINE step add_32_body(warp *w, const insn *in, uint32_t m, const int wide)
+{
+    const uint64_t *B = src(w, in->b);
+    uint64_t *at = w->temp, *d = in->d == NO_OPERAND ? w->sum : dst(w, in->d);
+    where found = find_where(w, in, m, 4, 1, at, wide);
+    if (found == WHERE_UNKNOWN) return add_32_slowly(w, in, m);
+    spread(found, 4, at);
+    if (in->space == SP_SHARED)
+        FOR_LANES (m) {
+            uint32_t *p = (uint32_t *)(uintptr_t)at[l], b = (uint32_t)B[l], old = *p;
+            *p = old + b;
+            d[l] = old;
+        }
+    else
+        FOR_LANES (m) {
+            d[l] = __atomic_fetch_add((uint32_t *)(uintptr_t)at[l], (uint32_t)B[l], __ATOMIC_SEQ_CST);
+        }
+    return ST_NEXT;
+}
+TWINS(add_32)
+
+LANES_END
 
 static step atom_128(warp *w, const insn *in, uint32_t m)
 {

@@ -46,15 +46,37 @@ static void try_release(block *b, barrier *bar)
 {
     if (!bar->used || !is_complete(b, bar)) return;
     for (uint32_t i = 0; i < b->warps; i++) {
-        for (uint32_t left = bar->waiting[i]; left; left &= left - 1)
+        for (uint32_t left = bar->votes ? bar->waiting[i] : 0; left; left &= left - 1)
             give_result(&b->w[i], (unsigned)__builtin_ctz(left), bar);
         b->w[i].at_barrier &= ~bar->waiting[i];
     }
     memset(bar, 0, sizeof *bar);
 }
 
+// The usual barrier: its number is a constant, it counts all threads, and the lanes of the group arrive for the first time.
+static int arrive_together(warp *w, const insn *in, uint32_t m, int waits)
+{
+    if (in->a >= 0 || in->b != NO_OPERAND || m != w->active) return 0;
+    uint64_t id = src(w, in->a)[0];
+    if (id >= MAX_BARRIERS || !waits) return 0;
+    barrier *bar = &w->blk->barriers[id];
+    if (bar->arrived[w->index] & m) return 0;
+    bar->used = 1;
+    bar->arrived[w->index] |= m;
+    bar->waiting[w->index] |= m;
+    if (in->c != NO_OPERAND) {
+        bar->votes += (uint32_t)__builtin_popcount(m);
+        bar->yes += (uint32_t)__builtin_popcount(pred(w, in->c, in->flags & F_NEG_C) & m);
+    }
+    spill_group(w, w->pc + 1);
+    w->at_barrier |= m;
+    try_release(w->blk, bar);
+    return 1;
+}
+
 static step arrive(warp *w, const insn *in, uint32_t m, int waits)
 {
+    if (arrive_together(w, in, m, waits)) return ST_SPLIT;
     block *b = w->blk;
     uint32_t pc = w->pc;
     uint64_t id[WARP], count[WARP];

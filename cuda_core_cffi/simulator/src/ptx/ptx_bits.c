@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Bit instructions: logic, shifts, fields, permutations, dot products.
-#include "ptx/ptx_exec.h"
 #include "ptx/ptx_int.h"
+#include "ptx/ptx_lanes.h"
 
 #define UNARY(name, T, expr) \
     static step name(warp *w, const insn *in, uint32_t m) \
@@ -32,10 +32,40 @@
         return ST_NEXT; \
     }
 
-BINARY(and_w, uint64_t, uint64_t, a &b)
-BINARY(or_w, uint64_t, uint64_t, a | b)
-BINARY(xor_w, uint64_t, uint64_t, a ^ b)
-UNARY(not_w, uint64_t, ~a)
+// ---- the common ones
+
+LANES_BEGIN
+
+LANES2(and_w, uint64_t, uint64_t, a &b)
+LANES2(or_w, uint64_t, uint64_t, a | b)
+LANES2(xor_w, uint64_t, uint64_t, a ^ b)
+LANES1(not_w, uint64_t, ~a)
+
+// Shift amounts beyond the width are clamped to it.
+WORDS2(shl_32, u32_word, b > 31 ? 0 : a << (b & 31))
+WORDS2(shr_u32, u32_word, b > 31 ? 0 : a >> (b & 31))
+WORDS2(shr_s32, s32_word, a >> ((uint32_t)b > 31 ? 31 : b))
+LANES2(shl_64, uint64_t, uint32_t, b > 63 ? 0 : a << (b & 63))
+LANES2(shr_u64, uint64_t, uint32_t, b > 63 ? 0 : a >> (b & 63))
+
+INLINE step lop3_body(warp *w, const insn *in, uint32_t m, const int wide)
+{
+    uint64_t *d = dst(w, in->d);
+    const uint64_t *A = src(w, in->a), *B = src(w, in->b), *C = src(w, in->c);
+    uint64_t t[8];
+    for (unsigned i = 0; i < 8; i++) t[i] = in->imm >> i & 1 ? ~(uint64_t)0 : 0;
+    EACH_LANE(uint64_t a = A[l], b = B[l], c = C[l];
+              uint64_t none = (t[0] & ~c) | (t[1] & c), only_b = (t[2] & ~c) | (t[3] & c);
+              uint64_t only_a = (t[4] & ~c) | (t[5] & c), both = (t[6] & ~c) | (t[7] & c);
+              o[l] = (((none & ~b) | (only_b & b)) & ~a) | (((only_a & ~b) | (both & b)) & a););
+    return ST_NEXT;
+}
+TWINS(lop3)
+
+LANES_END
+
+// ---- the others
+
 UNARY(cnot_16, uint16_t, a == 0)
 UNARY(cnot_32, uint32_t, a == 0)
 UNARY(cnot_64, uint64_t, a == 0)
@@ -64,15 +94,9 @@ static step not_p(warp *w, const insn *in, uint32_t m)
     return ST_NEXT;
 }
 
-// Shift amounts beyond the width are clamped to it.
 BINARY(shl_16, uint16_t, uint32_t, b > 15 ? 0 : (uint32_t)a << b)
-BINARY(shl_32, uint32_t, uint32_t, b > 31 ? 0 : a << (b & 31))
-BINARY(shl_64, uint64_t, uint32_t, b > 63 ? 0 : a << (b & 63))
 BINARY(shr_u16, uint16_t, uint32_t, b > 15 ? 0 : a >> b)
-BINARY(shr_u32, uint32_t, uint32_t, b > 31 ? 0 : a >> (b & 31))
-BINARY(shr_u64, uint64_t, uint32_t, b > 63 ? 0 : a >> (b & 63))
 BINARY(shr_s16, int16_t, uint32_t, a >> (b > 15 ? 15 : b))
-BINARY(shr_s32, int32_t, uint32_t, a >> (b > 31 ? 31 : b))
 BINARY(shr_s64, int64_t, uint32_t, a >> (b > 63 ? 63 : b))
 
 static inline uint64_t funnel(uint32_t lo, uint32_t hi) { return (uint64_t)hi << 32 | lo; }
@@ -162,18 +186,6 @@ static uint32_t find_nth(uint32_t mask, uint32_t base, int32_t offset)
     return 0xffffffffu;
 }
 TERNARY(fns, uint32_t, uint32_t, int32_t, find_nth(a, b, c))
-
-static step lop3(warp *w, const insn *in, uint32_t m)
-{
-    uint64_t *d = dst(w, in->d);
-    const uint64_t *A = src(w, in->a), *B = src(w, in->b), *C = src(w, in->c);
-    uint64_t t[8];
-    for (unsigned i = 0; i < 8; i++) t[i] = in->imm >> i & 1 ? ~(uint64_t)0 : 0;
-    EACH(uint64_t a = A[l], b = B[l], c = C[l];
-         d[l] = (t[0] & ~a & ~b & ~c) | (t[1] & ~a & ~b & c) | (t[2] & ~a & b & ~c) | (t[3] & ~a & b & c) |
-                (t[4] & a & ~b & ~c) | (t[5] & a & ~b & c) | (t[6] & a & b & ~c) | (t[7] & a & b & c););
-    return ST_NEXT;
-}
 
 static inline uint32_t bit_mask(uint32_t a, uint32_t b, int clamp)
 {

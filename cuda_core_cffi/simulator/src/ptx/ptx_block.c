@@ -108,6 +108,7 @@ static void block_start(block *b, uint64_t first_x, uint64_t first_y, uint64_t f
         w->next_pc = UINT32_MAX;
         w->fair_at = w->steps + 2048;
         w->favour_until = 0;
+        w->lowest = 1;
         memset(w->depth, 0, sizeof w->depth);
         memset(w->lframe, 0, sizeof w->lframe);
         for (unsigned l = 0; l < WARP; l++) w->lsp[l] = ln->fn->frame;

@@ -9,8 +9,8 @@
 
 #include <math.h>
 
-#include "ptx/ptx_exec.h"
 #include "ptx/ptx_float.h"
+#include "ptx/ptx_lanes.h"
 
 // Returns the lanes of m for which the comparison holds.
 typedef uint32_t (*compare_fn)(const warp *w, const insn *in, uint32_t m);
@@ -78,14 +78,68 @@ static uint32_t combine(uint32_t r, unsigned how, uint32_t c)
     }
 }
 
-static step setp(warp *w, const insn *in, uint32_t m)
+static inline void set_both(warp *w, const insn *in, uint32_t m, uint32_t r)
 {
-    uint32_t r = compare[in->stype](w, in, m);
     uint32_t c = in->c == NO_OPERAND ? 0 : pred(w, in->c, in->flags & F_NEG_C);
     set_pred(w, in->d, m, combine(r, in->sub, c));
     set_pred(w, in->e, m, combine(~r, in->sub, c));
+}
+
+static step setp(warp *w, const insn *in, uint32_t m)
+{
+    set_both(w, in, m, compare[in->stype](w, in, m));
     return ST_NEXT;
 }
+
+LANES_BEGIN
+
+// Every element has the bit of its lane, or none, if `relation` holds for it; it is one of four masks.
+#define SETP(name, E, T, count, relation) \
+    INLINE step name##_body(warp *w, const insn *in, uint32_t m, const int wide) \
+    { \
+        typedef E element __attribute__((may_alias)); \
+        const element *A = (const element *)src(w, in->a), *B = (const element *)src(w, in->b); \
+        const T *bit = (const T *)ptx_lane_bit64; \
+        const T less = -(T)(in->imm & 1), equal = -(T)(in->imm >> 1 & 1), greater = -(T)(in->imm >> 2 & 1), \
+                unordered = -(T)(in->imm >> 3 & 1); \
+        T out = 0; \
+        (void)unordered; \
+        if (in->flags & F_FTZ) return setp(w, in, m); \
+        if (m != FULL && are_few(m, wide)) \
+            for (uint32_t left = m; left; left &= left - 1) { \
+                unsigned i = (unsigned)__builtin_ctz(left) * (count / WARP); \
+                E a = A[i], b = B[i]; \
+                out |= (relation) & bit[i]; \
+            } \
+        else \
+            for (unsigned i = 0; i < count; i++) { \
+                E a = A[i], b = B[i]; \
+                out |= (relation) & bit[i]; \
+            } \
+        set_both(w, in, m, (uint32_t)out); \
+        return ST_NEXT; \
+    } \
+    TWINS(name)
+#define ORDERED a < b ? less : a == b ? equal : greater
+#define PARTLY_ORDERED a < b ? less : a == b ? equal : a > b ? greater : unordered
+SETP(setp_u32, uint32_t, u32_word, 2 * WARP, ORDERED)
+SETP(setp_s32, int32_t, u32_word, 2 * WARP, ORDERED)
+SETP(setp_u64, uint64_t, uint64_t, WARP, ORDERED)
+SETP(setp_s64, int64_t, uint64_t, WARP, ORDERED)
+SETP(setp_f32, float, u32_word, 2 * WARP, PARTLY_ORDERED)
+SETP(setp_f64, double, uint64_t, WARP, PARTLY_ORDERED)
+
+INLINE step selp_body(warp *w, const insn *in, uint32_t m, const int wide)
+{
+    uint64_t *d = dst(w, in->d);
+    const uint64_t *A = src(w, in->a), *B = src(w, in->b);
+    uint32_t c = pred(w, in->c, in->flags & F_NEG_C);
+    EACH_LANE(o[l] = (c & ptx_lane_bit64[l]) != 0 ? A[l] : B[l];);
+    return ST_NEXT;
+}
+TWINS(selp)
+
+LANES_END
 
 // On a pair type the two destinations are the two halves.
 static step setp_pair(warp *w, const insn *in, uint32_t m)
@@ -101,6 +155,11 @@ static step setp_pair(warp *w, const insn *in, uint32_t m)
 exec_fn ptx_setp_handler(ptx_type type)
 {
     if (type == T_F16X2 || type == T_BF16X2) return setp_pair;
+    static const exec_fn common[T_COUNT] = {
+        [T_B32] = setp_u32, [T_U32] = setp_u32, [T_S32] = setp_s32, [T_B64] = setp_u64,
+        [T_U64] = setp_u64, [T_S64] = setp_s64, [T_F32] = setp_f32, [T_F64] = setp_f64,
+    };
+    if (common[type]) return common[type];
     return compare[type] ? setp : NULL;
 }
 
@@ -143,15 +202,6 @@ exec_fn ptx_set_handler(ptx_type type)
 {
     if (type == T_F16X2 || type == T_BF16X2) return set_pair;
     return compare[type] ? set : NULL;
-}
-
-static step selp(warp *w, const insn *in, uint32_t m)
-{
-    uint64_t *d = dst(w, in->d);
-    const uint64_t *A = src(w, in->a), *B = src(w, in->b);
-    uint32_t c = pred(w, in->c, in->flags & F_NEG_C);
-    EACH(d[l] = c >> l & 1 ? A[l] : B[l];);
-    return ST_NEXT;
 }
 
 static step slct_s32(warp *w, const insn *in, uint32_t m)

@@ -6,8 +6,8 @@
 #include <float.h>
 #include <math.h>
 
-#include "ptx/ptx_exec.h"
 #include "ptx/ptx_float.h"
+#include "ptx/ptx_lanes.h"
 
 typedef enum kind { K_NONE, K_SIGNED, K_UNSIGNED, K_FLOAT } kind;
 
@@ -48,21 +48,15 @@ static unsigned bits_of(ptx_type t)
 
 // ---- integer to integer: sign or zero extension from the narrower of the two types
 
-#define EXTEND(name, T) \
-    static step name(warp *w, const insn *in, uint32_t m) \
-    { \
-        uint64_t *d = dst(w, in->d); \
-        const uint64_t *A = src(w, in->a); \
-        EACH(d[l] = (uint64_t)(T)A[l];); \
-        return ST_NEXT; \
-    }
-EXTEND(ext_u8, uint8_t)
-EXTEND(ext_s8, int8_t)
-EXTEND(ext_u16, uint16_t)
-EXTEND(ext_s16, int16_t)
-EXTEND(ext_u32, uint32_t)
-EXTEND(ext_s32, int32_t)
-EXTEND(ext_64, uint64_t)
+LANES_BEGIN
+LANES1(ext_u8, uint8_t, a)
+LANES1(ext_s8, int8_t, a)
+LANES1(ext_u16, uint16_t, a)
+LANES1(ext_s16, int16_t, a)
+LANES1(ext_u32, uint64_t, a & 0xffffffffu)
+LANES1(ext_s32, int32_t, a)
+LANES1(ext_64, uint64_t, a)
+LANES_END
 
 static const exec_fn extend[T_COUNT] = {
     [T_U8] = ext_u8,   [T_S8] = ext_s8,   [T_U16] = ext_u16, [T_S16] = ext_s16,
@@ -211,24 +205,54 @@ static step general(warp *w, const insn *in, uint32_t m)
     return ST_NEXT;
 }
 
-#define FAST(name, expr) \
-    static step name(warp *w, const insn *in, uint32_t m) \
-    { \
-        uint64_t *d = dst(w, in->d); \
-        const uint64_t *A = src(w, in->a); \
-        FOR_LANES (m) { \
-            uint64_t a = A[l]; \
-            d[l] = (expr); \
-        } \
-        return ST_NEXT; \
+// Rounds towards zero; what is out of range becomes the nearest integer that there is, and NaN 0.
+INLINE int32_t truncated(float v)
+{
+    int32_t r = (int32_t)(v >= -0x1p31f && v < 0x1p31f ? v : 0);
+    return v >= 0x1p31f ? INT32_MAX : v < -0x1p31f ? INT32_MIN : r;
+}
+
+INLINE uint64_t narrow(double v) { return v == v ? of_f32((float)v) : 0x7fffffff; }
+
+LANES_BEGIN
+WORDS1(s32_to_f32, u32_word, (uint32_t)of_f32((float)(int32_t)a))
+WORDS1(u32_to_f32, u32_word, (uint32_t)of_f32((float)a))
+WORDS1(f32_to_s32, u32_word, (uint32_t)truncated(as_f32(a)))
+LANES1(s32_to_f64, int32_t, of_f64(a))
+LANES1(u32_to_f64, uint32_t, of_f64(a))
+LANES1(f64_to_f32, uint64_t, narrow(as_f64(a)))
+LANES1(f32_to_f64, uint64_t, of_f64(as_f32(a)))
+LANES_END
+
+// Between f16 and f32, without modifiers. NaN becomes the NaN of the hardware.
+static step f16_to_f32(warp *w, const insn *in, uint32_t m) { return general(w, in, m); }
+static step f32_to_f16(warp *w, const insn *in, uint32_t m) { return general(w, in, m); }
+
+#if HAS_WIDE
+WIDE_TARGET static step f16_to_f32_wide(warp *w, const insn *in, uint32_t m)
+{
+    uint64_t *d = dst(w, in->d);
+    const uint64_t *A = src(w, in->a);
+    FOR_LANES (m) {
+        float f = _cvtsh_ss((uint16_t)A[l]);
+        d[l] = f == f ? of_f32(f) : 0x7fffffff;
     }
-FAST(s32_to_f32, of_f32((float)(int32_t)a))
-FAST(u32_to_f32, of_f32((float)(uint32_t)a))
-FAST(s32_to_f64, of_f64((int32_t)a))
-FAST(u32_to_f64, of_f64((uint32_t)a))
-static inline uint64_t narrow(double v) { return v == v ? of_f32((float)v) : 0x7fffffff; }
-FAST(f64_to_f32, narrow(as_f64(a)))
-FAST(f32_to_f64, of_f64(as_f32(a)))
+    return ST_NEXT;
+}
+ARE_TWINS(f16_to_f32)
+
+WIDE_TARGET static step f32_to_f16_wide(warp *w, const insn *in, uint32_t m)
+{
+    uint64_t *d = dst(w, in->d);
+    const uint64_t *A = src(w, in->a);
+    FOR_LANES (m) {
+        float f = as_f32(A[l]);
+        d[l] = f == f ? _cvtss_sh(f, _MM_FROUND_TO_NEAREST_INT) : 0x7fff;
+    }
+    return ST_NEXT;
+}
+ARE_TWINS(f32_to_f16)
+#endif
 
 // ---- two floats into one register, and back; fp8 and tf32
 
@@ -311,5 +335,8 @@ exec_fn ptx_cvt_handler(const insn *in)
         if (to == T_F32 && from == T_F64) return f64_to_f32;
         if (to == T_F64 && from == T_F32) return f32_to_f64;
     }
+    if (to == T_F32 && from == T_F16 && !in->flags && in->round == R_NONE) return f16_to_f32;
+    if (to == T_F16 && from == T_F32 && !in->flags && in->round == R_RN) return f32_to_f16;
+    if (to == T_S32 && from == T_F32 && !in->flags && in->round == R_RZI) return f32_to_s32;
     return general;
 }

@@ -9,6 +9,7 @@
 
 #include "ptx/ptx_float.h"
 #include "ptx/ptx_flow.h"
+#include "ptx/ptx_lanes.h"
 
 #define BUCKETS 512
 
@@ -59,7 +60,7 @@ void append(decoder *d, insn in)
     in.pred = at->pred;
     in.line = at->line;
     in.text = at->text;
-    if (!in.run) in.run = ptx_run_unsupported;
+    in.run = in.run ? ptx_widest(in.run) : ptx_run_unsupported;
     *at = in;
 }
 

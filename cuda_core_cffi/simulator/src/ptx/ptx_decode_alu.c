@@ -33,7 +33,7 @@ static void decode_float(decoder *d, float_op op, unsigned count, ptx_type t)
     if (op == FOP_MAX && d->st->count == 4) return;
     need(d, count, count);
     operands(d, count, t);
-    if (is_half_type(t)) d->in.run = d->in.round > R_RN ? NULL : ptx_half_handler(op, t);
+    if (is_half_type(t)) d->in.run = d->in.round > R_RN ? NULL : ptx_half_handler(op, t, d->in.flags);
     else if (!(d->in.flags & F_RELU) && d->in.round <= R_RP)
         d->in.run = ptx_float_handler(op, t, (ptx_round)d->in.round, d->in.flags);
 }

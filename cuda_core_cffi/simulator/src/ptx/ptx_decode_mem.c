@@ -204,7 +204,8 @@ static void dec_mov(decoder *d, int arg)
         in->list = elements(d, v, v->n, in->sub == 64 ? T_B64 : T_B32, v == to);
         if (v == to) in->a = source_of(d, from, t);
         else in->d = destination(d, to);
-        in->run = v == to ? ptx_run_unpack : ptx_run_pack;
+        if (v->n == 2 && in->sub < 64) in->run = v == to ? ptx_run_unpack2 : ptx_run_pack2;
+        else in->run = v == to ? ptx_run_unpack : ptx_run_pack;
         return;
     }
     if (from->kind == OP_SREG || from->kind == OP_NAME) {

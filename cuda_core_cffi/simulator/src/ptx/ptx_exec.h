@@ -18,6 +18,9 @@
 
 #include "ptx/ptx_types.h"
 
+// Functions compiled for speed or for a newer processor inline it too.
+#define INLINE static inline __attribute__((always_inline))
+
 #define MAX_BARRIERS 16
 #define MAX_WARPS 32
 #define CACHED_RANGES 4
@@ -56,15 +59,17 @@ struct warp {
     uint64_t fair_at;      // when the lanes that waited longest get a turn
     uint64_t favour_until; // until then the favoured lane's group runs
     unsigned favoured;
+    int lowest; // no other lane that can run is at a lower pc than the group, nor has been called more deeply
     uint32_t cluster_arrived, cluster_waiting; // lanes
     uint32_t lane_pc[WARP], lane_frame[WARP], depth[WARP];
     uint32_t lframe[WARP]; // frame in local memory
     uint32_t lsp[WARP];    // first free byte above it
-    uint64_t last_run[WARP];
+    uint32_t last_run[WARP]; // the lower half of `steps` then
     uint32_t sync_mask[WARP];     // what the lanes in at_sync wait for
     uint32_t cluster_phase[WARP]; // the phase of the cluster barrier at which the lane arrived
     uint32_t tid[3][WARP];
     uint8_t *local; // local memory of lane 0
+    uint64_t temp[WARP] __attribute__((aligned(64))), sum[WARP];
 };
 
 typedef struct barrier {
@@ -109,11 +114,13 @@ struct worker {
     launch *ln;
     pthread_t thread;
     uint64_t epoch;
+    const uint64_t *epoch_now; // of the host
     range_cache readable, writable;
     cluster *spare; // blocks of finished clusters, for reuse
 };
 
 struct launch {
+    int (*run)(warp *w, unsigned budget); // warp_run, or what this processor runs faster
     const sim_ptx_module *m;
     const ptx_fn *fn;
     const sim_ptx_launch *in;
@@ -138,21 +145,21 @@ struct launch {
 
 // ---- operands
 
-static inline uint64_t *dst(const warp *w, int32_t o) { return w->r + (size_t)o * WARP; }
+INLINE uint64_t *dst(const warp *w, int32_t o) { return w->r + (size_t)o * WARP; }
 
-static inline const uint64_t *src(const warp *w, int32_t o)
+INLINE const uint64_t *src(const warp *w, int32_t o)
 {
     return o >= 0 ? w->r + (size_t)o * WARP : w->consts + (size_t)~o * WARP;
 }
 
 // A predicate operand as a mask. Constant predicates are constants of all ones or zero.
-static inline uint32_t pred(const warp *w, int32_t o, int negated)
+INLINE uint32_t pred(const warp *w, int32_t o, int negated)
 {
     uint32_t p = o >= 0 ? w->p[o] : (uint32_t)w->consts[(size_t)~o * WARP];
     return negated ? ~p : p;
 }
 
-static inline void set_pred(const warp *w, int32_t o, uint32_t m, uint32_t value)
+INLINE void set_pred(const warp *w, int32_t o, uint32_t m, uint32_t value)
 {
     if (o == NO_OPERAND) return;
     w->p[o] = (w->p[o] & ~m) | (value & m);
@@ -183,7 +190,7 @@ static inline void set_frame(warp *w, uint32_t frame)
 #define FOR_LANES(m) \
     for (uint32_t left_ = (m), l = 0; left_ && (l = (uint32_t)__builtin_ctz(left_), 1); left_ &= left_ - 1)
 
-static inline float as_f32(uint64_t v)
+INLINE float as_f32(uint64_t v)
 {
     uint32_t b = (uint32_t)v;
     float f;
@@ -191,7 +198,7 @@ static inline float as_f32(uint64_t v)
     return f;
 }
 
-static inline uint64_t of_f32(float f)
+INLINE uint64_t of_f32(float f)
 {
     uint32_t b;
     memcpy(&b, &f, 4);
@@ -200,16 +207,16 @@ static inline uint64_t of_f32(float f)
 
 #define NAN32 0x7fffffffu // what the hardware makes of every f32 NaN
 
-static inline uint64_t canonical(float f) { return f == f ? of_f32(f) : NAN32; }
+INLINE uint64_t canonical(float f) { return f == f ? of_f32(f) : NAN32; }
 
-static inline double as_f64(uint64_t v)
+INLINE double as_f64(uint64_t v)
 {
     double d;
     memcpy(&d, &v, 8);
     return d;
 }
 
-static inline uint64_t of_f64(double d)
+INLINE uint64_t of_f64(double d)
 {
     uint64_t b;
     memcpy(&b, &d, 8);
@@ -228,8 +235,13 @@ step fault(warp *w, const insn *in, unsigned lane, int result, uint64_t address,
 void *resolve(warp *w, const insn *in, unsigned lane, uint64_t address, uint32_t size, int is_write);
 void *resolve_space(warp *w, const insn *in, unsigned lane, ptx_space space, uint64_t address, uint32_t size,
                     int is_write);
+void forget_ranges(worker *wk, uint64_t epoch);
 // Forgets what may be accessed if memory has been freed since. For instructions that access memory, before they do.
-void check_epoch(worker *wk);
+INLINE void check_epoch(worker *wk)
+{
+    uint64_t now = wk->epoch_now ? __atomic_load_n(wk->epoch_now, __ATOMIC_ACQUIRE) : wk->epoch;
+    if (now != wk->epoch) forget_ranges(wk, now);
+}
 // The address that an instruction with an address operand means for a lane.
 uint64_t effective(const warp *w, const insn *in, unsigned lane);
 // Like resolve for a NUL-terminated string of device memory; NULL after a fault.
@@ -241,6 +253,7 @@ const char *resolve_string(warp *w, const insn *in, unsigned lane, uint64_t addr
 void spill_group(warp *w, uint32_t pc);
 // Runs about `budget` instructions. Returns 0 if there was nothing to run.
 int warp_run(warp *w, unsigned budget);
+int warp_run_wide(warp *w, unsigned budget);
 int grow_registers(warp *w, uint64_t slots); // 0 if there is no memory for so many
 void exit_lanes(warp *w, uint32_t m);
 void sync_after_exit(warp *w);

@@ -9,71 +9,89 @@
 #include <float.h>
 #include <math.h>
 
-#include "ptx/ptx_exec.h"
 #include "ptx/ptx_float.h"
+#include "ptx/ptx_lanes.h"
 
 // ---- the common case: round to nearest, nothing else
 
-#define FAST32(name, expr) \
-    static step name(warp *w, const insn *in, uint32_t m) \
-    { \
-        uint64_t *d = dst(w, in->d); \
-        const uint64_t *A = src(w, in->a), *B = src(w, in->b); \
-        EACH(float a = as_f32(A[l]); float b = as_f32(B[l]); d[l] = canonical(expr);); \
-        return ST_NEXT; \
-    }
-FAST32(add_f32, a + b)
-FAST32(sub_f32, a - b)
-FAST32(mul_f32, a *b)
-FAST32(div_f32, a / b)
+LANES_BEGIN
+
+INLINE uint32_t bits_of_f32(float f) { return f == f ? (uint32_t)of_f32(f) : NAN32; }
+INLINE float canonical_f32(float f) { return f == f ? f : __builtin_nanf("0x3fffff"); }
+
+WORDS2(add_f32, f32_word, canonical_f32(a + b))
+WORDS2(sub_f32, f32_word, canonical_f32(a - b))
+WORDS2(mul_f32, f32_word, canonical_f32(a *b))
+WORDS2(div_f32, f32_word, canonical_f32(a / b))
 
 #define FAST64(name, expr) \
-    static step name(warp *w, const insn *in, uint32_t m) \
+    INLINE step name##_body(warp *w, const insn *in, uint32_t m, const int wide) \
     { \
         uint64_t *d = dst(w, in->d); \
         const uint64_t *A = src(w, in->a), *B = src(w, in->b); \
-        EACH(double a = as_f64(A[l]); double b = as_f64(B[l]); d[l] = of_f64(expr);); \
+        EACH_LANE(double a = as_f64(A[l]); double b = as_f64(B[l]); o[l] = of_f64(expr);); \
         return ST_NEXT; \
-    }
+    } \
+    TWINS(name)
 FAST64(add_f64, a + b)
 FAST64(sub_f64, a - b)
 FAST64(mul_f64, a *b)
 FAST64(div_f64, a / b)
 
-static step fma_f32(warp *w, const insn *in, uint32_t m)
+// Without an instruction for it, fma is a function of libm.
+#ifdef __FP_FAST_FMA
+#define HAS_FMA(wide) 1
+#else
+#define HAS_FMA(wide) (wide)
+#endif
+
+INLINE step fma_f32_body(warp *w, const insn *in, uint32_t m, const int wide)
+{
+    uint64_t *d = dst(w, in->d);
+    const f32_word *A = (const f32_word *)src(w, in->a), *B = (const f32_word *)src(w, in->b),
+                   *C = (const f32_word *)src(w, in->c);
+    if (HAS_FMA(wide)) EACH_WORD(f32_word, o[i] = canonical_f32(fmaf(A[i], B[i], C[i])););
+    else
+        FOR_LANES (m) {
+            d[l] = canonical(fmaf(A[2 * l], B[2 * l], C[2 * l]));
+        }
+    return ST_NEXT;
+}
+TWINS(fma_f32)
+
+INLINE step fma_f64_body(warp *w, const insn *in, uint32_t m, const int wide)
 {
     uint64_t *d = dst(w, in->d);
     const uint64_t *A = src(w, in->a), *B = src(w, in->b), *C = src(w, in->c);
-    FOR_LANES (m) {
-        d[l] = canonical(fmaf(as_f32(A[l]), as_f32(B[l]), as_f32(C[l])));
-    }
+    if (HAS_FMA(wide)) EACH_LANE(o[l] = of_f64(fma(as_f64(A[l]), as_f64(B[l]), as_f64(C[l]))););
+    else
+        FOR_LANES (m) {
+            d[l] = of_f64(fma(as_f64(A[l]), as_f64(B[l]), as_f64(C[l])));
+        }
     return ST_NEXT;
 }
+TWINS(fma_f64)
 
-static step fma_f64(warp *w, const insn *in, uint32_t m)
-{
-    uint64_t *d = dst(w, in->d);
-    const uint64_t *A = src(w, in->a), *B = src(w, in->b), *C = src(w, in->c);
-    FOR_LANES (m) {
-        d[l] = of_f64(fma(as_f64(A[l]), as_f64(B[l]), as_f64(C[l])));
-    }
-    return ST_NEXT;
-}
-
-#define SIGN(name, expr) \
-    static step name(warp *w, const insn *in, uint32_t m) \
-    { \
-        uint64_t *d = dst(w, in->d); \
-        const uint64_t *A = src(w, in->a); \
-        EACH(uint64_t a = A[l]; d[l] = (expr);); \
-        return ST_NEXT; \
-    }
 #define SIGN32 0x80000000u
 #define SIGN64 ((uint64_t)1 << 63)
-SIGN(neg_f32, a ^ SIGN32)
-SIGN(abs_f32, (uint32_t)a & ~SIGN32)
-SIGN(neg_f64, a ^ SIGN64)
-SIGN(abs_f64, a & ~SIGN64)
+LANES1(neg_f32, uint64_t, a ^ SIGN32)
+LANES1(abs_f32, uint64_t, (uint32_t)a & ~SIGN32)
+LANES1(neg_f64, uint64_t, a ^ SIGN64)
+LANES1(abs_f64, uint64_t, a & ~SIGN64)
+
+// Of a number and a NaN the number; -0 is less than 0. Equal operands have the same bits, but for the sign of zero.
+WORDS2(min_f32, u32_word, bits_of_f32(as_f32(a) < as_f32(b)   ? as_f32(a)
+                                      : as_f32(a) > as_f32(b) ? as_f32(b)
+                                      : as_f32(a) == as_f32(b) ? as_f32(a | b)
+                                      : as_f32(a) == as_f32(a) ? as_f32(a)
+                                                               : as_f32(b)))
+WORDS2(max_f32, u32_word, bits_of_f32(as_f32(a) > as_f32(b)   ? as_f32(a)
+                                      : as_f32(a) < as_f32(b) ? as_f32(b)
+                                      : as_f32(a) == as_f32(b) ? as_f32(a & b)
+                                      : as_f32(a) == as_f32(a) ? as_f32(a)
+                                                               : as_f32(b)))
+
+LANES_END
 
 // ---- everything else, one lane at a time
 
@@ -262,7 +280,7 @@ exec_fn ptx_float_handler(float_op op, ptx_type type, ptx_round round, uint32_t 
 {
     static const exec_fn fast32[FOP_OPS] = {
         [FOP_ADD] = add_f32, [FOP_SUB] = sub_f32, [FOP_MUL] = mul_f32, [FOP_DIV] = div_f32,
-        [FOP_FMA] = fma_f32, [FOP_NEG] = neg_f32, [FOP_ABS] = abs_f32,
+        [FOP_FMA] = fma_f32, [FOP_NEG] = neg_f32, [FOP_ABS] = abs_f32, [FOP_MIN] = min_f32, [FOP_MAX] = max_f32,
     };
     static const exec_fn fast64[FOP_OPS] = {
         [FOP_ADD] = add_f64, [FOP_SUB] = sub_f64, [FOP_MUL] = mul_f64, [FOP_DIV] = div_f64,

@@ -31,7 +31,7 @@ typedef enum float_op {
 
 // NULL if there is no such instruction.
 exec_fn ptx_float_handler(float_op op, ptx_type type, ptx_round round, uint32_t flags);
-exec_fn ptx_half_handler(float_op op, ptx_type type);
+exec_fn ptx_half_handler(float_op op, ptx_type type, uint32_t flags);
 exec_fn ptx_testp_handler(ptx_type type);
 exec_fn ptx_cvt_handler(const insn *in);
 

@@ -7,28 +7,42 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "ptx/ptx_exec.h"
+#include "ptx/ptx_lanes.h"
 
 #define MAX_DEPTH 8192
 
-step ptx_run_bra(warp *w, const insn *in, uint32_t m)
+// Would the scheduler choose the lanes of the group that go on at a pc below those of all others?
+static inline int goes_on(const warp *w) { return w->lowest && w->steps < w->fair_at; }
+
+LANES_BEGIN
+
+INLINE step ptx_run_bra_body(warp *w, const insn *in, uint32_t m, const int wide)
 {
     uint32_t target = (uint32_t)in->imm;
+    (void)wide;
     if (m == w->active) {
         // Jumping back while other lanes are elsewhere may pass them: choose again.
-        if (target <= w->pc && w->active != w->live) {
-            spill_group(w, target);
+        if (target <= w->pc && w->active != w->live && !goes_on(w)) {
+            leave_group(w, m, target);
+            w->active = 0;
             return ST_SPLIT;
         }
         w->pc = target;
         return ST_JUMP;
     }
-    spill_group(w, w->pc + 1);
-    FOR_LANES (m) {
-        w->lane_pc[l] = target;
+    leave_group(w, m, target);
+    w->active &= ~m;
+    if (target > w->pc && goes_on(w)) {
+        if (target < w->next_pc) w->next_pc = target;
+        return ST_NEXT;
     }
+    leave_group(w, w->active, w->pc + 1);
+    w->active = 0;
     return ST_SPLIT;
 }
+PUBLIC_TWINS(ptx_run_bra)
+
+LANES_END
 
 // brx.idx: an index beyond the list is undefined; here it is an error.
 step ptx_run_brx(warp *w, const insn *in, uint32_t m)
@@ -237,6 +251,10 @@ step ptx_run_ret(warp *w, const insn *in, uint32_t m)
 step ptx_run_exit(warp *w, const insn *in, uint32_t m)
 {
     (void)in;
+    if (w->active != m && goes_on(w) && !w->at_barrier && !w->at_sync) {
+        exit_lanes(w, m);
+        return ST_NEXT;
+    }
     if (w->active != m) spill_group(w, w->pc + 1);
     w->active = 0;
     exit_lanes(w, m);

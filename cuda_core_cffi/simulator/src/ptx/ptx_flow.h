@@ -55,6 +55,8 @@ step ptx_run_mov128(warp *w, const insn *in, uint32_t m);
 step ptx_run_mov_pred(warp *w, const insn *in, uint32_t m);
 step ptx_run_pack(warp *w, const insn *in, uint32_t m);
 step ptx_run_unpack(warp *w, const insn *in, uint32_t m);
+step ptx_run_pack2(warp *w, const insn *in, uint32_t m);
+step ptx_run_unpack2(warp *w, const insn *in, uint32_t m);
 step ptx_run_frame_address(warp *w, const insn *in, uint32_t m);
 step ptx_run_param_address(warp *w, const insn *in, uint32_t m);
 step ptx_run_sreg(warp *w, const insn *in, uint32_t m);

@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-#include "ptx/ptx_exec.h"
 #include "ptx/ptx_float.h"
+#include "ptx/ptx_lanes.h"
 
 // Rounds v to `bits` of precision with least normal exponent `emin`, and encodes it with a biased exponent.
 // `inf` is the encoding of infinity, past which everything overflows.
@@ -182,11 +182,81 @@ static step half_run(warp *w, const insn *in, uint32_t m)
     return ST_NEXT;
 }
 
-exec_fn ptx_half_handler(float_op op, ptx_type type)
+// ---- f16 and f16x2, rounded to nearest, without modifiers
+//
+// The upper half of a register is computed in any case; of f16 nobody reads it.
+
+static step plain_f16(warp *w, const insn *in, uint32_t m) { return half_run(w, in, m); }
+
+#if HAS_WIDE
+LANES_BEGIN
+
+// Eight of a * b + c, where the product of two halves is exact in a float, as fma_to_odd() does it.
+WIDE_TARGET static inline __m128i fused(__m128i x, __m128i y, __m128i z, float_op op)
+{
+    __m256 a = _mm256_cvtph_ps(x), b = _mm256_cvtph_ps(y), s;
+    if (op == FOP_MUL) s = _mm256_mul_ps(a, b);
+    else {
+        const __m256 sign = _mm256_set1_ps(-0.0f), zero = _mm256_setzero_ps();
+        __m256 p = op == FOP_FMA ? _mm256_mul_ps(a, b) : a;
+        __m256 c = op == FOP_FMA ? _mm256_cvtph_ps(z) : op == FOP_SUB ? _mm256_xor_ps(b, sign) : b;
+        s = _mm256_add_ps(p, c);
+        __m256 t = _mm256_sub_ps(s, p);
+        __m256 error = _mm256_add_ps(_mm256_sub_ps(p, _mm256_sub_ps(s, t)), _mm256_sub_ps(c, t));
+        // Even and inexact: step to the odd neighbour on the side of the exact value. NaN is neither.
+        __m256i bits = _mm256_castps_si256(s), one = _mm256_set1_epi32(1);
+        __m256i even = _mm256_cmpeq_epi32(_mm256_and_si256(bits, one), _mm256_setzero_si256());
+        __m256i inexact = _mm256_castps_si256(_mm256_cmp_ps(error, zero, _CMP_NEQ_OQ));
+        __m256i away = _mm256_srai_epi32(_mm256_castps_si256(_mm256_xor_ps(error, s)), 31); // 0: up in magnitude; -1: down
+        __m256i by = _mm256_and_si256(_mm256_or_si256(away, one), _mm256_and_si256(even, inexact));
+        s = _mm256_castsi256_ps(_mm256_add_epi32(bits, by));
+    }
+    __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
+    s = _mm256_blendv_ps(s, nan, _mm256_cmp_ps(s, s, _CMP_UNORD_Q));
+    return _mm256_cvtps_ph(s, _MM_FROUND_TO_NEAREST_INT);
+}
+
+// The lower words of eight lanes, in an order that spread_words() undoes.
+WIDE_TARGET static inline __m256i gather_words(const uint64_t *v)
+{
+    __m256 low = _mm256_loadu_ps((const float *)v), high = _mm256_loadu_ps((const float *)(v + 4));
+    return _mm256_castps_si256(_mm256_shuffle_ps(low, high, 0x88));
+}
+
+WIDE_TARGET static inline void spread_words(uint64_t *v, __m256i words)
+{
+    _mm256_storeu_si256((__m256i *)v, _mm256_unpacklo_epi32(words, _mm256_setzero_si256()));
+    _mm256_storeu_si256((__m256i *)(v + 4), _mm256_unpackhi_epi32(words, _mm256_setzero_si256()));
+}
+
+WIDE_TARGET static step plain_f16_wide(warp *w, const insn *in, uint32_t m)
+{
+    if (m != FULL && are_few(m, 1)) return half_run(w, in, m);
+    uint64_t *d = dst(w, in->d), *o = m == FULL ? d : w->temp;
+    const uint64_t *A = src(w, in->a), *B = src(w, in->b), *C = in->c == NO_OPERAND ? B : src(w, in->c);
+    float_op op = (float_op)in->sub;
+    for (unsigned l = 0; l < WARP; l += 8) {
+        __m256i a = gather_words(A + l), b = gather_words(B + l), c = gather_words(C + l);
+        __m128i low = fused(_mm256_castsi256_si128(a), _mm256_castsi256_si128(b), _mm256_castsi256_si128(c), op);
+        __m128i high =
+            fused(_mm256_extracti128_si256(a, 1), _mm256_extracti128_si256(b, 1), _mm256_extracti128_si256(c, 1), op);
+        spread_words(o + l, _mm256_set_m128i(high, low));
+    }
+    if (m != FULL) ptx_merge(w, d, m);
+    return ST_NEXT;
+}
+ARE_TWINS(plain_f16)
+
+LANES_END
+#endif
+
+exec_fn ptx_half_handler(float_op op, ptx_type type, uint32_t flags)
 {
     static const uint8_t known[FOP_OPS] = {
         [FOP_ADD] = 1, [FOP_SUB] = 1, [FOP_MUL] = 1,  [FOP_FMA] = 1, [FOP_MIN] = 1,
         [FOP_MAX] = 1, [FOP_EX2] = 1, [FOP_TANH] = 1, [FOP_NEG] = 1, [FOP_ABS] = 1,
     };
-    return known[op] && is_half_type(type) ? half_run : NULL;
+    if (!known[op] || !is_half_type(type)) return NULL;
+    int is_plain = !flags && (op == FOP_ADD || op == FOP_SUB || op == FOP_MUL || op == FOP_FMA);
+    return is_plain && (type == T_F16 || type == T_F16X2) ? plain_f16 : half_run;
 }

@@ -4,7 +4,7 @@
 // Integer arithmetic.
 #include "ptx/ptx_int.h"
 
-#include "ptx/ptx_exec.h"
+#include "ptx/ptx_lanes.h"
 
 typedef unsigned __int128 u128;
 typedef __int128 s128;
@@ -36,12 +36,27 @@ typedef __int128 s128;
         return ST_NEXT; \
     }
 
+// ---- the common ones
+
+LANES_BEGIN
+
 // Addition and the like do not depend on the width: 64-bit results are right in their low bits.
-BINARY(add_w, uint64_t, a + b)
-BINARY(sub_w, uint64_t, a - b)
-BINARY(mul_w, uint64_t, a *b)
-TERNARY(mad_w, uint64_t, a *b + c)
-UNARY(neg_w, uint64_t, 0 - a)
+LANES2(add_w, uint64_t, uint64_t, a + b)
+LANES2(sub_w, uint64_t, uint64_t, a - b)
+LANES2(mul_w, uint64_t, uint64_t, a *b)
+LANES3(mad_w, uint64_t, uint64_t, uint64_t, a *b + c)
+LANES1(neg_w, uint64_t, 0 - a)
+
+WORDS2(mul_32, u32_word, a *b)
+WORDS3(mad_32, u32_word, a *b + c)
+WORDS2(min_u32, u32_word, a < b ? a : b)
+WORDS2(max_u32, u32_word, a > b ? a : b)
+WORDS2(min_s32, s32_word, a < b ? a : b)
+WORDS2(max_s32, s32_word, a > b ? a : b)
+
+LANES_END
+
+// ---- the others
 
 static inline int64_t clamp32(int64_t v) { return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v; }
 BINARY(add_sat, int32_t, clamp32((int64_t)a + b))
@@ -68,6 +83,15 @@ TERNARY(mad_wide_u16, uint16_t, (uint32_t)a *b + c)
 TERNARY(mad_wide_s16, int16_t, (uint64_t)((int32_t)a * b) + c)
 TERNARY(mad_wide_u32, uint32_t, (uint64_t)a *b + c)
 TERNARY(mad_wide_s32, int32_t, (uint64_t)((int64_t)a * b) + c)
+
+LANES_BEGIN
+WIDE3(mul_hi_u32, _mm256_srli_epi64(_mm256_mul_epu32(a, b), 32))
+WIDE3(mul_hi_s32, _mm256_srli_epi64(_mm256_mul_epi32(a, b), 32))
+WIDE3(mul_wide_u32, _mm256_mul_epu32(a, b))
+WIDE3(mul_wide_s32, _mm256_mul_epi32(a, b))
+WIDE3(mad_wide_u32, _mm256_add_epi64(_mm256_mul_epu32(a, b), c))
+WIDE3(mad_wide_s32, _mm256_add_epi64(_mm256_mul_epi32(a, b), c))
+LANES_END
 
 #define U24(x) ((uint32_t)(x) & 0xffffff)
 #define S24(x) ((int64_t)((int32_t)((uint32_t)(x) << 8) >> 8))
@@ -96,8 +120,6 @@ DIVISION(uint64_t, u64, int64_t, s64, )
     BINARY(max_##t, T, a > b ? a : b)
 ORDERED(uint16_t, u16)
 ORDERED(int16_t, s16)
-ORDERED(uint32_t, u32)
-ORDERED(int32_t, s32)
 ORDERED(uint64_t, u64)
 ORDERED(int64_t, s64)
 BINARY(min_relu, int32_t, (a < b ? a : b) < 0 ? 0 : (a < b ? a : b))
@@ -170,16 +192,17 @@ exec_fn ptx_int_carry(ptx_type t)
 #define EVERY(p) \
     [T_U16] = p##u16, [T_S16] = p##s16, [T_U32] = p##u32, [T_S32] = p##s32, [T_U64] = p##u64, [T_S64] = p##s64
 #define NARROW(p) [T_U16] = p##u16, [T_S16] = p##s16, [T_U32] = p##u32, [T_S32] = p##s32
+#define LOW_HALF(f, f32) [T_U16] = f, [T_S16] = f, [T_U32] = f32, [T_S32] = f32, [T_U64] = f, [T_S64] = f
 
 static const exec_fn table[INT_OPS][T_COUNT] = {
     [INT_ADD] = {BOTH(add_w), [T_U16X2] = add_x2, [T_S16X2] = add_x2},
     [INT_SUB] = {BOTH(sub_w), [T_U16X2] = sub_x2, [T_S16X2] = sub_x2},
     [INT_ADD_SAT] = {[T_S32] = add_sat},
     [INT_SUB_SAT] = {[T_S32] = sub_sat},
-    [INT_MUL_LO] = {BOTH(mul_w)},
+    [INT_MUL_LO] = {LOW_HALF(mul_w, mul_32)},
     [INT_MUL_HI] = {EVERY(mul_hi_)},
     [INT_MUL_WIDE] = {NARROW(mul_wide_)},
-    [INT_MAD_LO] = {BOTH(mad_w)},
+    [INT_MAD_LO] = {LOW_HALF(mad_w, mad_32)},
     [INT_MAD_HI] = {EVERY(mad_hi_)},
     [INT_MAD_WIDE] = {NARROW(mad_wide_)},
     [INT_MAD_HI_SAT] = {[T_S32] = mad_hi_sat},

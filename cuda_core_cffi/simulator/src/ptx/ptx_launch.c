@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "ptx/ptx_exec.h"
+#include "ptx/ptx_lanes.h"
 
 #define SLICE 8192            // instructions of a warp between looks at the clock and the other warps
 #define PATIENCE 64           // slices of a cluster before the worker takes in another one
@@ -50,7 +50,7 @@ static int run_cluster(launch *ln, cluster *cl)
         if (!b->active) continue;
         for (uint32_t k = 0; k < b->warps; k++) {
             if (!b->w[k].live) continue;
-            ran |= warp_run(&b->w[k], SLICE);
+            ran |= ln->run(&b->w[k], SLICE);
             if (launch_stopped(ln)) return 1;
         }
         if (!b->live_threads) {
@@ -137,6 +137,7 @@ static int prepare(launch *ln, const sim_ptx_entry *entry, const sim_ptx_launch 
 {
     const ptx_fn *f = entry->code;
     ln->fn = f;
+    ln->run = ptx_is_wide() ? warp_run_wide : warp_run;
     ln->m = entry->module;
     ln->in = in;
     ln->block_count = 1;
@@ -193,7 +194,10 @@ int sim_ptx_launch_grid(const sim_ptx_entry *entry, const sim_ptx_launch *in, si
     if (!r && !workers) r = PTX_OUT_OF_MEMORY;
     if (!r) {
         unsigned started = 1;
-        for (unsigned i = 0; i < count; i++) workers[i].ln = &ln;
+        for (unsigned i = 0; i < count; i++) {
+            workers[i].ln = &ln;
+            workers[i].epoch_now = ln.m->host.epoch;
+        }
         // Fewer threads than asked for only make it slower.
         for (; started < count; started++)
             if (pthread_create(&workers[started].thread, NULL, work, &workers[started])) break;

@@ -106,13 +106,9 @@ void *ptx_find_writable(const warp *w, uint64_t address, uint32_t size)
     return p ? p : find_global(w, address, size, 1);
 }
 
-void check_epoch(worker *wk)
+void forget_ranges(worker *wk, uint64_t epoch)
 {
-    const uint64_t *epoch = wk->ln->m->host.epoch;
-    if (!epoch) return;
-    uint64_t now = __atomic_load_n(epoch, __ATOMIC_ACQUIRE);
-    if (now == wk->epoch) return;
-    wk->epoch = now;
+    wk->epoch = epoch;
     memset(&wk->readable, 0, sizeof wk->readable);
     memset(&wk->writable, 0, sizeof wk->writable);
 }
@@ -183,7 +179,7 @@ const char *resolve_string(warp *w, const insn *in, unsigned lane, uint64_t addr
     return (const char *)(uintptr_t)address;
 }
 
-// ---- loads and stores
+// ---- sizes and copies
 
 unsigned ptx_element_bytes(ptx_type t)
 {
@@ -203,146 +199,6 @@ unsigned ptx_element_bytes(ptx_type t)
     case T_F32X2: return 8;
     case T_B128: return 16;
     default: return 4;
-    }
-}
-
-#define LOAD(name, T) \
-    static step name(warp *w, const insn *in, uint32_t m) \
-    { \
-        uint64_t *d = dst(w, in->d); \
-        check_epoch(w->wk); \
-        FOR_LANES (m) { \
-            const T *p = resolve(w, in, l, effective(w, in, l), sizeof(T), 0); \
-            if (!p) return ST_FAULT; \
-            d[l] = (uint64_t)__atomic_load_n(p, __ATOMIC_RELAXED); \
-        } \
-        if (in->flags & F_ACQUIRE) __atomic_thread_fence(__ATOMIC_ACQUIRE); \
-        return ST_NEXT; \
-    }
-LOAD(load_u8, uint8_t)
-LOAD(load_s8, int8_t)
-LOAD(load_u16, uint16_t)
-LOAD(load_s16, int16_t)
-LOAD(load_u32, uint32_t)
-LOAD(load_s32, int32_t)
-LOAD(load_u64, uint64_t)
-
-#define STORE(name, T) \
-    static step name(warp *w, const insn *in, uint32_t m) \
-    { \
-        const uint64_t *v = src(w, in->b); \
-        check_epoch(w->wk); \
-        if (in->flags & F_RELEASE) __atomic_thread_fence(__ATOMIC_SEQ_CST); \
-        FOR_LANES (m) { \
-            T *p = resolve(w, in, l, effective(w, in, l), sizeof(T), 1); \
-            if (!p) return ST_FAULT; \
-            __atomic_store_n(p, (T)v[l], __ATOMIC_RELAXED); \
-        } \
-        return ST_NEXT; \
-    }
-STORE(store_8, uint8_t)
-STORE(store_16, uint16_t)
-STORE(store_32, uint32_t)
-STORE(store_64, uint64_t)
-
-static uint64_t get_element(const uint8_t *p, ptx_type t)
-{
-    switch (ptx_element_bytes(t)) {
-    case 1: return t == T_S8 ? (uint64_t)*(const int8_t *)p : *p;
-    case 2: return t == T_S16 ? (uint64_t)*(const int16_t *)p : *(const uint16_t *)p;
-    case 4: return t == T_S32 ? (uint64_t)*(const int32_t *)p : *(const uint32_t *)p;
-    default: return *(const uint64_t *)p;
-    }
-}
-
-static void put_element(uint8_t *p, ptx_type t, uint64_t v)
-{
-    switch (ptx_element_bytes(t)) {
-    case 1: *p = (uint8_t)v; break;
-    case 2: *(uint16_t *)p = (uint16_t)v; break;
-    case 4: *(uint32_t *)p = (uint32_t)v; break;
-    default: *(uint64_t *)p = v;
-    }
-}
-
-static void fill_lane(warp *w, const insn *in, const uint8_t *p, unsigned l)
-{
-    const int32_t *list = w->blk->ln->m->lists + in->list;
-    unsigned size = ptx_element_bytes((ptx_type)in->type);
-    for (unsigned i = 0; i < in->n; i++) {
-        if (list[i] == NO_OPERAND) continue;
-        dst(w, list[i])[l] = get_element(p + i * size, (ptx_type)in->type);
-        if (size == 16) dst(w, list[i] + 1)[l] = *(const uint64_t *)(p + i * size + 8);
-    }
-}
-
-// A load of several elements or of one of 128 bits; the address is read before a destination may overwrite it.
-static step load_vector(warp *w, const insn *in, uint32_t m)
-{
-    uint32_t bytes = ptx_element_bytes((ptx_type)in->type) * in->n;
-    check_epoch(w->wk);
-    FOR_LANES (m) {
-        const uint8_t *p = resolve(w, in, l, effective(w, in, l), bytes, 0);
-        if (!p) return ST_FAULT;
-        fill_lane(w, in, p, l);
-    }
-    if (in->flags & F_ACQUIRE) __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return ST_NEXT;
-}
-
-static step store_vector(warp *w, const insn *in, uint32_t m)
-{
-    const int32_t *list = w->blk->ln->m->lists + in->list;
-    unsigned size = ptx_element_bytes((ptx_type)in->type);
-    check_epoch(w->wk);
-    if (in->flags & F_RELEASE) __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    FOR_LANES (m) {
-        uint8_t *p = resolve(w, in, l, effective(w, in, l), size * in->n, 1);
-        if (!p) return ST_FAULT;
-        for (unsigned i = 0; i < in->n; i++) {
-            put_element(p + i * size, (ptx_type)in->type, src(w, list[i])[l]);
-            if (size == 16) *(uint64_t *)(p + i * size + 8) = list[i] >= 0 ? src(w, list[i] + 1)[l] : 0;
-        }
-    }
-    return ST_NEXT;
-}
-
-// A kernel parameter at a fixed offset is the same for every lane.
-static step load_param(warp *w, const insn *in, uint32_t m)
-{
-    const uint8_t *p = w->blk->ln->params + in->imm;
-    if (in->n == 1 && in->type != T_B128) {
-        uint64_t *d = dst(w, in->d), v = get_element(p, (ptx_type)in->type);
-        EACH(d[l] = v;);
-    } else {
-        FOR_LANES (m) {
-            fill_lane(w, in, p, l);
-        }
-    }
-    return ST_NEXT;
-}
-
-exec_fn ptx_load_handler(const insn *in, int uniform_param)
-{
-    static const exec_fn table[T_COUNT] = {
-        [T_U8] = load_u8,   [T_B8] = load_u8,     [T_S8] = load_s8,      [T_U16] = load_u16, [T_B16] = load_u16,
-        [T_S16] = load_s16, [T_F16] = load_u16,   [T_BF16] = load_u16,   [T_U32] = load_u32, [T_B32] = load_u32,
-        [T_S32] = load_s32, [T_F32] = load_u32,   [T_U64] = load_u64,    [T_B64] = load_u64, [T_S64] = load_u64,
-        [T_F64] = load_u64, [T_F16X2] = load_u32, [T_BF16X2] = load_u32,
-    };
-    if (uniform_param) return load_param;
-    if (in->n > 1 || in->type == T_B128) return load_vector;
-    return table[in->type];
-}
-
-exec_fn ptx_store_handler(const insn *in)
-{
-    if (in->n > 1 || in->type == T_B128) return store_vector;
-    switch (ptx_element_bytes((ptx_type)in->type)) {
-    case 1: return store_8;
-    case 2: return store_16;
-    case 4: return store_32;
-    default: return store_64;
     }
 }
 

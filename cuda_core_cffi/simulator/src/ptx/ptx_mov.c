@@ -4,16 +4,19 @@
 // mov in its forms, special registers, and the stack instructions.
 #include <time.h>
 
-#include "ptx/ptx_exec.h"
 #include "ptx/ptx_flow.h"
+#include "ptx/ptx_lanes.h"
 
-step ptx_run_mov(warp *w, const insn *in, uint32_t m)
+LANES_BEGIN
+INLINE step ptx_run_mov_body(warp *w, const insn *in, uint32_t m, const int wide)
 {
     uint64_t *d = dst(w, in->d);
     const uint64_t *A = src(w, in->a);
-    EACH(d[l] = A[l];);
+    EACH_LANE(o[l] = A[l];);
     return ST_NEXT;
 }
+PUBLIC_TWINS(ptx_run_mov)
+LANES_END
 
 step ptx_run_mov128(warp *w, const insn *in, uint32_t m)
 {
@@ -67,6 +70,47 @@ step ptx_run_unpack(warp *w, const insn *in, uint32_t m)
     }
     return ST_NEXT;
 }
+
+LANES_BEGIN
+
+// Of two elements, into or out of at most 64 bits.
+INLINE step ptx_run_pack2_body(warp *w, const insn *in, uint32_t m, const int wide)
+{
+    const int32_t *list = w->blk->ln->m->lists + in->list;
+    uint64_t *d = dst(w, in->d), mask = ((uint64_t)1 << in->sub) - 1;
+    const uint64_t *A = src(w, list[0]), *B = src(w, list[1]);
+    unsigned bits = in->sub;
+    EACH_LANE(o[l] = (A[l] & mask) | (B[l] & mask) << bits;);
+    return ST_NEXT;
+}
+PUBLIC_TWINS(ptx_run_pack2)
+
+INLINE step ptx_run_unpack2_body(warp *w, const insn *in, uint32_t m, const int wide)
+{
+    const int32_t *list = w->blk->ln->m->lists + in->list;
+    uint64_t *low = list[0] == NO_OPERAND ? w->temp : dst(w, list[0]);
+    uint64_t *high = list[1] == NO_OPERAND ? w->temp : dst(w, list[1]), mask = ((uint64_t)1 << in->sub) - 1;
+    const uint64_t *A = src(w, in->a);
+    unsigned bits = in->sub;
+    (void)wide;
+    // Each lane's value is read before one of its destinations may overwrite it.
+    if (m == FULL) {
+        _Pragma("GCC ivdep") for (unsigned l = 0; l < WARP; l++) {
+            uint64_t v = A[l];
+            low[l] = v & mask;
+            high[l] = v >> bits & mask;
+        }
+    } else
+        FOR_LANES (m) {
+            uint64_t v = A[l];
+            low[l] = v & mask;
+            high[l] = v >> bits & mask;
+        }
+    return ST_NEXT;
+}
+PUBLIC_TWINS(ptx_run_unpack2)
+
+LANES_END
 
 // The address of a variable in the frame, in the local window.
 step ptx_run_frame_address(warp *w, const insn *in, uint32_t m)
@@ -291,7 +335,8 @@ static uint64_t lane_value(const warp *w, sreg r, unsigned l)
     }
 }
 
-step ptx_run_sreg(warp *w, const insn *in, uint32_t m)
+LANES_BEGIN
+INLINE step ptx_run_sreg_body(warp *w, const insn *in, uint32_t m, const int wide)
 {
     sreg r = (sreg)in->imm;
     if (in->type == T_PRED) {
@@ -301,17 +346,19 @@ step ptx_run_sreg(warp *w, const insn *in, uint32_t m)
     uint64_t *d = dst(w, in->d);
     if (r <= SR_TID_Z) {
         const uint32_t *t = w->tid[r];
-        EACH(d[l] = t[l];);
+        EACH_LANE(o[l] = t[l];);
     } else if (r == SR_LANEID || (r >= SR_LANEMASK_EQ && r <= SR_LANEMASK_GT)) {
         FOR_LANES (m) {
             d[l] = lane_value(w, r, l);
         }
     } else {
         uint64_t v = block_value(w, r);
-        EACH(d[l] = v;);
+        EACH_LANE(o[l] = v;);
     }
     return ST_NEXT;
 }
+PUBLIC_TWINS(ptx_run_sreg)
+LANES_END
 
 // ---- the stack: alloca gives local addresses
 

@@ -5,8 +5,8 @@
 //
 // A lane that reaches one waits (w->at_sync) until every living lane of its member mask waits at the same
 // operation with the same mask; that may be at another place of the program.
-#include "ptx/ptx_exec.h"
 #include "ptx/ptx_flow.h"
+#include "ptx/ptx_lanes.h"
 
 static const insn *insn_of(const warp *w, unsigned l) { return w->code + w->lane_pc[l]; }
 
@@ -198,24 +198,9 @@ static int try_together(warp *w, unsigned lead)
     return 1;
 }
 
-step ptx_run_sync(warp *w, const insn *in, uint32_t m)
+// Some of the lanes of the mask are elsewhere, or the masks differ: wait.
+static step meet(warp *w, const insn *in, uint32_t m)
 {
-    unsigned lead = (unsigned)__builtin_ctz(m);
-    // Without .sync (old texts) the lanes that are here are the members.
-    uint32_t mask = in->list == NO_OPERAND ? m : (uint32_t)src(w, in->list)[lead];
-    int uniform = 1;
-    if (in->list >= 0)
-        FOR_LANES (m) {
-            if ((uint32_t)src(w, in->list)[l] != mask) uniform = 0;
-        }
-    if (uniform && (mask & w->live) == m) {
-        FOR_LANES (m) {
-            w->lane_pc[l] = w->pc;
-            w->lane_frame[l] = w->frame;
-        }
-        together(w, m);
-        return ST_NEXT;
-    }
     uint32_t pc = w->pc;
     FOR_LANES (m) {
         w->sync_mask[l] = (in->list == NO_OPERAND ? m : (uint32_t)src(w, in->list)[l]) | 1u << l;
@@ -229,6 +214,80 @@ step ptx_run_sync(warp *w, const insn *in, uint32_t m)
     }
     return ST_SPLIT;
 }
+
+LANES_BEGIN
+
+// A shuffle or a vote whose members are all at this instruction.
+INLINE void shuffle_here(warp *w, const insn *in, uint32_t m, const int wide)
+{
+    const uint64_t *A = src(w, in->a), *B = src(w, in->b), *C = src(w, in->c);
+    uint32_t from[WARP], good[WARP], ok = 0;
+    sync_op op = (sync_op)in->sub;
+    for (uint32_t l = 0; l < WARP; l++) {
+        uint32_t b = (uint32_t)B[l] & 31, c = (uint32_t)C[l], seg = c >> 8 & 31, low = l & seg;
+        uint32_t high = low | (c & ~seg & 31);
+        int32_t f = (int32_t)(op == SYNC_SHFL_UP     ? l - b
+                              : op == SYNC_SHFL_DOWN ? l + b
+                              : op == SYNC_SHFL_BFLY ? l ^ b
+                                                     : low | (b & ~seg & 31));
+        int valid = op == SYNC_SHFL_UP ? f >= (int32_t)high : f <= (int32_t)high;
+        good[l] = valid ? ptx_lane_bit[l] : 0;
+        from[l] = (uint32_t)f & 31;
+    }
+    for (unsigned l = 0; l < WARP; l++) ok |= good[l];
+    if (in->d != NO_OPERAND) {
+        uint64_t *d = dst(w, in->d);
+        // A lane without a source, or whose source does not take part, gets its own value.
+        for (unsigned l = 0; l < WARP; l++) {
+            unsigned f = good[l] && m >> from[l] & 1 ? from[l] : l;
+            w->sum[l] = (uint32_t)A[f];
+        }
+        EACH_LANE(o[l] = w->sum[l];);
+    }
+    set_pred(w, in->e, m, ok);
+}
+
+INLINE void vote_here(warp *w, const insn *in, uint32_t m, const int wide)
+{
+    uint32_t yes = pred(w, in->a, in->flags & F_NEG_A) & m;
+    switch ((sync_op)in->sub) {
+    case SYNC_VOTE_BALLOT:
+        if (in->d != NO_OPERAND) {
+            uint64_t *d = dst(w, in->d);
+            EACH_LANE(o[l] = yes;);
+        }
+        break;
+    case SYNC_VOTE_ALL: set_pred(w, in->d, m, yes == m ? FULL : 0); break;
+    case SYNC_VOTE_ANY: set_pred(w, in->d, m, yes ? FULL : 0); break;
+    default: set_pred(w, in->d, m, yes == 0 || yes == m ? FULL : 0);
+    }
+}
+
+INLINE step ptx_run_sync_body(warp *w, const insn *in, uint32_t m, const int wide)
+{
+    unsigned lead = (unsigned)__builtin_ctz(m);
+    // Without .sync (old texts) the lanes that are here are the members.
+    uint32_t mask = in->list == NO_OPERAND ? m : (uint32_t)src(w, in->list)[lead];
+    int uniform = 1;
+    if (in->list >= 0)
+        FOR_LANES (m) {
+            if ((uint32_t)src(w, in->list)[l] != mask) uniform = 0;
+        }
+    if (!uniform || (mask & w->live) != m) return meet(w, in, m);
+    if (in->sub <= SYNC_SHFL_IDX) shuffle_here(w, in, m, wide);
+    else if (in->sub <= SYNC_VOTE_BALLOT) vote_here(w, in, m, wide);
+    else {
+        FOR_LANES (m) {
+            w->lane_pc[l] = w->pc;
+            w->lane_frame[l] = w->frame;
+        }
+        together(w, m);
+    }
+    return ST_NEXT;
+}
+PUBLIC_TWINS(ptx_run_sync)
+
+LANES_END
 
 void sync_after_exit(warp *w)
 {

@@ -9,22 +9,23 @@
 // warp may spin on each other.
 #include <stdlib.h>
 
-#include "ptx/ptx_exec.h"
+#include "ptx/ptx_lanes.h"
 
 #define FAIR_PERIOD 2048
 #define FAVOUR 256
 #define MAX_SLOTS ((uint64_t)1 << 19) // per lane: 128 MiB for a warp
 
-void spill_group(warp *w, uint32_t pc)
+LANES_BEGIN
+
+INLINE void spill(warp *w, uint32_t pc)
 {
-    for (uint32_t left = w->active; left; left &= left - 1) {
-        unsigned l = (unsigned)__builtin_ctz(left);
-        w->lane_pc[l] = pc;
-        w->lane_frame[l] = w->frame;
-        w->last_run[l] = w->steps;
-    }
+    leave_group(w, w->active, pc);
     w->active = 0;
 }
+
+void spill_group(warp *w, uint32_t pc) { spill(w, pc); }
+
+LANES_END
 
 int grow_registers(warp *w, uint64_t slots)
 {
@@ -64,12 +65,51 @@ static unsigned longest_waiting(const warp *w, uint32_t candidates)
     unsigned best = (unsigned)__builtin_ctz(candidates);
     for (uint32_t left = candidates & (candidates - 1); left; left &= left - 1) {
         unsigned l = (unsigned)__builtin_ctz(left);
-        if (w->last_run[l] < w->last_run[best]) best = l;
+        if ((int32_t)(w->last_run[l] - w->last_run[best]) < 0) best = l;
     }
     return best;
 }
 
-static int pick(warp *w)
+// Makes the lanes that are where `lead` is the running group.
+static void group_of(warp *w, unsigned lead, uint32_t candidates)
+{
+    uint32_t group = 0, pc = w->lane_pc[lead], frame = w->lane_frame[lead], meet = UINT32_MAX;
+    for (uint32_t left = candidates; left; left &= left - 1) {
+        unsigned l = (unsigned)__builtin_ctz(left);
+        if (w->lane_frame[l] != frame) continue;
+        if (w->lane_pc[l] == pc) group |= 1u << l;
+        else if (w->lane_pc[l] > pc && w->lane_pc[l] < meet) meet = w->lane_pc[l];
+    }
+    w->active = group;
+    w->pc = pc;
+    w->next_pc = meet;
+    w->lowest = 0;
+    set_frame(w, frame);
+}
+
+LANES_BEGIN
+
+// Without calls all lanes are in one frame: the ones at the lowest pc run, until they meet others at the next higher one.
+INLINE void pick_lowest(warp *w, uint32_t candidates)
+{
+    uint32_t pc = UINT32_MAX, meet = UINT32_MAX, group = 0;
+    for (unsigned l = 0; l < WARP; l++) {
+        uint32_t at = (candidates & ptx_lane_bit[l]) != 0 ? w->lane_pc[l] : UINT32_MAX;
+        pc = at < pc ? at : pc;
+    }
+    for (unsigned l = 0; l < WARP; l++) {
+        uint32_t at = (candidates & ptx_lane_bit[l]) != 0 ? w->lane_pc[l] : UINT32_MAX;
+        uint32_t later = at == pc ? UINT32_MAX : at;
+        group |= at == pc ? ptx_lane_bit[l] : 0;
+        meet = later < meet ? later : meet;
+    }
+    w->active = group;
+    w->pc = pc;
+    w->next_pc = meet;
+    w->lowest = 1;
+}
+
+INLINE int pick(warp *w)
 {
     uint32_t candidates = w->live & ~w->at_barrier & ~w->at_sync;
     if (!candidates) return 0;
@@ -81,24 +121,17 @@ static int pick(warp *w)
         w->fair_at = w->steps + FAIR_PERIOD;
     } else if (w->steps < w->favour_until && candidates >> w->favoured & 1) {
         lead = w->favoured;
+    } else if (!w->call_cap) {
+        pick_lowest(w, candidates);
+        return 1;
     } else {
         lead = first_choice(w, candidates);
     }
-    uint32_t group = 0, pc = w->lane_pc[lead], frame = w->lane_frame[lead], meet = UINT32_MAX;
-    for (uint32_t left = candidates; left; left &= left - 1) {
-        unsigned l = (unsigned)__builtin_ctz(left);
-        if (w->lane_frame[l] != frame) continue;
-        if (w->lane_pc[l] == pc) group |= 1u << l;
-        else if (w->lane_pc[l] > pc && w->lane_pc[l] < meet) meet = w->lane_pc[l];
-    }
-    w->active = group;
-    w->pc = pc;
-    w->next_pc = meet;
-    set_frame(w, frame);
+    group_of(w, lead, candidates);
     return 1;
 }
 
-int warp_run(warp *w, unsigned budget)
+INLINE int run(warp *w, unsigned budget)
 {
     int ran = 0;
     while (budget) {
@@ -116,17 +149,27 @@ int warp_run(warp *w, unsigned budget)
             else if (s == ST_SPLIT) break;
             else if (s == ST_FAULT) return 1;
             if (w->pc >= w->next_pc) {
-                spill_group(w, w->pc);
+                spill(w, w->pc);
                 break;
             }
             if (!budget) {
-                if (w->active != w->live) spill_group(w, w->pc);
+                if (w->active != w->live) spill(w, w->pc);
                 return 1;
             }
         }
     }
     return ran;
 }
+
+int warp_run(warp *w, unsigned budget) { return run(w, budget); }
+
+#if HAS_WIDE
+WIDE_TARGET int warp_run_wide(warp *w, unsigned budget) { return run(w, budget); }
+#else
+int warp_run_wide(warp *w, unsigned budget) { return run(w, budget); } // not called
+#endif
+
+LANES_END
 
 void exit_lanes(warp *w, uint32_t m)
 {
