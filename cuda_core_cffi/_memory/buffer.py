@@ -469,10 +469,6 @@ class BufferSlice(Buffer):
         """What owns the stream of the whole."""
         return self._whole._stream_owner
 
-    def set_deallocation_stream(self, stream: IsStreamType) -> None:
-        """Change the stream in whose order the memory of the whole goes back."""
-        Buffer.set_deallocation_stream(self, stream)
-
     def _keep_stream(self, stream: Stream) -> None:
         """Keep the owner of a foreign stream as long as the memory of the whole."""
         self._whole._keep = stream
