@@ -70,12 +70,10 @@ def measure(who: str, kind: str) -> float:
     live: list[Any] = [None] * count
     for _ in range(REHEARSAL):
         make()
-    gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
-    before = resident()
+    before = settled()
     for index in range(count):
         live[index] = make()
-    return (resident() - before) / count
+    return (settled() - before) / count
 
 
 def objects_of(package: Any, kind: str) -> Callable[[], Any]:
@@ -98,33 +96,37 @@ def objects_of(package: Any, kind: str) -> Callable[[], Any]:
 
 def driver_calls() -> dict[str, Callable[[], None]]:
     """Return the calls of the driver that make the same, and leave it."""
-    path = os.environ["CUDA_CORE_CFFI_DRIVER"]
-    driver = ctypes.CDLL("libcuda.so.1" if path == "system" else path)
-    context, pool, stream, graph, made = (ctypes.c_void_p() for _ in range(5))
+    from cuda_core_cffi._core.ffi import ffi, lib
 
     def call(name: str, *values: Any) -> None:
-        status = getattr(driver, name)(*values)
+        status = getattr(lib, name)(*values)
         if status:
             raise RuntimeError(f"{name} failed: {status}")
 
+    context, pool, stream = ffi.new("CUcontext *"), ffi.new("CUmemoryPool *"), ffi.new("CUstream *")
+    pointer, event, graph, node = (
+        ffi.new(f"{kind} *") for kind in ("CUdeviceptr", "CUevent", "CUgraph", "CUgraphNode")
+    )
     call("cuInit", 0)
-    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
-    call("cuCtxSetCurrent", context)
-    call("cuDeviceGetDefaultMemPool", ctypes.byref(pool), 0)
-    call("cuStreamCreate", ctypes.byref(stream), NON_BLOCKING)
-    call("cuGraphCreate", ctypes.byref(graph), 0)
-    out, size = ctypes.byref(made), ctypes.c_size_t(SIZE)
+    call("cuDevicePrimaryCtxRetain", context, 0)
+    call("cuCtxSetCurrent", context[0])
+    call("cuDeviceGetDefaultMemPool", pool, 0)
+    call("cuStreamCreate", stream, NON_BLOCKING)
+    call("cuGraphCreate", graph, 0)
+    made = ffi.new("CUstream *")
     return {
-        "buffer": lambda: call("cuMemAllocFromPoolAsync", out, size, pool, stream),
-        "event": lambda: call("cuEventCreate", out, UNTIMED),
+        "buffer": lambda: call("cuMemAllocFromPoolAsync", pointer, SIZE, pool[0], stream[0]),
+        "event": lambda: call("cuEventCreate", event, UNTIMED),
         "kernel": lambda: None,  # a handle of the library's
-        "graph node": lambda: call("cuGraphAddEmptyNode", out, graph, None, ctypes.c_size_t(0)),
-        "stream": lambda: call("cuStreamCreateWithPriority", out, NON_BLOCKING, 0),
+        "graph node": lambda: call("cuGraphAddEmptyNode", node, graph[0], ffi.NULL, 0),
+        "stream": lambda: call("cuStreamCreateWithPriority", made, NON_BLOCKING, 0),
     }
 
 
-def resident() -> int:
-    """Return the bytes of memory that this process has, as Linux counts them."""
+def settled() -> int:
+    """Return the bytes of memory that this process has, as Linux counts them, without garbage."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
     text = pathlib.Path("/proc/self/status").read_text(encoding="ascii")
     return next(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("VmRSS"))
 

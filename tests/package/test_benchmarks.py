@@ -410,7 +410,6 @@ class TestChart:
         with pytest.raises(SystemExit, match="pip install matplotlib"):
             main(["chart", str(tmp_path / "results.json"), str(tmp_path / "x.svg")])
 
-    @pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy's heap grows in steps")
     def test_live_objects_are_measured_in_processes_of_their_own(self, capsys, monkeypatch):
         monkeypatch.setattr(objects, "KINDS", ("event", "kernel"))
         assert main(["objects", "--simulator"]) == 0
