@@ -49,18 +49,18 @@ def main(arguments: list[str]) -> int:
         for kind in KINDS:
             driver = in_a_process(sys.executable, "driver", kind, environment)
             ours = in_a_process(sys.executable, "ours", kind, environment) - driver
-            line = f"{kind:<16}{driver:>9.0f}{ours:>9.0f}"
+            line = f"{kind:<16}{driver:>9}{ours:>9}"
             if options.peer_python:
                 peer = in_a_process(options.peer_python, "peer", kind, environment) - driver
-                line += f"{peer:>9.0f}{ours / peer:>11.2f}"
+                line += f"{peer:>9}{ours / peer:>11.2f}"
             print(line)
     return 0
 
 
-def in_a_process(python: str, who: str, kind: str, environment: dict[str, str]) -> float:
+def in_a_process(python: str, who: str, kind: str, environment: dict[str, str]) -> int:
     """Return the bytes that a process grows by for each object."""
     command = [python, __file__, who, kind]
-    return float(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+    return round(float(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout))
 
 
 def measure(who: str, kind: str) -> float:

@@ -416,7 +416,8 @@ class TestChart:
         _, event, kernel = capsys.readouterr().out.splitlines()
         name, driver, ours = event.split()
         assert (name, 0 < int(driver) < 1000, 0 < int(ours) < 1000) == ("event", True, True)
-        assert kernel.split()[:2] == ["kernel", "0"]
+        name, driver, ours = kernel.split()  # without a part of the driver; pages of the interpreter count
+        assert (name, abs(int(driver)) < 50, 50 < int(ours) < 1000) == ("kernel", True, True)
 
     def test_an_empty_file_is_not_drawn(self, results):
         pytest.importorskip("matplotlib")
