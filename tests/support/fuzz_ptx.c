@@ -4,9 +4,10 @@
 // Mutates PTX texts, loads them, and runs what loads. Nothing may crash and no sanitizer may complain.
 //
 //   gcc -std=gnu11 -g -O1 -ffp-contract=off -fsanitize=address,undefined -fno-sanitize-recover=undefined -pthread
-//       -I SRC tests/support/fuzz_ptx.c SRC/ptx/*.c -lm -o fuzz_ptx     (SRC: cuda_core_cffi/simulator/src)
+//       -I SRC -I CUDA tests/support/fuzz_ptx.c SRC/ptx/*.c -lm -o fuzz_ptx
 //   ./fuzz_ptx SECONDS SEED FILE.ptx...
 //
+// SRC is cuda_core_cffi/simulator/src, CUDA the folder of cuda.h. CUDA_SIM_VECTORS=0 runs the handlers without vectors.
 // A file may hold several texts, with a NUL between them: these are linked.
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +15,22 @@
 #include <time.h>
 
 #include "ptx/ptx.h"
+#include "tensor/tensor_map.h"
 #include "texture/image.h"
 
 #define BUFFER 65536
 #define MAX_TEXT (1u << 20)
+
+// There are no tensor maps here: kernels that use one fail.
+const struct sim_tensor_map *sim_tensor_map_of(const void *bytes) {
+    (void)bytes;
+    return NULL;
+}
+
+unsigned sim_tensor_element_bytes(const struct sim_tensor_map *map) {
+    (void)map;
+    return 1;
+}
 
 static uint64_t state;
 static uint8_t buffer[BUFFER] __attribute__((aligned(256)));
