@@ -4,7 +4,7 @@
 #
 # Interpreters to build and test with, on a Debian machine, from Debian's archive and PyPI alone.
 #
-#   interpreters.sh DIR                     get pypy3.11 and cpython3.14 into DIR
+#   interpreters.sh DIR                     get pypy3.11, cpython3.14 and cpython3.15 into DIR
 #   interpreters.sh DIR pypy|cpython3.14    get one of them (any cpython3.N that sid has will do)
 #   interpreters.sh DIR cpython3.14t        build one without the GIL, which needs a compiler and the headers of
 #                                           libffi, OpenSSL, SQLite and zlib (any cpython3.N that sid has sources of)
@@ -213,7 +213,7 @@ make_venv() { # NAME TARGET
 }
 
 case $#:${1-} in
-    0:) get pypy3.11; get cpython3.14 ;;
+    0:) get pypy3.11; get cpython3.14; get cpython3.15 ;;
     1:pypy | 1:pypy3.11) get pypy3.11 ;;
     1:cpython3.* | 1:sysroot) get "$1" ;;
     1:list) list ;;
