@@ -32,7 +32,7 @@ __device__ long long *put(long long *out, Inner inner) {
     *out++ = (long long)(inner.weight * 4);
     return out;
 }
-__global__ void read(char before, Outer value, int after, long long *out) {
+__global__ void read(signed char before, Outer value, int after, long long *out) {
     *out++ = before;
     *out++ = value.id;
     out = put(out, value.inner);

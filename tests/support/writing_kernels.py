@@ -44,7 +44,7 @@ extern "C" __global__ void saxpy(float a, const float *x, float *y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] += a * x[i];
 }
-extern "C" __global__ void mixed(char a, double b, short c, Pair d, char e, Odd f, long long *out) {
+extern "C" __global__ void mixed(signed char a, double b, short c, Pair d, signed char e, Odd f, long long *out) {
     *out++ = a;
     *out++ = (long long)(b * 16);
     *out++ = c;
