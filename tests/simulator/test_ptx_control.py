@@ -113,13 +113,13 @@ def test_every_thread_runs_once(ptx: Runner, grid: tuple[int, ...], block: tuple
 
 def test_structures_by_value(ptx: Runner) -> None:
     source = r"""
-    struct Inner { char c[5]; short s; };
+    struct Inner { signed char c[5]; short s; };
     struct Outer { int a; double d; Inner in[2]; float f; };
     struct Wide { double v[8]; };
     __device__ __noinline__ Outer change(Outer o, int k) { o.a += k; o.d *= 2; o.in[1].c[k] = 'x'; o.in[0].s = -7;
         return o; }
     __device__ __noinline__ Wide scale(Wide w, float by) { for (int i = 0; i < 8; i++) w.v[i] *= by; return w; }
-    extern "C" __global__ void k(char head, Outer o, Wide w, Outer *out, double *sum, unsigned short tail) {
+    extern "C" __global__ void k(signed char head, Outer o, Wide w, Outer *out, double *sum, unsigned short tail) {
         out[threadIdx.x] = change(o, threadIdx.x & 3);
         Wide s = scale(w, threadIdx.x); double total = head + tail;
         for (int i = 0; i < 8; i++) total += s.v[(i + threadIdx.x) & 7];
