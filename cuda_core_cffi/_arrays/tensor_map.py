@@ -6,19 +6,36 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+import functools
+import operator
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cuda_core_cffi._arrays.strided_memory_view import StridedMemoryView
+from cuda_core_cffi._arrays.tensor_map_checks import (
+    CORNER_BITS,
+    FLOATS,
+    WIDE_ALIGNMENT,
+    alignment_for,
+    between,
+    byte_strides,
+    check_bytes,
+    check_pixels,
+    check_row,
+    copied,
+    corner,
+    dtype_like,
+    find_data_type,
+    integers,
+    number_of,
+)
+from cuda_core_cffi._core.calls import blank
 from cuda_core_cffi._core.copying import Uncopyable
-from cuda_core_cffi._core.dtypes import NAMES, numpy_dtype
-from cuda_core_cffi._core.errors import check
+from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
-from cuda_core_cffi._memory.dlpack import CUDA, DEVICE_TYPE, DTYPE, NO_ORDERING
+from cuda_core_cffi._memory.dlpack import ACCESSIBLE, ADDRESS, CUDA, DEVICE, DEVICE_TYPE, DTYPE, NO_ORDERING, SHAPE
 from cuda_core_cffi.typing import (
     TensorMapDataType,
     TensorMapIm2ColWideMode,
@@ -33,31 +50,22 @@ if TYPE_CHECKING:
 
 __all__ = ["TensorMapDescriptor", "TensorMapDescriptorOptions"]
 
-E = TypeVar("E", bound=enum.IntEnum)
+_new = ffi.new
+_encode_map = lib.ccc_tensor_map_encode
+_replace_address = lib.ccc_tensor_map_replace
+
+Array = tuple[tuple[int, ...], tuple[int, ...], int, Any]
+"""What a map says of an array wherever it is: shape and strides in elements, bytes of an element, and dtype."""
 
 SIZE = 128  # bytes of a map
+MOST_KNOWN = 128  # descriptions of arrays and boxes
 MAP_BYTES = ffi.typeof(f"char[{SIZE}]")
 LARGEST_RANK, LEAST_IM2COL_RANK = 5, 3
 LARGEST_BOX, LARGEST_STEP, LARGEST_CHANNELS, LARGEST_PIXELS = 256, 8, 256, 1024
-LARGEST_EXTENT, STRIDE_LIMIT = 2**32, 2**40
-LARGEST_BYTES = 228 << 10  # of a box: the shared memory of a multiprocessor
+LARGEST_EXTENT = 2**32
 W128_PIXELS = 128  # of a column in that mode
-PIXEL_LIMIT = 2**31  # of where a pixel box ends
-ALIGNMENT, WIDE_ALIGNMENT = 16, 32
-CORNER_BITS = {3: 16, 4: 8, 5: 5}  # of the offsets of a pixel box, by rank
-
-# By the name of a dtype. Types that the hardware does not know are copied as unsigned integers of their size.
-DATA_TYPES = {
-    **{item.name.lower(): item for item in TensorMapDataType if item.name.lower() in NAMES.values()},
-    "int8": TensorMapDataType.UINT8,
-    "int16": TensorMapDataType.UINT16,
-    "bool": TensorMapDataType.UINT8,
-    **{name: TensorMapDataType.UINT8 for name in NAMES.values() if name.startswith("float8_")},
-}
-FLOATS = tuple(item for item in TensorMapDataType if item >= TensorMapDataType.FLOAT16)
-ELEMENT_BYTES = {item: int("".join(filter(str.isdigit, item.name))) // 8 for item in TensorMapDataType}
-SPANS = {TensorMapSwizzle.SWIZZLE_32B: 32, TensorMapSwizzle.SWIZZLE_64B: 64}
-WIDEST_SPAN = 128
+NOT_INTERLEAVED, NOT_SWIZZLED = TensorMapInterleave.NONE, TensorMapSwizzle.NONE
+NOT_PROMOTED, NOT_FILLED = TensorMapL2Promotion.NONE, TensorMapOOBFill.NONE
 
 NAMES_OF_KINDS = {
     lib.CCC_TENSOR_TILED: "tiled",
@@ -108,6 +116,9 @@ class TensorMapDescriptorOptions:
         self.oob_fill = number_of(TensorMapOOBFill, self.oob_fill, "oob_fill")
 
 
+get_values = operator.attrgetter(*(field.name for field in dataclasses.fields(TensorMapDescriptorOptions)))
+
+
 class TensorMapDescriptor(Uncopyable):
     """What the hardware needs to know of an array to copy boxes of it between global and shared memory.
 
@@ -122,7 +133,7 @@ class TensorMapDescriptor(Uncopyable):
     _KERNEL_SIZE: ClassVar[int] = SIZE
 
     _bytes: Any  # the map, as CFFI's array of characters
-    _description: Any  # the ccc_tensor_map that it was made from
+    _description: Any  # the ccc_tensor_map that it was made from, which maps share
     _device_id: int
     _view: StridedMemoryView
 
@@ -135,7 +146,7 @@ class TensorMapDescriptor(Uncopyable):
         extents = tuple(described.extents[rank - 1 - index] for index in range(rank))
         return (
             f"<TensorMapDescriptor {NAMES_OF_KINDS[described.kind]} {TensorMapDataType(described.type).name} "
-            f"shape={extents} address={described.address:#x} swizzle={TensorMapSwizzle(described.swizzle).name}>"
+            f"shape={extents} address={self._view.ptr:#x} swizzle={TensorMapSwizzle(described.swizzle).name}>"
         )
 
     @property
@@ -191,7 +202,7 @@ class TensorMapDescriptor(Uncopyable):
         options = TensorMapDescriptorOptions(
             (), element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill
         )
-        fields = describe(view, options, lib.CCC_TENSOR_IM2COL)
+        fields = describe(array_of(view), options, lib.CCC_TENSOR_IM2COL)
         lower = corner(pixel_box_lower_corner, "pixel_box_lower_corner", fields["rank"])
         upper = corner(pixel_box_upper_corner, "pixel_box_upper_corner", fields["rank"])
         return cls._from_pixels(view, fields, lower, upper, channels_per_pixel, pixels_per_column)
@@ -250,7 +261,7 @@ class TensorMapDescriptor(Uncopyable):
         options = TensorMapDescriptorOptions(
             (), element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill
         )
-        fields = describe(view, options, lib.CCC_TENSOR_IM2COL_WIDE)
+        fields = describe(array_of(view), options, lib.CCC_TENSOR_IM2COL_WIDE)
         if fields["swizzle"] in (TensorMapSwizzle.NONE, TensorMapSwizzle.SWIZZLE_32B):
             raise ValueError(f"swizzle must be one of 64 or 128 bytes, not {TensorMapSwizzle(fields['swizzle']).name}")
         limit = 1 << CORNER_BITS[LEAST_IM2COL_RANK] - 1
@@ -284,7 +295,7 @@ class TensorMapDescriptor(Uncopyable):
         packed = fields["kind"] == lib.CCC_TENSOR_IM2COL_WIDE and fields["wide_mode"] == TensorMapIm2ColWideMode.W128
         count = W128_PIXELS if packed else fields["pixels"]
         check_bytes(fields, fields["channels"] * count, "channels_per_pixel and the pixels")
-        return cls._encode(view, fields)
+        return cls._encode(view, ffi.new("ccc_tensor_map *", fields))
 
     @classmethod
     def _from_tiled(
@@ -293,29 +304,36 @@ class TensorMapDescriptor(Uncopyable):
         box_dim: Sequence[int] | None = None,
         *,
         options: TensorMapDescriptorOptions | Mapping[str, Any] | None = None,
-        **given: Any,
+        element_strides: tuple[int, ...] | None = None,
+        data_type: object | None = None,
+        interleave: TensorMapInterleave | None = None,
+        swizzle: TensorMapSwizzle | None = None,
+        l2_promotion: TensorMapL2Promotion | None = None,
+        oob_fill: TensorMapOOBFill | None = None,
     ) -> TensorMapDescriptor:
         """Describe an array that is copied box by box: :meth:`StridedMemoryView.as_tensor_map`."""
-        given = {name: value for name, value in given.items() if value is not None}
-        if options is None:
-            if box_dim is None:
-                raise TypeError("box_dim is missing: give it, or options that have it")
-            options = TensorMapDescriptorOptions(box_dim, **given)  # type: ignore[arg-type]  # which checks it
-        elif box_dim is not None or given:
-            named = "box_dim" if box_dim is not None else next(iter(given))
-            raise TypeError(f"give options or {named}, not both: options have it")
-        options = check_options(TensorMapDescriptorOptions, options, "as_tensor_map")
-        fields = describe(view, options, lib.CCC_TENSOR_TILED)
-        rank = fields["rank"]
-        box = integers(options.box_dim, "box_dim")
-        if len(box) != rank:
-            raise ValueError(f"box_dim must have {rank} numbers, as many as the array has dimensions, not {len(box)}")
-        for index, extent in enumerate(box):
-            between(extent, f"box_dim[{index}]", 1, LARGEST_BOX)
-        fields["box"] = box[::-1]
-        check_row(fields, box[-1], f"box_dim[{rank - 1}]")
-        check_bytes(fields, copied(box, fields["steps"][::-1]), "box_dim")
-        return cls._encode(view, fields)
+        if options is not None:
+            given = (box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill)
+            for field, value in zip(dataclasses.fields(TensorMapDescriptorOptions), given, strict=True):
+                if value is not None:
+                    raise TypeError(f"give options or {field.name}, not both: options have it")
+            options = check_options(TensorMapDescriptorOptions, options, "as_tensor_map")
+            box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill = get_values(options)
+        elif box_dim is None:
+            raise TypeError("box_dim is missing: give it, or options that have it")
+        else:
+            interleave = NOT_INTERLEAVED if interleave is None else interleave
+            swizzle = NOT_SWIZZLED if swizzle is None else swizzle
+            l2_promotion = NOT_PROMOTED if l2_promotion is None else l2_promotion
+            oob_fill = NOT_FILLED if oob_fill is None else oob_fill
+        box = box_dim if type(box_dim) is tuple else integers(box_dim, "box_dim")
+        steps = None if element_strides is None else integers(element_strides, "element_strides")
+        values = (array_of(view), steps, data_type, interleave, swizzle, l2_promotion, oob_fill, *box)
+        try:
+            description = tiled(*values)
+        except TypeError:  # something is wrong, or has no hash
+            description = None
+        return cls._encode(view, description or tiled.__wrapped__(*values))
 
     # the names that programs for cuda.core use
     _from_im2col = from_im2col
@@ -341,25 +359,27 @@ class TensorMapDescriptor(Uncopyable):
             if isinstance(tensor, StridedMemoryView)
             else StridedMemoryView.from_any_interface(tensor, NO_ORDERING)
         )
-        check_address(view, self._description.interleave)
-        device_id = device_of(view)
-        if view._info[DEVICE_TYPE] == CUDA and device_id != self._device_id:
+        address, device_id = place(view, self._description)
+        if device_id is not None and device_id != self._device_id:
             raise ValueError(f"the array is on device {device_id}, the tensor map is of device {self._device_id}")
-        replaced = ffi.new(MAP_BYTES, ffi.buffer(self._bytes)[:])
-        check(lib.ccc_tensor_map_replace(self._device_id, view.ptr, replaced))
-        description = ffi.new("ccc_tensor_map *", self._description[0])
-        description.address = view.ptr
-        self._bytes, self._description, self._view = replaced, description, view
+        replaced = _new(MAP_BYTES)
+        status = _replace_address(self._device_id, self._bytes, address, replaced)
+        if status:
+            raise failure(status)
+        self._bytes, self._view = replaced, view
 
     @classmethod
-    def _encode(cls, view: StridedMemoryView, fields: dict[str, Any]) -> TensorMapDescriptor:
+    def _encode(cls, view: StridedMemoryView, description: Any) -> TensorMapDescriptor:
         """Have the driver make the map."""
-        self = object.__new__(cls)
-        self._view = view
-        self._device_id = device_of(view)
-        self._description = ffi.new("ccc_tensor_map *", fields)
-        self._bytes = ffi.new(MAP_BYTES)
-        check(lib.ccc_tensor_map_encode(self._device_id, self._description, self._bytes))
+        address, device_id = place(view, description)
+        if device_id is None:
+            device_id = registry.device(None).device_id
+        self = blank(cls)
+        self._view, self._description, self._device_id = view, description, device_id
+        self._bytes = _new(MAP_BYTES)
+        status = _encode_map(device_id, description, address, self._bytes)
+        if status:
+            raise failure(status)
         return self
 
     def _kernel_bytes(self) -> bytes:
@@ -375,19 +395,56 @@ class TensorMapDescriptor(Uncopyable):
         return ffi.buffer(self._bytes)[:]  # type: ignore[no-any-return]
 
 
-def describe(view: StridedMemoryView, options: TensorMapDescriptorOptions, kind: int) -> dict[str, Any]:
+@functools.lru_cache(MOST_KNOWN, typed=True)
+def tiled(
+    array: Array,
+    element_strides: tuple[int, ...] | None,
+    data_type: object,
+    interleave: TensorMapInterleave,
+    swizzle: TensorMapSwizzle,
+    l2_promotion: TensorMapL2Promotion,
+    oob_fill: TensorMapOOBFill,
+    *box_dim: int,
+) -> Any:
+    """Return the ``ccc_tensor_map`` of an array that is copied box by box. It is not to be changed.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the array, the box or an option cannot be described.
+    """
+    options = TensorMapDescriptorOptions(
+        box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill
+    )
+    fields = describe(array, options, lib.CCC_TENSOR_TILED)
+    rank, box = fields["rank"], options.box_dim
+    if len(box) != rank:
+        raise ValueError(f"box_dim must have {rank} numbers, as many as the array has dimensions, not {len(box)}")
+    for index, extent in enumerate(box):
+        between(extent, f"box_dim[{index}]", 1, LARGEST_BOX)
+    fields["box"] = box[::-1]
+    check_row(fields, box[-1], f"box_dim[{rank - 1}]")
+    check_bytes(fields, copied(box, fields["steps"][::-1]), "box_dim")
+    return ffi.new("ccc_tensor_map *", fields)
+
+
+def array_of(view: StridedMemoryView) -> Array:
+    """Return what a map says of the array that a view shows, wherever it is."""
+    if not isinstance(view, StridedMemoryView):
+        raise TypeError(f"view must be a StridedMemoryView, not {type(view).__name__}")
+    info, layout = view._info, view._layout
+    return info[SHAPE], layout._explicit_strides(), layout.itemsize, info[DTYPE]
+
+
+def describe(array: Array, options: TensorMapDescriptorOptions, kind: int) -> dict[str, Any]:
     """Return the fields of a ``ccc_tensor_map`` that all kinds have.
 
     Raises
     ------
     TypeError, ValueError
         If the array or an option cannot be described.
-    RuntimeError
-        If the view's buffer is closed.
     """
-    if not isinstance(view, StridedMemoryView):
-        raise TypeError(f"view must be a StridedMemoryView, not {type(view).__name__}")
-    shape = view.shape
+    shape, strides, itemsize, dtype = array
     rank, least = len(shape), 1 if kind == lib.CCC_TENSOR_TILED else LEAST_IM2COL_RANK
     if options.interleave != TensorMapInterleave.NONE:
         least = LEAST_IM2COL_RANK
@@ -396,8 +453,7 @@ def describe(view: StridedMemoryView, options: TensorMapDescriptorOptions, kind:
     for axis, extent in enumerate(shape):
         if not 1 <= extent <= LARGEST_EXTENT:
             raise ValueError(f"shape[{axis}] must be 1 to 2**32 for a tensor map, not {extent}")
-    check_address(view, options.interleave)
-    data_type = find_data_type(view, options.data_type)
+    data_type = find_data_type(dtype, itemsize, options.data_type)
     if options.oob_fill != TensorMapOOBFill.NONE and data_type not in FLOATS:
         raise ValueError(f"oob_fill {options.oob_fill.name} is for floating-point types, not for {data_type.name}")
     if options.interleave == TensorMapInterleave.INTERLEAVE_32B and options.swizzle != TensorMapSwizzle.SWIZZLE_32B:
@@ -415,9 +471,8 @@ def describe(view: StridedMemoryView, options: TensorMapDescriptorOptions, kind:
         "kind": kind,
         "type": data_type,
         "rank": rank,
-        "address": view.ptr,
         "extents": shape[::-1],
-        "strides": byte_strides(view, ELEMENT_BYTES[data_type], options.interleave),
+        "strides": byte_strides(shape, strides, itemsize, options.interleave),
         "steps": steps[::-1],
         "interleave": options.interleave,
         "swizzle": options.swizzle,
@@ -426,162 +481,26 @@ def describe(view: StridedMemoryView, options: TensorMapDescriptorOptions, kind:
     }
 
 
-def check_address(view: StridedMemoryView, interleave: int) -> None:
-    """Check where an array is."""
-    if not view.is_device_accessible:
+def place(view: StridedMemoryView, description: Any) -> tuple[int, int | None]:
+    """Return the address of an array that is described so, and its device; None for memory of several.
+
+    Raises
+    ------
+    ValueError
+        If no device can access it, or it is not aligned.
+    RuntimeError
+        If the view's buffer is closed.
+    """
+    info = view._source  # as in StridedMemoryView.ptr
+    if type(info) is not tuple:
+        info = view._info
+    if not info[ACCESSIBLE]:
         raise ValueError("the array must be in memory that a device can access")
     if view._is_closed:
         raise RuntimeError("this view's Buffer is closed")
-    alignment = WIDE_ALIGNMENT if interleave == TensorMapInterleave.INTERLEAVE_32B else ALIGNMENT
-    if not view.ptr or view.ptr % alignment:
-        raise ValueError(f"the address must be a multiple of {alignment} bytes for a tensor map, not {view.ptr:#x}")
-
-
-def byte_strides(view: StridedMemoryView, itemsize: int, interleave: TensorMapInterleave) -> list[int]:
-    """Return the strides in bytes in the driver's order, without the innermost, which is one element."""
-    shape, strides = view.shape, view._layout._explicit_strides()
-    if shape[-1] != 1 and strides[-1] != 1:
-        raise ValueError(
-            f"elements along the last dimension must be adjacent, not {strides[-1]} elements apart: copy the array in "
-            "C order"
-        )
-    alignment = WIDE_ALIGNMENT if interleave == TensorMapInterleave.INTERLEAVE_32B else ALIGNMENT
-    found: list[int] = []
-    below = shape[-1] * itemsize
-    for axis in range(len(shape) - 2, -1, -1):
-        stride = strides[axis] * itemsize
-        if shape[axis] == 1:  # never used, and libraries give it any value
-            stride = min(-(-below // alignment) * alignment, STRIDE_LIMIT - alignment)
-        if stride % alignment or not 0 <= stride < STRIDE_LIMIT:
-            raise ValueError(
-                f"strides[{axis}] must be a multiple of {alignment} bytes, from 0 to 2**40 for a tensor map, not "
-                f"{stride} bytes ({strides[axis]} elements of {itemsize}): pad the rows"
-            )
-        found.append(stride)
-        below = stride * shape[axis]
-    return found
-
-
-def check_row(fields: dict[str, Any], elements: int, name: str) -> None:
-    """Check how many bytes are copied along the innermost dimension."""
-    itemsize, swizzle = ELEMENT_BYTES[fields["type"]], TensorMapSwizzle(fields["swizzle"])
-    if elements * itemsize % ALIGNMENT:
-        raise ValueError(
-            f"{name} must be a multiple of {ALIGNMENT // itemsize}, not {elements}: a row of the box has a multiple of "
-            f"{ALIGNMENT} bytes"
-        )
-    span = SPANS.get(swizzle, WIDEST_SPAN)
-    limited = fields["interleave"] == TensorMapInterleave.NONE and swizzle != TensorMapSwizzle.NONE
-    if limited and elements * itemsize > span:
-        raise ValueError(
-            f"{name} must be at most {span // itemsize}, not {elements}: a row of the box has at most {span} bytes with"
-            f" swizzle {swizzle.name}"
-        )
-
-
-def copied(box: Sequence[int], steps: Sequence[int]) -> int:
-    """Return how many elements of a box are copied: of the last dimension all."""
-    return math.prod(-(-extent // step) for extent, step in zip(box, (*steps[:-1], 1)))
-
-
-def check_bytes(fields: dict[str, Any], elements: int, name: str) -> None:
-    """Check that what is copied at a time has room in shared memory."""
-    size = elements * ELEMENT_BYTES[fields["type"]]
-    if size > LARGEST_BYTES:
-        raise ValueError(
-            f"{name} must be at most {LARGEST_BYTES} bytes, the shared memory of a multiprocessor, not {size}: "
-            f"{elements} elements of {ELEMENT_BYTES[fields['type']]}"
-        )
-
-
-def find_data_type(view: StridedMemoryView, given: object) -> TensorMapDataType:
-    """Return the type of the elements: what was given, or what the view says."""
-    own = view._info[DTYPE]
-    if given is None:
-        name = NAMES.get(own) if type(own) is int else getattr(own, "name", None)
-        if name is None:
-            raise ValueError("the view has no dtype: give data_type")
-        return data_type_of(name)
-    if isinstance(given, enum.IntEnum):
-        data_type = number_of(TensorMapDataType, given, "data_type")
-    else:
-        data_type = data_type_of(dtype_like(given).name)
-    if ELEMENT_BYTES[data_type] != view._layout.itemsize:
-        raise ValueError(
-            f"data_type {data_type.name} has {ELEMENT_BYTES[data_type]} bytes, the elements of the view have "
-            f"{view._layout.itemsize}"
-        )
-    return data_type
-
-
-def data_type_of(name: str) -> TensorMapDataType:
-    """Return the type for the name of a dtype."""
-    try:
-        return DATA_TYPES[name]
-    except KeyError:
-        raise ValueError(
-            f"tensor maps have no elements of dtype {name}: give data_type, one of {', '.join(DATA_TYPES)} or a "
-            "TensorMapDataType"
-        ) from None
-
-
-def dtype_like(given: object) -> Any:
-    """Return what names a dtype as one."""
-    try:
-        if not isinstance(given, int):
-            return numpy_dtype(given)
-    except TypeError:
-        pass
-    raise TypeError(f"data_type must be a dtype or a TensorMapDataType, not {type(given).__name__}: {given!r}")
-
-
-def number_of(kind: type[E], value: object, name: str) -> E:
-    """Return a member of an enumeration: given as such, as one of the driver's with the same number, or by its name."""
-    if isinstance(value, kind):
-        return value
-    if isinstance(value, enum.IntEnum) and type(value).__name__.lower() == f"cu{kind.__name__}".lower():
-        return kind(value)
-    if isinstance(value, str) and value.upper() in kind.__members__:
-        return kind[value.upper()]
-    names = ", ".join(kind.__members__)
-    if isinstance(value, str):
-        raise ValueError(f"{name} must be one of {names}, not {value!r}")
-    raise TypeError(f"{name} must be a {kind.__name__} ({names}), not {type(value).__name__}")
-
-
-def integers(values: Iterable[int], name: str) -> tuple[int, ...]:
-    """Return several integers as a tuple."""
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise TypeError(f"{name} must be a tuple of int, not {type(values).__name__}")
-    return tuple(integer(value, f"{name}[{index}]") for index, value in enumerate(values))
-
-
-def between(value: int, name: str, least: int, most: int) -> int:
-    """Return an integer that is in a range."""
-    number = integer(value, name)
-    if not least <= number <= most:
-        raise ValueError(f"{name} must be {least} to {most}, not {number}")
-    return number
-
-
-def corner(values: Sequence[int], name: str, rank: int) -> list[int]:
-    """Return the corner of a pixel box in the driver's order."""
-    found, limit = integers(values, name), 1 << CORNER_BITS[rank] - 1
-    if len(found) != rank - 2:
-        raise ValueError(
-            f"{name} must have {rank - 2} numbers, for the dimensions between images and channels, not {len(found)}"
-        )
-    return [between(found[axis], f"{name}[{axis}]", -limit, limit - 1) for axis in range(rank - 3, -1, -1)]
-
-
-def check_pixels(extent: int, low: int, high: int) -> None:
-    """Check that a pixel box has pixels along a dimension, and not too many."""
-    if extent + high - low < 1:
-        raise ValueError(f"the pixel box is empty: from {low} to {extent} + {high} along a dimension of {extent}")
-    if extent + high >= PIXEL_LIMIT:
-        raise ValueError(f"the pixel box must end before 2**31, not at {extent} + {high}")
-
-
-def device_of(view: StridedMemoryView) -> int:
-    """Return the device that an array is on, or the current one for memory of several."""
-    return view.device_id if view._info[DEVICE_TYPE] == CUDA else registry.device(None).device_id
+    address = info[ADDRESS]
+    if not address or address % WIDE_ALIGNMENT:
+        alignment = alignment_for(description.interleave)
+        if not address or address % alignment:
+            raise ValueError(f"the address must be a multiple of {alignment} bytes for a tensor map, not {address:#x}")
+    return address, info[DEVICE] if info[DEVICE_TYPE] == CUDA else None

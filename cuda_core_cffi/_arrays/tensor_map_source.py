@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -56,10 +57,8 @@ class TensorMapSource:
         CUDAError
             If the device has no tensor maps: they came with compute capability 9.0.
         """
-        from cuda_core_cffi._arrays.tensor_map import TensorMapDescriptor
-
-        return TensorMapDescriptor._from_tiled(
-            self,  # type: ignore[arg-type]  # StridedMemoryView is the one subclass
+        return maker()(
+            self,
             box_dim,
             options=options,
             element_strides=element_strides,
@@ -69,3 +68,11 @@ class TensorMapSource:
             l2_promotion=l2_promotion,
             oob_fill=oob_fill,
         )
+
+
+@functools.cache
+def maker() -> Callable[..., TensorMapDescriptor]:
+    """Return what makes tensor maps. Importing it each time would take half as long as a map."""
+    from cuda_core_cffi._arrays.tensor_map import TensorMapDescriptor
+
+    return TensorMapDescriptor._from_tiled

@@ -12,11 +12,10 @@ _Static_assert(sizeof(CUtensorMap) == CCC_TENSOR_MAP_BYTES, "a tensor map has 12
 
 enum { CCC_TENSOR_TILED, CCC_TENSOR_IM2COL, CCC_TENSOR_IM2COL_WIDE };
 
-/* What a map describes. Dimensions are in the driver's order: the innermost first. */
+/* What a map describes, but for the address. Dimensions are in the driver's order: the innermost first. */
 typedef struct ccc_tensor_map {
     int kind; /* CCC_TENSOR_* */
     unsigned int type, rank;
-    uint64_t address;
     uint64_t extents[CCC_TENSOR_RANK], strides[CCC_TENSOR_RANK - 1]; /* strides in bytes, from the second dimension on */
     unsigned int box[CCC_TENSOR_RANK], steps[CCC_TENSOR_RANK];
     int lower[CCC_TENSOR_RANK - 2], upper[CCC_TENSOR_RANK - 2];
@@ -24,15 +23,15 @@ typedef struct ccc_tensor_map {
     unsigned int interleave, swizzle, promotion, fill;
 } ccc_tensor_map;
 
-/* Encode a map, in a context of the device, into 128 bytes. Returns a status. */
-static int ccc_tensor_map_encode(int device, const ccc_tensor_map *d, char *bytes)
+/* Encode a map of what lies at an address, in a context of the device, into 128 bytes. Returns a status. */
+static int ccc_tensor_map_encode(int device, const ccc_tensor_map *d, uint64_t at, char *bytes)
 {
     _Alignas(CCC_TENSOR_MAP_BYTES) CUtensorMap map;
     ccc_scope scope;
     int status = ccc_enter(&scope, device);
     if (status)
         return status;
-    void *address = (void *)(uintptr_t)d->address;
+    void *address = (void *)(uintptr_t)at;
     const cuuint64_t *extents = (const cuuint64_t *)d->extents, *strides = (const cuuint64_t *)d->strides;
     CUresult result;
     const char *call;
@@ -61,15 +60,15 @@ static int ccc_tensor_map_encode(int device, const ccc_tensor_map *d, char *byte
     return 0;
 }
 
-/* Make a map describe the same tensor at another address. Returns a status; the bytes stay if it is none. */
-static int ccc_tensor_map_replace(int device, uint64_t address, char *bytes)
+/* Write a map that describes the same tensor as another one, at another address. Returns a status. */
+static int ccc_tensor_map_replace(int device, const char *from, uint64_t address, char *bytes)
 {
     _Alignas(CCC_TENSOR_MAP_BYTES) CUtensorMap map;
     ccc_scope scope;
     int status = ccc_enter(&scope, device);
     if (status)
         return status;
-    memcpy(&map, bytes, sizeof map);
+    memcpy(&map, from, sizeof map);
     CUresult result = cuTensorMapReplaceAddress(&map, (void *)(uintptr_t)address);
     ccc_leave(&scope);
     if (result)

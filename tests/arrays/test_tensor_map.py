@@ -324,6 +324,76 @@ def test_a_view_without_a_type_needs_one(buffer: Buffer) -> None:
     assert " UINT32 " in repr(array.as_tensor_map((8, 8), data_type="uint32"))
 
 
+# descriptions are remembered
+
+
+def test_arrays_that_differ_in_one_thing_have_maps_of_their_own(buffer: Buffer) -> None:
+    for _ in range(2):  # the second time from memory
+        for dtype, kind, strides in (
+            (numpy.float32, 7, (64, 1)),
+            (numpy.int32, 3, (64, 1)),
+            (numpy.float32, 7, (128, 1)),
+            (numpy.float64, 8, (64, 1)),
+        ):
+            for box in ((8, 4), (4, 8)):
+                for swizzle in (TensorMapSwizzle.NONE, TensorMapSwizzle.SWIZZLE_64B):
+                    made = view(buffer, (8, 64), dtype, strides).as_tensor_map(box, swizzle=swizzle)
+                    row = strides[0] * numpy.dtype(dtype).itemsize
+                    assert words(made) == encoded(
+                        kind, 2, buffer.handle, [64, 8], [row], box[::-1], [1, 1], 0, swizzle, 0, 0
+                    )
+
+
+@pytest.mark.parametrize(
+    ("known", "given", "message"),
+    [
+        ({}, {"box_dim": (1.0, 8)}, r"box_dim\[0\] must be an int, not float"),
+        ({}, {"box_dim": (True, 8)}, r"box_dim\[0\] must be an int, not bool"),
+        ({"element_strides": (1, 1)}, {"element_strides": (True, 1)}, r"element_strides\[0\] must be an int, not bool"),
+        ({"element_strides": (2, 1)}, {"element_strides": (2.0, 1)}, r"element_strides\[0\] must be an int, not float"),
+        ({}, {"swizzle": TensorMapInterleave.NONE}, "swizzle must be a TensorMapSwizzle .*, not TensorMapInterleave"),
+        ({}, {"oob_fill": False}, "oob_fill must be a TensorMapOOBFill .*, not bool"),
+        ({"data_type": TensorMapDataType.FLOAT32}, {"data_type": 7}, "data_type must be a dtype or .*, not int: 7"),
+        ({}, {"data_type": ["float32"]}, "data_type must be a dtype or .*, not list"),
+        ({}, {"swizzle": []}, "swizzle must be a TensorMapSwizzle .*, not list"),
+    ],
+    ids=str,
+)
+def test_what_only_equals_a_known_value_is_refused(
+    buffer: Buffer, known: dict[str, Any], given: dict[str, Any], message: str
+) -> None:
+    array = view(buffer)
+    array.as_tensor_map(**({"box_dim": (1, 8)} | known))
+    with pytest.raises(TypeError, match=message):
+        array.as_tensor_map(**({"box_dim": (1, 8)} | given))
+
+
+def test_options_that_have_changed_are_read_again(buffer: Buffer) -> None:
+    array = view(buffer)
+    options = TensorMapDescriptorOptions((8, 8))
+    before = words(array.as_tensor_map(options=options))
+    options.swizzle = TensorMapSwizzle.SWIZZLE_32B
+    assert words(array.as_tensor_map(options=options)) == words(array.as_tensor_map((8, 8), swizzle="SWIZZLE_32B"))
+    options.box_dim, options.swizzle = (4, 8), TensorMapSwizzle.NONE
+    assert words(array.as_tensor_map(options=options)) == words(array.as_tensor_map((4, 8)))
+    options.box_dim = (8, 8)
+    assert words(array.as_tensor_map(options=options)) == before
+    options.box_dim = (8, 8.0)
+    with pytest.raises(TypeError, match=r"box_dim\[1\] must be an int, not float"):
+        array.as_tensor_map(options=options)
+    options.box_dim, options.swizzle = (8, 8), None
+    with pytest.raises(TypeError, match=r"swizzle must be a TensorMapSwizzle .*, not NoneType"):
+        array.as_tensor_map(options=options)
+
+
+def test_a_map_stays_when_another_of_that_description_moves(device: Device, buffer: Buffer) -> None:
+    first, second = view(buffer).as_tensor_map((8, 8)), view(buffer).as_tensor_map((8, 8))
+    before, text = words(first), repr(first)
+    with device.allocate(SIZE) as other:
+        second.replace_address(view(other))
+    assert (words(first), repr(first)) == (before, text)
+
+
 # the object
 
 
