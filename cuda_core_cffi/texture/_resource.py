@@ -38,11 +38,14 @@ class ResourceDescriptor(Uncopyable):
     Descriptors come from the class methods. They refer to the array or the buffer, and own nothing.
     """
 
-    __slots__ = ("_format", "_height", "_kind", "_num_channels", "_pitch_bytes", "_size_bytes", "_source", "_width")
+    __slots__ = (
+        "_format", "_height", "_kind", "_num_channels", "_pitch_bytes", "_shown", "_size_bytes", "_source", "_width",
+    )  # fmt: skip
 
     _NOT_COPIED_BECAUSE: ClassVar[str] = "it refers to memory of this process"
     _kind: str
     _source: OpaqueArray | MipmappedArray | Buffer
+    _shown: tuple[ArrayFormatType, str, bool]  # what each channel is; the kind; whether an array has one dimension
     _format: ArrayFormatType | None
     _num_channels: int | None
     _size_bytes: int | None
@@ -69,6 +72,10 @@ class ResourceDescriptor(Uncopyable):
         self._kind, self._source = kind, source
         for name in ("format", "num_channels", "size_bytes", "width", "height", "pitch_bytes"):
             setattr(self, f"_{name}", fields.get(name))
+        if isinstance(source, Buffer):
+            self._shown = fields["format"], kind, False
+        else:
+            self._shown = source.format, kind, len(source.shape) == 1
         return self
 
     @classmethod
@@ -229,38 +236,22 @@ class ResourceDescriptor(Uncopyable):
         """Bytes from one row of a buffer to the next; else None."""
         return self._pitch_bytes
 
-    @property
-    def _element_format(self) -> ArrayFormatType:
-        """What each channel is, whatever the source."""
-        source = self._source
-        if isinstance(source, OpaqueArray | MipmappedArray):
-            return source.format
-        assert self._format is not None
-        return self._format
-
-    @property
-    def _is_line(self) -> bool:
-        """Whether it is an array of one dimension."""
-        source = self._source
-        return isinstance(source, OpaqueArray | MipmappedArray) and len(source.shape) == 1
-
     def _native(self, device: int) -> Any:
         """Return the driver's description, in which the source is still missing.
 
         Raises
         ------
         RuntimeError
-            If the source is closed.
+            If the source is a buffer and closed.
         ValueError
-            If it is on another device, or its memory is not aligned as textures need it.
+            If its memory is not aligned as textures need it.
         """
+        if native := OF_ARRAYS.get(self._kind):
+            return native
         source = self._source
+        assert isinstance(source, Buffer)
         if source.is_closed:
             raise source._failure(lib.CCC_CLOSED)
-        if not isinstance(source, Buffer):
-            if lib.ccc_handle_device(source._c_handle) != device:
-                raise ValueError(f"the array is on device {source.device.device_id}, not on device {device}")
-            return OF_ARRAYS[self._kind]
         native = ffi.new("CUDA_RESOURCE_DESC *")
         native.resType = TYPES[self._kind]
         assert self._format is not None

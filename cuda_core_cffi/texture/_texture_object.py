@@ -5,9 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import numbers
-import operator
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -39,12 +37,15 @@ FILTER_MODES = {
     FilterModeType.POINT: lib.CU_TR_FILTER_MODE_POINT,
     FilterModeType.LINEAR: lib.CU_TR_FILTER_MODE_LINEAR,
 }
-FLAGS = {
-    "normalized_coords": lib.CU_TRSF_NORMALIZED_COORDINATES,
-    "srgb": lib.CU_TRSF_SRGB,
-    "disable_trilinear_optimization": lib.CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION,
-    "seamless_cubemap": lib.CU_TRSF_SEAMLESS_CUBEMAP,
-}
+FLAGS = (
+    lib.CU_TRSF_NORMALIZED_COORDINATES,
+    lib.CU_TRSF_SRGB,
+    lib.CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION,
+    lib.CU_TRSF_SEAMLESS_CUBEMAP,
+)
+"""What the options from ``normalized_coords`` to ``seamless_cubemap`` are to the driver."""
+
+descriptions: dict[Any, Any] = {}  # by what they describe; functools.lru_cache would take twice as long
 
 
 @dataclasses.dataclass
@@ -106,9 +107,6 @@ class TextureObjectOptions:
         self.mipmap_filter_mode = member(FilterModeType, self.mipmap_filter_mode, "mipmap_filter_mode")
 
 
-get_values = operator.attrgetter(*(field.name for field in dataclasses.fields(TextureObjectOptions)))
-
-
 class TextureObject(Bindless):
     """An array or a buffer as kernels sample it: by coordinates, with interpolation and rules for what is outside.
 
@@ -129,10 +127,11 @@ class TextureObject(Bindless):
     ) -> TextureObject:
         if not isinstance(resource, ResourceDescriptor):
             raise TypeError(f"resource must be a ResourceDescriptor, not {type(resource).__name__}")
-        wanted = check_options(TextureObjectOptions, options, "Device.create_texture_object")
-        how = sampling(wanted, resource)
-        self = cls._make(device, resource.source, resource._native(device), how)
-        self._resource, self._options = resource, wanted
+        if not isinstance(options, TextureObjectOptions):
+            options = check_options(TextureObjectOptions, options, "Device.create_texture_object")
+        how = sampling(options, resource)
+        self = cls._make(device, resource._source, resource._native(device), how)
+        self._resource, self._options = resource, options
         return self
 
     @property
@@ -159,28 +158,63 @@ def sampling(options: TextureObjectOptions, resource: ResourceDescriptor) -> Any
     ValueError, TypeError
         If a value is not one that it can be.
     """
-    values = get_values(options)
+    # written out, since operator.attrgetter takes twice as long
+    ratio, bias = options.max_anisotropy, options.mipmap_level_bias
+    least, most = options.min_mipmap_level_clamp, options.max_mipmap_level_clamp
+    values = (
+        resource._shown,
+        options.address_mode,
+        options.filter_mode,
+        options.mipmap_filter_mode,
+        options.read_mode,
+        ratio,
+        bias,
+        least,
+        most,
+        None if options.border_color is None else color(options.border_color),
+        options.normalized_coords,
+        options.srgb,
+        options.disable_trilinear_optimization,
+        options.seamless_cubemap,
+    )
+    key = values, type(ratio), type(bias), type(least), type(most)  # True is no number, although it equals 1
     try:
-        return description(*values, resource._element_format, resource.kind, resource._is_line)
-    except TypeError:  # a list of modes, say, or something that is wrong
-        return description.__wrapped__(*values, resource._element_format, resource.kind, resource._is_line)
+        native = descriptions.get(key)
+    except TypeError:  # a list of modes has no hash
+        return description(*values)
+    if native is None:
+        native = description(*values)
+        if len(descriptions) >= MOST_KNOWN:
+            descriptions.clear()
+        descriptions[key] = native
+    return native
 
 
-@functools.lru_cache(MOST_KNOWN, typed=True)
-def description(*values: Any) -> Any:
-    """Return the same for the values of all options, the format of the elements, and what kind of resource it is."""
-    *given, element_format, kind, is_line = values
-    options = TextureObjectOptions(*given)
+def description(
+    shown: tuple[ArrayFormatType, str, bool],
+    address_mode: Any,
+    filter_mode: Any,
+    mipmap_filter_mode: Any,
+    read_mode: Any,
+    max_anisotropy: Any,
+    mipmap_level_bias: Any,
+    min_mipmap_level_clamp: Any,
+    max_mipmap_level_clamp: Any,
+    border_color: tuple[float, ...] | None,
+    *flags: Any,
+) -> Any:
+    """Return the same for what a resource shows and for the options."""
+    element_format, kind, is_line = shown
     native = ffi.new("CUDA_TEXTURE_DESC *")
-    for axis, mode in enumerate(address_modes(options.address_mode)):
+    for axis, mode in enumerate(address_modes(address_mode)):
         # An H100 samples an array of one dimension on the edge of its only row: a border would be half of the result.
         native.addressMode[axis] = ADDRESS_MODES[AddressModeType.CLAMP if is_line and axis else mode]
-    filtering = member(FilterModeType, options.filter_mode, "filter_mode")
-    reading = member(ReadModeType, options.read_mode, "read_mode")
+    filtering = member(FilterModeType, filter_mode, "filter_mode")
+    reading = member(ReadModeType, read_mode, "read_mode")
     native.filterMode = FILTER_MODES[filtering]
-    native.mipmapFilterMode = FILTER_MODES[member(FilterModeType, options.mipmap_filter_mode, "mipmap_filter_mode")]
-    for name, flag in FLAGS.items():
-        native.flags |= flag if getattr(options, name) else 0
+    native.mipmapFilterMode = FILTER_MODES[member(FilterModeType, mipmap_filter_mode, "mipmap_filter_mode")]
+    for flag, is_set in zip(FLAGS, flags, strict=True):
+        native.flags |= flag if is_set else 0
     as_integers = reading is ReadModeType.ELEMENT_TYPE and element_format not in FLOATS
     if as_integers:
         native.flags |= lib.CU_TRSF_READ_AS_INTEGER
@@ -189,23 +223,24 @@ def description(*values: Any) -> Any:
                 f"filter_mode 'linear' interpolates floats, and elements of format {element_format.value!r} "
                 "are read as integers: use read_mode 'normalized_float', or filter_mode 'point'"
             )
-    anisotropy = integer(options.max_anisotropy, "max_anisotropy")
+    anisotropy = integer(max_anisotropy, "max_anisotropy")
     if not 0 <= anisotropy <= LARGEST_ANISOTROPY:
         raise ValueError(f"max_anisotropy must be 0 to 2**32 - 1, not {anisotropy}")
     native.maxAnisotropy = anisotropy
-    for name, field in (
-        ("mipmap_level_bias", "mipmapLevelBias"),
-        ("min_mipmap_level_clamp", "minMipmapLevelClamp"),
-        ("max_mipmap_level_clamp", "maxMipmapLevelClamp"),
-    ):
-        setattr(native, field, real(getattr(options, name), name))
-    if options.border_color is not None:
-        color = tuple(options.border_color)
-        if len(color) != COLOR_CHANNELS:
-            raise ValueError(f"border_color must have {COLOR_CHANNELS} values, not {len(color)}")
-        for channel, value in enumerate(color):
-            native.borderColor[channel] = real(value, "border_color")
+    native.mipmapLevelBias = real(mipmap_level_bias, "mipmap_level_bias")
+    native.minMipmapLevelClamp = real(min_mipmap_level_clamp, "min_mipmap_level_clamp")
+    native.maxMipmapLevelClamp = real(max_mipmap_level_clamp, "max_mipmap_level_clamp")
+    if border_color is not None:
+        native.borderColor = border_color
     return native
+
+
+def color(given: Any) -> tuple[float, ...]:
+    """Return the values of all channels."""
+    values = tuple(given)
+    if len(values) != COLOR_CHANNELS:
+        raise ValueError(f"border_color must have {COLOR_CHANNELS} values, not {len(values)}")
+    return tuple(real(value, "border_color") for value in values)
 
 
 def address_modes(given: Any) -> tuple[AddressModeType, ...]:

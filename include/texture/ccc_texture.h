@@ -112,8 +112,8 @@ static ccc_handle *ccc_texture_create_in(ccc_handle *context, ccc_handle *resour
 
 /*
  * A texture of an array, a mipmapped array or a buffer, which the description does not name yet; or with `how` NULL a
- * surface of an array. Of a buffer it is in a context of the device. It does not keep memory that Python gives back: `keep`
- * is 0. NULL on failure.
+ * surface of an array. Of a buffer it is in a context of the device, which an array has to be on. It does not keep memory
+ * that Python gives back: `keep` is 0. NULL on failure.
  */
 static ccc_handle *ccc_texture_create(int device, ccc_handle *resource, int keep, const CUDA_RESOURCE_DESC *shared,
                                       const CUDA_TEXTURE_DESC *how)
@@ -128,6 +128,8 @@ static ccc_handle *ccc_texture_create(int device, ccc_handle *resource, int keep
             return NULL;
         handle = ccc_texture_create_in(scope.context, resource, keep, what, how);
         ccc_leave(&scope);
+    } else if (resource->device != device) {
+        ccc_fail(CCC_ELSEWHERE, "");
     } else {
         ccc_handle *context = ccc_array_context(resource);
         int pushed = ccc_push(context);

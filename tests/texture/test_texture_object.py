@@ -30,7 +30,7 @@ from cuda_core_cffi.texture import (
     TextureObject,
     TextureObjectOptions,
 )
-from cuda_core_cffi.texture._texture_object import sampling
+from cuda_core_cffi.texture._texture_object import MOST_KNOWN, descriptions, sampling
 from cuda_core_cffi.typing import AddressModeType, FilterModeType, ReadModeType
 
 SIZE = 1024
@@ -282,6 +282,53 @@ def test_a_mode_that_is_not_there_is_refused_at_once(name, wrong):
 def test_other_options_are_checked_when_a_texture_is_made(device, resource, changed, error, message):
     with pytest.raises(error, match=message):
         device.create_texture_object(resource, TextureObjectOptions(**changed))
+
+
+def test_what_only_equals_a_known_option_is_refused(device, resource):
+    for known, given in (
+        ({"max_anisotropy": 1}, {"max_anisotropy": True}),
+        ({"max_anisotropy": 1}, {"max_anisotropy": 1.0}),
+        ({"mipmap_level_bias": 1}, {"mipmap_level_bias": True}),
+        ({}, {"min_mipmap_level_clamp": False}),
+        ({}, {"max_mipmap_level_clamp": False}),
+        ({"border_color": (1, 1, 1, 1)}, {"border_color": (1, 1, 1, True)}),
+    ):
+        device.create_texture_object(resource, known).close()
+        with pytest.raises(TypeError, match=f"{next(iter(given))} must be"):
+            device.create_texture_object(resource, given)
+
+
+def test_options_that_have_changed_are_read_again(resource):
+    options = TextureObjectOptions(border_color=[0, 0, 0, 1], address_mode=["wrap", "clamp"])
+    for mode in ("border", "mirror", "border"):
+        options.address_mode[1] = mode
+        wanted = [lib.CU_TR_ADDRESS_MODE_WRAP, *[getattr(lib, f"CU_TR_ADDRESS_MODE_{mode.upper()}")] * 2]
+        assert list(sampling(options, resource).addressMode) == wanted
+    options.address_mode = "clamp"
+    for red in (1, 2, 1):
+        options.border_color[0] = red
+        assert list(sampling(options, resource).borderColor) == [red, 0, 0, 1]
+    for name, field, value in (
+        ("filter_mode", "filterMode", FilterModeType.LINEAR),
+        ("mipmap_filter_mode", "mipmapFilterMode", FilterModeType.LINEAR),
+        ("max_anisotropy", "maxAnisotropy", 4),
+        ("mipmap_level_bias", "mipmapLevelBias", 0.5),
+        ("min_mipmap_level_clamp", "minMipmapLevelClamp", 1.5),
+        ("max_mipmap_level_clamp", "maxMipmapLevelClamp", 2.5),
+        ("normalized_coords", "flags", True),
+        ("srgb", "flags", True),
+        ("disable_trilinear_optimization", "flags", True),
+        ("seamless_cubemap", "flags", True),
+    ):
+        before = getattr(sampling(options, resource), field)
+        setattr(options, name, value)
+        assert getattr(sampling(options, resource), field) != before, name
+
+
+def test_few_ways_of_sampling_are_remembered(resource):
+    for number in range(3 * MOST_KNOWN):
+        assert sampling(TextureObjectOptions(max_anisotropy=number), resource).maxAnisotropy == number
+        assert len(descriptions) <= MOST_KNOWN
 
 
 def test_the_driver_is_told_all_options(resource):
