@@ -117,14 +117,15 @@ class Kernel(Handle):
 
     _CTYPE = "CUkernel"
     _MADE_BY = "ObjectCode.get_kernel or Kernel.from_handle"
-    _attribute_cache: dict[tuple[int, int], int]
+    # A dictionary takes 64 bytes even when it is empty: each is made when there is something to put into it.
+    _attribute_cache: dict[tuple[int, int], int] | None
+    _node_records: dict[int, Any] | None  # what graphs know of nodes that run it, by the context
+    _packers: dict[tuple[type, ...], Any] | None  # launch keeps them here, by the arguments' types
     _found_kinds: tuple[tuple[Kind, ...] | None] | None  # None: not asked yet
     _found_layout: tuple[tuple[ParamInfo, ...] | None] | None
     _known: KnownKernel
     _library: Library | None
-    _node_records: dict[int, Any] | None  # what graphs know of nodes that run it, by the context; set by the first
     _packer: Any  # that which the last launch, or node, looked for; None before the first
-    _packers: dict[tuple[type, ...], Any]  # launch keeps them here, by the arguments' types
     _fast_packer: Any  # that of the packer
     _symbol: str | None
 
@@ -230,24 +231,30 @@ class Kernel(Handle):
         else:
             self._known = known = library._kernels.get(symbol) or library._kernels.setdefault(symbol, KnownKernel())
         self._found_layout, self._found_kinds = known.layout, known.kinds
-        self._attribute_cache, self._packers = {}, {}
-        self._packer = self._fast_packer = self._node_records = None
+        self._attribute_cache = self._packers = self._node_records = None
+        self._packer = self._fast_packer = None
         return self
 
     def _find_packer(self, types: tuple[type, ...]) -> Any:
         """Return the packer for arguments of these types, and try it first from now on; None where there is none."""
-        packer = self._packers.get(types)
+        packer = self._packers.get(types) if self._packers else None
         if packer is None:
             like = self._known.packers.get(types)
             if like is None or self._layout is None:
                 return None
-            self._packers[types] = packer = like.retarget(self._c_handle)
+            packer = like.retarget(self._c_handle)
+            self._keep_packer(types, packer)
         self._packer, self._fast_packer = packer, packer.fast
         return packer
 
+    def _keep_packer(self, types: tuple[type, ...], packer: Any) -> None:
+        if self._packers is None:
+            self._packers = {}
+        self._packers[types] = packer
+
     def _take_packer(self, types: tuple[type, ...], packer: Any) -> None:
         """Keep a packer for arguments of these types, and try it first from now on."""
-        self._packers[types] = packer
+        self._keep_packer(types, packer)
         if len(self._known.packers) < MOST_SHARED:  # they live as long as the code, and so do the types
             self._known.packers.setdefault(types, packer)
         self._packer, self._fast_packer = packer, packer.fast
@@ -394,12 +401,14 @@ class KernelAttributes(Uncopyable):
         device = _require_current_device() if self._device is None else self._device
         cache = self._kernel._attribute_cache
         key = (number, device)
-        if lasting and key in cache:
+        if lasting and cache and key in cache:
             return cache[key]
         out = ffi.new("int *")
         with InUse(self._kernel):
             check(lib.cuKernelGetAttribute(out, number, self._kernel._function(), device), "cuKernelGetAttribute")
         if lasting:
+            if cache is None:
+                self._kernel._attribute_cache = cache = {}
             cache[key] = int(out[0])
         return int(out[0])
 

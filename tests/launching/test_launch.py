@@ -415,4 +415,4 @@ def test_without_a_layout_widths_come_from_the_arguments(stream, kernels, out):
     arguments = (numpy.int8(-1), 1.25, numpy.int16(-300), Pair(7, 2.5), numpy.int8(9), bytes(range(13)), out)
     run(stream, kernel, *arguments)
     assert content(out, "19q") == (-1, 20, -300, 7, 40, 9, *range(13))
-    assert kernel._packers == {}
+    assert not kernel._packers
