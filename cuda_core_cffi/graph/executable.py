@@ -203,7 +203,10 @@ class Graph(Handle):
         self._source = weakref.ref(definition)
 
     def close(self) -> None:
-        """Destroy the executable. Launches under way run to their end. Closing twice is allowed."""
+        """Destroy the executable. Launches under way run to their end. Closing twice is allowed.
+
+        With conditional nodes in the graph, the driver waits for the launches.
+        """
         super().close()
         flush_releases()
 

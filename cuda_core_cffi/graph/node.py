@@ -100,7 +100,12 @@ class GraphNode(NodeMaker, Member):
 
     @property
     def handle(self) -> int | None:
-        """The driver's handle as an integer; None for an entry."""
+        """The driver's handle as an integer; None for an entry.
+
+        Who has that of a node with graphs inside can reach those: so it is as for :attr:`GraphDefinition.handle`.
+        """
+        if self._is_there and self._definition is not None and self._definition._state.inner.get(self._handle):
+            self._definition._show()
         return typed_handles.shown("CUgraphNode", self._handle) if self._handle else None
 
     @property

@@ -30,6 +30,7 @@ from cuda_core_cffi.graph.state import (
     inner_state,
     new_node,
     node_class,
+    twins_of,
 )
 from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
 
@@ -305,7 +306,8 @@ class NodeMaker:
         found = child_graph(definition, child)
         with child._state.changing():
             node = add_node((definition, before), found)
-            copy_records(child, definition_of(definition, inner_state(definition, node._handle)))
+            copy = definition_of(definition, inner_state(definition, node._handle))
+            copy_records(child, copy, twins_of(copy))
         return node
 
     def record(self, event: Event) -> EventRecordNode:
@@ -472,7 +474,7 @@ def enter_node(definition: Any, before: tuple[int, ...], found: Parameters[NodeT
     if kind == CONDITIONAL:
         part = native.conditional
         handles = [int(ffi.cast("uintptr_t", part.phGraph_out[index])) for index in range(part.size)]
-        state.inner[handle] = [GraphState(inner, state.root) for inner in handles]
+        state.inner[handle] = [GraphState(inner, state.root, handle) for inner in handles]
     state.records[handle] = record
     if added.keep:
         state.keeps[handle] = added.keep

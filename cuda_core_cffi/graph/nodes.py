@@ -30,6 +30,7 @@ from cuda_core_cffi.graph.state import (
     inner_state,
     node_classes,
     read,
+    twins_of,
 )
 
 if TYPE_CHECKING:
@@ -74,8 +75,17 @@ class KnownNode(GraphNode):
             if old.context and not lib.ccc_graph_get_context(native):
                 lib.ccc_graph_set_context(native, old.context)
             keep, before = found.keep(), state.keeps.get(self._handle, NOTHING)
+            inner = [graph.handle for graph in state.inner.get(self._handle, ())]
             status = lib.ccc_graph_set(
-                definition._c_handle, self._handle, native, found.attributes, found.child, keep, before
+                definition._c_handle,
+                self._handle,
+                native,
+                found.attributes,
+                found.child,
+                inner,
+                len(inner),
+                keep,
+                before,
             )
             if not status:
                 found.record.context = lib.ccc_graph_get_context(native)
@@ -241,7 +251,8 @@ class ChildGraphNode(KnownNode):
             self._set(found)
             for inner in definition._state.inner.pop(self._handle, ()):
                 inner.invalidate()
-            copy_records(child, self.child_graph)
+            copy = self.child_graph
+            copy_records(child, copy, twins_of(copy))
 
     @property
     def child_graph(self) -> GraphDefinition:

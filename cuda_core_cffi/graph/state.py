@@ -92,6 +92,8 @@ class GraphState:
     ----------
     handle : int
         The driver's.
+    node : int
+        The driver's handle of the node that the graph is inside; 0 for the outermost.
     root : GraphState
         That of the outermost graph.
     is_valid : bool
@@ -120,13 +122,15 @@ class GraphState:
         "inner",
         "is_valid",
         "keeps",
+        "node",
         "nodes",
         "records",
         "root",
     )  # fmt: skip
 
-    def __init__(self, handle: int, root: GraphState | None = None) -> None:
+    def __init__(self, handle: int, root: GraphState | None = None, node: int = 0) -> None:
         self.handle = handle
+        self.node = node
         self.root = root or self
         self.is_valid = True
         self.nodes: dict[int, weakref.ref[Any]] = {}
@@ -302,7 +306,7 @@ def definition_of(outer: GraphHandle, state: GraphState) -> Any:
     with _lock:
         found = None if state.definition is None else state.definition()
         if found is None:
-            found = type(outer)._own(lib.ccc_graph_inner(state.handle, outer._c_handle))
+            found = type(outer)._own(lib.ccc_graph_inner(state.handle, state.node, outer._c_handle))
             found._outer, found._state = outer, state
             state.definition = weakref.ref(found)
         return found
@@ -323,20 +327,20 @@ def inner_state(definition: GraphHandle, node: int) -> GraphState:
         inner = definition._state.inner.get(node)
         if inner is None:
             out = read(definition, node, lib.CU_GRAPH_NODE_TYPE_GRAPH, "CUgraph *")
-            inner = [GraphState(int(ffi.cast("uintptr_t", out[0])), definition._state.root)]
+            inner = [GraphState(int(ffi.cast("uintptr_t", out[0])), definition._state.root, node)]
             definition._state.inner[node] = inner
         return inner[0]
 
 
-def twins_of(clone: GraphHandle) -> dict[Any, Any]:
-    """Return what a new clone keeps itself, by what the original keeps in its place."""
-    count = lib.ccc_graph_twins(clone._c_handle, ffi.NULL, ffi.NULL, 0)
+def twins_of(copy: GraphHandle) -> dict[Any, Any]:
+    """Return what the graph keeps for a new copy of another one, by what is kept for that in its place."""
+    count = lib.ccc_graph_twins(copy._c_handle, ffi.NULL, ffi.NULL, 0)
     originals, twins = ffi.new("ccc_keep *[]", count), ffi.new("ccc_keep *[]", count)
-    lib.ccc_graph_twins(clone._c_handle, originals, twins, count)
+    lib.ccc_graph_twins(copy._c_handle, originals, twins, count)
     return dict(zip(originals, twins, strict=True))
 
 
-def copy_records(source: GraphHandle, target: GraphHandle, twins: Mapping[Any, Any] = MappingProxyType({})) -> None:
+def copy_records(source: GraphHandle, target: GraphHandle, twins: Mapping[Any, Any]) -> None:
     """Let a copy of a graph know what the original does.
 
     Where the driver does not tell which node of the copy stands for which, what that node uses is kept until the copy
@@ -347,7 +351,7 @@ def copy_records(source: GraphHandle, target: GraphHandle, twins: Mapping[Any, A
     source, target : GraphHandle
         The graphs.
     twins : Mapping
-        What the copy keeps instead of what the original does, where that is not the same.
+        What is kept for the copy, and the graphs inside it, instead of what is for the original, where that differs.
     """
     for node in {*source._state.records, *source._state.inner}:
         found = int(lib.ccc_graph_find(target._c_handle, node))
@@ -359,7 +363,7 @@ def copy_records(source: GraphHandle, target: GraphHandle, twins: Mapping[Any, A
             keep = source._state.keeps[node]
             target._state.keeps[found] = twins.get(keep, keep)
         for inner in source._state.inner.get(node, ()):
-            copy_records(definition_of(source, inner), definition_of(target, inner_state(target, found)))
+            copy_records(definition_of(source, inner), definition_of(target, inner_state(target, found)), twins)
 
 
 def _renew_lock() -> None:

@@ -71,7 +71,7 @@ class ExecutableGraphNode(Uncopyable):
         record = node._definition._state.record(node._handle)
         if record is not None and record.context and not lib.ccc_graph_get_context(found.native):
             lib.ccc_graph_set_context(found.native, record.context)
-        keep = ffi.NULL if found.child else found.keep()  # the driver keeps what embedded graphs do
+        keep = ffi.NULL if found.child else found.keep()  # C finds what a graph keeps
         status = lib.ccc_exec_set(
             self._graph._c_handle, node._definition._c_handle, node._handle, found.native, found.child, keep
         )

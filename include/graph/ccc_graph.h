@@ -8,10 +8,8 @@
 #ifndef CCC_GRAPH_H
 #define CCC_GRAPH_H
 
-#include "driver/ccc_compat.h"
-#include "handles/ccc_keep.h"
+#include "graph/ccc_kept.h"
 #include "launch/ccc_launch.h"
-#include "handles/ccc_map.h"
 
 #define CCC_GONE (-25) /* a node was destroyed, or the graph that was inside it */
 
@@ -20,11 +18,12 @@ enum { CCC_CAPTURE_ACTIVE = 1, CCC_CAPTURE_LOST }; /* a capture that goes on, an
 typedef struct ccc_graph {
     pthread_mutex_t lock;
     int excludes;    /* who holds the lock excludes calls that give captured streams work, too */
-    ccc_keep *keeps; /* of a definition: those that the driver does not have; of an executable: a bundle, and for nodes */
+    ccc_kept kept;   /* of a definition: what the driver does not have; of an executable: a bundle, and for nodes */
+    ccc_map names;   /* of a definition: what is kept for graphs inside nodes, by their handles */
     ccc_map by_node; /* of an executable: its keeps for nodes */
     ccc_map gone;    /* of a root: nodes in it that were destroyed, and graphs that were inside them */
     ccc_handle *event;  /* of an executable that has keeps: behind its last launch */
-    int shown;       /* of a definition: others know its handle, so that the driver has to have all keeps */
+    int shown;       /* of a definition: others know a handle of it, so that the driver has to have all keeps */
     int captured;    /* of a graph that is captured here; unless it is 0, the driver destroys it */
     ccc_handle *next;   /* of those that are being captured */
 } ccc_graph;
@@ -238,44 +237,63 @@ static ccc_handle *ccc_graph_adopt(uint64_t value)
 }
 
 /* A graph that belongs to a node of another one. NULL: that one is closed, or out of memory. */
-static ccc_handle *ccc_graph_inner(uint64_t value, ccc_handle *outer)
+static ccc_handle *ccc_graph_inner(uint64_t value, uint64_t node, ccc_handle *outer)
 {
     CCC_USE_OR(outer, ccc_closed());
-    return ccc_new(CCC_GRAPH, value, CCC_BORROWED, outer);
+    ccc_handle *handle = ccc_new(CCC_GRAPH, value, CCC_BORROWED, outer);
+    if (handle)
+        handle->node = node;
+    return handle;
 }
 
-static void ccc_graph_link(ccc_graph *graph, ccc_keep *keep)
+/* What a definition keeps itself for a graph: for itself, or one inside its nodes. NULL: nothing. The lock is held. */
+static ccc_kept *ccc_graph_kept(const ccc_handle *handle)
 {
-    keep->next = graph->keeps;
-    if (keep->next)
-        keep->next->previous = keep;
-    graph->keeps = keep;
+    if (handle->graph)
+        return &handle->graph->kept;
+    return ccc_map_find(&ccc_graph_root((ccc_handle *)handle)->graph->names, handle->value);
+}
+
+/* The same, with an empty list where there is none. NULL: out of memory. */
+static ccc_kept *ccc_graph_keeper(ccc_handle *handle)
+{
+    ccc_kept *kept = ccc_graph_kept(handle);
+    if (kept)
+        return kept;
+    ccc_map *names = &ccc_graph_root(handle)->graph->names;
+    ccc_kept *outer = ccc_graph_keeper(handle->parent);
+    if (outer && ccc_map_reserve(names, 1) == 0 && (kept = ccc_kept_new(outer, 0)))
+        ccc_kept_name(names, kept, handle->value, handle->node);
+    return kept;
+}
+
+/* Whether the driver has all keeps of a graph: others know a handle, or the driver may destroy what it captures. */
+static int ccc_graph_is_shown(ccc_handle *handle)
+{
+    const ccc_graph *root = ccc_graph_root(handle)->graph;
+    return root->shown || root->captured;
 }
 
 /*
  * Have a graph keep something, which may be NULL. An executable whose graph has user objects takes the driver 4.7
  * microseconds to launch instead of 1.0 (driver 580, H200), and their making takes longer than that of a node: so a
- * definition has its keeps itself until the driver has to pass them on. Those of a graph inside a node the driver has,
- * because they may go with the node. On failure the keep is finished. The lock is held, here and below.
+ * definition has its keeps itself, those of graphs inside its nodes, too, until the driver has to pass them on. On failure
+ * the keep is finished. The lock is held, here and below.
  */
 static int ccc_graph_attach(ccc_handle *handle, ccc_keep *keep)
 {
-    ccc_graph *graph = handle->graph;
     if (keep == NULL)
         return 0;
     ccc_keep_for(keep, ccc_graph_root(handle));
-    if (graph == NULL || graph->shown || graph->captured)
+    if (ccc_graph_is_shown(handle))
         return ccc_keep_attach(keep, CCC_GRAPH_OF(handle));
-    ccc_graph_link(graph, keep);
+    ccc_kept *kept = ccc_graph_keeper(handle);
+    if (kept == NULL) {
+        ccc_keep_finish(keep);
+        return CCC_NO_MEMORY;
+    }
+    ccc_keep_link(&kept->keeps, keep);
     return 0;
-}
-
-static void ccc_graph_unlink(ccc_graph *graph, ccc_keep *keep)
-{
-    if (keep->next)
-        keep->next->previous = keep->previous;
-    *(keep->previous ? &keep->previous->next : &graph->keeps) = keep->next;
-    keep->next = keep->previous = NULL;
 }
 
 /* Take what may be NULL from a graph. What was made of it with the keep has that still. */
@@ -284,32 +302,66 @@ static void ccc_graph_detach(ccc_handle *handle, ccc_keep *keep)
     if (keep == NULL || keep->object) {
         ccc_keep_detach(keep, CCC_GRAPH_OF(handle));
     } else {
-        ccc_graph_unlink(handle->graph, keep);
+        ccc_keep_unlink(keep);
         ccc_keep_finish(keep);
     }
-}
-
-/* Give all keeps of a graph to the driver, which passes them on to copies. On failure the others stay the graph's. */
-static int ccc_graph_hand_over(ccc_handle *handle)
-{
-    ccc_graph *graph = handle ? handle->graph : NULL;
-    while (graph && graph->keeps) {
-        ccc_keep *keep = graph->keeps;
-        CUuserObject object;
-        atomic_fetch_add(&keep->uses, 1); /* the driver's; released on failure */
-        int status = ccc_keep_give(keep, CCC_GRAPH_OF(handle), &object);
-        if (status)
-            return status;
-        ccc_graph_unlink(graph, keep);
-        keep->object = object;
-        ccc_keep_finish(keep);
-    }
-    return 0;
 }
 
 /*
- * Somebody is to have the handle of a graph, and may make copies and executables of it: not in the child of fork(), and in
- * a host function the driver cannot be given anything.
+ * Before a node is given `child`, of which the driver makes a copy: have the graph keep what the child keeps itself, in
+ * *copy, or the driver if it has all that the graph keeps. Then, or if there is nothing, *copy is NULL.
+ */
+static int ccc_graph_embed(ccc_handle *handle, ccc_handle *child, ccc_kept **copy)
+{
+    ccc_kept *kept = child ? ccc_graph_kept(child) : NULL;
+    ccc_map *names = &ccc_graph_root(handle)->graph->names;
+    size_t graphs = 0;
+    *copy = NULL;
+    if (kept == NULL || ccc_kept_count(kept, &graphs) == 0)
+        return 0;
+    if (ccc_graph_is_shown(handle))
+        return ccc_kept_hand_over(kept, CCC_GRAPH_OF(child));
+    ccc_kept *outer = ccc_graph_keeper(handle);
+    if (outer == NULL || ccc_map_reserve(names, graphs) || (*copy = ccc_kept_new(outer, 0)) == NULL)
+        return CCC_NO_MEMORY;
+    int status = ccc_kept_share(kept, *copy);
+    if (status) {
+        ccc_kept_remove(names, *copy);
+        *copy = NULL;
+    }
+    return status;
+}
+
+/* Afterwards: what is kept in the copy, if there is one, is for the graph inside the node; 0: there is no such node. */
+static void ccc_graph_embedded(ccc_handle *handle, uint64_t node, ccc_kept *copy)
+{
+    ccc_map *names = &ccc_graph_root(handle)->graph->names;
+    CUgraph inner = NULL;
+    if (copy == NULL)
+        return;
+    if (node == 0) {
+        ccc_kept_remove(names, copy);
+        return;
+    }
+    if (cuGraphChildGraphNodeGetGraph((CUgraphNode)(uintptr_t)node, &inner) != CUDA_SUCCESS)
+        inner = NULL;
+    ccc_kept_name(names, copy, (uintptr_t)inner, node);
+    ccc_kept_settle(names, copy, (uintptr_t)inner);
+}
+
+/* A node does not have these graphs inside it any more: let go of what is kept for them. */
+static void ccc_graph_drop(ccc_handle *handle, uint64_t node, const uint64_t *inner, size_t count)
+{
+    ccc_map *names = &ccc_graph_root(handle)->graph->names;
+    for (size_t i = 0; i < count; i++)
+        ccc_kept_drop(names, inner[i], inner[i]);
+    ccc_kept_drop(names, node, 0); /* the driver did not tell which graph it was */
+}
+
+/*
+ * Somebody is to have the handle of a graph, and may make copies and executables of it, and reach the graphs inside it:
+ * not in the child of fork(), and in a host function the driver cannot be given anything. Whoever has the handle of a
+ * graph inside a node has the executables of the root run with user objects, anyway: so all keeps are given.
  */
 static int ccc_graph_show(ccc_handle *handle)
 {
@@ -317,71 +369,70 @@ static int ccc_graph_show(ccc_handle *handle)
         return 0;
     if (ccc_in_callback) {
         CCC_USE(handle);
-        return handle->graph == NULL || handle->graph->keeps == NULL
+        const ccc_graph *graph = ccc_graph_root(handle)->graph;
+        return graph->shown || (graph->kept.keeps == NULL && graph->names.used == 0)
                    ? 0
                    : ccc_fail(CUDA_ERROR_NOT_PERMITTED, "cuUserObjectCreate in a host function");
     }
     int status = ccc_graph_enter(handle);
     if (status)
         return status;
-    status = ccc_graph_hand_over(handle);
-    if (status == 0 && handle->graph)
-        handle->graph->shown = 1;
+    ccc_handle *root = ccc_graph_root(handle);
+    status = ccc_kept_hand_over(&root->graph->kept, CCC_GRAPH_OF(root));
+    if (status == 0) {
+        root->graph->shown = 1;
+        ccc_kept_clear(&root->graph->names, &root->graph->kept);
+    }
     ccc_graph_leave(handle);
     return status;
 }
 
-/* Have a copy keep what a graph keeps itself, in a keep for each, as each of its nodes may be changed. */
-static int ccc_graph_share(const ccc_graph *graph, ccc_graph *copy)
-{
-    for (ccc_keep *keep = graph ? graph->keeps : NULL; keep; keep = keep->next) {
-        ccc_keep *twin = ccc_keep_share(keep);
-        if (twin == NULL)
-            return CCC_NO_MEMORY;
-        ccc_graph_link(copy, twin);
-    }
-    return 0;
-}
-
-/* Of a new clone: what it keeps, and what the original has in the place of that. Returns how many there are. */
-static size_t ccc_graph_twins(const ccc_handle *clone, ccc_keep **originals, ccc_keep **twins, size_t capacity)
+/* Of a new copy: what it keeps, and what the original has in the place of that. Returns how many there are. */
+static size_t ccc_graph_twins(ccc_handle *copy, ccc_keep **originals, ccc_keep **twins, size_t capacity)
 {
     size_t count = 0;
-    for (ccc_keep *keep = clone->graph->keeps; keep; keep = keep->next, count++)
-        if (count < capacity) {
-            originals[count] = keep->bundle[0];
-            twins[count] = keep;
-        }
+    if (ccc_graph_enter(copy))
+        return 0;
+    const ccc_kept *kept = ccc_graph_kept(copy);
+    if (kept)
+        ccc_kept_twins(kept, originals, twins, capacity, &count);
+    ccc_graph_leave(copy);
     return count;
+}
+
+/* Have a clone, which nobody knows yet, keep what the original does. */
+static int ccc_graph_share(const ccc_handle *graph, ccc_handle *clone)
+{
+    const ccc_kept *kept = ccc_graph_kept(graph);
+    ccc_map *names = &clone->graph->names;
+    size_t graphs = 0;
+    if (kept == NULL || ccc_kept_count(kept, &graphs) == 0)
+        return 0;
+    int status = ccc_map_reserve(names, graphs);
+    if (status == 0 && (status = ccc_kept_share(kept, &clone->graph->kept)) == 0)
+        ccc_kept_settle(names, &clone->graph->kept, clone->value);
+    return status;
 }
 
 static ccc_handle *ccc_graph_clone(ccc_handle *graph)
 {
     CUgraph clone = NULL;
+    ccc_handle *handle = NULL;
     int status = ccc_graph_enter(graph);
     if (status) {
         ccc_fail(status, "");
         return NULL;
     }
-    ccc_graph copy = {0};
-    ccc_handle *handle = NULL;
-    if (ccc_graph_share(graph->graph, &copy) == 0) {
-        CUresult result = cuGraphClone(&clone, CCC_GRAPH_OF(graph));
-        if (result)
-            ccc_fail((int)result, "cuGraphClone");
-        else
-            handle = ccc_graph_adopt((uintptr_t)clone);
-    }
+    CUresult result = cuGraphClone(&clone, CCC_GRAPH_OF(graph));
+    if (result)
+        ccc_fail((int)result, "cuGraphClone");
+    else if ((handle = ccc_graph_adopt((uintptr_t)clone)))
+        status = ccc_graph_share(graph, handle);
     ccc_graph_leave(graph);
-    if (handle) {
-        handle->graph->keeps = copy.keeps;
+    if (status == 0)
         return handle;
-    }
-    while (copy.keeps) {
-        ccc_keep *twin = copy.keeps;
-        ccc_graph_unlink(&copy, twin);
-        ccc_keep_finish(twin);
-    }
+    ccc_release_object(handle);
+    ccc_fail(status, "malloc");
     return NULL;
 }
 

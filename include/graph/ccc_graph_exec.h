@@ -12,11 +12,11 @@
 
 #include "graph/ccc_graph_nodes.h"
 
-/* What an executable of a graph, whose lock is held, is to keep; NULL: nothing. */
-static int ccc_exec_bundle(const ccc_handle *graph, ccc_keep **bundle)
+/* Have an executable keep something, which may be NULL. */
+static void ccc_exec_keep(ccc_graph *executable, ccc_keep *keep)
 {
-    *bundle = NULL;
-    return graph->graph ? ccc_keep_bundle(graph->graph->keeps, bundle) : 0;
+    if (keep)
+        ccc_keep_link(&executable->kept.keeps, keep);
 }
 
 static ccc_handle *ccc_graph_instantiate(ccc_handle *graph, uint64_t flags, const ccc_handle *stream, ccc_refusal *why)
@@ -30,7 +30,7 @@ static ccc_handle *ccc_graph_instantiate(ccc_handle *graph, uint64_t flags, cons
         ccc_fail(status, "");
         return NULL;
     }
-    status = ccc_exec_bundle(graph, &bundle);
+    status = ccc_kept_bundle(ccc_graph_kept(graph), &bundle);
     CUresult result = CUDA_SUCCESS;
     ccc_scope scope = {NULL, 0};
     if (status == 0 && stream == NULL) /* the driver asks for a context, or takes that of the stream; nodes have their own */
@@ -45,7 +45,7 @@ static ccc_handle *ccc_graph_instantiate(ccc_handle *graph, uint64_t flags, cons
         status = ccc_fail((int)result, "cuGraphInstantiateWithParams");
     ccc_handle *handle = status ? NULL : ccc_graph_new(CCC_EXECUTABLE, (uintptr_t)executable);
     if (handle)
-        handle->graph->keeps = bundle;
+        ccc_exec_keep(handle->graph, bundle);
     else
         ccc_keep_finish(bundle);
     if (handle == NULL && executable)
@@ -56,7 +56,7 @@ static ccc_handle *ccc_graph_instantiate(ccc_handle *graph, uint64_t flags, cons
 /* Let go of what an executable keeps for a node, or of all that it keeps: when the launches so far are done. */
 static void ccc_exec_release(ccc_graph *executable, uint64_t node, int all)
 {
-    ccc_keep *keep = all ? executable->keeps : ccc_map_find(&executable->by_node, node);
+    ccc_keep *keep = all ? executable->kept.keeps : ccc_map_find(&executable->by_node, node);
     int done = executable->event == NULL;
     if (!done && keep) {
         ccc_mode mode = ccc_relax_for_all();
@@ -69,7 +69,7 @@ static void ccc_exec_release(ccc_graph *executable, uint64_t node, int all)
         ccc_map_remove(&executable->by_node, node);
     for (ccc_keep *next; keep; keep = next) {
         next = all ? keep->next : NULL;
-        ccc_graph_unlink(executable, keep);
+        ccc_keep_unlink(keep);
         if (!done && ccc_retain(executable->event)) {
             keep->event = executable->event;
             ccc_keep_await(keep);
@@ -94,6 +94,8 @@ static CUresult ccc_destroy_graph(ccc_handle *handle, const char **call)
     }
     if (graph) { /* not the second try, in another context */
         ccc_exec_release(graph, 0, 1);
+        ccc_kept_clear(&graph->names, &graph->kept); /* of a definition: for graphs inside it */
+        ccc_map_end(&graph->names);
         ccc_release(graph->event);
         ccc_map_end(&graph->gone);
         pthread_mutex_destroy(&graph->lock);
@@ -111,7 +113,7 @@ static int ccc_exec_share(const ccc_graph *executable, const ccc_handle *stream)
     CUgraph graph;
     CUuserObject object;
     int status = ccc_capture_place(stream, &graph, NULL, NULL);
-    for (ccc_keep *keep = executable->keeps; keep && status == 0; keep = keep->next) {
+    for (ccc_keep *keep = executable->kept.keeps; keep && status == 0; keep = keep->next) {
         atomic_fetch_add(&keep->uses, 1);
         status = ccc_keep_give(keep, graph, &object);
     }
@@ -161,7 +163,7 @@ static int ccc_graph_launch(ccc_handle *executable, ccc_handle *stream)
     CUresult result = cuGraphLaunch(CCC_EXEC_OF(executable), CCC_STRM(stream));
     if (!CCC_LIKELY(result == CUDA_SUCCESS))
         status = ccc_fail((int)result, "cuGraphLaunch");
-    else if (executable->graph->keeps)
+    else if (executable->graph->kept.keeps)
         status = ccc_exec_launched(executable->graph, stream);
     ccc_graph_leave(executable);
     return status;
@@ -197,7 +199,7 @@ static int ccc_graph_update(ccc_handle *executable, ccc_handle *graph, ccc_refus
     int status = ccc_graph_enter_both(executable, graph);
     if (status)
         return status;
-    if ((status = ccc_exec_bundle(graph, &bundle)) == 0) {
+    if ((status = ccc_kept_bundle(ccc_graph_kept(graph), &bundle)) == 0) {
         CUresult result = cuGraphExecUpdate(CCC_EXEC_OF(executable), CCC_GRAPH_OF(graph), &info);
         if (result)
             status = ccc_fail((int)result, "cuGraphExecUpdate");
@@ -206,7 +208,7 @@ static int ccc_graph_update(ccc_handle *executable, ccc_handle *graph, ccc_refus
         ccc_keep_finish(bundle);
     } else {
         ccc_exec_release(executable->graph, 0, 1);
-        executable->graph->keeps = bundle;
+        ccc_exec_keep(executable->graph, bundle);
     }
     ccc_graph_leave_both(executable, graph);
     why->result = (int)info.result;
@@ -232,7 +234,8 @@ static void ccc_exec_leave(ccc_handle *executable, ccc_handle *graph, ccc_handle
 
 /*
  * Set one node of an executable, and what is kept for it. `graph` is what the node is in; `child` is the graph in the
- * parameters of a child node. The driver looks at the node: of the graph, too, it wants one call after the other.
+ * parameters of a child node, for which what that keeps itself is kept. The driver looks at the node: of the graph, too,
+ * it wants one call after the other.
  */
 static int ccc_exec_set(ccc_handle *executable, ccc_handle *graph, uint64_t node, CUgraphNodeParams *params,
                         ccc_handle *child, ccc_keep *keep)
@@ -242,9 +245,11 @@ static int ccc_exec_set(ccc_handle *executable, ccc_handle *graph, uint64_t node
         ccc_keep_finish(keep);
         return status;
     }
-    if (keep)
+    if (child)
+        status = ccc_kept_bundle(ccc_graph_kept(child), &keep);
+    if (status == 0 && keep)
         status = ccc_map_reserve(&executable->graph->by_node, 1);
-    if (status == 0 && (status = ccc_graph_complete(params, keep)) == 0 && (status = ccc_graph_hand_over(child)) == 0) {
+    if (status == 0 && (status = ccc_graph_complete(params, keep)) == 0) {
         CUresult result = cuGraphExecNodeSetParams(CCC_EXEC_OF(executable), (CUgraphNode)(uintptr_t)node, params);
         if (result)
             status = ccc_fail((int)result, "cuGraphExecNodeSetParams");
@@ -255,7 +260,7 @@ static int ccc_exec_set(ccc_handle *executable, ccc_handle *graph, uint64_t node
         ccc_exec_release(executable->graph, node, 0);
         if (keep) {
             ccc_map_set(&executable->graph->by_node, node, keep);
-            ccc_graph_link(executable->graph, keep);
+            ccc_exec_keep(executable->graph, keep);
         }
     }
     ccc_exec_leave(executable, graph, child);

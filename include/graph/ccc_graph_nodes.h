@@ -133,6 +133,14 @@ static ccc_added ccc_not_added(int status, ccc_keep *keep)
     return (ccc_added){.status = status};
 }
 
+/* New graphs are inside a node. The driver may have given them handles of graphs that are gone. */
+static void ccc_graph_has_bodies(ccc_handle *handle, const uint64_t *bodies, size_t count)
+{
+    ccc_graph_found(handle, bodies, count);
+    for (size_t i = 0; i < count; i++)
+        ccc_kept_forget(&ccc_graph_root(handle)->graph->names, bodies[i]);
+}
+
 /* Add a node that comes after `count` others. The lock is held; `attributes` and the keep may be NULL. */
 static ccc_added ccc_graph_add_to(ccc_handle *handle, const uint64_t *before, size_t count, CUgraphNodeParams *params,
                                   ccc_attributes *attributes, ccc_keep *keep)
@@ -166,7 +174,7 @@ static ccc_added ccc_graph_add_to(ccc_handle *handle, const uint64_t *before, si
     ccc_added added = {.node = (uintptr_t)node, .keep = keep};
     ccc_graph_found(handle, &added.node, 1);
     if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
-        ccc_graph_found(handle, (const uint64_t *)params->conditional.phGraph_out, params->conditional.size);
+        ccc_graph_has_bodies(handle, (const uint64_t *)params->conditional.phGraph_out, params->conditional.size);
     added.context = ccc_graph_get_context(params);
     return added;
 }
@@ -178,17 +186,24 @@ static ccc_added ccc_graph_add(ccc_handle *graph, const uint64_t *before, size_t
     int status = ccc_graph_enter_both(graph, child);
     if (status)
         return ccc_not_added(status, keep);
-    status = ccc_graph_hand_over(child);
+    ccc_kept *copy;
+    status = ccc_graph_embed(graph, child, &copy);
     ccc_added added = status ? ccc_not_added(status, keep)
                              : ccc_graph_add_to(graph, before, count, params, attributes, keep);
+    if (status == 0)
+        ccc_graph_embedded(graph, added.node, copy);
     ccc_graph_leave_both(graph, child);
     return added;
 }
 
-/* Set a node's parameters, and what is kept for them in place of `old`. */
+/*
+ * Set a node's parameters, and what is kept for them in place of `old`. If there is a child, a copy of it takes the place
+ * of the graphs inside the node, of which `count` are known.
+ */
 static int ccc_graph_set(ccc_handle *graph, uint64_t node, CUgraphNodeParams *params, ccc_attributes *attributes,
-                         ccc_handle *child, ccc_keep *keep, ccc_keep *old)
+                         ccc_handle *child, const uint64_t *inner, size_t count, ccc_keep *keep, ccc_keep *old)
 {
+    ccc_kept *copy = NULL;
     CUgraphNode target = (CUgraphNode)(uintptr_t)node;
     int status = ccc_graph_enter_both(graph, child);
     if (status) {
@@ -196,7 +211,7 @@ static int ccc_graph_set(ccc_handle *graph, uint64_t node, CUgraphNodeParams *pa
         return status;
     }
     if ((status = ccc_graph_check(graph, &node, 1)) || (status = ccc_graph_complete(params, keep)) ||
-        (status = ccc_graph_hand_over(child))) {
+        (status = ccc_graph_embed(graph, child, &copy))) {
         ccc_keep_finish(keep);
     } else if ((status = ccc_graph_attach(graph, keep)) == 0) {
         if (attributes)
@@ -209,6 +224,9 @@ static int ccc_graph_set(ccc_handle *graph, uint64_t node, CUgraphNodeParams *pa
         }
         ccc_graph_detach(graph, status ? keep : old);
     }
+    if (child && status == 0)
+        ccc_graph_drop(graph, node, inner, count);
+    ccc_graph_embedded(graph, status ? 0 : node, copy);
     ccc_graph_leave_both(graph, child);
     return status;
 }

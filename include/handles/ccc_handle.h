@@ -79,7 +79,10 @@ struct ccc_handle {
             ccc_handle *next;
         } green;
         atomic_int lent; /* of a library: whether a program may unload it, so that this package does not */
-        struct ccc_graph *graph; /* of a graph or an executable: its lock, and what it keeps */
+        struct {
+            struct ccc_graph *graph; /* of a graph or an executable: its lock, and what it keeps */
+            uint64_t node;           /* of a graph inside a node, which has no such thing: that node */
+        };
         struct {                 /* of a graphics resource */
             atomic_int mapped;   /* there is a buffer of its memory */
             atomic_int watched;  /* a failure to unmap is kept rather than reported */

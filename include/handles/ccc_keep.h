@@ -25,10 +25,10 @@ static ccc_gil ccc_gil_of_all = CCC_GIL_NEW;
 
 typedef struct ccc_keep {
     struct ccc_keep *next;
-    struct ccc_keep *previous; /* of a definition's own */
+    struct ccc_keep **link;    /* of a definition's or an executable's own: what points to it */
     atomic_uint uses;          /* of a definition or a function: 1; and one more for each bundle or captured launch */
     CUuserObject object;       /* of a definition, once the driver has it; else NULL */
-    struct ccc_keep **bundle;  /* of an executable: what the definition had, one use of each, */
+    struct ccc_keep **bundle;  /* of an executable or a copy: what the definition had, one use of each, */
     size_t bundled;            /* and how many */
     ccc_handle *event;            /* of an executable, once it is replaced: behind the last launch that may use it */
     uint64_t token;            /* 0: no Python objects */
@@ -170,44 +170,32 @@ static int ccc_buffer_keep(ccc_handle *buffer, uint64_t token)
     return 1;
 }
 
-/* A keep that has a use of each in a list; *made is it, or NULL of an empty one. */
-static int ccc_keep_bundle(ccc_keep *list, ccc_keep **made)
+/* A keep with room for uses of `count` others, which ccc_keep_take adds. NULL: out of memory. */
+static ccc_keep *ccc_keep_bundle(size_t count)
 {
-    size_t count = 0;
-    *made = NULL;
-    for (ccc_keep *keep = list; keep; keep = keep->next)
-        count++;
-    if (count == 0)
-        return 0;
     ccc_keep **bundle = malloc(count * sizeof *bundle);
-    ccc_keep *all = bundle ? ccc_keep_new(NULL, 0, 0) : NULL;
-    if (all == NULL) {
+    ccc_keep *made = bundle ? ccc_keep_new(NULL, 0, 0) : NULL;
+    if (made) {
+        made->bundle = bundle;
+    } else {
         free(bundle);
-        return ccc_fail(CCC_NO_MEMORY, "malloc");
+        ccc_fail(CCC_NO_MEMORY, "malloc");
     }
-    all->bundle = bundle;
-    for (ccc_keep *keep = list; keep; keep = keep->next) {
-        atomic_fetch_add(&keep->uses, 1);
-        bundle[all->bundled++] = keep;
-    }
-    *made = all;
-    return 0;
+    return made;
+}
+
+static void ccc_keep_take(ccc_keep *bundle, ccc_keep *keep)
+{
+    atomic_fetch_add(&keep->uses, 1);
+    bundle->bundle[bundle->bundled++] = keep;
 }
 
 /* A keep that has a use of another one. NULL: out of memory. */
 static ccc_keep *ccc_keep_share(ccc_keep *keep)
 {
-    ccc_keep **bundle = malloc(sizeof *bundle);
-    ccc_keep *made = bundle ? ccc_keep_new(NULL, 0, 0) : NULL;
-    if (made == NULL) {
-        free(bundle);
-        ccc_fail(CCC_NO_MEMORY, "malloc");
-        return NULL;
-    }
-    atomic_fetch_add(&keep->uses, 1);
-    bundle[0] = keep;
-    made->bundle = bundle;
-    made->bundled = 1;
+    ccc_keep *made = ccc_keep_bundle(1);
+    if (made)
+        ccc_keep_take(made, keep);
     return made;
 }
 

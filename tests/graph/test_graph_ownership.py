@@ -311,6 +311,7 @@ def test_10_a_copy_that_cannot_keep_is_not_made(device, stream, buffers_before, 
     second_buffer = device.allocate(SIZE, stream)
     second = child.memset(second_buffer, 2, SIZE)
     second_buffer.close()
+    assert graph.handle  # of a graph that others know, the driver has all that is kept
 
     def make():
         return graph.embed(child) if copy == "embed" else getattr(child, copy)

@@ -50,15 +50,29 @@ void sim_exec_finalize(void *object)
     sim_object_drop(exec->graph);
 }
 
-SIM_API(cuGraphExecDestroy, (CUgraphExec hGraphExec), (hGraphExec))
+// What has to be over before it is done, with a reference to the stream, is left in *awaited.
+static CUresult end_exec(CUgraphExec handle, struct sim_point *awaited)
 {
     SIM_GRAPHS_LOCKED();
     struct sim_exec *exec;
-    SIM_TRY(sim_exec_find(hGraphExec, &exec));
+    SIM_TRY(sim_exec_find(handle, &exec));
     SIM_TRY(sim_capture_check_unsafe());
+    if (exec->condition_count && exec->last.stream && sim_object_hold(exec->last.stream))
+        *awaited = exec->last;
     if (exec->instance)
         exec->graph->instances--;
     sim_object_retire(exec);
+    return CUDA_SUCCESS;
+}
+
+// That of a graph with conditional nodes waits for its launches; others do not (an H100, driver 580).
+SIM_API(cuGraphExecDestroy, (CUgraphExec hGraphExec), (hGraphExec))
+{
+    struct sim_point awaited = {0};
+    SIM_TRY(end_exec(hGraphExec, &awaited));
+    if (awaited.stream)
+        sim_wait(awaited.stream, awaited.number);
+    sim_object_drop(awaited.stream);
     return CUDA_SUCCESS;
 }
 
