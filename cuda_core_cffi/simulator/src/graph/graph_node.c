@@ -90,7 +90,8 @@ CUresult sim_node_add_child(CUgraphNode *out, CUgraph handle, const CUgraphNode 
     struct sim_graph *graph, *child;
     SIM_TRY(sim_graph_find(handle, &graph));
     SIM_TRY(sim_graph_find(child_handle, &child));
-    SIM_SUPPORTED(!child->conditional_nodes && !sim_graph_is_body(child) && (move || !child->memory_nodes));
+    SIM_SUPPORTED(!child->conditional_nodes && !sim_graph_is_body(child));
+    SIM_SUPPORTED(move || (!child->memory_nodes && !child->owner));
     SIM_REQUIRE(!move || (!child->owner && !child->instances && !child->captured && !runs_in(child, graph)));
     SIM_REQUIRE(!child->memory_nodes || !graph->owner);
     struct sim_dependency *after;

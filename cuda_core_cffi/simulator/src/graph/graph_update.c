@@ -212,7 +212,7 @@ static CUresult update_all(CUgraphExec exec_handle, CUgraph graph_handle, CUgrap
     struct sim_graph *graph;
     SIM_TRY(sim_exec_find(exec_handle, &exec));
     SIM_TRY(sim_graph_find(graph_handle, &graph));
-    SIM_REQUIRE(!graph->moved && !graph->captured);
+    SIM_REQUIRE(!graph->owner && !graph->moved && !graph->captured);
     return sim_exec_update(exec, 0, graph, info);
 }
 
