@@ -248,6 +248,7 @@ class Kernel(Handle):
         return packer
 
     def _keep_packer(self, types: tuple[type, ...], packer: Any) -> None:
+        """Keep a packer for arguments of these types."""
         if self._packers is None:
             self._packers = {}
         self._packers[types] = packer

@@ -178,7 +178,7 @@ class Graph(Handle):
         Parameters
         ----------
         source : GraphDefinition or GraphBuilder
-            A graph with the same nodes and edges, added in the same order.
+            A graph with the same nodes and edges, added in the same order. It is not inside a node.
 
         Raises
         ------

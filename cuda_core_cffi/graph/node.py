@@ -102,7 +102,13 @@ class GraphNode(NodeMaker, Member):
     def handle(self) -> int | None:
         """The driver's handle as an integer; None for an entry.
 
-        Who has that of a node with graphs inside can reach those: so it is as for :attr:`GraphDefinition.handle`.
+        With the handle of a node, other code can reach the graphs inside it, and make executables and clones of them.
+        So for a node with graphs inside, the driver is given what all nodes use, as by :attr:`GraphDefinition.handle`.
+
+        Raises
+        ------
+        CUDAError
+            If nobody has asked before a host function does, of a node with graphs inside.
         """
         if self._is_there and self._definition is not None and self._definition._state.inner.get(self._handle):
             self._definition._show()

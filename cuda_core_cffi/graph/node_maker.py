@@ -300,7 +300,7 @@ class NodeMaker:
         ValueError
             If the graph is this one, or one inside or around it.
         CUDAError
-            If the graph allocates, frees, or has conditional nodes.
+            If the graph allocates, frees, has conditional nodes, or is inside a node itself.
         """
         definition, before = self._place()
         found = child_graph(definition, child)
