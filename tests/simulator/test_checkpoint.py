@@ -109,7 +109,7 @@ HELD_BACK = [
     '"cuMemGetInfo_v2", byref(c_size_t()), byref(c_size_t())',
     '"cuMemsetD8_v2", memory, 1, c_size_t(8)',
     '"cuStreamCreate", byref(c_void_p()), 0',
-    '"cuStreamQuery", None',
+    '"cuStreamQuery", stream',
     '"cuCtxSynchronize"',
     '"cuDeviceGetDefaultMemPool", byref(c_void_p()), 0',
     '"cuDevicePrimaryCtxRetain", byref(c_void_p()), 0',
@@ -130,7 +130,7 @@ SERVED = [
 def test_calls_wait_until_the_process_is_unlocked_unless_they_only_tell(stage: str) -> None:
     code = f"""
 cu.start()
-memory, unused = cu.alloc(8), cu.alloc(8)
+memory, unused, stream = cu.alloc(8), cu.alloc(8), cu.stream()
 checkpoint("Lock")
 if {stage!r} == "checkpointed":
     checkpoint("Checkpoint")
