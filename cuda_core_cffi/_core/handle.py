@@ -11,7 +11,6 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from cuda_core_cffi._core import typed_handles
 from cuda_core_cffi._core.calls import Owner, close, own
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import failure
@@ -78,22 +77,6 @@ class Handle(Uncopyable, Owner):
     def close(self) -> None:
         """Give the handle up now rather than when this object is collected. Closing twice is allowed."""
         _close(self)
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether :meth:`close` was called."""
-        return not _is_open(self._c_handle)
-
-    @property
-    def handle(self) -> int:
-        """The driver's handle as an integer, the address; 0 once closed."""
-        value = self._value
-        return typed_handles.shown(self._CTYPE, value) if typed_handles.is_used else value
-
-    @property
-    def _value(self) -> int:
-        """The driver's handle as an integer, whatever programs get."""
-        return int(_handle(self._c_handle))
 
     @property
     def cdata(self) -> CData:

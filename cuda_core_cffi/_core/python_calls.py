@@ -9,6 +9,7 @@ Functions that return None have done nothing: their arguments need a closer look
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal, TypeVar
 
 from cuda_core_cffi._core.compiled_packing import launch, make_packer, pack, prepare, retarget
@@ -19,6 +20,7 @@ from cuda_core_cffi._core.nvml_readers import Told, about, nvml_reader, use_func
 __all__ = [
     "Memory",
     "Owner",
+    "Timed",
     "Told",
     "about",
     "adopt",
@@ -28,6 +30,7 @@ __all__ = [
     "copy",
     "create_event",
     "create_stream",
+    "fast_launch",
     "fill",
     "launch",
     "make_packer",
@@ -37,6 +40,7 @@ __all__ = [
     "pool_class",
     "prepare",
     "retarget",
+    "show_handles",
     "use_fast_methods",
     "use_functions",
     "use_members",
@@ -53,8 +57,13 @@ _close = lib.ccc_close
 _copy = lib.ccc_copy
 _create_event = lib.ccc_event_create
 _create_stream = lib.ccc_stream_create
+_handle = lib.ccc_handle_value
+_is_open = lib.ccc_is_open
 _release_object = lib.ccc_release_object
 _fill = lib.ccc_fill
+
+show: Callable[[str, int], int] | None = None
+"""What makes of the type and the number of a driver handle what programs get; None where they get the number."""
 
 
 class Owner:
@@ -72,6 +81,27 @@ class Owner:
             return
         if waiting := _release_object(c_handle):
             check_cleanup(waiting, stacklevel=2)
+
+    @property
+    def handle(self) -> int:
+        """The driver's handle as an integer, the address; 0 once closed."""
+        return show(self._CTYPE, self._value) if show else self._value
+
+    @property
+    def _value(self) -> int:
+        """The driver's handle as an integer, whatever programs get."""
+        return int(_handle(self._c_handle))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return not _is_open(self._c_handle)
+
+
+class Timed(Owner):
+    """What has a time, of which another one can be subtracted: by the methods of its class, where there is no C."""
+
+    __slots__ = ()
 
 
 class Memory(Owner):
@@ -119,6 +149,17 @@ def create_stream(cls: type[OwnerType], device: int, flags: int, priority: int) 
     """Return a stream; False after a failure."""
     c_handle = _create_stream(device, flags, priority)
     return own(cls, c_handle) if c_handle else False
+
+
+def show_handles(function: Callable[[str, int], int]) -> None:
+    """Give programs driver handles as a function makes them of their type and number."""
+    global show
+    show = function
+
+
+def fast_launch(launch: T) -> T:
+    """Return a function in C that stands for ``launch``: on CPython."""
+    return launch
 
 
 def fill(buffer: Any, stream: Any, value: Any) -> int | None:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import cast
 
+from cuda_core_cffi._core.calls import show_handles
+
 __all__ = ["is_used", "shown", "use"]
 
 is_used = False
@@ -35,6 +37,7 @@ def use() -> None:
     """Show handles as objects of ``cuda.bindings.driver`` from now on."""
     global is_used
     is_used = True
+    show_handles(shown)
 
 
 def shown(ctype: str, value: int) -> int:

@@ -36,6 +36,7 @@ REFUSALS: dict[str | None, tuple[type[CUDAError], str]] = {
 EXCESSES = ("CUDA_ERROR_INVALID_VALUE", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")
 
 
+@calls.fast_launch
 def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_args: Any) -> None:
     """Start a kernel.
 
@@ -85,9 +86,11 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
         if status is None and isinstance(stream, StreamStandIn):  # whose own stream is as quick
             stream = stream.stream
             status = _launch(packer, stream, native, kernel_args)
+    if status == 0:
+        return
     if status is None or status in (UNCHECKED, CLOSED):
         launch_carefully(stream, config, kernel, kernel_args)
-    elif status:
+    else:
         raise launch_failure(status, stream, config, kernel, kernel_args)  # type: ignore[arg-type]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from cuda_core_cffi._core import calls, typed_handles
+from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import check, failure
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -143,6 +143,7 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
 
     __slots__ = ("_allocates", "_owned", "_share")
 
+    _CTYPE = "CUmemoryPool"
     _NOT_COPIED_BECAUSE = "it is a pool of this process"
     _IS_UNIFORM = True
     _is_pool = True
@@ -249,24 +250,10 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
         return MemPoolAttributes._of(self)
 
     @property
-    def handle(self) -> int:
-        """The driver's pool (``CUmemoryPool``) as an integer; 0 once closed."""
-        return typed_handles.shown("CUmemoryPool", self._value)
-
-    @property
-    def _value(self) -> int:
-        return int(lib.ccc_handle_value(self._c_handle))
-
-    @property
     def cdata(self) -> CData:
         """The driver's pool as a typed CFFI object."""
         cdata: CData = ffi.cast("CUmemoryPool", self._value)
         return cdata
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether :meth:`close` was called on a pool of our own."""
-        return not lib.ccc_is_open(self._c_handle)
 
     @property
     def is_handle_owned(self) -> bool:

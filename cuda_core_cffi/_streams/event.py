@@ -32,7 +32,7 @@ DEFAULT_FLAGS: int = lib.CU_EVENT_DISABLE_TIMING  # those of EventOptions()
 
 
 @calls.use_fast_methods
-class Event(Handle):
+class Event(Handle, calls.Timed):
     """A point in the work of a stream.
 
     Events come from :meth:`Stream.record` and :meth:`Device.create_event`. The difference of two events that were

@@ -7,6 +7,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any, overload
 
+from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.errors import CUDAError
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
@@ -56,9 +57,9 @@ UPDATE_ADVICE = {
 }
 
 _launch = lib.ccc_graph_launch
-_launch_again = lib.ccc_graph_launch_again
 
 
+@calls.use_fast_methods
 class Graph(Handle):
     """An executable graph.
 
@@ -67,15 +68,12 @@ class Graph(Handle):
     whichever threads, are made one after the other.
     """
 
-    __slots__ = ("_root", "_source", "_usual")
+    __slots__ = ("_root", "_source")
 
     _CTYPE = "CUgraphExec"
     _MADE_BY = "GraphDefinition.instantiate"
     _root: object  # what is known of the definition: the nodes in it name the nodes here
     _source: weakref.ref[Any]  # the definition that it was made of, or updated from, for pictures
-    # The C handle of the first stream that it was launched in, and the call that does it again: CFFI takes half of a
-    # short call to make a tuple of two arguments. The handle is compared, and read only while the stream is there.
-    _usual: tuple[Any, Any]
 
     def __repr__(self) -> str:
         return f"<Graph handle={self._value:#x}{' closed' * self.is_closed}>"
@@ -141,19 +139,9 @@ class Graph(Handle):
             If the driver refuses. Memory from allocation nodes that nothing has freed since the last launch is one
             reason, unless the graph has ``auto_free_on_launch``.
         """
-        c_handle, call = self._usual
-        try:
-            again = stream._c_handle is c_handle  # type: ignore[attr-defined]
-        except AttributeError:  # it is no stream of ours
-            again = False
-        if again:
-            status = _launch_again(call)
-        else:
-            if not isinstance(stream, Stream):
-                stream = accept_stream(stream, "Graph.launch")
-            elif c_handle is None:
-                self._usual = stream._c_handle, ffi.new("ccc_graph_call *", [self._c_handle, stream._c_handle])
-            status = _launch(self._c_handle, stream._c_handle)
+        if not isinstance(stream, Stream):
+            stream = accept_stream(stream, "Graph.launch")
+        status = _launch(self._c_handle, stream._c_handle)
         if status:
             raise self._failure(status, stream)
 
@@ -233,7 +221,7 @@ def instantiate(definition: Any, options: GraphCompleteOptions | None) -> Graph:
         error = definition._failure(lib.ccc_last_status(), queue)
         raise explained(error, definition, why, INSTANTIATE_ADVICE)
     graph = Graph._own(c_handle)
-    graph._root, graph._usual = definition._state.root, (None, None)
+    graph._root = definition._state.root
     graph._source = weakref.ref(definition)
     return graph
 

@@ -169,17 +169,6 @@ static int ccc_graph_launch(ccc_handle *executable, ccc_handle *stream)
     return status;
 }
 
-/* A launch in the stream that a graph is mostly launched in. */
-typedef struct ccc_graph_call {
-    ccc_handle *executable;
-    ccc_handle *stream;
-} ccc_graph_call;
-
-static int ccc_graph_launch_again(const ccc_graph_call *call)
-{
-    return ccc_graph_launch(call->executable, call->stream);
-}
-
 static int ccc_graph_upload(ccc_handle *executable, ccc_handle *stream)
 {
     CCC_USE(stream);

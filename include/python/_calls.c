@@ -82,6 +82,16 @@ static PyObject *calls_close(PyObject *module, PyObject *argument)
     Py_RETURN_NONE;
 }
 
+/* A driver handle is given to programs as what a function makes of its type and its number. */
+static PyObject *calls_show_handles(PyObject *module, PyObject *function)
+{
+    PyObject *before = show_handle;
+    (void)module;
+    show_handle = Py_NewRef(function);
+    Py_XDECREF(before);
+    Py_RETURN_NONE;
+}
+
 /* Read the integers that follow a class. */
 static int read_integers(PyObject *const *arguments, Py_ssize_t count, int *values)
 {
@@ -169,32 +179,10 @@ static method fast_methods[] = {
     {"Stream", "($self, /, event_or_stream)",
      {"wait", FAST(stream_wait) | METH_KEYWORDS, NULL}, &python_stream_wait},
     {"Stream", "($self, /)", {"sync", stream_sync, METH_NOARGS, NULL}, &python_stream_sync},
+    {"Graph", "($self, /, stream)", {"launch", FAST(graph_launch) | METH_KEYWORDS, NULL}, &python_graph_launch},
     {"Event", "($self, /)", {"sync", event_sync, METH_NOARGS, NULL}, &python_event_sync},
-    {"Event", "($self, other, /)", {"__sub__", event_subtract, METH_O, NULL}, &python_event_subtract},
     {NULL, NULL, {NULL, NULL, 0, NULL}, NULL},
 };
-
-static PyMethodDef is_done_getter = {"is_done", event_is_done, METH_O, NULL};
-
-/* Put the getter in C in the place of the one of Event.is_done. */
-static int use_fast_query(PyObject *class)
-{
-    PyObject *name = PyUnicode_InternFromString("is_done");
-    PyObject *property = name ? PyObject_GetAttr(class, name) : NULL;
-    PyObject *get = property ? PyObject_GetAttrString(property, "fget") : NULL; /* these are never released */
-    PyObject *function = get ? PyCFunction_NewEx(&is_done_getter, NULL, NULL) : NULL;
-    shortcut *how = function ? replace_property(class, name) : NULL;
-    Py_XDECREF(name);
-    Py_XDECREF(property);
-    if (how == NULL) {
-        Py_XDECREF(get);
-        Py_XDECREF(function);
-        return -1;
-    }
-    python_event_is_done = get;
-    how->function = function;
-    return 0;
-}
 
 static PyObject *calls_use_fast_methods(PyObject *module, PyObject *class)
 {
@@ -206,8 +194,12 @@ static PyObject *calls_use_fast_methods(PyObject *module, PyObject *class)
     for (method *entry = fast_methods; entry->place && !failed; ++entry)
         if (PyUnicode_CompareWithASCIIString(name, entry->place) == 0)
             failed = stand_in(class, &entry->definition, entry->signature, entry->python);
-    if (!failed && PyUnicode_CompareWithASCIIString(name, "Event") == 0)
-        failed = use_fast_query(class);
+    if (!failed && PyUnicode_CompareWithASCIIString(name, "Event") == 0) {
+        failed = use_fast_query(class) || use_fast_subtraction(class);
+        usual_type[CCC_EVENT] = (PyTypeObject *)Py_NewRef(class);
+    } else if (!failed && PyUnicode_CompareWithASCIIString(name, "Stream") == 0) {
+        usual_type[CCC_STREAM] = (PyTypeObject *)Py_NewRef(class);
+    }
     Py_XDECREF(name);
     return failed ? NULL : Py_NewRef(class);
 }
@@ -225,6 +217,9 @@ static PyMethodDef methods[] = {
      "make_packer(fields, types, target, /)\n--\n\nReturn what packs a kernel's arguments."},
     {"retarget", FAST(calls_retarget),
      "retarget(packer, target, /)\n--\n\nReturn a packer like another, for another kernel."},
+    {"fast_launch", calls_fast_launch, METH_O, "fast_launch(launch, /)\n--\n\nReturn a function in C for launch."},
+    {"show_handles", calls_show_handles, METH_O,
+     "show_handles(function, /)\n--\n\nHave a function make what programs get as handles."},
     {"launch", FAST(calls_launch), "launch(packer, stream, native, values, /)\n--\n\nLaunch a kernel."},
     {"pack", FAST(calls_pack), "pack(packer, values, /)\n--\n\nReturn the packed arguments."},
     {"prepare", FAST(calls_prepare), "prepare(fields, native, plan, /)\n--\n\nReturn a prepared launch's functions."},
@@ -285,7 +280,7 @@ static int calls_exec(PyObject *module)
     if (type == NULL || PyModule_AddObjectRef(module, "Owner", type))
         goto done;
     owner_type = (PyTypeObject *)Py_NewRef(type);
-    if (add_memory(module))
+    if (add_memory(module) || add_timed(module))
         goto done;
     packer_type = (PyTypeObject *)PyType_FromSpec(&packer_spec);
     reader_type = (PyTypeObject *)PyType_FromSpec(&reader_spec);

@@ -73,21 +73,6 @@ static PyObject *memory_c_handle(PyObject *self, void *unused)
     return cdata;
 }
 
-/* The same as those of Handle, without the cdata. */
-static PyObject *memory_handle(PyObject *self, void *unused)
-{
-    ccc_handle *handle = handle_or_error(self);
-    (void)unused;
-    return handle ? PyLong_FromUnsignedLongLong(helpers->handle_value(handle)) : NULL;
-}
-
-static PyObject *memory_is_closed(PyObject *self, void *unused)
-{
-    ccc_handle *handle = handle_or_error(self);
-    (void)unused;
-    return handle ? PyBool_FromLong(!helpers->is_open(handle)) : NULL;
-}
-
 static PyMemberDef memory_members[] = {
     {"_mr", T_OBJECT_EX, offsetof(memory, resource), 0, NULL},
     {"_size", T_OBJECT_EX, offsetof(memory, size), 0, NULL},
@@ -99,8 +84,6 @@ static PyMemberDef memory_members[] = {
 
 static PyGetSetDef memory_properties[] = {
     {"_c_handle", memory_c_handle, NULL, NULL, NULL},
-    {"handle", memory_handle, NULL, "The driver's handle as an integer, the address; 0 once closed.", NULL},
-    {"is_closed", memory_is_closed, NULL, "Whether :meth:`close` was called.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -261,7 +244,10 @@ static PyObject *give(PyObject *type, PyTypeObject *base, PyMethodDef *definitio
 static PyObject *calls_buffer_class(PyObject *module, PyObject *type)
 {
     (void)module;
-    return give(type, memory_type, &memory_methods[0], "($self, stream=None)", &python_close);
+    PyObject *done = give(type, memory_type, &memory_methods[0], "($self, stream=None)", &python_close);
+    if (done && usual_type[CCC_BUFFER] == NULL)
+        usual_type[CCC_BUFFER] = (PyTypeObject *)Py_NewRef(type);
+    return done;
 }
 
 static PyObject *calls_pool_class(PyObject *module, PyObject *type)

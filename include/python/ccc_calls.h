@@ -29,6 +29,7 @@
     CALL(event_query, ccc_event_query, int, (const ccc_handle *event)) \
     CALL(event_sync, ccc_event_sync, int, (const ccc_handle *event)) \
     CALL(stream_sync, ccc_stream_sync, int, (const ccc_handle *stream)) \
+    CALL(graph_launch, ccc_graph_launch, int, (ccc_handle *executable, ccc_handle *stream)) \
     CALL(launch_target, ccc_launch_target, int, (const ccc_target *target, const ccc_config *config, \
          const ccc_handle *stream, const char *arguments, ccc_handle *const *buffers, size_t count)) \
     CALL(launch_plan, ccc_launch_plan, int, (const ccc_plan *plan, const ccc_handle *stream, \

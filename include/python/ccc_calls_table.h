@@ -6,6 +6,7 @@
 
 #include "python/ccc_calls.h"
 #include "driver/ccc_nvml.h"
+#include "graph/ccc_graph_exec.h"
 #include "memory/ccc_copy.h"
 #include "handles/ccc_keep.h"
 #include "launch/ccc_prepared.h"

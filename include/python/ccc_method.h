@@ -33,6 +33,16 @@ static PyObject *call_python(PyObject *function, PyObject *self, PyObject *const
     return result;
 }
 
+/* The documentation of something in Python, for what stands for it in C. It is never released. NULL: an error is set. */
+static const char *documentation_of(PyObject *python, const char *name, const char *signature)
+{
+    PyObject *text = PyObject_GetAttrString(python, "__doc__");
+    PyObject *documentation =
+        text ? PyUnicode_FromFormat("%s%s\n--\n\n%V", name, signature, text == Py_None ? NULL : text, "") : NULL;
+    Py_XDECREF(text);
+    return documentation ? PyUnicode_AsUTF8AndSize(documentation, NULL) : NULL;
+}
+
 /*
  * Put a method in C in the place of the one in Python, whose documentation it takes over, and which is kept in `kept`.
  * Interpreters call it without looking any further where the object is of that very class, not of one that inherits. -1,
@@ -40,13 +50,8 @@ static PyObject *call_python(PyObject *function, PyObject *self, PyObject *const
  */
 static int stand_in(PyObject *class, PyMethodDef *definition, const char *signature, PyObject **kept)
 {
-    PyObject *python = PyObject_GetAttrString(class, definition->ml_name);
-    PyObject *text = python ? PyObject_GetAttrString(python, "__doc__") : NULL; /* these are never released */
-    PyObject *documentation = text ? PyUnicode_FromFormat("%s%s\n--\n\n%V", definition->ml_name, signature,
-                                                          text == Py_None ? NULL : text, "")
-                                   : NULL;
-    Py_XDECREF(text);
-    const char *words = documentation ? PyUnicode_AsUTF8AndSize(documentation, NULL) : NULL;
+    PyObject *python = PyObject_GetAttrString(class, definition->ml_name); /* never released */
+    const char *words = python ? documentation_of(python, definition->ml_name, signature) : NULL;
     PyObject *made = words ? PyDescr_NewMethod((PyTypeObject *)class, definition) : NULL;
     if (made) {
         definition->ml_doc = words;
@@ -57,6 +62,18 @@ static int stand_in(PyObject *class, PyMethodDef *definition, const char *signat
     int result = made ? PyObject_SetAttrString(class, definition->ml_name, made) : -1;
     Py_XDECREF(made);
     return result;
+}
+
+/* The same for a function of a module. A new reference; NULL, with an error set: there is none. */
+static PyObject *stand_for(PyObject *function, PyMethodDef *definition, const char *signature, PyObject **kept)
+{
+    PyObject *module = PyObject_GetAttrString(function, "__module__");
+    definition->ml_doc = module ? documentation_of(function, definition->ml_name, signature) : NULL;
+    PyObject *made = definition->ml_doc ? PyCFunction_NewEx(definition, NULL, module) : NULL;
+    Py_XDECREF(module);
+    if (made)
+        *kept = Py_NewRef(function);
+    return made;
 }
 
 #endif

@@ -50,10 +50,21 @@ static ccc_handle *handle_of_owner(PyObject *object, ccc_kind kind)
     return handle && helpers->kind(handle) == kind ? handle : NULL;
 }
 
-/* The same of an argument. */
-static ccc_handle *handle_of(PyObject *argument, ccc_kind kind)
+/*
+ * The classes that most streams, events and buffers are of, by kind; set when they are made, and never released. Their
+ * objects have handles of no other kind.
+ */
+static PyTypeObject *usual_type[CCC_KINDS];
+
+static ccc_handle *handle_of_any(PyObject *argument, ccc_kind kind)
 {
     return PyObject_TypeCheck(argument, owner_type) ? handle_of_owner(argument, kind) : NULL;
+}
+
+/* The same of an argument. */
+static inline ccc_handle *handle_of(PyObject *argument, ccc_kind kind)
+{
+    return Py_IS_TYPE(argument, usual_type[kind]) ? HANDLE(argument) : handle_of_any(argument, kind);
 }
 
 /*
@@ -130,6 +141,51 @@ static void owner_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
+/* The handle of an object of ours; NULL with an error set where there is none. */
+static ccc_handle *handle_or_error(PyObject *argument)
+{
+    ccc_handle *handle = PyObject_TypeCheck(argument, owner_type) ? HANDLE(argument) : NULL;
+    if (handle == NULL)
+        PyErr_SetString(PyExc_AttributeError, "_c_handle");
+    return handle;
+}
+
+static PyObject *owner_value(PyObject *self, void *unused)
+{
+    ccc_handle *handle = handle_or_error(self);
+    (void)unused;
+    return handle ? PyLong_FromUnsignedLongLong(helpers->handle_value(handle)) : NULL;
+}
+
+/* What makes of the type and the number of a driver handle what programs get. NULL: they get the number. */
+static PyObject *show_handle;
+
+static PyObject *owner_handle(PyObject *self, void *unused)
+{
+    PyObject *value = owner_value(self, unused);
+    if (show_handle == NULL || value == NULL)
+        return value;
+    PyObject *ctype = PyObject_GetAttrString(self, "_CTYPE");
+    PyObject *shown = ctype ? PyObject_CallFunctionObjArgs(show_handle, ctype, value, NULL) : NULL;
+    Py_XDECREF(ctype);
+    Py_DECREF(value);
+    return shown;
+}
+
+static PyObject *owner_is_closed(PyObject *self, void *unused)
+{
+    ccc_handle *handle = handle_or_error(self);
+    (void)unused;
+    return handle ? PyBool_FromLong(!helpers->is_open(handle)) : NULL;
+}
+
+static PyGetSetDef owner_properties[] = {
+    {"handle", owner_handle, NULL, "The driver's handle as an integer, the address; 0 once closed.", NULL},
+    {"_value", owner_value, NULL, "The driver's handle as an integer, whatever programs get.", NULL},
+    {"is_closed", owner_is_closed, NULL, "Whether :meth:`close` was called.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
 static PyMemberDef owner_members[] = {
     {"_c_handle", T_OBJECT_EX, offsetof(owner, cdata), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
@@ -138,6 +194,7 @@ static PyMemberDef owner_members[] = {
 static PyType_Slot owner_slots[] = {
     {Py_tp_dealloc, owner_dealloc},
     {Py_tp_members, owner_members},
+    {Py_tp_getset, owner_properties},
     {Py_tp_doc, "Owns a C handle, and releases it when it goes."},
     {0, NULL},
 };
@@ -163,15 +220,6 @@ static PyObject *own_handle(PyObject *type, ccc_handle *handle)
         Py_END_ALLOW_THREADS
     }
     return self;
-}
-
-/* The handle of an object of ours; NULL with an error set where there is none. */
-static ccc_handle *handle_or_error(PyObject *argument)
-{
-    ccc_handle *handle = PyObject_TypeCheck(argument, owner_type) ? HANDLE(argument) : NULL;
-    if (handle == NULL)
-        PyErr_SetString(PyExc_AttributeError, "_c_handle");
-    return handle;
 }
 
 static int check_count(const char *name, Py_ssize_t count, Py_ssize_t wanted)

@@ -378,55 +378,71 @@ static PyObject *calls_retarget(PyObject *module, PyObject *const *arguments, Py
     return (PyObject *)made;
 }
 
-/* The packer of an argument. NULL with an exception where it is none, or the values are in no tuple. */
-static packer *packer_for(PyObject *argument, PyObject *values)
+/* The packer of an argument. NULL with an exception where it is none. */
+static packer *packer_for(PyObject *argument)
 {
-    if (!Py_IS_TYPE(argument, packer_type) || ((packer *)argument)->plan || !PyTuple_Check(values)) {
-        PyErr_SetString(PyExc_TypeError, "expected a packer and a tuple");
+    if (!Py_IS_TYPE(argument, packer_type) || ((packer *)argument)->plan) {
+        PyErr_SetString(PyExc_TypeError, "expected a packer");
         return NULL;
     }
     return (packer *)argument;
 }
 
-static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+/*
+ * Launch with arguments that are in a tuple, or else in an array. 0: it was tried, with this status; 1: nothing was done,
+ * Python has to look at it; -1: an exception is set.
+ */
+static int launch_with(PyObject *with, PyObject *in, PyObject *native, PyObject *tuple, PyObject *const *array,
+                       Py_ssize_t count, int *status)
 {
     _Alignas(16) char stack[STACK_SIZE];
     ccc_handle **handles = NULL;
-    int status = 0;
-    (void)module;
-    if (check_count("launch", count, 4))
-        return NULL;
-    if (arguments[0] == Py_None) /* the kernel has no packer yet */
-        Py_RETURN_NONE;
-    packer *packer = packer_for(arguments[0], arguments[3]);
+    if (with == Py_None) /* the kernel has no packer yet */
+        return 1;
+    const packer *packer = packer_for(with);
     if (packer == NULL)
-        return NULL;
-    ccc_handle *stream = handle_of(arguments[1], CCC_STREAM);
-    if (stream == NULL || arguments[2] == Py_None || PyTuple_Size(arguments[3]) != packer->count)
-        Py_RETURN_NONE;
-    const ccc_config *config = pointer_of(arguments[2], config_ctype);
+        return -1;
+    const ccc_handle *stream = handle_of(in, CCC_STREAM);
+    if (stream == NULL || native == Py_None || count != packer->count)
+        return 1;
+    const ccc_config *config = pointer_of(native, config_ctype);
     char *packed = config ? memory_for(packer, stack, &handles) : NULL;
     if (packed == NULL)
-        return NULL;
-    int stored = store_all(packer, arguments[3], NULL, packed, handles);
+        return -1;
+    int stored = store_all(packer, tuple, array, packed, handles);
     if (stored == 0) {
         Py_BEGIN_ALLOW_THREADS
-        status = helpers->launch_target(packer->native, config, stream, packed, handles, (size_t)packer->buffers);
+        *status = helpers->launch_target(packer->native, config, stream, packed, handles, (size_t)packer->buffers);
         Py_END_ALLOW_THREADS
     }
     memory_done(packed, stack);
-    if (stored == 0)
+    return stored;
+}
+
+static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    int status;
+    (void)module;
+    if (check_count("launch", count, 4))
+        return NULL;
+    if (!PyTuple_Check(arguments[3])) {
+        PyErr_SetString(PyExc_TypeError, "expected a tuple");
+        return NULL;
+    }
+    int done = launch_with(arguments[0], arguments[1], arguments[2], arguments[3], NULL, PyTuple_Size(arguments[3]), &status);
+    if (done == 0)
         return PyLong_FromLong(status);
-    return stored < 0 ? NULL : Py_NewRef(Py_None);
+    return done < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *calls_pack(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;
-    packer *packer = check_count("pack", count, 2) ? NULL : packer_for(arguments[0], arguments[1]);
-    if (packer == NULL)
+    packer *packer = check_count("pack", count, 2) ? NULL : packer_for(arguments[0]);
+    Py_ssize_t given = packer ? PyTuple_Size(arguments[1]) : -1;
+    if (given < 0)
         return NULL;
-    if (PyTuple_Size(arguments[1]) != packer->count)
+    if (given != packer->count)
         Py_RETURN_NONE;
     PyObject *data = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)packer->size);
     int stored = data ? store_all(packer, arguments[1], NULL, PyBytes_AsString(data), NULL) : -1;
@@ -460,6 +476,56 @@ static PyObject *on_slow_path(const packer *packer, const char *method, PyObject
     }
     Py_XDECREF(tuple);
     return result;
+}
+
+/* The function in Python, and the attributes of kernels and configurations that are looked at. */
+static PyObject *python_launch, *packer_name, *native_name;
+
+/* Raise what launch_failure of _launching/launch.py makes of a status. */
+static PyObject *launch_failed(int status, PyObject *const *arguments, Py_ssize_t count)
+{
+    PyObject *values = tuple_of(arguments + 3, count - 3), *error = NULL;
+    PyObject *module = values ? PyImport_ImportModule("cuda_core_cffi._launching.launch") : NULL;
+    if (module)
+        error = PyObject_CallMethod(module, "launch_failure", "iOOOO", status, arguments[0], arguments[1], arguments[2],
+                                    values);
+    Py_XDECREF(module);
+    Py_XDECREF(values);
+    return raise_made(error);
+}
+
+/* launch(stream, config, kernel, *values). What was not tried, the function in Python looks at. */
+static PyObject *launch_usual(PyObject *unused, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    int status;
+    (void)unused;
+    if (count >= 3 && names == NULL) {
+        PyObject *packer = PyObject_GetAttr(arguments[2], packer_name);
+        PyObject *native = packer ? PyObject_GetAttr(arguments[1], native_name) : NULL;
+        int done = native ? launch_with(packer, arguments[0], native, NULL, arguments + 3, count - 3, &status)
+                   : not_on_fast_path() ? 1 : -1;
+        Py_XDECREF(packer);
+        Py_XDECREF(native);
+        if (done < 0)
+            return NULL;
+        if (done == 0 && status > 0)
+            return launch_failed(status, arguments, count);
+        if (done == 0 && status == 0)
+            Py_RETURN_NONE;
+    }
+    return PyObject_Vectorcall(python_launch, arguments, (size_t)count, names);
+}
+
+static PyMethodDef launch_function = {"launch", (PyCFunction)(void (*)(void))launch_usual, METH_FASTCALL | METH_KEYWORDS,
+                                      NULL};
+
+static PyObject *calls_fast_launch(PyObject *module, PyObject *function)
+{
+    (void)module;
+    packer_name = PyUnicode_InternFromString("_fast_packer");
+    native_name = PyUnicode_InternFromString("_native_cache");
+    return packer_name && native_name ? stand_for(function, &launch_function, "(stream, config, kernel, *kernel_args)", &python_launch)
+                                      : NULL;
 }
 
 static int check_values(const packer *packer, Py_ssize_t count)

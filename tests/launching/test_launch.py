@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import ctypes
 import enum
+import inspect
+import pickle
 import struct
+import sys
 import threading
 import weakref
 from typing import Any
@@ -313,22 +316,22 @@ def test_a_closed_stream_is_refused(device, kernels, used):
         launch(stream, ONE, kernels("nothing"))
 
 
-def test_a_configuration_that_changes_during_a_launch_stays_as_it_was_for_it(stream, kernels, out, monkeypatch):
-    config = LaunchConfig(grid=1, block=2)
-    run(stream, kernels("place"), out, config=config)
-    start, seen = launch_module._launch, []
+def test_a_configuration_that_changes_during_a_launch_stays_as_it_was_for_it(stream, kernels, out):
+    config, seen = LaunchConfig(grid=1, block=2), []
 
-    def start_later(*arguments):
-        native = weakref.ref(config._native)
-        config.block = (4,)
-        collect()
-        seen.append(native() is not None)
-        return start(*arguments)
+    class Late(numpy.uint32):
+        def tobytes(self, order="C"):
+            if seen:
+                native = weakref.ref(config._native)
+                config.block = (4,)
+                collect()
+                seen.append(native() is not None)
+            return super().tobytes(order)
 
-    out.__buffer__(0)[:] = bytes(1024)
-    monkeypatch.setattr(launch_module, "_launch", start_later)
-    run(stream, kernels("place"), out, config=config)
-    assert (seen, content(out, "4I")) == ([True], (0, 1, 0, 0))
+    run(stream, kernels("u32"), out, Late(5), config=config)
+    seen.append("once more")
+    run(stream, kernels("u32"), out, Late(6), config=config)
+    assert (seen, content(out, "I")) == (["once more", True], (6,))
 
 
 @pytest.mark.parametrize("error", [TypeError, ValueError, AttributeError, OverflowError])
@@ -342,8 +345,32 @@ def test_an_exception_that_a_signal_brings_starts_no_second_launch(stream, kerne
 
     monkeypatch.setattr(launch_module, "_launch", start)
     with pytest.raises(error, match="from a signal handler"):
-        launch(stream, ONE, kernels("nothing"))
+        launch(stream=stream, config=ONE, kernel=kernels("nothing"))  # which CPython runs in Python
     assert len(starts) == 1
+
+
+def test_a_launch_that_the_driver_refuses_is_tried_once(stream, kernels, monkeypatch):
+    run(stream, kernels("nothing"))
+    config = LaunchConfig(grid=1, block=1, shmem_size=1 << 30)
+    starts, start = [], launch_module._launch
+    monkeypatch.setattr(launch_module, "_launch", lambda *arguments: starts.append(arguments) or start(*arguments))
+    for _ in range(2):
+        with pytest.raises(CUDAError, match="shmem_size") as caught:
+            launch(stream, config, kernels("nothing"))
+        assert caught.value.call == "cuLaunchKernelEx"
+    # the first time there is nothing to launch with yet; the second time, on CPython, C alone launches
+    assert len(starts) == (2 if sys.implementation.name == "cpython" else 3)
+
+
+@pytest.mark.parametrize("given", [(), (None,), (None, ONE)])
+def test_what_is_missing_is_told_as_for_every_function(given):
+    with pytest.raises(TypeError, match=r"missing .* required positional argument"):
+        launch(*given)
+
+
+def test_launch_shows_its_arguments():
+    assert [*inspect.signature(launch).parameters] == ["stream", "config", "kernel", "kernel_args"]
+    assert pickle.loads(pickle.dumps(launch)) is launch
 
 
 def test_a_closed_kernel_is_refused(stream, kernels):

@@ -72,7 +72,8 @@ INTERNAL = {
     "_memory.stream_values.ValueMemory",
     "_alias.finder.CoreDistribution", "_alias.finder.CoreFinder", "_alias.finder.Loader",
     "_alias.finder.NamespaceFinder", "_alias.modules.Alias", "_alias.modules.Core", "_alias.modules.Utilities",
-    "_core.python_calls.Memory", "_core.python_calls.Owner", "_core.nvml_readers.Told",
+    "_core.python_calls.Memory", "_core.python_calls.Owner", "_core.python_calls.Timed",
+    "_core.nvml_readers.Told",
     "_code.elf.Elf", "_code.kernel.KnownKernel", "_code.kernel.Library",
     "_code.kernel.LoadableCode", "_code.kernel._Attribute", "_code.mangling._NonType", "_code.mangling._Symbol",
     "_compile.compiler.Compiler", "_compile.driver_linker.DriverLinker", "_compile.link_backend.LinkBackend",
@@ -104,7 +105,7 @@ INTERNAL = {
     "texture._array.ArrayBase", "texture._formats.Description", "typing.IsStreamType",
 }  # fmt: skip
 if sys.implementation.name == "cpython":
-    INTERNAL |= {"_calls.Memory", "_calls.Owner", "_calls.Told"}
+    INTERNAL |= {"_calls.Memory", "_calls.Owner", "_calls.Timed", "_calls.Told"}
 
 
 ENUMERATIONS = [cls for cls in CLASSES.values() if issubclass(cls, enum.Enum) and len(cls)]

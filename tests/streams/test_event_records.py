@@ -297,6 +297,10 @@ def test_streams_and_numbers_are_not_subtracted(stream: Stream, timed: list[Even
     for thing in (stream, 1.0, None):
         with pytest.raises(TypeError, match="unsupported operand"):
             assert timed[0] - thing
+        with pytest.raises(TypeError, match="unsupported operand"):
+            assert thing - timed[0]  # type: ignore[operator]
+    with pytest.raises(TypeError, match="unsupported operand"):
+        assert stream - stream  # type: ignore[operator]
 
 
 @pytest.mark.simulator_only("injects a fault")
