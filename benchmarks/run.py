@@ -16,7 +16,7 @@ import tempfile
 import time
 from typing import NamedTuple
 
-from benchmarks import objects
+from benchmarks import objects, turns
 from benchmarks.clib import build_limits, find_compiler, find_header
 from benchmarks.instructions import build_marks, counted
 from benchmarks.libraries import CUPY, PYNVML, TORCH
@@ -60,6 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
             return chart(arguments[1:])
         if arguments[:1] == ["objects"]:
             return objects.main(arguments[1:])
+        if arguments[:1] == ["turns"]:
+            return turns.main(arguments[1:])
         if arguments[:1] == ["simulated"]:
             return simulated(arguments[1:])
         options = parser().parse_args(arguments)
@@ -108,7 +110,8 @@ def parser() -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="Measure hot calls of this package beside others. 'python -m benchmarks chart' draws the results, "
-        "'python -m benchmarks objects' measures the memory of live objects.",
+        "'python -m benchmarks objects' measures the memory of live objects, 'python -m benchmarks turns' two packages "
+        "that take turns in one process.",
     )
     found.add_argument("--quick", action="store_true", help="few and short rounds: five minutes in all")
     found.add_argument("--rounds", metavar="N", type=positive, help="how often each implementation has its turn")

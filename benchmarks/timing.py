@@ -21,7 +21,18 @@ try:
 except ImportError:
     pyperf = None
 
-__all__ = ["PROFILES", "Profile", "engine", "measure", "measure_back_to_back", "median", "spread"]
+__all__ = [
+    "NANOSECONDS",
+    "PROFILES",
+    "REPEATS",
+    "Profile",
+    "back_to_back_run",
+    "engine",
+    "measure",
+    "measure_back_to_back",
+    "median",
+    "spread",
+]
 
 
 class Profile(NamedTuple):
@@ -100,7 +111,13 @@ def measure(name: str, function: TimeFunction, profile: Profile, first: bool = F
 
 
 def measure_back_to_back(loop: TimeFunction, drain: Callable[[], None], launches: int = 1) -> list[float]:
-    """Return the nanoseconds of a call, the best of several times that many calls and one synchronisation took.
+    """Return the nanoseconds of a call, the best of several times that many calls and one synchronisation took."""
+    run = back_to_back_run(loop, drain, launches)
+    return [round(min(run() for _ in range(REPEATS)), 2)]
+
+
+def back_to_back_run(loop: TimeFunction, drain: Callable[[], None], launches: int = 1) -> Callable[[], float]:
+    """Return what makes many calls and one synchronisation, and tells the nanoseconds of a call.
 
     Where a call launches several kernels, fewer calls launch as many.
     """
@@ -116,8 +133,7 @@ def measure_back_to_back(loop: TimeFunction, drain: Callable[[], None], launches
     tenth = max(calls // 10, 1)
     if 10 * run(tenth) > LONG:
         calls = tenth
-    best = min(run(calls) for _ in range(REPEATS)) / calls
-    return [round(best * NANOSECONDS, 2)]
+    return lambda: run(calls) / calls * NANOSECONDS
 
 
 def calibrate(function: TimeFunction, seconds: float) -> int:

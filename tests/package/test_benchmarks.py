@@ -419,6 +419,22 @@ class TestChart:
         name, driver, ours = kernel.split()  # without a part of the driver; pages of the interpreter count
         assert (name, abs(int(driver)) < 50, 50 < int(ours) < 1000) == ("kernel", True, True)
 
+    def test_two_packages_take_turns_in_one_process(self, capsys):
+        assert main(["turns", "--peer", "cuda_core_cffi", "--only", "event query|launch, 1 ", "--turns", "3"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        forms = [entry for entry in lines if entry.startswith("nanoseconds per call")]
+        rows = [entry.split()[-4:] for entry in lines if entry.startswith(("event query", "launch, 1 argument"))]
+        assert (len(forms), len(rows)) == (2, 4)
+        for ours, peer, ratio, _ in rows:
+            assert float(ours) > 0
+            assert float(peer) > 0
+            assert float(ratio) == pytest.approx(float(ours) / float(peer), rel=0.1)
+        assert [entry.split()[5] for entry in lines[-2:]] == ["2", "2"]
+
+    def test_turns_of_no_row_are_refused(self):
+        with pytest.raises(SystemExit, match="matches no row that both have"):
+            main(["turns", "--only", "prepared launch"])
+
     def test_an_empty_file_is_not_drawn(self, results):
         pytest.importorskip("matplotlib")
         with pytest.raises(ValueError, match="no row to draw"):

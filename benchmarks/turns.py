@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""This package and cuda-core in one process, where they take turns: ``python -m benchmarks turns``.
+
+The same machine may be twice as slow a minute later, and a process half as slow again as the next one, for one
+implementation alone. What takes turns within milliseconds meets the same machine, the same process and the same driver.
+So this tells the ratio of two implementations, and which is quicker by a few nanoseconds; how long a call takes is told
+better by processes of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import pathlib
+import random
+import re
+import tempfile
+from collections.abc import Sequence
+
+from benchmarks.rows import ROWS, STRETCH, Row
+from benchmarks.table import CELLS, SECOND_FORM, geometric_mean, head, line, medians
+from benchmarks.timing import NANOSECONDS, REPEATS, back_to_back_run
+from benchmarks.workbench import Absent, Workbench
+
+__all__ = ["main"]
+
+TURNS = 100
+COLUMNS = [cell for cell in CELLS if {cell[0], cell[1] or cell[0]} <= {"ours", "peer"}]
+FORMS = ("nanoseconds per call, median", SECOND_FORM)
+
+Values = dict[str, list[float]]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print a table of both forms of the rows that both packages have."""
+    found = argparse.ArgumentParser(
+        prog="python -m benchmarks turns", description="Measure two packages that take turns in one process."
+    )
+    found.add_argument("--only", metavar="PATTERN", default="", help="only rows that this regular expression is in")
+    found.add_argument("--turns", metavar="N", type=int, default=TURNS, help="turns of each; default %(default)s")
+    found.add_argument("--peer", metavar="MODULE", default="cuda.core", help="the other package; default %(default)s")
+    options = found.parse_args(arguments)
+    os.environ.setdefault("CUDA_CORE_CFFI_DRIVER", "system")
+    rows = [row for row in ROWS if row.peer and not row.foreign and re.search(options.only, row.name)]
+    if not rows:
+        raise ValueError(f"--only {options.only!r} matches no row that both have")
+    tables: tuple[dict[str, Values], dict[str, Values]] = {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        code = pathlib.Path(folder)
+        modules = {"ours": "cuda_core_cffi", "peer": options.peer}
+        benches = {name: Workbench(importlib.import_module(module), code) for name, module in modules.items()}
+        for row in rows:
+            try:
+                for table, values in zip(tables, take_turns(benches, row, options.turns)):
+                    table[row.name] = values
+            except Absent as reason:
+                print(f"left out: {row.name} ({reason})")
+    for form, table in zip(FORMS, tables):
+        print(head(form, COLUMNS))
+        for name, values in table.items():
+            print(line(name, values, 1, COLUMNS))
+    for form, table in zip(FORMS, tables):
+        ratios = [middle["ours"] / middle["peer"] for middle in map(medians, table.values())]
+        if ratios:
+            print(f"geometric mean of ours/peer over {len(ratios)} rows: {geometric_mean(ratios):.3f} ({form})")
+    return 0
+
+
+def take_turns(benches: dict[str, Workbench], row: Row, turns: int) -> tuple[Values, Values]:
+    """Return the nanoseconds of a call of both forms of a row, by implementation: every turn's, and the best.
+
+    Parameters
+    ----------
+    benches : dict of str to Workbench
+        The implementations by name.
+    row : Row
+        What is measured.
+    turns : int
+        How many stretches of each are measured. Which is first is left to chance each time.
+    """
+    loops = {name: bench.loop(row) for name, bench in benches.items()}
+    order = list(loops)
+    stretch = max(STRETCH // row.launches, 1)
+    once: Values = {name: [] for name in order}
+    for turn in range(turns + 1):
+        random.shuffle(order)
+        for name in order:
+            seconds = loops[name](stretch)
+            benches[name].drain()
+            if turn:  # the first warms up
+                once[name].append(seconds / stretch * NANOSECONDS)
+    runs = {name: back_to_back_run(loops[name], benches[name].drain, row.launches) for name in order}
+    best: Values = {name: [] for name in order}
+    for _ in range(REPEATS):
+        random.shuffle(order)
+        for name in order:
+            best[name] = [min([*best[name], runs[name]()])]
+    return once, best
