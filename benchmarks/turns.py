@@ -11,13 +11,15 @@ better by processes of their own.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
 import pathlib
 import random
 import re
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from benchmarks.rows import ROWS, STRETCH, Row
 from benchmarks.table import CELLS, SECOND_FORM, geometric_mean, head, line, medians
@@ -47,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
     if not rows:
         raise ValueError(f"--only {options.only!r} matches no row that both have")
     tables: tuple[dict[str, Values], dict[str, Values]] = {}, {}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, installed_packages():
         code = pathlib.Path(folder)
         modules = {"ours": "cuda_core_cffi", "peer": options.peer}
         benches = {name: Workbench(importlib.import_module(module), code) for name, module in modules.items()}
@@ -66,6 +68,17 @@ def main(arguments: Sequence[str]) -> int:
         if ratios:
             print(f"geometric mean of ours/peer over {len(ratios)} rows: {geometric_mean(ratios):.3f} ({form})")
     return 0
+
+
+@contextlib.contextmanager
+def installed_packages() -> Iterator[None]:
+    """Have packages found as the interpreter finds them, not in the source tree that this file lies in."""
+    before, tree = sys.path[:], pathlib.Path(__file__).resolve().parent.parent
+    sys.path[:] = [place for place in before if pathlib.Path(place).resolve() != tree]
+    try:
+        yield
+    finally:
+        sys.path[:] = before
 
 
 def take_turns(benches: dict[str, Workbench], row: Row, turns: int) -> tuple[Values, Values]:

@@ -420,7 +420,7 @@ class TestChart:
         assert (name, abs(int(driver)) < 50, 50 < int(ours) < 1000) == ("kernel", True, True)
 
     def test_two_packages_take_turns_in_one_process(self, capsys):
-        assert main(["turns", "--peer", "cuda_core_cffi", "--only", "event query|launch, 1 ", "--turns", "3"]) == 0
+        assert main(["turns", "--peer", "cuda_core_cffi", "--only", "event query|^launch, 1 ", "--turns", "3"]) == 0
         lines = capsys.readouterr().out.splitlines()
         forms = [entry for entry in lines if entry.startswith("nanoseconds per call")]
         rows = [entry.split()[-4:] for entry in lines if entry.startswith(("event query", "launch, 1 argument"))]
