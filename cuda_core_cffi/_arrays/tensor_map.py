@@ -127,11 +127,12 @@ class TensorMapDescriptor(Uncopyable):
     by value. It keeps the array. Compute capability 9.0 and newer.
     """
 
-    __slots__ = ("_bytes", "_description", "_device_id", "_view")
+    __slots__ = ("_argument", "_bytes", "_description", "_device_id", "_view")
     _NOT_COPIED_BECAUSE: ClassVar[str] = "it describes memory of another object; make another one of that"
     _KERNEL_ALIGNMENT: ClassVar[int] = 64  # as an argument of kernels, and their size
     _KERNEL_SIZE: ClassVar[int] = SIZE
 
+    _argument: tuple[Any, bytes]  # a map that a kernel got, and the same in bytes
     _bytes: Any  # the map, as CFFI's array of characters
     _description: Any  # the ccc_tensor_map that it was made from, which maps share
     _device_id: int
@@ -376,7 +377,7 @@ class TensorMapDescriptor(Uncopyable):
             device_id = registry.device(None).device_id
         self = blank(cls)
         self._view, self._description, self._device_id = view, description, device_id
-        self._bytes = _new(MAP_BYTES)
+        self._bytes, self._argument = _new(MAP_BYTES), (None, b"")
         status = _encode_map(device_id, description, address, self._bytes)
         if status:
             raise failure(status)
@@ -392,7 +393,12 @@ class TensorMapDescriptor(Uncopyable):
         """
         if self._view._is_closed:
             raise RuntimeError("the Buffer that this TensorMapDescriptor describes is closed")
-        return ffi.buffer(self._bytes)[:]  # type: ignore[no-any-return]
+        current = self._bytes
+        known, argument = self._argument
+        if known is not current:
+            argument = ffi.buffer(current)[:]
+            self._argument = current, argument
+        return argument
 
 
 @functools.lru_cache(MOST_KNOWN, typed=True)

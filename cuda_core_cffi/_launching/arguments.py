@@ -226,7 +226,7 @@ def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
     if ctypes is not None and issubclass(cls, (ctypes._SimpleCData, ctypes.Structure, ctypes.Union)):
         return ctypes_slot(value, parameter)
     if hasattr(cls, "_kernel_bytes"):
-        return raw_slot(value, parameter, cls._kernel_bytes, "b")
+        return raw_slot(value, parameter, cls._kernel_bytes, "b")._replace(pack=cls._kernel_bytes)  # of one size
     if issubclass(cls, ffi.CData):
         return raw_slot(value, parameter, cdata_bytes, None)
     raise TypeError(
