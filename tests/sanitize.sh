@@ -24,6 +24,7 @@
 #   PYTHONMALLOC=malloc           Python objects are blocks of their own, so that a use after free of one is seen
 #   exitcode=0                    a process that a test starts and that had a race ends as the test expects; the reports are
 #                                 read at the end instead, and any of them fails the whole
+#   die_after_fork=0              a child of fork() may start threads, as the package's own does there
 #   tests/support/tsan.supp       what is not this package's, each with its reason
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -68,7 +69,7 @@ fi
 LD_LIBRARY_PATH=$("$PYTHON" -c 'import glob, site
 print(":".join(folder for parent in site.getsitepackages() for folder in glob.glob(parent + "/nvidia/*/lib")))')
 export LD_LIBRARY_PATH
-TSAN_OPTIONS="exitcode=0:history_size=7:second_deadlock_stack=1:suppressions=$PWD/tests/support/tsan.supp"
+TSAN_OPTIONS="exitcode=0:history_size=7:second_deadlock_stack=1:die_after_fork=0:suppressions=$PWD/tests/support/tsan.supp"
 export TSAN_OPTIONS="$TSAN_OPTIONS:log_path=$WORK/report"
 status=0
 "$@" || status=$?

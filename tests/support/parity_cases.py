@@ -365,7 +365,8 @@ def nvml(w: World) -> Iterator[str]:
             yield tell(setattr, thing, name, 7)
     for name in ("get_sensor", "get_current_mhz", "get_max_mhz"):
         thing = device.temperature if name == "get_sensor" else device.get_clock("sm")
-        yield tell(getattr(thing, name), *(7,) * (name != "get_sensor"))
+        told = tell(getattr(thing, name), *(7,) * (name != "get_sensor"))
+        yield told if simulator.is_loaded() else told.split()[0]  # of a device that grows warm
     for name in ("sm", "nonsense", 7, None, []):
         yield tell(device.get_clock, name)
     process.ready = False
