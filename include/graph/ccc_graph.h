@@ -24,7 +24,7 @@ typedef struct ccc_graph {
     ccc_map gone;    /* of a root: nodes in it that were destroyed, and graphs that were inside them */
     ccc_handle *event;  /* of an executable that has keeps: behind its last launch */
     int shown;       /* of a definition: others know a handle of it, so that the driver has to have all keeps */
-    int captured;    /* of a graph that is captured here; unless it is 0, the driver destroys it */
+    atomic_int captured; /* of a graph that is captured here; unless it is 0, the driver destroys it */
     ccc_handle *next;   /* of those that are being captured */
 } ccc_graph;
 
