@@ -15,10 +15,10 @@
 #include <Python.h>
 
 #include "python/ccc_buffers.h"
+#include "python/ccc_launches.h"
 #include "python/ccc_nvml_reader.h"
 #include "python/ccc_once.h"
 #include "python/ccc_queue.h"
-#include "python/ccc_packer.h"
 
 #define LARGEST_BYTE 255
 

@@ -1,0 +1,274 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launches for _calls.c, prepared or not, with what a packer packs. */
+#ifndef CCC_LAUNCHES_H
+#define CCC_LAUNCHES_H
+
+#include "python/ccc_packer.h"
+
+/* The packer of an argument. NULL with an exception where it is none. */
+static packer *packer_for(PyObject *argument)
+{
+    if (!Py_IS_TYPE(argument, packer_type) || ((packer *)argument)->plan) {
+        PyErr_SetString(PyExc_TypeError, "expected a packer");
+        return NULL;
+    }
+    return (packer *)argument;
+}
+
+static int check_tuple(PyObject *values)
+{
+    if (PyTuple_Check(values))
+        return 0;
+    PyErr_SetString(PyExc_TypeError, "expected a tuple");
+    return -1;
+}
+
+/*
+ * Launch with arguments that are in a tuple, or else in an array. 0: it was tried, with this status; 1: nothing was done,
+ * Python has to look at it; -1: an exception is set.
+ */
+static int launch_with(PyObject *with, PyObject *in, PyObject *native, PyObject *tuple, PyObject *const *array,
+                       Py_ssize_t count, int *status)
+{
+    _Alignas(16) char stack[STACK_SIZE];
+    ccc_handle **handles = NULL;
+    if (with == Py_None) /* the kernel has no packer yet */
+        return 1;
+    const packer *packer = packer_for(with);
+    if (packer == NULL)
+        return -1;
+    const ccc_handle *stream = handle_of(in, CCC_STREAM);
+    if (stream == NULL || native == Py_None || count != packer->count)
+        return 1;
+    const ccc_config *config = pointer_of(native, config_ctype);
+    char *packed = config ? memory_for(packer, stack, &handles) : NULL;
+    if (packed == NULL)
+        return -1;
+    int stored = store_all(packer, tuple, array, packed, handles);
+    if (stored == 0) {
+        Py_BEGIN_ALLOW_THREADS
+        *status = helpers->launch_target(packer->native, config, stream, packed, handles, (size_t)packer->buffers);
+        Py_END_ALLOW_THREADS
+    }
+    memory_done(packed, stack);
+    return stored;
+}
+
+static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    int status;
+    (void)module;
+    if (check_count("launch", count, 4))
+        return NULL;
+    if (check_tuple(arguments[3]))
+        return NULL;
+    int done = launch_with(arguments[0], arguments[1], arguments[2], arguments[3], NULL, PyTuple_Size(arguments[3]),
+                           &status);
+    if (done == 0)
+        return PyLong_FromLong(status);
+    return done < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *calls_pack(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    packer *packer = check_count("pack", count, 2) ? NULL : packer_for(arguments[0]);
+    if (packer == NULL || check_tuple(arguments[1]))
+        return NULL;
+    if (PyTuple_Size(arguments[1]) != packer->count)
+        Py_RETURN_NONE;
+    PyObject *data = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)packer->size);
+    int stored = data ? store_all(packer, arguments[1], NULL, PyBytes_AsString(data), NULL) : -1;
+    if (stored == 0)
+        return data;
+    Py_XDECREF(data);
+    return stored < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* The values of a prepared launch as a tuple. */
+static PyObject *tuple_of(PyObject *const *values, Py_ssize_t count)
+{
+    PyObject *tuple = PyTuple_New(count);
+    for (Py_ssize_t index = 0; tuple && index < count; ++index)
+        PyTuple_SetItem(tuple, index, Py_NewRef(values[index]));
+    return tuple;
+}
+
+/* What is not on the fast path: call a method of the plan with something and the values. */
+static PyObject *on_slow_path(const packer *packer, const char *method, PyObject *first, PyObject *second, PyObject *const *values)
+{
+    PyObject *tuple = tuple_of(values, packer->count), *result = NULL;
+    if (tuple && packer->plan) {
+        PyObject *function = PyObject_GetAttrString(packer->plan, method);
+        if (function)
+            result = second ? PyObject_CallFunctionObjArgs(function, first, second, tuple, NULL)
+                            : PyObject_CallFunctionObjArgs(function, first, tuple, NULL);
+        Py_XDECREF(function);
+    } else if (tuple) {
+        PyErr_SetString(PyExc_RuntimeError, "this prepared launch is being collected");
+    }
+    Py_XDECREF(tuple);
+    return result;
+}
+
+/* The function in Python, and the attributes of kernels and configurations that are looked at. */
+static PyObject *python_launch, *packer_name, *native_name;
+
+/* Raise what launch_failure of _launching/launch.py makes of a status. */
+static PyObject *launch_failed(int status, PyObject *const *arguments, Py_ssize_t count)
+{
+    PyObject *values = tuple_of(arguments + 3, count - 3), *error = NULL;
+    PyObject *module = values ? PyImport_ImportModule("cuda_core_cffi._launching.launch") : NULL;
+    if (module)
+        error = PyObject_CallMethod(module, "launch_failure", "iOOOO", status, arguments[0], arguments[1], arguments[2],
+                                    values);
+    Py_XDECREF(module);
+    Py_XDECREF(values);
+    return raise_made(error);
+}
+
+/* launch(stream, config, kernel, *values). What was not tried, the function in Python looks at. */
+static PyObject *launch_usual(PyObject *unused, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    int status;
+    (void)unused;
+    if (count >= 3 && names == NULL) {
+        PyObject *packer = PyObject_GetAttr(arguments[2], packer_name);
+        PyObject *native = packer ? PyObject_GetAttr(arguments[1], native_name) : NULL;
+        int done = native ? launch_with(packer, arguments[0], native, NULL, arguments + 3, count - 3, &status)
+                   : not_on_fast_path() ? 1 : -1;
+        Py_XDECREF(packer);
+        Py_XDECREF(native);
+        if (done < 0)
+            return NULL;
+        if (done == 0 && status > 0)
+            return launch_failed(status, arguments, count);
+        if (done == 0 && status == 0)
+            Py_RETURN_NONE;
+    }
+    return PyObject_Vectorcall(python_launch, arguments, (size_t)count, names);
+}
+
+static PyMethodDef launch_function = {"launch", (PyCFunction)(void (*)(void))launch_usual, METH_FASTCALL | METH_KEYWORDS,
+                                      NULL};
+
+static PyObject *calls_fast_launch(PyObject *module, PyObject *function)
+{
+    (void)module;
+    packer_name = PyUnicode_InternFromString("_fast_packer");
+    native_name = PyUnicode_InternFromString("_native_cache");
+    if (packer_name == NULL || native_name == NULL)
+        return NULL;
+    return stand_for(function, &launch_function, "(stream, config, kernel, *kernel_args)", &python_launch);
+}
+
+static int check_values(const packer *packer, Py_ssize_t count)
+{
+    if (count == packer->count)
+        return 0;
+    PyErr_Format(PyExc_TypeError, "this launch is prepared for %zd value%s, not %zd", packer->count,
+                 packer->count == 1 ? "" : "s", count < 0 ? 0 : count);
+    return -1;
+}
+
+static PyObject *prepared_launch(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    _Alignas(16) char stack[STACK_SIZE];
+    const packer *packer = (struct packer *)self;
+    ccc_handle **handles = NULL;
+    int status = 0, stored = 1;
+    if (count < 1) {
+        PyErr_SetString(PyExc_TypeError, "a stream is missing, in which to launch");
+        return NULL;
+    }
+    if (check_values(packer, count - 1))
+        return NULL;
+    ccc_handle *stream = handle_of(arguments[0], CCC_STREAM);
+    if (stream) {
+        char *packed = memory_for(packer, stack, &handles);
+        if (packed == NULL)
+            return NULL;
+        stored = store_all(packer, NULL, arguments + 1, packed, handles);
+        if (stored == 0) {
+            Py_BEGIN_ALLOW_THREADS
+            status = helpers->launch_plan(packer->native, stream, packed, handles, (size_t)packer->buffers);
+            Py_END_ALLOW_THREADS
+        }
+        memory_done(packed, stack);
+        if (stored < 0)
+            return NULL;
+        if (stored == 0 && status == 0)
+            Py_RETURN_NONE;
+    }
+    PyObject *number = stored ? Py_NewRef(Py_None) : PyLong_FromLong(status);
+    PyObject *result = number ? on_slow_path(packer, "launch_on_slow_path", number, arguments[0], arguments + 1) : NULL;
+    Py_XDECREF(number);
+    return result;
+}
+
+/* Add the handles of the buffers among the values to a list. */
+static int add_handles(const packer *packer, PyObject *const *values, PyObject *list)
+{
+    for (Py_ssize_t index = 0; index < packer->count; ++index)
+        if (packer->fields[index].way == 'b' && handle_of(values[index], CCC_BUFFER)) {
+            PyObject *cdata = cdata_of(values[index]);
+            int failed = cdata == NULL || PyList_Append(list, cdata);
+            Py_XDECREF(cdata);
+            if (failed)
+                return -1;
+        }
+    return 0;
+}
+
+static PyObject *prepared_record(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    const packer *packer = (struct packer *)self;
+    ccc_record head = {packer->native};
+    if (check_count("record", count < 2 ? count : 2, 2) || check_values(packer, count - 2))
+        return NULL;
+    Py_ssize_t end = PyList_Size(arguments[0]);
+    PyObject *data = end >= 0 ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)head.plan->stride) : NULL;
+    if (data == NULL)
+        return NULL;
+    /* the handles first: a buffer that moves in between has left the one that is found here */
+    int stored = add_handles(packer, arguments + 2, arguments[0]);
+    if (stored == 0) {
+        char *record = PyBytes_AsString(data);
+        memcpy(record, &head, PREPARED_HEAD);
+        memset(record + PREPARED_HEAD + packer->size, 0, head.plan->stride - PREPARED_HEAD - packer->size);
+        stored = store_all(packer, NULL, arguments + 2, record + PREPARED_HEAD, NULL);
+    }
+    if (stored == 0)
+        return data;
+    Py_DECREF(data);
+    if (stored < 0 || PyList_SetSlice(arguments[0], end, PyList_Size(arguments[0]), NULL))
+        return NULL;
+    return on_slow_path(packer, "record_on_slow_path", arguments[0], NULL, arguments + 2);
+}
+
+static PyMethodDef prepared_methods[] = {
+    {"launch", (PyCFunction)(void (*)(void))prepared_launch, METH_FASTCALL,
+     "launch(stream, *values)\n--\n\nStart the kernel in a stream, with these values."},
+    {"record", (PyCFunction)(void (*)(void))prepared_record, METH_FASTCALL, NULL},
+};
+
+static PyObject *calls_prepare(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (check_count("prepare", count, 3))
+        return NULL;
+    packer *packer = make_packer(arguments[0], Py_None, arguments[1], plan_ctype);
+    if (packer == NULL)
+        return NULL;
+    packer->plan = Py_NewRef(arguments[2]);
+    PyObject *launch = PyCFunction_NewEx(&prepared_methods[0], (PyObject *)packer, NULL);
+    PyObject *record = PyCFunction_NewEx(&prepared_methods[1], (PyObject *)packer, NULL);
+    PyObject *both = launch && record ? Py_BuildValue("OO", launch, record) : NULL;
+    Py_XDECREF(launch);
+    Py_XDECREF(record);
+    Py_DECREF(packer);
+    return both;
+}
+
+#endif
