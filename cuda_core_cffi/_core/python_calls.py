@@ -29,6 +29,7 @@ __all__ = [
     "close",
     "copy",
     "create_event",
+    "close_once",
     "create_stream",
     "fast_launch",
     "fill",
@@ -62,6 +63,7 @@ _is_open = lib.ccc_is_open
 _release_object = lib.ccc_release_object
 _fill = lib.ccc_fill
 
+_close_once = lib.ccc_close_once
 show: Callable[[str, int], int] | None = None
 """What makes of the type and the number of a driver handle what programs get; None where they get the number."""
 
@@ -190,6 +192,11 @@ def use_fast_methods(cls: type[OwnerType]) -> type[OwnerType]:
 def buffer_class(cls: ClassType) -> ClassType:
     """Return a class of buffers, whose ``close`` may be replaced by a method that does the same."""
     return cls
+
+def close_once(owner: Owner) -> bool:
+    """Close, and return whether this call did, rather than an earlier one or another thread."""
+    return bool(_close_once(owner._c_handle))
+
 
 
 def pool_class(cls: ClassType) -> ClassType:

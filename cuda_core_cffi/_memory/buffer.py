@@ -39,7 +39,7 @@ _copy_whole = calls.copy
 _release_object = getattr(calls.Owner, "__del__", None)  # None where the C handle goes with the object
 _fill = lib.ccc_fill
 _fill_byte = calls.fill
-_close_once = lib.ccc_close_once
+_close_once = calls.close_once
 
 
 @calls.buffer_class
@@ -492,11 +492,11 @@ class ForeignBuffer(Buffer):
 
     def __del__(self, _close_once: Any = _close_once, _release_object: Any = _release_object) -> None:
         try:
-            c_handle, lease = self._c_handle, self._lease
+            lease = self._lease
         except AttributeError:
             return
         try:
-            if _close_once(c_handle):
+            if _close_once(self):
                 lease.release_in_cleanup()
         finally:
             if _release_object is not None:
@@ -508,7 +508,7 @@ class ForeignBuffer(Buffer):
         if stream is not None and not self.is_closed:
             self.set_deallocation_stream(stream)
         try:
-            if _close_once(self._c_handle):  # not closed before, perhaps by another thread
+            if _close_once(self):  # not closed before, perhaps by another thread
                 self._lease.release()
         finally:
             self._packed_address = None  # last, as in Buffer.close

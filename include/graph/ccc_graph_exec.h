@@ -153,9 +153,9 @@ static int ccc_exec_launched(ccc_graph *executable, ccc_handle *stream)
     return status;
 }
 
-static int ccc_graph_launch(ccc_handle *executable, ccc_handle *stream)
+/* The same as below for a caller who has a use of the stream. */
+static int ccc_graph_launch_in(ccc_handle *executable, ccc_handle *stream)
 {
-    CCC_USE(stream);
     int status = ccc_graph_enter(executable);
     if (status)
         return status;
@@ -167,6 +167,12 @@ static int ccc_graph_launch(ccc_handle *executable, ccc_handle *stream)
         status = ccc_exec_launched(executable->graph, stream);
     ccc_graph_leave(executable);
     return status;
+}
+
+static int ccc_graph_launch(ccc_handle *executable, ccc_handle *stream)
+{
+    CCC_USE(stream);
+    return ccc_graph_launch_in(executable, stream);
 }
 
 static int ccc_graph_upload(ccc_handle *executable, ccc_handle *stream)

@@ -18,39 +18,15 @@
 
 #include "driver/ccc_error.h"
 #include "driver/ccc_table.h"
-#include "cuda_core_cffi.h"
-
-enum {
-    CCC_BORROWED = 1,     /* somebody else destroys the driver handle */
-    CCC_IMMORTAL = 2,     /* lives as long as the process: closing is a no-op */
-    CCC_SYNCHRONOUS = 4,  /* buffer from cuMemAlloc */
-    CCC_PINNED = 8,       /* buffer from cuMemAllocHost */
-    CCC_TIMED = 16,       /* event that takes times */
-    CCC_BLOCKING = 32,    /* event that sleeps in sync */
-    CCC_TOKEN = 64,       /* stream: one of the default streams, which mean a stream of the current context */
-    CCC_SHARED = 128,     /* event that other processes may use */
-    CCC_VIRTUAL = 256,    /* buffer of mappings in reserved addresses */
-    CCC_IMPORTED = 512,   /* pool of another process, or buffer from one */
-    CCC_OF_GRAPH = 1024,  /* buffer of memory that a node of a graph allocates */
-    CCC_MAPPED = 4096,    /* buffer of memory of OpenGL, whose resource is its pool */
-    CCC_GREEN = 8192,     /* context that was made of some of a device's resources */
-    CCC_NONBLOCKING = 2048 /* stream of ours that runs beside the legacy default stream */
-};
-
-/* A bit among the uses: the Python object has not been closed. It goes together with the use of that object. */
-#define CCC_OPEN (UINT32_C(1) << 31)
-#define CCC_FIRST_USE (CCC_OPEN | 1)
+#include "handles/ccc_head.h"
 
 typedef struct ccc_charge ccc_charge; /* ccc_meter.h */
 typedef struct ccc_import ccc_import; /* ccc_ipc.h */
 
 struct ccc_handle {
-    _Atomic(uint32_t) uses; /* and CCC_OPEN */
+    CCC_HEAD
     _Atomic(uint32_t) holders;
-    int flags;
-    ccc_kind kind;
     CUdevice device;
-    uint64_t value;       /* the driver handle, or the address of memory */
     ccc_handle *parent;   /* context of a stream, event or buffer; library of a kernel */
     ccc_handle *deferred; /* the next of those that wait to end elsewhere */
     void *memory;      /* freed with the handle */
@@ -384,12 +360,25 @@ static int ccc_close_once(ccc_handle *handle)
     return 1;
 }
 
+/* The number of cleanup failures that wait to be reported. */
+static int ccc_cleanup_waiting(void)
+{
+    return (int)atomic_load_explicit(&ccc_cleanup_count, memory_order_relaxed);
+}
+
+/* End a handle that the module _calls has closed, and which had no other use. Returns as ccc_close does. */
+static int ccc_end_closed(ccc_handle *handle)
+{
+    ccc_end_unused(handle);
+    return ccc_cleanup_waiting();
+}
+
 /* Close on behalf of the Python object. Returns the number of cleanup failures that wait to be reported. */
 static int ccc_close(ccc_handle *handle)
 {
     if (!(handle->flags & CCC_IMMORTAL))
         ccc_close_once(handle);
-    return (int)atomic_load_explicit(&ccc_cleanup_count, memory_order_relaxed);
+    return ccc_cleanup_waiting();
 }
 
 /* The Python object is gone. Returns as ccc_close does. */
@@ -399,7 +388,7 @@ static int ccc_release_object(ccc_handle *handle)
         ccc_close_once(handle);
         ccc_release_memory(handle);
     }
-    return (int)atomic_load_explicit(&ccc_cleanup_count, memory_order_relaxed);
+    return ccc_cleanup_waiting();
 }
 
 /* The driver handle for the Python object: 0 once closed. */

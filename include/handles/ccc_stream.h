@@ -274,12 +274,18 @@ static ccc_handle *ccc_stream_context(ccc_handle *stream)
     return view;
 }
 
+/* The same as below for a caller who has a use of the stream. */
+static int ccc_stream_sync_in(const ccc_handle *stream)
+{
+    CCC_TRY(cuStreamSynchronize, CCC_STRM(stream));
+    return ccc_waited();
+}
+
 /* 0 or CCC_ATTEND: done. */
 static int ccc_stream_sync(const ccc_handle *stream)
 {
     CCC_USE(stream);
-    CCC_TRY(cuStreamSynchronize, CCC_STRM(stream));
-    return ccc_waited();
+    return ccc_stream_sync_in(stream);
 }
 
 /* To ask for the flags of a stream that is captured ends the capture, so those of our streams are kept. */
@@ -305,14 +311,20 @@ static int ccc_stream_priority(const ccc_handle *stream, int *priority)
     return 0;
 }
 
+/* The same as below for a caller who has a use of both. */
+static int ccc_stream_wait_event_in(const ccc_handle *stream, const ccc_handle *event)
+{
+    CCC_SUBMIT;
+    CCC_TRY(cuStreamWaitEvent, CCC_STRM(stream), (CUevent)CCC_POINTER(event), 0);
+    return 0;
+}
+
 /* What follows in stream waits for event. */
 static int ccc_stream_wait_event(const ccc_handle *stream, const ccc_handle *event)
 {
     CCC_USE(stream);
     CCC_USE(event);
-    CCC_SUBMIT;
-    CCC_TRY(cuStreamWaitEvent, CCC_STRM(stream), (CUevent)CCC_POINTER(event), 0);
-    return 0;
+    return ccc_stream_wait_event_in(stream, event);
 }
 
 /* A new event in the context that a stream works in. */
@@ -337,10 +349,10 @@ static int ccc_wait_through(const ccc_handle *stream, const ccc_handle *other, C
 }
 
 /*
- * What follows in stream waits for everything now in other, which somebody holds. A stream of ours keeps the event that
- * this takes: the wait is for what the event stands for now, whatever it is recorded for next.
+ * What follows in stream waits for everything now in other; the caller has a use of both. A stream of ours keeps the event
+ * that this takes: the wait is for what the event stands for now, whatever it is recorded for next.
  */
-static int ccc_wait_for_held(const ccc_handle *stream, ccc_handle *other)
+static int ccc_stream_wait_stream_in(const ccc_handle *stream, ccc_handle *other)
 {
     int keeps = other->parent && !(other->flags & CCC_BORROWED) && ccc_retain(other); /* not one made for this call */
     CUevent event = keeps ? atomic_exchange(&other->queue.spare, NULL) : NULL, none = NULL;
@@ -362,7 +374,7 @@ static int ccc_stream_wait_stream(const ccc_handle *stream, ccc_handle *other)
 {
     CCC_USE(stream);
     CCC_USE(other);
-    return ccc_wait_for_held(stream, other);
+    return ccc_stream_wait_stream_in(stream, other);
 }
 
 static int ccc_event_flags(unsigned int flags)
@@ -438,35 +450,53 @@ static ccc_handle *ccc_stream_record(ccc_handle *stream, unsigned int flags)
     return ccc_stream_record_in(stream, flags);
 }
 
-/* 0 or CCC_ATTEND: done. CUDA_ERROR_NOT_READY: not yet. */
-static int ccc_event_query(const ccc_handle *event)
+/* The same as below for a caller who has a use of the event. */
+static int ccc_event_query_in(const ccc_handle *event)
 {
-    CCC_USE(event);
     CUresult result = cuEventQuery((CUevent)CCC_POINTER(event));
     if (CCC_LIKELY(result == CUDA_SUCCESS))
         return ccc_waited();
     return result == CUDA_ERROR_NOT_READY ? (int)result : ccc_fail((int)result, "cuEventQuery");
 }
 
-/* 0 or CCC_ATTEND: done. */
-static int ccc_event_sync(const ccc_handle *event)
+/* 0 or CCC_ATTEND: done. CUDA_ERROR_NOT_READY: not yet. */
+static int ccc_event_query(const ccc_handle *event)
 {
     CCC_USE(event);
+    return ccc_event_query_in(event);
+}
+
+/* The same as below for a caller who has a use of the event. */
+static int ccc_event_sync_in(const ccc_handle *event)
+{
     CCC_TRY(cuEventSynchronize, (CUevent)CCC_POINTER(event));
     return ccc_waited();
 }
 
-/* Milliseconds from one event to the other; NaN on failure, with the status kept. */
-static double ccc_event_elapsed(const ccc_handle *start, const ccc_handle *end)
+/* 0 or CCC_ATTEND: done. */
+static int ccc_event_sync(const ccc_handle *event)
+{
+    CCC_USE(event);
+    return ccc_event_sync_in(event);
+}
+
+/* The same as below for a caller who has a use of both. */
+static double ccc_event_elapsed_in(const ccc_handle *start, const ccc_handle *end)
 {
     float milliseconds = 0;
-    CCC_USE_OR(start, (ccc_closed(), NAN));
-    CCC_USE_OR(end, (ccc_closed(), NAN));
     CUresult result = cuEventElapsedTime(&milliseconds, (CUevent)CCC_POINTER(start), (CUevent)CCC_POINTER(end));
     if (CCC_LIKELY(result == CUDA_SUCCESS))
         return milliseconds;
     ccc_fail((int)result, "cuEventElapsedTime");
     return NAN;
+}
+
+/* Milliseconds from one event to the other; NaN on failure, with the status kept. */
+static double ccc_event_elapsed(const ccc_handle *start, const ccc_handle *end)
+{
+    CCC_USE_OR(start, (ccc_closed(), NAN));
+    CCC_USE_OR(end, (ccc_closed(), NAN));
+    return ccc_event_elapsed_in(start, end);
 }
 
 #endif

@@ -105,15 +105,21 @@ static int ccc_copy_submit(uint64_t to, uint64_t from, size_t size, const ccc_ha
     return ccc_copy_plain(to, from, size, stream);
 }
 
+/* The same as below for a caller who has a use of all three. */
+static int ccc_copy_in(const ccc_handle *destination, const ccc_handle *source, const ccc_handle *stream)
+{
+    if (ccc_overlap(destination->value, source->value, source->buffer.size))
+        return CCC_OVERLAP;
+    return source->buffer.size > 0 ? ccc_copy_plain(destination->value, source->value, source->buffer.size, stream) : 0;
+}
+
 /* Copy a whole buffer into one of the same size. */
 static int ccc_copy(const ccc_handle *destination, const ccc_handle *source, const ccc_handle *stream)
 {
     CCC_USE(destination);
     CCC_USE(source);
     CCC_USE(stream);
-    if (ccc_overlap(destination->value, source->value, source->buffer.size))
-        return CCC_OVERLAP;
-    return source->buffer.size > 0 ? ccc_copy_plain(destination->value, source->value, source->buffer.size, stream) : 0;
+    return ccc_copy_in(destination, source, stream);
 }
 
 /* The same, with attributes. */

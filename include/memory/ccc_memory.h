@@ -360,7 +360,7 @@ static int ccc_buffer_wait(const ccc_handle *buffer, ccc_handle *own, ccc_handle
     int status = ccc_enter_buffer(&scope, buffer);
     if (status)
         return status;
-    status = own_waits ? ccc_wait_for_held(own, other) : ccc_wait_for_held(other, own); /* own may be closed in Python */
+    status = own_waits ? ccc_stream_wait_stream_in(own, other) : ccc_stream_wait_stream_in(other, own); /* own may be closed in Python */
     ccc_leave(&scope);
     return status;
 }
@@ -449,11 +449,9 @@ static int ccc_pinned_deallocate(uint64_t pointer)
     return 0;
 }
 
-/* Fill with a pattern of width 1, 2 or 4 bytes. The size is a multiple of the width. */
-static int ccc_fill(const ccc_handle *buffer, const ccc_handle *stream, uint32_t value, int width)
+/* The same as below for a caller who has a use of both. */
+static int ccc_fill_in(const ccc_handle *buffer, const ccc_handle *stream, uint32_t value, int width)
 {
-    CCC_USE(buffer);
-    CCC_USE(stream);
     CUstream queue = CCC_STRM(stream);
     CUdeviceptr pointer = buffer->value;
     size_t size = buffer->buffer.size;
@@ -471,6 +469,14 @@ static int ccc_fill(const ccc_handle *buffer, const ccc_handle *stream, uint32_t
         CCC_TRY(cuMemsetD32Async, pointer, value, size / 4, queue);
         return 0;
     }
+}
+
+/* Fill with a pattern of width 1, 2 or 4 bytes. The size is a multiple of the width. */
+static int ccc_fill(const ccc_handle *buffer, const ccc_handle *stream, uint32_t value, int width)
+{
+    CCC_USE(buffer);
+    CCC_USE(stream);
+    return ccc_fill_in(buffer, stream, value, width);
 }
 
 #endif

@@ -69,14 +69,12 @@ static PyObject *calls_adopt(PyObject *module, PyObject *const *arguments, Py_ss
 
 static PyObject *calls_close(PyObject *module, PyObject *argument)
 {
-    int waiting;
+    int closed;
     (void)module;
     ccc_handle *handle = handle_or_error(argument);
     if (handle == NULL)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    waiting = helpers->close(handle);
-    Py_END_ALLOW_THREADS
+    int waiting = close_handle(handle, &closed);
     if (waiting && report(waiting, 3))
         return NULL;
     Py_RETURN_NONE;
@@ -84,6 +82,17 @@ static PyObject *calls_close(PyObject *module, PyObject *argument)
 
 /* A driver handle is given to programs as what a function makes of its type and its number. */
 static PyObject *calls_show_handles(PyObject *module, PyObject *function)
+static PyObject *calls_close_once(PyObject *module, PyObject *argument)
+{
+    int closed;
+    (void)module;
+    ccc_handle *handle = handle_or_error(argument);
+    if (handle == NULL)
+        return NULL;
+    close_handle(handle, &closed);
+    return PyBool_FromLong(closed);
+}
+
 {
     PyObject *before = show_handle;
     (void)module;
@@ -145,10 +154,13 @@ static PyObject *calls_fill(PyObject *module, PyObject *const *arguments, Py_ssi
         Py_RETURN_NONE;
     }
     Py_BEGIN_ALLOW_THREADS
-    status = helpers->fill(buffer, stream, (uint32_t)value, 1);
+    status = helpers->fill_in(buffer, stream, (uint32_t)value, 1);
+    if (!hold_both(buffer, stream))
+        return PyLong_FromLong(CCC_IS_CLOSED);
     Py_END_ALLOW_THREADS
     return PyLong_FromLong(status);
 }
+    let_go_of_both(buffer, stream);
 
 static PyObject *calls_copy(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
@@ -161,10 +173,14 @@ static PyObject *calls_copy(PyObject *module, PyObject *const *arguments, Py_ssi
     if (destination == NULL || source == NULL || stream == NULL || helpers->bytes(destination) != helpers->bytes(source))
         Py_RETURN_NONE;
     Py_BEGIN_ALLOW_THREADS
-    status = helpers->copy(destination, source, stream);
+    status = helpers->copy_in(destination, source, stream);
+    ccc_handle *const all[] = {destination, source, stream};
+    if (!hold_all(all, 3))
+        return PyLong_FromLong(CCC_IS_CLOSED);
     Py_END_ALLOW_THREADS
     return PyLong_FromLong(status);
 }
+    let_go_of_all(all, 3);
 
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
 
@@ -237,6 +253,7 @@ static PyMethodDef methods[] = {
     {"pool_class", calls_pool_class, METH_O, "pool_class(cls, /)\n--\n\nReplace allocate of a class of pools."},
     {NULL, NULL, 0, NULL},
 };
+    {"close_once", calls_close_once, METH_O, "close_once(owner, /)\n--\n\nClose, and tell whether this call did."},
 
 /* An attribute of a module. A new reference. */
 static PyObject *find(const char *module, const char *name)

@@ -198,14 +198,12 @@ static PyObject *pool_allocate(PyObject *self, PyObject *const *arguments, Py_ss
 
 static PyObject *buffer_close(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
-    int waiting, is_usual = names == NULL && (count == 0 || (count == 1 && arguments[0] == Py_None));
+    int closed, is_usual = names == NULL && (count == 0 || (count == 1 && arguments[0] == Py_None));
     ccc_handle *handle = is_usual ? HANDLE(self) : NULL;
     PyObject *address;
     if (handle == NULL)
         return call_python(python_close, self, arguments, count, names);
-    Py_BEGIN_ALLOW_THREADS
-    waiting = helpers->close(handle);
-    Py_END_ALLOW_THREADS
+    int waiting = close_handle(handle, &closed);
     Py_BEGIN_CRITICAL_SECTION(self); /* as the member that shows it is read in */
     address = ((memory *)self)->address;
     __atomic_store_n(&((memory *)self)->address, Py_NewRef(Py_None), __ATOMIC_RELEASE);

@@ -10,37 +10,37 @@
 
 /* Each call, for those who expand CALL(name, function, type, parameters): the table and its structure. */
 #define CCC_CALLS(CALL) \
-    CALL(kind, ccc_handle_kind, ccc_kind, (const ccc_handle *handle)) \
     CALL(bytes, ccc_handle_bytes, size_t, (const ccc_handle *handle)) \
-    CALL(is_open, ccc_is_open, int, (const ccc_handle *handle)) \
     CALL(is_borrowed, ccc_is_borrowed, int, (const ccc_handle *handle)) \
-    CALL(handle_value, ccc_handle_value, uint64_t, (const ccc_handle *handle)) \
-    CALL(close, ccc_close, int, (ccc_handle *handle)) \
+    CALL(acquire, ccc_acquire, int, (const ccc_handle *handle)) \
+    CALL(release, ccc_release, void, (ccc_handle *handle)) \
+    CALL(end_unused, ccc_end_closed, int, (ccc_handle *handle)) \
+    CALL(cleanup_waiting, ccc_cleanup_waiting, int, (void)) \
     CALL(release_object, ccc_release_object, int, (ccc_handle *handle)) \
     CALL(pool_allocate, ccc_pool_allocate, ccc_handle *, (ccc_handle *pool, ccc_handle *stream, size_t size)) \
     CALL(event_create, ccc_event_create, ccc_handle *, (int device, unsigned int flags)) \
     CALL(stream_create, ccc_stream_create, ccc_handle *, (int device, unsigned int flags, int priority)) \
-    CALL(fill, ccc_fill, int, (const ccc_handle *buffer, const ccc_handle *stream, uint32_t value, int width)) \
-    CALL(copy, ccc_copy, int, (const ccc_handle *destination, const ccc_handle *source, const ccc_handle *stream)) \
-    CALL(event_record, ccc_event_record, int, (ccc_handle *event, const ccc_handle *stream)) \
-    CALL(stream_wait_event, ccc_stream_wait_event, int, (const ccc_handle *stream, const ccc_handle *event)) \
-    CALL(stream_wait_stream, ccc_stream_wait_stream, int, (const ccc_handle *stream, ccc_handle *other)) \
-    CALL(event_elapsed, ccc_event_elapsed, double, (const ccc_handle *start, const ccc_handle *end)) \
-    CALL(event_query, ccc_event_query, int, (const ccc_handle *event)) \
-    CALL(event_sync, ccc_event_sync, int, (const ccc_handle *event)) \
-    CALL(stream_sync, ccc_stream_sync, int, (const ccc_handle *stream)) \
-    CALL(graph_launch, ccc_graph_launch, int, (ccc_handle *executable, ccc_handle *stream)) \
-    CALL(launch_target, ccc_launch_target, int, (const ccc_target *target, const ccc_config *config, \
-         const ccc_handle *stream, const char *arguments, ccc_handle *const *buffers, size_t count)) \
-    CALL(launch_plan, ccc_launch_plan, int, (const ccc_plan *plan, const ccc_handle *stream, \
-         const char *arguments, ccc_handle *const *buffers, size_t count)) \
+    CALL(fill_in, ccc_fill_in, int, (const ccc_handle *buffer, const ccc_handle *stream, uint32_t value, int width)) \
+    CALL(copy_in, ccc_copy_in, int, (const ccc_handle *destination, const ccc_handle *source, const ccc_handle *stream)) \
+    CALL(event_record_in, ccc_event_record_in, int, (ccc_handle *event, const ccc_handle *stream)) \
+    CALL(stream_wait_event_in, ccc_stream_wait_event_in, int, (const ccc_handle *stream, const ccc_handle *event)) \
+    CALL(stream_wait_stream_in, ccc_stream_wait_stream_in, int, (const ccc_handle *stream, ccc_handle *other)) \
+    CALL(event_elapsed_in, ccc_event_elapsed_in, double, (const ccc_handle *start, const ccc_handle *end)) \
+    CALL(event_query_in, ccc_event_query_in, int, (const ccc_handle *event)) \
+    CALL(event_sync_in, ccc_event_sync_in, int, (const ccc_handle *event)) \
+    CALL(stream_sync_in, ccc_stream_sync_in, int, (const ccc_handle *stream)) \
+    CALL(graph_launch_in, ccc_graph_launch_in, int, (ccc_handle *executable, ccc_handle *stream)) \
+    CALL(launch_in, ccc_launch_in, int, (const ccc_config *config, const ccc_handle *kernel, \
+         const ccc_handle *stream, const char *arguments, size_t size)) \
     CALL(tensor_for, ccc_tensor_for, uint64_t, (ccc_handle *buffer, DLDevice device, int versioned, \
          uint64_t stream, int *status)) \
     CALL(tensor_delete, ccc_tensor_delete, void, (uint64_t tensor)) \
     CALL(nvml_ask, ccc_nvml_ask, int, (const ccc_nvml_question *question, uintptr_t object, unsigned int first, \
          unsigned int second, void *answer))
 
-#define CCC_NOT_READY 600 /* CUDA_ERROR_NOT_READY, for those without the driver's header */
+/* For those without the driver's header: CUDA_ERROR_NOT_READY, and CCC_CLOSED. */
+#define CCC_NOT_READY 600
+#define CCC_IS_CLOSED (-1)
 
 typedef struct ccc_calls {
 #define CCC_CALL(name, function, type, parameters) type(*name) parameters;

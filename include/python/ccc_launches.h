@@ -24,6 +24,23 @@ static int check_tuple(PyObject *values)
     return -1;
 }
 
+/* Launch with arguments that are stored. 0: it was tried, with this status; 1: nothing was done, something is closed. */
+static int launch_stored(const packer *packer, const ccc_config *config, ccc_handle *kernel, ccc_handle *stream,
+                         const char *packed, ccc_handle *const *buffers, int *status)
+{
+    if (!hold_both(stream, kernel))
+        return 1;
+    int held = hold_all(buffers, packer->buffers);
+    if (held) {
+        Py_BEGIN_ALLOW_THREADS
+        *status = helpers->launch_in(config, kernel, stream, packed, packer->size);
+        Py_END_ALLOW_THREADS
+        let_go_of_all(buffers, packer->buffers);
+    }
+    let_go_of_both(stream, kernel);
+    return !held;
+}
+
 /*
  * Launch with arguments that are in a tuple, or else in an array. 0: it was tried, with this status; 1: nothing was done,
  * Python has to look at it; -1: an exception is set.
@@ -38,7 +55,7 @@ static int launch_with(PyObject *with, PyObject *in, PyObject *native, PyObject 
     const packer *packer = packer_for(with);
     if (packer == NULL)
         return -1;
-    const ccc_handle *stream = handle_of(in, CCC_STREAM);
+    ccc_handle *stream = handle_of(in, CCC_STREAM);
     if (stream == NULL || native == Py_None || count != packer->count)
         return 1;
     const ccc_config *config = pointer_of(native, config_ctype);
@@ -46,11 +63,8 @@ static int launch_with(PyObject *with, PyObject *in, PyObject *native, PyObject 
     if (packed == NULL)
         return -1;
     int stored = store_all(packer, tuple, array, packed, handles);
-    if (stored == 0) {
-        Py_BEGIN_ALLOW_THREADS
-        *status = helpers->launch_target(packer->native, config, stream, packed, handles, (size_t)packer->buffers);
-        Py_END_ALLOW_THREADS
-    }
+    if (stored == 0)
+        stored = launch_stored(packer, config, ((const ccc_target *)packer->native)->kernel, stream, packed, handles, status);
     memory_done(packed, stack);
     return stored;
 }
@@ -190,11 +204,9 @@ static PyObject *prepared_launch(PyObject *self, PyObject *const *arguments, Py_
         if (packed == NULL)
             return NULL;
         stored = store_all(packer, NULL, arguments + 1, packed, handles);
-        if (stored == 0) {
-            Py_BEGIN_ALLOW_THREADS
-            status = helpers->launch_plan(packer->native, stream, packed, handles, (size_t)packer->buffers);
-            Py_END_ALLOW_THREADS
-        }
+        const ccc_plan *plan = packer->native;
+        if (stored == 0)
+            stored = launch_stored(packer, plan->config, (ccc_handle *)plan->kernel, stream, packed, handles, &status);
         memory_done(packed, stack);
         if (stored < 0)
             return NULL;

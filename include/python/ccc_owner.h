@@ -11,8 +11,7 @@
 
 #include <structmember.h>
 
-#include "python/ccc_calls.h"
-#include "python/ccc_gil.h"
+#include "python/ccc_hold.h"
 
 typedef struct owner {
     PyObject_HEAD
@@ -21,10 +20,7 @@ typedef struct owner {
 } owner;
 
 /* Set when the module is imported, and never released: objects may go when it has. */
-static const ccc_calls *helpers;
 static PyTypeObject *owner_type;
-#define CCC_GIL (helpers->gil)
-
 static PyObject *handle_ctype;
 
 /* CFFI's own, as the module that it made has them. */
@@ -47,7 +43,7 @@ static char *(*to_pointer)(PyObject *cdata, PyObject *ctype);
 static ccc_handle *handle_of_owner(PyObject *object, ccc_kind kind)
 {
     ccc_handle *handle = HANDLE(object);
-    return handle && helpers->kind(handle) == kind ? handle : NULL;
+    return handle && head_of(handle)->kind == kind ? handle : NULL;
 }
 
 /*
@@ -116,7 +112,7 @@ static void drop_handle(PyObject *self)
 {
     ccc_handle *handle = ((owner *)self)->handle;
     int waiting = 0;
-    if (handle && helpers->is_open(handle)) {
+    if (handle && is_open(handle)) {
         Py_BEGIN_ALLOW_THREADS
         waiting = helpers->release_object(handle);
         Py_END_ALLOW_THREADS
@@ -154,7 +150,7 @@ static PyObject *owner_value(PyObject *self, void *unused)
 {
     ccc_handle *handle = handle_or_error(self);
     (void)unused;
-    return handle ? PyLong_FromUnsignedLongLong(helpers->handle_value(handle)) : NULL;
+    return handle ? PyLong_FromUnsignedLongLong(is_open(handle) ? head_of(handle)->value : 0) : NULL;
 }
 
 /* What makes of the type and the number of a driver handle what programs get. NULL: they get the number. */
@@ -176,7 +172,7 @@ static PyObject *owner_is_closed(PyObject *self, void *unused)
 {
     ccc_handle *handle = handle_or_error(self);
     (void)unused;
-    return handle ? PyBool_FromLong(!helpers->is_open(handle)) : NULL;
+    return handle ? PyBool_FromLong(!is_open(handle)) : NULL;
 }
 
 static PyGetSetDef owner_properties[] = {

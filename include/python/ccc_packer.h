@@ -179,10 +179,9 @@ static int store_value_of(PyObject *item, char code, int unless_nan, char *at)
 static int store_buffer(PyObject *value, char *at, ccc_handle ***handles)
 {
     ccc_handle *handle = handle_of(value, CCC_BUFFER);
-    uint64_t address = handle ? helpers->handle_value(handle) : 0;
-    if (handle == NULL || !helpers->is_open(handle))
+    if (handle == NULL || !is_open(handle))
         return -1;
-    memcpy(at, &address, sizeof address);
+    memcpy(at, &head_of(handle)->value, sizeof(uint64_t));
     if (*handles)
         *(*handles)++ = handle;
     return 0;

@@ -18,11 +18,12 @@ static PyObject *stream_record(PyObject *self, PyObject *const *arguments, Py_ss
     int status;
     ccc_handle *stream = HANDLE(self);
     ccc_handle *event = count == 1 && !names ? handle_of(arguments[0], CCC_EVENT) : NULL;
-    if (stream == NULL || event == NULL)
+    if (stream == NULL || event == NULL || !hold_both(stream, event))
         return call_python(python_stream_record, self, arguments, count, names);
     Py_BEGIN_ALLOW_THREADS
-    status = helpers->event_record(event, stream);
+    status = helpers->event_record_in(event, stream);
     Py_END_ALLOW_THREADS
+    let_go_of_both(stream, event);
     if (status)
         return raise_made(PyObject_CallMethod(self, "_failure", "iO", status, arguments[0]));
     return Py_NewRef(arguments[0]);
@@ -34,11 +35,12 @@ static PyObject *stream_wait(PyObject *self, PyObject *const *arguments, Py_ssiz
     int is_usual = count == 1 && !names;
     ccc_handle *stream = HANDLE(self), *event = is_usual ? handle_of(arguments[0], CCC_EVENT) : NULL;
     ccc_handle *other = is_usual && event == NULL ? handle_of(arguments[0], CCC_STREAM) : NULL;
-    if (stream == NULL || (event == NULL && other == NULL))
+    if (stream == NULL || (event == NULL && other == NULL) || !hold_both(stream, event ? event : other))
         return call_python(python_stream_wait, self, arguments, count, names);
     Py_BEGIN_ALLOW_THREADS
-    status = event ? helpers->stream_wait_event(stream, event) : helpers->stream_wait_stream(stream, other);
+    status = event ? helpers->stream_wait_event_in(stream, event) : helpers->stream_wait_stream_in(stream, other);
     Py_END_ALLOW_THREADS
+    let_go_of_both(stream, event ? event : other);
     if (status)
         return raise_made(PyObject_CallMethod(self, "_failure", "iO", status, arguments[0]));
     Py_RETURN_NONE;
@@ -47,12 +49,13 @@ static PyObject *stream_wait(PyObject *self, PyObject *const *arguments, Py_ssiz
 static PyObject *sync_with(PyObject *self, int (*helper)(const ccc_handle *handle), PyObject *python)
 {
     int status;
-    const ccc_handle *handle = HANDLE(self);
-    if (handle == NULL)
+    ccc_handle *handle = HANDLE(self);
+    if (handle == NULL || !hold(handle))
         return call_python(python, self, NULL, 0, NULL);
     Py_BEGIN_ALLOW_THREADS
     status = helper(handle);
     Py_END_ALLOW_THREADS
+    let_go(handle);
     if (status)
         return PyObject_CallMethod(self, "_after_wait", "i", status);
     Py_RETURN_NONE;
@@ -61,13 +64,13 @@ static PyObject *sync_with(PyObject *self, int (*helper)(const ccc_handle *handl
 static PyObject *stream_sync(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return sync_with(self, helpers->stream_sync, python_stream_sync);
+    return sync_with(self, helpers->stream_sync_in, python_stream_sync);
 }
 
 static PyObject *event_sync(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return sync_with(self, helpers->event_sync, python_event_sync);
+    return sync_with(self, helpers->event_sync_in, python_event_sync);
 }
 
 static PyObject *graph_launch(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
@@ -75,11 +78,12 @@ static PyObject *graph_launch(PyObject *self, PyObject *const *arguments, Py_ssi
     int status;
     ccc_handle *executable = HANDLE(self);
     ccc_handle *stream = count == 1 && !names ? handle_of(arguments[0], CCC_STREAM) : NULL;
-    if (executable == NULL || stream == NULL)
+    if (executable == NULL || stream == NULL || !hold(stream))
         return call_python(python_graph_launch, self, arguments, count, names);
     Py_BEGIN_ALLOW_THREADS
-    status = helpers->graph_launch(executable, stream);
+    status = helpers->graph_launch_in(executable, stream);
     Py_END_ALLOW_THREADS
+    let_go(stream);
     if (status)
         return raise_made(PyObject_CallMethod(self, "_failure", "iO", status, arguments[0]));
     Py_RETURN_NONE;
@@ -90,12 +94,13 @@ static PyObject *event_is_done(PyObject *self, void *unused)
 {
     int status;
     (void)unused;
-    const ccc_handle *event = HANDLE(self);
-    if (event == NULL)
+    ccc_handle *event = HANDLE(self);
+    if (event == NULL || !hold(event))
         return PyObject_CallFunctionObjArgs(python_event_is_done, self, NULL);
     Py_BEGIN_ALLOW_THREADS /* the driver may wait for a lock that another thread has for long */
-    status = helpers->event_query(event);
+    status = helpers->event_query_in(event);
     Py_END_ALLOW_THREADS
+    let_go(event);
     if (status == 0)
         Py_RETURN_TRUE;
     if (status == CCC_NOT_READY)
@@ -112,15 +117,16 @@ static PyTypeObject *timed_type;
 static PyObject *timed_subtract(PyObject *end, PyObject *start)
 {
     double milliseconds;
-    const ccc_handle *from = handle_of(start, CCC_EVENT), *to = handle_of(end, CCC_EVENT);
-    if (from == NULL || to == NULL) {
+    ccc_handle *from = handle_of(start, CCC_EVENT), *to = handle_of(end, CCC_EVENT);
+    if (from == NULL || to == NULL || !hold_both(from, to)) {
         if (python_event_subtract == NULL || !PyObject_TypeCheck(end, timed_type))
             Py_RETURN_NOTIMPLEMENTED;
         return PyObject_CallFunctionObjArgs(python_event_subtract, end, start, NULL);
     }
     Py_BEGIN_ALLOW_THREADS
-    milliseconds = helpers->event_elapsed(from, to);
+    milliseconds = helpers->event_elapsed_in(from, to);
     Py_END_ALLOW_THREADS
+    let_go_of_both(from, to);
     if (milliseconds == milliseconds) /* not NaN */
         return PyFloat_FromDouble(milliseconds);
     return raise_made(PyObject_CallMethod(end, "_elapsed_failure", "O", start));

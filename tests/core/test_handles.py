@@ -7,13 +7,16 @@ from __future__ import annotations
 import contextlib
 import gc
 import itertools
+import sys
 import threading
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from helpers import Gate, collect, in_thread, in_threads, output_of
+from helpers import LIMIT, Gate, collect, in_thread, in_threads, output_of
 
 from cuda_core_cffi import (
     Buffer,
@@ -195,6 +198,49 @@ def test_a_stream_closed_before_its_buffer_stays_until_the_memory_is_back(device
     assert stream.is_closed
     assert live_objects()["stream"] == before["stream"] + 1
     buffer.close()
+    assert live_objects() == before
+
+
+@pytest.fixture
+def patient() -> Iterator[None]:
+    """A thread has the GIL until it waits or gives it up, at least on CPython."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(LIMIT)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.parametrize("kind", ["event", "stream"])
+def test_what_calls_use_is_destroyed_when_they_return(device: Device, patient: None, kind: str) -> None:
+    before = live_objects()
+    stream = device.create_stream()
+    event = stream.record()
+    item: Any = {"event": event, "stream": stream}[kind]
+    with Gate(stream) as gate, ThreadPoolExecutor(2) as threads:
+        stream.record(event)
+        begun = threading.Semaphore(0)
+
+        def wait() -> None:
+            begun.release()
+            item.sync()  # the GIL is given up in there
+
+        waiting = [threads.submit(wait) for _ in range(2)]
+        assert begun.acquire(timeout=LIMIT)
+        assert begun.acquire(timeout=LIMIT)
+        time.sleep(0.05)  # for PyPy
+        item.close()
+        item.close()
+        assert item.is_closed
+        assert live_objects()[kind] == before[kind] + 1
+        with pytest.raises(RuntimeError, match=f"this {kind.capitalize()} is closed"):
+            item.sync()
+        assert not any(call.done() for call in waiting)
+        gate.open()
+        assert [call.result(LIMIT) for call in waiting] == [None, None]
+        gate._stream = device.default_stream  # the stream itself may be gone by now
+    assert live_objects()[kind] == before[kind]
+    event.close()
+    stream.close()
     assert live_objects() == before
 
 

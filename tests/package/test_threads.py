@@ -23,9 +23,9 @@ from cuda_core_cffi import (
     MemoryResource,
     PinnedMemoryResource,
     ffi,
-    lib,
     live_objects,
 )
+from cuda_core_cffi._core.calls import close_once
 from cuda_core_cffi._launching.arguments import Parameter, buffer_slot
 
 THREADS = 8
@@ -218,9 +218,9 @@ def test_a_launch_keeps_no_address_of_a_buffer_that_another_thread_closes(monkey
         memory = bytearray(SIZE)
         owned = Buffer.from_handle(4096, SIZE, owner=memory) if mr is None else mr.allocate(SIZE)
 
-        def take(c_handle, owned=owned):
+        def take(owned):
             slot.pack(owned)  # a launch in another thread, just before
-            return lib.ccc_close_once(c_handle)
+            return close_once(owned)
 
         with monkeypatch.context() as patched:
             patched.setattr(buffer_module, "_close_once", take)
