@@ -29,7 +29,7 @@ from cuda_core_cffi._arrays.tensor_map_checks import (
     integers,
     number_of,
 )
-from cuda_core_cffi._core.calls import blank
+from cuda_core_cffi._core.calls import blank, encode_map, replace_map
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -50,16 +50,14 @@ if TYPE_CHECKING:
 
 __all__ = ["TensorMapDescriptor", "TensorMapDescriptorOptions"]
 
-_new = ffi.new
-_encode_map = lib.ccc_tensor_map_encode
-_replace_address = lib.ccc_tensor_map_replace
+_encode = encode_map
+_replace = replace_map
 
 Array = tuple[tuple[int, ...], tuple[int, ...], int, Any]
 """What a map says of an array wherever it is: shape and strides in elements, bytes of an element, and dtype."""
 
 SIZE = 128  # bytes of a map
 MOST_KNOWN = 128  # descriptions of arrays and boxes
-MAP_BYTES = ffi.typeof(f"char[{SIZE}]")
 LARGEST_RANK, LEAST_IM2COL_RANK = 5, 3
 LARGEST_BOX, LARGEST_STEP, LARGEST_CHANNELS, LARGEST_PIXELS = 256, 8, 256, 1024
 LARGEST_EXTENT = 2**32
@@ -127,13 +125,12 @@ class TensorMapDescriptor(Uncopyable):
     by value. It keeps the array. Compute capability 9.0 and newer.
     """
 
-    __slots__ = ("_argument", "_bytes", "_description", "_device_id", "_view")
+    __slots__ = ("_bytes", "_description", "_device_id", "_view")
     _NOT_COPIED_BECAUSE: ClassVar[str] = "it describes memory of another object; make another one of that"
     _KERNEL_ALIGNMENT: ClassVar[int] = 64  # as an argument of kernels, and their size
     _KERNEL_SIZE: ClassVar[int] = SIZE
 
-    _argument: tuple[Any, bytes]  # a map that a kernel got, and the same in bytes
-    _bytes: Any  # the map, as CFFI's array of characters
+    _bytes: bytes  # the map, as kernels get it
     _description: Any  # the ccc_tensor_map that it was made from, which maps share
     _device_id: int
     _view: StridedMemoryView
@@ -363,10 +360,9 @@ class TensorMapDescriptor(Uncopyable):
         address, device_id = place(view, self._description)
         if device_id is not None and device_id != self._device_id:
             raise ValueError(f"the array is on device {device_id}, the tensor map is of device {self._device_id}")
-        replaced = _new(MAP_BYTES)
-        status = _replace_address(self._device_id, self._bytes, address, replaced)
-        if status:
-            raise failure(status)
+        replaced = _replace(self._device_id, self._bytes, address)
+        if type(replaced) is not bytes:
+            raise failure(replaced)  # type: ignore[arg-type]
         self._bytes, self._view = replaced, view
 
     @classmethod
@@ -377,10 +373,10 @@ class TensorMapDescriptor(Uncopyable):
             device_id = registry.device(None).device_id
         self = blank(cls)
         self._view, self._description, self._device_id = view, description, device_id
-        self._bytes, self._argument = _new(MAP_BYTES), (None, b"")
-        status = _encode_map(device_id, description, address, self._bytes)
-        if status:
-            raise failure(status)
+        encoded = _encode(device_id, description, address)
+        if type(encoded) is not bytes:
+            raise failure(encoded)  # type: ignore[arg-type]
+        self._bytes = encoded
         return self
 
     def _kernel_bytes(self) -> bytes:
@@ -393,12 +389,7 @@ class TensorMapDescriptor(Uncopyable):
         """
         if self._view._is_closed:
             raise RuntimeError("the Buffer that this TensorMapDescriptor describes is closed")
-        current = self._bytes
-        known, argument = self._argument
-        if known is not current:
-            argument = ffi.buffer(current)[:]
-            self._argument = current, argument
-        return argument
+        return self._bytes
 
 
 @functools.lru_cache(MOST_KNOWN, typed=True)

@@ -9,15 +9,17 @@ Functions that return None have done nothing: their arguments need a closer look
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal, TypeVar
 
 from cuda_core_cffi._core.compiled_packing import launch, make_packer, pack, prepare, retarget
-from cuda_core_cffi._core.errors import check_cleanup
-from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._core.errors import check_cleanup, last_failure
+from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.nvml_readers import Told, about, nvml_reader, use_functions, use_members
 
 __all__ = [
+    "DeviceFinder",
     "Memory",
     "Owner",
     "Timed",
@@ -27,12 +29,14 @@ __all__ = [
     "blank",
     "buffer_class",
     "close",
+    "close_once",
     "copy",
     "create_event",
-    "close_once",
     "create_stream",
+    "encode_map",
     "fast_launch",
     "fill",
+    "has_same",
     "launch",
     "make_packer",
     "nvml_reader",
@@ -40,8 +44,10 @@ __all__ = [
     "pack",
     "pool_class",
     "prepare",
+    "replace_map",
     "retarget",
     "show_handles",
+    "thread_devices",
     "use_fast_methods",
     "use_functions",
     "use_members",
@@ -52,18 +58,23 @@ T = TypeVar("T")
 OwnerType = TypeVar("OwnerType", bound="Owner")
 
 LARGEST_BYTE = 255
+MAP_BYTES = ffi.typeof("char[128]")
+NONE_CURRENT = -1  # or not known yet; less is a failure
 BUFFER, STREAM = "CUdeviceptr", "CUstream"
 
 _close = lib.ccc_close
+_close_once = lib.ccc_close_once
 _copy = lib.ccc_copy
 _create_event = lib.ccc_event_create
 _create_stream = lib.ccc_stream_create
+_device_now = lib.ccc_device_now
 _handle = lib.ccc_handle_value
 _is_open = lib.ccc_is_open
 _release_object = lib.ccc_release_object
+_encode_map = lib.ccc_tensor_map_encode
 _fill = lib.ccc_fill
+_replace_map = lib.ccc_tensor_map_replace
 
-_close_once = lib.ccc_close_once
 show: Callable[[str, int], int] | None = None
 """What makes of the type and the number of a driver handle what programs get; None where they get the number."""
 
@@ -118,6 +129,47 @@ class Memory(Owner):
     _whole: Any
 
 
+class Devices(threading.local):
+    """The devices of a thread."""
+
+    def __init__(self) -> None:
+        self.by_ordinal: dict[object, Any] = {}
+
+
+devices = Devices()
+
+
+class DeviceFinder:
+    """Finds the device that the thread has, and has its ordinal."""
+
+    __slots__ = ("_device_id",)
+
+    _device_id: int
+    _find: ClassVar[Callable[..., Any]]
+
+    def __new__(cls, device_id: Any = None) -> Any:
+        if device_id is None:
+            now = _device_now()
+            if now < NONE_CURRENT:
+                raise last_failure()
+        elif type(device_id) is int:  # False and 0.0 equal 0, but are no ordinals
+            now = device_id
+        else:
+            return cls._find(device_id)
+        try:
+            return devices.by_ordinal[now]
+        except KeyError:
+            return cls._find(device_id)
+
+
+DeviceFinder.__new__.__qualname__ = "Device.__new__"  # so messages say what was called
+
+
+def thread_devices() -> dict[object, Any]:
+    """Return the devices of this thread by their ordinals."""
+    return devices.by_ordinal
+
+
 def own(cls: type[OwnerType], c_handle: Any) -> OwnerType:
     """Return an object of a class for a C handle."""
     self = cls.__new__(cls)
@@ -139,6 +191,11 @@ def close(owner: Owner) -> None:
     """Close, and show failures of cleanup."""
     if waiting := _close(owner._c_handle):
         check_cleanup(waiting, stacklevel=4)
+
+
+def close_once(owner: Owner) -> bool:
+    """Close, and return whether this call did, rather than an earlier one or another thread."""
+    return bool(_close_once(owner._c_handle))
 
 
 def create_event(cls: type[OwnerType], device: int, flags: int) -> OwnerType | Literal[False]:
@@ -184,7 +241,29 @@ def copy(destination: Any, source: Any, stream: Any) -> int | None:
     return status
 
 
-def use_fast_methods(cls: type[OwnerType]) -> type[OwnerType]:
+def encode_map(device: int, description: Any, address: int) -> bytes | int:
+    """Return a tensor map of what is described, at an address; or a status."""
+    found = ffi.new(MAP_BYTES)
+    status: int = _encode_map(device, description, address, found)
+    return status or ffi.buffer(found)[:]
+
+
+def replace_map(device: int, map: bytes, address: int) -> bytes | int:
+    """Return a tensor map like another one, of another address; or a status."""
+    found = ffi.new(MAP_BYTES)
+    status: int = _replace_map(device, map, address, found)
+    return status or ffi.buffer(found)[:]
+
+
+def has_same(item: object, attributes: dict[str, object]) -> bool:
+    """Tell whether the attributes that an object has in a dictionary are these very objects."""
+    found = item.__dict__
+    return len(found) == len(attributes) and all(
+        name in found and found[name] is value for name, value in attributes.items()
+    )
+
+
+def use_fast_methods(cls: type[T]) -> type[T]:
     """Have methods in C stand for those of a class that programs call most: on CPython."""
     return cls
 
@@ -192,11 +271,6 @@ def use_fast_methods(cls: type[OwnerType]) -> type[OwnerType]:
 def buffer_class(cls: ClassType) -> ClassType:
     """Return a class of buffers, whose ``close`` may be replaced by a method that does the same."""
     return cls
-
-def close_once(owner: Owner) -> bool:
-    """Close, and return whether this call did, rather than an earlier one or another thread."""
-    return bool(_close_once(owner._c_handle))
-
 
 
 def pool_class(cls: ClassType) -> ClassType:

@@ -43,10 +43,9 @@ __all__ = ["ComputeCapability", "Device"]
 
 NAME_SIZE = 256
 NOTHING_DONE = 2**64 - 1  # of ccc_device_replace_current
-UNKNOWN = NONE_CURRENT = -1  # of ccc_device_now, and of ccc_current_device; less is a failure
+NONE_CURRENT = -1  # of ccc_current_device; less is a failure
 
 _create_event = calls.create_event
-_device_now = lib.ccc_device_now
 _set_current = lib.ccc_device_set_current
 
 
@@ -57,7 +56,47 @@ class ComputeCapability(NamedTuple):
     minor: int
 
 
-class Device(TextureMaker):
+def find_device(cls: type[Device], device_id: Device | int | None = None) -> Device:
+    """Return the device that a call with this argument means, which ``calls.DeviceFinder`` has not found."""
+    if device_id is None:
+        ordinal = current_or_first()
+    elif isinstance(device_id, Device):
+        ordinal = device_id._device_id
+    elif class_of_handle(device_id) == "CUdevice":
+        ordinal = int(device_id)
+    else:
+        ordinal = integer(device_id, "device_id", "an int or a Device")
+    devices = calls.thread_devices()
+    known: Device | None = devices.get(ordinal)
+    if known is not None:
+        return known
+    count = device_count()
+    if not 0 <= ordinal < count:
+        raise ValueError(f"device_id must be 0 to {count - 1}, not {ordinal}")
+    self = calls.blank(cls)
+    self._device_id = ordinal
+    self._memory_resource = self._pool = None
+    self._properties = DeviceProperties._of(ordinal)
+    devices[ordinal] = self
+    return self
+
+
+find_device.__qualname__ = "Device.__new__"  # so messages say what was called
+
+
+class CallSignature:
+    """What :mod:`inspect` finds as the signature of :class:`Device`, which is called in C on CPython."""
+
+    def __get__(self, instance: object, owner: type) -> object:
+        if owner is not Device:
+            raise AttributeError("__signature__")
+        import inspect
+
+        return inspect.signature(Device._find)
+
+
+@calls.use_fast_methods
+class Device(calls.DeviceFinder, TextureMaker):
     """A GPU. In each thread, one object stands for the same device.
 
     Parameters
@@ -91,7 +130,6 @@ class Device(TextureMaker):
     __slots__ = (
         "__weakref__",
         "_capability",
-        "_device_id",
         "_memory_resource",
         "_name",
         "_pool",
@@ -99,7 +137,6 @@ class Device(TextureMaker):
         "_uuid",
     )
 
-    _device_id: int
     _capability: ComputeCapability
     _memory_resource: MemoryResource | None
     _name: str
@@ -107,19 +144,13 @@ class Device(TextureMaker):
     _properties: DeviceProperties
     _uuid: str
 
-    def __new__(cls, device_id: Device | int | None = None) -> Device:
-        if device_id is None:
-            try:
-                return _devices.by_ordinal[_device_now()]
-            except KeyError as error:
-                now = error.args[0]
-            device_id = current_or_first(now)
-        if type(device_id) is not int:  # False and 0.0 equal 0, but are no ordinals
-            return find_device(cls, device_id)
-        try:
-            return _devices.by_ordinal[device_id]
-        except KeyError:
-            return find_device(cls, device_id)
+    __signature__ = CallSignature()
+
+    if TYPE_CHECKING:
+
+        def __new__(cls, device_id: Device | int | None = None) -> Device: ...
+
+    _find = classmethod(find_device)
 
     def __int__(self) -> int:
         return self._device_id
@@ -193,7 +224,7 @@ class Device(TextureMaker):
         if previous == NOTHING_DONE:
             raise last_failure()
         kept = lib.ccc_green_kept()  # a green context stays alive until it is current again
-        _devices.displaced.append((previous, Context._own(kept) if kept else None))
+        _blocks.displaced.append((previous, Context._own(kept) if kept else None))
         return self
 
     def __exit__(
@@ -211,9 +242,9 @@ class Device(TextureMaker):
         RuntimeError
             If no block has begun in this thread.
         """
-        if not _devices.displaced:
+        if not _blocks.displaced:
             raise RuntimeError("no block that a device is current in has begun in this thread")
-        previous, kept = _devices.displaced.pop()
+        previous, kept = _blocks.displaced.pop()
         check(lib.ccc_restore_current(previous) if kept is None else lib.ccc_set_current(kept._c_handle))
 
     def create_context(self, options: ContextOptions | Mapping[str, Any] | None = None) -> Context:
@@ -486,54 +517,25 @@ class Device(TextureMaker):
         self._pool = mr if type(mr) is DeviceMemoryResource else None
 
 
-class Devices(threading.local):
-    """The devices of a thread."""
+class Blocks(threading.local):
+    """The blocks of a thread that a device is current in."""
 
     def __init__(self) -> None:
-        self.by_ordinal: dict[object, Device] = {}
-        # what was current before each block that a device is current in, and that context if it is green
+        # what was current before each, and that context if it is green
         self.displaced: list[tuple[int, Context | None]] = []
 
 
-_devices = Devices()
+_blocks = Blocks()
 _default_resources: dict[int, MemoryResource] = {}
 _default_resources_lock = threading.Lock()
 
 
-def current_or_first(current: int) -> int:
-    """Return the ordinal of the current context's device, or 0 where none is current.
-
-    Parameters
-    ----------
-    current : int
-        What ``ccc_device_now`` said.
-    """
-    if current == UNKNOWN:
-        current = lib.ccc_current_device()
+def current_or_first() -> int:
+    """Return the ordinal of the current context's device, or 0 where none is current."""
+    current: int = lib.ccc_current_device()
     if current < NONE_CURRENT:
         raise last_failure()
     return max(current, 0)
-
-
-def find_device(cls: type[Device], device_id: Any) -> Device:
-    """Return the device of this thread for an ordinal that was not used before."""
-    if isinstance(device_id, Device):
-        ordinal = device_id._device_id
-    elif class_of_handle(device_id) == "CUdevice":
-        ordinal = int(device_id)
-    else:
-        ordinal = integer(device_id, "device_id", "an int or a Device")
-    known = _devices.by_ordinal.get(ordinal)
-    if known is not None:
-        return known
-    count = device_count()
-    if not 0 <= ordinal < count:
-        raise ValueError(f"device_id must be 0 to {count - 1}, not {ordinal}")
-    self = object.__new__(cls)
-    self._device_id = ordinal
-    self._memory_resource = self._pool = None
-    self._properties = DeviceProperties._of(ordinal)
-    return _devices.by_ordinal.setdefault(ordinal, self)
 
 
 def device_count() -> int:

@@ -39,13 +39,15 @@ class ResourceDescriptor(Uncopyable):
     """
 
     __slots__ = (
-        "_format", "_height", "_kind", "_num_channels", "_pitch_bytes", "_shown", "_size_bytes", "_source", "_width",
+        "_format", "_height", "_kind", "_num_channels", "_pitch_bytes", "_sampled", "_shown", "_size_bytes", "_source",
+        "_width",
     )  # fmt: skip
 
     _NOT_COPIED_BECAUSE: ClassVar[str] = "it refers to memory of this process"
     _kind: str
     _source: OpaqueArray | MipmappedArray | Buffer
     _shown: tuple[ArrayFormatType, str, bool]  # what each channel is; the kind; whether an array has one dimension
+    _sampled: tuple[dict[str, object], Any]  # the options of its last texture, and the driver's description of them
     _format: ArrayFormatType | None
     _num_channels: int | None
     _size_bytes: int | None
@@ -69,7 +71,7 @@ class ResourceDescriptor(Uncopyable):
         if source.is_closed:
             raise source._failure(lib.CCC_CLOSED)
         self = cls.__new__(cls)
-        self._kind, self._source = kind, source
+        self._kind, self._source, self._sampled = kind, source, ({}, None)
         for name in ("format", "num_channels", "size_bytes", "width", "height", "pitch_bytes"):
             setattr(self, f"_{name}", fields.get(name))
         if isinstance(source, Buffer):

@@ -9,6 +9,7 @@ import numbers
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from cuda_core_cffi._core.calls import has_same
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._core.options import check_options, member
@@ -158,6 +159,26 @@ def sampling(options: TextureObjectOptions, resource: ResourceDescriptor) -> Any
     ValueError, TypeError
         If a value is not one that it can be.
     """
+    known, native = resource._sampled
+    if has_same(options, known):
+        return native
+    attributes = options.__dict__.copy()
+    native = find_sampling(options, resource)
+    if is_fixed(attributes) and has_same(options, attributes):  # no other thread has changed them meanwhile
+        resource._sampled = attributes, native
+    return native
+
+
+def is_fixed(attributes: dict[str, Any]) -> bool:
+    """Tell whether all values are of types that do not change, as a list does."""
+    try:
+        return hash(tuple(attributes.values())) != -1
+    except TypeError:
+        return False
+
+
+def find_sampling(options: TextureObjectOptions, resource: ResourceDescriptor) -> Any:
+    """Return the same for options that are not those of the last texture of this resource."""
     # written out, since operator.attrgetter takes twice as long
     ratio, bias = options.max_anisotropy, options.mipmap_level_bias
     least, most = options.min_mipmap_level_clamp, options.max_mipmap_level_clamp

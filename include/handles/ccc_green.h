@@ -69,11 +69,17 @@ static ccc_handle *ccc_green_find(CUcontext context)
     return found;
 }
 
+static atomic_int ccc_green_used; /* a thread has made one current */
+
 /* This thread has a context current now, of which the caller has a use; NULL for one that is not green. */
 static void ccc_green_stay(ccc_handle *context)
 {
+    int is_green = context && context->flags & CCC_GREEN;
+    if (!is_green && !atomic_load_explicit(&ccc_green_used, memory_order_relaxed)) /* quicker than what threads have */
+        return;
+    atomic_store_explicit(&ccc_green_used, 1, memory_order_relaxed);
     ccc_handle *before = ccc_green_here;
-    ccc_handle *now = context && context->flags & CCC_GREEN && ccc_retain(context) ? context : NULL;
+    ccc_handle *now = is_green && ccc_retain(context) ? context : NULL;
     if (now || before) {
         ccc_green_here = now;
         pthread_setspecific(ccc_green_key, now);

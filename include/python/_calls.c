@@ -15,10 +15,12 @@
 #include <Python.h>
 
 #include "python/ccc_buffers.h"
+#include "python/ccc_devices.h"
 #include "python/ccc_launches.h"
 #include "python/ccc_nvml_reader.h"
 #include "python/ccc_once.h"
 #include "python/ccc_queue.h"
+#include "python/ccc_tensor_maps.h"
 
 #define LARGEST_BYTE 255
 
@@ -80,8 +82,6 @@ static PyObject *calls_close(PyObject *module, PyObject *argument)
     Py_RETURN_NONE;
 }
 
-/* A driver handle is given to programs as what a function makes of its type and its number. */
-static PyObject *calls_show_handles(PyObject *module, PyObject *function)
 static PyObject *calls_close_once(PyObject *module, PyObject *argument)
 {
     int closed;
@@ -93,6 +93,8 @@ static PyObject *calls_close_once(PyObject *module, PyObject *argument)
     return PyBool_FromLong(closed);
 }
 
+/* A driver handle is given to programs as what a function makes of its type and its number. */
+static PyObject *calls_show_handles(PyObject *module, PyObject *function)
 {
     PyObject *before = show_handle;
     (void)module;
@@ -153,14 +155,14 @@ static PyObject *calls_fill(PyObject *module, PyObject *const *arguments, Py_ssi
         PyErr_Clear();
         Py_RETURN_NONE;
     }
-    Py_BEGIN_ALLOW_THREADS
-    status = helpers->fill_in(buffer, stream, (uint32_t)value, 1);
     if (!hold_both(buffer, stream))
         return PyLong_FromLong(CCC_IS_CLOSED);
+    Py_BEGIN_ALLOW_THREADS
+    status = helpers->fill_in(buffer, stream, (uint32_t)value, 1);
     Py_END_ALLOW_THREADS
+    let_go_of_both(buffer, stream);
     return PyLong_FromLong(status);
 }
-    let_go_of_both(buffer, stream);
 
 static PyObject *calls_copy(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
@@ -172,15 +174,38 @@ static PyObject *calls_copy(PyObject *module, PyObject *const *arguments, Py_ssi
     ccc_handle *stream = handle_of(arguments[2], CCC_STREAM);
     if (destination == NULL || source == NULL || stream == NULL || helpers->bytes(destination) != helpers->bytes(source))
         Py_RETURN_NONE;
-    Py_BEGIN_ALLOW_THREADS
-    status = helpers->copy_in(destination, source, stream);
     ccc_handle *const all[] = {destination, source, stream};
     if (!hold_all(all, 3))
         return PyLong_FromLong(CCC_IS_CLOSED);
+    Py_BEGIN_ALLOW_THREADS
+    status = helpers->copy_in(destination, source, stream);
     Py_END_ALLOW_THREADS
+    let_go_of_all(all, 3);
     return PyLong_FromLong(status);
 }
-    let_go_of_all(all, 3);
+
+/* Whether the dictionary of an object has the very same names and values as another dictionary, which nobody changes. */
+static PyObject *calls_has_same(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    PyObject *name, *value, *other_name, *other_value;
+    Py_ssize_t position = 0, other_position = 0;
+    int result;
+    (void)module;
+    if (check_count("has_same", count, 2))
+        return NULL;
+    PyObject *attributes = PyDict_Check(arguments[1]) ? PyObject_GenericGetDict(arguments[0], NULL) : NULL;
+    if (attributes == NULL)
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "expected a dict");
+    Py_BEGIN_CRITICAL_SECTION(attributes);
+    int same = PyDict_Size(attributes) == PyDict_Size(arguments[1]);
+    while (same && PyDict_Next(attributes, &position, &name, &value))
+        same = PyDict_Next(arguments[1], &other_position, &other_name, &other_value) && name == other_name &&
+               value == other_value;
+    result = same;
+    Py_END_CRITICAL_SECTION();
+    Py_DECREF(attributes);
+    return PyBool_FromLong(result);
+}
 
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
 
@@ -190,6 +215,8 @@ static method fast_methods[] = {
      {"__dlpack__", FAST(buffer_dlpack) | METH_KEYWORDS, NULL}, &python_dlpack},
     {"Exporter", "($self, /)",
      {"__dlpack_device__", buffer_dlpack_device, METH_NOARGS, NULL}, &python_dlpack_device},
+    {"Device", "($self, /, ctx=None)",
+     {"set_current", FAST(device_set_current) | METH_KEYWORDS, NULL}, &python_set_current},
     {"Stream", "($self, /, event=None, options=None)",
      {"record", FAST(stream_record) | METH_KEYWORDS, NULL}, &python_stream_record},
     {"Stream", "($self, /, event_or_stream)",
@@ -203,7 +230,7 @@ static method fast_methods[] = {
 static PyObject *calls_use_fast_methods(PyObject *module, PyObject *class)
 {
     (void)module;
-    if (check_class(class))
+    if (!(PyType_Check(class) && PyType_IsSubtype((PyTypeObject *)class, finder_type)) && check_class(class))
         return NULL;
     PyObject *name = PyObject_GetAttrString(class, "__name__");
     int failed = name == NULL;
@@ -226,6 +253,9 @@ static PyMethodDef methods[] = {
     {"adopt", FAST(calls_adopt),
      "adopt(owner, c_handle, /)\n--\n\nGive an object a handle, in place of the one that it has."},
     {"close", calls_close, METH_O, "close(owner, /)\n--\n\nClose, and show failures of cleanup."},
+    {"close_once", calls_close_once, METH_O, "close_once(owner, /)\n--\n\nClose, and tell whether this call did."},
+    {"thread_devices", calls_thread_devices, METH_NOARGS,
+     "thread_devices()\n--\n\nReturn the devices of this thread by their ordinals."},
     {"create_event", FAST(calls_create_event), "create_event(cls, device, flags, /)\n--\n\nMake an event."},
     {"create_stream", FAST(calls_create_stream),
      "create_stream(cls, device, flags, priority, /)\n--\n\nMake a stream."},
@@ -241,6 +271,12 @@ static PyMethodDef methods[] = {
     {"prepare", FAST(calls_prepare), "prepare(fields, native, plan, /)\n--\n\nReturn a prepared launch's functions."},
     {"fill", FAST(calls_fill), "fill(buffer, stream, value, /)\n--\n\nFill with a byte."},
     {"copy", FAST(calls_copy), "copy(destination, source, stream, /)\n--\n\nCopy a buffer into one of the same size."},
+    {"encode_map", FAST(calls_encode_map),
+     "encode_map(device, description, address, /)\n--\n\nReturn a tensor map, or a status."},
+    {"replace_map", FAST(calls_replace_map),
+     "replace_map(device, map, address, /)\n--\n\nReturn a tensor map of another address, or a status."},
+    {"has_same", FAST(calls_has_same),
+     "has_same(item, attributes, /)\n--\n\nTell whether the attributes are these very objects."},
     {"nvml_reader", FAST(calls_nvml_reader),
      "nvml_reader(question, answers, ctype, cls, meanings, failed, /)\n--\n\nReturn what asks NVML."},
     {"about", FAST(calls_about), "about(cls, attribute, /)\n--\n\nReturn what makes objects with one attribute."},
@@ -253,16 +289,6 @@ static PyMethodDef methods[] = {
     {"pool_class", calls_pool_class, METH_O, "pool_class(cls, /)\n--\n\nReplace allocate of a class of pools."},
     {NULL, NULL, 0, NULL},
 };
-    {"close_once", calls_close_once, METH_O, "close_once(owner, /)\n--\n\nClose, and tell whether this call did."},
-
-/* An attribute of a module. A new reference. */
-static PyObject *find(const char *module, const char *name)
-{
-    PyObject *found = PyImport_ImportModule(module);
-    PyObject *value = found ? PyObject_GetAttrString(found, name) : NULL;
-    Py_XDECREF(found);
-    return value;
-}
 
 static int calls_exec(PyObject *module)
 {
@@ -279,13 +305,14 @@ static int calls_exec(PyObject *module)
     plan_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_plan *");
     config_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_config *");
     question_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_nvml_question *");
+    map_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_tensor_map *");
     new_structure = PyObject_GetAttrString(ffi, "new");
     handle_name = PyUnicode_InternFromString("_handle");
     check_cleanup = find("cuda_core_cffi._core.errors", "check_cleanup");
     describe_fields = find("cuda_core_cffi._core.packing", "describe");
     value_name = PyUnicode_InternFromString("value");
     if (address == NULL || handle_ctype == NULL || target_ctype == NULL || plan_ctype == NULL || config_ctype == NULL ||
-        question_ctype == NULL || new_structure == NULL || handle_name == NULL || check_cleanup == NULL ||
+        question_ctype == NULL || map_ctype == NULL || new_structure == NULL || handle_name == NULL || check_cleanup == NULL ||
         describe_fields == NULL || value_name == NULL || prepare_export())
         goto done;
     helpers = PyLong_AsVoidPtr(address);
@@ -297,7 +324,7 @@ static int calls_exec(PyObject *module)
     if (type == NULL || PyModule_AddObjectRef(module, "Owner", type))
         goto done;
     owner_type = (PyTypeObject *)Py_NewRef(type);
-    if (add_memory(module) || add_timed(module))
+    if (add_memory(module) || add_timed(module) || add_finder(module))
         goto done;
     packer_type = (PyTypeObject *)PyType_FromSpec(&packer_spec);
     reader_type = (PyTypeObject *)PyType_FromSpec(&reader_spec);

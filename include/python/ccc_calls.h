@@ -8,6 +8,8 @@
 #include "launch/ccc_target.h"
 #include "memory/ccc_dlpack.h"
 
+struct ccc_tensor_map; /* memory/ccc_tensor_map.h */
+
 /* Each call, for those who expand CALL(name, function, type, parameters): the table and its structure. */
 #define CCC_CALLS(CALL) \
     CALL(bytes, ccc_handle_bytes, size_t, (const ccc_handle *handle)) \
@@ -17,6 +19,8 @@
     CALL(end_unused, ccc_end_closed, int, (ccc_handle *handle)) \
     CALL(cleanup_waiting, ccc_cleanup_waiting, int, (void)) \
     CALL(release_object, ccc_release_object, int, (ccc_handle *handle)) \
+    CALL(device_now, ccc_device_now, int, (void)) \
+    CALL(device_set_current, ccc_device_set_current, int, (int device)) \
     CALL(pool_allocate, ccc_pool_allocate, ccc_handle *, (ccc_handle *pool, ccc_handle *stream, size_t size)) \
     CALL(event_create, ccc_event_create, ccc_handle *, (int device, unsigned int flags)) \
     CALL(stream_create, ccc_stream_create, ccc_handle *, (int device, unsigned int flags, int priority)) \
@@ -35,6 +39,9 @@
     CALL(tensor_for, ccc_tensor_for, uint64_t, (ccc_handle *buffer, DLDevice device, int versioned, \
          uint64_t stream, int *status)) \
     CALL(tensor_delete, ccc_tensor_delete, void, (uint64_t tensor)) \
+    CALL(tensor_map_encode, ccc_tensor_map_encode, int, (int device, const struct ccc_tensor_map *description, \
+         uint64_t address, char *bytes)) \
+    CALL(tensor_map_replace, ccc_tensor_map_replace, int, (int device, const char *from, uint64_t address, char *bytes)) \
     CALL(nvml_ask, ccc_nvml_ask, int, (const ccc_nvml_question *question, uintptr_t object, unsigned int first, \
          unsigned int second, void *answer))
 

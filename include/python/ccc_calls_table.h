@@ -11,10 +11,11 @@
 #include "handles/ccc_keep.h"
 #include "launch/ccc_prepared.h"
 #include "memory/ccc_tensor.h"
+#include "memory/ccc_tensor_map.h"
 
 _Static_assert(CCC_NOT_READY == CUDA_ERROR_NOT_READY, "what a query answers that is too early");
-
 _Static_assert(CCC_IS_CLOSED == CCC_CLOSED, "the status that says that something is closed");
+
 static ccc_calls ccc_calls_table = {
 #define CCC_CALL(name, function, type, parameters) .name = function,
     CCC_CALLS(CCC_CALL)

@@ -10,6 +10,15 @@
 #include "python/ccc_owner.h"
 #include "python/ccc_vectorcall.h"
 
+/* An attribute of a module. A new reference. */
+static PyObject *find(const char *module, const char *name)
+{
+    PyObject *found = PyImport_ImportModule(module);
+    PyObject *value = found ? PyObject_GetAttrString(found, name) : NULL;
+    Py_XDECREF(found);
+    return value;
+}
+
 typedef struct method {
     const char *place; /* the class of the method in Python */
     const char *signature;

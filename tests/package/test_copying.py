@@ -72,6 +72,7 @@ INTERNAL = {
     "_memory.stream_values.ValueMemory",
     "_alias.finder.CoreDistribution", "_alias.finder.CoreFinder", "_alias.finder.Loader",
     "_alias.finder.NamespaceFinder", "_alias.modules.Alias", "_alias.modules.Core", "_alias.modules.Utilities",
+    "_core.python_calls.DeviceFinder", "_core.python_calls.Devices",
     "_core.python_calls.Memory", "_core.python_calls.Owner", "_core.python_calls.Timed",
     "_core.nvml_readers.Told",
     "_code.elf.Elf", "_code.kernel.KnownKernel", "_code.kernel.Library",
@@ -81,7 +82,7 @@ INTERNAL = {
     "_compile.program_cache.ProgramCacheResource", "_compile.ptx.PTX", "_compile.resolved_options.ResolvedOptions",
     "_core.copying.Uncopyable", "_core.descriptors.Descriptor", "_core.handle.Handle", "_core.handle.InUse",
     "_core.compiled_packing.ArgumentMemory", "_core.compiled_packing.FastPacker", "_core.registry.Registry",
-    "_device.device.Devices",
+    "_device.device.Blocks", "_device.device.CallSignature",
     "_device.properties.BoolProperty", "_device.properties.DeprecatedProperty", "_device.properties.IntProperty",
     "_device.textures.TextureMaker",
     "_launching.arguments.Packer", "_launching.bindless.Bindless", "_launching.config.Extra",
@@ -105,7 +106,7 @@ INTERNAL = {
     "texture._array.ArrayBase", "texture._formats.Description", "typing.IsStreamType",
 }  # fmt: skip
 if sys.implementation.name == "cpython":
-    INTERNAL |= {"_calls.Memory", "_calls.Owner", "_calls.Timed", "_calls.Told"}
+    INTERNAL |= {"_calls.DeviceFinder", "_calls.Memory", "_calls.Owner", "_calls.Timed", "_calls.Told"}
 
 
 ENUMERATIONS = [cls for cls in CLASSES.values() if issubclass(cls, enum.Enum) and len(cls)]

@@ -15,6 +15,7 @@ import gc
 import importlib
 import importlib.abc
 import importlib.util
+import inspect
 import itertools
 import json
 import pickle
@@ -23,6 +24,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 SIZE = 1024
@@ -74,9 +76,12 @@ from cuda_core_cffi import (  # noqa: E402
     system,
 )
 from cuda_core_cffi._arrays import interfaces  # noqa: E402
+from cuda_core_cffi.graph import GraphDefinition  # noqa: E402
 from cuda_core_cffi.nvml import nvmlMemory_v2_t as NvmlMemory  # noqa: E402
 from cuda_core_cffi.system._library import process  # noqa: E402
 from cuda_core_cffi.system._memory import MemoryInfo  # noqa: E402
+from cuda_core_cffi.texture import ResourceDescriptor, TextureObjectOptions  # noqa: E402
+from cuda_core_cffi.utils import StridedMemoryView  # noqa: E402
 
 # Not imported by name: which of them is in C is not the same in both forms.
 read_method = interfaces.read_dlpack if FORM == "python" else interfaces.read_method
@@ -123,6 +128,14 @@ class World:
         self.buffer, self.other, self.closed = (self.pool.allocate(SIZE, self.stream) for _ in range(3))
         self.pinned = self.pinned_memory.allocate(SIZE)
         self.part = self.buffer[8:16]
+        self.array = device.create_opaque_array({"shape": (16, 16), "format": "float32", "num_channels": 1})
+        self.resource = ResourceDescriptor.from_opaque_array(self.array)
+        self.sampling = TextureObjectOptions()
+        self.view = StridedMemoryView.from_buffer(self.buffer, shape=(16, 16), dtype=np.dtype("f4"))
+        self.map = self.view.as_tensor_map((8, 16)) if device.compute_capability >= (9, 0) else None
+        self.definition = GraphDefinition()
+        self.definition.empty()
+        self.graph = self.definition.instantiate()
         for item in (self.gone, self.closed_event, self.closed):
             item.close()
         self.stream.sync()
@@ -144,7 +157,12 @@ def lifetime(w: World) -> Iterator[str]:
         yield tell(w.device.create_event, options)
     for options in (None, {}, {"nonblocking": False}, {"priority": 0}, {"priority": 99}, {"priority": "7"}, 7):
         yield tell(w.device.create_stream, options)
-    for make in (w.device.create_event, w.device.create_stream, lambda: w.pool.allocate(SIZE, w.stream)):
+    for make in (
+        w.device.create_event,
+        w.device.create_stream,
+        lambda: w.pool.allocate(SIZE, w.stream),
+        lambda: Buffer.from_handle(4096, SIZE, owner=w),
+    ):
         item = make()
         yield tell(item.close)
         yield tell(item.close)
@@ -180,6 +198,12 @@ def failures(w: World) -> Iterator[str]:
         ("cuEventSynchronize", w.event.sync),
         ("cuEventQuery", lambda: w.event.is_done),
         ("cuEventElapsedTime", lambda: w.end - w.start),
+        ("cuCtxGetCurrent", Device),
+        ("cuCtxSetCurrent", w.device.set_current),
+        ("cuGraphLaunch", lambda: w.graph.launch(w.stream)),
+        ("cuTexObjectCreate", lambda: w.device.create_texture_object(w.resource, w.sampling)),
+        ("cuTensorMapEncodeTiled", lambda: w.view.as_tensor_map((8, 16))),
+        ("cuTensorMapReplaceAddress", lambda: w.map.replace_address(w.view)),
         ("cuLaunchKernelEx", lambda: launch(w.stream, LaunchConfig(grid=1, block=1), nothing(), w.buffer, 1)),
     ):
         with failing(function):
@@ -223,6 +247,63 @@ def copy(w: World) -> Iterator[str]:
     for stream in w.streams:
         yield tell(w.buffer.copy_from, w.other, stream=stream)
         yield tell(w.buffer.copy_to, w.other, stream=stream)
+
+
+def devices(w: World) -> Iterator[str]:
+    """Find devices, and make them current."""
+    for argument in (0, None, w.device, -1, 99, 2**70, True, 0.0, "0", np.int32(0), ()):
+        yield tell(Device, argument)
+        yield tell(Device, device_id=argument)
+        yield tell(lambda argument=argument: Device(argument) is w.device)
+    yield tell(Device)
+    yield tell(lambda: Device() is w.device)
+    yield tell(Device, 0, 0)
+    yield tell(Device, ordinal=0)
+    yield str(inspect.signature(Device))
+    with ThreadPoolExecutor(1) as thread:
+        yield thread.submit(tell, lambda: (Device() is w.device, Device(0) is Device(), Device(0) == w.device)).result()
+    for context in ((), (None,), (w.device.context,), (w.stream,), (None, None), (7,)):
+        yield tell(w.device.set_current, *context)
+    yield tell(w.device.set_current, ctx=None)
+    yield tell(w.device.set_current, context=None)
+    yield tell(w.device.__int__)
+
+
+def textures(w: World) -> Iterator[str]:
+    """Make textures with the same options, with others, and with options that are changed in between."""
+    options = TextureObjectOptions(address_mode=["clamp", "wrap"], normalized_coords=True)
+    for given in (w.sampling, w.sampling, None, {}, {"filter_mode": "linear"}, options, {"srgb": 1}, 7):
+        yield tell(w.device.create_texture_object, w.resource, given)
+        yield tell(w.device.create_texture_object, resource=w.resource, options=given)
+    changes = {
+        "max_anisotropy": (True, 1, 1.0, -1), "mipmap_level_bias": (True, 1, "1"),
+        "address_mode": ("wrap", "nowhere", 7), "border_color": ((0, 0, 0, 1), [0, 0, 0, 1], (0,), None),
+        "filter_mode": ("linear", "none"),
+    }  # fmt: skip
+    for name, values in changes.items():
+        options = TextureObjectOptions(normalized_coords=True)
+        yield tell(w.device.create_texture_object, w.resource, options)
+        for value in values:
+            setattr(options, name, value)
+            yield f"{name}={value!r} {tell(w.device.create_texture_object, w.resource, options)}"
+    options = TextureObjectOptions(address_mode=["clamp", "clamp"])
+    yield tell(w.device.create_texture_object, w.resource, options)
+    options.address_mode[1] = "nowhere"
+    yield tell(w.device.create_texture_object, w.resource, options)
+
+
+def maps(w: World) -> Iterator[str]:
+    """Describe tensors, and give the descriptions other addresses."""
+    for box in ((8, 16), (16, 16), (8,), (0, 8), (512, 8), "8", None):
+        yield tell(w.view.as_tensor_map, box)
+    closed = w.pool.allocate(SIZE, w.stream)
+    gone = StridedMemoryView.from_buffer(closed, shape=(16, 16), dtype=np.dtype("f4"))
+    odd = StridedMemoryView.from_buffer(w.other[4:516], shape=(8, 16), dtype=np.dtype("f4"))
+    closed.close()
+    for thing in (w.view, w.buffer, w.other, gone, odd, np.zeros(256, "f4"), 7, None):
+        yield tell(w.map.replace_address, thing)
+        yield str(len(w.map._kernel_bytes()))
+    yield tell(gone.as_tensor_map, (8, 16))
 
 
 def order(w: World) -> Iterator[str]:
@@ -297,6 +378,15 @@ def launches(w: World) -> Iterator[str]:
     yield tell(prepared.launch, w.stream)
     yield tell(prepared.launch, w.stream, w.buffer, 1, 2)
     w.stream.sync()
+    for stream in w.streams:
+        yield tell(w.graph.launch, stream)
+        yield tell(w.graph.launch, stream=stream)
+    yield tell(w.graph.launch)
+    yield tell(w.graph.launch, w.stream, w.stream)
+    w.stream.sync()
+    closed = w.definition.instantiate()
+    closed.close()
+    yield tell(closed.launch, w.stream)
 
 
 def export(w: World) -> Iterator[str]:
@@ -385,12 +475,15 @@ def tracing() -> Any:
 
 OPERATIONS: dict[str, Callable[[World], Iterator[str]]] = {
     function.__name__: function
-    for function in (lifetime, buffers, fill, copy, order, wait, launches, export, read, nvml, failures)
+    for function in (lifetime, devices, buffers, fill, copy, textures, maps, order, wait, launches, export, read, nvml)
 }
+OPERATIONS["failures"] = failures
 CODE: Any = None
 
 if __name__ == "__main__":
     world = World()
     CODE = ObjectCode.from_ptx(PTX)
-    chosen = [name for name in OPERATIONS if name != "failures" or simulator.is_loaded()]
+    absent: set[str] = set() if simulator.is_loaded() else {"failures"}
+    absent |= set() if world.device.compute_capability >= (9, 0) else {"maps"}
+    chosen = [name for name in OPERATIONS if name not in absent]
     print(json.dumps({name: list(OPERATIONS[name](world)) for name in chosen}))

@@ -1,0 +1,114 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The devices of a thread, for _calls.c. Most calls of the class find the device that the thread has already: that takes
+ * less than it does to get to a method in Python. The others go to _find of the class.
+ */
+#ifndef CCC_DEVICES_H
+#define CCC_DEVICES_H
+
+#include <stddef.h>
+
+#include "python/ccc_method.h"
+
+typedef struct device {
+    PyObject_HEAD
+    int ordinal;
+} device;
+
+static PyTypeObject *finder_type;
+static PyObject *devices_name, *find_name, *check_status, *last_failure;
+
+/* The method in Python, set when the class gets that in C. */
+static PyObject *python_set_current;
+
+/* This thread's devices by their ordinals. Borrowed; NULL: an error is set. */
+static PyObject *devices_of_thread(void)
+{
+    PyObject *of_thread = PyThreadState_GetDict();
+    PyObject *devices = of_thread ? PyDict_GetItemWithError(of_thread, devices_name) : PyErr_NoMemory();
+    if (devices || PyErr_Occurred())
+        return devices;
+    devices = PyDict_New();
+    int failed = devices == NULL || PyDict_SetItem(of_thread, devices_name, devices);
+    Py_XDECREF(devices);
+    return failed ? NULL : devices;
+}
+
+static PyObject *calls_thread_devices(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return Py_XNewRef(devices_of_thread());
+}
+
+#define NONE_CURRENT (-1) /* or not known yet; less is a failure */
+
+/* The ordinal that is asked for, by an int, or by nothing or None. NULL: that is for Python, or an error is set. */
+static PyObject *ordinal_of(PyObject *arguments, PyObject *names)
+{
+    Py_ssize_t count = names && PyDict_Size(names) ? 2 : PyTuple_Size(arguments);
+    PyObject *given = count == 0 ? Py_None : count == 1 ? PyTuple_GetItem(arguments, 0) : NULL;
+    if (given && PyLong_CheckExact(given)) /* False and 0.0 equal 0, but are no ordinals */
+        return Py_NewRef(given);
+    int now = given == Py_None ? helpers->device_now() : -1;
+    if (now < NONE_CURRENT)
+        return raise_made(PyObject_CallFunction(last_failure, NULL));
+    return now >= 0 ? PyLong_FromLong(now) : NULL;
+}
+
+static PyObject *finder_new(PyTypeObject *type, PyObject *arguments, PyObject *names)
+{
+    PyObject *ordinal = ordinal_of(arguments, names), *devices = ordinal ? devices_of_thread() : NULL;
+    PyObject *found = devices ? Py_XNewRef(PyDict_GetItemWithError(devices, ordinal)) : NULL;
+    Py_XDECREF(ordinal);
+    if (found || PyErr_Occurred())
+        return found;
+    PyObject *find = PyObject_GetAttr((PyObject *)type, find_name);
+    if (find)
+        found = PyObject_Call(find, arguments, names);
+    Py_XDECREF(find);
+    return found;
+}
+
+static PyObject *device_set_current(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    int status;
+    if (count || names)
+        return call_python(python_set_current, self, arguments, count, names);
+    Py_BEGIN_ALLOW_THREADS
+    status = helpers->device_set_current(((device *)self)->ordinal);
+    Py_END_ALLOW_THREADS
+    if (status)
+        return PyObject_CallFunction(check_status, "i", status);
+    Py_RETURN_NONE;
+}
+
+static PyMemberDef finder_members[] = {
+    {"_device_id", T_INT, offsetof(device, ordinal), 0, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot finder_slots[] = {
+    {Py_tp_new, finder_new},
+    {Py_tp_members, finder_members},
+    {Py_tp_doc, "Finds the device that the thread has, and has its ordinal."},
+    {0, NULL},
+};
+
+static PyType_Spec finder_spec = {
+    "cuda_core_cffi._calls.DeviceFinder", sizeof(device), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, finder_slots,
+};
+
+static int add_finder(PyObject *module)
+{
+    devices_name = PyUnicode_InternFromString("cuda_core_cffi.devices");
+    find_name = PyUnicode_InternFromString("_find");
+    check_status = find("cuda_core_cffi._core.errors", "check");
+    last_failure = find("cuda_core_cffi._core.errors", "last_failure");
+    int is_ready = devices_name && find_name && check_status && last_failure;
+    finder_type = is_ready ? (PyTypeObject *)PyType_FromSpec(&finder_spec) : NULL;
+    return finder_type ? PyModule_AddObjectRef(module, "DeviceFinder", (PyObject *)finder_type) : -1;
+}
+
+#endif
