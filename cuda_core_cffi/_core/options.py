@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from cuda_core_cffi._core.calls import has_same
 
 if TYPE_CHECKING:
     import enum
 
-__all__ = ["check_options", "member"]
+__all__ = ["check_options", "member", "with_attributes"]
 
 T = TypeVar("T")
 E = TypeVar("E", bound="enum.StrEnum")
@@ -57,6 +59,20 @@ def check_options(cls: type[T], options: T | Mapping[str, Any] | Literal[False] 
             hint = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(known)}"
             raise TypeError(f"{what}: {cls.__name__} has no option {name!r}; {hint}")
     return cls(**options)
+
+
+def with_attributes(options: Any, find: Callable[[Any], T]) -> tuple[dict[str, Any], T]:
+    """Return what is found out about options, and before it their attributes: it holds as long as they have the same.
+
+    There are none where that cannot be told, because a value may change, as a list does, or another thread changes one.
+    """
+    attributes = options.__dict__.copy()
+    found = find(options)
+    try:
+        hash(tuple(attributes.values()))
+    except TypeError:
+        return {}, found
+    return attributes if has_same(options, attributes) else {}, found
 
 
 def member(kind: type[E], value: Any, name: str) -> E:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import gc
 from collections.abc import Callable, Mapping
 from types import EllipsisType, TracebackType
@@ -201,7 +202,7 @@ class OpaqueArray(ArrayBase):
         wanted = describe(given)
         c_handle = lib.ccc_array_create(device, wanted.native)
         if not c_handle:
-            c_handle = retry(lambda: lib.ccc_array_create(device, wanted.native), device, wanted, False)
+            c_handle = retry(functools.partial(lib.ccc_array_create, device, wanted.native), device, wanted, False)
         return cls._of(c_handle, wanted)
 
     def copy_from(self, src: object, *, stream: IsStreamType) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from cuda_core_cffi._core.calls import has_same
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import integer
-from cuda_core_cffi._core.options import check_options, member
+from cuda_core_cffi._core.options import check_options, member, with_attributes
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._launching.bindless import Bindless
 from cuda_core_cffi.texture._resource import ResourceDescriptor
@@ -159,22 +159,10 @@ def sampling(options: TextureObjectOptions, resource: ResourceDescriptor) -> Any
     ValueError, TypeError
         If a value is not one that it can be.
     """
-    known, native = resource._sampled
-    if has_same(options, known):
-        return native
-    attributes = options.__dict__.copy()
-    native = find_sampling(options, resource)
-    if is_fixed(attributes) and has_same(options, attributes):  # no other thread has changed them meanwhile
-        resource._sampled = attributes, native
+    attributes, native = resource._sampled
+    if not has_same(options, attributes):
+        resource._sampled = _, native = with_attributes(options, lambda given: find_sampling(given, resource))
     return native
-
-
-def is_fixed(attributes: dict[str, Any]) -> bool:
-    """Tell whether all values are of types that do not change, as a list does."""
-    try:
-        return hash(tuple(attributes.values())) != -1
-    except TypeError:
-        return False
 
 
 def find_sampling(options: TextureObjectOptions, resource: ResourceDescriptor) -> Any:

@@ -17,7 +17,7 @@ from helpers import LIMIT, SUPPORT, child_environment
 from parity_cases import OPERATIONS
 
 pytestmark = pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy has one form of them")
-FEWEST = {"lifetime": 30, "devices": 45, "buffers": 250, "fill": 75, "copy": 60, "textures": 38, "maps": 24,
+FEWEST = {"lifetime": 30, "devices": 45, "buffers": 250, "fill": 75, "copy": 60, "textures": 60, "maps": 24,
           "order": 100, "wait": 80, "launches": 104, "export": 175, "read": 60, "nvml": 350,
           "failures": 24}  # fmt: skip
 

@@ -11,6 +11,7 @@ It prints a JSON object: for each operation a list of what its calls returned, r
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gc
 import importlib
 import importlib.abc
@@ -80,7 +81,7 @@ from cuda_core_cffi.graph import GraphDefinition  # noqa: E402
 from cuda_core_cffi.nvml import nvmlMemory_v2_t as NvmlMemory  # noqa: E402
 from cuda_core_cffi.system._library import process  # noqa: E402
 from cuda_core_cffi.system._memory import MemoryInfo  # noqa: E402
-from cuda_core_cffi.texture import ResourceDescriptor, TextureObjectOptions  # noqa: E402
+from cuda_core_cffi.texture import OpaqueArrayOptions, ResourceDescriptor, TextureObjectOptions  # noqa: E402
 from cuda_core_cffi.utils import StridedMemoryView  # noqa: E402
 
 # Not imported by name: which of them is in C is not the same in both forms.
@@ -286,6 +287,18 @@ def textures(w: World) -> Iterator[str]:
         for value in values:
             setattr(options, name, value)
             yield f"{name}={value!r} {tell(w.device.create_texture_object, w.resource, options)}"
+    options = OpaqueArrayOptions(shape=(4, 4), format="float32", num_channels=1)
+    array_changes = {
+        "num_channels": (1, True, 1.0, 3, 2),
+        "shape": ((4,), [4, 4], (4.0, 4), (0, 4)),
+        "format": ("int8", "x"),
+    }
+    for name, values in array_changes.items():
+        for value in values:
+            changed = dataclasses.replace(options)
+            setattr(changed, name, value)
+            yield f"{name}={value!r} {tell(w.device.create_opaque_array, options)}"
+            yield f"{name}={value!r} {tell(w.device.create_opaque_array, changed)}"
     options = TextureObjectOptions(address_mode=["clamp", "clamp"])
     yield tell(w.device.create_texture_object, w.resource, options)
     options.address_mode[1] = "nowhere"
