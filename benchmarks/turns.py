@@ -44,6 +44,8 @@ def main(arguments: Sequence[str]) -> int:
     found.add_argument("--turns", metavar="N", type=int, default=TURNS, help="turns of each; default %(default)s")
     found.add_argument("--peer", metavar="MODULE", default="cuda.core", help="the other package; default %(default)s")
     options = found.parse_args(arguments)
+    if options.turns < 1:
+        found.error(f"--turns must be at least 1, not {options.turns}")
     os.environ.setdefault("CUDA_CORE_CFFI_DRIVER", "system")
     rows = [row for row in ROWS if row.peer and not row.foreign and re.search(options.only, row.name)]
     if not rows:

@@ -431,6 +431,11 @@ class TestChart:
             assert float(ratio) == pytest.approx(float(ours) / float(peer), rel=0.1)
         assert [entry.split()[5] for entry in lines[-2:]] == ["2", "2"]
 
+    def test_no_turns_are_refused(self, capsys):
+        with pytest.raises(SystemExit):
+            main(["turns", "--turns", "0"])
+        assert "--turns must be at least 1, not 0" in capsys.readouterr().err
+
     def test_turns_of_no_row_are_refused(self):
         with pytest.raises(SystemExit, match="matches no row that both have"):
             main(["turns", "--only", "prepared launch"])
