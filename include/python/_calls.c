@@ -318,6 +318,7 @@ static int calls_exec(PyObject *module)
     helpers = PyLong_AsVoidPtr(address);
     if (helpers == NULL)
         goto done;
+    gil_of_all = helpers->gil;
     *(void **)&from_pointer = helpers->from_pointer;
     *(void **)&to_pointer = helpers->to_pointer;
     type = PyType_FromSpec(&owner_spec);

@@ -20,9 +20,10 @@
 #include "python/ccc_calls.h"
 #include "python/ccc_gil.h"
 
-/* Set when the module is imported. */
+/* Set when the module is imported. The second is in the first, too: to read one after the other takes a nanosecond or two. */
 static const ccc_calls *helpers;
-#define CCC_GIL (helpers->gil)
+static ccc_gil *gil_of_all;
+#define CCC_GIL gil_of_all
 
 /* A bit of `held`: the object is closed, and its use is to be released with the last of the calls. */
 #define LEFT_USE (UINT32_C(1) << 31)
