@@ -280,7 +280,7 @@ static int ccc_device_set_current(int device)
 {
     int status = ccc_device_replace(device);
     if (status == 0)
-        ccc_green_stay(NULL);
+        ccc_green_leave();
     return status;
 }
 
@@ -304,7 +304,7 @@ static uint64_t ccc_device_replace_current(int device)
 static int ccc_restore_current(uint64_t previous)
 {
     CCC_TRY(cuCtxSetCurrent, (CUcontext)(uintptr_t)previous);
-    ccc_green_stay(NULL);
+    ccc_green_leave();
     return 0;
 }
 

@@ -74,17 +74,21 @@ static atomic_int ccc_green_used; /* a thread has made one current */
 /* This thread has a context current now, of which the caller has a use; NULL for one that is not green. */
 static void ccc_green_stay(ccc_handle *context)
 {
-    int is_green = context && context->flags & CCC_GREEN;
-    if (!is_green && !atomic_load_explicit(&ccc_green_used, memory_order_relaxed)) /* quicker than what threads have */
-        return;
-    atomic_store_explicit(&ccc_green_used, 1, memory_order_relaxed);
     ccc_handle *before = ccc_green_here;
-    ccc_handle *now = is_green && ccc_retain(context) ? context : NULL;
+    ccc_handle *now = context && context->flags & CCC_GREEN && ccc_retain(context) ? context : NULL;
     if (now || before) {
+        atomic_store_explicit(&ccc_green_used, 1, memory_order_relaxed);
         ccc_green_here = now;
         pthread_setspecific(ccc_green_key, now);
         ccc_release(before);
     }
+}
+
+/* This thread has a context current now that is not green. Where no thread ever had one that is, there is nothing to look at. */
+static inline void ccc_green_leave(void)
+{
+    if (!CCC_LIKELY(atomic_load_explicit(&ccc_green_used, memory_order_relaxed) == 0))
+        ccc_green_stay(NULL);
 }
 
 /* The green context that this thread has made current, as a handle for a new Python object; NULL for none. */
