@@ -56,7 +56,7 @@ _replace = replace_map
 Array = tuple[tuple[int, ...], tuple[int, ...], int, Any]
 """What a map says of an array wherever it is: shape and strides in elements, bytes of an element, and dtype."""
 
-SIZE = 128  # bytes of a map
+SIZE = ffi.sizeof("CUtensorMap")
 MOST_KNOWN = 128  # descriptions of arrays and boxes
 LARGEST_RANK, LEAST_IM2COL_RANK = 5, 3
 LARGEST_BOX, LARGEST_STEP, LARGEST_CHANNELS, LARGEST_PIXELS = 256, 8, 256, 1024

@@ -58,7 +58,7 @@ T = TypeVar("T")
 OwnerType = TypeVar("OwnerType", bound="Owner")
 
 LARGEST_BYTE = 255
-MAP_BYTES = ffi.typeof("char[128]")
+MAP_BYTES = ffi.typeof(f"char[{ffi.sizeof('CUtensorMap')}]")
 NONE_CURRENT = -1  # or not known yet; less is a failure
 BUFFER, STREAM = "CUdeviceptr", "CUstream"
 

@@ -45,9 +45,10 @@ struct ccc_tensor_map; /* memory/ccc_tensor_map.h */
     CALL(nvml_ask, ccc_nvml_ask, int, (const ccc_nvml_question *question, uintptr_t object, unsigned int first, \
          unsigned int second, void *answer))
 
-/* For those without the driver's header: CUDA_ERROR_NOT_READY, and CCC_CLOSED. */
+/* For those without the driver's header: CUDA_ERROR_NOT_READY, CCC_CLOSED, and the size of a CUtensorMap. */
 #define CCC_NOT_READY 600
 #define CCC_IS_CLOSED (-1)
+#define CCC_MAP_BYTES 128
 
 typedef struct ccc_calls {
 #define CCC_CALL(name, function, type, parameters) type(*name) parameters;

@@ -15,6 +15,7 @@
 
 _Static_assert(CCC_NOT_READY == CUDA_ERROR_NOT_READY, "what a query answers that is too early");
 _Static_assert(CCC_IS_CLOSED == CCC_CLOSED, "the status that says that something is closed");
+_Static_assert(CCC_MAP_BYTES == sizeof(CUtensorMap), "the size of a tensor map");
 
 static ccc_calls ccc_calls_table = {
 #define CCC_CALL(name, function, type, parameters) .name = function,

@@ -6,8 +6,6 @@
 
 #include "python/ccc_packer.h"
 
-#define MAP_BYTES 128
-
 static PyObject *map_ctype;
 
 /* The ordinal of a device and an address. */
@@ -38,7 +36,7 @@ static PyObject *calls_encode_map(PyObject *module, PyObject *const *arguments, 
     if (check_count("encode_map", count, 3) || read_place(arguments[0], arguments[2], &device, &address))
         return NULL;
     const struct ccc_tensor_map *description = pointer_of(arguments[1], map_ctype);
-    PyObject *bytes = description ? PyBytes_FromStringAndSize(NULL, MAP_BYTES) : NULL;
+    PyObject *bytes = description ? PyBytes_FromStringAndSize(NULL, CCC_MAP_BYTES) : NULL;
     if (bytes == NULL)
         return NULL;
     char *to = PyBytes_AsString(bytes);
@@ -55,11 +53,11 @@ static PyObject *calls_replace_map(PyObject *module, PyObject *const *arguments,
     (void)module;
     if (check_count("replace_map", count, 3) || read_place(arguments[0], arguments[2], &device, &address))
         return NULL;
-    if (!PyBytes_Check(arguments[1]) || PyBytes_Size(arguments[1]) != MAP_BYTES) {
+    if (!PyBytes_Check(arguments[1]) || PyBytes_Size(arguments[1]) != CCC_MAP_BYTES) {
         PyErr_SetString(PyExc_TypeError, "expected the bytes of a tensor map");
         return NULL;
     }
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, MAP_BYTES);
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, CCC_MAP_BYTES);
     if (bytes == NULL)
         return NULL;
     char *to = PyBytes_AsString(bytes);

@@ -16,7 +16,7 @@ from copied_objects import find_classes
 from cuda_core_cffi import graph
 from cuda_core_cffi.graph.views import VIEWS
 
-PUBLIC = ("", ".graph", ".simulator", ".system", ".texture", ".typing", ".utils")
+PUBLIC = ("", ".checkpoint", ".coredump", ".graph", ".simulator", ".system", ".texture", ".typing", ".utils")
 ANY = re.compile(r"(?<!\w)Any(?!\w)")
 # types with parameters for which there is nothing to say
 PLAIN = re.compile(r"\b(?:dict\[str, Any\]|np_dtype\[Any\])")
