@@ -508,6 +508,7 @@ def copy_of_an_opaque_array(w: World) -> None:
     with w.device.create_opaque_array(IMAGE) as array:
         array.copy_from(w.buffer, stream=w.stream)
         array[2:6, 2:6].copy_to(w.pinned, stream=w.stream)
+        LEGACY_DEFAULT_STREAM.wait(w.stream)  # that stream may be one which the default stream does not wait for
         array[4:].copy_from(array[:4], stream=LEGACY_DEFAULT_STREAM)
 
 
