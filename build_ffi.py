@@ -68,12 +68,15 @@ LIMITED_API = CPYTHON and not sysconfig.get_config_var("Py_GIL_DISABLED")
 COMPILE = ["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-pthread", "-Wall"]
 COMPILE += ["-Werror=implicit-function-declaration"]  # a function that the limited API does not declare, say
 OLD_CUDA = ["-Wno-deprecated-declarations"]  # of cuda.h, where old drivers need the old function
+# The simulated driver: for size, except what ptx/ptx_lanes.h has compiled for speed, and without tables for unwinding.
+SMALL = ["-Os", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
 LINK = ["-Wl,-s", "-pthread"]
 RUN_PATH = "-Wl,-rpath"  # what puts a folder of libraries into a binary
 # Sanitizers to build with, as gcc's -fsanitize takes them; see tests/sanitize.sh.
 SANITIZE = os.environ.get("CUDA_CORE_CFFI_SANITIZE")
 if SANITIZE:
     COMPILE += ["-O1", "-g", "-fno-omit-frame-pointer", f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=undefined"]
+    SMALL = ["-Os"]
     LINK = ["-pthread", f"-fsanitize={SANITIZE}"]
 HEADERS = (  # of include/, each with what it needs
     "compilers/ccc_linker.h",
@@ -199,8 +202,8 @@ def extensions() -> list[Extension]:
             sorted(str(path.relative_to(ROOT)) for path in SIMULATOR_SOURCE.rglob("*.c")),
             depends=sorted(str(path.relative_to(ROOT)) for path in SIMULATOR_SOURCE.rglob("*.h")),
             include_dirs=[str(SIMULATOR_SOURCE.relative_to(ROOT)), *nvidia],
-            # a kernel's arithmetic is as its PTX says; for size, except what ptx/ptx_lanes.h has compiled for speed
-            extra_compile_args=[*COMPILE, *OLD_CUDA, "-Os", "-ffp-contract=off"],
+            # a kernel's arithmetic is as its PTX says
+            extra_compile_args=[*COMPILE, *OLD_CUDA, *SMALL, "-ffp-contract=off"],
             # without -Bsymbolic its calls to its own functions would go to a real libcuda loaded before it
             extra_link_args=[*LINK, "-Wl,-Bsymbolic", "-Wl,-soname,libcuda_core_cffi_simulator.so"],
             libraries=["m", "dl"],

@@ -60,11 +60,12 @@ def test_a_function_that_is_called_in_another_way_stops_the_build() -> None:
         generate.keep_gil(source, ["slow"])
 
 
-def test_what_calls_the_driver_is_made_small_and_what_calls_this_package_is_not(tmp_path: pathlib.Path) -> None:
+def test_what_python_calls_is_made_small(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "small.c"
-    generate.write_extension("small", "int ccc_hot(int);\nint cuCold(int);\nint nvmlCold(void);", "", path, True, ())
-    cold = re.findall(r"cold.*\n_cffi_f_(\w+)", path.read_text())
-    assert cold == ["cuCold", "nvmlCold"]
+    cdef = "int ccc_one(int);\nint cuTwo(int, int);\nint nvmlThree(void);"
+    generate.write_extension("small", cdef, "", path, True, ())
+    small = re.findall(r"cold.*\n_cffi_f_(\w+)", path.read_text())
+    assert small == ["ccc_one", "cuTwo", "nvmlThree"]
 
 
 def test_a_cffi_that_writes_functions_in_another_way_stops_the_build() -> None:
