@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from cuda_core_cffi._compile.program_options import ProgramOptions
 from cuda_core_cffi._compile.resolved_options import ResolvedOptions, resolve
 from cuda_core_cffi._core.errors import check_cleanup
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._core.ffi import CData
 
 __all__ = ["Compiled", "Compiler", "Job", "check_text", "copy_out", "release"]
 
@@ -116,7 +119,7 @@ class Compiler(abc.ABC):
         """Return the options as the compiler knows them; raise :class:`ValueError` if they do not go together."""
 
     @abc.abstractmethod
-    def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
+    def create(self, source: bytes, name: str, options: ProgramOptions) -> CData:
         """Return the C handle of a new program, for one compilation."""
 
     @abc.abstractmethod

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkLogs, c_name, linker_failure
 from cuda_core_cffi._compile.linker_options import LinkerOptions
@@ -13,6 +13,9 @@ from cuda_core_cffi._core.errors import CUDAError, UnavailableError, failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.option_spelling import is_asked_for, several
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._core.ffi import CData
 
 __all__ = ["DriverLinker"]
 
@@ -58,14 +61,14 @@ class DriverLinker(LinkBackend):
     def resolve(self, options: LinkerOptions) -> LinkerOptions:
         return options._resolve(options.arch)  # by default the driver takes that of the context
 
-    def idle(self, options: LinkerOptions, target: ObjectCodeFormatType) -> Any:
+    def idle(self, options: LinkerOptions, target: ObjectCodeFormatType) -> CData:
         return self._create(options, target, ())
 
-    def _create(self, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> Any:
+    def _create(self, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> CData:
         spelt = driver_options(options)
         kernels, variables = _names(options.kernels_used), _names(options.variables_used)
         texts = [c_name(name) for name in [*kernels, *variables, *names]]
-        c_handle = lib.ccc_link_create(
+        c_handle: CData = lib.ccc_link_create(
             ffi.new("int[]", list(spelt)),
             ffi.new("uint64_t[]", list(spelt.values())),
             len(spelt),

@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from cuda_core_cffi._compile.compiler import release
 from cuda_core_cffi._compile.linker_options import LinkerOptions
 from cuda_core_cffi._core.errors import LinkerError, check_cleanup
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._core.ffi import CData
 
 __all__ = ["LinkBackend", "LinkInput", "LinkLogs", "LinkResult", "c_name", "linker_failure"]
 
@@ -74,7 +77,7 @@ class LinkBackend(abc.ABC):
         """Return a copy of the options that stays as it is, whatever device is current later; raise for wrong ones."""
 
     @abc.abstractmethod
-    def idle(self, options: LinkerOptions, target: ObjectCodeFormatType) -> Any:
+    def idle(self, options: LinkerOptions, target: ObjectCodeFormatType) -> CData:
         """Return the C handle of a linker that never links."""
 
     def link(self, options: LinkerOptions, target: ObjectCodeFormatType, inputs: Sequence[LinkInput]) -> LinkResult:
@@ -98,7 +101,7 @@ class LinkBackend(abc.ABC):
         return LinkResult(c_handle, data, error, is_refused, logs)
 
     @abc.abstractmethod
-    def _create(self, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> Any:
+    def _create(self, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> CData:
         """Return the C handle of a new linker that is to make ``target`` of inputs with these names."""
 
     @abc.abstractmethod
@@ -114,9 +117,10 @@ class LinkBackend(abc.ABC):
         """Return what the linker, which was created with these options, said so far."""
 
 
-def c_name(name: str) -> Any:
+def c_name(name: str) -> CData:
     """Return the name of an input for C; it may have come from anywhere."""
-    return ffi.new("char[]", name.replace("\0", " ").encode(errors="replace"))
+    text: CData = ffi.new("char[]", name.replace("\0", " ").encode(errors="replace"))
+    return text
 
 
 def linker_failure(message: str, log: str, call: str, status: int, name: str) -> LinkerError:

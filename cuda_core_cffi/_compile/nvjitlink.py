@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._compile.compiler import release
 from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkLogs, c_name, linker_failure
@@ -14,6 +14,9 @@ from cuda_core_cffi._core.errors import LinkerError, failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.libraries import load_nvjitlink
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._core.ffi import CData
 
 __all__ = ["NvJitLink"]
 
@@ -50,12 +53,12 @@ class NvJitLink(LinkBackend):
     def resolve(self, options: LinkerOptions) -> LinkerOptions:
         return options._resolve(options._arch_or_current())
 
-    def idle(self, options: LinkerOptions, target: ObjectCodeFormatType) -> Any:
+    def idle(self, options: LinkerOptions, target: ObjectCodeFormatType) -> CData:
         c_handle = self._create(options, target, ())
         load_nvjitlink().nvJitLinkComplete(_linker(c_handle))  # of nothing: from here on any thread may destroy it
         return c_handle
 
-    def _create(self, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> Any:
+    def _create(self, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> CData:
         load_nvjitlink()
         spelt = options.as_bytes(CompilerBackendType.NVJITLINK)
         if target is ObjectCodeFormatType.PTX and not options.ptx:
@@ -63,7 +66,7 @@ class NvJitLink(LinkBackend):
         texts = [ffi.new("char[]", option) for option in spelt]
         inputs = [c_name(name) for name in names]
         status = ffi.new("int *")
-        c_handle = lib.ccc_nvjitlink_create(
+        c_handle: CData = lib.ccc_nvjitlink_create(
             len(texts), ffi.new("const char *[]", texts), len(inputs), ffi.new("const char *[]", inputs), status
         )
         if not c_handle and not status[0]:

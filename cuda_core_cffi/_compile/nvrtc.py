@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text, copy_out, release
 from cuda_core_cffi._compile.name_expressions import explain_unknown_names
@@ -21,6 +21,9 @@ from cuda_core_cffi._core.errors import NVRTCError, failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.libraries import load_nvrtc, nvrtc_build, nvrtc_version
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._core.ffi import CData
 
 __all__ = ["NVRTC"]
 
@@ -77,13 +80,13 @@ class NVRTC(Compiler):
     def more_inputs(self, options: ProgramOptions) -> Iterable[bytes]:
         return chain.from_iterable(extra_headers(options))
 
-    def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
+    def create(self, source: bytes, name: str, options: ProgramOptions) -> CData:
         load_nvrtc()
         status = _new("int *")
         if options.extra_headers:
             headers = [[_new("char[]", text) for text in header] for header in extra_headers(options)]
             names, texts = (_new("const char *[]", [header[part] for header in headers]) for part in (0, 1))
-            c_handle = _create(source, name.encode(), len(headers), texts, names, status)
+            c_handle: CData = _create(source, name.encode(), len(headers), texts, names, status)
         else:
             c_handle = _create(source, name.encode(), 0, _NULL, _NULL, status)
         if not c_handle:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, copy_out
 from cuda_core_cffi._compile.nvvm_ir import check_module, is_bitcode
@@ -17,6 +17,9 @@ from cuda_core_cffi._core.errors import NVVMError, failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.libraries import find_libdevice, load_nvvm, nvvm_build
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._core.ffi import CData
 
 __all__ = ["NVVM"]
 
@@ -63,10 +66,10 @@ class NVVM(Compiler):
     def spell(self, resolved: ResolvedOptions, target: ObjectCodeFormatType) -> list[bytes]:
         return resolved.options.as_bytes(CompilerBackendType.NVVM, target)
 
-    def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
+    def create(self, source: bytes, name: str, options: ProgramOptions) -> CData:
         load_nvvm()
         status = ffi.new("int *")
-        c_handle = lib.ccc_nvvm_create(status)
+        c_handle: CData = lib.ccc_nvvm_create(status)
         if not c_handle:
             raise _failure(status[0], "nvvmCreateProgram") if status[0] else failure(lib.ccc_last_status())
         return c_handle

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._code.architecture import current_architecture
 from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text, release
@@ -17,6 +17,9 @@ from cuda_core_cffi._compile.resolved_options import ResolvedOptions
 from cuda_core_cffi._core.libraries import driver_build, nvjitlink_build
 from cuda_core_cffi._core.option_spelling import asked_besides, is_asked_for
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._core.ffi import CData
 
 __all__ = ["PTX"]
 
@@ -69,7 +72,7 @@ class PTX(Compiler):
         # the driver takes no text, and by default the architecture of the context
         return [repr(_linker_options(options)).encode(), str(options.arch or current_architecture()).encode()]
 
-    def create(self, source: bytes, name: str, options: ProgramOptions) -> Any:
+    def create(self, source: bytes, name: str, options: ProgramOptions) -> CData:
         return link_backend().idle(_linker_options(options), self.targets[0])
 
     def compile(self, c_handle: Any, job: Job) -> Compiled:

@@ -9,7 +9,7 @@ import operator
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 from cuda_core_cffi import _capsule
 from cuda_core_cffi._core import detach  # noqa: F401  (deleters need _detach)
@@ -17,6 +17,9 @@ from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._lifetime import pending_calls
 from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, Stream
+
+if TYPE_CHECKING:
+    from cuda_core_cffi._core.ffi import CData
 
 __all__ = [
     "CPU",
@@ -90,7 +93,7 @@ class Exported(NamedTuple):
     strides: tuple[int, ...]
     readonly: bool = False
 
-    def array(self) -> Any:
+    def array(self) -> tuple[CData, CData, CData]:
         """Return the C structure that describes this, and what it points to."""
         shape, strides = ffi.new("int64_t[]", self.shape), ffi.new("int64_t[]", self.strides)
         dtype = (self.dtype & 0xFF, self.dtype >> 8 & 0xFF, self.dtype >> 16)

@@ -31,6 +31,7 @@ from cuda_core_cffi.graph.state import GraphState, Record
 from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
 
 if TYPE_CHECKING:
+    from cuda_core_cffi._core.ffi import CData
     from cuda_core_cffi.graph.memory_nodes import AllocNode, BatchMemOpNode, FreeNode, MemsetNode
     from cuda_core_cffi.graph.nodes import HostCallbackNode, KernelNode
 
@@ -101,12 +102,14 @@ class Parameters(Generic[NodeType]):
         self.operands: dict[str, Sequence[Operand]] = {}
         self._alive = alive  # what the structure points to
 
-    def keep(self) -> Any:
+    def keep(self) -> CData:
         """Return a new keep of what the node uses, which the next call into C takes over."""
         if not self.operands:
-            return make_keep((), self.token) if self.token else NOTHING
+            kept: CData = make_keep((), self.token) if self.token else NOTHING
+            return kept
         self.record.operands = self.operands
-        return make_keep([item for group in self.operands.values() for item in group], self.token)
+        kept = make_keep([item for group in self.operands.values() for item in group], self.token)
+        return kept
 
 
 def check_config(config: object) -> LaunchConfig:

@@ -148,12 +148,12 @@ class GraphState:
             return made
         return record
 
-    def find(self, node: int) -> Any:
+    def find(self, node: int) -> Member | None:
         """Return the Python object for a node, or None."""
         seen = self.nodes.get(node)
         return None if seen is None else seen()
 
-    def enter(self, node: int, fresh: Any) -> Any:
+    def enter(self, node: int, fresh: Member) -> Member:
         """Return the Python object for a node: that which there is, or else a new one."""
         with _lock:
             found = self.find(node)
