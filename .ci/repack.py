@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pack wheels once more, with zopfli: the same files in fewer bytes, for every tool that reads zip archives.
 
-python .ci/repack.py dist/*.whl     each is replaced; needs zopfli from PyPI
+python .ci/repack.py dist/*.whl     each is replaced; needs zopflipy from PyPI
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ __all__ = ["main", "repack"]
 
 
 def repack(wheel: pathlib.Path) -> None:
-    """Replace ``wheel`` by an archive of the same files, with their dates and permissions, in the same order."""
+    """Replace ``wheel`` by an archive of the same files, with their dates and permissions, in the same order.
+
+    Raises
+    ------
+    RuntimeError
+        If the new archive does not have what the old one has; ``wheel`` is as it was.
+    """
     packed = wheel.with_suffix(".packed")
     with zipfile.ZipFile(wheel) as source, zopfli.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as target:
         for entry in source.infolist():
