@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the Python module that calls every function of a library directly.
 
-Each function becomes one Python function that returns a tuple: the status, then the outputs. What each parameter is comes
-from :mod:`roles`, for NVML from :mod:`nvml_bindings`. No text of the header reaches the module.
+Each function becomes one Python function that returns a tuple: the status, then the outputs. What each parameter is
+comes from :mod:`roles`, for NVML from :mod:`nvml_bindings`. No text of the header reaches the module.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class Library:
     roles : dict
         What the parameters of each function are.
     call : callable
-        Gets the name of a function and its arguments as text; returns the call, and, where the function is called through
-        another one, that one's name.
+        Gets the name of a function and its arguments as text; returns the call, and, where the function is called
+        through another one, that one's name.
     kept : callable
         Gets a function's name and a role; tells whether that output has a value when the function failed.
     typed : bool
@@ -398,7 +398,8 @@ def write_function(writer: Writer, name: str, roles: tuple[Role, ...]) -> None:
     for role in roles:
         add_role(call, role)
     names = "".join(f", {name}" for name, _, _ in call.outputs) or ","
-    results = [writer.library.status, *(f"{annotation} | Any".replace("Any | Any", "Any") for _, annotation, _ in call.outputs)]
+    outputs = (f"{annotation} | Any".replace("Any | Any", "Any") for _, annotation, _ in call.outputs)
+    results = [writer.library.status, *outputs]
     by_name = {role.name: role for role in roles}
     kept = [
         expression if writer.library.kept(name, by_name[output]) else "None" for output, _, expression in call.outputs

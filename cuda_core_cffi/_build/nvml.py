@@ -154,7 +154,8 @@ def write_types(api: NvmlApi) -> str:
             record = api.records[node.name]
             kind = "struct" if isinstance(record, c_ast.Struct) else "union"
             # a structure without a tag cannot be declared without its fields
-            lines.append(f"typedef {kind} {record.name} {node.name};" if record.name else f"typedef struct {{ ...; }} {node.name};")
+            declared = f"{kind} {record.name}" if record.name else "struct { ...; }"
+            lines.append(f"typedef {declared} {node.name};")
         else:
             lines.append(f"typedef {api.aliases[node.name]} {node.name};")
     return "\n".join(lines) + "\n"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the Python module that calls every NVML function directly.
 
-Which pointer is an output and which an array is told by types and names; the comments of ``nvml.h`` are not needed. What
-these do not tell is in the tables here. A test fails when an entry names what the header does not have.
+Which pointer is an output and which an array is told by types and names; the comments of ``nvml.h`` are not needed.
+What these do not tell is in the tables here. A test fails when an entry names what the header does not have.
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ def roles_of(api: NvmlApi, function: Function) -> tuple[Role, ...]:
     """Return the role of each parameter of a function."""
     count = count_of(function)
     roles: list[Role] = []
-    for parameter in reversed(function.parameters):  # whether a structure may be left out depends on what comes after it
+    # whether a structure may be left out depends on what comes after it
+    for parameter in reversed(function.parameters):
         kind, type_name = kind_of(api, parameter.ctype.replace("const ", "").rstrip(" *"))
         depth = parameter.ctype.count("*")
         key = f"{function.symbol}.{parameter.name}"

@@ -52,9 +52,9 @@ VERSION = re.compile(r"_v\d+$")
 COUNT_NAME = re.compile(r"^(num[A-Z]\w*|nb[A-Z]\w*|count)$")
 
 INTEGERS = {
-    "char", "short", "int", "long", "long long", "signed char", "signed long long", "unsigned", "unsigned char", "unsigned short",
-    "unsigned int", "unsigned long", "unsigned long long", "size_t", "int8_t", "int16_t", "int32_t", "int64_t",
-    "uint8_t", "uint16_t", "uint32_t", "uint64_t", "cuuint32_t", "cuuint64_t",
+    "char", "short", "int", "long", "long long", "signed char", "signed long long", "unsigned", "unsigned char",
+    "unsigned short", "unsigned int", "unsigned long", "unsigned long long", "size_t", "int8_t", "int16_t", "int32_t",
+    "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "cuuint32_t", "cuuint64_t",
 }  # fmt: skip
 FLOATS = {"float", "double"}
 
