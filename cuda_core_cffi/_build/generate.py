@@ -55,11 +55,89 @@ KEEPING_THE_GIL = (
 )
 
 
-# The functions through which Python calls the driver and this package: some 840, which spend their time in conversions and
-# in what they call. The compiler makes them small, and puts them apart from what they call. It takes 150 KB off the
-# extension. CPython does its most frequent calls without them (_calls.c), and PyPy has other ones.
-WRAPPER = re.compile(r"^static PyObject \*\n(?=_cffi_f_\w+\(PyObject \*self)", re.MULTILINE)
+# CFFI writes for each function, for each of its pointers and for each constant what is needed once.
+SHARED = """\
+#ifndef PYPY_VERSION
+/* Convert an argument that is a pointer. What has to be copied for it goes to memory that is freed after the call. */
+static __attribute__((noinline)) int ccc_to_c_pointer(
+    struct _cffi_ctypedescr *type, PyObject *argument, char **value, struct _cffi_freeme_s **copies)
+{
+    Py_ssize_t size = _cffi_prepare_pointer_call_argument(type, argument, value);
+    if (size == 0)
+        return 0;
+    *value = NULL;
+    return _cffi_convert_array_argument(type, argument, value, size, copies);
+}
+
+static __attribute__((noinline)) void ccc_free_copies(struct _cffi_freeme_s **copies)
+{
+    if (*copies)
+        _cffi_free_array_arguments(*copies);
+}
+#endif
+
+/* Tell the value of a constant, which is in its row of the table, and whether it is at most 0. */
+static int ccc_tell_positive(struct _cffi_getconst_s *constant)
+{
+    constant->value = (uintptr_t)constant->ctx->globals[constant->gindex].size_or_direct_fn;
+    return 0;
+}
+
+static int ccc_tell_other(struct _cffi_getconst_s *constant)
+{
+    ccc_tell_positive(constant);
+    return 1;
+}
+
+#define CCC_TELLER(value) ((void *)((value) > 0 ? ccc_tell_positive : ccc_tell_other))
+#define CCC_VALUE(value) ((void *)(uintptr_t)((value) | 0))
+
+"""
+
+# The functions through which Python calls the driver and this package: some 780, which spend their time in conversions
+# and in what they call. The compiler makes cold ones small, and puts them apart from what they call. CPython does its
+# most frequent calls without them (_calls.c), and PyPy has other ones.
+FOR_PYTHON = re.compile(r"^static PyObject \*\n(?=_cffi_f_\w+\(PyObject \*self)", re.MULTILINE)
 COLD = "static __attribute__((cold)) PyObject *\n"
+
+# The conversion of a pointer.
+POINTER = re.compile(
+    r"^  datasize = _cffi_prepare_pointer_call_argument\(\n"
+    r"      (?P<type>_cffi_type\(\d+\)), (?P<argument>\w+), (?P<value>\(char \*\*\)&\w+)\);\n"
+    r"  if \(datasize != 0\) \{\n"
+    r".* \? \(.*\)alloca\(\(size_t\)datasize\) : NULL;\n"
+    r"    if \(_cffi_convert_array_argument\((?P=type), (?P=argument), (?P=value),\n"
+    r"            datasize, &large_args_free\) < 0\)\n"
+    r"(?P<otherwise>      return NULL;\n)"
+    r"  \}\n",
+    re.MULTILINE,
+)
+SHARED_POINTER = r"""  if (ccc_to_c_pointer(\g<type>, \g<argument>, \g<value>, &large_args_free) < 0)
+\g<otherwise>"""
+# What is needed for it before and after. CFFI does not free copies where another argument is refused.
+SIZE = "  Py_ssize_t datasize;\n"
+COPIES = "  struct _cffi_freeme_s *large_args_free = NULL;\n"
+FREED_COPIES = "  __attribute__((cleanup(ccc_free_copies))) struct _cffi_freeme_s *large_args_free = NULL;\n"
+FREE_COPIES = "  if (large_args_free != NULL) _cffi_free_array_arguments(large_args_free);\n"
+
+# A function in C that calls another one with its own arguments, and stands for it in the table.
+DIRECT = re.compile(r"^static .*\b_cffi_d_(?P<name>\w+)\(.*\)\n\{\n  (?:return )?(?P=name)\(.*\);\n\}\n", re.MULTILINE)
+
+# A function that tells a constant, and its row of the table.
+CONSTANT = re.compile(
+    r"^static int _cffi_const_(?P<name>\w+)\(unsigned long long \*o\)\n\{\n"
+    r"  int n = \((?P=name)\) <= 0;\n"
+    r"  \*o = \(unsigned long long\)\(\((?P=name)\) \| 0\);.*\n"
+    r"  return n;\n\}\n",
+    re.MULTILINE,
+)
+CONSTANT_ROW = re.compile(r"\(void \*\)_cffi_const_(?P<name>\w+), (?P<type>_CFFI_OP\(\w+, -1\)), \(void \*\)0 \}")
+SHARED_CONSTANT_ROW = r"CCC_TELLER(\g<name>), \g<type>, CCC_VALUE(\g<name>) }"
+
+# What is in the source no more, unless CFFI writes it in another way than it is known to.
+KNOWN = re.compile(
+    r"^static PyObject \*\n_cffi_f_\w+|\balloca\(\(.*|\b_cffi_d_\w+|\b_cffi_const_\w+\(unsigned.*", re.MULTILINE
+)
 
 
 def write_extension(
@@ -79,7 +157,7 @@ def write_extension(
         )
     ffi = cffi.FFI()
     ffi.cdef(cdef)
-    ffi.set_source(name, WITHOUT_ERRNO + prelude, py_limited_api=limited_api)
+    ffi.set_source(name, WITHOUT_ERRNO + SHARED + prelude, py_limited_api=limited_api)
     ffi.emit_c_code(str(path))
     path.write_text(make_small(keep_gil(path.read_text(), keeping)))
 
@@ -104,16 +182,22 @@ def keep_gil(source: str, functions: Iterable[str]) -> str:
 
 
 def make_small(source: str) -> str:
-    """Return CFFI's C source with its functions for Python compiled for size.
+    """Return CFFI's C source without what it has many times over, and its functions for Python compiled for size.
 
     Raises
     ------
     ValueError
-        If CFFI does not write such functions as it is known to.
+        If CFFI does not write it as it is known to.
     """
-    small, count = WRAPPER.subn(COLD, source)
-    if not count:
-        raise ValueError("the C source of CFFI has no function that looks like one for Python")
+    small = FOR_PYTHON.sub(COLD, source)
+    small = POINTER.sub(SHARED_POINTER, small)
+    small = small.replace(SIZE, "").replace(COPIES, FREED_COPIES).replace(FREE_COPIES, "")
+    direct = {match["name"] for match in DIRECT.finditer(small)}
+    small = DIRECT.sub("", small)
+    small = re.sub(r"\b_cffi_d_(\w+)", lambda use: use[1] if use[1] in direct else use[0], small)
+    small = CONSTANT_ROW.sub(SHARED_CONSTANT_ROW, CONSTANT.sub("", small))
+    if left := KNOWN.search(small):
+        raise ValueError(f"the C source of CFFI has what is not as known: {left[0]}")
     return small
 
 

@@ -68,9 +68,24 @@ def test_what_python_calls_is_made_small(tmp_path: pathlib.Path) -> None:
     assert small == ["ccc_one", "cuTwo", "nvmlThree"]
 
 
-def test_a_cffi_that_writes_functions_in_another_way_stops_the_build() -> None:
-    with pytest.raises(ValueError, match="no function that looks like one"):
-        generate.make_small("static int f(void) { return 0; }\n")
+def test_a_function_stands_for_itself_in_the_table(tmp_path: pathlib.Path) -> None:
+    source = write(tmp_path)
+    assert "_cffi_d_" not in source
+    assert re.search(r'\{ "slow", \(void \*\)_cffi_f_slow, .*, \(void \*\)slow \}', source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "static PyObject *\n_cffi_f_slow(PyObject *me, PyObject *arg0)\n",
+        "    x0 = size <= 640 ? (int *)alloca((size_t)size) : NULL;\n",
+        "static int _cffi_d_slow(int x0)\n{\n  int y = x0;\n  return slow(y);\n}\n",
+        "static int _cffi_const_ONE(unsigned long long *o)\n{\n  *o = ONE;\n  return 0;\n}\n",
+    ],
+)
+def test_a_cffi_that_writes_in_another_way_stops_the_build(source: str) -> None:
+    with pytest.raises(ValueError, match="not as known"):
+        generate.make_small(source)
 
 
 def test_errno_is_not_kept_and_nothing_uses_it(tmp_path: pathlib.Path) -> None:
