@@ -23,7 +23,7 @@ from .roles import COUNT_NAME, INTEGERS, Role, find_roles, kind_of, payload_type
 __all__ = ["Library", "Writer", "evaluate", "report", "write_driver_module", "write_module"]
 
 INT_BITS = 32
-OPERATORS = {"|": operator.or_, "+": operator.add, "-": operator.sub}
+OPERATORS: dict[str, Callable[[int, int], int]] = {"|": operator.or_, "+": operator.add, "-": operator.sub}
 HEAD = """\
 # Written by the build from {source}; do not edit.
 \"\"\"{title}: every function, enumeration, structure and constant.\"\"\"

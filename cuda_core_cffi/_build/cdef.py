@@ -243,7 +243,8 @@ def declare(ctype: str, name: str) -> str:
 
 def text_of(node: c_ast.Node) -> str:
     """Return ``node`` as C."""
-    return c_generator.CGenerator().visit(node)
+    text: str = c_generator.CGenerator().visit(node)
+    return text
 
 
 def type_text(node: c_ast.Node) -> str:
