@@ -89,6 +89,7 @@ static int ccc_tell_other(struct _cffi_getconst_s *constant)
     return 1;
 }
 
+/* The row of a constant. `| 0` refuses what is no integer, as CFFI does. */
 #define CCC_TELLER(value) ((void *)((value) > 0 ? ccc_tell_positive : ccc_tell_other))
 #define CCC_VALUE(value) ((void *)(uintptr_t)((value) | 0))
 
@@ -108,17 +109,21 @@ POINTER = re.compile(
     r".* \? \(.*\)alloca\(\(size_t\)datasize\) : NULL;\n"
     r"    if \(_cffi_convert_array_argument\((?P=type), (?P=argument), (?P=value),\n"
     r"            datasize, &large_args_free\) < 0\)\n"
-    r"(?P<otherwise>      return NULL;\n)"
+    r"      return NULL;\n"
     r"  \}\n",
     re.MULTILINE,
 )
 SHARED_POINTER = r"""  if (ccc_to_c_pointer(\g<type>, \g<argument>, \g<value>, &large_args_free) < 0)
-\g<otherwise>"""
-# What is needed for it before and after. CFFI does not free copies where another argument is refused.
-SIZE = "  Py_ssize_t datasize;\n"
-COPIES = "  struct _cffi_freeme_s *large_args_free = NULL;\n"
-FREED_COPIES = "  __attribute__((cleanup(ccc_free_copies))) struct _cffi_freeme_s *large_args_free = NULL;\n"
-FREE_COPIES = "  if (large_args_free != NULL) _cffi_free_array_arguments(large_args_free);\n"
+    return NULL;
+"""
+# What CFFI declares for it, and how it frees copies: not where another argument is refused. A declaration with a
+# cleanup does it at every return.
+SIZE_DECLARED = "  Py_ssize_t datasize;\n"
+COPIES_DECLARED = "  struct _cffi_freeme_s *large_args_free = NULL;\n"
+COPIES_DECLARED_WITH_CLEANUP = (
+    "  __attribute__((cleanup(ccc_free_copies))) struct _cffi_freeme_s *large_args_free = NULL;\n"
+)
+COPIES_FREED = "  if (large_args_free != NULL) _cffi_free_array_arguments(large_args_free);\n"
 
 # A function in C that calls another one with its own arguments, and stands for it in the table.
 DIRECT = re.compile(r"^static .*\b_cffi_d_(?P<name>\w+)\(.*\)\n\{\n  (?:return )?(?P=name)\(.*\);\n\}\n", re.MULTILINE)
@@ -134,8 +139,8 @@ CONSTANT = re.compile(
 CONSTANT_ROW = re.compile(r"\(void \*\)_cffi_const_(?P<name>\w+), (?P<type>_CFFI_OP\(\w+, -1\)), \(void \*\)0 \}")
 SHARED_CONSTANT_ROW = r"CCC_TELLER(\g<name>), \g<type>, CCC_VALUE(\g<name>) }"
 
-# What is in the source no more, unless CFFI writes it in another way than it is known to.
-KNOWN = re.compile(
+# What is left over only where CFFI writes it in another way than it is known to.
+LEFT_OVER = re.compile(
     r"^static PyObject \*\n_cffi_f_\w+|\balloca\(\(.*|\b_cffi_d_\w+|\b_cffi_const_\w+\(unsigned.*", re.MULTILINE
 )
 
@@ -191,12 +196,13 @@ def make_small(source: str) -> str:
     """
     small = FOR_PYTHON.sub(COLD, source)
     small = POINTER.sub(SHARED_POINTER, small)
-    small = small.replace(SIZE, "").replace(COPIES, FREED_COPIES).replace(FREE_COPIES, "")
+    small = small.replace(SIZE_DECLARED, "").replace(COPIES_FREED, "")
+    small = small.replace(COPIES_DECLARED, COPIES_DECLARED_WITH_CLEANUP)
     direct = {match["name"] for match in DIRECT.finditer(small)}
     small = DIRECT.sub("", small)
     small = re.sub(r"\b_cffi_d_(\w+)", lambda use: use[1] if use[1] in direct else use[0], small)
     small = CONSTANT_ROW.sub(SHARED_CONSTANT_ROW, CONSTANT.sub("", small))
-    if left := KNOWN.search(small):
+    if left := LEFT_OVER.search(small):
         raise ValueError(f"the C source of CFFI has what is not as known: {left[0]}")
     return small
 
