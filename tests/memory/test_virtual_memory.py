@@ -32,7 +32,7 @@ NOTHING = lib.CU_MEM_ACCESS_FLAGS_PROT_NONE
 
 @pytest.fixture
 def mr(device) -> VirtualMemoryResource:
-    """Return a resource whose first buffer can grow where it is."""
+    """Return a resource whose first buffer can grow where it is, if the driver follows hints."""
     return roomy(device)
 
 

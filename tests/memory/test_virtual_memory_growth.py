@@ -12,7 +12,7 @@ import time
 import pytest
 from buffers import content
 from helpers import SUPPORT, Gate, in_thread, in_threads, output_of
-from virtual_memory import UNIT, access, blocked, mark, marks, roomy
+from virtual_memory import UNIT, access, blocked, buffer_with_room, mark, marks, roomy
 
 from cuda_core_cffi import (
     Buffer,
@@ -38,7 +38,7 @@ NOTHING = lib.CU_MEM_ACCESS_FLAGS_PROT_NONE
 
 @pytest.fixture
 def mr(device) -> VirtualMemoryResource:
-    """Return a resource whose first buffer can grow where it is."""
+    """Return a resource whose first buffer can grow where it is, if the driver follows hints."""
     return roomy(device)
 
 
@@ -46,7 +46,7 @@ def mr(device) -> VirtualMemoryResource:
 
 
 def test_a_buffer_grows_where_it_is(stream, mr):
-    with mr.allocate(2 * UNIT, stream) as buffer:
+    with buffer_with_room(mr, 2 * UNIT, 3 * UNIT, stream) as buffer:
         address, values = buffer.handle, mark(buffer, stream)
         assert mr.modify_allocation(buffer, 4 * UNIT + 1) is buffer
         assert (buffer.handle, buffer.size) == (address, 5 * UNIT)

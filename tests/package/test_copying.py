@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from copied_objects import ACTIONS, CLASSES, ROWS, SIZE, Objects, name_of
-from helpers import NO_SYSTEM_EVENTS
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -51,12 +50,7 @@ def objects(device: Device, stream: Stream, tmp_path: Path) -> Iterator[Objects]
 @pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_an_object_is_copied_as_its_class_says(row, action, objects):
-    try:
-        item = row.make(objects)
-    except NO_SYSTEM_EVENTS as error:
-        if "RegisteredSystemEvents" not in row.name:
-            raise
-        pytest.skip(str(error))
+    item = row.make(objects)
     assert name_of(type(item)) == row.name
     expected = {"copied": row.copied, "deep-copied": row.deep, "pickled": row.pickled}[action]
     expected(item, ACTIONS[action], row.same)

@@ -15,13 +15,13 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from buffers import HostResource
 from consumer import Consumer
 from graphs import SIZE, Owner, buffers_alive, filling, watched
-from helpers import LIMIT, Gate, collect, in_thread, output_of
+from helpers import LIMIT, PYPY, Gate, collect, in_thread, output_of, soon
 
 from cuda_core_cffi import (
     Buffer,
@@ -37,19 +37,8 @@ from cuda_core_cffi import (
 from cuda_core_cffi._lifetime.host_memory import held
 from cuda_core_cffi.graph import GraphDefinition
 
-PYPY = sys.implementation.name == "pypy"
 MANY = 20_000
 HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-
-
-def soon(reached: Callable[[], object], collecting: bool = PYPY) -> bool:
-    """Tell whether something happens while the program sleeps in short steps: within a second, on an idle machine."""
-    end = time.monotonic() + 10
-    while not reached() and time.monotonic() < end:
-        time.sleep(0.001)
-        if collecting:
-            gc.collect()
-    return bool(reached())
 
 
 def gone(seen: weakref.ref[Owner], collecting: bool = PYPY) -> bool:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from buffers import ManagedResource
+from helpers import system_events_or_skip
 from scenarios import PTX
 
 import cuda_core_cffi
@@ -477,7 +478,7 @@ ROWS = [
         "system._processes.ProcessInfo",
         lambda o: system_device.ProcessInfo(system.Device(index=0), nvml.nvmlProcessInfo_v2_t(pid=3)),
     ),
-    Row("system._system_events.RegisteredSystemEvents", lambda o: o.enter(system.register_events("bind"))),
+    Row("system._system_events.RegisteredSystemEvents", lambda o: o.enter(system_events_or_skip("bind"))),
 ]
 
 

@@ -20,8 +20,10 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 from unittest import mock
 
+import pytest
+
 import cuda_core_cffi
-from cuda_core_cffi import Stream, ffi, lib
+from cuda_core_cffi import Stream, ffi, lib, system
 from cuda_core_cffi._compile.driver_linker import DriverLinker
 from cuda_core_cffi._lifetime.pending_calls import run_all_tasks
 from cuda_core_cffi.system.exceptions import FunctionNotFoundError, NotSupportedError, UnknownError
@@ -31,8 +33,7 @@ T = TypeVar("T")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUPPORT = pathlib.Path(__file__).resolve().parent
 LIMIT = 120  # seconds, for anything that could hang
-# What NVML says where nobody tells it of the system's events, as in a virtual machine: "unknown" is of driver 580.
-NO_SYSTEM_EVENTS = (NotSupportedError, FunctionNotFoundError, UnknownError)
+PYPY = sys.implementation.name == "pypy"
 FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
@@ -106,6 +107,24 @@ def collect_and_release() -> None:
     """Collect garbage, and let go of what was kept for objects that are gone, such as tensors of other libraries."""
     collect()
     run_all_tasks()
+
+
+def soon(reached: Callable[[], object], collecting: bool = PYPY, seconds: float = 10) -> bool:
+    """Tell whether something happens while the program sleeps in short steps: within a second, on an idle machine."""
+    end = time.monotonic() + seconds
+    while not reached() and time.monotonic() < end:
+        time.sleep(0.001)
+        if collecting:
+            gc.collect()
+    return bool(reached())
+
+
+def system_events_or_skip(events: Any) -> system.RegisteredSystemEvents:
+    """Register events of the system, or skip where nobody tells NVML of them, as in a virtual machine."""
+    try:
+        return system.register_events(events)
+    except (NotSupportedError, FunctionNotFoundError, UnknownError) as error:  # "unknown" is of driver 580
+        pytest.skip(str(error))
 
 
 def ticks_during(work: Callable[[], object]) -> int:

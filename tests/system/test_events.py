@@ -13,7 +13,7 @@ import threading
 import time
 
 import pytest
-from helpers import LIMIT, NO_SYSTEM_EVENTS, child_environment, ticks_during
+from helpers import LIMIT, child_environment, system_events_or_skip, ticks_during
 
 from cuda_core_cffi import system
 from cuda_core_cffi.system import _event_set, _events, _system_events
@@ -230,11 +230,7 @@ def test_an_event_that_is_not_known_is_none() -> None:
 
 @pytest.fixture
 def system_events():
-    try:
-        events = system.register_events(["bind", "unbind"])
-    except NO_SYSTEM_EVENTS as error:
-        pytest.skip(str(error))
-    with events:
+    with system_events_or_skip(["bind", "unbind"]) as events:
         yield events
 
 
