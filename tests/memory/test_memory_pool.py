@@ -10,7 +10,7 @@ import pickle
 import threading
 
 import pytest
-from helpers import output_of
+from helpers import in_threads, output_of
 
 from cuda_core_cffi import (
     Buffer,
@@ -284,6 +284,23 @@ def test_threads_share_a_pool(device, pool):
         thread.join()
     assert errors == []
     assert pool.attributes.used_mem_current == 0
+
+
+def test_threads_make_and_close_pools(device):
+    before = live_objects()["pool"]
+
+    def work() -> None:
+        Device(0).set_current()
+        for _ in range(20):
+            with Device(0).create_stream() as stream:
+                pool = DeviceMemoryResource(Device(0), {})
+                with pool.allocate(SIZE, stream) as buffer:
+                    buffer.fill(1, stream=stream)
+                stream.sync()  # or driver 580 may crash later: docs/memory.md
+                pool.close()
+
+    in_threads(6, lambda _: work())
+    assert live_objects()["pool"] == before
 
 
 def test_the_device_hands_its_pool_to_every_thread(device):

@@ -110,13 +110,13 @@ static void refund(struct sim_pool *pool, size_t bytes)
 void sim_pool_finalize(void *object)
 {
     struct sim_pool *pool = object;
+    pthread_mutex_lock(&list_lock);  // others write the link
     if (pool->link) {
-        pthread_mutex_lock(&list_lock);
         *pool->link = pool->next;
         if (pool->next)
             pool->next->link = pool->link;
-        pthread_mutex_unlock(&list_lock);
     }
+    pthread_mutex_unlock(&list_lock);
     sim_ranges_each(pool->free, free_block, NULL);
     refund(pool, pool->reserved);
     if (pool->start)
