@@ -26,6 +26,7 @@ import cuda_core_cffi
 from cuda_core_cffi import Stream, ffi, lib, system
 from cuda_core_cffi._compile.driver_linker import DriverLinker
 from cuda_core_cffi._lifetime.pending_calls import run_all_tasks
+from cuda_core_cffi.system._system_events import RegisteredSystemEvents
 from cuda_core_cffi.system.exceptions import FunctionNotFoundError, NotSupportedError, UnknownError
 
 T = TypeVar("T")
@@ -109,9 +110,9 @@ def collect_and_release() -> None:
     run_all_tasks()
 
 
-def soon(reached: Callable[[], object], collecting: bool = PYPY, seconds: float = 10) -> bool:
+def soon(reached: Callable[[], object], collecting: bool = PYPY) -> bool:
     """Tell whether something happens while the program sleeps in short steps: within a second, on an idle machine."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + 10
     while not reached() and time.monotonic() < end:
         time.sleep(0.001)
         if collecting:
@@ -119,7 +120,7 @@ def soon(reached: Callable[[], object], collecting: bool = PYPY, seconds: float 
     return bool(reached())
 
 
-def system_events_or_skip(events: Any) -> system.RegisteredSystemEvents:
+def system_events_or_skip(events: Any) -> RegisteredSystemEvents:
     """Register events of the system, or skip where nobody tells NVML of them, as in a virtual machine."""
     try:
         return system.register_events(events)
