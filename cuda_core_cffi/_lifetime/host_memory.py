@@ -47,6 +47,8 @@ class Hold:
 
     Attributes
     ----------
+    memory : cdata or None
+        The same; None once it is released.
     event : ccc_handle **
         Where the copy puts its event; NULL while the copy is being made, and after one that is already done.
     waiting : int
@@ -68,7 +70,12 @@ class Hold:
             _ask_python()
         elif held.pop(id(self), None) is not None:
             _unattend()
-            ffi.release(self.memory)
+            self.release()
+
+    def release(self) -> None:
+        """Release the memory, which no copy uses any more."""
+        memory, self.memory = self.memory, None  # PyPy's dict may keep this object, and what is released its owner
+        ffi.release(memory)
 
     def wait(self) -> None:
         """Wait until the copy is done, and release the memory."""
@@ -140,7 +147,7 @@ def release_finished(everything: bool = True) -> bool:
         finally:
             state.busy = False
     for hold in finished:
-        ffi.release(hold.memory)
+        hold.release()
         if failures := _release_object(hold.event[0]):
             check_cleanup(failures)
     return under_way

@@ -10,7 +10,7 @@ and else by the release thread.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
 from typing import Any, NamedTuple
 
 from cuda_core_cffi._core.errors import check_cleanup, last_failure
@@ -18,6 +18,7 @@ from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._lifetime import pending_calls
 from cuda_core_cffi._lifetime.host_memory import register_after_sync
+from cuda_core_cffi._lifetime.table import new_table
 
 __all__ = [
     "NOTHING",
@@ -38,7 +39,7 @@ _releases_pending = lib.ccc_releases_pending
 _flush = lib.ccc_flush_releases
 _numbers = itertools.count(1)
 
-kept: dict[int, Any] = {}
+kept: MutableMapping[int, Any] = new_table()
 """Python objects by the token that C has for them."""
 
 

@@ -8,7 +8,7 @@ import enum
 import operator
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 from cuda_core_cffi import _capsule
@@ -16,6 +16,7 @@ from cuda_core_cffi._core import detach  # noqa: F401  (deleters need _detach)
 from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._lifetime import pending_calls
+from cuda_core_cffi._lifetime.table import new_table
 from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, Stream
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ ADDRESS, SHAPE, STRIDES, DEVICE, ACCESSIBLE, READ_ONLY, DEVICE_TYPE, DTYPE, OWNE
 SIGNED_BYTE = 0 | 8 << 8 | 1 << 16
 
 # What Python keeps alive for tensors that are out, and for copies under way: see ccc_tensor.h.
-pins: dict[int, Callable[[], object]] = {}
+pins: MutableMapping[int, Callable[[], object]] = new_table()
 
 VERSIONED, COPIED, PINNED = lib.CCC_TENSOR_VERSIONED, lib.CCC_TENSOR_COPIED, lib.CCC_TENSOR_PINNED
 

@@ -29,7 +29,7 @@ import numbers
 import operator
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -41,6 +41,7 @@ from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._lifetime.host_memory import register_after_sync
 from cuda_core_cffi._lifetime.pending_calls import Unraisable, run_tasks
 from cuda_core_cffi._lifetime.references import NOTHING, Operand, flush_after_sync, flush_releases, kept, new_token
+from cuda_core_cffi._lifetime.table import new_table
 from cuda_core_cffi._streams.stream import Stream
 
 __all__ = ["HostFunction", "call_in_stream", "host_function", "python_function"]
@@ -77,7 +78,7 @@ class HostFunction(NamedTuple):
         return ()
 
 
-raised: dict[int, list[tuple[int, BaseException]]] = {}
+raised: MutableMapping[int, list[tuple[int, BaseException]]] = new_table()
 """What Python functions have raised, and nobody was told yet, by stream (0 for a graph): a number and the exception."""
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -21,6 +21,7 @@ from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._launching.graph_condition import GraphCondition
 from cuda_core_cffi._lifetime.references import Operand
+from cuda_core_cffi._lifetime.table import new_table
 from cuda_core_cffi.typing import GraphConditionalType
 
 __all__ = [
@@ -101,7 +102,7 @@ class GraphState:
     nodes : dict of int to weakref.ref
         The Python objects for nodes, by handle: one for each node. Some are gone: a callback for each, or a
         ``WeakValueDictionary``, costs more than a node.
-    records : dict of int to Record
+    records : MutableMapping of int to Record
         What the nodes were given, by handle; or a function that returns it, with its arguments. Nodes that were given
         the same share it: it is not changed. See :meth:`record`.
     keeps : dict of int to ccc_keep *
@@ -134,7 +135,7 @@ class GraphState:
         self.root = root or self
         self.is_valid = True
         self.nodes: dict[int, weakref.ref[Any]] = {}
-        self.records: dict[int, Record | tuple[Any, ...]] = {}
+        self.records: MutableMapping[int, Record | tuple[Any, ...]] = new_table()
         self.keeps: dict[int, Any] = {}
         self.inner: dict[int, list[GraphState]] = {}
         self.definition: weakref.ref[Any] | None = None

@@ -82,6 +82,7 @@ INTERNAL = {
     "_launching.arguments.Packer", "_launching.bindless.Bindless", "_launching.config.Extra",
     "_launching.prepared.Plan",
     "_lifetime.host_memory.Hold", "_lifetime.host_memory.State", "_lifetime.pending_calls.Unraisable",
+    "_lifetime.table.Cell", "_lifetime.table.Table",
     "_memory.exporter.Exporter", "_memory.exporter.Hold", "_memory.ipc.IPCPool", "_memory.ipc.Share",
     "_memory.lease.Lease", "_memory.pool.MemPool", "_memory.pool.PoolView",
     "_memory.virtual_options.Plan", "_raw.convert.Pointers",

@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of what is kept for others. Nothing in a table keeps an object that was taken out of it.
+
+A dict does that, too, but for PyPy's: to use the places of deleted entries again, it moves the others together, and
+leaves them in their old places as well until new entries come there. So it may keep an object that was deleted after
+that for as long as the program runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, MutableMapping
+from typing import Any, Generic, TypeVar, cast
+
+__all__ = ["Cell", "Table", "new_table"]
+
+MISSING = object()
+T = TypeVar("T")
+
+
+class Cell(Generic[T]):
+    """The place of a value."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: T) -> None:
+        self.value: T | None = value
+
+
+class Table(MutableMapping[int, T]):
+    """A mapping that keeps nothing that was deleted: its dict has a cell for each value, which is emptied."""
+
+    __slots__ = ("_cells",)
+
+    def __init__(self) -> None:
+        self._cells: dict[int, Cell[T]] = {}
+
+    def __getitem__(self, key: int) -> T:
+        return cast("T", self._cells[key].value)
+
+    def __setitem__(self, key: int, value: T) -> None:
+        self._cells.setdefault(key, Cell(value)).value = value
+
+    def __delitem__(self, key: int) -> None:
+        self._cells.pop(key).value = None
+
+    def pop(self, key: int, /, default: Any = MISSING) -> Any:  # in one step, as a dict does
+        cell = self._cells.pop(key, None)
+        if cell is not None:
+            value, cell.value = cell.value, None
+            return value
+        if default is MISSING:
+            raise KeyError(key)
+        return default
+
+    def clear(self) -> None:
+        self._cells.clear()
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._cells)
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+
+def new_table() -> MutableMapping[int, T]:
+    """Return an empty table: a dict where that does."""
+    return Table() if sys.implementation.name == "pypy" else {}
