@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, MutableMapping
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, TypeVar, cast, overload
 
-__all__ = ["Cell", "Table", "new_table"]
+__all__ = ["Table", "new_table"]
 
 MISSING = object()
 T = TypeVar("T")
+Other = TypeVar("Other")
 
 
 class Cell(Generic[T]):
@@ -45,7 +46,17 @@ class Table(MutableMapping[int, T]):
     def __delitem__(self, key: int) -> None:
         self._cells.pop(key).value = None
 
-    def pop(self, key: int, /, default: Any = MISSING) -> Any:  # in one step, as a dict does
+    @overload
+    def pop(self, key: int, /) -> T: ...
+
+    @overload
+    def pop(self, key: int, /, default: T) -> T: ...
+
+    @overload
+    def pop(self, key: int, /, default: Other) -> T | Other: ...
+
+    def pop(self, key: int, /, default: object = MISSING) -> object:
+        """Delete an entry in one step, and return its value; without one, the default, or raise KeyError."""
         cell = self._cells.pop(key, None)
         if cell is not None:
             value, cell.value = cell.value, None
