@@ -7,17 +7,15 @@ The release thread sees to that; here nothing but Python runs meanwhile. On PyPy
 
 from __future__ import annotations
 
-import collections
 import ctypes
 import gc
-import itertools
 import pathlib
 import sys
 import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from buffers import HostResource
@@ -36,8 +34,7 @@ from cuda_core_cffi import (
     live_objects,
     simulator,
 )
-from cuda_core_cffi._lifetime.host_memory import Hold, held
-from cuda_core_cffi._lifetime.table import Table, new_table
+from cuda_core_cffi._lifetime.host_memory import held
 from cuda_core_cffi.graph import GraphDefinition
 
 MANY = 20_000
@@ -291,83 +288,6 @@ def test_a_failure_of_cleanup_in_code_of_another_library(device):
         assert soon(lambda: caught)
     assert [warning.category for warning in caught] == [CUDAWarning]
     assert lib.cuStreamDestroy(handle) == 0
-
-
-# one after the other: a dict of PyPy may go on keeping what was deleted while others stayed
-
-
-def assert_each_goes(begin: Callable[[Owner], Callable[[], object]]) -> None:
-    """Begin something for each of many owners, and end it when three more have begun: then nothing keeps the owner."""
-    seen = []
-    endings: collections.deque[Callable[[], object]] = collections.deque()
-    for turn in range(50):
-        owner, reference = watched()
-        endings.append(begin(owner))
-        seen.append(reference)
-        del owner
-        if len(endings) > 3:
-            endings.popleft()()
-        if turn % 7 == 6:  # the dict keeps a few of them, for some turns
-            assert all(gone(reference) for reference in seen[:-3])
-            assert all(reference() for reference in seen[-3:])
-    while endings:
-        endings.popleft()()
-
-
-@pytest.mark.parametrize("make", [new_table, Table])
-def test_what_was_deleted_from_a_table(make):
-    table = make()
-    numbers = itertools.count()
-
-    def begin(owner: Owner) -> Callable[[], object]:
-        number = next(numbers)
-        table[number] = owner
-        return lambda: table.pop(number)
-
-    assert_each_goes(begin)
-    assert not table
-
-
-def test_a_table_is_a_mapping():
-    table, names = Table[str](), {1: "one", 2: "two", 3: "three"}
-    table.update(names)
-    assert table == names
-    table[2] = "two again"
-    assert (table[2], table.get(4), table.pop(4, None)) == ("two again", None, None)
-    assert (3 in table, 4 in table) == (True, False)
-    assert (table.pop(1), list(table)) == ("one", [2, 3])
-    for missing in (table.pop, table.__getitem__, table.__delitem__):
-        with pytest.raises(KeyError):
-            missing(1)
-    table.clear()
-    assert (len(table), dict(table)) == (0, {})
-
-
-def test_what_nodes_used_that_are_gone(memory):
-    with GraphDefinition() as graph:
-        assert_each_goes(lambda owner: graph.memset(memory[0].handle, 1, SIZE, dst_owner=owner).destroy)
-
-
-def test_what_copies_held_that_are_done():
-    class Bytes(bytearray):
-        owner: Owner
-
-    def begin(owner: Owner) -> Callable[[], object]:
-        source = Bytes(SIZE)
-        source.owner = owner
-        return Hold(ffi.from_buffer(source)).release_unless_busy
-
-    assert_each_goes(begin)
-
-
-def test_what_tensors_showed_that_are_gone(device):
-    def begin(owner: Owner) -> Callable[[], object]:
-        mr = HostResource()
-        mr.owner = owner
-        consumer = Consumer(mr.allocate(SIZE).__dlpack__())
-        return lambda: delete_in_c(consumer)
-
-    assert_each_goes(begin)
 
 
 # many at once, among threads

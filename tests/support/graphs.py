@@ -66,7 +66,7 @@ def filling(device: Device, stream, value: int = 1) -> tuple[GraphDefinition, ob
 
 
 def eventually(reached: Callable[[], object]) -> bool:
-    """Tell whether something happens, if the driver and the collector are given some time."""
+    """Tell whether something happens, if the driver and the collector are given some time and some turns."""
     end = time.monotonic() + PATIENCE
     turn = 0
     while not reached() and (turn < TURNS or time.monotonic() < end):
