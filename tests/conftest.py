@@ -14,7 +14,7 @@ import os
 import pathlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
@@ -87,6 +87,23 @@ def leave_out_of_collections() -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Leave out what lives to the end."""
     leave_out_of_collections()
+
+
+if sys.implementation.name == "pypy":
+    import pypyjit
+
+    # While PyPy records what a function does, to compile it, it keeps all that it meets; and if it gives up, until the
+    # function returns. With a function of pytest's that calls tests and fixtures, what a test let go of would not go.
+    pypyjit.set_param("off")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+        """Let PyPy compile what a test calls."""
+        pypyjit.set_param("default")
+        try:
+            return (yield)
+        finally:
+            pypyjit.set_param("off")
 
 
 KEPT = "kept for graphs"

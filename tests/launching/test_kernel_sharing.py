@@ -109,11 +109,12 @@ def add(kernel, memory) -> None:
 def test_only_some_types_of_arguments_live_as_long_as_the_code(code, memory, stream, monkeypatch):
     monkeypatch.setattr(kernel_module, "MOST_SHARED", 1)
     seen = []
-    for name in "first", "second":
+    for name in "first", "second", "third", "fourth", "fifth":
         number = type(name, (int,), {})
         seen.append(weakref.ref(number))
         launch(stream, ONE, code.get_kernel(NAME), memory[0], number(1))
         del number
     gc.collect()
     assert seen[0]() is not None
-    assert eventually(lambda: seen[1]() is None)
+    # PyPy keeps a type that it met while it compiled a function, so one of the others may stay there
+    assert eventually(lambda: sum(number() is not None for number in seen[1:]) <= 1)
