@@ -20,8 +20,10 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from benchmarks.rows import ROWS, STRETCH, Row
+from benchmarks.growth import measure_growth
+from benchmarks.rows import GRAPHS, LIVE, ROWS, STRETCH, Row, Several
 from benchmarks.table import CELLS, SECOND_FORM, geometric_mean, head, line, medians
 from benchmarks.timing import NANOSECONDS, REPEATS, back_to_back_run
 from benchmarks.workbench import Absent, Workbench
@@ -29,6 +31,7 @@ from benchmarks.workbench import Absent, Workbench
 __all__ = ["main"]
 
 TURNS = 100
+GROWTH_TURNS = 9
 COLUMNS = [cell for cell in CELLS if {cell[0], cell[1] or cell[0]} <= {"ours", "peer"}]
 FORMS = ("nanoseconds per call, median", SECOND_FORM)
 
@@ -36,31 +39,59 @@ Values = dict[str, list[float]]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print a table of both forms of the rows that both packages have."""
+    """Print a table of both forms of the rows that both packages have, or one of growth."""
     found = argparse.ArgumentParser(
         prog="python -m benchmarks turns", description="Measure two packages that take turns in one process."
     )
     found.add_argument("--only", metavar="PATTERN", default="", help="only rows that this regular expression is in")
-    found.add_argument("--turns", metavar="N", type=int, default=TURNS, help="turns of each; default %(default)s")
+    found.add_argument("--turns", metavar="N", type=int, help=f"of each; default {TURNS}, for growth {GROWTH_TURNS}")
     found.add_argument("--peer", metavar="MODULE", default="cuda.core", help="the other package; default %(default)s")
+    found.add_argument("--growth", metavar="SIZE", type=int, help="live buffers and graph nodes instead, up to so many")
     options = found.parse_args(arguments)
-    if options.turns < 1:
-        found.error(f"--turns must be at least 1, not {options.turns}")
+    turns = options.turns
+    if turns is None:
+        turns = TURNS if options.growth is None else GROWTH_TURNS
+    if turns < 1:
+        found.error(f"--turns must be at least 1, not {turns}")
     os.environ.setdefault("CUDA_CORE_CFFI_DRIVER", "system")
-    rows = [row for row in ROWS if row.peer and not row.foreign and re.search(options.only, row.name)]
-    if not rows:
-        raise ValueError(f"--only {options.only!r} matches no row that both have")
-    tables: tuple[dict[str, Values], dict[str, Values]] = {}, {}
+    rows: Any = (wanted_rows if options.growth is None else wanted_growth)(options.only)
     with tempfile.TemporaryDirectory() as folder, installed_packages():
         code = pathlib.Path(folder)
         modules = {"ours": "cuda_core_cffi", "peer": options.peer}
         benches = {name: Workbench(importlib.import_module(module), code) for name, module in modules.items()}
-        for row in rows:
-            try:
-                for table, values in zip(tables, take_turns(benches, row, options.turns)):
-                    table[row.name] = values
-            except Absent as reason:
-                print(f"left out: {row.name} ({reason})")
+        if options.growth is None:
+            print_rows(benches, rows, turns)
+        else:
+            print_growth(benches, rows, turns, options.growth)
+    return 0
+
+
+def wanted_rows(only: str) -> dict[str, Row]:
+    """Return the rows that both packages have and a regular expression is in, by name."""
+    rows = {row.name: row for row in ROWS if row.peer and not row.foreign and re.search(only, row.name)}
+    if not rows:
+        raise ValueError(f"--only {only!r} matches no row that both have")
+    return rows
+
+
+def wanted_growth(only: str) -> dict[str, Several]:
+    """Return the series of the rows of growth that a regular expression is in. Memory a process has but one."""
+    parts = {name: series for series in (LIVE, GRAPHS) for name in series.parts if name != LIVE.parts[-1]}
+    found = {name: series for name, series in parts.items() if re.search(only, name)}
+    if not found:
+        raise ValueError(f"--only {only!r} matches no growth that is measured in turns")
+    return found
+
+
+def print_rows(benches: dict[str, Workbench], rows: dict[str, Row], turns: int) -> None:
+    """Print both forms of rows."""
+    tables: tuple[dict[str, Values], dict[str, Values]] = {}, {}
+    for name, row in rows.items():
+        try:
+            for table, values in zip(tables, take_turns(benches, row, turns)):
+                table[name] = values
+        except Absent as reason:
+            print(f"left out: {name} ({reason})")
     for form, table in zip(FORMS, tables):
         print(head(form, COLUMNS))
         for name, values in table.items():
@@ -69,7 +100,17 @@ def main(arguments: Sequence[str]) -> int:
         ratios = [middle["ours"] / middle["peer"] for middle in map(medians, table.values())]
         if ratios:
             print(f"geometric mean of ours/peer over {len(ratios)} rows: {geometric_mean(ratios):.3f} ({form})")
-    return 0
+
+
+def print_growth(benches: dict[str, Workbench], rows: dict[str, Several], turns: int, largest: int) -> None:
+    """Print what one of many buffers takes, and one of many nodes."""
+    print(head("nanoseconds per buffer, or per node", COLUMNS))
+    for series in dict.fromkeys(rows.values()):
+        for size in series.sizes:
+            if size <= largest:
+                for name, values in grow_in_turns(benches, series, size, turns).items():
+                    if name in rows:
+                        print(line(f"{name} x{size:,}", values, 1, COLUMNS), flush=True)
 
 
 @contextlib.contextmanager
@@ -113,3 +154,16 @@ def take_turns(benches: dict[str, Workbench], row: Row, turns: int) -> tuple[Val
         for name in order:
             best[name] = [min([*best[name], runs[name]()])]
     return once, best
+
+
+def grow_in_turns(benches: dict[str, Workbench], series: Several, size: int, turns: int) -> dict[str, Values]:
+    """Return the nanoseconds of every turn at one size of a series, by row and implementation."""
+    order = list(benches)
+    found: dict[str, Values] = {}
+    for turn in range(turns + 1):
+        random.shuffle(order)
+        for name in order:
+            for row, values in measure_growth(benches[name], series, size, 0).items():
+                if turn:  # the first warms up
+                    found.setdefault(row, {}).setdefault(name, []).extend(values)
+    return found

@@ -431,6 +431,22 @@ class TestChart:
             assert float(ratio) == pytest.approx(float(ours) / float(peer), rel=0.1)
         assert [entry.split()[5] for entry in lines[-2:]] == ["2", "2"]
 
+    def test_growth_is_measured_in_turns(self, capsys):
+        command = ["turns", "--peer", "cuda_core_cffi", "--growth", "10", "--turns", "2"]
+        assert main([*command, "--only", "close|define|memory"]) == 0
+        unit, *rows = capsys.readouterr().out.splitlines()
+        assert unit.split()[-4:] == ["ours", "peer", "ours/peer", "spread"]
+        names = ["live buffers: close x1", "live buffers: close x10", "graph nodes: define x10"]
+        assert [" ".join(entry.split()[:4]) for entry in rows] == names
+        for entry in rows:
+            ours, peer, ratio, _ = entry.split()[-4:]
+            assert float(ours) > 0
+            assert float(ratio) == pytest.approx(float(ours) / float(peer), rel=0.1)
+
+    def test_turns_of_no_growth_are_refused(self):
+        with pytest.raises(SystemExit, match="matches no growth that is measured in turns"):
+            main(["turns", "--growth", "10", "--only", "live buffers: memory"])
+
     def test_no_turns_are_refused(self, capsys):
         with pytest.raises(SystemExit):
             main(["turns", "--turns", "0"])
