@@ -323,7 +323,8 @@ def test_the_owner_of_a_foreign_stream_is_kept_as_long_as_the_memory(device, str
         assert kept() is not None
         whole.close()
         del whole
-        collect()
+        for _ in range(2):
+            collect_and_release()
         assert kept() is None
 
 
