@@ -20,7 +20,6 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from benchmarks.growth import measure_growth
 from benchmarks.rows import GRAPHS, LIVE, ROWS, STRETCH, Row, Several
@@ -54,15 +53,14 @@ def main(arguments: Sequence[str]) -> int:
     if turns < 1:
         found.error(f"--turns must be at least 1, not {turns}")
     os.environ.setdefault("CUDA_CORE_CFFI_DRIVER", "system")
-    rows: Any = (wanted_rows if options.growth is None else wanted_growth)(options.only)
-    with tempfile.TemporaryDirectory() as folder, installed_packages():
-        code = pathlib.Path(folder)
-        modules = {"ours": "cuda_core_cffi", "peer": options.peer}
-        benches = {name: Workbench(importlib.import_module(module), code) for name, module in modules.items()}
-        if options.growth is None:
+    if options.growth is None:
+        rows = wanted_rows(options.only)
+        with workbenches(options.peer) as benches:
             print_rows(benches, rows, turns)
-        else:
-            print_growth(benches, rows, turns, options.growth)
+    else:
+        growth = wanted_growth(options.only, options.growth)
+        with workbenches(options.peer) as benches:
+            print_growth(benches, growth, turns, options.growth)
     return 0
 
 
@@ -74,12 +72,12 @@ def wanted_rows(only: str) -> dict[str, Row]:
     return rows
 
 
-def wanted_growth(only: str) -> dict[str, Several]:
+def wanted_growth(only: str, largest: int) -> dict[str, Several]:
     """Return the series of the rows of growth that a regular expression is in. Memory a process has but one."""
-    parts = {name: series for series in (LIVE, GRAPHS) for name in series.parts if name != LIVE.parts[-1]}
-    found = {name: series for name, series in parts.items() if re.search(only, name)}
+    every = {name: series for series in (LIVE, GRAPHS) for name in series.parts if name != LIVE.parts[-1]}
+    found = {name: series for name, series in every.items() if re.search(only, name) and min(series.sizes) <= largest}
     if not found:
-        raise ValueError(f"--only {only!r} matches no growth that is measured in turns")
+        raise ValueError(f"--only {only!r} matches no growth up to {largest} that is measured in turns")
     return found
 
 
@@ -111,6 +109,15 @@ def print_growth(benches: dict[str, Workbench], rows: dict[str, Several], turns:
                 for name, values in grow_in_turns(benches, series, size, turns).items():
                     if name in rows:
                         print(line(f"{name} x{size:,}", values, 1, COLUMNS), flush=True)
+
+
+@contextlib.contextmanager
+def workbenches(peer: str) -> Iterator[dict[str, Workbench]]:
+    """Have both packages ready: ours, and that of a module."""
+    modules = {"ours": "cuda_core_cffi", "peer": peer}
+    with tempfile.TemporaryDirectory() as folder, installed_packages():
+        code = pathlib.Path(folder)
+        yield {name: Workbench(importlib.import_module(module), code) for name, module in modules.items()}
 
 
 @contextlib.contextmanager

@@ -123,6 +123,11 @@ class Bench(abc.ABC):
         """Let go of the buffers in a list, and return the seconds."""
         return self.compile(EMPTY, Statement(self.LIVE.drop))
 
+    @functools.cached_property
+    def empty_kernel(self) -> Any:
+        """The kernel of graphs: one object, because the first use of an object takes longer than the next."""
+        return self.find("kernel0")
+
     def graph_seconds(self, count: int, launches: int) -> dict[str, float]:
         """Return the seconds of making, and of so many launches of, a graph of so many kernels, by step."""
         raise Absent("no graphs of kernels that one may choose")
@@ -412,11 +417,6 @@ class Workbench(Bench):
         """A cache that has the compiled code in a file."""
         folder = self._code / f"cache-{self._api.__name__}"
         return self._warm(self._submodule("utils").FileStreamProgramCache(str(folder)))
-
-    @functools.cached_property
-    def empty_kernel(self) -> Any:
-        """The kernel of graphs: one object, because the first use of an object takes longer than the next."""
-        return self.find("kernel0")
 
     def graph_seconds(self, count: int, launches: int) -> dict[str, float]:
         """Return the seconds of making, and of so many launches of, a graph of so many kernels, by step."""

@@ -443,9 +443,10 @@ class TestChart:
             assert float(ours) > 0
             assert float(ratio) == pytest.approx(float(ours) / float(peer), rel=0.1)
 
-    def test_turns_of_no_growth_are_refused(self):
-        with pytest.raises(SystemExit, match="matches no growth that is measured in turns"):
-            main(["turns", "--growth", "10", "--only", "live buffers: memory"])
+    @pytest.mark.parametrize(("size", "only"), [("10", "live buffers: memory"), ("9", "graph nodes"), ("0", "")])
+    def test_turns_of_no_growth_are_refused(self, size, only):
+        with pytest.raises(SystemExit, match=f"'{only}' matches no growth up to {size} that is measured in turns"):
+            main(["turns", "--growth", size, "--only", only])
 
     def test_no_turns_are_refused(self, capsys):
         with pytest.raises(SystemExit):
