@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import itertools
-import sys
 import threading
 import time
 import warnings
@@ -16,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from helpers import LIMIT, Gate, collect, in_thread, in_threads, output_of
+from helpers import LIMIT, Gate, collect, in_thread, in_threads, output_of, switch_interval
 
 from cuda_core_cffi import (
     Buffer,
@@ -204,10 +203,8 @@ def test_a_stream_closed_before_its_buffer_stays_until_the_memory_is_back(device
 @pytest.fixture
 def patient() -> Iterator[None]:
     """A thread has the GIL until it waits or gives it up, at least on CPython."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(LIMIT)
-    yield
-    sys.setswitchinterval(interval)
+    with switch_interval(LIMIT):
+        yield
 
 
 @pytest.mark.parametrize("kind", ["event", "stream"])

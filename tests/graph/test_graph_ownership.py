@@ -8,11 +8,10 @@ import ctypes
 import gc
 import pathlib
 import re
-import sys
 
 import pytest
 from graphs import ONE, SIZE, content, eventually, filling, keeps, run, stays, watched
-from helpers import ROOT, Gate, in_threads
+from helpers import ROOT, Gate, in_threads, switch_interval
 from scenarios import PTX
 
 from cuda_core_cffi import (
@@ -157,12 +156,8 @@ def test_4_of_several_threads_that_set_a_node_one_lets_go(device, stream, buffer
             if number == 0 and value % 10 == 0:
                 graph.clone().close()
 
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
+    with switch_interval(1e-6):
         in_threads(4, work)
-    finally:
-        sys.setswitchinterval(interval)
     assert eventually(keeps(buffers_before + 2))
     with graph.clone():
         graph.close()

@@ -141,20 +141,29 @@ def ticks_during(work: Callable[[], object]) -> int:
         while not done.wait(0.001):
             ticks += 1
 
-    interval = sys.getswitchinterval()
     thread = threading.Thread(target=tick)
     thread.start()
     try:
         while not ticks:
             time.sleep(0.001)
-        sys.setswitchinterval(LIMIT)
-        before = ticks
-        work()
-        return ticks - before
+        with switch_interval(LIMIT):
+            before = ticks
+            work()
+            return ticks - before
     finally:
-        sys.setswitchinterval(interval)
         done.set()
         thread.join()
+
+
+@contextlib.contextmanager
+def switch_interval(seconds: float) -> Iterator[None]:
+    """Have threads that wait for the GIL ask for it after so many seconds."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(seconds)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 @contextlib.contextmanager
