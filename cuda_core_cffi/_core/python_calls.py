@@ -47,6 +47,7 @@ __all__ = [
     "replace_map",
     "retarget",
     "show_handles",
+    "stand_in_class",
     "thread_devices",
     "use_fast_methods",
     "use_functions",
@@ -265,6 +266,11 @@ def has_same(item: object, attributes: dict[str, object]) -> bool:
 
 def use_fast_methods(cls: type[T]) -> type[T]:
     """Have methods in C stand for those of a class that programs call most: on CPython."""
+    return cls
+
+
+def stand_in_class(cls: type[T]) -> type[T]:
+    """Have objects of a class be taken by functions in C for the stream that is their ``_stream``: on CPython."""
     return cls
 
 

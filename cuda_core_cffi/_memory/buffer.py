@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from cuda_core_cffi import _memory
 from cuda_core_cffi._core import calls
@@ -196,7 +196,7 @@ class Buffer(ValueMemory):
         what = "Buffer.copy_to"
         if options is None and (status := _copy_whole(dst, self, stream)) is not None:
             if status:
-                raise copy_failure(status, what, cast(Stream, stream), dst, self)
+                raise copy_failure(status, what, accept_stream(stream, what), dst, self)
             return dst
         queue = stream if isinstance(stream, Stream) else accept_stream(stream, what)
         attributes = None if options is None else _memory.copy_attributes(options, what)
@@ -237,7 +237,7 @@ class Buffer(ValueMemory):
         what = "Buffer.copy_from"
         if options is None and (status := _copy_whole(self, src, stream)) is not None:
             if status:
-                raise copy_failure(status, what, cast(Stream, stream), self, src)
+                raise copy_failure(status, what, accept_stream(stream, what), self, src)
             return
         queue = stream if isinstance(stream, Stream) else accept_stream(stream, what)
         attributes = None if options is None else _memory.copy_attributes(options, what)

@@ -55,6 +55,7 @@ _wait_event = lib.ccc_stream_wait_event
 _wait_stream = lib.ccc_stream_wait_stream
 
 
+@calls.stand_in_class
 class StreamStandIn(Uncopyable):
     """What stands for one of our streams wherever one is taken: a graph builder."""
 

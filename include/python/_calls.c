@@ -141,16 +141,12 @@ static PyObject *calls_create_stream(PyObject *module, PyObject *const *argument
     return own_handle(arguments[0], handle);
 }
 
-static PyObject *calls_fill(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+static PyObject *fill(ccc_handle *buffer, ccc_handle *stream, PyObject *given_value)
 {
     int status;
-    (void)module;
-    if (check_count("fill", count, 3))
-        return NULL;
-    ccc_handle *buffer = handle_of(arguments[0], CCC_BUFFER), *stream = handle_of(arguments[1], CCC_STREAM);
-    if (buffer == NULL || stream == NULL || !PyLong_CheckExact(arguments[2]))
+    if (buffer == NULL || stream == NULL || !PyLong_CheckExact(given_value))
         Py_RETURN_NONE;
-    long value = PyLong_AsLong(arguments[2]);
+    long value = PyLong_AsLong(given_value);
     if (value < 0 || value > LARGEST_BYTE) {
         PyErr_Clear();
         Py_RETURN_NONE;
@@ -164,14 +160,20 @@ static PyObject *calls_fill(PyObject *module, PyObject *const *arguments, Py_ssi
     return PyLong_FromLong(status);
 }
 
-static PyObject *calls_copy(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+static PyObject *calls_fill(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    PyObject *behind;
+    (void)module;
+    if (check_count("fill", count, 3))
+        return NULL;
+    PyObject *result = fill(handle_of(arguments[0], CCC_BUFFER), stream_of(arguments[1], &behind), arguments[2]);
+    Py_XDECREF(behind);
+    return result;
+}
+
+static PyObject *copy(ccc_handle *destination, ccc_handle *source, ccc_handle *stream)
 {
     int status;
-    (void)module;
-    if (check_count("copy", count, 3))
-        return NULL;
-    ccc_handle *destination = handle_of(arguments[0], CCC_BUFFER), *source = handle_of(arguments[1], CCC_BUFFER);
-    ccc_handle *stream = handle_of(arguments[2], CCC_STREAM);
     if (destination == NULL || source == NULL || stream == NULL || helpers->bytes(destination) != helpers->bytes(source))
         Py_RETURN_NONE;
     ccc_handle *const all[] = {destination, source, stream};
@@ -182,6 +184,18 @@ static PyObject *calls_copy(PyObject *module, PyObject *const *arguments, Py_ssi
     Py_END_ALLOW_THREADS
     let_go_of_all(all, 3);
     return PyLong_FromLong(status);
+}
+
+static PyObject *calls_copy(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    PyObject *behind;
+    (void)module;
+    if (check_count("copy", count, 3))
+        return NULL;
+    PyObject *result = copy(handle_of(arguments[0], CCC_BUFFER), handle_of(arguments[1], CCC_BUFFER),
+                            stream_of(arguments[2], &behind));
+    Py_XDECREF(behind);
+    return result;
 }
 
 /* Whether the dictionary of an object has the very same names and values as another dictionary, which nobody changes. */
@@ -205,6 +219,20 @@ static PyObject *calls_has_same(PyObject *module, PyObject *const *arguments, Py
     Py_END_CRITICAL_SECTION();
     Py_DECREF(attributes);
     return PyBool_FromLong(result);
+}
+
+/* Objects of a class stand for streams. */
+static PyObject *calls_stand_in_class(PyObject *module, PyObject *class)
+{
+    (void)module;
+    if (!PyType_Check(class))
+        return PyErr_Format(PyExc_TypeError, "expected a class");
+    PyObject *name = PyUnicode_InternFromString("_stream");
+    if (name == NULL)
+        return NULL;
+    stand_in_name = name;
+    stand_in_type = (PyTypeObject *)Py_NewRef(class);
+    return Py_NewRef(class);
 }
 
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
@@ -285,6 +313,8 @@ static PyMethodDef methods[] = {
     {"use_members", FAST(calls_use_members),
      "use_members(cls, members, /)\n--\n\nHave members of a structure stand for the getters of properties."},
     {"use_fast_methods", calls_use_fast_methods, METH_O, "use_fast_methods(cls, /)\n--\n\nPut methods in C in a class."},
+    {"stand_in_class", calls_stand_in_class, METH_O,
+     "stand_in_class(cls, /)\n--\n\nHave objects of a class stand for the stream that is their _stream."},
     {"buffer_class", calls_buffer_class, METH_O, "buffer_class(cls, /)\n--\n\nReplace close of a class of buffers."},
     {"pool_class", calls_pool_class, METH_O, "pool_class(cls, /)\n--\n\nReplace allocate of a class of pools."},
     {NULL, NULL, 0, NULL},

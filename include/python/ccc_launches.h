@@ -130,13 +130,12 @@ static PyObject *on_slow_path(const packer *packer, const char *method, PyObject
 static PyObject *python_launch, *packer_name, *native_name;
 
 /* Raise what launch_failure of _launching/launch.py makes of a status. */
-static PyObject *launch_failed(int status, PyObject *const *arguments, Py_ssize_t count)
+static PyObject *launch_failed(int status, PyObject *stream, PyObject *const *arguments, Py_ssize_t count)
 {
     PyObject *values = tuple_of(arguments + 3, count - 3), *error = NULL;
     PyObject *module = values ? PyImport_ImportModule("cuda_core_cffi._launching.launch") : NULL;
     if (module)
-        error = PyObject_CallMethod(module, "launch_failure", "iOOOO", status, arguments[0], arguments[1], arguments[2],
-                                    values);
+        error = PyObject_CallMethod(module, "launch_failure", "iOOOO", status, stream, arguments[1], arguments[2], values);
     Py_XDECREF(module);
     Py_XDECREF(values);
     return raise_made(error);
@@ -150,14 +149,17 @@ static PyObject *launch_usual(PyObject *unused, PyObject *const *arguments, Py_s
     if (count >= 3 && names == NULL) {
         PyObject *packer = PyObject_GetAttr(arguments[2], packer_name);
         PyObject *native = packer ? PyObject_GetAttr(arguments[1], native_name) : NULL;
-        int done = native ? launch_with(packer, arguments[0], native, NULL, arguments + 3, count - 3, &status)
+        PyObject *behind = native ? stream_behind(arguments[0]) : NULL, *stream = behind ? behind : arguments[0];
+        int done = native ? launch_with(packer, stream, native, NULL, arguments + 3, count - 3, &status)
                    : not_on_fast_path() ? 1 : -1;
         Py_XDECREF(packer);
         Py_XDECREF(native);
-        if (done < 0)
-            return NULL;
+        int raised = done < 0 || (done == 0 && status > 0);
         if (done == 0 && status > 0)
-            return launch_failed(status, arguments, count);
+            launch_failed(status, stream, arguments, count);
+        Py_XDECREF(behind);
+        if (raised)
+            return NULL;
         if (done == 0 && status == 0)
             Py_RETURN_NONE;
     }
@@ -186,33 +188,42 @@ static int check_values(const packer *packer, Py_ssize_t count)
     return -1;
 }
 
-static PyObject *prepared_launch(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+/* Launch with these values in the order of what is or stands for a stream. The same numbers as of launch_with. */
+static int launch_prepared(const packer *packer, PyObject *in, PyObject *const *values, int *status)
 {
     _Alignas(16) char stack[STACK_SIZE];
-    const packer *packer = (struct packer *)self;
     ccc_handle **handles = NULL;
-    int status = 0, stored = 1;
+    ccc_handle *stream = handle_of(in, CCC_STREAM);
+    if (stream == NULL)
+        return 1;
+    char *packed = memory_for(packer, stack, &handles);
+    if (packed == NULL)
+        return -1;
+    int stored = store_all(packer, NULL, values, packed, handles);
+    const ccc_plan *plan = packer->native;
+    if (stored == 0)
+        stored = launch_stored(packer, plan->config, (ccc_handle *)plan->kernel, stream, packed, handles, status);
+    memory_done(packed, stack);
+    return stored;
+}
+
+static PyObject *prepared_launch(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    const packer *packer = (struct packer *)self;
+    int status = 0;
     if (count < 1) {
         PyErr_SetString(PyExc_TypeError, "a stream is missing, in which to launch");
         return NULL;
     }
     if (check_values(packer, count - 1))
         return NULL;
-    ccc_handle *stream = handle_of(arguments[0], CCC_STREAM);
-    if (stream) {
-        char *packed = memory_for(packer, stack, &handles);
-        if (packed == NULL)
-            return NULL;
-        stored = store_all(packer, NULL, arguments + 1, packed, handles);
-        const ccc_plan *plan = packer->native;
-        if (stored == 0)
-            stored = launch_stored(packer, plan->config, (ccc_handle *)plan->kernel, stream, packed, handles, &status);
-        memory_done(packed, stack);
-        if (stored < 0)
-            return NULL;
-        if (stored == 0 && status == 0)
-            Py_RETURN_NONE;
-    }
+    PyObject *behind = stream_behind(arguments[0]);
+    int stored = launch_prepared(packer, behind ? behind : arguments[0], arguments + 1, &status);
+    Py_XDECREF(behind);
+    if (stored < 0)
+        return NULL;
+    if (stored == 0 && status == 0)
+        Py_RETURN_NONE;
     PyObject *number = stored ? Py_NewRef(Py_None) : PyLong_FromLong(status);
     PyObject *result = number ? on_slow_path(packer, "launch_on_slow_path", number, arguments[0], arguments + 1) : NULL;
     Py_XDECREF(number);

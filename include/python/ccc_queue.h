@@ -76,14 +76,18 @@ static PyObject *event_sync(PyObject *self, PyObject *unused)
 static PyObject *graph_launch(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     int status;
+    PyObject *behind = NULL;
     ccc_handle *executable = HANDLE(self);
-    ccc_handle *stream = count == 1 && !names ? handle_of(arguments[0], CCC_STREAM) : NULL;
-    if (executable == NULL || stream == NULL || !hold(stream))
+    ccc_handle *stream = count == 1 && !names ? stream_of(arguments[0], &behind) : NULL;
+    if (executable == NULL || stream == NULL || !hold(stream)) {
+        Py_XDECREF(behind);
         return call_python(python_graph_launch, self, arguments, count, names);
+    }
     Py_BEGIN_ALLOW_THREADS
     status = helpers->graph_launch_in(executable, stream);
     Py_END_ALLOW_THREADS
     let_go(stream);
+    Py_XDECREF(behind);
     if (status)
         return raise_made(PyObject_CallMethod(self, "_failure", "iO", status, arguments[0]));
     Py_RETURN_NONE;

@@ -63,6 +63,21 @@ def test_a_launch_in_a_builder_warns_of_nothing(builder, memory, store, recwarn)
     assert not recwarn.list
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        launch,
+        lambda queue, config, kernel, *values: PreparedLaunch(config, kernel).launch(queue, *values),
+    ],
+    ids=["launch", "prepared launch"],
+)
+def test_a_launch_in_a_builder_that_fails_says_why(builder, memory, stream, store, start):
+    config = LaunchConfig(grid=1, block=2048)
+    for queue in (stream, builder):  # the second launch is on the fast path
+        with pytest.raises(CUDAError, match="2048 threads in block"):
+            start(queue, config, store, memory[0], 1)
+
+
 def test_its_address_is_that_of_its_stream(builder):
     assert builder.__cuda_stream__() == (0, builder.stream.handle)
     assert Device().create_stream(builder).handle == builder.stream.handle

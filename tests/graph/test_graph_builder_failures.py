@@ -63,6 +63,8 @@ def test_work_after_the_failure_says_the_same(builder, memory, store):
         builder.stream.sync()
     for late in (
         lambda: memory[0].fill(1, stream=builder),
+        lambda: memory[0].copy_to(memory[1], stream=builder),
+        lambda: memory[0].copy_from(memory[1], stream=builder),
         lambda: launch(builder, ONE, store, memory[0], 1),
         lambda: builder.callback(print),
         lambda: builder.if_then(builder.create_condition()),
