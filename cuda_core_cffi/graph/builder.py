@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
+from cuda_core_cffi._core.calls import own
 from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import integer
@@ -35,10 +36,11 @@ from cuda_core_cffi.graph.capture import (
 from cuda_core_cffi.graph.definition import GraphDefinition
 from cuda_core_cffi.graph.executable import Graph
 from cuda_core_cffi.graph.options import GraphCompleteOptions, GraphDebugPrintOptions
+from cuda_core_cffi.graph.state import changing
 
 __all__ = ["GraphBuilder"]
 
-HANDLES = ffi.typeof("ccc_handle **")
+NEW_GRAPH = ffi.NULL
 
 _begin = lib.ccc_capture_begin
 _end = lib.ccc_capture_end
@@ -70,8 +72,8 @@ class GraphBuilder(StreamStandIn):
     )  # fmt: skip
 
     _NOT_COPIED_BECAUSE: ClassVar[str] = "it captures a stream of this process"
-    _capture: Capture | None  # while it is under way; of a fork None
-    _definition: GraphDefinition | None  # of a fork that of its root
+    _capture: Capture | None  # while it is under way, and until somebody has the graph; of a fork None
+    _definition: GraphDefinition | None  # unless it is a body's, made for the first who asks; of a fork None
     _inner: list[weakref.ref[GraphBuilder]]  # builders for bodies of its conditional nodes
     _is_shared: bool  # somebody else may have the definition
     _kind: Kind
@@ -124,25 +126,20 @@ class GraphBuilder(StreamStandIn):
         CUDAError
             If the stream is being captured already.
         """
-        given = "relaxed" if mode is None else mode
-        wanted = MODES.get(given) if isinstance(given, str) else None  # type: ignore[call-overload]
-        if wanted is None:
-            wanted = MODES[member(Mode, given, "mode")]
-        stream = self.stream
-        if self._kind is FORK:
-            raise RuntimeError("this GraphBuilder came from split, and is building as long as the one it came from")
-        if self._phase is not NEW:
-            raise RuntimeError(f"this GraphBuilder cannot begin building: {self._phase.value}")
+        try:
+            wanted = MODES[mode]
+        except (KeyError, TypeError):
+            wanted = MODES[member(Mode, mode, "mode")]
+        stream = self._stream
+        if stream is None or self._phase is not NEW or self._kind is FORK:
+            raise self._beginning_failure()
         if _releases_pending():
             flush_releases()
         body = self._definition
-        graph = ffi.new(HANDLES) if body is None else ffi.new(HANDLES, body._place()[0]._c_handle)
-        c_handle = _begin(stream._c_handle, wanted, graph)
+        c_handle = _begin(stream._c_handle, wanted, NEW_GRAPH if body is None else body._place()[0]._c_handle)
         if not c_handle:
             raise stream._failure(lib.ccc_last_status(), body)
-        self._capture = Capture._own(c_handle)
-        if body is None:
-            self._definition = GraphDefinition._of_c_handle(graph[0])
+        self._capture = own(Capture, c_handle)
         self._phase = BUILDING
         if self._stream is None:  # another thread has closed this meanwhile
             self._give_up()
@@ -171,11 +168,12 @@ class GraphBuilder(StreamStandIn):
         Builders for bodies of conditional nodes have to end before. Those that are still building fail: drivers do not
         survive a capture into a graph that is gone.
         """
-        self._check_building("end_building")
         capture = self._capture
-        if capture is None:
+        if self._phase is not BUILDING or self._stream is None or capture is None:
+            self._check_building("end_building")
             raise RuntimeError("this GraphBuilder came from split: join it, and end building with the one it came from")
-        self._give_up_bodies()
+        if self._inner:
+            self._give_up_bodies()
         status = _end(capture._c_handle)
         if status == lib.CCC_CLOSED:
             raise RuntimeError("end_building: another thread has just ended this capture")
@@ -183,9 +181,10 @@ class GraphBuilder(StreamStandIn):
             error = failure(status)
             self._give_up()
             raise error
-        capture.close()
-        self._capture = None
         self._phase = ENDED
+        if self._definition is not None:
+            self._capture = None
+            capture.close()
         if _releases_pending():
             flush_releases()
         return self
@@ -263,7 +262,7 @@ class GraphBuilder(StreamStandIn):
         made: list[GraphBuilder] = []
         try:
             for _ in range(count - 1):
-                made.append(self._beside(FORK, self._definition))
+                made.append(self._beside(FORK))
                 made[-1].stream.wait(stream)
         except BaseException:
             for fork in made:
@@ -460,12 +459,11 @@ class GraphBuilder(StreamStandIn):
         stream, self._stream = self._stream, None
         if stream is None:
             return
-        definition = self._definition
-        if self._capture is not None:
+        if self._phase is BUILDING:
             self._give_up()
-        elif definition is not None and self._kind is PRIMARY and not self._is_shared:
-            definition.close()
-        self._definition = None
+        else:
+            self._let_go()
+            self._drop_graph()
         if self._owns_stream:
             stream.close()
 
@@ -501,8 +499,10 @@ class GraphBuilder(StreamStandIn):
         if self._kind is FORK:
             raise RuntimeError("this GraphBuilder came from split: the graph is that of the one it came from")
         ready = self._phase is ENDED or (self._kind is BODY and self._phase is NEW)
-        definition = self._definition
-        if not ready or definition is None:
+        definition = self._find_graph() if ready else None
+        if definition is None and self._stream is None:  # another thread has just closed this
+            raise RuntimeError("this GraphBuilder is closed")
+        if definition is None:
             raise RuntimeError(f"this GraphBuilder has no graph to show: {self._phase.value}")
         self._is_shared = True
         return definition
@@ -519,7 +519,7 @@ class GraphBuilder(StreamStandIn):
             raise ValueError("the legacy default stream cannot be captured; create a stream")
         return self
 
-    def _beside(self, kind: Kind, definition: GraphDefinition | None) -> GraphBuilder:
+    def _beside(self, kind: Kind, definition: GraphDefinition | None = None) -> GraphBuilder:
         """Return a builder with a new stream of the same device."""
         made = GraphBuilder._of(Stream._create(self.stream.context._device_id, None), True, kind)
         made._definition = definition
@@ -532,6 +532,14 @@ class GraphBuilder(StreamStandIn):
         """Whose capture this is part of: its own, unless it is a fork."""
         return self if self._origin is None else self._origin
 
+    def _beginning_failure(self) -> RuntimeError:
+        """Return the exception for a builder that cannot begin."""
+        if self._stream is None:
+            return RuntimeError("this GraphBuilder is closed")
+        if self._kind is FORK:
+            return RuntimeError("this GraphBuilder came from split, and is building as long as the one it came from")
+        return RuntimeError(f"this GraphBuilder cannot begin building: {self._phase.value}")
+
     def _check_building(self, what: str) -> Stream:
         stream = self.stream
         if not self.is_building:
@@ -541,7 +549,7 @@ class GraphBuilder(StreamStandIn):
 
     def _tail(self, what: str) -> Tail:
         """Return what adds nodes behind what is captured so far."""
-        stream, definition = self._check_building(what), self._definition
+        stream, definition = self._check_building(what), self._root._find_graph()
         if definition is None:  # another thread has closed this meanwhile
             raise RuntimeError("this GraphBuilder is closed")
         return Tail(definition, stream)
@@ -565,6 +573,33 @@ class GraphBuilder(StreamStandIn):
         self._root._inner += map(weakref.ref, made)
         return made
 
+    def _find_graph(self) -> GraphDefinition | None:
+        """Return the graph, whose object is made for the first who asks. None: another thread has just closed this."""
+        if self._definition is None:
+            with changing():
+                capture = self._capture
+                c_handle = None if capture is None else lib.ccc_capture_graph(capture._c_handle)
+                if c_handle:
+                    self._definition = GraphDefinition._of_c_handle(c_handle)
+            if self._phase is ENDED:
+                self._let_go()
+            if self._stream is None or self._phase is FAILED:  # which has not seen the graph
+                self._drop_graph()
+        return self._definition
+
+    def _let_go(self) -> None:
+        """Release the capture, and with it a graph that nobody has asked for."""
+        capture, self._capture = self._capture, None
+        if capture is not None:
+            capture.close()
+            flush_releases()
+
+    def _drop_graph(self) -> None:
+        """Let go of the graph, and close it unless somebody else may have it."""
+        definition, self._definition = self._definition, None
+        if definition is not None and self._kind is PRIMARY and not self._is_shared:
+            definition.close()
+
     def _give_up_bodies(self) -> None:
         """End the captures of bodies that are under way: before the capture that their graphs may go with."""
         for seen in self._inner:
@@ -576,10 +611,7 @@ class GraphBuilder(StreamStandIn):
         """End a capture of which nothing will come."""
         self._phase = FAILED
         self._give_up_bodies()
-        capture, self._capture = self._capture, None
+        self._let_go()
         definition, self._definition = self._definition, None
-        if capture is not None:
-            capture.close()
         if self._kind is PRIMARY and definition is not None:
             definition.close()
-        flush_releases()

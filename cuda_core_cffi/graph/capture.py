@@ -40,7 +40,8 @@ class Mode(enum.StrEnum):
     RELAXED = "relaxed"
 
 
-MODES = {
+MODES: dict[str | None, int] = {
+    None: lib.CU_STREAM_CAPTURE_MODE_RELAXED,
     Mode.GLOBAL: lib.CU_STREAM_CAPTURE_MODE_GLOBAL,
     Mode.THREAD_LOCAL: lib.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
     Mode.RELAXED: lib.CU_STREAM_CAPTURE_MODE_RELAXED,
@@ -70,7 +71,7 @@ NEW, BUILDING, ENDED, FAILED = Phase
 
 
 class Capture(Handle):
-    """What the driver captures: ended, if it is not over, when this goes."""
+    """What the driver captures: ended, if it is not over, when this goes. It has the graph until somebody asks."""
 
     __slots__ = ()
 

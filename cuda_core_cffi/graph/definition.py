@@ -21,7 +21,7 @@ from cuda_core_cffi.graph.executable import Graph, instantiate
 from cuda_core_cffi.graph.node import GraphNode
 from cuda_core_cffi.graph.node_maker import NodeMaker
 from cuda_core_cffi.graph.options import GraphCompleteOptions, GraphDebugPrintOptions, debug_flags
-from cuda_core_cffi.graph.state import GraphHandle, GraphState, copy_records, node_of, twins_of
+from cuda_core_cffi.graph.state import GraphHandle, GraphState, changing, copy_records, node_of, twins_of
 
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
@@ -94,7 +94,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         """
         self._place()
         flush_releases()
-        with self._state.changing():
+        with changing():
             clone = self._of_c_handle(lib.ccc_graph_clone(self._c_handle))
             copy_records(self, clone, twins_of(clone))
         return clone

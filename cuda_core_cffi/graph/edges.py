@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi.graph.state import Member, check_member, invalid_edge, node_of
+from cuda_core_cffi.graph.state import Member, changing, check_member, invalid_edge, node_of
 
 if TYPE_CHECKING:
     from cuda_core_cffi.graph.node import GraphNode
@@ -133,7 +133,7 @@ class AdjacencySetProxy(Uncopyable, MutableSet["GraphNode"]):
         nodes = [node for other in others for node in ((other,) if isinstance(other, Member) else other)]
         check_member(self._node)
         status = 0
-        with self._node._definition._state.changing():  # so that no other thread destroys them meanwhile
+        with changing():  # so that no other thread destroys them meanwhile
             handles = self._check(nodes)
             if handles:
                 status = lib.ccc_graph_connect(self._c_handle, self._node._handle, self._is_fwd, handles, len(handles))
@@ -165,7 +165,7 @@ class AdjacencySetProxy(Uncopyable, MutableSet["GraphNode"]):
         definition = check_member(self._node)._definition
         given = list(nodes)
         status = 0
-        with definition._state.changing():  # as above
+        with changing():  # as above
             handles = [
                 node._handle
                 for node in given

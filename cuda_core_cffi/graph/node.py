@@ -13,7 +13,7 @@ from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._lifetime.references import NOTHING, flush_releases
 from cuda_core_cffi.graph.edges import AdjacencySetProxy
 from cuda_core_cffi.graph.node_maker import NodeMaker
-from cuda_core_cffi.graph.state import GraphState, Member, check_member
+from cuda_core_cffi.graph.state import GraphState, Member, changing, check_member
 
 if TYPE_CHECKING:
     from cuda_core_cffi._raw.generated import CUgraphNodeType
@@ -68,7 +68,7 @@ class GraphNode(NodeMaker, Member):
         if not self.is_valid or not self._handle:
             return
         state: GraphState = self._definition._state
-        with state.changing():
+        with changing():
             if not self.is_valid:  # another thread was first
                 return
             keep = state.keeps.get(self._handle, NOTHING)

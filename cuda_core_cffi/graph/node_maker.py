@@ -24,6 +24,7 @@ from cuda_core_cffi.graph.parameters import NodeType, Parameters, attributes_bef
 from cuda_core_cffi.graph.state import (
     GraphHandle,
     GraphState,
+    changing,
     check_member,
     copy_records,
     definition_of,
@@ -304,7 +305,7 @@ class NodeMaker:
         """
         definition, before = self._place()
         found = child_graph(definition, child)
-        with child._state.changing():
+        with changing():
             node = add_node((definition, before), found)
             copy = definition_of(definition, inner_state(definition, node._handle))
             copy_records(child, copy, twins_of(copy))
@@ -452,8 +453,7 @@ class NodeMaker:
 def add_node(place: tuple[Any, tuple[int, ...]], found: Parameters[NodeType]) -> NodeType:
     """Add a node and return the object for it."""
     definition, before = place
-    state: GraphState = definition._state
-    with state.changing() if found.native.type == CONDITIONAL else nullcontext():  # until its inner graphs are known
+    with changing() if found.native.type == CONDITIONAL else nullcontext():  # until its inner graphs are known
         return enter_node(definition, before, found)
 
 

@@ -24,6 +24,7 @@ from cuda_core_cffi.graph.parameters import Parameters, attributes_before
 from cuda_core_cffi.graph.state import (
     GraphState,
     Record,
+    changing,
     check_member,
     copy_records,
     definition_of,
@@ -70,7 +71,7 @@ class KnownNode(GraphNode):
         definition = self._definition
         state: GraphState = definition._state
         native = found.native
-        with state.changing():
+        with changing():
             old = self._record()
             if old.context and not lib.ccc_graph_get_context(native):
                 lib.ccc_graph_set_context(native, old.context)
@@ -247,7 +248,7 @@ class ChildGraphNode(KnownNode):
         """
         definition = check_member(self)._definition
         found = child_graph(definition, child)
-        with child._state.changing():
+        with changing():
             self._set(found)
             for inner in definition._state.inner.pop(self._handle, ()):
                 inner.invalidate()

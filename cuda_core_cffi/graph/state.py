@@ -29,6 +29,7 @@ __all__ = [
     "GraphState",
     "Member",
     "Record",
+    "changing",
     "check_member",
     "conditional_classes",
     "copy_records",
@@ -180,10 +181,6 @@ class GraphState:
             else:
                 self.keeps.pop(node, None)
 
-    def changing(self) -> threading.RLock:
-        """Return the lock to hold while what a node has is exchanged: one thread releases what was kept for it."""
-        return _lock
-
     def forget(self, node: int) -> None:
         """Forget a node that is gone, and the graphs inside it."""
         with _lock:
@@ -240,6 +237,11 @@ class Member(Uncopyable):
     def is_valid(self) -> bool:
         """Whether the node and its graph are there: false after :meth:`destroy`."""
         return self._is_there and self._definition is not None and self._definition.is_valid
+
+
+def changing() -> threading.RLock:
+    """Return the lock to hold while what a graph or a node has is exchanged: one thread releases what was kept."""
+    return _lock
 
 
 def check_member(node: Any) -> Member:

@@ -2,8 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Captures: a stream whose work becomes nodes of a graph. A handle of its own stands for each; where its last use goes
- * while the capture is under way, the capture is ended, so that the stream can be used again. It uses the stream and the
- * handle of the graph. That graph is the driver's until the capture ends, unless it was there before, in a node.
+ * while the capture is under way, the capture is ended, so that the stream can be used again. It uses the stream until
+ * its builder ends it, and the handle of the graph, which goes with it unless it was given to somebody. That graph is the
+ * driver's until the capture ends, unless it was there before, in a node.
  *
  * Where the driver gives up a graph, it frees the graphs inside its nodes. Captures into those have to be ended before:
  * drivers crash, or never return, when such a capture goes on or is ended later (580). So they end with the capture
@@ -184,12 +185,15 @@ static CUresult ccc_capture_stop(ccc_handle *capture)
 static CUresult ccc_destroy_capture(ccc_handle *capture, const char **call)
 {
     const ccc_capture_link *link = CCC_CAPTURE_LINK(capture);
+    ccc_handle *home = capture->capture.graph; /* NULL: nothing was begun */
     CUresult result = CUDA_SUCCESS;
     *call = "cuStreamEndCapture";
     if (ccc_capture_claim(capture))
         result = ccc_capture_stop(capture);
     while (link && atomic_load(&link->listed) && ccc_graph_locks()) /* another thread is about to end it */
         sched_yield();
+    if (home && !atomic_exchange(&capture->capture.given, 1))
+        ccc_release_object(home); /* of which this handle has a use for a moment more */
     return result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
                ? CUDA_SUCCESS
                : result;
@@ -201,7 +205,15 @@ static int ccc_capture_end(ccc_handle *capture)
     if (!ccc_capture_claim(capture))
         return CCC_CLOSED;
     CUresult result = ccc_capture_stop(capture);
+    ccc_release(atomic_exchange(&capture->capture.stream, NULL));
     return result ? ccc_fail((int)result, "cuStreamEndCapture") : 0;
+}
+
+/* The handle of the graph, which is the caller's from now on. NULL: the capture's is closed, or the graph was given before. */
+static ccc_handle *ccc_capture_graph(ccc_handle *capture)
+{
+    CCC_USE_OR(capture, ccc_closed());
+    return atomic_exchange(&capture->capture.given, 1) ? ccc_closed() : capture->capture.graph;
 }
 
 /* A capture is under way from now on. */
@@ -253,14 +265,10 @@ static int ccc_capture_start(const ccc_handle *stream, int mode, CUgraph *graph)
     return status;
 }
 
-/*
- * Begin to capture a stream: into *graph, which is inside a node, or where that is NULL into a new one, whose handle is
- * put there. NULL on failure; then nothing is captured.
- */
-static ccc_handle *ccc_capture_begin(ccc_handle *stream, int mode, ccc_handle **graph)
+/* Begin to capture a stream: into a graph inside a node, or where that is NULL into a new one. NULL on failure. */
+static ccc_handle *ccc_capture_begin(ccc_handle *stream, int mode, ccc_handle *inside)
 {
     CUgraph captured = NULL;
-    ccc_handle *inside = *graph;
     if (!ccc_acquire(stream))
         return ccc_closed();
     ccc_handle *home = inside ? inside : ccc_graph_new(CCC_GRAPH, 0);
@@ -275,6 +283,7 @@ static ccc_handle *ccc_capture_begin(ccc_handle *stream, int mode, ccc_handle **
     if (capture && ccc_acquire(home)) {
         atomic_init(&capture->capture.stream, stream);
         capture->capture.graph = home;
+        atomic_init(&capture->capture.given, inside != NULL);
         status = inside ? ccc_capture_start_in(inside, capture, CCC_STRM(stream), mode)
                         : ccc_capture_start(stream, mode, &captured);
     } else {
@@ -286,13 +295,12 @@ static ccc_handle *ccc_capture_begin(ccc_handle *stream, int mode, ccc_handle **
             ccc_capture_note(home, 1);
             ccc_capture_begun(capture);
         }
-        *graph = home;
         return capture;
     }
     ccc_failure failure = {ccc_last.call, status};
     if (capture)
         ccc_release_object(capture);
-    if (home && !inside)
+    else if (home && !inside)
         ccc_release_object(home);
     ccc_last = failure;
     return NULL;

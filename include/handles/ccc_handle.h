@@ -47,8 +47,9 @@ struct ccc_handle {
             ccc_handle *original;        /* of one that stands for another: that one */
         } queue;
         struct {
-            _Atomic(ccc_handle *) stream;
+            _Atomic(ccc_handle *) stream; /* NULL once the capture was ended by its builder */
             ccc_handle *graph;
+            atomic_int given; /* somebody has the graph: it is not released with this handle as well */
         } capture;
         struct { /* of a green context that was made here */
             CUgreenCtx context;

@@ -288,12 +288,38 @@ def test_the_definition_outlives_the_builder(builder, memory, stream):
     assert content(memory[0], stream) == b"\1" * SIZE
 
 
-def test_a_graph_nobody_asked_for_goes_with_the_builder(device):
+@pytest.mark.parametrize("end", [GraphBuilder.close, lambda builder: None], ids=["closed", "collected"])
+def test_a_graph_nobody_asked_for_goes_with_the_builder(device, end):
     before = live_objects()["graph"]
     builder = device.create_graph_builder().begin_building()
     assert live_objects()["graph"] == before + 1
-    builder.end_building().close()
+    end(builder.end_building())
+    del builder
+    gc.collect()
     assert live_objects()["graph"] == before
+
+
+def test_a_graph_goes_when_its_definition_is_closed(device):
+    before = live_objects()["graph"]
+    with device.create_graph_builder() as builder:
+        builder.begin_building().end_building().graph_definition.close()
+        assert live_objects()["graph"] == before
+
+
+def test_a_stream_may_go_once_the_graph_is_built(device):
+    stream = device.create_stream()
+    with stream.create_graph_builder().begin_building() as builder:
+        before = live_objects()["stream"]
+        builder.end_building()
+        stream.close()
+        assert live_objects()["stream"] == before - 1
+
+
+def test_threads_that_ask_at_once_get_the_same_definition(device):
+    for _ in range(300):
+        with device.create_graph_builder() as builder:
+            builder.begin_building().end_building()
+            assert len(set(map(id, in_threads(4, lambda number: builder.graph_definition)))) == 1
 
 
 def test_a_callback_in_a_captured_graph_can_be_replaced(builder, stream):

@@ -23,6 +23,7 @@ from cuda_core_cffi import (
     simulator,
 )
 from cuda_core_cffi._memory import SynchronousMemoryResource
+from cuda_core_cffi.graph import GraphBuilder, GraphDefinition
 
 
 def use(stream, buffer):
@@ -128,6 +129,30 @@ def test_a_builder_that_is_closed_gives_its_capture_up(stream, memory):
     builder.callback(print)
     builder.close()
     use(stream, memory[0])
+
+
+@pytest.mark.parametrize(
+    ("end", "ask"),
+    [
+        (lambda builder: None, lambda builder: builder.callback(int)),
+        (GraphBuilder.end_building, lambda builder: builder.graph_definition),
+    ],
+    ids=["building", "built"],
+)
+def test_a_builder_that_is_closed_while_its_graph_is_asked_for_has_none(stream, monkeypatch, end, ask):
+    make = GraphDefinition._of_c_handle
+
+    def close_and_make(c_handle):
+        builder.close()  # as another thread may do
+        return make(c_handle)
+
+    before = live_objects()["graph"]
+    builder = stream.create_graph_builder().begin_building()
+    end(builder)
+    monkeypatch.setattr(GraphDefinition, "_of_c_handle", close_and_make)
+    with pytest.raises(RuntimeError, match="this GraphBuilder is closed"):
+        ask(builder)
+    assert live_objects()["graph"] == before
 
 
 def test_a_builder_that_is_collected_gives_its_capture_up(stream, memory):

@@ -278,6 +278,33 @@ def close_and_captures(w: World) -> Sequence[Action]:
     )
 
 
+def close_and_graphs_that_were_captured(w: World) -> Sequence[Action]:
+    builder = w.device.create_graph_builder().begin_building()
+    builder.callback(int)
+
+    def ask() -> None:
+        builder.graph_definition.nodes()
+
+    return (
+        builder.end_building,
+        builder.close,
+        ask,
+        ask,
+        lambda: builder.complete().close(),
+        lambda: builder.callback(int),
+    )
+
+
+def close_and_graphs_nobody_has(w: World) -> Sequence[Action]:
+    builder = w.device.create_graph_builder().begin_building().end_building()
+    builder.stream.close()
+
+    def ask() -> None:
+        builder.graph_definition.nodes()
+
+    return (builder.close, ask, ask, lambda: builder.graph_definition.close(), lambda: builder.complete().close())
+
+
 def add_to_one_builder(w: World) -> Sequence[Action]:
     builder = w.device.create_graph_builder()
     buffer = w.buffer()
