@@ -556,7 +556,8 @@ class GraphBuilder(StreamStandIn):
 
     def _continue(self, node: Any) -> None:
         """Let what is captured next come after a node that was added."""
-        status = lib.ccc_capture_continue(self.stream._c_handle, node._definition._c_handle, node._handle)
+        stream = self.stream  # which nobody else may have any more, once another thread closes this
+        status = lib.ccc_capture_continue(stream._c_handle, node._definition._c_handle, node._handle)
         if status:
             error = failure(status)
             self._root._give_up()  # nothing can be removed from what is being captured
