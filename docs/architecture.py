@@ -32,6 +32,8 @@ REGISTERED = {
     "launch_config": "_launching",
     "system_device": "system",
     "texture": "texture",
+    "create_opaque_array": "texture",
+    "create_texture_object": "texture",
 }
 """Attributes of ``_core.registry``, through which lower folders reach upper ones, by the folder that they come from."""
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cuda_core_cffi._launching.config import LaunchConfig
     from cuda_core_cffi.graph.builder import GraphBuilder
     from cuda_core_cffi.system import Device as SystemDevice
+    from cuda_core_cffi.texture import OpaqueArray, TextureObject
 
 __all__ = ["registry"]
 
@@ -58,6 +59,18 @@ class Registry:
     def texture(self) -> ModuleType:
         """:mod:`cuda_core_cffi.texture`, whose objects a device makes; imported when this is asked for."""
         return importlib.import_module("cuda_core_cffi.texture")
+
+    @functools.cached_property
+    def create_opaque_array(self) -> Callable[[int, Any], OpaqueArray]:
+        """What makes an array of options on a device: found once, because programs make many."""
+        found: Callable[[int, Any], OpaqueArray] = self.texture.OpaqueArray._create
+        return found
+
+    @functools.cached_property
+    def create_texture_object(self) -> Callable[[int, Any, Any], TextureObject]:
+        """What makes a texture of a resource and options on a device: likewise."""
+        found: Callable[[int, Any, Any], TextureObject] = self.texture.TextureObject._create
+        return found
 
 
 registry = Registry()

@@ -49,8 +49,7 @@ class TextureMaker:
         CUDAError
             If there is no memory, or the device has no arrays of this size.
         """
-        found: OpaqueArray = registry.texture.OpaqueArray._create(self._device_id, options)
-        return found
+        return registry.create_opaque_array(self._device_id, options)
 
     def create_mipmapped_array(self, options: MipmappedArrayOptions | Mapping[str, Any]) -> MipmappedArray:
         """Allocate an array with levels.
@@ -101,8 +100,7 @@ class TextureMaker:
         CUDAError
             If the driver has no such textures.
         """
-        found: TextureObject = registry.texture.TextureObject._create(self._device_id, resource, options)
-        return found
+        return registry.create_texture_object(self._device_id, resource, options)
 
     def create_surface_object(self, resource: ResourceDescriptor) -> SurfaceObject:
         """Make a surface, through which kernels read and write an array.

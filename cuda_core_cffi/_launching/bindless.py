@@ -9,7 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from cuda_core_cffi._core.calls import close, own
+from cuda_core_cffi._core.calls import close, create_texture
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._lifetime.references import Operand
@@ -19,7 +19,6 @@ from cuda_core_cffi._memory.exporter import Hold
 __all__ = ["Bindless"]
 
 _close = close
-_create = lib.ccc_texture_create
 _handle = lib.ccc_handle_value
 
 
@@ -59,14 +58,13 @@ class Bindless(Handle):
         if isinstance(resource, Buffer) and resource._needs_python:
             kept = [resource._hold()]
             hold = Hold(partial(release_all, kept))
-        c_handle = _create(device, resource._c_handle, kept is None, what, how)
-        if not c_handle:
+        self = create_texture(cls, device, resource, kept is None, what, how)
+        if self is False:
             status = lib.ccc_last_status()
             if status == lib.CCC_ELSEWHERE:
                 found = lib.ccc_handle_device(resource._c_handle)
                 raise ValueError(f"the array is on device {found}, not on device {device}")
             raise resource._failure(status)
-        self = own(cls, c_handle)
         self._kept = kept
         if hold is not None and isinstance(resource, Buffer):
             self._hold, self._memory = hold, resource

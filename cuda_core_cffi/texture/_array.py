@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from types import EllipsisType, TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
-from cuda_core_cffi._core.calls import own
+from cuda_core_cffi._core.calls import create_array, has_same, own
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import lib
@@ -19,6 +19,7 @@ from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory import Buffer
+from cuda_core_cffi.texture import _formats
 from cuda_core_cffi.texture._copies import Region, copy_buffer, copy_region
 from cuda_core_cffi.texture._formats import (
     Description,
@@ -198,12 +199,17 @@ class OpaqueArray(ArrayBase):
 
     @classmethod
     def _create(cls, device: int, options: OpaqueArrayOptions | Mapping[str, Any]) -> OpaqueArray:
-        given = check_options(OpaqueArrayOptions, options, "Device.create_opaque_array")
-        wanted = describe(given)
-        c_handle = lib.ccc_array_create(device, wanted.native)
-        if not c_handle:
-            c_handle = retry(functools.partial(lib.ccc_array_create, device, wanted.native), device, wanted, False)
-        return cls._of(c_handle, wanted)
+        if not isinstance(options, OpaqueArrayOptions):
+            options = check_options(OpaqueArrayOptions, options, "Device.create_opaque_array")
+        attributes, wanted = _formats.last  # as describe does, for a call less
+        if not has_same(options, attributes):
+            wanted = describe(options)
+        self = create_array(cls, device, wanted.native)
+        if self is False:
+            again = functools.partial(lib.ccc_array_create, device, wanted.native)
+            self = own(cls, retry(again, device, wanted, False))
+        self._description, self._keep = wanted, None
+        return self
 
     def copy_from(self, src: object, *, stream: IsStreamType) -> None:
         """Copy elements into the whole array.

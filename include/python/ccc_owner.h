@@ -249,6 +249,18 @@ static int check_count(const char *name, Py_ssize_t count, Py_ssize_t wanted)
     return -1;
 }
 
+/* Read the integers that follow a class. */
+static int read_integers(PyObject *const *arguments, Py_ssize_t count, int *values)
+{
+    for (Py_ssize_t index = 0; index < count; ++index) {
+        long value = PyLong_AsLong(arguments[index]);
+        if (value == -1 && PyErr_Occurred())
+            return -1;
+        values[index] = (int)value;
+    }
+    return 0;
+}
+
 static int check_class(PyObject *type)
 {
     if (PyType_Check(type) && PyType_IsSubtype((PyTypeObject *)type, owner_type))

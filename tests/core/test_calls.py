@@ -40,13 +40,26 @@ class Kit:
         class OurBuffer(calls.Owner):  # type: ignore[name-defined, misc]
             _CTYPE = "CUdeviceptr"
 
-        class OurPool(calls.Owner):  # type: ignore[name-defined, misc]
+        class OurOther(calls.Owner):  # type: ignore[name-defined, misc]
             pass
 
-        self.Stream, self.Event, self.Buffer = OurStream, OurEvent, OurBuffer
+        self.Stream, self.Event, self.Buffer, self.Other = OurStream, OurEvent, OurBuffer, OurOther
         self.stream = calls.create_stream(OurStream, 0, lib.CU_STREAM_NON_BLOCKING, 0)
         place = (lib.CU_MEM_ALLOCATION_TYPE_PINNED, lib.CU_MEM_LOCATION_TYPE_DEVICE, 0)
-        self.pool = calls.own(OurPool, lib.ccc_pool_current(*place))
+        self.pool = calls.own(OurOther, lib.ccc_pool_current(*place))
+
+    def arguments(self, make: str) -> tuple[Any, ...]:
+        """Return what a function that makes something takes."""
+        shape = ffi.new("CUDA_ARRAY3D_DESCRIPTOR *", {"Width": 8, "NumChannels": 1, "Format": lib.CU_AD_FORMAT_FLOAT})
+        what = ffi.new("CUDA_RESOURCE_DESC *", {"resType": lib.CU_RESOURCE_TYPE_ARRAY})
+        if make == "create_texture":
+            array = self.calls.create_array(self.Other, 0, shape)
+            return self.Other, 0, array, True, what, ffi.new("CUDA_TEXTURE_DESC *")
+        return {
+            "create_event": (self.Event, 0, lib.CU_EVENT_DISABLE_TIMING),
+            "create_stream": (self.Stream, 0, lib.CU_STREAM_NON_BLOCKING, 0),
+            "create_array": (self.Other, 0, shape),
+        }[make]
 
     def allocate(self, size: int = SIZE) -> Any:
         """Return a buffer."""
@@ -76,13 +89,10 @@ def test_on_cpython_the_calls_are_in_c() -> None:
 # making and dropping
 
 
-@pytest.mark.parametrize("make", ["create_event", "create_stream"])
+@pytest.mark.parametrize("make", ["create_event", "create_stream", "create_array", "create_texture"])
 @pytest.mark.parametrize("close", [True, False])
 def test_what_is_made_goes_with_its_object(kit: Kit, make: str, close: bool) -> None:
-    arguments = {
-        "create_event": (kit.Event, 0, lib.CU_EVENT_DISABLE_TIMING),
-        "create_stream": (kit.Stream, 0, lib.CU_STREAM_NON_BLOCKING, 0),
-    }[make]
+    arguments = kit.arguments(make)
     before = live_objects()
     made = getattr(kit.calls, make)(*arguments)
     assert type(made) is arguments[0]
@@ -139,7 +149,7 @@ def test_classes_and_boxes_are_not_kept(device: Device, stream: Stream, caplog: 
         gc.collect()
 
     c_handle = lib.ccc_view(stream._c_handle)
-    use(1)  # makes the device's memory resource, and whatever else is made once
+    use(2 * ROUNDS)  # makes the device's memory resource and whatever else is made once; remembers the last failures
     counts = [sys.getrefcount(item) for item in (Buffer, Event, Stream, c_handle)]
     blocks = sys.getallocatedblocks()
     use(ROUNDS)
@@ -161,7 +171,7 @@ def test_wrong_uses_of_the_functions_in_c_are_refused(stream: Stream) -> None:
         calls.adopt(7, stream._c_handle)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         calls.adopt(stream, 7)
-    names = ("own", "adopt", "create_event", "create_stream", "fill", "copy")
+    names = ("own", "adopt", "create_event", "create_stream", "create_array", "create_texture", "fill", "copy")
     for name in names:
         with pytest.raises(TypeError, match=f"{name} takes [0-9] arguments, not 0"):
             getattr(calls, name)()
@@ -171,6 +181,20 @@ def test_wrong_uses_of_the_functions_in_c_are_refused(stream: Stream) -> None:
         calls.close(Stream.__new__(Stream))
     with pytest.raises(OverflowError):
         calls.create_event(Event, 2**80, 2)
+
+
+@pytest.mark.skipif(not CPYTHON, reason="what PyPy has is plain Python")
+@pytest.mark.parametrize("make", ["create_array", "create_texture"])
+def test_what_describes_an_array_or_a_texture_is_checked(device: Device, make: str) -> None:
+    arguments, before = Kit(calls).arguments(make), live_objects()
+    for position in range(len(arguments)):
+        for wrong in (None, object(), ffi.new("int *"), "7"):
+            if arguments[position] is not True:  # of that, the truth is taken
+                with pytest.raises((TypeError, AttributeError)):
+                    getattr(calls, make)(*arguments[:position], wrong, *arguments[position + 1 :])
+    with pytest.raises(ValueError, match="NULL"):
+        getattr(calls, make)(*(ffi.NULL if isinstance(item, ffi.CData) else item for item in arguments))
+    assert live_objects() == before
 
 
 def test_refused_constructions_have_nothing_to_drop() -> None:
@@ -205,13 +229,15 @@ def test_nothing_is_done_with_unusual_arguments(kit: Kit) -> None:
 @pytest.mark.simulator_only("makes calls fail")
 @pytest.mark.parametrize(
     ("make", "function"),
-    [("create_event", "cuEventCreate"), ("create_stream", "cuStreamCreateWithPriority")],
-)  # fmt: skip
+    [
+        ("create_event", "cuEventCreate"),
+        ("create_stream", "cuStreamCreateWithPriority"),
+        ("create_array", "cuArray3DCreate"),
+        ("create_texture", "cuTexObjectCreate"),
+    ],
+)
 def test_a_failure_is_told_by_false(kit: Kit, make: str, function: str) -> None:
-    arguments = {
-        "create_event": (kit.Event, 0, 0),
-        "create_stream": (kit.Stream, 0, 0, 0),
-    }[make]
+    arguments = kit.arguments(make)
     before = live_objects()
     with simulator.fail(function, "CUDA_ERROR_UNKNOWN"):
         assert getattr(kit.calls, make)(*arguments) is False
