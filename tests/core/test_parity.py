@@ -18,8 +18,8 @@ from parity_cases import OPERATIONS
 
 pytestmark = pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy has one form of them")
 FEWEST = {"lifetime": 30, "devices": 45, "buffers": 250, "fill": 75, "copy": 60, "textures": 60, "maps": 24,
-          "order": 100, "wait": 80, "launches": 104, "export": 175, "read": 60, "nvml": 350,
-          "failures": 24}  # fmt: skip
+          "order": 100, "wait": 80, "launches": 104, "captures": 74, "export": 175, "read": 60, "nvml": 350,
+          "failures": 30}  # fmt: skip
 
 
 def outcomes(form: str) -> dict[str, list[str]]:

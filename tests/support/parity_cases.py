@@ -129,7 +129,8 @@ class World:
         self.buffer, self.other, self.closed = (self.pool.allocate(SIZE, self.stream) for _ in range(3))
         self.pinned = self.pinned_memory.allocate(SIZE)
         self.part = self.buffer[8:16]
-        self.array = device.create_opaque_array({"shape": (16, 16), "format": "float32", "num_channels": 1})
+        self.shape = {"shape": (16, 16), "format": "float32", "num_channels": 1}
+        self.array = device.create_opaque_array(self.shape)
         self.resource = ResourceDescriptor.from_opaque_array(self.array)
         self.sampling = TextureObjectOptions()
         self.view = StridedMemoryView.from_buffer(self.buffer, shape=(16, 16), dtype=np.dtype("f4"))
@@ -174,6 +175,7 @@ def lifetime(w: World) -> Iterator[str]:
 
 def failures(w: World) -> Iterator[str]:
     """Make, close and drop objects where the driver refuses."""
+    builder, config = w.device.create_graph_builder(), LaunchConfig(grid=1, block=1)
     for function, make in (
         ("cuEventCreate", w.device.create_event),
         ("cuStreamCreateWithPriority", w.device.create_stream),
@@ -202,10 +204,16 @@ def failures(w: World) -> Iterator[str]:
         ("cuCtxGetCurrent", Device),
         ("cuCtxSetCurrent", w.device.set_current),
         ("cuGraphLaunch", lambda: w.graph.launch(w.stream)),
+        ("cuMemsetD8Async", lambda: w.buffer.fill(0, stream=builder)),
+        ("cuMemcpyAsync", lambda: w.buffer.copy_to(w.other, stream=builder)),
+        ("cuGraphLaunch", lambda: w.graph.launch(builder)),
+        ("cuLaunchKernelEx", lambda: launch(builder, config, nothing(), w.buffer, 1)),
+        ("cuLaunchKernelEx", lambda: PreparedLaunch(config, nothing()).launch(builder, w.buffer, 1)),
+        ("cuArray3DCreate", lambda: w.device.create_opaque_array(w.shape)),
         ("cuTexObjectCreate", lambda: w.device.create_texture_object(w.resource, w.sampling)),
         ("cuTensorMapEncodeTiled", lambda: w.view.as_tensor_map((8, 16))),
         ("cuTensorMapReplaceAddress", lambda: w.map.replace_address(w.view)),
-        ("cuLaunchKernelEx", lambda: launch(w.stream, LaunchConfig(grid=1, block=1), nothing(), w.buffer, 1)),
+        ("cuLaunchKernelEx", lambda: launch(w.stream, config, nothing(), w.buffer, 1)),
     ):
         with failing(function):
             yield tell(call)
@@ -402,6 +410,27 @@ def launches(w: World) -> Iterator[str]:
     yield tell(closed.launch, w.stream)
 
 
+def captures(w: World) -> Iterator[str]:
+    """Give a graph builder work: before it captures, meanwhile, afterwards, and when it is closed."""
+    config, kernel, builder = LaunchConfig(grid=1, block=1), nothing(), w.device.create_graph_builder()
+    prepared = PreparedLaunch(config, kernel, Buffer, np.uint32)
+    for step in (lambda: None, builder.begin_building, builder.end_building, builder.close):
+        step()
+        for values in ((w.buffer, 1), (w.closed, 1), (w.buffer, 1.0), ()):
+            yield tell(launch, builder, config, kernel, *values)
+            yield tell(prepared.launch, builder, *values)
+        for buffer in (w.buffer, w.closed):
+            yield tell(buffer.fill, 1, stream=builder)
+            yield tell(buffer.copy_from, w.other, stream=builder)
+            yield tell(w.other.copy_to, buffer, stream=builder)
+        yield tell(w.buffer.fill, 256, stream=builder)
+        yield tell(w.buffer.copy_to, w.buffer, stream=builder)
+        if not builder.is_building:  # drivers capture no launch of a graph, and give the capture up
+            yield tell(w.graph.launch, builder)
+            yield tell(w.graph.launch, stream=builder)
+        yield tell(lambda: tuple(sorted(type(node).__name__ for node in builder.graph_definition.nodes())))
+
+
 def export(w: World) -> Iterator[str]:
     """Export buffers through DLPack."""
     for buffer in w.buffers[:5]:
@@ -488,8 +517,10 @@ def tracing() -> Any:
 
 OPERATIONS: dict[str, Callable[[World], Iterator[str]]] = {
     function.__name__: function
-    for function in (lifetime, devices, buffers, fill, copy, textures, maps, order, wait, launches, export, read, nvml)
-}
+    for function in (
+        lifetime, devices, buffers, fill, copy, textures, maps, order, wait, launches, captures, export, read, nvml,
+    )
+}  # fmt: skip
 OPERATIONS["failures"] = failures
 CODE: Any = None
 
