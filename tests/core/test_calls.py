@@ -11,14 +11,28 @@ import logging
 import sys
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from helpers import collect
 
-from cuda_core_cffi import Buffer, CUDAWarning, Device, Event, Stream, ffi, lib, live_objects, simulator
+from cuda_core_cffi import (
+    Buffer,
+    CUDAWarning,
+    Device,
+    Event,
+    LaunchConfig,
+    PreparedLaunch,
+    Stream,
+    ffi,
+    launch,
+    lib,
+    live_objects,
+    simulator,
+)
 from cuda_core_cffi._core import calls, python_calls
+from cuda_core_cffi.graph import GraphBuilder, GraphDefinition
 
 CPYTHON = sys.implementation.name == "cpython"
 SIZE = 1024
@@ -84,6 +98,43 @@ def test_on_cpython_the_calls_are_in_c() -> None:
     names = {name for name in vars(_calls) if not name.startswith("_")}
     assert names == set(calls.__all__) == set(python_calls.__all__)
     assert all(getattr(calls, name) is getattr(_calls, name) for name in names)
+
+
+def frames_of(call: Callable[[], object]) -> list[str]:
+    """Return the names of the functions in Python that a call calls. (One that waits may have things to release.)"""
+    found: list[str] = []
+    sys.setprofile(lambda frame, event, argument: found.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return found[1:]  # without the call itself
+
+
+@pytest.mark.skipif(not CPYTHON, reason="other interpreters make the best of Python")
+def test_usual_calls_have_no_frame_of_python(
+    device: Device, stream: Stream, builder: GraphBuilder, memory: list[Buffer], store: Any, graph: GraphDefinition
+) -> None:
+    pool, event, config = device.memory_resource, device.create_event(), LaunchConfig(grid=1, block=1)
+    prepared, made = PreparedLaunch(config, store, Buffer, int), device.create_graph_builder()
+    graph.empty()
+    with graph.instantiate() as executable, pool.allocate(SIZE, stream) as closed, made:
+        calls: dict[str, Callable[[], object]] = {
+            "allocate": lambda: pool.allocate(SIZE, stream),
+            "allocate, by name": lambda: pool.allocate(SIZE, stream=stream),
+            "close": lambda: closed.close(),
+            "launch": lambda: launch(stream, config, store, memory[0], 1),
+            "captured launch": lambda: launch(builder, config, store, memory[0], 1),
+            "prepared launch": lambda: prepared.launch(stream, memory[0], 1),
+            "captured prepared launch": lambda: prepared.launch(builder, memory[0], 1),
+            "graph launch": lambda: executable.launch(stream),
+            "graph launch in a builder": lambda: executable.launch(made),
+            "record": lambda: stream.record(event),
+            "wait": lambda: stream.wait(event),
+        }
+        for call in calls.values():
+            call()  # the first one may be slower
+        assert {name: frames for name, call in calls.items() if (frames := frames_of(call))} == {}
 
 
 # making and dropping

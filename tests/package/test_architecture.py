@@ -91,6 +91,18 @@ def test_what_is_registered_comes_from_the_folder_that_is_listed(architecture) -
         assert named or f"registry.{role} = " in sources
 
 
+def test_no_two_headers_have_a_variable_of_the_same_name() -> None:
+    """C takes them for one, and says nothing, where they come together in a module."""
+    found: dict[str, set[str]] = {}
+    for path in (ROOT / "include").rglob("*.h"):
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+        for declared in re.findall(r"^static ([^(;{=]+?)(?:;| =|\[)", text, re.MULTILINE):
+            for declarator in declared.split(","):
+                found.setdefault(declarator.split()[-1].lstrip("*"), set()).add(path.name)
+    assert found["ccc_captures"] == {"ccc_handle.h"}
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
 def test_the_compiled_modules_import_what_is_at_the_bottom() -> None:
     sources = "".join(path.read_text() for path in (ROOT / "include").rglob("*.[ch]"))
     assert set(re.findall(r'find\("cuda_core_cffi\.(\w+)', sources)) == {"_core", "_cuda"}

@@ -231,7 +231,8 @@ def buffers(w: World) -> Iterator[str]:
             yield tell(pool.allocate, size)
         yield tell(pool.allocate)
         yield tell(pool.allocate, 1, 2, 3)
-        yield tell(pool.allocate, SIZE, other=w.stream)
+        for name in ("other", "_stream"):
+            yield tell(pool.allocate, SIZE, **{name: w.stream})
     for stream in w.streams:
         yield tell(w.pool.allocate(SIZE, w.stream).close, stream)
         yield tell(w.pool.allocate(SIZE, w.stream).close, stream=stream)
