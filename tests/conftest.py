@@ -44,6 +44,7 @@ if not CHOSEN:
     os.environ["CUDA_CORE_CFFI_DRIVER"] = CHOSEN
 
 from graphs import SIZE, buffers_alive, wait_for_graphs  # noqa: E402
+from helpers import collect  # noqa: E402
 from scenarios import PTX  # noqa: E402
 
 import cuda_core_cffi  # noqa: E402  (the driver is chosen first)
@@ -192,8 +193,7 @@ def no_virtual_memory_left(device: Device):
     kinds = ("physical allocations", "virtual mappings", "address reservations")
     before = [simulator.live()[kind] for kind in kinds]
     yield
-    for _ in range(3):  # as above
-        gc.collect()
+    collect()
     assert [simulator.live()[kind] for kind in kinds] == before
 
 

@@ -232,9 +232,9 @@ class ObjectCode:
         return _read(ObjectCodeFormatType.LIBRARY, module, name, symbol_mapping)
 
     def close(self) -> None:
-        """Unload the code now, unless kernels still need it, rather than when this object is collected.
+        """Close the object. Nothing can be loaded from it afterwards. Closing twice is allowed.
 
-        Nothing can be loaded from it afterwards. Closing twice is allowed.
+        The code is unloaded soon after its kernels are closed as well, when the device is idle. Nothing is waited for.
         """
         with self._lock:
             self._closed = True

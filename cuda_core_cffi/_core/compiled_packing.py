@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._core.packing import ADDRESS_OF, HEAD, PLAN_HEAD, Field, address_of
+from cuda_core_cffi._core.packing import HEAD, OBJECTS, PLAN_HEAD, Field, address_of
 
 __all__ = ["launch", "make_packer", "pack", "prepare", "retarget"]
 
@@ -177,7 +177,7 @@ def make_packer(fields: Sequence[Field], known: Sequence[type], target: Any) -> 
         where = slice(first, first + PART)
         part, size = compile_fill(fields[where], known[where], slots, size, count)
         parts.append((part, where))
-        count += count_buffers(fields[where])
+        count += count_objects(fields[where])
     if len(parts) == 1:
         return FastPacker(part, count, [], target)
 
@@ -220,13 +220,13 @@ def prepare(fields: Sequence[Field], native: Any, plan: Any) -> tuple[Callable[.
     form = format_of(fields)
     source = PREPARED.format(
         parameters="".join(f", {name}" for name in names),
-        c_handles="".join(f"{name}._c_handle, " for name, slot in zip(names, slots) if slot.way is ADDRESS_OF),
+        c_handles="".join(f"{name}._c_handle, " for name, slot in zip(names, slots) if slot.way in OBJECTS),
         stores=stores_of(fields, names, "memory.c_handles[{}]", 12),
         arguments="".join(f"{name}, " for name in names),
         expressions=expressions_of(fields, names),
     )
     make: Callable[..., tuple[Callable[..., None], Callable[..., bytes]]] = compile_maker(source, form, native.stride)
-    return make([], plan, native, address_of(native), [slot.pack for slot in slots], count_buffers(fields))
+    return make([], plan, native, address_of(native), [slot.pack for slot in slots], count_objects(fields))
 
 
 @functools.lru_cache(maxsize=512)
@@ -266,17 +266,17 @@ def expressions_of(fields: Sequence[Field], names: Sequence[str]) -> str:
 
 
 def stores_of(fields: Sequence[Field], names: Sequence[str], place: str, indent: int) -> str:
-    """Return statements that store the C handles of buffers, each in a place that its number is formatted into.
+    """Return statements that store the C handles of arguments, each in a place that its number is formatted into.
 
     They come before the addresses are read: a buffer that moves in between has left the C handle that is found here.
     """
-    buffers = [name for name, (_, slot) in zip(names, fields) if slot.way is ADDRESS_OF]
-    return "".join(f"\n{' ' * indent}{place.format(index)} = {name}._c_handle" for index, name in enumerate(buffers))
+    objects = [name for name, (_, slot) in zip(names, fields) if slot.way in OBJECTS]
+    return "".join(f"\n{' ' * indent}{place.format(index)} = {name}._c_handle" for index, name in enumerate(objects))
 
 
-def count_buffers(fields: Sequence[Field]) -> int:
-    """Return how many of the arguments are addresses of buffers."""
-    return sum(slot.way is ADDRESS_OF for _, slot in fields)
+def count_objects(fields: Sequence[Field]) -> int:
+    """Return how many of the arguments have C handles."""
+    return sum(slot.way in OBJECTS for _, slot in fields)
 
 
 def compile_fill(

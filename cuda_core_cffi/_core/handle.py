@@ -133,8 +133,9 @@ def live_objects() -> dict[str, int]:
     Returns
     -------
     dict of str to int
-        Kind, in lower case (``"stream"``, ``"buffer"``, ...), to the number of handles not yet destroyed. Handles that
-        belong to somebody else, and the devices' primary contexts, do not count.
+        Kind, in lower case (``"stream"``, ``"buffer"``, ...), to the number of handles not yet destroyed. Code and
+        other objects that wait until the device is idle count until they are destroyed. Handles that belong to
+        somebody else, and the devices' primary contexts, do not count.
     """
     kinds = ffi.typeof("ccc_kind").elements
     return {

@@ -21,6 +21,7 @@ __all__ = [
     "AS_IS",
     "HANDLE_OF",
     "HEAD",
+    "OBJECTS",
     "PARTS",
     "PLAN_HEAD",
     "UNLESS_NAN",
@@ -66,7 +67,9 @@ VALUE_UNLESS_NAN: Final = Way("m", "number if (number := {0}.value) == number el
 PARTS: Final = Way("c", "{0}.real, {0}.imag")
 ADDRESS_OF: Final = Way("b", "{0}._packed_address")
 HANDLE_OF: Final = Way("-", "{0}._handle")
-ARGUMENT_OF: Final = Way("-", "{0}._argument")
+ARGUMENT_OF: Final = Way("x", "{0}._argument")
+OBJECTS: Final = (ADDRESS_OF, ARGUMENT_OF)
+"""The ways of arguments that have C handles: buffers, textures and surfaces."""
 
 
 def by_function(position: int) -> Way:

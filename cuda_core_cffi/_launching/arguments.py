@@ -68,11 +68,11 @@ class Parameter(NamedTuple):
 
 
 def c_handles_of(values: Sequence[Any]) -> Any:
-    """Return the C handles of the buffers among values, for a launch that keeps them from being freed.
+    """Return the C handles of the objects among values, for a launch that keeps them from being destroyed.
 
     They are read before the addresses are: a buffer that moves in between has left the C handle that is found here.
     """
-    return ffi.new("ccc_handle *[]", [value._c_handle for value in values if isinstance(value, Buffer)])
+    return ffi.new("ccc_handle *[]", [value._c_handle for value in values if isinstance(value, (Bindless, Buffer))])
 
 
 class Packer:

@@ -60,6 +60,7 @@ def retry_allocation(allocate: Callable[[], Any], stream: Stream, *involved: Han
     if status == lib.CUDA_ERROR_OUT_OF_MEMORY:
         error = failure(status)
         gc.collect()
+        lib.ccc_reclaim()
         c_handle = allocate()
         if c_handle:
             return c_handle

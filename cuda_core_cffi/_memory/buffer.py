@@ -124,6 +124,11 @@ class Buffer(ValueMemory):
         stream : Stream, optional
             The memory goes back when the work now in this stream is done. Default is the stream that it was allocated
             in, or that :meth:`set_deallocation_stream` named.
+
+        Notes
+        -----
+        Memory of a :class:`LegacyPinnedMemoryResource` or a :class:`VirtualMemoryResource`, and of devices without
+        pools, is freed at once: this call waits for the stream, and the driver for all work on the device.
         """
         if stream is not None and not self.is_closed:
             self.set_deallocation_stream(stream)

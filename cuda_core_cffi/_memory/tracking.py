@@ -271,6 +271,7 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
         if _reserve(self._meter, size):
             return
         gc.collect()
+        lib.ccc_reclaim()
         run_all_tasks()
         if not _reserve(self._meter, size):
             lib.ccc_meter_refuse(self._meter, size)

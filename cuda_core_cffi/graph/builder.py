@@ -54,8 +54,8 @@ class GraphBuilder(StreamStandIn):
     wherever a stream is: launches, copies and fills in the order of a builder become nodes of its graph. Outside those
     two calls a builder is the same as its stream.
 
-    Of what is captured only host functions are kept by the graph. Buffers, kernels and events have to be there for as
-    long as the graph may use them, as for any work in streams. A :class:`GraphDefinition` keeps what its nodes use.
+    The graph keeps the kernels, buffers, arrays, textures and host functions that it uses, as a
+    :class:`GraphDefinition` does, but not memory that is given as an address, nor what other libraries capture.
 
     Examples
     --------

@@ -193,7 +193,7 @@ class Graph(Handle):
     def close(self) -> None:
         """Destroy the executable. Launches under way run to their end. Closing twice is allowed.
 
-        With conditional nodes in the graph, the driver waits for the launches.
+        With conditional nodes in the graph, the driver waits for all work on the device.
         """
         super().close()
         flush_releases()

@@ -353,6 +353,7 @@ def retry(allocate: Callable[[], Any], device: int, wanted: Description, mipmapp
     error = last_failure()
     if status == lib.CUDA_ERROR_OUT_OF_MEMORY:
         gc.collect()
+        lib.ccc_reclaim()
         c_handle = allocate()
         if c_handle:
             return c_handle

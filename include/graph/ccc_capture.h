@@ -22,7 +22,8 @@ static ccc_handle *ccc_captures_begun;  /* captures under way; not uses */
 /* In the memory of a capture's handle. */
 typedef struct ccc_capture_link {
     ccc_handle *next, *previous;
-    atomic_int listed; /* until the capture has been ended */
+    atomic_int listed;     /* until the capture has been ended */
+    ccc_captured captured; /* what it uses */
 } ccc_capture_link;
 
 #define CCC_CAPTURE_LINK(handle) ((ccc_capture_link *)(handle)->memory)
@@ -77,27 +78,6 @@ static void ccc_capture_note(ccc_handle *graph, int begins)
     ccc_capture_leave();
 }
 
-/*
- * The graph that a stream is captured in and, unless `nodes` is NULL, the nodes that the work it is given next comes after:
- * the driver writes them down in an array of its own, for which the caller holds CCC_EXCLUDE.
- */
-static int ccc_capture_place(const ccc_handle *stream, CUgraph *graph, const CUgraphNode **nodes, size_t *count)
-{
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    const CUgraphEdgeData *data; /* asked for, because drivers refuse to leave them out where they say something */
-    const CUgraphEdgeData **edges = nodes ? &data : NULL;
-#if CUDA_VERSION < 13000
-    CCC_TRY(cuStreamGetCaptureInfo_v3, CCC_STRM(stream), &status, NULL, graph, nodes, edges, count);
-#else
-    CCC_TRY(cuStreamGetCaptureInfo, CCC_STRM(stream), &status, NULL, graph, nodes, edges, count);
-#endif
-    if (status == CU_STREAM_CAPTURE_STATUS_ACTIVE)
-        return 0;
-    return ccc_fail(status == CU_STREAM_CAPTURE_STATUS_NONE ? CUDA_ERROR_ILLEGAL_STATE
-                                                            : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
-                    "cuStreamGetCaptureInfo");
-}
-
 /* Whether a capture is under way, which the caller has to stop then: of several threads one finds it so. */
 static int ccc_capture_claim(ccc_handle *capture)
 {
@@ -114,6 +94,58 @@ static CUresult ccc_capture_stop_stream(CUstream stream, CUgraph *graph)
     return result;
 }
 
+/* Release what a capture used that came to nothing. */
+static void ccc_captured_release(ccc_captured *captured)
+{
+    for (size_t i = 0; i < captured->handles.size; i++)
+        ccc_release(captured->handles.slots[i].value);
+    ccc_map_end(&captured->handles);
+}
+
+/* Make a keep of what a capture used. Out of memory that is never released: leaking beats crashing. */
+static ccc_keep *ccc_captured_keep(ccc_captured *captured)
+{
+    ccc_keep *keep = captured->handles.used ? ccc_keep_room(captured->handles.used) : NULL;
+    for (size_t i = 0; keep && i < captured->handles.size; i++)
+        if (captured->handles.slots[i].value)
+            keep->handles[keep->count++] = (uintptr_t)captured->handles.slots[i].value;
+    ccc_map_end(&captured->handles);
+    return keep;
+}
+
+/*
+ * Have the graph of a capture that has ended keep what that used. A graph inside a node goes with the graph around it: while
+ * that is still being captured, that keeps it.
+ */
+static void ccc_captured_hand_over(ccc_captured *captured)
+{
+    ccc_handle *root = captured->home;
+    ccc_captured moved = *captured, *outer;
+    int status = 0;
+    captured->handles = (ccc_map){0};
+    pthread_mutex_lock(&ccc_captured_lock);
+    for (outer = ccc_all_captured; outer && outer->home != root;)
+        outer = outer->next;
+    if (outer && (status = ccc_map_reserve(&outer->handles, moved.handles.used)) == 0)
+        for (size_t i = 0; i < moved.handles.size; i++) {
+            ccc_handle *handle = moved.handles.slots[i].value;
+            if (handle == NULL || ccc_map_find(&outer->handles, (uintptr_t)handle))
+                continue;
+            ccc_map_set(&outer->handles, (uintptr_t)handle, handle);
+            moved.handles.slots[i].value = NULL;
+        }
+    pthread_mutex_unlock(&ccc_captured_lock);
+    if (outer && status == 0) {
+        ccc_captured_release(&moved); /* what was there already */
+        return;
+    }
+    ccc_keep *keep = ccc_captured_keep(&moved);
+    ccc_graph_lock(root);
+    if (ccc_graph_attach(root, keep)) /* of which the driver knows already; then nothing keeps the objects */
+        ccc_cleanup_failed(ccc_last_status(), ccc_last.call);
+    ccc_graph_unlock(root);
+}
+
 /* End a capture that the caller has claimed. It is over then, whatever the status says, even that this is the wrong thread. */
 static CUresult ccc_capture_stop_alone(ccc_handle *capture)
 {
@@ -125,10 +157,16 @@ static CUresult ccc_capture_stop_alone(ccc_handle *capture)
     ccc_free_captives();
     if (atomic_load(&ccc_deferred))
         ccc_release_ask();
+    ccc_captured *captured = &CCC_CAPTURE_LINK(capture)->captured;
+    ccc_captured_end(captured);
     if (home->graph) { /* not one inside a node */
         ccc_capture_note(home, 0);
         home->graph->captured = graph ? 0 : CCC_CAPTURE_LOST;
     }
+    if (graph && captured->home->graph->captured != CCC_CAPTURE_LOST)
+        ccc_captured_hand_over(captured);
+    else
+        ccc_captured_release(captured);
     ccc_capture_unlist(capture);
     return result;
 }
@@ -221,19 +259,21 @@ static void ccc_capture_begun(ccc_handle *capture)
 {
     capture->value = 1;
     atomic_fetch_add(&ccc_captures, 1);
+    ccc_captured_begin(&CCC_CAPTURE_LINK(capture)->captured, ccc_graph_root(capture->capture.graph));
     ccc_capture_list(capture);
 }
 
 /* Begin to capture into a graph inside a node. Who destroys the node finds the capture listed, or the graph gone here. */
-static int ccc_capture_start_in(ccc_handle *body, ccc_handle *capture, CUstream stream, int mode)
+static int ccc_capture_start_in(ccc_handle *body, ccc_handle *capture, ccc_handle *stream, int mode)
 {
     int status = ccc_graph_enter(body);
     if (status)
         return status;
-    CUresult result =
-        cuStreamBeginCaptureToGraph(stream, CCC_GRAPH_OF(body), NULL, NULL, 0, (CUstreamCaptureMode)mode);
-    if (result == CUDA_SUCCESS)
+    CUresult result = ccc_begin_capture(stream, (CUstreamCaptureMode)mode, CCC_GRAPH_OF(body));
+    if (result == CUDA_SUCCESS) {
+        ccc_capture_info(stream, &CCC_CAPTURE_LINK(capture)->captured.id, NULL, NULL, NULL);
         ccc_capture_begun(capture);
+    }
     ccc_graph_leave(body);
     return result ? ccc_fail((int)result, "cuStreamBeginCaptureToGraph") : 0;
 }
@@ -248,11 +288,13 @@ static int ccc_capture_keep_green(const ccc_handle *stream, CUgraph graph)
     return keep ? ccc_keep_give(keep, graph, &object) : ccc_last_status();
 }
 
-/* Begin to capture into a new graph, and tell which. */
-static int ccc_capture_start(const ccc_handle *stream, int mode, CUgraph *graph)
+/* Begin to capture into a new graph, and tell which, with the driver's number of the capture. */
+static int ccc_capture_start(ccc_handle *stream, int mode, CUgraph *graph, uint64_t *id)
 {
-    CCC_TRY(cuStreamBeginCapture, CCC_STRM(stream), (CUstreamCaptureMode)mode);
-    int status = ccc_capture_place(stream, graph, NULL, NULL);
+    CUresult result = ccc_begin_capture(stream, (CUstreamCaptureMode)mode, NULL);
+    if (result)
+        return ccc_fail((int)result, "cuStreamBeginCapture");
+    int status = ccc_capture_info(stream, id, graph, NULL, NULL);
     if (status == 0)
         status = ccc_capture_keep_green(stream, *graph);
     if (status) {
@@ -284,8 +326,8 @@ static ccc_handle *ccc_capture_begin(ccc_handle *stream, int mode, ccc_handle *i
         atomic_init(&capture->capture.stream, stream);
         capture->capture.graph = home;
         atomic_init(&capture->capture.given, inside != NULL);
-        status = inside ? ccc_capture_start_in(inside, capture, CCC_STRM(stream), mode)
-                        : ccc_capture_start(stream, mode, &captured);
+        status = inside ? ccc_capture_start_in(inside, capture, stream, mode)
+                        : ccc_capture_start(stream, mode, &captured, &CCC_CAPTURE_LINK(capture)->captured.id);
     } else {
         ccc_release(stream);
     }
@@ -317,7 +359,7 @@ static int ccc_capture_ends(const ccc_handle *stream, ccc_handle *graph, uint64_
     if (status)
         return status;
     CCC_EXCLUDE;
-    status = ccc_capture_place(stream, &captured, &found, count);
+    status = ccc_capture_info(stream, NULL, &captured, &found, count);
     for (size_t i = 0; status == 0 && i < *count && i < capacity; i++) {
         nodes[i] = (uintptr_t)found[i];
         ccc_graph_found(graph, &nodes[i], 1);

@@ -22,8 +22,10 @@ typedef struct ccc_graph {
     ccc_map names;   /* of a definition: what is kept for graphs inside nodes, by their handles */
     ccc_map by_node; /* of an executable: its keeps for nodes */
     ccc_map gone;    /* of a root: nodes in it that were destroyed, and graphs that were inside them */
-    ccc_handle *event;  /* of an executable that has keeps: behind its last launch */
+    ccc_handle *event;  /* of an executable that has keeps: behind its last launch, unless that was in `stream` */
+    ccc_handle *stream; /* of an executable that has keeps: that of its last launch, if it was created here; not a use */
     int shown;       /* of a definition: others know a handle of it, so that the driver has to have all keeps */
+    int conditional; /* a root has conditional nodes, or is of other code, which may have added some */
     atomic_int captured; /* of a graph that is captured here; unless it is 0, the driver destroys it */
     ccc_handle *next;   /* of those that are being captured */
 } ccc_graph;
@@ -233,6 +235,8 @@ static ccc_handle *ccc_graph_adopt(uint64_t value)
     ccc_handle *handle = ccc_graph_new(CCC_GRAPH, value);
     if (handle == NULL)
         cuGraphDestroy((CUgraph)(uintptr_t)value);
+    else
+        handle->graph->conditional = 1;
     return handle;
 }
 
@@ -426,8 +430,10 @@ static ccc_handle *ccc_graph_clone(ccc_handle *graph)
     CUresult result = cuGraphClone(&clone, CCC_GRAPH_OF(graph));
     if (result)
         ccc_fail((int)result, "cuGraphClone");
-    else if ((handle = ccc_graph_adopt((uintptr_t)clone)))
+    else if ((handle = ccc_graph_adopt((uintptr_t)clone))) {
+        handle->graph->conditional = ccc_graph_root(graph)->graph->conditional;
         status = ccc_graph_share(graph, handle);
+    }
     ccc_graph_leave(graph);
     if (status == 0)
         return handle;

@@ -2,8 +2,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Executables of graphs. An executable keeps itself what the definition kept itself that it was instantiated with, or
- * updated with as a whole: until it is updated again or goes, and the launches that may use it are done. For them there is
- * an event behind the last launch. It keeps likewise what a single node of it was set to, until the node is set again. A
+ * updated with as a whole: until it is updated again or goes, and the launches that may use it are done. The driver makes the
+ * launches of an executable one after the other, so the last one counts. Its stream is remembered, and an event is recorded
+ * there when something is let go of; a stream of another library may be gone by then, so there each launch has the event
+ * recorded behind it. An executable keeps likewise what a single node of it was set to, until the node is set again. A
  * launch that is captured gives it to the graph that it becomes part of. What the driver had of the definition's, it
  * keeps for the executable.
  */
@@ -44,23 +46,58 @@ static ccc_handle *ccc_graph_instantiate(ccc_handle *graph, uint64_t flags, cons
     if (result)
         status = ccc_fail((int)result, "cuGraphInstantiateWithParams");
     ccc_handle *handle = status ? NULL : ccc_graph_new(CCC_EXECUTABLE, (uintptr_t)executable);
-    if (handle)
+    if (handle) {
         ccc_exec_keep(handle->graph, bundle);
-    else
+        if (ccc_graph_root(graph)->graph->conditional) {
+            handle->flags |= CCC_WAITS;
+            atomic_fetch_add(&ccc_waits_alive, 1);
+        }
+    } else {
         ccc_keep_finish(bundle);
+    }
     if (handle == NULL && executable)
         cuGraphExecDestroy(executable);
     return handle;
+}
+
+static void ccc_exec_forget_stream(ccc_graph *executable)
+{
+    if (executable->stream)
+        ccc_release_memory(executable->stream);
+    executable->stream = NULL;
+}
+
+/* Have `event` stand for the launches so far; NULL: they are done. */
+static void ccc_exec_settle(ccc_graph *executable)
+{
+    ccc_handle *stream = executable->stream;
+    if (stream == NULL || ccc_driver.reason == CCC_FORKED)
+        return;
+    ccc_await_end(executable->event);
+    executable->event = NULL;
+    if (!ccc_retain(stream)) { /* it is gone, and its handle is waited for as long as it had work left */
+        executable->event = stream;
+        executable->stream = NULL;
+        return;
+    }
+    if (!ccc_is_captured(stream) && (executable->event = ccc_stream_record_in(stream, CU_EVENT_DISABLE_TIMING))) {
+        ccc_release_memory(executable->event); /* no Python object holds it */
+        ccc_release(stream);
+    } else {
+        executable->event = stream;
+    }
+    ccc_exec_forget_stream(executable);
 }
 
 /* Let go of what an executable keeps for a node, or of all that it keeps: when the launches so far are done. */
 static void ccc_exec_release(ccc_graph *executable, uint64_t node, int all)
 {
     ccc_keep *keep = all ? executable->kept.keeps : ccc_map_find(&executable->by_node, node);
-    int done = executable->event == NULL;
-    if (!done && keep) {
+    int done = 1;
+    if (keep) {
         ccc_mode mode = ccc_relax_for_all();
-        done = ccc_reached(executable->event) == CUDA_SUCCESS;
+        ccc_exec_settle(executable);
+        done = executable->event == NULL || ccc_reached(executable->event) == CUDA_SUCCESS;
         ccc_tense(&mode);
     }
     if (all)
@@ -70,8 +107,8 @@ static void ccc_exec_release(ccc_graph *executable, uint64_t node, int all)
     for (ccc_keep *next; keep; keep = next) {
         next = all ? keep->next : NULL;
         ccc_keep_unlink(keep);
-        if (!done && ccc_retain(executable->event)) {
-            keep->event = executable->event;
+        if (!done) {
+            keep->event = ccc_await_too(executable->event);
             ccc_keep_await(keep);
             ccc_release_ask();
         } else {
@@ -96,7 +133,8 @@ static CUresult ccc_destroy_graph(ccc_handle *handle, const char **call)
         ccc_exec_release(graph, 0, 1);
         ccc_kept_clear(&graph->names, &graph->kept); /* of a definition: for graphs inside it */
         ccc_map_end(&graph->names);
-        ccc_release(graph->event);
+        ccc_await_end(graph->event);
+        ccc_exec_forget_stream(graph);
         ccc_map_end(&graph->gone);
         pthread_mutex_destroy(&graph->lock);
         free(graph);
@@ -105,14 +143,12 @@ static CUresult ccc_destroy_graph(ccc_handle *handle, const char **call)
     return result;
 }
 
-static int ccc_capture_place(const ccc_handle *stream, CUgraph *graph, const CUgraphNode **nodes, size_t *count);
-
 /* Give what an executable keeps to the graph that a launch of it was captured in. */
 static int ccc_exec_share(const ccc_graph *executable, const ccc_handle *stream)
 {
     CUgraph graph;
     CUuserObject object;
-    int status = ccc_capture_place(stream, &graph, NULL, NULL);
+    int status = ccc_capture_info(stream, NULL, &graph, NULL, NULL);
     for (ccc_keep *keep = executable->kept.keeps; keep && status == 0; keep = keep->next) {
         atomic_fetch_add(&keep->uses, 1);
         status = ccc_keep_give(keep, graph, &object);
@@ -124,13 +160,14 @@ static int ccc_exec_share(const ccc_graph *executable, const ccc_handle *stream)
 static int ccc_exec_mark(ccc_graph *executable, ccc_handle *stream)
 {
     ccc_handle *event = executable->event;
-    if (event && ccc_uses(event) == 1 && ccc_event_record_in(event, stream) == 0)
+    ccc_exec_forget_stream(executable);
+    if (event && event->kind == CCC_EVENT && ccc_uses(event) == 1 && ccc_event_record_in(event, stream) == 0)
         return 0;
     ccc_handle *fresh = ccc_stream_record_in(stream, CU_EVENT_DISABLE_TIMING); /* or the stream is of another context */
     if (fresh == NULL)
         return ccc_last_status();
     ccc_release_memory(fresh); /* no Python object holds it */
-    ccc_release(event);
+    ccc_await_end(event);
     executable->event = fresh;
     return 0;
 }
@@ -139,6 +176,15 @@ static int ccc_exec_mark(ccc_graph *executable, ccc_handle *stream)
 static int ccc_exec_launched(ccc_graph *executable, ccc_handle *stream)
 {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (!(stream->flags & CCC_BORROWED) && !ccc_capturing()) {
+        if (executable->stream != stream) {
+            ccc_exec_forget_stream(executable);
+            atomic_fetch_add(&stream->holders, 1);
+            executable->stream = stream;
+            stream->queue.followed = 1;
+        }
+        return 0;
+    }
     CUresult result = cuStreamIsCapturing(CCC_STRM(stream), &capture);
     if (result == CUDA_SUCCESS && capture != CU_STREAM_CAPTURE_STATUS_NONE)
         return ccc_exec_share(executable, stream);

@@ -36,7 +36,7 @@ static ccc_handle *ccc_graph_memory_allocate(int device, ccc_handle *stream, siz
     CUgraph graph = NULL;
     CCC_USE_OR(stream, ccc_closed());
     CCC_SUBMIT;
-    int status = ccc_capture_place(stream, &graph, NULL, NULL);
+    int status = ccc_capture_info(stream, NULL, &graph, NULL, NULL);
     if (status) {
         ccc_fail(status == CUDA_ERROR_ILLEGAL_STATE ? CCC_NOT_CAPTURING : status, ccc_last.call);
         return NULL;
@@ -92,7 +92,7 @@ static int ccc_must_wait(const ccc_handle *handle)
         return (handle->flags & CCC_VIRTUAL) != 0; /* all work of its context is waited for */
     if (handle->flags & CCC_OF_GRAPH) {
         ccc_failure failure = ccc_last; /* that of the operation which releases the buffer, if it fails */
-        int result = ccc_capture_place(stream, &graph, NULL, NULL);
+        int result = ccc_capture_info(stream, NULL, &graph, NULL, NULL);
         ccc_last = failure;
         if (result) /* perhaps a capture that was invalidated, of this graph or another */
             return result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED && handle->buffer.pool &&

@@ -173,8 +173,10 @@ static ccc_added ccc_graph_add_to(ccc_handle *handle, const uint64_t *before, si
     }
     ccc_added added = {.node = (uintptr_t)node, .keep = keep};
     ccc_graph_found(handle, &added.node, 1);
-    if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+    if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+        ccc_graph_root(handle)->graph->conditional = 1;
         ccc_graph_has_bodies(handle, (const uint64_t *)params->conditional.phGraph_out, params->conditional.size);
+    }
     added.context = ccc_graph_get_context(params);
     return added;
 }
@@ -192,6 +194,8 @@ static ccc_added ccc_graph_add(ccc_handle *graph, const uint64_t *before, size_t
                              : ccc_graph_add_to(graph, before, count, params, attributes, keep);
     if (status == 0)
         ccc_graph_embedded(graph, added.node, copy);
+    if (child && ccc_graph_root(child)->graph->conditional)
+        ccc_graph_root(graph)->graph->conditional = 1;
     ccc_graph_leave_both(graph, child);
     return added;
 }

@@ -38,7 +38,7 @@ static void ccc_release_any(ccc_handle *handle)
     if (!ccc_unuse(handle))
         return;
     void *detached = ccc_detach();
-    ccc_end_unused(handle);
+    ccc_end_unused(handle, 0);
     ccc_attach(detached);
 }
 

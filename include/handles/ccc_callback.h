@@ -19,7 +19,7 @@ static int ccc_stream_call(const ccc_handle *stream, uint64_t function, uint64_t
     CCC_EXCLUDE; /* the graph of a capture keeps the token */
     CCC_TRY(cuStreamIsCapturing, CCC_STRM(stream), &capture);
     if (capture == CU_STREAM_CAPTURE_STATUS_ACTIVE) /* where it has failed, cuLaunchHostFunc says so */
-        status = ccc_capture_place(stream, &graph, NULL, NULL);
+        status = ccc_capture_info(stream, NULL, &graph, NULL, NULL);
     ccc_keep *keep = status ? NULL : ccc_keep_new(NULL, 0, token);
     if (keep == NULL)
         return status ? status : ccc_last_status();

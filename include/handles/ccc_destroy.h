@@ -41,6 +41,7 @@ static CUresult ccc_destroy_in_context(ccc_handle *handle, const char **call)
     case CCC_STREAM:
         if ((spare = atomic_exchange(&handle->queue.spare, NULL)) && (result = cuEventDestroy(spare)))
             ccc_cleanup_failed((int)result, "cuEventDestroy");
+        ccc_work_remove(handle);
         *call = "cuStreamDestroy";
         return cuStreamDestroy(CCC_STRM(handle));
     case CCC_EVENT:

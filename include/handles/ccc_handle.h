@@ -45,6 +45,11 @@ struct ccc_handle {
             _Atomic(uint64_t) source; /* of a stream: its number; of an event: that of the stream that recorded it */
             _Atomic(CUevent) spare;   /* of a stream: an event for others to wait for it */
             ccc_handle *original;        /* of one that stands for another: that one */
+            ccc_handle *next, **link;    /* of a stream of ours: the next of them, and what points to this one */
+            CUevent mark;                /* of such a stream: see ccc_idle.h; this and what follows is of its look */
+            unsigned int marked;         /* in which round the mark was recorded */
+            int quiet;                   /* it had no work when it was last seen outside of a capture */
+            int followed;                /* an executable of a graph was launched in it, which keeps something */
         } queue;
         struct {
             _Atomic(ccc_handle *) stream; /* NULL once the capture was ended by its builder */
@@ -92,6 +97,11 @@ static atomic_ulong ccc_captures_ended;
 #define CCC_CTX(handle) ((CUcontext)CCC_POINTER(handle))
 #define CCC_STRM(handle) ((CUstream)CCC_POINTER(handle))
 
+/* Handles that the driver waits for the device to destroy. The release thread ends them when that is idle. */
+static _Atomic(ccc_handle *) ccc_until_idle;
+static atomic_int ccc_waits_alive; /* how many handles there are that have CCC_WAITS */
+static atomic_int ccc_ends_waiting; /* how many there are, also those that the look for idle devices has taken */
+
 /* What the end of a handle needs of the headers that come after this one, each of which includes it. */
 static void ccc_destroy(ccc_handle *handle);                   /* ccc_destroy.h */
 static int ccc_must_wait(const ccc_handle *handle);            /* graph/ccc_graph_memory.h */
@@ -121,6 +131,8 @@ static ccc_handle *ccc_new(ccc_kind kind, uint64_t value, int flags, ccc_handle 
         atomic_fetch_add_explicit(&parent->uses, 1, memory_order_relaxed);
     if (!(flags & CCC_BORROWED))
         atomic_fetch_add_explicit(&ccc_live[kind], 1, memory_order_relaxed);
+    if (flags & CCC_WAITS)
+        atomic_fetch_add(&ccc_waits_alive, 1);
     return handle;
 }
 
@@ -205,6 +217,8 @@ static ccc_handle *ccc_end(ccc_handle *handle)
         ccc_destroy(handle);
         atomic_fetch_sub_explicit(&ccc_live[handle->kind], 1, memory_order_relaxed);
     }
+    if (handle->flags & CCC_WAITS)
+        atomic_fetch_sub(&ccc_waits_alive, 1);
     if (charges)
         ccc_end_charges(charges);
     if (keep)
@@ -256,11 +270,20 @@ static int ccc_unuse(ccc_handle *handle)
            (atomic_fetch_sub_explicit(&handle->uses, 1, memory_order_acq_rel) & ~CCC_OPEN) == 1;
 }
 
+/* Leave the end of a handle to the release thread, which waits until the device is idle. */
+static CCC_COLD void ccc_end_when_idle(ccc_handle *handle)
+{
+    atomic_fetch_add(&ccc_ends_waiting, 1);
+    ccc_defer(&ccc_until_idle, handle);
+    ccc_release_ask();
+}
+
 /*
- * The last use has gone: destroy what the handle owns, and release what it depended on. The failure that a helper has
+ * The last use has gone: destroy what the handle owns, and release what it depended on. Only where `closing` tells that
+ * the program has called close() may this wait for the device; code is never unloaded here. The failure that a helper has
  * left behind in this thread stays: Python may not have read it yet.
  */
-static CCC_COLD void ccc_end_unused(ccc_handle *handle)
+static CCC_COLD void ccc_end_unused(ccc_handle *handle, int closing)
 {
     ccc_failure failure = ccc_last;
     do {
@@ -268,6 +291,11 @@ static CCC_COLD void ccc_end_unused(ccc_handle *handle)
             ccc_defer(&ccc_deferred, handle);
             break;
         }
+        if (handle->flags & CCC_WAITS && (!closing || handle->kind == CCC_LIBRARY)) {
+            ccc_end_when_idle(handle);
+            break;
+        }
+        closing = closing && handle->kind == CCC_BUFFER && handle->parent && handle->parent->kind == CCC_BUFFER; /* a slice */
         if (atomic_load_explicit(&ccc_captures, memory_order_relaxed) && ccc_defer_captive(handle))
             break;
         handle = ccc_end(handle);
@@ -278,7 +306,7 @@ static CCC_COLD void ccc_end_unused(ccc_handle *handle)
 static void ccc_release(ccc_handle *handle)
 {
     if (ccc_unuse(handle))
-        ccc_end_unused(handle);
+        ccc_end_unused(handle, 0);
 }
 
 /* For CCC_USE: release at the end of a scope. */
@@ -336,7 +364,9 @@ static void ccc_end_deferred(void)
     ccc_handle *handle = ccc_in_callback ? NULL : atomic_exchange(&ccc_deferred, NULL);
     while (handle) {
         ccc_handle *next = handle->deferred;
-        if (!ccc_defer_captive(handle))
+        if (handle->flags & CCC_WAITS)
+            ccc_end_when_idle(handle);
+        else if (!ccc_defer_captive(handle))
             ccc_release(ccc_end(handle));
         handle = next;
     }
@@ -347,8 +377,8 @@ static int ccc_is_open(const ccc_handle *handle)
     return (atomic_load_explicit(&handle->uses, memory_order_relaxed) & CCC_OPEN) != 0;
 }
 
-/* Release the use of the Python object, and tell whether this call was the one that did: in one atomic operation. */
-static int ccc_close_once(ccc_handle *handle)
+/* The same as below; `closing` as for ccc_end_unused. */
+static int ccc_close_now(ccc_handle *handle, int closing)
 {
     uint32_t uses = atomic_load_explicit(&handle->uses, memory_order_relaxed);
     do {
@@ -357,8 +387,14 @@ static int ccc_close_once(ccc_handle *handle)
     } while (!atomic_compare_exchange_weak_explicit(&handle->uses, &uses, uses - CCC_FIRST_USE, memory_order_acq_rel,
                                                     memory_order_relaxed));
     if (uses == CCC_FIRST_USE && !(handle->flags & CCC_IMMORTAL))
-        ccc_end_unused(handle);
+        ccc_end_unused(handle, closing);
     return 1;
+}
+
+/* Release the use of the Python object, and tell whether this call was the one that did: in one atomic operation. */
+static int ccc_close_once(ccc_handle *handle)
+{
+    return ccc_close_now(handle, 1);
 }
 
 /* The number of cleanup failures that wait to be reported. */
@@ -370,7 +406,7 @@ static int ccc_cleanup_waiting(void)
 /* End a handle that the module _calls has closed, and which had no other use. Returns as ccc_close does. */
 static int ccc_end_closed(ccc_handle *handle)
 {
-    ccc_end_unused(handle);
+    ccc_end_unused(handle, 1);
     return ccc_cleanup_waiting();
 }
 
@@ -386,7 +422,7 @@ static int ccc_close(ccc_handle *handle)
 static int ccc_release_object(ccc_handle *handle)
 {
     if (!(handle->flags & CCC_IMMORTAL)) {
-        ccc_close_once(handle);
+        ccc_close_now(handle, 0);
         ccc_release_memory(handle);
     }
     return ccc_cleanup_waiting();
@@ -446,7 +482,7 @@ static ccc_handle *ccc_view(ccc_handle *handle)
         return ccc_closed();
     ccc_handle *view = ccc_new(handle->kind, handle->value, handle->flags | CCC_BORROWED, handle);
     if (view)
-        view->flags &= ~CCC_IMMORTAL;
+        view->flags &= ~(CCC_IMMORTAL | CCC_WAITS);
     ccc_release(handle);
     return view;
 }

@@ -23,7 +23,8 @@ enum {
     CCC_OF_GRAPH = 1024,  /* buffer of memory that a node of a graph allocates */
     CCC_MAPPED = 4096,    /* buffer of memory of OpenGL, whose resource is its pool */
     CCC_GREEN = 8192,     /* context that was made of some of a device's resources */
-    CCC_NONBLOCKING = 2048 /* stream of ours that runs beside the legacy default stream */
+    CCC_NONBLOCKING = 2048, /* stream of ours that runs beside the legacy default stream */
+    CCC_WAITS = 16384     /* the driver waits for the device when it destroys this: see ccc_idle.h */
 };
 
 /* A bit among the uses: the Python object has not been closed. It goes together with the use of that object. */

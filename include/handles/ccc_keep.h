@@ -30,7 +30,7 @@ typedef struct ccc_keep {
     CUuserObject object;       /* of a definition, once the driver has it; else NULL */
     struct ccc_keep **bundle;  /* of an executable or a copy: what the definition had, one use of each, */
     size_t bundled;            /* and how many */
-    ccc_handle *event;            /* of an executable, once it is replaced: behind the last launch that may use it */
+    ccc_handle *event;            /* of an executable, once it is replaced: what is behind the last launch that may use it */
     uint64_t token;            /* 0: no Python objects */
     CUhostFn function;         /* of a host function: what is called, */
     void *data;                /* with what, */
@@ -110,7 +110,21 @@ static int ccc_keep_hold(ccc_keep *keep, ccc_handle *handle, int again)
     while (keep->count)
         ccc_keep_drop(keep->handles[--keep->count]);
     free(keep);
+    atomic_fetch_sub(&ccc_keeps, 1);
     return ccc_fail(CCC_CLOSED, "");
+}
+
+/* A keep with room for so many handles. NULL: out of memory. */
+static ccc_keep *ccc_keep_room(size_t count)
+{
+    ccc_keep *keep = malloc(sizeof *keep + count * sizeof *keep->handles);
+    if (keep == NULL) {
+        ccc_fail(CCC_NO_MEMORY, "malloc");
+        return NULL;
+    }
+    *keep = (ccc_keep){.uses = 1};
+    atomic_fetch_add(&ccc_keeps, 1);
+    return keep;
 }
 
 /*
@@ -119,18 +133,15 @@ static int ccc_keep_hold(ccc_keep *keep, ccc_handle *handle, int again)
  */
 static ccc_keep *ccc_keep_of(ccc_handle *first, ccc_handle *const *handles, size_t count, uint64_t token, int again)
 {
-    ccc_keep *keep = malloc(sizeof *keep + (count + 1) * sizeof *keep->handles);
-    if (keep == NULL) {
-        ccc_fail(CCC_NO_MEMORY, "malloc");
+    ccc_keep *keep = ccc_keep_room(count + 1);
+    if (keep == NULL)
         return NULL;
-    }
-    *keep = (ccc_keep){.uses = 1, .token = token};
+    keep->token = token;
     if (first && ccc_keep_hold(keep, first, 0))
         return NULL;
     for (size_t i = 0; i < count; i++)
         if (ccc_keep_hold(keep, handles[i], again))
             return NULL;
-    atomic_fetch_add(&ccc_keeps, 1);
     return keep;
 }
 
@@ -255,9 +266,30 @@ static void ccc_keep_free(ccc_keep *keep)
     atomic_fetch_sub(&ccc_keeps, 1);
 }
 
-/* Whether an event is reached: a status. It may be of a context other than the current one. */
-static CUresult ccc_reached(const ccc_handle *event)
+/*
+ * What is waited for is an event, or a stream whose work has to be done. A stream may be gone, and leave work behind: then the
+ * handle has no uses any more, and is only held.
+ */
+static ccc_handle *ccc_await_too(ccc_handle *event)
 {
+    if (!ccc_retain(event))
+        atomic_fetch_add(&event->holders, 1);
+    return event;
+}
+
+static void ccc_await_end(ccc_handle *event)
+{
+    if (event && ccc_uses(event))
+        ccc_release(event);
+    else if (event)
+        ccc_release_memory(event);
+}
+
+/* Whether that is reached: a status. An event may be of a context other than the current one. */
+static CUresult ccc_reached(ccc_handle *event)
+{
+    if (event->kind == CCC_STREAM)
+        return ccc_stream_reached(event);
     CUresult result = cuEventQuery((CUevent)CCC_POINTER(event));
     if (result == CUDA_ERROR_INVALID_CONTEXT && event->parent) {
         int pushed = ccc_push(event->parent);
@@ -296,7 +328,7 @@ static size_t ccc_finish_reached(size_t misses)
             ccc_keep_await(keep);
             continue;
         }
-        ccc_release(keep->event);
+        ccc_await_end(keep->event);
         ccc_keep_finish(keep);
     }
     return waiting;
@@ -366,8 +398,9 @@ static int ccc_release_look(void)
         relaxed = cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
     size_t waiting = ccc_finish_reached(SIZE_MAX);
     ccc_free_captives();
-    if (atomic_load(&ccc_deferred)) {
+    if (atomic_load(&ccc_deferred) || atomic_load(&ccc_ends_waiting) || atomic_load(&ccc_tail_count) >= CCC_MOST_TAILS) {
         ccc_end_deferred();
+        waiting += (size_t)ccc_look_for_idle();
         ccc_report_cleanup();
     }
     if (atomic_exchange(&ccc_python_asked, 0) || atomic_load(&ccc_finished) || atomic_load(&ccc_finishing) ||
@@ -438,6 +471,21 @@ static void ccc_host_unwrap(CUDA_HOST_NODE_PARAMS *params)
         params->fn = keep->function;
         params->userData = keep->data;
     }
+}
+
+/*
+ * Destroy the handles whose device is idle now rather than in the release thread: for a program that is out of memory. Returns
+ * how many still wait.
+ */
+static int ccc_reclaim(void)
+{
+    if (ccc_in_callback || !(atomic_load(&ccc_ends_waiting) || atomic_load(&ccc_deferred)))
+        return 0;
+    ccc_mode mode = ccc_relax_for_all();
+    ccc_end_deferred();
+    ccc_look_for_idle();
+    ccc_tense(&mode);
+    return atomic_load(&ccc_ends_waiting);
 }
 
 /* Whether this thread is the driver's, calling a Python function. */

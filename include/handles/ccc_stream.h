@@ -5,101 +5,9 @@
 #define CCC_STREAM_H
 
 #include <math.h>
-#include <pthread.h>
 
-#include "handles/ccc_context.h"
-
-/* The capture mode that a thread had before, if it was changed. */
-typedef struct ccc_mode {
-    int changed;
-    CUstreamCaptureMode before;
-} ccc_mode;
-
-/* The same as below, also while another library captures a stream. */
-static ccc_mode ccc_relax_for_all(void)
-{
-    ccc_mode mode = {0, CU_STREAM_CAPTURE_MODE_RELAXED};
-    mode.changed = cuThreadExchangeStreamCaptureMode(&mode.before) == CUDA_SUCCESS;
-    return mode;
-}
-
-/*
- * Calls that the driver deems unsafe while this thread or any other captures a stream, by the mode of the capture, are
- * refused, and the capture is given up. Cleanup is safe, whatever the mode: what is freed and destroyed here is in no
- * graph. So are pools, and allocations from them in streams that are not captured.
- */
-static ccc_mode ccc_relax(void)
-{
-    return atomic_load(&ccc_captures) ? ccc_relax_for_all() : (ccc_mode){0, CU_STREAM_CAPTURE_MODE_RELAXED};
-}
-
-static void ccc_tense(ccc_mode *mode)
-{
-    CUresult result = mode->changed ? cuThreadExchangeStreamCaptureMode(&mode->before) : CUDA_SUCCESS;
-    if (result)
-        ccc_cleanup_failed((int)result, "cuThreadExchangeStreamCaptureMode");
-}
-
-/* From here to the end of the scope the thread may make such calls. */
-#define CCC_RELAX __attribute__((cleanup(ccc_tense))) ccc_mode CCC_JOIN(ccc_mode_, __COUNTER__) = ccc_relax()
-
-/*
- * While streams are captured, calls that give a stream work hold this lock for reading: the driver guards captures itself.
- * Three things it does not guard, and they hold the lock for writing: calls on a graph, which may be the one that a stream
- * is captured into (drivers crash otherwise, seen with 580); the end of a capture while other threads give its stream work
- * (so, too); and reading the array of nodes that the driver keeps for a captured stream, which the next call on that
- * stream may free.
- */
-static pthread_rwlock_t ccc_capture_order = PTHREAD_RWLOCK_INITIALIZER;
-static _Thread_local int ccc_exclusive; /* how often this thread holds it for writing */
-
-/* In the child of fork() the thread that has a lock, if any, is not there; and every call fails. */
-static int ccc_graph_locks(void)
-{
-    return ccc_driver.reason != CCC_FORKED;
-}
-
-static int ccc_capturing(void)
-{
-    return !CCC_LIKELY(atomic_load_explicit(&ccc_captures, memory_order_acquire) == 0) && ccc_graph_locks();
-}
-
-/* Hold the lock for writing, if a stream is captured. Returns whether it is held until ccc_include. */
-static int ccc_exclude(void)
-{
-    if (!ccc_exclusive && !ccc_capturing())
-        return 0;
-    if (ccc_exclusive++ == 0)
-        pthread_rwlock_wrlock(&ccc_capture_order);
-    return 1;
-}
-
-static void ccc_include(const int *held)
-{
-    if (*held && --ccc_exclusive == 0)
-        pthread_rwlock_unlock(&ccc_capture_order);
-}
-
-/* Returns whether the lock is held for reading until ccc_submitted. */
-static int ccc_submit(void)
-{
-    if (!ccc_capturing() || ccc_exclusive)
-        return 0;
-    pthread_rwlock_rdlock(&ccc_capture_order);
-    return 1;
-}
-
-static void ccc_submitted(const int *held)
-{
-    if (*held)
-        pthread_rwlock_unlock(&ccc_capture_order);
-}
-
-/* From here to the end of the scope a stream is given work, or its capture is changed. */
-#define CCC_SUBMIT __attribute__((cleanup(ccc_submitted))) const int CCC_JOIN(ccc_submit_, __COUNTER__) = ccc_submit()
-
-/* From here to the end of the scope a capture ends, its graph is changed, or what the driver keeps for it is read. */
-#define CCC_EXCLUDE __attribute__((cleanup(ccc_include))) const int CCC_JOIN(ccc_exclude_, __COUNTER__) = ccc_exclude()
+#include "handles/ccc_captured.h"
+#include "handles/ccc_idle.h"
 
 static ccc_handle ccc_legacy_stream = {
     .uses = CCC_FIRST_USE, .holders = 2, .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN, .kind = CCC_STREAM,
@@ -176,6 +84,8 @@ static ccc_handle *ccc_stream_create_in(ccc_handle *context, unsigned int flags,
         ccc_fail((int)result, "cuStreamCreateWithPriority");
     else if ((handle = ccc_new(CCC_STREAM, (uintptr_t)stream, kept, context)) == NULL)
         cuStreamDestroy(stream);
+    else
+        ccc_work_add(handle);
     return handle;
 }
 
@@ -316,6 +226,8 @@ static int ccc_stream_wait_event_in(const ccc_handle *stream, const ccc_handle *
 {
     CCC_SUBMIT;
     CCC_TRY(cuStreamWaitEvent, CCC_STRM(stream), (CUevent)CCC_POINTER(event), 0);
+    if (ccc_capturing())
+        ccc_capture_changed();
     return 0;
 }
 
@@ -345,6 +257,8 @@ static int ccc_wait_through(const ccc_handle *stream, const ccc_handle *other, C
     CCC_SUBMIT;
     CCC_TRY(cuEventRecord, event, CCC_STRM(other));
     CCC_TRY(cuStreamWaitEvent, CCC_STRM(stream), event, 0);
+    if (ccc_capturing())
+        ccc_capture_changed();
     return 0;
 }
 

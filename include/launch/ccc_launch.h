@@ -84,7 +84,7 @@ static ccc_handle *ccc_library_load(const void *code, char *log, unsigned int lo
         ccc_fail((int)result, "cuLibraryLoadData");
         return NULL;
     }
-    ccc_handle *handle = ccc_new(CCC_LIBRARY, (uintptr_t)library, 0, NULL);
+    ccc_handle *handle = ccc_new(CCC_LIBRARY, (uintptr_t)library, CCC_WAITS, NULL);
     if (handle == NULL)
         cuLibraryUnload(library);
     return handle;
@@ -165,9 +165,22 @@ static int ccc_kernel_parameter(const ccc_handle *kernel, size_t index, size_t *
     return result ? ccc_fail((int)result, "cuKernelGetParamInfo") : 0;
 }
 
+/* What a launch that is captured uses. */
+static CCC_COLD int ccc_launch_captured(const ccc_config *config, const ccc_handle *kernel, const ccc_handle *stream,
+                                        ccc_handle *const *objects, size_t count)
+{
+    ccc_handle *const code = (ccc_handle *)kernel;
+    int status = ccc_capture_objects(stream, &code, 1);
+    if (status == 0)
+        status = ccc_capture_objects(stream, objects, count);
+    if (status == 0)
+        status = ccc_capture_objects(stream, config->objects, (size_t)config->object_count);
+    return status;
+}
+
 /* The same as below for a caller who has a use of everything but the configuration's objects. */
 static int ccc_launch_in(const ccc_config *config, const ccc_handle *kernel, const ccc_handle *stream,
-                         const char *arguments, size_t size)
+                         const char *arguments, size_t size, ccc_handle *const *objects, size_t count)
 {
     if (config->demanding) {
         int status = ccc_config_ready(config, stream);
@@ -176,11 +189,18 @@ static int ccc_launch_in(const ccc_config *config, const ccc_handle *kernel, con
         if (!ccc_acquire_all(config->objects, (size_t)config->object_count))
             return CCC_UNCHECKED;
     }
+    if (!CCC_LIKELY((stream->flags & CCC_TOKEN) == 0))
+        atomic_store_explicit(&ccc_default_used, 1, memory_order_relaxed);
     CUlaunchConfig driver = config->driver;
     driver.hStream = CCC_STRM(stream);
     driver.attrs = (CUlaunchAttribute *)config->attributes;
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)arguments, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                      CU_LAUNCH_PARAM_END};
+    int captured = ccc_capturing() ? ccc_launch_captured(config, kernel, stream, objects, count) : 0;
+    if (!CCC_LIKELY(captured == 0)) {
+        ccc_release_all(config->objects, (size_t)config->object_count);
+        return captured;
+    }
     CCC_SUBMIT;
     CUresult result = cuLaunchKernelEx(&driver, (CUfunction)CCC_POINTER(kernel), NULL, size ? extra : NULL);
     if (config->object_count)
@@ -189,19 +209,19 @@ static int ccc_launch_in(const ccc_config *config, const ccc_handle *kernel, con
 }
 
 /*
- * Start a kernel. `arguments` is the packed parameter buffer, and `buffers` are those whose addresses are in it: they are
- * not freed before the launch, whatever other threads close. The configuration is shared by every thread that launches
- * with it, so the stream goes into a copy.
+ * Start a kernel. `arguments` is the packed parameter buffer, and `objects` are the buffers and textures whose addresses and
+ * numbers are in it: they are not destroyed before the launch, whatever other threads close. The configuration is shared
+ * by every thread that launches with it, so the stream goes into a copy.
  */
 static int ccc_launch(const ccc_config *config, const ccc_handle *kernel, const ccc_handle *stream,
-                      const char *arguments, size_t size, ccc_handle *const *buffers, size_t count)
+                      const char *arguments, size_t size, ccc_handle *const *objects, size_t count)
 {
     CCC_USE(stream);
     CCC_USE(kernel);
-    if (!ccc_acquire_all(buffers, count))
+    if (!ccc_acquire_all(objects, count))
         return CCC_CLOSED;
-    int status = ccc_launch_in(config, kernel, stream, arguments, size);
-    ccc_release_all(buffers, count);
+    int status = ccc_launch_in(config, kernel, stream, arguments, size, objects, count);
+    ccc_release_all(objects, count);
     return status;
 }
 

@@ -78,7 +78,8 @@ static size_t ccc_launch_batch(const ccc_batch *batch, const ccc_handle *stream,
     CCC_USE_OR(stream, ccc_batch_failed(done, CCC_CLOSED));
     if (!ccc_acquire_all(batch->buffers, batch->buffer_count))
         return ccc_batch_failed(done, CCC_CLOSED);
-    done = ccc_launch_records(batch, stream, done);
+    int status = ccc_uses_objects(stream, batch->buffers, batch->buffer_count);
+    done = status ? ccc_batch_failed(done, status) : ccc_launch_records(batch, stream, done);
     ccc_release_all(batch->buffers, batch->buffer_count);
     return done;
 }

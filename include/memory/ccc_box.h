@@ -108,6 +108,7 @@ static int ccc_box_submit(const void *data, ccc_handle *stream)
 {
     const ccc_box_copy *copy = data;
     const CUDA_MEMCPY3D box = ccc_box_describe(copy);
+    CCC_USES_OBJECTS(stream, copy->target.handle, copy->source.handle);
     CCC_SUBMIT;
     CUresult result = cuMemcpy3DAsync(&box, CCC_STRM(stream));
     if (CCC_LIKELY(result == CUDA_SUCCESS))

@@ -110,7 +110,10 @@ static int ccc_copy_in(const ccc_handle *destination, const ccc_handle *source, 
 {
     if (ccc_overlap(destination->value, source->value, source->buffer.size))
         return CCC_OVERLAP;
-    return source->buffer.size > 0 ? ccc_copy_plain(destination->value, source->value, source->buffer.size, stream) : 0;
+    if (source->buffer.size == 0)
+        return 0;
+    CCC_USES_OBJECTS(stream, destination, source);
+    return ccc_copy_plain(destination->value, source->value, source->buffer.size, stream);
 }
 
 /* Copy a whole buffer into one of the same size. */

@@ -11,6 +11,7 @@ static int ccc_write_value(const ccc_handle *buffer, size_t offset, uint64_t val
 {
     CCC_USE(buffer);
     CCC_USE(stream);
+    CCC_USES_OBJECTS(stream, buffer);
     CCC_SUBMIT;
     if (bits == 32)
         CCC_TRY(cuStreamWriteValue32, CCC_STRM(stream), buffer->value + offset, (uint32_t)value, 0);
@@ -25,6 +26,7 @@ static int ccc_wait_value(const ccc_handle *buffer, size_t offset, uint64_t valu
 {
     CCC_USE(buffer);
     CCC_USE(stream);
+    CCC_USES_OBJECTS(stream, buffer);
     CCC_SUBMIT;
     if (bits == 32)
         CCC_TRY(cuStreamWaitValue32, CCC_STRM(stream), buffer->value + offset, (uint32_t)value, flags);
@@ -72,13 +74,14 @@ static int ccc_batch_mem_op(CUstreamBatchMemOpParams *operations, ccc_handle *co
         }
         *ccc_mem_op_address(&operations[i]) += buffers[i]->value;
     }
-    CUresult result;
-    {
+    CUresult result = CUDA_SUCCESS;
+    int status = ccc_uses_objects(stream, buffers, count);
+    if (status == 0) {
         CCC_SUBMIT;
         result = cuStreamBatchMemOp(CCC_STRM(stream), count, operations, 0);
     }
     ccc_batch_mem_op_release(buffers, count);
-    return result ? ccc_fail((int)result, "cuStreamBatchMemOp") : 0;
+    return result ? ccc_fail((int)result, "cuStreamBatchMemOp") : status;
 }
 
 #endif

@@ -198,7 +198,7 @@ static ccc_handle *ccc_device_allocate(int device, size_t size)
         result = cuMemAlloc(&pointer, size);
     if (result)
         ccc_fail((int)result, "cuMemAlloc");
-    else if ((handle = ccc_buffer_new(pointer, size, CCC_SYNCHRONOUS, scope.context, NULL, NULL)) == NULL && size > 0)
+    else if ((handle = ccc_buffer_new(pointer, size, CCC_SYNCHRONOUS | CCC_WAITS, scope.context, NULL, NULL)) == NULL && size > 0)
         cuMemFree(pointer);
     ccc_leave(&scope);
     return handle;
@@ -221,7 +221,7 @@ static ccc_handle *ccc_pinned_allocate(size_t size)
         result = cuMemHostAlloc(&pointer, size, CU_MEMHOSTALLOC_PORTABLE);
     if (result)
         ccc_fail((int)result, "cuMemHostAlloc");
-    else if ((handle = ccc_buffer_new((uintptr_t)pointer, size, CCC_PINNED, context, NULL, NULL)) == NULL && size > 0)
+    else if ((handle = ccc_buffer_new((uintptr_t)pointer, size, CCC_PINNED | CCC_WAITS, context, NULL, NULL)) == NULL && size > 0)
         cuMemFreeHost(pointer);
     ccc_release(context);
     return handle;
@@ -457,6 +457,7 @@ static int ccc_fill_in(const ccc_handle *buffer, const ccc_handle *stream, uint3
     size_t size = buffer->buffer.size;
     if (size == 0)
         return 0;
+    CCC_USES_OBJECTS(stream, buffer);
     CCC_SUBMIT;
     switch (width) {
     case 1:

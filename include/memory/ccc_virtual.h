@@ -203,7 +203,7 @@ static ccc_handle *ccc_virtual_new(ccc_handle *context, ccc_handle *stream, cons
             return NULL;
         }
     }
-    ccc_handle *handle = ccc_buffer_new(memory ? memory->reservations[0].start : 0, size, CCC_VIRTUAL, context, NULL,
+    ccc_handle *handle = ccc_buffer_new(memory ? memory->reservations[0].start : 0, size, CCC_VIRTUAL | CCC_WAITS, context, NULL,
                                         stream);
     if (handle)
         handle->buffer.mappings = memory;

@@ -40,7 +40,7 @@ struct CUDA_TEXTURE_DESC_st;
     CALL(stream_sync_in, ccc_stream_sync_in, int, (const ccc_handle *stream)) \
     CALL(graph_launch_in, ccc_graph_launch_in, int, (ccc_handle *executable, ccc_handle *stream)) \
     CALL(launch_in, ccc_launch_in, int, (const ccc_config *config, const ccc_handle *kernel, \
-         const ccc_handle *stream, const char *arguments, size_t size)) \
+         const ccc_handle *stream, const char *arguments, size_t size, ccc_handle *const *objects, size_t count)) \
     CALL(tensor_for, ccc_tensor_for, uint64_t, (ccc_handle *buffer, DLDevice device, int versioned, \
          uint64_t stream, int *status)) \
     CALL(tensor_delete, ccc_tensor_delete, void, (uint64_t tensor)) \

@@ -26,16 +26,16 @@ static int check_tuple(PyObject *values)
 
 /* Launch with arguments that are stored. 0: it was tried, with this status; 1: nothing was done, something is closed. */
 static int launch_stored(const packer *packer, const ccc_config *config, ccc_handle *kernel, ccc_handle *stream,
-                         const char *packed, ccc_handle *const *buffers, int *status)
+                         const char *packed, ccc_handle *const *objects, int *status)
 {
     if (!hold_both(stream, kernel))
         return 1;
-    int held = hold_all(buffers, packer->buffers);
+    int held = hold_all(objects, packer->objects);
     if (held) {
         Py_BEGIN_ALLOW_THREADS
-        *status = helpers->launch_in(config, kernel, stream, packed, packer->size);
+        *status = helpers->launch_in(config, kernel, stream, packed, packer->size, objects, (size_t)packer->objects);
         Py_END_ALLOW_THREADS
-        let_go_of_all(buffers, packer->buffers);
+        let_go_of_all(objects, packer->objects);
     }
     let_go_of_both(stream, kernel);
     return !held;
@@ -230,11 +230,11 @@ static PyObject *prepared_launch(PyObject *self, PyObject *const *arguments, Py_
     return result;
 }
 
-/* Add the handles of the buffers among the values to a list. */
+/* Add the handles of the buffers, textures and surfaces among the values to a list. */
 static int add_handles(const packer *packer, PyObject *const *values, PyObject *list)
 {
     for (Py_ssize_t index = 0; index < packer->count; ++index)
-        if (packer->fields[index].way == 'b' && handle_of(values[index], CCC_BUFFER)) {
+        if (is_object(&packer->fields[index]) && handle_of_argument(&packer->fields[index], values[index])) {
             PyObject *cdata = cdata_of(values[index]);
             int failed = cdata == NULL || PyList_Append(list, cdata);
             Py_XDECREF(cdata);

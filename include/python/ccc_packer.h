@@ -34,7 +34,7 @@ typedef struct packer {
     void *native;
     size_t size; /* of the arguments */
     Py_ssize_t count;
-    Py_ssize_t buffers; /* how many of them are addresses of buffers */
+    Py_ssize_t objects; /* how many of them are buffers, textures or surfaces */
     field fields[1];
 } packer;
 
@@ -172,13 +172,28 @@ static int store_value_of(PyObject *item, char code, int unless_nan, char *at)
     return result;
 }
 
-/*
- * Store the address of a buffer, and add its handle to those of the launch, if there is one: it keeps them from being
- * freed.
- */
-static int store_buffer(PyObject *value, char *at, ccc_handle ***handles)
+/* Whether the arguments of a field have handles: buffers, or textures and surfaces. */
+static int is_object(const field *field)
 {
-    ccc_handle *handle = handle_of(value, CCC_BUFFER);
+    return field->way == 'b' || field->way == 'x';
+}
+
+/* The handle of such an argument; NULL, with no error set: it is of another kind. */
+static ccc_handle *handle_of_argument(const field *field, PyObject *value)
+{
+    if (field->way == 'b')
+        return handle_of(value, CCC_BUFFER);
+    ccc_handle *handle = handle_of_any(value, CCC_TEXTURE);
+    return handle ? handle : handle_of_any(value, CCC_SURFACE);
+}
+
+/*
+ * Store the address of a buffer, or the number of a texture or a surface, and add its handle to those of the launch, if
+ * there is one: it keeps them from being destroyed.
+ */
+static int store_object(PyObject *value, const field *field, char *at, ccc_handle ***handles)
+{
+    ccc_handle *handle = handle_of_argument(field, value);
     if (handle == NULL || !is_open(handle))
         return -1;
     memcpy(at, &head_of(handle)->value, sizeof(uint64_t));
@@ -221,7 +236,8 @@ static int store(PyObject *value, const field *field, char *at, ccc_handle ***ha
     case 'n':
         return store_number(value, field->code, 1, at);
     case 'b':
-        return store_buffer(value, at, handles);
+    case 'x':
+        return store_object(value, field, at, handles);
     case 'a':
         return store_value_of(value, field->code, 0, at);
     case 'm':
@@ -260,7 +276,7 @@ static int not_on_fast_path(void)
 }
 
 /*
- * Store all arguments, which are in a tuple, or else in an array, and the handles of buffers unless `handles` is NULL.
+ * Store all arguments, which are in a tuple, or else in an array, and the handles of objects unless `handles` is NULL.
  * 0: done; 1: they are not for the fast path; -1: an exception is set.
  */
 static int store_all(const packer *packer, PyObject *tuple, PyObject *const *array, char *arguments,
@@ -283,7 +299,7 @@ static int store_all(const packer *packer, PyObject *tuple, PyObject *const *arr
 static char *memory_for(const packer *packer, char *stack, ccc_handle ***handles)
 {
     const size_t align = sizeof **handles, start = (packer->size + align - 1) / align * align;
-    const size_t size = start + align * (size_t)packer->buffers;
+    const size_t size = start + align * (size_t)packer->objects;
     char *found = size <= STACK_SIZE ? stack : PyMem_Malloc(size);
     if (found == NULL)
         PyErr_NoMemory();
@@ -340,7 +356,7 @@ static packer *make_packer(PyObject *fields, PyObject *types, PyObject *native, 
             Py_DECREF(made);
             return NULL;
         }
-        made->buffers += made->fields[index].way == 'b';
+        made->objects += is_object(&made->fields[index]);
     }
     return made;
 }
@@ -373,7 +389,7 @@ static PyObject *calls_retarget(PyObject *module, PyObject *const *arguments, Py
     made->native = target;
     made->size = like->size;
     made->count = like->count;
-    made->buffers = like->buffers;
+    made->objects = like->objects;
     memcpy(made->fields, like->fields, (size_t)like->count * sizeof(field));
     return (PyObject *)made;
 }

@@ -31,7 +31,7 @@ static ccc_handle *ccc_array_create(int device, const CUDA_ARRAY3D_DESCRIPTOR *s
     CUresult result = cuArray3DCreate(&array, shape);
     if (result)
         ccc_fail((int)result, "cuArray3DCreate");
-    else if ((handle = ccc_new(CCC_ARRAY, (uintptr_t)array, 0, scope.context)) == NULL)
+    else if ((handle = ccc_new(CCC_ARRAY, (uintptr_t)array, CCC_WAITS, scope.context)) == NULL)
         cuArrayDestroy(array);
     ccc_leave(&scope);
     return handle;
@@ -48,7 +48,7 @@ static ccc_handle *ccc_mipmap_create(int device, const CUDA_ARRAY3D_DESCRIPTOR *
     CUresult result = cuMipmappedArrayCreate(&mipmap, shape, levels);
     if (result)
         ccc_fail((int)result, "cuMipmappedArrayCreate");
-    else if ((handle = ccc_new(CCC_MIPMAP, (uintptr_t)mipmap, 0, scope.context)) == NULL)
+    else if ((handle = ccc_new(CCC_MIPMAP, (uintptr_t)mipmap, CCC_WAITS, scope.context)) == NULL)
         cuMipmappedArrayDestroy(mipmap);
     ccc_leave(&scope);
     return handle;

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 from graphs import ONE, content
-from helpers import collect, in_threads
+from helpers import alive, collect, in_threads, soon
 from scenarios import PTX
 
-from cuda_core_cffi import Buffer, CUDAError, Device, Kernel, ObjectCode, Stream, launch, live_objects
+from cuda_core_cffi import Buffer, CUDAError, Device, Kernel, ObjectCode, Stream, launch
 
 NAME = "store"
 MANY = 200  # more than the table of kernels has room for at first
@@ -21,7 +21,7 @@ MANY = 200  # more than the table of kernels has room for at first
 def libraries() -> int:
     """Return how many libraries are loaded."""
     collect()
-    return live_objects()["library"]
+    return alive()["library"]
 
 
 def many_kernels() -> bytes:
@@ -149,6 +149,7 @@ def test_a_handle_of_unloaded_code_keeps_nothing(code: ObjectCode, loaded: int) 
     with code.get_kernel(NAME) as kernel:
         handle = kernel.handle
     code.close()
+    assert libraries() == loaded
     with (
         Kernel.from_handle(handle) as gone,
         pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_HANDLE"),
@@ -201,4 +202,6 @@ def test_the_kernel_of_a_captured_node_keeps_its_code(loaded: int, device: Devic
         code.close()
         assert found.num_arguments == 2
     found.close()
-    assert libraries() == loaded
+    assert libraries() == loaded + 1
+    del node
+    assert soon(lambda: libraries() == loaded)

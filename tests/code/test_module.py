@@ -10,10 +10,10 @@ import threading
 import weakref
 
 import pytest
-from helpers import in_thread, output_of
+from helpers import alive, in_thread, output_of
 from mutations import fatbin_part, make_fatbin
 
-from cuda_core_cffi import CUDAError, Kernel, ObjectCode, Program, ProgramOptions, UnavailableError, live_objects
+from cuda_core_cffi import CUDAError, Kernel, ObjectCode, Program, ProgramOptions, UnavailableError
 from cuda_core_cffi._compile.nvrtc import supported_archs
 from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi._core.libraries import nvrtc_version
@@ -361,14 +361,14 @@ def test_without_a_device_a_failure_is_told_all_the_same(device):
 
 
 def test_code_is_loaded_once(code):
-    before = live_objects()["library"]
+    before = alive()["library"]
     assert code.handle == code.handle != 0
     assert int(ffi.cast("uintptr_t", code.cdata)) == code.handle
-    assert live_objects()["library"] == before + 1
+    assert alive()["library"] == before + 1
 
 
 def test_threads_load_code_once(code):
-    before = live_objects()["library"]
+    before = alive()["library"]
     handles: list[int] = []
     threads = [threading.Thread(target=lambda: handles.append(code.handle)) for _ in range(8)]
     for thread in threads:
@@ -376,26 +376,26 @@ def test_threads_load_code_once(code):
     for thread in threads:
         thread.join()
     assert len(set(handles)) == 1
-    assert live_objects()["library"] == before + 1
+    assert alive()["library"] == before + 1
 
 
 def test_code_is_unloaded_with_its_last_user(code):
-    before = live_objects()["library"]
+    before = alive()["library"]
     again = pickle.loads(pickle.dumps(code))
     kernel = again.get_kernel("twice")
     del again
-    assert live_objects()["library"] == before + 1
+    assert alive()["library"] == before + 1
     assert kernel.handle
     kernel.close()
     del kernel
 
 
 def test_closed_code_is_unloaded(code):
-    before = live_objects()["library"]
+    before = alive()["library"]
     assert code.handle
     code.close()
     code.close()
-    assert (live_objects()["library"], code.is_closed, code.handle) == (before, True, 0)
+    assert (alive()["library"], code.is_closed, code.handle) == (before, True, 0)
 
 
 def test_closed_code_loads_nothing_more(code):
@@ -429,7 +429,7 @@ def test_a_kernel_outlives_its_closed_code(code):
     ids=["get_kernel", "get_global", "get_module", "from_handle"],
 )
 def test_code_that_another_thread_closes_just_before_it_is_used_is_closed(code, monkeypatch, use):
-    before = live_objects()["library"]
+    before = alive()["library"]
     with code.get_kernel("halve") as kernel:  # which would keep it loaded
         handle = kernel.handle
     load = ObjectCode._load
@@ -442,7 +442,7 @@ def test_code_that_another_thread_closes_just_before_it_is_used_is_closed(code, 
     monkeypatch.setattr(ObjectCode, "_load", load_and_close)
     with pytest.raises(RuntimeError, match="closed"):
         use(code, handle)
-    assert live_objects()["library"] == before
+    assert alive()["library"] == before
 
 
 def test_code_from_a_file_is_loaded(code, compile_target, tmp_path):

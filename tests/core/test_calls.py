@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from helpers import collect
+from helpers import alive, collect
 
 from cuda_core_cffi import (
     Buffer,
@@ -28,7 +28,6 @@ from cuda_core_cffi import (
     ffi,
     launch,
     lib,
-    live_objects,
     simulator,
 )
 from cuda_core_cffi._core import calls, python_calls
@@ -144,19 +143,19 @@ def test_usual_calls_have_no_frame_of_python(
 @pytest.mark.parametrize("close", [True, False])
 def test_what_is_made_goes_with_its_object(kit: Kit, make: str, close: bool) -> None:
     arguments = kit.arguments(make)
-    before = live_objects()
+    before = alive()
     made = getattr(kit.calls, make)(*arguments)
     assert type(made) is arguments[0]
     assert lib.ccc_handle_value(made._c_handle)
-    assert live_objects() != before
+    assert alive() != before
     if close:
         kit.calls.close(made)
         assert not lib.ccc_is_open(made._c_handle)
-        assert live_objects() == before
+        assert alive() == before
         kit.calls.close(made)
     del made
     collect()
-    assert live_objects() == before
+    assert alive() == before
 
 
 def test_a_box_is_given_in_place_of_another(kit: Kit) -> None:
@@ -166,13 +165,13 @@ def test_a_box_is_given_in_place_of_another(kit: Kit) -> None:
     kit.calls.adopt(second, c_handle)
     assert second._c_handle == c_handle
     assert first._c_handle != c_handle
-    before = live_objects()["buffer"]
+    before = alive()["buffer"]
     kit.calls.close(second)
     assert lib.ccc_is_open(first._c_handle)
     assert not lib.ccc_is_open(c_handle)
     del first, second
     collect()
-    assert live_objects()["buffer"] == before - 2
+    assert alive()["buffer"] == before - 2
 
 
 def subtract_in_vain(device: Device) -> None:
@@ -237,7 +236,7 @@ def test_wrong_uses_of_the_functions_in_c_are_refused(stream: Stream) -> None:
 @pytest.mark.skipif(not CPYTHON, reason="what PyPy has is plain Python")
 @pytest.mark.parametrize("make", ["create_array", "create_texture"])
 def test_what_describes_an_array_or_a_texture_is_checked(device: Device, make: str) -> None:
-    arguments, before = Kit(calls).arguments(make), live_objects()
+    arguments, before = Kit(calls).arguments(make), alive()
     for position in range(len(arguments)):
         for wrong in (None, object(), ffi.new("int *"), "7"):
             if arguments[position] is not True:  # of that, the truth is taken
@@ -245,7 +244,7 @@ def test_what_describes_an_array_or_a_texture_is_checked(device: Device, make: s
                     getattr(calls, make)(*arguments[:position], wrong, *arguments[position + 1 :])
     with pytest.raises(ValueError, match="NULL"):
         getattr(calls, make)(*(ffi.NULL if isinstance(item, ffi.CData) else item for item in arguments))
-    assert live_objects() == before
+    assert alive() == before
 
 
 def test_refused_constructions_have_nothing_to_drop() -> None:
@@ -289,11 +288,11 @@ def test_nothing_is_done_with_unusual_arguments(kit: Kit) -> None:
 )
 def test_a_failure_is_told_by_false(kit: Kit, make: str, function: str) -> None:
     arguments = kit.arguments(make)
-    before = live_objects()
+    before = alive()
     with simulator.fail(function, "CUDA_ERROR_UNKNOWN"):
         assert getattr(kit.calls, make)(*arguments) is False
     assert lib.ccc_last_status() == lib.CUDA_ERROR_UNKNOWN
-    assert live_objects() == before
+    assert alive() == before
 
 
 def test_fill_and_copy_return_a_status(kit: Kit) -> None:
@@ -516,11 +515,13 @@ def test_no_driver_call_is_made_in_vain(device: Device, stream: Stream) -> None:
         device.allocate(SIZE, stream=device.default_stream).close()
         device.create_event().close()
         device.create_stream().close()
-    assert [name for name in trace.names if name != "cuCtxGetCurrent"] == [
+    # where there is code to unload, a stream that is closed is asked for its work
+    asked = ("cuCtxGetCurrent", "cuStreamIsCapturing", "cuStreamQuery", "cuThreadExchangeStreamCaptureMode")
+    assert [name for name in trace.names if name not in asked] == [
         "cuMemAllocFromPoolAsync", "cuMemFreeAsync", "cuEventCreate", "cuEventDestroy_v2", "cuStreamCreateWithPriority",
         "cuStreamDestroy_v2",
     ]  # fmt: skip
-    assert len(trace.names) <= 6 + 4
+    assert len(trace.names) <= 6 + 4 + 4
     other.close()
 
 

@@ -15,10 +15,10 @@ import numpy
 import pytest
 from arrays import FLOATS, view
 from buffers import HostResource
-from helpers import Gate, collect, in_threads
+from helpers import Gate, alive, collect, in_threads
 from tensors import Managed, ManagedTensorVersioned, Tensor
 
-from cuda_core_cffi import LegacyPinnedMemoryResource, _capsule, live_objects
+from cuda_core_cffi import LegacyPinnedMemoryResource, _capsule
 from cuda_core_cffi._lifetime.pending_calls import run_all_tasks
 from cuda_core_cffi.utils import StridedMemoryView
 
@@ -217,7 +217,7 @@ def test_a_view_keeps_the_memory_that_was_borrowed_though_the_buffer_is_closed(d
     def allocated() -> int:
         collect()
         run_all_tasks()
-        return live_objects()["buffer"] + len(host.live)
+        return alive()["buffer"] + len(host.live)
 
     before = allocated()
     whole = (host if kind == "written in Python" else PINNED).allocate(96)

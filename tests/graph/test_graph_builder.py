@@ -225,15 +225,6 @@ def test_user_data_of_a_python_function_is_refused(builder):
         builder.callback(1)
 
 
-def test_operands_are_not_kept(builder, device, stream):
-    before = live_objects()["buffer"]
-    with device.allocate(SIZE, stream) as buffer:
-        stream.sync()
-        buffer.fill(1, stream=builder)
-    assert live_objects()["buffer"] == before
-    builder.end_building()
-
-
 # Graphs inside
 
 

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 from graphs import ONE, SIZE, content, eventually, finish
-from helpers import soon
+from helpers import alive, soon
 from scenarios import PTX
 
 from cuda_core_cffi import (
@@ -298,7 +298,7 @@ def test_what_has_nothing_to_do_with_a_capture_goes_at_once(device, stream, memo
             things.pop().close()
         del code
         gc.collect()
-        gone = {kind: before[kind] - left for kind, left in live_objects().items()}
+        gone = {kind: before[kind] - left for kind, left in alive().items()}
         assert (gone["buffer"], gone["event"], gone["library"]) == (2, 1, 1)
         finish(builder, stream)
     assert content(memory[0], stream) == b"\1" * SIZE

@@ -13,7 +13,7 @@ import weakref
 import numpy
 import pytest
 from buffers import PINNED, SIZE, ForeignStream, content, fresh
-from helpers import Gate, collect, in_thread
+from helpers import Gate, alive, collect, in_thread
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -22,7 +22,6 @@ from cuda_core_cffi import (
     Stream,
     ffi,
     lib,
-    live_objects,
 )
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -112,11 +111,11 @@ def test_buffers_are_not_constructed_directly():
 
 @pytest.mark.parametrize("kind", ["device", "pinned"])
 def test_closing_gives_the_memory_back_and_may_be_repeated(device, stream, kind):
-    before = live_objects()["buffer"]
+    before = alive()["buffer"]
     buffer = fresh(kind, device, stream)
-    assert live_objects()["buffer"] == before + 1
+    assert alive()["buffer"] == before + 1
     buffer.close()
-    assert live_objects()["buffer"] == before
+    assert alive()["buffer"] == before
     buffer.close()
     buffer.close(stream)
     assert buffer.is_closed
@@ -126,11 +125,11 @@ def test_closing_gives_the_memory_back_and_may_be_repeated(device, stream, kind)
 
 @pytest.mark.parametrize("kind", ["device", "pinned"])
 def test_collecting_gives_the_memory_back(device, stream, kind):
-    before = live_objects()["buffer"]
+    before = alive()["buffer"]
     buffer = fresh(kind, device, stream)
     del buffer
     collect()
-    assert live_objects()["buffer"] == before
+    assert alive()["buffer"] == before
 
 
 def test_leaving_a_with_block_closes(device, stream):
@@ -202,12 +201,12 @@ def test_a_closed_buffer_takes_no_deallocation_stream(device, stream):
 @pytest.mark.parametrize("kind", ["device", "pinned"])
 def test_a_buffer_outlives_the_stream_that_it_came_from(device, kind):
     stream = device.create_stream()
-    before = live_objects()["stream"]
+    before = alive()["stream"]
     buffer = fresh(kind, device, stream)
     stream.close()
-    assert live_objects()["stream"] == before
+    assert alive()["stream"] == before
     buffer.close()
-    assert live_objects()["stream"] == before - 1
+    assert alive()["stream"] == before - 1
 
 
 @pytest.mark.parametrize("kind", ["device", "pinned"])
@@ -223,9 +222,9 @@ def test_memory_goes_back_where_no_context_is_current(device, stream, kind, endi
             buffers.clear()
             collect()
 
-    before = live_objects()["buffer"]
+    before = alive()["buffer"]
     in_thread(work)
-    assert live_objects()["buffer"] == before - 1
+    assert alive()["buffer"] == before - 1
 
 
 @pytest.mark.parametrize("kind", ["device", "pinned"])
@@ -285,7 +284,7 @@ def test_memory_goes_back_before_the_owner_of_its_foreign_stream(device, part):
 
 
 def test_closing_from_many_threads_frees_once(device, stream):
-    before = live_objects()["buffer"]
+    before = alive()["buffer"]
     for _ in range(50):
         buffer = device.allocate(SIZE, stream)
         barrier = threading.Barrier(4)
@@ -299,7 +298,7 @@ def test_closing_from_many_threads_frees_once(device, stream):
             thread.start()
         for thread in threads:
             thread.join()
-    assert live_objects()["buffer"] == before
+    assert alive()["buffer"] == before
 
 
 # What a buffer says of itself

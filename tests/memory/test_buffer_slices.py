@@ -12,14 +12,13 @@ import weakref
 import numpy
 import pytest
 from buffers import DATA, PINNED, SIZE, ForeignStream, HostResource, Owner, content, fresh, write
-from helpers import Gate, collect, collect_and_release
+from helpers import Gate, alive, collect, collect_and_release
 
 from cuda_core_cffi import (
     Buffer,
     DeviceMemoryResource,
     ManagedBuffer,
     ManagedMemoryResource,
-    live_objects,
     simulator,
 )
 
@@ -186,12 +185,12 @@ def family(whole: Buffer) -> list[Buffer]:
 @pytest.mark.parametrize("ending", ["close", "collect"])
 @pytest.mark.parametrize("kind", ["device", "pinned"])
 def test_the_memory_goes_back_with_the_last_of_whole_and_slices(device, stream, kind, ending):
-    before = live_objects()["buffer"]
+    before = alive()["buffer"]
     for order in ORDERS[ending]:
         members = dict(enumerate(family(fresh(kind, device, stream))))
         write(members[0], DATA, stream)
         for index in order:
-            assert live_objects()["buffer"] == before + 1
+            assert alive()["buffer"] == before + 1
             last = members[order[-1]]
             assert content(last, stream) == {0: DATA, 1: DATA[8:32], 2: DATA[16:32], 3: DATA[40:]}[order[-1]]
             del last
@@ -200,7 +199,7 @@ def test_the_memory_goes_back_with_the_last_of_whole_and_slices(device, stream, 
             else:
                 del members[index]
                 collect()
-        assert live_objects()["buffer"] == before
+        assert alive()["buffer"] == before
 
 
 @pytest.mark.parametrize("ending", ["close", "collect"])
@@ -253,21 +252,21 @@ def test_a_resource_that_fails_to_take_back_says_so_at_the_last_close():
 
 
 def test_a_slice_keeps_the_pool(device, stream):
-    before = live_objects()
+    before = alive()
     pool = DeviceMemoryResource(device, {})
     part = pool.allocate(SIZE, stream)[8:]
     pool.close()
     del pool
     collect()
-    assert live_objects()["pool"] == before["pool"] + 1
+    assert alive()["pool"] == before["pool"] + 1
     part.close()
     del part
     collect()
-    assert live_objects() == before
+    assert alive() == before
 
 
 def test_threads_may_close_the_members_of_a_family(device, stream):
-    before = live_objects()["buffer"]
+    before = alive()["buffer"]
     for _ in range(50):
         members = family(device.allocate(SIZE, stream)) * 2
         threads = [threading.Thread(target=member.close) for member in members]
@@ -275,7 +274,7 @@ def test_threads_may_close_the_members_of_a_family(device, stream):
             thread.start()
         for thread in threads:
             thread.join()
-        assert live_objects()["buffer"] == before
+        assert alive()["buffer"] == before
 
 
 # In whose order
@@ -398,18 +397,18 @@ def test_other_libraries_see_the_part(device, stream):
 
 
 def test_a_dlpack_tensor_of_a_slice_keeps_the_memory(device, stream):
-    before = live_objects()["buffer"]
+    before = alive()["buffer"]
     whole = PINNED.allocate(SIZE, stream)
     write(whole, DATA, stream)
     part = whole[8:24]
     array = numpy.from_dlpack(part)
     part.close()
     whole.close()
-    assert live_objects()["buffer"] == before + 1
+    assert alive()["buffer"] == before + 1
     assert array.tobytes() == DATA[8:24]
     del array
     collect()
-    assert live_objects()["buffer"] == before
+    assert alive()["buffer"] == before
 
 
 def test_a_dlpack_tensor_of_a_foreign_slice_keeps_the_memory():

@@ -14,7 +14,7 @@ import numpy
 import pytest
 from buffers import DATA, PINNED, SIZE, HostResource, Owner
 from consumer import TYPES, Consumer
-from helpers import Gate, collect_and_release, no_release_thread
+from helpers import Gate, alive, collect_and_release, no_release_thread
 from scenarios import Forwarding
 
 from cuda_core_cffi import (
@@ -25,7 +25,6 @@ from cuda_core_cffi import (
     Stream,
     ffi,
     lib,
-    live_objects,
     simulator,
 )
 from cuda_core_cffi._lifetime.pending_calls import run_all_tasks
@@ -188,30 +187,30 @@ def test_numpy_can_ask_for_a_copy_on_the_host(device, stream):
 
 @pytest.mark.parametrize("max_version", [None, (1, 0)])
 def test_a_capsule_that_nobody_consumes_lets_the_memory_go(device, stream, max_version):
-    before = live_objects()["buffer"]
+    before = alive()["buffer"]
     buffer = device.allocate(SIZE, stream)
     capsule = buffer.__dlpack__(max_version=max_version)
     buffer.close()
-    assert live_objects()["buffer"] == before + 1
+    assert alive()["buffer"] == before + 1
     del capsule
     collect_and_release()
-    assert live_objects()["buffer"] == before
+    assert alive()["buffer"] == before
 
 
 @pytest.mark.parametrize("ending", ["close", "collect"])
 @pytest.mark.parametrize("max_version", [None, (1, 0)])
 def test_a_tensor_outlives_its_buffer(device, stream, ending, max_version):
-    before = live_objects()["buffer"]
+    before = alive()["buffer"]
     buffer = pinned()
     consumer = Consumer(buffer.__dlpack__(max_version=max_version))
     if ending == "close":
         buffer.close()
     del buffer
     collect_and_release()
-    assert live_objects()["buffer"] == before + 1
+    assert alive()["buffer"] == before + 1
     assert consumer.content == DATA
     consumer.delete()
-    assert live_objects()["buffer"] == before
+    assert alive()["buffer"] == before
 
 
 @pytest.mark.parametrize("ending", ["close", "collect"])
@@ -439,7 +438,7 @@ def test_pinned_memory_takes_the_stream_of_a_gpu_consumer(device, stream):
 @pytest.mark.parametrize("number", [None, -1, 1, 2])
 @pytest.mark.parametrize("kind", ["device", "pinned"])
 def test_copy_true_gives_memory_of_its_own(device, stream, kind, number):
-    before = live_objects()["buffer"]
+    before = alive()["buffer"]
     buffer = on_device(device, stream) if kind == "device" else pinned()
     consumer = Consumer(buffer.__dlpack__(copy=True, stream=number, max_version=(1, 0)))
     address = int(TYPES.cast("uintptr_t", consumer.tensor.data))
@@ -453,9 +452,9 @@ def test_copy_true_gives_memory_of_its_own(device, stream, kind, number):
         stream.sync()
         assert bytes(ffi.buffer(ffi.cast("char *", host.handle), SIZE)) == DATA
     buffer.close()
-    assert live_objects()["buffer"] == before + 1
+    assert alive()["buffer"] == before + 1
     consumer.delete()
-    assert live_objects()["buffer"] == before
+    assert alive()["buffer"] == before
 
 
 def test_a_copy_waits_for_the_buffers_stream(device, stream):
@@ -502,7 +501,7 @@ def test_a_copy_without_a_stream_is_made_when_the_export_returns(device, stream)
 
 @pytest.mark.parametrize("kind", ["device", "pinned"])
 def test_a_copy_outlives_the_consumers_stream(device, stream, kind):
-    before = live_objects()["buffer"]
+    before = alive()["buffer"]
     with device.create_stream() as consumer, on_device(device, stream) if kind == "device" else pinned() as buffer:
         tensor = Consumer(buffer.__dlpack__(copy=True, stream=consumer.handle))
         consumer.sync()
@@ -510,7 +509,7 @@ def test_a_copy_outlives_the_consumers_stream(device, stream, kind):
         warnings.simplefilter("error")
         tensor.delete()
         device.create_event().close()  # tells of what failed in cleanup
-    assert live_objects()["buffer"] == before
+    assert alive()["buffer"] == before
 
 
 @pytest.mark.parametrize("kind", ["device", "pinned", "managed"])

@@ -7,9 +7,9 @@ from __future__ import annotations
 import threading
 
 import pytest
-from helpers import Gate, output_of
+from helpers import Gate, alive, output_of
 
-from cuda_core_cffi import CUDAError, LegacyPinnedMemoryResource, MemoryResource, ffi, lib, live_objects, simulator
+from cuda_core_cffi import CUDAError, LegacyPinnedMemoryResource, MemoryResource, ffi, lib, simulator
 from cuda_core_cffi._memory import SynchronousMemoryResource
 
 SIZE = 64
@@ -42,7 +42,7 @@ def test_synchronous_memory_is_on_a_device_that_exists(wrong, error):
 @pytest.mark.parametrize("how", ["positional", "keyword", "none", "absent"])
 def test_the_stream_is_optional(stream, make, how):
     mr = make()
-    before = live_objects()["buffer"]
+    before = alive()["buffer"]
     buffer = {
         "positional": lambda: mr.allocate(SIZE, stream),
         "keyword": lambda: mr.allocate(SIZE, stream=stream),
@@ -54,7 +54,7 @@ def test_the_stream_is_optional(stream, make, how):
     buffer.fill(3, stream=stream)
     stream.sync()
     buffer.close()
-    assert live_objects()["buffer"] == before
+    assert alive()["buffer"] == before
 
 
 @each
@@ -120,12 +120,12 @@ def test_the_null_pointer_goes_back_nowhere(make, ptr):
 @each
 @pytest.mark.parametrize("wrong", [1, "stream"])
 def test_a_stream_that_is_none_is_a_type_error(make, wrong):
-    before = live_objects()["buffer"]
+    before = alive()["buffer"]
     with pytest.raises(TypeError, match="needs a Stream"):
         make().allocate(SIZE, wrong)
     with pytest.raises(TypeError, match="needs a Stream"):
         make().deallocate(0, SIZE, wrong)
-    assert live_objects()["buffer"] == before
+    assert alive()["buffer"] == before
 
 
 @each
@@ -153,13 +153,13 @@ def test_pinned_memory_needs_a_current_context():
 
 
 def test_synchronous_memory_needs_no_current_context():
-    before = live_objects()["buffer"]
+    before = alive()["buffer"]
     buffers = []
     mr = SynchronousMemoryResource(0)
     thread = threading.Thread(target=lambda: buffers.append(mr.allocate(SIZE)))
     thread.start()
     thread.join()
-    assert live_objects()["buffer"] == before + 1
+    assert alive()["buffer"] == before + 1
     buffers.pop().close()
 
 

@@ -10,7 +10,7 @@ import threading
 import numpy as np
 import pytest
 from buffers import content
-from helpers import output_of
+from helpers import alive, output_of
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -21,7 +21,6 @@ from cuda_core_cffi import (
     PinnedMemoryResourceOptions,
     ffi,
     lib,
-    live_objects,
 )
 from cuda_core_cffi._core.errors import check
 
@@ -44,25 +43,25 @@ def pool(device, request):
 
 
 def test_without_options_the_hosts_current_pool_is_borrowed(device):
-    current, before = ffi.new("CUmemoryPool *"), live_objects()
+    current, before = ffi.new("CUmemoryPool *"), alive()
     assert lib.cuMemGetMemPool(current, ffi.new("CUmemLocation *", HOST), lib.CU_MEM_ALLOCATION_TYPE_PINNED) == 0
     pool = PinnedMemoryResource()
     assert pool.cdata == current[0]
     assert (pool.is_handle_owned, pool.numa_id, pool.is_closed) == (False, -1, False)
     pool.close()
     assert not pool.is_closed
-    assert live_objects() == before
+    assert alive() == before
 
 
 @pytest.mark.parametrize("options", [{}, {"max_size": 2**25}, {"numa_id": 0}, PinnedMemoryResourceOptions()])
 def test_with_options_a_pool_is_created(device, options):
-    before = live_objects()["pool"]
+    before = alive()["pool"]
     pool = PinnedMemoryResource(options)
     assert pool.is_handle_owned
     assert pool.handle not in (0, PinnedMemoryResource().handle)
-    assert live_objects()["pool"] == before + 1
+    assert alive()["pool"] == before + 1
     pool.close()
-    assert live_objects()["pool"] == before
+    assert alive()["pool"] == before
 
 
 @pytest.mark.parametrize(
@@ -192,7 +191,7 @@ def test_without_a_context_the_default_stream_cannot_be_found(device, pool):
 
 @pytest.mark.parametrize("ending", ["close", "collect"])
 def test_a_buffer_of_the_default_stream_goes_where_no_context_is_current(pool, ending):
-    used, before = pool.attributes.used_mem_current, live_objects()
+    used, before = pool.attributes.used_mem_current, alive()
     buffers = [pool.allocate(SIZE)]
 
     def end() -> None:
@@ -206,7 +205,7 @@ def test_a_buffer_of_the_default_stream_goes_where_no_context_is_current(pool, e
     thread.join()
     for _ in range(3):
         gc.collect()
-    assert live_objects() == before
+    assert alive() == before
     assert pool.attributes.used_mem_current == used
 
 

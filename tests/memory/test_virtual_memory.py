@@ -10,7 +10,7 @@ import types
 
 import pytest
 from buffers import ForeignStream, content, write
-from helpers import Gate, opened_before, output_of
+from helpers import Gate, alive, opened_before, output_of
 from virtual_memory import UNIT, access, blocked, free, raw_allocation, reserve, roomy
 
 from cuda_core_cffi import (
@@ -21,7 +21,6 @@ from cuda_core_cffi import (
     VirtualMemoryResourceOptions,
     ffi,
     lib,
-    live_objects,
 )
 
 pytestmark = pytest.mark.usefixtures("no_virtual_memory_left")
@@ -169,7 +168,7 @@ def test_sizes_round_up_to_the_granularity(device, asked, given, granularity):
 
 @pytest.mark.parametrize("how", ["positional", "keyword", "none", "absent"])
 def test_the_stream_is_optional(stream, mr, how):
-    before = live_objects()["buffer"]
+    before = alive()["buffer"]
     buffer = {
         "positional": lambda: mr.allocate(1, stream),
         "keyword": lambda: mr.allocate(1, stream=stream),
@@ -180,7 +179,7 @@ def test_the_stream_is_optional(stream, mr, how):
     assert set(content(buffer, stream)) == {3}
     buffer.close()
     assert buffer.is_closed
-    assert live_objects()["buffer"] == before
+    assert alive()["buffer"] == before
 
 
 def test_memory_is_usable_at_once_in_every_stream(device, stream, mr):
@@ -337,14 +336,14 @@ def test_a_buffer_keeps_its_stream_when_it_moves(device, mr):
 
 
 def test_a_buffer_that_is_collected_gives_its_memory_back(stream, mr):
-    before = live_objects()["buffer"]
+    before = alive()["buffer"]
     buffers = [mr.allocate(1, stream)]
     with blocked(buffers[0]):
         mr.modify_allocation(buffers[0], 2 * UNIT)
     buffers.clear()
     for _ in range(3):
         gc.collect()
-    assert live_objects()["buffer"] == before
+    assert alive()["buffer"] == before
 
 
 def test_a_buffer_outlives_its_resource(device, stream):

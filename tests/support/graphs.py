@@ -100,6 +100,6 @@ def wait_for_graphs(count: int, seconds: float = 2) -> None:
     if lib.ccc_keep_count() > count:
         gc.collect()
     end = time.monotonic() + seconds
-    while lib.ccc_keep_count() > count and time.monotonic() < end:
+    while (lib.ccc_reclaim() or lib.ccc_keep_count() > count) and time.monotonic() < end:
         flush_releases()
         time.sleep(0.001)

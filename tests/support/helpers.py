@@ -23,7 +23,7 @@ from unittest import mock
 import pytest
 
 import cuda_core_cffi
-from cuda_core_cffi import Stream, ffi, lib, system
+from cuda_core_cffi import Stream, ffi, lib, live_objects, system
 from cuda_core_cffi._compile.driver_linker import DriverLinker
 from cuda_core_cffi._lifetime.pending_calls import run_all_tasks
 from cuda_core_cffi.system._system_events import RegisteredSystemEvents
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUPPORT = pathlib.Path(__file__).resolve().parent
-LIMIT = 120  # seconds, for anything that could hang
+LIMIT = 600  # seconds, for anything that could hang
 PYPY = sys.implementation.name == "pypy"
 FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
 
@@ -99,9 +99,23 @@ def in_threads(count: int, work: Callable[[int], T]) -> list[T]:
 
 
 def collect() -> None:
-    """Collect garbage; PyPy runs finalizers some time after."""
+    """Collect garbage; PyPy runs finalizers some time after. What waits for an idle device is destroyed."""
     for _ in range(3):
         gc.collect()
+    destroy_idle()
+
+
+def destroy_idle() -> None:
+    """Destroy what waits for the device to be idle, which the release thread does else."""
+    end = time.monotonic() + 10
+    while lib.ccc_reclaim() and time.monotonic() < end:
+        time.sleep(0.001)
+
+
+def alive() -> dict[str, int]:
+    """Return how many driver objects there are of each kind, when those that wait for the device are destroyed."""
+    destroy_idle()
+    return live_objects()
 
 
 def collect_and_release() -> None:

@@ -11,9 +11,9 @@ import weakref
 import numpy as np
 import pytest
 from buffers import PINNED, ForeignStream, HostResource, content, write
-from helpers import Gate, collect, in_threads
+from helpers import Gate, alive, collect, in_threads
 
-from cuda_core_cffi import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Buffer, Device, ffi, live_objects
+from cuda_core_cffi import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Buffer, Device, ffi
 from cuda_core_cffi.texture import ArrayRegion, OpaqueArray, OpaqueArrayOptions
 from cuda_core_cffi.utils import StridedMemoryView
 
@@ -480,8 +480,8 @@ def test_memory_of_the_host_is_not_captured(device, stream, builder):
 
 
 def test_copies_leave_nothing_behind(device, stream):
-    before = live_objects()
+    before = alive()
     array, _ = filled(device, stream, (4, 4))
     with array:
         elements(array, stream)
-    assert live_objects() == before
+    assert alive() == before

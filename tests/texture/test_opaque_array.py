@@ -9,9 +9,9 @@ import weakref
 
 import numpy as np
 import pytest
-from helpers import collect, in_thread, in_threads, output_of
+from helpers import alive, collect, in_thread, in_threads, output_of
 
-from cuda_core_cffi import CUDAError, Device, live_objects, simulator
+from cuda_core_cffi import CUDAError, Device, simulator
 from cuda_core_cffi.texture import (
     MipmappedArray,
     MipmappedArrayOptions,
@@ -35,7 +35,7 @@ FORMATS = {
 
 def arrays_alive() -> int:
     collect()
-    return live_objects()["array"]
+    return alive()["array"]
 
 
 # --- Options --------------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def test_closing_destroys_an_array_once(device):
     assert arrays_alive() == before + 1
     for _ in range(2):
         array.close()
-        assert (array.is_closed, array.handle, live_objects()["array"]) == (True, 0, before)
+        assert (array.is_closed, array.handle, alive()["array"]) == (True, 0, before)
     assert array.shape == (4,)
 
 
@@ -226,16 +226,16 @@ def test_an_array_in_a_cycle_is_destroyed(device):
 
 def test_an_array_is_destroyed_in_its_context_whichever_is_current(device):
     array = device.create_opaque_array(OpaqueArrayOptions((4,), "uint8", 1))
-    before = live_objects()["array"]
+    before = alive()["array"]
     in_thread(array.close)
-    assert live_objects()["array"] == before - 1
+    assert alive()["array"] == before - 1
 
 
 def test_threads_may_close_one_array_at_the_same_time(device):
     array = device.create_opaque_array(OpaqueArrayOptions((4,), "uint8", 1))
-    before = live_objects()["array"]
+    before = alive()["array"]
     in_threads(4, lambda _: array.close())
-    assert live_objects()["array"] == before - 1
+    assert alive()["array"] == before - 1
 
 
 def test_a_closed_array_is_not_copied(device, stream):
@@ -257,13 +257,13 @@ def test_out_of_memory_garbage_is_collected_and_the_array_tried_again(device):
     holder.append(holder)
     gc.disable()
     try:
-        before = live_objects()["array"]
+        before = alive()["array"]
         del holder
         with simulator.fail("cuArray3DCreate", "CUDA_ERROR_OUT_OF_MEMORY") as fault:
             array = device.create_opaque_array(OpaqueArrayOptions((4,), "uint8", 1))
         assert fault.left == 0
         collect()
-        assert live_objects()["array"] == before
+        assert alive()["array"] == before
         array.close()
     finally:
         gc.enable()
@@ -317,14 +317,14 @@ def test_there_are_as_many_levels_as_it_takes_to_one_element(device):
 
 
 def test_a_level_keeps_the_whole(device, stream):
-    before = live_objects()["mipmap"]
+    before = alive()["mipmap"]
     mipmap = device.create_mipmapped_array(MipmappedArrayOptions((4,), "uint8", 1, 3))
     level = mipmap.get_level(1)
     mipmap.close()
-    assert live_objects()["mipmap"] == before + 1
+    assert alive()["mipmap"] == before + 1
     level.copy_from(b"ab", stream=stream)
     stream.sync()
     with pytest.raises(RuntimeError, match="this MipmappedArray is closed"):
         mipmap.get_level(0)
     level.close()
-    assert live_objects()["mipmap"] == before
+    assert alive()["mipmap"] == before

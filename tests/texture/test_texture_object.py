@@ -8,7 +8,7 @@ import math
 
 import pytest
 from buffers import HostResource, ManagedResource
-from helpers import collect, in_thread, in_threads
+from helpers import alive, collect, in_thread, in_threads
 
 from cuda_core_cffi import (
     Buffer,
@@ -19,7 +19,6 @@ from cuda_core_cffi import (
     MemoryResource,
     ObjectCode,
     launch,
-    live_objects,
 )
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi.texture import (
@@ -445,36 +444,36 @@ def test_the_drivers_own_refusal_is_told(device, buffer):
 
 
 def test_a_texture_keeps_its_array(device):
-    before = live_objects()
+    before = alive()
     array = device.create_opaque_array(IMAGE)
     texture = device.create_texture_object(ResourceDescriptor.from_opaque_array(array))
     array.close()
     assert array.handle == 0
-    assert live_objects()["array"] == before["array"] + 1
+    assert alive()["array"] == before["array"] + 1
     texture.close()
-    assert live_objects() == before
+    assert alive() == before
 
 
 def test_a_surface_of_a_level_keeps_the_whole(device):
-    before = live_objects()
+    before = alive()
     mipmap = device.create_mipmapped_array(MipmappedArrayOptions((8, 8), "uint8", 1, 3, True))
     level = mipmap.get_level(1)
     surface = device.create_surface_object(ResourceDescriptor.from_opaque_array(level))
     mipmap.close()
     level.close()
-    assert live_objects()["mipmap"] == before["mipmap"] + 1
+    assert alive()["mipmap"] == before["mipmap"] + 1
     surface.close()
-    assert live_objects() == before
+    assert alive() == before
 
 
 def test_a_texture_keeps_the_memory_of_its_buffer(device, stream):
-    before = live_objects()
+    before = alive()
     buffer = device.allocate(SIZE, stream)
     texture = device.create_texture_object(ResourceDescriptor.from_linear(buffer, format="uint8", num_channels=1))
     buffer.close()
-    assert live_objects()["buffer"] == before["buffer"] + 1
+    assert alive()["buffer"] == before["buffer"] + 1
     texture.close()
-    assert live_objects() == before
+    assert alive() == before
 
 
 def test_memory_that_python_gives_back_stays_until_the_texture_is_closed(device):
@@ -521,21 +520,21 @@ def test_managed_memory_has_textures(device):
 
 
 def test_textures_in_a_cycle_end_in_the_right_order(device):
-    before = live_objects()
+    before = alive()
     array = device.create_opaque_array(IMAGE)
     holder = [array, device.create_texture_object(ResourceDescriptor.from_opaque_array(array))]
     holder.append(holder)
     del array, holder
     collect()
-    assert live_objects() == before
+    assert alive() == before
 
 
 def test_a_texture_ends_in_its_context_whichever_is_current(device, resource):
-    before = live_objects()
+    before = alive()
     texture, surface = device.create_texture_object(resource), device.create_surface_object(resource)
     in_thread(texture.close)
     in_thread(surface.close)
-    assert live_objects() == before
+    assert alive() == before
 
 
 def test_a_closed_resource_has_no_textures(device, stream):
@@ -575,14 +574,14 @@ def test_a_texture_is_no_float_argument(device, resource, stream, store):
 
 
 def test_a_graph_keeps_the_textures_of_its_kernels(device, graph, stream, copy_handle, out):
-    before = live_objects()
+    before = alive()
     array = device.create_opaque_array(IMAGE)
     texture = device.create_texture_object(ResourceDescriptor.from_opaque_array(array))
     handle = texture.handle
     graph.launch(ONE, copy_handle, out, texture)
     texture.close()
     array.close()
-    assert live_objects()["texture"] == before["texture"] + 1
+    assert alive()["texture"] == before["texture"] + 1
     with graph.instantiate() as executable:
         executable.launch(stream)
         stream.sync()
