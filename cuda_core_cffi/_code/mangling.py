@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 __all__ = [
     "BYTES",
+    "CLASS",
     "FLOATING",
     "INTEGER",
     "POINTER",
@@ -30,7 +31,8 @@ Kind = str | None
 FLOATING = "f"
 INTEGER = "i"
 POINTER = "p"
-BYTES = "b"  # a structure, or a number that no Python number packs into
+BYTES = "b"  # a class that no number of Python or C is, such as int4 or __nv_bfloat16
+CLASS = "c"  # another class, which may be a complex number or one of half precision
 
 _BUILTIN: dict[str, Kind] = {
     **dict.fromkeys("bwacshtijlmxyno", INTEGER),
@@ -53,11 +55,15 @@ _BUILTIN_D: dict[str, Kind] = {
 }
 _VECTOR_INTEGERS = ("char", "short", "int", "long", "longlong")
 _VECTOR_BASES = (*_VECTOR_INTEGERS, *(f"u{name}" for name in _VECTOR_INTEGERS), "float", "double")
+_ALIGNED_BASES = ("double", *(f"{sign}{name}" for sign in ("", "u") for name in ("long", "longlong")))
+_SMALL_FLOATS = ("fp8_e4m3", "fp8_e5m2", "fp8_e8m0", "fp6_e2m3", "fp6_e3m2", "fp4_e2m1")
 _NAMED: dict[str, Kind] = {
     "__half": FLOATING,
-    **dict.fromkeys(["__half2", "__nv_bfloat16", "__nv_bfloat162", "__nv_fp8_e4m3", "__nv_fp8_e5m2"], BYTES),
-    **dict.fromkeys(["dim3", "CUtensorMap_st"], BYTES),
+    **dict.fromkeys(["__half2", "__nv_bfloat16", "__nv_bfloat162", "dim3", "CUtensorMap_st"], BYTES),
+    **{f"__nv_{name.replace('_', f'{lanes}_')}": BYTES for name in _SMALL_FLOATS for lanes in ("", "x2", "x4")},
     **dict.fromkeys([f"{base}{lanes}" for base in _VECTOR_BASES for lanes in range(1, 5)], BYTES),
+    **dict.fromkeys([f"{base}4_{alignment}a" for base in _ALIGNED_BASES for alignment in (16, 32)], BYTES),
+    **dict.fromkeys(["float2", "double2"], CLASS),  # what cuComplex.h makes complex numbers of
 }
 _MANGLED = "_Z"
 _QUALIFIERS = "rVK"
@@ -92,9 +98,9 @@ def kinds_from_symbol(symbol: str) -> tuple[Kind, ...] | None:
     Returns
     -------
     tuple or None
-        One of `FLOATING`, `INTEGER`, `POINTER`, `BYTES` for each parameter, or None for one whose type the name does
-        not give away, such as a structure or an enumeration; None altogether if the symbol is not mangled, or
-        not understood.
+        One of `FLOATING`, `INTEGER`, `POINTER`, `BYTES`, `CLASS` for each parameter, or None if its type may be a
+        structure or an enumeration; None altogether if the symbol is not
+        mangled, or not understood.
     """
     if not symbol.startswith(_MANGLED):
         return None
@@ -117,8 +123,7 @@ def kinds_from_ptx(ptx: str, symbol: str) -> tuple[Kind, ...] | None:
     Returns
     -------
     tuple or None
-        As :func:`kinds_from_symbol` does. An integer of 64 bits may be a pointer; an array may be a structure or a
-        number of half precision, and is unknown.
+        As :func:`kinds_from_symbol` does. An integer of 64 bits may be a pointer; every class is an array of bytes.
     """
     entry = re.search(rf"\.entry\s+{re.escape(symbol)}(?![\w$])", ptx)
     if entry is None:
@@ -132,7 +137,7 @@ def kinds_from_ptx(ptx: str, symbol: str) -> tuple[Kind, ...] | None:
 
 
 def merge_kinds(first: tuple[Kind, ...] | None, second: tuple[Kind, ...] | None) -> tuple[Kind, ...] | None:
-    """Return what both sources say together; `first` knows the finer distinctions, such as pointers from integers.
+    """Merge the kinds from symbol and PTX. Only the symbol distinguishes pointers from integers, and classes.
 
     Where the two contradict each other the kind is unknown, and so are all where they differ in number.
     """
@@ -176,13 +181,17 @@ def readable_name(symbol: str) -> str:
 def _merge(first: Kind, second: Kind) -> Kind:
     if first is None or second is None or first == second:
         return second if first is None else first
+    if second == CLASS:  # __half is one, and so is __int128
+        return first
     return POINTER if (first, second) == (POINTER, INTEGER) else None
 
 
 def _ptx_kind(declaration: str) -> Kind:
     found = _PTX_TYPE.search(declaration)
-    if found is None or "[" in declaration:
+    if found is None:
         return None
+    if "[" in declaration:
+        return CLASS if found[1] == "b8" else None
     return POINTER if ".ptr" in declaration else _PTX_KINDS.get(found[1])
 
 
@@ -259,7 +268,7 @@ class _Symbol:
                 else:
                     self._source_name()
             if new and self._peek() != "E":
-                self._seen.append(None)
+                self._seen.append(CLASS if instance else None)
         return instance
 
     def _source_name(self) -> str:
@@ -323,7 +332,7 @@ class _Symbol:
         """Return the kind of a named type that was just read, or of the instance if it is a template's."""
         if self._at < len(self._text) and self._peek() == "I":
             self._template_arguments()
-            return self._remember(None)
+            return self._remember(CLASS)
         return kind
 
     def _qualified(self) -> Kind:
@@ -347,9 +356,9 @@ class _Symbol:
     def _nested_class(self) -> Kind:
         self._at += 1
         outer = self._arguments
-        self._nested()
+        instance = self._nested()
         self._arguments = outer
-        return self._remember(None)
+        return self._remember(CLASS if instance else None)
 
     def _array(self) -> Kind:
         self._at += 1

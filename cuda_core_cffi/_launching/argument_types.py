@@ -19,12 +19,14 @@ from cuda_core_cffi._launching.arguments import (
     COMPLEX_CODES,
     CTYPES_KINDS,
     FLOAT_CODES,
+    HALF_SIZE,
     INT_CODES,
-    INTERCHANGEABLE,
     KIND_NAMES,
     MAX_ALIGNMENT,
     POINTER_SIZE,
+    TAKEN_BY,
     UNSIGNED_CTYPES,
+    USER_DEFINED,
     Parameter,
     buffer_slot,
     complex_slot,
@@ -110,7 +112,7 @@ def make_type_slot(given: Any, parameter: Parameter) -> tuple[Slot, int]:
         )
     family = FAMILIES[width.family]
     if parameter.kind is not None and parameter.kind not in family.kinds:
-        raise TypeError(f"{where}: the kernel declares {KIND_NAMES[parameter.kind]} parameter")
+        raise TypeError(f"{where}: the kernel declares {KIND_NAMES[parameter.kind]}")
     if None not in (width.size, parameter.size) and width.size != parameter.size:
         raise TypeError(f"{where}: has {width.size} bytes, but the kernel's parameter has {parameter.size}")
     size = width.size or parameter.size or family.default
@@ -119,7 +121,10 @@ def make_type_slot(given: Any, parameter: Parameter) -> tuple[Slot, int]:
     if family.sizes and size not in family.sizes:
         sizes = ", ".join(map(str, family.sizes))
         raise TypeError(f"{where}: takes {sizes} bytes, not {size}")
-    known = parameter._replace(size=size, kind=family.kinds[0], source="this launch is prepared for")
+    kind = family.kinds[0]
+    if width.family == "structure" and parameter.kind is not None:
+        kind = parameter.kind  # it says whether a complex number may be one
+    known = parameter._replace(size=size, kind=kind, source="this launch is prepared for")
     return family.make(known, width), width.alignment or min(size & -size, MAX_ALIGNMENT)
 
 
@@ -166,6 +171,10 @@ def numpy_width(dtype: Any) -> Width | None:
     if not dtype.isnative or dtype.hasobject:
         return None
     family = {"i": "int", "u": "int", "b": "bool", "f": "float", "c": "complex", "V": "structure"}.get(dtype.kind)
+    if dtype.isbuiltin == USER_DEFINED:
+        family = "structure"
+    elif family == "float" and dtype.itemsize == HALF_SIZE:
+        family = "half"
     if family is None or not dtype.itemsize:
         return None
     return Width(family, dtype.itemsize, dtype.kind != "u", dtype.alignment if family == "structure" else None)
@@ -259,11 +268,12 @@ def make_structure(parameter: Parameter, width: Width) -> Slot:
 
 FAMILIES = {
     "buffer": Family("pi", (POINTER_SIZE,), POINTER_SIZE, make_buffer),
-    "int": Family(INTERCHANGEABLE["i"], tuple(INT_CODES), POINTER_SIZE, make_int),
+    "int": Family(TAKEN_BY["i"], tuple(INT_CODES), POINTER_SIZE, make_int),
     "bool": Family("i", tuple(INT_CODES), 1, make_bool),
-    "float": Family("f", tuple(FLOAT_CODES), 8, make_float),
-    "complex": Family("b", tuple(COMPLEX_CODES), 16, make_complex),
-    "structure": Family("b", (), None, make_structure),
+    "float": Family(TAKEN_BY["f"], tuple(FLOAT_CODES), 8, make_float),
+    "half": Family(TAKEN_BY["h"], (HALF_SIZE,), HALF_SIZE, make_float),
+    "complex": Family(TAKEN_BY["c"], tuple(COMPLEX_CODES), 16, make_complex),
+    "structure": Family("cb", (), None, make_structure),
 }
 PYTHON_TYPES = {
     Buffer: Width("buffer"),
@@ -273,4 +283,4 @@ PYTHON_TYPES = {
     complex: Width("complex"),
     bytes: Width("structure"),
 }
-DEFAULTS: dict[str, type] = {"p": Buffer, "i": int, "f": float, "b": bytes}
+DEFAULTS: dict[str, type] = {"p": Buffer, "i": int, "f": float, "b": bytes, "c": bytes}

@@ -39,10 +39,28 @@ __all__ = ["Packer", "c_handles_of", "lay_out", "make_packer"]
 INT_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 FLOAT_CODES = {2: "e", 4: "f", 8: "d"}
 COMPLEX_CODES = {8: "ff", 16: "dd"}
-KIND_NAMES = {"f": "a floating-point", "i": "an integer", "p": "a pointer", "b": "a structure"}
-INTERCHANGEABLE = {"i": "ip", "p": "ip"}  # an address is often kept as a number
-CTYPES_KINDS = {**dict.fromkeys("bBhHiIlLqQ?cu", "i"), **dict.fromkeys("fd", "f"), **dict.fromkeys("PzZ", "p")}
+KIND_NAMES = {
+    "f": "a floating-point parameter",
+    "i": "an integer parameter",
+    "p": "a pointer parameter",
+    **dict.fromkeys(
+        "bc",
+        "a structure parameter, which takes bytes, a structure, or a scalar of NumPy or ml_dtypes of its type, such as "
+        "numpy.float16 for __half",
+    ),
+}
+# Kinds of parameters (_code/mangling.py) by the kind of the value, which may also be a number of half precision.
+# An address is often kept as a number.
+TAKEN_BY = {"i": "ip", "p": "ip", "f": "f", "h": "fc", "c": "c", "b": "bc"}
+CTYPES_KINDS = {
+    **dict.fromkeys("bBhHiIlLqQ?cu", "i"),
+    **dict.fromkeys("fd", "f"),
+    **dict.fromkeys("PzZ", "p"),
+    **dict.fromkeys(["F", "D", "Zf", "Zd"], "c"),  # in CPython 3.14, and from 3.15 on
+}
+CFFI_FLOATS = ("float", "double", "long double")
 POINTER_SIZE = 8
+HALF_SIZE = 2
 TARGET = ffi.typeof("ccc_target *")
 MAX_ALIGNMENT = 16
 CTYPES_NUMBERS = "bBhHiIlLqQ?fd"  # their values are Python's numbers
@@ -228,7 +246,7 @@ def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
     if hasattr(cls, "_kernel_bytes"):
         return raw_slot(value, parameter, cls._kernel_bytes, "b")._replace(pack=cls._kernel_bytes)  # of one size
     if issubclass(cls, ffi.CData):
-        return raw_slot(value, parameter, cdata_bytes, None)
+        return cdata_slot(value, parameter)
     raise TypeError(
         parameter.wrong(
             value,
@@ -241,7 +259,7 @@ def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
 def check_kind(value: object, parameter: Parameter, *accepted: str) -> None:
     """Raise if the parameter is known to be of another kind than the value."""
     if parameter.kind is not None and parameter.kind not in accepted:
-        raise TypeError(parameter.wrong(value, f"{parameter.source} {KIND_NAMES[parameter.kind]} parameter"))
+        raise TypeError(parameter.wrong(value, f"{parameter.source} {KIND_NAMES[parameter.kind]}"))
 
 
 def choose(codes: dict[int, str], default: int, value: object, parameter: Parameter) -> str:
@@ -333,7 +351,7 @@ def float_slot(value: Any, parameter: Parameter) -> Slot:
 
 def complex_slot(value: Any, parameter: Parameter) -> Slot:
     """Pack a complex number as its real and its imaginary part."""
-    check_kind(value, parameter, "b")
+    check_kind(value, parameter, "c")
     code = choose(COMPLEX_CODES, 16, value, parameter)
 
     def pack(item: complex) -> bytes:
@@ -348,9 +366,9 @@ def complex_slot(value: Any, parameter: Parameter) -> Slot:
 
 
 def raw_slot(value: Any, parameter: Parameter, convert: Callable[[Any], bytes], kind: str | None) -> Slot:
-    """Pack something that has a size of its own, which must be the parameter's."""
+    """Pack something that has a size of its own, which must be the parameter's, and perhaps a kind."""
     if kind is not None:
-        check_kind(value, parameter, *INTERCHANGEABLE.get(kind, kind))
+        check_kind(value, parameter, *TAKEN_BY[kind])
     size = len(convert(value)) if parameter.size is None else parameter.size
 
     def pack(item: Any) -> bytes:
@@ -375,7 +393,8 @@ def ctypes_slot(value: Any, parameter: Parameter) -> Slot:
     """Pack an object of ctypes: a number as Python's, which its ``value`` is, and else its bytes."""
     cls = type(value)
     letter = getattr(cls, "_type_", "")
-    slot = raw_slot(value, parameter, memory_bytes, CTYPES_KINDS.get(letter))
+    kind = CTYPES_KINDS.get(letter, "f") if letter else None  # a long double is no structure either
+    slot = raw_slot(value, parameter, memory_bytes, kind)
     plain = cls.__base__ is sys.modules["ctypes"]._SimpleCData and getattr(cls, "__ctype_le__", None) is cls
     if not plain or letter not in CTYPES_NUMBERS:
         return slot
@@ -385,6 +404,18 @@ def ctypes_slot(value: Any, parameter: Parameter) -> Slot:
         return slot._replace(code=letter, way=VALUE_UNLESS_NAN)
     code = INT_CODES[struct.calcsize(letter)]
     return slot._replace(code=code.upper() if letter in UNSIGNED_CTYPES else code, way=VALUE_OF)
+
+
+def cdata_slot(value: Any, parameter: Parameter) -> Slot:
+    """Pack a CFFI object. All C types share a Python type, so each value is checked."""
+
+    def convert(item: Any) -> bytes:
+        kind = cdata_kind(ffi.typeof(item))
+        if kind is not None:
+            check_kind(item, parameter, *TAKEN_BY[kind])
+        return cdata_bytes(item)
+
+    return raw_slot(value, parameter, convert, None)
 
 
 def numpy_slot(value: Any, parameter: Parameter) -> Slot:
@@ -468,8 +499,22 @@ def cdata_bytes(value: Any) -> bytes:
     raise TypeError(f"a CFFI {ctype.cname} cannot be a kernel argument")
 
 
-def numpy_kind(value: Any) -> str | None:
-    """Return the kind of parameter that a NumPy scalar is for; numbers of other libraries are structures in C++."""
-    if value.dtype.isbuiltin == USER_DEFINED:
+def cdata_kind(ctype: Any) -> str | None:
+    """Return the kind of a value of a CFFI type; None for a structure, which may stand for everything of its size."""
+    if ctype.kind in ("pointer", "function"):
+        return "p"
+    if ctype.kind not in ("primitive", "enum"):
+        return None
+    if "complex" in ctype.cname:
+        return "c"
+    return "f" if ctype.cname in CFFI_FLOATS else "i"
+
+
+def numpy_kind(value: Any) -> str:
+    """Return the kind of a NumPy scalar; numbers of other libraries are classes in C++."""
+    dtype = value.dtype
+    if dtype.isbuiltin == USER_DEFINED:
         return "b"
-    return {"i": "i", "u": "i", "b": "i", "f": "f", "c": "b"}.get(value.dtype.kind)
+    if dtype.kind == "f":
+        return "h" if dtype.itemsize == HALF_SIZE else "f"
+    return "c" if dtype.kind == "c" else "i"

@@ -15,12 +15,17 @@ from cuda_core_cffi._core.libraries import nvrtc_version
 PREAMBLE = """
 struct __half { unsigned short bits; };
 struct __nv_bfloat16 { unsigned short bits; };
+struct __nv_fp8_e8m0 { unsigned char bits; };
+struct __nv_fp4x2_e2m1 { unsigned char bits; };
 struct Pair { float a, b; };
 enum Colour { RED };
 enum class Shade : short { DARK };
 template <class T> struct Box { T value; };
 template <class T, int n> struct Array { T values[n]; };
-namespace outer { namespace inner { struct Thing { int x; }; template <class T> struct Holder { T x; }; } }
+namespace outer { namespace inner {
+struct Thing { int x; };
+template <class T> struct Holder { T x; enum Sort { FIRST }; };
+} }
 typedef int (*Function)(float, Pair *);
 """
 
@@ -45,7 +50,11 @@ TYPES = {
     "double": "f",
     "__half": "f",
     "__nv_bfloat16": "b",
-    "float2": "b",
+    "__nv_fp8_e8m0": "b",
+    "__nv_fp4x2_e2m1": "b",
+    "float2": "c",
+    "double2": "c",
+    "float4": "b",
     "int4": "b",
     "dim3": "b",
     "const int": "i",
@@ -64,14 +73,15 @@ TYPES = {
     "Pair": None,
     "Colour": None,
     "Shade": None,
-    "Box<float>": None,
-    "Box<Pair>": None,
-    "Box<Box<const int *>>": None,
-    "Array<double, 3>": None,
-    "Array<outer::inner::Thing, -2 + 5>": None,
+    "Box<float>": "c",
+    "Box<Pair>": "c",
+    "Box<Box<const int *>>": "c",
+    "Array<double, 3>": "c",
+    "Array<outer::inner::Thing, -2 + 5>": "c",
     "outer::inner::Thing": None,
+    "outer::inner::Holder<float>::Sort": None,
     "outer::inner::Thing *": "p",
-    "outer::inner::Holder<float>": None,
+    "outer::inner::Holder<float>": "c",
     "outer::inner::Holder<outer::inner::Thing> *": "p",
 }
 
@@ -185,7 +195,17 @@ def test_ptx_tells_kinds_of_plain_parameters(lower):
         'extern "C" __global__ void k(float a, double b, int c, unsigned char d, long long *e, Pair f, Colour g) {}',
         ["k"],
     )
-    assert kinds_from_ptx(ptx, symbols["k"]) == ("f", "f", "i", "i", "i", None, "i")
+    assert kinds_from_ptx(ptx, symbols["k"]) == ("f", "f", "i", "i", "i", "c", "i")
+
+
+def test_every_class_is_one_in_ptx(lower):
+    source = 'extern "C" __global__ void k(__half a, __nv_bfloat16 b, float2 c, float4 d, Pair e) {}'
+    symbols, ptx = lower(source, ["k"])
+    assert kinds_from_ptx(ptx, symbols["k"]) == ("c",) * 5
+
+
+def test_an_array_of_something_else_in_ptx_is_unknown():
+    assert kinds_from_ptx(".entry k(.param .f32 a[2], .param .align 4 .b8 b[8])\n{", "k") == (None, "c")
 
 
 def test_ptx_without_parameters_has_no_kinds():
@@ -212,6 +232,10 @@ def test_a_symbol_that_begins_like_the_kernel_is_not_it():
 
 def test_two_sources_complete_each_other():
     assert merge_kinds(("p", None, "f"), ("i", "i", "f")) == ("p", "i", "f")
+
+
+def test_a_symbol_tells_classes_apart_that_ptx_does_not():
+    assert merge_kinds(("f", "b", "c", None, "i"), ("c",) * 5) == ("f", "b", "c", "c", "i")
 
 
 def test_a_contradiction_is_unknown():
