@@ -76,7 +76,8 @@ class FileStreamProgramCache(ProgramCacheResource):
     Notes
     -----
     Only the user can read or write the entries. What others put there, and what was damaged, is removed rather than
-    returned. An entry is a file that other tools can read: the code, and a line with a digest.
+    returned. A folder in the place of an entry is no entry, and the next write of that entry removes it. An entry is a
+    file that other tools can read: the code, and a line with a digest.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, max_size_bytes: int | None = None) -> None:
@@ -116,7 +117,7 @@ class FileStreamProgramCache(ProgramCacheResource):
     def __setitem__(self, key: bytes | str, value: bytes | bytearray | memoryview | ObjectCode) -> None:
         name, data = _digest(check_key(key)), check_value(value)
         if self._limit is not None and len(data) > self._limit:
-            with contextlib.suppress(FileNotFoundError), _opened(self._entries) as entries:
+            with contextlib.suppress(FileNotFoundError, IsADirectoryError), _opened(self._entries) as entries:
                 os.unlink(name, dir_fd=entries)
             return
         try:
@@ -131,7 +132,7 @@ class FileStreamProgramCache(ProgramCacheResource):
         try:
             with _opened(self._entries) as entries:
                 os.unlink(_digest(check_key(key)), dir_fd=entries)
-        except FileNotFoundError:
+        except (FileNotFoundError, IsADirectoryError):
             raise KeyError(key) from None
 
     def __len__(self) -> int:
@@ -166,7 +167,7 @@ class FileStreamProgramCache(ProgramCacheResource):
                     file.flush()
                     # The system's own times of new files are coarser than those which readers set.
                     os.utime(descriptor, ns=(time.time_ns(),) * 2)
-                os.replace(temporary, name, src_dir_fd=unfinished, dst_dir_fd=entries)
+                _replace(temporary, name, unfinished, entries)
             except BaseException:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary, dir_fd=unfinished)
@@ -257,11 +258,24 @@ def _is_ours(found: os.stat_result) -> bool:
 
 
 def _files(folder: int) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the name and the status of each file that is in a folder, and still is when it is looked at."""
+    """Yield name and status of each file in a folder. Files may vanish in between, and folders are no entries."""
     with os.scandir(folder) as found:
         for entry in found:
             with contextlib.suppress(FileNotFoundError):
-                yield entry.name, entry.stat(follow_symlinks=False)
+                status = entry.stat(follow_symlinks=False)
+                if not stat.S_ISDIR(status.st_mode):
+                    yield entry.name, status
+
+
+def _replace(temporary: str, name: str, unfinished: int, entries: int) -> None:
+    """Give a finished file its name, and remove a folder in its place: only the cache gives such names."""
+    try:
+        os.replace(temporary, name, src_dir_fd=unfinished, dst_dir_fd=entries)
+    except IsADirectoryError:
+        import shutil  # rarely needed
+
+        shutil.rmtree(name, ignore_errors=True, dir_fd=entries)  # another process may do the same
+        os.replace(temporary, name, src_dir_fd=unfinished, dst_dir_fd=entries)
 
 
 def _remove(name: str, folder: int) -> None:

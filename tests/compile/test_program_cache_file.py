@@ -264,6 +264,76 @@ def test_a_folder_in_the_place_of_an_entry_is_missing(folder, cache):
     assert cache.get("key") is None
 
 
+@pytest.fixture
+def obstructed(folder, cache):
+    """Return a folder with a file in it that is in the place of an entry."""
+    cache["key"] = CODE
+    path = entry(folder)
+    path.unlink()
+    (path / "more").mkdir(parents=True)
+    (path / "more" / "file").write_bytes(b"data")
+    return path
+
+
+def test_a_write_removes_a_folder_in_the_place_of_the_entry(folder, cache, obstructed):
+    cache["key"] = CODE
+    assert cache["key"] == CODE
+    assert entry(folder).is_file()
+    assert unfinished(folder) == []
+
+
+def test_a_folder_in_the_place_of_an_entry_is_no_entry(cache, obstructed):
+    cache["other"] = CODE
+    assert len(cache) == 1
+    with pytest.raises(KeyError, match="key"):
+        del cache["key"]
+    cache.clear()
+    assert len(cache) == 0
+    assert (obstructed / "more" / "file").exists()
+
+
+def test_a_folder_in_the_place_of_an_entry_is_not_counted_for_the_limit(folder, obstructed):
+    cache = FileStreamProgramCache(folder, max_size_bytes=len(CODE))
+    os.utime(obstructed, (1, 1))
+    cache["other"] = CODE
+    cache["key"] = CODE + CODE  # too large to be kept
+    assert cache["other"] == CODE
+    cache["another"] = CODE
+    assert cache["another"] == CODE
+    assert len(cache) == 1
+
+
+def test_a_folder_among_the_temporary_files_is_left_alone(folder, cache):
+    (folder / "unfinished" / "folder").mkdir()
+    os.utime(folder / "unfinished" / "folder", (1, 1))
+    cache["key"] = CODE
+    cache.clear()
+    assert [path.name for path in unfinished(folder)] == ["folder"]
+
+
+@pytest.mark.parametrize("make", ["link", "dangling", "pipe", "unreadable"])
+def test_what_else_is_in_the_place_of_an_entry_is_replaced_and_removed(folder, cache, tmp_path, make):
+    cache["key"] = CODE
+    path, target = entry(folder), victims(tmp_path)
+
+    def obstruct() -> None:
+        path.unlink()
+        if make == "pipe":
+            os.mkfifo(path)
+        elif make == "unreadable":
+            path.touch(0)
+        else:
+            path.symlink_to(target if make == "link" else tmp_path / "nothing")
+
+    obstruct()
+    cache["key"] = CODE
+    assert cache["key"] == CODE
+    obstruct()
+    cache.clear()
+    assert entries(folder) == []
+    assert (target / "old").exists()
+
+
 def test_a_file_that_comes_in_pieces_is_read_to_its_end(folder, cache, monkeypatch):
     read = os.read
     cache["key"] = CODE
