@@ -14,7 +14,9 @@ queued there goes when the package next looks, or by the release thread (see
 
 What a Python function raises is put into ``raised``, with the stream that called it, and raised by the next call that
 waits for that stream: its ``sync``, that of an event recorded in it, or ``Device.sync``. Functions do not know in which
-stream their graph runs: what they raise, any such call raises. What is left at exit goes to ``sys.unraisablehook``.
+stream their graph runs: what they raise, any such call raises. A program may close its streams without waiting, or wait
+with another library: only ``MOST_RAISED`` exceptions are kept, and ``sys.unraisablehook`` gets the oldest of more. At
+exit it gets the rest.
 
 At exit no more functions are called, and those that run are waited for. A child of ``fork()`` inherits neither
 functions that are still to be called nor exceptions.
@@ -47,6 +49,8 @@ from cuda_core_cffi._streams.stream import Stream
 __all__ = ["HostFunction", "call_in_stream", "host_function", "python_function"]
 
 PROTOTYPE = Prototype("void(*)(void *)", None, "c_void_p")
+
+MOST_RAISED = 256  # exceptions that are kept for calls that wait; each keeps the frames of its traceback
 
 _RUN = int(lib.ccc_host_function())
 _call = lib.ccc_stream_call
@@ -85,8 +89,22 @@ raised: MutableMapping[int, list[tuple[int, BaseException]]] = new_table()
 def keep_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Keep what a function has raised; the outermost frame, that of ``ccc_call_python``, knows the stream."""
     source = trace.tb_frame.f_locals.get("source", 0) if trace else 0
+    oldest = None
     with _lock:
         raised.setdefault(source, []).append((next(_numbers), error.with_traceback(trace)))
+        if sum(map(len, raised.values())) > MOST_RAISED:
+            oldest = take_oldest()
+    if oldest is not None:
+        Unraisable(oldest)  # with no lock held: this calls the program's hook
+
+
+def take_oldest() -> BaseException:
+    """Return the exception that was raised first. The lock is held, and there is one."""
+    source = min(raised, key=lambda source: raised[source][0][0])
+    _, error = raised[source].pop(0)
+    if not raised[source]:
+        del raised[source]
+    return error
 
 
 @ffi.def_extern(onerror=keep_error)  # type: ignore[untyped-decorator]

@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from graphs import Owner, eventually, watched
-from helpers import FREE_THREADED, in_thread, in_threads, output_of, run_python
+from helpers import FREE_THREADED, collect, in_thread, in_threads, output_of, run_python
 
 from cuda_core_cffi import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Device, Stream, ffi, lib
 from cuda_core_cffi._lifetime.references import flush_releases
+from cuda_core_cffi._streams.callbacks import MOST_RAISED
 
 BEFORE_ALL = """
 from cuda_core_cffi import Device
@@ -150,6 +151,42 @@ def test_what_a_closed_stream_called_the_device_raises(device):
         stream.callback(fail)
     with pytest.raises(Unlikely):
         device.sync()
+
+
+@pytest.mark.parametrize("where", ["closed streams", "a stream", "a graph"])
+def test_the_oldest_exceptions_are_shown_if_nobody_waits_for_many(device, stream, graph, monkeypatch, where):
+    shown: list[int] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: shown.append(unraisable.exc_value.args[0]))
+    numbers = iter(range(MOST_RAISED + 5))
+
+    def count() -> None:
+        raise Unlikely(next(numbers))
+
+    def work(done: Stream) -> None:
+        with done.record() as event:
+            while not event.is_done:
+                time.sleep(0)
+
+    if where == "a graph":
+        graph.callback(count)
+    with graph.instantiate() as executable:
+        for _ in range(MOST_RAISED + 5):
+            if where == "a graph":
+                executable.launch(stream)
+                work(stream)
+            elif where == "a stream":
+                stream.callback(count)
+                work(stream)
+            else:
+                with device.create_stream() as closed:
+                    closed.callback(count)
+                    work(closed)
+    collect()  # PyPy shows them when it collects
+    assert shown == [0, 1, 2, 3, 4]
+    with pytest.raises(ExceptionGroup) as raised:
+        device.sync()
+    assert [error.args[0] for error in raised.value.exceptions] == list(range(5, MOST_RAISED + 5))
+    assert shown == [0, 1, 2, 3, 4]
 
 
 def test_streams_are_told_apart_by_a_number_that_is_not_given_again(stream, other):
