@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from cuda_core_cffi._core.calls import own
 from cuda_core_cffi._core.errors import failure
-from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.resource import MemoryResource
@@ -21,7 +21,7 @@ try:
 except ImportError:
     add_memory_pressure = None
 
-__all__ = ["allocate_with", "make_buffer", "retry_allocation"]
+__all__ = ["allocate_with", "fits_device", "make_buffer", "retry_allocation"]
 
 BufferType = TypeVar("BufferType", bound=Buffer)
 
@@ -50,15 +50,31 @@ def allocate_with(
     """
     c_handle = allocate()
     if not c_handle:
-        c_handle = retry_allocation(allocate, stream, *involved)
+        c_handle = retry_allocation(allocate, size, mr, stream, *involved)
     return make_buffer(Buffer, c_handle, size, mr, stream)
 
 
-def retry_allocation(allocate: Callable[[], Any], stream: Stream, *involved: Handle) -> Any:
-    """Allocate again after a failure that a garbage collection may cure, else raise."""
+def retry_allocation(
+    allocate: Callable[[], Any], size: int, place: MemoryResource | Buffer, stream: Stream, *involved: Handle
+) -> Any:
+    """Allocate again after a failure that a garbage collection may cure, else raise.
+
+    Parameters
+    ----------
+    allocate : callable
+        The helper that failed.
+    size : int
+        Bytes.
+    place : MemoryResource or Buffer
+        Where the memory is to be.
+    stream, *involved
+        For the error.
+    """
     status = lib.ccc_last_status()
     if status == lib.CUDA_ERROR_OUT_OF_MEMORY:
         error = failure(status)
+        if not place.is_host_accessible and not fits_device(size, place.device_id):
+            raise error
         gc.collect()
         lib.ccc_reclaim()
         c_handle = allocate()
@@ -67,3 +83,9 @@ def retry_allocation(allocate: Callable[[], Any], stream: Stream, *involved: Han
         if lib.ccc_last_status() == status:
             raise error
     raise stream._failure(lib.ccc_last_status(), *involved)
+
+
+def fits_device(size: int, device: int) -> bool:
+    """Return whether a device has so many bytes: if not, no garbage collection helps, which takes milliseconds."""
+    total = ffi.new("size_t *")
+    return bool(lib.cuDeviceTotalMem(total, device)) or size <= total[0]

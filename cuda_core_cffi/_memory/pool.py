@@ -217,7 +217,9 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
                 raise self._failure(lib.CCC_CLOSED)
             if self.is_mapped:
                 raise TypeError("only the process that created a pool allocates from it: this one is mapped")
-            c_handle = retry_allocation(lambda: lib.ccc_pool_allocate(self._c_handle, queue._c_handle, size), queue)
+            c_handle = retry_allocation(
+                lambda: lib.ccc_pool_allocate(self._c_handle, queue._c_handle, size), size, self, queue
+            )
         return make_buffer(self._BUFFER, c_handle, size, self, queue)
 
     def _failure(self, status: int) -> Exception:

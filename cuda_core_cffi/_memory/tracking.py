@@ -270,9 +270,10 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
         """Reserve bytes up to the limit for an allocation."""
         if _reserve(self._meter, size):
             return
-        gc.collect()
-        lib.ccc_reclaim()
-        run_all_tasks()
+        if size <= (self._limit or 0):  # otherwise no garbage is large enough
+            gc.collect()
+            lib.ccc_reclaim()
+            run_all_tasks()
         if not _reserve(self._meter, size):
             lib.ccc_meter_refuse(self._meter, size)
             used = self.statistics.current_bytes

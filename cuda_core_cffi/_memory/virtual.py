@@ -106,7 +106,9 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
         def allocate() -> Any:
             return lib.ccc_virtual_allocate(self._device, plan.cdata, size)
 
-        buffer = make_buffer(VirtualBuffer, allocate() or retry_allocation(allocate, queue), size, self, queue)
+        buffer = make_buffer(
+            VirtualBuffer, allocate() or retry_allocation(allocate, size, self, queue), size, self, queue
+        )
         buffer._plan = plan
         buffer._lock = threading.RLock()
         buffer._left = []
@@ -255,7 +257,7 @@ class VirtualBuffer(Buffer):
             def grow() -> Any:
                 return lib.ccc_virtual_grow(self._c_handle, plan.cdata, before.cdata, size)
 
-            c_handle = grow() or retry_allocation(grow, stream_or_default(None, "modify_allocation"), self)
+            c_handle = grow() or retry_allocation(grow, size, self, stream_or_default(None, "modify_allocation"), self)
             self._plan = plan
             if c_handle == self._c_handle:
                 self._size = size

@@ -19,6 +19,7 @@ from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory import Buffer
+from cuda_core_cffi._memory.allocation import fits_device
 from cuda_core_cffi.texture import _formats
 from cuda_core_cffi.texture._copies import Region, copy_buffer, copy_region
 from cuda_core_cffi.texture._formats import (
@@ -351,7 +352,7 @@ def retry(allocate: Callable[[], Any], device: int, wanted: Description, mipmapp
     """Allocate again after a failure that a garbage collection may cure, else raise."""
     status = lib.ccc_last_status()
     error = last_failure()
-    if status == lib.CUDA_ERROR_OUT_OF_MEMORY:
+    if status == lib.CUDA_ERROR_OUT_OF_MEMORY and fits_device(wanted.size_bytes, device):
         gc.collect()
         lib.ccc_reclaim()
         c_handle = allocate()

@@ -18,10 +18,12 @@ from cuda_core_cffi import (
     Device,
     DeviceMemoryResource,
     DeviceMemoryResourceOptions,
+    VirtualMemoryResource,
     ffi,
     lib,
     live_objects,
 )
+from cuda_core_cffi._memory import SynchronousMemoryResource
 
 SIZE = 64
 MEBIBYTE = 2**20
@@ -332,6 +334,27 @@ def test_more_than_a_pool_may_hold_is_out_of_memory_with_advice(device, stream):
 def test_more_than_any_device_has_is_a_cuda_error(device, stream):
     with pytest.raises(CUDAError, match="cuMemAllocFromPoolAsync failed"):
         device.allocate(2**62, stream)
+
+
+@pytest.mark.parametrize("kind", ["pool", "synchronous", "virtual", "grown"])
+def test_more_than_the_device_has_is_refused_without_a_collection(device, stream, monkeypatch, kind):
+    total = ffi.new("size_t *")
+    assert lib.cuDeviceTotalMem(total, device.device_id) == 0
+    size = total[0] + 2**21
+    collections: list[None] = []
+    monkeypatch.setattr(gc, "collect", lambda *generation: collections.append(None))
+    pool, virtual = DeviceMemoryResource(device), VirtualMemoryResource(device)
+    with virtual.allocate(1, stream) as buffer:
+        tries = {
+            "pool": lambda: pool.allocate(size, stream),
+            "synchronous": lambda: SynchronousMemoryResource(device).allocate(size),
+            "virtual": lambda: virtual.allocate(size, stream),
+            "grown": lambda: virtual.modify_allocation(buffer, size),
+        }
+        with pytest.raises(CUDAError, match="CUDA_ERROR_OUT_OF_MEMORY"):
+            tries[kind]()
+    assert collections == []
+    pool.close()
 
 
 def hide_in_garbage(buffer: Buffer) -> None:

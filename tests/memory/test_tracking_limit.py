@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 
@@ -72,6 +73,15 @@ def test_at_the_limit_garbage_is_collected_first(upstream):
         cycle.append(cycle)
         del cycle
     collect()
+
+
+def test_more_than_the_limit_is_refused_without_a_collection(upstream, monkeypatch):
+    mr = TrackingMemoryResource(upstream, limit=SIZE)
+    collections: list[None] = []
+    monkeypatch.setattr(gc, "collect", lambda *generation: collections.append(None))
+    with pytest.raises(MemoryError, match=f"{SIZE + 1} bytes more would go beyond the limit of {SIZE}: 0 are in use"):
+        mr.allocate(SIZE + 1)
+    assert collections == []
 
 
 def test_at_the_limit_tensors_that_are_gone_are_let_go_first(host):

@@ -269,6 +269,20 @@ def test_out_of_memory_garbage_is_collected_and_the_array_tried_again(device):
         gc.enable()
 
 
+@pytest.mark.parametrize("levels", [0, 2])
+def test_an_array_larger_than_the_device_is_refused_without_a_collection(device, monkeypatch, levels):
+    collections: list[None] = []
+    monkeypatch.setattr(gc, "collect", lambda *generation: collections.append(None))
+    shape = (16384, 16384, 16384)
+    tries = {
+        0: lambda: device.create_opaque_array(OpaqueArrayOptions(shape, "float32", 4)),
+        2: lambda: device.create_mipmapped_array(MipmappedArrayOptions(shape, "float32", 4, 2)),
+    }
+    with pytest.raises(CUDAError, match="CUDA_ERROR_OUT_OF_MEMORY"):
+        tries[levels]()
+    assert collections == []
+
+
 # --- Levels ---------------------------------------------------------------------------------------------------
 
 
