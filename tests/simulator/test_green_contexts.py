@@ -121,6 +121,34 @@ def test_what_is_no_resource_is_refused(cu: Driver) -> None:
     assert cu.status("cuDevResourceGenerateDesc", byref(c_void_p()), None, 0) == "INVALID_VALUE"
 
 
+def test_there_is_one_descriptor_for_the_same_resources(cu: Driver) -> None:
+    first, second = split(cu, whole(cu), 2, 16)[0]
+    one, other = description(cu, first).value, description(cu, second).value
+    assert one != other
+    for _ in range(100):
+        made = make(cu, first)
+        cu.cuGreenCtxDestroy(made)
+        assert description(cu, first).value == one
+        assert description(cu, second).value == other
+
+
+def test_each_context_has_workqueues_of_its_own_where_they_are_configured() -> None:
+    printed = run_alone(
+        """
+        from sim_green import DEFAULT_STREAM, WORKQUEUE, description, get
+        cu.start()
+        config = get(cu, "cuDeviceGetDevResource", 0, WORKQUEUE)
+        assert len({description(cu, config).value for _ in range(3)}) == 1
+        contexts = [cu.out(c_void_p, "cuGreenCtxCreate", description(cu, config), 0, DEFAULT_STREAM) for _ in range(3)]
+        print(len({bytes(get(cu, "cuGreenCtxGetDevResource", green, 10000)) for green in contexts}))
+        for green in contexts:
+            cu.cuGreenCtxDestroy(green)
+        """,
+        CUDA_SIM_DRIVER_VERSION="13010",
+    )
+    assert printed.strip() == "3"
+
+
 # contexts
 
 

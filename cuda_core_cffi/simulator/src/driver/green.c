@@ -14,7 +14,7 @@ enum { DEFAULT_STREAM = 1 };  // a flag of the creation
 enum { STREAM_DETACHED = 917 };  // CUDA_ERROR_STREAM_DETACHED, which older headers lack
 enum { FIRST_WITHOUT_DEFAULT_STREAM = 13010, FIRST_WITH_DETACHED = 13010 };  // drivers
 
-static _Atomic uint64_t last_id;
+static _Atomic uint64_t last_id, last_workqueue;
 
 // --- Life -----------------------------------------------------------------------------------------------------
 
@@ -129,6 +129,8 @@ static CUresult create(int device, const struct sim_provision *provision, struct
     sim_object_hold(sim_primary(device));
     green->home = sim_primary(device);
     green->provision = *provision;
+    if (provision->workqueue == SIM_NEW_WORKQUEUE)
+        green->provision.workqueue = atomic_fetch_add(&last_workqueue, 1) + 1;
     green->id = atomic_fetch_add(&last_id, 1) + 1;
     unsigned count = 0;
     for (unsigned sm = 0; sm < SIM_MAX_SMS; sm++)

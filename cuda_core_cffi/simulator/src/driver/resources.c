@@ -264,6 +264,31 @@ struct descriptor {
 
 static struct descriptor *_Atomic descriptors;
 
+static bool same(const struct sim_provision *one, const struct sim_provision *other)
+{
+    return one->device == other->device && !memcmp(one->sms, other->sms, sizeof one->sms) &&
+           one->limit == other->limit && one->scope == other->scope && one->workqueue == other->workqueue;
+}
+
+// No call destroys a descriptor, so there is one for each provision.
+static CUresult describe(const struct sim_provision *provision, CUdevResourceDesc *handle)
+{
+    struct descriptor *made = NULL, *newest = atomic_load(&descriptors), *found;
+    do {
+        for (found = newest; found && !same(&found->provision, provision);)
+            found = found->next;
+        if (found)
+            break;
+        if (!made && !(made = malloc(sizeof *made)))
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        *made = (struct descriptor){newest, *provision};
+    } while (!atomic_compare_exchange_weak(&descriptors, &newest, made));
+    if (found)
+        free(made);
+    *handle = (CUdevResourceDesc)(found ? found : made);
+    return CUDA_SUCCESS;
+}
+
 // What was given so far of each type.
 struct given {
     const struct sim_resource *sms, *config, *workqueue;
@@ -315,7 +340,6 @@ SIM_API(cuDevResourceGenerateDesc, (CUdevResourceDesc *phDesc, CUdevResource *re
         (phDesc, resources, nbResources))
 {
     SIM_REQUIRE(phDesc && resources && nbResources);
-    static _Atomic uint64_t last_workqueue;
     const struct sim_resource *first = (const struct sim_resource *)resources;
     struct sim_provision provision = {.device = first->device, .limit = connections()};
     struct given given = {NULL, NULL, NULL};
@@ -325,15 +349,8 @@ SIM_API(cuDevResourceGenerateDesc, (CUdevResourceDesc *phDesc, CUdevResource *re
         all_sms(provision.sms);
     provision.sm_count = count_of(provision.sms);
     if (given.config && !given.workqueue)
-        provision.workqueue = atomic_fetch_add(&last_workqueue, 1) + 1;
-    struct descriptor *made = malloc(sizeof *made);
-    if (!made)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    *made = (struct descriptor){atomic_load(&descriptors), provision};
-    while (!atomic_compare_exchange_weak(&descriptors, &made->next, made))
-        ;
-    *phDesc = (CUdevResourceDesc)made;
-    return CUDA_SUCCESS;
+        provision.workqueue = SIM_NEW_WORKQUEUE;
+    return describe(&provision, phDesc);
 }
 
 CUresult sim_provision_find(CUdevResourceDesc handle, const struct sim_provision **provision)

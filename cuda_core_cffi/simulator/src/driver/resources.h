@@ -49,6 +49,7 @@ struct sim_provision {
     int scope;
     uint64_t workqueue;  // 0: that of the device
 };
+#define SIM_NEW_WORKQUEUE UINT64_MAX  // in a descriptor: each context that is made with it has one of its own
 
 CUresult sim_resource_of_device(int device, int type, struct sim_resource *resource);
 CUresult sim_resource_of_provision(const struct sim_provision *provision, int type, struct sim_resource *resource);
