@@ -30,6 +30,7 @@ _MACHINE_CUDA: Final = 190
 _SYMBOL_TABLE: Final = 2
 _STRING_TABLE: Final = 3
 _NO_BITS: Final = 8  # a section that takes no room in the file
+_READ_AT_MOST: Final = 8  # times the file's size: tables do not overlap, but a name may be the end of another
 _MANY: Final = 0xFF00  # numbers from here on mean something else
 
 # Where the flags have the architecture: CUDA 13 moved it.
@@ -102,14 +103,24 @@ class Elf:
         return f"sm_{self._flags >> shift & _ARCH_MASK}"
 
     def symbols(self) -> Iterator[Symbol]:
-        """Yield the kernels and the variables that are defined here; what is damaged is left out."""
+        """Yield the kernels and the variables that are defined here; what is damaged is left out.
+
+        Tables or names that lie on top of one another end this, once it has read several times the file's size.
+        """
+        left = _READ_AT_MOST * len(self._data)
         for table in self._sections[1:]:  # the first is none
             if table.kind != _SYMBOL_TABLE or not 0 < table.link < len(self._sections):
                 continue
+            left -= table.size
+            if left < 0:
+                return
             names = self._sections[table.link]
             end = table.offset + table.size // _SYMBOL.size * _SYMBOL.size
             for name, kind, other, section in _SYMBOL.iter_unpack(self._data[table.offset : end]):
-                text = self._text(names, name)
+                text, size = self._text(names, name)
+                left -= size
+                if left < 0:
+                    return
                 if not text or section == 0 or text.startswith(_INTERNAL):
                     continue
                 kind &= _TYPE_MASK
@@ -157,10 +168,13 @@ class Elf:
         if offset + size > len(self._data):
             raise ValueError(f"it is cut short: {what} ends at byte {offset + size}, but there are {len(self._data)}")
 
-    def _text(self, names: Section, offset: int) -> str:
+    def _text(self, names: Section, offset: int) -> tuple[str, int]:
+        """Return the name at an offset, empty if it does not end, and how many bytes were read."""
+        if offset >= names.size:
+            return "", 0
         start, limit = names.offset + offset, names.offset + names.size
         end = self._data.find(b"\0", start, limit)
-        return self._data[start:end].decode(errors="replace") if offset < names.size and end >= 0 else ""
+        return (self._data[start:end].decode(errors="replace"), end - start) if end >= 0 else ("", limit - start)
 
 
 def is_host_code(data: bytes) -> bool:

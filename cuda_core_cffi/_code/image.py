@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from cuda_core_cffi._code.elf import ELF_MAGIC, Elf, is_host_code
 from cuda_core_cffi._code.fatbin import FATBIN_MAGIC, fatbin_parts
+from cuda_core_cffi._code.mangling import PTX_COMMENT
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
 __all__ = ["FORMAT_NAMES", "Contents", "architectures", "contents", "is_relocatable", "verify"]
@@ -40,11 +41,12 @@ _ARCHIVE_SIZE: Final = slice(48, 58)  # where they tell the member's size, in de
 _ARCHIVE_END: Final = b"`\n"  # how they end
 _SHOWN: Final = 16  # bytes of something unknown in a message
 
-_PTX_COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_PTX_TARGET: Final = re.compile(r"^\s*\.target\s+(sm_\w+)", re.MULTILINE)
-_PTX_LINKAGE: Final = r"^\s*(?:\.(?:visible|extern|weak|common)\s+)*"
+# What begins at one line does not read on to the end of the text for each of them: its spaces are those of the line.
+_PTX_TARGET: Final = re.compile(r"^[^\S\n]*\.target\s+(sm_\w+)", re.MULTILINE)
+_PTX_LINKAGE: Final = r"^[^\S\n]*(?:\.(?:visible|extern|weak|common)[^\S\n]+)*"
 _PTX_KERNEL: Final = re.compile(rf"{_PTX_LINKAGE}\.entry\s+([\w$]+)", re.MULTILINE)
-_PTX_VARIABLE: Final = re.compile(rf"{_PTX_LINKAGE}\.(?:global|const)\b[^;=\[]*?([\w$]+)\s*[\[=;]", re.MULTILINE)
+_PTX_VARIABLE: Final = re.compile(rf"{_PTX_LINKAGE}\.(?:global|const)\b([^;=\[]*)", re.MULTILINE)
+_PTX_NAME: Final = re.compile(r"[\w$]+")
 
 
 class Contents(NamedTuple):
@@ -104,7 +106,9 @@ def contents(data: bytes, code_type: ObjectCodeFormatType) -> Contents:
     """Return the kernels and the variables of verified code, as far as can be seen: not into what is compressed."""
     if code_type is ObjectCodeFormatType.PTX:
         text = _ptx_text(data)
-        return Contents(sorted(set(_PTX_KERNEL.findall(text))), sorted(set(_PTX_VARIABLE.findall(text))))
+        declarations = _PTX_VARIABLE.findall(text)
+        variables = {name for declared in declarations for name in _PTX_NAME.findall(declared)[-1:]}
+        return Contents(sorted(set(_PTX_KERNEL.findall(text))), sorted(variables))
     if code_type is ObjectCodeFormatType.FATBIN:
         files = [part.elf for part in fatbin_parts(data) if part.elf is not None]
     else:
@@ -146,7 +150,7 @@ def _check_ptx(data: bytes) -> None:
 
 
 def _ptx_text(data: bytes) -> str:
-    return _PTX_COMMENT.sub(" ", data.decode(errors="replace"))
+    return PTX_COMMENT.sub(" ", data.decode(errors="replace"))
 
 
 _CHECKS: dict[ObjectCodeFormatType, Callable[[bytes], object]] = {

@@ -18,6 +18,7 @@ __all__ = [
     "FLOATING",
     "INTEGER",
     "POINTER",
+    "PTX_COMMENT",
     "Kind",
     "is_mangled",
     "kinds_from_ptx",
@@ -69,13 +70,13 @@ _MANGLED = "_Z"
 _QUALIFIERS = "rVK"
 _STD_ABBREVIATIONS = "absiod"
 _LITERAL_VALUE = re.compile(r"n?[0-9a-f]*E")
-_SEQUENCE = re.compile(r"([0-9A-Z]*)_")
-_NUMBER = re.compile(r"[0-9]+")
+_SEQUENCE = re.compile(r"([0-9A-Z]{0,9})_")  # longer numbers are of no symbol, and int refuses very long ones
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _MANGLED_NAME = re.compile(r"_Z(N[rVK]*)?(?:St)?")
-_LENGTH = re.compile(r"L?([1-9][0-9]*)")  # of a name; L is for internal linkage
+_LENGTH = re.compile(r"L?([1-9][0-9]{0,8})")  # of a name; L is for internal linkage
 _FLOAT_D = re.compile(r"DF[0-9]+[_b]")
 
-_PTX_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+PTX_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _PTX_KINDS: dict[str, Kind] = {
     **{f"f{bits}": FLOATING for bits in (32, 64)},
     **{f"{sign}{bits}": INTEGER for sign in "us" for bits in (8, 16, 32, 64)},
@@ -128,7 +129,7 @@ def kinds_from_ptx(ptx: str, symbol: str) -> tuple[Kind, ...] | None:
     entry = re.search(rf"\.entry\s+{re.escape(symbol)}(?![\w$])", ptx)
     if entry is None:
         return None
-    rest = _PTX_COMMENT.sub("", ptx[entry.end() : ptx.find("{", entry.end())])
+    rest = PTX_COMMENT.sub("", ptx[entry.end() : ptx.find("{", entry.end())])
     opening = re.match(r"\s*\(([^()]*)\)", rest)
     if opening is None:
         return ()

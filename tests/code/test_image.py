@@ -10,6 +10,7 @@ import subprocess
 
 import cuda_core_cffi._cuda
 import pytest
+from helpers import output_of
 from mutations import fatbin_part, make_fatbin
 
 from cuda_core_cffi import Program, UnavailableError
@@ -336,6 +337,63 @@ def test_ptx_has_variables_of_every_form():
 
 def test_symbols_of_the_compilers_own_are_left_out(cubin):
     assert not [symbol for symbol in Elf(cubin).symbols() if symbol.name.startswith((".", "__nv"))]
+
+
+# Forged code, which would take long to read
+
+
+def forge(text: bytes, names: list[int], tables: int) -> bytes:
+    """Return an ELF file with a text of names, and so many symbol tables in one place, of kernels with these names."""
+    header = struct.Struct("<4s B B 2x B 7x H H 12x Q Q I 2x H H H H H")
+    section = struct.Struct("<I I 16x Q Q I 12x Q")
+    table = b"".join(struct.pack("<I B B H 16x", name, 2, 0x10, 1) for name in names)
+    place = header.size + len(text)
+    sections = [section.pack(0, 0, 0, 0, 0, 0), section.pack(0, 3, header.size, len(text), 0, 0)]
+    sections += [section.pack(0, 2, place, len(table), 1, 24)] * tables
+    return (
+        header.pack(b"\x7fELF", 2, 1, 7, 2, 190, 0, place + len(table), 90, 0, 0, section.size, len(sections), 1)
+        + text
+        + table
+        + b"".join(sections)
+    )
+
+
+def test_a_forged_file_is_one_that_is_read():
+    assert [symbol.name for symbol in Elf(forge(b"\0one\0two\0", [1, 5, 2], 1)).symbols()] == ["one", "two", "ne"]
+
+
+def test_a_table_is_not_read_for_each_section_that_names_it():
+    data = forge(b"\0k\0", [1] * 1000, 1000)
+    symbols = list(Elf(data).symbols())
+    assert {symbol.name for symbol in symbols} == {"k"}
+    assert 24 * len(symbols) <= 8 * len(data)
+
+
+def test_a_text_is_not_read_for_each_symbol_that_names_a_part_of_it():
+    data = forge(b"\0" + b"x" * 100_000 + b"\0", list(range(1, 10_000)), 1)
+    symbols = list(Elf(data).symbols())
+    assert symbols
+    assert sum(len(symbol.name) for symbol in symbols) <= 8 * len(data)
+
+
+@pytest.mark.parametrize(
+    ("form", "repeated"),
+    [("{}", "\\n"), ("{}", ".visible\\n"), ("{}", ".global a\\n"), (".global {}", "a"), ("{}", "/* "),
+     (".entry k({}", "/* ")],
+)  # fmt: skip
+def test_no_part_of_ptx_is_read_again_for_each_line(form, repeated):
+    code = f"""
+    from cuda_core_cffi._code.image import architectures, contents
+    from cuda_core_cffi._code.mangling import kinds_from_ptx
+    from cuda_core_cffi.typing import ObjectCodeFormatType
+    PTX = ObjectCodeFormatType.PTX
+    text = ".version 8.0\\n" + "{form}".format("{repeated}" * 100_000)
+    assert architectures(text.encode(), PTX) == []
+    contents(text.encode(), PTX)
+    kinds_from_ptx(text, "k")
+    print("read")
+    """
+    assert output_of(code) == "read"
 
 
 # What the tools of the toolkit write

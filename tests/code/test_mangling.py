@@ -184,6 +184,9 @@ def test_a_kernel_without_parameters_has_no_kinds():
         "_Z1kM4PairFvvE",
         "_ZZ1kvENKUlvE_clEv",
         "_Z1k" + "P" * 5000,
+        "_Z" + "9" * 5000,
+        "_Z1kS" + "Z" * 5000 + "_",
+        "_Z1kA" + "9" * 5000 + "_f",
     ],
 )
 def test_what_is_not_understood_is_unknown(symbol):
@@ -270,6 +273,8 @@ def test_a_symbol_tells_its_name_in_the_source(symbol, name):
     assert readable_name(symbol) == name
 
 
-@pytest.mark.parametrize("symbol", ["plain", "", "_Z", "_ZN", "_Z9short", "_Z0", "_ZplRK1SS1_", "_ZN9999deep"])
+@pytest.mark.parametrize(
+    "symbol", ["plain", "", "_Z", "_ZN", "_Z9short", "_Z0", "_ZplRK1SS1_", "_ZN9999deep", "_Z" + "9" * 5000]
+)
 def test_a_symbol_that_is_not_understood_is_its_own_name(symbol):
     assert readable_name(symbol) == symbol
