@@ -334,17 +334,18 @@ def device_copy(buffer: Any, consumer: Stream | None) -> Any:
 
 def host_copy(buffer: Any, versioned: bool) -> Any:
     """Return a capsule with a copy of ``buffer`` in host memory."""
+    size = buffer.size
 
     def fill(data: Any) -> None:
         if buffer.is_device_accessible:
-            status = lib.ccc_copy_to_host(data, buffer._c_handle)
+            status = lib.ccc_copy_to_host(data, size, buffer._c_handle)
             if status:
                 raise buffer._failure(status)
         else:  # no driver is needed, nor a context
-            ffi.memmove(data, ffi.cast("char *", buffer.handle), buffer.size)
+            ffi.memmove(data, ffi.cast("char *", buffer.handle), size)
 
-    exported = Exported(0, (CPU, 0), SIGNED_BYTE, (buffer.size,), (1,))
-    return tensor_on_host(exported, buffer.size, versioned, fill)
+    exported = Exported(0, (CPU, 0), SIGNED_BYTE, (size,), (1,))
+    return tensor_on_host(exported, size, versioned, fill)
 
 
 def tensor_on_host(exported: Exported, size: int, versioned: bool, fill: Callable[[Any], None]) -> Any:

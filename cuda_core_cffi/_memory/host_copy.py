@@ -42,7 +42,9 @@ def copy_host(buffer: Exporter, thing: Any, to_host: bool, stream: Stream, attri
         raise ValueError(f"the sizes differ: {one} bytes do not fit {other}")
 
     def make(event: Any) -> int:
-        status: int = _copy_host(buffer._c_handle, memory, to_host, stream._c_handle, attributes or ffi.NULL, event)
+        status: int = _copy_host(
+            buffer._c_handle, memory, size, to_host, stream._c_handle, attributes or ffi.NULL, event
+        )
         return status
 
     status = copy_while_held(memory, make, wait=not (EXPORTS_HOLD or isinstance(thing, bytes)))

@@ -105,15 +105,23 @@ static int ccc_copy_submit(uint64_t to, uint64_t from, size_t size, const ccc_ha
     return ccc_copy_plain(to, from, size, stream);
 }
 
+/* The bytes to copy between two buffers of one size, of which one may have grown since Python compared the sizes. */
+static size_t ccc_copy_size(const ccc_handle *destination, const ccc_handle *source)
+{
+    size_t to = destination->buffer.size, from = source->buffer.size;
+    return to < from ? to : from;
+}
+
 /* The same as below for a caller who has a use of all three. */
 static int ccc_copy_in(const ccc_handle *destination, const ccc_handle *source, const ccc_handle *stream)
 {
-    if (ccc_overlap(destination->value, source->value, source->buffer.size))
+    size_t size = ccc_copy_size(destination, source);
+    if (ccc_overlap(destination->value, source->value, size))
         return CCC_OVERLAP;
-    if (source->buffer.size == 0)
+    if (size == 0)
         return 0;
     CCC_USES_OBJECTS(stream, destination, source);
-    return ccc_copy_plain(destination->value, source->value, source->buffer.size, stream);
+    return ccc_copy_plain(destination->value, source->value, size, stream);
 }
 
 /* Copy a whole buffer into one of the same size. */
@@ -135,11 +143,10 @@ static int ccc_copy_with(const ccc_handle *destination, const ccc_handle *source
     int status = ccc_copy_check(stream, &attributes, 1, 0);
     if (status)
         return status;
-    if (ccc_overlap(destination->value, source->value, source->buffer.size))
+    size_t size = ccc_copy_size(destination, source);
+    if (ccc_overlap(destination->value, source->value, size))
         return CCC_OVERLAP;
-    return source->buffer.size > 0
-               ? ccc_copy_submit(destination->value, source->value, source->buffer.size, stream, attributes)
-               : 0;
+    return size > 0 ? ccc_copy_submit(destination->value, source->value, size, stream, attributes) : 0;
 }
 
 /* Makes a copy in a stream, of which the caller has a use. */
@@ -195,9 +202,10 @@ static int ccc_copy_line(const void *copy, ccc_handle *stream)
 }
 
 /*
- * Copy between a whole buffer and host memory, as ccc_copy_with_event says. With attributes NULL it is a plain copy.
+ * Copy between a whole buffer and `size` bytes of host memory, as ccc_copy_with_event says. The buffer has more if
+ * it has grown since the sizes were compared. With attributes NULL it is a plain copy.
  */
-static int ccc_copy_host(const ccc_handle *buffer, void *host, int to_host, ccc_handle *stream,
+static int ccc_copy_host(const ccc_handle *buffer, void *host, size_t size, int to_host, ccc_handle *stream,
                          const CUmemcpyAttributes *attributes, ccc_handle **event)
 {
     uint64_t from = (uintptr_t)host, to = buffer->value;
@@ -207,19 +215,19 @@ static int ccc_copy_host(const ccc_handle *buffer, void *host, int to_host, ccc_
     int status = attributes ? ccc_copy_check(stream, &attributes, 1, 0) : ccc_copy_check_capture(stream);
     if (status)
         return status;
-    if (ccc_overlap(to, from, buffer->buffer.size))
+    if (ccc_overlap(to, from, size))
         return CCC_OVERLAP;
-    if (buffer->buffer.size == 0)
+    if (size == 0)
         return 0;
-    const ccc_line line = {to_host ? from : to, to_host ? to : from, buffer->buffer.size, attributes};
+    const ccc_line line = {to_host ? from : to, to_host ? to : from, size, attributes};
     return ccc_copy_with_event(ccc_copy_line, &line, stream, event);
 }
 
-/* Copy a whole buffer to ordinary host memory, when the work that its stream has for it is done, and wait. */
-static int ccc_copy_to_host(void *destination, const ccc_handle *source)
+/* Copy `size` bytes of a buffer to ordinary host memory, when the work that its stream has for it is done, and wait. */
+static int ccc_copy_to_host(void *destination, size_t size, const ccc_handle *source)
 {
     CCC_USE(source);
-    if (source->buffer.size == 0)
+    if (size == 0)
         return 0;
     ccc_scope scope;
     int status = ccc_enter_buffer(&scope, source);
@@ -230,7 +238,7 @@ static int ccc_copy_to_host(void *destination, const ccc_handle *source)
     CUresult result = stream ? cuStreamSynchronize(CCC_STRM(stream)) : CUDA_SUCCESS;
     if (result == CUDA_SUCCESS) {
         call = "cuMemcpy";
-        result = cuMemcpy((CUdeviceptr)(uintptr_t)destination, source->value, source->buffer.size);
+        result = cuMemcpy((CUdeviceptr)(uintptr_t)destination, source->value, size);
     }
     ccc_leave(&scope);
     ccc_release_scoped(&stream);
@@ -322,7 +330,8 @@ static int ccc_copy_batch_in(ccc_handle *const *destinations, ccc_handle *const 
     batch.attributes = (CUmemcpyAttributes *)(batch.starts + count);
     const CUmemcpyAttributes *last = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (sources[i]->buffer.size == 0) /* the driver refuses it */
+        size_t size = ccc_copy_size(destinations[i], sources[i]);
+        if (size == 0) /* the driver refuses it */
             continue;
         const CUmemcpyAttributes *own = attributes[attribute_count == 1 ? 0 : i];
         if (own != last) {
@@ -334,7 +343,7 @@ static int ccc_copy_batch_in(ccc_handle *const *destinations, ccc_handle *const 
         ranges[2 * batch.count + 1] = ccc_extent_of(destinations[i], i, 1);
         batch.to[batch.count] = destinations[i]->value;
         batch.from[batch.count] = sources[i]->value;
-        batch.sizes[batch.count++] = sources[i]->buffer.size;
+        batch.sizes[batch.count++] = size;
     }
     if (ccc_extents_collide(ranges, 2 * batch.count, bad))
         status = CCC_OVERLAP;
