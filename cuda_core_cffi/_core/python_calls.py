@@ -36,6 +36,7 @@ __all__ = [
     "create_stream",
     "create_texture",
     "encode_map",
+    "exchange",
     "fast_launch",
     "fill",
     "has_same",
@@ -190,6 +191,14 @@ def blank(cls: type[T]) -> T:
 def adopt(owner: Owner, c_handle: Any) -> None:
     """Give an object a C handle, in place of the one that it has, which is the caller's from now on."""
     owner._c_handle = c_handle
+
+
+def exchange(one: Owner, other: Owner) -> None:
+    """Exchange the C handles of two objects. Interrupted, it may lose one, but no two objects have the same."""
+    first, second = one._c_handle, other._c_handle
+    del other._c_handle
+    one._c_handle = second
+    other._c_handle = first
 
 
 def close(owner: Owner) -> None:

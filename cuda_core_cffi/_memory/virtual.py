@@ -245,6 +245,7 @@ class VirtualBuffer(Buffer):
     def _grow_to(self, size: int, plan: Plan) -> None:
         """Get more memory, or else only other rights."""
         with self._lock:
+            self._size, self._packed_address = lib.ccc_handle_bytes(self._c_handle), None  # after an interrupted call
             before = self._plan
             plan = plan.after(before)
             if size <= self._size:
@@ -262,9 +263,9 @@ class VirtualBuffer(Buffer):
             if c_handle == self._c_handle:
                 self._size = size
                 return
-            left = Buffer._own(self._c_handle)
-            self._left.append(left)
-            calls.adopt(self, c_handle)
+            moved = Buffer._own(c_handle)
+            self._left.append(moved)
+            calls.exchange(self, moved)
             self._size = size
             self._packed_address = None
-            left.close()
+            moved.close()

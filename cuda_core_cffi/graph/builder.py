@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
-from cuda_core_cffi._core.calls import own
 from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import integer
@@ -44,6 +43,7 @@ NEW_GRAPH = ffi.NULL
 
 _begin = lib.ccc_capture_begin
 _end = lib.ccc_capture_end
+_new_capture = lib.ccc_capture_new
 _releases_pending = lib.ccc_releases_pending
 
 
@@ -136,11 +136,18 @@ class GraphBuilder(StreamStandIn):
         if _releases_pending():
             flush_releases()
         body = self._definition
-        c_handle = _begin(stream._c_handle, wanted, NEW_GRAPH if body is None else body._place()[0]._c_handle)
-        if not c_handle:
-            raise stream._failure(lib.ccc_last_status(), body)
-        self._capture = own(Capture, c_handle)
-        self._phase = BUILDING
+        capture = Capture._own(_new_capture())  # before it begins, so that an interrupted call loses no capture
+        try:
+            inside = NEW_GRAPH if body is None else body._place()[0]._c_handle
+            status = _begin(capture._c_handle, stream._c_handle, wanted, inside)
+            if status:
+                raise stream._failure(status, body)
+            self._capture, self._phase = capture, BUILDING
+        except BaseException:
+            capture.close()
+            if self._capture is capture:
+                self._give_up()
+            raise
         if self._stream is None:  # another thread has closed this meanwhile
             self._give_up()
             raise RuntimeError("this GraphBuilder is closed")
@@ -174,14 +181,19 @@ class GraphBuilder(StreamStandIn):
             raise RuntimeError("this GraphBuilder came from split: join it, and end building with the one it came from")
         if self._inner:
             self._give_up_bodies()
-        status = _end(capture._c_handle)
+        try:
+            status = _end(capture._c_handle)
+            if not status:
+                self._phase = ENDED
+        except BaseException:  # a signal handler's, which does not say whether the capture has ended
+            self._give_up()
+            raise
         if status == lib.CCC_CLOSED:
             raise RuntimeError("end_building: another thread has just ended this capture")
         if status:
             error = failure(status)
             self._give_up()
             raise error
-        self._phase = ENDED
         if self._definition is not None:
             self._capture = None
             capture.close()
@@ -457,14 +469,12 @@ class GraphBuilder(StreamStandIn):
     def close(self) -> None:
         """Give the builder up, and a capture that is under way. Executables live on. Closing twice is allowed."""
         stream, self._stream = self._stream, None
-        if stream is None:
-            return
-        if self._phase is BUILDING:
+        if self._phase is BUILDING:  # also when an interrupted call left this undone
             self._give_up()
         else:
             self._let_go()
             self._drop_graph()
-        if self._owns_stream:
+        if stream is not None and self._owns_stream:
             stream.close()
 
     @property
@@ -590,9 +600,10 @@ class GraphBuilder(StreamStandIn):
 
     def _let_go(self) -> None:
         """Release the capture, and with it a graph that nobody has asked for."""
-        capture, self._capture = self._capture, None
+        capture = self._capture
         if capture is not None:
-            capture.close()
+            capture.close()  # before it is forgotten, so that an interrupted call can be made again
+            self._capture = None
             flush_releases()
 
     def _drop_graph(self) -> None:

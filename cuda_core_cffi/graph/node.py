@@ -71,11 +71,13 @@ class GraphNode(NodeMaker, Member):
         with changing():
             if not self.is_valid:  # another thread was first
                 return
-            keep = state.keeps.get(self._handle, NOTHING)
+            keep = state.keeps.pop(self._handle, NOTHING)  # not known while C may release it
             inner = [graph.handle for graph in state.inner.get(self._handle, ())]
             status = lib.ccc_graph_destroy_node(self._definition._c_handle, self._handle, inner, len(inner), keep)
             if not status:
                 state.forget(self._handle)
+            elif keep:
+                state.keeps[self._handle] = keep
         if status:
             error = failure(status)
             if self._definition._has_memory_nodes:

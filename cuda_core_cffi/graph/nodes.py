@@ -75,7 +75,7 @@ class KnownNode(GraphNode):
             old = self._record()
             if old.context and not lib.ccc_graph_get_context(native):
                 lib.ccc_graph_set_context(native, old.context)
-            keep, before = found.keep(), state.keeps.get(self._handle, NOTHING)
+            keep, before = found.keep(), state.keeps.pop(self._handle, NOTHING)  # not known while C may release it
             inner = [graph.handle for graph in state.inner.get(self._handle, ())]
             status = lib.ccc_graph_set(
                 definition._c_handle,
@@ -92,6 +92,8 @@ class KnownNode(GraphNode):
                 found.record.context = lib.ccc_graph_get_context(native)
                 found.record.before = attributes_before(found, old.before)
                 state.note(self._handle, found.record, keep)
+            elif before:
+                state.keeps[self._handle] = before
         flush_releases()
         if status:
             raise definition._failure(status)

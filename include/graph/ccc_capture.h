@@ -307,45 +307,46 @@ static int ccc_capture_start(ccc_handle *stream, int mode, CUgraph *graph, uint6
     return status;
 }
 
-/* Begin to capture a stream: into a graph inside a node, or where that is NULL into a new one. NULL on failure. */
-static ccc_handle *ccc_capture_begin(ccc_handle *stream, int mode, ccc_handle *inside)
+/* A capture that has not begun, so that its Python object is there before it begins. NULL: out of memory. */
+static ccc_handle *ccc_capture_new(void)
 {
-    CUgraph captured = NULL;
-    if (!ccc_acquire(stream))
-        return ccc_closed();
-    ccc_handle *home = inside ? inside : ccc_graph_new(CCC_GRAPH, 0);
-    ccc_handle *capture = home ? ccc_new(CCC_CAPTURE, 0, 0, NULL) : NULL;
+    ccc_handle *capture = ccc_new(CCC_CAPTURE, 0, 0, NULL);
     if (capture && (capture->memory = calloc(1, sizeof(ccc_capture_link))) == NULL) {
         ccc_release_object(capture);
-        capture = NULL;
+        ccc_fail(CCC_NO_MEMORY, "malloc");
+        return NULL;
     }
-    if (home && !inside)
-        home->graph->captured = CCC_CAPTURE_ACTIVE;
-    int status = capture ? CCC_CLOSED : CCC_NO_MEMORY;
-    if (capture && ccc_acquire(home)) {
-        atomic_init(&capture->capture.stream, stream);
-        capture->capture.graph = home;
-        atomic_init(&capture->capture.given, inside != NULL);
-        status = inside ? ccc_capture_start_in(inside, capture, stream, mode)
-                        : ccc_capture_start(stream, mode, &captured, &CCC_CAPTURE_LINK(capture)->captured.id);
-    } else {
+    return capture;
+}
+
+/*
+ * Begin a new capture of a stream: into a graph inside a node, or where that is NULL into a new one. After a failure
+ * close the capture.
+ */
+static int ccc_capture_begin(ccc_handle *capture, ccc_handle *stream, int mode, ccc_handle *inside)
+{
+    CUgraph captured = NULL;
+    CCC_USE(capture);
+    if (!ccc_acquire(stream))
+        return CCC_CLOSED;
+    ccc_handle *home = inside ? inside : ccc_graph_new(CCC_GRAPH, 0);
+    if (home == NULL || !ccc_acquire(home)) {
         ccc_release(stream);
+        return home ? CCC_CLOSED : CCC_NO_MEMORY;
     }
-    if (status == 0) {
-        if (!inside) {
-            home->value = (uintptr_t)captured;
-            ccc_capture_note(home, 1);
-            ccc_capture_begun(capture);
-        }
-        return capture;
-    }
-    ccc_failure failure = {ccc_last.call, status};
-    if (capture)
-        ccc_release_object(capture);
-    else if (home && !inside)
-        ccc_release_object(home);
-    ccc_last = failure;
-    return NULL;
+    atomic_store(&capture->capture.stream, stream);
+    capture->capture.graph = home;
+    atomic_store(&capture->capture.given, inside != NULL);
+    if (inside)
+        return ccc_capture_start_in(inside, capture, stream, mode);
+    home->graph->captured = CCC_CAPTURE_ACTIVE;
+    int status = ccc_capture_start(stream, mode, &captured, &CCC_CAPTURE_LINK(capture)->captured.id);
+    if (status)
+        return status;
+    home->value = (uintptr_t)captured;
+    ccc_capture_note(home, 1);
+    ccc_capture_begun(capture);
+    return 0;
 }
 
 /* The nodes that what a stream is given next comes after; *count is the capacity of the array, then how many there are. */

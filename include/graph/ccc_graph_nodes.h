@@ -202,7 +202,7 @@ static ccc_added ccc_graph_add(ccc_handle *graph, const uint64_t *before, size_t
 
 /*
  * Set a node's parameters, and what is kept for them in place of `old`. If there is a child, a copy of it takes the place
- * of the graphs inside the node, of which `count` are known.
+ * of the graphs inside the node, of which `count` are known. They are noted as gone here: Python may be interrupted.
  */
 static int ccc_graph_set(ccc_handle *graph, uint64_t node, CUgraphNodeParams *params, ccc_attributes *attributes,
                          ccc_handle *child, const uint64_t *inner, size_t count, ccc_keep *keep, ccc_keep *old)
@@ -214,8 +214,9 @@ static int ccc_graph_set(ccc_handle *graph, uint64_t node, CUgraphNodeParams *pa
         ccc_keep_finish(keep);
         return status;
     }
-    if ((status = ccc_graph_check(graph, &node, 1)) || (status = ccc_graph_complete(params, keep)) ||
-        (status = ccc_graph_embed(graph, child, &copy))) {
+    ccc_map *gone = &ccc_graph_root(graph)->graph->gone;
+    if ((status = ccc_graph_check(graph, &node, 1)) || (child && (status = ccc_map_reserve(gone, count))) ||
+        (status = ccc_graph_complete(params, keep)) || (status = ccc_graph_embed(graph, child, &copy))) {
         ccc_keep_finish(keep);
     } else if ((status = ccc_graph_attach(graph, keep)) == 0) {
         if (attributes)
@@ -228,8 +229,11 @@ static int ccc_graph_set(ccc_handle *graph, uint64_t node, CUgraphNodeParams *pa
         }
         ccc_graph_detach(graph, status ? keep : old);
     }
-    if (child && status == 0)
+    if (child && status == 0) {
+        for (size_t i = 0; i < count; i++)
+            ccc_map_set(gone, inner[i], &ccc_gone);
         ccc_graph_drop(graph, node, inner, count);
+    }
     ccc_graph_embedded(graph, status ? 0 : node, copy);
     ccc_graph_leave_both(graph, child);
     return status;

@@ -70,6 +70,30 @@ static PyObject *calls_adopt(PyObject *module, PyObject *const *arguments, Py_ss
     Py_RETURN_NONE;
 }
 
+/* Exchange the handles of two objects in one step: interrupted between two steps, both would release one handle. */
+static PyObject *calls_exchange(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (check_count("exchange", count, 2))
+        return NULL;
+    for (Py_ssize_t index = 0; index < 2; ++index) {
+        PyObject *cdata = handle_or_error(arguments[index]) ? cdata_of(arguments[index]) : NULL;
+        if (cdata == NULL)
+            return NULL;
+        Py_DECREF(cdata);
+    }
+    owner *one = (owner *)arguments[0], *other = (owner *)arguments[1];
+    Py_BEGIN_CRITICAL_SECTION2(arguments[0], arguments[1]); /* as the members that show them are read in */
+    PyObject *cdata = one->cdata;
+    ccc_handle *handle = one->handle;
+    one->cdata = other->cdata;
+    other->cdata = cdata;
+    __atomic_store_n(&one->handle, other->handle, __ATOMIC_RELEASE);
+    __atomic_store_n(&other->handle, handle, __ATOMIC_RELEASE);
+    Py_END_CRITICAL_SECTION2();
+    Py_RETURN_NONE;
+}
+
 static PyObject *calls_close(PyObject *module, PyObject *argument)
 {
     int closed;
@@ -269,6 +293,7 @@ static PyMethodDef methods[] = {
     {"blank", calls_blank, METH_O, "blank(cls, /)\n--\n\nReturn an object with nothing set."},
     {"adopt", FAST(calls_adopt),
      "adopt(owner, c_handle, /)\n--\n\nGive an object a handle, in place of the one that it has."},
+    {"exchange", FAST(calls_exchange), "exchange(one, other, /)\n--\n\nExchange the handles of two objects."},
     {"close", calls_close, METH_O, "close(owner, /)\n--\n\nClose, and show failures of cleanup."},
     {"close_once", calls_close_once, METH_O, "close_once(owner, /)\n--\n\nClose, and tell whether this call did."},
     {"thread_devices", calls_thread_devices, METH_NOARGS,

@@ -35,8 +35,12 @@ static char *(*to_pointer)(PyObject *cdata, PyObject *ctype);
 #ifndef Py_GIL_DISABLED
 #undef Py_BEGIN_CRITICAL_SECTION
 #undef Py_END_CRITICAL_SECTION
+#undef Py_BEGIN_CRITICAL_SECTION2
+#undef Py_END_CRITICAL_SECTION2
 #define Py_BEGIN_CRITICAL_SECTION(object) {
 #define Py_END_CRITICAL_SECTION() }
+#define Py_BEGIN_CRITICAL_SECTION2(one, other) {
+#define Py_END_CRITICAL_SECTION2() }
 #endif
 
 /* The handle of an object of ours, if it is of that kind; else NULL, with no error set. */

@@ -12,6 +12,7 @@ import time
 import pytest
 from buffers import content
 from helpers import SUPPORT, Gate, in_thread, in_threads, output_of
+from interruptions import times_interrupted
 from virtual_memory import UNIT, access, blocked, buffer_with_room, mark, marks, roomy
 
 from cuda_core_cffi import (
@@ -92,6 +93,11 @@ def test_growth_repeated_many_times_keeps_everything(stream, mr):
         with buffer.copy_to(stream=stream) as copy:
             assert content(copy, stream) == content(buffer, stream)
     assert len(places) > 2
+
+
+@pytest.mark.parametrize("scenario", ["grow", "move"])
+def test_a_buffer_whose_growth_an_exception_interrupts_works(scenario):
+    assert times_interrupted(scenario) > 5
 
 
 @pytest.mark.parametrize("size", [0, 1, UNIT, 3 * UNIT - 1, 3 * UNIT])
