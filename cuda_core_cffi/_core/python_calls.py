@@ -297,7 +297,7 @@ def use_fast_methods(cls: type[T]) -> type[T]:
 
 
 def stand_in_class(cls: type[T]) -> type[T]:
-    """Have objects of a class be taken by functions in C for the stream that is their ``_stream``: on CPython."""
+    """Have functions in C take objects of a class for their ``_stream``, and for their ``_captured`` in launches."""
     return cls
 
 

@@ -12,7 +12,7 @@ from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._launching.launch import UNCHECKED, launch_failure
 from cuda_core_cffi._launching.prepared import PreparedLaunch
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._streams.stream import Stream, accept_stream
+from cuda_core_cffi._streams.stream import Stream, launch_stream
 from cuda_core_cffi.typing import IsStreamType
 
 __all__ = ["LaunchBatch"]
@@ -96,8 +96,9 @@ class LaunchBatch(Uncopyable):
         TypeError
             If `stream` is none.
         RuntimeError
-            If something is closed: the stream, a kernel, a buffer, or what a configuration refers to; or if a buffer
-            has moved since the batch was made. Then nothing was launched.
+            If something is closed: the stream, a kernel, a buffer, or what a configuration refers to; if a buffer has
+            moved since the batch was made; or if the stream is a :class:`~cuda_core_cffi.graph.GraphBuilder` that is
+            not building. Then nothing was launched.
         UnavailableError
             If the device or the driver lacks what a configuration asks for. Then nothing was launched either.
         CUDAError
@@ -105,7 +106,7 @@ class LaunchBatch(Uncopyable):
             it is.
         """
         if not isinstance(stream, Stream):
-            stream = accept_stream(stream, "LaunchBatch.launch")
+            stream = launch_stream(stream, "LaunchBatch.launch")
         done = _launch_batch(self._native, stream._c_handle, 0)
         while done != len(self._launches):
             status = lib.ccc_last_status()

@@ -15,7 +15,7 @@ from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._launching.arguments import Packer, c_handles_of, make_packer
 from cuda_core_cffi._launching.attributes import check_device
 from cuda_core_cffi._launching.config import LaunchConfig, shown
-from cuda_core_cffi._streams.stream import Stream, StreamStandIn, accept_stream
+from cuda_core_cffi._streams.stream import Stream, StreamStandIn, launch_stream
 from cuda_core_cffi.typing import IsStreamType
 
 __all__ = ["CLOSED", "UNCHECKED", "allow", "launch", "launch_failure"]
@@ -62,7 +62,8 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
     OverflowError
         If a number does not fit the parameter.
     RuntimeError
-        If something is closed: the stream, the kernel, a buffer, or what the configuration refers to.
+        If something is closed: the stream, the kernel, a buffer, or what the configuration refers to. Or if the stream
+        is a :class:`~cuda_core_cffi.graph.GraphBuilder` that is not building, so that nothing would be captured.
     UnavailableError
         If the device or the driver lacks what the configuration asks for.
     CUDAError
@@ -84,7 +85,7 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
     else:  # not in the try block: an exception that a signal handler raises here goes to the caller
         status = _launch(packer, stream, native, kernel_args)
         if status is None and isinstance(stream, StreamStandIn):  # whose own stream is as quick
-            stream = stream.stream
+            stream = stream._for_launch()
             status = _launch(packer, stream, native, kernel_args)
     if status == 0:
         return
@@ -134,7 +135,7 @@ def prepare(config: object, kernel: object, values: tuple[Any, ...]) -> Packer:
 
 def foreign_stream(stream: object) -> Stream:
     """Return another library's stream as ours; None is a TypeError."""
-    queue = accept_stream(stream, "launch")
+    queue = launch_stream(stream, "launch")
     if isinstance(stream, StreamStandIn):
         return queue
     warnings.warn(

@@ -21,7 +21,7 @@ from cuda_core_cffi._launching.argument_types import infer_types, make_type_slot
 from cuda_core_cffi._launching.arguments import MAX_ALIGNMENT, c_handles_of, lay_out
 from cuda_core_cffi._launching.config import LaunchConfig
 from cuda_core_cffi._launching.launch import CLOSED, UNCHECKED, allow, launch_failure
-from cuda_core_cffi._streams.stream import Stream, accept_stream
+from cuda_core_cffi._streams.stream import Stream, launch_stream
 
 __all__ = ["PreparedLaunch"]
 
@@ -140,7 +140,7 @@ class Plan:
         Else look at what was not looked at before, and launch again; or raise for what failed. The same for what was
         closed, or moved: the arguments are packed again, which says which of them is closed.
         """
-        queue = accept_stream(stream, "a prepared launch")
+        queue = launch_stream(stream, "a prepared launch")
         queue._launch_handle = queue._c_handle
         if status == CLOSED:
             status = None

@@ -38,6 +38,7 @@ __all__ = [
     "accept_stream",
     "context_of",
     "default_stream",
+    "launch_stream",
     "stream_or_default",
 ]
 
@@ -59,8 +60,9 @@ _wait_stream = lib.ccc_stream_wait_stream
 class StreamStandIn(Uncopyable):
     """What stands for one of our streams wherever one is taken: a graph builder."""
 
-    __slots__ = ("_stream",)
+    __slots__ = ("_captured", "_stream")
 
+    _captured: Stream | None  # the stream while it is captured, else None: kernels are launched in no other
     _stream: Stream | None  # None once it is closed
 
     @property
@@ -76,6 +78,10 @@ class StreamStandIn(Uncopyable):
         if stream is None:
             raise RuntimeError(f"this {type(self).__name__} is closed")
         return stream
+
+    def _for_launch(self) -> Stream:
+        """Return the stream for a launch, or raise where the launch would not be captured."""
+        raise NotImplementedError
 
 
 @calls.use_fast_methods
@@ -251,6 +257,8 @@ class Stream(Handle):
         ------
         ValueError
             If this is the legacy default stream, which cannot be captured.
+        RuntimeError
+            If the stream is closed.
         """
         return registry.graph_builder._of(self, owns_stream=False)
 
@@ -404,6 +412,19 @@ def accept_stream(stream: object, what: str) -> Stream:
     if isinstance(stream, StreamStandIn):
         return stream.stream
     return Stream._borrow(protocol_address(stream, what), stream)
+
+
+def launch_stream(stream: object, what: str) -> Stream:
+    """Return ``stream`` as a :class:`Stream` for a launch: a graph builder has to be building.
+
+    Raises
+    ------
+    TypeError
+        If it is no stream.
+    RuntimeError
+        If it is a graph builder that is not building.
+    """
+    return stream._for_launch() if isinstance(stream, StreamStandIn) else accept_stream(stream, what)
 
 
 def stream_or_default(stream: object, what: str) -> Stream:

@@ -40,6 +40,12 @@ from cuda_core_cffi.graph.state import changing
 __all__ = ["GraphBuilder"]
 
 NEW_GRAPH = ffi.NULL
+NOT_BUILDING = {
+    NEW: "call begin_building first",
+    ENDED: "it is built; call begin_building of another one",
+    FAILED: FAILED.value,
+}
+"""Why a builder captures nothing, with the remedy, by its phase."""
 
 _begin = lib.ccc_capture_begin
 _end = lib.ccc_capture_end
@@ -52,7 +58,8 @@ class GraphBuilder(StreamStandIn):
 
     Builders come from :meth:`Device.create_graph_builder` and :meth:`Stream.create_graph_builder`, and are taken
     wherever a stream is: launches, copies and fills in the order of a builder become nodes of its graph. Outside those
-    two calls a builder is the same as its stream.
+    two calls a builder is the same as its stream, with one exception: launches of kernels, prepared launches and
+    batches raise RuntimeError, because they would run at once. To run a kernel then, launch it in :attr:`stream`.
 
     The graph keeps the kernels, buffers, arrays, textures and host functions that it uses, as a
     :class:`GraphDefinition` does, but not memory that is given as an address, nor what other libraries capture.
@@ -74,7 +81,7 @@ class GraphBuilder(StreamStandIn):
     _NOT_COPIED_BECAUSE: ClassVar[str] = "it captures a stream of this process"
     _capture: Capture | None  # while it is under way, and until somebody has the graph; of a fork None
     _definition: GraphDefinition | None  # unless it is a body's, made for the first who asks; of a fork None
-    _inner: list[weakref.ref[GraphBuilder]]  # builders for bodies of its conditional nodes
+    _inner: list[weakref.ref[GraphBuilder]]  # builders for bodies of its conditional nodes, and from split
     _is_shared: bool  # somebody else may have the definition
     _kind: Kind
     _origin: GraphBuilder | None  # of a fork: whose capture it is part of
@@ -142,7 +149,7 @@ class GraphBuilder(StreamStandIn):
             status = _begin(capture._c_handle, stream._c_handle, wanted, inside)
             if status:
                 raise stream._failure(status, body)
-            self._capture, self._phase = capture, BUILDING
+            self._capture, self._phase, self._captured = capture, BUILDING, stream
         except BaseException:
             capture.close()
             if self._capture is capture:
@@ -182,6 +189,7 @@ class GraphBuilder(StreamStandIn):
         if self._inner:
             self._give_up_bodies()
         try:
+            self._refuse_launches()
             status = _end(capture._c_handle)
             if not status:
                 self._phase = ENDED
@@ -276,6 +284,7 @@ class GraphBuilder(StreamStandIn):
             for _ in range(count - 1):
                 made.append(self._beside(FORK))
                 made[-1].stream.wait(stream)
+                made[-1]._captured = made[-1]._stream
         except BaseException:
             for fork in made:
                 fork.close()
@@ -468,6 +477,7 @@ class GraphBuilder(StreamStandIn):
 
     def close(self) -> None:
         """Give the builder up, and a capture that is under way. Executables live on. Closing twice is allowed."""
+        self._captured = None
         stream, self._stream = self._stream, None
         if self._phase is BUILDING:  # also when an interrupted call left this undone
             self._give_up()
@@ -523,8 +533,10 @@ class GraphBuilder(StreamStandIn):
         self = cls.__new__(cls)
         self._stream, self._owns_stream = stream, owns_stream
         self._kind, self._phase, self._is_shared = kind, NEW, False
-        self._capture = self._definition = self._origin = None
+        self._capture = self._captured = self._definition = self._origin = None
         self._inner = []
+        if stream.is_closed:
+            raise stream._failure(lib.CCC_CLOSED)
         if lib.ccc_stream_is_legacy(stream._c_handle):
             raise ValueError("the legacy default stream cannot be captured; create a stream")
         return self
@@ -535,6 +547,7 @@ class GraphBuilder(StreamStandIn):
         made._definition = definition
         if kind is FORK:
             made._origin = self._root
+        self._root._inner.append(weakref.ref(made))
         return made
 
     @property
@@ -551,11 +564,21 @@ class GraphBuilder(StreamStandIn):
         return RuntimeError(f"this GraphBuilder cannot begin building: {self._phase.value}")
 
     def _check_building(self, what: str) -> Stream:
-        stream = self.stream
-        if not self.is_building:
-            why = FAILED.value if self._root._phase is FAILED else "call begin_building first"
-            raise RuntimeError(f"{what} is for a GraphBuilder that is building: {why}")
+        stream, phase = self.stream, self._root._phase
+        if phase is not BUILDING:
+            raise RuntimeError(f"{what} is for a GraphBuilder that is building: {NOT_BUILDING[phase]}")
         return stream
+
+    def _for_launch(self) -> Stream:
+        return self._captured or self._check_building("launch")
+
+    def _refuse_launches(self) -> None:
+        """Take no launches from now on, nor have those builders take any that :meth:`split` made."""
+        self._captured = None
+        for seen in self._inner:
+            builder = seen()
+            if builder is not None and builder._kind is FORK:
+                builder._captured = None
 
     def _tail(self, what: str) -> Tail:
         """Return what adds nodes behind what is captured so far."""
@@ -580,9 +603,7 @@ class GraphBuilder(StreamStandIn):
             node = add(*arguments)
         self._continue(node)
         self._root._is_shared = True
-        made = tuple(self._beside(BODY, body) for body in node.branches)
-        self._root._inner += map(weakref.ref, made)
-        return made
+        return tuple(self._beside(BODY, body) for body in node.branches)
 
     def _find_graph(self) -> GraphDefinition | None:
         """Return the graph, whose object is made for the first who asks. None: another thread has just closed this."""
@@ -622,6 +643,7 @@ class GraphBuilder(StreamStandIn):
     def _give_up(self) -> None:
         """End a capture of which nothing will come."""
         self._phase = FAILED
+        self._refuse_launches()
         self._give_up_bodies()
         self._let_go()
         definition, self._definition = self._definition, None

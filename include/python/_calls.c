@@ -240,10 +240,10 @@ static PyObject *calls_stand_in_class(PyObject *module, PyObject *class)
     (void)module;
     if (!PyType_Check(class))
         return PyErr_Format(PyExc_TypeError, "expected a class");
-    PyObject *name = PyUnicode_InternFromString("_stream");
-    if (name == NULL)
+    stand_in_name = PyUnicode_InternFromString("_stream");
+    launch_stand_in_name = PyUnicode_InternFromString("_captured");
+    if (stand_in_name == NULL || launch_stand_in_name == NULL)
         return NULL;
-    stand_in_name = name;
     stand_in_type = (PyTypeObject *)Py_NewRef(class);
     return Py_NewRef(class);
 }
@@ -331,7 +331,7 @@ static PyMethodDef methods[] = {
      "use_members(cls, members, /)\n--\n\nHave members of a structure stand for the getters of properties."},
     {"use_fast_methods", calls_use_fast_methods, METH_O, "use_fast_methods(cls, /)\n--\n\nPut methods in C in a class."},
     {"stand_in_class", calls_stand_in_class, METH_O,
-     "stand_in_class(cls, /)\n--\n\nHave objects of a class stand for the stream that is their _stream."},
+     "stand_in_class(cls, /)\n--\n\nHave objects of a class stand for their _stream, in launches _captured."},
     {"buffer_class", calls_buffer_class, METH_O, "buffer_class(cls, /)\n--\n\nReplace close of a class of buffers."},
     {"pool_class", calls_pool_class, METH_O, "pool_class(cls, /)\n--\n\nReplace allocate of a class of pools."},
     {NULL, NULL, 0, NULL},

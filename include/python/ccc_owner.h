@@ -67,17 +67,20 @@ static inline ccc_handle *handle_of(PyObject *argument, ccc_kind kind)
     return Py_IS_TYPE(argument, usual_type[kind]) ? HANDLE(argument) : handle_of_any(argument, kind);
 }
 
-/* The class of what stands for a stream, and the name of its attribute for that; set when it is made, and never released. */
+/*
+ * The class of objects that stand for a stream, and the names of its attributes with the stream: the second for
+ * launches, where it may be None, the first for all else. Set when the class is made, and never released.
+ */
 static PyTypeObject *stand_in_type;
-static PyObject *stand_in_name;
+static PyObject *stand_in_name, *launch_stand_in_name;
 
 /* The stream that an argument stands for. A new reference; NULL, with no error set: it stands for none, as most do. */
-static inline PyObject *stream_behind(PyObject *argument)
+static inline PyObject *stream_behind(PyObject *argument, PyObject *name)
 {
     if (Py_IS_TYPE(argument, usual_type[CCC_STREAM]) || stand_in_type == NULL ||
         !PyObject_TypeCheck(argument, stand_in_type))
         return NULL;
-    PyObject *stream = PyObject_GetAttr(argument, stand_in_name);
+    PyObject *stream = PyObject_GetAttr(argument, name);
     if (stream == NULL)
         PyErr_Clear();
     return stream;
@@ -86,7 +89,7 @@ static inline PyObject *stream_behind(PyObject *argument)
 /* The handle of the stream that an argument is or stands for. In the latter case *behind keeps it, else that is NULL. */
 static inline ccc_handle *stream_of(PyObject *argument, PyObject **behind)
 {
-    *behind = stream_behind(argument);
+    *behind = stream_behind(argument, stand_in_name);
     return handle_of(*behind ? *behind : argument, CCC_STREAM);
 }
 

@@ -58,6 +58,70 @@ def test_every_kind_of_launch_takes_a_builder(builder, memory, stream, store):
     assert [content(buffer, stream, 1) for buffer in memory] == [b"\1", b"\2", b"\3", b"\4"]
 
 
+def launches_of(kernel, buffer):
+    """Return every kind of launch, each a function of a stream."""
+    prepared = PreparedLaunch(ONE, kernel)
+    return (
+        lambda queue: launch(queue, ONE, kernel, buffer, 1),
+        lambda queue: prepared.launch(queue, buffer, 1),
+        LaunchBatch([(prepared, buffer, 1)]).launch,
+    )
+
+
+def test_a_builder_that_is_not_building_takes_no_launch(device, memory, stream, store):
+    with device.create_graph_builder() as builder:
+        for start in launches_of(store, memory[0]):
+            start(stream)  # the second launch is on the fast path
+            memory[0].fill(0, stream=stream)
+            with pytest.raises(RuntimeError, match="that is building: call begin_building first"):
+                start(builder)
+        builder.begin_building()
+        for start in launches_of(store, memory[0]):
+            start(builder)
+        builder.end_building()
+        for start in launches_of(store, memory[0]):
+            with pytest.raises(RuntimeError, match="it is built; call begin_building of another one"):
+                start(builder)
+        assert len(builder.graph_definition.nodes()) == 3
+        assert content(memory[0], stream) == bytes(SIZE)
+
+
+def test_a_builder_whose_capture_failed_takes_no_launch(builder, memory, stream, store):
+    branch = builder.split(2)[1]
+    memory[0].fill(0, stream=branch)
+    with pytest.raises(CUDAError, match="UNJOINED"):
+        builder.end_building()
+    for queue in (builder, branch):
+        for start in launches_of(store, memory[0]):
+            with pytest.raises(RuntimeError, match="its capture failed"):
+                start(queue)
+    branch.close()
+    assert content(memory[0], stream) == bytes(SIZE)
+
+
+def test_branches_and_bodies_take_launches_while_they_are_building(builder, memory, stream, store):
+    branch = builder.split(2)[1]
+    launch(branch, ONE, store, memory[0], 1)
+    builder.join(builder, branch)
+    body = builder.if_then(builder.create_condition(1))
+    with pytest.raises(RuntimeError, match="call begin_building first"):
+        launch(body, ONE, store, memory[1], 2)
+    launch(body.begin_building(), ONE, store, memory[1], 2)
+    body.end_building()
+    finish(builder, stream)
+    assert [content(buffer, stream, 1) for buffer in memory[:2]] == [b"\1", b"\2"]
+
+
+def test_a_builder_that_is_not_building_is_its_stream_for_all_else(device, memory, stream, graph):
+    graph.memset(memory[2], 3, SIZE)
+    with device.create_graph_builder() as builder, graph.instantiate() as executable:
+        memory[0].fill(1, stream=builder)
+        memory[0].copy_to(memory[1], stream=builder)
+        executable.launch(builder)
+        stream.wait(builder)
+        assert [content(buffer, stream, 1) for buffer in memory[:3]] == [b"\1", b"\1", b"\3"]
+
+
 def test_a_launch_in_a_builder_warns_of_nothing(builder, memory, store, recwarn):
     launch(builder, ONE, store, memory[0], 1)
     assert not recwarn.list
@@ -169,6 +233,13 @@ def test_the_default_stream_of_a_thread_is_captured(device, memory, stream):
 def test_the_legacy_default_stream_is_not(device):
     with pytest.raises(ValueError, match="legacy default stream cannot be captured"):
         LEGACY_DEFAULT_STREAM.create_graph_builder()
+
+
+def test_a_closed_stream_is_not_captured(device):
+    stream = device.create_stream()
+    stream.close()
+    with pytest.raises(RuntimeError, match="this Stream is closed"):
+        stream.create_graph_builder()
 
 
 def test_captured_events_say_nothing_of_work(builder, device):

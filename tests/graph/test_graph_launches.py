@@ -303,8 +303,7 @@ def test_a_builder_takes_a_configuration_that_was_not_looked_at(builder, known, 
 
 def test_a_builder_whose_stream_is_closed_says_so(short, memory, device):
     with device.create_stream() as stream, stream.create_graph_builder() as builder:
-        launch(builder, ONE, short, memory[0], 1)
-        stream.sync()  # nothing is captured yet, and the memory goes soon
+        launch(builder.begin_building(), ONE, short, memory[0], 1)
         stream.close()
         with pytest.raises(RuntimeError, match="this Stream is closed"):
             launch(builder, ONE, short, memory[0], 1)

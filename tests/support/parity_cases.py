@@ -176,6 +176,7 @@ def lifetime(w: World) -> Iterator[str]:
 def failures(w: World) -> Iterator[str]:
     """Make, close and drop objects where the driver refuses."""
     builder, config = w.device.create_graph_builder(), LaunchConfig(grid=1, block=1)
+    building = w.device.create_graph_builder().begin_building()
     for function, make in (
         ("cuEventCreate", w.device.create_event),
         ("cuStreamCreateWithPriority", w.device.create_stream),
@@ -207,8 +208,8 @@ def failures(w: World) -> Iterator[str]:
         ("cuMemsetD8Async", lambda: w.buffer.fill(0, stream=builder)),
         ("cuMemcpyAsync", lambda: w.buffer.copy_to(w.other, stream=builder)),
         ("cuGraphLaunch", lambda: w.graph.launch(builder)),
-        ("cuLaunchKernelEx", lambda: launch(builder, config, nothing(), w.buffer, 1)),
-        ("cuLaunchKernelEx", lambda: PreparedLaunch(config, nothing()).launch(builder, w.buffer, 1)),
+        ("cuLaunchKernelEx", lambda: launch(building, config, nothing(), w.buffer, 1)),
+        ("cuLaunchKernelEx", lambda: PreparedLaunch(config, nothing()).launch(building, w.buffer, 1)),
         ("cuArray3DCreate", lambda: w.device.create_opaque_array(w.shape)),
         ("cuTexObjectCreate", lambda: w.device.create_texture_object(w.resource, w.sampling)),
         ("cuTensorMapEncodeTiled", lambda: w.view.as_tensor_map((8, 16))),
