@@ -635,17 +635,23 @@ class GraphBuilder(StreamStandIn):
 
     def _give_up_bodies(self) -> None:
         """End the captures of bodies that are under way: before the capture that their graphs may go with."""
-        for seen in self._inner:
-            body = seen()
-            if body is not None and body._phase is BUILDING:
-                body._give_up()
+        for body in self._bodies_building():
+            body._give_up()
+
+    def _bodies_building(self) -> list[GraphBuilder]:
+        """Return the builders for bodies of conditional nodes that are building."""
+        found = (seen() for seen in self._inner)
+        return [body for body in found if body is not None and body._phase is BUILDING]
 
     def _give_up(self) -> None:
-        """End a capture of which nothing will come."""
-        self._phase = FAILED
-        self._refuse_launches()
-        self._give_up_bodies()
-        self._let_go()
-        definition, self._definition = self._definition, None
-        if self._kind is PRIMARY and definition is not None:
-            definition.close()
+        """End a capture that failed or is abandoned, after the captures of bodies inside it, at any depth."""
+        builders = [self]
+        for builder in builders:  # which grows meanwhile
+            builder._phase = FAILED
+            builder._refuse_launches()
+            builders += builder._bodies_building()
+        for builder in reversed(builders):
+            builder._let_go()
+            definition, builder._definition = builder._definition, None
+            if builder._kind is PRIMARY and definition is not None:
+                definition.close()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias, Union
 
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._memory.mem_op import FlushRemoteWrites, MemoryOperation, WaitValue, WriteValue
@@ -31,6 +31,8 @@ STYLES: dict[int, tuple[str, str, str]] = {
 }
 OTHER = ("node", "box", "#ffffff")
 
+Lines: TypeAlias = Iterator[Union[str, "Lines"]]
+
 
 def dot(definition: Any) -> str:
     """Return a graph as DOT text, with the graphs inside its nodes."""
@@ -45,9 +47,22 @@ def dot(definition: Any) -> str:
 
 
 def draw(definition: Any, prefix: str, indent: str) -> Iterator[str]:
-    """Yield the lines for the nodes and edges of one graph."""
+    """Yield the lines for the nodes and edges of a graph and of all graphs inside it."""
+    begun = [draw_one(definition, definition._nodes(), prefix, indent)]  # each inside the one before
+    while begun:
+        line = next(begun[-1], None)
+        if line is None:
+            begun.pop()
+        elif isinstance(line, str):
+            yield line
+        else:
+            begun.append(line)
+
+
+def draw_one(definition: Any, nodes: list[tuple[int, int]], prefix: str, indent: str) -> Lines:
+    """Yield the lines for the nodes and edges of one graph; for a graph inside, an iterator of its lines."""
     names: dict[int, str] = {}
-    for number, (handle, kind) in enumerate(definition._nodes()):
+    for number, (handle, kind) in enumerate(nodes):
         names[handle] = name = f"{prefix}{number}"
         node = node_of(definition, handle, kind)
         title, shape, colour = STYLES.get(kind, OTHER)
@@ -56,9 +71,12 @@ def draw(definition: Any, prefix: str, indent: str) -> Iterator[str]:
         for part, (title, inner) in enumerate(graphs_inside(node, kind)):
             yield f"{indent}subgraph cluster_{name}_{part} {{"
             yield f'{indent}  label="{title}"; fontname="monospace"; fontsize=10;'
-            lines = list(draw(inner, f"{name}_{part}_", indent + "  "))
-            first = f"{name}_{part}_0" if lines else f"{name}_{part}_none"
-            yield from lines or [f'{indent}  {first} [label="nothing", shape=plaintext, style=""];']
+            inner_nodes = inner._nodes()
+            first = f"{name}_{part}_0" if inner_nodes else f"{name}_{part}_none"
+            if inner_nodes:
+                yield draw_one(inner, inner_nodes, f"{name}_{part}_", indent + "  ")
+            else:
+                yield f'{indent}  {first} [label="nothing", shape=plaintext, style=""];'
             yield f"{indent}}}"
             yield f"{indent}{name} -> {first} [lhead=cluster_{name}_{part}, style=dashed, arrowhead=none];"
     for before, after in definition._edges():

@@ -195,17 +195,19 @@ class GraphState:
     def invalidate(self) -> None:
         """The graph is gone, and all that is in it."""
         with _lock:
-            self.is_valid = False
-            nodes, graphs = self.nodes.copy(), self.inner.copy()
-            for known in (self.nodes, self.records, self.keeps, self.inner):
-                known.clear()
-            for seen in nodes.values():
-                found = seen()
-                if found is not None:
-                    found._is_there = False
-            for inner in graphs.values():
-                for state in inner:
-                    state.invalidate()
+            gone = [self]
+            while gone:  # programs nest graphs deeper than functions may call one another
+                state = gone.pop()
+                state.is_valid = False
+                nodes, graphs = state.nodes.copy(), state.inner.copy()
+                for known in (state.nodes, state.records, state.keeps, state.inner):
+                    known.clear()
+                for seen in nodes.values():
+                    found = seen()
+                    if found is not None:
+                        found._is_there = False
+                for inner in graphs.values():
+                    gone += inner
 
 
 class GraphHandle(Handle):
@@ -356,17 +358,20 @@ def copy_records(source: GraphHandle, target: GraphHandle, twins: Mapping[Any, A
     twins : Mapping
         What is kept for the copy, and the graphs inside it, instead of what is for the original, where that differs.
     """
-    for node in {*source._state.records, *source._state.inner}:
-        found = int(lib.ccc_graph_find(target._c_handle, node))
-        if not found:
-            continue
-        if node in source._state.records:
-            target._state.records[found] = source._state.records[node]
-        if node in source._state.keeps:
-            keep = source._state.keeps[node]
-            target._state.keeps[found] = twins.get(keep, keep)
-        for inner in source._state.inner.get(node, ()):
-            copy_records(definition_of(source, inner), definition_of(target, inner_state(target, found)), twins)
+    pairs = [(source, target)]
+    while pairs:
+        source, target = pairs.pop()
+        for node in {*source._state.records, *source._state.inner}:
+            found = int(lib.ccc_graph_find(target._c_handle, node))
+            if not found:
+                continue
+            if node in source._state.records:
+                target._state.records[found] = source._state.records[node]
+            if node in source._state.keeps:
+                keep = source._state.keeps[node]
+                target._state.keeps[found] = twins.get(keep, keep)
+            for inner in source._state.inner.get(node, ()):
+                pairs.append((definition_of(source, inner), definition_of(target, inner_state(target, found))))
 
 
 def _renew_lock() -> None:

@@ -261,13 +261,26 @@ static ccc_kept *ccc_graph_kept(const ccc_handle *handle)
 /* The same, with an empty list where there is none. NULL: out of memory. */
 static ccc_kept *ccc_graph_keeper(ccc_handle *handle)
 {
-    ccc_kept *kept = ccc_graph_kept(handle);
-    if (kept)
+    ccc_kept *kept;
+    size_t missing = 0, at = 0;
+    for (ccc_handle *around = handle; (kept = ccc_graph_kept(around)) == NULL; around = around->parent)
+        missing++;
+    if (missing == 0)
         return kept;
     ccc_map *names = &ccc_graph_root(handle)->graph->names;
-    ccc_kept *outer = ccc_graph_keeper(handle->parent);
-    if (outer && ccc_map_reserve(names, 1) == 0 && (kept = ccc_kept_new(outer, 0)))
-        ccc_kept_name(names, kept, handle->value, handle->node);
+    ccc_handle **inside = malloc(missing * sizeof *inside);
+    if (inside == NULL || ccc_map_reserve(names, missing)) {
+        free(inside);
+        ccc_fail(CCC_NO_MEMORY, "malloc");
+        return NULL;
+    }
+    for (; at < missing; at++, handle = handle->parent)
+        inside[at] = handle;
+    while (at && (kept = ccc_kept_new(kept, 0))) {
+        --at;
+        ccc_kept_name(names, kept, inside[at]->value, inside[at]->node);
+    }
+    free(inside);
     return kept;
 }
 
