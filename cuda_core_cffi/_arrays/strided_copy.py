@@ -10,8 +10,9 @@ from typing import Any
 from cuda_core_cffi._arrays.layout import _StridedLayout
 from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._lifetime.host_memory import ATTEND
 from cuda_core_cffi._memory.access import explain_access
-from cuda_core_cffi._memory.dlpack import DTYPE, Exported, pins, release_pins, tensor_on_host
+from cuda_core_cffi._memory.dlpack import CPU, DTYPE, Exported, host_tensor, pins, release_pins
 from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, Stream, stream_or_default
 from cuda_core_cffi.typing import IsStreamType
 
@@ -24,7 +25,7 @@ def copy_view(target: Any, source: Any, stream: IsStreamType | None, blocking: b
     check_copy(target, source)
     if not target.size:
         return
-    to, what = ((view.ptr, view._layout, view.is_device_accessible) for view in (target, source))
+    to, what = ((view.ptr, view._layout, view.is_device_accessible, view._c_handle) for view in (target, source))
     copy, possible = plan_copy(to, what, max(target.device_id, source.device_id))
     with_device = target.is_device_accessible, source.is_device_accessible
     if not any(with_device):
@@ -44,23 +45,20 @@ def host_copy(view: Any, exported: Exported, versioned: bool) -> Any:
     """Return a capsule with a copy of a view in host memory, in C order."""
     layout = view._layout
     dense = _StridedLayout.dense(layout.shape, layout.itemsize)
-
-    def fill(data: Any) -> None:
-        if not layout.volume:
-            return
-        address = int(ffi.cast("uintptr_t", data))
-        source = view.ptr, layout, view.is_device_accessible
-        copy, possible = plan_copy((address, dense, False), source, view.device_id)
-        if not view.is_device_accessible:
-            copy_on_host(copy)
-        elif not possible:
-            raise BufferError(f"the driver cannot copy {layout!r} to dense memory in one call")
-        else:
-            view._order(LEGACY_DEFAULT_STREAM)
-            copy_strided(copy, LEGACY_DEFAULT_STREAM, True, True)
-
-    shown = exported._replace(strides=dense._explicit_strides())
-    return tensor_on_host(shown, layout.volume * layout.itemsize, versioned, fill)
+    shown = exported._replace(device=(CPU, 0), strides=dense._explicit_strides(), readonly=False)
+    capsule, address = host_tensor(shown, versioned)
+    if not layout.volume:
+        return capsule
+    source = view.ptr, layout, view.is_device_accessible, view._c_handle
+    copy, possible = plan_copy((address, dense, False, ffi.NULL), source, view.device_id)
+    if not view.is_device_accessible:
+        copy_on_host(copy)
+    elif not possible:
+        raise BufferError(f"the driver cannot copy {layout!r} to dense memory in one call")
+    else:
+        view._order(LEGACY_DEFAULT_STREAM)
+        copy_strided(copy, LEGACY_DEFAULT_STREAM, True, True, view)
+    return capsule
 
 
 def check_copy(target: Any, source: Any) -> None:
@@ -99,14 +97,14 @@ def plan_copy(target: tuple[Any, ...], source: tuple[Any, ...], device: int = -1
     Parameters
     ----------
     target, source : tuple
-        The address of the first element, the layout (both have one shape and element size), and whether devices can
-        access the memory.
+        The address of the first element, the layout (both have one shape and element size), whether devices can access
+        the memory, and the C handle of the buffer that it is of, or NULL.
     device : int, optional
         The device whose default stream a default stream means. Default is the current one.
     """
     copy = ffi.new("ccc_strided_copy *")
-    for side, (address, layout, on_device) in ((copy.target, target), (copy.source, source)):
-        side.address, side.on_host = address, not on_device
+    for side, (address, layout, on_device, c_handle) in ((copy.target, target), (copy.source, source)):
+        side.handle, side.address, side.on_host = c_handle, address, not on_device
         for axis, stride in enumerate(byte_strides(layout)):
             side.strides[axis] = stride
     layout = target[1]
@@ -141,10 +139,11 @@ def byte_strides(layout: _StridedLayout) -> tuple[int, ...]:
 
 def copy_on_host(copy: Any) -> None:
     """Make a planned copy between memory that the host can access."""
-    lib.ccc_view_copy_on_host(copy)
+    if lib.ccc_view_copy_on_host(copy):
+        raise RuntimeError("the view's Buffer is closed")
 
 
-def copy_strided(copy: Any, stream: Stream, with_host: bool, blocking: bool, *needed: object) -> None:
+def copy_strided(copy: Any, stream: Stream, with_host: bool, blocking: bool, *views: Any) -> None:
     """Make a planned copy in the order of a stream.
 
     Parameters
@@ -157,8 +156,8 @@ def copy_strided(copy: Any, stream: Stream, with_host: bool, blocking: bool, *ne
         Whether one side is memory that only the host can access.
     blocking : bool
         Whether to wait until the copy is done.
-    *needed : object
-        What is kept until then where the host's memory takes part.
+    *views : StridedMemoryView
+        The operands, which are kept until then where the host's memory takes part.
 
     Raises
     ------
@@ -183,13 +182,14 @@ def copy_strided(copy: Any, stream: Stream, with_host: bool, blocking: bool, *ne
         keep = lib.ccc_view_keep()
         if not keep:
             raise last_failure()
-        pins[keep] = functools.partial(id, needed)
-    status = lib.ccc_view_copy(copy, stream._c_handle, keep)
+        pins[keep] = functools.partial(id, views)
+    status = lib.ccc_view_copy(copy, stream._c_handle, keep, blocking)
+    if status == ATTEND:  # which only what waits returns
+        stream._after_wait(status)
+        return
     if status and keep:
         del pins[keep]
         lib.ccc_tensor_free(keep)
     if status:
-        views = [item for item in needed if hasattr(item, "device_id")]
-        raise explain_access(stream._failure(status), stream, *views)
-    if blocking:
-        stream.sync()
+        buffers = [view._obj for view in views]
+        raise explain_access(stream._failure(status, *buffers), stream, *views)

@@ -28,8 +28,8 @@ from cuda_core_cffi._arrays.tensor_map_source import TensorMapSource
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.dtypes import check_itemsize, code_of, dtype_of, element_dtype, itemsize_of
-from cuda_core_cffi._core.errors import check
 from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._lifetime.hold import Hold
 from cuda_core_cffi._memory import Buffer, MemoryResource
 from cuda_core_cffi._memory.dlpack import (
     ACCESSIBLE,
@@ -532,6 +532,11 @@ class StridedMemoryView(TensorMapSource, Uncopyable):
         return source
 
     @property
+    def _c_handle(self) -> Any:
+        """The C handle of the buffer that the view is of, which C gets with every address; else NULL."""
+        return self._obj._c_handle if isinstance(self._obj, Buffer) else ffi.NULL
+
+    @property
     def _is_closed(self) -> bool:
         """Whether the view is of a buffer that has been closed."""
         return isinstance(self._obj, Buffer) and self._obj.is_closed
@@ -564,7 +569,7 @@ class StridedMemoryView(TensorMapSource, Uncopyable):
         """Return what a tensor of this view has to keep: the C handle of a buffer, or what Python is to call."""
         if not isinstance(self._obj, Buffer):
             return ffi.NULL, functools.partial(id, self)
-        return self._obj._c_handle, self._obj._hold() if self._obj._needs_python else None
+        return self._obj._c_handle, Hold(self._obj._hold()).release if self._obj._needs_python else None
 
     def _order(self, consumer: Stream) -> None:
         """Make a stream wait for the one in whose order the memory is ready."""
@@ -578,7 +583,9 @@ class StridedMemoryView(TensorMapSource, Uncopyable):
     def _make_ready(self, consumer: Stream) -> None:
         """Do the same, but leave the memory of a buffer to the caller."""
         if self._stream != NO_ORDERING and self._info[DEVICE_TYPE] in ON_DEVICE:
-            check(lib.ccc_view_order(consumer._value, self._stream, self.device_id))
+            status = lib.ccc_view_order_handle(consumer._c_handle, self._stream, self.device_id)
+            if status:
+                raise consumer._failure(status)
 
     _host_copy = host_copy
 

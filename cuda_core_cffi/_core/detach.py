@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gives C what it needs to release the GIL where other libraries call it: see ``include/handles/ccc_api.h``."""
+"""Exchange function addresses between the compiled modules: to release the GIL (``ccc_api.h``), to make capsules."""
 
 from __future__ import annotations
 
@@ -9,6 +9,4 @@ from cuda_core_cffi._core.ffi import lib
 
 __all__: list[str] = []
 
-lib.ccc_set_detach(
-    *_capsule.connect(lib.ccc_gil_address(), lib.ccc_tensor_deleter(False), lib.ccc_tensor_deleter(True))
-)
+lib.ccc_set_detach(*_capsule.connect(lib.ccc_gil_address(), lib.ccc_get_tensor_calls()))

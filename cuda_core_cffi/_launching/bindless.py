@@ -12,9 +12,9 @@ from typing import Any, Self
 from cuda_core_cffi._core.calls import close, create_texture
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.handle import Handle
+from cuda_core_cffi._lifetime.hold import Hold
 from cuda_core_cffi._lifetime.references import Operand
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._memory.exporter import Hold
 
 __all__ = ["Bindless"]
 

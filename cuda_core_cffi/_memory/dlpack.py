@@ -16,6 +16,7 @@ from cuda_core_cffi._core import detach  # noqa: F401  (deleters need _detach)
 from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._lifetime import pending_calls
+from cuda_core_cffi._lifetime.hold import Hold
 from cuda_core_cffi._lifetime.table import new_table
 from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, Stream
 
@@ -35,10 +36,10 @@ __all__ = [
     "export_struct",
     "export_view",
     "give_view",
+    "host_tensor",
     "lend_view",
     "pins",
     "release_pins",
-    "tensor_on_host",
 ]
 
 
@@ -61,13 +62,18 @@ SIGNED_BYTE = 0 | 8 << 8 | 1 << 16
 # What Python keeps alive for tensors that are out, and for copies under way: see ccc_tensor.h.
 pins: MutableMapping[int, Callable[[], object]] = new_table()
 
-VERSIONED, COPIED, PINNED = lib.CCC_TENSOR_VERSIONED, lib.CCC_TENSOR_COPIED, lib.CCC_TENSOR_PINNED
+COPIED: int = lib.CCC_TENSOR_COPIED
+ON_HOST: int = lib.CCC_TENSOR_ON_HOST
+PINNED: int = lib.CCC_TENSOR_PINNED
+TENSOR_READ_ONLY: int = lib.CCC_TENSOR_READ_ONLY
+VERSIONED: int = lib.CCC_TENSOR_VERSIONED
 
+_new_struct = _capsule.new_struct
+_new_struct = _capsule.new_struct
+_of_array = _capsule.of_array
+_of_buffer = _capsule.of_buffer
 _read_capsule = _capsule.read
 _share = _capsule.share
-_new_capsule = _capsule.new
-_new_struct = _capsule.new_struct
-_tensor_of_buffer = lib.ccc_tensor_of_buffer
 
 
 class Exported(NamedTuple):
@@ -172,11 +178,11 @@ def export_view(
         raise BufferError("the view is read-only, which DLPack before 1.0 cannot say: ask with max_version=(1, 0)")
     if consumer is not None:
         view._order(consumer)
-    return _share(tensor, versioned) if exported is None else wrap(show_view(view, exported, versioned), versioned)
+    return _share(tensor, versioned) if exported is None else show_view(view, exported, versioned)
 
 
-def give_view(view: Any) -> int:
-    """Return the address of a versioned tensor for a view, in the order of the legacy default stream."""
+def give_view(view: Any) -> Any:
+    """Return a capsule with a versioned tensor for a view, in the order of the legacy default stream."""
     release_pins()
     exported = view._exported()
     if exported.device[0] in ON_DEVICE:
@@ -184,10 +190,10 @@ def give_view(view: Any) -> int:
     return show_view(view, exported, True)
 
 
-def lend_view(view: Any) -> int:
-    """Return the address of a versioned tensor that the view keeps, in the order of the legacy default stream.
+def lend_view(view: Any) -> Any:
+    """Return a capsule, which the view keeps, with a versioned tensor in the order of the legacy default stream.
 
-    The tensor keeps the memory, so the address is good as long as the view exists.
+    The tensor keeps the memory, so what it shows is good as long as the view exists.
     """
     release_pins()
     info = view._info
@@ -196,34 +202,31 @@ def lend_view(view: Any) -> int:
     if info[DEVICE_TYPE] in ON_DEVICE:
         view._order(LEGACY_DEFAULT_STREAM)
     try:
-        return _read_capsule(view._lent)[0]
+        return view._lent
     except AttributeError:
         pass
     if type(info[OWNER]) is tuple:
-        capsule = wrap(show_view(view, view._exported(), True, lent=True), True)
+        capsule = show_view(view, view._exported(), True, lent=True)
     else:
         capsule = _share(info[OWNER], True)
     with _lending:  # another thread may have been here
         if not hasattr(view, "_lent"):
             view._lent = capsule
-    return _read_capsule(view._lent)[0]
+    return view._lent
 
 
-def show_view(view: Any, exported: Exported, versioned: bool, lent: bool = False) -> int:
-    """Return the address of a tensor that shows what a view shows, and keeps it; ``lent`` is kept by the view."""
+def show_view(view: Any, exported: Exported, versioned: bool, lent: bool = False) -> Any:
+    """Return a capsule that shows what a view shows, and keeps it; ``lent`` is kept by the view."""
     c_handle, release = view._keeper()
     if lent and not c_handle:  # the memory is the view's to keep
         release = None
     array, *_kept = exported.array()
-    flags = lib.CCC_DLPACK_READ_ONLY if exported.readonly else 0
-    tensor = lib.ccc_tensor_of(array, c_handle, versioned, flags, release is not None)
-    if not tensor:
-        if release is not None:
-            release()
-        raise last_failure()
+    how = VERSIONED if versioned else 0
+    if exported.readonly:
+        how |= TENSOR_READ_ONLY
     if release is not None:
-        pins[tensor] = release
-    return int(tensor)
+        how |= PINNED
+    return pinned(_of_array(address_in(array), address_in(c_handle), how), release)
 
 
 def wants_host_copy(device: tuple[int, int], wanted: tuple[int, int], copy: bool | None) -> bool:
@@ -243,18 +246,12 @@ def export_struct(buffer: Any) -> Any:
     """Return the capsule ``__array_struct__`` for host-accessible memory, which it keeps."""
     if pins:
         release_pins()
-    return show(buffer, (CPU, 0), False, False, _new_struct)
+    return _new_struct(show(buffer, (CPU, 0), False, False))
 
 
-def show(
-    buffer: Any,
-    device: tuple[int, int],
-    versioned: bool,
-    copied: bool,
-    new_capsule: Callable[[int, bool], Any] = _new_capsule,
-) -> Any:
+def show(buffer: Any, device: tuple[int, int], versioned: bool, copied: bool) -> Any:
     """Return a capsule that shows ``buffer`` and keeps its memory."""
-    release = buffer._hold() if buffer._needs_python else None
+    release = Hold(buffer._hold()).release if buffer._needs_python else None
     how = device[0] | device[1] << 16
     if versioned:
         how |= VERSIONED
@@ -262,23 +259,24 @@ def show(
         how |= COPIED
     if release is not None:
         how |= PINNED
-    tensor = _tensor_of_buffer(buffer._c_handle, how)
-    if not tensor:
-        if release is not None:
-            release()
+    capsule = _of_buffer(buffer.c_handle, how)
+    if capsule is None:
         raise buffer._failure(lib.ccc_last_status())
+    return pinned(capsule, release)
+
+
+def pinned(capsule: Any, release: Callable[[], object] | None) -> Any:
+    """Return a new capsule, whose tensor is to be deleted before ``release`` is called; raise if it was not made."""
+    if capsule is None:
+        raise last_failure()
     if release is not None:
-        pins[tensor] = release
-    return wrap(tensor, versioned, new_capsule)
+        pins[_read_capsule(capsule)[0]] = release
+    return capsule
 
 
-def wrap(tensor: int, versioned: bool, new_capsule: Callable[[int, bool], Any] = _new_capsule) -> Any:
-    """Return a capsule that owns ``tensor``."""
-    try:
-        return new_capsule(tensor, versioned)
-    except BaseException:
-        lib.ccc_tensor_delete(tensor)
-        raise
+def address_in(pointer: CData) -> int:
+    """Return the address that a pointer of CFFI holds."""
+    return int(ffi.cast("uintptr_t", pointer))
 
 
 def consumer_stream(stream: int | None, kind: int) -> Stream:
@@ -327,7 +325,7 @@ def device_copy(buffer: Any, consumer: Stream | None) -> Any:
             follow(made, stream)
             follow(buffer, stream)
     except BaseException:
-        made.close()
+        made.close(stream)  # the copy may be under way
         raise
     return made
 
@@ -335,32 +333,21 @@ def device_copy(buffer: Any, consumer: Stream | None) -> Any:
 def host_copy(buffer: Any, versioned: bool) -> Any:
     """Return a capsule with a copy of ``buffer`` in host memory."""
     size = buffer.size
-
-    def fill(data: Any) -> None:
-        if buffer.is_device_accessible:
-            status = lib.ccc_copy_to_host(data, size, buffer._c_handle)
-            if status:
-                raise buffer._failure(status)
-        else:  # no driver is needed, nor a context
-            ffi.memmove(data, ffi.cast("char *", buffer.handle), size)
-
-    exported = Exported(0, (CPU, 0), SIGNED_BYTE, (size,), (1,))
-    return tensor_on_host(exported, size, versioned, fill)
+    capsule, data = host_tensor(Exported(0, (CPU, 0), SIGNED_BYTE, (size,), (1,)), versioned)
+    copy = lib.ccc_copy_to_host if buffer.is_device_accessible else lib.ccc_read_host
+    status = copy(ffi.cast("void *", data), buffer._c_handle, size)
+    if status:
+        raise buffer._failure(status)
+    return capsule
 
 
-def tensor_on_host(exported: Exported, size: int, versioned: bool, fill: Callable[[Any], None]) -> Any:
-    """Return a capsule with host memory of its own, which ``fill`` fills."""
-    data = ffi.new("void **")
+def host_tensor(exported: Exported, versioned: bool) -> tuple[Any, int]:
+    """Return a capsule with host memory of its own, laid out without gaps, and the address, for the caller to fill."""
+    array: Any
     array, *_kept = exported.array()
-    tensor = lib.ccc_tensor_on_host(array, size, versioned, data)
-    if not tensor:
-        raise last_failure()
-    try:
-        fill(data[0])
-    except BaseException:
-        lib.ccc_tensor_delete(tensor)
-        raise
-    return wrap(tensor, versioned)
+    how = ON_HOST | COPIED | VERSIONED if versioned else ON_HOST
+    capsule = pinned(_of_array(address_in(array), 0, how), None)
+    return capsule, int(array.data)
 
 
 def release_pins() -> None:

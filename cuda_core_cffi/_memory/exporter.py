@@ -13,14 +13,16 @@ from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.errors import check_cleanup
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
+from cuda_core_cffi._lifetime.hold import Hold
 from cuda_core_cffi._memory.dlpack import export_buffer, export_struct
 from cuda_core_cffi._memory.resource import MemoryResource, dlpack_device
 
 if TYPE_CHECKING:
     from typing_extensions import CapsuleType
 
-__all__ = ["Exporter", "Hold"]
+__all__ = ["Exporter"]
 
+_identity = lib.ccc_identity
 _release_object = lib.ccc_release_object
 
 
@@ -126,8 +128,8 @@ class Exporter(calls.Memory, Handle):
         return found
 
     def _array_interface(self) -> dict[str, Any]:
-        self._lend()
-        return {"version": 3, "shape": (self._size,), "typestr": "|u1", "data": (self.handle, False), "strides": None}
+        address = self._lend()
+        return {"version": 3, "shape": (self._size,), "typestr": "|u1", "data": (address, False), "strides": None}
 
     def _check_host_access(self, what: str) -> None:
         if self.is_closed:
@@ -169,14 +171,15 @@ class Exporter(calls.Memory, Handle):
             raise self._failure(lib.ccc_last_status())
         return functools.partial(release_view, view, self._stream_owner)
 
-    def _lend(self) -> None:
-        """Keep the memory, whether or not the buffer is closed, as long as this object exists."""
+    def _lend(self) -> int:
+        """Keep the memory, whether or not the buffer is closed, as long as this object exists; return its address."""
         try:
             lent = self._lent
         except AttributeError:
             lent = self._lent = {}
         if self.c_handle not in lent:  # a buffer that has grown has another C handle
             lent[self.c_handle] = Hold(self._hold())
+        return int(_identity(self._c_handle))  # the handle is 0 once another thread has closed the buffer
 
     @property
     def _python_owned(self) -> bool:
@@ -232,24 +235,12 @@ class Exporter(calls.Memory, Handle):
         return self._mr
 
 
-class Hold:
-    """Call a function when the last reference to this goes."""
-
-    __slots__ = ("_release",)
-
-    def __init__(self, release: Callable[[], None]) -> None:
-        self._release = release
-
-    def __del__(self) -> None:
-        self._release()
-
-
 def show_bytes(buffer: Exporter, flags: int = 0, /) -> memoryview:
     """Return the memory of a buffer as :meth:`Exporter.__buffer__` does."""
     buffer._check_host_access("the buffer protocol")
-    address = lib.ccc_identity(buffer._c_handle)  # the handle is 0 once another thread has closed the buffer
-    release = buffer._hold()
-    memory = ffi.gc(ffi.cast("char *", address), lambda _: release())
+    address = _identity(buffer._c_handle)  # as in Exporter._lend
+    hold = Hold(buffer._hold())
+    memory = ffi.gc(ffi.cast("char *", address), lambda _: hold.release())
     return memoryview(ffi.buffer(memory, buffer._size))
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.integers import address_of
+from cuda_core_cffi._lifetime.hold import Hold
 from cuda_core_cffi._lifetime.references import Operand
 from cuda_core_cffi._memory.buffer import Buffer
-from cuda_core_cffi._memory.exporter import Hold
 
 __all__ = ["operand"]
 

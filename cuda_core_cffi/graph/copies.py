@@ -134,16 +134,13 @@ def copy_views(found: Parameters[Any], dst: Any, src: Any, target: Operand, sour
         shown = isinstance(thing, StridedMemoryView)
         if not shown:
             place.check_capacity(math.prod(layout.shape) * layout.itemsize, name)
-        places.append((place.address, thing._layout if shown else dense, True))  # the driver is asked where it is
+        # the driver is asked where it is
+        places.append((place.address, thing._layout if shown else dense, True, c_handle_of(place)))
     to, whence = places
     plan, possible = plan_copy(to, whence)
     if not possible:
         raise ValueError(explain_plan(whence[1], to[1]))
-    return int(
-        lib.ccc_graph_view_params(
-            found.native, plan, c_handle_of(target), c_handle_of(source), on_device(target, source)
-        )
-    )
+    return int(lib.ccc_graph_view_params(found.native, plan, on_device(target, source)))
 
 
 def place_memory(box: Any, place: Operand) -> None:

@@ -92,12 +92,9 @@ static int ccc_graph_copy_params(CUgraphNodeParams *params, const ccc_box_copy *
 }
 
 /* The parameters of a copy between views. */
-static int ccc_graph_view_params(CUgraphNodeParams *params, const ccc_strided_copy *view, ccc_handle *target,
-                                 ccc_handle *source, int on_device)
+static int ccc_graph_view_params(CUgraphNodeParams *params, const ccc_strided_copy *view, int on_device)
 {
-    ccc_box_copy copy = ccc_view_box(view);
-    copy.target.handle = target;
-    copy.source.handle = source;
+    const ccc_box_copy copy = ccc_view_box(view);
     return ccc_graph_copy_params(params, &copy, on_device);
 }
 

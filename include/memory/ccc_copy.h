@@ -223,8 +223,11 @@ static int ccc_copy_host(const ccc_handle *buffer, void *host, size_t size, int 
     return ccc_copy_with_event(ccc_copy_line, &line, stream, event);
 }
 
-/* Copy `size` bytes of a buffer to ordinary host memory, when the work that its stream has for it is done, and wait. */
-static int ccc_copy_to_host(void *destination, size_t size, const ccc_handle *source)
+/*
+ * Copy a buffer that had this size, and may have grown since, to ordinary host memory, when the work that its stream has for
+ * it is done, and wait.
+ */
+static int ccc_copy_to_host(void *destination, const ccc_handle *source, size_t size)
 {
     CCC_USE(source);
     if (size == 0)
@@ -243,6 +246,14 @@ static int ccc_copy_to_host(void *destination, size_t size, const ccc_handle *so
     ccc_leave(&scope);
     ccc_release_scoped(&stream);
     return result ? ccc_fail((int)result, call) : 0;
+}
+
+/* The same of memory that only the host can access: no driver is needed, nor a context. */
+static int ccc_read_host(void *destination, const ccc_handle *source, size_t size)
+{
+    CCC_USE(source);
+    memcpy(destination, CCC_POINTER(source), size);
+    return 0;
 }
 
 /* A range that a batch reads or writes. */

@@ -10,14 +10,11 @@
 #define CCC_TENSOR_H
 
 #include "handles/ccc_api.h"
-#include "memory/ccc_dlpack.h"
-#include "memory/ccc_memory.h"
 #include "handles/ccc_release.h"
+#include "memory/ccc_memory.h"
+#include "memory/ccc_tensor_calls.h"
 
 #define CCC_DL_INT 0
-#define CCC_TENSOR_VERSIONED (1 << 8)
-#define CCC_TENSOR_COPIED (1 << 9)
-#define CCC_TENSOR_PINNED (1 << 10)
 
 typedef struct ccc_tensor {
     union {
@@ -110,14 +107,9 @@ static void ccc_delete_versioned(DLManagedTensorVersioned *self)
     ccc_tensor_end((ccc_tensor *)self);
 }
 
-/* The deleter of tensors of either kind. */
-static uint64_t ccc_tensor_deleter(int versioned)
+static ccc_tensor *ccc_tensor_new(const ccc_array *array, int how)
 {
-    return versioned ? (uintptr_t)ccc_delete_versioned : (uintptr_t)ccc_delete_old;
-}
-
-static ccc_tensor *ccc_tensor_new(const ccc_array *array, int versioned, uint64_t flags)
-{
+    const int versioned = (how & CCC_TENSOR_VERSIONED) != 0;
     size_t size = (size_t)array->ndim * sizeof(int64_t);
     ccc_tensor *tensor = calloc(1, sizeof *tensor + 2 * size);
     if (tensor == NULL) {
@@ -135,40 +127,70 @@ static ccc_tensor *ccc_tensor_new(const ccc_array *array, int versioned, uint64_
     if (versioned) {
         tensor->managed.versioned.version.major = CCC_DLPACK_MAJOR;
         tensor->managed.versioned.version.minor = CCC_DLPACK_MINOR;
-        tensor->managed.versioned.flags = flags;
+        tensor->managed.versioned.flags = (how & CCC_TENSOR_READ_ONLY ? CCC_DLPACK_READ_ONLY : 0) |
+                                          (how & CCC_TENSOR_COPIED ? CCC_DLPACK_IS_COPIED : 0);
         tensor->managed.versioned.deleter = ccc_delete_versioned;
     } else {
         tensor->managed.old.deleter = ccc_delete_old;
     }
+    tensor->pinned = (how & CCC_TENSOR_PINNED) != 0;
     return tensor;
 }
 
-/* A tensor that shows memory, and keeps the buffer that it is part of, if any. Returns its address; 0 on failure. */
-static uint64_t ccc_tensor_of(const ccc_array *array, ccc_handle *buffer, int versioned, uint64_t flags, int pinned)
+/* Bytes in the elements of an array without gaps; at least 1. */
+static size_t ccc_array_bytes(const ccc_array *array)
 {
-    if (buffer && !ccc_acquire(buffer)) {
-        ccc_closed();
-        return 0;
+    size_t size = ((size_t)array->dtype.bits * array->dtype.lanes + 7) / 8;
+    for (int i = 0; i < array->ndim; ++i)
+        size *= (size_t)array->shape[i];
+    return size ? size : 1;
+}
+
+/*
+ * A tensor that shows memory, and keeps the buffer that it is part of, if any; or has memory of its own, whose address the
+ * array gets, for the caller to fill. `how` are flags. Returns its address; 0 on failure.
+ */
+static uint64_t ccc_tensor_of(ccc_array *array, ccc_handle *buffer, int how)
+{
+    void *memory = NULL;
+    if (how & CCC_TENSOR_ON_HOST) {
+        memory = malloc(ccc_array_bytes(array));
+        if (memory == NULL) {
+            ccc_fail(CCC_NO_MEMORY, "malloc");
+            return 0;
+        }
+        array->data = (uintptr_t)memory;
     }
-    ccc_tensor *tensor = ccc_tensor_new(array, versioned, flags);
+    int is_open = buffer == NULL || ccc_acquire(buffer);
+    ccc_tensor *tensor = is_open ? ccc_tensor_new(array, how) : ccc_closed();
     if (tensor == NULL) {
-        ccc_release(buffer);
+        free(memory);
+        if (is_open)
+            ccc_release_any(buffer);
         return 0;
     }
     tensor->buffer = buffer;
-    tensor->pinned = pinned;
+    tensor->memory = memory;
     return (uintptr_t)tensor;
 }
 
-/* A buffer as signed bytes. `how`, one argument for speed: DLPack's device type, flags, and from bit 16 on the ordinal. */
+/* A buffer as signed bytes. */
 static uint64_t ccc_tensor_of_buffer(ccc_handle *buffer, int how)
 {
     const int device_type = how & 0xFF, device_id = how >> 16;
     const int64_t shape = (int64_t)buffer->buffer.size, stride = 1;
-    const ccc_array array = {.data = buffer->value, .device = {device_type, device_id}, .dtype = {CCC_DL_INT, 8, 1},
-                             .ndim = 1, .shape = &shape, .strides = &stride};
-    return ccc_tensor_of(&array, buffer, (how & CCC_TENSOR_VERSIONED) != 0,
-                         how & CCC_TENSOR_COPIED ? CCC_DLPACK_IS_COPIED : 0, (how & CCC_TENSOR_PINNED) != 0);
+    ccc_array array = {.data = buffer->value, .device = {device_type, device_id}, .dtype = {CCC_DL_INT, 8, 1},
+                       .ndim = 1, .shape = &shape, .strides = &stride};
+    return ccc_tensor_of(&array, buffer, how);
+}
+
+/* The address of the table for the module _capsule, which puts tensors into capsules. */
+static uint64_t ccc_get_tensor_calls(void)
+{
+    static const ccc_tensor_calls calls = {
+        ccc_delete_old, ccc_delete_versioned, ccc_tensor_of_buffer, ccc_tensor_of,
+    };
+    return (uintptr_t)&calls;
 }
 
 /* Whether a buffer goes back in the order of a stream of another library, whose owner Python has to keep. */
@@ -196,26 +218,6 @@ static uint64_t ccc_tensor_for(ccc_handle *buffer, DLDevice device, int versione
         return 0;
     return ccc_tensor_of_buffer(buffer, device.device_type | device.device_id << 16 |
                                             (versioned ? CCC_TENSOR_VERSIONED : 0));
-}
-
-/* A tensor with host memory of its own, which the caller fills. Returns its address; 0 when memory is out. */
-static uint64_t ccc_tensor_on_host(const ccc_array *array, size_t size, int versioned, void **data)
-{
-    ccc_array own = *array;
-    *data = malloc(size ? size : 1);
-    if (*data == NULL) {
-        ccc_fail(CCC_NO_MEMORY, "malloc");
-        return 0;
-    }
-    own.data = (uintptr_t)*data;
-    own.device = (DLDevice){CCC_DL_CPU, 0};
-    ccc_tensor *tensor = ccc_tensor_new(&own, versioned, CCC_DLPACK_IS_COPIED);
-    if (tensor == NULL) {
-        free(*data);
-        return 0;
-    }
-    tensor->memory = *data;
-    return (uintptr_t)tensor;
 }
 
 /* Delete a tensor that never got into a capsule. */

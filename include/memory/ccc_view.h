@@ -31,7 +31,10 @@ static int64_t ccc_view_locate(uint64_t pointer)
     return (int64_t)device << 8 | type;
 }
 
-/* Make the consumer's stream wait for the producer's, both given by handle. A default stream is one of the device's. */
+/*
+ * Make the consumer's stream wait for the producer's, both given by driver handle: they are other libraries'. A default stream
+ * is one of the device's.
+ */
 static int ccc_view_order(uint64_t consumer, uint64_t producer, int device)
 {
     ccc_scope scope = {NULL, 0};
@@ -49,8 +52,16 @@ static int ccc_view_order(uint64_t consumer, uint64_t producer, int device)
     return status;
 }
 
+/* The same for a consumer's stream of ours, which another thread may close. */
+static int ccc_view_order_handle(const ccc_handle *consumer, uint64_t producer, int device)
+{
+    CCC_USE(consumer);
+    return ccc_view_order(consumer->value, producer, device);
+}
+
 /* One operand of a copy: strides in bytes. */
 typedef struct ccc_side {
+    ccc_handle *handle; /* the buffer that the memory is of; NULL if the caller keeps it */
     uint64_t address;
     int64_t strides[CCC_MAX_AXES];
     int on_host; /* ordinary memory, which only the host can access */
@@ -162,9 +173,12 @@ static void ccc_copy_axis(const ccc_strided_copy *copy, int axis, char *to, cons
 }
 
 /* Make a planned copy, whatever the plan said, between memory that the host can access. No driver is needed. */
-static void ccc_view_copy_on_host(const ccc_strided_copy *copy)
+static int ccc_view_copy_on_host(const ccc_strided_copy *copy)
 {
+    CCC_USE_MAYBE(copy->target.handle);
+    CCC_USE_MAYBE(copy->source.handle);
     ccc_copy_axis(copy, 0, (char *)(uintptr_t)copy->target.address, (const char *)(uintptr_t)copy->source.address);
+    return 0;
 }
 
 /* Whether the stream is being captured. */
@@ -189,43 +203,66 @@ static uint64_t ccc_view_keep(void)
     return (uintptr_t)tensor;
 }
 
-static void ccc_view_copied(void *keep)
+static void CUDA_CB ccc_view_copied(void *keep)
 {
+    ccc_in_callback++;
     ccc_tensor_end(keep);
+    ccc_in_callback--;
 }
 
 /* A planned copy as rows and layers. */
 static ccc_box_copy ccc_view_box(const ccc_strided_copy *copy)
 {
     return (ccc_box_copy){
-        .target = {.address = copy->target.address, .on_host = copy->target.on_host,
+        .target = {.handle = copy->target.handle, .address = copy->target.address, .on_host = copy->target.on_host,
                    .pitch = (size_t)copy->target_pitch, .height = (size_t)copy->target_height},
-        .source = {.address = copy->source.address, .on_host = copy->source.on_host,
+        .source = {.handle = copy->source.handle, .address = copy->source.address, .on_host = copy->source.on_host,
                    .pitch = (size_t)copy->source_pitch, .height = (size_t)copy->source_height},
         .width = copy->width, .rows = (size_t)copy->rows, .layers = (size_t)copy->layers,
     };
 }
 
-/* Make a planned copy in the order of a stream. What `keep` stands for is released when the copy is done, unless this fails. */
-static int ccc_view_copy(const ccc_strided_copy *copy, ccc_handle *stream, uint64_t keep)
+/* Release a buffer of host memory, and the objects that Python pins for `keep`, when the work now in a stream is done. */
+static int ccc_view_keep_until(uint64_t keep, ccc_handle *buffer, const ccc_handle *stream)
+{
+    ccc_tensor *tensor = (ccc_tensor *)(uintptr_t)keep;
+    tensor->buffer = buffer && ccc_retain(buffer) ? buffer : NULL;
+    CUresult result;
+    {
+        CCC_SUBMIT;
+        result = cuLaunchHostFunc(CCC_STRM(stream), ccc_view_copied, tensor);
+    }
+    if (result == CUDA_SUCCESS)
+        return 0;
+    int status = ccc_fail((int)result, "cuLaunchHostFunc");
+    if ((result = cuStreamSynchronize(CCC_STRM(stream)))) /* the copy must not outlive its operands */
+        ccc_cleanup_failed((int)result, "cuStreamSynchronize");
+    ccc_release(tensor->buffer);
+    return status;
+}
+
+/*
+ * Make a planned copy in the order of a stream. With `keep`, its objects are released when the copy is done, unless this
+ * fails. With `wait` this returns when the copy is done, 0 or CCC_ATTEND, so that no signal handler runs between.
+ */
+static int ccc_view_copy(const ccc_strided_copy *copy, ccc_handle *stream, uint64_t keep, int wait)
 {
     ccc_scope scope;
     CCC_USE(stream);
+    CCC_USE_MAYBE(copy->target.handle);
+    CCC_USE_MAYBE(copy->source.handle);
+    CCC_USES_OBJECTS(stream, copy->target.handle, copy->source.handle);
     int status = ccc_enter_stream(&scope, stream, copy->device);
     if (status)
         return status;
-    CUresult result;
-    CCC_SUBMIT;
     const ccc_box_copy box = ccc_view_box(copy);
     status = box.rows == 1 && box.layers == 1
                  ? ccc_copy_plain(box.target.address, box.source.address, box.width, stream)
                  : ccc_box_submit(&box, stream);
-    if (status == 0 && keep &&
-        (result = cuLaunchHostFunc(CCC_STRM(stream), ccc_view_copied, (void *)(uintptr_t)keep))) {
-        status = ccc_fail((int)result, "cuLaunchHostFunc");
-        if ((result = cuStreamSynchronize(CCC_STRM(stream)))) /* the copy must not outlive what it needs */
-            ccc_cleanup_failed((int)result, "cuStreamSynchronize");
-    }
+    if (status == 0 && keep)
+        status = ccc_view_keep_until(keep, copy->target.on_host ? copy->target.handle : copy->source.handle, stream);
+    if (status == 0 && wait)
+        status = ccc_stream_sync_in(stream);
     ccc_leave(&scope);
     return status;
 }

@@ -3,6 +3,8 @@
 /*
  * Arrays travel in PyCapsules, which CFFI cannot make or read. This module does, and nothing else.
  *
+ *     of_buffer(handle, how)    a capsule around a new tensor of a buffer; None after a failure
+ *     of_array(array, handle, how)  the same of a ccc_array: see ccc_tensor.h
  *     new(address, versioned)   a capsule around a managed tensor, whose deleter runs if nobody consumes it
  *     read(capsule)             (address, versioned) of one that has not been consumed
  *     consume(capsule)          the same, and mark it as consumed: its tensor is now the caller's to delete
@@ -17,9 +19,9 @@
  *     reader(read, on_device)   what reads objects that speak DLPack in Python's form: see ccc_reader.h
  *     exchange_reader(api, read, refuse)  what reads objects whose type has DLPack's C exchange API, likewise
  *     describe_array(array)     the same as describe, of a NumPy array: see ccc_array.h
- *     new_struct(address, versioned)  a capsule __array_struct__ for a tensor of bytes, whose deleter runs at its end
- *     connect(gil, old, versioned)  (release, take), the addresses of C functions: see ccc_detach.h; the arguments are
- *                               those of the CFFI module's ccc_gil, and of its deleters of tensors of either kind
+ *     new_struct(capsule)       consume a capsule of bytes, and return a capsule __array_struct__ that owns the tensor
+ *     connect(gil, tensors)     (release, take), the addresses of C functions: see ccc_detach.h; the arguments are those of
+ *                               the CFFI module's ccc_gil and ccc_tensor_calls
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -30,13 +32,70 @@
 #include "python/ccc_once.h"
 #include "python/ccc_reader.h"
 
+/*
+ * A capsule around a tensor that was just made, with which it is deleted if there is no capsule: no Python runs between, which
+ * a signal handler could interrupt.
+ */
+static PyObject *capsule_around(uint64_t tensor, int how)
+{
+    const int versioned = (how & CCC_TENSOR_VERSIONED) != 0;
+    if (tensor == 0)
+        Py_RETURN_NONE;
+    PyObject *capsule = ccc_capsule_of((void *)(uintptr_t)tensor, versioned);
+    if (capsule == NULL)
+        ccc_call_deleter((ccc_imported){(void *)(uintptr_t)tensor, versioned});
+    return capsule;
+}
+
+/* Read the arguments of the next two: addresses, and then flags. -1 with a Python error set: they are others. */
+static int read_addresses(PyObject *const *arguments, Py_ssize_t count, Py_ssize_t wanted, uintptr_t *addresses, int *how)
+{
+    if (count != wanted) {
+        PyErr_Format(PyExc_TypeError, "expected %zd arguments, not %zd", wanted, count);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < wanted - 1; ++i) {
+        addresses[i] = (uintptr_t)PyLong_AsUnsignedLongLong(arguments[i]);
+        if (PyErr_Occurred())
+            return -1;
+    }
+    *how = (int)PyLong_AsLong(arguments[wanted - 1]);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *capsule_of_buffer(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    uintptr_t handle;
+    int how;
+    (void)module;
+    if (read_addresses(arguments, count, 2, &handle, &how))
+        return NULL;
+    return capsule_around(ccc_own_tensors->of_buffer((ccc_handle *)handle, how), how);
+}
+
+static PyObject *capsule_of_array(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    uintptr_t addresses[2];
+    int how;
+    (void)module;
+    if (read_addresses(arguments, count, 3, addresses, &how))
+        return NULL;
+    struct ccc_array *array = (struct ccc_array *)addresses[0];
+    return capsule_around(ccc_own_tensors->of_array(array, (ccc_handle *)addresses[1], how), how);
+}
+
 static PyObject *capsule_new(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    ccc_imported tensor;
     (void)module;
-    return ccc_read_tensor("new", arguments, count, &tensor)
-               ? NULL
-               : PyCapsule_New(tensor.address, NAMES[tensor.versioned], ccc_delete_any);
+    if (!ccc_two_arguments("new", count))
+        return NULL;
+    void *tensor = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(arguments[0]);
+    int versioned = PyErr_Occurred() ? -1 : PyObject_IsTrue(arguments[1]);
+    if (versioned < 0)
+        return NULL;
+    if (tensor == NULL)
+        return PyErr_Format(PyExc_ValueError, "new called with a null pointer");
+    return PyCapsule_New(tensor, NAMES[versioned], ccc_delete_any);
 }
 
 static PyObject *address_and_kind(ccc_imported tensor)
@@ -102,23 +161,26 @@ static PyObject *capsule_share(PyObject *module, PyObject *const *arguments, Py_
 
 static PyObject *capsule_connect(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    uintptr_t addresses[3];
+    uintptr_t addresses[2];
     (void)module;
-    if (count != 3)
-        return PyErr_Format(PyExc_TypeError, "connect takes 3 arguments, not %zd", count);
-    for (int i = 0; i < 3; ++i)
+    if (!ccc_two_arguments("connect", count))
+        return NULL;
+    for (int i = 0; i < 2; ++i)
         addresses[i] = (uintptr_t)PyLong_AsUnsignedLongLong(arguments[i]);
     if (PyErr_Occurred())
         return NULL;
     ccc_gil_shared = (ccc_gil *)addresses[0];
-    ccc_own_deleters[0] = addresses[1];
-    ccc_own_deleters[1] = addresses[2];
+    ccc_own_tensors = (const ccc_tensor_calls *)addresses[1];
     return Py_BuildValue("KK", (unsigned long long)(uintptr_t)ccc_detach, (unsigned long long)(uintptr_t)ccc_attach);
 }
 
 #define FAST(function) ((PyCFunction)(void (*)(void))(function))
 
 static PyMethodDef methods[] = {
+    {"of_buffer", FAST(capsule_of_buffer), METH_FASTCALL,
+     "of_buffer(handle, how, /)\n--\n\nReturn a capsule around a tensor of a buffer, or None after a failure."},
+    {"of_array", FAST(capsule_of_array), METH_FASTCALL,
+     "of_array(array, handle, how, /)\n--\n\nReturn a capsule around a tensor of an array, or None after a failure."},
     {"new", FAST(capsule_new), METH_FASTCALL,
      "new(address, versioned, /)\n--\n\nReturn a capsule around a managed tensor."},
     {"read", capsule_read, METH_O, "read(capsule, /)\n--\n\nReturn (address, versioned) of the tensor in a capsule."},
@@ -141,11 +203,11 @@ static PyMethodDef methods[] = {
      "exchange_reader(api, read, refuse, /)\n--\n\nReturn what reads objects of a type with the C exchange API."},
     {"describe_array", ccc_describe_array, METH_O,
      "describe_array(array, /)\n--\n\nDescribe a NumPy array, or return None if its dtype needs a closer look."},
-    {"new_struct", FAST(ccc_new_struct), METH_FASTCALL,
-     "new_struct(address, versioned, /)\n--\n\nReturn the capsule __array_struct__ for a managed tensor of bytes."},
+    {"new_struct", ccc_new_struct, METH_O,
+     "new_struct(capsule, /)\n--\n\nReturn the capsule __array_struct__ for a tensor of bytes in a capsule."},
     {"exchange_api", ccc_exchange_api, METH_O, "exchange_api(make, /)\n--\n\nReturn the C exchange API of a type."},
     {"connect", FAST(capsule_connect), METH_FASTCALL,
-     "connect(gil, old, versioned, /)\n--\n\nReturn two C functions, which release the GIL and take it again."},
+     "connect(gil, tensors, /)\n--\n\nReturn two C functions, which release the GIL and take it again."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -94,27 +94,33 @@ typedef struct ccc_bytes {
 static void ccc_end_bytes(PyObject *capsule)
 {
     ccc_bytes *bytes = PyCapsule_GetPointer(capsule, NULL);
-    ccc_imported_delete(bytes->tensor);
+    if (bytes->tensor.address)
+        ccc_delete_imported(bytes->tensor, 0);
     free(bytes);
 }
 
-/* new_struct(address, versioned): the capsule __array_struct__ for a managed tensor of bytes, which it owns. */
-static PyObject *ccc_new_struct(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+/* Make the capsule __array_struct__ for a tensor of bytes, which it takes out of a DLPack capsule. */
+static PyObject *ccc_new_struct(PyObject *module, PyObject *given)
 {
-    ccc_imported imported;
     (void)module;
-    if (ccc_read_tensor("new_struct", arguments, count, &imported))
-        return NULL;
-    const DLTensor *tensor = ccc_tensor_in(imported);
-    ccc_bytes *bytes = malloc(sizeof *bytes);
+    ccc_bytes *bytes = calloc(1, sizeof *bytes);
     if (bytes == NULL)
         return PyErr_NoMemory();
-    *bytes = (ccc_bytes){.size = (Py_ssize_t)tensor->shape[0], .stride = 1, .tensor = imported};
+    PyObject *capsule = PyCapsule_New(bytes, NULL, ccc_end_bytes);
+    if (capsule == NULL) {
+        free(bytes);
+        return NULL;
+    }
+    bytes->tensor = ccc_in_capsule(given, 1);
+    if (bytes->tensor.address == NULL) {
+        Py_DECREF(capsule);
+        return NULL;
+    }
+    const DLTensor *tensor = ccc_tensor_in(bytes->tensor);
+    bytes->size = (Py_ssize_t)tensor->shape[0];
+    bytes->stride = 1;
     bytes->array = (ccc_array_struct){.two = 2, .ndim = 1, .kind = 'u', .itemsize = 1, .flags = CCC_ARRAY_BYTES,
                                       .shape = &bytes->size, .strides = &bytes->stride, .data = tensor->data};
-    PyObject *capsule = PyCapsule_New(bytes, NULL, ccc_end_bytes);
-    if (capsule == NULL)
-        free(bytes);
     return capsule;
 }
 

@@ -17,6 +17,7 @@ typedef struct ccc_imported {
     int versioned;
 } ccc_imported;
 
+/* Call the deleter of a tensor. One that is not ours may be written in Python: see ccc_unraise. */
 static void ccc_call_deleter(ccc_imported tensor)
 {
     DLManagedTensor *old = tensor.address;

@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "memory/ccc_tensor_calls.h"
 #include "python/ccc_capsule.h"
 #include "python/ccc_detach.h"
 
@@ -32,26 +33,39 @@ typedef struct ccc_uses {
     PyCapsule_Destructor producers; /* what the producer's capsule, now the owner, is to end with; or NULL */
 } ccc_uses;
 
-static uintptr_t ccc_own_deleters[2]; /* of the CFFI module's tensors */
+static const ccc_tensor_calls *ccc_own_tensors; /* of the CFFI module; NULL before it is known */
 
 static void ccc_end_shown_old(DLManagedTensor *self);
 static void ccc_end_shown_versioned(DLManagedTensorVersioned *self);
 
-/* Whether a deleter releases the GIL itself where that is needed; it may also be NULL. */
-static int ccc_is_own_deleter(uintptr_t deleter, int versioned)
+/* Whether the deleter of a tensor releases the GIL itself if needed, and runs no Python; it may also be NULL. */
+static int ccc_has_own_deleter(ccc_imported tensor)
 {
-    return deleter == 0 || deleter == ccc_own_deleters[versioned] ||
-           deleter == (versioned ? (uintptr_t)ccc_end_shown_versioned : (uintptr_t)ccc_end_shown_old);
+    if (tensor.versioned) {
+        void (*deleter)(DLManagedTensorVersioned *) = ((DLManagedTensorVersioned *)tensor.address)->deleter;
+        return deleter == NULL || deleter == ccc_end_shown_versioned ||
+               (ccc_own_tensors && deleter == ccc_own_tensors->delete_versioned);
+    }
+    void (*deleter)(DLManagedTensor *) = ((DLManagedTensor *)tensor.address)->deleter;
+    return deleter == NULL || deleter == ccc_end_shown_old ||
+           (ccc_own_tensors && deleter == ccc_own_tensors->delete_old);
 }
 
-/* Delete a tensor of any library. Its deleter may wait for the device, so it runs without the GIL. */
-static void ccc_imported_delete(ccc_imported tensor)
+/*
+ * Delete a tensor of any library. Its deleter may wait for the device, so it runs without the GIL, unless `takes_gil` says
+ * that it takes it.
+ */
+static void ccc_delete_imported(ccc_imported tensor, int takes_gil)
 {
-    uintptr_t deleter = tensor.versioned ? (uintptr_t)((DLManagedTensorVersioned *)tensor.address)->deleter
-                                         : (uintptr_t)((DLManagedTensor *)tensor.address)->deleter;
-    void *state = ccc_is_own_deleter(deleter, tensor.versioned) ? NULL : ccc_detach();
+    if (ccc_has_own_deleter(tensor)) {
+        ccc_call_deleter(tensor);
+        return;
+    }
+    ccc_raised raised = ccc_unraise(ccc_is_attached());
+    void *state = takes_gil ? NULL : ccc_detach();
     ccc_call_deleter(tensor);
     ccc_attach(state);
+    ccc_raise_again(raised);
 }
 
 /* The destructor of capsules around tensors of any library. */
@@ -59,7 +73,7 @@ static void ccc_delete_any(PyObject *capsule)
 {
     ccc_imported tensor = ccc_unconsumed(capsule);
     if (tensor.address)
-        ccc_imported_delete(tensor);
+        ccc_delete_imported(tensor, 0);
 }
 
 /* The tensor in a capsule that nobody has consumed; NULL with a Python error set. */
@@ -107,18 +121,6 @@ static int ccc_two_arguments(const char *name, Py_ssize_t count)
     return count == 2;
 }
 
-/* Read the arguments (address, versioned) of a tensor that is not NULL. -1 with a Python error set: they are others. */
-static int ccc_read_tensor(const char *name, PyObject *const *arguments, Py_ssize_t count, ccc_imported *tensor)
-{
-    if (!ccc_two_arguments(name, count))
-        return -1;
-    tensor->address = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(arguments[0]);
-    tensor->versioned = PyErr_Occurred() ? -1 : PyObject_IsTrue(arguments[1]);
-    if (tensor->versioned >= 0 && tensor->address == NULL)
-        PyErr_Format(PyExc_ValueError, "%s called with a null pointer", name);
-    return PyErr_Occurred() ? -1 : 0;
-}
-
 static PyObject *ccc_tuple_of(const int64_t *values, int count)
 {
     PyObject *tuple = PyTuple_New(count);
@@ -134,10 +136,7 @@ static PyObject *ccc_tuple_of(const int64_t *values, int count)
 static void ccc_end_use(ccc_uses *uses)
 {
     if (atomic_fetch_sub(&uses->count, 1) == 1) {
-        if (uses->takes_gil)
-            ccc_call_deleter(uses->tensor);
-        else
-            ccc_imported_delete(uses->tensor);
+        ccc_delete_imported(uses->tensor, uses->takes_gil);
         free(uses);
     }
 }
@@ -146,8 +145,11 @@ static void ccc_end_use(ccc_uses *uses)
 static void ccc_delete_owner(PyObject *owner)
 {
     ccc_uses *uses = PyCapsule_GetContext(owner);
-    if (uses->producers)
+    if (uses->producers) {
+        ccc_raised raised = ccc_unraise(1);
         uses->producers(owner); /* which sees by the name that the tensor is not the capsule's any more */
+        ccc_raise_again(raised);
+    }
     ccc_end_use(uses);
 }
 
@@ -300,7 +302,7 @@ static PyObject *ccc_own(ccc_imported tensor, PyObject *capsule, int takes_gil)
         if (!PyErr_Occurred())
             PyErr_NoMemory();
         if (tensor.address)
-            ccc_imported_delete(tensor);
+            ccc_delete_imported(tensor, takes_gil);
         return NULL;
     }
     uses->tensor = tensor;

@@ -54,6 +54,35 @@ static int ccc_is_attached(void)
 
 #endif
 
+/*
+ * An exception put aside while a cleanup function of another library runs. Such functions may run Python code, which fails
+ * if it starts with an exception set, and they may leave an exception set themselves.
+ */
+typedef struct ccc_raised {
+    int attached;
+    PyObject *type, *value, *traceback;
+} ccc_raised;
+
+/* Put an exception aside, if one is set. `attached` says whether this thread holds the GIL. */
+static ccc_raised ccc_unraise(int attached)
+{
+    ccc_raised raised = {.attached = attached};
+    if (attached && PyErr_Occurred())
+        PyErr_Fetch(&raised.type, &raised.value, &raised.traceback);
+    return raised;
+}
+
+/* Set it again. An exception that was raised meanwhile is reported as unraisable. */
+static void ccc_raise_again(ccc_raised raised)
+{
+    if (!raised.attached)
+        return;
+    if (PyErr_Occurred())
+        PyErr_WriteUnraisable(NULL);
+    if (raised.type)
+        PyErr_Restore(raised.type, raised.value, raised.traceback);
+}
+
 /* Release the GIL if this thread holds it. Returns what ccc_attach needs; NULL: it does not hold the GIL. */
 static void *ccc_detach(void)
 {

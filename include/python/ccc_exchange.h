@@ -113,24 +113,27 @@ static int ccc_exchange_knows(PyObject *object)
     return object && known;
 }
 
-/* The address that a method of an object returns; NULL with a Python error set. */
-static void *ccc_exchange_ask(PyObject *object, const char *method)
+/* The versioned tensor in the capsule that a method of an object returns; NULL with a Python error set. */
+static DLManagedTensorVersioned *ccc_exchange_ask(PyObject *object, const char *method, int consume)
 {
-    PyObject *address = ccc_exchange_knows(object) ? PyObject_CallMethod(object, method, NULL) : NULL;
-    void *found = address ? (void *)(uintptr_t)PyLong_AsUnsignedLongLong(address) : NULL;
-    Py_XDECREF(address);
-    if (PyErr_Occurred())
+    PyObject *capsule = ccc_exchange_knows(object) ? PyObject_CallMethod(object, method, NULL) : NULL;
+    if (capsule == NULL)
         return NULL;
-    if (found == NULL)
+    if (!PyCapsule_IsValid(capsule, NAMES[1])) {
         PyErr_Format(PyExc_BufferError, "%s returned no tensor", method);
-    return found;
+        Py_DECREF(capsule);
+        return NULL;
+    }
+    ccc_imported tensor = ccc_in_capsule(capsule, consume);
+    Py_DECREF(capsule);
+    return tensor.address;
 }
 
 static int ccc_exchange_give(void *object, DLManagedTensorVersioned **out)
 {
     if (out == NULL)
         return ccc_exchange_refuse(PyExc_ValueError, "there is no place for the tensor: out is NULL");
-    *out = ccc_exchange_ask(object, "_give_tensor");
+    *out = ccc_exchange_ask(object, "_give_tensor", 1);
     return *out ? 0 : -1;
 }
 
@@ -152,7 +155,7 @@ static int ccc_exchange_show(void *object, DLTensor *out)
 {
     if (out == NULL)
         return ccc_exchange_refuse(PyExc_ValueError, "there is no place for the tensor: out is NULL");
-    const DLManagedTensorVersioned *tensor = ccc_exchange_ask(object, "_lend_tensor");
+    const DLManagedTensorVersioned *tensor = ccc_exchange_ask(object, "_lend_tensor", 0);
     if (tensor)
         *out = tensor->dl_tensor;
     return tensor ? 0 : -1;

@@ -11,10 +11,11 @@ from typing import Any
 import numpy
 import pytest
 from arrays import FLOATS, on_cuda, view
-from buffers import PINNED, content
-from helpers import Gate, collect
+from buffers import PINNED, HostResource, content
+from helpers import Gate, collect, soon
 
 from cuda_core_cffi import LEGACY_DEFAULT_STREAM, CUDAError, simulator
+from cuda_core_cffi._lifetime.pending_calls import run_all_tasks
 from cuda_core_cffi._memory.dlpack import pins
 from cuda_core_cffi.utils import StridedMemoryView
 
@@ -221,3 +222,28 @@ def test_the_default_stream_of_the_device_serves_without_a_current_context(devic
         target = StridedMemoryView.from_buffer(buffer, (4, 6), dtype="f4")
         target.copy_from(view(FLOATS), LEGACY_DEFAULT_STREAM)
         assert content(buffer, stream) == FLOATS.tobytes()
+
+
+def test_a_closed_buffer_of_host_memory_stays_until_the_copy_is_done(device, stream):
+    resource = HostResource()
+    one, on_device = array_on_device(device, stream, FLOATS)
+    buffer = resource.allocate(FLOATS.nbytes)
+    on_host = StridedMemoryView.from_buffer(buffer, FLOATS.shape, dtype=FLOATS.dtype)
+    with one, Gate(stream):
+        on_device.copy_from(on_host, stream, blocking=False)
+        buffer.close()
+        run_all_tasks()
+        assert len(resource.live) == 1
+    assert soon(lambda: run_all_tasks() or not resource.live)
+
+
+@pytest.mark.simulator_only("traces driver calls")
+def test_a_copy_in_a_closed_stream_is_refused_before_anything_is_ordered(device, stream):
+    one, _ = array_on_device(device, stream, FLOATS)
+    with one, device.create_stream() as producer:
+        shown = StridedMemoryView.from_any_interface(one, producer.handle)
+        closed = device.create_stream()
+        closed.close()
+        with simulator.trace() as calls, pytest.raises(RuntimeError, match="this Stream is closed"):
+            shown.copy_from(StridedMemoryView.from_any_interface(one[:], -1), closed)
+    assert [call.function for call in calls if "Event" in call.function] == []

@@ -301,7 +301,7 @@ def test_fill_and_copy_return_a_status(kit: Kit) -> None:
     assert calls.copy(other, one, kit.stream) == 0
     assert lib.ccc_stream_sync(kit.stream._c_handle) in (0, lib.CCC_ATTEND)
     found = bytearray(SIZE)
-    assert lib.ccc_copy_to_host(ffi.from_buffer(found), len(found), other._c_handle) == 0
+    assert lib.ccc_copy_to_host(ffi.from_buffer(found), other._c_handle, SIZE) == 0
     assert found == b"\7" * SIZE
     calls.close(other)
     assert calls.fill(other, kit.stream, 7) == lib.CCC_CLOSED

@@ -283,3 +283,66 @@ def test_the_producers_capsule_ends_as_the_producer_wants() -> None:
     assert (ended, tensor.deletions) == ([], 0)
     del owner
     assert (ended, tensor.deletions) == ([address], 1)
+
+
+def deleter_in_python(tensor: Managed) -> list[str]:
+    """Give a tensor a deleter in Python, and return a list of the steps that it reaches."""
+    steps: list[str] = []
+
+    def delete(address: int) -> None:
+        steps.append("begins")
+        steps.append(f"ends with {len([*iter('ab')])}")
+
+    tensor.tensor.deleter = Deleter(delete)
+    return steps
+
+
+@BOTH
+def test_a_deleter_in_python_runs_to_its_end_where_its_tensor_is_refused(versioned: bool) -> None:
+    tensor = Managed(versioned, device=(99, 0))
+    steps = deleter_in_python(tensor)
+    capsule = tensor.capsule()
+    with pytest.raises(BufferError, match="DLPack device type 99"):
+        _capsule.take(capsule)
+    assert steps == ["begins", "ends with 2"]
+
+
+def shared(tensor: Managed) -> Any:
+    return _capsule.share(_capsule.take(tensor.capsule()), True)
+
+
+@pytest.mark.skipif(not hasattr(ctypes, "pythonapi"), reason="this interpreter runs no Python from a destructor")
+@pytest.mark.parametrize("make", [Managed.capsule, lambda tensor: _capsule.take(tensor.capsule()), shared])
+@BOTH
+def test_a_deleter_in_python_runs_to_its_end_where_an_exception_ends_its_capsule(versioned: bool, make: Any) -> None:
+    tensor = Managed(versioned, data=0x1000, shape=(2,))
+    steps = deleter_in_python(tensor)
+    with pytest.raises(ValueError, match="not in list"):
+        [].index(make(tensor))
+    assert steps == ["begins", "ends with 2"]
+
+
+@pytest.mark.skipif(not hasattr(ctypes, "pythonapi"), reason="this interpreter has no ctypes.pythonapi")
+def test_a_producers_destructor_in_python_runs_to_its_end_where_an_exception_ends_the_owner() -> None:
+    steps: list[str] = []
+    End = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+    end = End(lambda capsule: steps.append(f"ends with {len([*iter('ab')])}"))
+    ctypes.pythonapi.PyCapsule_SetDestructor.argtypes = [ctypes.py_object, End]
+    capsule = Managed(True, data=0x1000, shape=(2,)).capsule()
+    ctypes.pythonapi.PyCapsule_SetDestructor(capsule, end)
+    owners = [_capsule.take(capsule)]
+    del capsule
+    with pytest.raises(ValueError, match="not in list"):
+        [].index(owners.pop())
+    assert steps == ["ends with 2"]
+
+
+@pytest.mark.skipif(not hasattr(ctypes, "pythonapi"), reason="this interpreter has no ctypes.pythonapi")
+def test_an_exception_that_a_deleter_leaves_is_shown_and_not_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda raised: shown.append(raised.exc_type))
+    tensor = Managed(False, data=0x1000, shape=(2,))
+    tensor.tensor.deleter = ctypes.cast(ctypes.pythonapi.PyErr_NoMemory, Deleter)
+    owner = _capsule.take_numpy(tensor.capsule())  # whose deleter may be called with the GIL
+    del owner
+    assert shown == [MemoryError]

@@ -24,6 +24,7 @@ from cuda_core_cffi import (
 )
 from cuda_core_cffi.graph import Graph, GraphBuilder
 from cuda_core_cffi.texture import OpaqueArrayOptions
+from cuda_core_cffi.utils import StridedMemoryView
 
 
 def number(buffer: Buffer, stream: Stream) -> int:
@@ -97,6 +98,12 @@ def array(device: Device, stream: Stream, builder: GraphBuilder, buffer: Buffer)
         found.copy_from(buffer, stream=builder)
 
 
+def viewed(device: Device, stream: Stream, builder: GraphBuilder, buffer: Buffer) -> None:
+    with device.allocate(SIZE, stream) as other:
+        source, target = (StridedMemoryView.from_buffer(each, (SIZE,), dtype=np.uint8) for each in (buffer, other))
+        target.copy_from(source, stream=builder)
+
+
 def in_a_branch(device: Device, stream: Stream, builder: GraphBuilder, buffer: Buffer) -> None:
     one, other = builder.split(2)
     launch(other, ONE, fresh("add"), buffer, 1)
@@ -120,7 +127,7 @@ def in_a_body(device: Device, stream: Stream, builder: GraphBuilder, buffer: Buf
 
 @pytest.mark.parametrize(
     "work",
-    [launched, filled, source, target, sliced, array, in_a_branch, in_a_joined_stream, in_a_body],
+    [launched, filled, source, target, sliced, array, viewed, in_a_branch, in_a_joined_stream, in_a_body],
 )
 def test_memory_that_was_closed_is_kept(device: Device, stream: Stream, work: Callable[..., None]) -> None:
     collect()

@@ -258,3 +258,17 @@ def test_a_closed_buffer_has_no_interface(device, stream, kind):
     assert not hasattr(buffer, "__cuda_array_interface__")
     assert not hasattr(buffer, "__array_interface__")
     assert not hasattr(buffer, "__array_struct__")
+
+
+@pytest.mark.parametrize("name", ["__array_interface__", "__cuda_array_interface__"])
+def test_an_array_interface_has_the_address_though_another_thread_closes_the_buffer_meanwhile(monkeypatch, name):
+    buffer = pinned()
+    address, hold = buffer.handle, type(buffer)._hold
+
+    def hold_and_close(self):
+        kept = hold(self)
+        self.close()
+        return kept
+
+    monkeypatch.setattr(type(buffer), "_hold", hold_and_close)
+    assert getattr(buffer, name)["data"] == (address, False)

@@ -11,6 +11,7 @@ import time
 
 import pytest
 from buffers import content
+from consumer import Consumer
 from helpers import SUPPORT, Gate, in_thread, in_threads, output_of
 from interruptions import times_interrupted
 from virtual_memory import UNIT, access, blocked, buffer_with_room, mark, marks, roomy
@@ -23,7 +24,6 @@ from cuda_core_cffi import (
     UnavailableError,
     VirtualMemoryResource,
     VirtualMemoryResourceOptions,
-    _capsule,
     launch,
     lib,
 )
@@ -254,12 +254,12 @@ def test_a_slice_keeps_the_addresses_that_it_was_cut_from(stream, mr):
 
 def test_a_tensor_taken_by_its_consumer_keeps_the_addresses(stream, mr):
     buffer = mr.allocate(1, stream)
-    tensor, _ = _capsule.consume(buffer.__dlpack__(stream=stream.handle))
+    consumer = Consumer(buffer.__dlpack__(stream=stream.handle))
     address = buffer.handle
     buffer.fill(4, stream=stream)
     buffer.close()
     assert set(content(Buffer.from_handle(address, UNIT), stream)) == {4}
-    lib.ccc_tensor_delete(tensor)
+    consumer.delete()
 
 
 def test_the_cuda_array_interface_follows_the_buffer(stream, mr):

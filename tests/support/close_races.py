@@ -11,6 +11,7 @@ may fail because something is closed. The program ends with the number of rounds
 from __future__ import annotations
 
 import faulthandler
+import mmap
 import random
 import sys
 import threading
@@ -38,6 +39,7 @@ from cuda_core_cffi.graph import GraphDefinition
 from cuda_core_cffi.utils import StridedMemoryView, copy_batch
 
 SIZE = 4096
+LARGE = 1 << 20  # long enough for another thread to close it during a copy
 ONE = LaunchConfig(grid=1, block=1)
 Action = Callable[[], object]
 Scenario = Callable[["World"], Sequence[Action]]
@@ -62,6 +64,26 @@ class HostResource(MemoryResource):
         self.arrays.pop(int(ptr))[:] = 0xEE
 
 
+class MappedResource(MemoryResource):
+    """A resource that unmaps memory on deallocation, so that a late access crashes."""
+
+    is_device_accessible, is_host_accessible, device_id = False, True, -1
+
+    def __init__(self) -> None:
+        self.maps: dict[int, mmap.mmap] = {}
+
+    def allocate(self, size: int, stream: Any = None) -> Any:
+        from cuda_core_cffi import Buffer
+
+        memory = mmap.mmap(-1, size)
+        address = numpy.frombuffer(memory, "u1").ctypes.data
+        self.maps[address] = memory
+        return Buffer.from_handle(address, size, mr=self)
+
+    def deallocate(self, ptr: int, size: int, stream: Any = None) -> None:
+        self.maps.pop(int(ptr)).close()
+
+
 class World:
     """What the scenarios use."""
 
@@ -74,6 +96,8 @@ class World:
         self.pinned = LegacyPinnedMemoryResource()
         self.virtual = VirtualMemoryResource(self.device)
         self.host = HostResource()
+        self.mapped = MappedResource()
+        self.large = self.device.allocate(LARGE, stream=self.stream)
         self.random = random.Random(1)
 
     def buffer(self) -> Any:
@@ -114,6 +138,21 @@ def close_and_copy(w: World) -> Sequence[Action]:
         lambda: copy_batch(w.stream, [other], [one]),
         lambda: one.copy_to(bytearray(SIZE), stream=w.stream),
         other.close,
+    )
+
+
+def close_and_copies_of_views(w: World) -> Sequence[Action]:
+    buffer = w.mapped.allocate(LARGE)
+    view, on_device = (StridedMemoryView.from_buffer(item, (LARGE,), dtype="u1") for item in (buffer, w.large))
+    array = StridedMemoryView.from_any_interface(numpy.empty(LARGE, "u1"), -1)
+    return (
+        lambda: view.copy_to(array, None),
+        lambda: view.copy_from(array, None),
+        lambda: view.copy_to(on_device, w.stream, blocking=w.random.choice([False, True])),
+        lambda: view.copy_from(on_device, w.stream, blocking=w.random.choice([False, True])),
+        buffer.close,
+        lambda: view.__dlpack__(copy=True),
+        lambda: buffer.__dlpack__(copy=True),
     )
 
 
