@@ -276,19 +276,31 @@ static int ccc_is_idle_for(const ccc_handle *handle, const ccc_busy *busy)
     return !busy->on[handle->device];
 }
 
-/* Destroy the listed handles whose devices have no work, or all of them. Returns the others. */
-static ccc_handle *ccc_end_idle(ccc_handle *handle, const ccc_busy *busy, int all)
+/* Destroy a handle of the look, unless it has to wait for a capture. */
+static void ccc_end_looked(ccc_handle *handle)
+{
+    if (!ccc_defer_captive(handle))
+        ccc_release(ccc_end(handle));
+    atomic_fetch_sub(&ccc_ends_waiting, 1);
+}
+
+/* Destroy the listed handles whose devices have no work; after each, find that out anew. Returns the others. */
+static ccc_handle *ccc_end_idle(ccc_handle *handle)
 {
     ccc_handle *left = NULL, **end = &left;
-    while (handle) {
+    ccc_busy busy;
+    for (int looked = 0; handle;) {
         ccc_handle *next = handle->deferred;
-        if (!all && !ccc_is_idle_for(handle, busy)) {
+        if (!looked) {
+            pthread_mutex_lock(&ccc_look.lock);
+            busy = ccc_look_at_work();
+            pthread_mutex_unlock(&ccc_look.lock);
+        }
+        if ((looked = !ccc_is_idle_for(handle, &busy))) {
             *end = handle;
             end = &handle->deferred;
         } else {
-            if (!ccc_defer_captive(handle))
-                ccc_release(ccc_end(handle));
-            atomic_fetch_sub(&ccc_ends_waiting, 1);
+            ccc_end_looked(handle);
         }
         handle = next;
     }
@@ -308,16 +320,19 @@ static int ccc_look_for_idle(void)
         busy = ccc_look_at_work();
     else
         ccc_look_at_tails(&busy);
-    if (!busy.marked) { /* all work from before the marks of this round is done */
-        passed = last;
+    if (!busy.marked && (passed = last)) { /* all work from before the marks of this round is done */
+        last = passed->deferred;           /* one at a time: meanwhile the streams may be given work without an end */
+        ccc_look.round++;
+    } else if (!busy.marked) {
         last = first;
         first = NULL;
         ccc_look.round++;
     }
     pthread_mutex_unlock(&ccc_look.lock);
-    ccc_end_idle(passed, &busy, 1);
-    first = ccc_end_idle(first, &busy, 0);
-    last = ccc_end_idle(last, &busy, 0);
+    if (passed)
+        ccc_end_looked(passed);
+    first = ccc_end_idle(first);
+    last = ccc_end_idle(last);
     pthread_mutex_lock(&ccc_look.lock);
     ccc_look.first_round = ccc_join_lists(first, ccc_look.first_round);
     ccc_look.last_round = ccc_join_lists(last, ccc_look.last_round);

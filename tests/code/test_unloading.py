@@ -74,17 +74,20 @@ def test_code_that_was_closed_is_not_unloaded_while_it_runs(device: Device, own_
         assert libraries() == loaded + 2
 
 
-def test_other_streams_go_on_while_code_waits_to_be_unloaded(
-    device: Device, own_stream: Stream, stream: Stream
-) -> None:
-    with Spinning(own_stream) as kernel:
-        for _ in range(50):
-            with device.allocate(SIZE, stream) as buffer:
-                buffer.fill(0, stream=stream)
-                launch(stream, ONE, fresh("add"), buffer, 1)
-                stream.sync()
-            time.sleep(0.002)
-        assert kernel.runs
+def test_other_streams_go_on_while_code_waits(device: Device, own_stream: Stream, stream: Stream) -> None:
+    kernels = [fresh("add") for _ in range(5)]
+    with device.allocate(SIZE, stream) as buffer:
+        for kernel in kernels:  # before: the driver may wait for the device to load code
+            launch(stream, ONE, kernel, buffer, 1)
+        stream.sync()
+        with Spinning(own_stream) as spinning:
+            while kernels:
+                launch(stream, ONE, kernels.pop(), buffer, 1)
+                for _ in range(10):
+                    buffer.fill(0, stream=stream)
+                    stream.sync()
+                    time.sleep(0.002)
+            assert spinning.runs
 
 
 def test_a_stream_may_be_closed_while_its_kernel_runs(device: Device, own_stream: Stream, loaded: int) -> None:
