@@ -83,6 +83,7 @@ HEADERS = (  # of include/, each with what it needs
     "compilers/ccc_nvjitlink.h",
     "compilers/ccc_nvrtc.h",
     "compilers/ccc_nvvm.h",
+    "driver/ccc_import.h",
     "driver/ccc_nvml.h",
     "graph/ccc_graph_add.h",
     "graph/ccc_graph_edges.h",

@@ -13,3 +13,9 @@ except ImportError as error:
     ) from error
 
 __all__ = ["ffi", "lib"]
+
+if not lib.ccc_import_is_first():  # before anything is changed that the first import uses
+    raise ImportError(
+        "cuda_core_cffi was imported by another interpreter of this process, or before its modules were removed from "
+        "sys.modules, and a process can import it once: put the modules back, or start another process"
+    )

@@ -339,7 +339,7 @@ static PyMethodDef methods[] = {
 
 static int calls_exec(PyObject *module)
 {
-    if (ccc_refuse_second_interpreter("cuda_core_cffi._calls"))
+    if (ccc_refuse_second_import("cuda_core_cffi._calls"))
         return -1;
     PyObject *ffi = find("cuda_core_cffi._cuda", "ffi"), *lib = find("cuda_core_cffi._cuda", "lib");
     PyObject *address = NULL, *type = NULL;
@@ -383,6 +383,7 @@ static int calls_exec(PyObject *module)
     if (packer_type == NULL || reader_type == NULL || told_type == NULL || make_shortcut_type() ||
         PyModule_AddObjectRef(module, "Told", (PyObject *)told_type))
         goto done;
+    ccc_import_done();
     result = 0;
 done:
     Py_XDECREF(ffi);

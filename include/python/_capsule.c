@@ -214,7 +214,10 @@ static PyMethodDef methods[] = {
 static int capsule_exec(PyObject *module)
 {
     (void)module;
-    return ccc_refuse_second_interpreter("cuda_core_cffi._capsule");
+    if (ccc_refuse_second_import("cuda_core_cffi._capsule"))
+        return -1;
+    ccc_import_done();
+    return 0;
 }
 
 static PyModuleDef_Slot slots[] = {
