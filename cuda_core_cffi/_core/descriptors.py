@@ -10,7 +10,7 @@ anywhere, so it travels with a checksum, and a descriptor checks both when it is
 
 from __future__ import annotations
 
-import threading
+import sys
 import warnings
 import zlib
 from collections.abc import Callable
@@ -22,6 +22,8 @@ __all__ = ["PAYLOAD_BYTES", "Descriptor", "seal", "send_with"]
 
 PAYLOAD_BYTES = int(lib.CU_IPC_HANDLE_SIZE)
 SEALED_BYTES = PAYLOAD_BYTES + 4
+OTHER_METHODS = {"multiprocessing.popen_forkserver", "multiprocessing.popen_spawn_posix"}
+"""Modules that are imported when a process is started in another way than with fork."""
 
 
 class Descriptor:
@@ -73,8 +75,7 @@ def send_with(cls: type, reduce: Callable[[Any], Any]) -> None:
     ForkingPickler.register(cls, reduce_and_warn)
 
 
-_fork_lock = threading.Lock()
-_fork_considered = False
+_unwarned = [True]  # emptied once
 
 
 def warn_about_fork() -> None:
@@ -82,20 +83,20 @@ def warn_about_fork() -> None:
     import multiprocessing  # likewise
     from multiprocessing.context import get_spawning_popen
 
-    global _fork_considered
     if get_spawning_popen() is not None:  # an argument of a process that is being spawned
         return
-    with _fork_lock:
-        if _fork_considered:
-            return
-        _fork_considered = True
-    # Asking without allow_none would settle the method.
-    method: Any = multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
-    if method == "fork":
-        warnings.warn(
-            "multiprocessing starts processes with fork, and a forked child of a process that uses CUDA cannot use it: "
-            "call multiprocessing.set_start_method('spawn') first, or take processes and queues from "
-            "multiprocessing.get_context('spawn')",
-            UserWarning,
-            stacklevel=4,
-        )
+    # There is no method before the default context is used, and asking without allow_none would settle it. Starting a
+    # process of another context settles it, too, though the program does not use it.
+    if multiprocessing.get_start_method(allow_none=True) != "fork" or not OTHER_METHODS.isdisjoint(sys.modules):
+        return
+    try:
+        _unwarned.pop()
+    except IndexError:
+        return
+    warnings.warn(
+        "multiprocessing starts processes with fork, and a forked child of a process that uses CUDA cannot use it: "
+        "call multiprocessing.set_start_method('spawn') first, or take processes and queues from "
+        "multiprocessing.get_context('spawn')",
+        UserWarning,
+        stacklevel=4,
+    )

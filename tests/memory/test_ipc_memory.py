@@ -30,8 +30,6 @@ from cuda_core_cffi import (
 from cuda_core_cffi._core.descriptors import seal
 from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCBufferDescriptor
 
-pytestmark = pytest.mark.filterwarnings("ignore:multiprocessing starts processes with fork")  # these use spawn
-
 SIZE = 4096
 
 

@@ -16,8 +16,6 @@ from ipc_child import SPAWN, Child, ChildError, make_pool
 
 from cuda_core_cffi import Buffer, Device, DeviceMemoryResource, Stream
 
-pytestmark = pytest.mark.filterwarnings("ignore:multiprocessing starts processes with fork")  # these use spawn
-
 SIZE = 4096
 
 

@@ -16,8 +16,6 @@ from ipc_child import LIMIT, SPAWN, Child, make_pool
 
 from cuda_core_cffi import Device, Event, Stream, ffi, lib
 
-pytestmark = pytest.mark.filterwarnings("ignore:multiprocessing starts processes with fork")  # these use spawn
-
 SIZE = 4096
 
 

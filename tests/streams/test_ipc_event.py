@@ -17,8 +17,6 @@ from cuda_core_cffi import CUDAError, Device, Event, EventOptions, Stream
 from cuda_core_cffi._core.descriptors import seal
 from cuda_core_cffi._streams.event import IPCEventDescriptor
 
-pytestmark = pytest.mark.filterwarnings("ignore:multiprocessing starts processes with fork")  # these use spawn
-
 SHARED = EventOptions(ipc_enabled=True)
 
 
@@ -218,18 +216,40 @@ def test_nothing_stays_open_in_either_process(child: Child, device: Device) -> N
 # fork
 
 
-@pytest.mark.parametrize(("method", "warnings"), [("fork", 1), ("spawn", 0)])
-def test_fork_is_warned_of_once(method: str, warnings: int) -> None:
-    code = f"""
-        import multiprocessing, warnings
-        from multiprocessing.reduction import ForkingPickler
-        from cuda_core_cffi import Device
-        multiprocessing.set_start_method({method!r})
-        Device(0).set_current()
-        with Device(0).create_event({{"ipc_enabled": True}}) as event, warnings.catch_warnings(record=True) as seen:
-            warnings.simplefilter("always")
-            ForkingPickler.dumps(event)
-            ForkingPickler.dumps(event)
-        print(len([item for item in seen if "spawn" in str(item.message)]))
-        """
-    assert output_of(code) == str(warnings)
+FORK_WARNINGS = """
+import multiprocessing, os, warnings
+from cuda_core_cffi import Device, DeviceMemoryResource
+
+Device(0).set_current()
+shared = {{"ipc_enabled": True}}
+{settle}
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    pool = DeviceMemoryResource(0, {{"max_size": 1 << 20, **shared}})
+    with Device(0).create_event(shared) as event, pool.allocate(16) as buffer:
+        queue = {queue}
+        for _ in range(2):
+            for sent in (event, event.ipc_descriptor, pool, pool.allocation_handle, buffer, buffer.ipc_descriptor):
+                queue.put(sent)
+        queue.close()
+        getattr(queue, "join_thread", lambda: None)()  # it pickles in a thread
+    pool.close()
+print(len([item for item in seen if "multiprocessing starts processes with fork" in str(item.message)]))
+"""
+SPAWN = "multiprocessing.get_context('spawn')"
+
+
+@pytest.mark.parametrize(
+    ("settle", "queue", "warnings"),
+    [
+        ("multiprocessing.set_start_method('fork')", "multiprocessing.SimpleQueue()", 1),
+        ("multiprocessing.set_start_method('fork')", "multiprocessing.Queue()", 1),
+        ("multiprocessing.set_start_method('spawn')", "multiprocessing.Queue()", 0),
+        ("", f"{SPAWN}.SimpleQueue()", 0),
+        (f"{SPAWN}.Process(target=os.getpid).start()", f"{SPAWN}.Queue()", 0),
+        ("", f"{SPAWN}.Queue()", 0),
+        ("", "multiprocessing.get_context('forkserver').Queue()", 0),
+    ],
+)
+def test_fork_is_warned_of_once_where_it_is_the_start_method(settle: str, queue: str, warnings: int) -> None:
+    assert output_of(FORK_WARNINGS.format(settle=settle, queue=queue)) == str(warnings)
