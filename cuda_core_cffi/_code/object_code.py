@@ -18,6 +18,7 @@ from cuda_core_cffi._core import typed_handles
 from cuda_core_cffi._core.errors import CUDAError, cuda_version, failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import InUse
+from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
@@ -60,7 +61,7 @@ class ObjectCode:
     _code_type: ObjectCodeFormatType
     _data: bytes
     _library: Library | None
-    _lock: threading.Lock
+    _lock: threading.RLock
     _name: str
     _symbol_mapping: dict[str, str]
 
@@ -236,10 +237,10 @@ class ObjectCode:
 
         The code is unloaded soon after its kernels are closed as well, when the device is idle. Nothing is waited for.
         """
-        with self._lock:
-            self._closed = True
-            if self._library is not None:
-                self._library.close()
+        self._closed = True
+        library = self._library
+        if library is not None:  # else whoever loads it now closes it
+            library.close()
 
     def get_kernel(self, name: str | bytes) -> Kernel:
         """Return a kernel, loading the code if need be.
@@ -385,17 +386,24 @@ class ObjectCode:
         self = cls.__new__(cls)
         self._data, self._code = data, data if code is None else code
         self._code_type, self._name, self._symbol_mapping = code_type, name, symbol_mapping
-        self._closed, self._library, self._lock = False, None, threading.Lock()
+        self._closed, self._library, self._lock = False, None, new_lock()
         return self
 
     def _load(self) -> Library:
         """Return the loaded code, loading it once."""
         with self._lock:
-            if self._closed:
-                raise _closed()
-            if self._library is None:
-                self._library = self._load_now()
-            return self._library
+            if self._library is None and not self._closed:
+                loaded = self._load_now()
+                self._library = loaded if self._library is None else self._library
+                if self._library is not loaded:  # a finalizer or a signal handler has loaded it meanwhile
+                    loaded.close()
+            library = self._library
+        if self._closed:
+            if library is not None:
+                library.close()
+            raise _closed()
+        assert library is not None
+        return library
 
     def _load_now(self) -> Library:
         if self._code_type not in _LOADABLE:

@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import threading
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -20,6 +18,7 @@ from cuda_core_cffi._compile.resolved_options import ResolvedOptions
 from cuda_core_cffi._core.errors import NVRTCError, failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.libraries import load_nvrtc, nvrtc_build, nvrtc_version
+from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ _create = lib.ccc_program_create
 _new = ffi.new
 
 # NVRTC has one heap for precompiled headers: growing it frees the old one, under whoever uses that.
-_pch_lock = threading.Lock()
+_pch_lock = new_lock()
 
 
 class NVRTC(Compiler):
@@ -95,15 +94,14 @@ class NVRTC(Compiler):
 
     def compile(self, c_handle: Any, job: Job) -> Compiled:
         makes_pch = bool(job.options.pch or job.options.create_pch)
-        with _pch_lock if makes_pch or job.options.use_pch else contextlib.nullcontext():
-            program = _run(c_handle, job)
-            if not (makes_pch and pch_heap_is_exhausted(program) and grow_pch_heap(program)):
-                return _result(program, job, makes_pch)
-            again = self.create(job.source, job.name, job.options)
-            try:
-                return _result(_run(again, job), job, makes_pch)
-            finally:
-                release(again)
+        program = _run(c_handle, job)
+        if not (makes_pch and pch_heap_is_exhausted(program) and grow_pch_heap(program)):
+            return _result(program, job, makes_pch)
+        again = self.create(job.source, job.name, job.options)
+        try:
+            return _result(_run(again, job), job, makes_pch)
+        finally:
+            release(again)
 
 
 def _run(c_handle: Any, job: Job) -> Any:
@@ -111,7 +109,12 @@ def _run(c_handle: Any, job: Job) -> Any:
     program = ffi.cast("nvrtcProgram", lib.ccc_handle_value(c_handle))
     for expression in job.expressions:
         add_name_expression(program, expression)
-    status = compile_program(program, job.spelt)
+    options = job.options
+    if options.pch or options.create_pch or options.use_pch:
+        with _pch_lock:
+            status = compile_program(program, job.spelt)
+    else:
+        status = compile_program(program, job.spelt)
     log = program_log(program)
     job.write(log)
     if status:
@@ -189,15 +192,18 @@ def pch_heap_is_exhausted(program: Any) -> bool:
 
 
 def grow_pch_heap(program: Any) -> bool:
-    """Make the heap as large as ``program`` needed, and return whether that is more than it was.
+    """Make the heap as large as ``program`` needed, unless another thread has meanwhile; return whether it is.
 
     NVRTC has one such heap for the process, and frees the old one: no other compilation may be using it.
     """
     table = load_nvrtc()
     sizes = ffi.new("size_t[2]")
-    if table.nvrtcGetPCHHeapSize(sizes) or table.nvrtcGetPCHHeapSizeRequired(program, sizes + 1):
+    if table.nvrtcGetPCHHeapSizeRequired(program, sizes + 1):
         return False
-    return sizes[1] > sizes[0] and not table.nvrtcSetPCHHeapSize(sizes[1])
+    with _pch_lock:
+        if table.nvrtcGetPCHHeapSize(sizes):
+            return False
+        return sizes[1] <= sizes[0] or not table.nvrtcSetPCHHeapSize(sizes[1])
 
 
 def supported_archs() -> list[int]:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import abc
-import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from types import TracebackType
@@ -13,6 +12,7 @@ from typing import Self
 
 from cuda_core_cffi._code.object_code import ObjectCode
 from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.locks import new_lock
 
 __all__ = ["InMemoryProgramCache", "ProgramCacheResource", "check_key", "check_limit", "check_value"]
 
@@ -140,9 +140,7 @@ class InMemoryProgramCache(Uncopyable, ProgramCacheResource):
     def __init__(self, max_size_bytes: int | None = None) -> None:
         self._limit = check_limit(max_size_bytes)
         self._entries: OrderedDict[bytes, bytes] = OrderedDict()  # the least recently read first
-        self._size = 0
-        # Reentrant: a finalizer that the collector runs in between may use the cache too.
-        self._lock = threading.RLock()
+        self._lock = new_lock()
 
     def __getitem__(self, key: bytes | str) -> bytes:
         name = check_key(key)
@@ -155,20 +153,21 @@ class InMemoryProgramCache(Uncopyable, ProgramCacheResource):
     def __setitem__(self, key: bytes | str, value: bytes | bytearray | memoryview | ObjectCode) -> None:
         name, data = check_key(key), check_value(value)
         with self._lock:
-            self._size -= len(self._entries.pop(name, b""))
-            if self._limit is not None and len(data) > self._limit:
-                return
-            self._entries[name] = data
-            self._size += len(data)
-            while self._limit is not None and self._size > self._limit:
-                self._size -= len(self._entries.popitem(last=False)[1])
+            self._entries.pop(name, None)
+            if self._limit is None:
+                self._entries[name] = data
+            elif len(data) <= self._limit:
+                self._entries[name] = data
+                excess = sum(map(len, self._entries.values())) - self._limit
+                while excess > 0 and self._entries:
+                    excess -= len(self._entries.popitem(last=False)[1])
 
     def __delitem__(self, key: bytes | str) -> None:
         name = check_key(key)
         with self._lock:
             if name not in self._entries:
                 raise KeyError(key)
-            self._size -= len(self._entries.pop(name))
+            self._entries.pop(name, None)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -177,7 +176,6 @@ class InMemoryProgramCache(Uncopyable, ProgramCacheResource):
         """Remove every entry."""
         with self._lock:
             self._entries.clear()
-            self._size = 0
 
 
 def check_key(key: object) -> bytes:

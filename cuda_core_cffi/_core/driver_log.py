@@ -10,13 +10,13 @@ of the last calls is kept by thread, because their exceptions may be made later.
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 from collections import deque
 from typing import Final, NamedTuple
 
 from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.locks import new_lock
 
 __all__ = ["LOGGER", "explanation", "forward"]
 
@@ -34,7 +34,7 @@ _END: Final = r"Returning (\d+) \(\w+\) from (\w+)"
 _VARIANT: Final = r"(_v\d+)?(_ptsz|_ptds)?$"
 
 _new_buffer = ffi.new_allocator(should_clear_after_alloc=False)
-_lock = threading.RLock()  # an exception may be made in a finalizer while it is held
+_lock = new_lock()
 
 
 class FailedCall(NamedTuple):
@@ -140,12 +140,3 @@ def _give_to_logger(lines: list[str]) -> None:
         found = re.match(_LINE, line)
         level = logging.ERROR if found is not None and found[5] == "E" else logging.WARNING
         logger.log(level, "%s", line)
-
-
-def _after_fork() -> None:
-    """Forget the lock, which another thread may have had, in a child process."""
-    global _lock
-    _lock = threading.RLock()
-
-
-os.register_at_fork(after_in_child=_after_fork)

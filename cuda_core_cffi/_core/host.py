@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import threading
-
 __all__ = ["Host"]
 
 
@@ -39,14 +37,13 @@ class Host:
             if numa_id < 0:
                 raise ValueError(f"numa_id must not be negative, not {numa_id}")
         key = (cls, numa_id, bool(is_numa_current))
-        with _lock:
-            self = _hosts.get(key)
-            if self is None:
-                self = super().__new__(cls)
-                self._numa_id = numa_id
-                self._is_numa_current = bool(is_numa_current)
-                _hosts[key] = self
-            return self
+        known = _hosts.get(key)
+        if known is not None:
+            return known
+        self = super().__new__(cls)
+        self._numa_id = numa_id
+        self._is_numa_current = bool(is_numa_current)
+        return _hosts.setdefault(key, self)  # another thread may have been first
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Host):
@@ -86,7 +83,6 @@ class Host:
         return self._is_numa_current
 
 
-_lock = threading.Lock()
 _hosts: dict[tuple[type[Host], int | None, bool], Host] = {}
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 import functools
 import os
 import struct
-import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from cuda_core_cffi._core.errors import UnavailableError, check, cuda_version, failure
 from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.locks import new_lock
 
 __all__ = [
     "NVJITLINK_VARIABLE",
@@ -50,7 +50,7 @@ _ELF_64_BITS = 2
 _ELF_NOTES = 4
 _NOTE_BUILD_ID = b"\x14\0\0\0\x03\0\0\0GNU\0"  # 20 bytes follow
 
-_lock = threading.Lock()
+_lock = new_lock()
 _paths: dict[str, str] = {}  # by title; set under the lock, when the C table is filled
 
 
@@ -254,17 +254,19 @@ def found_libraries() -> list[FoundLibrary]:
 
 def _load(name: str, title: str, variable: str, load: Callable[[bytes], Any]) -> None:
     """Find a library as :func:`find_library` does, and fill its table; raise UnavailableError if there is none."""
+    path = find_library(name, title, variable)
+    encoded = os.fsencode(path)
     with _lock:
-        if title in _paths:
+        if title in _paths:  # another thread was first
             return
-        path = find_library(name, title, variable)
-        problem = load(os.fsencode(path))
-        if problem != ffi.NULL:
-            reason = ffi.string(problem).decode(errors="replace")
-            if reason.startswith(name):
-                reason = f"it has no function {reason}, so it is too old, or no {title}"
-            raise UnavailableError(f"{path!r} cannot be used as {title}: {reason}")
-        _paths[title] = path
+        problem = load(encoded)
+        if problem == ffi.NULL:
+            _paths[title] = path
+            return
+    reason = ffi.string(problem).decode(errors="replace")
+    if reason.startswith(name):
+        reason = f"it has no function {reason}, so it is too old, or no {title}"
+    raise UnavailableError(f"{path!r} cannot be used as {title}: {reason}")
 
 
 def _driver() -> FoundLibrary:

@@ -527,7 +527,6 @@ class Blocks(threading.local):
 
 _blocks = Blocks()
 _default_resources: dict[int, MemoryResource] = {}
-_default_resources_lock = threading.Lock()
 
 
 def current_or_first() -> int:
@@ -565,11 +564,12 @@ def driver_version() -> tuple[int, int, int]:
 def default_memory_resource(device: Device) -> MemoryResource:
     """Return the resource that all threads share for a device."""
     ordinal = device._device_id
-    with _default_resources_lock:
-        if ordinal not in _default_resources:
-            pools = device._properties.memory_pools_supported
-            _default_resources[ordinal] = DeviceMemoryResource(ordinal) if pools else SynchronousMemoryResource(ordinal)
-        return _default_resources[ordinal]
+    known = _default_resources.get(ordinal)
+    if known is not None:
+        return known
+    pools = device._properties.memory_pools_supported
+    made = DeviceMemoryResource(ordinal) if pools else SynchronousMemoryResource(ordinal)
+    return _default_resources.setdefault(ordinal, made)  # another thread may have been first
 
 
 def warn_before_fork() -> None:

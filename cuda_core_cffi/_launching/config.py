@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import copy
 import enum
-import threading
 from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._launching.attributes import (
     ATTRIBUTES,
     LARGEST,
@@ -39,9 +39,10 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 FIELDS = ("grid", "cluster", "block", "shmem_size", "is_cooperative", "programmatic_stream_serialization")
-# Held while a configuration changes, and while its native structure is made: that would miss a change meanwhile. The
-# collector may run a finalizer in between, which may change another one.
-changing = threading.RLock()
+# Held while a configuration changes, and while its native structure is made: that would miss a change meanwhile. A
+# finalizer or a signal handler in the same thread may still change it then: the count of changes tells.
+changing = new_lock()
+changes = 0  # of all configurations
 EXTRAS = tuple(name for name in ATTRIBUTES if name not in FIELDS)
 
 
@@ -66,9 +67,16 @@ class Extra(Generic[T, S]):
 
     def __set__(self, config: LaunchConfig, value: S | None) -> None:
         kept = None if value is None else self._accept(self._name, value)
+        global changes
         with changing:
-            extras = {**config._extras, self._name: kept}  # a copy: another thread may be looking at this one
-            config._change("_extras", {name: extras[name] for name in EXTRAS if extras.get(name) is not None})
+            extras: dict[str, Any] | None = None
+            while config._extras is not extras:
+                before = changes
+                found = {**config._extras, self._name: kept}  # a copy: another thread may be looking at this one
+                extras = {name: found[name] for name in EXTRAS if found.get(name) is not None}
+                config._extras = extras if changes == before else config._extras
+            changes += 1
+            config._native_cache = None
 
 
 class LaunchConfig(Uncopyable):
@@ -218,9 +226,12 @@ class LaunchConfig(Uncopyable):
         """Return another configuration with the same values, and the same events and buffers."""
         new = type(self).__new__(type(self))
         with changing:
-            for name in LaunchConfig.__slots__:
-                if name != "__weakref__":
-                    setattr(new, name, getattr(self, name))
+            before = None
+            while before != changes:
+                before = changes
+                for name in LaunchConfig.__slots__:
+                    if name != "__weakref__":
+                        setattr(new, name, getattr(self, name))
         if hasattr(self, "__dict__"):  # of a subclass
             new.__dict__.update(self.__dict__)
         return new
@@ -235,7 +246,9 @@ class LaunchConfig(Uncopyable):
         return new
 
     def _change(self, name: str, value: object) -> None:
+        global changes
         with changing:
+            changes += 1
             setattr(self, name, value)
             self._native_cache = None
 
@@ -341,7 +354,11 @@ class LaunchConfig(Uncopyable):
         with changing:
             cached = self._native_cache
             if cached is None or lib.ccc_config_stale(cached):
-                cached = self._native_cache = make_native(self)
+                cached = None
+            while cached is None:
+                before = changes
+                made = make_native(self)
+                cached = self._native_cache = made if changes == before else None
             return cached
 
     @property

@@ -14,12 +14,12 @@ import atexit
 import collections
 import itertools
 import os
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from cuda_core_cffi._core.errors import check_cleanup
 from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._lifetime import pending_calls
 
 __all__ = ["Hold", "after_sync", "after_wait", "held", "register_after_sync", "release_finished", "synchronised"]
@@ -106,7 +106,7 @@ class State:
     __slots__ = ("busy", "lock")
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()  # a finalizer may run while it is held
+        self.lock = new_lock()
         self.busy = False
 
 
@@ -192,7 +192,7 @@ def wait_at_exit() -> None:
 
 def forget_in_child() -> None:
     """After a fork: the copies are the parent's."""
-    state.__init__()  # type: ignore[misc]
+    state.busy = False
     while held:
         held.popitem()
         _unattend()

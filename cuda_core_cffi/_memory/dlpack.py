@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import enum
 import operator
-import os
-import threading
 from collections.abc import Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
@@ -15,6 +13,7 @@ from cuda_core_cffi import _capsule
 from cuda_core_cffi._core import detach  # noqa: F401  (deleters need _detach)
 from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._lifetime import pending_calls
 from cuda_core_cffi._lifetime.hold import Hold
 from cuda_core_cffi._lifetime.table import new_table
@@ -210,7 +209,9 @@ def lend_view(view: Any) -> Any:
     else:
         capsule = _share(info[OWNER], True)
     with _lending:  # another thread may have been here
-        if not hasattr(view, "_lent"):
+        try:
+            _ = view._lent
+        except AttributeError:
             view._lent = capsule
     return view._lent
 
@@ -360,13 +361,4 @@ def release_pins() -> None:
 
 
 pending_calls.tasks.append(release_pins)
-_lending = threading.Lock()
-
-
-def _renew_lock() -> None:
-    """Start with a free lock in the child of a fork: the thread that held it, if any, is not there."""
-    global _lending
-    _lending = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_renew_lock)
+_lending = new_lock()

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from cuda_core_cffi._core.copying import Uncopyable
@@ -119,12 +118,12 @@ class GraphMemoryResource(MemoryResource):
 
     def __new__(cls, device_id: Any) -> GraphMemoryResource:
         ordinal: int = registry.device(device_id).device_id
-        with _lock:
-            known = _resources.get(ordinal)
-            if known is None:
-                known = _resources[ordinal] = super().__new__(cls)
-                known._device_id = ordinal
-        return known
+        known = _resources.get(ordinal)
+        if known is not None:
+            return known
+        self = super().__new__(cls)
+        self._device_id = ordinal
+        return _resources.setdefault(ordinal, self)  # another thread may have been first
 
     def __repr__(self) -> str:
         return f"<GraphMemoryResource device={self._device_id}>"
@@ -209,4 +208,3 @@ class GraphMemoryResource(MemoryResource):
 
 
 _resources: dict[int, GraphMemoryResource] = {}
-_lock = threading.Lock()

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 import weakref
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -23,6 +22,7 @@ from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.descriptors import Descriptor, seal, send_with
 from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._memory.resource import whole_size
 
 if TYPE_CHECKING:  # uuid brings more modules than all of a pool
@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # uuid brings more modules than all of a pool
 __all__ = ["IPCAllocationHandle", "IPCBufferDescriptor", "IPCPool", "Share", "map_pool"]
 
 NO_DESCRIPTOR = -1
+HANDLE = "handle"  # the key of the one handle of a share
 
 
 class IPCAllocationHandle(Uncopyable):
@@ -142,38 +143,45 @@ class Share:
         The handle that a mapped pool keeps, for passing the pool on. A pool's own is made when it is first asked for.
     """
 
-    __slots__ = ("_handle", "_lock", "is_mapped", "uuid")
+    __slots__ = ("_handles", "is_mapped", "uuid")
+
+    _handles: dict[str, IPCAllocationHandle]  # at most one, once published
 
     def __init__(self, is_mapped: bool, handle: IPCAllocationHandle | None = None) -> None:
         self.is_mapped = is_mapped
         self.uuid = handle.uuid if handle is not None else new_uuid()
-        self._handle = handle
-        self._lock = threading.Lock()
+        self._handles = {} if handle is None else {HANDLE: handle}
 
     def handle_of(self, c_handle: Any) -> IPCAllocationHandle:
         """Return the handle of the pool with this C handle."""
-        with self._lock:
-            if self._handle is None:
-                descriptor = lib.ccc_pool_export(c_handle)
-                if descriptor < 0:
-                    raise failure(lib.ccc_last_status())
-                os.set_inheritable(descriptor, False)  # drivers leave it open to programs that are executed
-                self._handle = IPCAllocationHandle._init(descriptor, self.uuid)
-            return self._handle
+        known = self._handles.get(HANDLE)
+        if known is not None:
+            return known
+        descriptor = lib.ccc_pool_export(c_handle)
+        if descriptor < 0:
+            raise failure(lib.ccc_last_status())
+        os.set_inheritable(descriptor, False)  # drivers leave it open to programs that are executed
+        made = IPCAllocationHandle._init(descriptor, self.uuid)
+        handle = self._handles.setdefault(HANDLE, made)
+        if handle is not made:  # another thread was first
+            made.close()
+        elif not lib.ccc_is_open(c_handle):  # and another one has closed the pool meanwhile
+            self.close()
+        return handle
 
     def identify(self, key: UUID) -> None:
         """Take the UUID of the original."""
         if self.uuid is not None and self.uuid != key:
             raise ValueError(f"this pool is {self.uuid}, not {key}")
         self.uuid = key
-        if self._handle is not None:
-            self._handle._uuid = key
+        for handle in self._handles.values():
+            handle._uuid = key
 
     def close(self) -> None:
         """Close the handle, if there is one."""
-        with self._lock:
-            if self._handle is not None:
-                self._handle.close()
+        handle = self._handles.get(HANDLE)
+        if handle is not None:
+            handle.close()
 
 
 class IPCPool:
@@ -322,7 +330,7 @@ def map_pool(handle: int | IPCAllocationHandle, device: int) -> tuple[Any, Share
 
 # Pools of this process that others may know, or the other way round, by UUID.
 pools: weakref.WeakValueDictionary[UUID, Any] = weakref.WeakValueDictionary()
-pools_lock = threading.RLock()  # a finalizer may run while it is held
+pools_lock = new_lock()
 
 
 def check_descriptor(number: Any) -> int:

@@ -5,14 +5,13 @@
 from __future__ import annotations
 
 import collections
-import os
 import sys
-import threading
 import warnings
 from typing import Any
 
 from cuda_core_cffi._core.errors import CUDAWarning, check_cleanup, failure
 from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._lifetime import pending_calls
 from cuda_core_cffi._memory.resource import MemoryResource
 from cuda_core_cffi._streams.stream import Stream, default_stream
@@ -65,9 +64,10 @@ class Lease:
         Where calls that other threads have begun still use the memory, it goes back soon after them.
         """
         with _lock:
-            self._count = max(self._count - 1, 0)  # it is 0 already where the memory was still in use
-            if self._count:
-                return
+            # it is 0 already where the memory was still in use
+            count = self._count = self._count - 1 if self._count else 0
+        if count:  # not self._count: a finalizer or a signal handler may have released the last one meanwhile
+            return
         if not _is_unused(self._view):
             postponed.append(self)
             if not self._is_late:
@@ -132,13 +132,4 @@ def release_postponed() -> None:
 
 
 pending_calls.tasks.append(release_postponed)
-_lock = threading.RLock()  # a finalizer may run while it is held
-
-
-def _renew_lock() -> None:
-    """Start with a free lock in the child of a fork: the thread that held it, if any, is not there."""
-    global _lock
-    _lock = threading.RLock()
-
-
-os.register_at_fork(after_in_child=_renew_lock)
+_lock = new_lock()

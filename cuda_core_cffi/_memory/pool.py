@@ -202,10 +202,12 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
 
     def close(self) -> None:
         """Allocate no more from this pool; buffers that it gave stay valid. Closing twice is allowed."""
-        if self._share is not None:
-            self._share.close()
-        if self._owned:
-            calls.close(self)
+        try:
+            if self._owned:
+                calls.close(self)
+        finally:
+            if self._share is not None:  # last: a handle that is made meanwhile finds the pool closed
+                self._share.close()
 
     def _allocate_otherwise(self, size: Any, stream: Any, failed: bool) -> BufferType:
         """Allocate with arguments that are not of the usual types, or again after a failure."""

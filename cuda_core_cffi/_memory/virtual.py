@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,6 +14,7 @@ from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import check
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import address_of
+from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.allocation import make_buffer, retry_allocation
@@ -110,7 +111,7 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
             VirtualBuffer, allocate() or retry_allocation(allocate, size, self, queue), size, self, queue
         )
         buffer._plan = plan
-        buffer._lock = threading.RLock()
+        buffer._lock = new_lock()
         buffer._left = []
         if stream is not None:
             buffer.set_deallocation_stream(queue)
@@ -245,27 +246,40 @@ class VirtualBuffer(Buffer):
     def _grow_to(self, size: int, plan: Plan) -> None:
         """Get more memory, or else only other rights."""
         with self._lock:
+            frame = sys._getframe().f_back
+            while frame is not None:  # a flag would stay set where an exception interrupts this call
+                if frame.f_code is VirtualBuffer._grow_now.__code__ and frame.f_locals.get("self") is self:
+                    raise RuntimeError(
+                        "this Buffer is being modified by the call that the signal handler or finalizer has "
+                        "interrupted: modify it when that call has returned"
+                    )
+                frame = frame.f_back
             self._size, self._packed_address = lib.ccc_handle_bytes(self._c_handle), None  # after an interrupted call
-            before = self._plan
-            plan = plan.after(before)
-            if size <= self._size:
-                status = lib.ccc_virtual_set_rights(self._c_handle, plan.cdata, before.cdata)
-                if status:
-                    raise self._failure(status)
-                self._plan = plan
-                return
+            self._grow_now(size, plan.after(self._plan))
 
-            def grow() -> Any:
-                return lib.ccc_virtual_grow(self._c_handle, plan.cdata, before.cdata, size)
-
-            c_handle = grow() or retry_allocation(grow, size, self, stream_or_default(None, "modify_allocation"), self)
+    def _grow_now(self, size: int, plan: Plan) -> None:
+        before = self._plan
+        if size <= self._size:
+            status = lib.ccc_virtual_set_rights(self._c_handle, plan.cdata, before.cdata)
+            if status:
+                raise self._failure(status)
             self._plan = plan
-            if c_handle == self._c_handle:
-                self._size = size
-                return
-            moved = Buffer._own(c_handle)
-            self._left.append(moved)
-            calls.exchange(self, moved)
+            return
+
+        def grow() -> Any:
+            return lib.ccc_virtual_grow(self._c_handle, plan.cdata, before.cdata, size)
+
+        c_handle = grow() or retry_allocation(grow, size, self, stream_or_default(None, "modify_allocation"), self)
+        self._plan = plan
+        if c_handle == self._c_handle:
             self._size = size
-            self._packed_address = None
+            return
+        moved = Buffer._own(c_handle)
+        self._left.append(moved)
+        calls.exchange(self, moved)
+        self._size = size
+        self._packed_address = None
+        if moved.is_closed:  # a signal handler or a finalizer has closed this buffer before it had the new memory
+            self.close()
+        else:
             moved.close()

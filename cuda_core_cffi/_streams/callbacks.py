@@ -30,7 +30,6 @@ import itertools
 import numbers
 import operator
 import os
-import threading
 from collections.abc import Callable, MutableMapping
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -39,6 +38,7 @@ from cuda_core_cffi._core.c_functions import Prototype, c_function_address
 from cuda_core_cffi._core.dtypes import holds_objects
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import address_of
+from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._lifetime.host_memory import register_after_sync
 from cuda_core_cffi._lifetime.pending_calls import Unraisable, run_tasks
@@ -55,7 +55,7 @@ MOST_RAISED = 256  # exceptions that are kept for calls that wait; each keeps th
 _RUN = int(lib.ccc_host_function())
 _call = lib.ccc_stream_call
 _source = lib.ccc_source
-_lock = threading.RLock()  # for what was raised; a finalizer may run while it is held
+_lock = new_lock()  # for what was raised
 _numbers = itertools.count()
 
 
@@ -89,9 +89,10 @@ raised: MutableMapping[int, list[tuple[int, BaseException]]] = new_table()
 def keep_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Keep what a function has raised; the outermost frame, that of ``ccc_call_python``, knows the stream."""
     source = trace.tb_frame.f_locals.get("source", 0) if trace else 0
+    item = next(_numbers), error.with_traceback(trace)
     oldest = None
     with _lock:
-        raised.setdefault(source, []).append((next(_numbers), error.with_traceback(trace)))
+        raised.setdefault(source, []).append(item)
         if sum(map(len, raised.values())) > MOST_RAISED:
             oldest = take_oldest()
     if oldest is not None:
@@ -204,8 +205,6 @@ def end_calls() -> None:
 
 def forget_in_child() -> None:
     """After a fork: threads, what the driver calls, and what that raised, are the parent's."""
-    global _lock
-    _lock = threading.RLock()  # another thread of the parent may hold it
     lib.ccc_forget_threads()
     raised.clear()
 

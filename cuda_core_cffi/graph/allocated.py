@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import bisect
 import operator
-import os
-import threading
 import weakref
+
+from cuda_core_cffi._core.locks import new_lock
 
 __all__ = ["Ranges", "allocated"]
 
@@ -28,11 +28,8 @@ class Ranges:
     def __init__(self) -> None:
         self._rows: list[tuple[int, int, weakref.ref[object]]] = []  # in order, without common addresses
         self._most = FEW_RANGES
-        self.renew_lock()
-
-    def renew_lock(self) -> None:
-        """Start with a free lock in the child of a fork: the thread that held it, if any, is not there."""
-        self._lock = threading.RLock()  # a finalizer may run while it is held
+        self._newest: object = None  # what changes the rows now, or has done so last
+        self._lock = new_lock()
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -40,25 +37,38 @@ class Ranges:
     def add(self, owner: object, address: int, size: int) -> None:
         """Remember a range. Ranges of one owner that touch become one."""
         with self._lock:
-            rows, start, end = self._rows, address, address + size
-            # of ranges without common addresses the ends are in order, too
-            first = bisect.bisect_left(rows, start, key=_end)
-            last = bisect.bisect_right(rows, end, key=_start)
-            others = []
-            for low, high, known in rows[first:last]:
-                found = known()
-                if found is owner:
-                    start, end = min(start, low), max(end, high)
-                elif found is not None:
-                    others.append((low, high, known))
-            rows[first:last] = [
-                *((low, start, known) for low, _, known in others if low < start),
-                (start, end, weakref.ref(owner)),
-                *((end, high, known) for _, high, known in others if high > end),
-            ]
-            if len(rows) > self._most:
-                rows[:] = [row for row in rows if row[2]() is not None]
-                self._most = max(2 * len(rows), FEW_RANGES)
+            while not self._put(owner, address, address + size):
+                pass
+            if len(self._rows) > self._most:
+                self._forget_gone()
+
+    def _put(self, owner: object, start: int, end: int) -> bool:
+        """Put a range in its place; return False if a finalizer or a signal handler has changed the rows meanwhile."""
+        self._newest = this = object()
+        rows = self._rows
+        # of ranges without common addresses the ends are in order, too
+        first = bisect.bisect_left(rows, start, key=_end)
+        last = bisect.bisect_right(rows, end, key=_start)
+        others = []
+        for low, high, known in rows[first:last]:
+            found = known()
+            if found is owner:
+                start, end = min(start, low), max(end, high)
+            elif found is not None:
+                others.append((low, high, known))
+        replacement = [
+            *((low, start, known) for low, _, known in others if low < start),
+            (start, end, weakref.ref(owner)),
+            *((end, high, known) for _, high, known in others if high > end),
+        ]
+        rows[first:last] = replacement if self._newest is this else rows[first:last]
+        return self._newest is this
+
+    def _forget_gone(self) -> None:
+        self._newest = this = object()
+        rows = [row for row in self._rows if row[2]() is not None]
+        self._rows = rows if self._newest is this else self._rows
+        self._most = max(2 * len(self._rows), FEW_RANGES)
 
     def __contains__(self, address: int) -> bool:
         with self._lock:
@@ -71,5 +81,3 @@ class Ranges:
 
 allocated = Ranges()
 """What allocation nodes have given; each range belongs to what is known of the outermost graph."""
-
-os.register_at_fork(after_in_child=allocated.renew_lock)

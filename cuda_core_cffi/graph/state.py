@@ -8,7 +8,6 @@ A graph that was made here, the graphs inside its nodes, and those inside theirs
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections.abc import Mapping, MutableMapping, Sequence
@@ -19,6 +18,7 @@ from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import CUDAError
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
+from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._launching.graph_condition import GraphCondition
 from cuda_core_cffi._lifetime.references import Operand
 from cuda_core_cffi._lifetime.table import new_table
@@ -332,8 +332,8 @@ def inner_state(definition: GraphHandle, node: int) -> GraphState:
         inner = definition._state.inner.get(node)
         if inner is None:
             out = read(definition, node, lib.CU_GRAPH_NODE_TYPE_GRAPH, "CUgraph *")
-            inner = [GraphState(int(ffi.cast("uintptr_t", out[0])), definition._state.root, node)]
-            definition._state.inner[node] = inner
+            made = [GraphState(int(ffi.cast("uintptr_t", out[0])), definition._state.root, node)]
+            inner = definition._state.inner.setdefault(node, made)
         return inner[0]
 
 
@@ -374,11 +374,4 @@ def copy_records(source: GraphHandle, target: GraphHandle, twins: Mapping[Any, A
                 pairs.append((definition_of(source, inner), definition_of(target, inner_state(target, found))))
 
 
-def _renew_lock() -> None:
-    """Start with a free lock in the child of a fork: the thread that held it, if any, is not there."""
-    global _lock
-    _lock = threading.RLock()
-
-
-_lock = threading.RLock()  # for the objects of nodes and graphs; a finalizer may run while it is held
-os.register_at_fork(after_in_child=_renew_lock)
+_lock = new_lock()  # for the objects of nodes and graphs

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -22,24 +21,29 @@ __all__ = ["EventSet"]
 T = TypeVar("T")
 
 SLICE_MS = 100
-"""How long NVML is waited in at a time: for so long a signal, or a close in another thread, may have to wait."""
+"""How long NVML is waited in at a time: for so long a signal may have to wait, or what another thread closes."""
 MS_PER_SECOND = 1000
+OPEN = object()
 
 
 class EventSet(Uncopyable):
     """Base of sets of events."""
 
-    __slots__ = ("__weakref__", "_free", "_generation", "_handle", "_lock")
+    __slots__ = ("__weakref__", "_free", "_generation", "_handle", "_unfreed", "_users")
 
     _NOT_COPIED_BECAUSE = "it owns an event set of this process"
     _WAIT: ClassVar[str]  # NVML's name of the call
+    _handle: int
+    _unfreed: list[bool]  # emptied once, by who frees the set
+    _users: dict[object, None]  # OPEN until the set is closed, and each wait that goes on: the last one frees
 
     def _own(self, handle: int, free: Callable[[int], object]) -> None:
         """Take an event set that was made in this process, and what frees it."""
         self._handle = handle
+        self._unfreed = [True]
+        self._users = {OPEN: None}
         self._free = free
         self._generation = process.generation
-        self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
         self._check_open()
@@ -56,26 +60,36 @@ class EventSet(Uncopyable):
 
     def __del__(self) -> None:
         # at the end of the interpreter NVML may be gone, and a child of fork() does not own the set
-        if not sys.is_finalizing() and getattr(self, "_generation", None) is process.generation and self._handle:
-            handle, self._handle = self._handle, 0
-            self._free(handle)
+        if not sys.is_finalizing() and getattr(self, "_generation", None) is process.generation:
+            self.close()
 
     def close(self) -> None:
-        """Free the event set, after a wait in another thread. To do so twice is allowed."""
-        with lock_of(self):
-            handle, self._handle = self._handle, 0
-            if handle and self._generation is process.generation:
-                self._free(handle)
+        """Free the event set. To do so twice is allowed.
+
+        A wait that goes on in another thread ends within 100 ms, with RuntimeError, and frees it then.
+        """
+        self._users.pop(OPEN, None)
+        self._free_unused()
 
     @property
     def is_closed(self) -> bool:
         """Whether the set is closed."""
-        return not self._handle
+        return OPEN not in self._users
+
+    def _free_unused(self) -> None:
+        """Free the event set unless it is open, or waited on."""
+        if self._users or self._generation is not process.generation:
+            return
+        try:
+            self._unfreed.pop()
+        except IndexError:
+            return
+        self._free(self._handle)
 
     def _check_open(self) -> None:
         if self._generation is not process.generation:
             raise RuntimeError("the event set belongs to the process that this one was forked from: register anew")
-        if not self._handle:
+        if self.is_closed:
             raise RuntimeError("the event set is closed")
 
     def _wait(self, timeout_ms: int, wait: Callable[[int, int], tuple[int, T]]) -> T:
@@ -108,20 +122,18 @@ class EventSet(Uncopyable):
             raise ValueError(f"timeout_ms must be 0 or more, not {limit}")
         end = time.monotonic() + limit / MS_PER_SECOND
         left = limit or SLICE_MS
+        user = object()
         while True:
-            with lock_of(self):
+            try:
+                self._users[user] = None  # before the set is looked at: who closes it now leaves it to this wait
                 self._check_open()
                 status, found = wait(self._handle, min(left, SLICE_MS))
+            finally:
+                self._users.pop(user, None)
+                self._free_unused()
             if not status:
                 return found
             if limit:
                 left = round((end - time.monotonic()) * MS_PER_SECOND)
             if status != nvml.nvmlReturn_t.NVML_ERROR_TIMEOUT or left <= 0:
                 raise failure(status, self._WAIT)
-
-
-def lock_of(events: EventSet) -> threading.Lock:
-    """Return the lock of a set. In a child of fork() a thread that is not there may hold it: the child gets another."""
-    if events._generation is not process.generation:
-        return threading.Lock()
-    return events._lock

@@ -9,12 +9,12 @@ it anew with its first call.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, TypeVarTuple, overload
 
 from cuda_core_cffi._core.calls import Told, nvml_reader, use_members
 from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._core.nvml_readers import TEXT, UNSIGNED, Answer
 from cuda_core_cffi.system._header import missing, nvml
 from cuda_core_cffi.system.exceptions import failure
@@ -72,19 +72,19 @@ class Process:
     ----------
     generation : object
         Another object in each child of ``fork()``. What NVML made for the parent has the parent's.
-    lock : threading.Lock
+    lock : threading.RLock
         Held while NVML is initialised.
     """
 
     __slots__ = ("generation", "lock")
 
     def __init__(self) -> None:
+        self.lock = new_lock()
         self.begin()
 
     def begin(self) -> None:
-        """Forget what the parent knew. Its lock may have been held by a thread that the child does not have."""
+        """Forget what the parent knew."""
         self.generation = object()
-        self.lock = threading.Lock()
 
     @property
     def ready(self) -> bool:

@@ -63,6 +63,7 @@ static struct {
     atomic_int version;
     atomic_int per_thread;
     atomic_int used; /* cuInit succeeded */
+    atomic_int starting; /* calls of cuInit under way */
     char chosen[PATH_MAX];
     char name[PATH_MAX + 64];
     char error[PATH_MAX + 256];
@@ -164,9 +165,11 @@ static CCC_COLD void *ccc_miss(ccc_reason reason, const char *function, int need
 static CUresult CUDAAPI ccc_watched_init(unsigned int flags)
 {
     ccc_init_function init = ccc_driver.init;
+    ccc_driver.starting++;
     CUresult status = init(flags);
     if (status == CUDA_SUCCESS)
         ccc_driver.used = 1;
+    ccc_driver.starting--;
     return status;
 }
 
@@ -247,13 +250,18 @@ static CCC_COLD void *ccc_resolve(int index)
     return address;
 }
 
-/* In the child of fork(): a driver that was in use is unusable there. Make every call say so instead of crash. */
+/*
+ * In the child of fork(): a driver that was in use is unusable there, as is one that another thread was starting. Make
+ * every call say so instead of crash or hang. One that another thread was loading is loaded anew.
+ */
 static void ccc_after_fork(void)
 {
     static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
     ccc_driver.lock = unlocked;
     atomic_flag_clear(&ccc_cleanup_lock);
-    if (!ccc_driver.used)
+    if (ccc_driver.loaded < 0)
+        ccc_driver.loaded = 0;
+    if (!ccc_driver.used && !ccc_driver.starting)
         return;
     ccc_driver.reason = CCC_FORKED;
     for (int index = 0; index < CCC_TABLE_SIZE; ++index)

@@ -22,6 +22,18 @@ static pthread_mutex_t ccc_log_lock = PTHREAD_MUTEX_INITIALIZER;
 static CUlogIterator ccc_log_position; /* the driver counts its lines from 0 */
 static atomic_int ccc_log_followed;    /* by how many that want every line */
 
+/* In the child of fork(): the thread that held the lock, if any, is not there. */
+static void ccc_log_after_fork(void)
+{
+    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+    ccc_log_lock = unlocked;
+}
+
+__attribute__((constructor)) static void ccc_log_watch_fork(void)
+{
+    pthread_atfork(NULL, NULL, ccc_log_after_fork);
+}
+
 /* Whether there is a log. A function that is not there must not be asked for: it would be told as missing. */
 static int ccc_log_exists(void)
 {

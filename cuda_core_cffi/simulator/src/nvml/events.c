@@ -87,6 +87,19 @@ static void make_condition(void)
     pthread_condattr_destroy(&attributes);
 }
 
+// The threads that hold the lock, or wait, are not in a child of fork().
+static void after_fork(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    make_condition();
+}
+
+static void set_up(void)
+{
+    make_condition();
+    pthread_atfork(NULL, NULL, after_fork);
+}
+
 static void discard(struct set *set)
 {
     struct set **link = &sets;
@@ -115,7 +128,7 @@ static void add_event(struct set *set, struct event event)
 static nvmlReturn_t create(void **handle, bool system)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_condition);
+    pthread_once(&once, set_up);
     SIM_NVML_REQUIRE(handle);
     struct set *set = calloc(1, sizeof *set);
     if (!set)
