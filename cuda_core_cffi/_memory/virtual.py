@@ -221,7 +221,7 @@ class VirtualBuffer(Buffer):
 
     _NAME: ClassVar[str] = "Buffer"
     _plan: Plan  # the rights that are set are those of this
-    _lock: threading.RLock
+    _lock: Any  # reentrant
     # The C handles of addresses that the buffer has left: another thread may still hold one that it read before.
     _left: list[Buffer]
 
