@@ -271,11 +271,11 @@ static int ccc_capture_start_in(ccc_handle *body, ccc_handle *capture, ccc_handl
         return status;
     CUresult result = ccc_begin_capture(stream, (CUstreamCaptureMode)mode, CCC_GRAPH_OF(body));
     if (result == CUDA_SUCCESS) {
-        ccc_capture_info(stream, &CCC_CAPTURE_LINK(capture)->captured.id, NULL, NULL, NULL);
-        ccc_capture_begun(capture);
+        status = ccc_capture_info(stream, &CCC_CAPTURE_LINK(capture)->captured.id, NULL, NULL, NULL);
+        ccc_capture_begun(capture); /* after a failure the caller closes the capture, which ends it */
     }
     ccc_graph_leave(body);
-    return result ? ccc_fail((int)result, "cuStreamBeginCaptureToGraph") : 0;
+    return result ? ccc_fail((int)result, "cuStreamBeginCaptureToGraph") : status;
 }
 
 /* The kernels of a graph that is captured in a green context run with the resources of that one: the graph keeps it. */

@@ -66,23 +66,32 @@ static int ccc_capture_info(const ccc_handle *stream, uint64_t *id, CUgraph *gra
                     "cuStreamGetCaptureInfo");
 }
 
-/* The driver's number of the capture that a stream is part of, or 0. It is remembered as long as nothing changes that. */
-static uint64_t ccc_capture_id(const ccc_handle *stream)
+/*
+ * The driver's number of the capture that a stream is part of, or 0: it is not captured, or no graph will come of it. It is
+ * remembered as long as nothing changes that.
+ */
+static int ccc_capture_id(const ccc_handle *stream, uint64_t *id)
 {
     static _Thread_local struct {
         uint64_t stream, id;
         unsigned int changes;
     } last;
     unsigned int changes = atomic_load(&ccc_capture_changes);
+    *id = last.id;
     if (last.id && last.stream == stream->value && last.changes == changes)
-        return last.id;
+        return 0;
     ccc_failure failure = ccc_last;
     last.stream = stream->value;
     last.changes = changes;
-    if (ccc_capture_info(stream, &last.id, NULL, NULL, NULL))
+    int status = ccc_capture_info(stream, &last.id, NULL, NULL, NULL);
+    if (status)
         last.id = 0;
+    *id = last.id;
+    if (status && status != CUDA_ERROR_ILLEGAL_STATE && status != CUDA_ERROR_STREAM_CAPTURE_INVALIDATED &&
+        status != CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+        return status;
     ccc_last = failure;
-    return last.id;
+    return 0;
 }
 
 /* Begin to add to a set, which has the number of its capture. */
@@ -149,10 +158,10 @@ static int ccc_captured_add(ccc_captured *captured, ccc_handle *given)
 /* The same as below, while something is captured. */
 static CCC_COLD int ccc_capture_objects(const ccc_handle *stream, ccc_handle *const *handles, size_t count)
 {
-    uint64_t id = ccc_capture_id(stream);
-    int status = 0;
-    if (id == 0)
-        return 0;
+    uint64_t id;
+    int status = ccc_capture_id(stream, &id);
+    if (status || id == 0)
+        return status;
     pthread_mutex_lock(&ccc_captured_lock);
     ccc_captured *captured = ccc_all_captured;
     while (captured && captured->id != id)
