@@ -32,6 +32,7 @@ static ccc_handle *ccc_graph_instantiate(ccc_handle *graph, uint64_t flags, cons
         ccc_fail(status, "");
         return NULL;
     }
+    const int conditional = ccc_graph_root(graph)->graph->conditional;
     status = ccc_kept_bundle(ccc_graph_kept(graph), &bundle);
     CUresult result = CUDA_SUCCESS;
     ccc_scope scope = {NULL, 0};
@@ -48,7 +49,7 @@ static ccc_handle *ccc_graph_instantiate(ccc_handle *graph, uint64_t flags, cons
     ccc_handle *handle = status ? NULL : ccc_graph_new(CCC_EXECUTABLE, (uintptr_t)executable);
     if (handle) {
         ccc_exec_keep(handle->graph, bundle);
-        if (ccc_graph_root(graph)->graph->conditional) {
+        if (conditional) {
             handle->flags |= CCC_WAITS;
             atomic_fetch_add(&ccc_waits_alive, 1);
         }

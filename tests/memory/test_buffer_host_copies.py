@@ -443,9 +443,8 @@ def test_bytes_are_held_on_every_interpreter(device, stream):
 def test_streams_are_waited_for_one_by_one(device, stream):
     sources = [large_array(), large_array()]
     kept = [weakref.ref(source) for source in sources]
-    with device.create_stream() as other, device.allocate(LARGE, other) as buffer, contextlib.ExitStack() as gates:
-        with copy_under_way(device, stream, sources[0]):
-            gates.enter_context(Gate(other)).open()
+    with device.create_stream() as other, device.allocate(LARGE, other) as buffer:
+        with copy_under_way(device, stream, sources[0]):  # a driver may call no other function of the host meanwhile
             buffer.copy_from(sources[1], stream=other)
             sources.clear()
             other.sync()

@@ -344,7 +344,8 @@ def test_a_fork_while_another_thread_is_in_the_driver(tmp_path: pathlib.Path, wh
         [CC, "-shared", "-fPIC", f"-I{cuda_include()}", "-o", library, tmp_path / "slow.c"], check=True, timeout=600
     )
     code = f"""
-        import os, signal, sys, threading
+        import os, signal, sys, threading, warnings
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads, which is the point
         from cuda_core_cffi import UnavailableError, ffi, lib
         from cuda_core_cffi._core.errors import check
         def call():

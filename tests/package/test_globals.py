@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-import gc
 import pickle
 
 import numpy as np
 import pytest
-from helpers import in_thread
+from helpers import collect, in_thread
 
 from cuda_core_cffi import (
     CUDAError,
@@ -58,8 +57,7 @@ def read(buffer, dtype, stream):
 
 def loaded() -> int:
     """Return how much code is loaded, once finalizers have run."""
-    for _ in range(3):  # PyPy runs them some time after a collection
-        gc.collect()
+    collect()
     return live_objects()["library"]
 
 

@@ -21,7 +21,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from helpers import collect
+from helpers import alive, collect
 from scenarios import PTX
 
 import cuda_core_cffi
@@ -37,7 +37,6 @@ from cuda_core_cffi import (
     ObjectCode,
     VirtualMemoryResource,
     ffi,
-    live_objects,
     system,
 )
 from cuda_core_cffi._core import libraries
@@ -125,19 +124,19 @@ def allocation_handles() -> None:
 
 def loaded_code() -> None:
     get = lambda code: code.handle  # noqa: E731
-    before = live_objects()["library"]
+    before = alive()["library"]
     for code, one, other in interrupted(lambda: ObjectCode.from_ptx(PTX), get, get):
         assert one == other
-        assert live_objects()["library"] == before + 1
+        assert alive()["library"] == before + 1
         code.close()
 
 
 def closed_code() -> None:
     get = lambda code: refused(lambda: code.cdata, RuntimeError)  # noqa: E731
-    before = live_objects()["library"]
+    before = alive()["library"]
     for code, _, _ in interrupted(lambda: ObjectCode.from_ptx(PTX), get, ObjectCode.close):
         assert code.is_closed
-        assert live_objects()["library"] == before
+        assert alive()["library"] == before
 
 
 def closed_events() -> None:
@@ -293,18 +292,18 @@ def closed_growing_buffer() -> None:
     def close(buffers: list[Buffer]) -> None:
         buffers[0].close()
 
-    before = live_objects()["buffer"]
+    before = alive()["buffer"]
     for buffers, _, _ in interrupted(prepare, grow, close):
         assert buffers[0].is_closed
         buffers[1].close()
-        assert live_objects()["buffer"] == before
+        assert alive()["buffer"] == before
     for buffers, one, other in interrupted(prepare, grow, grow):
         assert one is buffers[0]
         assert other is one or "being modified" in str(other), other
         assert one.size == 2 * unit
         for buffer in buffers:
             buffer.close()
-        assert live_objects()["buffer"] == before
+        assert alive()["buffer"] == before
 
 
 def known_ranges() -> None:
