@@ -19,7 +19,7 @@ import ipc_child
 import pytest
 from buffers import SIZE
 from graphs import wait_for_graphs
-from helpers import ROOT, no_release_thread, output_of
+from helpers import ROOT, Gate, no_release_thread, output_of
 from scenarios import SCENARIOS, World, make_world
 
 from cuda_core_cffi import (
@@ -168,6 +168,10 @@ def lasting_world(foreign_event) -> Iterator[World]:
     device = Device(0)
     device.set_current()
     with device.create_stream() as stream, make_world(device, stream, foreign_event) as world:
+        with no_release_thread(), Gate(stream):  # a look marks a stream that has work, with an event made once
+            LegacyPinnedMemoryResource().allocate(1)
+            gc.collect()
+            lib.ccc_reclaim()
         yield world
         device.set_current()
 

@@ -265,7 +265,7 @@ def test_a_failure_of_cleanup_where_a_tensor_is_deleted(device):
         warnings.simplefilter("always")
         with simulator.fail("cuMemFreeHost", "CUDA_ERROR_UNKNOWN"):
             delete_in_c(consumer)
-        assert soon(lambda: caught)
+            assert soon(lambda: caught)
     assert [warning.category for warning in caught] == [CUDAWarning]
     assert "cuMemFreeHost" in str(caught[0].message)
     simulator.clear_reports()  # of the memory that was not freed

@@ -431,9 +431,12 @@ def run(name: str, world: World) -> dict[str, Any]:
 def flush() -> None:
     """Collect garbage, and have done what is left for later."""
     collect()
-    for _ in range(3):  # a graph that ran releases its objects first, when the event behind it is reached
-        run_tasks()
+    run_tasks()
+    for _ in range(100):  # a graph that ran releases its objects when the event behind it is reached
+        if not lib.ccc_releases_pending():
+            break
         time.sleep(0.001)
+        run_tasks()
     destroy_idle()
 
 

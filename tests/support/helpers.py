@@ -9,6 +9,7 @@ import ctypes
 import gc
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import textwrap
@@ -187,6 +188,11 @@ def linked_by_the_driver() -> Iterator[None]:
     with choice, mock.patch("cuda_core_cffi._compile.linker._told", set()), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "the driver links", RuntimeWarning)
         yield
+
+
+def take_interrupts() -> None:
+    """Have a child that is about to start take SIGINT, also where this process ignores it, as under nohup."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from helpers import LIMIT, child_environment, output_of
+from helpers import LIMIT, child_environment, output_of, take_interrupts
 
 from cuda_core_cffi import system
 from cuda_core_cffi.system import __main__ as command_line
@@ -109,7 +109,12 @@ def test_a_compute_mode_that_is_not_known_has_nvml_s_number(monkeypatch) -> None
 def test_watching_prints_until_it_is_interrupted() -> None:
     command = [sys.executable, "-m", "cuda_core_cffi.system", "--watch", "0.05"]
     child = subprocess.Popen(
-        command, env=child_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        env=child_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=take_interrupts,
     )
     try:
         seen = 0

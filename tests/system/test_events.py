@@ -13,7 +13,7 @@ import threading
 import time
 
 import pytest
-from helpers import LIMIT, child_environment, system_events_or_skip, ticks_during
+from helpers import LIMIT, child_environment, system_events_or_skip, take_interrupts, ticks_during
 
 from cuda_core_cffi import system
 from cuda_core_cffi.system import _event_set, _events, _system_events
@@ -182,7 +182,13 @@ def test_ctrl_c_ends_an_endless_wait(whose, request) -> None:
         "except KeyboardInterrupt:\n"
         "    print('interrupted', events.is_closed)\n"
     )
-    child = subprocess.Popen([sys.executable, "-c", code], env=child_environment(), stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=child_environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=take_interrupts,
+    )
     try:
         assert child.stdout.readline() == "waiting\n"
         time.sleep(0.15)
