@@ -28,8 +28,6 @@
 #include "handles/ccc_context.h"
 #include "handles/ccc_order.h"
 
-#define CCC_MOST_TAILS 64 /* before the release thread is asked to destroy the events that are reached */
-
 static struct {
     pthread_mutex_t lock;
     ccc_handle *streams; /* those that were created here; not uses */
@@ -128,8 +126,8 @@ static void ccc_work_remove(ccc_handle *stream)
         cuEventRecord(stream->queue.mark, CCC_STRM(stream)) == CUDA_SUCCESS) {
         atomic_fetch_add(&stream->holders, 1);
         ccc_defer(&ccc_tails, stream);
-        if (atomic_fetch_add(&ccc_tail_count, 1) >= CCC_MOST_TAILS)
-            ccc_release_ask();
+        atomic_fetch_add(&ccc_tail_count, 1);
+        ccc_release_ask(); /* to destroy the event when it is reached */
     } else {
         ccc_mark_end(stream);
     }
@@ -308,7 +306,7 @@ static ccc_handle *ccc_end_idle(ccc_handle *handle)
     return left;
 }
 
-/* Destroy the handles whose devices are idle. Returns whether others are left. */
+/* Destroy the handles whose devices are idle. Returns whether something is left to look at again. */
 static int ccc_look_for_idle(void)
 {
     pthread_mutex_lock(&ccc_look.lock);
@@ -336,7 +334,7 @@ static int ccc_look_for_idle(void)
     pthread_mutex_lock(&ccc_look.lock);
     ccc_look.first_round = ccc_join_lists(first, ccc_look.first_round);
     ccc_look.last_round = ccc_join_lists(last, ccc_look.last_round);
-    int left = ccc_look.first_round || ccc_look.last_round;
+    int left = ccc_look.first_round || ccc_look.last_round || ccc_look.tails;
     pthread_mutex_unlock(&ccc_look.lock);
     return left;
 }

@@ -398,7 +398,7 @@ static int ccc_release_look(void)
         relaxed = cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
     size_t waiting = ccc_finish_reached(SIZE_MAX);
     ccc_free_captives();
-    if (atomic_load(&ccc_deferred) || atomic_load(&ccc_ends_waiting) || atomic_load(&ccc_tail_count) >= CCC_MOST_TAILS) {
+    if (atomic_load(&ccc_deferred) || atomic_load(&ccc_ends_waiting) || atomic_load(&ccc_tail_count)) {
         ccc_end_deferred();
         waiting += (size_t)ccc_look_for_idle();
         ccc_report_cleanup();
@@ -475,17 +475,18 @@ static void ccc_host_unwrap(CUDA_HOST_NODE_PARAMS *params)
 
 /*
  * Destroy the handles whose device is idle now rather than in the release thread: for a program that is out of memory. Returns
- * how many still wait.
+ * how many still wait, streams that were destroyed while they had work included.
  */
 static int ccc_reclaim(void)
 {
-    if (ccc_in_callback || !(atomic_load(&ccc_ends_waiting) || atomic_load(&ccc_deferred)))
+    if (ccc_in_callback ||
+        !(atomic_load(&ccc_ends_waiting) || atomic_load(&ccc_deferred) || atomic_load(&ccc_tail_count)))
         return 0;
     ccc_mode mode = ccc_relax_for_all();
     ccc_end_deferred();
     ccc_look_for_idle();
     ccc_tense(&mode);
-    return atomic_load(&ccc_ends_waiting);
+    return atomic_load(&ccc_ends_waiting) + (int)atomic_load(&ccc_tail_count);
 }
 
 /* Whether this thread is the driver's, calling a Python function. */

@@ -26,7 +26,6 @@ from helpers import LIMIT, PYPY, Gate, collect, in_thread, output_of, soon
 from cuda_core_cffi import (
     Buffer,
     CUDAWarning,
-    LegacyPinnedMemoryResource,
     MemoryResource,
     ffi,
     get_c_api,
@@ -258,18 +257,18 @@ def test_a_tensor_of_memory_that_python_gives_back(device):
 
 
 @pytest.mark.simulator_only("only the simulated driver fails on request")
-def test_a_failure_of_cleanup_where_a_tensor_is_deleted(device):
-    with LegacyPinnedMemoryResource().allocate(SIZE) as buffer:
-        address, consumer = buffer.handle, Consumer(buffer.__dlpack__())
+def test_a_failure_of_cleanup_where_a_tensor_is_deleted(device, stream):
+    with device.allocate(SIZE, stream) as buffer:
+        address, consumer = buffer.handle, Consumer(buffer.__dlpack__(stream=-1))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with simulator.fail("cuMemFreeHost", "CUDA_ERROR_UNKNOWN"):
+        with simulator.fail("cuMemFreeAsync", "CUDA_ERROR_UNKNOWN"):
             delete_in_c(consumer)
-            assert soon(lambda: caught)
+        assert soon(lambda: caught)
     assert [warning.category for warning in caught] == [CUDAWarning]
-    assert "cuMemFreeHost" in str(caught[0].message)
+    assert "cuMemFreeAsync" in str(caught[0].message)
     simulator.clear_reports()  # of the memory that was not freed
-    assert lib.cuMemFreeHost(ffi.cast("void *", address)) == 0
+    assert lib.cuMemFreeAsync(address, stream.cdata) == 0
 
 
 @pytest.mark.simulator_only("only the simulated driver fails on request")
