@@ -23,7 +23,7 @@ static ccc_handle *ccc_captures_begun;  /* captures under way; not uses */
 typedef struct ccc_capture_link {
     ccc_handle *next, *previous;
     atomic_int listed;     /* until the capture has been ended */
-    ccc_captured captured; /* what it uses */
+    ccc_captured captured; /* the handles that it uses */
 } ccc_capture_link;
 
 #define CCC_CAPTURE_LINK(handle) ((ccc_capture_link *)(handle)->memory)
@@ -94,7 +94,7 @@ static CUresult ccc_capture_stop_stream(CUstream stream, CUgraph *graph)
     return result;
 }
 
-/* Release what a capture used that came to nothing. */
+/* Release the handles of a failed capture. */
 static void ccc_captured_release(ccc_captured *captured)
 {
     for (size_t i = 0; i < captured->handles.size; i++)
@@ -102,7 +102,7 @@ static void ccc_captured_release(ccc_captured *captured)
     ccc_map_end(&captured->handles);
 }
 
-/* Make a keep of what a capture used. Out of memory that is never released: leaking beats crashing. */
+/* Make a keep of the handles. Out of memory they are never released: leaking beats crashing. */
 static ccc_keep *ccc_captured_keep(ccc_captured *captured)
 {
     ccc_keep *keep = captured->handles.used ? ccc_keep_room(captured->handles.used) : NULL;
@@ -114,8 +114,8 @@ static ccc_keep *ccc_captured_keep(ccc_captured *captured)
 }
 
 /*
- * Have the graph of a capture that has ended keep what that used. A graph inside a node goes with the graph around it: while
- * that is still being captured, that keeps it.
+ * Give the handles of a capture that has ended to its graph. The handles of a graph inside a node belong to the set of the
+ * outer graph while that is still being captured.
  */
 static void ccc_captured_hand_over(ccc_captured *captured)
 {
@@ -136,7 +136,7 @@ static void ccc_captured_hand_over(ccc_captured *captured)
         }
     pthread_mutex_unlock(&ccc_captured_lock);
     if (outer && status == 0) {
-        ccc_captured_release(&moved); /* what was there already */
+        ccc_captured_release(&moved); /* handles that the outer set has already */
         return;
     }
     ccc_keep *keep = ccc_captured_keep(&moved);
@@ -288,7 +288,7 @@ static int ccc_capture_keep_green(const ccc_handle *stream, CUgraph graph)
     return keep ? ccc_keep_give(keep, graph, &object) : ccc_last_status();
 }
 
-/* Begin to capture into a new graph, and tell which, with the driver's number of the capture. */
+/* Begin to capture into a new graph. Returns the graph, and the driver's number of the capture. */
 static int ccc_capture_start(ccc_handle *stream, int mode, CUgraph *graph, uint64_t *id)
 {
     CUresult result = ccc_begin_capture(stream, (CUstreamCaptureMode)mode, NULL);

@@ -23,7 +23,7 @@ typedef struct ccc_graph {
     ccc_map by_node; /* of an executable: its keeps for nodes */
     ccc_map gone;    /* of a root: nodes in it that were destroyed, and graphs that were inside them */
     ccc_handle *event;  /* of an executable that has keeps: behind its last launch, unless that was in `stream` */
-    ccc_handle *stream; /* of an executable that has keeps: that of its last launch, if it was created here; not a use */
+    ccc_handle *stream; /* of an executable that has keeps: the stream of its last launch, if ours; not a use */
     int shown;       /* of a definition: others know a handle of it, so that the driver has to have all keeps */
     int conditional; /* a root has conditional nodes, or is of other code, which may have added some */
     atomic_int captured; /* of a graph that is captured here; unless it is 0, the driver destroys it */

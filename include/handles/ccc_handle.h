@@ -46,7 +46,7 @@ struct ccc_handle {
             _Atomic(CUevent) spare;   /* of a stream: an event for others to wait for it */
             ccc_handle *original;        /* of one that stands for another: that one */
             ccc_handle *next, **link;    /* of a stream of ours: the next of them, and what points to this one */
-            CUevent mark;                /* of such a stream: see ccc_idle.h; this and what follows is of its look */
+            CUevent mark;                /* of a stream of ours, like the next members: see ccc_idle.h */
             unsigned int marked;         /* in which round the mark was recorded */
             int quiet;                   /* it had no work when it was last seen outside of a capture */
             int followed;                /* an executable of a graph was launched in it, which keeps something */
@@ -279,8 +279,8 @@ static CCC_COLD void ccc_end_when_idle(ccc_handle *handle)
 }
 
 /*
- * The last use has gone: destroy what the handle owns, and release what it depended on. Only where `closing` tells that
- * the program has called close() may this wait for the device; code is never unloaded here. The failure that a helper has
+ * The last use has gone: destroy what the handle owns, and release what it depended on. With `closing` the program
+ * has called close(), and this may wait for the device; code is never unloaded here. The failure that a helper has
  * left behind in this thread stays: Python may not have read it yet.
  */
 static CCC_COLD void ccc_end_unused(ccc_handle *handle, int closing)

@@ -30,7 +30,7 @@ typedef struct ccc_keep {
     CUuserObject object;       /* of a definition, once the driver has it; else NULL */
     struct ccc_keep **bundle;  /* of an executable or a copy: what the definition had, one use of each, */
     size_t bundled;            /* and how many */
-    ccc_handle *event;            /* of an executable, once it is replaced: what is behind the last launch that may use it */
+    ccc_handle *event;            /* of an executable, once it is replaced: the event behind the last launch, or its stream */
     uint64_t token;            /* 0: no Python objects */
     CUhostFn function;         /* of a host function: what is called, */
     void *data;                /* with what, */

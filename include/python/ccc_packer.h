@@ -178,7 +178,7 @@ static int is_object(const field *field)
     return field->way == 'b' || field->way == 'x';
 }
 
-/* The handle of such an argument; NULL, with no error set: it is of another kind. */
+/* The handle of an argument of that kind; NULL, with no error set, for any other argument. */
 static ccc_handle *handle_of_argument(const field *field, PyObject *value)
 {
     if (field->way == 'b')

@@ -444,7 +444,7 @@ def test_streams_are_waited_for_one_by_one(device, stream):
     sources = [large_array(), large_array()]
     kept = [weakref.ref(source) for source in sources]
     with device.create_stream() as other, device.allocate(LARGE, other) as buffer:
-        with copy_under_way(device, stream, sources[0]):  # a driver may call no other function of the host meanwhile
+        with copy_under_way(device, stream, sources[0]):  # a driver may call no other host function meanwhile
             buffer.copy_from(sources[1], stream=other)
             sources.clear()
             other.sync()

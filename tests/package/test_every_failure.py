@@ -56,7 +56,7 @@ LOOKING = {
 # fail.
 AT_ANY_TIME = {"cuThreadExchangeStreamCaptureMode"}
 
-# Calls of a look at the streams, which is repeated as long as they have work. Where one fails the driver waits itself.
+# Calls of a look at the streams, which is repeated as long as they have work. If one fails, the driver waits itself.
 OF_A_LOOK = {
     "cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuStreamIsCapturing", "cuStreamQuery",
     "cuEventCreate", "cuEventQuery", "cuEventRecord",
@@ -220,7 +220,7 @@ def flush(before: tuple[dict[str, int], dict[str, int]]) -> None:
         Buffer.from_handle(0, 0).close()  # what tensors that are gone had kept; and failures of cleanup are told
         wait_for_graphs(0)
         wait_for_launches()
-        Buffer.from_handle(0, 0).close()  # failures of what was destroyed now
+        Buffer.from_handle(0, 0).close()  # reports failures of destructions
         now = alive()
         if now == before or seen[-2:] == [now, now]:
             return

@@ -100,7 +100,7 @@ def in_threads(count: int, work: Callable[[int], T]) -> list[T]:
 
 
 def collect() -> None:
-    """Collect garbage; PyPy runs finalizers some time after. What waits for an idle device is destroyed."""
+    """Collect garbage; PyPy runs finalizers some time after. Destroy the objects that wait for an idle device."""
     for _ in range(3):
         gc.collect()
     destroy_idle()
