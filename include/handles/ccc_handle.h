@@ -270,9 +270,17 @@ static int ccc_unuse(ccc_handle *handle)
            (atomic_fetch_sub_explicit(&handle->uses, 1, memory_order_acq_rel) & ~CCC_OPEN) == 1;
 }
 
-/* Leave the end of a handle to the release thread, which waits until the device is idle. */
+/*
+ * Leave the end of a handle to the release thread, which waits until the device is idle. A stream of another library may be
+ * gone by then, so memory that is freed in its order is freed when all work is done.
+ */
 static CCC_COLD void ccc_end_when_idle(ccc_handle *handle)
 {
+    ccc_handle *stream = ccc_stream_of(handle);
+    if (stream && (stream->flags & (CCC_BORROWED | CCC_TOKEN)) == CCC_BORROWED) {
+        atomic_store(&handle->buffer.stream, NULL);
+        ccc_release(stream);
+    }
     atomic_fetch_add(&ccc_ends_waiting, 1);
     ccc_defer(&ccc_until_idle, handle);
     ccc_release_ask();

@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -183,6 +184,20 @@ MAKERS: dict[str, tuple[str, Callable[[Device, Stream], object]]] = {
     ),
     "conditional": ("executable", conditional),
 }
+
+
+def test_memory_may_outlive_the_stream_of_another_library(device: Device) -> None:
+    before = live_objects()["buffer"]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for make in (LegacyPinnedMemoryResource, lambda: VirtualMemoryResource(device)):
+            with device.create_stream() as owner:
+                made = [make().allocate(SIZE, Stream.from_handle(owner.handle))]
+                made.clear()
+                collect_only()
+        assert soon(lambda: live_objects()["buffer"] == before)
+        device.create_event().close()  # reports failures of cleanup
+    assert [str(item.message) for item in caught] == []
 
 
 @pytest.mark.parametrize("what", MAKERS)
