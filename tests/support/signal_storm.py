@@ -229,10 +229,18 @@ class Storm:
         before = self.count
         try:
             signal.setitimer(signal.ITIMER_REAL, self.random.uniform(SHORTEST, LONGEST))
-            while self.count == before:
-                work()
+            self.repeat(work, before)
         except Interruption:
             pass
+
+    def repeat(self, work: Callable[[], object], before: int) -> None:
+        """Work until the handler was called more than `before` times.
+
+        This is a function of its own because CPython 3.13 handles no exception at the jump back of a loop that ends a
+        ``try``.
+        """
+        while self.count == before:
+            work()
 
 
 def main(seconds: float, *names: str) -> None:
