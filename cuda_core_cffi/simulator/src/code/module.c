@@ -47,8 +47,10 @@ void sim_module_retire(struct sim_module *module)
         if (function)
             sim_object_retire(function);
     }
+    // Nodes of graphs may refer to the module still.
+    if (sim_object_retire(module))
+        sim_ptx_free_variables(module->image);
     pthread_mutex_unlock(&module->lock);
-    sim_object_retire(module);
 }
 
 void sim_module_finalize(void *object)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "driver/green.h"
+#include "driver/report.h"
 #include "graph/graph_work.h"
 
 void sim_kernel_work_free(struct sim_kernel_work *kernel)
@@ -172,8 +173,22 @@ CUresult sim_work_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *params, const struct 
     return make(params, function, attributes, count, work);
 }
 
+// Driver 580 reads the code without a check, and crashes.
+CUresult sim_kernel_work_is_loaded(const struct sim_work *work)
+{
+    const struct sim_function *function = work->kernel.function;
+    if (SIM_LIKELY(atomic_load(&function->base.live)))
+        return CUDA_SUCCESS;
+    if (sim_context_status(function->module->context) == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    sim_report("unloaded code", sim_thread()->function, 0, 0, NULL, "the code of kernel %s, a node of the graph, was unloaded",
+               function->entry->name);
+    return CUDA_ERROR_INVALID_HANDLE;
+}
+
 CUresult sim_kernel_work_check(const struct sim_work *work)
 {
+    SIM_TRY(sim_kernel_work_is_loaded(work));
     struct sim_launch_wish wish = work->kernel.wish;
     return sim_launch_check(&wish, work->kernel.function);
 }

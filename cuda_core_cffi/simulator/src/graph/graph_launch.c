@@ -27,14 +27,18 @@ static CUresult check_memory(const struct sim_exec *exec)
     return CUDA_SUCCESS;
 }
 
-// Memory that operations on values cannot use is found here; in bodies of conditional nodes, when they run.
-static CUresult check_values(const struct sim_exec *exec)
+// Code that was unloaded is found here, and memory that operations on values cannot use; the latter in bodies of
+// conditional nodes when they run.
+static CUresult check_nodes(const struct sim_exec *exec)
 {
     for (size_t i = 0; i < exec->plan_count; i++) {
         const struct sim_plan *plan = &exec->plans[i];
-        for (size_t node = 0; node < plan->count && !plan->in_body; node++) {
-            const struct sim_work *work = exec->state->items[plan->base + node].work;
-            if (work->type != CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+        for (size_t node = 0; node < plan->count; node++) {
+            const struct sim_exec_item *item = &exec->state->items[plan->base + node];
+            const struct sim_work *work = item->work;
+            if (work->type == CU_GRAPH_NODE_TYPE_KERNEL && item->enabled)
+                SIM_TRY(sim_kernel_work_is_loaded(work));
+            if (work->type != CU_GRAPH_NODE_TYPE_BATCH_MEM_OP || plan->in_body)
                 continue;
             for (unsigned j = 0; j < work->values.params.count; j++)
                 SIM_TRY(sim_value_check(work->context, &work->values.jobs[j]));
@@ -160,7 +164,7 @@ static CUresult submit(struct sim_exec *exec, struct sim_stream *stream, struct 
 CUresult sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream)
 {
     SIM_TRY(check_memory(exec));
-    SIM_TRY(check_values(exec));
+    SIM_TRY(check_nodes(exec));
     SIM_TRY(back_memory(exec));
     struct sim_launch *launch = launch_new(exec, stream->context);
     struct sim_op *op = launch ? sim_op_new(run_launch, sizeof launch) : NULL;
@@ -181,6 +185,7 @@ CUresult sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream)
 
 CUresult sim_exec_upload(struct sim_exec *exec, struct sim_stream *stream)
 {
+    SIM_TRY(check_nodes(exec));
     SIM_TRY(back_memory(exec));
     struct sim_op *op = sim_op_new(nothing, 0);
     return op ? submit(exec, stream, op) : CUDA_ERROR_OUT_OF_MEMORY;

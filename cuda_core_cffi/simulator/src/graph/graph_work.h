@@ -106,6 +106,8 @@ void sim_kernel_work_free(struct sim_kernel_work *kernel);
 CUresult sim_kernel_work_with(const struct sim_work *work, const CUlaunchAttribute *attributes, unsigned count,
                               struct sim_work **changed);
 const CUlaunchAttribute *sim_kernel_work_attribute(const struct sim_work *work, CUlaunchAttributeID id);
+// Reports a kernel whose library or module was unloaded after the node was made.
+CUresult sim_kernel_work_is_loaded(const struct sim_work *work);
 // What depends on more than one parameter is looked at when the kernel is about to be used.
 CUresult sim_kernel_work_check(const struct sim_work *work);
 

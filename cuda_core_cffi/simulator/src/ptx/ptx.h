@@ -124,7 +124,8 @@ int sim_ptx_load(const char *text, size_t len, const sim_ptx_host *host, sim_ptx
                  size_t log_len);
 // Reads a text that is to be linked later: what is extern may stay undefined. Results as above.
 int sim_ptx_check(const char *text, size_t len, char *log, size_t log_len);
-// No launch of the module may be running.
+// No launch of the module may be running, nor come after either. The first frees the memory of its variables only.
+void sim_ptx_free_variables(sim_ptx_module *module);
 void sim_ptx_unload(sim_ptx_module *module);
 
 unsigned sim_ptx_entry_count(const sim_ptx_module *module);

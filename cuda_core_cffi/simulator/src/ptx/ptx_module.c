@@ -73,21 +73,27 @@ int sim_ptx_check(const char *text, size_t len, char *log, size_t log_len)
     return result;
 }
 
-static void release(sim_ptx_module *m, uint64_t base)
+static void release(sim_ptx_module *m, uint64_t *base)
 {
-    if (!base) return;
+    if (!*base) return;
     if (m->host.alloc) {
-        if (m->host.release) m->host.release(m->host.ctx, base);
+        if (m->host.release) m->host.release(m->host.ctx, *base);
     } else {
-        free((void *)(uintptr_t)base);
+        free((void *)(uintptr_t)*base);
     }
+    *base = 0;
+}
+
+void sim_ptx_free_variables(sim_ptx_module *m)
+{
+    release(m, &m->global_base);
+    release(m, &m->const_base);
 }
 
 void sim_ptx_unload(sim_ptx_module *m)
 {
     if (!m) return;
-    release(m, m->global_base);
-    release(m, m->const_base);
+    sim_ptx_free_variables(m);
     ptx_heap_delete(m->heap);
     free(m->code);
     free(m->consts);
