@@ -302,7 +302,8 @@ def test_a_failing_call_is_told_and_nothing_is_lost(world, name, ending, with_co
         objects, driver_objects = alive()
         with simulator.fail(call, ERROR, nth) as fault:
             failed = perform(world, name, ending)
-        assert fault.left == 0, f"{where}: was not made again"
+        # an event is queried again for as long as its work runs
+        assert fault.left == 0 or (function == "cuEventQuery" and nth > 1), f"{where}: was not made again"
         lib.cuStreamSynchronize(world.stream.cdata)  # if it was this that failed, a host function may still be pending
         silent = function in {*LOOKING, PUSH} or (name, function) in BY_ANOTHER_WAY
         assert failed.tells_of(function) or silent, f"{where}: nothing was said, but {failed}"
