@@ -6,7 +6,7 @@
     python build_ffi.py --generate   write the generated files and stop
 
 The backend generates the files, then lets setuptools do the rest. How headers become code is in
-``cuda_core_cffi/_build``.
+``generator/``.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ __all__ = [
 ROOT = pathlib.Path(__file__).resolve().parent
 PACKAGE = ROOT / "cuda_core_cffi"
 INCLUDE = ROOT / "include"
-SIMULATOR_SOURCE = PACKAGE / "simulator" / "src"
+SIMULATOR_SOURCE = ROOT / "simulator" / "src"
+GENERATOR = ROOT / "generator"
 # Python files and the cdef text go where the package imports them from; C stays out of the package.
 GENERATED = PACKAGE / "_raw"
 GENERATED_C = ROOT / "build" / "generated"
@@ -246,12 +247,11 @@ def read_nvml_api() -> object:
 
 
 def load_generator(name: str) -> ModuleType:
-    """Import a module of ``cuda_core_cffi/_build`` without the package, which needs what is still to be built."""
-    package = "_cuda_core_cffi_build"
+    """Import a module of ``generator/``, under a name that no other package has."""
+    package = "_cuda_core_cffi_generator"
     if package not in sys.modules:
-        folder = PACKAGE / "_build"
         spec = importlib.util.spec_from_file_location(
-            package, folder / "__init__.py", submodule_search_locations=[str(folder)]
+            package, GENERATOR / "__init__.py", submodule_search_locations=[str(GENERATOR)]
         )
         assert spec is not None
         assert spec.loader is not None

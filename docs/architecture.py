@@ -24,7 +24,6 @@ NAME = PACKAGE.name
 BEGIN, END = "<!-- written by docs/architecture.py -->\n", "<!-- end -->\n"
 COMPILED = ("_calls", "_capsule", "_cuda")  # at the package's root, where the build puts them; they belong to _core
 EVERYWHERE = ("_core", "typing")  # their arrows would hide the others
-LEFT_OUT = ("_build",)  # the generator, which the package does not import
 REGISTERED = {
     "device": "_device",
     "call_in_stream": "_streams",
@@ -106,7 +105,6 @@ def find_imports(package: pathlib.Path = PACKAGE) -> list[Import]:
     paths = {
         ".".join(path.relative_to(package).with_suffix("").parts).removesuffix("__init__").rstrip("."): path
         for path in sorted(package.rglob("*.py"))
-        if path.relative_to(package).parts[0] not in LEFT_OUT
     }
     modules = {*paths, *COMPILED}
     found = []

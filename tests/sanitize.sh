@@ -37,7 +37,7 @@ SANITIZE=${SANITIZE:-address,undefined}
 if [ ! -d "$SITE/cuda_core_cffi" ]; then
     # a copy: objects compiled without the sanitizers would be used again
     mkdir "$WORK/source"
-    cp -r build_ffi.py pyproject.toml MANIFEST.in README.md LICENSE include cuda_core_cffi "$WORK/source"
+    cp -r build_ffi.py pyproject.toml MANIFEST.in README.md LICENSE include generator simulator cuda_core_cffi "$WORK/source"
     find "$WORK/source" -name '*.so' -delete
     isolation=()
     [ -z "${OFFLINE:-}" ] || isolation=(--no-build-isolation --no-index)

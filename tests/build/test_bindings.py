@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("pycparser", reason="reads headers")
 
-from generator import bindings, cdef, directions, include_dirs, read, roles
+from cuda_headers import bindings, cdef, directions, include_dirs, read, roles
 
 WANTED_SHARE = 0.95
 OUTPUTS = {"out", "inout", "size"}

@@ -13,7 +13,17 @@ import sysconfig
 import types
 
 import pytest
-from generator import EVERY_HEADER, ROOT, build_ffi, generate, headers, include_dirs, nvml_include_dirs, read, read_nvml
+from cuda_headers import (
+    EVERY_HEADER,
+    ROOT,
+    build_ffi,
+    generate,
+    headers,
+    include_dirs,
+    nvml_include_dirs,
+    read,
+    read_nvml,
+)
 from setuptools import Distribution
 
 needs_header = pytest.mark.skipif(not include_dirs(), reason="no cuda.h found, see CUDA_TEST_INCLUDE_DIRS")

@@ -9,7 +9,7 @@ import re
 
 import pytest
 from cffi import FFI
-from generator import EVERY_HEADER, cdef, headers, read
+from cuda_headers import EVERY_HEADER, cdef, headers, read
 
 # Functions, enumerations, structures and constants of headers that were counted.
 COUNTS = {12090: (452, 106, 80, 72), 13000: (449, 108, 81, 72), 13050: (492, 123, 95, 72)}

@@ -9,7 +9,7 @@ import pathlib
 import re
 
 import pytest
-from generator import ROOT, generate
+from cuda_headers import ROOT, generate
 
 CDEF = "int slow(int *p); int quick(int *p); int none(void); int two(int a, int b);"
 ALLOW = "Py_BEGIN_ALLOW_THREADS"

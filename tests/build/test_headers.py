@@ -7,7 +7,7 @@ from __future__ import annotations
 import pathlib
 
 import pytest
-from generator import EVERY_HEADER, headers, read
+from cuda_headers import EVERY_HEADER, headers, read
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import subprocess
 import sysconfig
 
 import pytest
-from generator import build_ffi, headers, nvml, table
+from cuda_headers import build_ffi, headers, nvml, table
 from helpers import ROOT
 
 INCLUDE = ROOT / "include"

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("pycparser", reason="reads headers")
 
-from generator import headers, nvml, nvml_bindings, nvml_include_dirs, nvml_since, read, read_nvml
+from cuda_headers import headers, nvml, nvml_bindings, nvml_include_dirs, nvml_since, read, read_nvml
 
 SMALL = """
 #define NVML_API_VERSION 13

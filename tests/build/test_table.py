@@ -10,7 +10,7 @@ import pathlib
 import re
 
 import pytest
-from generator import EVERY_HEADER, cdef, headers, read, table
+from cuda_headers import EVERY_HEADER, cdef, headers, read, table
 
 LIBRARIES = [path for path in os.environ.get("CUDA_TEST_LIBCUDA", "").split(os.pathsep) if path]
 REAL_DRIVER = pytest.mark.parametrize(

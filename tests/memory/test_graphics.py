@@ -12,7 +12,7 @@ import sysconfig
 from functools import partial
 
 import pytest
-from generator import include_dirs
+from cuda_headers import include_dirs
 from helpers import ROOT, SUPPORT, in_thread, output_of
 
 from cuda_core_cffi import CUDAError, GraphicsResource, simulator

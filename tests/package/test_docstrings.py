@@ -15,7 +15,7 @@ from scenarios import PTX
 import cuda_core_cffi
 from cuda_core_cffi import Device, Kernel, ObjectCode, Stream
 
-LEFT_OUT = ("._build", ".fixtures", "__main__", "._alias.path", ".as_cuda_core")
+LEFT_OUT = (".fixtures", "__main__", "._alias.path", ".as_cuda_core")
 MEMORY = 16
 
 

@@ -168,12 +168,12 @@ def test_an_extension_takes_types_of_nvml(tmp_path: pathlib.Path) -> None:
     """It is compiled with an nvml.h of its own, and gets structures of ours by pointer."""
     cuda_include()
     cffi = pytest.importorskip("cffi")
-    import generator
+    import cuda_headers
 
     types = make_ffi(nvml=True)
     named = [name for name in types.list_types()[0] if name.startswith("nvml")]
     assert "nvmlMemory_v2_t" in named
-    headers = {folder: (folder / "nvml.h").read_text() for folder in map(pathlib.Path, generator.nvml_include_dirs())}
+    headers = {folder: (folder / "nvml.h").read_text() for folder in cuda_headers.nvml_include_dirs()}
     folders = [folder for folder, header in headers.items() if all(name in header for name in named)]
     if not folders:
         pytest.skip("no nvml.h found that is as new as that of this build")
@@ -201,9 +201,9 @@ def test_an_extension_takes_types_of_nvml(tmp_path: pathlib.Path) -> None:
 def test_any_cuda_h_will_do(tmp_path: pathlib.Path) -> None:
     cuda_include()
     cffi = pytest.importorskip("cffi")
-    import generator
+    import cuda_headers
 
-    for number, include in enumerate(generator.include_dirs()):
+    for number, include in enumerate(cuda_headers.include_dirs()):
         builder = cffi.FFI()
         builder.include(make_ffi())
         builder.cdef("CUresult use(CUstream stream, const CUDA_MEMCPY3D *copy, CUstreamCallback callback);")

@@ -434,7 +434,7 @@ def functions_called() -> set[str]:
         code = re.sub(r"/\*.*?\*/|\"[^\"\n]*\"", " ", header.read_text(), flags=re.DOTALL)
         names.update(re.findall(r"\bcu[A-Z]\w*", code))
     for module in (SOURCES / "cuda_core_cffi").rglob("*.py"):
-        if module.parent.name not in ("_build", "_raw", "simulator"):
+        if module.parent.name not in ("_raw", "simulator"):
             names.update(re.findall(r"(?<=\blib\.)cu[A-Z]\w*|(?<=\")cu[A-Z]\w*(?=\")", module.read_text()))
     return {name for name in names if callable(getattr(lib, name, None))}
 

@@ -57,7 +57,7 @@ def test_what_is_generated_is_there_with_every_kind(module: str) -> None:
 def test_every_environment_variable_is_on_its_page() -> None:
     page = (ROOT / "docs" / "environment.md").read_text(encoding="utf-8")
     sources = [ROOT / "build_ffi.py"]
-    for folder in ("cuda_core_cffi", "include"):
+    for folder in ("cuda_core_cffi", "generator", "include", "simulator"):
         sources += [path for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".c", ".h"}]
     own = re.compile(r'"(CUDA_(?:CORE_CFFI|SIM|PYTHON)_\w+)"|(?:getenv\(|environ\.get\()"(\w+)"')
     found = {

@@ -85,7 +85,7 @@ def test_an_old_driver_does_not_have_newer_functions() -> None:
 
 def table() -> list[tuple[str, str, str, str, str]]:
     """Read the rows: base name, version, symbol, per-thread symbol and its version (or empty)."""
-    text = (ROOT / "cuda_core_cffi" / "simulator" / "src" / "driver" / "dispatch_table.h").read_text()
+    text = (ROOT / "simulator" / "src" / "driver" / "dispatch_table.h").read_text()
     return re.findall(r"^(?:STREAM_)?ROW\((\w+), (\d+), (\w+)(?:, (\w+), (\d+))?\)$", text, re.MULTILINE)
 
 

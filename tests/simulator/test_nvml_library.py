@@ -25,12 +25,12 @@ ALWAYS = {
 
 def declared() -> dict[str, str]:
     """Return the parameters of every function in the newest nvml.h at hand."""
-    generator = pytest.importorskip("generator", reason="needs the source tree")
+    cuda_headers = pytest.importorskip("cuda_headers", reason="needs the source tree")
     folders = []
-    with contextlib.suppress(generator.headers.HeaderError):
-        folders.append(generator.headers.find_nvml_include_dir())
+    with contextlib.suppress(cuda_headers.headers.HeaderError):
+        folders.append(cuda_headers.headers.find_nvml_include_dir())
     found: dict[str, str] = {}
-    for folder in {*folders, *generator.include_dirs()}:
+    for folder in {*folders, *cuda_headers.include_dirs()}:
         if (folder / "nvml.h").exists():
             text = re.sub(r"/\*.*?\*/|//[^\n]*", "", (folder / "nvml.h").read_text(), flags=re.DOTALL)
             found |= dict(re.findall(r"\bDECLDIR\s+(nvml\w+)\s*\(([^)]*)\)", text))

@@ -24,9 +24,9 @@ def cuda_include() -> pathlib.Path:
         pytest.skip(f"there is no C compiler {CC!r}")
     if importlib.util.find_spec("pycparser") is None:
         pytest.skip("pycparser, which cffi builds with, is not installed")
-    import generator
+    import cuda_headers
 
-    folders = generator.include_dirs()
+    folders = cuda_headers.include_dirs()
     if not folders:
         pytest.skip("no cuda.h found, see CUDA_TEST_INCLUDE_DIRS")
     return folders[-1]

@@ -490,7 +490,7 @@ def name_of(cls: type) -> str:
 def find_classes() -> Iterator[type]:
     """Return every class of the package, but for those that it is built with."""
     for module in pkgutil.walk_packages(cuda_core_cffi.__path__, "cuda_core_cffi."):
-        if module.name.rpartition(".")[2].startswith("lib") or "._build" in module.name or "__main__" in module.name:
+        if module.name.rpartition(".")[2].startswith("lib") or "__main__" in module.name:
             continue
         for found in vars(importlib.import_module(module.name)).values():
             if isinstance(found, type) and found.__module__ == module.name:

@@ -7,7 +7,7 @@
 //       -I SRC -I CUDA tests/support/fuzz_ptx.c SRC/ptx/*.c -lm -o fuzz_ptx
 //   ./fuzz_ptx SECONDS SEED FILE.ptx...
 //
-// SRC is cuda_core_cffi/simulator/src, CUDA the folder of cuda.h. CUDA_SIM_VECTORS=0 runs the handlers without vectors.
+// SRC is simulator/src, CUDA the folder of cuda.h. CUDA_SIM_VECTORS=0 runs the handlers without vectors.
 // A file may hold several texts, with a NUL between them: these are linked.
 #include <stdio.h>
 #include <stdlib.h>

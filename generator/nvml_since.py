@@ -4,7 +4,7 @@
 
 The table is made from the headers of all versions, which PyPI has (``nvidia-nvml-dev-cu12``, ``nvidia-nvml-dev``)::
 
-    python cuda_core_cffi/_build/nvml_since.py 12.0=path/to/nvml.h 12.1=path/to/nvml.h ...
+    python generator/nvml_since.py 12.0=path/to/nvml.h 12.1=path/to/nvml.h ...
 
 Functions of the first of them are left out of it.
 """
