@@ -11,9 +11,4 @@
 // May `fresh` take the place of `old` in an executable with these flags? CU_GRAPH_EXEC_UPDATE_SUCCESS, or why not.
 CUgraphExecUpdateResult sim_work_change(const struct sim_work *old, const struct sim_work *fresh, uint64_t flags);
 
-// Gives a plan, and those of what its nodes run, the work and user objects of a graph that is like the one that the plan
-// was made from. Changes nothing if it is not.
-CUresult sim_exec_update(struct sim_exec *exec, size_t plan, struct sim_graph *graph,
-                         CUgraphExecUpdateResultInfo *result);
-
 #endif

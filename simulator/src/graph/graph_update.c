@@ -7,6 +7,8 @@
 // the last ones first, then the dependencies of a pair in the order of the edges. They are compared in that order, too:
 // which node a refusal names follows from it.
 
+#include "graph/graph_update.h"
+
 #include <stdlib.h>
 #include <string.h>
 

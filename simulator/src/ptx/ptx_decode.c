@@ -10,6 +10,7 @@
 #include "ptx/ptx_float.h"
 #include "ptx/ptx_flow.h"
 #include "ptx/ptx_lanes.h"
+#include "ptx/ptx_mem.h"
 
 #define BUCKETS 512
 
@@ -156,6 +157,14 @@ int take_space(decoder *d)
 void bad_operand(decoder *d, const char *what)
 {
     lex_fail_at(&d->p->lx, d->st->line, "'%.*s': %s", (int)(d->st->op_len > 40 ? 40 : d->st->op_len), d->st->op, what);
+}
+
+int take_atom_op(decoder *d)
+{
+    static const ptx_mod names[ATOM_OPS] = {M_add, M_min, M_max, M_inc, M_dec, M_and_, M_or_, M_xor_, M_exch, M_cas};
+    for (int i = 0; i < ATOM_OPS; i++)
+        if (take(d, names[i])) return i;
+    return -1;
 }
 
 void need(decoder *d, unsigned least, unsigned most)

@@ -95,14 +95,6 @@ static void dec_st(decoder *d, int arg)
     in->run = in->space == SP_CONST || in->space == SP_PARAM ? NULL : ptx_store_handler(in);
 }
 
-int take_atom_op(decoder *d)
-{
-    static const ptx_mod names[ATOM_OPS] = {M_add, M_min, M_max, M_inc, M_dec, M_and_, M_or_, M_xor_, M_exch, M_cas};
-    for (int i = 0; i < ATOM_OPS; i++)
-        if (take(d, names[i])) return i;
-    return -1;
-}
-
 // arg: 0 atom, 1 red
 static void dec_atom(decoder *d, int arg)
 {

@@ -255,7 +255,6 @@ void spill_group(warp *w, uint32_t pc);
 int warp_run(warp *w, unsigned budget);
 int warp_run_wide(warp *w, unsigned budget);
 int grow_registers(warp *w, uint64_t slots); // 0 if there is no memory for so many
-void exit_lanes(warp *w, uint32_t m);
 void sync_after_exit(warp *w);
 void barriers_after_exit(block *b);
 int launch_stopped(const launch *ln);

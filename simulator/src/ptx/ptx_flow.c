@@ -248,6 +248,16 @@ step ptx_run_ret(warp *w, const insn *in, uint32_t m)
     return ST_JUMP;
 }
 
+static void exit_lanes(warp *w, uint32_t m)
+{
+    block *b = w->blk;
+    w->live &= ~m;
+    w->active &= ~m;
+    b->live_threads -= (uint32_t)__builtin_popcount(m);
+    sync_after_exit(w);
+    barriers_after_exit(b);
+}
+
 step ptx_run_exit(warp *w, const insn *in, uint32_t m)
 {
     (void)in;

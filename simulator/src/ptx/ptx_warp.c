@@ -170,13 +170,3 @@ int warp_run_wide(warp *w, unsigned budget) { return run(w, budget); } // not ca
 #endif
 
 LANES_END
-
-void exit_lanes(warp *w, uint32_t m)
-{
-    block *b = w->blk;
-    w->live &= ~m;
-    w->active &= ~m;
-    b->live_threads -= (uint32_t)__builtin_popcount(m);
-    sync_after_exit(w);
-    barriers_after_exit(b);
-}
