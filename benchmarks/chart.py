@@ -13,8 +13,6 @@ from typing import Any
 from benchmarks.rows import ROWS, THREADS
 from benchmarks.table import heading, is_counted, medians, sections
 
-__all__ = ["COLOURS", "INK", "bars", "curves", "draw"]
-
 INK = "#787d86"
 """Of text and lines."""
 

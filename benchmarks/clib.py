@@ -15,8 +15,6 @@ from typing import Any
 from benchmarks.rows import Row
 from benchmarks.workbench import LIVE_SIZE, TimeFunction
 
-__all__ = ["CLimits", "build_limits", "find_compiler", "find_header"]
-
 SOURCE = pathlib.Path(__file__).with_name("limits.c")
 WORK = ("allocate_own", "launch4", "prepared4", "batch")
 """What a thread can be told to do: the ``work_kind`` of ``limits.c``, by the function of the row."""

@@ -13,8 +13,6 @@ from collections.abc import Callable
 from benchmarks.rows import IMPORT_PARTS
 from benchmarks.workbench import Absent
 
-__all__ = ["count_import", "measure_import"]
-
 IMPORTS = {
     "ours": ("import cuda_core_cffi", "cuda_core_cffi.Device(0).set_current()"),
     "peer": ("import cuda.core", "cuda.core.Device(0).set_current()"),

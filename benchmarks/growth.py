@@ -14,8 +14,6 @@ from benchmarks.rows import LIVE, THREADS, Several, find_row
 from benchmarks.threads import measure_threads
 from benchmarks.workbench import Bench
 
-__all__ = ["measure_growth", "resident"]
-
 LEAST_CALLS = 2000
 """A few buffers or nodes are made so often that this many calls are timed. A JIT compiler has compiled them by then."""
 

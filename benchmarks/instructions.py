@@ -20,8 +20,6 @@ from collections.abc import Callable
 
 from benchmarks.workbench import TimeFunction
 
-__all__ = ["CALLS", "Counter", "build_marks", "count_command", "counted"]
-
 SOURCE = pathlib.Path(__file__).with_name("marks.c")
 CALLS = 100
 """Twice as many fit into a queue of the driver."""

@@ -13,8 +13,6 @@ from typing import Any
 from benchmarks.rows import ARGUMENT_COUNTS, MIXED, MOST_SPELLED_OUT, Row, values_of
 from benchmarks.workbench import LIVE_SIZE, SIZE, Bench, Live, Statement, foreign_module
 
-__all__ = ["CUPY", "PYNVML", "TORCH", "CuPyBench", "PynvmlBench", "TorchBench"]
-
 
 def cupy_launch(kernel: str, values: str) -> Statement:
     """Return a launch on the stream that is current."""

@@ -11,8 +11,6 @@ import re
 import shutil
 import subprocess
 
-__all__ = ["machine_facts"]
-
 
 def machine_facts(simulator: bool) -> dict[str, object]:
     """Return the facts about this machine that times depend on."""

@@ -20,8 +20,6 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["KINDS", "main"]
-
 KINDS = ("buffer", "event", "kernel", "graph node", "stream")
 PACKAGES = {"ours": "cuda_core_cffi", "peer": "cuda.core"}
 MANY, MANY_STREAMS = 20_000, 2_000

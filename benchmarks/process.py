@@ -18,8 +18,6 @@ from benchmarks.instructions import counted
 from benchmarks.results import Results, Task, title
 from benchmarks.timing import Profile
 
-__all__ = ["prepare", "run_worker"]
-
 WORKER = pathlib.Path(__file__).with_name("worker.py")
 PATIENCE = 120.0
 """Seconds without a word from the process after which it is given up."""

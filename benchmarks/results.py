@@ -11,8 +11,6 @@ import os
 import pathlib
 from typing import Any
 
-__all__ = ["Results", "Task", "pool", "title"]
-
 FORMAT = 2
 IDENTITY = ("python", "versions", "cuda", "device")
 MEASURED = ("rows", "growth")

@@ -6,27 +6,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = [
-    "ARGUMENT_COUNTS",
-    "BACK_TO_BACK",
-    "BATCH",
-    "FRESH",
-    "GRAPHS",
-    "GROWTH",
-    "KERNEL_SOURCE",
-    "LIVE",
-    "MIXED",
-    "PACKED",
-    "ROWS",
-    "STRETCH",
-    "THREADS",
-    "Row",
-    "Several",
-    "back_to_back",
-    "find_growth",
-    "find_row",
-]
-
 STRETCH = 256
 """Calls timed in one go. Between stretches, untimed, the device is synchronised, so that no queue grows full."""
 

@@ -27,8 +27,6 @@ from benchmarks.rows import FRESH, GRAPHS, GROWTH, LIVE, PACKED, ROWS, Several, 
 from benchmarks.table import render
 from benchmarks.timing import PROFILES, Profile
 
-__all__ = ["IMPLEMENTATIONS", "has", "main", "plan"]
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEFAULT_OUTPUT = ROOT / "build" / "benchmarks.json"
 IMPLEMENTATIONS = ("ours", "peer", "pypy", "threaded", "c", "cupy", "torch", "pynvml")

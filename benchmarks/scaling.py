@@ -43,8 +43,6 @@ from cuda_core_cffi import (
 from cuda_core_cffi.graph import GraphBuilder, GraphDefinition
 from cuda_core_cffi.utils import FileStreamProgramCache, InMemoryProgramCache, TrackingMemoryResource, copy_batch
 
-__all__ = ["SCENARIOS", "Steps", "main", "measure"]
-
 SIZE = 512
 PTX = b"""
 .version 7.0

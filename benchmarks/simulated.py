@@ -27,8 +27,6 @@ import numpy as np
 from benchmarks.machine import machine_facts
 from benchmarks.simulated_kernels import ROWS, Job, SimulatedRow
 
-__all__ = ["main"]
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MILLISECOND = 1e-3
 MILLION = 1e6

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["ROWS", "Job", "SimulatedRow"]
-
 SEED = 20260101
 Array = Any
 """A NumPy array of any type."""

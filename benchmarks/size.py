@@ -16,8 +16,6 @@ import zipfile
 from benchmarks.rows import PACKED
 from benchmarks.workbench import Absent
 
-__all__ = ["main", "measure_size", "parts"]
-
 LARGEST = 100_000_000
 """Bytes. More than that would take too long to compress, only to learn that it is much."""
 

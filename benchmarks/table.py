@@ -11,8 +11,6 @@ from benchmarks.results import pool
 from benchmarks.rows import FRESH, GRAPHS, LIVE, PACKED, ROWS, THREADS, back_to_back
 from benchmarks.timing import median, spread
 
-__all__ = ["Section", "geometric_mean", "medians", "render", "sections"]
-
 NAME_WIDTH = 41
 LINE_WIDTH = 120
 MISSING = "-"

@@ -10,8 +10,6 @@ from time import perf_counter
 from benchmarks.rows import STRETCH, Row
 from benchmarks.workbench import Bench
 
-__all__ = ["measure_threads"]
-
 
 class Worker(threading.Thread):
     """Make calls in stretches until the time is up."""

@@ -21,19 +21,6 @@ try:
 except ImportError:
     pyperf = None
 
-__all__ = [
-    "NANOSECONDS",
-    "PROFILES",
-    "REPEATS",
-    "Profile",
-    "back_to_back_run",
-    "engine",
-    "measure",
-    "measure_back_to_back",
-    "median",
-    "spread",
-]
-
 
 class Profile(NamedTuple):
     """How long to measure.

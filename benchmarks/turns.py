@@ -27,8 +27,6 @@ from benchmarks.table import CELLS, SECOND_FORM, geometric_mean, head, line, med
 from benchmarks.timing import NANOSECONDS, REPEATS, back_to_back_run
 from benchmarks.workbench import Absent, Workbench
 
-__all__ = ["main"]
-
 TURNS = 100
 GROWTH_TURNS = 9
 COLUMNS = [cell for cell in CELLS if {cell[0], cell[1] or cell[0]} <= {"ours", "peer"}]

@@ -18,8 +18,6 @@ from typing import Any, NamedTuple
 
 from benchmarks.rows import BATCH, KERNEL_SOURCE, MIXED, STRETCH, Row
 
-__all__ = ["Absent", "Bench", "Live", "Statement", "TimeFunction", "Workbench", "foreign_module", "in_stretches"]
-
 TimeFunction = Callable[[int], float]
 """From a number of calls to the seconds that they took."""
 

@@ -15,8 +15,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
-__all__ = ["REGISTERED", "Import", "circle", "edges", "find_imports", "page"]
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "cuda_core_cffi"
 PAGE = ROOT / "docs" / "architecture.md"

@@ -27,8 +27,6 @@ from ranks import Ranks
 
 from cuda_core_cffi import Device, Stream
 
-__all__ = ["draw", "measure", "table"]
-
 SIZES = [1 << power for power in range(3, 30, 3)]  # bytes, of an all-reduce: 8 bytes to 128 MiB
 COUNTS = {1 << 18: 500, 1 << 21: 50, 1 << 27: 10}  # calls that are timed, up to these sizes
 SAMPLES, FEATURES, STEPS = 1 << 25, 16, 100

@@ -15,8 +15,6 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-__all__ = ["FEATURES", "VERSIONS", "page", "table", "try_features"]
-
 PAGE = pathlib.Path(__file__).resolve().parent / "drivers.md"
 BEGIN, END = "<!-- written by docs/drivers.py -->\n", "<!-- end -->\n"
 VERSIONS = (

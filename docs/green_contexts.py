@@ -16,8 +16,6 @@ import sys
 
 from cuda_core_cffi import Context, ContextOptions, Device, LaunchConfig, ObjectCode, SMResourceOptions, Stream, launch
 
-__all__ = ["measure", "picture"]
-
 PICTURE = pathlib.Path(__file__).with_suffix(".svg")
 PART = 16  # multiprocessors of each of the first two contexts, if the device can split off so many
 MOST = 512  # multiprocessors

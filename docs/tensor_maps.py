@@ -20,8 +20,6 @@ from typing import Any
 from cuda_core_cffi import Device, Kernel, LaunchConfig, ObjectCode, Stream, launch
 from cuda_core_cffi.utils import StridedMemoryView
 
-__all__ = ["Copy", "measure", "picture"]
-
 PICTURE = pathlib.Path(__file__).with_suffix(".svg")
 ONE_THREAD = LaunchConfig(grid=1, block=1)
 SHARED = 1024  # bytes

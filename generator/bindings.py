@@ -20,8 +20,6 @@ from .cdef import Api, type_text
 from .headers import HeaderError
 from .roles import COUNT_NAME, INTEGERS, Role, find_roles, kind_of, payload_types, settled
 
-__all__ = ["Library", "Writer", "evaluate", "report", "write_driver_module", "write_module"]
-
 INT_BITS = 32
 OPERATORS: dict[str, Callable[[int, int], int]] = {"|": operator.or_, "+": operator.add, "-": operator.sub}
 HEAD = """\

@@ -16,8 +16,6 @@ from pycparser import c_ast, c_generator
 
 from .headers import Header, HeaderError
 
-__all__ = ["Api", "Constant", "Function", "Parameter", "classify", "write_cdef", "write_types"]
-
 PLUMBING = "belongs to the header's own preprocessing, not to the API"
 LEFT_OUT = {
     "__cuda_cuda_h__": PLUMBING,

@@ -8,18 +8,6 @@ have; :data:`ONLY_IN` lists what only some of them have. What is listed for ``cu
 
 from __future__ import annotations
 
-__all__ = [
-    "COUNTS",
-    "DIRECTIONS",
-    "KEPT_ON_ERROR",
-    "KERNEL",
-    "ONLY_IN",
-    "PAYLOADS",
-    "PAYLOAD_CLASSES",
-    "RENAMED",
-    "UNCOUNTED",
-]
-
 # "in", "out", "inout"; "target": a buffer of the caller that is filled; "size": the length of the payload, given
 # and returned
 DIRECTIONS = {

@@ -15,8 +15,6 @@ from . import bindings, table
 from .cdef import Api
 from .nvml import NvmlApi
 
-__all__ = ["KEEPING_THE_GIL", "keep_gil", "make_small", "report", "write_extension"]
-
 # The versions whose C source is known, which this module changes. PyPy 3.11 brings 1.18.
 TRIED_CFFI = ((1, 18), (2, 0), (2, 1))
 

@@ -19,8 +19,6 @@ import sysconfig
 
 from pycparser import c_ast, c_parser
 
-__all__ = ["Header", "HeaderError", "find_include_dir", "find_nvml_include_dir", "read_header", "read_nvml_header"]
-
 # What pycparser must know of the standard headers; neither header uses another type of theirs.
 STANDARD_TYPES = """
 typedef unsigned long size_t; typedef int wchar_t;

@@ -18,8 +18,6 @@ from pycparser import c_ast, c_parser
 from .cdef import PLUMBING, Api, add_type, make_function, text_of
 from .headers import Header, HeaderError
 
-__all__ = ["NvmlApi", "classify", "shape_of", "write_cdef", "write_rows", "write_types"]
-
 LEFT_OUT = {
     "DECLDIR": PLUMBING,
     "NVML_MCDM_SUPPORT": PLUMBING,

@@ -19,8 +19,6 @@ from .nvml import NvmlApi, shape_of
 from .nvml_since import SINCE
 from .roles import Role, kind_of
 
-__all__ = ["find_roles", "stale_entries", "write_nvml_module"]
-
 # "in", "out" or "inout"; a structure also "filled": given or new, and returned, or "stamped": given
 DIRECTIONS = {
     "nvmlDeviceDiscoverGpus.pciInfo": "stamped",

@@ -15,8 +15,6 @@ import pathlib
 import re
 import sys
 
-__all__ = ["SINCE"]
-
 SINCE: dict[str, tuple[str, ...]] = {
     # table
     "12.2": (

@@ -14,19 +14,6 @@ import re
 from . import directions
 from .cdef import Api, Function, Parameter
 
-__all__ = [
-    "COUNT_NAME",
-    "INTEGERS",
-    "Role",
-    "Unmapped",
-    "class_names",
-    "find_roles",
-    "kind_of",
-    "payload_types",
-    "settled",
-    "stale_entries",
-]
-
 COMMENTED_FUNCTION = re.compile(
     r"/\*\*(?P<text>(?:(?!\*/).)*)\*/\s*(?:(?!/\*)[^;{}])*?CUresult\s+CUDAAPI\s+(?P<name>\w+)\s*\(", re.DOTALL
 )

@@ -16,8 +16,6 @@ from pycparser import c_ast
 from .cdef import Api, Function, declare, type_text
 from .headers import HeaderError
 
-__all__ = ["Row", "make_rows", "write_table"]
-
 TYPEDEF_NAME = re.compile(r"^PFN_(cu\w+?)(?:_v(\d+))?(_pt[ds][sz])?$")
 # Two are enough: today's signature as this header's version brought it, and as an older driver had it already.
 MAX_VERSIONS = 2

@@ -40,8 +40,6 @@ from fuzz.shrink import shrink
 from fuzz.surface import EXCLUDED, MODULES, Surface
 from fuzz.values import FIXED_REASONS
 
-__all__ = ["Hunt", "main"]
-
 SPAN = 2.0  # seconds that a sequence of several threads is repeated for
 TRIES = 3  # how often a finding of several threads gets this chance
 POLL = 0.005  # seconds

@@ -16,8 +16,6 @@ import subprocess
 import sys
 import time
 
-__all__ = ["SLOW", "main"]
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SLOW = (
     "package/test_benchmarks.py",

@@ -16,8 +16,6 @@ from typing import Any
 
 from cuda_core_cffi._alias.modules import API_VERSION, NAME, make_module
 
-__all__ = ["install", "is_ours"]
-
 NAMESPACE = "cuda"
 DISTRIBUTION = "cuda-core"
 

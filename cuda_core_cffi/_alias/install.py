@@ -12,8 +12,6 @@ from cuda_core_cffi._alias import finder
 from cuda_core_cffi._alias.modules import NAME
 from cuda_core_cffi._core import typed_handles
 
-__all__ = ["FOLDER", "install_as_cuda_core"]
-
 FOLDER = str(pathlib.Path(__file__).resolve().parent / "path")
 """With this on its ``PYTHONPATH``, Python serves ``cuda.core`` from the beginning."""
 

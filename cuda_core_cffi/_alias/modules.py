@@ -13,8 +13,6 @@ from typing import Any
 
 from cuda_core_cffi._alias.results import handle_return
 
-__all__ = ["API_VERSION", "NAME", "make_module"]
-
 PACKAGE = "cuda_core_cffi"
 NAME = "cuda.core"
 OLD_NAME = "cuda.core.experimental"

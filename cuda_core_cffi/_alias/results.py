@@ -10,8 +10,6 @@ from typing import Any
 from cuda_core_cffi._core.errors import CUDAError, NVRTCError, raise_if_driver_error
 from cuda_core_cffi._core.errors import handle_return as handle_return_of_ours
 
-__all__ = ["handle_return"]
-
 
 def handle_return(result: tuple[Any, ...], handle: Any = None) -> object:
     """Check the result of a function of cuda-bindings, or of :mod:`cuda_core_cffi.driver`, and return its values.

@@ -21,19 +21,6 @@ from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.integers import address_of
 from cuda_core_cffi._memory.dlpack import CPU, DEVICE, NO_ORDERING, DLDeviceType
 
-__all__ = [
-    "Reader",
-    "description",
-    "dlpack_reader",
-    "dlpack_readers",
-    "find_reader",
-    "read_array_interface",
-    "read_cuda_array_interface",
-    "read_dlpack",
-    "read_method",
-    "readers",
-]
-
 DLPACK_VERSION = (1, 0)
 OLDEST_CAI = 3
 LEGACY = 1

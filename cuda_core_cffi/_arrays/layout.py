@@ -39,8 +39,6 @@ from cuda_core_cffi._arrays.strides import (
     with_inferred_extent,
 )
 
-__all__ = ["_StridedLayout", "make_layout"]
-
 NEW = object.__new__
 
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = ["elements_are_apart"]
-
 SEARCH_LIMIT = 10_000  # states; some milliseconds of work
 
 Axis = tuple[int, int]  # stride, and the largest difference of two indices: extent - 1

@@ -16,8 +16,6 @@ from cuda_core_cffi._memory.dlpack import CPU, DTYPE, Exported, host_tensor, pin
 from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, Stream, stream_or_default
 from cuda_core_cffi.typing import IsStreamType
 
-__all__ = ["byte_range", "check_copy", "check_target", "copy_view", "explain_plan", "host_copy", "plan_copy"]
-
 
 def copy_view(target: Any, source: Any, stream: IsStreamType | None, blocking: bool | None) -> None:
     """Copy one view into another: see ``StridedMemoryView.copy_from``."""

@@ -56,8 +56,6 @@ if TYPE_CHECKING:
     from numpy import dtype as np_dtype
     from typing_extensions import CapsuleType
 
-__all__ = ["StridedMemoryView"]
-
 _new = calls.blank
 _reader_of = readers.get
 _dlpack_reader_of = dlpack_readers.get

@@ -11,33 +11,6 @@ from operator import index
 
 from cuda_core_cffi._core.integers import class_of_handle
 
-__all__ = [
-    "LARGEST",
-    "LOWEST",
-    "are_plain",
-    "axis_number",
-    "broadcast_strides",
-    "checked_axis_order",
-    "checked_extents",
-    "checked_integer",
-    "checked_integers",
-    "checked_itemsize",
-    "checked_ndim",
-    "checked_strides",
-    "dense_strides",
-    "distinct_axes",
-    "divided",
-    "fitting",
-    "follow",
-    "merged",
-    "packed_axes",
-    "permutation",
-    "reshaped_strides",
-    "unpacked_axes",
-    "unsqueezed_axes",
-    "with_inferred_extent",
-]
-
 MAX_NDIM = 64  # as in NumPy
 LARGEST = 2**63 - 1  # of extents, strides and offsets
 LOWEST = -LARGEST - 1

@@ -48,8 +48,6 @@ from cuda_core_cffi.typing import (
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
 
-__all__ = ["TensorMapDescriptor", "TensorMapDescriptorOptions"]
-
 _encode = encode_map
 _replace = replace_map
 

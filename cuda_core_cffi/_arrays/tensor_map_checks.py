@@ -13,24 +13,6 @@ from cuda_core_cffi._core.dtypes import NAMES, numpy_dtype
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi.typing import TensorMapDataType, TensorMapInterleave, TensorMapSwizzle
 
-__all__ = [
-    "CORNER_BITS",
-    "FLOATS",
-    "WIDE_ALIGNMENT",
-    "alignment_for",
-    "between",
-    "byte_strides",
-    "check_bytes",
-    "check_pixels",
-    "check_row",
-    "copied",
-    "corner",
-    "dtype_like",
-    "find_data_type",
-    "integers",
-    "number_of",
-]
-
 E = TypeVar("E", bound=enum.IntEnum)
 
 STRIDE_LIMIT = 2**40

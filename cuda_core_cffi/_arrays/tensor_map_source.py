@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from cuda_core_cffi._arrays.tensor_map import TensorMapDescriptor, TensorMapDescriptorOptions
     from cuda_core_cffi.typing import TensorMapInterleave, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle
 
-__all__ = ["TensorMapSource"]
-
 
 class TensorMapSource:
     """Base of :class:`StridedMemoryView`."""

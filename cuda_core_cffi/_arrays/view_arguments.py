@@ -12,8 +12,6 @@ from cuda_core_cffi._arrays.interfaces import find_reader
 from cuda_core_cffi._arrays.strided_memory_view import StridedMemoryView
 from cuda_core_cffi._core.copying import Uncopyable
 
-__all__ = ["args_viewable_as_strided_memory"]
-
 T = TypeVar("T")
 
 

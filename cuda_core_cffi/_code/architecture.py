@@ -10,8 +10,6 @@ from cuda_core_cffi._core.errors import check
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.option_spelling import text
 
-__all__ = ["check_arch", "current_architecture"]
-
 _ARCH = re.compile(r"(sm|compute)_[1-9][0-9]{1,2}[af]?")
 
 

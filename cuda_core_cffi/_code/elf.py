@@ -11,8 +11,6 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-__all__ = ["ELF_MAGIC", "Elf", "Symbol", "is_host_code"]
-
 ELF_MAGIC: Final = b"\x7fELF"
 
 # magic, class, byte order, version of the format, type, machine, offset of the segments, of the sections, flags, size

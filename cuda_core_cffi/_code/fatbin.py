@@ -13,8 +13,6 @@ from typing import Final, NamedTuple
 
 from cuda_core_cffi._code.elf import ELF_MAGIC, Elf
 
-__all__ = ["FATBIN_MAGIC", "FatbinPart", "fatbin_parts"]
-
 FATBIN_MAGIC: Final = b"\x50\xed\x55\xba"
 
 _HEADER: Final = struct.Struct("<4s H H Q")  # magic, version, size of the header, size of what follows

@@ -18,8 +18,6 @@ from cuda_core_cffi._code.fatbin import FATBIN_MAGIC, fatbin_parts
 from cuda_core_cffi._code.mangling import PTX_COMMENT
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
-__all__ = ["FORMAT_NAMES", "Contents", "architectures", "contents", "is_relocatable", "verify"]
-
 FORMAT_NAMES: Final = {
     ObjectCodeFormatType.CUBIN: "a cubin",
     ObjectCodeFormatType.FATBIN: "a fatbin",

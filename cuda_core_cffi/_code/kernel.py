@@ -16,14 +16,6 @@ from cuda_core_cffi._core.handle import Handle, InUse
 from cuda_core_cffi._core.integers import address_of
 from cuda_core_cffi._core.registry import registry
 
-__all__ = [
-    "Kernel",
-    "KernelAttributes",
-    "Library",
-    "LoadableCode",
-    "ParamInfo",
-]
-
 T = TypeVar("T", bound=int)
 
 _handle = lib.ccc_handle_value

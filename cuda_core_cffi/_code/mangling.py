@@ -12,21 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-__all__ = [
-    "BYTES",
-    "CLASS",
-    "FLOATING",
-    "INTEGER",
-    "POINTER",
-    "PTX_COMMENT",
-    "Kind",
-    "is_mangled",
-    "kinds_from_ptx",
-    "kinds_from_symbol",
-    "merge_kinds",
-    "readable_name",
-]
-
 Kind = str | None
 
 FLOATING = "f"

@@ -10,8 +10,6 @@ from typing import Final
 
 from cuda_core_cffi._code.mangling import is_mangled, readable_name
 
-__all__ = ["KERNEL", "VARIABLE", "describe_missing_symbol", "near_matches"]
-
 KERNEL: Final = "kernel"
 VARIABLE: Final = "variable"
 

@@ -25,8 +25,6 @@ from cuda_core_cffi.typing import ObjectCodeFormatType
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
 
-__all__ = ["ObjectCode"]
-
 _LOADABLE: Final = (ObjectCodeFormatType.CUBIN, ObjectCodeFormatType.FATBIN, ObjectCodeFormatType.PTX)
 _LOG_SIZE: Final = 16384
 

@@ -20,8 +20,6 @@ from cuda_core_cffi.typing import IsStreamType
 if TYPE_CHECKING:
     from cuda_core_cffi._code.kernel import Kernel
 
-__all__ = ["KernelOccupancy", "MaxPotentialBlockSizeOccupancyResult", "bounded"]
-
 BLOCK_TO_SHARED_MEMORY: Final = Prototype("size_t(*)(int)", "c_size_t", "c_int")
 INT_MAX: Final = 2**31 - 1
 SIZE_MAX: Final = 2**64 - 1

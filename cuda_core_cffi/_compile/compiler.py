@@ -17,8 +17,6 @@ from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCH
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
 
-__all__ = ["Compiled", "Compiler", "Job", "check_text", "copy_out", "release"]
-
 
 class Job(NamedTuple):
     """One compilation.

@@ -10,8 +10,6 @@ from cuda_core_cffi._compile.nvvm import NVVM
 from cuda_core_cffi._compile.ptx import PTX
 from cuda_core_cffi.typing import ObjectCodeFormatType, SourceCodeType
 
-__all__ = ["check_target", "compiler_for"]
-
 _COMPILERS: dict[SourceCodeType, Compiler] = {
     SourceCodeType.CXX: NVRTC(),
     SourceCodeType.NVVM: NVVM(),

@@ -17,8 +17,6 @@ from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
 
-__all__ = ["DriverLinker"]
-
 _INPUTS = {
     ObjectCodeFormatType.CUBIN: lib.CU_JIT_INPUT_CUBIN,
     ObjectCodeFormatType.FATBIN: lib.CU_JIT_INPUT_FATBINARY,

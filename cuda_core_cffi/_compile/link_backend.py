@@ -17,8 +17,6 @@ from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
 
-__all__ = ["LinkBackend", "LinkInput", "LinkLogs", "LinkResult", "c_name", "linker_failure"]
-
 
 class LinkInput(NamedTuple):
     """One input: its format, the code itself, and its name in messages."""

@@ -26,8 +26,6 @@ from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
 
-__all__ = ["Linker", "link_backend", "warn_if_the_driver_links"]
-
 _told: set[str] = set()  # why the driver links, once somebody was warned
 
 

@@ -21,8 +21,6 @@ from cuda_core_cffi._core.option_spelling import (
 )
 from cuda_core_cffi.typing import CompilerBackendType
 
-__all__ = ["DEFAULT_NAME", "LinkerOptions"]
-
 DEFAULT_NAME = "<default linker>"
 
 _MOST_OPTIMIZATION = 4  # the driver's linker; nvJitLink says itself that it takes 0 and 3 only

@@ -9,8 +9,6 @@ from typing import Final
 
 from cuda_core_cffi._code.missing_symbols import near_matches
 
-__all__ = ["explain_unknown_names"]
-
 # How NVRTC's log complains: it takes name expressions for a file of its own.
 _UNKNOWN: Final = re.compile(r'^__nv_name_map\(\d+\): error: (?:identifier|.* has no member) "([^"]+)"', re.MULTILINE)
 _COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)

@@ -18,8 +18,6 @@ from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
 
-__all__ = ["NvJitLink"]
-
 _INPUTS = {
     ObjectCodeFormatType.CUBIN: lib.NVJITLINK_INPUT_CUBIN,
     ObjectCodeFormatType.FATBIN: lib.NVJITLINK_INPUT_FATBIN,

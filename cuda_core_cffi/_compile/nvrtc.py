@@ -24,8 +24,6 @@ from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCH
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
 
-__all__ = ["NVRTC"]
-
 # By name, because NVRTC itself tells the name of a status.
 _PCH_CREATED = "NVRTC_SUCCESS"
 _PCH_NOT_ATTEMPTED = "NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED"

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 
 from cuda_core_cffi._compile.program_options import ProgramOptions
 
-__all__ = ["extra_headers", "files_asked_for", "files_included"]
-
 _OPTIONS = ("include_path", "pre_include", "pch", "use_pch", "pch_dir")
 
 # An #include that may find a file beside the source, which is the working directory if the program's name has none: in

@@ -31,8 +31,6 @@ from cuda_core_cffi._core.option_spelling import (
 from cuda_core_cffi._core.user_cache import check_owner, user_cache_folder
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
-__all__ = ["NVRTC_TARGETS", "check_fields", "check_lto", "copy_fields", "depends_on_settings", "nvrtc_options"]
-
 NVRTC_TARGETS = (ObjectCodeFormatType.PTX, ObjectCodeFormatType.CUBIN, ObjectCodeFormatType.LTOIR)
 
 _FAST_COMPILE_LEVELS = ("0", "min", "mid", "max")

@@ -21,8 +21,6 @@ from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
 
-__all__ = ["NVVM"]
-
 # By name, because libNVVM itself tells the name of a status.
 _WRONG_DIALECT = ("NVVM_ERROR_INVALID_IR", "NVVM_ERROR_COMPILATION")
 _WRONG_VERSION = "NVVM_ERROR_IR_VERSION_MISMATCH"

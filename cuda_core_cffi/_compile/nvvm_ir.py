@@ -11,8 +11,6 @@ from __future__ import annotations
 import re
 import struct
 
-__all__ = ["check_module", "is_bitcode"]
-
 _MAGIC = b"BC\xc0\xde"
 _WRAPPER = struct.Struct("<5I")  # magic, version, offset and size of the bitcode, processor
 _WRAPPER_MAGIC = b"\xde\xc0\x17\x0b"

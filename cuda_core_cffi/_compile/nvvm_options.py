@@ -13,8 +13,6 @@ from cuda_core_cffi._core.errors import UnavailableError
 from cuda_core_cffi._core.option_spelling import asked_besides
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
-__all__ = ["NVVM_TARGETS", "nvvm_options"]
-
 NVVM_TARGETS = (ObjectCodeFormatType.PTX, ObjectCodeFormatType.LTOIR)
 
 _SPELLINGS: dict[str, Callable[[bool], list[str]]] = {

@@ -23,8 +23,6 @@ from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCH
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
 
-__all__ = ["Program"]
-
 _CODE = str | bytes | bytearray
 
 _is_open = lib.ccc_is_open

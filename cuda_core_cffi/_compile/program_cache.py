@@ -14,8 +14,6 @@ from cuda_core_cffi._code.object_code import ObjectCode
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.locks import new_lock
 
-__all__ = ["InMemoryProgramCache", "ProgramCacheResource", "check_key", "check_limit", "check_value"]
-
 Key = bytes | str
 Value = bytes | bytearray | memoryview | ObjectCode
 

@@ -31,8 +31,6 @@ from cuda_core_cffi._code.object_code import ObjectCode
 from cuda_core_cffi._compile.program_cache import ProgramCacheResource, check_key, check_limit, check_value
 from cuda_core_cffi._core.user_cache import check_owner, user_cache_folder
 
-__all__ = ["FileStreamProgramCache"]
-
 _OWNER_ONLY = 0o700
 _OWNER_ONLY_FILE = 0o600
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH

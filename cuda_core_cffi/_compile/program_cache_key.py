@@ -15,8 +15,6 @@ from cuda_core_cffi._core.option_spelling import is_asked_for
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi.typing import ObjectCodeFormatType, SourceCodeType
 
-__all__ = ["make_program_cache_key", "program_key"]
-
 _FORMAT = b"cuda-core-cffi program 2"  # to be changed with what goes into a key, so that old entries are not found
 
 _SIDE_EFFECTS = {

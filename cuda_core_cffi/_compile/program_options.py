@@ -14,8 +14,6 @@ from cuda_core_cffi._compile.nvrtc_options import check_fields, nvrtc_options
 from cuda_core_cffi._compile.nvvm_options import nvvm_options
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
-__all__ = ["DEFAULT_NAME", "ProgramOptions"]
-
 DEFAULT_NAME = "default_program"
 
 _Spell = Callable[[Mapping[str, Any], ObjectCodeFormatType | None], list[str]]

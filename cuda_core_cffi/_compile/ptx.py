@@ -21,8 +21,6 @@ from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
 
-__all__ = ["PTX"]
-
 # Options that the linker knows by the same name.
 _SHARED = (
     *("name", "arch", "max_register_count", "debug", "lineinfo", "ftz", "prec_div", "prec_sqrt", "fma"),

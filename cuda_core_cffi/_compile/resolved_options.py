@@ -18,8 +18,6 @@ from cuda_core_cffi._compile.nvrtc_options import check_fields, copy_fields
 from cuda_core_cffi._compile.program_options import ProgramOptions
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
-__all__ = ["ResolvedOptions", "resolve"]
-
 _MOST_KEPT = 64
 _LARGEST_KEPT = 4096  # bytes
 _MARSHAL_VERSION = 0  # in which the same values are always the same bytes

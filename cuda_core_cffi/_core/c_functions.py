@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 from cuda_core_cffi._core.ffi import ffi
 
-__all__ = ["Prototype", "c_function_address"]
-
 PYTHON_API = 4  # FUNCFLAG_PYTHONAPI of ctypes
 
 

@@ -22,8 +22,6 @@ from typing import Any, Final
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.packing import HEAD, OBJECTS, PLAN_HEAD, Field, address_of
 
-__all__ = ["launch", "make_packer", "pack", "prepare", "retarget"]
-
 _launch_plan = lib.ccc_launch_plan
 _launch_target = lib.ccc_launch_target
 

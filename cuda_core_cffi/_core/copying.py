@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NoReturn, Self
 
-__all__ = ["Uncopyable"]
-
 
 class Uncopyable:
     """Base of the classes whose objects can be neither copied nor pickled.

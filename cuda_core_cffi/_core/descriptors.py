@@ -18,8 +18,6 @@ from typing import Any, ClassVar, Self
 
 from cuda_core_cffi._core.ffi import lib
 
-__all__ = ["PAYLOAD_BYTES", "Descriptor", "seal", "send_with"]
-
 PAYLOAD_BYTES = int(lib.CU_IPC_HANDLE_SIZE)
 SEALED_BYTES = PAYLOAD_BYTES + 4
 OTHER_METHODS = {"multiprocessing.popen_forkserver", "multiprocessing.popen_spawn_posix"}

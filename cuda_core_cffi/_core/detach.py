@@ -7,6 +7,4 @@ from __future__ import annotations
 from cuda_core_cffi import _capsule
 from cuda_core_cffi._core.ffi import lib
 
-__all__: list[str] = []
-
 lib.ccc_set_detach(*_capsule.connect(lib.ccc_gil_address(), lib.ccc_get_tensor_calls()))

@@ -18,8 +18,6 @@ from typing import Final, NamedTuple
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.locks import new_lock
 
-__all__ = ["LOGGER", "explanation", "forward"]
-
 LOGGER: Final = "cuda_core_cffi.driver"
 _CAPACITY: Final = int(lib.CCC_LOG_CAPACITY)
 _MOST_THREADS: Final = 64  # of which something is kept

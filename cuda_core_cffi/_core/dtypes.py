@@ -13,16 +13,6 @@ import re
 import sys
 from typing import Any
 
-__all__ = [
-    "check_itemsize",
-    "code_of",
-    "dtype_of",
-    "element_dtype",
-    "holds_objects",
-    "itemsize_of",
-    "numpy_dtype",
-]
-
 ONE_LANE = 1 << 16
 BITS_OF_BYTE = 8
 FIELD_NAME = re.compile(":[^:]*:")  # in a format of the buffer protocol

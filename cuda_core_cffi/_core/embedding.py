@@ -13,8 +13,6 @@ from cuda_core_cffi._core.ffi import ffi, lib
 if TYPE_CHECKING:
     from cffi import FFI
 
-__all__ = ["get_c_api", "get_include", "make_ffi"]
-
 MODULE = "cuda_core_cffi._cuda"
 PACKAGE = pathlib.Path(__file__).parent.parent
 

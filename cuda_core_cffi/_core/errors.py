@@ -12,21 +12,6 @@ from typing import Any, TypeVar, TypeVarTuple, overload
 from cuda_core_cffi._core.driver_log import explanation
 from cuda_core_cffi._core.ffi import ffi, lib
 
-__all__ = [
-    "CUDAError",
-    "CUDAWarning",
-    "LinkerError",
-    "NVRTCError",
-    "NVVMError",
-    "UnavailableError",
-    "check",
-    "check_cleanup",
-    "failure",
-    "handle_return",
-    "last_failure",
-    "raise_if_driver_error",
-]
-
 # What the driver's own explanation does not say. By name: the numbers come from the header.
 HINTS = {
     "CUDA_ERROR_OUT_OF_MEMORY": "close buffers that are no longer needed, or trim the pool; "

@@ -19,8 +19,6 @@ from cuda_core_cffi._core.ffi import ffi, lib
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
 
-__all__ = ["Handle", "InUse", "live_objects", "refuse_again"]
-
 _acquire = lib.ccc_acquire
 _close = close
 _handle = lib.ccc_handle_value

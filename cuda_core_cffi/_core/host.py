@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Host"]
-
 
 class Host:
     """The host, or one of its NUMA nodes. One object stands for the same place throughout the process.

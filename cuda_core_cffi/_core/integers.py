@@ -16,8 +16,6 @@ from typing import Any, Final
 
 from cuda_core_cffi._core.ffi import ffi
 
-__all__ = ["HANDLE_CLASSES", "address_of", "class_of_handle", "integer", "is_integer"]
-
 PACKAGE = __name__.partition(".")[0]
 
 HANDLE_CLASSES: Final[dict[str, tuple[str, ...]]] = {

@@ -7,8 +7,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["add_lazy_names"]
-
 
 def add_lazy_names(namespace: dict[str, Any], modules: dict[str, tuple[str, ...]]) -> None:
     """Give a package its ``__getattr__`` and ``__dir__``.

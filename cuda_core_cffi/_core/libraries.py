@@ -14,26 +14,6 @@ from cuda_core_cffi._core.errors import UnavailableError, check, cuda_version, f
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.locks import new_lock
 
-__all__ = [
-    "NVJITLINK_VARIABLE",
-    "NVRTC_VARIABLE",
-    "NVVM_VARIABLE",
-    "FoundLibrary",
-    "driver_build",
-    "find_libdevice",
-    "find_library",
-    "found_libraries",
-    "load_nvjitlink",
-    "load_nvrtc",
-    "load_nvvm",
-    "nvjitlink_build",
-    "nvjitlink_version",
-    "nvrtc_build",
-    "nvrtc_version",
-    "nvvm_build",
-    "nvvm_version",
-]
-
 NVJITLINK_VARIABLE = "CUDA_CORE_CFFI_NVJITLINK"
 NVRTC_VARIABLE = "CUDA_CORE_CFFI_NVRTC"
 NVVM_VARIABLE = "CUDA_CORE_CFFI_NVVM"

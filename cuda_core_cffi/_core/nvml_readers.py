@@ -12,8 +12,6 @@ from typing import Any, TypeVar
 
 from cuda_core_cffi._core.ffi import ffi, lib
 
-__all__ = ["TEXT", "UNSIGNED", "Answer", "Told", "about", "nvml_reader", "use_functions", "use_members"]
-
 T = TypeVar("T")
 
 Answer = tuple[str, str, int, int]

@@ -14,25 +14,6 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, SupportsIndex
 
-__all__ = [
-    "Spelling",
-    "asked_besides",
-    "boolean",
-    "choice",
-    "flag",
-    "is_asked_for",
-    "number",
-    "numbers",
-    "only_checked",
-    "path",
-    "paths",
-    "several",
-    "string",
-    "strings",
-    "text",
-    "wrong",
-]
-
 Spelling = Callable[[str, Any], list[str]]
 
 

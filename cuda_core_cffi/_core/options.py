@@ -12,8 +12,6 @@ from cuda_core_cffi._core.calls import has_same
 if TYPE_CHECKING:
     import enum
 
-__all__ = ["check_options", "member", "with_attributes"]
-
 T = TypeVar("T")
 E = TypeVar("E", bound="enum.StrEnum")
 

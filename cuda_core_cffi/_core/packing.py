@@ -14,30 +14,6 @@ from typing import Any, Final, NamedTuple
 
 from cuda_core_cffi._core.ffi import ffi
 
-__all__ = [
-    "ADDRESS",
-    "ADDRESS_OF",
-    "ARGUMENT_OF",
-    "AS_IS",
-    "HANDLE_OF",
-    "HEAD",
-    "OBJECTS",
-    "PARTS",
-    "PLAN_HEAD",
-    "UNLESS_NAN",
-    "VALUE_OF",
-    "VALUE_UNLESS_NAN",
-    "Field",
-    "Slot",
-    "Way",
-    "address_of",
-    "by_function",
-    "describe",
-    "if_bool",
-    "if_bytes",
-    "plan_head",
-]
-
 ADDRESS: Final = "Q"
 
 HEAD: Final = f"{ADDRESS}8x"  # of a record: ccc_record

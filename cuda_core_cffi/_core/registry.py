@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from cuda_core_cffi.system import Device as SystemDevice
     from cuda_core_cffi.texture import OpaqueArray, TextureObject
 
-__all__ = ["registry"]
-
 
 class Registry:
     """Classes and functions by role.

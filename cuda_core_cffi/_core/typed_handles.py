@@ -14,8 +14,6 @@ from typing import cast
 
 from cuda_core_cffi._core.calls import show_handles
 
-__all__ = ["is_used", "shown", "use"]
-
 is_used = False
 """Whether handles are shown as objects of ``cuda.bindings.driver``, where that can be imported."""
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["check_owner", "user_cache_folder"]
-
 
 def user_cache_folder() -> str:
     """Return ``$XDG_CACHE_HOME/cuda-core-cffi``; without an absolute path there, ``~/.cache/cuda-core-cffi``."""

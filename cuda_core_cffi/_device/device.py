@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from cuda_core_cffi.graph.builder import GraphBuilder
     from cuda_core_cffi.system import Device as SystemDevice
 
-__all__ = ["ComputeCapability", "Device"]
-
 NAME_SIZE = 256
 NOTHING_DONE = 2**64 - 1  # of ccc_device_replace_current
 NONE_CURRENT = -1  # of ccc_current_device; less is a failure

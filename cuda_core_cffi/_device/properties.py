@@ -11,8 +11,6 @@ from cuda_core_cffi._core.errors import check
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.registry import registry
 
-__all__ = ["DeviceProperties"]
-
 
 class IntProperty:
     """A device attribute, named as the property that holds it; asked for once, then kept.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
         TextureObjectOptions,
     )
 
-__all__ = ["TextureMaker"]
-
 
 class TextureMaker:
     """Makes arrays, textures and surfaces on a device."""

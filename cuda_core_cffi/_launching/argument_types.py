@@ -36,8 +36,6 @@ from cuda_core_cffi._launching.arguments import (
 )
 from cuda_core_cffi._memory import Buffer
 
-__all__ = ["infer_types", "make_type_slot"]
-
 
 class Width(NamedTuple):
     """What a type tells of its values.

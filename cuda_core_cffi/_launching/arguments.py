@@ -34,8 +34,6 @@ from cuda_core_cffi._launching.bindless import Bindless
 from cuda_core_cffi._launching.graph_condition import GraphCondition
 from cuda_core_cffi._memory import Buffer
 
-__all__ = ["Packer", "c_handles_of", "lay_out", "make_packer"]
-
 INT_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 FLOAT_CODES = {2: "e", 4: "f", 8: "d"}
 COMPLEX_CODES = {8: "ff", 16: "dd"}

@@ -30,22 +30,6 @@ from cuda_core_cffi.typing import (
     SharedMemoryModeType,
 )
 
-__all__ = [
-    "ATTRIBUTES",
-    "LARGEST",
-    "AccessPolicyWindow",
-    "Attribute",
-    "Dimensions",
-    "MemSyncDomainMap",
-    "ProgrammaticEvent",
-    "blocks",
-    "check_clusters",
-    "check_device",
-    "dimensions",
-    "require_open",
-    "whole",
-]
-
 T = TypeVar("T")
 E = TypeVar("E", bound=enum.StrEnum)
 

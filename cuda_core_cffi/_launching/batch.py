@@ -15,8 +15,6 @@ from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._streams.stream import Stream, launch_stream
 from cuda_core_cffi.typing import IsStreamType
 
-__all__ = ["LaunchBatch"]
-
 _launch_batch = lib.ccc_launch_batch
 
 

@@ -16,8 +16,6 @@ from cuda_core_cffi._lifetime.hold import Hold
 from cuda_core_cffi._lifetime.references import Operand
 from cuda_core_cffi._memory import Buffer
 
-__all__ = ["Bindless"]
-
 _close = close
 _handle = lib.ccc_handle_value
 

@@ -33,8 +33,6 @@ from cuda_core_cffi.typing import (
     SharedMemoryModeType,
 )
 
-__all__ = ["LaunchConfig", "shown"]
-
 T = TypeVar("T")
 S = TypeVar("S")
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from cuda_core_cffi._core.copying import Uncopyable
 
-__all__ = ["GraphCondition"]
-
 
 class GraphCondition(Uncopyable):
     """A number that decides, each time a graph runs, what its conditional nodes do.

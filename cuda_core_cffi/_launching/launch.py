@@ -18,8 +18,6 @@ from cuda_core_cffi._launching.config import LaunchConfig, shown
 from cuda_core_cffi._streams.stream import Stream, StreamStandIn, launch_stream
 from cuda_core_cffi.typing import IsStreamType
 
-__all__ = ["CLOSED", "UNCHECKED", "allow", "launch", "launch_failure"]
-
 _launch = calls.launch
 CLOSED: int = lib.CCC_CLOSED
 UNCHECKED: int = lib.CCC_UNCHECKED

@@ -23,8 +23,6 @@ from cuda_core_cffi._launching.config import LaunchConfig
 from cuda_core_cffi._launching.launch import CLOSED, UNCHECKED, allow, launch_failure
 from cuda_core_cffi._streams.stream import Stream, launch_stream
 
-__all__ = ["PreparedLaunch"]
-
 
 class PreparedLaunch(Uncopyable):
     """A kernel, a configuration and argument types, checked once, to be launched with values alone.

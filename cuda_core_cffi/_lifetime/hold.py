@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["Hold"]
-
 
 class Hold:
     """Call a function once: when it is released, or when the last reference to this goes.

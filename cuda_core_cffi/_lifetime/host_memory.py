@@ -22,8 +22,6 @@ from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._lifetime import pending_calls
 
-__all__ = ["Hold", "after_sync", "after_wait", "held", "register_after_sync", "release_finished", "synchronised"]
-
 _ask_python = lib.ccc_ask_python
 _attend = lib.ccc_attend  # while there is anything to look at, what has waited returns CCC_ATTEND instead of 0
 _release_object = lib.ccc_release_object

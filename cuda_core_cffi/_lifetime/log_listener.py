@@ -13,8 +13,6 @@ from cuda_core_cffi._core.errors import check
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._lifetime.pending_calls import tasks
 
-__all__ = ["DriverLogListener"]
-
 _listening: list[bool] = []  # an item for each that listens
 
 

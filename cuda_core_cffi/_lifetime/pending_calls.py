@@ -16,8 +16,6 @@ from types import TracebackType
 from cuda_core_cffi._core.errors import check_cleanup
 from cuda_core_cffi._core.ffi import ffi, lib
 
-__all__ = ["Unraisable", "run_all_tasks", "run_tasks", "tasks", "thread_tasks"]
-
 tasks: list[Callable[[], None]] = []
 """What is done. A module that C may ask for something appends to this when it is imported."""
 

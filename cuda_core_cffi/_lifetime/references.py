@@ -20,17 +20,6 @@ from cuda_core_cffi._lifetime import pending_calls
 from cuda_core_cffi._lifetime.host_memory import register_after_sync
 from cuda_core_cffi._lifetime.table import new_table
 
-__all__ = [
-    "NOTHING",
-    "Operand",
-    "flush_after_sync",
-    "flush_releases",
-    "keep_with_memory",
-    "kept",
-    "make_keep",
-    "new_token",
-]
-
 AT_ONCE = 64  # tokens that C hands over in one call
 NOTHING = ffi.NULL
 

@@ -13,8 +13,6 @@ import sys
 from collections.abc import Iterator, MutableMapping
 from typing import Generic, TypeVar, cast, overload
 
-__all__ = ["Table", "new_table"]
-
 MISSING = object()
 T = TypeVar("T")
 Other = TypeVar("Other")

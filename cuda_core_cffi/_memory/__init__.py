@@ -29,7 +29,8 @@ if TYPE_CHECKING:  # at run time these are imported when they are first asked fo
     from cuda_core_cffi._memory.managed import ManagedMemoryResource, ManagedMemoryResourceOptions
     from cuda_core_cffi._memory.pinned import PinnedMemoryResource, PinnedMemoryResourceOptions
     from cuda_core_cffi._memory.pool_options import DeviceMemoryResourceOptions
-    from cuda_core_cffi._memory.virtual import VirtualMemoryResource, VirtualMemoryResourceOptions
+    from cuda_core_cffi._memory.virtual import VirtualMemoryResource
+    from cuda_core_cffi._memory.virtual_options import VirtualMemoryResourceOptions
 
 __all__ = [
     "Buffer",
@@ -63,6 +64,7 @@ add_lazy_names(
         "managed": ("ManagedMemoryResource", "ManagedMemoryResourceOptions"),
         "pinned": ("PinnedMemoryResource", "PinnedMemoryResourceOptions"),
         "pool_options": ("DeviceMemoryResourceOptions",),
-        "virtual": ("VirtualMemoryResource", "VirtualMemoryResourceOptions"),
+        "virtual": ("VirtualMemoryResource",),
+        "virtual_options": ("VirtualMemoryResourceOptions",),
     },
 )

@@ -9,8 +9,6 @@ from typing import Any
 from cuda_core_cffi._core.errors import CUDAError, UnavailableError, cuda_version
 from cuda_core_cffi._core.ffi import lib
 
-__all__ = ["NATIVE_BATCH", "copy_failure", "explain_access"]
-
 NATIVE_SINGLE, NATIVE_BATCH = 13020, 13000  # the drivers that heed options of copies
 
 

@@ -21,8 +21,6 @@ try:
 except ImportError:
     add_memory_pressure = None
 
-__all__ = ["allocate_with", "fits_device", "make_buffer", "retry_allocation"]
-
 BufferType = TypeVar("BufferType", bound=Buffer)
 
 

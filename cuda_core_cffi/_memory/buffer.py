@@ -28,8 +28,6 @@ from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 if TYPE_CHECKING:
     from cuda_core_cffi._memory.copy_options import CopyOptions
 
-__all__ = ["Buffer", "BufferSlice", "ForeignBuffer", "wrap_memory"]
-
 T = TypeVar("T")
 
 

@@ -14,8 +14,6 @@ from cuda_core_cffi._memory.copy_options import CopyOptions, copy_attributes
 from cuda_core_cffi._streams.stream import accept_stream
 from cuda_core_cffi.typing import IsStreamType
 
-__all__ = ["copy_batch"]
-
 
 def copy_batch(
     stream: IsStreamType,

@@ -19,13 +19,6 @@ from cuda_core_cffi._memory.location import encode
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
 
-__all__ = [
-    "CopyOptions",
-    "MemcpyOverlapMode",
-    "MemcpySrcAccessOrder",
-    "copy_attributes",
-]
-
 
 class MemcpySrcAccessOrder(enum.StrEnum):
     """When the source of a copy may be read. The destination is always written in stream order."""

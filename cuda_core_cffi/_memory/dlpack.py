@@ -22,25 +22,6 @@ from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, Stream
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
 
-__all__ = [
-    "CPU",
-    "CUDA",
-    "CUDA_HOST",
-    "CUDA_MANAGED",
-    "NO_ORDERING",
-    "ON_DEVICE",
-    "DLDeviceType",
-    "Exported",
-    "export_buffer",
-    "export_struct",
-    "export_view",
-    "give_view",
-    "host_tensor",
-    "lend_view",
-    "pins",
-    "release_pins",
-]
-
 
 class DLDeviceType(enum.IntEnum):
     """What DLPack calls the kinds of memory that CUDA knows."""

@@ -20,8 +20,6 @@ from cuda_core_cffi._memory.resource import MemoryResource, dlpack_device
 if TYPE_CHECKING:
     from typing_extensions import CapsuleType
 
-__all__ = ["Exporter"]
-
 _identity = lib.ccc_identity
 _release_object = lib.ccc_release_object
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["fill_pattern"]
-
 FILL_WIDTHS = (1, 2, 4)
 
 

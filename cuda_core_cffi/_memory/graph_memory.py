@@ -18,8 +18,6 @@ from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._streams.stream import accept_stream
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
-__all__ = ["GraphMemoryResource", "GraphMemoryResourceAttributes"]
-
 ATTRIBUTES = {
     "reserved_mem_current": lib.CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
     "reserved_mem_high": lib.CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH,

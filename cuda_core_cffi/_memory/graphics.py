@@ -21,8 +21,6 @@ from cuda_core_cffi.typing import IsStreamType
 if TYPE_CHECKING:
     from cuda_core_cffi.texture import MipmappedArray, OpaqueArray
 
-__all__ = ["GraphicsResource"]
-
 LARGEST_NAME = 2**32 - 1
 T = TypeVar("T", "Buffer", "OpaqueArray", "MipmappedArray")
 FLAGS = {

@@ -15,8 +15,6 @@ from cuda_core_cffi._memory.access import copy_failure
 from cuda_core_cffi._memory.exporter import Exporter
 from cuda_core_cffi._streams.stream import Stream
 
-__all__ = ["copy_host", "copy_while_held", "host_memory"]
-
 # PyPy's bytearrays, arrays and memory maps can be resized or closed while somebody uses their memory
 EXPORTS_HOLD = sys.implementation.name != "pypy"
 

@@ -28,8 +28,6 @@ from cuda_core_cffi._memory.resource import whole_size
 if TYPE_CHECKING:  # uuid brings more modules than all of a pool
     from uuid import UUID
 
-__all__ = ["IPCAllocationHandle", "IPCBufferDescriptor", "IPCPool", "Share", "map_pool"]
-
 NO_DESCRIPTOR = -1
 HANDLE = "handle"  # the key of the one handle of a share
 

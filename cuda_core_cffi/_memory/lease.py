@@ -16,8 +16,6 @@ from cuda_core_cffi._lifetime import pending_calls
 from cuda_core_cffi._memory.resource import MemoryResource
 from cuda_core_cffi._streams.stream import Stream, default_stream
 
-__all__ = ["Lease"]
-
 
 class Lease:
     """What has to happen when nobody needs the memory any more: neither the buffer nor what it was exported to.

@@ -16,8 +16,6 @@ from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._streams.stream import Stream, accept_stream, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
-__all__ = ["LegacyPinnedMemoryResource", "SynchronousMemoryResource"]
-
 
 class SynchronousMemoryResource(MemoryResource):
     """Device memory without a pool, for devices that have none.

@@ -11,8 +11,6 @@ from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.host import Host
 from cuda_core_cffi._core.registry import registry
 
-__all__ = ["encode", "from_driver", "to_driver"]
-
 FIRST_WITH_NUMA = 13000
 NUMA_NODES = (lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, lib.CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
 

@@ -19,8 +19,6 @@ from cuda_core_cffi._memory.managed_buffer import ManagedBuffer
 from cuda_core_cffi._memory.pool import MemPool, create_pool
 from cuda_core_cffi.typing import ManagedMemoryLocationType
 
-__all__ = ["ManagedMemoryResource", "ManagedMemoryResourceOptions"]
-
 FIRST_DRIVER = 13000
 HOST_ORDINAL = -1
 LARGEST_ID = 2**31 - 1

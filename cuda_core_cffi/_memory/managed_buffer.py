@@ -22,8 +22,6 @@ from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
 
-__all__ = ["AccessedBySetProxy", "ManagedBuffer"]
-
 T = TypeVar("T")
 
 ANYWHERE = (lib.CU_MEM_LOCATION_TYPE_HOST, 0)  # for advice that has no place

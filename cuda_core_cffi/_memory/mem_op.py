@@ -26,17 +26,6 @@ from cuda_core_cffi._memory.stream_values import (
 from cuda_core_cffi._streams.stream import accept_stream
 from cuda_core_cffi.typing import IsStreamType, StreamMemoryBarrierType, StreamWaitValueType
 
-__all__ = [
-    "FlushRemoteWrites",
-    "MemoryBarrier",
-    "MemoryOperation",
-    "WaitValue",
-    "WriteValue",
-    "batch_mem_op",
-    "native_operations",
-    "read_operations",
-]
-
 LARGEST_BATCH = 255  # cuda.h: "must be less than 256"
 BARRIERS = {
     StreamMemoryBarrierType.SYSTEM: lib.CU_STREAM_MEMORY_BARRIER_TYPE_SYS,

@@ -13,15 +13,6 @@ from cuda_core_cffi._memory.location import to_driver
 from cuda_core_cffi._streams.stream import accept_stream
 from cuda_core_cffi.typing import IsStreamType
 
-__all__ = [
-    "discard_batch",
-    "discard_prefetch_batch",
-    "encode_locations",
-    "migrate",
-    "prefetch_batch",
-    "require_managed",
-]
-
 
 def prefetch_batch(stream: IsStreamType, buffers: Sequence[Buffer], locations: Any) -> None:
     """Move managed buffers to where they are going to be used.

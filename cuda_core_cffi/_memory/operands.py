@@ -12,8 +12,6 @@ from cuda_core_cffi._lifetime.hold import Hold
 from cuda_core_cffi._lifetime.references import Operand
 from cuda_core_cffi._memory.buffer import Buffer
 
-__all__ = ["operand"]
-
 _handle = lib.ccc_handle_value
 _is_open = lib.ccc_is_open
 

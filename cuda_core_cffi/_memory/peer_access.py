@@ -15,8 +15,6 @@ from cuda_core_cffi._core.registry import registry
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
 
-__all__ = ["PeerAccessibleBySetProxy"]
-
 
 class PeerAccessibleBySetProxy(Uncopyable, MutableSet[Any]):
     """The devices, besides its own, that may use the memory of a pool.

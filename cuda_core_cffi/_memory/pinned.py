@@ -18,8 +18,6 @@ from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCPool, Share, map_pool
 from cuda_core_cffi._memory.pool import MemPool, check_max_size, create_pool
 
-__all__ = ["PinnedMemoryResource", "PinnedMemoryResourceOptions"]
-
 NO_DEVICE = -1
 NO_NODE = -1
 NO_CURRENT_POOL = "; with options, {} for example, a new pool is created"

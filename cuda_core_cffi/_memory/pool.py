@@ -29,14 +29,6 @@ if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
     from cuda_core_cffi._memory.pool_options import DeviceMemoryResourceOptions
 
-__all__ = [
-    "DeviceMemoryResource",
-    "MemPool",
-    "MemPoolAttributes",
-    "check_max_size",
-    "create_pool",
-]
-
 KEEP_ALL = LARGEST_SIZE = 2**64 - 1
 SHARED = lib.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 
-__all__ = ["DeviceMemoryResourceOptions"]
-
 
 @dataclasses.dataclass
 class DeviceMemoryResourceOptions:

@@ -13,8 +13,6 @@ from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 if TYPE_CHECKING:
     from cuda_core_cffi._memory.buffer import Buffer
 
-__all__ = ["LARGEST_SIZE", "MemoryResource", "dlpack_device", "whole_size"]
-
 LARGEST_SIZE = 2**64 - 1
 
 

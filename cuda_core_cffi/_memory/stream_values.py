@@ -19,16 +19,6 @@ from cuda_core_cffi.typing import IsStreamType
 if TYPE_CHECKING:  # which brings all enumerations
     from cuda_core_cffi.typing import StreamWaitValueType
 
-__all__ = [
-    "ValueMemory",
-    "check_address",
-    "check_flush",
-    "check_place",
-    "check_value",
-    "check_width",
-    "wait_flags",
-]
-
 WIDTHS = (32, 64)
 LONG = 64
 CONDITIONS = {

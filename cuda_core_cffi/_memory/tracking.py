@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from numpy import void
     from numpy.typing import NDArray
 
-__all__ = ["Allocation", "MemoryStatistics", "TrackingMemoryResource"]
-
 PACKAGE = __name__.partition(".")[0]
 NANOSECONDS = 1e-9
 EVENTS = ("allocate", "free", "refuse")  # in the order of ccc_meter_event

@@ -32,8 +32,6 @@ from cuda_core_cffi.typing import (
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
 
-__all__ = ["VirtualMemoryResource", "VirtualMemoryResourceOptions"]
-
 
 class VirtualMemoryResource(Uncopyable, MemoryResource):
     """Memory that is mapped at reserved addresses, so that buffers can grow without a copy.

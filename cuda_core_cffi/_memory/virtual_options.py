@@ -22,8 +22,6 @@ from cuda_core_cffi.typing import (
     VirtualMemoryLocationType,
 )
 
-__all__ = ["Plan", "VirtualMemoryResourceOptions"]
-
 E = TypeVar("E", bound=enum.StrEnum)
 
 ACCESS_FLAGS = {

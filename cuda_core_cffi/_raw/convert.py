@@ -17,33 +17,6 @@ from cuda_core_cffi._core.dtypes import holds_objects
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import class_of_handle, is_integer
 
-__all__ = [
-    "Array",
-    "HandleLike",
-    "PointerLike",
-    "Text",
-    "address",
-    "array",
-    "buffer",
-    "callback",
-    "handle",
-    "inout",
-    "kernel_parameters",
-    "member",
-    "new",
-    "new_array",
-    "number",
-    "pointers",
-    "raw",
-    "refused",
-    "sequence",
-    "string",
-    "target",
-    "text",
-    "typed_handle",
-    "typeof",
-]
-
 # A handle: an integer, a cffi pointer, an object with an integer ``handle``, or None
 HandleLike: TypeAlias = Any
 # Memory: an address, a cffi pointer, an object with the buffer protocol, a structure, or None

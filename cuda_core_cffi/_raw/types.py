@@ -26,32 +26,6 @@ from cuda_core_cffi._raw.convert import (
     text,
 )
 
-__all__ = [
-    "AddressField",
-    "BytesField",
-    "EnumField",
-    "Field",
-    "FloatField",
-    "Handle",
-    "HandleField",
-    "IntField",
-    "ListField",
-    "Payload",
-    "Record",
-    "RecordField",
-    "RecordListField",
-    "SequenceField",
-    "copies",
-    "copy_back",
-    "elements",
-    "payloads",
-    "record",
-    "record_value",
-    "records",
-    "stamped",
-    "struct_version",
-]
-
 Got = TypeVar("Got")
 Put = TypeVar("Put")
 SomeEnum = TypeVar("SomeEnum", bound=IntEnum)

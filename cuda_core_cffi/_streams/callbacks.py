@@ -46,8 +46,6 @@ from cuda_core_cffi._lifetime.references import NOTHING, Operand, flush_after_sy
 from cuda_core_cffi._lifetime.table import new_table
 from cuda_core_cffi._streams.stream import Stream
 
-__all__ = ["HostFunction", "call_in_stream", "host_function", "python_function"]
-
 PROTOTYPE = Prototype("void(*)(void *)", None, "c_void_p")
 
 MOST_RAISED = 256  # exceptions that are kept for calls that wait; each keeps the frames of its traceback

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from cuda_core_cffi._streams.resources import DeviceResources
     from cuda_core_cffi._streams.stream import Stream
 
-__all__ = ["Context", "create_green_context"]
-
 
 class Context(Handle):
     """A CUDA context: what streams, events and allocations live in.

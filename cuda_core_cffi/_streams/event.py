@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
     from cuda_core_cffi._streams.options import EventOptions
 
-__all__ = ["DEFAULT_FLAGS", "Event", "IPCEventDescriptor", "event_flags"]
-
 _query = lib.ccc_event_query
 _sync = lib.ccc_event_sync
 _elapsed: Callable[[Any, Any], float] = lib.ccc_event_elapsed

@@ -8,8 +8,6 @@ import dataclasses
 
 from cuda_core_cffi.typing import DeviceResourcesType
 
-__all__ = ["ContextOptions", "EventOptions", "StreamOptions"]
-
 
 @dataclasses.dataclass
 class ContextOptions:

@@ -18,8 +18,6 @@ from cuda_core_cffi._streams.workqueues import WorkqueueResource
 if TYPE_CHECKING:
     from cuda_core_cffi._streams.context import Context
 
-__all__ = ["DeviceResources", "SMResource", "SMResourceOptions"]
-
 T = TypeVar("T")
 
 _SM: Final[int] = lib.CU_DEV_RESOURCE_TYPE_SM

@@ -30,18 +30,6 @@ if TYPE_CHECKING:
     from cuda_core_cffi._streams.resources import DeviceResources
     from cuda_core_cffi.graph.builder import GraphBuilder
 
-__all__ = [
-    "LEGACY_DEFAULT_STREAM",
-    "PER_THREAD_DEFAULT_STREAM",
-    "Stream",
-    "StreamStandIn",
-    "accept_stream",
-    "context_of",
-    "default_stream",
-    "launch_stream",
-    "stream_or_default",
-]
-
 PROTOCOL_VERSION = 0
 LOWEST_PRIORITY = 0  # on every device
 NON_BLOCKING: int = lib.CU_STREAM_NON_BLOCKING

@@ -18,8 +18,6 @@ from cuda_core_cffi.typing import WorkqueueSharingScopeType
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
 
-__all__ = ["WorkqueueResource", "WorkqueueResourceOptions"]
-
 _LARGEST_UNSIGNED: Final = 2**32 - 1
 
 _SCOPES: Final = {

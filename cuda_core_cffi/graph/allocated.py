@@ -10,8 +10,6 @@ import weakref
 
 from cuda_core_cffi._core.locks import new_lock
 
-__all__ = ["Ranges", "allocated"]
-
 FEW_RANGES = 64  # from so many on, those of owners that are gone are looked for when their number has doubled
 
 _start = operator.itemgetter(0)

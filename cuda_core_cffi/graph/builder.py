@@ -37,8 +37,6 @@ from cuda_core_cffi.graph.executable import Graph
 from cuda_core_cffi.graph.options import GraphCompleteOptions, GraphDebugPrintOptions
 from cuda_core_cffi.graph.state import changing
 
-__all__ = ["GraphBuilder"]
-
 NEW_GRAPH = ffi.NULL
 NOT_BUILDING = {
     NEW: "call begin_building first",

@@ -13,22 +13,6 @@ from cuda_core_cffi._streams.stream import Stream
 from cuda_core_cffi.graph.definition import GraphDefinition
 from cuda_core_cffi.graph.node_maker import NodeMaker
 
-__all__ = [
-    "BODY",
-    "BUILDING",
-    "ENDED",
-    "FAILED",
-    "FORK",
-    "MODES",
-    "NEW",
-    "PRIMARY",
-    "Capture",
-    "Kind",
-    "Mode",
-    "Phase",
-    "Tail",
-]
-
 USUAL_ENDS = 16  # nodes that are asked for at first
 
 

@@ -15,8 +15,6 @@ from cuda_core_cffi.typing import GraphConditionalType
 if TYPE_CHECKING:
     from cuda_core_cffi.graph.definition import GraphDefinition
 
-__all__ = ["ConditionalNode", "IfElseNode", "IfNode", "SwitchNode", "WhileNode"]
-
 
 class ConditionalNode(KnownNode):
     """A node that runs bodies as a condition says.

@@ -22,8 +22,6 @@ from cuda_core_cffi.texture._copies import Region, begin_copy, check_regions, pl
 if TYPE_CHECKING:
     from cuda_core_cffi.graph.memory_nodes import MemcpyNode
 
-__all__ = ["copy", "copy_bytes", "has_shape"]
-
 FROM_DEVICE: int = lib.CCC_FROM_DEVICE
 MEMCPY: int = lib.CU_GRAPH_NODE_TYPE_MEMCPY
 TO_DEVICE: int = lib.CCC_TO_DEVICE

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
     from cuda_core_cffi.graph.nodes import EmptyNode
 
-__all__ = ["GraphDefinition"]
-
 USUAL_SIZE = 64  # nodes or edges that are asked for at first
 LARGEST_CONDITION = 2**32 - 1
 

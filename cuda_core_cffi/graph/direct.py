@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from cuda_core_cffi.graph.memory_nodes import MemcpyNode, MemsetNode
     from cuda_core_cffi.graph.nodes import EmptyNode, HostCallbackNode
 
-__all__ = ["add_copy", "add_empty", "add_event", "add_fill", "add_host_call"]
-
 CLOSED: int = lib.CCC_CLOSED
 EMPTY: int = lib.CU_GRAPH_NODE_TYPE_EMPTY
 HOST: int = lib.CU_GRAPH_NODE_TYPE_HOST

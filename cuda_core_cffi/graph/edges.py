@@ -14,8 +14,6 @@ from cuda_core_cffi.graph.state import Member, changing, check_member, invalid_e
 if TYPE_CHECKING:
     from cuda_core_cffi.graph.node import GraphNode
 
-__all__ = ["AdjacencySetProxy"]
-
 USUAL_DEGREE = 16  # neighbours that are asked for at first
 
 _neighbours = lib.ccc_graph_neighbours

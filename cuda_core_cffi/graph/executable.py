@@ -34,8 +34,6 @@ if TYPE_CHECKING:
         ExecutableMemsetNode,
     )
 
-__all__ = ["Graph", "instantiate"]
-
 INSTANTIATE_ADVICE = {
     lib.CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE: "the graph is not well formed: it has a cycle",
     lib.CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED: "a graph for device_launch cannot do this",

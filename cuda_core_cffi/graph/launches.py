@@ -23,8 +23,6 @@ from cuda_core_cffi.graph.state import GraphHandle, Record, new_node, node_class
 if TYPE_CHECKING:
     from cuda_core_cffi.graph.nodes import KernelNode
 
-__all__ = ["add_launch"]
-
 KERNEL: int = lib.CU_GRAPH_NODE_TYPE_KERNEL
 UNCHECKED: int = lib.CCC_UNCHECKED
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from cuda_core_cffi._arrays.strided_memory_view import StridedMemoryView
     from cuda_core_cffi.texture import ArrayRegion, OpaqueArray
 
-__all__ = ["AllocNode", "BatchMemOpNode", "FreeNode", "MemcpyNode", "MemsetNode"]
-
 
 class MemsetNode(KnownNode):
     """A node that fills memory."""

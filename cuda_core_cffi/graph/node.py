@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from cuda_core_cffi._raw.generated import CUgraphNodeType
     from cuda_core_cffi.graph.definition import GraphDefinition
 
-__all__ = ["GraphNode"]
-
 
 class GraphNode(NodeMaker, Member):
     """A node of a graph.

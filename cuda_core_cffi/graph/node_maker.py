@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     )
     from cuda_core_cffi.texture import ArrayRegion, OpaqueArray
 
-__all__ = ["NodeMaker", "child_graph"]
-
 # Where the parameters of a node have its context.
 CONDITIONAL: int = lib.CU_GRAPH_NODE_TYPE_CONDITIONAL
 EMPTY: int = lib.CU_GRAPH_NODE_TYPE_EMPTY

@@ -37,15 +37,6 @@ from cuda_core_cffi.graph.state import (
 if TYPE_CHECKING:
     from cuda_core_cffi.graph.definition import GraphDefinition
 
-__all__ = [
-    "ChildGraphNode",
-    "EmptyNode",
-    "EventRecordNode",
-    "EventWaitNode",
-    "HostCallbackNode",
-    "KernelNode",
-]
-
 
 class KnownNode(GraphNode):
     """A node of a type that the package knows."""

@@ -10,8 +10,6 @@ from typing import Any
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi.typing import IsStreamType
 
-__all__ = ["GraphCompleteOptions", "GraphDebugPrintOptions", "debug_flags", "instantiate_flags"]
-
 
 @dataclasses.dataclass
 class GraphCompleteOptions:

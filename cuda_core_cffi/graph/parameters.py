@@ -35,21 +35,6 @@ if TYPE_CHECKING:
     from cuda_core_cffi.graph.memory_nodes import AllocNode, BatchMemOpNode, FreeNode, MemsetNode
     from cuda_core_cffi.graph.nodes import HostCallbackNode, KernelNode
 
-__all__ = [
-    "Parameters",
-    "allocation",
-    "attributes_before",
-    "batch_mem_op",
-    "check_config",
-    "conditional",
-    "count_of",
-    "event",
-    "host_call",
-    "kernel_call",
-    "packed_call",
-    "set_memory",
-]
-
 NodeType = TypeVar("NodeType")
 
 NOT_FOR_NODES = ("programmatic_stream_serialization", "programmatic_event", "launch_completion_event")

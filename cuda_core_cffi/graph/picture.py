@@ -12,8 +12,6 @@ from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._memory.mem_op import FlushRemoteWrites, MemoryOperation, WaitValue, WriteValue
 from cuda_core_cffi.graph.state import node_of
 
-__all__ = ["dot", "mime_bundle"]
-
 # What is drawn by type of node: what it is called, shape and colour.
 STYLES: dict[int, tuple[str, str, str]] = {
     lib.CU_GRAPH_NODE_TYPE_KERNEL: ("kernel", "box", "#b7e1cd"),

@@ -24,26 +24,6 @@ from cuda_core_cffi._lifetime.references import Operand
 from cuda_core_cffi._lifetime.table import new_table
 from cuda_core_cffi.typing import GraphConditionalType
 
-__all__ = [
-    "GraphHandle",
-    "GraphState",
-    "Member",
-    "Record",
-    "changing",
-    "check_member",
-    "conditional_classes",
-    "copy_records",
-    "definition_of",
-    "inner_state",
-    "invalid_edge",
-    "new_node",
-    "node_class",
-    "node_classes",
-    "node_of",
-    "read",
-    "twins_of",
-]
-
 INVALID_VALUE: int = lib.CUDA_ERROR_INVALID_VALUE
 USUAL_NODES = 256  # Python objects for nodes that are remembered before those are forgotten that are gone
 

@@ -27,19 +27,6 @@ if TYPE_CHECKING:
     from cuda_core_cffi._arrays.strided_memory_view import StridedMemoryView
     from cuda_core_cffi.texture import ArrayRegion, OpaqueArray
 
-__all__ = [
-    "ExecutableBatchMemOpNode",
-    "ExecutableChildGraphNode",
-    "ExecutableEventRecordNode",
-    "ExecutableEventWaitNode",
-    "ExecutableGraphNode",
-    "ExecutableHostCallbackNode",
-    "ExecutableKernelNode",
-    "ExecutableMemcpyNode",
-    "ExecutableMemsetNode",
-    "view_class",
-]
-
 
 class ExecutableGraphNode(Uncopyable):
     """A node in an executable graph. Views come from ``graph[node]``.

@@ -8,8 +8,6 @@ from cuda_core_cffi.system._header import nvml
 from cuda_core_cffi.system._library import has_members, value
 from cuda_core_cffi.system._snapshot import Snapshot
 
-__all__ = ["DeviceAttributes", "RepairStatus"]
-
 
 class DeviceAttributes(Snapshot["nvml.nvmlDeviceAttributes_t"]):
     """How many engines a device has, or a MIG device shares.

@@ -12,8 +12,6 @@ from cuda_core_cffi.system._performance import pstate_number
 from cuda_core_cffi.system._snapshot import Snapshot
 from cuda_core_cffi.system.typing import ClockId, ClockType
 
-__all__ = ["ClockInfo", "ClockOffsets"]
-
 CURRENT = ClockId.CURRENT
 CURRENT_NUMBER = CLOCK_IDS.number(CURRENT)
 

@@ -36,8 +36,6 @@ from cuda_core_cffi.system.typing import (
 if TYPE_CHECKING:
     from cuda_core_cffi._raw.nvml_generated import _nvmlGpuThermalSettings_t_sensor
 
-__all__ = ["CoolerInfo", "FanInfo", "Temperature", "ThermalSensor", "ThermalSettings"]
-
 READ_AS_FIELDS = (
     TemperatureThresholds.SHUTDOWN,
     TemperatureThresholds.SLOWDOWN,

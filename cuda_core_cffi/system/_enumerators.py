@@ -15,28 +15,6 @@ from cuda_core_cffi._core.errors import UnavailableError
 from cuda_core_cffi.system import typing
 from cuda_core_cffi.system._header import nvml
 
-__all__ = [
-    "ADDRESSING_MODES",
-    "AFFINITY_SCOPES",
-    "CLOCKS_EVENT_REASONS",
-    "CLOCK_IDS",
-    "CLOCK_TYPES",
-    "COOLER_CONTROLS",
-    "COOLER_TARGETS",
-    "ENUMERATORS",
-    "EVENT_TYPES",
-    "FAN_CONTROL_POLICIES",
-    "INFOROM_OBJECTS",
-    "P2P_CAPABILITIES",
-    "P2P_STATUSES",
-    "SYSTEM_EVENT_TYPES",
-    "TEMPERATURE_THRESHOLDS",
-    "THERMAL_CONTROLLERS",
-    "THERMAL_TARGETS",
-    "TOPOLOGY_LEVELS",
-    "Enumerators",
-]
-
 Member = TypeVar("Member", bound=enum.StrEnum)
 
 

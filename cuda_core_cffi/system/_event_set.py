@@ -16,8 +16,6 @@ from cuda_core_cffi.system._header import nvml
 from cuda_core_cffi.system._library import process
 from cuda_core_cffi.system.exceptions import failure
 
-__all__ = ["EventSet"]
-
 T = TypeVar("T")
 
 SLICE_MS = 100

@@ -16,8 +16,6 @@ from cuda_core_cffi.system.typing import EventType
 if TYPE_CHECKING:
     from cuda_core_cffi.system._device import Device
 
-__all__ = ["DeviceEvents", "EventData"]
-
 
 class EventData(Uncopyable):
     """An event that happened.

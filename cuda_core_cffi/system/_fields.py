@@ -15,8 +15,6 @@ from cuda_core_cffi.system._snapshot import Snapshot, sequence_index
 from cuda_core_cffi.system.exceptions import failure
 from cuda_core_cffi.system.typing import FieldId
 
-__all__ = ["FieldValue", "FieldValues", "clear_fields", "field_values"]
-
 VALUES = {
     int(nvml.nvmlValueType_t.NVML_VALUE_TYPE_DOUBLE): "dVal",
     int(nvml.nvmlValueType_t.NVML_VALUE_TYPE_UNSIGNED_INT): "uiVal",

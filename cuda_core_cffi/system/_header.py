@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, NoReturn
 from cuda_core_cffi import nvml as complete
 from cuda_core_cffi.system.exceptions import FunctionNotFoundError
 
-__all__ = ["nvml"]
-
 
 def missing(name: str) -> NoReturn:
     """Say that the header lacks a function, or a structure that one needs.

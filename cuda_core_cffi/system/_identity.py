@@ -13,8 +13,6 @@ from cuda_core_cffi.system._header import nvml
 from cuda_core_cffi.system._library import Meanings, reads_number, reads_pair, reads_text, value
 from cuda_core_cffi.system.typing import DeviceArch
 
-__all__ = ["UUID_PREFIXES", "DeviceIdentity"]
-
 UUID_PREFIXES = ("GPU-", "MIG-")
 BRANDS = {
     "QUADRO": "Quadro",

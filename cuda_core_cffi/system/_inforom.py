@@ -16,8 +16,6 @@ from cuda_core_cffi.system.typing import InforomObject
 if TYPE_CHECKING:
     from cuda_core_cffi.system._device import Device
 
-__all__ = ["InforomInfo"]
-
 read_inforom_image_version = reads_text("nvmlDeviceGetInforomImageVersion", "NVML_DEVICE_INFOROM_VERSION_BUFFER_SIZE")
 read_board_part_number = reads_text("nvmlDeviceGetBoardPartNumber", "NVML_DEVICE_PART_NUMBER_BUFFER_SIZE")
 read_inforom_configuration_checksum = reads_number("nvmlDeviceGetInforomConfigurationChecksum")

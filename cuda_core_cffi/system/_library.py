@@ -19,30 +19,6 @@ from cuda_core_cffi._core.nvml_readers import TEXT, UNSIGNED, Answer
 from cuda_core_cffi.system._header import missing, nvml
 from cuda_core_cffi.system.exceptions import failure
 
-__all__ = [
-    "IS_ENABLED",
-    "IS_NOT_ZERO",
-    "Meanings",
-    "call",
-    "fills_array",
-    "has_members",
-    "initialise",
-    "process",
-    "reads_member",
-    "reads_member_text",
-    "reads_number",
-    "reads_number_of",
-    "reads_one_of_pair",
-    "reads_pair",
-    "reads_structure",
-    "reads_system_text",
-    "reads_text",
-    "reads_total",
-    "status_of",
-    "value",
-    "values",
-]
-
 P = ParamSpec("P")
 S = TypeVar("S", bound=Told)
 T = TypeVar("T")

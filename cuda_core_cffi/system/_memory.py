@@ -8,8 +8,6 @@ from cuda_core_cffi.system._header import nvml
 from cuda_core_cffi.system._library import has_members
 from cuda_core_cffi.system._snapshot import Snapshot
 
-__all__ = ["BAR1MemoryInfo", "MemoryInfo"]
-
 
 class MemoryInfo(Snapshot["nvml.nvmlMemory_v2_t"]):
     """Memory of a device.

@@ -17,8 +17,6 @@ from cuda_core_cffi.system.exceptions import NotFoundError, failure
 if TYPE_CHECKING:
     from cuda_core_cffi.system._device import Device
 
-__all__ = ["MigInfo", "switch"]
-
 ENABLED, DISABLED = nvml.nvmlEnableState_t.NVML_FEATURE_ENABLED, nvml.nvmlEnableState_t.NVML_FEATURE_DISABLED
 
 read_is_mig = reads_number("nvmlDeviceIsMigDeviceHandle", IS_NOT_ZERO)

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from cuda_core_cffi.system._header import nvml
 
-__all__ = ["DeviceArch", "FieldId"]
-
 MODULE = "cuda_core_cffi.system.typing"  # where programs find them
 ARCHITECTURES = (
     "KEPLER",

@@ -20,8 +20,6 @@ from cuda_core_cffi.system.exceptions import NotSupportedError
 if TYPE_CHECKING:
     from cuda_core_cffi.system._device import Device
 
-__all__ = ["NvlinkInfo", "_NvlinkInfo", "get_link", "link_count", "links"]
-
 VERSION_NAME = re.compile(r"NVML_NVLINK_VERSION_(\d+)_(\d+)")
 UNKNOWN_VERSION = (0, 0)
 VERSIONS = {

@@ -18,8 +18,6 @@ from cuda_core_cffi.system._library import (
     reads_structure,
 )
 
-__all__ = ["PciInfo", "bus_id_of_gpu_id", "read_bus_id", "read_pci_info_ext", "text_of"]
-
 ID_BITS = 16
 ID_MASK = (1 << ID_BITS) - 1
 BYTE_BITS, BYTE_MASK = 8, 0xFF

@@ -16,8 +16,6 @@ from cuda_core_cffi.system._snapshot import Snapshot, sequence_index
 if TYPE_CHECKING:
     from cuda_core_cffi._raw.nvml_generated import _nvmlGpuDynamicPstatesInfo_t_utilization
 
-__all__ = ["GpuDynamicPstatesInfo", "GpuDynamicPstatesUtilization", "Utilization", "pstate_number"]
-
 LAST_PSTATE = int(nvml.nvmlPstates_t.NVML_PSTATE_15)
 
 

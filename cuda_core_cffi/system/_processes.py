@@ -15,8 +15,6 @@ from cuda_core_cffi.system.exceptions import failure
 if TYPE_CHECKING:
     from cuda_core_cffi.system._device import Device
 
-__all__ = ["ProcessInfo", "counted", "running_processes"]
-
 T = TypeVar("T")
 
 FIRST_ROOM = 32

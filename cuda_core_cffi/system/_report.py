@@ -18,8 +18,6 @@ from cuda_core_cffi.system._system import (
     read_driver_version,
 )
 
-__all__ = ["DeviceReport", "ProcessReport", "Report", "read", "tables"]
-
 T = TypeVar("T")
 
 MIB = 1 << 20

@@ -12,8 +12,6 @@ from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi._raw.types import Record
 from cuda_core_cffi.system._header import nvml
 
-__all__ = ["Snapshot", "sequence_index"]
-
 R = TypeVar("R", bound=Record)
 
 

@@ -31,8 +31,6 @@ from cuda_core_cffi.system._mig import switch
 from cuda_core_cffi.system._performance import GpuDynamicPstatesInfo, Utilization
 from cuda_core_cffi.system.typing import AddressingMode, ClocksEventReasons, ClockType, FieldId
 
-__all__ = ["DeviceState"]
-
 PSTATE_UNKNOWN = nvml.nvmlPstates_t.NVML_PSTATE_UNKNOWN
 PSTATES_SIZE = nvml.NVML_MAX_GPU_PERF_PSTATES * 4  # in bytes, of an enumeration each
 

@@ -11,15 +11,6 @@ from cuda_core_cffi.system._library import reads_system_text, reads_total, value
 from cuda_core_cffi.system._pci import text_of
 from cuda_core_cffi.system.exceptions import LibraryNotFoundError
 
-__all__ = [
-    "get_driver_branch",
-    "get_kernel_mode_driver_version",
-    "get_num_devices",
-    "get_nvml_version",
-    "get_process_name",
-    "get_user_mode_driver_version",
-]
-
 read_count = reads_total("nvmlDeviceGetCount_v2")
 read_driver_version = reads_system_text("nvmlSystemGetDriverVersion", "NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE")
 read_nvml_version = reads_system_text("nvmlSystemGetNVMLVersion", "NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE")

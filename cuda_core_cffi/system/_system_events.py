@@ -19,8 +19,6 @@ from cuda_core_cffi.system.typing import SystemEventType
 if TYPE_CHECKING:
     from cuda_core_cffi.system._device import Device
 
-__all__ = ["RegisteredSystemEvents", "SystemEvent", "SystemEvents", "register_events"]
-
 
 class SystemEvent(Snapshot["nvml.nvmlSystemEventData_v1_t"]):
     """An event that happened.

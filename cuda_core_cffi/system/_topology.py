@@ -18,8 +18,6 @@ from cuda_core_cffi.system.typing import AffinityScope, GpuP2PCapsIndex, GpuP2PS
 if TYPE_CHECKING:
     from cuda_core_cffi.system._device import Device
 
-__all__ = ["cpu_affinity", "memory_affinity", "near_cpu", "nearest", "p2p_status", "topology_common_ancestor"]
-
 WORD_BITS = 64  # of an unsigned long, on the platforms that there is CUDA for
 FIRST_WORDS, MOST_WORDS = 16, 1024
 

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from cuda_core_cffi._device.device import Device
 
-__all__ = ["ArrayBase", "ArrayRegion", "OpaqueArray", "OpaqueArrayOptions", "retry"]
-
 T = TypeVar("T")
 
 

@@ -21,17 +21,6 @@ from cuda_core_cffi.typing import IsStreamType
 if TYPE_CHECKING:
     from cuda_core_cffi.texture._array import OpaqueArray
 
-__all__ = [
-    "Region",
-    "begin_copy",
-    "check_regions",
-    "copy_buffer",
-    "copy_region",
-    "place_region",
-    "place_view",
-    "region_of",
-]
-
 MAX_PITCH = 2**31 - 1  # CU_DEVICE_ATTRIBUTE_MAX_PITCH on every device
 
 

@@ -16,17 +16,6 @@ from cuda_core_cffi._core.options import member, with_attributes
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi.typing import ArrayFormatType
 
-__all__ = [
-    "FORMATS",
-    "Description",
-    "array_format",
-    "array_shape",
-    "channel_count",
-    "describe",
-    "described_by",
-    "explain_limits",
-]
-
 MOST_AXES = 3
 MOST_KNOWN = 128  # kinds of arrays
 LARGEST_EXTENT = 2**32 - 1

@@ -17,8 +17,6 @@ from cuda_core_cffi.texture._formats import array_format, array_shape, channel_c
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["MipmappedArray", "MipmappedArrayOptions"]
-
 
 @dataclasses.dataclass
 class MipmappedArrayOptions:

@@ -19,8 +19,6 @@ from cuda_core_cffi.typing import ArrayFormatType
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["ResourceDescriptor"]
-
 TYPES = {
     "array": lib.CU_RESOURCE_TYPE_ARRAY,
     "mipmapped_array": lib.CU_RESOURCE_TYPE_MIPMAPPED_ARRAY,

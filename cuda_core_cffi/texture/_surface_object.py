@@ -15,8 +15,6 @@ from cuda_core_cffi.texture._resource import ResourceDescriptor
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
 
-__all__ = ["SurfaceObject"]
-
 
 class SurfaceObject(Bindless):
     """An array as kernels read and write it, without sampling.

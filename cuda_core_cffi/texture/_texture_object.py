@@ -21,8 +21,6 @@ from cuda_core_cffi.typing import AddressModeType, ArrayFormatType, FilterModeTy
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
 
-__all__ = ["TextureObject", "TextureObjectOptions"]
-
 MOST_AXES = 3
 MOST_KNOWN = 128  # ways of sampling
 COLOR_CHANNELS = 4

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-__all__ = ["CALLS", "RECIPES", "SOURCE"]
-
 SOURCE = """
 extern "C" __global__ void scale(float *values, float factor, int count)
 {

@@ -9,8 +9,6 @@ import pathlib
 
 from cuda_core_cffi import simulator
 
-__all__ = ["simulated_environment"]
-
 
 def simulated_environment(folder: pathlib.Path) -> dict[str, str]:
     """Return the environment of a process whose driver is the simulated one.

@@ -120,3 +120,20 @@ def test_every_folder_of_the_package_is_in_the_wheel() -> None:
         listed = set(tomllib.load(file)["tool"]["setuptools"]["packages"])
     folders = {path.parent.relative_to(ROOT) for path in (ROOT / "cuda_core_cffi").rglob("*.py")}
     assert listed == {".".join(folder.parts) for folder in folders}
+
+
+def test_private_modules_list_no_names_unless_they_pass_them_on() -> None:
+    """Modules that import names for others tell type checkers so by ``__all__``."""
+    passing_on = {"_core/calls.py", "_core/ffi.py", "_core/python_calls.py", "system/_device.py"}
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        place = path.relative_to(PACKAGE)
+        private = any(part[0] == "_" for part in place.with_suffix("").parts if part != "__init__.py")
+        if (
+            private
+            and path.name != "__init__.py"
+            and not path.name.endswith("generated.py")
+            and "__all__" in path.read_text()
+        ):
+            found.add(str(place))
+    assert found - {"_alias/modules.py", "_core/lazy_imports.py"} == passing_on

@@ -20,8 +20,6 @@ from collections.abc import Iterator
 
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
-__all__ = ["main"]
-
 OPTIONS = [
     "--headless",
     "--no-sandbox",

@@ -12,8 +12,6 @@ import sys
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["broken_links", "main"]
-
 
 class Page(HTMLParser):
     """What a page links to, what in it can be linked to, and what it loads."""

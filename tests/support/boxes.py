@@ -12,8 +12,6 @@ from bulk_kernels import SHARED_BYTES
 from cuda_core_cffi import Device, LaunchConfig, launch
 from cuda_core_cffi.utils import StridedMemoryView
 
-__all__ = ["ONE_BLOCK", "Tensor", "loaded", "numbered"]
-
 ONE_BLOCK = LaunchConfig(grid=1, block=64)
 
 

@@ -12,21 +12,6 @@ import pytest
 
 from cuda_core_cffi import Device, ObjectCode, Program, ProgramOptions
 
-__all__ = [
-    "BETWEEN_BLOCKS",
-    "IN_BOXES",
-    "IN_MEMORY",
-    "REDUCTIONS",
-    "SHARED_BYTES",
-    "SOURCE",
-    "columns",
-    "loaded_code",
-    "needs_bulk_copies",
-    "reduced",
-    "swizzle",
-    "tile",
-]
-
 SHARED_BYTES = 16384
 PIECE = 16
 FILLED = 0xEE  # what is in shared memory before a box is loaded

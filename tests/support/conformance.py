@@ -28,8 +28,6 @@ from cuda_core_cffi._arrays.layout import make_layout
 from cuda_core_cffi._memory.dlpack import CPU
 from cuda_core_cffi.utils import StridedMemoryView
 
-__all__ = ["CONSUMERS", "DTYPES", "LAYOUTS", "PRODUCERS", "Cell", "NotApplicable", "Refused", "cells", "missing", "run"]
-
 SHAPE = (3, 4)
 VALUES = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)  # exact even in 8-bit floats
 INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))

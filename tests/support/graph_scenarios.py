@@ -19,8 +19,6 @@ from cuda_core_cffi.graph import GraphDefinition
 from cuda_core_cffi.texture import OpaqueArrayOptions
 from cuda_core_cffi.utils import WriteValue
 
-__all__: list[str] = []
-
 
 def with_graph(work: Any) -> Any:
     """Return a scenario that does something with a new graph, and closes it."""

@@ -9,8 +9,6 @@ import signal
 import threading
 import time
 
-__all__ = ["Crashing", "Endless", "Hanging", "Leaking", "Racing", "Wrong"]
-
 if os.environ.get("PLANTED_FAULT"):
     __all__ = [os.environ["PLANTED_FAULT"]]
 

@@ -11,8 +11,6 @@ import numpy
 from cuda_core_cffi import Buffer, TensorMapDescriptor, driver
 from cuda_core_cffi.utils import StridedMemoryView
 
-__all__ = ["encoded", "view", "words"]
-
 
 def view(buffer: Buffer, shape: Any = (64, 64), dtype: Any = numpy.float32, strides: Any = None) -> StridedMemoryView:
     """Return a view of a buffer, of a type."""

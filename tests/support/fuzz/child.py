@@ -38,8 +38,6 @@ from .generate import Generator, Shape
 from .sequence import FOREIGN, VARIABLE, Space, Step, load, run_rounds
 from .surface import Surface
 
-__all__ = ["ALLOWED", "Job", "Outcome", "run"]
-
 PATIENCE = 3.0  # seconds for what is released soon after
 KILL_AFTER = 10  # seconds after which a process that does not end itself is ended
 FOUND, BROKEN = 3, 4  # exit statuses: there is a finding, or the fuzzer failed

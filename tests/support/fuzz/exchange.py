@@ -13,8 +13,6 @@ from typing import Any
 
 from cuda_core_cffi.utils import StridedMemoryView
 
-__all__ = ["names"]
-
 
 class Tensor(ctypes.Structure):
     _fields_ = (

@@ -19,8 +19,6 @@ from .sequence import ASSIGNMENT, CONTAINERS, VARIABLE, Space, Step
 from .surface import Member, Parameter, Surface
 from .values import SMALL, Budget, Pool, Values
 
-__all__ = ["Generator", "Shape"]
-
 CONTESTS = 0.7  # of the rounds of several threads
 BURST = 8  # steps of a thread in a round of several
 ALONE = 12  # at most, of the main thread between these

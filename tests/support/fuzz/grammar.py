@@ -8,8 +8,6 @@ parameter of that name, and ``{v}`` for the object itself.
 
 from __future__ import annotations
 
-__all__ = ["ACTIONS", "BEGINNING", "PROTOCOLS", "USUAL"]
-
 # How a sequence begins: a line, and how often it is there.
 BEGINNING = (
     ("Device(0)", 1.0),

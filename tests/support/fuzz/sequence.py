@@ -18,8 +18,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Space", "Step", "as_code", "load", "run_rounds", "save"]
-
 STEP = re.compile(r"(\d+)\.(\d+)\| (.*)")
 VARIABLE = re.compile(r"\bv\d+(?:_\d+)?\b")
 ASSIGNMENT = re.compile(r"(v\d+(?:_\d+)?) = (.*)")

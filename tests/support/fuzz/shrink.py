@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from .child import Outcome
 from .sequence import ASSIGNMENT, VARIABLE, Step
 
-__all__ = ["shrink"]
-
 
 def shrink(
     finding: Outcome, run_again: Callable[[Sequence[Step]], Outcome], seconds: float

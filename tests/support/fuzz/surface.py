@@ -15,8 +15,6 @@ import inspect
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["EXCLUDED", "MODULES", "Callee", "Member", "Parameter", "Surface"]
-
 MODULES = ("cuda_core_cffi", "cuda_core_cffi.utils", "cuda_core_cffi.graph", "cuda_core_cffi.texture")
 
 # What is never called: a name, or Class.member, where the class is the one that defines the member.

@@ -18,8 +18,6 @@ from cuda_core_cffi import typing as public_types
 
 from .surface import Parameter, Surface
 
-__all__ = ["LARGEST", "SMALL", "Budget", "Pool", "Values"]
-
 LARGEST = 1 << 20
 TOTAL = 64 << 20
 SMALL = 4096  # what may be asked for when the total is spent

@@ -26,8 +26,6 @@ from cuda_core_cffi._core.errors import check
 
 from . import exchange
 
-__all__ = ["PTX", "FuzzError", "names"]
-
 MOST_ELEMENTS = 20_000
 PAUSE = 0.002  # seconds
 MOST_MADE = 300
