@@ -1,8 +1,7 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The limit: the driver calls behind each row, in a C loop. Compiled and loaded by clib.py when the benchmarks run.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The limit: the driver calls behind each row, in a C loop. Compiled and loaded by clib.py when the benchmarks run.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,6 +18,7 @@
 #define MAX_THREADS 64
 #define BATCH 100
 
+// clang-format off: many to a line
 #define FUNCTIONS(F) \
     F(cuInit) F(cuDeviceGet) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuCtxGetCurrent) F(cuCtxGetDevice) \
     F(cuDeviceGetMemPool) F(cuMemPoolSetAttribute) F(cuMemAllocFromPoolAsync) F(cuMemFreeAsync) \
@@ -29,8 +29,9 @@
     F(cuLibraryLoadData) F(cuLibraryGetKernel) F(cuLaunchKernel) F(cuLaunchKernelEx) F(cuGraphCreate) F(cuGraphDestroy) \
     F(cuGraphAddKernelNode) F(cuGraphInstantiateWithFlags) F(cuGraphExecDestroy) F(cuGraphLaunch) \
     F(cuStreamBeginCapture) F(cuStreamEndCapture)
+// clang-format on
 
-/* STRING(f) is the symbol's real name: cuda.h defines cuEventDestroy as cuEventDestroy_v2. */
+// STRING(f) is the symbol's real name: cuda.h defines cuEventDestroy as cuEventDestroy_v2.
 #define STRING_(name) #name
 #define STRING(name) STRING_(name)
 #define DECLARE(f) static __typeof__(f) *p_##f;
@@ -44,14 +45,14 @@ KERNEL_FUNCTIONS(DECLARE)
 
 static void *library;
 static char message[256];
-static _Atomic(int) failed; /* the last status that was not 0 */
+static _Atomic(int) failed;  // the last status that was not 0
 static CUcontext context;
 static CUmemoryPool pool;
 static CUstream stream, second;
 static CUdeviceptr buffer, other, pinned;
 static CUevent event, start, end;
 static CUfunction kernel0, kernel1, kernel4, kernel16, kernel256, kernel512, kernel_mixed;
-static CUgraphExec graph; /* one launch of kernel4 */
+static CUgraphExec graph;  // one launch of kernel4
 static void *arguments[MAX_ARGUMENTS], *mixed_arguments[8];
 
 static inline void try(CUresult status)
@@ -67,11 +68,8 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* The status of the first thing that failed since the last call; 0 for none. */
-int limits_failed(void)
-{
-    return atomic_exchange(&failed, 0);
-}
+// The status of the first thing that failed since the last call; 0 for none.
+int limits_failed(void) { return atomic_exchange(&failed, 0); }
 
 void limits_drain(void)
 {
@@ -79,7 +77,7 @@ void limits_drain(void)
     try(p_cuStreamSynchronize(CU_STREAM_LEGACY));
 }
 
-/* Open the driver and make the first device's context current. Returns NULL, or what went wrong. */
+// Open the driver and make the first device's context current. Returns NULL, or what went wrong.
 static const char *open_driver(const char *driver, CUdevice *device)
 {
     library = dlopen(driver, RTLD_NOW | RTLD_LOCAL);
@@ -93,7 +91,7 @@ static const char *open_driver(const char *driver, CUdevice *device)
     return NULL;
 }
 
-/* The seconds that this takes; negative if it failed. */
+// The seconds that this takes; negative if it failed.
 double limits_first(const char *driver)
 {
     CUdevice device = 0;
@@ -101,7 +99,7 @@ double limits_first(const char *driver)
     return open_driver(driver, &device) == NULL && !failed ? now() - began : -1;
 }
 
-/* Open the driver and make everything that the rows need. Returns NULL, or what went wrong. */
+// Open the driver and make everything that the rows need. Returns NULL, or what went wrong.
 const char *limits_open(const char *driver)
 {
     static const long long integer = 7;
@@ -117,7 +115,7 @@ const char *limits_open(const char *driver)
     if (problem != NULL)
         return problem;
     try(p_cuDeviceGetMemPool(&pool, device));
-    /* Both Python packages raise the release threshold, so that freed memory stays in the pool. */
+    // Both Python packages raise the release threshold, so that freed memory stays in the pool.
     try(p_cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
     try(p_cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0));
     try(p_cuStreamCreateWithPriority(&second, CU_STREAM_NON_BLOCKING, 0));
@@ -145,11 +143,17 @@ const char *limits_open(const char *driver)
     return NULL;
 }
 
-/* A graph of so many launches, one after the other. */
+// A graph of so many launches, one after the other.
 static CUgraph define(long count, CUfunction kernel)
 {
-    CUDA_KERNEL_NODE_PARAMS parameters = {.kern = (CUkernel)kernel, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
-                                          .blockDimY = 1, .blockDimZ = 1, .kernelParams = arguments};
+    CUDA_KERNEL_NODE_PARAMS parameters = {.kern = (CUkernel)kernel,
+                                          .gridDimX = 1,
+                                          .gridDimY = 1,
+                                          .gridDimZ = 1,
+                                          .blockDimX = 1,
+                                          .blockDimY = 1,
+                                          .blockDimZ = 1,
+                                          .kernelParams = arguments};
     CUgraph definition = NULL;
     CUgraphNode node = NULL, before = NULL;
     try(p_cuGraphCreate(&definition, 0));
@@ -158,21 +162,22 @@ static CUgraph define(long count, CUfunction kernel)
     return definition;
 }
 
-/* Load the kernels. Returns NULL, or what went wrong. */
+// Load the kernels. Returns NULL, or what went wrong.
 const char *limits_load(const void *code)
 {
     struct {
         const char *name;
         CUfunction *function;
-    } wanted[] = {{"kernel0", &kernel0}, {"kernel1", &kernel1}, {"kernel4", &kernel4}, {"kernel16", &kernel16},
-                  {"kernel256", &kernel256}, {"kernel512", &kernel512}, {"kernel_mixed", &kernel_mixed}};
+    } wanted[] = {{"kernel0", &kernel0},          {"kernel1", &kernel1},     {"kernel4", &kernel4},
+                  {"kernel16", &kernel16},        {"kernel256", &kernel256}, {"kernel512", &kernel512},
+                  {"kernel_mixed", &kernel_mixed}};
     CUlibrary kernels = NULL;
     CUkernel kernel = NULL;
     KERNEL_FUNCTIONS(FIND)
     CUresult status = p_cuLibraryLoadData(&kernels, code, NULL, NULL, 0, NULL, NULL, 0);
     for (size_t index = 0; status == CUDA_SUCCESS && index < sizeof wanted / sizeof *wanted; index++) {
         status = p_cuLibraryGetKernel(&kernel, kernels, wanted[index].name);
-        *wanted[index].function = (CUfunction)kernel; /* the driver takes either */
+        *wanted[index].function = (CUfunction)kernel;  // the driver takes either
     }
     if (status == CUDA_SUCCESS) {
         CUgraph definition = define(1, kernel4);
@@ -246,7 +251,7 @@ ROW(prepared4, launch_ex(kernel4, stream))
 ROW(prepared16, launch_ex(kernel16, stream))
 ROW(batch, for (int index = 0; index < BATCH; index++) launch_ex(kernel4, stream))
 
-/* Allocate so many buffers that live at once: fill keeps them, empty frees them. Returns the seconds. */
+// Allocate so many buffers that live at once: fill keeps them, empty frees them. Returns the seconds.
 static CUdeviceptr *live;
 static long live_count;
 
@@ -270,7 +275,7 @@ double limits_empty(void)
     return seconds;
 }
 
-/* The seconds to define, capture, instantiate and launch a graph of so many launches, one after the other. */
+// The seconds to define, capture, instantiate and launch a graph of so many launches, one after the other.
 void limits_graph(long count, long launches, double *seconds)
 {
     CUgraph definition = NULL, captured = NULL;
@@ -291,7 +296,7 @@ void limits_graph(long count, long launches, double *seconds)
     for (long index = -1; index < launches; index++) {
         began = now();
         try(p_cuGraphLaunch(executable, stream));
-        if (index >= 0) /* the first launch also uploads the graph */
+        if (index >= 0)  // the first launch also uploads the graph
             seconds[3] += now() - began;
         limits_drain();
     }
@@ -300,7 +305,7 @@ void limits_graph(long count, long launches, double *seconds)
     try(p_cuGraphDestroy(definition));
 }
 
-/* Several threads, each with a stream of its own; the same procedure as in threads.py. */
+// Several threads, each with a stream of its own; the same procedure as in threads.py.
 typedef enum work_kind { ALLOCATE, LAUNCH, PREPARED, BATCHES } work_kind;
 
 typedef struct worker {
@@ -335,7 +340,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Calls per second of all threads together. */
+// Calls per second of all threads together.
 double limits_threads(int kind, int count, double seconds)
 {
     static worker workers[MAX_THREADS];

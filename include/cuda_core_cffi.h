@@ -37,8 +37,8 @@ typedef enum ccc_kind {
     CCC_MIPMAP,     /* a mipmapped array */
     CCC_TEXTURE,
     CCC_SURFACE,
-    CCC_GRAPHICS,   /* a buffer or an image of OpenGL */
-    CCC_KINDS /* how many there are */
+    CCC_GRAPHICS, /* a buffer or an image of OpenGL */
+    CCC_KINDS     /* how many there are */
 } ccc_kind;
 
 typedef struct ccc_handle ccc_handle;
@@ -48,12 +48,12 @@ typedef struct ccc_handle ccc_handle;
  * takes NULL, which owns nothing.
  */
 typedef struct ccc_api {
-    size_t size;                                  /* of this structure, as the package was built */
-    ccc_kind (*kind)(const ccc_handle *handle);   /* of what it is a handle; CCC_KINDS of NULL */
-    uint64_t (*value)(const ccc_handle *handle);  /* the driver handle or device address; 0 once closed */
-    size_t (*bytes)(const ccc_handle *handle);    /* a buffer's size in bytes; 0 for every other kind */
-    int (*retain)(ccc_handle *handle);            /* 1: it now stays alive until release; 0: it was closed */
-    void (*release)(ccc_handle *handle);          /* the last gives up the GIL meanwhile, if this thread holds it */
+    size_t size;                                 /* of this structure, as the package was built */
+    ccc_kind (*kind)(const ccc_handle *handle);  /* of what it is a handle; CCC_KINDS of NULL */
+    uint64_t (*value)(const ccc_handle *handle); /* the driver handle or device address; 0 once closed */
+    size_t (*bytes)(const ccc_handle *handle);   /* a buffer's size in bytes; 0 for every other kind */
+    int (*retain)(ccc_handle *handle);           /* 1: it now stays alive until release; 0: it was closed */
+    void (*release)(ccc_handle *handle);         /* the last gives up the GIL meanwhile, if this thread holds it */
 } ccc_api;
 
 #ifdef __cplusplus

@@ -5,13 +5,14 @@
     python -m tests.quick               # from the root of the repository, after: pip install -e ".[cu13,test]"
     python -m tests.quick tests/streams/test_event.py   # instead of all tests these
 
-What is not installed (ruff, mypy) is left out, and named in the last lines. ``.ci/run`` has everything.
+What is not installed (clang-format, ruff, mypy) is left out, and named in the last lines. ``.ci/run`` has everything.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -41,6 +42,7 @@ def main(chosen: list[str]) -> int:
     checks = {
         "ruff check": [*python, "ruff", "check", "."],
         "ruff format": [*python, "ruff", "format", "--check", "."],
+        "clang-format": [".ci/format", "--check"],
         "licence lines": [".ci/spdx"],
         "mypy": [*python, "mypy"],
         "pytest": [*python, "pytest", "-q", *processes, *tests],
@@ -48,7 +50,10 @@ def main(chosen: list[str]) -> int:
     told = []
     for name, command in checks.items():
         module = command[2] if command[0] == sys.executable else None
-        if module and importlib.util.find_spec(module) is None:
+        absent = (
+            importlib.util.find_spec(module) is None if module else name == "clang-format" and not shutil.which(name)
+        )
+        if absent:
             told.append(f"{name}: not installed, left out")
             continue
         print(f"=== {name}", flush=True)

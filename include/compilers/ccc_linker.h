@@ -1,9 +1,8 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The driver's linker. It writes logs and the time where its options point, as long as the link exists, so these stand
- * in memory that the link's handle owns. So do names: nvJitLink, which is the same code, remembers where those stood.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The driver's linker. It writes logs and the time where its options point, as long as the link exists, so these stand
+// in memory that the link's handle owns. So do names: nvJitLink, which is the same code, remembers where those stood.
 #ifndef CCC_LINKER_H
 #define CCC_LINKER_H
 
@@ -12,18 +11,18 @@
 #include "driver/ccc_strings.h"
 
 #define CCC_MAX_LINK_OPTIONS 32
-#define CCC_OWN_LINK_OPTIONS 9 /* logs and their sizes, the time, names and their numbers */
+#define CCC_OWN_LINK_OPTIONS 9  // logs and their sizes, the time, names and their numbers
 #define CCC_LINK_LOG 16384
 
 typedef struct ccc_link {
     unsigned int count;
-    unsigned int time; /* which value is the time */
+    unsigned int time;  // which value is the time
     CUjit_option options[CCC_MAX_LINK_OPTIONS];
     void *values[CCC_MAX_LINK_OPTIONS];
     char error_log[CCC_LINK_LOG];
     char info_log[CCC_LINK_LOG];
     const char **input_names;
-    const char *texts[]; /* names of kernels, of variables, of inputs; and behind them what they point to */
+    const char *texts[];  // names of kernels, of variables, of inputs; and behind them what they point to
 } ccc_link;
 
 static unsigned int ccc_link_option(ccc_link *link, CUjit_option option, void *value)
@@ -33,7 +32,7 @@ static unsigned int ccc_link_option(ccc_link *link, CUjit_option option, void *v
     return link->count++;
 }
 
-/* `texts` are the names of kernels, of variables and of inputs, one after the other. */
+// `texts` are the names of kernels, of variables and of inputs, one after the other.
 static ccc_link *ccc_link_plan(const int *options, const uint64_t *values, unsigned int count, const char *const *texts,
                                unsigned int kernel_count, unsigned int variable_count, unsigned int input_count)
 {
@@ -63,12 +62,9 @@ static ccc_link *ccc_link_plan(const int *options, const uint64_t *values, unsig
     return link;
 }
 
-static CUresult ccc_link_destroy(uint64_t value)
-{
-    return cuLinkDestroy((CUlinkState)(uintptr_t)value);
-}
+static CUresult ccc_link_destroy(uint64_t value) { return cuLinkDestroy((CUlinkState)(uintptr_t)value); }
 
-/* A link in the current context, which it keeps. NULL on failure. */
+// A link in the current context, which it keeps. NULL on failure.
 static ccc_handle *ccc_link_create(const int *options, const uint64_t *values, unsigned int count,
                                    const char *const *texts, unsigned int kernel_count, unsigned int variable_count,
                                    unsigned int input_count)
@@ -103,7 +99,7 @@ static ccc_handle *ccc_link_create(const int *options, const uint64_t *values, u
     return handle;
 }
 
-/* Add the input whose name was given as the `index`th. */
+// Add the input whose name was given as the `index`th.
 static int ccc_link_add(const ccc_handle *handle, unsigned int index, int type, const void *data, size_t size)
 {
     const ccc_link *link = handle->memory;
@@ -112,7 +108,7 @@ static int ccc_link_add(const ccc_handle *handle, unsigned int index, int type, 
     return 0;
 }
 
-/* *image belongs to the link. */
+// *image belongs to the link.
 static int ccc_link_complete(const ccc_handle *handle, void **image, size_t *size)
 {
     CCC_TRY(cuLinkComplete, (CUlinkState)CCC_POINTER(handle), image, size);
@@ -124,12 +120,9 @@ static const char *ccc_link_error_log(const ccc_handle *handle)
     return ((const ccc_link *)handle->memory)->error_log;
 }
 
-static const char *ccc_link_info_log(const ccc_handle *handle)
-{
-    return ((const ccc_link *)handle->memory)->info_log;
-}
+static const char *ccc_link_info_log(const ccc_handle *handle) { return ((const ccc_link *)handle->memory)->info_log; }
 
-/* Milliseconds that were spent so far. */
+// Milliseconds that were spent so far.
 static float ccc_link_time(const ccc_handle *handle)
 {
     const ccc_link *link = handle->memory;

@@ -1,11 +1,10 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * nvJitLink, found at run time. As with NVRTC, the few prototypes used here are declared by hand, and a test compares
- * them with the real header where one is installed. That header calls each function by a name with the version it was
- * written for (__nvJitLinkCreate_13_0), unless NVJITLINK_NO_INLINE is defined: then by its plain name, which is what a
- * library found at run time is to be asked for. Plain names, and nvJitLinkVersion, exist since CUDA 12.3.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// nvJitLink, found at run time. As with NVRTC, the few prototypes used here are declared by hand, and a test compares
+// them with the real header where one is installed. That header calls each function by a name with the version it was
+// written for (__nvJitLinkCreate_13_0), unless NVJITLINK_NO_INLINE is defined: then by its plain name, which is what a
+// library found at run time is to be asked for. Plain names, and nvJitLinkVersion, exist since CUDA 12.3.
 #ifndef CCC_NVJITLINK_H
 #define CCC_NVJITLINK_H
 
@@ -46,19 +45,19 @@ typedef enum ccc_nvjitlink_input {
     NVJITLINK_INPUT_LIBRARY
 } ccc_nvjitlink_input;
 
-#define CCC_NVJITLINK_FUNCTIONS(X)                                                     \
-    X(nvJitLinkVersion, (unsigned int *, unsigned int *))                              \
-    X(nvJitLinkCreate, (nvJitLinkHandle *, uint32_t, const char **))                   \
-    X(nvJitLinkDestroy, (nvJitLinkHandle *))                                           \
-    X(nvJitLinkAddData, (nvJitLinkHandle, int, const void *, size_t, const char *))    \
-    X(nvJitLinkComplete, (nvJitLinkHandle))                                            \
-    X(nvJitLinkGetLinkedCubinSize, (nvJitLinkHandle, size_t *))                        \
-    X(nvJitLinkGetLinkedCubin, (nvJitLinkHandle, void *))                              \
-    X(nvJitLinkGetLinkedPtxSize, (nvJitLinkHandle, size_t *))                          \
-    X(nvJitLinkGetLinkedPtx, (nvJitLinkHandle, char *))                                \
-    X(nvJitLinkGetErrorLogSize, (nvJitLinkHandle, size_t *))                           \
-    X(nvJitLinkGetErrorLog, (nvJitLinkHandle, char *))                                 \
-    X(nvJitLinkGetInfoLogSize, (nvJitLinkHandle, size_t *))                            \
+#define CCC_NVJITLINK_FUNCTIONS(X) \
+    X(nvJitLinkVersion, (unsigned int *, unsigned int *)) \
+    X(nvJitLinkCreate, (nvJitLinkHandle *, uint32_t, const char **)) \
+    X(nvJitLinkDestroy, (nvJitLinkHandle *)) \
+    X(nvJitLinkAddData, (nvJitLinkHandle, int, const void *, size_t, const char *)) \
+    X(nvJitLinkComplete, (nvJitLinkHandle)) \
+    X(nvJitLinkGetLinkedCubinSize, (nvJitLinkHandle, size_t *)) \
+    X(nvJitLinkGetLinkedCubin, (nvJitLinkHandle, void *)) \
+    X(nvJitLinkGetLinkedPtxSize, (nvJitLinkHandle, size_t *)) \
+    X(nvJitLinkGetLinkedPtx, (nvJitLinkHandle, char *)) \
+    X(nvJitLinkGetErrorLogSize, (nvJitLinkHandle, size_t *)) \
+    X(nvJitLinkGetErrorLog, (nvJitLinkHandle, char *)) \
+    X(nvJitLinkGetInfoLogSize, (nvJitLinkHandle, size_t *)) \
     X(nvJitLinkGetInfoLog, (nvJitLinkHandle, char *))
 
 typedef struct ccc_nvjitlink {
@@ -67,7 +66,7 @@ typedef struct ccc_nvjitlink {
 
 static ccc_nvjitlink ccc_nvjitlink_table;
 
-/* Take nvJitLink from the library at `path`. Returns NULL, or the name of the function or the reason that is missing. */
+// Take nvJitLink from the library at `path`. Returns NULL, or the name of the function or the reason that is missing.
 CCC_DYNAMIC_LOADER(nvjitlink, CCC_NVJITLINK_FUNCTIONS(CCC_NAME), )
 
 static CUresult ccc_nvjitlink_destroy(uint64_t value)
@@ -76,17 +75,15 @@ static CUresult ccc_nvjitlink_destroy(uint64_t value)
     return ccc_nvjitlink_table.nvJitLinkDestroy(&linker) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }
 
-/* What a linker is told in words. nvJitLink remembers where the names of inputs stand, and quotes them in its log. */
+// What a linker is told in words. nvJitLink remembers where the names of inputs stand, and quotes them in its log.
 typedef struct ccc_nvjitlink_texts {
     unsigned int option_count;
-    const char *texts[]; /* options, then the names of inputs; and behind them what they point to */
+    const char *texts[];  // options, then the names of inputs; and behind them what they point to
 } ccc_nvjitlink_texts;
 
-/*
- * A linker with the given options, for inputs with the given names; *status is nvJitLink's. Also where that is a failure
- * there is a linker, whose log says why, unless nvJitLink made none. NULL: none was made, or (with *status 0) out of
- * memory.
- */
+// A linker with the given options, for inputs with the given names; *status is nvJitLink's. Also where that is a
+// failure there is a linker, whose log says why, unless nvJitLink made none. NULL: none was made, or (with *status 0)
+// out of memory.
 static ccc_handle *ccc_nvjitlink_create(unsigned int option_count, const char *const *options, unsigned int input_count,
                                         const char *const *names, int *status)
 {
@@ -116,7 +113,7 @@ static ccc_handle *ccc_nvjitlink_create(unsigned int option_count, const char *c
     return handle;
 }
 
-/* Add the input whose name was given as the `index`th. Returns nvJitLink's status. */
+// Add the input whose name was given as the `index`th. Returns nvJitLink's status.
 static int ccc_nvjitlink_add(const ccc_handle *handle, unsigned int index, int type, const void *data, size_t size)
 {
     const ccc_nvjitlink_texts *kept = handle->memory;

@@ -1,9 +1,8 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * libNVVM, found at run time. As with NVRTC, the few prototypes used here are declared by hand, and a test compares them
- * with the real header where one is installed.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// libNVVM, found at run time. As with NVRTC, the few prototypes used here are declared by hand, and a test compares
+// them with the real header where one is installed.
 #ifndef CCC_NVVM_H
 #define CCC_NVVM_H
 
@@ -12,21 +11,21 @@
 
 typedef struct _nvvmProgram *nvvmProgram;
 
-#define CCC_NVVM_FUNCTIONS(X)                                                       \
-    X(nvvmVersion, (int *, int *))                                                  \
-    X(nvvmIRVersion, (int *, int *, int *, int *))                                  \
-    X(nvvmCreateProgram, (nvvmProgram *))                                           \
-    X(nvvmDestroyProgram, (nvvmProgram *))                                          \
-    X(nvvmAddModuleToProgram, (nvvmProgram, const char *, size_t, const char *))    \
+#define CCC_NVVM_FUNCTIONS(X) \
+    X(nvvmVersion, (int *, int *)) \
+    X(nvvmIRVersion, (int *, int *, int *, int *)) \
+    X(nvvmCreateProgram, (nvvmProgram *)) \
+    X(nvvmDestroyProgram, (nvvmProgram *)) \
+    X(nvvmAddModuleToProgram, (nvvmProgram, const char *, size_t, const char *)) \
     X(nvvmLazyAddModuleToProgram, (nvvmProgram, const char *, size_t, const char *)) \
-    X(nvvmVerifyProgram, (nvvmProgram, int, const char **))                         \
-    X(nvvmCompileProgram, (nvvmProgram, int, const char **))                        \
-    X(nvvmGetProgramLogSize, (nvvmProgram, size_t *))                               \
-    X(nvvmGetProgramLog, (nvvmProgram, char *))                                     \
-    X(nvvmGetCompiledResultSize, (nvvmProgram, size_t *))                           \
+    X(nvvmVerifyProgram, (nvvmProgram, int, const char **)) \
+    X(nvvmCompileProgram, (nvvmProgram, int, const char **)) \
+    X(nvvmGetProgramLogSize, (nvvmProgram, size_t *)) \
+    X(nvvmGetProgramLog, (nvvmProgram, char *)) \
+    X(nvvmGetCompiledResultSize, (nvvmProgram, size_t *)) \
     X(nvvmGetCompiledResult, (nvvmProgram, char *))
 
-/* Newer than the oldest libNVVM that we accept: NULL where it is missing. */
+// Newer than the oldest libNVVM that we accept: NULL where it is missing.
 #define CCC_NVVM_OPTIONAL(X) X(nvvmLLVMVersion, (const char *, int *))
 
 typedef struct ccc_nvvm {
@@ -37,7 +36,7 @@ typedef struct ccc_nvvm {
 
 static ccc_nvvm ccc_nvvm_table;
 
-/* Take libNVVM from the library at `path`. Returns NULL, or the name of the function or the reason that is missing. */
+// Take libNVVM from the library at `path`. Returns NULL, or the name of the function or the reason that is missing.
 CCC_DYNAMIC_LOADER(nvvm, CCC_NVVM_FUNCTIONS(CCC_NAME) CCC_NAME(nvvmGetErrorString, ), CCC_NVVM_OPTIONAL(CCC_NAME))
 
 static CUresult ccc_nvvm_destroy(uint64_t value)
@@ -46,7 +45,7 @@ static CUresult ccc_nvvm_destroy(uint64_t value)
     return ccc_nvvm_table.nvvmDestroyProgram(&program) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }
 
-/* A program without modules; NULL with libNVVM's status in *status on failure. */
+// A program without modules; NULL with libNVVM's status in *status on failure.
 static ccc_handle *ccc_nvvm_create(int *status)
 {
     nvvmProgram program = NULL;

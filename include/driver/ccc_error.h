@@ -1,12 +1,11 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a helper leaves behind when it fails, and what cleanup could not do.
- *
- * A helper returns a status: 0, a CUresult, or one of our own (negative). The call that failed is kept per thread,
- * because the Python code that builds the message runs later. Cleanup has nobody to return a status to: failures are
- * queued for the whole process, and Python turns them into warnings when it next looks.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a helper leaves behind when it fails, and what cleanup could not do.
+//
+// A helper returns a status: 0, a CUresult, or one of our own (negative). The call that failed is kept per thread,
+// because the Python code that builds the message runs later. Cleanup has nobody to return a status to: failures are
+// queued for the whole process, and Python turns them into warnings when it next looks.
 #ifndef CCC_ERROR_H
 #define CCC_ERROR_H
 
@@ -16,26 +15,26 @@
 
 #include <cuda.h>
 
-#define CCC_CLOSED (-1)     /* an object that the call needs was closed */
-#define CCC_NO_MEMORY (-2)  /* malloc failed */
-#define CCC_NO_CONTEXT (-3) /* no context is current and none was given */
-#define CCC_TOO_LARGE (-4)  /* the memory of another process is smaller than was claimed */
-#define CCC_FOREIGN (-5)    /* only the process that created the pool allocates from it */
-#define CCC_UNCHECKED (-6)  /* whether a launch can have what it asks for has to be looked up first */
-#define CCC_ATTEND (-7)     /* no failure: it is done, and Python has something to do now */
-#define CCC_ELSEWHERE (-8)  /* an array is on another device */
+#define CCC_CLOSED (-1)      // an object that the call needs was closed
+#define CCC_NO_MEMORY (-2)   // malloc failed
+#define CCC_NO_CONTEXT (-3)  // no context is current and none was given
+#define CCC_TOO_LARGE (-4)   // the memory of another process is smaller than was claimed
+#define CCC_FOREIGN (-5)     // only the process that created the pool allocates from it
+#define CCC_UNCHECKED (-6)   // whether a launch can have what it asks for has to be looked up first
+#define CCC_ATTEND (-7)      // no failure: it is done, and Python has something to do now
+#define CCC_ELSEWHERE (-8)   // an array is on another device
 
 #define CCC_COLD __attribute__((cold, noinline))
 #define CCC_LIKELY(x) __builtin_expect(!!(x), 1)
 
 typedef struct ccc_failure {
-    const char *call; /* name of the function that failed; a string constant */
+    const char *call;  // name of the function that failed; a string constant
     int status;
 } ccc_failure;
 
 static _Thread_local ccc_failure ccc_last;
 
-/* Remember a failure and return its status. */
+// Remember a failure and return its status.
 static CCC_COLD int ccc_fail(int status, const char *call)
 {
     ccc_last.call = call;
@@ -43,34 +42,28 @@ static CCC_COLD int ccc_fail(int status, const char *call)
     return status;
 }
 
-/* Call a driver function; on failure remember its name and return its status from the enclosing helper. */
-#define CCC_TRY(function, ...)                             \
-    do {                                                   \
-        CUresult ccc_status_ = function(__VA_ARGS__);      \
-        if (!CCC_LIKELY(ccc_status_ == CUDA_SUCCESS))      \
-            return ccc_fail((int)ccc_status_, #function);  \
+// Call a driver function; on failure remember its name and return its status from the enclosing helper.
+#define CCC_TRY(function, ...) \
+    do { \
+        CUresult ccc_status_ = function(__VA_ARGS__); \
+        if (!CCC_LIKELY(ccc_status_ == CUDA_SUCCESS)) \
+            return ccc_fail((int)ccc_status_, #function); \
     } while (0)
 
-static int ccc_last_status(void)
-{
-    return ccc_last.status;
-}
+static int ccc_last_status(void) { return ccc_last.status; }
 
-static const char *ccc_last_call(void)
-{
-    return ccc_last.call;
-}
+static const char *ccc_last_call(void) { return ccc_last.call; }
 
-/* Failures of cleanup, oldest first. In a storm of them the first tell enough: what does not fit is dropped. */
+// Failures of cleanup, oldest first. In a storm of them the first tell enough: what does not fit is dropped.
 #define CCC_CLEANUP_SLOTS 32u
 static ccc_failure ccc_cleanup_queue[CCC_CLEANUP_SLOTS];
-static atomic_uint ccc_cleanup_count; /* recorded and not yet taken */
+static atomic_uint ccc_cleanup_count;  // recorded and not yet taken
 static atomic_flag ccc_cleanup_lock = ATOMIC_FLAG_INIT;
 static atomic_int ccc_exiting;
 
 static CCC_COLD void ccc_cleanup_failed(int status, const char *call)
 {
-    /* A driver that is shutting down has already freed everything; at interpreter exit nobody can be warned. */
+    // A driver that is shutting down has already freed everything; at interpreter exit nobody can be warned.
     if (status == CUDA_ERROR_DEINITIALIZED || atomic_load(&ccc_exiting))
         return;
     while (atomic_flag_test_and_set_explicit(&ccc_cleanup_lock, memory_order_acquire))
@@ -83,7 +76,7 @@ static CCC_COLD void ccc_cleanup_failed(int status, const char *call)
     atomic_flag_clear_explicit(&ccc_cleanup_lock, memory_order_release);
 }
 
-/* Take one recorded failure of cleanup: its status, with the call in *call; 0 when there is none. */
+// Take one recorded failure of cleanup: its status, with the call in *call; 0 when there is none.
 static int ccc_cleanup_take(const char **call)
 {
     int status = 0;
@@ -100,31 +93,20 @@ static int ccc_cleanup_take(const char **call)
     return status;
 }
 
-/*
- * How many reasons Python has to look at what it keeps whenever a program has waited. Without any, a wait returns 0, and
- * Python has nothing to look at.
- */
+// How many reasons Python has to look at what it keeps whenever a program has waited. Without any, a wait returns 0,
+// and Python has nothing to look at.
 static atomic_long ccc_attention;
 
-static void ccc_attend(void)
-{
-    atomic_fetch_add(&ccc_attention, 1);
-}
+static void ccc_attend(void) { atomic_fetch_add(&ccc_attention, 1); }
 
-static void ccc_unattend(void)
-{
-    atomic_fetch_sub(&ccc_attention, 1);
-}
+static void ccc_unattend(void) { atomic_fetch_sub(&ccc_attention, 1); }
 
-/* What a helper returns that has waited. */
+// What a helper returns that has waited.
 static int ccc_waited(void)
 {
     return CCC_LIKELY(atomic_load_explicit(&ccc_attention, memory_order_acquire) == 0) ? 0 : CCC_ATTEND;
 }
 
-static void ccc_set_exiting(void)
-{
-    atomic_store(&ccc_exiting, 1);
-}
+static void ccc_set_exiting(void) { atomic_store(&ccc_exiting, 1); }
 
 #endif

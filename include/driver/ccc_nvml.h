@@ -1,11 +1,10 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * NVML, found at run time: one pointer per function, filled on first use.
- *
- * It is the library that belongs to the driver in use: the system's, or the simulated one, which is in the file of the
- * simulated driver.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// NVML, found at run time: one pointer per function, filled on first use.
+//
+// It is the library that belongs to the driver in use: the system's, or the simulated one, which is in the file of the
+// simulated driver.
 #ifndef CCC_NVML_H
 #define CCC_NVML_H
 
@@ -27,17 +26,14 @@ static _Thread_local nvmlReturn_t ccc_nvml_status;
 
 static void *ccc_nvml_entry(unsigned int function);
 
-/* What a call returns whose function is not there. */
-static CCC_COLD int ccc_nvml_missing_status(void)
-{
-    return (int)ccc_nvml_status;
-}
+// What a call returns whose function is not there.
+static CCC_COLD int ccc_nvml_missing_status(void) { return (int)ccc_nvml_status; }
 
-#include "ccc_nvml_rows.h" /* generated: ccc_nvml_names, and a function for each shape */
+#include "ccc_nvml_rows.h"  // generated: ccc_nvml_names, and a function for each shape
 
 static _Atomic(void *) ccc_nvml_table[CCC_NVML_SIZE];
 
-/* Open a library. Returns whether it is NVML; if not, ccc_nvml.error says why. The lock is held. */
+// Open a library. Returns whether it is NVML; if not, ccc_nvml.error says why. The lock is held.
 static int ccc_nvml_open(void)
 {
     ccc_nvml.library = dlopen(ccc_nvml.name, RTLD_NOW | RTLD_LOCAL);
@@ -45,15 +41,13 @@ static int ccc_nvml_open(void)
         snprintf(ccc_nvml.error, sizeof ccc_nvml.error, "%s", dlerror());
     } else if (dlsym(ccc_nvml.library, "nvmlInit_v2") == NULL) {
         snprintf(ccc_nvml.error, sizeof ccc_nvml.error, "%s has no nvmlInit_v2", ccc_nvml.name);
-        ccc_nvml.library = NULL; /* and stays open: it may be the driver */
+        ccc_nvml.library = NULL;  // and stays open: it may be the driver
     }
     return ccc_nvml.library != NULL;
 }
 
-/*
- * Find the library. Where the driver is named by its path, NVML is in the same file, as the simulated one is, or beside
- * it; else the system has it. The simulated devices have no other NVML. The lock is held.
- */
+// Find the library. Where the driver is named by its path, NVML is in the same file, as the simulated one is, or beside
+// it; else the system has it. The simulated devices have no other NVML. The lock is held.
 static CCC_COLD void ccc_nvml_load(void)
 {
     char driver[sizeof ccc_nvml.name];
@@ -86,7 +80,7 @@ static CCC_COLD void *ccc_nvml_resolve(unsigned int function)
     return address;
 }
 
-/* Return the address of a function, or NULL where the library or the function is missing. */
+// Return the address of a function, or NULL where the library or the function is missing.
 static void *ccc_nvml_entry(unsigned int function)
 {
     if (function >= CCC_NVML_SIZE) {
@@ -97,7 +91,7 @@ static void *ccc_nvml_entry(unsigned int function)
     return CCC_LIKELY(address != NULL) ? address : ccc_nvml_resolve(function);
 }
 
-/* Return the number of a function, for questions; one that has no address where the header lacks it. */
+// Return the number of a function, for questions; one that has no address where the header lacks it.
 static unsigned int ccc_nvml_find(const char *name)
 {
     unsigned int function = 0;
@@ -106,20 +100,14 @@ static unsigned int ccc_nvml_find(const char *name)
     return function;
 }
 
-/* Whether NVML is initialised in this process. */
+// Whether NVML is initialised in this process.
 static atomic_int ccc_nvml_ready;
 
-static int ccc_nvml_is_ready(void)
-{
-    return atomic_load_explicit(&ccc_nvml_ready, memory_order_acquire);
-}
+static int ccc_nvml_is_ready(void) { return atomic_load_explicit(&ccc_nvml_ready, memory_order_acquire); }
 
-static void ccc_nvml_set_ready(int ready)
-{
-    atomic_store_explicit(&ccc_nvml_ready, ready, memory_order_release);
-}
+static void ccc_nvml_set_ready(int ready) { atomic_store_explicit(&ccc_nvml_ready, ready, memory_order_release); }
 
-/* Ask; the answer has the size of the question. NVML_ERROR_UNINITIALIZED, before the first call of NVML in a process. */
+// Ask; the answer has the size of the question. NVML_ERROR_UNINITIALIZED, before the first call of NVML in a process.
 static int ccc_nvml_ask(const ccc_nvml_question *question, uintptr_t object, unsigned int first, unsigned int second,
                         void *answer)
 {
@@ -131,27 +119,24 @@ static int ccc_nvml_ask(const ccc_nvml_question *question, uintptr_t object, uns
     if (question->version)
         *(unsigned int *)answer = question->version;
     switch (question->form) {
-    case CCC_NVML_OUTPUT:
-        return (int)((nvmlReturn_t (*)(void *, void *))address)(handle, answer);
+    case CCC_NVML_OUTPUT: return (int)((nvmlReturn_t (*)(void *, void *))address)(handle, answer);
     case CCC_NVML_OUTPUT_OF:
         return (int)((nvmlReturn_t (*)(void *, unsigned int, void *))address)(handle, first, answer);
     case CCC_NVML_OUTPUT_OF_TWO:
         return (int)((nvmlReturn_t (*)(void *, unsigned int, unsigned int, void *))address)(handle, first, second,
-                                                                                           answer);
+                                                                                            answer);
     case CCC_NVML_TEXT:
         return (int)((nvmlReturn_t (*)(void *, char *, unsigned int))address)(handle, answer, question->size);
     case CCC_NVML_PAIR:
-        return (int)((nvmlReturn_t (*)(void *, unsigned int *, unsigned int *))address)(
-            handle, answer, (unsigned int *)answer + 1);
-    case CCC_NVML_TOTAL:
-        return (int)((nvmlReturn_t (*)(unsigned int *))address)(answer);
-    case CCC_NVML_SYSTEM_TEXT:
-        return (int)((nvmlReturn_t (*)(char *, unsigned int))address)(answer, question->size);
+        return (int)((nvmlReturn_t (*)(void *, unsigned int *, unsigned int *))address)(handle, answer,
+                                                                                        (unsigned int *)answer + 1);
+    case CCC_NVML_TOTAL: return (int)((nvmlReturn_t (*)(unsigned int *))address)(answer);
+    case CCC_NVML_SYSTEM_TEXT: return (int)((nvmlReturn_t (*)(char *, unsigned int))address)(answer, question->size);
     }
     return NVML_ERROR_INVALID_ARGUMENT;
 }
 
-/* Ask for a number of 32 bits. It is returned, or the status, negative. */
+// Ask for a number of 32 bits. It is returned, or the status, negative.
 static int64_t ccc_nvml_number(const ccc_nvml_question *question, uintptr_t object, unsigned int first,
                                unsigned int second)
 {
@@ -160,26 +145,20 @@ static int64_t ccc_nvml_number(const ccc_nvml_question *question, uintptr_t obje
     return status ? -(int64_t)status : (int64_t)number;
 }
 
-/* What NVML says of a status, or NULL where there is no library. */
+// What NVML says of a status, or NULL where there is no library.
 static const char *ccc_nvml_error_string(int status)
 {
     const char *(*explain)(nvmlReturn_t);
-    ccc_nvml_entry(0); /* loads the library */
+    ccc_nvml_entry(0);  // loads the library
     *(void **)&explain = ccc_nvml.library ? dlsym(ccc_nvml.library, "nvmlErrorString") : NULL;
     return explain ? explain((nvmlReturn_t)status) : NULL;
 }
 
-/* The library that was loaded, or tried last. */
-static const char *ccc_nvml_name(void)
-{
-    return ccc_nvml.name;
-}
+// The library that was loaded, or tried last.
+static const char *ccc_nvml_name(void) { return ccc_nvml.name; }
 
-/* Why none could be loaded. */
-static const char *ccc_nvml_error(void)
-{
-    return ccc_nvml.error;
-}
+// Why none could be loaded.
+static const char *ccc_nvml_error(void) { return ccc_nvml.error; }
 
 static void ccc_nvml_after_fork(void)
 {
@@ -188,9 +167,6 @@ static void ccc_nvml_after_fork(void)
     ccc_nvml_set_ready(0);
 }
 
-__attribute__((constructor)) static void ccc_nvml_watch_fork(void)
-{
-    pthread_atfork(NULL, NULL, ccc_nvml_after_fork);
-}
+__attribute__((constructor)) static void ccc_nvml_watch_fork(void) { pthread_atfork(NULL, NULL, ccc_nvml_after_fork); }
 
 #endif

@@ -1,13 +1,13 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of texts, for libraries that keep the pointers they are handed. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Copies of texts, for libraries that keep the pointers they are handed.
 #ifndef CCC_STRINGS_H
 #define CCC_STRINGS_H
 
 #include <stddef.h>
 #include <string.h>
 
-/* How many bytes the pointers to copies take, and the copies. */
+// How many bytes the pointers to copies take, and the copies.
 static size_t ccc_strings_size(const char *const *texts, unsigned int count)
 {
     size_t size = 0;
@@ -16,7 +16,7 @@ static size_t ccc_strings_size(const char *const *texts, unsigned int count)
     return size;
 }
 
-/* Copy texts to `buffer`, and pointers to these to `pointers`. Returns the end of the last. */
+// Copy texts to `buffer`, and pointers to these to `pointers`. Returns the end of the last.
 static char *ccc_strings_copy(const char **pointers, char *buffer, const char *const *texts, unsigned int count)
 {
     for (unsigned int i = 0; i < count; i++) {

@@ -1,12 +1,11 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The driver, found at run time: one pointer per function, filled on first use.
- *
- * Nothing here is linked against libcuda. A function is looked up under the CUDA version that brought the signature
- * we compiled against, and only if the installed driver is at least that new: asked for more than it knows, a driver
- * may answer with an older signature and report success (libcuda 550 does so for cuCtxCreate at 13000).
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The driver, found at run time: one pointer per function, filled on first use.
+//
+// Nothing here is linked against libcuda. A function is looked up under the CUDA version that brought the signature
+// we compiled against, and only if the installed driver is at least that new: asked for more than it knows, a driver
+// may answer with an older signature and report success (libcuda 550 does so for cuCtxCreate at 13000).
 #ifndef CCC_TABLE_H
 #define CCC_TABLE_H
 
@@ -25,15 +24,15 @@
 
 #include "driver/ccc_error.h"
 
-/* Why a function could not be called. */
+// Why a function could not be called.
 typedef enum ccc_reason {
     CCC_AVAILABLE = 0,
-    CCC_NO_LIBRARY,      /* no driver library could be loaded */
-    CCC_DRIVER_TOO_OLD,  /* older than the oldest we support, so nothing works */
-    CCC_FUNCTION_NEWER,  /* the function came with a later driver */
-    CCC_FUNCTION_ABSENT, /* the driver is new enough, and still does not have it */
-    CCC_NOT_BUILT,       /* the header that this was built with does not have it */
-    CCC_FORKED           /* the driver was in use before fork(), and does not survive it */
+    CCC_NO_LIBRARY,       // no driver library could be loaded
+    CCC_DRIVER_TOO_OLD,   // older than the oldest we support, so nothing works
+    CCC_FUNCTION_NEWER,   // the function came with a later driver
+    CCC_FUNCTION_ABSENT,  // the driver is new enough, and still does not have it
+    CCC_NOT_BUILT,        // the header that this was built with does not have it
+    CCC_FORKED            // the driver was in use before fork(), and does not survive it
 } ccc_reason;
 
 #define CCC_OLDEST_DRIVER 12000
@@ -42,14 +41,14 @@ typedef enum ccc_reason {
 typedef struct ccc_row {
     const char *name;
     const char *base;
-    int legacy[2];     /* versions with this signature, newest first, for the legacy default stream */
-    int per_thread[2]; /* the same for the per-thread default stream */
+    int legacy[2];      // versions with this signature, newest first, for the legacy default stream
+    int per_thread[2];  // the same for the per-thread default stream
 } ccc_row;
 
 typedef struct ccc_missing {
     ccc_reason reason;
     const char *function;
-    int needed; /* CUDA version, as 1000 * major + 10 * minor */
+    int needed;  // CUDA version, as 1000 * major + 10 * minor
     CUresult status;
 } ccc_missing;
 
@@ -58,12 +57,12 @@ typedef CUresult (*ccc_init_function)(unsigned int);
 static struct {
     pthread_mutex_t lock;
     void *library;
-    atomic_int loaded; /* 1: usable; -1: tried and failed, see reason. This and what follows is read without the lock */
+    atomic_int loaded;  // 1: usable; -1: tried and failed, see reason. This and what follows is read without the lock
     _Atomic(ccc_reason) reason;
     atomic_int version;
     atomic_int per_thread;
-    atomic_int used; /* cuInit succeeded */
-    atomic_int starting; /* calls of cuInit under way */
+    atomic_int used;      // cuInit succeeded
+    atomic_int starting;  // calls of cuInit under way
     char chosen[PATH_MAX];
     char name[PATH_MAX + 64];
     char error[PATH_MAX + 256];
@@ -76,13 +75,10 @@ static _Thread_local ccc_missing ccc_last_missing;
 static void *ccc_resolve(int index);
 static inline void *ccc_entry(int index);
 
-/* What a shim returns when its function is not there; ccc_missing_* says why. */
-static CCC_COLD CUresult ccc_unavailable_status(void)
-{
-    return ccc_last_missing.status;
-}
+// What a shim returns when its function is not there; ccc_missing_* says why.
+static CCC_COLD CUresult ccc_unavailable_status(void) { return ccc_last_missing.status; }
 
-/* Choose the library before the first driver call: a path, "system" or "simulator". Returns 0 when it is too late. */
+// Choose the library before the first driver call: a path, "system" or "simulator". Returns 0 when it is too late.
 static int ccc_driver_choose(const char *name)
 {
     pthread_mutex_lock(&ccc_driver.lock);
@@ -95,14 +91,14 @@ static int ccc_driver_choose(const char *name)
     return early;
 }
 
-/* Write the name that dlopen gets. */
+// Write the name that dlopen gets.
 static void ccc_driver_find(char *name, size_t size)
 {
     const char *wanted = ccc_driver.chosen[0] ? ccc_driver.chosen : getenv("CUDA_CORE_CFFI_DRIVER");
     if (wanted == NULL || wanted[0] == '\0' || strcmp(wanted, "system") == 0) {
         snprintf(name, size, "libcuda.so.1");
     } else if (strcmp(wanted, "simulator") == 0) {
-        /* it lies beside this extension */
+        // it lies beside this extension
         Dl_info info;
         const char *slash = NULL;
         if (dladdr((void *)&ccc_driver, &info) && info.dli_fname)
@@ -114,7 +110,7 @@ static void ccc_driver_find(char *name, size_t size)
     }
 }
 
-/* Open the library and find the functions that find the others. The lock is held. */
+// Open the library and find the functions that find the others. The lock is held.
 static CCC_COLD void ccc_driver_load(void)
 {
     CUresult (*get_version)(int *);
@@ -146,7 +142,7 @@ static CCC_COLD void ccc_driver_load(void)
     ccc_driver.loaded = 1;
 }
 
-/* Say why a function is not there. */
+// Say why a function is not there.
 static CCC_COLD void *ccc_miss(ccc_reason reason, const char *function, int needed)
 {
     static const CUresult status[] = {
@@ -161,7 +157,7 @@ static CCC_COLD void *ccc_miss(ccc_reason reason, const char *function, int need
     return NULL;
 }
 
-/* cuInit, watched: what fork() must know is whether the driver was started. */
+// cuInit, watched: what fork() must know is whether the driver was started.
 static CUresult CUDAAPI ccc_watched_init(unsigned int flags)
 {
     ccc_init_function init = ccc_driver.init;
@@ -173,42 +169,21 @@ static CUresult CUDAAPI ccc_watched_init(unsigned int flags)
     return status;
 }
 
-static int ccc_driver_version(void)
-{
-    return ccc_driver.loaded == 1 ? ccc_driver.version : 0;
-}
+static int ccc_driver_version(void) { return ccc_driver.loaded == 1 ? ccc_driver.version : 0; }
 
-static int ccc_driver_used(void)
-{
-    return ccc_driver.used;
-}
+static int ccc_driver_used(void) { return ccc_driver.used; }
 
-static const char *ccc_driver_name(void)
-{
-    return ccc_driver.name;
-}
+static const char *ccc_driver_name(void) { return ccc_driver.name; }
 
-static const char *ccc_driver_error(void)
-{
-    return ccc_driver.error;
-}
+static const char *ccc_driver_error(void) { return ccc_driver.error; }
 
-static int ccc_driver_per_thread(void)
-{
-    return ccc_driver.per_thread;
-}
+static int ccc_driver_per_thread(void) { return ccc_driver.per_thread; }
 
-static const ccc_missing *ccc_missing_last(void)
-{
-    return &ccc_last_missing;
-}
+static const ccc_missing *ccc_missing_last(void) { return &ccc_last_missing; }
 
-static void ccc_missing_clear(void)
-{
-    ccc_last_missing.reason = CCC_AVAILABLE;
-}
+static void ccc_missing_clear(void) { ccc_last_missing.reason = CCC_AVAILABLE; }
 
-#include "ccc_table_rows.h" /* generated: ccc_rows, ccc_table and the shims */
+#include "ccc_table_rows.h"  // generated: ccc_rows, ccc_table and the shims
 
 static inline void *ccc_entry(int index)
 {
@@ -231,8 +206,8 @@ static CCC_COLD void *ccc_resolve(int index)
         return ccc_miss(reason, row->name, CCC_OLDEST_DRIVER);
 
     const int *versions = ccc_driver.per_thread ? row->per_thread : row->legacy;
-    cuuint64_t flags = ccc_driver.per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
-                                             : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
+    cuuint64_t flags =
+        ccc_driver.per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
     int needed = versions[0];
     if (needed > ccc_driver.version && versions[1])
         needed = versions[1];
@@ -244,16 +219,15 @@ static CCC_COLD void *ccc_resolve(int index)
         ccc_init_function init;
         *(void **)&init = address;
         ccc_driver.init = init;
-        *(CUresult (**)(unsigned int))&address = ccc_watched_init;
+        ccc_init_function watched = ccc_watched_init;
+        address = *(void **)&watched;
     }
     atomic_store_explicit(&ccc_table[index], address, memory_order_release);
     return address;
 }
 
-/*
- * In the child of fork(): a driver that was in use is unusable there, as is one that another thread was starting. Make
- * every call say so instead of crash or hang. One that another thread was loading is loaded anew.
- */
+// In the child of fork(): a driver that was in use is unusable there, as is one that another thread was starting. Make
+// every call say so instead of crash or hang. One that another thread was loading is loaded anew.
 static void ccc_after_fork(void)
 {
     static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
@@ -268,9 +242,6 @@ static void ccc_after_fork(void)
         atomic_store_explicit(&ccc_table[index], NULL, memory_order_relaxed);
 }
 
-__attribute__((constructor)) static void ccc_watch_fork(void)
-{
-    pthread_atfork(NULL, NULL, ccc_after_fork);
-}
+__attribute__((constructor)) static void ccc_watch_fork(void) { pthread_atfork(NULL, NULL, ccc_after_fork); }
 
 #endif

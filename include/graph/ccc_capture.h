@@ -1,29 +1,28 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Captures: a stream whose work becomes nodes of a graph. A handle of its own stands for each; where its last use goes
- * while the capture is under way, the capture is ended, so that the stream can be used again. It uses the stream until
- * its builder ends it, and the handle of the graph, which goes with it unless it was given to somebody. That graph is the
- * driver's until the capture ends, unless it was there before, in a node.
- *
- * Where the driver gives up a graph, it frees the graphs inside its nodes. Captures into those have to be ended before:
- * drivers crash, or never return, when such a capture goes on or is ended later (580). So they end with the capture
- * around them, and before the node is destroyed.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Captures: a stream whose work becomes nodes of a graph. A handle of its own stands for each; where its last use goes
+// while the capture is under way, the capture is ended, so that the stream can be used again. It uses the stream until
+// its builder ends it, and the handle of the graph, which goes with it unless it was given to somebody. That graph is
+// the driver's until the capture ends, unless it was there before, in a node.
+//
+// Where the driver gives up a graph, it frees the graphs inside its nodes. Captures into those have to be ended before:
+// drivers crash, or never return, when such a capture goes on or is ended later (580). So they end with the capture
+// around them, and before the node is destroyed.
 #ifndef CCC_CAPTURE_H
 #define CCC_CAPTURE_H
 
 #include "graph/ccc_graph_exec.h"
 
 static pthread_mutex_t ccc_capture_lock = PTHREAD_MUTEX_INITIALIZER;
-static ccc_handle *ccc_captured_graphs; /* those that are being captured; not uses */
-static ccc_handle *ccc_captures_begun;  /* captures under way; not uses */
+static ccc_handle *ccc_captured_graphs;  // those that are being captured; not uses
+static ccc_handle *ccc_captures_begun;   // captures under way; not uses
 
-/* In the memory of a capture's handle. */
+// In the memory of a capture's handle.
 typedef struct ccc_capture_link {
     ccc_handle *next, *previous;
-    atomic_int listed;     /* until the capture has been ended */
-    ccc_captured captured; /* the handles that it uses */
+    atomic_int listed;      // until the capture has been ended
+    ccc_captured captured;  // the handles that it uses
 } ccc_capture_link;
 
 #define CCC_CAPTURE_LINK(handle) ((ccc_capture_link *)(handle)->memory)
@@ -60,7 +59,7 @@ static void ccc_capture_unlist(ccc_handle *capture)
         CCC_CAPTURE_LINK(link->next)->previous = link->previous;
     *(link->previous ? &CCC_CAPTURE_LINK(link->previous)->next : &ccc_captures_begun) = link->next;
     ccc_capture_leave();
-    atomic_store(&link->listed, 0); /* now the handle may go */
+    atomic_store(&link->listed, 0);  // now the handle may go
 }
 
 static void ccc_capture_note(ccc_handle *graph, int begins)
@@ -78,7 +77,7 @@ static void ccc_capture_note(ccc_handle *graph, int begins)
     ccc_capture_leave();
 }
 
-/* Whether a capture is under way, which the caller has to stop then: of several threads one finds it so. */
+// Whether a capture is under way, which the caller has to stop then: of several threads one finds it so.
 static int ccc_capture_claim(ccc_handle *capture)
 {
     return __atomic_exchange_n(&capture->value, 0, __ATOMIC_ACQ_REL) != 0;
@@ -88,13 +87,13 @@ static CUresult ccc_capture_stop_stream(CUstream stream, CUgraph *graph)
 {
     CCC_EXCLUDE;
     CUresult result = cuStreamEndCapture(stream, graph);
-    /* After a failure that is not of the capture, that may be there still. Else the stream may be in another by now. */
+    // After a failure that is not of the capture, that may be there still. Else the stream may be in another by now.
     if (result && (result < CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED || result > CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD))
         cuStreamEndCapture(stream, graph);
     return result;
 }
 
-/* Release the handles of a failed capture. */
+// Release the handles of a failed capture.
 static void ccc_captured_release(ccc_captured *captured)
 {
     for (size_t i = 0; i < captured->handles.size; i++)
@@ -102,7 +101,7 @@ static void ccc_captured_release(ccc_captured *captured)
     ccc_map_end(&captured->handles);
 }
 
-/* Make a keep of the handles. Out of memory they are never released: leaking beats crashing. */
+// Make a keep of the handles. Out of memory they are never released: leaking beats crashing.
 static ccc_keep *ccc_captured_keep(ccc_captured *captured)
 {
     ccc_keep *keep = captured->handles.used ? ccc_keep_room(captured->handles.used) : NULL;
@@ -113,10 +112,8 @@ static ccc_keep *ccc_captured_keep(ccc_captured *captured)
     return keep;
 }
 
-/*
- * Give the handles of a capture that has ended to its graph. The handles of a graph inside a node belong to the set of the
- * outer graph while that is still being captured.
- */
+// Give the handles of a capture that has ended to its graph. The handles of a graph inside a node belong to the set of
+// the outer graph while that is still being captured.
 static void ccc_captured_hand_over(ccc_captured *captured)
 {
     ccc_handle *root = captured->home;
@@ -136,17 +133,18 @@ static void ccc_captured_hand_over(ccc_captured *captured)
         }
     pthread_mutex_unlock(&ccc_captured_lock);
     if (outer && status == 0) {
-        ccc_captured_release(&moved); /* handles that the outer set has already */
+        ccc_captured_release(&moved);  // handles that the outer set has already
         return;
     }
     ccc_keep *keep = ccc_captured_keep(&moved);
     ccc_graph_lock(root);
-    if (ccc_graph_attach(root, keep)) /* of which the driver knows already; then nothing keeps the objects */
+    if (ccc_graph_attach(root, keep))  // of which the driver knows already; then nothing keeps the objects
         ccc_cleanup_failed(ccc_last_status(), ccc_last.call);
     ccc_graph_unlock(root);
 }
 
-/* End a capture that the caller has claimed. It is over then, whatever the status says, even that this is the wrong thread. */
+// End a capture that the caller has claimed. It is over then, whatever the status says, even that this is the wrong
+// thread.
 static CUresult ccc_capture_stop_alone(ccc_handle *capture)
 {
     CUgraph graph = NULL;
@@ -159,7 +157,7 @@ static CUresult ccc_capture_stop_alone(ccc_handle *capture)
         ccc_release_ask();
     ccc_captured *captured = &CCC_CAPTURE_LINK(capture)->captured;
     ccc_captured_end(captured);
-    if (home->graph) { /* not one inside a node */
+    if (home->graph) {  // not one inside a node
         ccc_capture_note(home, 0);
         home->graph->captured = graph ? 0 : CCC_CAPTURE_LOST;
     }
@@ -171,7 +169,7 @@ static CUresult ccc_capture_stop_alone(ccc_handle *capture)
     return result;
 }
 
-/* Whether a graph is the one with this handle, or inside it. */
+// Whether a graph is the one with this handle, or inside it.
 static int ccc_graph_is_within(const ccc_handle *graph, uint64_t value)
 {
     while (graph->value != value && graph->flags & CCC_BORROWED)
@@ -179,7 +177,8 @@ static int ccc_graph_is_within(const ccc_handle *graph, uint64_t value)
     return graph->value == value;
 }
 
-/* A capture under way into a graph, or into one inside it, which the caller has to stop if *claimed; NULL: there is none. */
+// A capture under way into a graph, or into one inside it, which the caller has to stop if *claimed; NULL: there is
+// none.
 static ccc_handle *ccc_capture_find(uint64_t value, const ccc_handle *besides, int *claimed)
 {
     ccc_capture_enter();
@@ -191,7 +190,7 @@ static ccc_handle *ccc_capture_find(uint64_t value, const ccc_handle *besides, i
     return found;
 }
 
-/* End the captures into a graph and those inside it, but for one, and wait for those that other threads end. */
+// End the captures into a graph and those inside it, but for one, and wait for those that other threads end.
 static void ccc_capture_end_within(uint64_t value, const ccc_handle *besides)
 {
     int claimed;
@@ -204,14 +203,14 @@ static void ccc_capture_end_within(uint64_t value, const ccc_handle *besides)
     }
 }
 
-/* A graph inside a node is about to go: end the captures into it. */
+// A graph inside a node is about to go: end the captures into it.
 static void ccc_capture_end_in(uint64_t value)
 {
     if (atomic_load_explicit(&ccc_captures, memory_order_acquire))
         ccc_capture_end_within(value, NULL);
 }
 
-/* The same as ccc_capture_stop_alone, for the captures inside its graph, too. */
+// The same as ccc_capture_stop_alone, for the captures inside its graph, too.
 static CUresult ccc_capture_stop(ccc_handle *capture)
 {
     if (capture->capture.graph->graph)
@@ -219,19 +218,19 @@ static CUresult ccc_capture_stop(ccc_handle *capture)
     return ccc_capture_stop_alone(capture);
 }
 
-/* The end of a handle whose capture nobody has ended: that it was not complete is no failure. */
+// The end of a handle whose capture nobody has ended: that it was not complete is no failure.
 static CUresult ccc_destroy_capture(ccc_handle *capture, const char **call)
 {
     const ccc_capture_link *link = CCC_CAPTURE_LINK(capture);
-    ccc_handle *home = capture->capture.graph; /* NULL: nothing was begun */
+    ccc_handle *home = capture->capture.graph;  // NULL: nothing was begun
     CUresult result = CUDA_SUCCESS;
     *call = "cuStreamEndCapture";
     if (ccc_capture_claim(capture))
         result = ccc_capture_stop(capture);
-    while (link && atomic_load(&link->listed) && ccc_graph_locks()) /* another thread is about to end it */
+    while (link && atomic_load(&link->listed) && ccc_graph_locks())  // another thread is about to end it
         sched_yield();
     if (home && !atomic_exchange(&capture->capture.given, 1))
-        ccc_release_object(home); /* of which this handle has a use for a moment more */
+        ccc_release_object(home);  // of which this handle has a use for a moment more
     return result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
                ? CUDA_SUCCESS
                : result;
@@ -247,14 +246,15 @@ static int ccc_capture_end(ccc_handle *capture)
     return result ? ccc_fail((int)result, "cuStreamEndCapture") : 0;
 }
 
-/* The handle of the graph, which is the caller's from now on. NULL: the capture's is closed, or the graph was given before. */
+// The handle of the graph, which is the caller's from now on. NULL: the capture's is closed, or the graph was given
+// before.
 static ccc_handle *ccc_capture_graph(ccc_handle *capture)
 {
     CCC_USE_OR(capture, ccc_closed());
     return atomic_exchange(&capture->capture.given, 1) ? ccc_closed() : capture->capture.graph;
 }
 
-/* A capture is under way from now on. */
+// A capture is under way from now on.
 static void ccc_capture_begun(ccc_handle *capture)
 {
     capture->value = 1;
@@ -263,7 +263,7 @@ static void ccc_capture_begun(ccc_handle *capture)
     ccc_capture_list(capture);
 }
 
-/* Begin to capture into a graph inside a node. Who destroys the node finds the capture listed, or the graph gone here. */
+// Begin to capture into a graph inside a node. Who destroys the node finds the capture listed, or the graph gone here.
 static int ccc_capture_start_in(ccc_handle *body, ccc_handle *capture, ccc_handle *stream, int mode)
 {
     int status = ccc_graph_enter(body);
@@ -272,13 +272,13 @@ static int ccc_capture_start_in(ccc_handle *body, ccc_handle *capture, ccc_handl
     CUresult result = ccc_begin_capture(stream, (CUstreamCaptureMode)mode, CCC_GRAPH_OF(body));
     if (result == CUDA_SUCCESS) {
         status = ccc_capture_info(stream, &CCC_CAPTURE_LINK(capture)->captured.id, NULL, NULL, NULL);
-        ccc_capture_begun(capture); /* after a failure the caller closes the capture, which ends it */
+        ccc_capture_begun(capture);  // after a failure the caller closes the capture, which ends it
     }
     ccc_graph_leave(body);
     return result ? ccc_fail((int)result, "cuStreamBeginCaptureToGraph") : status;
 }
 
-/* The kernels of a graph that is captured in a green context run with the resources of that one: the graph keeps it. */
+// The kernels of a graph that is captured in a green context run with the resources of that one: the graph keeps it.
 static int ccc_capture_keep_green(const ccc_handle *stream, CUgraph graph)
 {
     CUuserObject object;
@@ -288,7 +288,7 @@ static int ccc_capture_keep_green(const ccc_handle *stream, CUgraph graph)
     return keep ? ccc_keep_give(keep, graph, &object) : ccc_last_status();
 }
 
-/* Begin to capture into a new graph. Returns the graph, and the driver's number of the capture. */
+// Begin to capture into a new graph. Returns the graph, and the driver's number of the capture.
 static int ccc_capture_start(ccc_handle *stream, int mode, CUgraph *graph, uint64_t *id)
 {
     CUresult result = ccc_begin_capture(stream, (CUstreamCaptureMode)mode, NULL);
@@ -307,7 +307,7 @@ static int ccc_capture_start(ccc_handle *stream, int mode, CUgraph *graph, uint6
     return status;
 }
 
-/* A capture that has not begun, so that its Python object is there before it begins. NULL: out of memory. */
+// A capture that has not begun, so that its Python object is there before it begins. NULL: out of memory.
 static ccc_handle *ccc_capture_new(void)
 {
     ccc_handle *capture = ccc_new(CCC_CAPTURE, 0, 0, NULL);
@@ -319,10 +319,8 @@ static ccc_handle *ccc_capture_new(void)
     return capture;
 }
 
-/*
- * Begin a new capture of a stream: into a graph inside a node, or where that is NULL into a new one. After a failure
- * close the capture.
- */
+// Begin a new capture of a stream: into a graph inside a node, or where that is NULL into a new one. After a failure
+// close the capture.
 static int ccc_capture_begin(ccc_handle *capture, ccc_handle *stream, int mode, ccc_handle *inside)
 {
     CUgraph captured = NULL;
@@ -349,7 +347,7 @@ static int ccc_capture_begin(ccc_handle *capture, ccc_handle *stream, int mode, 
     return 0;
 }
 
-/* The nodes that what a stream is given next comes after; *count is the capacity of the array, then how many there are. */
+// The nodes that what a stream is given next comes after; *count is the capacity of the array, then how many there are.
 static int ccc_capture_ends(const ccc_handle *stream, ccc_handle *graph, uint64_t *nodes, size_t *count)
 {
     CUgraph captured;
@@ -369,7 +367,7 @@ static int ccc_capture_ends(const ccc_handle *stream, ccc_handle *graph, uint64_
     return status;
 }
 
-/* What the stream is given next comes after this node of the graph that it is captured in. */
+// What the stream is given next comes after this node of the graph that it is captured in.
 static int ccc_capture_continue(const ccc_handle *stream, ccc_handle *graph, uint64_t node)
 {
     CUgraphNode last = (CUgraphNode)(uintptr_t)node;
@@ -383,10 +381,8 @@ static int ccc_capture_continue(const ccc_handle *stream, ccc_handle *graph, uin
     return result ? ccc_fail((int)result, "cuStreamUpdateCaptureDependencies") : 0;
 }
 
-/*
- * Destroy a node. `inner` are the graphs inside it: nothing begins there from the first step on, and captures into them end
- * before the last.
- */
+// Destroy a node. `inner` are the graphs inside it: nothing begins there from the first step on, and captures into them
+// end before the last.
 static int ccc_graph_destroy_node(ccc_handle *graph, uint64_t node, const uint64_t *inner, size_t count, ccc_keep *keep)
 {
     ccc_map *gone = &ccc_graph_root(graph)->graph->gone;

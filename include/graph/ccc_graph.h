@@ -1,39 +1,38 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Graphs and executables. The driver wants calls on one graph made one after the other, even those that only look: so
- * each call here holds the lock of the graph's root, or of the executable. Calls that take a keep take it over: where
- * they fail, it is finished. docs/graphs.md tells who keeps what.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Graphs and executables. The driver wants calls on one graph made one after the other, even those that only look: so
+// each call here holds the lock of the graph's root, or of the executable. Calls that take a keep take it over: where
+// they fail, it is finished. docs/graphs.md tells who keeps what.
 #ifndef CCC_GRAPH_H
 #define CCC_GRAPH_H
 
 #include "graph/ccc_kept.h"
 #include "launch/ccc_launch.h"
 
-#define CCC_GONE (-25) /* a node was destroyed, or the graph that was inside it */
+#define CCC_GONE (-25)  // a node was destroyed, or the graph that was inside it
 
-enum { CCC_CAPTURE_ACTIVE = 1, CCC_CAPTURE_LOST }; /* a capture that goes on, and one that came to nothing */
+enum { CCC_CAPTURE_ACTIVE = 1, CCC_CAPTURE_LOST };  // a capture that goes on, and one that came to nothing
 
 typedef struct ccc_graph {
     pthread_mutex_t lock;
-    int excludes;    /* who holds the lock excludes calls that give captured streams work, too */
-    ccc_kept kept;   /* of a definition: what the driver does not have; of an executable: a bundle, and for nodes */
-    ccc_map names;   /* of a definition: what is kept for graphs inside nodes, by their handles */
-    ccc_map by_node; /* of an executable: its keeps for nodes */
-    ccc_map gone;    /* of a root: nodes in it that were destroyed, and graphs that were inside them */
-    ccc_handle *event;  /* of an executable that has keeps: behind its last launch, unless that was in `stream` */
-    ccc_handle *stream; /* of an executable that has keeps: the stream of its last launch, if ours; not a use */
-    int shown;       /* of a definition: others know a handle of it, so that the driver has to have all keeps */
-    int conditional; /* a root has conditional nodes, or is of other code, which may have added some */
-    atomic_int captured; /* of a graph that is captured here; unless it is 0, the driver destroys it */
-    ccc_handle *next;   /* of those that are being captured */
+    int excludes;         // who holds the lock excludes calls that give captured streams work, too
+    ccc_kept kept;        // of a definition: what the driver does not have; of an executable: a bundle, and for nodes
+    ccc_map names;        // of a definition: what is kept for graphs inside nodes, by their handles
+    ccc_map by_node;      // of an executable: its keeps for nodes
+    ccc_map gone;         // of a root: nodes in it that were destroyed, and graphs that were inside them
+    ccc_handle *event;    // of an executable that has keeps: behind its last launch, unless that was in `stream`
+    ccc_handle *stream;   // of an executable that has keeps: the stream of its last launch, if ours; not a use
+    int shown;            // of a definition: others know a handle of it, so that the driver has to have all keeps
+    int conditional;      // a root has conditional nodes, or is of other code, which may have added some
+    atomic_int captured;  // of a graph that is captured here; unless it is 0, the driver destroys it
+    ccc_handle *next;     // of those that are being captured
 } ccc_graph;
 
-/* Why the driver did not instantiate or update. */
+// Why the driver did not instantiate or update.
 typedef struct ccc_refusal {
-    int result;    /* a CUgraphInstantiateResult or CUgraphExecUpdateResult */
-    uint64_t node; /* the one at fault; 0: not known */
+    int result;     // a CUgraphInstantiateResult or CUgraphExecUpdateResult
+    uint64_t node;  // the one at fault; 0: not known
 } ccc_refusal;
 
 #define CCC_GRAPH_OF(handle) ((CUgraph)CCC_POINTER(handle))
@@ -53,7 +52,7 @@ static ccc_handle *ccc_graph_new(ccc_kind kind, uint64_t value)
     return handle;
 }
 
-/* The handle whose lock counts: a graph inside another has its root's. */
+// The handle whose lock counts: a graph inside another has its root's.
 static ccc_handle *ccc_graph_root(ccc_handle *handle)
 {
     while (handle->flags & CCC_BORROWED)
@@ -61,12 +60,12 @@ static ccc_handle *ccc_graph_root(ccc_handle *handle)
     return handle;
 }
 
-/* Use a graph, and its root, which is returned. NULL: one of them is closed. */
+// Use a graph, and its root, which is returned. NULL: one of them is closed.
 static ccc_handle *ccc_graph_acquire(ccc_handle *handle)
 {
     if (!ccc_acquire(handle))
         return NULL;
-    ccc_handle *root = ccc_graph_root(handle); /* which cannot go as long as the graph inside it is used */
+    ccc_handle *root = ccc_graph_root(handle);  // which cannot go as long as the graph inside it is used
     if (root == handle || ccc_acquire(root))
         return root;
     ccc_release(handle);
@@ -86,7 +85,7 @@ static void ccc_graph_lock(ccc_handle *root)
     if (!ccc_graph_locks())
         return;
     pthread_mutex_lock(&root->graph->lock);
-    root->graph->excludes = ccc_exclude(); /* after all the locks of graphs */
+    root->graph->excludes = ccc_exclude();  // after all the locks of graphs
 }
 
 static void ccc_graph_unlock(ccc_handle *root)
@@ -97,13 +96,11 @@ static void ccc_graph_unlock(ccc_handle *root)
     pthread_mutex_unlock(&root->graph->lock);
 }
 
-static char ccc_gone; /* the value in maps of what is gone */
+static char ccc_gone;  // the value in maps of what is gone
 
-/*
- * Find out whether a graph and nodes in it are there. What was destroyed is remembered, because another thread may have
- * looked before that, and go on with it now. The driver may give its handle to something new, so whoever is given a handle
- * by the driver calls ccc_graph_found. The lock is held.
- */
+// Find out whether a graph and nodes in it are there. What was destroyed is remembered, because another thread may have
+// looked before that, and go on with it now. The driver may give its handle to something new, so whoever is given a
+// handle by the driver calls ccc_graph_found. The lock is held.
 static int ccc_graph_check(ccc_handle *handle, const uint64_t *nodes, size_t count)
 {
     const ccc_map *gone = &ccc_graph_root(handle)->graph->gone;
@@ -131,7 +128,7 @@ static void ccc_graph_leave(ccc_handle *handle)
     ccc_graph_release(handle);
 }
 
-/* Enter a graph in order to use nodes of it. */
+// Enter a graph in order to use nodes of it.
 static int ccc_graph_enter_at(ccc_handle *handle, const uint64_t *nodes, size_t count)
 {
     ccc_handle *root = ccc_graph_acquire(handle);
@@ -144,14 +141,11 @@ static int ccc_graph_enter_at(ccc_handle *handle, const uint64_t *nodes, size_t 
     return status;
 }
 
-static int ccc_graph_enter(ccc_handle *handle)
-{
-    return ccc_graph_enter_at(handle, NULL, 0);
-}
+static int ccc_graph_enter(ccc_handle *handle) { return ccc_graph_enter_at(handle, NULL, 0); }
 
 #define CCC_MOST_GRAPHS 3
 
-/* The roots of some graphs, in an order that every thread keeps to, and each once; returns how many. */
+// The roots of some graphs, in an order that every thread keeps to, and each once; returns how many.
 static size_t ccc_graph_roots(ccc_handle *const *handles, size_t count, ccc_handle **roots)
 {
     size_t found = 0;
@@ -178,7 +172,7 @@ static void ccc_graph_leave_all(ccc_handle *const *handles, size_t count)
         ccc_graph_release(handles[i]);
 }
 
-/* Enter up to CCC_MOST_GRAPHS at once. */
+// Enter up to CCC_MOST_GRAPHS at once.
 static int ccc_graph_enter_all(ccc_handle *const *handles, size_t count)
 {
     ccc_handle *roots[CCC_MOST_GRAPHS];
@@ -193,7 +187,7 @@ static int ccc_graph_enter_all(ccc_handle *const *handles, size_t count)
         pthread_mutex_lock(&roots[i]->graph->lock);
         roots[i]->graph->excludes = 0;
     }
-    roots[0]->graph->excludes = ccc_exclude(); /* after all the locks of graphs */
+    roots[0]->graph->excludes = ccc_exclude();  // after all the locks of graphs
     int status = 0;
     for (size_t i = 0; status == 0 && i < count; i++)
         status = ccc_graph_check(handles[i], NULL, 0);
@@ -202,7 +196,7 @@ static int ccc_graph_enter_all(ccc_handle *const *handles, size_t count)
     return status;
 }
 
-/* Enter two. The second may be NULL. */
+// Enter two. The second may be NULL.
 static int ccc_graph_enter_both(ccc_handle *one, ccc_handle *other)
 {
     return ccc_graph_enter_all((ccc_handle *[]){one, other}, other ? 2 : 1);
@@ -229,7 +223,7 @@ static ccc_handle *ccc_graph_create(void)
     return handle;
 }
 
-/* A graph that somebody gives us, for example what a capture made. It is ours from now on, even on failure. */
+// A graph that somebody gives us, for example what a capture made. It is ours from now on, even on failure.
 static ccc_handle *ccc_graph_adopt(uint64_t value)
 {
     ccc_handle *handle = ccc_graph_new(CCC_GRAPH, value);
@@ -240,7 +234,7 @@ static ccc_handle *ccc_graph_adopt(uint64_t value)
     return handle;
 }
 
-/* A graph that belongs to a node of another one. NULL: that one is closed, or out of memory. */
+// A graph that belongs to a node of another one. NULL: that one is closed, or out of memory.
 static ccc_handle *ccc_graph_inner(uint64_t value, uint64_t node, ccc_handle *outer)
 {
     CCC_USE_OR(outer, ccc_closed());
@@ -250,7 +244,7 @@ static ccc_handle *ccc_graph_inner(uint64_t value, uint64_t node, ccc_handle *ou
     return handle;
 }
 
-/* What a definition keeps itself for a graph: for itself, or one inside its nodes. NULL: nothing. The lock is held. */
+// What a definition keeps itself for a graph: for itself, or one inside its nodes. NULL: nothing. The lock is held.
 static ccc_kept *ccc_graph_kept(const ccc_handle *handle)
 {
     if (handle->graph)
@@ -258,7 +252,7 @@ static ccc_kept *ccc_graph_kept(const ccc_handle *handle)
     return ccc_map_find(&ccc_graph_root((ccc_handle *)handle)->graph->names, handle->value);
 }
 
-/* The same, with an empty list where there is none. NULL: out of memory. */
+// The same, with an empty list where there is none. NULL: out of memory.
 static ccc_kept *ccc_graph_keeper(ccc_handle *handle)
 {
     ccc_kept *kept;
@@ -284,19 +278,17 @@ static ccc_kept *ccc_graph_keeper(ccc_handle *handle)
     return kept;
 }
 
-/* Whether the driver has all keeps of a graph: others know a handle, or the driver may destroy what it captures. */
+// Whether the driver has all keeps of a graph: others know a handle, or the driver may destroy what it captures.
 static int ccc_graph_is_shown(ccc_handle *handle)
 {
     const ccc_graph *root = ccc_graph_root(handle)->graph;
     return root->shown || root->captured;
 }
 
-/*
- * Have a graph keep something, which may be NULL. An executable whose graph has user objects takes the driver 4.7
- * microseconds to launch instead of 1.0 (driver 580, H200), and their making takes longer than that of a node: so a
- * definition has its keeps itself, those of graphs inside its nodes, too, until the driver has to pass them on. On failure
- * the keep is finished. The lock is held, here and below.
- */
+// Have a graph keep something, which may be NULL. An executable whose graph has user objects takes the driver 4.7
+// microseconds to launch instead of 1.0 (driver 580, H200), and their making takes longer than that of a node: so a
+// definition has its keeps itself, those of graphs inside its nodes, too, until the driver has to pass them on. On
+// failure the keep is finished. The lock is held, here and below.
 static int ccc_graph_attach(ccc_handle *handle, ccc_keep *keep)
 {
     if (keep == NULL)
@@ -313,7 +305,7 @@ static int ccc_graph_attach(ccc_handle *handle, ccc_keep *keep)
     return 0;
 }
 
-/* Take what may be NULL from a graph. What was made of it with the keep has that still. */
+// Take what may be NULL from a graph. What was made of it with the keep has that still.
 static void ccc_graph_detach(ccc_handle *handle, ccc_keep *keep)
 {
     if (keep == NULL || keep->object) {
@@ -324,10 +316,8 @@ static void ccc_graph_detach(ccc_handle *handle, ccc_keep *keep)
     }
 }
 
-/*
- * Before a node is given `child`, of which the driver makes a copy: have the graph keep what the child keeps itself, in
- * *copy, or the driver if it has all that the graph keeps. Then, or if there is nothing, *copy is NULL.
- */
+// Before a node is given `child`, of which the driver makes a copy: have the graph keep what the child keeps itself, in
+// *copy, or the driver if it has all that the graph keeps. Then, or if there is nothing, *copy is NULL.
 static int ccc_graph_embed(ccc_handle *handle, ccc_handle *child, ccc_kept **copy)
 {
     ccc_kept *kept = child ? ccc_graph_kept(child) : NULL;
@@ -349,7 +339,7 @@ static int ccc_graph_embed(ccc_handle *handle, ccc_handle *child, ccc_kept **cop
     return status;
 }
 
-/* Afterwards: what is kept in the copy, if there is one, is for the graph inside the node; 0: there is no such node. */
+// Afterwards: what is kept in the copy, if there is one, is for the graph inside the node; 0: there is no such node.
 static void ccc_graph_embedded(ccc_handle *handle, uint64_t node, ccc_kept *copy)
 {
     ccc_map *names = &ccc_graph_root(handle)->graph->names;
@@ -366,20 +356,18 @@ static void ccc_graph_embedded(ccc_handle *handle, uint64_t node, ccc_kept *copy
     ccc_kept_settle(names, copy, (uintptr_t)inner);
 }
 
-/* A node does not have these graphs inside it any more: let go of what is kept for them. */
+// A node does not have these graphs inside it any more: let go of what is kept for them.
 static void ccc_graph_drop(ccc_handle *handle, uint64_t node, const uint64_t *inner, size_t count)
 {
     ccc_map *names = &ccc_graph_root(handle)->graph->names;
     for (size_t i = 0; i < count; i++)
         ccc_kept_drop(names, inner[i], inner[i]);
-    ccc_kept_drop(names, node, 0); /* the driver did not tell which graph it was */
+    ccc_kept_drop(names, node, 0);  // the driver did not tell which graph it was
 }
 
-/*
- * Somebody is to have the handle of a graph, and may make copies and executables of it, and reach the graphs inside it:
- * not in the child of fork(), and in a host function the driver cannot be given anything. Whoever has the handle of a
- * graph inside a node has the executables of the root run with user objects, anyway: so all keeps are given.
- */
+// Somebody is to have the handle of a graph, and may make copies and executables of it, and reach the graphs inside it:
+// not in the child of fork(), and in a host function the driver cannot be given anything. Whoever has the handle of a
+// graph inside a node has the executables of the root run with user objects, anyway: so all keeps are given.
 static int ccc_graph_show(ccc_handle *handle)
 {
     if (ccc_driver.reason == CCC_FORKED)
@@ -404,7 +392,7 @@ static int ccc_graph_show(ccc_handle *handle)
     return status;
 }
 
-/* Of a new copy: what it keeps, and what the original has in the place of that. Returns how many there are. */
+// Of a new copy: what it keeps, and what the original has in the place of that. Returns how many there are.
 static size_t ccc_graph_twins(ccc_handle *copy, ccc_keep **originals, ccc_keep **twins, size_t capacity)
 {
     size_t count = 0;
@@ -417,7 +405,7 @@ static size_t ccc_graph_twins(ccc_handle *copy, ccc_keep **originals, ccc_keep *
     return count;
 }
 
-/* Have a clone, which nobody knows yet, keep what the original does. */
+// Have a clone, which nobody knows yet, keep what the original does.
 static int ccc_graph_share(const ccc_handle *graph, ccc_handle *clone)
 {
     const ccc_kept *kept = ccc_graph_kept(graph);
@@ -455,7 +443,7 @@ static ccc_handle *ccc_graph_clone(ccc_handle *graph)
     return NULL;
 }
 
-/* The node of a clone that stands for a node of the original; 0 where the driver does not tell. */
+// The node of a clone that stands for a node of the original; 0 where the driver does not tell.
 static uint64_t ccc_graph_find(ccc_handle *clone, uint64_t original)
 {
     CUgraphNode node = NULL;
@@ -468,7 +456,7 @@ static uint64_t ccc_graph_find(ccc_handle *clone, uint64_t original)
     return found;
 }
 
-/* A condition in the current context. */
+// A condition in the current context.
 static int ccc_graph_condition(ccc_handle *graph, unsigned int value, unsigned int flags,
                                CUgraphConditionalHandle *condition)
 {

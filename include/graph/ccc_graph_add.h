@@ -1,15 +1,15 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that run kernels, added in one call: most nodes of large graphs are such. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that run kernels, added in one call: most nodes of large graphs are such.
 #ifndef CCC_GRAPH_ADD_H
 #define CCC_GRAPH_ADD_H
 
 #include "graph/ccc_graph_nodes.h"
 #include "launch/ccc_prepared.h"
 
-#define CCC_NODE_PARAMETERS 64 /* kernels with more take the longer way */
+#define CCC_NODE_PARAMETERS 64  // kernels with more take the longer way
 
-/* Fill in the parameters of a node from a launch. The pointers are to the arguments. */
+// Fill in the parameters of a node from a launch. The pointers are to the arguments.
 static void ccc_graph_read_launch(CUgraphNodeParams *params, const ccc_target *target, const CUlaunchConfig *config,
                                   const char *arguments, void **pointers)
 {
@@ -27,11 +27,9 @@ static void ccc_graph_read_launch(CUgraphNodeParams *params, const ccc_target *t
     params->kernel.kernelParams = target->count ? pointers : NULL;
 }
 
-/*
- * Add a node that runs a kernel, after another one or, where that is 0, after none. The target, the configuration and the
- * packed arguments are those of a launch; `handles` are what is kept besides the kernel. The status is CCC_UNCHECKED,
- * and nothing was done, where there are attributes, or parameters of which too little is known.
- */
+// Add a node that runs a kernel, after another one or, where that is 0, after none. The target, the configuration and
+// the packed arguments are those of a launch; `handles` are what is kept besides the kernel. The status is
+// CCC_UNCHECKED, and nothing was done, where there are attributes, or parameters of which too little is known.
 static ccc_added ccc_graph_add_launch(ccc_handle *graph, uint64_t before, const ccc_target *target,
                                       const ccc_config *config, const char *arguments, ccc_handle *const *handles,
                                       size_t count)

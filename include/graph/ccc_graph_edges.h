@@ -1,12 +1,12 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* The nodes and edges of a graph. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// The nodes and edges of a graph.
 #ifndef CCC_GRAPH_EDGES_H
 #define CCC_GRAPH_EDGES_H
 
 #include "graph/ccc_graph_exec.h"
 
-/* The nodes of a graph and their types into arrays of *count elements, then how many there are. */
+// The nodes of a graph and their types into arrays of *count elements, then how many there are.
 static int ccc_graph_nodes(ccc_handle *graph, uint64_t *nodes, int *types, size_t *count)
 {
     size_t capacity = *count;
@@ -29,7 +29,7 @@ static int ccc_graph_nodes(ccc_handle *graph, uint64_t *nodes, int *types, size_
     return result ? ccc_fail((int)result, call) : 0;
 }
 
-/* The type of one node. */
+// The type of one node.
 static int ccc_graph_node_type(ccc_handle *graph, uint64_t node, int *type)
 {
     CUgraphNodeType found = CU_GRAPH_NODE_TYPE_EMPTY;
@@ -42,7 +42,7 @@ static int ccc_graph_node_type(ccc_handle *graph, uint64_t node, int *type)
     return result ? ccc_fail((int)result, "cuGraphNodeGetType") : 0;
 }
 
-/* Allocate arrays for edges: with data, because without it the driver does not tell of edges that have some. */
+// Allocate arrays for edges: with data, because without it the driver does not tell of edges that have some.
 typedef struct ccc_edges {
     size_t count;
     CUgraphNode *from, *to;
@@ -78,7 +78,7 @@ static void ccc_edges_free(ccc_edges *edges)
     free(edges->data);
 }
 
-/* The edges of a graph into arrays of *count elements, then how many there are. */
+// The edges of a graph into arrays of *count elements, then how many there are.
 static int ccc_graph_edges(ccc_handle *graph, uint64_t *from, uint64_t *to, size_t *count)
 {
     ccc_edges edges = {0};
@@ -103,7 +103,7 @@ static int ccc_graph_edges(ccc_handle *graph, uint64_t *from, uint64_t *to, size
     return result ? ccc_fail((int)result, "cuGraphGetEdges") : status;
 }
 
-/* The edges from a node, or to it, with their data. The lock is held. */
+// The edges from a node, or to it, with their data. The lock is held.
 static int ccc_edges_of(ccc_edges *edges, CUgraphNode node, int forward)
 {
     CUresult (*ask)(CUgraphNode, CUgraphNode *, CUgraphEdgeData *, size_t *) =
@@ -122,7 +122,7 @@ static int ccc_edges_of(ccc_edges *edges, CUgraphNode node, int forward)
     return result ? ccc_fail((int)result, call) : 0;
 }
 
-/* The neighbours of a node on one side into arrays of *count elements, then how many there are. */
+// The neighbours of a node on one side into arrays of *count elements, then how many there are.
 static int ccc_graph_neighbours(ccc_handle *graph, uint64_t node, int forward, uint64_t *others, size_t *count)
 {
     ccc_edges edges = {0};
@@ -141,7 +141,7 @@ static int ccc_graph_neighbours(ccc_handle *graph, uint64_t node, int forward, u
     return status;
 }
 
-/* How many edges there are from a node, or to it. The lock is held. */
+// How many edges there are from a node, or to it. The lock is held.
 static int ccc_edges_count(CUgraphNode node, int forward, size_t *count)
 {
     CUresult result = forward ? CCC_WITH_EDGE_DATA(cuGraphNodeGetDependentNodes)(node, NULL, NULL, count)
@@ -149,9 +149,9 @@ static int ccc_edges_count(CUgraphNode node, int forward, size_t *count)
     return result ? ccc_fail((int)result, forward ? "cuGraphNodeGetDependentNodes" : "cuGraphNodeGetDependencies") : 0;
 }
 
-static char ccc_named, ccc_connected; /* values in maps of nodes */
+static char ccc_named, ccc_connected;  // values in maps of nodes
 
-/* Whether it takes less to look at the edges of all the others than at those of the node itself: on the other side. */
+// Whether it takes less to look at the edges of all the others than at those of the node itself: on the other side.
 static int ccc_edges_fewer(CUgraphNode self, int forward, const uint64_t *others, size_t count, int *fewer)
 {
     size_t own = 0, sum = count;
@@ -165,7 +165,7 @@ static int ccc_edges_fewer(CUgraphNode self, int forward, const uint64_t *others
     return status;
 }
 
-/* Add those of `more` to `edges`, which has the capacity, that are between `self` and a node of the map; and mark that. */
+// Add those of `more` to `edges`, which has the capacity, that are between `self` and a node of the map; and mark that.
 static void ccc_edges_take(ccc_edges *edges, const ccc_edges *more, CUgraphNode self, int forward, ccc_map *nodes)
 {
     for (size_t i = 0; i < more->count; i++) {
@@ -179,9 +179,8 @@ static void ccc_edges_take(ccc_edges *edges, const ccc_edges *more, CUgraphNode 
     }
 }
 
-/*
- * The edges between a node and others, and a map of the others: to &ccc_connected where there is an edge. The lock is held.
- */
+// The edges between a node and others, and a map of the others: to &ccc_connected where there is an edge. The lock is
+// held.
 static int ccc_edges_between(ccc_edges *edges, ccc_map *nodes, CUgraphNode self, int forward, const uint64_t *others,
                              size_t count)
 {
@@ -205,7 +204,7 @@ static int ccc_edges_between(ccc_edges *edges, ccc_map *nodes, CUgraphNode self,
     return status;
 }
 
-/* Add edges between a node and those of `others` that it has none with, in one call. */
+// Add edges between a node and those of `others` that it has none with, in one call.
 static int ccc_graph_connect(ccc_handle *graph, uint64_t node, int forward, const uint64_t *others, size_t count)
 {
     ccc_edges have = {0}, wanted = {0};
@@ -220,7 +219,7 @@ static int ccc_graph_connect(ccc_handle *graph, uint64_t node, int forward, cons
         wanted.count = 0;
         for (size_t i = 0; i < count; i++) {
             CUgraphNode other = (CUgraphNode)(uintptr_t)others[i];
-            if (ccc_map_find(&nodes, others[i]) == &ccc_connected) /* or it was named before */
+            if (ccc_map_find(&nodes, others[i]) == &ccc_connected)  // or it was named before
                 continue;
             ccc_map_set(&nodes, others[i], &ccc_connected);
             wanted.from[wanted.count] = forward ? self : other;
@@ -240,7 +239,7 @@ static int ccc_graph_connect(ccc_handle *graph, uint64_t node, int forward, cons
     return status;
 }
 
-/* Remove the edges between a node and those of `others` that it has one with, in one call. */
+// Remove the edges between a node and those of `others` that it has one with, in one call.
 static int ccc_graph_disconnect(ccc_handle *graph, uint64_t node, int forward, const uint64_t *others, size_t count)
 {
     ccc_edges edges = {0};

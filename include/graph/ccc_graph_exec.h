@@ -1,20 +1,19 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Executables of graphs. An executable keeps itself what the definition kept itself that it was instantiated with, or
- * updated with as a whole: until it is updated again or goes, and the launches that may use it are done. The driver makes the
- * launches of an executable one after the other, so the last one counts. Its stream is remembered, and an event is recorded
- * there when something is let go of; a stream of another library may be gone by then, so there each launch has the event
- * recorded behind it. An executable keeps likewise what a single node of it was set to, until the node is set again. A
- * launch that is captured gives it to the graph that it becomes part of. What the driver had of the definition's, it
- * keeps for the executable.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Executables of graphs. An executable keeps itself what the definition kept itself that it was instantiated with, or
+// updated with as a whole: until it is updated again or goes, and the launches that may use it are done. The driver
+// makes the launches of an executable one after the other, so the last one counts. Its stream is remembered, and an
+// event is recorded there when something is let go of; a stream of another library may be gone by then, so there each
+// launch has the event recorded behind it. An executable keeps likewise what a single node of it was set to, until the
+// node is set again. A launch that is captured gives it to the graph that it becomes part of. What the driver had of
+// the definition's, it keeps for the executable.
 #ifndef CCC_GRAPH_EXEC_H
 #define CCC_GRAPH_EXEC_H
 
 #include "graph/ccc_graph_nodes.h"
 
-/* Have an executable keep something, which may be NULL. */
+// Have an executable keep something, which may be NULL.
 static void ccc_exec_keep(ccc_graph *executable, ccc_keep *keep)
 {
     if (keep)
@@ -36,7 +35,8 @@ static ccc_handle *ccc_graph_instantiate(ccc_handle *graph, uint64_t flags, cons
     status = ccc_kept_bundle(ccc_graph_kept(graph), &bundle);
     CUresult result = CUDA_SUCCESS;
     ccc_scope scope = {NULL, 0};
-    if (status == 0 && stream == NULL) /* the driver asks for a context, or takes that of the stream; nodes have their own */
+    // the driver asks for a context, or takes that of the stream; nodes have their own
+    if (status == 0 && stream == NULL)
         status = ccc_enter_any(&scope);
     if (status == 0)
         result = cuGraphInstantiateWithParams(&executable, CCC_GRAPH_OF(graph), &params);
@@ -68,7 +68,7 @@ static void ccc_exec_forget_stream(ccc_graph *executable)
     executable->stream = NULL;
 }
 
-/* Have `event` stand for the launches so far; NULL: they are done. */
+// Have `event` stand for the launches so far; NULL: they are done.
 static void ccc_exec_settle(ccc_graph *executable)
 {
     ccc_handle *stream = executable->stream;
@@ -76,13 +76,13 @@ static void ccc_exec_settle(ccc_graph *executable)
         return;
     ccc_await_end(executable->event);
     executable->event = NULL;
-    if (!ccc_retain(stream)) { /* it is gone, and its handle is waited for as long as it had work left */
+    if (!ccc_retain(stream)) {  // it is gone, and its handle is waited for as long as it had work left
         executable->event = stream;
         executable->stream = NULL;
         return;
     }
     if (!ccc_is_captured(stream) && (executable->event = ccc_stream_record_in(stream, CU_EVENT_DISABLE_TIMING))) {
-        ccc_release_memory(executable->event); /* no Python object holds it */
+        ccc_release_memory(executable->event);  // no Python object holds it
         ccc_release(stream);
     } else {
         executable->event = stream;
@@ -90,7 +90,7 @@ static void ccc_exec_settle(ccc_graph *executable)
     ccc_exec_forget_stream(executable);
 }
 
-/* Let go of what an executable keeps for a node, or of all that it keeps: when the launches so far are done. */
+// Let go of what an executable keeps for a node, or of all that it keeps: when the launches so far are done.
 static void ccc_exec_release(ccc_graph *executable, uint64_t node, int all)
 {
     ccc_keep *keep = all ? executable->kept.keeps : ccc_map_find(&executable->by_node, node);
@@ -118,7 +118,7 @@ static void ccc_exec_release(ccc_graph *executable, uint64_t node, int all)
     }
 }
 
-/* What it keeps may go once it has gone: then another thread releases that, perhaps at once. */
+// What it keeps may go once it has gone: then another thread releases that, perhaps at once.
 static CUresult ccc_destroy_graph(ccc_handle *handle, const char **call)
 {
     ccc_graph *graph = handle->graph;
@@ -130,9 +130,9 @@ static CUresult ccc_destroy_graph(ccc_handle *handle, const char **call)
         *call = "cuGraphDestroy";
         result = cuGraphDestroy(CCC_GRAPH_OF(handle));
     }
-    if (graph) { /* not the second try, in another context */
+    if (graph) {  // not the second try, in another context
         ccc_exec_release(graph, 0, 1);
-        ccc_kept_clear(&graph->names, &graph->kept); /* of a definition: for graphs inside it */
+        ccc_kept_clear(&graph->names, &graph->kept);  // of a definition: for graphs inside it
         ccc_map_end(&graph->names);
         ccc_await_end(graph->event);
         ccc_exec_forget_stream(graph);
@@ -144,7 +144,7 @@ static CUresult ccc_destroy_graph(ccc_handle *handle, const char **call)
     return result;
 }
 
-/* Give what an executable keeps to the graph that a launch of it was captured in. */
+// Give what an executable keeps to the graph that a launch of it was captured in.
 static int ccc_exec_share(const ccc_graph *executable, const ccc_handle *stream)
 {
     CUgraph graph;
@@ -157,23 +157,23 @@ static int ccc_exec_share(const ccc_graph *executable, const ccc_handle *stream)
     return status;
 }
 
-/* Record the event behind a launch. One that a keep waits for already stays behind the launch that it was for. */
+// Record the event behind a launch. One that a keep waits for already stays behind the launch that it was for.
 static int ccc_exec_mark(ccc_graph *executable, ccc_handle *stream)
 {
     ccc_handle *event = executable->event;
     ccc_exec_forget_stream(executable);
     if (event && event->kind == CCC_EVENT && ccc_uses(event) == 1 && ccc_event_record_in(event, stream) == 0)
         return 0;
-    ccc_handle *fresh = ccc_stream_record_in(stream, CU_EVENT_DISABLE_TIMING); /* or the stream is of another context */
+    ccc_handle *fresh = ccc_stream_record_in(stream, CU_EVENT_DISABLE_TIMING);  // or the stream is of another context
     if (fresh == NULL)
         return ccc_last_status();
-    ccc_release_memory(fresh); /* no Python object holds it */
+    ccc_release_memory(fresh);  // no Python object holds it
     ccc_await_end(event);
     executable->event = fresh;
     return 0;
 }
 
-/* Keep what an executable keeps for a launch of it, too. */
+// Keep what an executable keeps for a launch of it, too.
 static int ccc_exec_launched(ccc_graph *executable, ccc_handle *stream)
 {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -191,7 +191,7 @@ static int ccc_exec_launched(ccc_graph *executable, ccc_handle *stream)
         return ccc_exec_share(executable, stream);
     int status = result ? ccc_fail((int)result, "cuStreamIsCapturing") : ccc_exec_mark(executable, stream);
     if (status) {
-        ccc_failure failure = ccc_last; /* nobody could tell when the launch is done: so it is waited for */
+        ccc_failure failure = ccc_last;  // nobody could tell when the launch is done: so it is waited for
         result = cuStreamSynchronize(CCC_STRM(stream));
         if (result)
             ccc_cleanup_failed((int)result, "cuStreamSynchronize");
@@ -200,7 +200,7 @@ static int ccc_exec_launched(ccc_graph *executable, ccc_handle *stream)
     return status;
 }
 
-/* The same as below for a caller who has a use of the stream. */
+// The same as below for a caller who has a use of the stream.
 static int ccc_graph_launch_in(ccc_handle *executable, ccc_handle *stream)
 {
     int status = ccc_graph_enter(executable);
@@ -233,7 +233,7 @@ static int ccc_graph_upload(ccc_handle *executable, ccc_handle *stream)
     return result ? ccc_fail((int)result, "cuGraphUpload") : 0;
 }
 
-/* Give an executable the parameters of another definition. */
+// Give an executable the parameters of another definition.
 static int ccc_graph_update(ccc_handle *executable, ccc_handle *graph, ccc_refusal *why)
 {
     CUgraphExecUpdateResultInfo info = {0};
@@ -258,7 +258,7 @@ static int ccc_graph_update(ccc_handle *executable, ccc_handle *graph, ccc_refus
     return status;
 }
 
-/* Enter an executable, the graph with the node that stands for its own, and perhaps a graph that is to be inside it. */
+// Enter an executable, the graph with the node that stands for its own, and perhaps a graph that is to be inside it.
 static int ccc_exec_enter(ccc_handle *executable, ccc_handle *graph, uint64_t node, ccc_handle *child)
 {
     ccc_handle *handles[] = {executable, graph, child};
@@ -274,11 +274,9 @@ static void ccc_exec_leave(ccc_handle *executable, ccc_handle *graph, ccc_handle
     ccc_graph_leave_all(handles, child ? 3 : 2);
 }
 
-/*
- * Set one node of an executable, and what is kept for it. `graph` is what the node is in; `child` is the graph in the
- * parameters of a child node, for which what that keeps itself is kept. The driver looks at the node: of the graph, too,
- * it wants one call after the other.
- */
+// Set one node of an executable, and what is kept for it. `graph` is what the node is in; `child` is the graph in the
+// parameters of a child node, for which what that keeps itself is kept. The driver looks at the node: of the graph,
+// too, it wants one call after the other.
 static int ccc_exec_set(ccc_handle *executable, ccc_handle *graph, uint64_t node, CUgraphNodeParams *params,
                         ccc_handle *child, ccc_keep *keep)
 {

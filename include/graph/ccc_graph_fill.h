@@ -1,18 +1,17 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Nodes that fill, copy, record, wait, call, or do nothing, added in one call from plain arguments: Python fills in no
- * structure. Where memory has a handle, that is kept, and the address was asked of it; else the handle is NULL.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Nodes that fill, copy, record, wait, call, or do nothing, added in one call from plain arguments: Python fills in no
+// structure. Where memory has a handle, that is kept, and the address was asked of it; else the handle is NULL.
 #ifndef CCC_GRAPH_FILL_H
 #define CCC_GRAPH_FILL_H
 
 #include "graph/ccc_graph_nodes.h"
 #include "memory/ccc_view.h"
 
-enum { CCC_TO_DEVICE = 1, CCC_FROM_DEVICE = 2 }; /* memory that the driver knows nothing of before the graph runs */
+enum { CCC_TO_DEVICE = 1, CCC_FROM_DEVICE = 2 };  // memory that the driver knows nothing of before the graph runs
 
-/* Add a node after another one or, where that is 0, after none; it keeps handles, which may be NULL, and a token. */
+// Add a node after another one or, where that is 0, after none; it keeps handles, which may be NULL, and a token.
 static ccc_added ccc_graph_add_keeping(ccc_handle *graph, uint64_t before, CUgraphNodeParams *params, ccc_handle *one,
                                        ccc_handle *other, uint64_t token)
 {
@@ -42,7 +41,7 @@ static ccc_added ccc_graph_add_empty(ccc_handle *graph, const uint64_t *before, 
     return added;
 }
 
-/* Fill one row of `width` elements. */
+// Fill one row of `width` elements.
 static ccc_added ccc_graph_add_memset(ccc_handle *graph, uint64_t before, uint64_t target, ccc_handle *handle,
                                       unsigned int value, unsigned int element, size_t width)
 {
@@ -55,7 +54,7 @@ static ccc_added ccc_graph_add_memset(ccc_handle *graph, uint64_t before, uint64
     return ccc_graph_add_keeping(graph, before, &params, handle, NULL, 0);
 }
 
-/* Tell the driver where memory is: the driver itself is asked, unless a graph allocates the memory. */
+// Tell the driver where memory is: the driver itself is asked, unless a graph allocates the memory.
 static int ccc_graph_place(ccc_box *box, int on_device)
 {
     if (ccc_box_is_array(box))
@@ -69,10 +68,8 @@ static int ccc_graph_place(ccc_box *box, int on_device)
     return 0;
 }
 
-/*
- * The parameters of a copy, which runs in the context of an array that takes part. Addresses of memory are given.
- * `on_device` is of CCC_TO_DEVICE and CCC_FROM_DEVICE.
- */
+// The parameters of a copy, which runs in the context of an array that takes part. Addresses of memory are given.
+// `on_device` is of CCC_TO_DEVICE and CCC_FROM_DEVICE.
 static int ccc_graph_copy_params(CUgraphNodeParams *params, const ccc_box_copy *copy, int on_device)
 {
     ccc_box_copy placed = *copy;
@@ -91,14 +88,14 @@ static int ccc_graph_copy_params(CUgraphNodeParams *params, const ccc_box_copy *
     return 0;
 }
 
-/* The parameters of a copy between views. */
+// The parameters of a copy between views.
 static int ccc_graph_view_params(CUgraphNodeParams *params, const ccc_strided_copy *view, int on_device)
 {
     const ccc_box_copy copy = ccc_view_box(view);
     return ccc_graph_copy_params(params, &copy, on_device);
 }
 
-/* Copy consecutive bytes. */
+// Copy consecutive bytes.
 static ccc_added ccc_graph_add_memcpy(ccc_handle *graph, uint64_t before, uint64_t target, ccc_handle *target_handle,
                                       uint64_t source, ccc_handle *source_handle, size_t size, int on_device)
 {
@@ -106,14 +103,16 @@ static ccc_added ccc_graph_add_memcpy(ccc_handle *graph, uint64_t before, uint64
     const ccc_box_copy copy = {
         .target = {.handle = target_handle, .address = target},
         .source = {.handle = source_handle, .address = source},
-        .width = size, .rows = 1, .layers = 1,
+        .width = size,
+        .rows = 1,
+        .layers = 1,
     };
     int status = ccc_graph_copy_params(&params, &copy, on_device);
     return status ? ccc_not_added(status, NULL)
                   : ccc_graph_add_keeping(graph, before, &params, target_handle, source_handle, 0);
 }
 
-/* Record an event, or wait for it, as the node's type says. */
+// Record an event, or wait for it, as the node's type says.
 static ccc_added ccc_graph_add_event(ccc_handle *graph, uint64_t before, int type, uint64_t event, ccc_handle *handle)
 {
     CUgraphNodeParams params = {.type = (CUgraphNodeType)type};
@@ -124,7 +123,7 @@ static ccc_added ccc_graph_add_event(ccc_handle *graph, uint64_t before, int typ
     return ccc_graph_add_keeping(graph, before, &params, handle, NULL, 0);
 }
 
-/* Call a function of the host. Python keeps objects under the token. */
+// Call a function of the host. Python keeps objects under the token.
 static ccc_added ccc_graph_add_host(ccc_handle *graph, uint64_t before, uint64_t function, uint64_t data,
                                     uint64_t token)
 {

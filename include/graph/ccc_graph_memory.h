@@ -1,18 +1,17 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Memory that is allocated while a stream is captured, by a node of the graph. A buffer of it keeps the graph, so that
- * the driver gives the addresses to nobody else. Where it goes while the same capture is under way, a node frees the
- * memory; later it is freed if it happens to be allocated, by the last launch.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Memory that is allocated while a stream is captured, by a node of the graph. A buffer of it keeps the graph, so that
+// the driver gives the addresses to nobody else. Where it goes while the same capture is under way, a node frees the
+// memory; later it is freed if it happens to be allocated, by the last launch.
 #ifndef CCC_GRAPH_MEMORY_H
 #define CCC_GRAPH_MEMORY_H
 
 #include "graph/ccc_capture.h"
 
-#define CCC_NOT_CAPTURING (-24) /* the stream is not being captured */
+#define CCC_NOT_CAPTURING (-24)  // the stream is not being captured
 
-/* A use of the handle for a graph that is being captured from here; NULL for one that another library captures. */
+// A use of the handle for a graph that is being captured from here; NULL for one that another library captures.
 static ccc_handle *ccc_captured_graph(CUgraph graph)
 {
     int locks = ccc_graph_locks();
@@ -28,7 +27,7 @@ static ccc_handle *ccc_captured_graph(CUgraph graph)
     return found;
 }
 
-/* Allocate memory of a device in a stream that is being captured. NULL on failure. */
+// Allocate memory of a device in a stream that is being captured. NULL on failure.
 static ccc_handle *ccc_graph_memory_allocate(int device, ccc_handle *stream, size_t size)
 {
     CUdeviceptr pointer = 0;
@@ -41,7 +40,7 @@ static ccc_handle *ccc_graph_memory_allocate(int device, ccc_handle *stream, siz
         ccc_fail(status == CUDA_ERROR_ILLEGAL_STATE ? CCC_NOT_CAPTURING : status, ccc_last.call);
         return NULL;
     }
-    const char *call = "cuDeviceGetDefaultMemPool"; /* of which the node gets the properties, and nothing else */
+    const char *call = "cuDeviceGetDefaultMemPool";  // of which the node gets the properties, and nothing else
     CUresult result = size ? cuDeviceGetDefaultMemPool(&pool, device) : CUDA_SUCCESS;
     if (result == CUDA_SUCCESS && size) {
         call = "cuMemAllocFromPoolAsync";
@@ -61,26 +60,22 @@ static ccc_handle *ccc_graph_memory_allocate(int device, ccc_handle *stream, siz
     return handle;
 }
 
-/*
- * Free such memory: in the graph, if that is being captured; otherwise what the last launch has allocated. Only the
- * driver knows whether there is something to free: that there is nothing is no failure.
- */
+// Free such memory: in the graph, if that is being captured; otherwise what the last launch has allocated. Only the
+// driver knows whether there is something to free: that there is nothing is no failure.
 static CUresult ccc_graph_memory_free(const ccc_handle *buffer, const ccc_handle *stream)
 {
     const ccc_handle *home = buffer->buffer.pool;
     if (home && home->graph->captured == CCC_CAPTURE_LOST)
-        return CUDA_SUCCESS; /* the addresses may be somebody else's by now */
+        return CUDA_SUCCESS;  // the addresses may be somebody else's by now
     CCC_SUBMIT;
     CUresult result = cuMemFreeAsync(buffer->value, CCC_STRM(stream));
     if (result == CUDA_ERROR_INVALID_VALUE && !(home && home->graph->captured))
         return CUDA_SUCCESS;
-    return result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ? CUDA_SUCCESS : result; /* no graph will come of it */
+    return result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ? CUDA_SUCCESS : result;  // no graph will come of it
 }
 
-/*
- * Whether a buffer must not go yet, because a stream that it goes back in is being captured: freeing it would become a
- * node of that graph, or end the capture. What the same graph allocates is meant to be freed there.
- */
+// Whether a buffer must not go yet, because a stream that it goes back in is being captured: freeing it would become a
+// node of that graph, or end the capture. What the same graph allocates is meant to be freed there.
 static int ccc_must_wait(const ccc_handle *handle)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -89,12 +84,12 @@ static int ccc_must_wait(const ccc_handle *handle)
     if (handle->kind != CCC_BUFFER || (handle->flags & CCC_BORROWED) || handle->value == 0)
         return 0;
     if (stream == NULL)
-        return (handle->flags & CCC_VIRTUAL) != 0; /* all work of its context is waited for */
+        return (handle->flags & CCC_VIRTUAL) != 0;  // all work of its context is waited for
     if (handle->flags & CCC_OF_GRAPH) {
-        ccc_failure failure = ccc_last; /* that of the operation which releases the buffer, if it fails */
+        ccc_failure failure = ccc_last;  // that of the operation which releases the buffer, if it fails
         int result = ccc_capture_info(stream, NULL, &graph, NULL, NULL);
         ccc_last = failure;
-        if (result) /* perhaps a capture that was invalidated, of this graph or another */
+        if (result)  // perhaps a capture that was invalidated, of this graph or another
             return result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED && handle->buffer.pool &&
                    !handle->buffer.pool->graph->captured;
         return handle->buffer.pool && graph != CCC_GRAPH_OF(handle->buffer.pool);

@@ -1,41 +1,34 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Nodes of graphs of any kind: adding them, setting and reading their parameters, the attributes of kernel nodes, and the
- * events of event nodes.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Nodes of graphs of any kind: adding them, setting and reading their parameters, the attributes of kernel nodes, and
+// the events of event nodes.
 #ifndef CCC_GRAPH_NODES_H
 #define CCC_GRAPH_NODES_H
 
 #include "graph/ccc_graph.h"
 
-/* Where a node's parameters have its context; NULL for nodes of a type that has none. */
+// Where a node's parameters have its context; NULL for nodes of a type that has none.
 static CUcontext *ccc_graph_context_of(CUgraphNodeParams *params)
 {
     switch (params->type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL:
-        return &params->kernel.ctx;
-    case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return &params->memcpy.copyCtx;
-    case CU_GRAPH_NODE_TYPE_MEMSET:
-        return &params->memset.ctx;
-    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-        return &params->conditional.ctx;
-    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-        return &params->memOp.ctx;
-    default:
-        return NULL;
+    case CU_GRAPH_NODE_TYPE_KERNEL: return &params->kernel.ctx;
+    case CU_GRAPH_NODE_TYPE_MEMCPY: return &params->memcpy.copyCtx;
+    case CU_GRAPH_NODE_TYPE_MEMSET: return &params->memset.ctx;
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL: return &params->conditional.ctx;
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return &params->memOp.ctx;
+    default: return NULL;
     }
 }
 
-/* The context that parameters name; 0: none, or these have no such field. */
+// The context that parameters name; 0: none, or these have no such field.
 static uint64_t ccc_graph_get_context(CUgraphNodeParams *params)
 {
     CUcontext *context = ccc_graph_context_of(params);
     return context ? (uintptr_t)*context : 0;
 }
 
-/* Have a node run in a context: that in which it ran before. */
+// Have a node run in a context: that in which it ran before.
 static void ccc_graph_set_context(CUgraphNodeParams *params, uint64_t context)
 {
     CUcontext *place = ccc_graph_context_of(params);
@@ -43,7 +36,7 @@ static void ccc_graph_set_context(CUgraphNodeParams *params, uint64_t context)
         *place = (CUcontext)(uintptr_t)context;
 }
 
-/* Nodes that are given no context run in the current one. */
+// Nodes that are given no context run in the current one.
 static int ccc_graph_context(CUgraphNodeParams *params)
 {
     CUcontext *context = ccc_graph_context_of(params);
@@ -54,7 +47,7 @@ static int ccc_graph_context(CUgraphNodeParams *params)
     return *context ? 0 : ccc_fail(CCC_NO_CONTEXT, "cuCtxGetCurrent");
 }
 
-/* What a node is given beside its parameters' own: a context, and a host function the way through its keep. */
+// What a node is given beside its parameters' own: a context, and a host function the way through its keep.
 static int ccc_graph_complete(CUgraphNodeParams *params, ccc_keep *keep)
 {
     if (params->type != CU_GRAPH_NODE_TYPE_HOST)
@@ -63,14 +56,14 @@ static int ccc_graph_complete(CUgraphNodeParams *params, ccc_keep *keep)
     return 0;
 }
 
-/* Attributes that a kernel node is to have. */
+// Attributes that a kernel node is to have.
 typedef struct ccc_attributes {
     unsigned int count;
     CUlaunchAttribute values[CCC_MAX_LAUNCH_ATTRIBUTES];
-    CUlaunchAttributeValue before[CCC_MAX_LAUNCH_ATTRIBUTES]; /* out: what it had */
+    CUlaunchAttributeValue before[CCC_MAX_LAUNCH_ATTRIBUTES];  // out: what it had
 } ccc_attributes;
 
-/* Set the first `count` attributes of a kernel node back to what it had. */
+// Set the first `count` attributes of a kernel node back to what it had.
 static void ccc_graph_reset_attributes(CUgraphNode node, const ccc_attributes *attributes, unsigned int count)
 {
     while (count-- > 0) {
@@ -80,7 +73,7 @@ static void ccc_graph_reset_attributes(CUgraphNode node, const ccc_attributes *a
     }
 }
 
-/* Set attributes of a kernel node: all, or none. */
+// Set attributes of a kernel node: all, or none.
 static int ccc_graph_set_attributes(CUgraphNode node, ccc_attributes *attributes)
 {
     for (unsigned int i = 0; i < attributes->count; i++) {
@@ -101,10 +94,8 @@ static int ccc_graph_set_attributes(CUgraphNode node, ccc_attributes *attributes
     return 0;
 }
 
-/*
- * Find out whether a node could have these attributes: they are set after it was added, and from a graph that allocates no
- * node can be removed again.
- */
+// Find out whether a node could have these attributes: they are set after it was added, and from a graph that allocates
+// no node can be removed again.
 static int ccc_graph_try_attributes(CUgraphNodeParams *params, ccc_attributes *attributes)
 {
     CUgraph graph;
@@ -119,12 +110,12 @@ static int ccc_graph_try_attributes(CUgraphNodeParams *params, ccc_attributes *a
     return status;
 }
 
-/* What became of a node that was to be added. */
+// What became of a node that was to be added.
 typedef struct ccc_added {
     int status;
     uint64_t node;
-    uint64_t context; /* that the node runs in; 0: none */
-    ccc_keep *keep;   /* what the graph keeps for it; NULL: nothing */
+    uint64_t context;  // that the node runs in; 0: none
+    ccc_keep *keep;    // what the graph keeps for it; NULL: nothing
 } ccc_added;
 
 static ccc_added ccc_not_added(int status, ccc_keep *keep)
@@ -133,7 +124,7 @@ static ccc_added ccc_not_added(int status, ccc_keep *keep)
     return (ccc_added){.status = status};
 }
 
-/* New graphs are inside a node. The driver may have given them handles of graphs that are gone. */
+// New graphs are inside a node. The driver may have given them handles of graphs that are gone.
 static void ccc_graph_has_bodies(ccc_handle *handle, const uint64_t *bodies, size_t count)
 {
     ccc_graph_found(handle, bodies, count);
@@ -141,7 +132,7 @@ static void ccc_graph_has_bodies(ccc_handle *handle, const uint64_t *bodies, siz
         ccc_kept_forget(&ccc_graph_root(handle)->graph->names, bodies[i]);
 }
 
-/* Add a node that comes after `count` others. The lock is held; `attributes` and the keep may be NULL. */
+// Add a node that comes after `count` others. The lock is held; `attributes` and the keep may be NULL.
 static ccc_added ccc_graph_add_to(ccc_handle *handle, const uint64_t *before, size_t count, CUgraphNodeParams *params,
                                   ccc_attributes *attributes, ccc_keep *keep)
 {
@@ -181,7 +172,7 @@ static ccc_added ccc_graph_add_to(ccc_handle *handle, const uint64_t *before, si
     return added;
 }
 
-/* The same for whoever does not hold the lock. `child` is the graph to embed, or NULL. */
+// The same for whoever does not hold the lock. `child` is the graph to embed, or NULL.
 static ccc_added ccc_graph_add(ccc_handle *graph, const uint64_t *before, size_t count, CUgraphNodeParams *params,
                                ccc_attributes *attributes, ccc_handle *child, ccc_keep *keep)
 {
@@ -190,8 +181,8 @@ static ccc_added ccc_graph_add(ccc_handle *graph, const uint64_t *before, size_t
         return ccc_not_added(status, keep);
     ccc_kept *copy;
     status = ccc_graph_embed(graph, child, &copy);
-    ccc_added added = status ? ccc_not_added(status, keep)
-                             : ccc_graph_add_to(graph, before, count, params, attributes, keep);
+    ccc_added added =
+        status ? ccc_not_added(status, keep) : ccc_graph_add_to(graph, before, count, params, attributes, keep);
     if (status == 0)
         ccc_graph_embedded(graph, added.node, copy);
     if (child && ccc_graph_root(child)->graph->conditional)
@@ -200,10 +191,9 @@ static ccc_added ccc_graph_add(ccc_handle *graph, const uint64_t *before, size_t
     return added;
 }
 
-/*
- * Set a node's parameters, and what is kept for them in place of `old`. If there is a child, a copy of it takes the place
- * of the graphs inside the node, of which `count` are known. They are noted as gone here: Python may be interrupted.
- */
+// Set a node's parameters, and what is kept for them in place of `old`. If there is a child, a copy of it takes the
+// place of the graphs inside the node, of which `count` are known. They are noted as gone here: Python may be
+// interrupted.
 static int ccc_graph_set(ccc_handle *graph, uint64_t node, CUgraphNodeParams *params, ccc_attributes *attributes,
                          ccc_handle *child, const uint64_t *inner, size_t count, ccc_keep *keep, ccc_keep *old)
 {
@@ -239,7 +229,7 @@ static int ccc_graph_set(ccc_handle *graph, uint64_t node, CUgraphNodeParams *pa
     return status;
 }
 
-/* A node's parameters, as the function for its type gives them; what they point to is valid until the node changes. */
+// A node's parameters, as the function for its type gives them; what they point to is valid until the node changes.
 static int ccc_graph_get(ccc_handle *graph, uint64_t node, int type, void *params)
 {
     CUgraphNode target = (CUgraphNode)(uintptr_t)node;
@@ -249,10 +239,10 @@ static int ccc_graph_get(ccc_handle *graph, uint64_t node, int type, void *param
     if (status)
         return status;
     switch (type) {
-#define CCC_GET(kind, function)              \
-    case CU_GRAPH_NODE_TYPE_##kind:          \
-        call = #function;                    \
-        result = function(target, params);   \
+#define CCC_GET(kind, function) \
+    case CU_GRAPH_NODE_TYPE_##kind: \
+        call = #function; \
+        result = function(target, params); \
         break;
         CCC_GET(KERNEL, cuGraphKernelNodeGetParams)
         CCC_GET(MEMCPY, cuGraphMemcpyNodeGetParams)
@@ -265,9 +255,7 @@ static int ccc_graph_get(ccc_handle *graph, uint64_t node, int type, void *param
         CCC_GET(MEM_FREE, cuGraphMemFreeNodeGetParams)
         CCC_GET(BATCH_MEM_OP, cuGraphBatchMemOpNodeGetParams)
 #undef CCC_GET
-    default:
-        call = "cuGraphNodeGetParams";
-        result = CUDA_ERROR_INVALID_VALUE;
+    default: call = "cuGraphNodeGetParams"; result = CUDA_ERROR_INVALID_VALUE;
     }
     if (result == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_HOST)
         ccc_host_unwrap(params);
@@ -288,7 +276,7 @@ static int ccc_graph_get_attribute(ccc_handle *graph, uint64_t node, CUlaunchAtt
     return result ? ccc_fail((int)result, "cuGraphKernelNodeGetAttribute") : 0;
 }
 
-/* The event of a node, for another Python object: it is not destroyed before this handle goes. */
+// The event of a node, for another Python object: it is not destroyed before this handle goes.
 static ccc_handle *ccc_graph_event(ccc_handle *event)
 {
     if (!ccc_retain(event)) {
@@ -303,7 +291,7 @@ static ccc_handle *ccc_graph_event(ccc_handle *event)
     return again;
 }
 
-/* The same for an event that is only known by its handle; taken to be of the current context. */
+// The same for an event that is only known by its handle; taken to be of the current context.
 static ccc_handle *ccc_graph_foreign_event(uint64_t value)
 {
     int status;

@@ -1,10 +1,9 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a definition keeps itself, as a tree: a list for the graph, and one for each graph inside its nodes, which goes
- * with the node. The lists of graphs inside nodes have names: the driver's handles of the graphs. What is here needs the
- * lock of the root. Programs nest graphs to any depth: no function calls itself.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a definition keeps itself, as a tree: a list for the graph, and one for each graph inside its nodes, which goes
+// with the node. The lists of graphs inside nodes have names: the driver's handles of the graphs. What is here needs
+// the lock of the root. Programs nest graphs to any depth: no function calls itself.
 #ifndef CCC_KEPT_H
 #define CCC_KEPT_H
 
@@ -14,11 +13,11 @@
 
 typedef struct ccc_kept {
     ccc_keep *keeps;
-    struct ccc_kept *inner;        /* what is kept for the graphs inside the nodes of this one */
-    struct ccc_kept *next, **link; /* of those: the next, and what points to this */
-    struct ccc_kept *outer;        /* the list of the graph around; NULL for the root */
-    uint64_t graph;                /* inside a node; 0: the driver did not tell, so that it goes with what is around it */
-    uint64_t node;                 /* that it is inside; 0: not known either */
+    struct ccc_kept *inner;         // what is kept for the graphs inside the nodes of this one
+    struct ccc_kept *next, **link;  // of those: the next, and what points to this
+    struct ccc_kept *outer;         // the list of the graph around; NULL for the root
+    uint64_t graph;                 // inside a node; 0: the driver did not tell, so that it goes with what is around it
+    uint64_t node;                  // that it is inside; 0: not known either
 } ccc_kept;
 
 static void ccc_keep_link(ccc_keep **list, ccc_keep *keep)
@@ -39,7 +38,7 @@ static void ccc_keep_unlink(ccc_keep *keep)
     keep->link = NULL;
 }
 
-/* The list, without a name, of a graph inside a node. NULL: out of memory. */
+// The list, without a name, of a graph inside a node. NULL: out of memory.
 static ccc_kept *ccc_kept_new(ccc_kept *outer, uint64_t node)
 {
     ccc_kept *made = calloc(1, sizeof *made);
@@ -57,12 +56,9 @@ static ccc_kept *ccc_kept_new(ccc_kept *outer, uint64_t node)
     return made;
 }
 
-static uint64_t ccc_kept_key(const ccc_kept *kept)
-{
-    return kept->graph ? kept->graph : kept->node;
-}
+static uint64_t ccc_kept_key(const ccc_kept *kept) { return kept->graph ? kept->graph : kept->node; }
 
-/* What has this name is of a graph that is gone without our knowledge: the driver has given its handle to another one. */
+// What has this name is of a graph that is gone without our knowledge: the driver has given its handle to another one.
 static void ccc_kept_forget(ccc_map *names, uint64_t key)
 {
     ccc_kept *kept = ccc_map_find(names, key);
@@ -72,7 +68,7 @@ static void ccc_kept_forget(ccc_map *names, uint64_t key)
     kept->graph = kept->node = 0;
 }
 
-/* Say which graph a list is of. There is room for the name. */
+// Say which graph a list is of. There is room for the name.
 static void ccc_kept_name(ccc_map *names, ccc_kept *kept, uint64_t graph, uint64_t node)
 {
     kept->graph = graph;
@@ -84,7 +80,7 @@ static void ccc_kept_name(ccc_map *names, ccc_kept *kept, uint64_t graph, uint64
     ccc_map_set(names, key, kept);
 }
 
-/* Release the keeps of one list. */
+// Release the keeps of one list.
 static void ccc_kept_let_go(ccc_kept *kept)
 {
     while (kept->keeps) {
@@ -94,7 +90,7 @@ static void ccc_kept_let_go(ccc_kept *kept)
     }
 }
 
-/* Free the empty list of a graph inside a node. */
+// Free the empty list of a graph inside a node.
 static void ccc_kept_free(ccc_map *names, ccc_kept *kept)
 {
     uint64_t key = ccc_kept_key(kept);
@@ -106,7 +102,7 @@ static void ccc_kept_free(ccc_map *names, ccc_kept *kept)
     free(kept);
 }
 
-/* Let go of all that is kept for a graph, and for those inside it. */
+// Let go of all that is kept for a graph, and for those inside it.
 static void ccc_kept_clear(ccc_map *names, ccc_kept *kept)
 {
     for (ccc_kept *at = kept;;) {
@@ -123,14 +119,14 @@ static void ccc_kept_clear(ccc_map *names, ccc_kept *kept)
     }
 }
 
-/* The same for a graph inside a node, of which nothing is left. */
+// The same for a graph inside a node, of which nothing is left.
 static void ccc_kept_remove(ccc_map *names, ccc_kept *kept)
 {
     ccc_kept_clear(names, kept);
     ccc_kept_free(names, kept);
 }
 
-/* A graph inside a node is gone: let go of what has that name, if it is of that graph. */
+// A graph inside a node is gone: let go of what has that name, if it is of that graph.
 static void ccc_kept_drop(ccc_map *names, uint64_t key, uint64_t graph)
 {
     ccc_kept *kept = ccc_map_find(names, key);
@@ -138,7 +134,7 @@ static void ccc_kept_drop(ccc_map *names, uint64_t key, uint64_t graph)
         ccc_kept_remove(names, kept);
 }
 
-/* The list after `at` of all inside `kept`, outer ones first. NULL: it is the last. */
+// The list after `at` of all inside `kept`, outer ones first. NULL: it is the last.
 static ccc_kept *ccc_kept_after(const ccc_kept *at, const ccc_kept *kept)
 {
     if (at->inner)
@@ -148,7 +144,7 @@ static ccc_kept *ccc_kept_after(const ccc_kept *at, const ccc_kept *kept)
     return at == kept ? NULL : at->next;
 }
 
-/* How many keeps there are for a graph and those inside it, and how many graphs. */
+// How many keeps there are for a graph and those inside it, and how many graphs.
 static size_t ccc_kept_count(const ccc_kept *kept, size_t *graphs)
 {
     size_t count = 0;
@@ -165,7 +161,7 @@ static void ccc_kept_take(const ccc_kept *kept, ccc_keep *bundle)
             ccc_keep_take(bundle, keep);
 }
 
-/* A keep that has a use of all that is kept for a graph, and those inside it; *made is it, or NULL where nothing is. */
+// A keep that has a use of all that is kept for a graph, and those inside it; *made is it, or NULL where nothing is.
 static int ccc_kept_bundle(const ccc_kept *kept, ccc_keep **made)
 {
     size_t graphs = 0, count = kept ? ccc_kept_count(kept, &graphs) : 0;
@@ -178,7 +174,7 @@ static int ccc_kept_bundle(const ccc_kept *kept, ccc_keep **made)
     return 0;
 }
 
-/* Share the keeps of one list with a copy, in a new keep for each, because each node of the copy may be changed. */
+// Share the keeps of one list with a copy, in a new keep for each, because each node of the copy may be changed.
 static int ccc_kept_share_one(const ccc_kept *kept, ccc_kept *copy)
 {
     for (ccc_keep *keep = kept->keeps; keep; keep = keep->next) {
@@ -190,7 +186,7 @@ static int ccc_kept_share_one(const ccc_kept *kept, ccc_kept *copy)
     return 0;
 }
 
-/* The same with the lists inside. */
+// The same with the lists inside.
 static int ccc_kept_share(const ccc_kept *kept, ccc_kept *copy)
 {
     for (const ccc_kept *at = kept;;) {
@@ -211,10 +207,8 @@ static int ccc_kept_share(const ccc_kept *kept, ccc_kept *copy)
     }
 }
 
-/*
- * Name the lists inside a copy, which have the nodes of the original's, once the driver has made it: `graph`, or 0. What
- * the driver does not tell of is kept until what is around it goes. There is room for the names.
- */
+// Name the lists inside a copy, which have the nodes of the original's, once the driver has made it: `graph`, or 0.
+// What the driver does not tell of is kept until what is around it goes. There is room for the names.
 static void ccc_kept_settle(ccc_map *names, ccc_kept *copy, uint64_t graph)
 {
     for (ccc_kept *at = ccc_kept_after(copy, copy); at; at = ccc_kept_after(at, copy)) {
@@ -231,13 +225,13 @@ static void ccc_kept_settle(ccc_map *names, ccc_kept *copy, uint64_t graph)
     }
 }
 
-/* Give the keeps of one list to the driver, as user objects of a graph. On failure the rest stays. */
+// Give the keeps of one list to the driver, as user objects of a graph. On failure the rest stays.
 static int ccc_kept_hand_over_one(ccc_kept *kept, CUgraph graph)
 {
     while (kept->keeps) {
         ccc_keep *keep = kept->keeps;
         CUuserObject object;
-        atomic_fetch_add(&keep->uses, 1); /* the driver's; released on failure */
+        atomic_fetch_add(&keep->uses, 1);  // the driver's; released on failure
         int status = ccc_keep_give(keep, graph, &object);
         if (status)
             return status;
@@ -248,11 +242,9 @@ static int ccc_kept_hand_over_one(ccc_kept *kept, CUgraph graph)
     return 0;
 }
 
-/*
- * Give the keeps of a graph, and of those inside it, to the driver: each to its own graph, from which copies and
- * executables of any graph around get it. Where the graph is not known, the nearest known one around gets them. On
- * failure the others stay.
- */
+// Give the keeps of a graph, and of those inside it, to the driver: each to its own graph, from which copies and
+// executables of any graph around get it. Where the graph is not known, the nearest known one around gets them. On
+// failure the others stay.
 static int ccc_kept_hand_over(ccc_kept *kept, CUgraph graph)
 {
     int status = 0;
@@ -265,7 +257,7 @@ static int ccc_kept_hand_over(ccc_kept *kept, CUgraph graph)
     return status;
 }
 
-/* The twins that a new copy has, and what they are twins of, from *count on; *count is how many there are then. */
+// The twins that a new copy has, and what they are twins of, from *count on; *count is how many there are then.
 static void ccc_kept_twins(const ccc_kept *copy, ccc_keep **originals, ccc_keep **twins, size_t capacity, size_t *count)
 {
     for (const ccc_kept *at = copy; at; at = ccc_kept_after(at, copy))

@@ -1,24 +1,22 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of the host, called by streams. How they are called, by graphs too: ccc_keep.h. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Functions of the host, called by streams. How they are called, by graphs too: ccc_keep.h.
 #ifndef CCC_CALLBACK_H
 #define CCC_CALLBACK_H
 
 #include "graph/ccc_capture.h"
 
-/*
- * Have a stream call a function of C once, or the graph that the stream is captured to whenever it runs. The objects of
- * the token are kept that long; on failure nothing is kept.
- */
+// Have a stream call a function of C once, or the graph that the stream is captured to whenever it runs. The objects of
+// the token are kept that long; on failure nothing is kept.
 static int ccc_stream_call(const ccc_handle *stream, uint64_t function, uint64_t data, uint64_t token)
 {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
     CUgraph graph = NULL;
     int status = 0;
     CCC_USE(stream);
-    CCC_EXCLUDE; /* the graph of a capture keeps the token */
+    CCC_EXCLUDE;  // the graph of a capture keeps the token
     CCC_TRY(cuStreamIsCapturing, CCC_STRM(stream), &capture);
-    if (capture == CU_STREAM_CAPTURE_STATUS_ACTIVE) /* where it has failed, cuLaunchHostFunc says so */
+    if (capture == CU_STREAM_CAPTURE_STATUS_ACTIVE)  // where it has failed, cuLaunchHostFunc says so
         status = ccc_capture_info(stream, NULL, &graph, NULL, NULL);
     ccc_keep *keep = status ? NULL : ccc_keep_new(NULL, 0, token);
     if (keep == NULL)

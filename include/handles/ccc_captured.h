@@ -1,12 +1,11 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The objects that captures use. Work that is given to a stream while a capture begun here goes on, and that belongs to the
- * capture, adds the handles of its kernel, buffers, arrays, textures and events to a set: one use of each. When the
- * capture ends its graph has the set (ccc_capture.h).
- *
- * Memory that a graph allocates while it is captured is not added: closing it adds the node that frees it.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The objects that captures use. Work that is given to a stream while a capture begun here goes on, and that belongs to
+// the capture, adds the handles of its kernel, buffers, arrays, textures and events to a set: one use of each. When the
+// capture ends its graph has the set (ccc_capture.h).
+//
+// Memory that a graph allocates while it is captured is not added: closing it adds the node that frees it.
 #ifndef CCC_CAPTURED_H
 #define CCC_CAPTURED_H
 
@@ -16,16 +15,16 @@
 
 typedef struct ccc_captured {
     struct ccc_captured *next;
-    uint64_t id;      /* the driver's number of the capture */
-    ccc_handle *home; /* the root of the graph; not a use */
-    ccc_map handles;  /* by their addresses */
+    uint64_t id;       // the driver's number of the capture
+    ccc_handle *home;  // the root of the graph; not a use
+    ccc_map handles;   // by their addresses
 } ccc_captured;
 
-static pthread_mutex_t ccc_captured_lock = PTHREAD_MUTEX_INITIALIZER; /* of the list and the sets in it */
+static pthread_mutex_t ccc_captured_lock = PTHREAD_MUTEX_INITIALIZER;  // of the list and the sets in it
 static ccc_captured *ccc_all_captured;
-static atomic_uint ccc_capture_changes; /* counts what may have brought streams into a capture, or out of one */
+static atomic_uint ccc_capture_changes;  // counts what may have brought streams into a capture, or out of one
 
-/* In the child of fork() nothing is captured. */
+// In the child of fork() nothing is captured.
 static void ccc_captured_forget(void)
 {
     static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
@@ -37,19 +36,15 @@ __attribute__((constructor)) static void ccc_captured_watch_fork(void)
     pthread_atfork(NULL, NULL, ccc_captured_forget);
 }
 
-static void ccc_capture_changed(void)
-{
-    atomic_fetch_add(&ccc_capture_changes, 1);
-}
+static void ccc_capture_changed(void) { atomic_fetch_add(&ccc_capture_changes, 1); }
 
-/*
- * Ask the driver for the capture of a stream; pointers may be NULL. The nodes are those that the work the stream is
- * given next comes after: the driver writes them down in an array of its own, for which the caller holds CCC_EXCLUDE.
- */
-static int ccc_capture_info(const ccc_handle *stream, uint64_t *id, CUgraph *graph, const CUgraphNode **nodes, size_t *count)
+// Ask the driver for the capture of a stream; pointers may be NULL. The nodes are those that the work the stream is
+// given next comes after: the driver writes them down in an array of its own, for which the caller holds CCC_EXCLUDE.
+static int ccc_capture_info(const ccc_handle *stream, uint64_t *id, CUgraph *graph, const CUgraphNode **nodes,
+                            size_t *count)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    const CUgraphEdgeData *data; /* asked for, because drivers refuse to leave them out where they say something */
+    const CUgraphEdgeData *data;  // asked for, because drivers refuse to leave them out where they say something
     const CUgraphEdgeData **edges = nodes ? &data : NULL;
     cuuint64_t number = 0;
 #if CUDA_VERSION < 13000
@@ -66,10 +61,8 @@ static int ccc_capture_info(const ccc_handle *stream, uint64_t *id, CUgraph *gra
                     "cuStreamGetCaptureInfo");
 }
 
-/*
- * The driver's number of the capture that a stream is part of, or 0: it is not captured, or no graph will come of it. It is
- * remembered as long as nothing changes that.
- */
+// The driver's number of the capture that a stream is part of, or 0: it is not captured, or no graph will come of it.
+// It is remembered as long as nothing changes that.
 static int ccc_capture_id(const ccc_handle *stream, uint64_t *id)
 {
     static _Thread_local struct {
@@ -94,7 +87,7 @@ static int ccc_capture_id(const ccc_handle *stream, uint64_t *id)
     return 0;
 }
 
-/* Begin to add to a set, which has the number of its capture. */
+// Begin to add to a set, which has the number of its capture.
 static void ccc_captured_begin(ccc_captured *captured, ccc_handle *home)
 {
     captured->home = home;
@@ -105,7 +98,7 @@ static void ccc_captured_begin(ccc_captured *captured, ccc_handle *home)
     ccc_capture_changed();
 }
 
-/* Take a set, which is not changed any more, out of the list. */
+// Take a set, which is not changed any more, out of the list.
 static void ccc_captured_end(ccc_captured *captured)
 {
     int locks = ccc_graph_locks();
@@ -121,7 +114,7 @@ static void ccc_captured_end(ccc_captured *captured)
     ccc_capture_changed();
 }
 
-/* The handle that has to be used for another to stay valid: a kernel's library, and the whole of a slice. */
+// The handle that has to be used for another to stay valid: a kernel's library, and the whole of a slice.
 static ccc_handle *ccc_captured_owner(ccc_handle *handle)
 {
     if (handle->kind == CCC_KERNEL)
@@ -131,7 +124,7 @@ static ccc_handle *ccc_captured_owner(ccc_handle *handle)
     return handle;
 }
 
-/* Whether a graph that is being captured allocates a buffer, or may do so. */
+// Whether a graph that is being captured allocates a buffer, or may do so.
 static int ccc_is_captured_memory(const ccc_handle *handle)
 {
     if (handle->kind != CCC_BUFFER || !(handle->flags & CCC_OF_GRAPH))
@@ -142,7 +135,7 @@ static int ccc_is_captured_memory(const ccc_handle *handle)
     return captured || handle->buffer.pool == NULL;
 }
 
-/* With the lock held: add a use of a handle, of which the caller has one, to a set. */
+// With the lock held: add a use of a handle, of which the caller has one, to a set.
 static int ccc_captured_add(ccc_captured *captured, ccc_handle *given)
 {
     ccc_handle *handle = given ? ccc_captured_owner(given) : NULL;
@@ -155,7 +148,7 @@ static int ccc_captured_add(ccc_captured *captured, ccc_handle *given)
     return status;
 }
 
-/* The same as below, while something is captured. */
+// The same as below, while something is captured.
 static CCC_COLD int ccc_capture_objects(const ccc_handle *stream, ccc_handle *const *handles, size_t count)
 {
     uint64_t id;
@@ -172,24 +165,23 @@ static CCC_COLD int ccc_capture_objects(const ccc_handle *stream, ccc_handle *co
     return status;
 }
 
-/*
- * A stream is about to be given work that uses handles, of which the caller has uses; some may be NULL. If it is captured, its
- * graph will use them. 0, or the status of a failure.
- */
+// A stream is about to be given work that uses handles, of which the caller has uses; some may be NULL. If it is
+// captured, its graph will use them. 0, or the status of a failure.
 static inline int ccc_uses_objects(const ccc_handle *stream, ccc_handle *const *handles, size_t count)
 {
     return ccc_capturing() ? ccc_capture_objects(stream, handles, count) : 0;
 }
 
-/* The same for handles that are listed. On failure the function returns the status. */
-#define CCC_USES_OBJECTS(stream, ...)                                                                     \
-    do {                                                                                                  \
-        if (ccc_capturing()) {                                                                            \
-            const ccc_handle *const objects_[] = {__VA_ARGS__};                                           \
-            int captured_ = ccc_capture_objects(stream, (ccc_handle *const *)objects_, sizeof objects_ / sizeof *objects_); \
-            if (captured_)                                                                                \
-                return captured_;                                                                         \
-        }                                                                                                 \
+// The same for handles that are listed. On failure the function returns the status.
+#define CCC_USES_OBJECTS(stream, ...) \
+    do { \
+        if (ccc_capturing()) { \
+            const ccc_handle *const objects_[] = {__VA_ARGS__}; \
+            int captured_ = \
+                ccc_capture_objects(stream, (ccc_handle *const *)objects_, sizeof objects_ / sizeof *objects_); \
+            if (captured_) \
+                return captured_; \
+        } \
     } while (0)
 
 #endif

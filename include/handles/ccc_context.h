@@ -1,12 +1,11 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Contexts: which one an operation runs in.
- *
- * An operation of a device runs in the context that is current, if that belongs to the device: so a context which
- * another library made current is picked up and shared. Otherwise it runs in the device's primary context, made
- * current for just this call.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Contexts: which one an operation runs in.
+//
+// An operation of a device runs in the context that is current, if that belongs to the device: so a context which
+// another library made current is picked up and shared. Otherwise it runs in the device's primary context, made
+// current for just this call.
 #ifndef CCC_CONTEXT_H
 #define CCC_CONTEXT_H
 
@@ -15,12 +14,12 @@
 
 #define CCC_MAX_DEVICES 256
 
-static _Atomic(ccc_handle *) ccc_primary[CCC_MAX_DEVICES]; /* never released: leaking beats crashing at exit */
+static _Atomic(ccc_handle *) ccc_primary[CCC_MAX_DEVICES];  // never released: leaking beats crashing at exit
 static pthread_mutex_t ccc_primary_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int ccc_initialized;
-static atomic_int ccc_device_known; /* ccc_current_device has found one, and so the functions of the driver for it */
+static atomic_int ccc_device_known;  // ccc_current_device has found one, and so the functions of the driver for it
 
-/* In the child of fork(): the thread that held the lock, if any, is not there. */
+// In the child of fork(): the thread that held the lock, if any, is not there.
 static void ccc_context_after_fork(void)
 {
     static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
@@ -33,7 +32,7 @@ __attribute__((constructor)) static void ccc_context_watch_fork(void)
     pthread_atfork(NULL, NULL, ccc_context_after_fork);
 }
 
-/* Start the driver, once. */
+// Start the driver, once.
 static int ccc_init(void)
 {
     if (CCC_LIKELY(atomic_load_explicit(&ccc_initialized, memory_order_acquire)))
@@ -43,7 +42,7 @@ static int ccc_init(void)
     return CUDA_SUCCESS;
 }
 
-/* The handle of a device's primary context, retained from the driver on first use. NULL on failure. */
+// The handle of a device's primary context, retained from the driver on first use. NULL on failure.
 static CCC_COLD ccc_handle *ccc_primary_make(CUdevice device)
 {
     CUcontext context = NULL;
@@ -76,7 +75,7 @@ static ccc_handle *ccc_primary_context(CUdevice device)
     return CCC_LIKELY(handle != NULL) ? handle : ccc_primary_make(device);
 }
 
-/* A use of the handle for a context that is current. NULL on failure. */
+// A use of the handle for a context that is current. NULL on failure.
 static ccc_handle *ccc_context_handle(CUcontext context)
 {
     CUdevice device = -1;
@@ -88,7 +87,7 @@ static ccc_handle *ccc_context_handle(CUcontext context)
     ccc_handle *handle =
         device < CCC_MAX_DEVICES ? atomic_load_explicit(&ccc_primary[device], memory_order_acquire) : NULL;
     if (handle == NULL) {
-        /* Made current by another library, which as a rule uses the primary one. */
+        // Made current by another library, which as a rule uses the primary one.
         unsigned int flags;
         int active = 0;
         if (cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active)
@@ -103,12 +102,12 @@ static ccc_handle *ccc_context_handle(CUcontext context)
     handle = ccc_new(CCC_CONTEXT, (uintptr_t)context, CCC_BORROWED, NULL);
     if (handle) {
         handle->device = device;
-        ccc_release_memory(handle); /* no Python object holds it */
+        ccc_release_memory(handle);  // no Python object holds it
     }
     return handle;
 }
 
-/* A use of the handle for the current context. NULL with status 0 in *status when none is current. */
+// A use of the handle for the current context. NULL with status 0 in *status when none is current.
 static ccc_handle *ccc_current_context(int *status)
 {
     CUcontext context = NULL;
@@ -141,7 +140,7 @@ static int ccc_ask_device(void)
     return -1000;
 }
 
-/* The ordinal of the current context's device: -1 when none is current, else -1000 on failure. */
+// The ordinal of the current context's device: -1 when none is current, else -1000 on failure.
 static int ccc_current_device(void)
 {
     int device = ccc_init() ? -1000 : ccc_ask_device();
@@ -150,22 +149,20 @@ static int ccc_current_device(void)
     return device;
 }
 
-/*
- * The same, or -1 before ccc_current_device has found a device: so the driver is started, and the two functions are found.
- * They read what this thread has current, and wait for nothing: the GIL is kept.
- */
+// The same, or -1 before ccc_current_device has found a device: so the driver is started, and the two functions are
+// found. They read what this thread has current, and wait for nothing: the GIL is kept.
 static int ccc_device_now(void)
 {
     return CCC_LIKELY(atomic_load_explicit(&ccc_device_known, memory_order_acquire)) ? ccc_ask_device() : -1;
 }
 
-/* A context entered for the length of one call. */
+// A context entered for the length of one call.
 typedef struct ccc_scope {
-    ccc_handle *context; /* what is current now, one use of it; NULL after a failure */
+    ccc_handle *context;  // what is current now, one use of it; NULL after a failure
     int pushed;
 } ccc_scope;
 
-/* Take away the context that was pushed. One that stays would change what later calls mean: that is told. */
+// Take away the context that was pushed. One that stays would change what later calls mean: that is told.
 static void ccc_pop(int pushed)
 {
     CUcontext popped;
@@ -180,7 +177,7 @@ static void ccc_leave(ccc_scope *scope)
     ccc_release(scope->context);
 }
 
-/* Make a context of the device current. Returns a status. */
+// Make a context of the device current. Returns a status.
 static int ccc_enter(ccc_scope *scope, CUdevice device)
 {
     CUcontext current = NULL;
@@ -190,9 +187,9 @@ static int ccc_enter(ccc_scope *scope, CUdevice device)
         return status;
     CCC_TRY(cuCtxGetCurrent, &current);
     ccc_handle *usual = device >= 0 && device < CCC_MAX_DEVICES
-                         ? atomic_load_explicit(&ccc_primary[device], memory_order_acquire)
-                         : NULL;
-    if (CCC_LIKELY(usual && current == CCC_CTX(usual))) { /* without asking the driver for its device */
+                            ? atomic_load_explicit(&ccc_primary[device], memory_order_acquire)
+                            : NULL;
+    if (CCC_LIKELY(usual && current == CCC_CTX(usual))) {  // without asking the driver for its device
         scope->context = usual;
         return 0;
     }
@@ -216,7 +213,7 @@ static int ccc_enter(ccc_scope *scope, CUdevice device)
     return 0;
 }
 
-/* Make a context current if none is, for a call that needs one whatever it is. Returns a status. */
+// Make a context current if none is, for a call that needs one whatever it is. Returns a status.
 static int ccc_enter_any(ccc_scope *scope)
 {
     CUcontext current = NULL;
@@ -233,7 +230,7 @@ static int ccc_enter_any(ccc_scope *scope)
     return ccc_enter(scope, device < CCC_MAX_DEVICES ? device : 0);
 }
 
-/* Make exactly this context current, for cleanup: whatever was current stays below it. Returns whether it did. */
+// Make exactly this context current, for cleanup: whatever was current stays below it. Returns whether it did.
 static int ccc_push(ccc_handle *context)
 {
     CUcontext current = NULL;
@@ -242,7 +239,7 @@ static int ccc_push(ccc_handle *context)
     return cuCtxPushCurrent(CCC_CTX(context)) == CUDA_SUCCESS;
 }
 
-/* Make the context current for this thread, in place of whatever is. */
+// Make the context current for this thread, in place of whatever is.
 static int ccc_set_current(ccc_handle *context)
 {
     CCC_USE(context);
@@ -251,7 +248,7 @@ static int ccc_set_current(ccc_handle *context)
     return 0;
 }
 
-/* The current context as a handle for a new Python object; NULL with ccc_last_status() 0 when there is none. */
+// The current context as a handle for a new Python object; NULL with ccc_last_status() 0 when there is none.
 static ccc_handle *ccc_context_current(void)
 {
     int status;
@@ -275,7 +272,7 @@ static int ccc_device_replace(int device)
     return 0;
 }
 
-/* Make a device's primary context current. */
+// Make a device's primary context current.
 static int ccc_device_set_current(int device)
 {
     int status = ccc_device_replace(device);
@@ -284,10 +281,9 @@ static int ccc_device_set_current(int device)
     return status;
 }
 
-/*
- * Make a device's primary context current. Returns what was, for ccc_restore_current: 0 for none, UINT64_MAX on failure.
- * It is replaced, not pushed on: then what runs in between may unbind contexts, which takes one from the driver's stack.
- */
+// Make a device's primary context current. Returns what was, for ccc_restore_current: 0 for none, UINT64_MAX on
+// failure. It is replaced, not pushed on: then what runs in between may unbind contexts, which takes one from the
+// driver's stack.
 static uint64_t ccc_device_replace_current(int device)
 {
     CUcontext previous = NULL;
@@ -308,7 +304,7 @@ static int ccc_restore_current(uint64_t previous)
     return 0;
 }
 
-/* The context that work on a device uses, as a handle for a new Python object. */
+// The context that work on a device uses, as a handle for a new Python object.
 static ccc_handle *ccc_device_context(int device)
 {
     ccc_scope scope;

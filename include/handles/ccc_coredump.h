@@ -1,12 +1,12 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Settings of core dumps: those of the process, where the context is NULL, or of one context. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Settings of core dumps: those of the process, where the context is NULL, or of one context.
 #ifndef CCC_COREDUMP_H
 #define CCC_COREDUMP_H
 
 #include "handles/ccc_context.h"
 
-/* Read a setting. *size is that of the buffer. */
+// Read a setting. *size is that of the buffer.
 static int ccc_coredump_get(const ccc_handle *context, int setting, void *value, size_t size)
 {
     if (context == NULL) {

@@ -1,9 +1,8 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The green contexts that were made here, by their CUcontext: what is made where one of them is current uses the handle
- * that owns it. A thread that made one current with this package has a use of it until it makes another one current.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The green contexts that were made here, by their CUcontext: what is made where one of them is current uses the handle
+// that owns it. A thread that made one current with this package has a use of it until it makes another one current.
 #ifndef CCC_GREEN_H
 #define CCC_GREEN_H
 
@@ -11,12 +10,12 @@
 
 #include "handles/ccc_handle.h"
 
-static pthread_mutex_t ccc_green_lock = PTHREAD_MUTEX_INITIALIZER; /* held for some ten nanoseconds */
-static ccc_handle *ccc_greens;                                     /* not uses */
-static _Thread_local ccc_handle *ccc_green_here;                   /* a use of what this thread has current, or NULL */
-static pthread_key_t ccc_green_key;                                /* the same, for the end of the thread */
+static pthread_mutex_t ccc_green_lock = PTHREAD_MUTEX_INITIALIZER;  // held for some ten nanoseconds
+static ccc_handle *ccc_greens;                                      // not uses
+static _Thread_local ccc_handle *ccc_green_here;                    // a use of what this thread has current, or NULL
+static pthread_key_t ccc_green_key;                                 // the same, for the end of the thread
 
-/* A thread ends: another one destroys what this one has the last use of. */
+// A thread ends: another one destroys what this one has the last use of.
 static void ccc_green_end_thread(void *context)
 {
     ccc_in_callback++;
@@ -56,7 +55,7 @@ static void ccc_green_unlist(const ccc_handle *context)
     pthread_mutex_unlock(&ccc_green_lock);
 }
 
-/* A use of the handle that owns a green context; NULL if none of those that were made here is meant. */
+// A use of the handle that owns a green context; NULL if none of those that were made here is meant.
 static ccc_handle *ccc_green_find(CUcontext context)
 {
     pthread_mutex_lock(&ccc_green_lock);
@@ -69,9 +68,9 @@ static ccc_handle *ccc_green_find(CUcontext context)
     return found;
 }
 
-static atomic_int ccc_green_used; /* a thread has made one current */
+static atomic_int ccc_green_used;  // a thread has made one current
 
-/* This thread has a context current now, of which the caller has a use; NULL for one that is not green. */
+// This thread has a context current now, of which the caller has a use; NULL for one that is not green.
 static void ccc_green_stay(ccc_handle *context)
 {
     ccc_handle *before = ccc_green_here;
@@ -84,17 +83,15 @@ static void ccc_green_stay(ccc_handle *context)
     }
 }
 
-/* This thread has a context current now that is not green. Where no thread ever had one that is, there is nothing to look at. */
+// This thread has a context current now that is not green. Where no thread ever had one that is, there is nothing to
+// look at.
 static inline void ccc_green_leave(void)
 {
     if (!CCC_LIKELY(atomic_load_explicit(&ccc_green_used, memory_order_relaxed) == 0))
         ccc_green_stay(NULL);
 }
 
-/* The green context that this thread has made current, as a handle for a new Python object; NULL for none. */
-static ccc_handle *ccc_green_kept(void)
-{
-    return ccc_green_here ? ccc_view(ccc_green_here) : NULL;
-}
+// The green context that this thread has made current, as a handle for a new Python object; NULL for none.
+static ccc_handle *ccc_green_kept(void) { return ccc_green_here ? ccc_view(ccc_green_here) : NULL; }
 
 #endif

@@ -1,27 +1,26 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Handles that the driver waits for the device to destroy.
- *
- * Driver 580 on an H200 waits until all work on the device is done, also work that has nothing to do with the handle, and
- * meanwhile holds a lock without which no other thread launches, copies, records an event or creates a stream, in:
- *
- *     cuLibraryUnload of code that has run; cuMemFree; cuMemFreeHost; cuArrayDestroy; cuMipmappedArrayDestroy;
- *     cuGraphExecDestroy of a graph with conditional nodes
- *
- * It does not wait in the calls that destroy streams, events, graphs and other executables, pools, textures, surfaces,
- * linkers and green contexts, in cuMemFreeAsync, and in cuMemUnmap and the calls after it. (Memory is unmapped under work
- * that uses it, so ccc_destroy waits before it unmaps.)
- *
- * These handles have the flag CCC_WAITS. Only close() makes it at once; code is never unloaded at once. Else
- * the handle is queued, and the release thread destroys it when no stream that was created here has work left on its
- * device. A device that always has some is not waited for for ever: streams are marked with events, and once each has
- * passed its mark all earlier work is done, and the driver waits for recent work only.
- *
- * A stream that is being captured can be neither queried nor marked: the capture would be lost. So how it was before counts.
- * Streams of other libraries are not looked at, since they may be destroyed at any time. The driver waits for their work,
- * in the release thread.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Handles that the driver waits for the device to destroy.
+//
+// Driver 580 on an H200 waits until all work on the device is done, also work that has nothing to do with the handle,
+// and meanwhile holds a lock without which no other thread launches, copies, records an event or creates a stream, in:
+//
+//     cuLibraryUnload of code that has run; cuMemFree; cuMemFreeHost; cuArrayDestroy; cuMipmappedArrayDestroy;
+//     cuGraphExecDestroy of a graph with conditional nodes
+//
+// It does not wait in the calls that destroy streams, events, graphs and other executables, pools, textures, surfaces,
+// linkers and green contexts, in cuMemFreeAsync, and in cuMemUnmap and the calls after it. (Memory is unmapped under
+// work that uses it, so ccc_destroy waits before it unmaps.)
+//
+// These handles have the flag CCC_WAITS. Only close() makes it at once; code is never unloaded at once. Else
+// the handle is queued, and the release thread destroys it when no stream that was created here has work left on its
+// device. A device that always has some is not waited for for ever: streams are marked with events, and once each has
+// passed its mark all earlier work is done, and the driver waits for recent work only.
+//
+// A stream that is being captured can be neither queried nor marked: the capture would be lost. So how it was before
+// counts. Streams of other libraries are not looked at, since they may be destroyed at any time. The driver waits for
+// their work, in the release thread.
 #ifndef CCC_IDLE_H
 #define CCC_IDLE_H
 
@@ -30,46 +29,43 @@
 
 static struct {
     pthread_mutex_t lock;
-    ccc_handle *streams; /* those that were created here; not uses */
+    ccc_handle *streams;  // those that were created here; not uses
     size_t count;
 } ccc_work = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Handles of streams that were destroyed while they had work, which their marks are behind. One holder of each is here. */
+// Handles of streams that were destroyed while they had work, which their marks are behind. One holder of each is here.
 static _Atomic(ccc_handle *) ccc_tails;
 static atomic_uint ccc_tail_count;
-static atomic_int ccc_default_used; /* a kernel was launched in a default stream */
+static atomic_int ccc_default_used;  // a kernel was launched in a default stream
 
-/* Held between the question whether a stream is captured and its query, which would end the capture; and to begin one. */
+// Held between the question whether a stream is captured and its query, which would end the capture; and to begin one.
 static pthread_mutex_t ccc_query_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct {
-    pthread_mutex_t lock;    /* held while the driver is asked about streams, and while nothing else is waited for */
-    ccc_handle *first_round; /* handles that wait until the streams are marked anew */
-    ccc_handle *last_round;  /* handles that were there when the streams were marked */
+    pthread_mutex_t lock;     // held while the driver is asked about streams, and while nothing else is waited for
+    ccc_handle *first_round;  // handles that wait until the streams are marked anew
+    ccc_handle *last_round;   // handles that were there when the streams were marked
     ccc_handle *tails;
-    unsigned int round;      /* of marks */
+    unsigned int round;  // of marks
 } ccc_look = {.lock = PTHREAD_MUTEX_INITIALIZER, .round = 1};
 
-/* What a look at all streams has found. */
+// What a look at all streams has found.
 typedef struct ccc_busy {
-    int any;                           /* some device has work */
-    int marked;                        /* some stream has not passed its mark */
-    unsigned char on[CCC_MAX_DEVICES]; /* this device has work */
+    int any;                            // some device has work
+    int marked;                         // some stream has not passed its mark
+    unsigned char on[CCC_MAX_DEVICES];  // this device has work
 } ccc_busy;
 
-/* In the child of fork() the threads that had the locks are not there, and every call of the driver fails. */
+// In the child of fork() the threads that had the locks are not there, and every call of the driver fails.
 static void ccc_work_forget(void)
 {
     static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
     ccc_work.lock = ccc_query_lock = ccc_look.lock = unlocked;
 }
 
-__attribute__((constructor)) static void ccc_work_watch_fork(void)
-{
-    pthread_atfork(NULL, NULL, ccc_work_forget);
-}
+__attribute__((constructor)) static void ccc_work_watch_fork(void) { pthread_atfork(NULL, NULL, ccc_work_forget); }
 
-/* A new stream, which has no work yet. */
+// A new stream, which has no work yet.
 static void ccc_work_add(ccc_handle *stream)
 {
     stream->queue.quiet = 1;
@@ -89,14 +85,9 @@ static int ccc_is_captured(const ccc_handle *stream)
     return cuStreamIsCapturing(CCC_STRM(stream), &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/*
- * Whether a stream, which is not captured, has work left. A context that has failed runs nothing. The thread is in the relaxed
- * mode of captures, here and below: a query would end captures of other streams.
- */
-static int ccc_has_work(const ccc_handle *stream)
-{
-    return cuStreamQuery(CCC_STRM(stream)) == CUDA_ERROR_NOT_READY;
-}
+// Whether a stream, which is not captured, has work left. A context that has failed runs nothing. The thread is in the
+// relaxed mode of captures, here and below: a query would end captures of other streams.
+static int ccc_has_work(const ccc_handle *stream) { return cuStreamQuery(CCC_STRM(stream)) == CUDA_ERROR_NOT_READY; }
 
 static void ccc_mark_end(ccc_handle *stream)
 {
@@ -106,10 +97,10 @@ static void ccc_mark_end(ccc_handle *stream)
         ccc_cleanup_failed((int)result, "cuEventDestroy");
 }
 
-/* Take a stream that is about to be destroyed off the list. If it has work left, the mark stands for that work. */
+// Take a stream that is about to be destroyed off the list. If it has work left, the mark stands for that work.
 static void ccc_work_remove(ccc_handle *stream)
 {
-    if (stream->queue.link == NULL) /* the second try, in another context */
+    if (stream->queue.link == NULL)  // the second try, in another context
         return;
     pthread_mutex_lock(&ccc_work.lock);
     *stream->queue.link = stream->queue.next;
@@ -119,7 +110,7 @@ static void ccc_work_remove(ccc_handle *stream)
     pthread_mutex_unlock(&ccc_work.lock);
     stream->queue.link = NULL;
     if (atomic_load(&ccc_waits_alive) == 0 && !stream->queue.followed && stream->queue.mark == NULL)
-        return; /* no handle waits for its work */
+        return;  // no handle waits for its work
     ccc_mode mode = ccc_relax_for_all();
     if (!ccc_is_captured(stream) && ccc_has_work(stream) &&
         (stream->queue.mark || cuEventCreate(&stream->queue.mark, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) &&
@@ -127,17 +118,15 @@ static void ccc_work_remove(ccc_handle *stream)
         atomic_fetch_add(&stream->holders, 1);
         ccc_defer(&ccc_tails, stream);
         atomic_fetch_add(&ccc_tail_count, 1);
-        ccc_release_ask(); /* to destroy the event when it is reached */
+        ccc_release_ask();  // to destroy the event when it is reached
     } else {
         ccc_mark_end(stream);
     }
     ccc_tense(&mode);
 }
 
-/*
- * Begin to capture a stream. Whether it has work cannot be found out from now on: for a stream that was created here it is
- * noted.
- */
+// Begin to capture a stream. Whether it has work cannot be found out from now on: for a stream that was created here it
+// is noted.
 static CUresult ccc_begin_capture(ccc_handle *stream, CUstreamCaptureMode capture_mode, CUgraph inside)
 {
     ccc_mode mode = ccc_relax_for_all();
@@ -164,13 +153,13 @@ static void ccc_found_work(ccc_busy *busy, CUdevice device, int marked)
         memset(busy->on, 1, sizeof busy->on);
 }
 
-/* Record the mark of this round in a stream that has work. Returns whether the stream has not passed it. */
+// Record the mark of this round in a stream that has work. Returns whether the stream has not passed it.
 static int ccc_mark_stream(ccc_handle *stream)
 {
     if (stream->queue.marked == ccc_look.round)
         return cuEventQuery(stream->queue.mark) == CUDA_ERROR_NOT_READY;
     if (stream->queue.mark == NULL && cuEventCreate(&stream->queue.mark, CU_EVENT_DISABLE_TIMING))
-        return 1; /* it counts as not marked, and this is tried again */
+        return 1;  // it counts as not marked, and this is tried again
     if (cuEventRecord(stream->queue.mark, CCC_STRM(stream)) == CUDA_SUCCESS)
         stream->queue.marked = ccc_look.round;
     return 1;
@@ -180,7 +169,7 @@ static void ccc_look_at_stream(ccc_handle *stream, ccc_busy *busy)
 {
     int pushed = ccc_push(stream->parent);
     pthread_mutex_lock(&ccc_query_lock);
-    int excludes = ccc_exclude(); /* no work is captured meanwhile, so that the stream does not join a capture */
+    int excludes = ccc_exclude();  // no work is captured meanwhile, so that the stream does not join a capture
     if (ccc_is_captured(stream)) {
         if (!stream->queue.quiet)
             ccc_found_work(busy, stream->device, 1);
@@ -192,7 +181,7 @@ static void ccc_look_at_stream(ccc_handle *stream, ccc_busy *busy)
     ccc_pop(pushed);
 }
 
-/* Look at the legacy default stream of each device's primary context. It must not be queried while others are captured. */
+// Look at the legacy default stream of each device's primary context. It must not be queried while others are captured.
 static void ccc_look_at_defaults(ccc_busy *busy)
 {
     for (int device = 0; device < CCC_MAX_DEVICES; device++) {
@@ -208,7 +197,7 @@ static void ccc_look_at_defaults(ccc_busy *busy)
     }
 }
 
-/* Uses of all streams, in an array that the caller frees; NULL with a count: out of memory. */
+// Uses of all streams, in an array that the caller frees; NULL with a count: out of memory.
 static ccc_handle **ccc_work_streams(size_t *count)
 {
     size_t found = 0;
@@ -231,7 +220,7 @@ static ccc_handle *ccc_join_lists(ccc_handle *first, ccc_handle *second)
     return first;
 }
 
-/* Look at the work of destroyed streams, and forget the streams that have finished. */
+// Look at the work of destroyed streams, and forget the streams that have finished.
 static void ccc_look_at_tails(ccc_busy *busy)
 {
     ccc_look.tails = ccc_join_lists(atomic_exchange(&ccc_tails, NULL), ccc_look.tails);
@@ -248,7 +237,7 @@ static void ccc_look_at_tails(ccc_busy *busy)
     }
 }
 
-/* Find out which devices have work. */
+// Find out which devices have work.
 static ccc_busy ccc_look_at_work(void)
 {
     ccc_busy busy = {0};
@@ -259,7 +248,7 @@ static ccc_busy ccc_look_at_work(void)
     for (size_t i = 0; streams && i < count; i++)
         ccc_look_at_stream(streams[i], &busy);
     if (streams)
-        ccc_release_all(streams, count); /* the last use of one may be among them: then it is a tail from now on */
+        ccc_release_all(streams, count);  // the last use of one may be among them: then it is a tail from now on
     free(streams);
     if (atomic_load(&ccc_default_used))
         ccc_look_at_defaults(&busy);
@@ -274,7 +263,7 @@ static int ccc_is_idle_for(const ccc_handle *handle, const ccc_busy *busy)
     return !busy->on[handle->device];
 }
 
-/* Destroy a handle of the look, unless it has to wait for a capture. */
+// Destroy a handle of the look, unless it has to wait for a capture.
 static void ccc_end_looked(ccc_handle *handle)
 {
     if (!ccc_defer_captive(handle))
@@ -282,7 +271,7 @@ static void ccc_end_looked(ccc_handle *handle)
     atomic_fetch_sub(&ccc_ends_waiting, 1);
 }
 
-/* Destroy the listed handles whose devices have no work; after each, find that out anew. Returns the others. */
+// Destroy the listed handles whose devices have no work; after each, find that out anew. Returns the others.
 static ccc_handle *ccc_end_idle(ccc_handle *handle)
 {
     ccc_handle *left = NULL, **end = &left;
@@ -306,11 +295,12 @@ static ccc_handle *ccc_end_idle(ccc_handle *handle)
     return left;
 }
 
-/* Destroy the handles whose devices are idle. Returns whether something is left to look at again. */
+// Destroy the handles whose devices are idle. Returns whether something is left to look at again.
 static int ccc_look_for_idle(void)
 {
     pthread_mutex_lock(&ccc_look.lock);
-    ccc_handle *arrived = atomic_exchange(&ccc_until_idle, NULL); /* before the look, which then sees all work they need */
+    ccc_handle *arrived =
+        atomic_exchange(&ccc_until_idle, NULL);  // before the look, which then sees all work they need
     ccc_handle *first = ccc_join_lists(ccc_look.first_round, arrived), *last = ccc_look.last_round, *passed = NULL;
     ccc_look.first_round = ccc_look.last_round = NULL;
     ccc_busy busy = {0};
@@ -318,8 +308,8 @@ static int ccc_look_for_idle(void)
         busy = ccc_look_at_work();
     else
         ccc_look_at_tails(&busy);
-    if (!busy.marked && (passed = last)) { /* all work from before the marks of this round is done */
-        last = passed->deferred;           /* one at a time: meanwhile the streams may be given work without an end */
+    if (!busy.marked && (passed = last)) {  // all work from before the marks of this round is done
+        last = passed->deferred;            // one at a time: meanwhile the streams may be given work without an end
         ccc_look.round++;
     } else if (!busy.marked) {
         last = first;
@@ -339,10 +329,8 @@ static int ccc_look_for_idle(void)
     return left;
 }
 
-/*
- * Whether the work of a stream is done, also of one that is gone; of one that is captured it is not known. The caller has a
- * use of the stream, or holds its handle.
- */
+// Whether the work of a stream is done, also of one that is gone; of one that is captured it is not known. The caller
+// has a use of the stream, or holds its handle.
 static CUresult ccc_stream_reached(ccc_handle *stream)
 {
     ccc_busy busy = {0};

@@ -1,19 +1,19 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What the driver needs kept while it may still run something, and functions of the host that it calls.
- *
- * A keep holds handles, and a token under which Python holds objects. It belongs to the definitions and executables of
- * graphs that use it (ccc_graph.h), or to the driver as a user object: then the driver counts the definitions, clones,
- * executables and launches that have it. When the last is gone the driver calls us, in a thread and under locks of its
- * own, where nothing may be called and the GIL must not be waited for. There the keep is only queued. ccc_flush_releases, called
- * from ordinary threads and from the release thread (ccc_release.h), releases what is queued.
- *
- * What a stream calls once has a keep too, which is queued when it has run.
- *
- * A host function is called through its keep, so that none is called at exit, when the interpreter frees functions of
- * ctypes and CFFI.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the driver needs kept while it may still run something, and functions of the host that it calls.
+//
+// A keep holds handles, and a token under which Python holds objects. It belongs to the definitions and executables of
+// graphs that use it (ccc_graph.h), or to the driver as a user object: then the driver counts the definitions, clones,
+// executables and launches that have it. When the last is gone the driver calls us, in a thread and under locks of its
+// own, where nothing may be called and the GIL must not be waited for. There the keep is only queued.
+// ccc_flush_releases, called from ordinary threads and from the release thread (ccc_release.h), releases what is
+// queued.
+//
+// What a stream calls once has a keep too, which is queued when it has run.
+//
+// A host function is called through its keep, so that none is called at exit, when the interpreter frees functions of
+// ctypes and CFFI.
 #ifndef CCC_KEEP_H
 #define CCC_KEEP_H
 
@@ -25,32 +25,30 @@ static ccc_gil ccc_gil_of_all = CCC_GIL_NEW;
 
 typedef struct ccc_keep {
     struct ccc_keep *next;
-    struct ccc_keep **link;    /* of a definition's or an executable's own: what points to it */
-    atomic_uint uses;          /* of a definition or a function: 1; and one more for each bundle or captured launch */
-    CUuserObject object;       /* of a definition, once the driver has it; else NULL */
-    struct ccc_keep **bundle;  /* of an executable or a copy: what the definition had, one use of each, */
-    size_t bundled;            /* and how many */
-    ccc_handle *event;            /* of an executable, once it is replaced: the event behind the last launch, or its stream */
-    uint64_t token;            /* 0: no Python objects */
-    CUhostFn function;         /* of a host function: what is called, */
-    void *data;                /* with what, */
-    uint64_t source;           /* and by which stream, as ccc_source tells; 0: by a graph */
+    struct ccc_keep **link;    // of a definition's or an executable's own: what points to it
+    atomic_uint uses;          // of a definition or a function: 1; and one more for each bundle or captured launch
+    CUuserObject object;       // of a definition, once the driver has it; else NULL
+    struct ccc_keep **bundle;  // of an executable or a copy: what the definition had, one use of each,
+    size_t bundled;            // and how many
+    ccc_handle *event;         // of an executable, once it is replaced: the event behind the last launch, or its stream
+    uint64_t token;            // 0: no Python objects
+    CUhostFn function;         // of a host function: what is called,
+    void *data;                // with what,
+    uint64_t source;           // and by which stream, as ccc_source tells; 0: by a graph
     size_t count;
-    uintptr_t handles[]; /* addresses; of those that it only holds, with CCC_HELD */
+    uintptr_t handles[];  // addresses; of those that it only holds, with CCC_HELD
 } ccc_keep;
 
-/*
- * Memory that a graph allocates uses the graph. Were it used by the graph's nodes in turn, neither would ever go: so they
- * hold the handle, which may be closed, but not the memory. Its addresses are the graph's as long as the graph is
- * there.
- */
+// Memory that a graph allocates uses the graph. Were it used by the graph's nodes in turn, neither would ever go: so
+// they hold the handle, which may be closed, but not the memory. Its addresses are the graph's as long as the graph is
+// there.
 #define CCC_HELD ((uintptr_t)1)
 
-static atomic_long ccc_keeps;              /* how many there are */
-static _Atomic(ccc_keep *) ccc_finished;   /* those that nobody needs, as whoever was the last pushes them */
-static _Atomic(ccc_keep *) ccc_finishing;  /* taken from there, to be released; ccc_release_lock is held to change it */
-static _Atomic(ccc_keep *) ccc_unfinished; /* those that wait for an event, oldest first; likewise */
-static ccc_keep **ccc_unfinished_end;      /* where the next is put; NULL: there are none */
+static atomic_long ccc_keeps;               // how many there are
+static _Atomic(ccc_keep *) ccc_finished;    // those that nobody needs, as whoever was the last pushes them
+static _Atomic(ccc_keep *) ccc_finishing;   // taken from there, to be released; ccc_release_lock is held to change it
+static _Atomic(ccc_keep *) ccc_unfinished;  // those that wait for an event, oldest first; likewise
+static ccc_keep **ccc_unfinished_end;       // where the next is put; NULL: there are none
 static atomic_size_t ccc_unfinished_count;
 
 static void ccc_keep_push(_Atomic(ccc_keep *) *list, ccc_keep *keep)
@@ -60,7 +58,7 @@ static void ccc_keep_push(_Atomic(ccc_keep *) *list, ccc_keep *keep)
         ;
 }
 
-/* Drop a use of a keep; after the last nobody needs it. The driver calls this as the destructor of user objects. */
+// Drop a use of a keep; after the last nobody needs it. The driver calls this as the destructor of user objects.
 static void CUDA_CB ccc_keep_finish(void *argument)
 {
     ccc_keep *keep = argument;
@@ -70,7 +68,7 @@ static void CUDA_CB ccc_keep_finish(void *argument)
     }
 }
 
-/* Queue a keep until its event, of which it has a use, is reached. */
+// Queue a keep until its event, of which it has a use, is reached.
 static void ccc_keep_await(ccc_keep *keep)
 {
     keep->next = NULL;
@@ -92,10 +90,8 @@ static void ccc_keep_drop(uintptr_t kept)
         ccc_release((ccc_handle *)kept);
 }
 
-/*
- * Have a keep, made with capacity for that, keep a handle, too. `again` tells that it is kept already: then memory of
- * the graph may be closed. On failure there is no keep any more.
- */
+// Have a keep, made with capacity for that, keep a handle, too. `again` tells that it is kept already: then memory of
+// the graph may be closed. On failure there is no keep any more.
 static int ccc_keep_hold(ccc_keep *keep, ccc_handle *handle, int again)
 {
     if (ccc_retain(handle)) {
@@ -114,7 +110,7 @@ static int ccc_keep_hold(ccc_keep *keep, ccc_handle *handle, int again)
     return ccc_fail(CCC_CLOSED, "");
 }
 
-/* A keep with room for so many handles. NULL: out of memory. */
+// A keep with room for so many handles. NULL: out of memory.
 static ccc_keep *ccc_keep_room(size_t count)
 {
     ccc_keep *keep = malloc(sizeof *keep + count * sizeof *keep->handles);
@@ -127,10 +123,8 @@ static ccc_keep *ccc_keep_room(size_t count)
     return keep;
 }
 
-/*
- * A keep of one use of each handle, of which the first may be NULL; see ccc_keep_hold for `again`. NULL: one of them is
- * gone, or out of memory.
- */
+// A keep of one use of each handle, of which the first may be NULL; see ccc_keep_hold for `again`. NULL: one of them is
+// gone, or out of memory.
 static ccc_keep *ccc_keep_of(ccc_handle *first, ccc_handle *const *handles, size_t count, uint64_t token, int again)
 {
     ccc_keep *keep = ccc_keep_room(count + 1);
@@ -145,7 +139,7 @@ static ccc_keep *ccc_keep_of(ccc_handle *first, ccc_handle *const *handles, size
     return keep;
 }
 
-/* A keep is to be the graph's: only hold memory that the graph itself allocates, or a graph around it. */
+// A keep is to be the graph's: only hold memory that the graph itself allocates, or a graph around it.
 static void ccc_keep_for(ccc_keep *keep, const ccc_handle *root)
 {
     for (size_t i = 0; i < keep->count; i++) {
@@ -164,15 +158,13 @@ static ccc_keep *ccc_keep_new(ccc_handle *const *handles, size_t count, uint64_t
     return ccc_keep_of(NULL, handles, count, token, 1);
 }
 
-/*
- * Keep the Python objects of a token until the memory of a buffer went back, if somebody besides the buffer keeps that.
- * Returns whether they are kept; then this is instead of what was kept in this way before.
- */
+// Keep the Python objects of a token until the memory of a buffer went back, if somebody besides the buffer keeps that.
+// Returns whether they are kept; then this is instead of what was kept in this way before.
 static int ccc_buffer_keep(ccc_handle *buffer, uint64_t token)
 {
     CCC_USE_OR(buffer, 0);
     ccc_handle *whole = (ccc_handle *)ccc_allocation(buffer);
-    if (ccc_uses(whole) <= 2) /* that of the Python object, and this one */
+    if (ccc_uses(whole) <= 2)  // that of the Python object, and this one
         return 0;
     ccc_keep *keep = ccc_keep_new(NULL, 0, token);
     if (keep == NULL)
@@ -181,7 +173,7 @@ static int ccc_buffer_keep(ccc_handle *buffer, uint64_t token)
     return 1;
 }
 
-/* A keep with room for uses of `count` others, which ccc_keep_take adds. NULL: out of memory. */
+// A keep with room for uses of `count` others, which ccc_keep_take adds. NULL: out of memory.
 static ccc_keep *ccc_keep_bundle(size_t count)
 {
     ccc_keep **bundle = malloc(count * sizeof *bundle);
@@ -201,7 +193,7 @@ static void ccc_keep_take(ccc_keep *bundle, ccc_keep *keep)
     bundle->bundle[bundle->bundled++] = keep;
 }
 
-/* A keep that has a use of another one. NULL: out of memory. */
+// A keep that has a use of another one. NULL: out of memory.
 static ccc_keep *ccc_keep_share(ccc_keep *keep)
 {
     ccc_keep *made = ccc_keep_bundle(1);
@@ -210,12 +202,9 @@ static ccc_keep *ccc_keep_share(ccc_keep *keep)
     return made;
 }
 
-static long ccc_keep_count(void)
-{
-    return atomic_load(&ccc_keeps);
-}
+static long ccc_keep_count(void) { return atomic_load(&ccc_keeps); }
 
-/* Give a use of a keep to a graph, as a user object. On failure it is released. */
+// Give a use of a keep to a graph, as a user object. On failure it is released.
 static int ccc_keep_give(ccc_keep *keep, CUgraph graph, CUuserObject *object)
 {
     CUresult result = cuUserObjectCreate(object, keep, ccc_keep_finish, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
@@ -227,18 +216,18 @@ static int ccc_keep_give(ccc_keep *keep, CUgraph graph, CUuserObject *object)
     if (result == CUDA_SUCCESS)
         return 0;
     CUresult released = cuUserObjectRelease(*object, 1);
-    if (released) /* then it is the driver's for ever: leaking beats freeing what it may call */
+    if (released)  // then it is the driver's for ever: leaking beats freeing what it may call
         ccc_cleanup_failed((int)released, "cuUserObjectRelease");
     return ccc_fail((int)result, "cuGraphRetainUserObject");
 }
 
-/* Give the keep, if there is one, to a graph. On failure it is finished. */
+// Give the keep, if there is one, to a graph. On failure it is finished.
 static int ccc_keep_attach(ccc_keep *keep, CUgraph graph)
 {
     return keep ? ccc_keep_give(keep, graph, &keep->object) : 0;
 }
 
-/* Take the keep, if there is one, from a graph. Clones, executables and launches have it still. */
+// Take the keep, if there is one, from a graph. Clones, executables and launches have it still.
 static void ccc_keep_detach(ccc_keep *keep, CUgraph graph)
 {
     CUresult result = keep ? cuGraphReleaseUserObject(graph, keep->object, 1) : CUDA_SUCCESS;
@@ -246,14 +235,14 @@ static void ccc_keep_detach(ccc_keep *keep, CUgraph graph)
         ccc_cleanup_failed((int)result, "cuGraphReleaseUserObject");
 }
 
-/* Whether ccc_flush_releases has something to do. */
+// Whether ccc_flush_releases has something to do.
 static int ccc_releases_pending(void)
 {
     return atomic_load(&ccc_finished) || atomic_load(&ccc_finishing) || atomic_load(&ccc_unfinished) ||
            atomic_load(&ccc_deferred);
 }
 
-/* Release what a keep that is finished holds. What it has the last use of is queued. */
+// Release what a keep that is finished holds. What it has the last use of is queued.
 static void ccc_keep_free(ccc_keep *keep)
 {
     for (size_t i = 0; i < keep->count; i++)
@@ -266,10 +255,8 @@ static void ccc_keep_free(ccc_keep *keep)
     atomic_fetch_sub(&ccc_keeps, 1);
 }
 
-/*
- * What is waited for is an event, or a stream whose work has to be done. A stream may be gone, and leave work behind: then the
- * handle has no uses any more, and is only held.
- */
+// What is waited for is an event, or a stream whose work has to be done. A stream may be gone, and leave work behind:
+// then the handle has no uses any more, and is only held.
 static ccc_handle *ccc_await_too(ccc_handle *event)
 {
     if (!ccc_retain(event))
@@ -285,7 +272,7 @@ static void ccc_await_end(ccc_handle *event)
         ccc_release_memory(event);
 }
 
-/* Whether that is reached: a status. An event may be of a context other than the current one. */
+// Whether that is reached: a status. An event may be of a context other than the current one.
 static CUresult ccc_reached(ccc_handle *event)
 {
     if (event->kind == CCC_STREAM)
@@ -311,11 +298,9 @@ static ccc_keep *ccc_next_unfinished(void)
     return keep;
 }
 
-/*
- * Finish the keeps whose events are reached; after so many that are not, stop looking. Of those looked at, the next call
- * looks at the others first. Returns how many wait. An event that cannot be queried is one of a context that has failed, or
- * the process is the child of a fork: there is no use in waiting.
- */
+// Finish the keeps whose events are reached; after so many that are not, stop looking. Of those looked at, the next
+// call looks at the others first. Returns how many wait. An event that cannot be queried is one of a context that has
+// failed, or the process is the child of a fork: there is no use in waiting.
 static size_t ccc_finish_reached(size_t misses)
 {
     size_t waiting = 0;
@@ -334,12 +319,12 @@ static size_t ccc_finish_reached(size_t misses)
     return waiting;
 }
 
-/* Take up to `most` of the finished keeps, as a list. */
+// Take up to `most` of the finished keeps, as a list.
 static ccc_keep *ccc_pop_finished(size_t most)
 {
     ccc_release_lock();
     ccc_keep *first = atomic_load(&ccc_finishing);
-    if (first == NULL) /* take all at once: no ABA, and each is moved once */
+    if (first == NULL)  // take all at once: no ABA, and each is moved once
         first = atomic_exchange(&ccc_finished, NULL);
     ccc_keep *last = first;
     for (size_t i = 1; last && last->next && i < most; i++)
@@ -351,7 +336,7 @@ static ccc_keep *ccc_pop_finished(size_t most)
     return first;
 }
 
-#define CCC_MOST_MISSES 16 /* for which a call of the program queries events; the release thread queries all */
+#define CCC_MOST_MISSES 16  // for which a call of the program queries events; the release thread queries all
 
 static size_t ccc_flush_now(uint64_t *tokens, size_t capacity)
 {
@@ -369,11 +354,9 @@ static size_t ccc_flush_now(uint64_t *tokens, size_t capacity)
     return found;
 }
 
-/*
- * Release what nobody needs. Returns how many tokens of Python objects it put into `tokens`: if `capacity`, call again.
- * This may come between any two calls of a program, also while it captures a stream in a mode that forbids queries and
- * frees: so they are made in the mode that does not.
- */
+// Release what nobody needs. Returns how many tokens of Python objects it put into `tokens`: if `capacity`, call again.
+// This may come between any two calls of a program, also while it captures a stream in a mode that forbids queries and
+// frees: so they are made in the mode that does not.
 static size_t ccc_flush_releases(uint64_t *tokens, size_t capacity)
 {
     if (ccc_in_callback || !ccc_releases_pending())
@@ -384,15 +367,13 @@ static size_t ccc_flush_releases(uint64_t *tokens, size_t capacity)
     return found;
 }
 
-static int ccc_release_python(void); /* written in Python; whether it has to look again */
+static int ccc_release_python(void);  // written in Python; whether it has to look again
 
-/*
- * Look for what can be released, in the release thread. Its queries and frees must not break captures of other threads, so
- * for the driver it is in the mode that allows them, from the first time on.
- */
+// Look for what can be released, in the release thread. Its queries and frees must not break captures of other threads,
+// so for the driver it is in the mode that allows them, from the first time on.
 static int ccc_release_look(void)
 {
-    static int relaxed; /* this thread is alone here */
+    static int relaxed;  // this thread is alone here
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     if (!relaxed && ccc_driver_used())
         relaxed = cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
@@ -414,21 +395,17 @@ static int ccc_release_look(void)
     return waiting || atomic_load(&ccc_captive);
 }
 
-/*
- * Functions that the driver calls. One of Python's takes the GIL in the driver's thread: what waits for the work meanwhile
- * must not hold it, and calls through CFFI do not. At exit no more functions start, and those that run are waited for.
- */
-static void ccc_call_python(uint64_t token, uint64_t source); /* written in Python */
-static _Thread_local uint64_t ccc_calling; /* the stream that calls a function; 0: a graph does */
+// Functions that the driver calls. One of Python's takes the GIL in the driver's thread: what waits for the work
+// meanwhile must not hold it, and calls through CFFI do not. At exit no more functions start, and those that run are
+// waited for.
+static void ccc_call_python(uint64_t token, uint64_t source);  // written in Python
+static _Thread_local uint64_t ccc_calling;                     // the stream that calls a function; 0: a graph does
 static atomic_int ccc_calls_running;
 static atomic_int ccc_calls_ended;
 
-static void CUDA_CB ccc_host_run(void *token)
-{
-    ccc_call_python((uintptr_t)token, ccc_calling);
-}
+static void CUDA_CB ccc_host_run(void *token) { ccc_call_python((uintptr_t)token, ccc_calling); }
 
-/* Call what a graph calls, whenever it runs. */
+// Call what a graph calls, whenever it runs.
 static void CUDA_CB ccc_host_call(void *argument)
 {
     const ccc_keep *keep = argument;
@@ -437,7 +414,7 @@ static void CUDA_CB ccc_host_call(void *argument)
         ccc_in_callback++;
         ccc_calling = keep->source;
         keep->function(keep->data);
-        ccc_gil_given_up(CCC_GIL); /* if it took it */
+        ccc_gil_given_up(CCC_GIL);  // if it took it
         ccc_calling = 0;
         ccc_in_callback--;
         if (atomic_load(&ccc_deferred))
@@ -446,16 +423,16 @@ static void CUDA_CB ccc_host_call(void *argument)
     atomic_fetch_sub(&ccc_calls_running, 1);
 }
 
-/* Call what a stream calls, and queue its keep. */
+// Call what a stream calls, and queue its keep.
 static void CUDA_CB ccc_host_call_once(void *keep)
 {
-    atomic_fetch_add(&ccc_calls_running, 1); /* until the keep is queued */
+    atomic_fetch_add(&ccc_calls_running, 1);  // until the keep is queued
     ccc_host_call(keep);
     ccc_keep_finish(keep);
     atomic_fetch_sub(&ccc_calls_running, 1);
 }
 
-/* Have the parameters of a node call a function through its keep; and tell the function that such parameters call. */
+// Have the parameters of a node call a function through its keep; and tell the function that such parameters call.
 static void ccc_host_wrap(CUDA_HOST_NODE_PARAMS_v2 *params, ccc_keep *keep)
 {
     keep->function = params->fn;
@@ -473,10 +450,8 @@ static void ccc_host_unwrap(CUDA_HOST_NODE_PARAMS *params)
     }
 }
 
-/*
- * Destroy the handles whose device is idle now rather than in the release thread: for a program that is out of memory. Returns
- * how many still wait, streams that were destroyed while they had work included.
- */
+// Destroy the handles whose device is idle now rather than in the release thread: for a program that is out of memory.
+// Returns how many still wait, streams that were destroyed while they had work included.
 static int ccc_reclaim(void)
 {
     if (ccc_in_callback ||
@@ -489,16 +464,10 @@ static int ccc_reclaim(void)
     return atomic_load(&ccc_ends_waiting) + (int)atomic_load(&ccc_tail_count);
 }
 
-/* Whether this thread is the driver's, calling a Python function. */
-static int ccc_in_host_function(void)
-{
-    return ccc_in_callback;
-}
+// Whether this thread is the driver's, calling a Python function.
+static int ccc_in_host_function(void) { return ccc_in_callback; }
 
-static uint64_t ccc_host_function(void)
-{
-    return (uintptr_t)ccc_host_run;
-}
+static uint64_t ccc_host_function(void) { return (uintptr_t)ccc_host_run; }
 
 static void ccc_end_calls(void)
 {
@@ -507,7 +476,7 @@ static void ccc_end_calls(void)
         usleep(1000);
 }
 
-/* In the child of fork() neither the other threads are there, nor what the driver's ran. */
+// In the child of fork() neither the other threads are there, nor what the driver's ran.
 static void ccc_forget_threads(void)
 {
     atomic_store(&ccc_calls_running, 0);

@@ -1,12 +1,12 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The error log of the driver, from CUDA 12.9 on.
- *
- * The driver keeps the last lines, which are read from a position that the whole process shares: Python sorts them
- * (cuda_core_cffi/_core/driver_log.py). Nothing is read before a call fails. If a program wants every line, the driver calls
- * ccc_log_arrived, in the thread whose call failed, where Python must not be waited for: the release thread reads instead.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The error log of the driver, from CUDA 12.9 on.
+//
+// The driver keeps the last lines, which are read from a position that the whole process shares: Python sorts them
+// (cuda_core_cffi/_core/driver_log.py). Nothing is read before a call fails. If a program wants every line, the driver
+// calls ccc_log_arrived, in the thread whose call failed, where Python must not be waited for: the release thread reads
+// instead.
 #ifndef CCC_LOG_H
 #define CCC_LOG_H
 
@@ -15,35 +15,27 @@
 #include "memory/ccc_tensor.h"
 
 #define CCC_LOG_SINCE 12090
-/* Bytes. The driver keeps 25600, and puts a line of its own before them; into less than there is it writes too much. */
+// Bytes. The driver keeps 25600, and puts a line of its own before them; into less than there is it writes too much.
 #define CCC_LOG_CAPACITY 32768
 
 static pthread_mutex_t ccc_log_lock = PTHREAD_MUTEX_INITIALIZER;
-static CUlogIterator ccc_log_position; /* the driver counts its lines from 0 */
-static atomic_int ccc_log_followed;    /* by how many that want every line */
+static CUlogIterator ccc_log_position;  // the driver counts its lines from 0
+static atomic_int ccc_log_followed;     // by how many that want every line
 
-/* In the child of fork(): the thread that held the lock, if any, is not there. */
+// In the child of fork(): the thread that held the lock, if any, is not there.
 static void ccc_log_after_fork(void)
 {
     static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
     ccc_log_lock = unlocked;
 }
 
-__attribute__((constructor)) static void ccc_log_watch_fork(void)
-{
-    pthread_atfork(NULL, NULL, ccc_log_after_fork);
-}
+__attribute__((constructor)) static void ccc_log_watch_fork(void) { pthread_atfork(NULL, NULL, ccc_log_after_fork); }
 
-/* Whether there is a log. A function that is not there must not be asked for: it would be told as missing. */
-static int ccc_log_exists(void)
-{
-    return ccc_driver_version() >= CCC_LOG_SINCE && ccc_driver.reason == CCC_AVAILABLE;
-}
+// Whether there is a log. A function that is not there must not be asked for: it would be told as missing.
+static int ccc_log_exists(void) { return ccc_driver_version() >= CCC_LOG_SINCE && ccc_driver.reason == CCC_AVAILABLE; }
 
-/*
- * Copy what was logged since the last call; returns the number of bytes. In a function that the driver calls, no driver
- * function may be called: what was logged is read later.
- */
+// Copy what was logged since the last call; returns the number of bytes. In a function that the driver calls, no driver
+// function may be called: what was logged is read later.
 static size_t ccc_log_read(char *buffer, size_t capacity)
 {
     size_t size = capacity;
@@ -65,10 +57,8 @@ static void CUDA_CB ccc_log_arrived(void *data, CUlogLevel level, char *message,
     }
 }
 
-/*
- * Have the release thread read each line soon after it was logged, until ccc_log_unfollow was called as often. The driver
- * is not told then: it says nothing of a callback that is unregistered while another thread calls it.
- */
+// Have the release thread read each line soon after it was logged, until ccc_log_unfollow was called as often. The
+// driver is not told then: it says nothing of a callback that is unregistered while another thread calls it.
 static int ccc_log_follow(void)
 {
     static atomic_int registered;
@@ -83,9 +73,6 @@ static int ccc_log_follow(void)
     return 0;
 }
 
-static void ccc_log_unfollow(void)
-{
-    atomic_fetch_sub(&ccc_log_followed, 1);
-}
+static void ccc_log_unfollow(void) { atomic_fetch_sub(&ccc_log_followed, 1); }
 
 #endif

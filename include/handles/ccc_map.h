@@ -1,6 +1,6 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Hash maps from numbers other than 0, such as handles, to pointers. Without a lock; all zero bytes is an empty map. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Hash maps from numbers other than 0, such as handles, to pointers. Without a lock; all zero bytes is an empty map.
 #ifndef CCC_MAP_H
 #define CCC_MAP_H
 
@@ -11,12 +11,12 @@
 #define CCC_LEAST_SLOTS 16
 
 typedef struct ccc_slot {
-    uint64_t key; /* 0: the slot is free */
+    uint64_t key;  // 0: the slot is free
     void *value;
 } ccc_slot;
 
 typedef struct ccc_map {
-    ccc_slot *slots; /* a power of two of them; collisions go to the next free one */
+    ccc_slot *slots;  // a power of two of them; collisions go to the next free one
     size_t size;
     size_t used;
 } ccc_map;
@@ -26,7 +26,7 @@ static size_t ccc_map_home(const ccc_map *map, uint64_t key)
     return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (map->size - 1);
 }
 
-/* The slot of a key, or the free one where it would be. The map has slots. */
+// The slot of a key, or the free one where it would be. The map has slots.
 static ccc_slot *ccc_map_slot(const ccc_map *map, uint64_t key)
 {
     size_t at = ccc_map_home(map, key);
@@ -35,12 +35,9 @@ static ccc_slot *ccc_map_slot(const ccc_map *map, uint64_t key)
     return &map->slots[at];
 }
 
-static void *ccc_map_find(const ccc_map *map, uint64_t key)
-{
-    return map->used ? ccc_map_slot(map, key)->value : NULL;
-}
+static void *ccc_map_find(const ccc_map *map, uint64_t key) { return map->used ? ccc_map_slot(map, key)->value : NULL; }
 
-/* Make room for `more` keys, so that setting them cannot fail. */
+// Make room for `more` keys, so that setting them cannot fail.
 static int ccc_map_reserve(ccc_map *map, size_t more)
 {
     size_t size = map->size ? map->size : CCC_LEAST_SLOTS;
@@ -59,7 +56,7 @@ static int ccc_map_reserve(ccc_map *map, size_t more)
     return 0;
 }
 
-/* Set the value of a key, for which there is room. */
+// Set the value of a key, for which there is room.
 static void ccc_map_set(ccc_map *map, uint64_t key, void *value)
 {
     ccc_slot *slot = ccc_map_slot(map, key);
@@ -75,7 +72,7 @@ static void ccc_map_remove(ccc_map *map, uint64_t key)
     map->used--;
     size_t hole = (size_t)(slot - map->slots), mask = map->size - 1;
     for (size_t at = (hole + 1) & mask; map->slots[at].key; at = (at + 1) & mask)
-        if (((at - ccc_map_home(map, map->slots[at].key)) & mask) >= ((at - hole) & mask)) { /* it may move back */
+        if (((at - ccc_map_home(map, map->slots[at].key)) & mask) >= ((at - hole) & mask)) {  // it may move back
             map->slots[hole] = map->slots[at];
             hole = at;
         }

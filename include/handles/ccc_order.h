@@ -1,6 +1,6 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* What threads may do, and in which order, while streams are captured. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// What threads may do, and in which order, while streams are captured.
 #ifndef CCC_ORDER_H
 #define CCC_ORDER_H
 
@@ -8,13 +8,13 @@
 
 #include "handles/ccc_handle.h"
 
-/* The capture mode that a thread had before, if it was changed. */
+// The capture mode that a thread had before, if it was changed.
 typedef struct ccc_mode {
     int changed;
     CUstreamCaptureMode before;
 } ccc_mode;
 
-/* The same as below, also while another library captures a stream. */
+// The same as below, also while another library captures a stream.
 static ccc_mode ccc_relax_for_all(void)
 {
     ccc_mode mode = {0, CU_STREAM_CAPTURE_MODE_RELAXED};
@@ -22,11 +22,9 @@ static ccc_mode ccc_relax_for_all(void)
     return mode;
 }
 
-/*
- * Calls that the driver deems unsafe while this thread or any other captures a stream, by the mode of the capture, are
- * refused, and the capture is given up. Cleanup is safe, whatever the mode: what is freed and destroyed here is in no
- * graph. So are pools, and allocations from them in streams that are not captured.
- */
+// Calls that the driver deems unsafe while this thread or any other captures a stream, by the mode of the capture, are
+// refused, and the capture is given up. Cleanup is safe, whatever the mode: what is freed and destroyed here is in no
+// graph. So are pools, and allocations from them in streams that are not captured.
 static ccc_mode ccc_relax(void)
 {
     return atomic_load(&ccc_captures) ? ccc_relax_for_all() : (ccc_mode){0, CU_STREAM_CAPTURE_MODE_RELAXED};
@@ -39,31 +37,26 @@ static void ccc_tense(ccc_mode *mode)
         ccc_cleanup_failed((int)result, "cuThreadExchangeStreamCaptureMode");
 }
 
-/* From here to the end of the scope the thread may make such calls. */
+// From here to the end of the scope the thread may make such calls.
 #define CCC_RELAX __attribute__((cleanup(ccc_tense))) ccc_mode CCC_JOIN(ccc_mode_, __COUNTER__) = ccc_relax()
 
-/*
- * While streams are captured, calls that give a stream work hold this lock for reading: the driver guards captures itself.
- * Three things it does not guard, and they hold the lock for writing: calls on a graph, which may be the one that a stream
- * is captured into (drivers crash otherwise, seen with 580); the end of a capture while other threads give its stream work
- * (so, too); and reading the array of nodes that the driver keeps for a captured stream, which the next call on that
- * stream may free.
- */
+// While streams are captured, calls that give a stream work hold this lock for reading: the driver guards captures
+// itself. Three things it does not guard, and they hold the lock for writing: calls on a graph, which may be the one
+// that a stream is captured into (drivers crash otherwise, seen with 580); the end of a capture while other threads
+// give its stream work (so, too); and reading the array of nodes that the driver keeps for a captured stream, which the
+// next call on that stream may free.
 static pthread_rwlock_t ccc_capture_order = PTHREAD_RWLOCK_INITIALIZER;
-static _Thread_local int ccc_exclusive; /* how often this thread holds it for writing */
+static _Thread_local int ccc_exclusive;  // how often this thread holds it for writing
 
-/* In the child of fork() the thread that has a lock, if any, is not there; and every call fails. */
-static int ccc_graph_locks(void)
-{
-    return ccc_driver.reason != CCC_FORKED;
-}
+// In the child of fork() the thread that has a lock, if any, is not there; and every call fails.
+static int ccc_graph_locks(void) { return ccc_driver.reason != CCC_FORKED; }
 
 static int ccc_capturing(void)
 {
     return !CCC_LIKELY(atomic_load_explicit(&ccc_captures, memory_order_acquire) == 0) && ccc_graph_locks();
 }
 
-/* Hold the lock for writing, if a stream is captured. Returns whether it is held until ccc_include. */
+// Hold the lock for writing, if a stream is captured. Returns whether it is held until ccc_include.
 static int ccc_exclude(void)
 {
     if (!ccc_exclusive && !ccc_capturing())
@@ -79,7 +72,7 @@ static void ccc_include(const int *held)
         pthread_rwlock_unlock(&ccc_capture_order);
 }
 
-/* Returns whether the lock is held for reading until ccc_submitted. */
+// Returns whether the lock is held for reading until ccc_submitted.
 static int ccc_submit(void)
 {
     if (!ccc_capturing() || ccc_exclusive)
@@ -94,10 +87,10 @@ static void ccc_submitted(const int *held)
         pthread_rwlock_unlock(&ccc_capture_order);
 }
 
-/* From here to the end of the scope a stream is given work, or its capture is changed. */
+// From here to the end of the scope a stream is given work, or its capture is changed.
 #define CCC_SUBMIT __attribute__((cleanup(ccc_submitted))) const int CCC_JOIN(ccc_submit_, __COUNTER__) = ccc_submit()
 
-/* From here to the end of the scope a capture ends, its graph is changed, or what the driver keeps for it is read. */
+// From here to the end of the scope a capture ends, its graph is changed, or what the driver keeps for it is read.
 #define CCC_EXCLUDE __attribute__((cleanup(ccc_include))) const int CCC_JOIN(ccc_exclude_, __COUNTER__) = ccc_exclude()
 
 #endif

@@ -1,17 +1,16 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The release thread: a thread of this package that releases what is no longer needed when the program makes no call
- * that would. It is started when it is first needed, and sleeps until it is asked.
- *
- * Any thread may ask, also one of the driver's: asking takes no lock and does not wait for the GIL. The release thread
- * first waits for some milliseconds, because most programs soon make a call that releases everything anyway. Then it
- * looks (ccc_release_look in ccc_keep.h): it queries the events that are waited for, and calls Python if there is something
- * for Python to release. While there are events that are not reached it looks again, at growing intervals.
- *
- * Before the interpreter ends, the thread is told not to look any more. It does not exist in the child of fork(), where
- * another one is started if it is needed.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The release thread: a thread of this package that releases what is no longer needed when the program makes no call
+// that would. It is started when it is first needed, and sleeps until it is asked.
+//
+// Any thread may ask, also one of the driver's: asking takes no lock and does not wait for the GIL. The release thread
+// first waits for some milliseconds, because most programs soon make a call that releases everything anyway. Then it
+// looks (ccc_release_look in ccc_keep.h): it queries the events that are waited for, and calls Python if there is
+// something for Python to release. While there are events that are not reached it looks again, at growing intervals.
+//
+// Before the interpreter ends, the thread is told not to look any more. It does not exist in the child of fork(), where
+// another one is started if it is needed.
 #ifndef CCC_RELEASE_H
 #define CCC_RELEASE_H
 
@@ -23,18 +22,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CCC_FIRST_PAUSE 5 /* milliseconds, before the thread looks for the first time after it was asked */
+#define CCC_FIRST_PAUSE 5  // milliseconds, before the thread looks for the first time after it was asked
 #define CCC_LONGEST_PAUSE 80
-#define CCC_PATIENCE 5000 /* milliseconds: what runs at exit may wait for the exiting thread, for ever */
+#define CCC_PATIENCE 5000  // milliseconds: what runs at exit may wait for the exiting thread, for ever
 
 static sem_t ccc_release_bell;
-static atomic_int ccc_release_allowed; /* it may look: above 0 */
-static atomic_int ccc_release_started; /* there is a thread */
-static atomic_int ccc_release_awake;   /* it is not asleep, or is about to be woken: nobody else need wake it */
-static atomic_int ccc_release_asked;   /* since it last looked */
-static atomic_int ccc_release_busy;    /* it is looking */
+static atomic_int ccc_release_allowed;  // it may look: above 0
+static atomic_int ccc_release_started;  // there is a thread
+static atomic_int ccc_release_awake;    // it is not asleep, or is about to be woken: nobody else need wake it
+static atomic_int ccc_release_asked;    // since it last looked
+static atomic_int ccc_release_busy;     // it is looking
 
-static int ccc_release_look(void); /* whether something has to be waited for */
+static int ccc_release_look(void);  // whether something has to be waited for
 
 static void *ccc_release_run(void *unused)
 {
@@ -42,10 +41,11 @@ static void *ccc_release_run(void *unused)
     prctl(PR_SET_NAME, "ccc-release");
     for (;;) {
         int again = 1;
-        for (long pause = CCC_FIRST_PAUSE; again; pause = 2 * pause < CCC_LONGEST_PAUSE ? 2 * pause : CCC_LONGEST_PAUSE) {
+        for (long pause = CCC_FIRST_PAUSE; again;
+             pause = 2 * pause < CCC_LONGEST_PAUSE ? 2 * pause : CCC_LONGEST_PAUSE) {
             const struct timespec time = {0, pause * 1000000};
             nanosleep(&time, NULL);
-            atomic_store(&ccc_release_busy, 1); /* before it finds out whether it may look: see ccc_release_pause */
+            atomic_store(&ccc_release_busy, 1);  // before it finds out whether it may look: see ccc_release_pause
             if ((again = atomic_load(&ccc_release_allowed) > 0)) {
                 atomic_store(&ccc_release_asked, 0);
                 again = ccc_release_look();
@@ -62,7 +62,7 @@ static void *ccc_release_run(void *unused)
     return NULL;
 }
 
-/* Start the thread. It takes no signals: the handlers of Python are for the threads of the program. */
+// Start the thread. It takes no signals: the handlers of Python are for the threads of the program.
 static int ccc_release_start(void)
 {
     pthread_t thread;
@@ -76,7 +76,7 @@ static int ccc_release_start(void)
     return failed;
 }
 
-/* Ask the release thread to look. Any thread. If no thread can be started, the next call of the program releases. */
+// Ask the release thread to look. Any thread. If no thread can be started, the next call of the program releases.
 static void ccc_release_ask(void)
 {
     atomic_store(&ccc_release_asked, 1);
@@ -93,14 +93,14 @@ static void ccc_release_ask(void)
     }
 }
 
-/* Let the thread look. At first it may not: Python has to be there. */
+// Let the thread look. At first it may not: Python has to be there.
 static void ccc_release_resume(void)
 {
     if (atomic_fetch_add(&ccc_release_allowed, 1) == 0 && atomic_load(&ccc_release_asked))
         ccc_release_ask();
 }
 
-/* Have it not look until it is resumed as often as it was paused. What it is doing is waited for, up to CCC_PATIENCE. */
+// Have it not look until it is resumed as often as it was paused. What it is doing is waited for, up to CCC_PATIENCE.
 static void ccc_release_pause(void)
 {
     atomic_fetch_sub(&ccc_release_allowed, 1);
@@ -108,20 +108,15 @@ static void ccc_release_pause(void)
         usleep(1000);
 }
 
-/* What the thread and the callers of ccc_flush_releases share. It is held for some ten nanoseconds, never in a driver's thread. */
+// What the thread and the callers of ccc_flush_releases share. It is held for some ten nanoseconds, never in a driver's
+// thread.
 static pthread_mutex_t ccc_release_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static void ccc_release_lock(void)
-{
-    pthread_mutex_lock(&ccc_release_mutex);
-}
+static void ccc_release_lock(void) { pthread_mutex_lock(&ccc_release_mutex); }
 
-static void ccc_release_unlock(void)
-{
-    pthread_mutex_unlock(&ccc_release_mutex);
-}
+static void ccc_release_unlock(void) { pthread_mutex_unlock(&ccc_release_mutex); }
 
-/* The child has neither the thread, nor a lock that another thread holds. */
+// The child has neither the thread, nor a lock that another thread holds.
 static void ccc_release_forget(void)
 {
     ccc_release_unlock();

@@ -1,6 +1,6 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Resources of devices and contexts, and the green contexts that are made of them. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Resources of devices and contexts, and the green contexts that are made of them.
 #ifndef CCC_RESOURCES_H
 #define CCC_RESOURCES_H
 
@@ -9,7 +9,7 @@
 #include "driver/ccc_compat.h"
 #include "handles/ccc_stream.h"
 
-/* CUdevResource, with what newer headers have in it. */
+// CUdevResource, with what newer headers have in it.
 typedef struct ccc_resource {
     int type;
     unsigned char hidden[92];
@@ -25,10 +25,11 @@ typedef struct ccc_resource {
         unsigned char bytes[48];
     };
 } ccc_resource;
-_Static_assert(sizeof(ccc_resource) == sizeof(CUdevResource) && offsetof(ccc_resource, sm) == offsetof(CUdevResource, sm),
+_Static_assert(sizeof(ccc_resource) == sizeof(CUdevResource) &&
+                   offsetof(ccc_resource, sm) == offsetof(CUdevResource, sm),
                "CUdevResource");
 
-/* CU_DEV_SM_RESOURCE_GROUP_PARAMS */
+// CU_DEV_SM_RESOURCE_GROUP_PARAMS
 typedef struct ccc_sm_group {
     unsigned int count, coscheduled, preferred, flags, locality, reserved[11];
 } ccc_sm_group;
@@ -65,7 +66,7 @@ static int ccc_context_resource(const ccc_handle *context, int type, ccc_resourc
     return 0;
 }
 
-/* Split into up to *groups parts of the same size, and tell how many there are. */
+// Split into up to *groups parts of the same size, and tell how many there are.
 static int ccc_sm_split_by_count(const ccc_resource *from, unsigned int flags, unsigned int count, ccc_resource *parts,
                                  unsigned int *groups, ccc_resource *rest)
 {
@@ -74,7 +75,7 @@ static int ccc_sm_split_by_count(const ccc_resource *from, unsigned int flags, u
     return 0;
 }
 
-/* Split into groups, which tell how large they became. Without parts, only that is done. */
+// Split into groups, which tell how large they became. Without parts, only that is done.
 static int ccc_sm_split(const ccc_resource *from, ccc_sm_group *groups, unsigned int count, ccc_resource *parts,
                         ccc_resource *rest)
 {
@@ -83,7 +84,7 @@ static int ccc_sm_split(const ccc_resource *from, ccc_sm_group *groups, unsigned
     return 0;
 }
 
-/* A green context of a device with these resources. The primary context is there as long as this package is. */
+// A green context of a device with these resources. The primary context is there as long as this package is.
 static ccc_handle *ccc_green_create(int device, ccc_resource *resources, unsigned int count)
 {
     CUdevResourceDesc description = NULL;
@@ -116,7 +117,7 @@ static ccc_handle *ccc_green_create(int device, ccc_resource *resources, unsigne
     return handle;
 }
 
-/* Whether a context is green, also one of another library. Negative: a failure, see ccc_last_status. */
+// Whether a context is green, also one of another library. Negative: a failure, see ccc_last_status.
 static int ccc_context_is_green(ccc_handle *context)
 {
     CUgreenCtx green = NULL;
@@ -127,7 +128,7 @@ static int ccc_context_is_green(ccc_handle *context)
         CCC_CTX(ccc_primary_context(context->device)) == CCC_CTX(context))
         return 0;
     if (ccc_driver_version() < 12040)
-        return 0; /* a driver that has none */
+        return 0;  // a driver that has none
     CUresult result = cuCtxPushCurrent(CCC_CTX(context));
     if (result) {
         ccc_fail((int)result, "cuCtxPushCurrent");
@@ -141,14 +142,14 @@ static int ccc_context_is_green(ccc_handle *context)
     return -1;
 }
 
-/* Whether this thread has the context current. */
+// Whether this thread has the context current.
 static int ccc_context_is_current(const ccc_handle *context)
 {
     CUcontext current = NULL;
     return cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == CCC_CTX(context);
 }
 
-/* A stream of a green context: streams that are made where one is current are its own. */
+// A stream of a green context: streams that are made where one is current are its own.
 static ccc_handle *ccc_green_stream(ccc_handle *context, int priority)
 {
     CCC_USE_OR(context, ccc_closed());

@@ -1,6 +1,6 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Streams and events: each public operation is one of these calls. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Streams and events: each public operation is one of these calls.
 #ifndef CCC_STREAM_H
 #define CCC_STREAM_H
 
@@ -10,12 +10,20 @@
 #include "handles/ccc_idle.h"
 
 static ccc_handle ccc_legacy_stream = {
-    .uses = CCC_FIRST_USE, .holders = 2, .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN, .kind = CCC_STREAM,
-    .device = -1, .value = 1,
+    .uses = CCC_FIRST_USE,
+    .holders = 2,
+    .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN,
+    .kind = CCC_STREAM,
+    .device = -1,
+    .value = 1,
 };
 static ccc_handle ccc_per_thread_stream = {
-    .uses = CCC_FIRST_USE, .holders = 2, .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN, .kind = CCC_STREAM,
-    .device = -1, .value = 2,
+    .uses = CCC_FIRST_USE,
+    .holders = 2,
+    .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN,
+    .kind = CCC_STREAM,
+    .device = -1,
+    .value = 2,
 };
 
 static ccc_handle *ccc_default_stream(int per_thread)
@@ -23,17 +31,15 @@ static ccc_handle *ccc_default_stream(int per_thread)
     return per_thread ? &ccc_per_thread_stream : &ccc_legacy_stream;
 }
 
-/* Whether a stream is the legacy default one, which the driver's functions for batches refuse. */
+// Whether a stream is the legacy default one, which the driver's functions for batches refuse.
 static int ccc_stream_is_legacy(const ccc_handle *stream)
 {
     return stream->value == (uintptr_t)CU_STREAM_LEGACY || (stream->value == 0 && !ccc_driver_per_thread());
 }
 
-/*
- * What tells streams apart: an event has that of the stream which recorded it, 0 if none did. A stream has a number of
- * the driver's, because its handle may be that of another one later. The legacy default streams of all contexts are one.
- * A per-thread default stream is known by its thread.
- */
+// What tells streams apart: an event has that of the stream which recorded it, 0 if none did. A stream has a number of
+// the driver's, because its handle may be that of another one later. The legacy default streams of all contexts are
+// one. A per-thread default stream is known by its thread.
 static CCC_COLD uint64_t ccc_find_source(const ccc_handle *handle)
 {
     static atomic_ullong threads;
@@ -47,14 +53,14 @@ static CCC_COLD uint64_t ccc_find_source(const ccc_handle *handle)
             return (uintptr_t)CU_STREAM_LEGACY;
         if (thread == 0)
             thread = atomic_fetch_add(&threads, 1) + 1;
-        return 2 * thread; /* which no number of a stream is, see below */
+        return 2 * thread;  // which no number of a stream is, see below
     }
     ccc_handle *stream = (ccc_handle *)handle;
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* this thread may be capturing another stream */
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;  // this thread may be capturing another stream
     if (!ccc_retain(stream))
-        return 0; /* closed by another thread just now */
-    /* to ask for the number of a stream that is captured ends the capture; what it records says nothing of work anyway */
+        return 0;  // closed by another thread just now
+    // to ask for the number of a stream that is captured ends the capture; what it records says nothing of work anyway
     if (cuStreamIsCapturing(CCC_STRM(stream), &capture) == CUDA_SUCCESS && capture == CU_STREAM_CAPTURE_STATUS_NONE &&
         cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS) {
         if (cuStreamGetId(CCC_STRM(stream), &id) == CUDA_SUCCESS) {
@@ -73,7 +79,7 @@ static uint64_t ccc_source(const ccc_handle *handle)
     return CCC_LIKELY(source) ? source : ccc_find_source(handle);
 }
 
-/* A new stream of a context that is current. */
+// A new stream of a context that is current.
 static ccc_handle *ccc_stream_create_in(ccc_handle *context, unsigned int flags, int priority)
 {
     CUstream stream = NULL;
@@ -99,18 +105,18 @@ static ccc_handle *ccc_stream_create(int device, unsigned int flags, int priorit
     return handle;
 }
 
-/* A stream that somebody else owns. The context is found when it is asked for: the handle may be a default stream. */
+// A stream that somebody else owns. The context is found when it is asked for: the handle may be a default stream.
 static ccc_handle *ccc_stream_borrow(uint64_t value)
 {
     return ccc_new(CCC_STREAM, value, CCC_BORROWED | (value <= 2 ? CCC_TOKEN : 0), NULL);
 }
 
-/* One of our streams for another Python object: it is not destroyed before this handle goes. NULL on failure. */
+// One of our streams for another Python object: it is not destroyed before this handle goes. NULL on failure.
 static ccc_handle *ccc_stream_again(ccc_handle *stream)
 {
     CCC_USE_OR(stream, ccc_closed());
-    ccc_handle *again = ccc_new(CCC_STREAM, stream->value, (stream->flags & ~CCC_IMMORTAL) | CCC_BORROWED,
-                                stream->parent);
+    ccc_handle *again =
+        ccc_new(CCC_STREAM, stream->value, (stream->flags & ~CCC_IMMORTAL) | CCC_BORROWED, stream->parent);
     if (again) {
         ccc_retain(stream);
         again->queue.original = stream;
@@ -118,7 +124,7 @@ static ccc_handle *ccc_stream_again(ccc_handle *stream)
     return again;
 }
 
-/* A use of the context that a stream works in. A default stream works in whichever is current. NULL on failure. */
+// A use of the context that a stream works in. A default stream works in whichever is current. NULL on failure.
 static ccc_handle *ccc_stream_home(ccc_handle *stream)
 {
     CUcontext context = NULL;
@@ -140,7 +146,7 @@ static ccc_handle *ccc_stream_home(ccc_handle *stream)
         ccc_fail((int)result, "cuStreamGetCtx");
         return NULL;
     }
-    /* Before CUDA 13 only the current context can be asked for its device. */
+    // Before CUDA 13 only the current context can be asked for its device.
     result = cuCtxPushCurrent(context);
     if (result) {
         ccc_fail((int)result, "cuCtxPushCurrent");
@@ -151,10 +157,8 @@ static ccc_handle *ccc_stream_home(ccc_handle *stream)
     return handle;
 }
 
-/*
- * Make the context that a stream works in current if none is. Returns 1 if it did, which ccc_pop takes back; 0 if it need
- * not; -1 on failure. A default stream is one of the current context's: where there is none, calls say so.
- */
+// Make the context that a stream works in current if none is. Returns 1 if it did, which ccc_pop takes back; 0 if it
+// need not; -1 on failure. A default stream is one of the current context's: where there is none, calls say so.
 static int ccc_stream_push(ccc_handle *stream)
 {
     CUcontext current = NULL;
@@ -172,7 +176,7 @@ static int ccc_stream_push(ccc_handle *stream)
     return home && result == CUDA_SUCCESS ? 1 : -1;
 }
 
-/* The context that a stream works in, as a handle for a new Python object. */
+// The context that a stream works in, as a handle for a new Python object.
 static ccc_handle *ccc_stream_context(ccc_handle *stream)
 {
     CCC_USE_OR(stream, ccc_closed());
@@ -184,21 +188,21 @@ static ccc_handle *ccc_stream_context(ccc_handle *stream)
     return view;
 }
 
-/* The same as below for a caller who has a use of the stream. */
+// The same as below for a caller who has a use of the stream.
 static int ccc_stream_sync_in(const ccc_handle *stream)
 {
     CCC_TRY(cuStreamSynchronize, CCC_STRM(stream));
     return ccc_waited();
 }
 
-/* 0 or CCC_ATTEND: done. */
+// 0 or CCC_ATTEND: done.
 static int ccc_stream_sync(const ccc_handle *stream)
 {
     CCC_USE(stream);
     return ccc_stream_sync_in(stream);
 }
 
-/* To ask for the flags of a stream that is captured ends the capture, so those of our streams are kept. */
+// To ask for the flags of a stream that is captured ends the capture, so those of our streams are kept.
 static int ccc_stream_flags(const ccc_handle *stream, unsigned int *flags)
 {
     CUstreamCaptureStatus capture;
@@ -221,7 +225,7 @@ static int ccc_stream_priority(const ccc_handle *stream, int *priority)
     return 0;
 }
 
-/* The same as below for a caller who has a use of both. */
+// The same as below for a caller who has a use of both.
 static int ccc_stream_wait_event_in(const ccc_handle *stream, const ccc_handle *event)
 {
     CCC_SUBMIT;
@@ -231,7 +235,7 @@ static int ccc_stream_wait_event_in(const ccc_handle *stream, const ccc_handle *
     return 0;
 }
 
-/* What follows in stream waits for event. */
+// What follows in stream waits for event.
 static int ccc_stream_wait_event(const ccc_handle *stream, const ccc_handle *event)
 {
     CCC_USE(stream);
@@ -239,7 +243,7 @@ static int ccc_stream_wait_event(const ccc_handle *stream, const ccc_handle *eve
     return ccc_stream_wait_event_in(stream, event);
 }
 
-/* A new event in the context that a stream works in. */
+// A new event in the context that a stream works in.
 static int ccc_stream_event(ccc_handle *stream, CUevent *event)
 {
     ccc_handle *home = ccc_stream_home(stream);
@@ -262,19 +266,17 @@ static int ccc_wait_through(const ccc_handle *stream, const ccc_handle *other, C
     return 0;
 }
 
-/*
- * What follows in stream waits for everything now in other; the caller has a use of both. A stream of ours keeps the event
- * that this takes: the wait is for what the event stands for now, whatever it is recorded for next.
- */
+// What follows in stream waits for everything now in other; the caller has a use of both. A stream of ours keeps the
+// event that this takes: the wait is for what the event stands for now, whatever it is recorded for next.
 static int ccc_stream_wait_stream_in(const ccc_handle *stream, ccc_handle *other)
 {
-    int keeps = other->parent && !(other->flags & CCC_BORROWED) && ccc_retain(other); /* not one made for this call */
+    int keeps = other->parent && !(other->flags & CCC_BORROWED) && ccc_retain(other);  // not one made for this call
     CUevent event = keeps ? atomic_exchange(&other->queue.spare, NULL) : NULL, none = NULL;
     int status = event ? 0 : ccc_stream_event(other, &event);
     if (status == 0) {
         status = ccc_wait_through(stream, other, event);
         if (!keeps || !atomic_compare_exchange_strong(&other->queue.spare, &none, event)) {
-            CUresult result = cuEventDestroy(event); /* the driver keeps it until the wait is over */
+            CUresult result = cuEventDestroy(event);  // the driver keeps it until the wait is over
             if (result)
                 ccc_cleanup_failed((int)result, "cuEventDestroy");
         }
@@ -297,7 +299,7 @@ static int ccc_event_flags(unsigned int flags)
            ((flags & CU_EVENT_INTERPROCESS) ? CCC_SHARED : 0);
 }
 
-/* A new event in a context of the device. */
+// A new event in a context of the device.
 static ccc_handle *ccc_event_create(int device, unsigned int flags)
 {
     ccc_scope scope;
@@ -314,7 +316,7 @@ static ccc_handle *ccc_event_create(int device, unsigned int flags)
     return handle;
 }
 
-/* The same as below for a caller who has a use of both. */
+// The same as below for a caller who has a use of both.
 static int ccc_event_record_in(ccc_handle *event, const ccc_handle *stream)
 {
     CCC_SUBMIT;
@@ -330,7 +332,7 @@ static int ccc_event_record(ccc_handle *event, const ccc_handle *stream)
     return ccc_event_record_in(event, stream);
 }
 
-/* The same as below for a caller who has a use of the stream. */
+// The same as below for a caller who has a use of the stream.
 static ccc_handle *ccc_stream_record_in(ccc_handle *stream, unsigned int flags)
 {
     CUevent event = NULL;
@@ -357,14 +359,14 @@ static ccc_handle *ccc_stream_record_in(ccc_handle *stream, unsigned int flags)
     return handle;
 }
 
-/* A new event, already recorded in the stream. */
+// A new event, already recorded in the stream.
 static ccc_handle *ccc_stream_record(ccc_handle *stream, unsigned int flags)
 {
     CCC_USE_OR(stream, ccc_closed());
     return ccc_stream_record_in(stream, flags);
 }
 
-/* The same as below for a caller who has a use of the event. */
+// The same as below for a caller who has a use of the event.
 static int ccc_event_query_in(const ccc_handle *event)
 {
     CUresult result = cuEventQuery((CUevent)CCC_POINTER(event));
@@ -373,28 +375,28 @@ static int ccc_event_query_in(const ccc_handle *event)
     return result == CUDA_ERROR_NOT_READY ? (int)result : ccc_fail((int)result, "cuEventQuery");
 }
 
-/* 0 or CCC_ATTEND: done. CUDA_ERROR_NOT_READY: not yet. */
+// 0 or CCC_ATTEND: done. CUDA_ERROR_NOT_READY: not yet.
 static int ccc_event_query(const ccc_handle *event)
 {
     CCC_USE(event);
     return ccc_event_query_in(event);
 }
 
-/* The same as below for a caller who has a use of the event. */
+// The same as below for a caller who has a use of the event.
 static int ccc_event_sync_in(const ccc_handle *event)
 {
     CCC_TRY(cuEventSynchronize, (CUevent)CCC_POINTER(event));
     return ccc_waited();
 }
 
-/* 0 or CCC_ATTEND: done. */
+// 0 or CCC_ATTEND: done.
 static int ccc_event_sync(const ccc_handle *event)
 {
     CCC_USE(event);
     return ccc_event_sync_in(event);
 }
 
-/* The same as below for a caller who has a use of both. */
+// The same as below for a caller who has a use of both.
 static double ccc_event_elapsed_in(const ccc_handle *start, const ccc_handle *end)
 {
     float milliseconds = 0;
@@ -405,7 +407,7 @@ static double ccc_event_elapsed_in(const ccc_handle *start, const ccc_handle *en
     return NAN;
 }
 
-/* Milliseconds from one event to the other; NaN on failure, with the status kept. */
+// Milliseconds from one event to the other; NaN on failure, with the status kept.
 static double ccc_event_elapsed(const ccc_handle *start, const ccc_handle *end)
 {
     CCC_USE_OR(start, (ccc_closed(), NAN));

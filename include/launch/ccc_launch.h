@@ -1,6 +1,6 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Code and launches: libraries, kernels, and the one call that starts a kernel. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Code and launches: libraries, kernels, and the one call that starts a kernel.
 #ifndef CCC_LAUNCH_H
 #define CCC_LAUNCH_H
 
@@ -13,17 +13,17 @@
 #define CCC_MAX_LAUNCH_OBJECTS 4
 #define CCC_DEVICE_WORDS (CCC_MAX_DEVICES / 64)
 
-/* A launch configuration as the driver takes it, all but the stream: made once for each Python LaunchConfig. */
+// A launch configuration as the driver takes it, all but the stream: made once for each Python LaunchConfig.
 struct ccc_config {
     CUlaunchConfig driver;
-    int demanding; /* there is something that a device may lack, or an object that may be closed */
+    int demanding;  // there is something that a device may lack, or an object that may be closed
     int object_count;
     CUlaunchAttribute attributes[CCC_MAX_LAUNCH_ATTRIBUTES];
-    ccc_handle *objects[CCC_MAX_LAUNCH_OBJECTS];    /* what the attributes refer to */
-    _Atomic(uint64_t) able[CCC_DEVICE_WORDS];    /* a bit for each device that was found to have all of it */
+    ccc_handle *objects[CCC_MAX_LAUNCH_OBJECTS];  // what the attributes refer to
+    _Atomic(uint64_t) able[CCC_DEVICE_WORDS];     // a bit for each device that was found to have all of it
 };
 
-/* An attribute refers to this object: its memory stays readable until ccc_config_end, whoever closes it. */
+// An attribute refers to this object: its memory stays readable until ccc_config_end, whoever closes it.
 static void ccc_config_refer(ccc_config *config, ccc_handle *object)
 {
     atomic_fetch_add_explicit(&object->holders, 1, memory_order_relaxed);
@@ -36,14 +36,14 @@ static void ccc_config_end(ccc_config *config)
         ccc_release_memory(config->objects[--config->object_count]);
 }
 
-/* The device has all that the configuration asks for. */
+// The device has all that the configuration asks for.
 static void ccc_config_allow(ccc_config *config, int device)
 {
     if (device >= 0 && device < CCC_MAX_DEVICES)
         atomic_fetch_or_explicit(&config->able[device / 64], UINT64_C(1) << device % 64, memory_order_relaxed);
 }
 
-/* Whether an object was closed, or moved to another handle, as a buffer that grows may be. */
+// Whether an object was closed, or moved to another handle, as a buffer that grows may be.
 static int ccc_config_stale(const ccc_config *config)
 {
     for (int i = 0; i < config->object_count; i++)
@@ -52,7 +52,7 @@ static int ccc_config_stale(const ccc_config *config)
     return 0;
 }
 
-/* 0 if a launch can be tried; CCC_UNCHECKED if the configuration is stale, or was not yet allowed on the device. */
+// 0 if a launch can be tried; CCC_UNCHECKED if the configuration is stale, or was not yet allowed on the device.
 static int ccc_config_ready(const ccc_config *config, const ccc_handle *stream)
 {
     if (ccc_config_stale(config))
@@ -71,7 +71,7 @@ static int ccc_config_ready(const ccc_config *config, const ccc_handle *stream)
                                                                                                      : CCC_UNCHECKED;
 }
 
-/* Load code; on failure the log of the driver's compiler is in `log` (zero-terminated, log_size bytes at most). */
+// Load code; on failure the log of the driver's compiler is in `log` (zero-terminated, log_size bytes at most).
 static ccc_handle *ccc_library_load(const void *code, char *log, unsigned int log_size)
 {
     CUlibrary library = NULL;
@@ -90,18 +90,16 @@ static ccc_handle *ccc_library_load(const void *code, char *log, unsigned int lo
     return handle;
 }
 
-/* Leave a library loaded when its handle goes, for a program that unloads it itself. */
+// Leave a library loaded when its handle goes, for a program that unloads it itself.
 static void ccc_library_lend(ccc_handle *handle)
 {
-    while (handle->flags & CCC_BORROWED) /* a view of the handle that unloads the library */
+    while (handle->flags & CCC_BORROWED)  // a view of the handle that unloads the library
         handle = handle->parent;
     atomic_store_explicit(&handle->lent, 1, memory_order_relaxed);
 }
 
-/*
- * Where a variable of a library is in the current context, and how large. The header promises managed variables to the
- * second call only; it comes second, because they exist once a context has loaded the library.
- */
+// Where a variable of a library is in the current context, and how large. The header promises managed variables to the
+// second call only; it comes second, because they exist once a context has loaded the library.
 static int ccc_library_global(ccc_handle *handle, const char *name, uint64_t *address, size_t *size)
 {
     CUdeviceptr pointer = 0;
@@ -118,7 +116,7 @@ static int ccc_library_global(ccc_handle *handle, const char *name, uint64_t *ad
     return result ? ccc_fail((int)result, call) : 0;
 }
 
-/* A kernel of a library, which it keeps loaded. */
+// A kernel of a library, which it keeps loaded.
 static ccc_handle *ccc_kernel_get(ccc_handle *library, const char *name)
 {
     CUkernel kernel = NULL;
@@ -134,10 +132,8 @@ static ccc_handle *ccc_kernel_get(ccc_handle *library, const char *name)
     return handle;
 }
 
-/*
- * A kernel by the number of its handle. It keeps `library`, if given; else the one that it belongs to, if that was loaded
- * here. NULL with CCC_OTHER_LIBRARY: it belongs to another library than the given one.
- */
+// A kernel by the number of its handle. It keeps `library`, if given; else the one that it belongs to, if that was
+// loaded here. NULL with CCC_OTHER_LIBRARY: it belongs to another library than the given one.
 static ccc_handle *ccc_kernel_borrow(uint64_t value, ccc_handle *library)
 {
     CCC_USE_MAYBE_OR(library, ccc_closed());
@@ -150,22 +146,22 @@ static ccc_handle *ccc_kernel_borrow(uint64_t value, ccc_handle *library)
     return handle;
 }
 
-/* Offset and size of one kernel parameter; CUDA_ERROR_INVALID_VALUE past the last. */
+// Offset and size of one kernel parameter; CUDA_ERROR_INVALID_VALUE past the last.
 static int ccc_kernel_parameter(const ccc_handle *kernel, size_t index, size_t *offset, size_t *size)
 {
     ccc_scope scope;
     CCC_USE(kernel);
-    int status = ccc_enter_any(&scope); /* the parameters are the same in every context, but the driver asks for one */
+    int status = ccc_enter_any(&scope);  // the parameters are the same in every context, but the driver asks for one
     if (status)
         return status;
     CUresult result = cuKernelGetParamInfo((CUkernel)CCC_POINTER(kernel), index, offset, size);
     ccc_leave(&scope);
     if (result == CUDA_ERROR_INVALID_VALUE)
-        return (int)result; /* the regular end of the list */
+        return (int)result;  // the regular end of the list
     return result ? ccc_fail((int)result, "cuKernelGetParamInfo") : 0;
 }
 
-/* What a launch that is captured uses. */
+// What a launch that is captured uses.
 static CCC_COLD int ccc_launch_captured(const ccc_config *config, const ccc_handle *kernel, const ccc_handle *stream,
                                         ccc_handle *const *objects, size_t count)
 {
@@ -178,7 +174,7 @@ static CCC_COLD int ccc_launch_captured(const ccc_config *config, const ccc_hand
     return status;
 }
 
-/* The same as below for a caller who has a use of everything but the configuration's objects. */
+// The same as below for a caller who has a use of everything but the configuration's objects.
 static int ccc_launch_in(const ccc_config *config, const ccc_handle *kernel, const ccc_handle *stream,
                          const char *arguments, size_t size, ccc_handle *const *objects, size_t count)
 {
@@ -208,11 +204,9 @@ static int ccc_launch_in(const ccc_config *config, const ccc_handle *kernel, con
     return CCC_LIKELY(result == CUDA_SUCCESS) ? 0 : ccc_fail((int)result, "cuLaunchKernelEx");
 }
 
-/*
- * Start a kernel. `arguments` is the packed parameter buffer, and `objects` are the buffers and textures whose addresses and
- * numbers are in it: they are not destroyed before the launch, whatever other threads close. The configuration is shared
- * by every thread that launches with it, so the stream goes into a copy.
- */
+// Start a kernel. `arguments` is the packed parameter buffer, and `objects` are the buffers and textures whose
+// addresses and numbers are in it: they are not destroyed before the launch, whatever other threads close. The
+// configuration is shared by every thread that launches with it, so the stream goes into a copy.
 static int ccc_launch(const ccc_config *config, const ccc_handle *kernel, const ccc_handle *stream,
                       const char *arguments, size_t size, ccc_handle *const *objects, size_t count)
 {

@@ -1,15 +1,14 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Launches from Python, which packs the parameter buffer: one by one, or as records of a batch that follow one another. In
- * a prepared launch all that stays the same is in a plan.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Launches from Python, which packs the parameter buffer: one by one, or as records of a batch that follow one another.
+// In a prepared launch all that stays the same is in a plan.
 #ifndef CCC_PREPARED_H
 #define CCC_PREPARED_H
 
 #include "launch/ccc_launch.h"
 
-/* Records, and every handle whose address is in one of them. */
+// Records, and every handle whose address is in one of them.
 typedef struct ccc_batch {
     const char *records;
     size_t count;
@@ -29,7 +28,7 @@ static int ccc_launch_plan(const ccc_plan *plan, const ccc_handle *stream, const
     return ccc_launch(plan->config, plan->kernel, stream, arguments, plan->size, buffers, count);
 }
 
-/* 0 if a launch can be tried, as ccc_launch finds out too. */
+// 0 if a launch can be tried, as ccc_launch finds out too.
 static int ccc_plan_ready(const ccc_plan *plan, const ccc_handle *stream)
 {
     if (!ccc_is_open(plan->kernel))
@@ -37,15 +36,15 @@ static int ccc_plan_ready(const ccc_plan *plan, const ccc_handle *stream)
     return plan->config->demanding ? ccc_config_ready(plan->config, stream) : 0;
 }
 
-/* How many launches of a batch are done when the next one failed. */
+// How many launches of a batch are done when the next one failed.
 static CCC_COLD size_t ccc_batch_failed(size_t done, int status)
 {
-    if (status == CCC_CLOSED || status == CCC_UNCHECKED) /* which leave nothing behind */
+    if (status == CCC_CLOSED || status == CCC_UNCHECKED)  // which leave nothing behind
         ccc_fail(status, "");
     return done;
 }
 
-/* The same as below for a caller who has a use of the stream and all buffers. */
+// The same as below for a caller who has a use of the stream and all buffers.
 static size_t ccc_launch_records(const ccc_batch *batch, const ccc_handle *stream, size_t done)
 {
     ccc_record head;
@@ -69,10 +68,8 @@ static size_t ccc_launch_records(const ccc_batch *batch, const ccc_handle *strea
     return done;
 }
 
-/*
- * Launch a batch in order, without the first `done`, and return how many are launched then: all of them, or as many as
- * come before the one that failed. Before anything is launched everything is looked at that can be known to fail.
- */
+// Launch a batch in order, without the first `done`, and return how many are launched then: all of them, or as many as
+// come before the one that failed. Before anything is launched everything is looked at that can be known to fail.
 static size_t ccc_launch_batch(const ccc_batch *batch, const ccc_handle *stream, size_t done)
 {
     CCC_USE_OR(stream, ccc_batch_failed(done, CCC_CLOSED));

@@ -1,33 +1,30 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of rows and layers, between memory and opaque arrays: what streams and nodes of graphs give the driver. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Copies of rows and layers, between memory and opaque arrays: what streams and nodes of graphs give the driver.
 #ifndef CCC_BOX_H
 #define CCC_BOX_H
 
 #include "memory/ccc_copy.h"
 #include "texture/ccc_texture.h"
 
-/* One operand. */
+// One operand.
 typedef struct ccc_box {
-    ccc_handle *handle; /* the array; or the buffer that the memory is of, NULL if the caller keeps it */
-    uint64_t address;   /* of memory: the first byte; 0 where the buffer begins */
-    int on_host;        /* memory that only the host can access */
-    int on_device;      /* memory of a device. With neither, the driver finds out */
-    size_t x, y, z;     /* of an array: bytes, rows and layers before the region */
-    size_t pitch, height; /* of memory: bytes from row to row, rows from layer to layer */
+    ccc_handle *handle;    // the array; or the buffer that the memory is of, NULL if the caller keeps it
+    uint64_t address;      // of memory: the first byte; 0 where the buffer begins
+    int on_host;           // memory that only the host can access
+    int on_device;         // memory of a device. With neither, the driver finds out
+    size_t x, y, z;        // of an array: bytes, rows and layers before the region
+    size_t pitch, height;  // of memory: bytes from row to row, rows from layer to layer
 } ccc_box;
 
 typedef struct ccc_box_copy {
     ccc_box target, source;
-    size_t width, rows, layers; /* bytes in a row, rows, layers */
+    size_t width, rows, layers;  // bytes in a row, rows, layers
 } ccc_box_copy;
 
-static int ccc_box_is_array(const ccc_box *box)
-{
-    return box->handle && box->handle->kind == CCC_ARRAY;
-}
+static int ccc_box_is_array(const ccc_box *box) { return box->handle && box->handle->kind == CCC_ARRAY; }
 
-/* An array that takes part; NULL if none does. */
+// An array that takes part; NULL if none does.
 static const ccc_handle *ccc_box_array(const ccc_box_copy *copy)
 {
     return ccc_box_is_array(&copy->target)   ? copy->target.handle
@@ -48,18 +45,26 @@ static CUmemorytype ccc_box_type(const ccc_box *box)
                                  : CU_MEMORYTYPE_UNIFIED;
 }
 
-/* Describe a copy to the driver. The caller has a use of arrays, and of buffers whose address is not given. */
+// Describe a copy to the driver. The caller has a use of arrays, and of buffers whose address is not given.
 static CUDA_MEMCPY3D ccc_box_describe(const ccc_box_copy *copy)
 {
     const ccc_box *to = &copy->target, *from = &copy->source;
     CUDA_MEMCPY3D box = {
-        .srcXInBytes = from->x, .srcY = from->y, .srcZ = from->z,
+        .srcXInBytes = from->x,
+        .srcY = from->y,
+        .srcZ = from->z,
         .srcMemoryType = ccc_box_type(from),
-        .srcPitch = from->pitch, .srcHeight = from->height,
-        .dstXInBytes = to->x, .dstY = to->y, .dstZ = to->z,
+        .srcPitch = from->pitch,
+        .srcHeight = from->height,
+        .dstXInBytes = to->x,
+        .dstY = to->y,
+        .dstZ = to->z,
         .dstMemoryType = ccc_box_type(to),
-        .dstPitch = to->pitch, .dstHeight = to->height,
-        .WidthInBytes = copy->width, .Height = copy->rows, .Depth = copy->layers,
+        .dstPitch = to->pitch,
+        .dstHeight = to->height,
+        .WidthInBytes = copy->width,
+        .Height = copy->rows,
+        .Depth = copy->layers,
     };
     if (box.srcMemoryType == CU_MEMORYTYPE_ARRAY)
         box.srcArray = (CUarray)CCC_POINTER(from->handle);
@@ -76,34 +81,44 @@ static CUDA_MEMCPY3D ccc_box_describe(const ccc_box_copy *copy)
     return box;
 }
 
-/* The context that an array, or memory of a device, is in; NULL for other memory. */
+// The context that an array, or memory of a device, is in; NULL for other memory.
 static ccc_handle *ccc_box_home(const ccc_box *box)
 {
     return ccc_box_is_array(box) ? ccc_array_context(box->handle) : ccc_copy_owner(ccc_box_address(box));
 }
 
-/* The same copy with the contexts of its operands. */
+// The same copy with the contexts of its operands.
 static CUresult ccc_box_submit_between(const CUDA_MEMCPY3D *box, const ccc_handle *target, const ccc_handle *source,
                                        CUstream stream)
 {
     const CUDA_MEMCPY3D_PEER between = {
-        .srcXInBytes = box->srcXInBytes, .srcY = box->srcY, .srcZ = box->srcZ,
+        .srcXInBytes = box->srcXInBytes,
+        .srcY = box->srcY,
+        .srcZ = box->srcZ,
         .srcMemoryType = box->srcArray ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_DEVICE,
-        .srcDevice = box->srcDevice, .srcArray = box->srcArray, .srcContext = CCC_CTX(source),
-        .srcPitch = box->srcPitch, .srcHeight = box->srcHeight,
-        .dstXInBytes = box->dstXInBytes, .dstY = box->dstY, .dstZ = box->dstZ,
+        .srcDevice = box->srcDevice,
+        .srcArray = box->srcArray,
+        .srcContext = CCC_CTX(source),
+        .srcPitch = box->srcPitch,
+        .srcHeight = box->srcHeight,
+        .dstXInBytes = box->dstXInBytes,
+        .dstY = box->dstY,
+        .dstZ = box->dstZ,
         .dstMemoryType = box->dstArray ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_DEVICE,
-        .dstDevice = box->dstDevice, .dstArray = box->dstArray, .dstContext = CCC_CTX(target),
-        .dstPitch = box->dstPitch, .dstHeight = box->dstHeight,
-        .WidthInBytes = box->WidthInBytes, .Height = box->Height, .Depth = box->Depth,
+        .dstDevice = box->dstDevice,
+        .dstArray = box->dstArray,
+        .dstContext = CCC_CTX(target),
+        .dstPitch = box->dstPitch,
+        .dstHeight = box->dstHeight,
+        .WidthInBytes = box->WidthInBytes,
+        .Height = box->Height,
+        .Depth = box->Depth,
     };
     return cuMemcpy3DPeerAsync(&between, stream);
 }
 
-/*
- * Make the copy. The caller has a use of the operands and the stream. Where devices have no access to each other, the driver
- * has to be told whose memory it is, as for ccc_copy_plain.
- */
+// Make the copy. The caller has a use of the operands and the stream. Where devices have no access to each other, the
+// driver has to be told whose memory it is, as for ccc_copy_plain.
 static int ccc_box_submit(const void *data, ccc_handle *stream)
 {
     const ccc_box_copy *copy = data;

@@ -1,28 +1,27 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Copies: between buffers, alone and as a batch, and between a buffer and memory of a Python object.
- *
- * A copy with attributes says how its source may be read. Drivers have such copies from CUDA 13.0 on as a batch and
- * from 13.2 on alone. A plain copy, in stream order, keeps every promise that attributes make but one: that the source
- * was read when the call returns.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Copies: between buffers, alone and as a batch, and between a buffer and memory of a Python object.
+//
+// A copy with attributes says how its source may be read. Drivers have such copies from CUDA 13.0 on as a batch and
+// from 13.2 on alone. A plain copy, in stream order, keeps every promise that attributes make but one: that the source
+// was read when the call returns.
 #ifndef CCC_COPY_H
 #define CCC_COPY_H
 
 #include "memory/ccc_memory.h"
 
-#define CCC_OVERLAP (-20)       /* what is written is also read, or written twice */
-#define CCC_LEGACY_STREAM (-21) /* the legacy default stream takes no attributes */
-#define CCC_READ_LATER (-23)    /* this driver cannot promise that the source is read during the call */
+#define CCC_OVERLAP (-20)        // what is written is also read, or written twice
+#define CCC_LEGACY_STREAM (-21)  // the legacy default stream takes no attributes
+#define CCC_READ_LATER (-23)     // this driver cannot promise that the source is read during the call
 
-/* Whether two ranges of the same size have bytes in common. */
+// Whether two ranges of the same size have bytes in common.
 static int ccc_overlap(uint64_t one, uint64_t other, size_t size)
 {
     return (one > other ? one - other : other - one) < size;
 }
 
-/* Whether the driver has copies with attributes, and so had the headers of this build. */
+// Whether the driver has copies with attributes, and so had the headers of this build.
 static int ccc_copy_has_attributes(int batch)
 {
 #if CUDA_VERSION >= 13020
@@ -36,7 +35,7 @@ static int ccc_copy_has_attributes(int batch)
     return 0;
 }
 
-/* A status if the stream, of which the caller has a use, is being captured. */
+// A status if the stream, of which the caller has a use, is being captured.
 static int ccc_copy_check_capture(const ccc_handle *stream)
 {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -44,7 +43,7 @@ static int ccc_copy_check_capture(const ccc_handle *stream)
     return capture == CU_STREAM_CAPTURE_STATUS_NONE ? 0 : CCC_CAPTURING;
 }
 
-/* A status unless copies with these attributes can be made in the stream, of which the caller has a use. */
+// A status unless copies with these attributes can be made in the stream, of which the caller has a use.
 static int ccc_copy_check(const ccc_handle *stream, const CUmemcpyAttributes *const *attributes, size_t count,
                           int batch)
 {
@@ -56,7 +55,7 @@ static int ccc_copy_check(const ccc_handle *stream, const CUmemcpyAttributes *co
     return ccc_copy_check_capture(stream);
 }
 
-/* The primary context of the device whose memory is at an address; NULL if that is no memory of a device. */
+// The primary context of the device whose memory is at an address; NULL if that is no memory of a device.
 static ccc_handle *ccc_copy_owner(uint64_t address)
 {
     int kind = 0, device = -1, managed = 0;
@@ -65,10 +64,8 @@ static ccc_handle *ccc_copy_owner(uint64_t address)
     return ccc_primary_context(device);
 }
 
-/*
- * A plain copy in stream order. Drivers refuse it when the device that is current has no access to memory that is in a pool
- * or mapped: then it is made in the context whose memory it is, or, between devices, with both contexts said.
- */
+// A plain copy in stream order. Drivers refuse it when the device that is current has no access to memory that is in a
+// pool or mapped: then it is made in the context whose memory it is, or, between devices, with both contexts said.
 static int ccc_copy_plain(uint64_t to, uint64_t from, size_t size, const ccc_handle *stream)
 {
     CCC_SUBMIT;
@@ -88,7 +85,7 @@ static int ccc_copy_plain(uint64_t to, uint64_t from, size_t size, const ccc_han
     return result ? ccc_fail((int)result, "cuMemcpyAsync") : 0;
 }
 
-/* One copy, whose operands have been checked. */
+// One copy, whose operands have been checked.
 static int ccc_copy_submit(uint64_t to, uint64_t from, size_t size, const ccc_handle *stream,
                            const CUmemcpyAttributes *attributes)
 {
@@ -97,7 +94,8 @@ static int ccc_copy_submit(uint64_t to, uint64_t from, size_t size, const ccc_ha
         int pushed = ccc_stream_push((ccc_handle *)stream);
         if (pushed < 0)
             return ccc_last_status();
-        CUresult result = cuMemcpyWithAttributesAsync(to, from, size, (CUmemcpyAttributes *)attributes, CCC_STRM(stream));
+        CUresult result =
+            cuMemcpyWithAttributesAsync(to, from, size, (CUmemcpyAttributes *)attributes, CCC_STRM(stream));
         ccc_pop(pushed);
         return result ? ccc_fail((int)result, "cuMemcpyWithAttributesAsync") : 0;
     }
@@ -105,14 +103,14 @@ static int ccc_copy_submit(uint64_t to, uint64_t from, size_t size, const ccc_ha
     return ccc_copy_plain(to, from, size, stream);
 }
 
-/* The bytes to copy between two buffers of one size, of which one may have grown since Python compared the sizes. */
+// The bytes to copy between two buffers of one size, of which one may have grown since Python compared the sizes.
 static size_t ccc_copy_size(const ccc_handle *destination, const ccc_handle *source)
 {
     size_t to = destination->buffer.size, from = source->buffer.size;
     return to < from ? to : from;
 }
 
-/* The same as below for a caller who has a use of all three. */
+// The same as below for a caller who has a use of all three.
 static int ccc_copy_in(const ccc_handle *destination, const ccc_handle *source, const ccc_handle *stream)
 {
     size_t size = ccc_copy_size(destination, source);
@@ -124,7 +122,7 @@ static int ccc_copy_in(const ccc_handle *destination, const ccc_handle *source, 
     return ccc_copy_plain(destination->value, source->value, size, stream);
 }
 
-/* Copy a whole buffer into one of the same size. */
+// Copy a whole buffer into one of the same size.
 static int ccc_copy(const ccc_handle *destination, const ccc_handle *source, const ccc_handle *stream)
 {
     CCC_USE(destination);
@@ -133,7 +131,7 @@ static int ccc_copy(const ccc_handle *destination, const ccc_handle *source, con
     return ccc_copy_in(destination, source, stream);
 }
 
-/* The same, with attributes. */
+// The same, with attributes.
 static int ccc_copy_with(const ccc_handle *destination, const ccc_handle *source, const ccc_handle *stream,
                          const CUmemcpyAttributes *attributes)
 {
@@ -149,13 +147,11 @@ static int ccc_copy_with(const ccc_handle *destination, const ccc_handle *source
     return size > 0 ? ccc_copy_submit(destination->value, source->value, size, stream, attributes) : 0;
 }
 
-/* Makes a copy in a stream, of which the caller has a use. */
+// Makes a copy in a stream, of which the caller has a use.
 typedef int (*ccc_copy_maker)(const void *copy, ccc_handle *stream);
 
-/*
- * Make a copy that uses host memory which the caller keeps. Until *event is reached the memory is in use; NULL says that
- * the copy is done, or was not made. The caller has a use of the stream.
- */
+// Make a copy that uses host memory which the caller keeps. Until *event is reached the memory is in use; NULL says
+// that the copy is done, or was not made. The caller has a use of the stream.
 static int ccc_copy_with_event(ccc_copy_maker make, const void *copy, ccc_handle *stream, ccc_handle **event)
 {
     int status;
@@ -164,7 +160,7 @@ static int ccc_copy_with_event(ccc_copy_maker make, const void *copy, ccc_handle
         return ccc_last_status();
     int pushed = ccc_push(home);
     CUevent value = NULL;
-    /* before the copy: without the event nobody would know how long the memory is needed */
+    // before the copy: without the event nobody would know how long the memory is needed
     CUresult result = cuEventCreate(&value, CU_EVENT_DISABLE_TIMING);
     ccc_handle *made = result ? NULL : ccc_new(CCC_EVENT, (uintptr_t)value, 0, home);
     if (made == NULL)
@@ -174,7 +170,7 @@ static int ccc_copy_with_event(ccc_copy_maker make, const void *copy, ccc_handle
     if (result == CUDA_SUCCESS && made == NULL)
         cuEventDestroy(value);
     if (status == 0 && (result = cuEventRecord(value, CCC_STRM(stream)))) {
-        /* The copy is under way: wait for it instead. */
+        // The copy is under way: wait for it instead.
         ccc_cleanup_failed((int)result, "cuEventRecord");
         if ((result = cuStreamSynchronize(CCC_STRM(stream))))
             status = ccc_fail((int)result, "cuStreamSynchronize");
@@ -188,7 +184,7 @@ static int ccc_copy_with_event(ccc_copy_maker make, const void *copy, ccc_handle
     return status;
 }
 
-/* A copy between bytes that are in one piece. */
+// A copy between bytes that are in one piece.
 typedef struct ccc_line {
     uint64_t to, from;
     size_t size;
@@ -201,10 +197,8 @@ static int ccc_copy_line(const void *copy, ccc_handle *stream)
     return ccc_copy_submit(line->to, line->from, line->size, stream, line->attributes);
 }
 
-/*
- * Copy between a whole buffer and `size` bytes of host memory, as ccc_copy_with_event says. The buffer has more if
- * it has grown since the sizes were compared. With attributes NULL it is a plain copy.
- */
+// Copy between a whole buffer and `size` bytes of host memory, as ccc_copy_with_event says. The buffer has more if
+// it has grown since the sizes were compared. With attributes NULL it is a plain copy.
 static int ccc_copy_host(const ccc_handle *buffer, void *host, size_t size, int to_host, ccc_handle *stream,
                          const CUmemcpyAttributes *attributes, ccc_handle **event)
 {
@@ -223,10 +217,8 @@ static int ccc_copy_host(const ccc_handle *buffer, void *host, size_t size, int 
     return ccc_copy_with_event(ccc_copy_line, &line, stream, event);
 }
 
-/*
- * Copy a buffer that had this size, and may have grown since, to ordinary host memory, when the work that its stream has for
- * it is done, and wait.
- */
+// Copy a buffer that had this size, and may have grown since, to ordinary host memory, when the work that its stream
+// has for it is done, and wait.
 static int ccc_copy_to_host(void *destination, const ccc_handle *source, size_t size)
 {
     CCC_USE(source);
@@ -248,7 +240,7 @@ static int ccc_copy_to_host(void *destination, const ccc_handle *source, size_t 
     return result ? ccc_fail((int)result, call) : 0;
 }
 
-/* The same of memory that only the host can access: no driver is needed, nor a context. */
+// The same of memory that only the host can access: no driver is needed, nor a context.
 static int ccc_read_host(void *destination, const ccc_handle *source, size_t size)
 {
     CCC_USE(source);
@@ -256,10 +248,10 @@ static int ccc_read_host(void *destination, const ccc_handle *source, size_t siz
     return 0;
 }
 
-/* A range that a batch reads or writes. */
+// A range that a batch reads or writes.
 typedef struct ccc_extent {
     uint64_t start, end;
-    size_t copy; /* whose it is */
+    size_t copy;  // whose it is
     int written;
 } ccc_extent;
 
@@ -275,10 +267,10 @@ static ccc_extent ccc_extent_of(const ccc_handle *buffer, size_t copy, int writt
     return (ccc_extent){buffer->value, end < buffer->value ? UINT64_MAX : end, copy, written};
 }
 
-/* Whether what one copy writes has bytes in common with what any copy reads, or another writes; *bad tells which two. */
+// Whether what one copy writes has bytes in common with what any copy reads, or another writes; *bad tells which two.
 static int ccc_extents_collide(ccc_extent *ranges, size_t count, size_t *bad)
 {
-    const ccc_extent *reaching = NULL, *writing = NULL; /* those before that end last: of all, and of what is written */
+    const ccc_extent *reaching = NULL, *writing = NULL;  // those before that end last: of all, and of what is written
     qsort(ranges, count, sizeof *ranges, ccc_extent_order);
     for (size_t i = 0; i < count; i++) {
         const ccc_extent *range = &ranges[i], *before = range->written ? reaching : writing;
@@ -295,7 +287,7 @@ static int ccc_extents_collide(ccc_extent *ranges, size_t count, size_t *bad)
     return 0;
 }
 
-/* What a batch is made of, in one piece of memory. */
+// What a batch is made of, in one piece of memory.
 typedef struct ccc_copies {
     CUdeviceptr *to, *from;
     size_t *sizes, *starts, count, attribute_count;
@@ -306,7 +298,7 @@ static int ccc_copies_submit(const ccc_copies *batch, const ccc_handle *stream)
 {
 #if CUDA_VERSION >= 13000
     if (ccc_copy_has_attributes(1)) {
-        /* refused without a current context, by driver 580 at least */
+        // refused without a current context, by driver 580 at least
         int pushed = ccc_stream_push((ccc_handle *)stream);
         if (pushed < 0)
             return ccc_last_status();
@@ -322,10 +314,10 @@ static int ccc_copies_submit(const ccc_copies *batch, const ccc_handle *stream)
     return status;
 }
 
-/* The same as below for a caller who has a use of all of them. */
+// The same as below for a caller who has a use of all of them.
 static int ccc_copy_batch_in(ccc_handle *const *destinations, ccc_handle *const *sources, size_t count,
-                             const ccc_handle *stream,
-                             const CUmemcpyAttributes *const *attributes, size_t attribute_count, size_t *bad)
+                             const ccc_handle *stream, const CUmemcpyAttributes *const *attributes,
+                             size_t attribute_count, size_t *bad)
 {
     int status = ccc_copy_check(stream, attributes, attribute_count, 1);
     if (status || count == 0)
@@ -342,7 +334,7 @@ static int ccc_copy_batch_in(ccc_handle *const *destinations, ccc_handle *const 
     const CUmemcpyAttributes *last = NULL;
     for (size_t i = 0; i < count; i++) {
         size_t size = ccc_copy_size(destinations[i], sources[i]);
-        if (size == 0) /* the driver refuses it */
+        if (size == 0)  // the driver refuses it
             continue;
         const CUmemcpyAttributes *own = attributes[attribute_count == 1 ? 0 : i];
         if (own != last) {
@@ -364,13 +356,11 @@ static int ccc_copy_batch_in(ccc_handle *const *destinations, ccc_handle *const 
     return status;
 }
 
-/*
- * Copy each source into its destination, which is of the same size, in any order. `attributes` has one pointer for all
- * copies, or one for each. After CCC_OVERLAP, bad[0] and bad[1] are the copies that are in each other's way.
- */
+// Copy each source into its destination, which is of the same size, in any order. `attributes` has one pointer for all
+// copies, or one for each. After CCC_OVERLAP, bad[0] and bad[1] are the copies that are in each other's way.
 static int ccc_copy_batch(ccc_handle *const *destinations, ccc_handle *const *sources, size_t count,
-                          const ccc_handle *stream,
-                          const CUmemcpyAttributes *const *attributes, size_t attribute_count, size_t *bad)
+                          const ccc_handle *stream, const CUmemcpyAttributes *const *attributes, size_t attribute_count,
+                          size_t *bad)
 {
     CCC_USE(stream);
     if (!ccc_acquire_all(destinations, count))

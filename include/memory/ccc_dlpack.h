@@ -1,6 +1,6 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* DLPack's structures: https://dmlc.github.io/dlpack */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// DLPack's structures: https://dmlc.github.io/dlpack
 #ifndef CCC_DLPACK_H
 #define CCC_DLPACK_H
 
@@ -11,7 +11,7 @@
 #define CCC_DLPACK_READ_ONLY 1u
 #define CCC_DLPACK_IS_COPIED 2u
 #define CCC_DL_COMPLEX 5
-#define CCC_DL_LEGACY_STREAM 1 /* as __dlpack__ is told of it */
+#define CCC_DL_LEGACY_STREAM 1  // as __dlpack__ is told of it
 
 enum { CCC_DL_CPU = 1, CCC_DL_CUDA = 2, CCC_DL_CUDA_HOST = 3, CCC_DL_CUDA_MANAGED = 13 };
 
@@ -53,7 +53,7 @@ typedef struct DLManagedTensorVersioned {
     DLTensor dl_tensor;
 } DLManagedTensorVersioned;
 
-/* How C code exchanges tensors with an array type, in its __dlpack_c_exchange_api__: a capsule of this name. */
+// How C code exchanges tensors with an array type, in its __dlpack_c_exchange_api__: a capsule of this name.
 #define CCC_DLPACK_EXCHANGE_NAME "dlpack_exchange_api"
 #define CCC_DLPACK_EXCHANGE_MINOR 3
 
@@ -71,7 +71,7 @@ typedef struct DLPackExchangeAPI {
                                     void (*set_error)(void *error_context, const char *kind, const char *message));
     int (*managed_tensor_from_py_object_no_sync)(void *object, DLManagedTensorVersioned **out);
     int (*managed_tensor_to_py_object_no_sync)(DLManagedTensorVersioned *tensor, void **out);
-    int (*dltensor_from_py_object_no_sync)(void *object, DLTensor *out); /* may be NULL */
+    int (*dltensor_from_py_object_no_sync)(void *object, DLTensor *out);  // may be NULL
     int (*current_work_stream)(int device_type, int32_t device_id, void **out);
 } DLPackExchangeAPI;
 

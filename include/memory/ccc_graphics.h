@@ -1,31 +1,30 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Buffers and images of OpenGL.
- *
- * A resource is mapped as long as there is a buffer for its memory, which has the resource in the place of a pool. The
- * last use of the buffer unmaps, in the order of the buffer's stream. Images have no address: their arrays are borrowed,
- * and their parent is a buffer of no bytes, which is only the mapping.
- *
- * cudaGL.h includes the headers of OpenGL, which are rarely there. So its two functions are declared here, and looked up
- * each time: registering is rare.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Buffers and images of OpenGL.
+//
+// A resource is mapped as long as there is a buffer for its memory, which has the resource in the place of a pool. The
+// last use of the buffer unmaps, in the order of the buffer's stream. Images have no address: their arrays are
+// borrowed, and their parent is a buffer of no bytes, which is only the mapping.
+//
+// cudaGL.h includes the headers of OpenGL, which are rarely there. So its two functions are declared here, and looked
+// up each time: registering is rare.
 #ifndef CCC_GRAPHICS_H
 #define CCC_GRAPHICS_H
 
 #include "memory/ccc_memory.h"
 
 #define CCC_ALREADY_MAPPED (-50)
-#define CCC_STILL_MAPPED (-51) /* something besides the buffer or array uses the memory */
-#define CCC_MOST_LEVELS 32 /* of a mipmapped array: its extents have 32 bits */
+#define CCC_STILL_MAPPED (-51)  // something besides the buffer or array uses the memory
+#define CCC_MOST_LEVELS 32      // of a mipmapped array: its extents have 32 bits
 
-#define CCC_GL_VERSION 3000 /* of the signatures, in cudaGLTypedefs.h */
-typedef unsigned int ccc_gl_number; /* GLuint and GLenum */
+#define CCC_GL_VERSION 3000          // of the signatures, in cudaGLTypedefs.h
+typedef unsigned int ccc_gl_number;  // GLuint and GLenum
 typedef CUresult(CUDAAPI *ccc_register_buffer)(CUgraphicsResource *resource, ccc_gl_number buffer, unsigned int flags);
 typedef CUresult(CUDAAPI *ccc_register_image)(CUgraphicsResource *resource, ccc_gl_number image, ccc_gl_number target,
                                               unsigned int flags);
 
-/* A function of the driver for OpenGL; NULL if there is none. */
+// A function of the driver for OpenGL; NULL if there is none.
 static void *ccc_gl_function(const char *name)
 {
     CUdriverProcAddressQueryResult found;
@@ -49,7 +48,7 @@ static CUresult ccc_gl_register(CUgraphicsResource *resource, unsigned int name,
     return is_image ? register_image(resource, name, target, flags) : register_buffer(resource, name, flags);
 }
 
-/* Register a buffer or an image of the current OpenGL context in the current CUDA context. NULL on failure. */
+// Register a buffer or an image of the current OpenGL context in the current CUDA context. NULL on failure.
 static ccc_handle *ccc_graphics_register(unsigned int name, unsigned int target, int is_image, unsigned int flags)
 {
     const char *call = is_image ? "cuGraphicsGLRegisterImage" : "cuGraphicsGLRegisterBuffer";
@@ -71,7 +70,7 @@ static ccc_handle *ccc_graphics_register(unsigned int name, unsigned int target,
     return handle;
 }
 
-/* In the context of the resource, which is marked as mapped: map it. The handle is the mapping, and has no memory yet. */
+// In the context of the resource, which is marked as mapped: map it. The handle is the mapping, and has no memory yet.
 static ccc_handle *ccc_graphics_map_in(ccc_handle *graphics, ccc_handle *stream)
 {
     CUgraphicsResource resource = (CUgraphicsResource)CCC_POINTER(graphics);
@@ -86,7 +85,7 @@ static ccc_handle *ccc_graphics_map_in(ccc_handle *graphics, ccc_handle *stream)
     return mapping;
 }
 
-/* Map a resource in the order of a stream, for a caller with uses of both. NULL: CCC_ALREADY_MAPPED, or a failure. */
+// Map a resource in the order of a stream, for a caller with uses of both. NULL: CCC_ALREADY_MAPPED, or a failure.
 static ccc_handle *ccc_graphics_mapping(ccc_handle *graphics, ccc_handle *stream)
 {
     if (atomic_exchange(&graphics->graphics.mapped, 1)) {
@@ -99,7 +98,7 @@ static ccc_handle *ccc_graphics_mapping(ccc_handle *graphics, ccc_handle *stream
     return mapping;
 }
 
-/* Map a buffer object. NULL on failure: CCC_ALREADY_MAPPED if something uses its memory. */
+// Map a buffer object. NULL on failure: CCC_ALREADY_MAPPED if something uses its memory.
 static ccc_handle *ccc_graphics_map(ccc_handle *graphics, ccc_handle *stream, size_t *size)
 {
     CUdeviceptr pointer = 0;
@@ -107,9 +106,9 @@ static ccc_handle *ccc_graphics_map(ccc_handle *graphics, ccc_handle *stream, si
     CCC_USE_OR(stream, ccc_closed());
     int pushed = ccc_push(graphics->parent);
     ccc_handle *buffer = ccc_graphics_mapping(graphics, stream);
-    CUresult result = buffer == NULL ? CUDA_SUCCESS
-                                     : cuGraphicsResourceGetMappedPointer(&pointer, size,
-                                                                          (CUgraphicsResource)CCC_POINTER(graphics));
+    CUresult result =
+        buffer == NULL ? CUDA_SUCCESS
+                       : cuGraphicsResourceGetMappedPointer(&pointer, size, (CUgraphicsResource)CCC_POINTER(graphics));
     if (result) {
         ccc_fail((int)result, "cuGraphicsResourceGetMappedPointer");
         ccc_release_object(buffer);
@@ -122,7 +121,7 @@ static ccc_handle *ccc_graphics_map(ccc_handle *graphics, ccc_handle *stream, si
     return buffer;
 }
 
-/* In the context of a resource that is mapped: one of its arrays, with its description. */
+// In the context of a resource that is mapped: one of its arrays, with its description.
 static CUresult ccc_graphics_array(CUgraphicsResource resource, unsigned int index, unsigned int level, uint64_t *value,
                                    CUDA_ARRAY3D_DESCRIPTOR *shape, const char **call)
 {
@@ -136,7 +135,7 @@ static CUresult ccc_graphics_array(CUgraphicsResource resource, unsigned int ind
     return cuArray3DGetDescriptor(shape, array);
 }
 
-/* The same: its mipmapped array, with the description of the first level, and how many levels there are. */
+// The same: its mipmapped array, with the description of the first level, and how many levels there are.
 static CUresult ccc_graphics_mipmap(CUgraphicsResource resource, uint64_t *value, CUDA_ARRAY3D_DESCRIPTOR *shape,
                                     unsigned int *levels, const char **call)
 {
@@ -150,7 +149,7 @@ static CUresult ccc_graphics_mipmap(CUgraphicsResource resource, uint64_t *value
     *call = "cuMipmappedArrayGetLevel";
     if ((result = cuMipmappedArrayGetLevel(&level, mipmap, 0)))
         return result;
-    *levels = 1; /* the driver tells only which there are */
+    *levels = 1;  // the driver tells only which there are
     while (*levels < CCC_MOST_LEVELS) {
         CUarray next = NULL;
         if (cuMipmappedArrayGetLevel(&next, mipmap, *levels))
@@ -161,10 +160,8 @@ static CUresult ccc_graphics_mipmap(CUgraphicsResource resource, uint64_t *value
     return cuArray3DGetDescriptor(shape, level);
 }
 
-/*
- * Map an image, as one of its arrays, or where `levels` is given as a mipmapped array. The handle is borrowed, and its
- * parent is the mapping. NULL on failure, as ccc_graphics_map.
- */
+// Map an image, as one of its arrays, or where `levels` is given as a mipmapped array. The handle is borrowed, and its
+// parent is the mapping. NULL on failure, as ccc_graphics_map.
 static ccc_handle *ccc_graphics_map_image(ccc_handle *graphics, ccc_handle *stream, unsigned int index,
                                           unsigned int level, CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned int *levels)
 {
@@ -189,14 +186,14 @@ static ccc_handle *ccc_graphics_map_image(ccc_handle *graphics, ccc_handle *stre
     return image;
 }
 
-/* Change the stream in whose order an image that is mapped goes back. */
+// Change the stream in whose order an image that is mapped goes back.
 static int ccc_graphics_set_stream(ccc_handle *image, ccc_handle *stream)
 {
     CCC_USE(image);
     return ccc_allocation_set_stream(image->parent, stream);
 }
 
-/* The last use of a buffer has gone. */
+// The last use of a buffer has gone.
 static CUresult ccc_graphics_unmap(ccc_handle *buffer, const ccc_handle *stream, const char **call)
 {
     ccc_handle *graphics = buffer->buffer.pool;
@@ -210,13 +207,10 @@ static CUresult ccc_graphics_unmap(ccc_handle *buffer, const ccc_handle *stream,
     return CUDA_SUCCESS;
 }
 
-/* From now on a failure to unmap is kept for ccc_graphics_watched. */
-static void ccc_graphics_watch(ccc_handle *graphics)
-{
-    atomic_store(&graphics->graphics.watched, 1);
-}
+// From now on a failure to unmap is kept for ccc_graphics_watched.
+static void ccc_graphics_watch(ccc_handle *graphics) { atomic_store(&graphics->graphics.watched, 1); }
 
-/* How unmapping has ended: a status, CCC_STILL_MAPPED if it has not. */
+// How unmapping has ended: a status, CCC_STILL_MAPPED if it has not.
 static int ccc_graphics_watched(ccc_handle *graphics)
 {
     atomic_store(&graphics->graphics.watched, 0);
@@ -226,9 +220,6 @@ static int ccc_graphics_watched(ccc_handle *graphics)
     return atomic_load(&graphics->graphics.mapped) ? CCC_STILL_MAPPED : 0;
 }
 
-static int ccc_graphics_is_mapped(const ccc_handle *graphics)
-{
-    return atomic_load(&graphics->graphics.mapped);
-}
+static int ccc_graphics_is_mapped(const ccc_handle *graphics) { return atomic_load(&graphics->graphics.mapped); }
 
 #endif

@@ -1,6 +1,6 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Sharing between processes. What crosses is 64 bytes that only the driver understands, or a file descriptor. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Sharing between processes. What crosses is 64 bytes that only the driver understands, or a file descriptor.
 #ifndef CCC_IPC_H
 #define CCC_IPC_H
 
@@ -8,27 +8,22 @@
 
 #include "memory/ccc_memory.h"
 
-/* Guards what is imported here, and importing and freeing it. */
+// Guards what is imported here, and importing and freeing it.
 static pthread_mutex_t ccc_ipc_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* In the child of fork(): the thread that held the lock, if any, is not there. */
+// In the child of fork(): the thread that held the lock, if any, is not there.
 static void ccc_ipc_after_fork(void)
 {
     static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
     ccc_ipc_lock = unlocked;
 }
 
-__attribute__((constructor)) static void ccc_ipc_watch_fork(void)
-{
-    pthread_atfork(NULL, NULL, ccc_ipc_after_fork);
-}
+__attribute__((constructor)) static void ccc_ipc_watch_fork(void) { pthread_atfork(NULL, NULL, ccc_ipc_after_fork); }
 
-/* --- Events ------------------------------------------------------------------------------------------------------ */
+// --- Events ------------------------------------------------------------------------------------------------------
 
-/*
- * Name an event to other processes; payload has CU_IPC_HANDLE_SIZE bytes. The driver asks for a current context. The
- * calling thread may have none: multiprocessing.Queue pickles in a thread of its own.
- */
+// Name an event to other processes; payload has CU_IPC_HANDLE_SIZE bytes. The driver asks for a current context. The
+// calling thread may have none: multiprocessing.Queue pickles in a thread of its own.
 static int ccc_event_export(const ccc_handle *event, void *payload)
 {
     CUipcEventHandle value;
@@ -42,7 +37,7 @@ static int ccc_event_export(const ccc_handle *event, void *payload)
     return 0;
 }
 
-/* An event of another process, in a context of the device. */
+// An event of another process, in a context of the device.
 static ccc_handle *ccc_event_import(int device, const void *payload, unsigned int flags)
 {
     ccc_scope scope;
@@ -61,15 +56,15 @@ static ccc_handle *ccc_event_import(int device, const void *payload, unsigned in
     return handle;
 }
 
-/* --- Points ------------------------------------------------------------------------------------------------------ */
+// --- Points ------------------------------------------------------------------------------------------------------
 
-/* Points of streams that something has to wait for. */
+// Points of streams that something has to wait for.
 typedef struct ccc_points {
     CUevent *events;
     size_t count;
 } ccc_points;
 
-/* A failure in cleanup is told, whether or not there is another way. Returns whether the call worked. */
+// A failure in cleanup is told, whether or not there is another way. Returns whether the call worked.
 static int ccc_worked(CUresult result, const char *call)
 {
     if (result)
@@ -77,10 +72,8 @@ static int ccc_worked(CUresult result, const char *call)
     return result == CUDA_SUCCESS;
 }
 
-/*
- * Forget the points that are reached, and return how many are not. The wait takes no time, but has an effect: it lets the
- * driver (580 at least) do what it does at the end of a free, which a query does not.
- */
+// Forget the points that are reached, and return how many are not. The wait takes no time, but has an effect: it lets
+// the driver (580 at least) do what it does at the end of a free, which a query does not.
 static size_t ccc_points_pending(ccc_points *points)
 {
     size_t kept = 0;
@@ -96,7 +89,7 @@ static size_t ccc_points_pending(ccc_points *points)
     return points->count = kept;
 }
 
-/* In the stream's context: add what the stream has to do now. */
+// In the stream's context: add what the stream has to do now.
 static void ccc_points_add(ccc_points *points, CUstream stream)
 {
     size_t kept = ccc_points_pending(points);
@@ -111,10 +104,10 @@ static void ccc_points_add(ccc_points *points, CUstream stream)
         }
         ccc_worked(cuEventDestroy(event), "cuEventDestroy");
     }
-    ccc_worked(cuStreamSynchronize(stream), "cuStreamSynchronize"); /* costs time, but keeps the order */
+    ccc_worked(cuStreamSynchronize(stream), "cuStreamSynchronize");  // costs time, but keeps the order
 }
 
-/* Let the stream wait for all of them, and forget them. */
+// Let the stream wait for all of them, and forget them.
 static void ccc_points_wait(ccc_points *points, CUstream stream)
 {
     for (size_t i = 0; i < points->count; i++) {
@@ -126,9 +119,9 @@ static void ccc_points_wait(ccc_points *points, CUstream stream)
     *points = (ccc_points){NULL, 0};
 }
 
-/* --- Pools ------------------------------------------------------------------------------------------------------- */
+// --- Pools -------------------------------------------------------------------------------------------------------
 
-/* A new file descriptor by which other processes import the pool; -1 on failure. */
+// A new file descriptor by which other processes import the pool; -1 on failure.
 static int ccc_pool_export(const ccc_handle *pool)
 {
     int descriptor = -1;
@@ -142,23 +135,21 @@ static int ccc_pool_export(const ccc_handle *pool)
     return -1;
 }
 
-/*
- * The pools that are imported. The driver gives one CUmemoryPool for a pool, however often it is imported, and destroys
- * it at the first request: so the handle that was made first owns it, and the handles of later imports use that one.
- *
- * Destroyed while a free is under way, a pool leaves a file descriptor open (driver 580). So a pool whose handle is
- * gone waits here for the last free, until any of the functions below looks after it.
- */
+// The pools that are imported. The driver gives one CUmemoryPool for a pool, however often it is imported, and destroys
+// it at the first request: so the handle that was made first owns it, and the handles of later imports use that one.
+//
+// Destroyed while a free is under way, a pool leaves a file descriptor open (driver 580). So a pool whose handle is
+// gone waits here for the last free, until any of the functions below looks after it.
 typedef struct ccc_mapped {
     struct ccc_mapped *next;
     uint64_t value;
-    ccc_handle *handle; /* NULL once the pool is to be destroyed */
+    ccc_handle *handle;  // NULL once the pool is to be destroyed
     ccc_points frees;
 } ccc_mapped;
 
 static ccc_mapped *ccc_mapped_pools;
 
-/* With the lock held: the pool, or NULL. */
+// With the lock held: the pool, or NULL.
 static ccc_mapped *ccc_mapped_find(uint64_t value)
 {
     ccc_mapped *mapped = ccc_mapped_pools;
@@ -167,7 +158,7 @@ static ccc_mapped *ccc_mapped_find(uint64_t value)
     return mapped;
 }
 
-/* With the lock held: destroy the pools that nothing uses any more. */
+// With the lock held: destroy the pools that nothing uses any more.
 static CUresult ccc_mapped_sweep(void)
 {
     CUresult result = CUDA_SUCCESS;
@@ -189,14 +180,14 @@ static CUresult ccc_pool_unmap(const ccc_handle *handle)
 {
     pthread_mutex_lock(&ccc_ipc_lock);
     ccc_mapped *mapped = ccc_mapped_find(handle->value);
-    if (mapped && mapped->handle == handle) /* another thread may have imported the pool again meanwhile */
+    if (mapped && mapped->handle == handle)  // another thread may have imported the pool again meanwhile
         mapped->handle = NULL;
     CUresult result = ccc_mapped_sweep();
     pthread_mutex_unlock(&ccc_ipc_lock);
     return result;
 }
 
-/* With the lock held, and the pool imported: the handle for it. `spare` is taken if the pool is new here. */
+// With the lock held, and the pool imported: the handle for it. `spare` is taken if the pool is new here.
 static ccc_handle *ccc_pool_map(uint64_t value, ccc_mapped **spare)
 {
     ccc_mapped *mapped = ccc_mapped_find(value);
@@ -220,7 +211,7 @@ static ccc_handle *ccc_pool_map(uint64_t value, ccc_mapped **spare)
     return handle;
 }
 
-/* The pool of another process; the descriptor stays the caller's. */
+// The pool of another process; the descriptor stays the caller's.
 static ccc_handle *ccc_pool_import(int descriptor, int device)
 {
     CUmemoryPool pool = NULL;
@@ -248,26 +239,24 @@ static ccc_handle *ccc_pool_import(int descriptor, int device)
     return handle;
 }
 
-/* --- Buffers ----------------------------------------------------------------------------------------------------- */
+// --- Buffers -----------------------------------------------------------------------------------------------------
 
-/*
- * Memory imported from one pool under one payload. The driver does not count imports: device memory imported twice is
- * gone with the first free, and host memory it refuses to import twice (CUDA_ERROR_ALREADY_MAPPED). So all buffers of
- * the same memory share one import, and the last of them frees it: in the order of its own stream, which first waits
- * for the points at which the streams of the others released it.
- */
+// Memory imported from one pool under one payload. The driver does not count imports: device memory imported twice is
+// gone with the first free, and host memory it refuses to import twice (CUDA_ERROR_ALREADY_MAPPED). So all buffers of
+// the same memory share one import, and the last of them frees it: in the order of its own stream, which first waits
+// for the points at which the streams of the others released it.
 struct ccc_import {
     ccc_import *next;
     uint64_t pool;
     unsigned char payload[CU_IPC_HANDLE_SIZE];
     CUdeviceptr pointer;
-    size_t size; /* what is mapped from the pointer on */
+    size_t size;  // what is mapped from the pointer on
     size_t users;
     ccc_points points;
 };
 
 static ccc_import *ccc_imports;
-/* With the lock held: import for the first time. A failure is remembered. */
+// With the lock held: import for the first time. A failure is remembered.
 static ccc_import *ccc_import_new(const ccc_handle *pool, const void *payload)
 {
     CUmemPoolPtrExportData data;
@@ -311,7 +300,7 @@ static ccc_import *ccc_import_acquire(const ccc_handle *pool, const void *payloa
     return import;
 }
 
-/* A buffer releases its memory, in the stream's context. */
+// A buffer releases its memory, in the stream's context.
 static CUresult ccc_import_release(ccc_import *import, CUstream stream, const char **call)
 {
     CUresult result = CUDA_SUCCESS;
@@ -336,7 +325,7 @@ static CUresult ccc_import_release(ccc_import *import, CUstream stream, const ch
     return result;
 }
 
-/* Name a buffer to other processes; payload has CU_IPC_HANDLE_SIZE bytes. */
+// Name a buffer to other processes; payload has CU_IPC_HANDLE_SIZE bytes.
 static int ccc_buffer_export(const ccc_handle *buffer, void *payload)
 {
     CUmemPoolPtrExportData data;
@@ -347,7 +336,7 @@ static int ccc_buffer_export(const ccc_handle *buffer, void *payload)
     return 0;
 }
 
-/* Make the context current that a buffer of this stream belongs to; in a new process that may be the first one. */
+// Make the context current that a buffer of this stream belongs to; in a new process that may be the first one.
 static int ccc_enter_import(ccc_scope *scope, ccc_handle *stream, CUdevice device)
 {
     if (stream->flags & CCC_TOKEN) {
@@ -360,7 +349,7 @@ static int ccc_enter_import(ccc_scope *scope, ccc_handle *stream, CUdevice devic
     return scope->context ? 0 : ccc_last_status();
 }
 
-/* Memory of another process, from its pool; it is freed in the order of the stream. NULL on failure. */
+// Memory of another process, from its pool; it is freed in the order of the stream. NULL on failure.
 static ccc_handle *ccc_buffer_import(ccc_handle *pool, ccc_handle *stream, const void *payload, size_t size)
 {
     ccc_scope scope;

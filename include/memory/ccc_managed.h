@@ -1,15 +1,15 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Managed memory: advice about where it is used, and moving it there. An empty buffer has no pages: nothing is done. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Managed memory: advice about where it is used, and moving it there. An empty buffer has no pages: nothing is done.
 #ifndef CCC_MANAGED_H
 #define CCC_MANAGED_H
 
 #include "memory/ccc_memory.h"
 
-#define CCC_FIRST_TYPED_LOCATIONS 12020 /* before it, the driver knows devices and the host only, as numbers */
+#define CCC_FIRST_TYPED_LOCATIONS 12020  // before it, the driver knows devices and the host only, as numbers
 #define CCC_FIRST_MANAGED_BATCHES 13000
 
-/* Tell the driver how a whole buffer is used. The names with _v2 are in every header; see cuda.h. */
+// Tell the driver how a whole buffer is used. The names with _v2 are in every header; see cuda.h.
 static int ccc_managed_advise(const ccc_handle *buffer, int advice, int location, int id)
 {
     ccc_scope scope;
@@ -25,7 +25,7 @@ static int ccc_managed_advise(const ccc_handle *buffer, int advice, int location
     return result ? ccc_fail((int)result, "cuMemAdvise") : 0;
 }
 
-/* Read an attribute that holds for a whole buffer; the values of an empty one stay as they are. */
+// Read an attribute that holds for a whole buffer; the values of an empty one stay as they are.
 static int ccc_managed_attribute(const ccc_handle *buffer, int attribute, int *values, size_t count)
 {
     ccc_scope scope;
@@ -41,29 +41,32 @@ static int ccc_managed_attribute(const ccc_handle *buffer, int attribute, int *v
     return result ? ccc_fail((int)result, "cuMemRangeGetAttribute") : 0;
 }
 
-/*
- * Where a whole buffer should be or, with `last`, where it was told to go last: CU_MEM_LOCATION_TYPE_INVALID for nowhere
- * in particular, and for parts that differ.
- */
+// Where a whole buffer should be or, with `last`, where it was told to go last: CU_MEM_LOCATION_TYPE_INVALID for
+// nowhere in particular, and for parts that differ.
 static int ccc_managed_location(const ccc_handle *buffer, int last, int *location, int *id)
 {
     *location = CU_MEM_LOCATION_TYPE_INVALID;
     if (ccc_driver_version() >= CCC_FIRST_TYPED_LOCATIONS) {
-        int status = ccc_managed_attribute(buffer, last ? CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE
-                                                        : CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE, location, 1);
+        int status = ccc_managed_attribute(buffer,
+                                           last ? CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE
+                                                : CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE,
+                                           location, 1);
         return status ? status
-                      : ccc_managed_attribute(buffer, last ? CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID
-                                                           : CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID, id, 1);
+                      : ccc_managed_attribute(buffer,
+                                              last ? CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID
+                                                   : CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID,
+                                              id, 1);
     }
     *id = CU_DEVICE_INVALID;
-    int status = ccc_managed_attribute(buffer, last ? CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION
-                                                    : CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, id, 1);
+    int status = ccc_managed_attribute(
+        buffer, last ? CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION : CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, id,
+        1);
     if (status == 0 && *id != CU_DEVICE_INVALID)
         *location = *id == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE;
     return status;
 }
 
-/* Move a whole buffer, in stream order. */
+// Move a whole buffer, in stream order.
 static int ccc_managed_prefetch(const ccc_handle *buffer, const ccc_handle *stream, int location, int id)
 {
     CUmemLocation place = {.type = (CUmemLocationType)location, .id = id};
@@ -77,7 +80,7 @@ static int ccc_managed_prefetch(const ccc_handle *buffer, const ccc_handle *stre
 
 typedef enum ccc_migration { CCC_PREFETCH, CCC_DISCARD, CCC_DISCARD_PREFETCH } ccc_migration;
 
-/* What the functions for batches take: each place goes with the pointers from its index on. */
+// What the functions for batches take: each place goes with the pointers from its index on.
 typedef struct ccc_moves {
     CUdeviceptr *pointers;
     size_t *sizes, *indices;
@@ -110,9 +113,7 @@ static int ccc_moves_submit(ccc_migration how, ccc_moves *batch, CUstream stream
         CCC_TRY(cuMemPrefetchBatchAsync, batch->pointers, batch->sizes, batch->count, batch->places, batch->indices,
                 batch->place_count, 0, stream);
         return 0;
-    case CCC_DISCARD:
-        CCC_TRY(cuMemDiscardBatchAsync, batch->pointers, batch->sizes, batch->count, 0, stream);
-        return 0;
+    case CCC_DISCARD: CCC_TRY(cuMemDiscardBatchAsync, batch->pointers, batch->sizes, batch->count, 0, stream); return 0;
     default:
         CCC_TRY(cuMemDiscardAndPrefetchBatchAsync, batch->pointers, batch->sizes, batch->count, batch->places,
                 batch->indices, batch->place_count, 0, stream);
@@ -120,7 +121,7 @@ static int ccc_moves_submit(ccc_migration how, ccc_moves *batch, CUstream stream
     }
 }
 
-/* The same as below for a caller who has a use of all of them. */
+// The same as below for a caller who has a use of all of them.
 static int ccc_managed_migrate_in(ccc_migration how, ccc_handle *const *buffers, const CUmemLocation *places,
                                   size_t count, const ccc_handle *stream)
 {
@@ -132,8 +133,10 @@ static int ccc_managed_migrate_in(ccc_migration how, ccc_handle *const *buffers,
         return status;
     }
     ccc_moves batch = {
-        .pointers = calloc(count, sizeof *batch.pointers), .sizes = calloc(count, sizeof *batch.sizes),
-        .indices = calloc(count, sizeof *batch.indices), .places = calloc(count, sizeof *batch.places),
+        .pointers = calloc(count, sizeof *batch.pointers),
+        .sizes = calloc(count, sizeof *batch.sizes),
+        .indices = calloc(count, sizeof *batch.indices),
+        .places = calloc(count, sizeof *batch.places),
     };
     if (batch.pointers && batch.sizes && batch.indices && batch.places) {
         for (size_t i = 0; i < count; i++)
@@ -149,7 +152,7 @@ static int ccc_managed_migrate_in(ccc_migration how, ccc_handle *const *buffers,
     return status;
 }
 
-/* Prefetch or discard whole buffers, in stream order; each has its place, none (NULL) for discarding alone. */
+// Prefetch or discard whole buffers, in stream order; each has its place, none (NULL) for discarding alone.
 static int ccc_managed_migrate(ccc_migration how, ccc_handle *const *buffers, const CUmemLocation *places, size_t count,
                                const ccc_handle *stream)
 {

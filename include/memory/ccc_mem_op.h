@@ -1,12 +1,12 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Stream memory operations: writes of values in stream order, waits for values, and batches of both. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Stream memory operations: writes of values in stream order, waits for values, and batches of both.
 #ifndef CCC_MEM_OP_H
 #define CCC_MEM_OP_H
 
 #include "memory/ccc_memory.h"
 
-/* Write a value of 32 or 64 bits at an offset, which is in bounds. */
+// Write a value of 32 or 64 bits at an offset, which is in bounds.
 static int ccc_write_value(const ccc_handle *buffer, size_t offset, uint64_t value, int bits, const ccc_handle *stream)
 {
     CCC_USE(buffer);
@@ -20,7 +20,7 @@ static int ccc_write_value(const ccc_handle *buffer, size_t offset, uint64_t val
     return 0;
 }
 
-/* Have a stream wait until a value at an offset, which is in bounds, is as the flags say. */
+// Have a stream wait until a value at an offset, which is in bounds, is as the flags say.
 static int ccc_wait_value(const ccc_handle *buffer, size_t offset, uint64_t value, int bits, unsigned int flags,
                           const ccc_handle *stream)
 {
@@ -35,18 +35,15 @@ static int ccc_wait_value(const ccc_handle *buffer, size_t offset, uint64_t valu
     return 0;
 }
 
-/* Where an operation has its address; NULL for barriers and flushes, which have none. */
+// Where an operation has its address; NULL for barriers and flushes, which have none.
 static CUdeviceptr *ccc_mem_op_address(CUstreamBatchMemOpParams *operation)
 {
     switch (operation->operation) {
     case CU_STREAM_MEM_OP_WAIT_VALUE_32:
-    case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-        return &operation->waitValue.address;
+    case CU_STREAM_MEM_OP_WAIT_VALUE_64: return &operation->waitValue.address;
     case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-    case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-        return &operation->writeValue.address;
-    default:
-        return NULL;
+    case CU_STREAM_MEM_OP_WRITE_VALUE_64: return &operation->writeValue.address;
+    default: return NULL;
     }
 }
 
@@ -57,10 +54,8 @@ static void ccc_batch_mem_op_release(ccc_handle *const *buffers, unsigned int co
             ccc_release(buffers[count]);
 }
 
-/*
- * Submit operations to a stream in one call. Each has its buffer, whose address is added to the operation's, which is an
- * offset in bounds; or NULL, if the address is one or there is none.
- */
+// Submit operations to a stream in one call. Each has its buffer, whose address is added to the operation's, which is
+// an offset in bounds; or NULL, if the address is one or there is none.
 static int ccc_batch_mem_op(CUstreamBatchMemOpParams *operations, ccc_handle *const *buffers, unsigned int count,
                             const ccc_handle *stream)
 {

@@ -1,6 +1,6 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Memory: pools, allocation in stream order, synchronous and pinned allocation, slices and fill. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Memory: pools, allocation in stream order, synchronous and pinned allocation, slices and fill.
 #ifndef CCC_MEMORY_H
 #define CCC_MEMORY_H
 
@@ -10,18 +10,16 @@
 #include "driver/ccc_compat.h"
 #include "handles/ccc_stream.h"
 
-#define CCC_CAPTURING (-22) /* the stream is being captured in a graph */
+#define CCC_CAPTURING (-22)  // the stream is being captured in a graph
 
-/*
- * Whether buffers use their pool. One that is not ours to destroy needs no use: its count would be what all threads write.
- * `pool` may be the graph that memory is allocated in, or NULL.
- */
+// Whether buffers use their pool. One that is not ours to destroy needs no use: its count would be what all threads
+// write. `pool` may be the graph that memory is allocated in, or NULL.
 static int ccc_pool_is_counted(const ccc_handle *pool)
 {
     return pool && !(pool->kind == CCC_POOL && pool->flags & CCC_BORROWED);
 }
 
-/* A pool of our own; max_size 0 leaves the limit to the system. */
+// A pool of our own; max_size 0 leaves the limit to the system.
 static ccc_handle *ccc_pool_create(const CUmemPoolProps *properties)
 {
     CUmemoryPool pool = NULL;
@@ -41,7 +39,7 @@ static ccc_handle *ccc_pool_create(const CUmemPoolProps *properties)
     return handle;
 }
 
-/* The current pool of a place, which is not ours to destroy: a device's, or another place's from CUDA 13.0 on. */
+// The current pool of a place, which is not ours to destroy: a device's, or another place's from CUDA 13.0 on.
 static ccc_handle *ccc_pool_current(int allocation, int location, int id)
 {
     CUmemoryPool pool = NULL;
@@ -50,8 +48,8 @@ static ccc_handle *ccc_pool_current(int allocation, int location, int id)
     if (ccc_init())
         return NULL;
     CCC_RELAX;
-    CUresult result = of_device ? cuDeviceGetMemPool(&pool, id)
-                                : cuMemGetMemPool(&pool, &place, (CUmemAllocationType)allocation);
+    CUresult result =
+        of_device ? cuDeviceGetMemPool(&pool, id) : cuMemGetMemPool(&pool, &place, (CUmemAllocationType)allocation);
     if (result) {
         ccc_fail((int)result, of_device ? "cuDeviceGetMemPool" : "cuMemGetMemPool");
         return NULL;
@@ -78,10 +76,8 @@ static int ccc_pool_set(const ccc_handle *pool, CUmemPool_attribute attribute, v
     return 0;
 }
 
-/*
- * Make the handle of a new buffer, which takes over the caller's use of its stream, and of its pool unless `pool` is
- * borrowed. On failure nothing is taken over, and the memory is the caller's.
- */
+// Make the handle of a new buffer, which takes over the caller's use of its stream, and of its pool unless `pool` is
+// borrowed. On failure nothing is taken over, and the memory is the caller's.
 static ccc_handle *ccc_buffer_adopt(CUdeviceptr pointer, size_t size, int flags, ccc_handle *context, ccc_handle *pool,
                                     ccc_handle *stream)
 {
@@ -97,7 +93,7 @@ static ccc_handle *ccc_buffer_adopt(CUdeviceptr pointer, size_t size, int flags,
     return handle;
 }
 
-/* The same for a caller who has a use of the pool and the stream and keeps it. */
+// The same for a caller who has a use of the pool and the stream and keeps it.
 static ccc_handle *ccc_buffer_new(CUdeviceptr pointer, size_t size, int flags, ccc_handle *context, ccc_handle *pool,
                                   ccc_handle *stream)
 {
@@ -109,10 +105,8 @@ static ccc_handle *ccc_buffer_new(CUdeviceptr pointer, size_t size, int flags, c
     return handle;
 }
 
-/*
- * Make the context current that work in this stream on behalf of `device` needs: only a default stream needs one. For
- * memory of no device (-1) it is the context that the stream works in, so that the memory can go back without any.
- */
+// Make the context current that work in this stream on behalf of `device` needs: only a default stream needs one. For
+// memory of no device (-1) it is the context that the stream works in, so that the memory can go back without any.
 static int ccc_enter_stream(ccc_scope *scope, ccc_handle *stream, CUdevice device)
 {
     scope->pushed = 0;
@@ -129,7 +123,7 @@ static int ccc_enter_stream(ccc_scope *scope, ccc_handle *stream, CUdevice devic
     return ccc_enter(scope, device);
 }
 
-/* A status if the stream is being captured, as far as captures are begun here: pools give memory now, graphs later. */
+// A status if the stream is being captured, as far as captures are begun here: pools give memory now, graphs later.
 static int ccc_check_capture(const ccc_handle *stream)
 {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -139,7 +133,7 @@ static int ccc_check_capture(const ccc_handle *stream)
     return capture == CU_STREAM_CAPTURE_STATUS_NONE ? 0 : ccc_fail(CCC_CAPTURING, "");
 }
 
-/* The same for a caller who has a use of both, which the buffer takes over. */
+// The same for a caller who has a use of both, which the buffer takes over.
 static ccc_handle *ccc_pool_allocate_in(ccc_handle *pool, ccc_handle *stream, size_t size)
 {
     CUdeviceptr pointer = 0;
@@ -153,7 +147,7 @@ static ccc_handle *ccc_pool_allocate_in(ccc_handle *pool, ccc_handle *stream, si
         return NULL;
     }
     CCC_RELAX;
-    if (size > 0) /* the driver refuses 0; an empty buffer owns no memory */
+    if (size > 0)  // the driver refuses 0; an empty buffer owns no memory
         result = cuMemAllocFromPoolAsync(&pointer, size, (CUmemoryPool)CCC_POINTER(pool), CCC_STRM(stream));
     if (result)
         ccc_fail((int)result, "cuMemAllocFromPoolAsync");
@@ -163,7 +157,7 @@ static ccc_handle *ccc_pool_allocate_in(ccc_handle *pool, ccc_handle *stream, si
     return handle;
 }
 
-/* Allocate from a pool, in stream order; the memory goes back in the order of the same stream. NULL on failure. */
+// Allocate from a pool, in stream order; the memory goes back in the order of the same stream. NULL on failure.
 static ccc_handle *ccc_pool_allocate(ccc_handle *pool, ccc_handle *stream, size_t size)
 {
     int counted = ccc_pool_is_counted(pool);
@@ -185,7 +179,7 @@ static ccc_handle *ccc_pool_allocate(ccc_handle *pool, ccc_handle *stream, size_
     return handle;
 }
 
-/* Allocate on a device that has no pools. */
+// Allocate on a device that has no pools.
 static ccc_handle *ccc_device_allocate(int device, size_t size)
 {
     CUdeviceptr pointer = 0;
@@ -198,13 +192,14 @@ static ccc_handle *ccc_device_allocate(int device, size_t size)
         result = cuMemAlloc(&pointer, size);
     if (result)
         ccc_fail((int)result, "cuMemAlloc");
-    else if ((handle = ccc_buffer_new(pointer, size, CCC_SYNCHRONOUS | CCC_WAITS, scope.context, NULL, NULL)) == NULL && size > 0)
+    else if ((handle = ccc_buffer_new(pointer, size, CCC_SYNCHRONOUS | CCC_WAITS, scope.context, NULL, NULL)) == NULL &&
+             size > 0)
         cuMemFree(pointer);
     ccc_leave(&scope);
     return handle;
 }
 
-/* Allocate page-locked host memory that every context may use. A context must be current, as the driver asks. */
+// Allocate page-locked host memory that every context may use. A context must be current, as the driver asks.
 static ccc_handle *ccc_pinned_allocate(size_t size)
 {
     void *pointer = NULL;
@@ -221,24 +216,23 @@ static ccc_handle *ccc_pinned_allocate(size_t size)
         result = cuMemHostAlloc(&pointer, size, CU_MEMHOSTALLOC_PORTABLE);
     if (result)
         ccc_fail((int)result, "cuMemHostAlloc");
-    else if ((handle = ccc_buffer_new((uintptr_t)pointer, size, CCC_PINNED | CCC_WAITS, context, NULL, NULL)) == NULL && size > 0)
+    else if ((handle = ccc_buffer_new((uintptr_t)pointer, size, CCC_PINNED | CCC_WAITS, context, NULL, NULL)) == NULL &&
+             size > 0)
         cuMemFreeHost(pointer);
     ccc_release(context);
     return handle;
 }
 
-/* Memory that somebody else owns. */
+// Memory that somebody else owns.
 static ccc_handle *ccc_buffer_borrow(uint64_t pointer, size_t size)
 {
     return ccc_buffer_new(pointer, size, CCC_BORROWED, NULL, NULL, NULL);
 }
 
-#define CCC_LONGEST_WAIT 200 /* times 50 microseconds */
+#define CCC_LONGEST_WAIT 200  // times 50 microseconds
 
-/*
- * Whether nobody but this view uses a buffer whose memory Python gives back. Calls that other threads have begun are
- * waited for, but not for long: the buffer may also be retained by C code.
- */
+// Whether nobody but this view uses a buffer whose memory Python gives back. Calls that other threads have begun are
+// waited for, but not for long: the buffer may also be retained by C code.
 static int ccc_buffer_is_unused(const ccc_handle *view)
 {
     for (int i = 0; ccc_uses(view->parent) > 1; i++) {
@@ -249,9 +243,7 @@ static int ccc_buffer_is_unused(const ccc_handle *view)
     return 1;
 }
 
-/*
- * The handle that owns the memory of a buffer, of which the caller has a use: the buffer's own, unless it is a slice.
- */
+// The handle that owns the memory of a buffer, of which the caller has a use: the buffer's own, unless it is a slice.
 static const ccc_handle *ccc_allocation(const ccc_handle *buffer)
 {
     while (buffer->parent && buffer->parent->kind == CCC_BUFFER)
@@ -259,48 +251,46 @@ static const ccc_handle *ccc_allocation(const ccc_handle *buffer)
     return buffer;
 }
 
-/* Where the memory begins that a buffer is a part of; 0: the buffer is closed. */
+// Where the memory begins that a buffer is a part of; 0: the buffer is closed.
 static uint64_t ccc_buffer_base(const ccc_handle *buffer)
 {
     CCC_USE_OR(buffer, 0);
     return ccc_allocation(buffer)->value;
 }
 
-/* A part of a buffer, in bounds. It keeps the memory of the whole. NULL: the buffer is closed, or out of memory. */
+// A part of a buffer, in bounds. It keeps the memory of the whole. NULL: the buffer is closed, or out of memory.
 static ccc_handle *ccc_buffer_slice(ccc_handle *buffer, size_t offset, size_t size)
 {
     CCC_USE_OR(buffer, ccc_closed());
     ccc_handle *whole = (ccc_handle *)ccc_allocation(buffer);
-    ccc_handle *slice = ccc_buffer_new(buffer->value + offset, size, CCC_BORROWED | (whole->flags & CCC_OF_GRAPH),
-                                       whole, NULL, NULL);
+    ccc_handle *slice =
+        ccc_buffer_new(buffer->value + offset, size, CCC_BORROWED | (whole->flags & CCC_OF_GRAPH), whole, NULL, NULL);
     if (slice)
         slice->device = whole->device;
     return slice;
 }
 
-/* Change the stream in whose order an allocation, of which the caller has a use, goes back. */
+// Change the stream in whose order an allocation, of which the caller has a use, goes back.
 static int ccc_allocation_set_stream(ccc_handle *whole, ccc_handle *stream)
 {
     if (!ccc_acquire(stream))
         return CCC_CLOSED;
     ccc_handle *before = atomic_exchange(&whole->buffer.stream, stream);
-    while (atomic_load(&whole->buffer.readers) && ccc_driver.reason != CCC_FORKED) /* whose readers are not there */
+    while (atomic_load(&whole->buffer.readers) && ccc_driver.reason != CCC_FORKED)  // whose readers are not there
         sched_yield();
     ccc_release(before);
     return 0;
 }
 
-/* The same of a buffer, or of the whole that it is a slice of. */
+// The same of a buffer, or of the whole that it is a slice of.
 static int ccc_buffer_set_stream(ccc_handle *buffer, ccc_handle *stream)
 {
     CCC_USE(buffer);
     return ccc_allocation_set_stream((ccc_handle *)ccc_allocation(buffer), stream);
 }
 
-/*
- * Have the stream of a buffer, of which the caller has a use, stay there to be looked at until ccc_buffer_unread. A use of
- * the stream cannot be added before it is known that nobody releases it at the same time.
- */
+// Have the stream of a buffer, of which the caller has a use, stay there to be looked at until ccc_buffer_unread. A use
+// of the stream cannot be added before it is known that nobody releases it at the same time.
 static const ccc_handle *ccc_buffer_read(const ccc_handle *buffer)
 {
     ccc_handle *whole = (ccc_handle *)ccc_allocation(buffer);
@@ -313,7 +303,7 @@ static void ccc_buffer_unread(const ccc_handle *buffer)
     atomic_fetch_sub(&((ccc_handle *)ccc_allocation(buffer))->buffer.readers, 1);
 }
 
-/* A use of the stream that a buffer goes back in; the caller has a use of the buffer. NULL for none. */
+// A use of the stream that a buffer goes back in; the caller has a use of the buffer. NULL for none.
 static ccc_handle *ccc_buffer_stream_use(const ccc_handle *buffer)
 {
     ccc_handle *stream = (ccc_handle *)ccc_buffer_read(buffer);
@@ -323,10 +313,10 @@ static ccc_handle *ccc_buffer_stream_use(const ccc_handle *buffer)
     return stream;
 }
 
-/* The handle of the stream that a buffer goes back in; 0 for none. */
+// The handle of the stream that a buffer goes back in; 0 for none.
 static uint64_t ccc_buffer_stream(ccc_handle *buffer)
 {
-    if (!ccc_retain(buffer)) /* not whether it is open: others may need its memory after it was closed */
+    if (!ccc_retain(buffer))  // not whether it is open: others may need its memory after it was closed
         return 0;
     const ccc_handle *stream = ccc_buffer_read(buffer);
     uint64_t value = stream ? stream->value : 0;
@@ -335,7 +325,7 @@ static uint64_t ccc_buffer_stream(ccc_handle *buffer)
     return value;
 }
 
-/* Make the context that a buffer was allocated in current, for an operation that would be wrong in another. */
+// Make the context that a buffer was allocated in current, for an operation that would be wrong in another.
 static int ccc_enter_buffer(ccc_scope *scope, const ccc_handle *buffer)
 {
     CUcontext current = NULL;
@@ -360,7 +350,8 @@ static int ccc_buffer_wait(const ccc_handle *buffer, ccc_handle *own, ccc_handle
     int status = ccc_enter_buffer(&scope, buffer);
     if (status)
         return status;
-    status = own_waits ? ccc_stream_wait_stream_in(own, other) : ccc_stream_wait_stream_in(other, own); /* own may be closed in Python */
+    status = own_waits ? ccc_stream_wait_stream_in(own, other)
+                       : ccc_stream_wait_stream_in(other, own);  // own may be closed in Python
     ccc_leave(&scope);
     return status;
 }
@@ -376,19 +367,13 @@ static int ccc_buffer_relate(ccc_handle *buffer, ccc_handle *other, int own_wait
     return status;
 }
 
-/* Make the consumer's stream wait for the stream of a buffer; a default stream is one of the buffer's context. */
-static int ccc_buffer_order(ccc_handle *buffer, ccc_handle *consumer)
-{
-    return ccc_buffer_relate(buffer, consumer, 0);
-}
+// Make the consumer's stream wait for the stream of a buffer; a default stream is one of the buffer's context.
+static int ccc_buffer_order(ccc_handle *buffer, ccc_handle *consumer) { return ccc_buffer_relate(buffer, consumer, 0); }
 
-/* Make the stream of a buffer wait for another one, so that the memory goes back after what that one does with it. */
-static int ccc_buffer_follow(ccc_handle *buffer, ccc_handle *other)
-{
-    return ccc_buffer_relate(buffer, other, 1);
-}
+// Make the stream of a buffer wait for another one, so that the memory goes back after what that one does with it.
+static int ccc_buffer_follow(ccc_handle *buffer, ccc_handle *other) { return ccc_buffer_relate(buffer, other, 1); }
 
-/* What the driver knows of an address: kind 0 is memory that it does not know, ordinary memory of the host. */
+// What the driver knows of an address: kind 0 is memory that it does not know, ordinary memory of the host.
 static int ccc_pointer_query(uint64_t pointer, int *kind, int *device, int *managed)
 {
     CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
@@ -406,7 +391,8 @@ static int ccc_pointer_query(uint64_t pointer, int *kind, int *device, int *mana
     return 0;
 }
 
-/* What a node is told of an address: CU_MEMORYTYPE_DEVICE, also of managed memory, or CU_MEMORYTYPE_HOST; -1: it failed. */
+// What a node is told of an address: CU_MEMORYTYPE_DEVICE, also of managed memory, or CU_MEMORYTYPE_HOST; -1: it
+// failed.
 static int ccc_pointer_kind(uint64_t pointer)
 {
     int kind, device, managed;
@@ -415,7 +401,7 @@ static int ccc_pointer_kind(uint64_t pointer)
     return kind == CU_MEMORYTYPE_DEVICE || managed ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
 }
 
-/* Free memory that a pool gave, by address: for MemoryResource.deallocate, which has no handle. */
+// Free memory that a pool gave, by address: for MemoryResource.deallocate, which has no handle.
 static int ccc_pool_deallocate(const ccc_handle *pool, uint64_t pointer, ccc_handle *stream)
 {
     ccc_scope scope;
@@ -429,7 +415,7 @@ static int ccc_pool_deallocate(const ccc_handle *pool, uint64_t pointer, ccc_han
     return result ? ccc_fail((int)result, "cuMemFreeAsync") : 0;
 }
 
-/* Free memory from cuMemAlloc, by address. */
+// Free memory from cuMemAlloc, by address.
 static int ccc_device_deallocate(int device, uint64_t pointer)
 {
     ccc_scope scope;
@@ -441,7 +427,7 @@ static int ccc_device_deallocate(int device, uint64_t pointer)
     return result ? ccc_fail((int)result, "cuMemFree") : 0;
 }
 
-/* Free memory from cuMemHostAlloc, by address. */
+// Free memory from cuMemHostAlloc, by address.
 static int ccc_pinned_deallocate(uint64_t pointer)
 {
     if (pointer)
@@ -449,7 +435,7 @@ static int ccc_pinned_deallocate(uint64_t pointer)
     return 0;
 }
 
-/* The same as below for a caller who has a use of both. */
+// The same as below for a caller who has a use of both.
 static int ccc_fill_in(const ccc_handle *buffer, const ccc_handle *stream, uint32_t value, int width)
 {
     CUstream queue = CCC_STRM(stream);
@@ -460,19 +446,13 @@ static int ccc_fill_in(const ccc_handle *buffer, const ccc_handle *stream, uint3
     CCC_USES_OBJECTS(stream, buffer);
     CCC_SUBMIT;
     switch (width) {
-    case 1:
-        CCC_TRY(cuMemsetD8Async, pointer, (unsigned char)value, size, queue);
-        return 0;
-    case 2:
-        CCC_TRY(cuMemsetD16Async, pointer, (unsigned short)value, size / 2, queue);
-        return 0;
-    default:
-        CCC_TRY(cuMemsetD32Async, pointer, value, size / 4, queue);
-        return 0;
+    case 1: CCC_TRY(cuMemsetD8Async, pointer, (unsigned char)value, size, queue); return 0;
+    case 2: CCC_TRY(cuMemsetD16Async, pointer, (unsigned short)value, size / 2, queue); return 0;
+    default: CCC_TRY(cuMemsetD32Async, pointer, value, size / 4, queue); return 0;
     }
 }
 
-/* Fill with a pattern of width 1, 2 or 4 bytes. The size is a multiple of the width. */
+// Fill with a pattern of width 1, 2 or 4 bytes. The size is a multiple of the width.
 static int ccc_fill(const ccc_handle *buffer, const ccc_handle *stream, uint32_t value, int width)
 {
     CCC_USE(buffer);

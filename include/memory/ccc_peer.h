@@ -1,12 +1,12 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Which devices may use the memory of a pool. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Which devices may use the memory of a pool.
 #ifndef CCC_PEER_H
 #define CCC_PEER_H
 
 #include "handles/ccc_stream.h"
 
-/* Whether a device may use the pool's memory: 1 or 0, or -1 on failure. */
+// Whether a device may use the pool's memory: 1 or 0, or -1 on failure.
 static int ccc_pool_accessible(const ccc_handle *pool, int device)
 {
     CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE};
@@ -21,7 +21,7 @@ static int ccc_pool_accessible(const ccc_handle *pool, int device)
     return -1;
 }
 
-/* The devices, besides the pool's own, that may use its memory, into an array of CCC_MAX_DEVICES. Their number, or -1. */
+// The devices, besides the pool's own, that may use its memory, into an array of CCC_MAX_DEVICES. Their number, or -1.
 static int ccc_pool_peers(const ccc_handle *pool, int *ordinals)
 {
     int devices = 0, found = 0;
@@ -41,7 +41,7 @@ static int ccc_pool_peers(const ccc_handle *pool, int *ordinals)
     return found;
 }
 
-/* Grant access to the first `granted` of the devices and take it from the others, all in one call. */
+// Grant access to the first `granted` of the devices and take it from the others, all in one call.
 static int ccc_pool_set_peers(const ccc_handle *pool, const int *ordinals, size_t count, size_t granted)
 {
     CUmemAccessDesc access[CCC_MAX_DEVICES] = {0};

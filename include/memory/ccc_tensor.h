@@ -1,11 +1,10 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Memory of ours as DLPack tensors. A consumer may delete a tensor on any thread, with the GIL or without (ccc_api.h): no
- * Python object is involved. Where Python must keep something alive as long as the tensor (memory that a resource written
- * in Python gave), Python pins it under the tensor's address, and the deleter only queues that address and asks the
- * release thread to look.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Memory of ours as DLPack tensors. A consumer may delete a tensor on any thread, with the GIL or without (ccc_api.h):
+// no Python object is involved. Where Python must keep something alive as long as the tensor (memory that a resource
+// written in Python gave), Python pins it under the tensor's address, and the deleter only queues that address and asks
+// the release thread to look.
 #ifndef CCC_TENSOR_H
 #define CCC_TENSOR_H
 
@@ -20,36 +19,36 @@ typedef struct ccc_tensor {
     union {
         DLManagedTensor old;
         DLManagedTensorVersioned versioned;
-    } managed; /* first: its address is the tensor's */
-    ccc_handle *buffer; /* one use of it, or NULL */
-    void *memory;    /* our own, or NULL */
+    } managed;           // first: its address is the tensor's
+    ccc_handle *buffer;  // one use of it, or NULL
+    void *memory;        // our own, or NULL
     int pinned;
     struct ccc_tensor *next;
-    int64_t shape[]; /* and then the strides */
+    int64_t shape[];  // and then the strides
 } ccc_tensor;
 
-/* What a tensor shows. */
+// What a tensor shows.
 typedef struct ccc_array {
     uint64_t data;
     DLDevice device;
     DLDataType dtype;
     int ndim;
     const int64_t *shape;
-    const int64_t *strides; /* in elements */
+    const int64_t *strides;  // in elements
 } ccc_array;
 
-static _Atomic(ccc_tensor *) ccc_finished_tensors; /* pushed by deleters */
-static _Atomic(ccc_tensor *) ccc_tensors_to_free;  /* taken from there; the mutex of ccc_release.h is for this list */
-static atomic_int ccc_python_asked;                /* Python has something to do that C does not know of */
+static _Atomic(ccc_tensor *) ccc_finished_tensors;  // pushed by deleters
+static _Atomic(ccc_tensor *) ccc_tensors_to_free;   // taken from there; the mutex of ccc_release.h is for this list
+static atomic_int ccc_python_asked;                 // Python has something to do that C does not know of
 
-/* Have Python look soon, in the release thread. Any thread. */
+// Have Python look soon, in the release thread. Any thread.
 static void ccc_ask_python(void)
 {
     atomic_store(&ccc_python_asked, 1);
     ccc_release_ask();
 }
 
-/* The same where cleanup has failed in a thread that does not tell. */
+// The same where cleanup has failed in a thread that does not tell.
 static void ccc_report_cleanup(void)
 {
     if (atomic_load(&ccc_cleanup_count))
@@ -76,14 +75,14 @@ static int ccc_tensors_finished(void)
     return atomic_load(&ccc_finished_tensors) || atomic_load(&ccc_tensors_to_free);
 }
 
-/* The address of a deleted tensor that Python has pinned something for, to be freed with ccc_tensor_free; 0 for none. */
+// The address of a deleted tensor that Python has pinned something for, to be freed with ccc_tensor_free; 0 for none.
 static uint64_t ccc_tensor_finished(void)
 {
     if (!ccc_tensors_finished())
         return 0;
     ccc_release_lock();
     ccc_tensor *tensor = atomic_load(&ccc_tensors_to_free);
-    if (tensor == NULL) /* take all at once: no ABA, and each is moved once */
+    if (tensor == NULL)  // take all at once: no ABA, and each is moved once
         tensor = atomic_exchange(&ccc_finished_tensors, NULL);
     if (tensor)
         atomic_store(&ccc_tensors_to_free, tensor->next);
@@ -91,21 +90,12 @@ static uint64_t ccc_tensor_finished(void)
     return (uintptr_t)tensor;
 }
 
-/* Free a finished tensor, once Python has released what it pinned under this address. */
-static void ccc_tensor_free(uint64_t tensor)
-{
-    free((void *)(uintptr_t)tensor);
-}
+// Free a finished tensor, once Python has released what it pinned under this address.
+static void ccc_tensor_free(uint64_t tensor) { free((void *)(uintptr_t)tensor); }
 
-static void ccc_delete_old(DLManagedTensor *self)
-{
-    ccc_tensor_end((ccc_tensor *)self);
-}
+static void ccc_delete_old(DLManagedTensor *self) { ccc_tensor_end((ccc_tensor *)self); }
 
-static void ccc_delete_versioned(DLManagedTensorVersioned *self)
-{
-    ccc_tensor_end((ccc_tensor *)self);
-}
+static void ccc_delete_versioned(DLManagedTensorVersioned *self) { ccc_tensor_end((ccc_tensor *)self); }
 
 static ccc_tensor *ccc_tensor_new(const ccc_array *array, int how)
 {
@@ -122,8 +112,12 @@ static ccc_tensor *ccc_tensor_new(const ccc_array *array, int how)
         memcpy(tensor->shape, array->shape, size);
         memcpy(strides, array->strides, size);
     }
-    *inner = (DLTensor){.data = (void *)(uintptr_t)array->data, .device = array->device, .ndim = array->ndim,
-                        .dtype = array->dtype, .shape = tensor->shape, .strides = strides};
+    *inner = (DLTensor){.data = (void *)(uintptr_t)array->data,
+                        .device = array->device,
+                        .ndim = array->ndim,
+                        .dtype = array->dtype,
+                        .shape = tensor->shape,
+                        .strides = strides};
     if (versioned) {
         tensor->managed.versioned.version.major = CCC_DLPACK_MAJOR;
         tensor->managed.versioned.version.minor = CCC_DLPACK_MINOR;
@@ -137,7 +131,7 @@ static ccc_tensor *ccc_tensor_new(const ccc_array *array, int how)
     return tensor;
 }
 
-/* Bytes in the elements of an array without gaps; at least 1. */
+// Bytes in the elements of an array without gaps; at least 1.
 static size_t ccc_array_bytes(const ccc_array *array)
 {
     size_t size = ((size_t)array->dtype.bits * array->dtype.lanes + 7) / 8;
@@ -146,10 +140,8 @@ static size_t ccc_array_bytes(const ccc_array *array)
     return size ? size : 1;
 }
 
-/*
- * A tensor that shows memory, and keeps the buffer that it is part of, if any; or has memory of its own, whose address the
- * array gets, for the caller to fill. `how` are flags. Returns its address; 0 on failure.
- */
+// A tensor that shows memory, and keeps the buffer that it is part of, if any; or has memory of its own, whose address
+// the array gets, for the caller to fill. `how` are flags. Returns its address; 0 on failure.
 static uint64_t ccc_tensor_of(ccc_array *array, ccc_handle *buffer, int how)
 {
     void *memory = NULL;
@@ -174,26 +166,33 @@ static uint64_t ccc_tensor_of(ccc_array *array, ccc_handle *buffer, int how)
     return (uintptr_t)tensor;
 }
 
-/* A buffer as signed bytes. */
+// A buffer as signed bytes.
 static uint64_t ccc_tensor_of_buffer(ccc_handle *buffer, int how)
 {
     const int device_type = how & 0xFF, device_id = how >> 16;
     const int64_t shape = (int64_t)buffer->buffer.size, stride = 1;
-    ccc_array array = {.data = buffer->value, .device = {device_type, device_id}, .dtype = {CCC_DL_INT, 8, 1},
-                       .ndim = 1, .shape = &shape, .strides = &stride};
+    ccc_array array = {.data = buffer->value,
+                       .device = {device_type, device_id},
+                       .dtype = {CCC_DL_INT, 8, 1},
+                       .ndim = 1,
+                       .shape = &shape,
+                       .strides = &stride};
     return ccc_tensor_of(&array, buffer, how);
 }
 
-/* The address of the table for the module _capsule, which puts tensors into capsules. */
+// The address of the table for the module _capsule, which puts tensors into capsules.
 static uint64_t ccc_get_tensor_calls(void)
 {
     static const ccc_tensor_calls calls = {
-        ccc_delete_old, ccc_delete_versioned, ccc_tensor_of_buffer, ccc_tensor_of,
+        ccc_delete_old,
+        ccc_delete_versioned,
+        ccc_tensor_of_buffer,
+        ccc_tensor_of,
     };
     return (uintptr_t)&calls;
 }
 
-/* Whether a buffer goes back in the order of a stream of another library, whose owner Python has to keep. */
+// Whether a buffer goes back in the order of a stream of another library, whose owner Python has to keep.
 static int ccc_has_foreign_stream(const ccc_handle *buffer)
 {
     const ccc_handle *stream = ccc_buffer_read(buffer);
@@ -202,28 +201,23 @@ static int ccc_has_foreign_stream(const ccc_handle *buffer)
     return found;
 }
 
-/*
- * The same, in the order of the consumer's stream, which is given by handle; 0 for no ordering. Returns 0 with a status
- * if the ordering failed, and without where Python has a part in it: it owns the memory, has to look for finished
- * tensors, or tells what is wrong.
- */
+// The same, in the order of the consumer's stream, which is given by handle; 0 for no ordering. Returns 0 with a status
+// if the ordering failed, and without where Python has a part in it: it owns the memory, has to look for finished
+// tensors, or tells what is wrong.
 static uint64_t ccc_tensor_for(ccc_handle *buffer, DLDevice device, int versioned, uint64_t stream, int *status)
 {
-    ccc_handle consumer = {.uses = CCC_FIRST_USE, .flags = stream <= 2 ? CCC_TOKEN : 0, .kind = CCC_STREAM,
-                           .device = -1, .value = stream};
+    ccc_handle consumer = {
+        .uses = CCC_FIRST_USE, .flags = stream <= 2 ? CCC_TOKEN : 0, .kind = CCC_STREAM, .device = -1, .value = stream};
     *status = 0;
     CCC_USE_OR(buffer, 0);
     if (ccc_allocation(buffer)->flags & CCC_BORROWED || ccc_has_foreign_stream(buffer) || ccc_tensors_finished() ||
         (stream && (*status = ccc_buffer_order(buffer, &consumer))))
         return 0;
-    return ccc_tensor_of_buffer(buffer, device.device_type | device.device_id << 16 |
-                                            (versioned ? CCC_TENSOR_VERSIONED : 0));
+    return ccc_tensor_of_buffer(buffer,
+                                device.device_type | device.device_id << 16 | (versioned ? CCC_TENSOR_VERSIONED : 0));
 }
 
-/* Delete a tensor that never got into a capsule. */
-static void ccc_tensor_delete(uint64_t tensor)
-{
-    ccc_tensor_end((ccc_tensor *)(uintptr_t)tensor);
-}
+// Delete a tensor that never got into a capsule.
+static void ccc_tensor_delete(uint64_t tensor) { ccc_tensor_end((ccc_tensor *)(uintptr_t)tensor); }
 
 #endif

@@ -1,6 +1,6 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* What the module _capsule calls: functions of the CFFI module, which it is not linked with. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// What the module _capsule calls: functions of the CFFI module, which it is not linked with.
 #ifndef CCC_TENSOR_CALLS_H
 #define CCC_TENSOR_CALLS_H
 
@@ -8,19 +8,19 @@
 
 typedef struct ccc_handle ccc_handle;
 
-/* How a tensor is made. Below these flags is DLPack's device type, and from bit 16 on the ordinal. */
+// How a tensor is made. Below these flags is DLPack's device type, and from bit 16 on the ordinal.
 #define CCC_TENSOR_VERSIONED (1 << 8)
 #define CCC_TENSOR_COPIED (1 << 9)
 #define CCC_TENSOR_PINNED (1 << 10)
 #define CCC_TENSOR_READ_ONLY (1 << 11)
-#define CCC_TENSOR_ON_HOST (1 << 12) /* with host memory of its own */
+#define CCC_TENSOR_ON_HOST (1 << 12)  // with host memory of its own
 
-struct ccc_array; /* memory/ccc_tensor.h */
+struct ccc_array;  // memory/ccc_tensor.h
 
 typedef struct ccc_tensor_calls {
     void (*delete_old)(DLManagedTensor *self);
     void (*delete_versioned)(DLManagedTensorVersioned *self);
-    uint64_t (*of_buffer)(ccc_handle *buffer, int how); /* the address of a tensor; 0 after a failure */
+    uint64_t (*of_buffer)(ccc_handle *buffer, int how);  // the address of a tensor; 0 after a failure
     uint64_t (*of_array)(struct ccc_array *array, ccc_handle *buffer, int how);
 } ccc_tensor_calls;
 

@@ -1,6 +1,6 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Tensor maps: the driver encodes them in memory that is aligned as it wants; Python keeps the bytes. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Tensor maps: the driver encodes them in memory that is aligned as it wants; Python keeps the bytes.
 #ifndef CCC_TENSOR_MAP_H
 #define CCC_TENSOR_MAP_H
 
@@ -12,18 +12,18 @@ _Static_assert(sizeof(CUtensorMap) == CCC_TENSOR_MAP_BYTES, "a tensor map has 12
 
 enum { CCC_TENSOR_TILED, CCC_TENSOR_IM2COL, CCC_TENSOR_IM2COL_WIDE };
 
-/* What a map describes, but for the address. Dimensions are in the driver's order: the innermost first. */
+// What a map describes, but for the address. Dimensions are in the driver's order: the innermost first.
 typedef struct ccc_tensor_map {
-    int kind; /* CCC_TENSOR_* */
+    int kind;  // CCC_TENSOR_*
     unsigned int type, rank;
-    uint64_t extents[CCC_TENSOR_RANK], strides[CCC_TENSOR_RANK - 1]; /* strides in bytes, from the second dimension on */
+    uint64_t extents[CCC_TENSOR_RANK], strides[CCC_TENSOR_RANK - 1];  // strides in bytes, from the second dimension on
     unsigned int box[CCC_TENSOR_RANK], steps[CCC_TENSOR_RANK];
     int lower[CCC_TENSOR_RANK - 2], upper[CCC_TENSOR_RANK - 2];
     unsigned int channels, pixels, wide_mode;
     unsigned int interleave, swizzle, promotion, fill;
 } ccc_tensor_map;
 
-/* Encode a map of what lies at an address, in a context of the device, into 128 bytes. Returns a status. */
+// Encode a map of what lies at an address, in a context of the device, into 128 bytes. Returns a status.
 static int ccc_tensor_map_encode(int device, const ccc_tensor_map *d, uint64_t at, char *bytes)
 {
     _Alignas(CCC_TENSOR_MAP_BYTES) CUtensorMap map;
@@ -42,16 +42,17 @@ static int ccc_tensor_map_encode(int device, const ccc_tensor_map *d, uint64_t a
                                         (CUtensorMapL2promotion)d->promotion, (CUtensorMapFloatOOBfill)d->fill);
     } else if (d->kind == CCC_TENSOR_IM2COL) {
         call = "cuTensorMapEncodeIm2col";
-        result = cuTensorMapEncodeIm2col(&map, (CUtensorMapDataType)d->type, d->rank, address, extents, strides, d->lower,
-                                         d->upper, d->channels, d->pixels, d->steps,
+        result = cuTensorMapEncodeIm2col(&map, (CUtensorMapDataType)d->type, d->rank, address, extents, strides,
+                                         d->lower, d->upper, d->channels, d->pixels, d->steps,
                                          (CUtensorMapInterleave)d->interleave, (CUtensorMapSwizzle)d->swizzle,
                                          (CUtensorMapL2promotion)d->promotion, (CUtensorMapFloatOOBfill)d->fill);
     } else {
         call = "cuTensorMapEncodeIm2colWide";
-        result = cuTensorMapEncodeIm2colWide(
-            &map, (CUtensorMapDataType)d->type, d->rank, address, extents, strides, d->lower[0], d->upper[0], d->channels,
-            d->pixels, d->steps, (CUtensorMapInterleave)d->interleave, (CUtensorMapIm2ColWideMode)d->wide_mode,
-            (CUtensorMapSwizzle)d->swizzle, (CUtensorMapL2promotion)d->promotion, (CUtensorMapFloatOOBfill)d->fill);
+        result = cuTensorMapEncodeIm2colWide(&map, (CUtensorMapDataType)d->type, d->rank, address, extents, strides,
+                                             d->lower[0], d->upper[0], d->channels, d->pixels, d->steps,
+                                             (CUtensorMapInterleave)d->interleave,
+                                             (CUtensorMapIm2ColWideMode)d->wide_mode, (CUtensorMapSwizzle)d->swizzle,
+                                             (CUtensorMapL2promotion)d->promotion, (CUtensorMapFloatOOBfill)d->fill);
     }
     ccc_leave(&scope);
     if (result)
@@ -60,7 +61,7 @@ static int ccc_tensor_map_encode(int device, const ccc_tensor_map *d, uint64_t a
     return 0;
 }
 
-/* Write a map that describes the same tensor as another one, at another address. Returns a status. */
+// Write a map that describes the same tensor as another one, at another address. Returns a status.
 static int ccc_tensor_map_replace(int device, const char *from, uint64_t address, char *bytes)
 {
     _Alignas(CCC_TENSOR_MAP_BYTES) CUtensorMap map;

@@ -1,6 +1,6 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays of other libraries: where their memory is, whose stream waits for whose, and copies between layouts. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Arrays of other libraries: where their memory is, whose stream waits for whose, and copies between layouts.
 #ifndef CCC_VIEW_H
 #define CCC_VIEW_H
 
@@ -8,13 +8,11 @@
 #include "memory/ccc_tensor.h"
 
 #define CCC_MAX_AXES 64
-#define CCC_MAX_PITCH INT32_MAX /* CU_DEVICE_ATTRIBUTE_MAX_PITCH on every device */
+#define CCC_MAX_PITCH INT32_MAX  // CU_DEVICE_ATTRIBUTE_MAX_PITCH on every device
 
-/*
- * Where device-accessible memory is: the device's ordinal times 256, plus DLPack's device type. Negative: a failure,
- * whose status ccc_last_status() has. An address that the driver does not know (0, where an array is empty, or system
- * memory that the device can use) belongs to the current device.
- */
+// Where device-accessible memory is: the device's ordinal times 256, plus DLPack's device type. Negative: a failure,
+// whose status ccc_last_status() has. An address that the driver does not know (0, where an array is empty, or system
+// memory that the device can use) belongs to the current device.
 static int64_t ccc_view_locate(uint64_t pointer)
 {
     int kind = 0, device = -1, managed = 0;
@@ -25,16 +23,12 @@ static int64_t ccc_view_locate(uint64_t pointer)
             return -1;
         device = 0;
     }
-    int type = managed                         ? CCC_DL_CUDA_MANAGED
-               : kind == CU_MEMORYTYPE_HOST ? CCC_DL_CUDA_HOST
-                                              : CCC_DL_CUDA;
+    int type = managed ? CCC_DL_CUDA_MANAGED : kind == CU_MEMORYTYPE_HOST ? CCC_DL_CUDA_HOST : CCC_DL_CUDA;
     return (int64_t)device << 8 | type;
 }
 
-/*
- * Make the consumer's stream wait for the producer's, both given by driver handle: they are other libraries'. A default stream
- * is one of the device's.
- */
+// Make the consumer's stream wait for the producer's, both given by driver handle: they are other libraries'. A default
+// stream is one of the device's.
 static int ccc_view_order(uint64_t consumer, uint64_t producer, int device)
 {
     ccc_scope scope = {NULL, 0};
@@ -52,22 +46,22 @@ static int ccc_view_order(uint64_t consumer, uint64_t producer, int device)
     return status;
 }
 
-/* The same for a consumer's stream of ours, which another thread may close. */
+// The same for a consumer's stream of ours, which another thread may close.
 static int ccc_view_order_handle(const ccc_handle *consumer, uint64_t producer, int device)
 {
     CCC_USE(consumer);
     return ccc_view_order(consumer->value, producer, device);
 }
 
-/* One operand of a copy: strides in bytes. */
+// One operand of a copy: strides in bytes.
 typedef struct ccc_side {
-    ccc_handle *handle; /* the buffer that the memory is of; NULL if the caller keeps it */
+    ccc_handle *handle;  // the buffer that the memory is of; NULL if the caller keeps it
     uint64_t address;
     int64_t strides[CCC_MAX_AXES];
-    int on_host; /* ordinary memory, which only the host can access */
+    int on_host;  // ordinary memory, which only the host can access
 } ccc_side;
 
-/* A copy between two layouts of one shape. ccc_view_plan makes of it what the driver can do in one call. */
+// A copy between two layouts of one shape. ccc_view_plan makes of it what the driver can do in one call.
 typedef struct ccc_strided_copy {
     ccc_side target;
     ccc_side source;
@@ -75,12 +69,12 @@ typedef struct ccc_strided_copy {
     int64_t itemsize;
     int ndim;
     int device;
-    size_t width; /* from here on the plan: bytes that are adjacent on both sides, and how often */
+    size_t width;  // from here on the plan: bytes that are adjacent on both sides, and how often
     int64_t rows, layers;
     int64_t target_pitch, source_pitch, target_height, source_height;
 } ccc_strided_copy;
 
-/* Remove one axis. */
+// Remove one axis.
 static void ccc_drop_axis(ccc_strided_copy *copy, int axis)
 {
     --copy->ndim;
@@ -98,13 +92,13 @@ static void ccc_swap(int64_t *values, int i, int j)
     values[j] = value;
 }
 
-/* Bring the axes into the order of the destination's strides, the longest first; none is negative there afterwards. */
+// Bring the axes into the order of the destination's strides, the longest first; none is negative there afterwards.
 static void ccc_sort_axes(ccc_strided_copy *copy)
 {
     for (int i = copy->ndim; i-- > 0;)
         if (copy->shape[i] == 1) {
             ccc_drop_axis(copy, i);
-        } else if (copy->target.strides[i] < 0) { /* walk the axis the other way, on both sides */
+        } else if (copy->target.strides[i] < 0) {  // walk the axis the other way, on both sides
             copy->target.address += (uint64_t)(copy->target.strides[i] * (copy->shape[i] - 1));
             copy->source.address += (uint64_t)(copy->source.strides[i] * (copy->shape[i] - 1));
             copy->target.strides[i] = -copy->target.strides[i];
@@ -118,16 +112,14 @@ static void ccc_sort_axes(ccc_strided_copy *copy)
         }
 }
 
-/* The height of a layer in rows, where one side has this layer stride; 0 if there is none. */
+// The height of a layer in rows, where one side has this layer stride; 0 if there is none.
 static int64_t ccc_height(int64_t layer, int64_t pitch, int64_t rows)
 {
     return pitch > 0 && layer % pitch == 0 && layer / pitch >= rows ? layer / pitch : 0;
 }
 
-/*
- * Plan the copy. Returns 1 if it can be done in one call: after merging axes, a run of bytes that is adjacent on both
- * sides, repeated along at most two axes whose strides fit a pitch and a height. Returns 0 if it cannot.
- */
+// Plan the copy. Returns 1 if it can be done in one call: after merging axes, a run of bytes that is adjacent on both
+// sides, repeated along at most two axes whose strides fit a pitch and a height. Returns 0 if it cannot.
 static int ccc_view_plan(ccc_strided_copy *copy)
 {
     ccc_sort_axes(copy);
@@ -139,7 +131,7 @@ static int ccc_view_plan(ccc_strided_copy *copy)
         }
     int64_t width = copy->itemsize;
     if (copy->ndim && copy->target.strides[copy->ndim - 1] == width && copy->source.strides[copy->ndim - 1] == width)
-        width *= copy->shape[--copy->ndim]; /* the axes that remain repeat this run of bytes */
+        width *= copy->shape[--copy->ndim];  // the axes that remain repeat this run of bytes
     copy->width = (size_t)width;
     copy->rows = copy->layers = 1;
     copy->target_pitch = copy->source_pitch = width;
@@ -172,7 +164,7 @@ static void ccc_copy_axis(const ccc_strided_copy *copy, int axis, char *to, cons
         ccc_copy_axis(copy, axis + 1, to + i * copy->target.strides[axis], from + i * copy->source.strides[axis]);
 }
 
-/* Make a planned copy, whatever the plan said, between memory that the host can access. No driver is needed. */
+// Make a planned copy, whatever the plan said, between memory that the host can access. No driver is needed.
 static int ccc_view_copy_on_host(const ccc_strided_copy *copy)
 {
     CCC_USE_MAYBE(copy->target.handle);
@@ -181,7 +173,7 @@ static int ccc_view_copy_on_host(const ccc_strided_copy *copy)
     return 0;
 }
 
-/* Whether the stream is being captured. */
+// Whether the stream is being captured.
 static int ccc_view_capturing(const ccc_handle *stream, int *capturing)
 {
     CUstreamCaptureStatus status;
@@ -191,7 +183,7 @@ static int ccc_view_capturing(const ccc_handle *stream, int *capturing)
     return 0;
 }
 
-/* Something under whose address Python pins what a copy needs; it is found among the finished tensors afterwards. */
+// Something under whose address Python pins what a copy needs; it is found among the finished tensors afterwards.
 static uint64_t ccc_view_keep(void)
 {
     ccc_tensor *tensor = calloc(1, sizeof *tensor);
@@ -210,19 +202,27 @@ static void CUDA_CB ccc_view_copied(void *keep)
     ccc_in_callback--;
 }
 
-/* A planned copy as rows and layers. */
+// A planned copy as rows and layers.
 static ccc_box_copy ccc_view_box(const ccc_strided_copy *copy)
 {
     return (ccc_box_copy){
-        .target = {.handle = copy->target.handle, .address = copy->target.address, .on_host = copy->target.on_host,
-                   .pitch = (size_t)copy->target_pitch, .height = (size_t)copy->target_height},
-        .source = {.handle = copy->source.handle, .address = copy->source.address, .on_host = copy->source.on_host,
-                   .pitch = (size_t)copy->source_pitch, .height = (size_t)copy->source_height},
-        .width = copy->width, .rows = (size_t)copy->rows, .layers = (size_t)copy->layers,
+        .target = {.handle = copy->target.handle,
+                   .address = copy->target.address,
+                   .on_host = copy->target.on_host,
+                   .pitch = (size_t)copy->target_pitch,
+                   .height = (size_t)copy->target_height},
+        .source = {.handle = copy->source.handle,
+                   .address = copy->source.address,
+                   .on_host = copy->source.on_host,
+                   .pitch = (size_t)copy->source_pitch,
+                   .height = (size_t)copy->source_height},
+        .width = copy->width,
+        .rows = (size_t)copy->rows,
+        .layers = (size_t)copy->layers,
     };
 }
 
-/* Release a buffer of host memory, and the objects that Python pins for `keep`, when the work now in a stream is done. */
+// Release a buffer of host memory, and the objects that Python pins for `keep`, when the work now in a stream is done.
 static int ccc_view_keep_until(uint64_t keep, ccc_handle *buffer, const ccc_handle *stream)
 {
     ccc_tensor *tensor = (ccc_tensor *)(uintptr_t)keep;
@@ -235,16 +235,14 @@ static int ccc_view_keep_until(uint64_t keep, ccc_handle *buffer, const ccc_hand
     if (result == CUDA_SUCCESS)
         return 0;
     int status = ccc_fail((int)result, "cuLaunchHostFunc");
-    if ((result = cuStreamSynchronize(CCC_STRM(stream)))) /* the copy must not outlive its operands */
+    if ((result = cuStreamSynchronize(CCC_STRM(stream))))  // the copy must not outlive its operands
         ccc_cleanup_failed((int)result, "cuStreamSynchronize");
     ccc_release(tensor->buffer);
     return status;
 }
 
-/*
- * Make a planned copy in the order of a stream. With `keep`, its objects are released when the copy is done, unless this
- * fails. With `wait` this returns when the copy is done, 0 or CCC_ATTEND, so that no signal handler runs between.
- */
+// Make a planned copy in the order of a stream. With `keep`, its objects are released when the copy is done, unless
+// this fails. With `wait` this returns when the copy is done, 0 or CCC_ATTEND, so that no signal handler runs between.
 static int ccc_view_copy(const ccc_strided_copy *copy, ccc_handle *stream, uint64_t keep, int wait)
 {
     ccc_scope scope;

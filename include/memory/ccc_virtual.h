@@ -1,16 +1,15 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Virtual memory: buffers made of addresses that were reserved and of memory that was mapped there.
- *
- * A buffer owns reservations and mappings. A mapping keeps its physical memory, so the handle of that is released as
- * soon as it is mapped, and asked back by address (cuMemRetainAllocationHandle) when the memory is to be mapped
- * elsewhere too. One that grows in place gets one more reservation, right behind the last, with one more mapping. One
- * that has to move gets a handle of its own: its memory is mapped at the new addresses beside the old ones, and those
- * end with the old handle, which lives on while an exported tensor needs them.
- *
- * Every function here does all or nothing. What cannot even be undone is reported as a failure of cleanup.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Virtual memory: buffers made of addresses that were reserved and of memory that was mapped there.
+//
+// A buffer owns reservations and mappings. A mapping keeps its physical memory, so the handle of that is released as
+// soon as it is mapped, and asked back by address (cuMemRetainAllocationHandle) when the memory is to be mapped
+// elsewhere too. One that grows in place gets one more reservation, right behind the last, with one more mapping. One
+// that has to move gets a handle of its own: its memory is mapped at the new addresses beside the old ones, and those
+// end with the old handle, which lives on while an exported tensor needs them.
+//
+// Every function here does all or nothing. What cannot even be undone is reported as a failure of cleanup.
 #ifndef CCC_VIRTUAL_H
 #define CCC_VIRTUAL_H
 
@@ -26,16 +25,16 @@ typedef struct ccc_range {
 
 struct ccc_virtual {
     size_t mapping_count, reservation_count;
-    ccc_range *mappings, *reservations; /* each in the order of addresses, without gaps */
+    ccc_range *mappings, *reservations;  // each in the order of addresses, without gaps
 };
 
 typedef struct ccc_virtual_plan {
     CUmemAllocationProp properties;
-    size_t alignment; /* of the addresses of a new buffer */
-    CUdeviceptr hint; /* where those would best start; 0 for anywhere */
-    int current_node; /* the memory is of the host's node that the calling thread runs on */
+    size_t alignment;  // of the addresses of a new buffer
+    CUdeviceptr hint;  // where those would best start; 0 for anywhere
+    int current_node;  // the memory is of the host's node that the calling thread runs on
     size_t count;
-    const CUmemAccessDesc *rights; /* who may use the memory: `count` entries */
+    const CUmemAccessDesc *rights;  // who may use the memory: `count` entries
 } ccc_virtual_plan;
 
 static int ccc_range_holds(const ccc_range *range, const ccc_range *parts, size_t count)
@@ -46,8 +45,8 @@ static int ccc_range_holds(const ccc_range *range, const ccc_range *parts, size_
     return 0;
 }
 
-/* Unmap and free everything; NULL is fine. Returns the first failure, with its call: where memory stays mapped, so do
-   the addresses. */
+// Unmap and free everything; NULL is fine. Returns the first failure, with its call: where memory stays mapped, so do
+// the addresses.
 static CUresult ccc_virtual_end(struct ccc_virtual *memory, const char **call)
 {
     CUresult first = CUDA_SUCCESS;
@@ -81,7 +80,7 @@ static CUresult ccc_virtual_end(struct ccc_virtual *memory, const char **call)
     return first;
 }
 
-/* Unmap and free what an operation had made before it failed. */
+// Unmap and free what an operation had made before it failed.
 static CCC_COLD void ccc_virtual_undo(struct ccc_virtual *memory)
 {
     const char *call;
@@ -98,7 +97,7 @@ static int ccc_range_allocate(ccc_range **ranges, size_t count)
     return grown != NULL;
 }
 
-/* Make room for more reservations and mappings, so that noting one down cannot fail after it was made. */
+// Make room for more reservations and mappings, so that noting one down cannot fail after it was made.
 static int ccc_virtual_allocate_lists(struct ccc_virtual *memory, size_t reservations, size_t mappings)
 {
     if (ccc_range_allocate(&memory->reservations, memory->reservation_count + reservations) &&
@@ -115,8 +114,8 @@ static int ccc_virtual_reserve(struct ccc_virtual *memory, size_t size, size_t a
     return 0;
 }
 
-/* Map physical memory and release the handle, whatever comes of it. A release that fails is not tried again: the
-   handle may be gone all the same, and a driver crashes on one that is. */
+// Map physical memory and release the handle, whatever comes of it. A release that fails is not tried again: the
+// handle may be gone all the same, and a driver crashes on one that is.
 static int ccc_virtual_map(struct ccc_virtual *memory, CUdeviceptr start, size_t size,
                            CUmemGenericAllocationHandle value)
 {
@@ -149,7 +148,7 @@ static int ccc_virtual_allow(CUdeviceptr start, size_t size, const ccc_virtual_p
     return 0;
 }
 
-/* Change the rights to all of the memory; on failure they are again what they were. */
+// Change the rights to all of the memory; on failure they are again what they were.
 static int ccc_virtual_change(const struct ccc_virtual *memory, const ccc_virtual_plan *plan,
                               const ccc_virtual_plan *before)
 {
@@ -166,7 +165,7 @@ static int ccc_virtual_change(const struct ccc_virtual *memory, const ccc_virtua
     return 0;
 }
 
-/* Fill new addresses with the memory that is mapped at the old ones, if any, and with `more` bytes of new memory. */
+// Fill new addresses with the memory that is mapped at the old ones, if any, and with `more` bytes of new memory.
 static int ccc_virtual_fill(struct ccc_virtual *memory, const struct ccc_virtual *old, const ccc_virtual_plan *plan,
                             size_t size, size_t more)
 {
@@ -186,7 +185,7 @@ static int ccc_virtual_fill(struct ccc_virtual *memory, const struct ccc_virtual
     return ccc_virtual_allow(start, size, plan);
 }
 
-/* The handle of a new buffer of `size` bytes, of which the last `more` are new memory. NULL on failure. */
+// The handle of a new buffer of `size` bytes, of which the last `more` are new memory. NULL on failure.
 static ccc_handle *ccc_virtual_new(ccc_handle *context, ccc_handle *stream, const struct ccc_virtual *old,
                                    const ccc_virtual_plan *plan, size_t size, size_t more)
 {
@@ -203,8 +202,8 @@ static ccc_handle *ccc_virtual_new(ccc_handle *context, ccc_handle *stream, cons
             return NULL;
         }
     }
-    ccc_handle *handle = ccc_buffer_new(memory ? memory->reservations[0].start : 0, size, CCC_VIRTUAL | CCC_WAITS, context, NULL,
-                                        stream);
+    ccc_handle *handle = ccc_buffer_new(memory ? memory->reservations[0].start : 0, size, CCC_VIRTUAL | CCC_WAITS,
+                                        context, NULL, stream);
     if (handle)
         handle->buffer.mappings = memory;
     else
@@ -212,18 +211,18 @@ static ccc_handle *ccc_virtual_new(ccc_handle *context, ccc_handle *stream, cons
     return handle;
 }
 
-/* Allocate at once: `size` is a multiple of the granularity, or 0. NULL on failure. */
+// Allocate at once: `size` is a multiple of the granularity, or 0. NULL on failure.
 static ccc_handle *ccc_virtual_allocate(int device, const ccc_virtual_plan *plan, size_t size)
 {
     ccc_scope scope;
-    if (ccc_enter(&scope, device)) /* the context whose work is waited for at the end */
+    if (ccc_enter(&scope, device))  // the context whose work is waited for at the end
         return NULL;
     ccc_handle *handle = ccc_virtual_new(scope.context, NULL, NULL, plan, size, size);
     ccc_leave(&scope);
     return handle;
 }
 
-/* Add `more` bytes right behind a buffer. Returns 0 with *extended unset where those addresses are not to be had. */
+// Add `more` bytes right behind a buffer. Returns 0 with *extended unset where those addresses are not to be had.
 static int ccc_virtual_extend(ccc_handle *buffer, const ccc_virtual_plan *plan, const ccc_virtual_plan *before,
                               size_t more, int *extended)
 {
@@ -256,11 +255,9 @@ static int ccc_virtual_extend(ccc_handle *buffer, const ccc_virtual_plan *plan, 
     return status;
 }
 
-/*
- * Grow a buffer to `size` bytes, a larger multiple of the granularity. Returns the same handle where the addresses
- * behind it are free, else the handle of a new buffer with the same memory and more: the old one is then to be closed.
- * NULL on failure, with everything as it was. One call at a time for each buffer.
- */
+// Grow a buffer to `size` bytes, a larger multiple of the granularity. Returns the same handle where the addresses
+// behind it are free, else the handle of a new buffer with the same memory and more: the old one is then to be closed.
+// NULL on failure, with everything as it was. One call at a time for each buffer.
 static ccc_handle *ccc_virtual_grow(ccc_handle *buffer, const ccc_virtual_plan *plan, const ccc_virtual_plan *before,
                                     size_t size)
 {
@@ -270,25 +267,25 @@ static ccc_handle *ccc_virtual_grow(ccc_handle *buffer, const ccc_virtual_plan *
     size_t more = size - buffer->buffer.size;
     if (buffer->buffer.size == 0 || ccc_virtual_extend(buffer, plan, before, more, &extended) == 0)
         grown = extended ? buffer
-                         : ccc_virtual_new(buffer->parent, atomic_load(&buffer->buffer.stream), buffer->buffer.mappings, plan,
-                                           size, more);
+                         : ccc_virtual_new(buffer->parent, atomic_load(&buffer->buffer.stream), buffer->buffer.mappings,
+                                           plan, size, more);
     return grown;
 }
 
-/* Set the rights to a buffer. On failure they are again what they were before. */
+// Set the rights to a buffer. On failure they are again what they were before.
 static int ccc_virtual_set_rights(ccc_handle *buffer, const ccc_virtual_plan *plan, const ccc_virtual_plan *before)
 {
     CCC_USE(buffer);
     return ccc_virtual_change(buffer->buffer.mappings, plan, before);
 }
 
-/* Find the mappings and the reservations that make up a range of addresses. */
+// Find the mappings and the reservations that make up a range of addresses.
 static int ccc_virtual_find(struct ccc_virtual *memory, CUdeviceptr start, size_t size)
 {
     CUdeviceptr end = start + size;
     for (CUdeviceptr next = start; next < end;) {
         ccc_range mapping = {0, 0}, reservation = {0, 0};
-        /* not cuMemGetAddressRange, which finds only what some device has access to */
+        // not cuMemGetAddressRange, which finds only what some device has access to
         CCC_TRY(cuPointerGetAttribute, &mapping.start, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, next);
         CCC_TRY(cuPointerGetAttribute, &mapping.size, CU_POINTER_ATTRIBUTE_MAPPING_SIZE, next);
         CCC_TRY(cuPointerGetAttribute, &reservation.start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, next);
@@ -307,7 +304,7 @@ static int ccc_virtual_find(struct ccc_virtual *memory, CUdeviceptr start, size_
     return 0;
 }
 
-/* Free a range of addresses with all that is mapped there, when the work in the stream, or in the device, is done. */
+// Free a range of addresses with all that is mapped there, when the work in the stream, or in the device, is done.
 static int ccc_virtual_deallocate(int device, uint64_t pointer, size_t size, const ccc_handle *stream)
 {
     ccc_scope scope;
@@ -329,7 +326,7 @@ static int ccc_virtual_deallocate(int device, uint64_t pointer, size_t size, con
         ccc_leave(&scope);
     }
     if (status)
-        memory->mapping_count = memory->reservation_count = 0; /* nothing is given back */
+        memory->mapping_count = memory->reservation_count = 0;  // nothing is given back
     CUresult result = ccc_virtual_end(memory, &call);
     return result ? ccc_fail((int)result, call) : status;
 }

@@ -1,16 +1,15 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The functions of cuda_core_cffi/_core/python_calls.py for CPython. Everything else is CFFI.
- *
- * A CFFI function takes a tuple from two arguments on, and an object whose class has __del__ costs a call of a Python
- * function and one more crossing when it goes, closed or not. Where the driver needs 400 ns for a pair of calls, these
- * are as much again. So the calls that make, close and release objects, and those that programs make most, are here,
- * over the same helpers (ccc_calls.h); an object that was closed goes without a crossing.
- *
- * They take the usual arguments. None says that Python has to look at them: nothing was done. They check no more than
- * they need for that, so that what is wrong is told in one place. Some methods are here as a whole (ccc_method.h).
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The functions of cuda_core_cffi/_core/python_calls.py for CPython. Everything else is CFFI.
+//
+// A CFFI function takes a tuple from two arguments on, and an object whose class has __del__ costs a call of a Python
+// function and one more crossing when it goes, closed or not. Where the driver needs 400 ns for a pair of calls, these
+// are as much again. So the calls that make, close and release objects, and those that programs make most, are here,
+// over the same helpers (ccc_calls.h); an object that was closed goes without a crossing.
+//
+// They take the usual arguments. None says that Python has to look at them: nothing was done. They check no more than
+// they need for that, so that what is wrong is told in one place. Some methods are here as a whole (ccc_method.h).
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -41,7 +40,7 @@ static PyObject *calls_own(PyObject *module, PyObject *const *arguments, Py_ssiz
     return self;
 }
 
-/* What object.__new__ does for classes written in Python, without a tuple of arguments. */
+// What object.__new__ does for classes written in Python, without a tuple of arguments.
 static PyObject *calls_blank(PyObject *module, PyObject *class)
 {
     (void)module;
@@ -61,7 +60,7 @@ static PyObject *calls_adopt(PyObject *module, PyObject *const *arguments, Py_ss
         return NULL;
     owner *self = (owner *)arguments[0];
     PyObject *before, *after = Py_NewRef(arguments[1]);
-    Py_BEGIN_CRITICAL_SECTION(self); /* as the member that shows it is read in */
+    Py_BEGIN_CRITICAL_SECTION(self);  // as the member that shows it is read in
     before = self->cdata;
     __atomic_store_n(&self->cdata, after, __ATOMIC_RELEASE);
     __atomic_store_n(&self->handle, handle, __ATOMIC_RELEASE);
@@ -70,7 +69,7 @@ static PyObject *calls_adopt(PyObject *module, PyObject *const *arguments, Py_ss
     Py_RETURN_NONE;
 }
 
-/* Exchange the handles of two objects in one step: interrupted between two steps, both would release one handle. */
+// Exchange the handles of two objects in one step: interrupted between two steps, both would release one handle.
 static PyObject *calls_exchange(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;
@@ -83,7 +82,7 @@ static PyObject *calls_exchange(PyObject *module, PyObject *const *arguments, Py
         Py_DECREF(cdata);
     }
     owner *one = (owner *)arguments[0], *other = (owner *)arguments[1];
-    Py_BEGIN_CRITICAL_SECTION2(arguments[0], arguments[1]); /* as the members that show them are read in */
+    Py_BEGIN_CRITICAL_SECTION2(arguments[0], arguments[1]);  // as the members that show them are read in
     PyObject *cdata = one->cdata;
     ccc_handle *handle = one->handle;
     one->cdata = other->cdata;
@@ -118,7 +117,7 @@ static PyObject *calls_close_once(PyObject *module, PyObject *argument)
     return PyBool_FromLong(closed);
 }
 
-/* A driver handle is given to programs as what a function makes of its type and its number. */
+// A driver handle is given to programs as what a function makes of its type and its number.
 static PyObject *calls_show_handles(PyObject *module, PyObject *function)
 {
     PyObject *before = show_handle;
@@ -135,10 +134,8 @@ static PyObject *calls_create_event(PyObject *module, PyObject *const *arguments
     (void)module;
     if (check_count("create_event", count, 3) || check_class(arguments[0]) || read_integers(arguments + 1, 2, values))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    handle = helpers->event_create(values[0], (unsigned int)values[1]);
-    Py_END_ALLOW_THREADS
-    return own_handle(arguments[0], handle);
+    Py_BEGIN_ALLOW_THREADS handle = helpers->event_create(values[0], (unsigned int)values[1]);
+    Py_END_ALLOW_THREADS return own_handle(arguments[0], handle);
 }
 
 static PyObject *calls_create_stream(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
@@ -148,10 +145,8 @@ static PyObject *calls_create_stream(PyObject *module, PyObject *const *argument
     (void)module;
     if (check_count("create_stream", count, 4) || check_class(arguments[0]) || read_integers(arguments + 1, 3, values))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    handle = helpers->stream_create(values[0], (unsigned int)values[1], values[2]);
-    Py_END_ALLOW_THREADS
-    return own_handle(arguments[0], handle);
+    Py_BEGIN_ALLOW_THREADS handle = helpers->stream_create(values[0], (unsigned int)values[1], values[2]);
+    Py_END_ALLOW_THREADS return own_handle(arguments[0], handle);
 }
 
 static PyObject *fill(ccc_handle *buffer, ccc_handle *stream, PyObject *given_value)
@@ -166,10 +161,8 @@ static PyObject *fill(ccc_handle *buffer, ccc_handle *stream, PyObject *given_va
     }
     if (!hold_both(buffer, stream))
         return PyLong_FromLong(CCC_IS_CLOSED);
-    Py_BEGIN_ALLOW_THREADS
-    status = helpers->fill_in(buffer, stream, (uint32_t)value, 1);
-    Py_END_ALLOW_THREADS
-    let_go_of_both(buffer, stream);
+    Py_BEGIN_ALLOW_THREADS status = helpers->fill_in(buffer, stream, (uint32_t)value, 1);
+    Py_END_ALLOW_THREADS let_go_of_both(buffer, stream);
     return PyLong_FromLong(status);
 }
 
@@ -187,15 +180,14 @@ static PyObject *calls_fill(PyObject *module, PyObject *const *arguments, Py_ssi
 static PyObject *copy(ccc_handle *destination, ccc_handle *source, ccc_handle *stream)
 {
     int status;
-    if (destination == NULL || source == NULL || stream == NULL || helpers->bytes(destination) != helpers->bytes(source))
+    if (destination == NULL || source == NULL || stream == NULL ||
+        helpers->bytes(destination) != helpers->bytes(source))
         Py_RETURN_NONE;
     ccc_handle *const all[] = {destination, source, stream};
     if (!hold_all(all, 3))
         return PyLong_FromLong(CCC_IS_CLOSED);
-    Py_BEGIN_ALLOW_THREADS
-    status = helpers->copy_in(destination, source, stream);
-    Py_END_ALLOW_THREADS
-    let_go_of_all(all, 3);
+    Py_BEGIN_ALLOW_THREADS status = helpers->copy_in(destination, source, stream);
+    Py_END_ALLOW_THREADS let_go_of_all(all, 3);
     return PyLong_FromLong(status);
 }
 
@@ -211,7 +203,7 @@ static PyObject *calls_copy(PyObject *module, PyObject *const *arguments, Py_ssi
     return result;
 }
 
-/* Whether the dictionary of an object has the very same names and values as another dictionary, which nobody changes. */
+// Whether the dictionary of an object has the very same names and values as another dictionary, which nobody changes.
 static PyObject *calls_has_same(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     PyObject *name, *value, *other_name, *other_value;
@@ -234,7 +226,7 @@ static PyObject *calls_has_same(PyObject *module, PyObject *const *arguments, Py
     return PyBool_FromLong(result);
 }
 
-/* Objects of a class stand for streams. */
+// Objects of a class stand for streams.
 static PyObject *calls_stand_in_class(PyObject *module, PyObject *class)
 {
     (void)module;
@@ -250,18 +242,22 @@ static PyObject *calls_stand_in_class(PyObject *module, PyObject *class)
 
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
 
-/* The methods that stand for ones in Python. */
+// The methods that stand for ones in Python.
 static method fast_methods[] = {
-    {"Exporter", "($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)",
-     {"__dlpack__", FAST(buffer_dlpack) | METH_KEYWORDS, NULL}, &python_dlpack},
-    {"Exporter", "($self, /)",
-     {"__dlpack_device__", buffer_dlpack_device, METH_NOARGS, NULL}, &python_dlpack_device},
-    {"Device", "($self, /, ctx=None)",
-     {"set_current", FAST(device_set_current) | METH_KEYWORDS, NULL}, &python_set_current},
-    {"Stream", "($self, /, event=None, options=None)",
-     {"record", FAST(stream_record) | METH_KEYWORDS, NULL}, &python_stream_record},
-    {"Stream", "($self, /, event_or_stream)",
-     {"wait", FAST(stream_wait) | METH_KEYWORDS, NULL}, &python_stream_wait},
+    {"Exporter",
+     "($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)",
+     {"__dlpack__", FAST(buffer_dlpack) | METH_KEYWORDS, NULL},
+     &python_dlpack},
+    {"Exporter", "($self, /)", {"__dlpack_device__", buffer_dlpack_device, METH_NOARGS, NULL}, &python_dlpack_device},
+    {"Device",
+     "($self, /, ctx=None)",
+     {"set_current", FAST(device_set_current) | METH_KEYWORDS, NULL},
+     &python_set_current},
+    {"Stream",
+     "($self, /, event=None, options=None)",
+     {"record", FAST(stream_record) | METH_KEYWORDS, NULL},
+     &python_stream_record},
+    {"Stream", "($self, /, event_or_stream)", {"wait", FAST(stream_wait) | METH_KEYWORDS, NULL}, &python_stream_wait},
     {"Stream", "($self, /)", {"sync", stream_sync, METH_NOARGS, NULL}, &python_stream_sync},
     {"Graph", "($self, /, stream)", {"launch", FAST(graph_launch) | METH_KEYWORDS, NULL}, &python_graph_launch},
     {"Event", "($self, /)", {"sync", event_sync, METH_NOARGS, NULL}, &python_event_sync},
@@ -329,7 +325,8 @@ static PyMethodDef methods[] = {
      "use_functions(cls, attribute, functions, /)\n--\n\nHave functions stand for the getters of properties."},
     {"use_members", FAST(calls_use_members),
      "use_members(cls, members, /)\n--\n\nHave members of a structure stand for the getters of properties."},
-    {"use_fast_methods", calls_use_fast_methods, METH_O, "use_fast_methods(cls, /)\n--\n\nPut methods in C in a class."},
+    {"use_fast_methods", calls_use_fast_methods, METH_O,
+     "use_fast_methods(cls, /)\n--\n\nPut methods in C in a class."},
     {"stand_in_class", calls_stand_in_class, METH_O,
      "stand_in_class(cls, /)\n--\n\nHave objects of a class stand for their _stream, in launches _captured."},
     {"buffer_class", calls_buffer_class, METH_O, "buffer_class(cls, /)\n--\n\nReplace close of a class of buffers."},
@@ -363,7 +360,8 @@ static int calls_exec(PyObject *module)
     value_name = PyUnicode_InternFromString("value");
     if (address == NULL || handle_ctype == NULL || target_ctype == NULL || plan_ctype == NULL || config_ctype == NULL ||
         question_ctype == NULL || map_ctype == NULL || shape_ctype == NULL || resource_ctype == NULL ||
-        sampling_ctype == NULL || new_structure == NULL || handle_name == NULL || check_cleanup == NULL || describe_fields == NULL || value_name == NULL || prepare_export())
+        sampling_ctype == NULL || new_structure == NULL || handle_name == NULL || check_cleanup == NULL ||
+        describe_fields == NULL || value_name == NULL || prepare_export())
         goto done;
     helpers = PyLong_AsVoidPtr(address);
     if (helpers == NULL)
@@ -405,7 +403,4 @@ static PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "_calls", "The calls that programs make most.", 0, methods, slots, NULL, NULL, NULL,
 };
 
-PyMODINIT_FUNC PyInit__calls(void)
-{
-    return PyModuleDef_Init(&definition);
-}
+PyMODINIT_FUNC PyInit__calls(void) { return PyModuleDef_Init(&definition); }

@@ -1,28 +1,28 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Arrays travel in PyCapsules, which CFFI cannot make or read. This module does, and nothing else.
- *
- *     of_buffer(handle, how)    a capsule around a new tensor of a buffer; None after a failure
- *     of_array(array, handle, how)  the same of a ccc_array: see ccc_tensor.h
- *     new(address, versioned)   a capsule around a managed tensor, whose deleter runs if nobody consumes it
- *     read(capsule)             (address, versioned) of one that has not been consumed
- *     consume(capsule)          the same, and mark it as consumed: its tensor is now the caller's to delete
- *     take(capsule)             consume, and return what owns the tensor: see ccc_capsule_read.h
- *     take_numpy(capsule)       the same for a capsule of NumPy, whose deleter takes the GIL
- *     import_exchanged(api, obj)  the same for an object whose type has DLPack's C exchange API
- *     work_stream(api, owner)   the stream that its producer works in
- *     describe(owner)           where the memory is and how it is laid out
- *     is_simple(owner)          whether the elements are no complex numbers and adjacent along some axis
- *     share(owner, versioned)   a capsule around a tensor of the same memory, for a consumer
- *     exchange_api(make)        that API for a type of ours
- *     reader(read, on_device)   what reads objects that speak DLPack in Python's form: see ccc_reader.h
- *     exchange_reader(api, read, refuse)  what reads objects whose type has DLPack's C exchange API, likewise
- *     describe_array(array)     the same as describe, of a NumPy array: see ccc_array.h
- *     new_struct(capsule)       consume a capsule of bytes, and return a capsule __array_struct__ that owns the tensor
- *     connect(gil, tensors)     (release, take), the addresses of C functions: see ccc_detach.h; the arguments are those of
- *                               the CFFI module's ccc_gil and ccc_tensor_calls
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Arrays travel in PyCapsules, which CFFI cannot make or read. This module does, and nothing else.
+//
+//     of_buffer(handle, how)    a capsule around a new tensor of a buffer; None after a failure
+//     of_array(array, handle, how)  the same of a ccc_array: see ccc_tensor.h
+//     new(address, versioned)   a capsule around a managed tensor, whose deleter runs if nobody consumes it
+//     read(capsule)             (address, versioned) of one that has not been consumed
+//     consume(capsule)          the same, and mark it as consumed: its tensor is now the caller's to delete
+//     take(capsule)             consume, and return what owns the tensor: see ccc_capsule_read.h
+//     take_numpy(capsule)       the same for a capsule of NumPy, whose deleter takes the GIL
+//     import_exchanged(api, obj)  the same for an object whose type has DLPack's C exchange API
+//     work_stream(api, owner)   the stream that its producer works in
+//     describe(owner)           where the memory is and how it is laid out
+//     is_simple(owner)          whether the elements are no complex numbers and adjacent along some axis
+//     share(owner, versioned)   a capsule around a tensor of the same memory, for a consumer
+//     exchange_api(make)        that API for a type of ours
+//     reader(read, on_device)   what reads objects that speak DLPack in Python's form: see ccc_reader.h
+//     exchange_reader(api, read, refuse)  what reads objects whose type has DLPack's C exchange API, likewise
+//     describe_array(array)     the same as describe, of a NumPy array: see ccc_array.h
+//     new_struct(capsule)       consume a capsule of bytes, and return a capsule __array_struct__ that owns the tensor
+//     connect(gil, tensors)     (release, take), the addresses of C functions: see ccc_detach.h; the arguments are
+//     those of
+//                               the CFFI module's ccc_gil and ccc_tensor_calls
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -32,10 +32,8 @@
 #include "python/ccc_once.h"
 #include "python/ccc_reader.h"
 
-/*
- * A capsule around a tensor that was just made, with which it is deleted if there is no capsule: no Python runs between, which
- * a signal handler could interrupt.
- */
+// A capsule around a tensor that was just made, with which it is deleted if there is no capsule: no Python runs
+// between, which a signal handler could interrupt.
 static PyObject *capsule_around(uint64_t tensor, int how)
 {
     const int versioned = (how & CCC_TENSOR_VERSIONED) != 0;
@@ -47,8 +45,9 @@ static PyObject *capsule_around(uint64_t tensor, int how)
     return capsule;
 }
 
-/* Read the arguments of the next two: addresses, and then flags. -1 with a Python error set: they are others. */
-static int read_addresses(PyObject *const *arguments, Py_ssize_t count, Py_ssize_t wanted, uintptr_t *addresses, int *how)
+// Read the arguments of the next two: addresses, and then flags. -1 with a Python error set: they are others.
+static int read_addresses(PyObject *const *arguments, Py_ssize_t count, Py_ssize_t wanted, uintptr_t *addresses,
+                          int *how)
 {
     if (count != wanted) {
         PyErr_Format(PyExc_TypeError, "expected %zd arguments, not %zd", wanted, count);

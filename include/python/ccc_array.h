@@ -1,9 +1,8 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The array interface in C's form, __array_struct__: of NumPy arrays, of any dtype, where __array_interface__ would take
- * a dictionary each time; and for NumPy, of bytes, in a capsule that keeps the memory.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The array interface in C's form, __array_struct__: of NumPy arrays, of any dtype, where __array_interface__ would
+// take a dictionary each time; and for NumPy, of bytes, in a capsule that keeps the memory.
 #ifndef CCC_ARRAY_H
 #define CCC_ARRAY_H
 
@@ -16,10 +15,11 @@
 #define CCC_ARRAY_ALIGNED 0x100
 #define CCC_ARRAY_NATIVE 0x200
 #define CCC_ARRAY_WRITABLE 0x400
-#define CCC_ARRAY_BYTES (CCC_ARRAY_C_ORDER | CCC_ARRAY_F_ORDER | CCC_ARRAY_ALIGNED | CCC_ARRAY_NATIVE | CCC_ARRAY_WRITABLE)
-#define CCC_PLAIN_KINDS "biufcSUmM" /* the others hold Python objects, or fields, or are somebody's own */
+#define CCC_ARRAY_BYTES \
+    (CCC_ARRAY_C_ORDER | CCC_ARRAY_F_ORDER | CCC_ARRAY_ALIGNED | CCC_ARRAY_NATIVE | CCC_ARRAY_WRITABLE)
+#define CCC_PLAIN_KINDS "biufcSUmM"  // the others hold Python objects, or fields, or are somebody's own
 
-/* What is in the capsule __array_struct__: https://numpy.org/doc/stable/reference/arrays.interface.html */
+// What is in the capsule __array_struct__: https://numpy.org/doc/stable/reference/arrays.interface.html
 typedef struct ccc_array_struct {
     int two;
     int ndim;
@@ -27,12 +27,12 @@ typedef struct ccc_array_struct {
     int itemsize;
     int flags;
     Py_ssize_t *shape;
-    Py_ssize_t *strides; /* in bytes */
+    Py_ssize_t *strides;  // in bytes
     void *data;
     PyObject *description;
 } ccc_array_struct;
 
-/* Return the strides in elements; None for C order. NULL, perhaps with a Python error set, if they are none. */
+// Return the strides in elements; None for C order. NULL, perhaps with a Python error set, if they are none.
 static PyObject *ccc_array_strides(const ccc_array_struct *array)
 {
     int64_t strides[CCC_MAX_DIMENSIONS];
@@ -46,7 +46,7 @@ static PyObject *ccc_array_strides(const ccc_array_struct *array)
     return ccc_tuple_of(strides, array->ndim);
 }
 
-/* Return the tuple for an array, its dtype as it is; NULL, perhaps with a Python error set, if it is not plain. */
+// Return the tuple for an array, its dtype as it is; NULL, perhaps with a Python error set, if it is not plain.
 static PyObject *ccc_describe_struct(const ccc_array_struct *array, PyObject *object)
 {
     int64_t shape[CCC_MAX_DIMENSIONS];
@@ -80,11 +80,11 @@ static PyObject *ccc_describe_array(PyObject *module, PyObject *object)
     Py_XDECREF(capsule);
     if (info)
         return info;
-    PyErr_Clear(); /* __array_interface__ tells what is wrong */
+    PyErr_Clear();  // __array_interface__ tells what is wrong
     Py_RETURN_NONE;
 }
 
-/* Bytes, and the tensor that keeps their memory. */
+// Bytes, and the tensor that keeps their memory.
 typedef struct ccc_bytes {
     ccc_array_struct array;
     Py_ssize_t size, stride;
@@ -99,7 +99,7 @@ static void ccc_end_bytes(PyObject *capsule)
     free(bytes);
 }
 
-/* Make the capsule __array_struct__ for a tensor of bytes, which it takes out of a DLPack capsule. */
+// Make the capsule __array_struct__ for a tensor of bytes, which it takes out of a DLPack capsule.
 static PyObject *ccc_new_struct(PyObject *module, PyObject *given)
 {
     (void)module;
@@ -119,8 +119,14 @@ static PyObject *ccc_new_struct(PyObject *module, PyObject *given)
     const DLTensor *tensor = ccc_tensor_in(bytes->tensor);
     bytes->size = (Py_ssize_t)tensor->shape[0];
     bytes->stride = 1;
-    bytes->array = (ccc_array_struct){.two = 2, .ndim = 1, .kind = 'u', .itemsize = 1, .flags = CCC_ARRAY_BYTES,
-                                      .shape = &bytes->size, .strides = &bytes->stride, .data = tensor->data};
+    bytes->array = (ccc_array_struct){.two = 2,
+                                      .ndim = 1,
+                                      .kind = 'u',
+                                      .itemsize = 1,
+                                      .flags = CCC_ARRAY_BYTES,
+                                      .shape = &bytes->size,
+                                      .strides = &bytes->stride,
+                                      .data = tensor->data};
     return capsule;
 }
 

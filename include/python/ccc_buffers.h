@@ -1,11 +1,10 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Buffers, for _calls.c: what they have beside their handle, and the methods that allocate and close them. What is not
- * usual goes to the methods in Python, for which they stand.
- *
- * The cdata of a buffer's handle is made when somebody asks for it: most buffers go without.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Buffers, for _calls.c: what they have beside their handle, and the methods that allocate and close them. What is not
+// usual goes to the methods in Python, for which they stand.
+//
+// The cdata of a buffer's handle is made when somebody asks for it: most buffers go without.
 #ifndef CCC_BUFFERS_H
 #define CCC_BUFFERS_H
 
@@ -17,21 +16,21 @@ typedef struct memory {
     owner owner;
     PyObject *resource;
     PyObject *size;
-    PyObject *address; /* for launches from Python; see _memory/buffer.py */
-    PyObject *keep, *whole; /* what the memory needs until it has gone back: here they go after the handle */
+    PyObject *address;       // for launches from Python; see _memory/buffer.py
+    PyObject *keep, *whole;  // what the memory needs until it has gone back: here they go after the handle
 } memory;
 
 #define KNOWN 4
 
 static PyTypeObject *memory_type;
 
-/* The classes of pools, and of what they allocate, set when they are made: they are never released. */
+// The classes of pools, and of what they allocate, set when they are made: they are never released.
 static struct {
     PyObject *pool, *buffer;
 } known[KNOWN];
 static int known_count;
 
-/* The methods in Python, and the attributes and arguments that are looked for. */
+// The methods in Python, and the attributes and arguments that are looked for.
 static PyObject *python_close, *python_allocate;
 static PyObject *allocates_name, *keep_name, *otherwise_name, *owner_name, *stream_name;
 
@@ -105,7 +104,7 @@ static PyType_Spec memory_spec = {
     memory_slots,
 };
 
-/* Find the arguments (size, stream=None), which are not looked at. -1: they are given in another way, or wrong. */
+// Find the arguments (size, stream=None), which are not looked at. -1: they are given in another way, or wrong.
 static int read_request(PyObject *const *arguments, Py_ssize_t count, PyObject *names, PyObject **request)
 {
     Py_ssize_t named = names ? PyTuple_Size(names) : 0;
@@ -116,7 +115,7 @@ static int read_request(PyObject *const *arguments, Py_ssize_t count, PyObject *
     return 0;
 }
 
-/* Have a buffer keep a stream of another library, if that has an owner. */
+// Have a buffer keep a stream of another library, if that has an owner.
 static int keep_stream(PyObject *buffer, PyObject *stream)
 {
     PyObject *holder = PyObject_GetAttr(stream, owner_name);
@@ -125,7 +124,7 @@ static int keep_stream(PyObject *buffer, PyObject *stream)
     return result;
 }
 
-/* A buffer of a class for a handle. */
+// A buffer of a class for a handle.
 static PyObject *make_buffer(PyObject *type, ccc_handle *handle, PyObject *resource, PyObject *size)
 {
     PyObject *self = PyType_GenericAlloc((PyTypeObject *)type, 0);
@@ -134,8 +133,7 @@ static PyObject *make_buffer(PyObject *type, ccc_handle *handle, PyObject *resou
         ((memory *)self)->resource = Py_NewRef(resource);
         ((memory *)self)->size = Py_NewRef(size);
     } else {
-        Py_BEGIN_ALLOW_THREADS
-        helpers->release_object(handle);
+        Py_BEGIN_ALLOW_THREADS helpers->release_object(handle);
         Py_END_ALLOW_THREADS
     }
     return self;
@@ -146,7 +144,7 @@ static int is_memory_class(PyObject *type)
     return PyType_Check(type) && PyType_IsSubtype((PyTypeObject *)type, memory_type);
 }
 
-/* The class of what a pool allocates. A new reference; NULL: it is none of ours. */
+// The class of what a pool allocates. A new reference; NULL: it is none of ours.
 static PyObject *class_of_buffers(PyObject *pool)
 {
     for (int index = 0; index < known_count; ++index)
@@ -159,7 +157,7 @@ static PyObject *class_of_buffers(PyObject *pool)
     return type;
 }
 
-/* A buffer from a pool. NULL with no error set: Python has to look at the arguments, or *failed is set. */
+// A buffer from a pool. NULL with no error set: Python has to look at the arguments, or *failed is set.
 static PyObject *allocate_usual(PyObject *self, PyObject *given_size, PyObject *given_stream, int *failed)
 {
     ccc_handle *handle, *pool = handle_of_owner(self, CCC_POOL), *stream = handle_of(given_stream, CCC_STREAM);
@@ -173,10 +171,8 @@ static PyObject *allocate_usual(PyObject *self, PyObject *given_size, PyObject *
     PyObject *type = class_of_buffers(self);
     if (type == NULL)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    handle = helpers->pool_allocate(pool, stream, size);
-    Py_END_ALLOW_THREADS
-    *failed = handle == NULL;
+    Py_BEGIN_ALLOW_THREADS handle = helpers->pool_allocate(pool, stream, size);
+    Py_END_ALLOW_THREADS *failed = handle == NULL;
     PyObject *buffer = handle ? make_buffer(type, handle, self, given_size) : NULL;
     Py_DECREF(type);
     if (buffer && helpers->is_borrowed(stream) && keep_stream(buffer, given_stream))
@@ -204,7 +200,7 @@ static PyObject *buffer_close(PyObject *self, PyObject *const *arguments, Py_ssi
     if (handle == NULL)
         return call_python(python_close, self, arguments, count, names);
     int waiting = close_handle(handle, &closed);
-    Py_BEGIN_CRITICAL_SECTION(self); /* as the member that shows it is read in */
+    Py_BEGIN_CRITICAL_SECTION(self);  // as the member that shows it is read in
     address = ((memory *)self)->address;
     __atomic_store_n(&((memory *)self)->address, Py_NewRef(Py_None), __ATOMIC_RELEASE);
     Py_END_CRITICAL_SECTION();
@@ -223,7 +219,7 @@ static PyMethodDef memory_methods[] = {
 
 #undef METHOD
 
-/* Give a class a method of ours in place of its own, or of one that it inherits with the others that get it. */
+// Give a class a method of ours in place of its own, or of one that it inherits with the others that get it.
 static PyObject *give(PyObject *type, PyTypeObject *base, PyMethodDef *definition, const char *signature,
                       PyObject **kept)
 {
@@ -263,15 +259,15 @@ static PyObject *calls_pool_class(PyObject *module, PyObject *type)
     return done;
 }
 
-/* Make the class, and the names that are looked for. */
+// Make the class, and the names that are looked for.
 static int add_memory(PyObject *module)
 {
     static const struct {
         PyObject **slot;
         const char *name;
     } names[] = {
-        {&allocates_name, "_allocates"}, {&keep_name, "_keep"}, {&otherwise_name, "_allocate_otherwise"},
-        {&owner_name, "_owner"}, {&stream_name, "stream"},
+        {&allocates_name, "_allocates"}, {&keep_name, "_keep"},    {&otherwise_name, "_allocate_otherwise"},
+        {&owner_name, "_owner"},         {&stream_name, "stream"},
     };
     for (size_t index = 0; index < sizeof names / sizeof *names; ++index)
         if ((*names[index].slot = PyUnicode_InternFromString(names[index].name)) == NULL)

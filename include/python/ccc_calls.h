@@ -1,6 +1,6 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* What _calls.c calls: helpers of the CFFI module, which it is not linked with. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// What _calls.c calls: helpers of the CFFI module, which it is not linked with.
 #ifndef CCC_CALLS_H
 #define CCC_CALLS_H
 
@@ -8,14 +8,14 @@
 #include "launch/ccc_target.h"
 #include "memory/ccc_dlpack.h"
 
-struct ccc_tensor_map; /* memory/ccc_tensor_map.h */
+struct ccc_tensor_map;  // memory/ccc_tensor_map.h
 
-/* Of the driver's header. */
+// Of the driver's header.
 struct CUDA_ARRAY3D_DESCRIPTOR_st;
 struct CUDA_RESOURCE_DESC_st;
 struct CUDA_TEXTURE_DESC_st;
 
-/* Each call, for those who expand CALL(name, function, type, parameters): the table and its structure. */
+// Each call, for those who expand CALL(name, function, type, parameters): the table and its structure.
 #define CCC_CALLS(CALL) \
     CALL(bytes, ccc_handle_bytes, size_t, (const ccc_handle *handle)) \
     CALL(is_borrowed, ccc_is_borrowed, int, (const ccc_handle *handle)) \
@@ -30,7 +30,8 @@ struct CUDA_TEXTURE_DESC_st;
     CALL(event_create, ccc_event_create, ccc_handle *, (int device, unsigned int flags)) \
     CALL(stream_create, ccc_stream_create, ccc_handle *, (int device, unsigned int flags, int priority)) \
     CALL(fill_in, ccc_fill_in, int, (const ccc_handle *buffer, const ccc_handle *stream, uint32_t value, int width)) \
-    CALL(copy_in, ccc_copy_in, int, (const ccc_handle *destination, const ccc_handle *source, const ccc_handle *stream)) \
+    CALL(copy_in, ccc_copy_in, int, \
+         (const ccc_handle *destination, const ccc_handle *source, const ccc_handle *stream)) \
     CALL(event_record_in, ccc_event_record_in, int, (ccc_handle *event, const ccc_handle *stream)) \
     CALL(stream_wait_event_in, ccc_stream_wait_event_in, int, (const ccc_handle *stream, const ccc_handle *event)) \
     CALL(stream_wait_stream_in, ccc_stream_wait_stream_in, int, (const ccc_handle *stream, ccc_handle *other)) \
@@ -39,21 +40,24 @@ struct CUDA_TEXTURE_DESC_st;
     CALL(event_sync_in, ccc_event_sync_in, int, (const ccc_handle *event)) \
     CALL(stream_sync_in, ccc_stream_sync_in, int, (const ccc_handle *stream)) \
     CALL(graph_launch_in, ccc_graph_launch_in, int, (ccc_handle *executable, ccc_handle *stream)) \
-    CALL(launch_in, ccc_launch_in, int, (const ccc_config *config, const ccc_handle *kernel, \
-         const ccc_handle *stream, const char *arguments, size_t size, ccc_handle *const *objects, size_t count)) \
-    CALL(tensor_for, ccc_tensor_for, uint64_t, (ccc_handle *buffer, DLDevice device, int versioned, \
-         uint64_t stream, int *status)) \
+    CALL(launch_in, ccc_launch_in, int, \
+         (const ccc_config *config, const ccc_handle *kernel, const ccc_handle *stream, const char *arguments, \
+          size_t size, ccc_handle *const *objects, size_t count)) \
+    CALL(tensor_for, ccc_tensor_for, uint64_t, \
+         (ccc_handle *buffer, DLDevice device, int versioned, uint64_t stream, int *status)) \
     CALL(tensor_delete, ccc_tensor_delete, void, (uint64_t tensor)) \
-    CALL(tensor_map_encode, ccc_tensor_map_encode, int, (int device, const struct ccc_tensor_map *description, \
-         uint64_t address, char *bytes)) \
-    CALL(tensor_map_replace, ccc_tensor_map_replace, int, (int device, const char *from, uint64_t address, char *bytes)) \
+    CALL(tensor_map_encode, ccc_tensor_map_encode, int, \
+         (int device, const struct ccc_tensor_map *description, uint64_t address, char *bytes)) \
+    CALL(tensor_map_replace, ccc_tensor_map_replace, int, \
+         (int device, const char *from, uint64_t address, char *bytes)) \
     CALL(array_create, ccc_array_create, ccc_handle *, (int device, const struct CUDA_ARRAY3D_DESCRIPTOR_st *shape)) \
-    CALL(texture_create, ccc_texture_create, ccc_handle *, (int device, ccc_handle *resource, int keep, \
-         const struct CUDA_RESOURCE_DESC_st *what, const struct CUDA_TEXTURE_DESC_st *how)) \
-    CALL(nvml_ask, ccc_nvml_ask, int, (const ccc_nvml_question *question, uintptr_t object, unsigned int first, \
-         unsigned int second, void *answer))
+    CALL(texture_create, ccc_texture_create, ccc_handle *, \
+         (int device, ccc_handle *resource, int keep, const struct CUDA_RESOURCE_DESC_st *what, \
+          const struct CUDA_TEXTURE_DESC_st *how)) \
+    CALL(nvml_ask, ccc_nvml_ask, int, \
+         (const ccc_nvml_question *question, uintptr_t object, unsigned int first, unsigned int second, void *answer))
 
-/* For those without the driver's header: CUDA_ERROR_NOT_READY, CCC_CLOSED, and the size of a CUtensorMap. */
+// For those without the driver's header: CUDA_ERROR_NOT_READY, CCC_CLOSED, and the size of a CUtensorMap.
 #define CCC_NOT_READY 600
 #define CCC_IS_CLOSED (-1)
 #define CCC_MAP_BYTES 128
@@ -63,8 +67,8 @@ typedef struct ccc_calls {
     CCC_CALLS(CCC_CALL)
 #undef CCC_CALL
     struct ccc_gil *gil;
-    void *from_pointer; /* CFFI's own function that makes cdata of a pointer, */
-    void *to_pointer;   /* and the one that takes the pointer out again */
+    void *from_pointer;  // CFFI's own function that makes cdata of a pointer,
+    void *to_pointer;    // and the one that takes the pointer out again
 } ccc_calls;
 
 #endif

@@ -1,6 +1,6 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* The helpers that _calls.c calls. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// The helpers that _calls.c calls.
 #ifndef CCC_CALLS_TABLE_H
 #define CCC_CALLS_TABLE_H
 
@@ -22,10 +22,10 @@ static ccc_calls ccc_calls_table = {
 #define CCC_CALL(name, function, type, parameters) .name = function,
     CCC_CALLS(CCC_CALL)
 #undef CCC_CALL
-    .gil = &ccc_gil_of_all,
+        .gil = &ccc_gil_of_all,
 };
 
-/* The address of the table. CFFI's functions are known when the module has been imported. */
+// The address of the table. CFFI's functions are known when the module has been imported.
 static uint64_t ccc_calls_get(void)
 {
 #ifndef PYPY_VERSION
@@ -35,10 +35,7 @@ static uint64_t ccc_calls_get(void)
     return (uintptr_t)&ccc_calls_table;
 }
 
-/* For the module _capsule, which is not linked with this one either. */
-static uint64_t ccc_gil_address(void)
-{
-    return (uintptr_t)&ccc_gil_of_all;
-}
+// For the module _capsule, which is not linked with this one either.
+static uint64_t ccc_gil_address(void) { return (uintptr_t)&ccc_gil_of_all; }
 
 #endif

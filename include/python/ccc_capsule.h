@@ -1,6 +1,6 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Managed tensors, and the capsules that they travel in. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Managed tensors, and the capsules that they travel in.
 #ifndef CCC_CAPSULE_H
 #define CCC_CAPSULE_H
 
@@ -11,13 +11,13 @@
 
 static const char *const NAMES[] = {"dltensor", "dltensor_versioned"};
 
-/* A managed tensor of either kind. */
+// A managed tensor of either kind.
 typedef struct ccc_imported {
     void *address;
     int versioned;
 } ccc_imported;
 
-/* Call the deleter of a tensor. One that is not ours may be written in Python: see ccc_unraise. */
+// Call the deleter of a tensor. One that is not ours may be written in Python: see ccc_unraise.
 static void ccc_call_deleter(ccc_imported tensor)
 {
     DLManagedTensor *old = tensor.address;
@@ -30,7 +30,7 @@ static void ccc_call_deleter(ccc_imported tensor)
     }
 }
 
-/* The tensor in a capsule that nobody has consumed; its address is NULL if there is none. */
+// The tensor in a capsule that nobody has consumed; its address is NULL if there is none.
 static ccc_imported ccc_unconsumed(PyObject *capsule)
 {
     for (int versioned = 0; versioned < 2; ++versioned)
@@ -39,7 +39,7 @@ static ccc_imported ccc_unconsumed(PyObject *capsule)
     return (ccc_imported){NULL, 0};
 }
 
-/* The destructor of capsules around tensors of ours: their deleters release the GIL where that is needed. */
+// The destructor of capsules around tensors of ours: their deleters release the GIL where that is needed.
 static void ccc_delete_unconsumed(PyObject *capsule)
 {
     ccc_imported tensor = ccc_unconsumed(capsule);
@@ -47,7 +47,7 @@ static void ccc_delete_unconsumed(PyObject *capsule)
         ccc_call_deleter(tensor);
 }
 
-/* A capsule around a tensor of ours, whose deleter runs if nobody consumes it. NULL with a Python error set. */
+// A capsule around a tensor of ours, whose deleter runs if nobody consumes it. NULL with a Python error set.
 static PyObject *ccc_capsule_of(void *tensor, int versioned)
 {
     return PyCapsule_New(tensor, NAMES[versioned], ccc_delete_unconsumed);

@@ -1,15 +1,15 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What producers hand over. Taking a tensor checks it and gives a capsule that owns it; nothing else is made of it until
- * somebody asks, in one go, for a tuple that describes the memory:
- *
- *     (address, shape, strides or None, device ordinal or -1, accessible to devices, read-only,
- *      DLPack device type, data type, owner)
- *
- * Strides count elements. The data type is DLPack's as an integer: code, bits and lanes from the lowest byte up. The owner
- * is that capsule, whose end is the end of the producer's tensor, unless a tensor that shows the same memory still uses it.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What producers hand over. Taking a tensor checks it and gives a capsule that owns it; nothing else is made of it
+// until somebody asks, in one go, for a tuple that describes the memory:
+//
+//     (address, shape, strides or None, device ordinal or -1, accessible to devices, read-only,
+//      DLPack device type, data type, owner)
+//
+// Strides count elements. The data type is DLPack's as an integer: code, bits and lanes from the lowest byte up. The
+// owner is that capsule, whose end is the end of the producer's tensor, unless a tensor that shows the same memory
+// still uses it.
 #ifndef CCC_CAPSULE_READ_H
 #define CCC_CAPSULE_READ_H
 
@@ -21,24 +21,24 @@
 #include "python/ccc_detach.h"
 
 #define CCC_FIELDS 9
-#define CCC_MAX_DIMENSIONS 64 /* NumPy's limit; other libraries have a lower one */
+#define CCC_MAX_DIMENSIONS 64  // NumPy's limit; other libraries have a lower one
 
 static const char *const USED_NAMES[] = {"used_dltensor", "used_dltensor_versioned"};
 
-/* The uses of a tensor that was taken: its owner's, and those of the tensors that show the same memory. */
+// The uses of a tensor that was taken: its owner's, and those of the tensors that show the same memory.
 typedef struct ccc_uses {
     ccc_imported tensor;
     atomic_int count;
-    int takes_gil; /* its deleter takes the GIL, and so does not wait for the device */
-    PyCapsule_Destructor producers; /* what the producer's capsule, now the owner, is to end with; or NULL */
+    int takes_gil;                   // its deleter takes the GIL, and so does not wait for the device
+    PyCapsule_Destructor producers;  // what the producer's capsule, now the owner, is to end with; or NULL
 } ccc_uses;
 
-static const ccc_tensor_calls *ccc_own_tensors; /* of the CFFI module; NULL before it is known */
+static const ccc_tensor_calls *ccc_own_tensors;  // of the CFFI module; NULL before it is known
 
 static void ccc_end_shown_old(DLManagedTensor *self);
 static void ccc_end_shown_versioned(DLManagedTensorVersioned *self);
 
-/* Whether the deleter of a tensor releases the GIL itself if needed, and runs no Python; it may also be NULL. */
+// Whether the deleter of a tensor releases the GIL itself if needed, and runs no Python; it may also be NULL.
 static int ccc_has_own_deleter(ccc_imported tensor)
 {
     if (tensor.versioned) {
@@ -51,10 +51,8 @@ static int ccc_has_own_deleter(ccc_imported tensor)
            (ccc_own_tensors && deleter == ccc_own_tensors->delete_old);
 }
 
-/*
- * Delete a tensor of any library. Its deleter may wait for the device, so it runs without the GIL, unless `takes_gil` says
- * that it takes it.
- */
+// Delete a tensor of any library. Its deleter may wait for the device, so it runs without the GIL, unless `takes_gil`
+// says that it takes it.
 static void ccc_delete_imported(ccc_imported tensor, int takes_gil)
 {
     if (ccc_has_own_deleter(tensor)) {
@@ -68,7 +66,7 @@ static void ccc_delete_imported(ccc_imported tensor, int takes_gil)
     ccc_raise_again(raised);
 }
 
-/* The destructor of capsules around tensors of any library. */
+// The destructor of capsules around tensors of any library.
 static void ccc_delete_any(PyObject *capsule)
 {
     ccc_imported tensor = ccc_unconsumed(capsule);
@@ -76,10 +74,10 @@ static void ccc_delete_any(PyObject *capsule)
         ccc_delete_imported(tensor, 0);
 }
 
-/* The tensor in a capsule that nobody has consumed; NULL with a Python error set. */
+// The tensor in a capsule that nobody has consumed; NULL with a Python error set.
 static ccc_imported ccc_in_capsule(PyObject *capsule, int consume)
 {
-    /* without the GIL two threads must not both find the name unused */
+    // without the GIL two threads must not both find the name unused
     static atomic_flag lock = ATOMIC_FLAG_INIT;
     ccc_imported tensor = {NULL, 0};
     int found = 0;
@@ -132,7 +130,7 @@ static PyObject *ccc_tuple_of(const int64_t *values, int count)
     return tuple;
 }
 
-/* End one use. Like a tensor's deleter, any thread may call it, with the GIL or without. */
+// End one use. Like a tensor's deleter, any thread may call it, with the GIL or without.
 static void ccc_end_use(ccc_uses *uses)
 {
     if (atomic_fetch_sub(&uses->count, 1) == 1) {
@@ -141,19 +139,19 @@ static void ccc_end_use(ccc_uses *uses)
     }
 }
 
-/* PyPy aborts when what ends a capsule changes it, or calls much else of the API. */
+// PyPy aborts when what ends a capsule changes it, or calls much else of the API.
 static void ccc_delete_owner(PyObject *owner)
 {
     ccc_uses *uses = PyCapsule_GetContext(owner);
     if (uses->producers) {
         ccc_raised raised = ccc_unraise(1);
-        uses->producers(owner); /* which sees by the name that the tensor is not the capsule's any more */
+        uses->producers(owner);  // which sees by the name that the tensor is not the capsule's any more
         ccc_raise_again(raised);
     }
     ccc_end_use(uses);
 }
 
-/* The uses of the tensor that a capsule owns; NULL with a Python error set if it is no owner. */
+// The uses of the tensor that a capsule owns; NULL with a Python error set if it is no owner.
 static ccc_uses *ccc_uses_of(PyObject *owner)
 {
     int known = PyCapsule_IsValid(owner, USED_NAMES[0]) || PyCapsule_IsValid(owner, USED_NAMES[1]);
@@ -164,7 +162,7 @@ static ccc_uses *ccc_uses_of(PyObject *owner)
     return NULL;
 }
 
-/* A tuple of the fields, which become its own; NULL with a Python error set if one is NULL. */
+// A tuple of the fields, which become its own; NULL with a Python error set if one is NULL.
 static PyObject *ccc_filled(PyObject **fields)
 {
     PyObject *info = PyTuple_New(CCC_FIELDS);
@@ -179,7 +177,7 @@ static PyObject *ccc_filled(PyObject **fields)
     return info;
 }
 
-/* Return the tuple for what a capsule owns. */
+// Return the tuple for what a capsule owns.
 static PyObject *ccc_describe(PyObject *owner)
 {
     const ccc_uses *uses = ccc_uses_of(owner);
@@ -187,8 +185,8 @@ static PyObject *ccc_describe(PyObject *owner)
         return NULL;
     const DLTensor *tensor = ccc_tensor_in(uses->tensor);
     int on_host = tensor->device.device_type == CCC_DL_CPU;
-    unsigned long dtype = tensor->dtype.code | (unsigned long)tensor->dtype.bits << 8 |
-                          (unsigned long)tensor->dtype.lanes << 16;
+    unsigned long dtype =
+        tensor->dtype.code | (unsigned long)tensor->dtype.bits << 8 | (unsigned long)tensor->dtype.lanes << 16;
     PyObject *fields[CCC_FIELDS] = {
         PyLong_FromUnsignedLongLong((uintptr_t)tensor->data + (tensor->data ? tensor->byte_offset : 0)),
         ccc_tuple_of(tensor->shape, tensor->ndim),
@@ -203,7 +201,7 @@ static PyObject *ccc_describe(PyObject *owner)
     return ccc_filled(fields);
 }
 
-/* Whether no element is complex, and some stride is 1. */
+// Whether no element is complex, and some stride is 1.
 static int ccc_is_simple(const DLTensor *tensor)
 {
     int adjacent = tensor->strides == NULL;
@@ -212,10 +210,8 @@ static int ccc_is_simple(const DLTensor *tensor)
     return adjacent && tensor->dtype.code != CCC_DL_COMPLEX;
 }
 
-/*
- * Whether the elements of a tensor with possible dimensions lie in the address space, and their offsets in bytes fit in
- * 64 bits. A broadcast axis, whose stride is 0, may be of any extent.
- */
+// Whether the elements of a tensor with possible dimensions lie in the address space, and their offsets in bytes fit in
+// 64 bits. A broadcast axis, whose stride is 0, may be of any extent.
 static int ccc_is_in_address_space(const DLTensor *tensor)
 {
     const __int128 itemsize = ((__int128)tensor->dtype.bits * tensor->dtype.lanes + 7) / 8;
@@ -235,7 +231,7 @@ static int ccc_is_in_address_space(const DLTensor *tensor)
            (tensor->data == NULL || (start + low * itemsize >= 0 && start + high * itemsize <= UINTPTR_MAX));
 }
 
-/* Why a tensor of a known version cannot be described; NULL if it can. */
+// Why a tensor of a known version cannot be described; NULL if it can.
 static const char *ccc_fault(const DLTensor *tensor)
 {
     if (tensor->ndim && tensor->shape == NULL)
@@ -255,18 +251,19 @@ static int ccc_is_known_device(long type)
 
 static int ccc_refuse_device(long type)
 {
-    PyErr_Format(PyExc_BufferError, "the memory is on DLPack device type %ld, which is neither the host nor CUDA", type);
+    PyErr_Format(PyExc_BufferError, "the memory is on DLPack device type %ld, which is neither the host nor CUDA",
+                 type);
     return -1;
 }
 
-/* Why a tensor cannot be described, with a Python error set; 0 if it can. */
+// Why a tensor cannot be described, with a Python error set; 0 if it can.
 static int ccc_refuse(ccc_imported imported)
 {
     if (imported.address == NULL) {
         PyErr_SetString(PyExc_BufferError, "there is no tensor: its address is NULL");
         return 1;
     }
-    if (imported.versioned) { /* all that follows its version may differ */
+    if (imported.versioned) {  // all that follows its version may differ
         const DLManagedTensorVersioned *versioned = imported.address;
         if (versioned->version.major != CCC_DLPACK_MAJOR) {
             PyErr_Format(PyExc_BufferError, "the producer speaks DLPack %u.%u; this package knows versions up to 1.x",
@@ -288,10 +285,9 @@ static int ccc_refuse(ccc_imported imported)
     return 1;
 }
 
-/*
- * A capsule that owns a tensor which is ours to delete; on failure it is deleted at once. The capsule that it came in, if
- * it did, is made the owner: that is quicker than another, but for PyPy. `takes_gil` says that its deleter takes the GIL.
- */
+// A capsule that owns a tensor which is ours to delete; on failure it is deleted at once. The capsule that it came in,
+// if it did, is made the owner: that is quicker than another, but for PyPy. `takes_gil` says that its deleter takes the
+// GIL.
 static PyObject *ccc_own(ccc_imported tensor, PyObject *capsule, int takes_gil)
 {
 #ifdef PYPY_VERSION
@@ -309,7 +305,7 @@ static PyObject *ccc_own(ccc_imported tensor, PyObject *capsule, int takes_gil)
     uses->takes_gil = takes_gil;
     uses->producers = NULL;
     atomic_init(&uses->count, 1);
-    if (capsule && PyCapsule_GetContext(capsule) == NULL) { /* else the producer needs the context for itself */
+    if (capsule && PyCapsule_GetContext(capsule) == NULL) {  // else the producer needs the context for itself
         uses->producers = PyCapsule_GetDestructor(capsule);
         Py_INCREF(capsule);
     } else {
@@ -324,14 +320,14 @@ static PyObject *ccc_own(ccc_imported tensor, PyObject *capsule, int takes_gil)
     return capsule;
 }
 
-/* A tensor that shows the memory of one that was taken, and so is a use of it. */
+// A tensor that shows the memory of one that was taken, and so is a use of it.
 typedef struct ccc_shown {
     union {
         DLManagedTensor old;
         DLManagedTensorVersioned versioned;
-    } managed; /* first: its address is the tensor's */
+    } managed;  // first: its address is the tensor's
     ccc_uses *uses;
-    int64_t strides[]; /* where the producer gave none */
+    int64_t strides[];  // where the producer gave none
 } ccc_shown;
 
 static void ccc_end_shown(ccc_shown *shown)
@@ -340,17 +336,11 @@ static void ccc_end_shown(ccc_shown *shown)
     free(shown);
 }
 
-static void ccc_end_shown_old(DLManagedTensor *self)
-{
-    ccc_end_shown((ccc_shown *)self);
-}
+static void ccc_end_shown_old(DLManagedTensor *self) { ccc_end_shown((ccc_shown *)self); }
 
-static void ccc_end_shown_versioned(DLManagedTensorVersioned *self)
-{
-    ccc_end_shown((ccc_shown *)self);
-}
+static void ccc_end_shown_versioned(DLManagedTensorVersioned *self) { ccc_end_shown((ccc_shown *)self); }
 
-/* A managed tensor for a consumer, of the memory that a capsule owns; NULL with a Python error set. */
+// A managed tensor for a consumer, of the memory that a capsule owns; NULL with a Python error set.
 static void *ccc_show(PyObject *owner, int versioned)
 {
     ccc_uses *uses = ccc_uses_of(owner);

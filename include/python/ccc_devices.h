@@ -1,9 +1,8 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The devices of a thread, for _calls.c. Most calls of the class find the device that the thread has already: that takes
- * less than it does to get to a method in Python. The others go to _find of the class.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The devices of a thread, for _calls.c. Most calls of the class find the device that the thread has already: that
+// takes less than it does to get to a method in Python. The others go to _find of the class.
 #ifndef CCC_DEVICES_H
 #define CCC_DEVICES_H
 
@@ -12,17 +11,16 @@
 #include "python/ccc_method.h"
 
 typedef struct device {
-    PyObject_HEAD
-    int ordinal;
+    PyObject_HEAD int ordinal;
 } device;
 
 static PyTypeObject *finder_type;
 static PyObject *devices_name, *find_name, *check_status, *last_failure;
 
-/* The method in Python, set when the class gets that in C. */
+// The method in Python, set when the class gets that in C.
 static PyObject *python_set_current;
 
-/* This thread's devices by their ordinals. Borrowed; NULL: an error is set. */
+// This thread's devices by their ordinals. Borrowed; NULL: an error is set.
 static PyObject *devices_of_thread(void)
 {
     PyObject *of_thread = PyThreadState_GetDict();
@@ -42,14 +40,14 @@ static PyObject *calls_thread_devices(PyObject *module, PyObject *unused)
     return Py_XNewRef(devices_of_thread());
 }
 
-#define NONE_CURRENT (-1) /* or not known yet; less is a failure */
+#define NONE_CURRENT (-1)  // or not known yet; less is a failure
 
-/* The ordinal that is asked for, by an int, or by nothing or None. NULL: that is for Python, or an error is set. */
+// The ordinal that is asked for, by an int, or by nothing or None. NULL: that is for Python, or an error is set.
 static PyObject *ordinal_of(PyObject *arguments, PyObject *names)
 {
     Py_ssize_t count = names && PyDict_Size(names) ? 2 : PyTuple_Size(arguments);
     PyObject *given = count == 0 ? Py_None : count == 1 ? PyTuple_GetItem(arguments, 0) : NULL;
-    if (given && PyLong_CheckExact(given)) /* False and 0.0 equal 0, but are no ordinals */
+    if (given && PyLong_CheckExact(given))  // False and 0.0 equal 0, but are no ordinals
         return Py_NewRef(given);
     int now = given == Py_None ? helpers->device_now() : -1;
     if (now < NONE_CURRENT)
@@ -76,11 +74,8 @@ static PyObject *device_set_current(PyObject *self, PyObject *const *arguments, 
     int status;
     if (count || names)
         return call_python(python_set_current, self, arguments, count, names);
-    Py_BEGIN_ALLOW_THREADS
-    status = helpers->device_set_current(((device *)self)->ordinal);
-    Py_END_ALLOW_THREADS
-    if (status)
-        return PyObject_CallFunction(check_status, "i", status);
+    Py_BEGIN_ALLOW_THREADS status = helpers->device_set_current(((device *)self)->ordinal);
+    Py_END_ALLOW_THREADS if (status) return PyObject_CallFunction(check_status, "i", status);
     Py_RETURN_NONE;
 }
 

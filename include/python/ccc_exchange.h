@@ -1,17 +1,16 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * DLPack's C exchange API, both ways. A type has it in __dlpack_c_exchange_api__; nothing in it orders streams, but it
- * tells the one that the producer works in.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// DLPack's C exchange API, both ways. A type has it in __dlpack_c_exchange_api__; nothing in it orders streams, but it
+// tells the one that the producer works in.
 #ifndef CCC_EXCHANGE_H
 #define CCC_EXCHANGE_H
 
 #include "python/ccc_capsule_read.h"
 
-#define CCC_MAX_APIS 64 /* older versions that are looked at */
+#define CCC_MAX_APIS 64  // older versions that are looked at
 
-/* The newest version of a type's API that we know; NULL with a Python error set. */
+// The newest version of a type's API that we know; NULL with a Python error set.
 static const DLPackExchangeAPI *ccc_known_api(PyObject *capsule)
 {
     const DLPackExchangeAPIHeader *header = PyCapsule_GetPointer(capsule, CCC_DLPACK_EXCHANGE_NAME);
@@ -26,7 +25,7 @@ static const DLPackExchangeAPI *ccc_known_api(PyObject *capsule)
     return (const DLPackExchangeAPI *)header;
 }
 
-/* What owns the tensor of an object whose type has this API. */
+// What owns the tensor of an object whose type has this API.
 static PyObject *ccc_exchanged(PyObject *capsule, PyObject *object)
 {
     DLManagedTensorVersioned *tensor = NULL;
@@ -36,7 +35,7 @@ static PyObject *ccc_exchanged(PyObject *capsule, PyObject *object)
     int failed = api->managed_tensor_from_py_object_no_sync == NULL ||
                  api->managed_tensor_from_py_object_no_sync(object, &tensor);
     if (!failed && tensor) {
-        PyErr_Clear(); /* it succeeded */
+        PyErr_Clear();  // it succeeded
         return ccc_own((ccc_imported){tensor, 1}, NULL, 0);
     }
     if (!PyErr_Occurred())
@@ -50,7 +49,7 @@ static PyObject *ccc_import_exchanged(PyObject *module, PyObject *const *argumen
     return ccc_two_arguments("import_exchanged", count) ? ccc_exchanged(arguments[0], arguments[1]) : NULL;
 }
 
-/* The stream that a producer works in, where it gave this tensor: a handle, or None for memory of the host. */
+// The stream that a producer works in, where it gave this tensor: a handle, or None for memory of the host.
 static PyObject *ccc_work_stream(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     const DLPackExchangeAPI *api;
@@ -71,13 +70,12 @@ static PyObject *ccc_work_stream(PyObject *module, PyObject *const *arguments, P
     return PyLong_FromUnsignedLongLong((uintptr_t)value);
 }
 
-/* What makes an object of our type from a description, and the capsule of the API; set once, and never released. */
+// What makes an object of our type from a description, and the capsule of the API; set once, and never released.
 static PyObject *ccc_exchange_make, *ccc_exchange_capsule;
 
-/*
- * The functions of our API. Whatever they are given, they return -1 with a Python error set if they cannot do it; without
- * the error in a thread that does not hold the GIL, in which only the allocator and the stream may be asked for.
- */
+// The functions of our API. Whatever they are given, they return -1 with a Python error set if they cannot do it;
+// without the error in a thread that does not hold the GIL, in which only the allocator and the stream may be asked
+// for.
 static int ccc_exchange_refuse(PyObject *kind, const char *message)
 {
     if (ccc_is_attached())
@@ -98,7 +96,7 @@ static int ccc_exchange_allocate(DLTensor *prototype, DLManagedTensorVersioned *
     return -1;
 }
 
-/* Whether an object's type has this API. If not, a Python error is set. */
+// Whether an object's type has this API. If not, a Python error is set.
 static int ccc_exchange_knows(PyObject *object)
 {
     PyObject *api = object ? PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__dlpack_c_exchange_api__") : NULL;
@@ -113,7 +111,7 @@ static int ccc_exchange_knows(PyObject *object)
     return object && known;
 }
 
-/* The versioned tensor in the capsule that a method of an object returns; NULL with a Python error set. */
+// The versioned tensor in the capsule that a method of an object returns; NULL with a Python error set.
 static DLManagedTensorVersioned *ccc_exchange_ask(PyObject *object, const char *method, int consume)
 {
     PyObject *capsule = ccc_exchange_knows(object) ? PyObject_CallMethod(object, method, NULL) : NULL;
@@ -137,7 +135,7 @@ static int ccc_exchange_give(void *object, DLManagedTensorVersioned **out)
     return *out ? 0 : -1;
 }
 
-/* The tensor is ours from now on: where it is refused, it is deleted. */
+// The tensor is ours from now on: where it is refused, it is deleted.
 static int ccc_exchange_take(DLManagedTensorVersioned *tensor, void **out)
 {
     PyObject *owner = ccc_own((ccc_imported){tensor, 1}, NULL, 0);
@@ -150,7 +148,7 @@ static int ccc_exchange_take(DLManagedTensorVersioned *tensor, void **out)
     return PyErr_Occurred() ? -1 : ccc_exchange_refuse(PyExc_ValueError, "there is no place for the view: out is NULL");
 }
 
-/* Shape and strides are the object's, which keeps the memory as long as it exists. */
+// Shape and strides are the object's, which keeps the memory as long as it exists.
 static int ccc_exchange_show(void *object, DLTensor *out)
 {
     if (out == NULL)
@@ -161,7 +159,7 @@ static int ccc_exchange_show(void *object, DLTensor *out)
     return tensor ? 0 : -1;
 }
 
-/* We have no current stream: the legacy default stream is ordered after what a view that is given away waits for. */
+// We have no current stream: the legacy default stream is ordered after what a view that is given away waits for.
 static int ccc_exchange_stream(int device_type, int32_t device_id, void **out)
 {
     (void)device_type;

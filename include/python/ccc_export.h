@@ -1,20 +1,20 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* DLPack's methods of buffers, for _calls.c. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// DLPack's methods of buffers, for _calls.c.
 #ifndef CCC_EXPORT_H
 #define CCC_EXPORT_H
 
 #include "python/ccc_capsule.h"
 #include "python/ccc_method.h"
 
-/* The methods in Python, and the attributes that are looked at. */
+// The methods in Python, and the attributes that are looked at.
 static PyObject *python_dlpack, *python_dlpack_device, *resource_name, *device_name;
 
 enum { STREAM, MAX_VERSION, DL_DEVICE, COPY, KEYWORDS };
 static const char *const KEYWORD_NAMES[] = {"stream", "max_version", "dl_device", "copy"};
 static PyObject *keywords[KEYWORDS];
 
-/* What DLPack calls the memory of a buffer, if its resource knows; else NULL, with no error set. */
+// What DLPack calls the memory of a buffer, if its resource knows; else NULL, with no error set.
 static PyObject *device_of(PyObject *buffer)
 {
     PyObject *resource = PyObject_GetAttr(buffer, resource_name);
@@ -27,7 +27,7 @@ static PyObject *device_of(PyObject *buffer)
     return device;
 }
 
-/* Sort keyword arguments; those that are not given are None. -1: there are others. */
+// Sort keyword arguments; those that are not given are None. -1: there are others.
 static int sort_keywords(PyObject *const *arguments, PyObject *names, PyObject **sorted)
 {
     Py_ssize_t count = names ? PyTuple_Size(names) : 0;
@@ -38,7 +38,7 @@ static int sort_keywords(PyObject *const *arguments, PyObject *names, PyObject *
         int which = 0;
         while (which < KEYWORDS && name != keywords[which])
             ++which;
-        if (which == KEYWORDS) /* the names that NumPy gives are not interned */
+        if (which == KEYWORDS)  // the names that NumPy gives are not interned
             for (which = 0; which < KEYWORDS; ++which)
                 if (PyUnicode_CompareWithASCIIString(name, KEYWORD_NAMES[which]) == 0)
                     break;
@@ -49,7 +49,7 @@ static int sort_keywords(PyObject *const *arguments, PyObject *names, PyObject *
     return 0;
 }
 
-/* Read an integer that is nothing more. -1, with no error set: it is not. */
+// Read an integer that is nothing more. -1, with no error set: it is not.
 static int read_plain(PyObject *number, long long *value)
 {
     if (!PyLong_CheckExact(number))
@@ -61,7 +61,7 @@ static int read_plain(PyObject *number, long long *value)
     return -1;
 }
 
-/* The capsule for a buffer. NULL with no error set: the arguments are not usual, or Python has a part in it. */
+// The capsule for a buffer. NULL with no error set: the arguments are not usual, or Python has a part in it.
 static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *device)
 {
     long long major = 0, stream = 0, kind, ordinal;
@@ -88,11 +88,10 @@ static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *
     }
     const DLDevice place = {(int32_t)kind, (int32_t)ordinal};
     const uint64_t consumer = stream == -1 ? 0 : (uint64_t)stream;
-    if (consumer == 0) { /* without a call of the driver */
+    if (consumer == 0) {  // without a call of the driver
         tensor = helpers->tensor_for(handle, place, major >= 1, 0, &status);
     } else {
-        Py_BEGIN_ALLOW_THREADS
-        tensor = helpers->tensor_for(handle, place, major >= 1, consumer, &status);
+        Py_BEGIN_ALLOW_THREADS tensor = helpers->tensor_for(handle, place, major >= 1, consumer, &status);
         Py_END_ALLOW_THREADS
     }
     if (status)
@@ -124,7 +123,7 @@ static PyObject *buffer_dlpack_device(PyObject *self, PyObject *unused)
     return device ? device : PyObject_CallFunctionObjArgs(python_dlpack_device, self, NULL);
 }
 
-/* Set the names that are looked for. -1, with an error set: that failed. */
+// Set the names that are looked for. -1, with an error set: that failed.
 static int prepare_export(void)
 {
     for (int which = 0; which < KEYWORDS; ++which)

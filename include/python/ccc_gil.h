@@ -1,18 +1,17 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Giving up the GIL for a call of the driver, and getting it back.
- *
- * Where several threads call the driver, one that comes back finds the GIL taken, and goes to sleep. To be woken up takes
- * it longer than the call did, and whoever wakes it up pays for that, too. But who has the GIL is mostly such a thread
- * itself, which needs it for less than a microsecond. So one that comes back looks for a while, awake, whether it is given
- * up. With that, eight threads launch six times as often. Only these threads tell one another. Others take the GIL and
- * leave it as ever, and then what is believed here is wrong, which costs time and nothing else: it is always Python that
- * hands the GIL out.
- *
- * This is for what CFFI generates, too, so the names of Python's macros are kept. CCC_GIL is the address of the one
- * ccc_gil, where they are used.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Giving up the GIL for a call of the driver, and getting it back.
+//
+// Where several threads call the driver, one that comes back finds the GIL taken, and goes to sleep. To be woken up
+// takes it longer than the call did, and whoever wakes it up pays for that, too. But who has the GIL is mostly such a
+// thread itself, which needs it for less than a microsecond. So one that comes back looks for a while, awake, whether
+// it is given up. With that, eight threads launch six times as often. Only these threads tell one another. Others take
+// the GIL and leave it as ever, and then what is believed here is wrong, which costs time and nothing else: it is
+// always Python that hands the GIL out.
+//
+// This is for what CFFI generates, too, so the names of Python's macros are kept. CCC_GIL is the address of the one
+// ccc_gil, where they are used.
 #ifndef CCC_GIL_H
 #define CCC_GIL_H
 
@@ -23,27 +22,27 @@
 #include <time.h>
 
 #define CCC_LEAST_LOOKS 16
-#define CCC_MOST_LOOKS 1024 /* about 40 microseconds */
-#define CCC_NAP 20000       /* nanoseconds */
-#define CCC_MOST_NAPS 500   /* 10 ms: twice the time after which Python has the GIL given up, by default */
+#define CCC_MOST_LOOKS 1024  // about 40 microseconds
+#define CCC_NAP 20000        // nanoseconds
+#define CCC_MOST_NAPS 500    // 10 ms: twice the time after which Python has the GIL given up, by default
 
 typedef struct ccc_gil {
-    atomic_int given_up; /* by one of these threads, and none of them has come back for it since */
-    atomic_int asleep;   /* one of them waits in Python, which asks for the GIL on behalf of all */
-    atomic_int several;  /* there are several such threads, as far as is known */
-    atomic_int looks;    /* after which one goes to sleep: fewer after each time in vain */
+    atomic_int given_up;  // by one of these threads, and none of them has come back for it since
+    atomic_int asleep;    // one of them waits in Python, which asks for the GIL on behalf of all
+    atomic_int several;   // there are several such threads, as far as is known
+    atomic_int looks;     // after which one goes to sleep: fewer after each time in vain
 } ccc_gil;
 
 #define CCC_GIL_NEW {.looks = CCC_MOST_LOOKS}
 
-/* The GIL was given up without the macros. */
+// The GIL was given up without the macros.
 static inline void ccc_gil_given_up(ccc_gil *gil)
 {
     if (!atomic_load_explicit(&gil->asleep, memory_order_relaxed))
         atomic_store_explicit(&gil->given_up, 1, memory_order_release);
 }
 
-/* In the child of fork() only one thread is there. */
+// In the child of fork() only one thread is there.
 static inline void ccc_gil_forget(ccc_gil *gil)
 {
     atomic_store(&gil->asleep, 0);
@@ -66,10 +65,8 @@ static inline int ccc_gil_found(ccc_gil *gil)
     return atomic_load_explicit(&gil->given_up, memory_order_relaxed) && atomic_exchange(&gil->given_up, 0);
 }
 
-/*
- * Wait until one of these threads gives it up, or until the caller is to wait in Python. One does that at a time, and is
- * let through by the next that gives it up: if several slept there, each time one would be woken up in vain.
- */
+// Wait until one of these threads gives it up, or until the caller is to wait in Python. One does that at a time, and
+// is let through by the next that gives it up: if several slept there, each time one would be woken up in vain.
 static int ccc_gil_look(ccc_gil *gil)
 {
     const struct timespec nap = {0, CCC_NAP};
@@ -90,7 +87,7 @@ static int ccc_gil_look(ccc_gil *gil)
         if (ccc_gil_found(gil))
             return 0;
     }
-    atomic_store(&gil->asleep, 0); /* it may have ended there, as daemon threads do at exit */
+    atomic_store(&gil->asleep, 0);  // it may have ended there, as daemon threads do at exit
     return 0;
 }
 
@@ -106,7 +103,7 @@ static inline void ccc_gil_take(ccc_gil *gil, PyThreadState *state)
     int asleep = 0;
     if (!atomic_load_explicit(&gil->several, memory_order_relaxed) &&
         atomic_load_explicit(&gil->given_up, memory_order_relaxed))
-        atomic_store_explicit(&gil->given_up, 0, memory_order_relaxed); /* what is atomic takes longer */
+        atomic_store_explicit(&gil->given_up, 0, memory_order_relaxed);  // what is atomic takes longer
     else if (!ccc_gil_found(gil))
         asleep = ccc_gil_look(gil);
     PyEval_RestoreThread(state);
@@ -116,8 +113,12 @@ static inline void ccc_gil_take(ccc_gil *gil, PyThreadState *state)
 
 #undef Py_BEGIN_ALLOW_THREADS
 #undef Py_END_ALLOW_THREADS
-#define Py_BEGIN_ALLOW_THREADS { PyThreadState *ccc_state = ccc_gil_give_up(CCC_GIL);
-#define Py_END_ALLOW_THREADS ccc_gil_take(CCC_GIL, ccc_state); }
+#define Py_BEGIN_ALLOW_THREADS \
+    { \
+        PyThreadState *ccc_state = ccc_gil_give_up(CCC_GIL);
+#define Py_END_ALLOW_THREADS \
+    ccc_gil_take(CCC_GIL, ccc_state); \
+    }
 
 #endif
 

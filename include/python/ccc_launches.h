@@ -1,12 +1,12 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Launches for _calls.c, prepared or not, with what a packer packs. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Launches for _calls.c, prepared or not, with what a packer packs.
 #ifndef CCC_LAUNCHES_H
 #define CCC_LAUNCHES_H
 
 #include "python/ccc_packer.h"
 
-/* The packer of an argument. NULL with an exception where it is none. */
+// The packer of an argument. NULL with an exception where it is none.
 static packer *packer_for(PyObject *argument)
 {
     if (!Py_IS_TYPE(argument, packer_type) || ((packer *)argument)->plan) {
@@ -24,7 +24,7 @@ static int check_tuple(PyObject *values)
     return -1;
 }
 
-/* Launch with arguments that are stored. 0: it was tried, with this status; 1: nothing was done, something is closed. */
+// Launch with arguments that are stored. 0: it was tried, with this status; 1: nothing was done, something is closed.
 static int launch_stored(const packer *packer, const ccc_config *config, ccc_handle *kernel, ccc_handle *stream,
                          const char *packed, ccc_handle *const *objects, int *status)
 {
@@ -32,25 +32,22 @@ static int launch_stored(const packer *packer, const ccc_config *config, ccc_han
         return 1;
     int held = hold_all(objects, packer->objects);
     if (held) {
-        Py_BEGIN_ALLOW_THREADS
-        *status = helpers->launch_in(config, kernel, stream, packed, packer->size, objects, (size_t)packer->objects);
-        Py_END_ALLOW_THREADS
-        let_go_of_all(objects, packer->objects);
+        Py_BEGIN_ALLOW_THREADS *status =
+            helpers->launch_in(config, kernel, stream, packed, packer->size, objects, (size_t)packer->objects);
+        Py_END_ALLOW_THREADS let_go_of_all(objects, packer->objects);
     }
     let_go_of_both(stream, kernel);
     return !held;
 }
 
-/*
- * Launch with arguments that are in a tuple, or else in an array. 0: it was tried, with this status; 1: nothing was done,
- * Python has to look at it; -1: an exception is set.
- */
+// Launch with arguments that are in a tuple, or else in an array. 0: it was tried, with this status; 1: nothing was
+// done, Python has to look at it; -1: an exception is set.
 static int launch_with(PyObject *with, PyObject *in, PyObject *native, PyObject *tuple, PyObject *const *array,
                        Py_ssize_t count, int *status)
 {
     _Alignas(16) char stack[STACK_SIZE];
     ccc_handle **handles = NULL;
-    if (with == Py_None) /* the kernel has no packer yet */
+    if (with == Py_None)  // the kernel has no packer yet
         return 1;
     const packer *packer = packer_for(with);
     if (packer == NULL)
@@ -64,7 +61,8 @@ static int launch_with(PyObject *with, PyObject *in, PyObject *native, PyObject 
         return -1;
     int stored = store_all(packer, tuple, array, packed, handles);
     if (stored == 0)
-        stored = launch_stored(packer, config, ((const ccc_target *)packer->native)->kernel, stream, packed, handles, status);
+        stored = launch_stored(packer, config, ((const ccc_target *)packer->native)->kernel, stream, packed, handles,
+                               status);
     memory_done(packed, stack);
     return stored;
 }
@@ -77,8 +75,8 @@ static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_s
         return NULL;
     if (check_tuple(arguments[3]))
         return NULL;
-    int done = launch_with(arguments[0], arguments[1], arguments[2], arguments[3], NULL, PyTuple_Size(arguments[3]),
-                           &status);
+    int done =
+        launch_with(arguments[0], arguments[1], arguments[2], arguments[3], NULL, PyTuple_Size(arguments[3]), &status);
     if (done == 0)
         return PyLong_FromLong(status);
     return done < 0 ? NULL : Py_NewRef(Py_None);
@@ -100,7 +98,7 @@ static PyObject *calls_pack(PyObject *module, PyObject *const *arguments, Py_ssi
     return stored < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* The values of a prepared launch as a tuple. */
+// The values of a prepared launch as a tuple.
 static PyObject *tuple_of(PyObject *const *values, Py_ssize_t count)
 {
     PyObject *tuple = PyTuple_New(count);
@@ -109,8 +107,9 @@ static PyObject *tuple_of(PyObject *const *values, Py_ssize_t count)
     return tuple;
 }
 
-/* What is not on the fast path: call a method of the plan with something and the values. */
-static PyObject *on_slow_path(const packer *packer, const char *method, PyObject *first, PyObject *second, PyObject *const *values)
+// What is not on the fast path: call a method of the plan with something and the values.
+static PyObject *on_slow_path(const packer *packer, const char *method, PyObject *first, PyObject *second,
+                              PyObject *const *values)
 {
     PyObject *tuple = tuple_of(values, packer->count), *result = NULL;
     if (tuple && packer->plan) {
@@ -126,22 +125,23 @@ static PyObject *on_slow_path(const packer *packer, const char *method, PyObject
     return result;
 }
 
-/* The function in Python, and the attributes of kernels and configurations that are looked at. */
+// The function in Python, and the attributes of kernels and configurations that are looked at.
 static PyObject *python_launch, *packer_name, *native_name;
 
-/* Raise what launch_failure of _launching/launch.py makes of a status. */
+// Raise what launch_failure of _launching/launch.py makes of a status.
 static PyObject *launch_failed(int status, PyObject *stream, PyObject *const *arguments, Py_ssize_t count)
 {
     PyObject *values = tuple_of(arguments + 3, count - 3), *error = NULL;
     PyObject *module = values ? PyImport_ImportModule("cuda_core_cffi._launching.launch") : NULL;
     if (module)
-        error = PyObject_CallMethod(module, "launch_failure", "iOOOO", status, stream, arguments[1], arguments[2], values);
+        error =
+            PyObject_CallMethod(module, "launch_failure", "iOOOO", status, stream, arguments[1], arguments[2], values);
     Py_XDECREF(module);
     Py_XDECREF(values);
     return raise_made(error);
 }
 
-/* launch(stream, config, kernel, *values). What was not tried, the function in Python looks at. */
+// launch(stream, config, kernel, *values). What was not tried, the function in Python looks at.
 static PyObject *launch_usual(PyObject *unused, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     int status;
@@ -151,8 +151,9 @@ static PyObject *launch_usual(PyObject *unused, PyObject *const *arguments, Py_s
         PyObject *native = packer ? PyObject_GetAttr(arguments[1], native_name) : NULL;
         PyObject *behind = native ? stream_behind(arguments[0], launch_stand_in_name) : NULL;
         PyObject *stream = behind ? behind : arguments[0];
-        int done = native ? launch_with(packer, stream, native, NULL, arguments + 3, count - 3, &status)
-                   : not_on_fast_path() ? 1 : -1;
+        int done = native               ? launch_with(packer, stream, native, NULL, arguments + 3, count - 3, &status)
+                   : not_on_fast_path() ? 1
+                                        : -1;
         Py_XDECREF(packer);
         Py_XDECREF(native);
         int raised = done < 0 || (done == 0 && status > 0);
@@ -167,8 +168,8 @@ static PyObject *launch_usual(PyObject *unused, PyObject *const *arguments, Py_s
     return PyObject_Vectorcall(python_launch, arguments, (size_t)count, names);
 }
 
-static PyMethodDef launch_function = {"launch", (PyCFunction)(void (*)(void))launch_usual, METH_FASTCALL | METH_KEYWORDS,
-                                      NULL};
+static PyMethodDef launch_function = {"launch", (PyCFunction)(void (*)(void))launch_usual,
+                                      METH_FASTCALL | METH_KEYWORDS, NULL};
 
 static PyObject *calls_fast_launch(PyObject *module, PyObject *function)
 {
@@ -189,7 +190,7 @@ static int check_values(const packer *packer, Py_ssize_t count)
     return -1;
 }
 
-/* Launch with these values in the order of what is or stands for a stream. The same numbers as of launch_with. */
+// Launch with these values in the order of what is or stands for a stream. The same numbers as of launch_with.
 static int launch_prepared(const packer *packer, PyObject *in, PyObject *const *values, int *status)
 {
     _Alignas(16) char stack[STACK_SIZE];
@@ -231,7 +232,7 @@ static PyObject *prepared_launch(PyObject *self, PyObject *const *arguments, Py_
     return result;
 }
 
-/* Add the handles of the buffers, textures and surfaces among the values to a list. */
+// Add the handles of the buffers, textures and surfaces among the values to a list.
 static int add_handles(const packer *packer, PyObject *const *values, PyObject *list)
 {
     for (Py_ssize_t index = 0; index < packer->count; ++index)
@@ -255,7 +256,7 @@ static PyObject *prepared_record(PyObject *self, PyObject *const *arguments, Py_
     PyObject *data = end >= 0 ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)head.plan->stride) : NULL;
     if (data == NULL)
         return NULL;
-    /* the handles first: a buffer that moves in between has left the one that is found here */
+    // the handles first: a buffer that moves in between has left the one that is found here
     int stored = add_handles(packer, arguments + 2, arguments[0]);
     if (stored == 0) {
         char *record = PyBytes_AsString(data);

@@ -1,16 +1,15 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Methods in C, for _calls.c, that stand for methods in Python: they do what is usual without a frame of the interpreter.
- * What is not usual goes to the methods in Python, where it is told what is wrong.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Methods in C, for _calls.c, that stand for methods in Python: they do what is usual without a frame of the
+// interpreter. What is not usual goes to the methods in Python, where it is told what is wrong.
 #ifndef CCC_METHOD_H
 #define CCC_METHOD_H
 
 #include "python/ccc_owner.h"
 #include "python/ccc_vectorcall.h"
 
-/* An attribute of a module. A new reference. */
+// An attribute of a module. A new reference.
 static PyObject *find(const char *module, const char *name)
 {
     PyObject *found = PyImport_ImportModule(module);
@@ -20,13 +19,13 @@ static PyObject *find(const char *module, const char *name)
 }
 
 typedef struct method {
-    const char *place; /* the class of the method in Python */
+    const char *place;  // the class of the method in Python
     const char *signature;
     PyMethodDef definition;
-    PyObject **python; /* where the method in Python is kept, for ever */
+    PyObject **python;  // where the method in Python is kept, for ever
 } method;
 
-/* Call a method in Python with what the one in C was given. */
+// Call a method in Python with what the one in C was given.
 static PyObject *call_python(PyObject *function, PyObject *self, PyObject *const *arguments, Py_ssize_t count,
                              PyObject *names)
 {
@@ -42,7 +41,7 @@ static PyObject *call_python(PyObject *function, PyObject *self, PyObject *const
     return result;
 }
 
-/* The documentation of something in Python, for what stands for it in C. It is never released. NULL: an error is set. */
+// The documentation of something in Python, for what stands for it in C. It is never released. NULL: an error is set.
 static const char *documentation_of(PyObject *python, const char *name, const char *signature)
 {
     PyObject *text = PyObject_GetAttrString(python, "__doc__");
@@ -52,14 +51,12 @@ static const char *documentation_of(PyObject *python, const char *name, const ch
     return documentation ? PyUnicode_AsUTF8AndSize(documentation, NULL) : NULL;
 }
 
-/*
- * Put a method in C in the place of the one in Python, whose documentation it takes over, and which is kept in `kept`.
- * Interpreters call it without looking any further where the object is of that very class, not of one that inherits. -1,
- * with an error set: they did not change places.
- */
+// Put a method in C in the place of the one in Python, whose documentation it takes over, and which is kept in `kept`.
+// Interpreters call it without looking any further where the object is of that very class, not of one that inherits.
+// -1, with an error set: they did not change places.
 static int stand_in(PyObject *class, PyMethodDef *definition, const char *signature, PyObject **kept)
 {
-    PyObject *python = PyObject_GetAttrString(class, definition->ml_name); /* never released */
+    PyObject *python = PyObject_GetAttrString(class, definition->ml_name);  // never released
     const char *words = python ? documentation_of(python, definition->ml_name, signature) : NULL;
     PyObject *made = words ? PyDescr_NewMethod((PyTypeObject *)class, definition) : NULL;
     if (made) {
@@ -73,7 +70,7 @@ static int stand_in(PyObject *class, PyMethodDef *definition, const char *signat
     return result;
 }
 
-/* The same for a function of a module. A new reference; NULL, with an error set: there is none. */
+// The same for a function of a module. A new reference; NULL, with an error set: there is none.
 static PyObject *stand_for(PyObject *function, PyMethodDef *definition, const char *signature, PyObject **kept)
 {
     PyObject *module = PyObject_GetAttrString(function, "__module__");

@@ -1,11 +1,10 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Readers of NVML, for _calls.c: what cuda_core_cffi/_core/nvml_readers.py does elsewhere.
- *
- * A reader is a function of Python. It asks one question of NVML, with the output on the stack or in a new structure, and
- * makes of it what Python gets: a number, a text, several of them, or an object that has the structure.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Readers of NVML, for _calls.c: what cuda_core_cffi/_core/nvml_readers.py does elsewhere.
+//
+// A reader is a function of Python. It asks one question of NVML, with the output on the stack or in a new structure,
+// and makes of it what Python gets: a number, a text, several of them, or an object that has the structure.
 #ifndef CCC_NVML_READER_H
 #define CCC_NVML_READER_H
 
@@ -15,32 +14,31 @@
 #include "python/ccc_vectorcall.h"
 
 #define MOST_ANSWERS 4
-#define LARGEST_ANSWER 512 /* bytes, of an output on the stack */
-#define MOST_OPERANDS 3    /* a handle, and what it is asked about */
+#define LARGEST_ANSWER 512  // bytes, of an output on the stack
+#define MOST_OPERANDS 3     // a handle, and what it is asked about
 
-/* A part of the output: a member of a structure, say. */
+// A part of the output: a member of a structure, say.
 typedef struct answer {
-    char code; /* as in _core/nvml_readers.py */
+    char code;  // as in _core/nvml_readers.py
     unsigned int offset, size;
 } answer;
 
 typedef struct reader {
-    PyObject_HEAD
-    PyObject *question_kept; /* the cdata of the question */
-    PyObject *ctype;         /* of a pointer to a new structure; NULL: the output is on the stack */
-    PyObject *class;         /* of the object that has the structure; NULL: a cdata with it is returned */
-    PyObject *meanings;      /* a dict of what is returned for numbers; NULL: they themselves are */
-    PyObject *failed;        /* called with an error status; it raises, or returns for another attempt */
+    PyObject_HEAD PyObject *question_kept;  // the cdata of the question
+    PyObject *ctype;                        // of a pointer to a new structure; NULL: the output is on the stack
+    PyObject *class;                        // of the object that has the structure; NULL: a cdata with it is returned
+    PyObject *meanings;                     // a dict of what is returned for numbers; NULL: they themselves are
+    PyObject *failed;                       // called with an error status; it raises, or returns for another attempt
     const ccc_nvml_question *question;
     Py_ssize_t count;
     answer answers[MOST_ANSWERS];
 } reader;
 
-/* An object with a structure that NVML filled: the base of the classes of such. */
+// An object with a structure that NVML filled: the base of the classes of such.
 typedef struct told {
-    PyObject_HEAD
-    PyObject *record; /* the structure as Python reads it; NULL: nobody has asked for it */
-    PyObject *ctype;  /* of a pointer to it, and the memory that is the object's, where a reader made the object; or NULL */
+    PyObject_HEAD PyObject *record;  // the structure as Python reads it; NULL: nobody has asked for it
+    PyObject
+        *ctype;  // of a pointer to it, and the memory that is the object's, where a reader made the object; or NULL
     char *memory;
 } told;
 
@@ -83,20 +81,20 @@ static PyType_Slot reader_slots[] = {
 };
 
 static PyType_Spec reader_spec = {
-    "cuda_core_cffi._calls.NvmlReader", sizeof(reader), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, reader_slots,
+    "cuda_core_cffi._calls.NvmlReader",
+    sizeof(reader),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    reader_slots,
 };
 
-/* Ask, until there is an answer. -1, with an error set: there is none. */
+// Ask, until there is an answer. -1, with an error set: there is none.
 static int reader_ask(const reader *reader, uintptr_t object, unsigned int first, unsigned int second, void *output)
 {
     for (;;) {
         int status;
-        Py_BEGIN_ALLOW_THREADS
-        status = helpers->nvml_ask(reader->question, object, first, second, output);
-        Py_END_ALLOW_THREADS
-        if (status == 0)
-            return 0;
+        Py_BEGIN_ALLOW_THREADS status = helpers->nvml_ask(reader->question, object, first, second, output);
+        Py_END_ALLOW_THREADS if (status == 0) return 0;
         PyObject *result = PyObject_CallFunction(reader->failed, "i", status);
         if (result == NULL)
             return -1;
@@ -104,7 +102,7 @@ static int reader_ask(const reader *reader, uintptr_t object, unsigned int first
     }
 }
 
-/* What Python gets of a part of the output. */
+// What Python gets of a part of the output.
 static PyObject *answer_as_object(const answer *answer, const char *output)
 {
     const char *at = output + answer->offset;
@@ -112,19 +110,16 @@ static PyObject *answer_as_object(const answer *answer, const char *output)
     uint64_t large;
     memcpy(&number, at, sizeof number);
     switch (answer->code) {
-    case 'I':
-        return PyLong_FromUnsignedLong(number);
-    case 'i':
-        return PyLong_FromLong((int32_t)number);
-    case 's':
-        return PyUnicode_DecodeUTF8(at, (Py_ssize_t)strnlen(at, answer->size), "replace");
+    case 'I': return PyLong_FromUnsignedLong(number);
+    case 'i': return PyLong_FromLong((int32_t)number);
+    case 's': return PyUnicode_DecodeUTF8(at, (Py_ssize_t)strnlen(at, answer->size), "replace");
     default:
         memcpy(&large, at, sizeof large);
         return answer->code == 'q' ? PyLong_FromLongLong((int64_t)large) : PyLong_FromUnsignedLongLong(large);
     }
 }
 
-/* What a number means. The reference to it is taken. */
+// What a number means. The reference to it is taken.
 static PyObject *meaning_of(PyObject *meanings, PyObject *number)
 {
     if (meanings == NULL || number == NULL)
@@ -138,12 +133,12 @@ static PyObject *meaning_of(PyObject *meanings, PyObject *number)
     return Py_XNewRef(found);
 }
 
-/* Ask for numbers and texts. */
+// Ask for numbers and texts.
 static PyObject *reader_values(const reader *reader, uintptr_t object, unsigned int first, unsigned int second)
 {
-    _Alignas(16) char output[LARGEST_ANSWER + sizeof(uint64_t)]; /* of which an answer is read as the largest number */
+    _Alignas(16) char output[LARGEST_ANSWER + sizeof(uint64_t)];  // of which an answer is read as the largest number
     if (reader->question->size == sizeof(uint32_t))
-        memset(output, 0, sizeof(uint32_t)); /* which is one store */
+        memset(output, 0, sizeof(uint32_t));  // which is one store
     else
         memset(output, 0, reader->question->size);
     if (reader_ask(reader, object, first, second, output))
@@ -159,7 +154,7 @@ static PyObject *reader_values(const reader *reader, uintptr_t object, unsigned 
     return tuple;
 }
 
-/* Ask for a structure, in a cdata of its own. */
+// Ask for a structure, in a cdata of its own.
 static PyObject *reader_cdata(const reader *reader, uintptr_t object, unsigned int first, unsigned int second)
 {
     PyObject *structure = PyObject_CallFunctionObjArgs(new_structure, reader->ctype, NULL);
@@ -169,7 +164,7 @@ static PyObject *reader_cdata(const reader *reader, uintptr_t object, unsigned i
     return structure;
 }
 
-/* Ask for a structure, in an object. */
+// Ask for a structure, in an object.
 static PyObject *reader_object(const reader *reader, uintptr_t object, unsigned int first, unsigned int second)
 {
     told *made = (told *)PyType_GenericAlloc((PyTypeObject *)reader->class, 0);
@@ -200,7 +195,7 @@ static PyObject *told_record(PyObject *self, void *unused)
     told *object = (told *)self;
     PyObject *record;
     (void)unused;
-    if (object->memory) /* which lives as long as the object */
+    if (object->memory)  // which lives as long as the object
         return from_pointer(object->memory, object->ctype);
     Py_BEGIN_CRITICAL_SECTION(self);
     record = Py_XNewRef(object->record);
@@ -248,7 +243,7 @@ static PyObject *reader_read(PyObject *self, PyObject *const *operands, Py_ssize
     const reader *reader = (struct reader *)self;
     uintptr_t object = 0;
     unsigned int numbers[MOST_OPERANDS - 1] = {0};
-    if (count && !PyLong_Check(operands[0])) { /* what has a handle */
+    if (count && !PyLong_Check(operands[0])) {  // what has a handle
         PyObject *all[MOST_OPERANDS], *handle = PyObject_GetAttr(operands[0], handle_name);
         if (handle == NULL)
             return NULL;
@@ -313,23 +308,19 @@ static PyMethodDef reader_functions[] = {
     {"read", reader_of_nothing, METH_NOARGS, "read()\n--\n\nAsk NVML."},
 };
 
-/* The function of a form. */
+// The function of a form.
 static PyMethodDef *function_for(ccc_nvml_form form)
 {
     switch (form) {
-    case CCC_NVML_OUTPUT_OF:
-        return &reader_functions[1];
-    case CCC_NVML_OUTPUT_OF_TWO:
-        return &reader_functions[2];
+    case CCC_NVML_OUTPUT_OF: return &reader_functions[1];
+    case CCC_NVML_OUTPUT_OF_TWO: return &reader_functions[2];
     case CCC_NVML_TOTAL:
-    case CCC_NVML_SYSTEM_TEXT:
-        return &reader_functions[3];
-    default:
-        return &reader_functions[0];
+    case CCC_NVML_SYSTEM_TEXT: return &reader_functions[3];
+    default: return &reader_functions[0];
     }
 }
 
-/* Read the description of a part of the output: a name, then code, offset and size. */
+// Read the description of a part of the output: a name, then code, offset and size.
 static int read_answer(PyObject *description, answer *answer, unsigned int size)
 {
     const char *name;
@@ -380,7 +371,7 @@ static PyObject *calls_nvml_reader(PyObject *module, PyObject *const *arguments,
     return function;
 }
 
-/* Return an object of a class that has what is asked about: a handle, or a device. */
+// Return an object of a class that has what is asked about: a handle, or a device.
 static PyObject *make_about(PyObject *self, PyObject *subject)
 {
     PyObject *made = PyType_GenericAlloc((PyTypeObject *)PyTuple_GetItem(self, 0), 0);
@@ -406,15 +397,13 @@ static PyObject *calls_about(PyObject *module, PyObject *const *arguments, Py_ss
     return function;
 }
 
-/*
- * A property of Python's that has a function in C in the place of its getter: where the object has the attribute
- * `subject`, what `function` makes of that; of an object of Told, a member of its structure. Its fields are behind those
- * of the base, whose size only the interpreter knows. It is never released, and no more is what it refers to.
- */
+// A property of Python's that has a function in C in the place of its getter: where the object has the attribute
+// `subject`, what `function` makes of that; of an object of Told, a member of its structure. Its fields are behind
+// those of the base, whose size only the interpreter knows. It is never released, and no more is what it refers to.
 typedef struct shortcut {
-    PyObject *text; /* __doc__ */
+    PyObject *text;  // __doc__
     PyObject *subject, *function;
-    reader *reader; /* that of the function, if it is one of the first form */
+    reader *reader;  // that of the function, if it is one of the first form
     answer member;
 } shortcut;
 
@@ -448,7 +437,7 @@ static PyObject *shortcut_get(PyObject *self, PyObject *object, PyObject *type)
 }
 
 static PyMemberDef shortcut_members[] = {
-    {"__doc__", T_OBJECT, 0, 0, NULL}, /* the offset is set when the size of the base is known */
+    {"__doc__", T_OBJECT, 0, 0, NULL},  // the offset is set when the size of the base is known
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -475,7 +464,7 @@ static int make_shortcut_type(void)
     return shortcut_type ? 0 : -1;
 }
 
-/* Put a shortcut in the place of a property of a class. A borrowed reference to it; NULL with an error set. */
+// Put a shortcut in the place of a property of a class. A borrowed reference to it; NULL with an error set.
 static shortcut *replace_property(PyObject *class, PyObject *name)
 {
     PyObject *property = PyObject_GetAttr(class, name), *made = NULL;
@@ -488,7 +477,7 @@ static shortcut *replace_property(PyObject *class, PyObject *name)
         Py_XDECREF(get);
         Py_XDECREF(set);
         if (made)
-            SHORTCUT(made)->text = text; /* in the place of what some versions put there themselves */
+            SHORTCUT(made)->text = text;  // in the place of what some versions put there themselves
         else
             Py_XDECREF(text);
     }
@@ -497,7 +486,7 @@ static shortcut *replace_property(PyObject *class, PyObject *name)
     Py_XDECREF(named);
     if (named == NULL || PyObject_SetAttr(class, name, made))
         return NULL;
-    return SHORTCUT(made); /* the class has a reference to it, and another one keeps it for ever */
+    return SHORTCUT(made);  // the class has a reference to it, and another one keeps it for ever
 }
 
 static PyObject *calls_use_functions(PyObject *module, PyObject *const *arguments, Py_ssize_t count)

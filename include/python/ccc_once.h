@@ -1,9 +1,8 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The modules in C have state of the process: types, and references to objects. So one interpreter imports them, and
- * once: the objects of the first import would be used with the types of the second.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The modules in C have state of the process: types, and references to objects. So one interpreter imports them, and
+// once: the objects of the first import would be used with the types of the second.
 #ifndef CCC_ONCE_H
 #define CCC_ONCE_H
 
@@ -12,18 +11,18 @@
 
 #include <stdint.h>
 
-static int64_t ccc_importer = -1; /* the interpreter that has imported the module */
+static int64_t ccc_importer = -1;  // the interpreter that has imported the module
 
 static int64_t ccc_interpreter(void)
 {
-#ifdef PYPY_VERSION /* which has one */
+#ifdef PYPY_VERSION  // which has one
     return 0;
 #else
     return PyInterpreterState_GetID(PyInterpreterState_Get());
 #endif
 }
 
-/* Before a module is initialised. -1, with ImportError set: it was imported before. */
+// Before a module is initialised. -1, with ImportError set: it was imported before.
 static int ccc_refuse_second_import(const char *module)
 {
     if (ccc_importer < 0)
@@ -39,10 +38,7 @@ static int ccc_refuse_second_import(const char *module)
     return -1;
 }
 
-/* Once it is initialised. */
-static void ccc_import_done(void)
-{
-    ccc_importer = ccc_interpreter();
-}
+// Once it is initialised.
+static void ccc_import_done(void) { ccc_importer = ccc_interpreter(); }
 
 #endif

@@ -1,6 +1,6 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Objects of ours as _calls.c has them. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Objects of ours as _calls.c has them.
 #ifndef CCC_OWNER_H
 #define CCC_OWNER_H
 
@@ -14,22 +14,19 @@
 #include "python/ccc_hold.h"
 
 typedef struct owner {
-    PyObject_HEAD
-    PyObject *cdata; /* the handle as CFFI functions take it; NULL where nobody has asked for it */
-    ccc_handle *handle;    /* the same; NULL where construction was refused */
+    PyObject_HEAD PyObject *cdata;  // the handle as CFFI functions take it; NULL where nobody has asked for it
+    ccc_handle *handle;             // the same; NULL where construction was refused
 } owner;
 
-/* Set when the module is imported, and never released: objects may go when it has. */
+// Set when the module is imported, and never released: objects may go when it has.
 static PyTypeObject *owner_type;
 static PyObject *handle_ctype;
 
-/* CFFI's own, as the module that it made has them. */
+// CFFI's own, as the module that it made has them.
 static PyObject *(*from_pointer)(char *pointer, PyObject *ctype);
 static char *(*to_pointer)(PyObject *cdata, PyObject *ctype);
 
-/*
- * A handle is exchanged for another while threads use the object: without the GIL the pointer to it is read atomically.
- */
+// A handle is exchanged for another while threads use the object: without the GIL the pointer to it is read atomically.
 #define HANDLE(object) __atomic_load_n(&((owner *)(object))->handle, __ATOMIC_ACQUIRE)
 
 #ifndef Py_GIL_DISABLED
@@ -43,17 +40,15 @@ static char *(*to_pointer)(PyObject *cdata, PyObject *ctype);
 #define Py_END_CRITICAL_SECTION2() }
 #endif
 
-/* The handle of an object of ours, if it is of that kind; else NULL, with no error set. */
+// The handle of an object of ours, if it is of that kind; else NULL, with no error set.
 static ccc_handle *handle_of_owner(PyObject *object, ccc_kind kind)
 {
     ccc_handle *handle = HANDLE(object);
     return handle && head_of(handle)->kind == kind ? handle : NULL;
 }
 
-/*
- * The classes that most streams, events and buffers are of, by kind; set when they are made, and never released. Their
- * objects have handles of no other kind.
- */
+// The classes that most streams, events and buffers are of, by kind; set when they are made, and never released. Their
+// objects have handles of no other kind.
 static PyTypeObject *usual_type[CCC_KINDS];
 
 static ccc_handle *handle_of_any(PyObject *argument, ccc_kind kind)
@@ -61,20 +56,18 @@ static ccc_handle *handle_of_any(PyObject *argument, ccc_kind kind)
     return PyObject_TypeCheck(argument, owner_type) ? handle_of_owner(argument, kind) : NULL;
 }
 
-/* The same of an argument. */
+// The same of an argument.
 static inline ccc_handle *handle_of(PyObject *argument, ccc_kind kind)
 {
     return Py_IS_TYPE(argument, usual_type[kind]) ? HANDLE(argument) : handle_of_any(argument, kind);
 }
 
-/*
- * The class of objects that stand for a stream, and the names of its attributes with the stream: the second for
- * launches, where it may be None, the first for all else. Set when the class is made, and never released.
- */
+// The class of objects that stand for a stream, and the names of its attributes with the stream: the second for
+// launches, where it may be None, the first for all else. Set when the class is made, and never released.
 static PyTypeObject *stand_in_type;
 static PyObject *stand_in_name, *launch_stand_in_name;
 
-/* The stream that an argument stands for. A new reference; NULL, with no error set: it stands for none, as most do. */
+// The stream that an argument stands for. A new reference; NULL, with no error set: it stands for none, as most do.
 static inline PyObject *stream_behind(PyObject *argument, PyObject *name)
 {
     if (Py_IS_TYPE(argument, usual_type[CCC_STREAM]) || stand_in_type == NULL ||
@@ -86,16 +79,14 @@ static inline PyObject *stream_behind(PyObject *argument, PyObject *name)
     return stream;
 }
 
-/* The handle of the stream that an argument is or stands for. In the latter case *behind keeps it, else that is NULL. */
+// The handle of the stream that an argument is or stands for. In the latter case *behind keeps it, else that is NULL.
 static inline ccc_handle *stream_of(PyObject *argument, PyObject **behind)
 {
     *behind = stream_behind(argument, stand_in_name);
     return handle_of(*behind ? *behind : argument, CCC_STREAM);
 }
 
-/*
- * The cdata of an object of ours, made for the first who asks. A new reference; NULL: it failed, or there is no handle.
- */
+// The cdata of an object of ours, made for the first who asks. A new reference; NULL: it failed, or there is no handle.
 static PyObject *cdata_of(PyObject *object)
 {
     owner *self = (owner *)object;
@@ -107,7 +98,7 @@ static PyObject *cdata_of(PyObject *object)
             return NULL;
     }
     Py_BEGIN_CRITICAL_SECTION(object);
-    if (self->cdata == NULL) { /* else another thread has been here, perhaps to exchange the handle */
+    if (self->cdata == NULL) {  // else another thread has been here, perhaps to exchange the handle
         self->cdata = made;
         made = NULL;
     }
@@ -117,7 +108,7 @@ static PyObject *cdata_of(PyObject *object)
     return cdata;
 }
 
-/* Raise an exception that a method in Python has made, whose reference is taken; NULL: another one was raised there. */
+// Raise an exception that a method in Python has made, whose reference is taken; NULL: another one was raised there.
 static PyObject *raise_made(PyObject *error)
 {
     if (error)
@@ -126,10 +117,10 @@ static PyObject *raise_made(PyObject *error)
     return NULL;
 }
 
-/* Set when the module is imported, and never released. */
+// Set when the module is imported, and never released.
 static PyObject *check_cleanup;
 
-/* Show failures of cleanup as warnings of the code `stacklevel` calls up. What is raised then is left to the caller. */
+// Show failures of cleanup as warnings of the code `stacklevel` calls up. What is raised then is left to the caller.
 static int report(int waiting, int stacklevel)
 {
     PyObject *result = PyObject_CallFunction(check_cleanup, "ii", waiting, stacklevel);
@@ -137,17 +128,16 @@ static int report(int waiting, int stacklevel)
     return result ? 0 : -1;
 }
 
-/* Release the handle of an object that goes. */
+// Release the handle of an object that goes.
 static void drop_handle(PyObject *self)
 {
     ccc_handle *handle = ((owner *)self)->handle;
     int waiting = 0;
     if (handle && is_open(handle)) {
-        Py_BEGIN_ALLOW_THREADS
-        waiting = helpers->release_object(handle);
+        Py_BEGIN_ALLOW_THREADS waiting = helpers->release_object(handle);
         Py_END_ALLOW_THREADS
     } else if (handle) {
-        waiting = helpers->release_object(handle); /* which only frees */
+        waiting = helpers->release_object(handle);  // which only frees
     }
     Py_XDECREF(((owner *)self)->cdata);
     if (waiting) {
@@ -167,7 +157,7 @@ static void owner_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-/* The handle of an object of ours; NULL with an error set where there is none. */
+// The handle of an object of ours; NULL with an error set where there is none.
 static ccc_handle *handle_or_error(PyObject *argument)
 {
     ccc_handle *handle = PyObject_TypeCheck(argument, owner_type) ? HANDLE(argument) : NULL;
@@ -183,7 +173,7 @@ static PyObject *owner_value(PyObject *self, void *unused)
     return handle ? PyLong_FromUnsignedLongLong(is_open(handle) ? head_of(handle)->value : 0) : NULL;
 }
 
-/* What makes of the type and the number of a driver handle what programs get. NULL: they get the number. */
+// What makes of the type and the number of a driver handle what programs get. NULL: they get the number.
 static PyObject *show_handle;
 
 static PyObject *owner_handle(PyObject *self, void *unused)
@@ -229,7 +219,7 @@ static PyType_Spec owner_spec = {
     "cuda_core_cffi._calls.Owner", sizeof(owner), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, owner_slots,
 };
 
-/* An object of a class for a handle that a helper made; False where it made none. */
+// An object of a class for a handle that a helper made; False where it made none.
 static PyObject *own_handle(PyObject *type, ccc_handle *handle)
 {
     if (handle == NULL)
@@ -241,8 +231,7 @@ static PyObject *own_handle(PyObject *type, ccc_handle *handle)
         ((owner *)self)->handle = handle;
     } else {
         Py_XDECREF(cdata);
-        Py_BEGIN_ALLOW_THREADS
-        helpers->release_object(handle);
+        Py_BEGIN_ALLOW_THREADS helpers->release_object(handle);
         Py_END_ALLOW_THREADS
     }
     return self;
@@ -256,7 +245,7 @@ static int check_count(const char *name, Py_ssize_t count, Py_ssize_t wanted)
     return -1;
 }
 
-/* Read the integers that follow a class. */
+// Read the integers that follow a class.
 static int read_integers(PyObject *const *arguments, Py_ssize_t count, int *values)
 {
     for (Py_ssize_t index = 0; index < count; ++index) {

@@ -1,12 +1,11 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Packers of _calls.c: what cuda_core_cffi/_core/packing.py does elsewhere.
- *
- * A packer packs the arguments of a kernel, and ccc_launches.h launches with them, in one crossing. What it does not do
- * (values of other types, out of range, closed) it leaves to Python, which packs them or tells what is wrong; nothing was
- * launched then.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Packers of _calls.c: what cuda_core_cffi/_core/packing.py does elsewhere.
+//
+// A packer packs the arguments of a kernel, and ccc_launches.h launches with them, in one crossing. What it does not do
+// (values of other types, out of range, closed) it leaves to Python, which packs them or tells what is wrong; nothing
+// was launched then.
 #ifndef CCC_PACKER_H
 #define CCC_PACKER_H
 
@@ -16,25 +15,24 @@
 
 #include "python/ccc_method.h"
 
-#define STACK_SIZE 1024 /* bytes on the stack for arguments and the handles of buffers; most kernels need less */
+#define STACK_SIZE 1024  // bytes on the stack for arguments and the handles of buffers; most kernels need less
 #define PREPARED_HEAD sizeof(ccc_record)
 
 typedef struct field {
-    PyTypeObject *type; /* the only type on the fast path, or NULL */
-    PyObject *pack;     /* what packs every value of the parameter, or tells what is wrong with it */
+    PyTypeObject *type;  // the only type on the fast path, or NULL
+    PyObject *pack;      // what packs every value of the parameter, or tells what is wrong with it
     size_t offset, size;
-    char code, way; /* those of _core/packing.py */
+    char code, way;  // those of _core/packing.py
 } field;
 
 typedef struct packer {
-    PyObject_VAR_HEAD
-    PyObject *fields_kept; /* what the fields refer to */
-    PyObject *native_kept; /* cdata of a ccc_target; prepared, of a ccc_plan */
-    PyObject *plan;        /* prepared: what does the rest */
+    PyObject_VAR_HEAD PyObject *fields_kept;  // what the fields refer to
+    PyObject *native_kept;                    // cdata of a ccc_target; prepared, of a ccc_plan
+    PyObject *plan;                           // prepared: what does the rest
     void *native;
-    size_t size; /* of the arguments */
+    size_t size;  // of the arguments
     Py_ssize_t count;
-    Py_ssize_t objects; /* how many of them are buffers, textures or surfaces */
+    Py_ssize_t objects;  // how many of them are buffers, textures or surfaces
     field fields[1];
 } packer;
 
@@ -51,7 +49,7 @@ static int packer_traverse(PyObject *self, visitproc visit, void *arg)
 
 static int packer_clear(PyObject *self)
 {
-    Py_CLEAR(((packer *)self)->plan); /* the rest is needed as long as something may launch */
+    Py_CLEAR(((packer *)self)->plan);  // the rest is needed as long as something may launch
     return 0;
 }
 
@@ -82,7 +80,7 @@ static PyType_Spec packer_spec = {
     packer_slots,
 };
 
-/* Store a number as a type, if it is one of that type. */
+// Store a number as a type, if it is one of that type.
 #define STORE_AS(type, number, at) \
     do { \
         type narrow = (type)(number); \
@@ -92,7 +90,7 @@ static PyType_Spec packer_spec = {
         return 0; \
     } while (0)
 
-/* An unsigned one of 8 bytes, past the signed range. */
+// An unsigned one of 8 bytes, past the signed range.
 static int store_large(PyObject *value, char *at)
 {
     if (!PyErr_ExceptionMatches(PyExc_OverflowError))
@@ -113,20 +111,13 @@ static int store_integer(PyObject *value, char code, char *at)
     if (number == -1 && PyErr_Occurred())
         return code == 'Q' ? store_large(value, at) : -1;
     switch (code) {
-    case 'b':
-        STORE_AS(int8_t, number, at);
-    case 'h':
-        STORE_AS(int16_t, number, at);
-    case 'i':
-        STORE_AS(int32_t, number, at);
-    case 'q':
-        STORE_AS(int64_t, number, at);
-    case 'B':
-        STORE_AS(uint8_t, number, at);
-    case 'H':
-        STORE_AS(uint16_t, number, at);
-    case 'I':
-        STORE_AS(uint32_t, number, at);
+    case 'b': STORE_AS(int8_t, number, at);
+    case 'h': STORE_AS(int16_t, number, at);
+    case 'i': STORE_AS(int32_t, number, at);
+    case 'q': STORE_AS(int64_t, number, at);
+    case 'B': STORE_AS(uint8_t, number, at);
+    case 'H': STORE_AS(uint16_t, number, at);
+    case 'I': STORE_AS(uint32_t, number, at);
     default:
         if (number < 0)
             return -1;
@@ -148,7 +139,7 @@ static int store_double(double number, char code, char *at)
     return 0;
 }
 
-/* Store what is a number for Python. One of NumPy or ctypes that is not one for itself may not be the same afterwards. */
+// Store what is a number for Python. One of NumPy or ctypes that is not one for itself may not be the same afterwards.
 static int store_number(PyObject *value, char code, int unless_nan, char *at)
 {
     if (code == '?') {
@@ -172,13 +163,10 @@ static int store_value_of(PyObject *item, char code, int unless_nan, char *at)
     return result;
 }
 
-/* Whether the arguments of a field have handles: buffers, or textures and surfaces. */
-static int is_object(const field *field)
-{
-    return field->way == 'b' || field->way == 'x';
-}
+// Whether the arguments of a field have handles: buffers, or textures and surfaces.
+static int is_object(const field *field) { return field->way == 'b' || field->way == 'x'; }
 
-/* The handle of an argument of that kind; NULL, with no error set, for any other argument. */
+// The handle of an argument of that kind; NULL, with no error set, for any other argument.
 static ccc_handle *handle_of_argument(const field *field, PyObject *value)
 {
     if (field->way == 'b')
@@ -187,10 +175,8 @@ static ccc_handle *handle_of_argument(const field *field, PyObject *value)
     return handle ? handle : handle_of_any(value, CCC_SURFACE);
 }
 
-/*
- * Store the address of a buffer, or the number of a texture or a surface, and add its handle to those of the launch, if
- * there is one: it keeps them from being destroyed.
- */
+// Store the address of a buffer, or the number of a texture or a surface, and add its handle to those of the launch, if
+// there is one: it keeps them from being destroyed.
 static int store_object(PyObject *value, const field *field, char *at, ccc_handle ***handles)
 {
     ccc_handle *handle = handle_of_argument(field, value);
@@ -212,7 +198,7 @@ static int store_complex(PyObject *value, const field *field, char *at)
                : 0;
 }
 
-/* Store what the slot's own function makes of a value. */
+// Store what the slot's own function makes of a value.
 static int store_by_function(PyObject *value, const field *field, char *at)
 {
     PyObject *data = PyObject_CallFunctionObjArgs(field->pack, value, NULL);
@@ -225,23 +211,18 @@ static int store_by_function(PyObject *value, const field *field, char *at)
     return result;
 }
 
-/* Store one argument. -1: it is not for the fast path, and an exception may be set. */
+// Store one argument. -1: it is not for the fast path, and an exception may be set.
 static int store(PyObject *value, const field *field, char *at, ccc_handle ***handles)
 {
     if (field->type && Py_TYPE(value) != field->type)
         return -1;
     switch (field->way) {
-    case 'v':
-        return store_number(value, field->code, 0, at);
-    case 'n':
-        return store_number(value, field->code, 1, at);
+    case 'v': return store_number(value, field->code, 0, at);
+    case 'n': return store_number(value, field->code, 1, at);
     case 'b':
-    case 'x':
-        return store_object(value, field, at, handles);
-    case 'a':
-        return store_value_of(value, field->code, 0, at);
-    case 'm':
-        return store_value_of(value, field->code, 1, at);
+    case 'x': return store_object(value, field, at, handles);
+    case 'a': return store_value_of(value, field->code, 0, at);
+    case 'm': return store_value_of(value, field->code, 1, at);
     case 'c':
         if (PyComplex_Check(value))
             return store_complex(value, field, at);
@@ -262,23 +243,23 @@ static int store(PyObject *value, const field *field, char *at, ccc_handle ***ha
     return store_by_function(value, field, at);
 }
 
-/* Clear an exception which only says that Python has to look at the values. 0: another one is set. */
+// Clear an exception which only says that Python has to look at the values. 0: another one is set.
 static int not_on_fast_path(void)
 {
     PyObject *raised = PyErr_Occurred();
     if (raised == NULL)
         return 1;
-    if (!PyErr_GivenExceptionMatches(raised, PyExc_OverflowError) && !PyErr_GivenExceptionMatches(raised, PyExc_TypeError) &&
-        !PyErr_GivenExceptionMatches(raised, PyExc_AttributeError) && !PyErr_GivenExceptionMatches(raised, PyExc_ValueError))
+    if (!PyErr_GivenExceptionMatches(raised, PyExc_OverflowError) &&
+        !PyErr_GivenExceptionMatches(raised, PyExc_TypeError) &&
+        !PyErr_GivenExceptionMatches(raised, PyExc_AttributeError) &&
+        !PyErr_GivenExceptionMatches(raised, PyExc_ValueError))
         return 0;
     PyErr_Clear();
     return 1;
 }
 
-/*
- * Store all arguments, which are in a tuple, or else in an array, and the handles of objects unless `handles` is NULL.
- * 0: done; 1: they are not for the fast path; -1: an exception is set.
- */
+// Store all arguments, which are in a tuple, or else in an array, and the handles of objects unless `handles` is NULL.
+// 0: done; 1: they are not for the fast path; -1: an exception is set.
 static int store_all(const packer *packer, PyObject *tuple, PyObject *const *array, char *arguments,
                      ccc_handle **handles)
 {
@@ -292,10 +273,8 @@ static int store_all(const packer *packer, PyObject *tuple, PyObject *const *arr
     return 0;
 }
 
-/*
- * Where the arguments of a launch go, and behind them the handles of buffers: outside of the packer, because any number
- * of threads may launch with it at once.
- */
+// Where the arguments of a launch go, and behind them the handles of buffers: outside of the packer, because any number
+// of threads may launch with it at once.
 static char *memory_for(const packer *packer, char *stack, ccc_handle ***handles)
 {
     const size_t align = sizeof **handles, start = (packer->size + align - 1) / align * align;
@@ -314,7 +293,7 @@ static void memory_done(char *used, char *stack)
         PyMem_Free(used);
 }
 
-/* The pointer of cdata of a type. NULL with an exception where it is none. */
+// The pointer of cdata of a type. NULL with an exception where it is none.
 static void *pointer_of(PyObject *cdata, PyObject *ctype)
 {
     void *pointer = to_pointer(cdata, ctype);
@@ -335,7 +314,7 @@ static int read_field(PyObject *description, field *field)
     return 0;
 }
 
-/* A packer for some fields, and for the target or the plan that `native` is. */
+// A packer for some fields, and for the target or the plan that `native` is.
 static packer *make_packer(PyObject *fields, PyObject *types, PyObject *native, PyObject *ctype)
 {
     void *pointer = pointer_of(native, ctype);
@@ -369,7 +348,7 @@ static PyObject *calls_make_packer(PyObject *module, PyObject *const *arguments,
     return (PyObject *)make_packer(arguments[0], arguments[1], arguments[2], target_ctype);
 }
 
-/* A packer like another one, for another target that has the same parameters. */
+// A packer like another one, for another target that has the same parameters.
 static PyObject *calls_retarget(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;

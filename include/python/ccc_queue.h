@@ -1,15 +1,14 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Methods of streams, events and graphs, for _calls.c: to record, to hold up, to wait, to ask, to tell the time between,
- * and to launch.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Methods of streams, events and graphs, for _calls.c: to record, to hold up, to wait, to ask, to tell the time
+// between, and to launch.
 #ifndef CCC_QUEUE_H
 #define CCC_QUEUE_H
 
 #include "python/ccc_method.h"
 
-/* The methods in Python, set when the classes get those in C. */
+// The methods in Python, set when the classes get those in C.
 static PyObject *python_stream_record, *python_stream_wait, *python_stream_sync, *python_event_sync;
 static PyObject *python_event_subtract, *python_event_is_done, *python_graph_launch;
 
@@ -20,10 +19,8 @@ static PyObject *stream_record(PyObject *self, PyObject *const *arguments, Py_ss
     ccc_handle *event = count == 1 && !names ? handle_of(arguments[0], CCC_EVENT) : NULL;
     if (stream == NULL || event == NULL || !hold_both(stream, event))
         return call_python(python_stream_record, self, arguments, count, names);
-    Py_BEGIN_ALLOW_THREADS
-    status = helpers->event_record_in(event, stream);
-    Py_END_ALLOW_THREADS
-    let_go_of_both(stream, event);
+    Py_BEGIN_ALLOW_THREADS status = helpers->event_record_in(event, stream);
+    Py_END_ALLOW_THREADS let_go_of_both(stream, event);
     if (status)
         return raise_made(PyObject_CallMethod(self, "_failure", "iO", status, arguments[0]));
     return Py_NewRef(arguments[0]);
@@ -37,10 +34,9 @@ static PyObject *stream_wait(PyObject *self, PyObject *const *arguments, Py_ssiz
     ccc_handle *other = is_usual && event == NULL ? handle_of(arguments[0], CCC_STREAM) : NULL;
     if (stream == NULL || (event == NULL && other == NULL) || !hold_both(stream, event ? event : other))
         return call_python(python_stream_wait, self, arguments, count, names);
-    Py_BEGIN_ALLOW_THREADS
-    status = event ? helpers->stream_wait_event_in(stream, event) : helpers->stream_wait_stream_in(stream, other);
-    Py_END_ALLOW_THREADS
-    let_go_of_both(stream, event ? event : other);
+    Py_BEGIN_ALLOW_THREADS status =
+        event ? helpers->stream_wait_event_in(stream, event) : helpers->stream_wait_stream_in(stream, other);
+    Py_END_ALLOW_THREADS let_go_of_both(stream, event ? event : other);
     if (status)
         return raise_made(PyObject_CallMethod(self, "_failure", "iO", status, arguments[0]));
     Py_RETURN_NONE;
@@ -52,10 +48,8 @@ static PyObject *sync_with(PyObject *self, int (*helper)(const ccc_handle *handl
     ccc_handle *handle = HANDLE(self);
     if (handle == NULL || !hold(handle))
         return call_python(python, self, NULL, 0, NULL);
-    Py_BEGIN_ALLOW_THREADS
-    status = helper(handle);
-    Py_END_ALLOW_THREADS
-    let_go(handle);
+    Py_BEGIN_ALLOW_THREADS status = helper(handle);
+    Py_END_ALLOW_THREADS let_go(handle);
     if (status)
         return PyObject_CallMethod(self, "_after_wait", "i", status);
     Py_RETURN_NONE;
@@ -83,17 +77,15 @@ static PyObject *graph_launch(PyObject *self, PyObject *const *arguments, Py_ssi
         Py_XDECREF(behind);
         return call_python(python_graph_launch, self, arguments, count, names);
     }
-    Py_BEGIN_ALLOW_THREADS
-    status = helpers->graph_launch_in(executable, stream);
-    Py_END_ALLOW_THREADS
-    let_go(stream);
+    Py_BEGIN_ALLOW_THREADS status = helpers->graph_launch_in(executable, stream);
+    Py_END_ALLOW_THREADS let_go(stream);
     Py_XDECREF(behind);
     if (status)
         return raise_made(PyObject_CallMethod(self, "_failure", "iO", status, arguments[0]));
     Py_RETURN_NONE;
 }
 
-/* Whether an event was reached. */
+// Whether an event was reached.
 static PyObject *event_is_done(PyObject *self, void *unused)
 {
     int status;
@@ -101,10 +93,9 @@ static PyObject *event_is_done(PyObject *self, void *unused)
     ccc_handle *event = HANDLE(self);
     if (event == NULL || !hold(event))
         return PyObject_CallFunctionObjArgs(python_event_is_done, self, NULL);
-    Py_BEGIN_ALLOW_THREADS /* the driver may wait for a lock that another thread has for long */
-    status = helpers->event_query_in(event);
-    Py_END_ALLOW_THREADS
-    let_go(event);
+    Py_BEGIN_ALLOW_THREADS  // the driver may wait for a lock that another thread has for long
+        status = helpers->event_query_in(event);
+    Py_END_ALLOW_THREADS let_go(event);
     if (status == 0)
         Py_RETURN_TRUE;
     if (status == CCC_NOT_READY)
@@ -112,10 +103,8 @@ static PyObject *event_is_done(PyObject *self, void *unused)
     return PyObject_CallMethod(self, "_after_query", "i", status);
 }
 
-/*
- * What can be subtracted from one another: a base class in C, because an operator that is written in Python, or put into a
- * class as a method, is looked up by its name each time.
- */
+// What can be subtracted from one another: a base class in C, because an operator that is written in Python, or put
+// into a class as a method, is looked up by its name each time.
 static PyTypeObject *timed_type;
 
 static PyObject *timed_subtract(PyObject *end, PyObject *start)
@@ -127,11 +116,9 @@ static PyObject *timed_subtract(PyObject *end, PyObject *start)
             Py_RETURN_NOTIMPLEMENTED;
         return PyObject_CallFunctionObjArgs(python_event_subtract, end, start, NULL);
     }
-    Py_BEGIN_ALLOW_THREADS
-    milliseconds = helpers->event_elapsed_in(from, to);
-    Py_END_ALLOW_THREADS
-    let_go_of_both(from, to);
-    if (milliseconds == milliseconds) /* not NaN */
+    Py_BEGIN_ALLOW_THREADS milliseconds = helpers->event_elapsed_in(from, to);
+    Py_END_ALLOW_THREADS let_go_of_both(from, to);
+    if (milliseconds == milliseconds)  // not NaN
         return PyFloat_FromDouble(milliseconds);
     return raise_made(PyObject_CallMethod(end, "_elapsed_failure", "O", start));
 }
@@ -156,11 +143,11 @@ static int add_timed(PyObject *module)
 
 static PyGetSetDef is_done_property = {"is_done", event_is_done, NULL, NULL, NULL};
 
-/* Put the getter in C in the place of that of Event.is_done, whose documentation it takes over. */
+// Put the getter in C in the place of that of Event.is_done, whose documentation it takes over.
 static int use_fast_query(PyObject *class)
 {
     PyObject *property = PyObject_GetAttrString(class, is_done_property.name);
-    PyObject *get = property ? PyObject_GetAttrString(property, "fget") : NULL; /* this and the text are never released */
+    PyObject *get = property ? PyObject_GetAttrString(property, "fget") : NULL;  // this and the text are never released
     PyObject *text = get ? PyObject_GetAttrString(property, "__doc__") : NULL;
     is_done_property.doc = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     PyObject *made = is_done_property.doc ? PyDescr_NewGetSet((PyTypeObject *)class, &is_done_property) : NULL;
@@ -176,11 +163,12 @@ static int use_fast_query(PyObject *class)
     return result;
 }
 
-/* Put the operator in C in the place of Event.__sub__. Both names belong to it: one in Python would bring it back to Python. */
+// Put the operator in C in the place of Event.__sub__. Both names belong to it: one in Python would bring it back to
+// Python.
 static int use_fast_subtraction(PyObject *class)
 {
     static const char *const names[] = {"__sub__", "__rsub__"};
-    python_event_subtract = PyObject_GetAttrString(class, names[0]); /* never released */
+    python_event_subtract = PyObject_GetAttrString(class, names[0]);  // never released
     int failed = python_event_subtract == NULL;
     for (size_t index = 0; index < sizeof names / sizeof *names && !failed; ++index) {
         PyObject *made = PyObject_GetAttrString((PyObject *)timed_type, names[index]);

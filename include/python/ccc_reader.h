@@ -1,13 +1,12 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Reading what speaks DLPack in Python's form: asking where the memory is, asking for the capsule in the order of the
- * consumer's stream, and taking its tensor, in one call.
- *
- * A reader of ours in Python does the same, and whatever is unusual: nothing was done then. It is for types all of whose
- * instances have the methods. On PyPy, where calls from C are slow, it does everything. So does that of a type with
- * DLPack's C exchange API where streams are to be ordered.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Reading what speaks DLPack in Python's form: asking where the memory is, asking for the capsule in the order of the
+// consumer's stream, and taking its tensor, in one call.
+//
+// A reader of ours in Python does the same, and whatever is unusual: nothing was done then. It is for types all of
+// whose instances have the methods. On PyPy, where calls from C are slow, it does everything. So does that of a type
+// with DLPack's C exchange API where streams are to be ordered.
 #ifndef CCC_READER_H
 #define CCC_READER_H
 
@@ -19,7 +18,7 @@
 
 #define CCC_NO_ORDERING (-1)
 
-/* Made when the first reader is, and never released. */
+// Made when the first reader is, and never released.
 static PyObject *ccc_export_name, *ccc_device_name, *ccc_version, *ccc_keywords, *ccc_old_keywords, *ccc_legacy;
 
 static int ccc_reader_constants(void)
@@ -35,10 +34,8 @@ static int ccc_reader_constants(void)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/*
- * Whether an object says that its memory is the host's alone: 0 or 1, or -1 with a Python error set, also for memory that
- * is neither the host's nor CUDA's.
- */
+// Whether an object says that its memory is the host's alone: 0 or 1, or -1 with a Python error set, also for memory
+// that is neither the host's nor CUDA's.
 static int ccc_is_on_host(PyObject *object)
 {
     PyObject *device = PyObject_VectorcallMethod(ccc_device_name, &object, 1, NULL);
@@ -53,12 +50,12 @@ static int ccc_is_on_host(PyObject *object)
     return type == CCC_DL_CPU;
 }
 
-/* Ask an object for its tensor and take it. */
+// Ask an object for its tensor and take it.
 static PyObject *ccc_ask_and_take(PyObject *object, PyObject *stream)
 {
     PyObject *arguments[] = {object, stream, ccc_version};
     PyObject *capsule = PyObject_VectorcallMethod(ccc_export_name, arguments, 1, ccc_keywords);
-    if (capsule == NULL && PyErr_ExceptionMatches(PyExc_TypeError)) { /* a producer older than DLPack 1.0 */
+    if (capsule == NULL && PyErr_ExceptionMatches(PyExc_TypeError)) {  // a producer older than DLPack 1.0
         PyErr_Clear();
         capsule = PyObject_VectorcallMethod(ccc_export_name, arguments, 1, ccc_old_keywords);
     }
@@ -70,7 +67,7 @@ static PyObject *ccc_ask_and_take(PyObject *object, PyObject *stream)
     return owner;
 }
 
-/* The consumer's stream as DLPack numbers it, borrowed; NULL, with no error set, if it is not of the usual kind. */
+// The consumer's stream as DLPack numbers it, borrowed; NULL, with no error set, if it is not of the usual kind.
 static PyObject *ccc_consumer(PyObject *stream)
 {
     if (!PyLong_CheckExact(stream))
@@ -87,7 +84,7 @@ static PyObject *ccc_read(PyObject *read, PyObject *const *arguments, Py_ssize_t
 {
     PyObject *stream = count == 2 ? ccc_consumer(arguments[1]) : NULL;
     int on_host = stream ? ccc_is_on_host(arguments[0]) : 0;
-    if (on_host < 0) { /* what is wrong with the device, the reader in Python tells */
+    if (on_host < 0) {  // what is wrong with the device, the reader in Python tells
         if (!PyErr_ExceptionMatches(PyExc_AttributeError) && !PyErr_ExceptionMatches(PyExc_LookupError) &&
             !PyErr_ExceptionMatches(PyExc_TypeError))
             return NULL;
@@ -104,7 +101,7 @@ static PyObject *ccc_read_on_device(PyObject *read, PyObject *const *arguments, 
     return stream ? ccc_ask_and_take(arguments[0], stream) : PyObject_Vectorcall(read, arguments, (size_t)count, NULL);
 }
 
-/* `parts` are the type's API, the reader in Python, and None or what refuses objects whose tensors are not simple. */
+// `parts` are the type's API, the reader in Python, and None or what refuses objects whose tensors are not simple.
 static PyObject *ccc_read_exchanged(PyObject *parts, PyObject *const *arguments, Py_ssize_t count)
 {
     PyObject *read = PyTuple_GetItem(parts, 1), *refuse = PyTuple_GetItem(parts, 2);
@@ -128,7 +125,10 @@ static PyObject *ccc_read_exchanged(PyObject *parts, PyObject *const *arguments,
 }
 
 static PyMethodDef ccc_exchange_reading = {
-    "read_exchanged", (PyCFunction)(void (*)(void))ccc_read_exchanged, METH_FASTCALL, NULL,
+    "read_exchanged",
+    (PyCFunction)(void (*)(void))ccc_read_exchanged,
+    METH_FASTCALL,
+    NULL,
 };
 
 static PyMethodDef ccc_readers[] = {

@@ -1,6 +1,6 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Tensor maps, for _calls.c: the driver writes them into bytes of Python, which kernels get. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Tensor maps, for _calls.c: the driver writes them into bytes of Python, which kernels get.
 #ifndef CCC_TENSOR_MAPS_H
 #define CCC_TENSOR_MAPS_H
 
@@ -8,7 +8,7 @@
 
 static PyObject *map_ctype;
 
-/* The ordinal of a device and an address. */
+// The ordinal of a device and an address.
 static int read_place(PyObject *device, PyObject *address, int *ordinal, uint64_t *place)
 {
     long number = PyLong_AsLong(device);
@@ -19,7 +19,7 @@ static int read_place(PyObject *device, PyObject *address, int *ordinal, uint64_
     return *place == (uint64_t)-1 && PyErr_Occurred() ? -1 : 0;
 }
 
-/* The bytes, whose reference is taken, unless a status says that they have not been written: then that. */
+// The bytes, whose reference is taken, unless a status says that they have not been written: then that.
 static PyObject *bytes_or_status(PyObject *bytes, int status)
 {
     if (status == 0)
@@ -40,10 +40,8 @@ static PyObject *calls_encode_map(PyObject *module, PyObject *const *arguments, 
     if (bytes == NULL)
         return NULL;
     char *to = PyBytes_AsString(bytes);
-    Py_BEGIN_ALLOW_THREADS
-    status = helpers->tensor_map_encode(device, description, address, to);
-    Py_END_ALLOW_THREADS
-    return bytes_or_status(bytes, status);
+    Py_BEGIN_ALLOW_THREADS status = helpers->tensor_map_encode(device, description, address, to);
+    Py_END_ALLOW_THREADS return bytes_or_status(bytes, status);
 }
 
 static PyObject *calls_replace_map(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
@@ -62,10 +60,8 @@ static PyObject *calls_replace_map(PyObject *module, PyObject *const *arguments,
         return NULL;
     char *to = PyBytes_AsString(bytes);
     const char *from = PyBytes_AsString(arguments[1]);
-    Py_BEGIN_ALLOW_THREADS
-    status = helpers->tensor_map_replace(device, from, address, to);
-    Py_END_ALLOW_THREADS
-    return bytes_or_status(bytes, status);
+    Py_BEGIN_ALLOW_THREADS status = helpers->tensor_map_replace(device, from, address, to);
+    Py_END_ALLOW_THREADS return bytes_or_status(bytes, status);
 }
 
 #endif

@@ -1,13 +1,14 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Calls without a tuple of arguments. They are in the stable ABI from 3.12 on; CPython 3.11 has them all the same. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Calls without a tuple of arguments. They are in the stable ABI from 3.12 on; CPython 3.11 has them all the same.
 #ifndef CCC_VECTORCALL_H
 #define CCC_VECTORCALL_H
 
 #include <Python.h>
 
 #if defined(Py_LIMITED_API) && Py_LIMITED_API + 0 < 0x030C0000
-PyAPI_FUNC(PyObject *) PyObject_Vectorcall(PyObject *callable, PyObject *const *arguments, size_t count, PyObject *names);
+PyAPI_FUNC(PyObject *)
+    PyObject_Vectorcall(PyObject *callable, PyObject *const *arguments, size_t count, PyObject *names);
 PyAPI_FUNC(PyObject *)
     PyObject_VectorcallMethod(PyObject *name, PyObject *const *arguments, size_t count, PyObject *names);
 #endif

@@ -1,16 +1,14 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Copies in streams of regions of arrays: to and from memory that has rows and layers, and between arrays. */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Copies in streams of regions of arrays: to and from memory that has rows and layers, and between arrays.
 #ifndef CCC_ARRAY_COPY_H
 #define CCC_ARRAY_COPY_H
 
 #include "memory/ccc_box.h"
 
-/*
- * Make a copy in the order of a stream, in the array's context: drivers refuse an array of a device that is not current, and
- * a default stream is one of the current context. With `event`, host memory that the caller keeps takes part: see
- * ccc_copy_with_event.
- */
+// Make a copy in the order of a stream, in the array's context: drivers refuse an array of a device that is not
+// current, and a default stream is one of the current context. With `event`, host memory that the caller keeps takes
+// part: see ccc_copy_with_event.
 static int ccc_array_copy(const ccc_box_copy *copy, ccc_handle *stream, ccc_handle **event)
 {
     CCC_USE_MAYBE(copy->target.handle);
@@ -25,18 +23,22 @@ static int ccc_array_copy(const ccc_box_copy *copy, ccc_handle *stream, ccc_hand
 }
 
 #define CCC_TO_ARRAY 1
-#define CCC_ON_HOST 2 /* only the host can access the buffer */
+#define CCC_ON_HOST 2  // only the host can access the buffer
 
-/* Copy between a whole array, of so many bytes in a row, rows and layers, and a buffer with the same one after the other. */
+// Copy between a whole array, of so many bytes in a row, rows and layers, and a buffer with the same one after the
+// other.
 static int ccc_array_copy_buffer(ccc_handle *array, ccc_handle *buffer, int how, const size_t *extents,
                                  ccc_handle *stream)
 {
-    const ccc_box memory = {.handle = buffer, .on_host = (how & CCC_ON_HOST) != 0, .pitch = extents[0],
-                            .height = extents[1]};
+    const ccc_box memory = {
+        .handle = buffer, .on_host = (how & CCC_ON_HOST) != 0, .pitch = extents[0], .height = extents[1]};
     const ccc_box whole = {.handle = array};
     const ccc_box_copy copy = {
-        .target = how & CCC_TO_ARRAY ? whole : memory, .source = how & CCC_TO_ARRAY ? memory : whole,
-        .width = extents[0], .rows = extents[1], .layers = extents[2],
+        .target = how & CCC_TO_ARRAY ? whole : memory,
+        .source = how & CCC_TO_ARRAY ? memory : whole,
+        .width = extents[0],
+        .rows = extents[1],
+        .layers = extents[2],
     };
     return ccc_array_copy(&copy, stream, NULL);
 }

@@ -1,17 +1,16 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Opaque arrays, mipmapped arrays, textures and surfaces.
- *
- * A level of a mipmapped array is a borrowed handle whose parent is the mipmapped array. A texture or a surface is in the
- * context of its array, which is its parent, and has a use of what it shows.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Opaque arrays, mipmapped arrays, textures and surfaces.
+//
+// A level of a mipmapped array is a borrowed handle whose parent is the mipmapped array. A texture or a surface is in
+// the context of its array, which is its parent, and has a use of what it shows.
 #ifndef CCC_TEXTURE_H
 #define CCC_TEXTURE_H
 
 #include "handles/ccc_context.h"
 
-/* The context that an array, or a level of one, is in. The caller has a use of the array. */
+// The context that an array, or a level of one, is in. The caller has a use of the array.
 static ccc_handle *ccc_array_context(const ccc_handle *array)
 {
     ccc_handle *context = array->parent;
@@ -20,7 +19,7 @@ static ccc_handle *ccc_array_context(const ccc_handle *array)
     return context;
 }
 
-/* A new array in a context of the device. NULL on failure. */
+// A new array in a context of the device. NULL on failure.
 static ccc_handle *ccc_array_create(int device, const CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
     ccc_scope scope;
@@ -37,7 +36,7 @@ static ccc_handle *ccc_array_create(int device, const CUDA_ARRAY3D_DESCRIPTOR *s
     return handle;
 }
 
-/* The same with several levels. */
+// The same with several levels.
 static ccc_handle *ccc_mipmap_create(int device, const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned int levels)
 {
     ccc_scope scope;
@@ -54,7 +53,7 @@ static ccc_handle *ccc_mipmap_create(int device, const CUDA_ARRAY3D_DESCRIPTOR *
     return handle;
 }
 
-/* A level, which keeps the mipmapped array. NULL on failure. */
+// A level, which keeps the mipmapped array. NULL on failure.
 static ccc_handle *ccc_mipmap_level(ccc_handle *mipmap, unsigned int level)
 {
     CUarray array = NULL;
@@ -69,25 +68,20 @@ static ccc_handle *ccc_mipmap_level(ccc_handle *mipmap, unsigned int level)
     return ccc_new(CCC_ARRAY, (uintptr_t)array, CCC_BORROWED, mipmap);
 }
 
-/* Name the resource, of which the caller has a use, in its description. */
+// Name the resource, of which the caller has a use, in its description.
 static void ccc_describe_resource(CUDA_RESOURCE_DESC *what, const ccc_handle *resource)
 {
     switch (what->resType) {
-    case CU_RESOURCE_TYPE_ARRAY:
-        what->res.array.hArray = (CUarray)CCC_POINTER(resource);
-        break;
+    case CU_RESOURCE_TYPE_ARRAY: what->res.array.hArray = (CUarray)CCC_POINTER(resource); break;
     case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
         what->res.mipmap.hMipmappedArray = (CUmipmappedArray)CCC_POINTER(resource);
         break;
-    case CU_RESOURCE_TYPE_LINEAR:
-        what->res.linear.devPtr = resource->value;
-        break;
-    default:
-        what->res.pitch2D.devPtr = resource->value;
+    case CU_RESOURCE_TYPE_LINEAR: what->res.linear.devPtr = resource->value; break;
+    default: what->res.pitch2D.devPtr = resource->value;
     }
 }
 
-/* In the current context: a texture, or with `how` NULL a surface. */
+// In the current context: a texture, or with `how` NULL a surface.
 static ccc_handle *ccc_texture_create_in(ccc_handle *context, ccc_handle *resource, int keep,
                                          const CUDA_RESOURCE_DESC *what, const CUDA_TEXTURE_DESC *how)
 {
@@ -110,16 +104,14 @@ static ccc_handle *ccc_texture_create_in(ccc_handle *context, ccc_handle *resour
     return handle;
 }
 
-/*
- * A texture of an array, a mipmapped array or a buffer, which the description does not name yet; or with `how` NULL a
- * surface of an array. Of a buffer it is in a context of the device, which an array has to be on. It does not keep memory
- * that Python gives back: `keep` is 0. NULL on failure.
- */
+// A texture of an array, a mipmapped array or a buffer, which the description does not name yet; or with `how` NULL a
+// surface of an array. Of a buffer it is in a context of the device, which an array has to be on. It does not keep
+// memory that Python gives back: `keep` is 0. NULL on failure.
 static ccc_handle *ccc_texture_create(int device, ccc_handle *resource, int keep, const CUDA_RESOURCE_DESC *shared,
                                       const CUDA_TEXTURE_DESC *how)
 {
     ccc_handle *handle = NULL;
-    CUDA_RESOURCE_DESC named = *shared, *what = &named; /* other threads may use the same description */
+    CUDA_RESOURCE_DESC named = *shared, *what = &named;  // other threads may use the same description
     CCC_USE_OR(resource, ccc_closed());
     ccc_describe_resource(what, resource);
     if (resource->kind == CCC_BUFFER) {

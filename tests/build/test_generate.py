@@ -10,6 +10,7 @@ import re
 
 import pytest
 from cuda_headers import ROOT, generate
+from helpers import without_comments
 
 CDEF = "int slow(int *p); int quick(int *p); int none(void); int two(int a, int b);"
 ALLOW = "Py_BEGIN_ALLOW_THREADS"
@@ -102,10 +103,12 @@ def definitions() -> dict[str, str]:
     """Return the bodies of the functions and of the macros in include/."""
     found = {}
     for path in sorted((ROOT / "include").rglob("*.h")):
-        text = re.sub(r"/\*.*?\*/|\"[^\"\n]*\"", " ", path.read_text(), flags=re.DOTALL).replace("\\\n", " ")
+        text = re.sub(r"\"[^\"\n]*\"", " ", without_comments(path.read_text())).replace("\\\n", " ")
         for match in re.finditer(r"^#define (\w+)\([^)]*\)(.*)$", text, re.MULTILINE):
             found[match[1]] = match[2]
         for match in re.finditer(r"^static [^;={}]*?(\w+)\([^;{}]*\)\n\{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL):
+            found[match[1]] = match[2]
+        for match in re.finditer(r"^static [^;={}\n]*?(\w+)\([^;{}\n]*\) \{ (.*) \}$", text, re.MULTILINE):
             found[match[1]] = match[2]
     return found
 

@@ -11,7 +11,7 @@ import sysconfig
 
 import pytest
 from cuda_headers import build_ffi, headers, nvml, table
-from helpers import ROOT
+from helpers import ROOT, without_comments
 
 INCLUDE = ROOT / "include"
 HEADERS = sorted(str(path.relative_to(INCLUDE)) for path in INCLUDE.rglob("*.h"))
@@ -50,7 +50,7 @@ def test_a_header_compiles_alone(header: str, generated: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_nothing_is_included_in_the_middle_of_a_file(source: str) -> None:
-    text = re.sub(r"/\*.*?\*/", "", (INCLUDE / source).read_text(), flags=re.DOTALL)
+    text = without_comments((INCLUDE / source).read_text())
     head = re.match(r"(?:\s*(?:#.*)?\n)*", text)
     assert head is not None
     late = re.findall(r'^#include "(.*)"', text[head.end() :], re.MULTILINE)

@@ -12,6 +12,7 @@ import tomllib
 from types import ModuleType
 
 import pytest
+from helpers import without_comments
 
 from cuda_core_cffi._core.registry import Registry
 
@@ -95,7 +96,7 @@ def test_no_two_headers_have_a_variable_of_the_same_name() -> None:
     """C takes them for one, and says nothing, where they come together in a module."""
     found: dict[str, set[str]] = {}
     for path in (ROOT / "include").rglob("*.h"):
-        text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+        text = without_comments(path.read_text())
         for declared in re.findall(r"^static ([^(;{=]+?)(?:;| =|\[)", text, re.MULTILINE):
             for declarator in declared.split(","):
                 found.setdefault(declarator.split()[-1].lstrip("*"), set()).add(path.name)

@@ -19,7 +19,7 @@ import ipc_child
 import pytest
 from buffers import SIZE
 from graphs import wait_for_graphs
-from helpers import ROOT, Gate, no_release_thread, output_of
+from helpers import ROOT, Gate, no_release_thread, output_of, without_comments
 from scenarios import SCENARIOS, World, make_world
 
 from cuda_core_cffi import (
@@ -431,7 +431,7 @@ def functions_called() -> set[str]:
     """Return the driver functions that our sources call."""
     names = set()
     for header in (SOURCES / "include").rglob("ccc_*.h"):
-        code = re.sub(r"/\*.*?\*/|\"[^\"\n]*\"", " ", header.read_text(), flags=re.DOTALL)
+        code = re.sub(r"\"[^\"\n]*\"", " ", without_comments(header.read_text()))
         names.update(re.findall(r"\bcu[A-Z]\w*", code))
     for module in (SOURCES / "cuda_core_cffi").rglob("*.py"):
         if module.parent.name not in ("_raw", "simulator"):

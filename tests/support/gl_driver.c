@@ -1,12 +1,12 @@
-/* SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A driver with an OpenGL of its own: the driver that WRAPPED_DRIVER names, but that a few names are those of buffers.
- *
- * Buffers have the names 1 to 7, and as many times 256 bytes of device memory. Name 9 is an image with three levels, the
- * first of 16 by 8 elements of four bytes; 10 is an image of fractions, and 11 has layers. Images have no pointer. Whatever is wrong (mapped twice, unmapped while it is not mapped, unregistered while it is) is counted,
- * and refused. Tests look at `gl_counts` and set `gl_fail_unmap` through ctypes.
- */
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A driver with an OpenGL of its own: the driver that WRAPPED_DRIVER names, but that a few names are those of buffers.
+//
+// Buffers have the names 1 to 7, and as many times 256 bytes of device memory. Name 9 is an image with three levels,
+// the first of 16 by 8 elements of four bytes; 10 is an image of fractions, and 11 has layers. Images have no pointer.
+// Whatever is wrong (mapped twice, unmapped while it is not mapped, unregistered while it is) is counted, and refused.
+// Tests look at `gl_counts` and set `gl_fail_unmap` through ctypes.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -32,10 +32,10 @@ struct CUgraphicsResource_st {
 
 EXPORT struct {
     int registered, mapped, faults;
-    unsigned int flags;  /* of the last that was registered */
-    CUstream stream;     /* in which something was mapped or unmapped last */
+    unsigned int flags;  // of the last that was registered
+    CUstream stream;     // in which something was mapped or unmapped last
 } gl_counts;
-EXPORT int gl_fail_unmap; /* how often unmapping fails */
+EXPORT int gl_fail_unmap;  // how often unmapping fails
 EXPORT int gl_fail_register;
 
 static void *driver;
@@ -64,7 +64,11 @@ static CUresult register_name(CUgraphicsResource *resource, unsigned int name, u
         return CUDA_ERROR_OPERATING_SYSTEM;
     struct CUgraphicsResource_st *made = calloc(1, sizeof *made);
     CUDA_ARRAY3D_DESCRIPTOR shape = {
-        16, 8, name == LAYERS ? 2 : 0, name == FRACTIONS ? CU_AD_FORMAT_UNORM_INT8X4 : CU_AD_FORMAT_UNSIGNED_INT8, 4,
+        16,
+        8,
+        name == LAYERS ? 2 : 0,
+        name == FRACTIONS ? CU_AD_FORMAT_UNORM_INT8X4 : CU_AD_FORMAT_UNSIGNED_INT8,
+        4,
         (name == LAYERS ? CUDA_ARRAY3D_LAYERED : 0) |
             (flags & CU_GRAPHICS_REGISTER_FLAGS_SURFACE_LDST ? CUDA_ARRAY3D_SURFACE_LDST : 0),
     };
@@ -89,7 +93,7 @@ static CUresult CUDAAPI register_image(CUgraphicsResource *resource, unsigned in
                                        unsigned int flags)
 {
     return name < IMAGE || name > LAYERS || target == 0 ? CUDA_ERROR_INVALID_VALUE
-                                                         : register_name(resource, name, flags);
+                                                        : register_name(resource, name, flags);
 }
 
 static CUresult CUDAAPI unregister(CUgraphicsResource resource)

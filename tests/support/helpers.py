@@ -9,6 +9,7 @@ import ctypes
 import gc
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -61,6 +62,11 @@ def run_python(code: str, *arguments: str, **environment: str | None) -> subproc
         timeout=LIMIT,
         check=False,
     )
+
+
+def without_comments(source: str) -> str:
+    """Return C source without its comments."""
+    return re.sub(r"/\*.*?\*/|//[^\n]*", "", source, flags=re.DOTALL)
 
 
 def output_of(code: str, *arguments: str, **environment: str | None) -> str:

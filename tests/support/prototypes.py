@@ -9,6 +9,7 @@ import pathlib
 import re
 
 import pytest
+from helpers import without_comments
 from pycparser import c_ast, c_generator, c_parser
 
 from cuda_core_cffi import UnavailableError
@@ -55,7 +56,7 @@ def header_text(name: str, title: str, variable: str, header: str) -> str:
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
         pytest.skip(f"no {header} beside {title}: {', '.join(map(str, paths))}")
-    return re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(), flags=re.DOTALL)
+    return without_comments(path.read_text())
 
 
 def listed(header: str, prefix: str) -> list[str]:

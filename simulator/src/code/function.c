@@ -78,8 +78,8 @@ int sim_device_value(CUdevice_attribute attribute)
 static CUresult read_attribute(int *value, CUfunction_attribute attribute, const sim_ptx_entry *entry,
                                const struct sim_settings *settings)
 {
-    uint32_t bound = entry->maxntid[0] * (entry->maxntid[1] ? entry->maxntid[1] : 1) *
-                     (entry->maxntid[2] ? entry->maxntid[2] : 1);
+    uint32_t bound =
+        entry->maxntid[0] * (entry->maxntid[1] ? entry->maxntid[1] : 1) * (entry->maxntid[2] ? entry->maxntid[2] : 1);
     switch ((int)attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
         *value = bound ? (int)bound : sim_device_value(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);

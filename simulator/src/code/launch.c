@@ -116,15 +116,10 @@ CUresult sim_launch_read_attribute(const CUlaunchAttribute *attribute, struct si
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
         return CUDA_SUCCESS;  // a hint: the simulator runs every kernel after the one before it
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-        return check_window(&value->accessPolicyWindow);
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        wish->cooperative = value->cooperative != 0;
-        return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-        return read_dimensions(value, wish->cluster);
-    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-        return read_dimensions(value, wish->preferred_cluster);
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: return check_window(&value->accessPolicyWindow);
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: wish->cooperative = value->cooperative != 0; return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: return read_dimensions(value, wish->cluster);
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION: return read_dimensions(value, wish->preferred_cluster);
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
         SIM_REQUIRE(number <= CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING ||
                     (number == RUBIN_DSMEM_LOCALITY && driver > CUDA_13_0));
@@ -151,9 +146,7 @@ CUresult sim_launch_read_attribute(const CUlaunchAttribute *attribute, struct si
         return read_event(value->programmaticEvent.event, value->programmaticEvent.flags, &wish->programmatic);
     case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
         return read_event(value->launchCompletionEvent.event, value->launchCompletionEvent.flags, &wish->starts);
-    case NVLINK_UTIL_CENTRIC_SCHEDULING:
-        SIM_REQUIRE(driver > CUDA_12_9 && number <= 1);
-        return CUDA_SUCCESS;
+    case NVLINK_UTIL_CENTRIC_SCHEDULING: SIM_REQUIRE(driver > CUDA_12_9 && number <= 1); return CUDA_SUCCESS;
     case PORTABLE_CLUSTER_SIZE_MODE:
         SIM_REQUIRE(driver > CUDA_13_0 && number <= SIM_NON_PORTABLE_ALLOWED);
         wish->cluster_size = (enum sim_portable)number;
@@ -186,12 +179,10 @@ CUresult sim_launch_read(const CUlaunchConfig *config, struct sim_launch_wish *w
 static CUresult check_shape(const struct sim_launch_wish *wish, const sim_ptx_entry *entry,
                             const struct sim_settings *settings)
 {
-    static const CUdevice_attribute grid_limits[] = {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X,
-                                                     CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
-                                                     CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z};
-    static const CUdevice_attribute block_limits[] = {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
-                                                      CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
-                                                      CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z};
+    static const CUdevice_attribute grid_limits[] = {
+        CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z};
+    static const CUdevice_attribute block_limits[] = {
+        CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z};
     size_t threads = 1;
     for (int i = 0; i < 3; i++) {
         SIM_REQUIRE_THAT(wish->grid[i] && wish->grid[i] <= (uint32_t)sim_device_value(grid_limits[i]),
@@ -267,10 +258,11 @@ static CUresult check_resident(const struct sim_launch_wish *wish, const sim_ptx
                                const struct sim_settings *settings)
 {
     int threads = (int)(wish->block[0] * wish->block[1] * wish->block[2]);
-    uint64_t capacity = (uint64_t)sim_blocks_per_multiprocessor(entry, threads, wish->dynamic_shared, settings) *
-                    multiprocessors(wish);
-    return (uint64_t)wish->grid[0] * wish->grid[1] * wish->grid[2] <= capacity ? CUDA_SUCCESS
-                                                                           : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    uint64_t capacity =
+        (uint64_t)sim_blocks_per_multiprocessor(entry, threads, wish->dynamic_shared, settings) * multiprocessors(wish);
+    return (uint64_t)wish->grid[0] * wish->grid[1] * wish->grid[2] <= capacity
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
 CUresult sim_launch_check_shape(const struct sim_launch_wish *wish, struct sim_function *function)
@@ -422,8 +414,8 @@ SIM_API_STREAM(cuLaunchKernel, _ptsz,
                (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
                 unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes,
                 CUstream hStream, void **kernelParams, void **extra),
-               (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream,
-                kernelParams, extra))
+               (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams,
+                extra))
 {
     struct sim_launch_wish wish = {
         .grid = {gridDimX, gridDimY, gridDimZ},
@@ -434,8 +426,7 @@ SIM_API_STREAM(cuLaunchKernel, _ptsz,
     return launch(f, &wish, kernelParams, extra);
 }
 
-SIM_API_STREAM(cuLaunchKernelEx, _ptsz,
-               (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
+SIM_API_STREAM(cuLaunchKernelEx, _ptsz, (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
                (config, f, kernelParams, extra))
 {
     struct sim_launch_wish wish;

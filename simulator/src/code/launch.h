@@ -16,10 +16,10 @@ struct sim_launch_wish {  // what a launch asks for, whichever call it came thro
     enum sim_portable cluster_size;
     unsigned shared_mode;  // the values that the cluster's size can have, and two more
     CUstream stream;
-    struct sim_green *green;  // whose multiprocessors the kernel runs on; NULL for all
-    CUevent starts;  // recorded when the kernel starts; NULL for none
-    CUevent programmatic;       // recorded when the blocks have triggered it
-    bool at_block_start;        // which they do as they start
+    struct sim_green *green;              // whose multiprocessors the kernel runs on; NULL for all
+    CUevent starts;                       // recorded when the kernel starts; NULL for none
+    CUevent programmatic;                 // recorded when the blocks have triggered it
+    bool at_block_start;                  // which they do as they start
     const CUlaunchAttribute *attributes;  // as they were given
     unsigned attribute_count;
 };

@@ -21,8 +21,7 @@ CUresult sim_library_find(CUlibrary handle, struct sim_library **library)
 
 CUresult sim_kernel_find(CUkernel handle, struct sim_kernel **kernel)
 {
-    return sim_object_find(SIM_KERNEL, handle, (void **)kernel) == SIM_FOUND ? CUDA_SUCCESS
-                                                                             : CUDA_ERROR_INVALID_HANDLE;
+    return sim_object_find(SIM_KERNEL, handle, (void **)kernel) == SIM_FOUND ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 static CUresult make_kernels(struct sim_library *library)
@@ -102,8 +101,8 @@ void sim_kernel_finalize(void *object)
 
 // --- Loading --------------------------------------------------------------------------------------------------
 
-static CUresult load(CUlibrary *out, const void *code, unsigned jit_count, CUjit_option *jit_options,
-                     void **jit_values, unsigned option_count, const CUlibraryOption *options)
+static CUresult load(CUlibrary *out, const void *code, unsigned jit_count, CUjit_option *jit_options, void **jit_values,
+                     unsigned option_count, const CUlibraryOption *options)
 {
     SIM_REQUIRE(out && code && (!option_count || options));
     for (unsigned i = 0; i < option_count; i++)
@@ -179,7 +178,7 @@ SIM_API(cuLibraryUnload, (CUlibrary library), (library))
 {
     SIM_HELD struct sim_library *found = NULL;
     enum sim_lookup lookup = sim_object_find(SIM_LIBRARY, library, (void **)&found);
-    if (lookup == SIM_STALE) // driver 580 crashes
+    if (lookup == SIM_STALE)  // driver 580 crashes
         sim_report("double unload", "cuLibraryUnload", (uintptr_t)library, 0, NULL,
                    "library 0x%llx has been unloaded before", (unsigned long long)(uintptr_t)library);
     if (lookup != SIM_FOUND)
@@ -213,8 +212,8 @@ CUresult sim_library_module(struct sim_library *library, struct sim_context *con
         struct loaded *grown = realloc(library->loaded, (library->loaded_count + 1) * sizeof *grown);
         if (grown)
             library->loaded = grown;
-        status = grown ? sim_image_load(library->text, library->length, context, NULL, &image)
-                       : CUDA_ERROR_OUT_OF_MEMORY;
+        status =
+            grown ? sim_image_load(library->text, library->length, context, NULL, &image) : CUDA_ERROR_OUT_OF_MEMORY;
         if (status == CUDA_SUCCESS)
             status = sim_module_new(context, library, image, &module);
         if (status == CUDA_SUCCESS) {

@@ -15,12 +15,9 @@
 enum { LOG = 1024 };
 
 static const char *const formats[CU_JIT_NUM_INPUT_TYPES] = {
-    [CU_JIT_INPUT_CUBIN] = "a cubin",
-    [CU_JIT_INPUT_PTX] = "PTX",
-    [CU_JIT_INPUT_FATBINARY] = "a fatbin",
-    [CU_JIT_INPUT_OBJECT] = "an object file",
-    [CU_JIT_INPUT_LIBRARY] = "a library",
-    [CU_JIT_INPUT_NVVM] = "LTO IR",
+    [CU_JIT_INPUT_CUBIN] = "a cubin",      [CU_JIT_INPUT_PTX] = "PTX",
+    [CU_JIT_INPUT_FATBINARY] = "a fatbin", [CU_JIT_INPUT_OBJECT] = "an object file",
+    [CU_JIT_INPUT_LIBRARY] = "a library",  [CU_JIT_INPUT_NVVM] = "LTO IR",
 };
 
 static CUresult find(CUlinkState state, struct sim_link **link)

@@ -26,14 +26,14 @@ struct sim_function {
     struct sim_object base;
     struct sim_module *module;
     const sim_ptx_entry *entry;
-    struct sim_kernel *kernel;     // whose settings count; NULL for functions of a module of the program's
+    struct sim_kernel *kernel;  // whose settings count; NULL for functions of a module of the program's
     struct sim_settings settings;
 };
 
 struct sim_module {
     struct sim_object base;
     struct sim_context *context;
-    struct sim_library *library;   // NULL for modules of the program's; the library outlives its modules' handles
+    struct sim_library *library;  // NULL for modules of the program's; the library outlives its modules' handles
     sim_ptx_module *image;
     pthread_mutex_t lock;
     struct sim_function **functions;  // by entry; made on first use
@@ -42,7 +42,7 @@ struct sim_module {
 struct sim_kernel {
     struct sim_object base;
     struct sim_library *library;
-    const sim_ptx_entry *entry;    // of the library's own image
+    const sim_ptx_entry *entry;  // of the library's own image
     pthread_mutex_t lock;
     struct sim_settings settings[SIM_MAX_DEVICES];
 };
@@ -51,13 +51,13 @@ struct sim_library {
     struct sim_object base;
     char *text;
     size_t length;
-    CUresult status;               // why the image cannot be used; found when it is loaded, told when it is used
-    sim_ptx_module *image;         // for questions that need no context
-    struct sim_kernel **kernels;   // by entry
-    pthread_mutex_t lock;          // guards what follows
+    CUresult status;              // why the image cannot be used; found when it is loaded, told when it is used
+    sim_ptx_module *image;        // for questions that need no context
+    struct sim_kernel **kernels;  // by entry
+    pthread_mutex_t lock;         // guards what follows
     struct loaded {
         uint64_t context_id;
-        struct sim_module *module; // with a reference
+        struct sim_module *module;  // with a reference
     } *loaded;
     size_t loaded_count;
 };
@@ -77,7 +77,8 @@ struct sim_jit {  // the options of a load or a link that mean something here
 
 CUresult sim_jit_read(struct sim_jit *jit, unsigned count, CUjit_option *options, void **values);
 void sim_log_add(struct sim_log *log, const char *text);
-// Finds the PTX in an image, which may be a fat binary, or linked here: the texts, each but the last with a NUL behind it, that sim_ptx_load takes as one module.
+// Finds the PTX in an image, which may be a fat binary, or linked here: the texts, each but the last with a NUL behind
+// it, that sim_ptx_load takes as one module.
 CUresult sim_image_find(const void *image, const char **text, size_t *length);
 // Makes an image of texts, as the linker's output: an ELF file as a cubin is one, with PTX instead of machine code.
 extern const size_t sim_image_least;  // no such image is shorter
@@ -105,9 +106,9 @@ struct sim_link {  // a link that is being prepared
     struct sim_object base;
     pthread_mutex_t lock;  // guards what follows
     struct sim_jit jit;
-    char *text;            // what was added, each with a NUL behind it
+    char *text;  // what was added, each with a NUL behind it
     size_t length;
-    void *image;           // what came out
+    void *image;  // what came out
     size_t image_size;
 };
 

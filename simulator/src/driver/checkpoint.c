@@ -17,14 +17,17 @@ enum { ARGS_BYTES = 64, UUID_BYTES = 16, FIRST_WITH_PAIRS = 13000 };
 
 // As CUDA 13.0 has it; before, all of it was reserved.
 struct restore_args {
-    const struct { char old[UUID_BYTES], new[UUID_BYTES]; } *pairs;
+    const struct {
+        char old[UUID_BYTES], new[UUID_BYTES];
+    } *pairs;
     unsigned count;
     char reserved[ARGS_BYTES - sizeof(void *) - sizeof(unsigned)];
 };
 
 _Static_assert(sizeof(struct restore_args) == sizeof(CUcheckpointRestoreArgs), "the arguments of cuda.h");
 _Static_assert(sizeof(CUcheckpointLockArgs) == ARGS_BYTES && sizeof(CUcheckpointUnlockArgs) == ARGS_BYTES &&
-                   sizeof(CUcheckpointCheckpointArgs) == ARGS_BYTES, "the arguments of cuda.h");
+                   sizeof(CUcheckpointCheckpointArgs) == ARGS_BYTES,
+               "the arguments of cuda.h");
 
 static bool is_zero(const void *bytes, size_t count)
 {

@@ -12,18 +12,18 @@
 enum { SIM_MAX_DEVICES = 16, SIM_MAX_NVLINKS = 18 };
 
 struct sim_config {
-    int driver_version;  // CUDA_SIM_DRIVER_VERSION, as cuDriverGetVersion reports it
-    int devices;         // CUDA_SIM_DEVICES
-    size_t memory;       // CUDA_SIM_MEMORY, bytes of each device
-    int major, minor;    // CUDA_SIM_COMPUTE_CAPABILITY
-    bool peer_access;    // CUDA_SIM_PEER_ACCESS, whether devices can be given access to each other's memory
-    bool report_stderr;  // CUDA_SIM_REPORT=stderr
+    int driver_version;     // CUDA_SIM_DRIVER_VERSION, as cuDriverGetVersion reports it
+    int devices;            // CUDA_SIM_DEVICES
+    size_t memory;          // CUDA_SIM_MEMORY, bytes of each device
+    int major, minor;       // CUDA_SIM_COMPUTE_CAPABILITY
+    bool peer_access;       // CUDA_SIM_PEER_ACCESS, whether devices can be given access to each other's memory
+    bool report_stderr;     // CUDA_SIM_REPORT=stderr
     double kernel_seconds;  // CUDA_SIM_KERNEL_SECONDS, after which a kernel is ended; 0: never
     double delay_seconds;   // CUDA_SIM_DELAY_SECONDS, up to which work waits before it begins; 0: not at all
     const char *shared;     // CUDA_SIM_SHARED, a folder; empty: none; NULL: one of the system's
     int fans;               // CUDA_SIM_FANS
     int nvlinks;            // CUDA_SIM_NVLINKS, of each device
-    unsigned workers;    // threads that run the blocks of one kernel
+    unsigned workers;       // threads that run the blocks of one kernel
 };
 
 const struct sim_config *sim_config(void);

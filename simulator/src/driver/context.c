@@ -401,12 +401,9 @@ SIM_API(cuCtxSetLimit, (CUlimit limit, size_t value), (limit, value))
     SIM_TRY(sim_current(&context));
     SIM_TRY(sim_capture_check_unsafe());
     static const size_t largest[SIM_LIMITS] = {
-        [CU_LIMIT_STACK_SIZE] = 512 << 10,
-        [CU_LIMIT_PRINTF_FIFO_SIZE] = SIZE_MAX / 2,
-        [CU_LIMIT_MALLOC_HEAP_SIZE] = SIZE_MAX / 2,
-        [CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = SIZE_MAX / 2,
-        [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 128,
-        [CU_LIMIT_PERSISTING_L2_CACHE_SIZE] = SIZE_MAX / 2,
+        [CU_LIMIT_STACK_SIZE] = 512 << 10,          [CU_LIMIT_PRINTF_FIFO_SIZE] = SIZE_MAX / 2,
+        [CU_LIMIT_MALLOC_HEAP_SIZE] = SIZE_MAX / 2, [CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = SIZE_MAX / 2,
+        [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 128,  [CU_LIMIT_PERSISTING_L2_CACHE_SIZE] = SIZE_MAX / 2,
     };
     switch ((int)limit) {
     case CU_LIMIT_SHMEM_SIZE:

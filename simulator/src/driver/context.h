@@ -18,17 +18,17 @@ struct sim_context {
     struct sim_object base;
     int device;
     bool primary;
-    struct sim_green *green; // of what stands for a green context, which is in the primary one: a reference
+    struct sim_green *green;  // of what stands for a green context, which is in the primary one: a reference
     unsigned flags;
-    uint64_t id;            // changes when a primary context comes back to life
-    _Atomic bool active;    // false once destroyed, and for a primary context that nobody retains
-    _Atomic int error;      // what every call reports after a faulting kernel: the device's fault
+    uint64_t id;          // changes when a primary context comes back to life
+    _Atomic bool active;  // false once destroyed, and for a primary context that nobody retains
+    _Atomic int error;    // what every call reports after a faulting kernel: the device's fault
     CUfunc_cache cache;
     CUsharedconfig shared_config;
     struct sim_coredump coredump;
     _Atomic size_t limits[SIM_LIMITS];
-    _Atomic uint64_t peers[SIM_MAX_DEVICES]; // by device, the id of the context whose memory work of this one may use
-    pthread_mutex_t lock;   // guards what follows
+    _Atomic uint64_t peers[SIM_MAX_DEVICES];  // by device, the id of the context whose memory work of this one may use
+    pthread_mutex_t lock;                     // guards what follows
     struct sim_stream *streams;
     struct sim_stream *legacy;
 };

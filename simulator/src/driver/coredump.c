@@ -19,7 +19,7 @@
 // CU_COREDUMP_LIGHTWEIGHT_FLAGS of CUDA 13.0: that of newer headers has more.
 enum {
     SKIP_MOST = CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES | CU_COREDUMP_SKIP_GLOBAL_MEMORY |
-                CU_COREDUMP_SKIP_SHARED_MEMORY | CU_COREDUMP_SKIP_LOCAL_MEMORY | CU_COREDUMP_SKIP_CONSTBANK_MEMORY
+    CU_COREDUMP_SKIP_SHARED_MEMORY | CU_COREDUMP_SKIP_LOCAL_MEMORY | CU_COREDUMP_SKIP_CONSTBANK_MEMORY
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // guards every setting
@@ -104,12 +104,11 @@ static char *path_of(struct sim_coredump *settings, CUcoredumpSettings attribute
     return global && attribute == CU_COREDUMP_PIPE ? pipe_path : NULL;
 }
 
-// What old attributes say of the flags: the host aborts where it does not skip that; little is dumped where all is skipped.
+// What old attributes say of the flags: the host aborts where it does not skip that; little is dumped where all is
+// skipped.
 static bool read_old(unsigned flags, CUcoredumpSettings attribute)
 {
-    return attribute == CU_COREDUMP_TRIGGER_HOST
-               ? !(flags & CU_COREDUMP_SKIP_ABORT)
-               : (flags & SKIP_MOST) == SKIP_MOST;
+    return attribute == CU_COREDUMP_TRIGGER_HOST ? !(flags & CU_COREDUMP_SKIP_ABORT) : (flags & SKIP_MOST) == SKIP_MOST;
 }
 
 static void write_old(unsigned *flags, CUcoredumpSettings attribute, bool value)
@@ -122,8 +121,7 @@ static void write_old(unsigned *flags, CUcoredumpSettings attribute, bool value)
 static size_t size_of(CUcoredumpSettings attribute, bool global)
 {
     switch ((int)attribute) {
-    case CU_COREDUMP_ENABLE_USER_TRIGGER:
-        return global ? sizeof(bool) : 0;
+    case CU_COREDUMP_ENABLE_USER_TRIGGER: return global ? sizeof(bool) : 0;
     case CU_COREDUMP_ENABLE_ON_EXCEPTION:
     case CU_COREDUMP_TRIGGER_HOST:
     case CU_COREDUMP_LIGHTWEIGHT: return sizeof(bool);

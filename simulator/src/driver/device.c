@@ -164,10 +164,8 @@ SIM_API(cuDeviceGetTexture1DLinearMaxWidth,
     case CU_AD_FORMAT_SIGNED_INT16:
     case CU_AD_FORMAT_SIGNED_INT32:
     case CU_AD_FORMAT_HALF:
-    case CU_AD_FORMAT_FLOAT:
-        break;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
+    case CU_AD_FORMAT_FLOAT: break;
+    default: return CUDA_ERROR_INVALID_VALUE;
     }
     *maxWidthInElements = (size_t)1 << 28;
     return CUDA_SUCCESS;
@@ -225,8 +223,7 @@ SIM_API(cuDeviceCanAccessPeer, (int *canAccessPeer, CUdevice dev, CUdevice peerD
 // CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED, which headers before 13.0 do not have.
 enum { PARTIAL_ATOMICS = 5 };
 
-SIM_API(cuDeviceGetP2PAttribute,
-        (int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice),
+SIM_API(cuDeviceGetP2PAttribute, (int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice),
         (value, attrib, srcDevice, dstDevice))
 {
     SIM_REQUIRE(value);
@@ -236,18 +233,11 @@ SIM_API(cuDeviceGetP2PAttribute,
     if (srcDevice == dstDevice)
         return CUDA_ERROR_INVALID_DEVICE;
     switch ((int)attrib) {
-    case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK:
-        *value = 0;
-        return CUDA_SUCCESS;
+    case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK: *value = 0; return CUDA_SUCCESS;
     case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
     case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED:
-    case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED:
-        *value = sim_config()->peer_access;
-        return CUDA_SUCCESS;
-    case PARTIAL_ATOMICS:
-        *value = 0;
-        return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
+    case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED: *value = sim_config()->peer_access; return CUDA_SUCCESS;
+    case PARTIAL_ATOMICS: *value = 0; return CUDA_SUCCESS;
+    default: return CUDA_ERROR_INVALID_VALUE;
     }
 }

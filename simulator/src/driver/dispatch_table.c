@@ -8,7 +8,9 @@
 #include <stddef.h>
 
 #define ROW(base, version, symbol) void symbol(void);
-#define STREAM_ROW(base, version, symbol, variant, variant_version) void symbol(void); void variant(void);
+#define STREAM_ROW(base, version, symbol, variant, variant_version) \
+    void symbol(void); \
+    void variant(void);
 #include "driver/dispatch_table.h"
 #undef ROW
 #undef STREAM_ROW

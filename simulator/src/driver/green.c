@@ -10,7 +10,7 @@
 #include "streams/capture.h"
 #include "streams/event.h"
 
-enum { DEFAULT_STREAM = 1 };  // a flag of the creation
+enum { DEFAULT_STREAM = 1 };     // a flag of the creation
 enum { STREAM_DETACHED = 917 };  // CUDA_ERROR_STREAM_DETACHED, which older headers lack
 enum { FIRST_WITHOUT_DEFAULT_STREAM = 13010, FIRST_WITH_DETACHED = 13010 };  // drivers
 
@@ -210,8 +210,7 @@ SIM_API(cuGreenCtxGetDevResource, (CUgreenCtx hCtx, CUdevResource *resource, CUd
     return sim_resource_of_provision(&green->provision, (int)type, (struct sim_resource *)resource);
 }
 
-SIM_API(cuCtxGetDevResource, (CUcontext hCtx, CUdevResource *resource, CUdevResourceType type),
-        (hCtx, resource, type))
+SIM_API(cuCtxGetDevResource, (CUcontext hCtx, CUdevResource *resource, CUdevResourceType type), (hCtx, resource, type))
 {
     SIM_REQUIRE(resource);
     SIM_HELD struct sim_context *context = NULL;

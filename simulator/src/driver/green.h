@@ -15,10 +15,10 @@
 
 struct sim_green {
     struct sim_object base;
-    struct sim_context *home;  // the primary context; a reference
-    struct sim_context *face;  // the CUcontext; valid as long as the handle is
-    struct sim_stream *legacy; // the default stream where the context is current; likewise
-    struct sim_stream *fence;  // what the whole context waits for; a reference
+    struct sim_context *home;   // the primary context; a reference
+    struct sim_context *face;   // the CUcontext; valid as long as the handle is
+    struct sim_stream *legacy;  // the default stream where the context is current; likewise
+    struct sim_stream *fence;   // what the whole context waits for; a reference
     uint64_t id;
     struct sim_provision provision;
     uint16_t sms[SIM_MAX_SMS];  // the numbers of its multiprocessors

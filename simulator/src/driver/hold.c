@@ -22,9 +22,9 @@ enum { LOOK_AGAIN_NS = 100000000, FIRST_NAP_NS = 50000, LONGEST_NAP_NS = 2000000
 
 // Calls that only tell about devices, or about the contexts of the calling thread, are served in any state.
 static const char *const served[] = {
-    "cuCtxGetApiVersion", "cuCtxGetCurrent", "cuCtxGetDevice", "cuCtxGetFlags", "cuCtxGetId", "cuCtxPopCurrent",
-    "cuCtxPushCurrent", "cuCtxSetCurrent", "cuDeviceCanAccessPeer", "cuDeviceComputeCapability", "cuDeviceGet",
-    "cuDeviceTotalMem", "cuGetExportTable",
+    "cuCtxGetApiVersion", "cuCtxGetCurrent",  "cuCtxGetDevice",   "cuCtxGetFlags",         "cuCtxGetId",
+    "cuCtxPopCurrent",    "cuCtxPushCurrent", "cuCtxSetCurrent",  "cuDeviceCanAccessPeer", "cuDeviceComputeCapability",
+    "cuDeviceGet",        "cuDeviceTotalMem", "cuGetExportTable",
 };
 
 static bool is_served(const char *function)

@@ -9,8 +9,8 @@
 #include "driver/sim.h"
 #include "driver/usage.h"
 
-// Between running and locked, calls are held back, and those under way, and work, come to their end. The state is this and
-// the number of the process that is locking; outside it counts as running.
+// Between running and locked, calls are held back, and those under way, and work, come to their end. The state is this
+// and the number of the process that is locking; outside it counts as running.
 enum { SIM_LOCKING = 1000 };
 
 // Locks the process; 0 milliseconds: waits as long as it takes.

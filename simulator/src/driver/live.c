@@ -12,9 +12,8 @@
 #include "driver/watch.h"
 
 static const char *const memory_names[SIM_MEMORY_KINDS] = {
-    "device allocations",  "pinned allocations", "registered memory",
-    "managed allocations", "pool allocations",   "module variables",
-    "virtual mappings",   "graph allocations",  "array allocations",
+    "device allocations", "pinned allocations", "registered memory", "managed allocations", "pool allocations",
+    "module variables",   "virtual mappings",   "graph allocations", "array allocations",
 };
 
 // Hands out one row after another; `bytes` is 0 for what is only counted. Returns NULL past the end.

@@ -15,7 +15,8 @@
 
 enum { LINES = 100, LINE = 256, CALLBACKS = 16 };
 
-static const char rolled_over[] = "Log buffer has rolled over since the previous dump. The oldest messages will be missing\n";
+static const char rolled_over[] =
+    "Log buffer has rolled over since the previous dump. The oldest messages will be missing\n";
 static const char too_small[] =
     "The provided buffer is not large enough to hold all messages. Some messages will be missing\n";
 

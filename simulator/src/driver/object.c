@@ -148,10 +148,7 @@ void sim_object_drop(void *pointer)
     pthread_mutex_unlock(&table->lock);
 }
 
-size_t sim_object_live(enum sim_kind kind)
-{
-    return atomic_load(&tables[kind].live);
-}
+size_t sim_object_live(enum sim_kind kind) { return atomic_load(&tables[kind].live); }
 
 void sim_object_each(enum sim_kind kind, void (*visit)(void *, void *), void *arg)
 {

@@ -59,10 +59,10 @@ enum sim_lookup { SIM_FOUND, SIM_STALE, SIM_UNKNOWN };
 void *sim_object_new(enum sim_kind kind);  // NULL when out of memory; one reference, the handle's
 uintptr_t sim_object_handle(const void *object);
 enum sim_lookup sim_object_find(enum sim_kind kind, const void *handle, void **object);  // takes a reference
-bool sim_object_hold(void *object);       // false if it is already ending
-bool sim_object_retire(void *object);     // ends the handle and its reference; false if another call did
-void sim_object_drop(void *object);       // NULL is fine
-void sim_object_hide(void *object);       // leaves it out of the count of the program's objects
+bool sim_object_hold(void *object);    // false if it is already ending
+bool sim_object_retire(void *object);  // ends the handle and its reference; false if another call did
+void sim_object_drop(void *object);    // NULL is fine
+void sim_object_hide(void *object);    // leaves it out of the count of the program's objects
 size_t sim_object_live(enum sim_kind kind);
 void sim_live_report_leaks(void);  // objects that are never destroyed, by kind
 // Calls `visit` with a reference held for each live object of a kind.

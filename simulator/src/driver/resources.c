@@ -298,8 +298,8 @@ struct given {
 static CUresult add_sms(struct sim_provision *provision, const struct sim_resource *resource, struct given *given)
 {
     const struct sim_resource *first = given->sms;
-    if (knows_workqueues() && first && (!first->split || first->split != resource->split ||
-                                        first->sm.alignment != resource->sm.alignment))
+    if (knows_workqueues() && first &&
+        (!first->split || first->split != resource->split || first->sm.alignment != resource->sm.alignment))
         return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
     for (int i = 0; i < SIM_SM_WORDS; i++)
         provision->sms[i] |= resource->sms[i];
@@ -307,11 +307,9 @@ static CUresult add_sms(struct sim_provision *provision, const struct sim_resour
     return CUDA_SUCCESS;
 }
 
-static CUresult add_workqueue(struct sim_provision *provision, const struct sim_resource *resource,
-                              struct given *given)
+static CUresult add_workqueue(struct sim_provision *provision, const struct sim_resource *resource, struct given *given)
 {
-    const struct sim_resource **place =
-        resource->type == SIM_RESOURCE_WORKQUEUE ? &given->workqueue : &given->config;
+    const struct sim_resource **place = resource->type == SIM_RESOURCE_WORKQUEUE ? &given->workqueue : &given->config;
     if (*place)
         return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
     *place = resource;

@@ -20,7 +20,7 @@ enum sim_resource_type {  // older headers name the first two only
 struct sim_resource {
     int type;
     int device;
-    uint64_t split;  // the number of the call that split it off; 0 if it is as it was queried
+    uint64_t split;              // the number of the call that split it off; 0 if it is as it was queried
     uint64_t sms[SIM_SM_WORDS];  // a bit for each multiprocessor
     uint64_t unused[6];
     union {

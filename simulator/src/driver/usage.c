@@ -318,7 +318,4 @@ struct sim_control *sim_control_open(int pid)
     return found == MAP_FAILED ? NULL : &found->control;
 }
 
-void sim_control_close(struct sim_control *control)
-{
-    munmap((char *)control - offsetof(struct page, control), PAGE);
-}
+void sim_control_close(struct sim_control *control) { munmap((char *)control - offsetof(struct page, control), PAGE); }

@@ -17,11 +17,11 @@ enum { SIM_USAGE_SLOTS = 16, SIM_USAGE_SLOT_NS = 1 << 27 };
 
 // Of one device. The counters themselves are what is shared, so that publishing costs nothing.
 struct sim_usage {
-    _Atomic size_t memory;                     // bytes taken
-    _Atomic uint32_t contexts;                 // alive
-    _Atomic uint32_t running;                  // kernels and copies under way
-    _Atomic uint64_t since;                    // when the first of them began
-    _Atomic uint64_t busy[SIM_USAGE_SLOTS];    // by time: the number of the slot's period, and nanoseconds in it
+    _Atomic size_t memory;                   // bytes taken
+    _Atomic uint32_t contexts;               // alive
+    _Atomic uint32_t running;                // kernels and copies under way
+    _Atomic uint64_t since;                  // when the first of them began
+    _Atomic uint64_t busy[SIM_USAGE_SLOTS];  // by time: the number of the slot's period, and nanoseconds in it
 };
 
 enum { SIM_CALL_SLOTS = 16, SIM_CACHE_LINE = 64 };
@@ -47,8 +47,8 @@ struct sim_user {
 extern struct sim_usage *sim_usage;      // of this process, by device
 extern struct sim_control *sim_control;  // of this process
 
-void sim_usage_publish(void);    // when the driver starts; what fails leaves the usage known to this process only
-void sim_usage_after_fork(void); // in the child
+void sim_usage_publish(void);     // when the driver starts; what fails leaves the usage known to this process only
+void sim_usage_after_fork(void);  // in the child
 void sim_usage_withdraw(void);
 
 void sim_usage_begin(int device);  // of a kernel, or of a copy that takes a while

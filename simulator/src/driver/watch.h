@@ -11,6 +11,6 @@
 bool sim_watching(void);
 CUresult sim_watch_enter(const char *function);
 CUresult sim_watch_leave(const char *function, CUresult status);  // for what may be called before cuInit
-bool sim_usable(void);  // the driver has been started, in this process
+bool sim_usable(void);                                            // the driver has been started, in this process
 
 #endif

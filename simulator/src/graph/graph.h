@@ -13,8 +13,8 @@
 enum { SIM_IN, SIM_OUT };  // the edges to a node, and from it
 
 struct sim_edge {
-    struct sim_graph_node *end[2];            // whose list of each kind it is in: SIM_IN the later node's, SIM_OUT
-    struct sim_edge *next[2], *previous[2];   // the earlier node's
+    struct sim_graph_node *end[2];           // whose list of each kind it is in: SIM_IN the later node's, SIM_OUT
+    struct sim_edge *next[2], *previous[2];  // the earlier node's
     CUgraphEdgeData data;
 };
 
@@ -31,7 +31,7 @@ struct sim_graph_node {
     uint32_t id;                             // in the graph
     struct sim_work *work;
     struct sim_edges edges[2];
-    struct sim_graph **children;             // of a node that runs graphs
+    struct sim_graph **children;  // of a node that runs graphs
     uint32_t child_count;
     // Scratch for one operation.
     uint64_t mark;
@@ -48,12 +48,12 @@ struct sim_graph {
     uint32_t id, next_node;
     struct sim_graph_node *first, *last;
     size_t count, edge_count;
-    struct sim_graph_node *owner;  // the node that runs it; NULL for a graph of its own
-    bool moved;                    // it was the program's, and belongs to its owner now
+    struct sim_graph_node *owner;            // the node that runs it; NULL for a graph of its own
+    bool moved;                              // it was the program's, and belongs to its owner now
     size_t memory_nodes, conditional_nodes;  // in it and in what its nodes run
-    bool captured;                 // a capture adds to it
-    size_t instances;              // executables that there are, if it has memory nodes
-    struct sim_origin *origins;    // of a clone, in order of the serials
+    bool captured;                           // a capture adds to it
+    size_t instances;                        // executables that there are, if it has memory nodes
+    struct sim_origin *origins;              // of a clone, in order of the serials
     size_t origin_count;
     struct sim_user_set *users;
     struct sim_conditional *conditionals;  // its handles

@@ -54,8 +54,8 @@ SIM_API(cuGraphKernelNodeGetAttribute, (CUgraphNode hNode, CUkernelNodeAttrID at
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuGraphKernelNodeSetAttribute,
-        (CUgraphNode hNode, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value), (hNode, attr, value))
+SIM_API(cuGraphKernelNodeSetAttribute, (CUgraphNode hNode, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value),
+        (hNode, attr, value))
 {
     SIM_REQUIRE(value);
     SIM_WORK_HELD struct sim_work *old = NULL, *work = NULL;

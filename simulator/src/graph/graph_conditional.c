@@ -113,8 +113,8 @@ CUresult sim_node_add_conditional(CUgraphNode *out, CUgraph handle, const CUgrap
     SIM_TRY(sim_graph_find(handle, &graph));
     SIM_TRY(find(params->handle, graph, &conditional));
     SIM_REQUIRE(conditional->context == context);
-    work->conditional = (struct sim_conditional_work){.conditional = conditional, .type = params->type,
-                                                      .size = params->size};
+    work->conditional =
+        (struct sim_conditional_work){.conditional = conditional, .type = params->type, .size = params->size};
     sim_object_hold(conditional);
     CUresult status = sim_dependencies_read(graph, work->type, dependencies, data, count, &after);
     if (status == CUDA_SUCCESS)

@@ -14,8 +14,8 @@ struct sim_conditional {
     struct sim_context *context;  // a reference
     uint32_t value;               // at the beginning of each launch, if the flags say so
     unsigned flags;
-    bool used;                    // by a node
-    struct sim_conditional *next; // of the graph's
+    bool used;                     // by a node
+    struct sim_conditional *next;  // of the graph's
 };
 
 void sim_conditional_finalize(void *conditional);

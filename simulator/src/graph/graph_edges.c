@@ -10,15 +10,16 @@
 
 // --- Lists for the program ------------------------------------------------------------------------------------
 
-// The rules that all these functions share: without an array only the number is told; an array has a capacity of at least one;
-// what it has beyond is set to NULL; edges that are not plain cannot be told without their data.
+// The rules that all these functions share: without an array only the number is told; an array has a capacity of at
+// least one; what it has beyond is set to NULL; edges that are not plain cannot be told without their data.
 struct answer {
     CUgraphNode *from, *to;
     CUgraphEdgeData *data;
     size_t capacity, count;
 };
 
-static CUresult begin(struct answer *answer, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data, size_t *capacity)
+static CUresult begin(struct answer *answer, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data,
+                      size_t *capacity)
 {
     SIM_REQUIRE(capacity && (from ? *capacity > 0 : !data));
     *answer = (struct answer){from, to, data, from ? *capacity : 0, 0};
@@ -81,8 +82,7 @@ SIM_API(cuGraphGetRootNodes, (CUgraph hGraph, CUgraphNode *rootNodes, size_t *nu
     return end(&answer, numRootNodes);
 }
 
-static CUresult edges_of_graph(CUgraph handle, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data,
-                               size_t *count)
+static CUresult edges_of_graph(CUgraph handle, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data, size_t *count)
 {
     struct answer answer;
     SIM_REQUIRE(!from == !to);
@@ -213,8 +213,7 @@ CUresult sim_dependencies_read(struct sim_graph *graph, CUgraphNodeType type, co
         return CUDA_SUCCESS;
     SIM_REQUIRE(nodes && count <= graph->count);
     *dependencies = malloc(count * sizeof **dependencies);
-    return *dependencies ? read_dependencies(graph, type, nodes, data, count, *dependencies)
-                         : CUDA_ERROR_OUT_OF_MEMORY;
+    return *dependencies ? read_dependencies(graph, type, nodes, data, count, *dependencies) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 // --- Changes --------------------------------------------------------------------------------------------------

@@ -82,8 +82,8 @@ SIM_API(cuGraphExecGetFlags, (CUgraphExec hGraphExec, cuuint64_t *flags), (hGrap
     SIM_GRAPHS_LOCKED();
     struct sim_exec *exec;
     SIM_TRY(sim_exec_find(hGraphExec, &exec));
-    *flags = exec->flags &
-             (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH);
+    *flags =
+        exec->flags & (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH);
     return CUDA_SUCCESS;
 }
 
@@ -127,9 +127,7 @@ static CUresult gather(struct sim_exec *exec)
         struct sim_plan_node *node = &plan->nodes[n];
         const struct sim_work *work = exec->state->items[plan->base + n].work;
         switch ((int)node->type) {
-        case CU_GRAPH_NODE_TYPE_GRAPH:
-            stack[depth++] = (struct visit){node->first_child, 0};
-            break;
+        case CU_GRAPH_NODE_TYPE_GRAPH: stack[depth++] = (struct visit){node->first_child, 0}; break;
         case CU_GRAPH_NODE_TYPE_CONDITIONAL:
             node->condition = (uint32_t)exec->condition_count;
             exec->conditions[exec->condition_count++].item = plan->base + n;
@@ -243,8 +241,8 @@ SIM_API_STREAM(cuGraphInstantiateWithParams, _ptsz,
 {
     SIM_REQUIRE(instantiateParams);
     struct sim_refusal refusal = {NULL, CUDA_GRAPH_INSTANTIATE_ERROR};
-    CUresult status = instantiate(hGraph, instantiateParams->flags, instantiateParams->hUploadStream, phGraphExec,
-                                  &refusal);
+    CUresult status =
+        instantiate(hGraph, instantiateParams->flags, instantiateParams->hUploadStream, phGraphExec, &refusal);
     instantiateParams->hErrNode_out = sim_graph_node_handle(refusal.node);
     instantiateParams->result_out = status == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : refusal.result;
     return status;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Executable graphs. Their structure never changes. What their nodes do may be updated, which launches that are under way
-// do not notice: they keep the state that they started with.
+// Executable graphs. Their structure never changes. What their nodes do may be updated, which launches that are under
+// way do not notice: they keep the state that they started with.
 
 #ifndef SIM_GRAPH_EXEC_H
 #define SIM_GRAPH_EXEC_H
@@ -24,13 +24,13 @@ struct sim_plan_node {
 // One graph: its nodes in the order in which they were made.
 struct sim_plan {
     size_t count;
-    size_t base;                // the place of the first node's item in the state
+    size_t base;  // the place of the first node's item in the state
     struct sim_plan_node *nodes;
-    uint32_t *first[2];         // node i's edges are ends[side][first[side][i]] to before ends[side][first[side][i + 1]]
+    uint32_t *first[2];  // node i's edges are ends[side][first[side][i]] to before ends[side][first[side][i + 1]]
     uint32_t *ends[2];
-    CUgraphEdgeData *data;      // of ends[SIM_IN]
-    uint32_t *order;            // a topological one
-    bool in_body;               // of a conditional node, be it through child graphs
+    CUgraphEdgeData *data;  // of ends[SIM_IN]
+    uint32_t *order;        // a topological one
+    bool in_body;           // of a conditional node, be it through child graphs
 };
 
 struct sim_exec_item {
@@ -74,7 +74,7 @@ struct sim_exec {
     bool instance;            // counted there
     struct sim_plan *plans;   // the first is that of the graph itself
     size_t plan_count;
-    struct sim_node_place *places; // in order of the serials
+    struct sim_node_place *places;  // in order of the serials
     size_t item_count;
     struct sim_exec_event *events;  // in an order in which they may happen
     size_t event_count;
@@ -83,7 +83,7 @@ struct sim_exec {
     struct sim_exec_memory *memories;
     size_t memory_count;
     struct sim_exec_state *state;
-    struct sim_point last;    // the latest launch, with a reference to its stream
+    struct sim_point last;  // the latest launch, with a reference to its stream
 };
 
 void sim_exec_finalize(void *exec);
@@ -102,7 +102,7 @@ CUresult sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream);
 CUresult sim_exec_upload(struct sim_exec *exec, struct sim_stream *stream);
 
 struct sim_exec_state *sim_exec_state_new(size_t item_count, size_t user_count);
-struct sim_exec_state *sim_exec_state_own(struct sim_exec *exec);  // to be changed; NULL when out of memory
+struct sim_exec_state *sim_exec_state_own(struct sim_exec *exec);    // to be changed; NULL when out of memory
 void sim_exec_state_drop(struct sim_exec_state *state, bool later);  // see sim_user_set_drop
 // What an executable that has been launched keeps is released by the driver.
 static inline bool sim_exec_was_launched(const struct sim_exec *exec) { return exec->last.stream != NULL; }
@@ -117,19 +117,19 @@ struct sim_launch_event {
 struct sim_slot;
 
 struct sim_launch {
-    struct sim_exec *exec;        // a reference
-    struct sim_exec_state *state; // a reference
-    struct sim_context *context;  // of the stream; the launch's operation keeps it
+    struct sim_exec *exec;         // a reference
+    struct sim_exec_state *state;  // a reference
+    struct sim_context *context;   // of the stream; the launch's operation keeps it
     struct sim_launch_event *events;
-    uintptr_t *left_behind;       // memory that was freed when the graph was launched again
+    uintptr_t *left_behind;  // memory that was freed when the graph was launched again
     size_t left_count;
 
     pthread_mutex_t lock;  // guards what follows
     pthread_cond_t wake;
     struct sim_slot *first, *last;  // nodes that are ready
-    unsigned threads;   // that help
-    unsigned free;      // threads that take up what is ready without anything in their way
-    bool idle, done;    // the first thread sleeps; nothing is left
+    unsigned threads;               // that help
+    unsigned free;                  // threads that take up what is ready without anything in their way
+    bool idle, done;                // the first thread sleeps; nothing is left
 };
 
 void sim_launch_run(struct sim_launch *launch);

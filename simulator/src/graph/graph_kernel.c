@@ -107,8 +107,7 @@ static CUresult keep_values(struct sim_kernel_work *kernel)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     CUresult status = sim_kernel_job_init(kernel->job, kernel->function, &kernel->wish, kernel->params.kernelParams,
-                                          kernel->params.extra && !entry->param_bytes ? nothing
-                                                                                      : kernel->params.extra);
+                                          kernel->params.extra && !entry->param_bytes ? nothing : kernel->params.extra);
     if (status != CUDA_SUCCESS) {
         free(kernel->job);
         kernel->job = NULL;
@@ -181,8 +180,8 @@ CUresult sim_kernel_work_is_loaded(const struct sim_work *work)
         return CUDA_SUCCESS;
     if (sim_context_status(function->module->context) == CUDA_ERROR_CONTEXT_IS_DESTROYED)
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    sim_report("unloaded code", sim_thread()->function, 0, 0, NULL, "the code of kernel %s, a node of the graph, was unloaded",
-               function->entry->name);
+    sim_report("unloaded code", sim_thread()->function, 0, 0, NULL,
+               "the code of kernel %s, a node of the graph, was unloaded", function->entry->name);
     return CUDA_ERROR_INVALID_HANDLE;
 }
 

@@ -13,7 +13,7 @@
 struct sim_graph_memory {
     struct sim_range range;  // the addresses, rounded up
     _Atomic uint32_t references;
-    size_t size;             // bytes asked for
+    size_t size;  // bytes asked for
     int device;
     CUmemPoolProps props;
     CUmemAccessDesc *access;
@@ -21,9 +21,9 @@ struct sim_graph_memory {
     // Guarded by the lock of graphs.
     uint32_t home, freed_by;  // the numbers of the graphs with its node and with the node that frees it; 0 for none
     // Guarded by the lock of this module.
-    bool backed;      // by an executable
-    bool live;        // allocated, and not freed
-    unsigned flights; // launches that may use it and are not done
+    bool backed;       // by an executable
+    bool live;         // allocated, and not freed
+    unsigned flights;  // launches that may use it and are not done
 };
 
 CUresult sim_graph_memory_new(const CUmemPoolProps *props, const CUmemAccessDesc *access, size_t access_count,

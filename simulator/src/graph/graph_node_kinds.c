@@ -82,8 +82,7 @@ SIM_API(cuGraphKernelNodeSetParams, (CUgraphNode hNode, const CUDA_KERNEL_NODE_P
 
 // --- Copies and fills -----------------------------------------------------------------------------------------
 
-SIM_API(cuGraphAddMemcpyNode, (ADD_PARAMS, const CUDA_MEMCPY3D *copyParams, CUcontext ctx),
-        (ADD_ARGS, copyParams, ctx))
+SIM_API(cuGraphAddMemcpyNode, (ADD_PARAMS, const CUDA_MEMCPY3D *copyParams, CUcontext ctx), (ADD_ARGS, copyParams, ctx))
 {
     SIM_WORK_HELD struct sim_work *work = NULL;
     SIM_TRY(sim_work_copy(copyParams, ctx, &work));
@@ -124,8 +123,7 @@ SIM_API(cuGraphMemsetNodeGetParams, (CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS 
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuGraphMemsetNodeSetParams, (CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *nodeParams),
-        (hNode, nodeParams))
+SIM_API(cuGraphMemsetNodeSetParams, (CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *nodeParams), (hNode, nodeParams))
 {
     SIM_WORK_HELD struct sim_work *old = NULL, *work = NULL;
     SIM_TRY(sim_node_work(hNode, CU_GRAPH_NODE_TYPE_MEMSET, &old));
@@ -162,26 +160,26 @@ SIM_API(cuGraphHostNodeSetParams, (CUgraphNode hNode, const CUDA_HOST_NODE_PARAM
 
 // --- Events ---------------------------------------------------------------------------------------------------
 
-#define EVENT_NODE(name, type)                                                                                       \
-    SIM_API(cuGraphAdd##name##Node, (ADD_PARAMS, CUevent event), (ADD_ARGS, event))                                  \
-    {                                                                                                                \
-        SIM_WORK_HELD struct sim_work *work = NULL;                                                                  \
-        SIM_TRY(sim_work_event(type, event, &work));                                                                 \
-        return ADD(work);                                                                                            \
-    }                                                                                                                \
-    SIM_API(cuGraph##name##NodeGetEvent, (CUgraphNode hNode, CUevent *event_out), (hNode, event_out))                \
-    {                                                                                                                \
-        SIM_REQUIRE(event_out);                                                                                      \
-        SIM_WORK_HELD struct sim_work *work = NULL;                                                                  \
-        SIM_TRY(sim_node_work(hNode, type, &work));                                                                  \
-        *event_out = (CUevent)sim_object_handle(work->event);                                                        \
-        return CUDA_SUCCESS;                                                                                         \
-    }                                                                                                                \
-    SIM_API(cuGraph##name##NodeSetEvent, (CUgraphNode hNode, CUevent event), (hNode, event))                         \
-    {                                                                                                                \
-        SIM_WORK_HELD struct sim_work *work = NULL;                                                                  \
-        SIM_TRY(sim_work_event(type, event, &work));                                                                 \
-        return sim_node_set(hNode, work);                                                                            \
+#define EVENT_NODE(name, type) \
+    SIM_API(cuGraphAdd##name##Node, (ADD_PARAMS, CUevent event), (ADD_ARGS, event)) \
+    { \
+        SIM_WORK_HELD struct sim_work *work = NULL; \
+        SIM_TRY(sim_work_event(type, event, &work)); \
+        return ADD(work); \
+    } \
+    SIM_API(cuGraph##name##NodeGetEvent, (CUgraphNode hNode, CUevent *event_out), (hNode, event_out)) \
+    { \
+        SIM_REQUIRE(event_out); \
+        SIM_WORK_HELD struct sim_work *work = NULL; \
+        SIM_TRY(sim_node_work(hNode, type, &work)); \
+        *event_out = (CUevent)sim_object_handle(work->event); \
+        return CUDA_SUCCESS; \
+    } \
+    SIM_API(cuGraph##name##NodeSetEvent, (CUgraphNode hNode, CUevent event), (hNode, event)) \
+    { \
+        SIM_WORK_HELD struct sim_work *work = NULL; \
+        SIM_TRY(sim_work_event(type, event, &work)); \
+        return sim_node_set(hNode, work); \
     }
 
 EVENT_NODE(EventRecord, CU_GRAPH_NODE_TYPE_EVENT_RECORD)
@@ -189,8 +187,7 @@ EVENT_NODE(EventWait, CU_GRAPH_NODE_TYPE_WAIT_EVENT)
 
 // --- Values in memory -----------------------------------------------------------------------------------------
 
-SIM_API(cuGraphAddBatchMemOpNode, (ADD_PARAMS, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams),
-        (ADD_ARGS, nodeParams))
+SIM_API(cuGraphAddBatchMemOpNode, (ADD_PARAMS, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams), (ADD_ARGS, nodeParams))
 {
     SIM_WORK_HELD struct sim_work *work = NULL;
     SIM_TRY(sim_work_values(nodeParams, &work));

@@ -16,7 +16,8 @@ enum { OWNERSHIP_ASKED = -1 };
 
 // --- Reading --------------------------------------------------------------------------------------------------
 
-// How many bytes of the union each kind of node uses, as the newest headers have it; 0 for kinds that are not simulated.
+// How many bytes of the union each kind of node uses, as the newest headers have it; 0 for kinds that are not
+// simulated.
 static size_t used_bytes(CUgraphNodeType type)
 {
     switch ((int)type) {
@@ -132,8 +133,8 @@ static void write_values(const struct sim_work *work, CUgraphNodeParams *params)
 static void write_fill(const struct sim_work *work, CUgraphNodeParams *params)
 {
     const CUDA_MEMSET_NODE_PARAMS_v1 *p = &work->fill.params;
-    params->memset = (CUDA_MEMSET_NODE_PARAMS_v2){p->dst,   p->pitch,  p->value, p->elementSize,
-                                                  p->width, p->height, sim_context_handle(work->context)};
+    params->memset = (CUDA_MEMSET_NODE_PARAMS_v2){
+        p->dst, p->pitch, p->value, p->elementSize, p->width, p->height, sim_context_handle(work->context)};
 }
 
 static void write_conditional(const struct sim_work *work, CUgraphNodeParams *params)
@@ -189,8 +190,7 @@ static CUresult read_ownership(const CUgraphNodeParams *params, bool *move)
 {
     SIM_TRY(check_unused(params));
     int ownership = (int)params->graph.ownership;
-    SIM_REQUIRE(ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE ||
-                ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE);
+    SIM_REQUIRE(ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE || ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE);
     *move = ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
     return CUDA_SUCCESS;
 }

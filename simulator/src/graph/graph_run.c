@@ -183,8 +183,8 @@ static void start(struct run *run, struct ready *ready)
         run->slots[i].run = run;
         atomic_store_explicit(&run->slots[i].waiting, waiting, memory_order_relaxed);
     }
-    for (size_t i = 0; i < plan->count && plan->first[SIM_IN][plan->order[i] + 1] == plan->first[SIM_IN][plan->order[i]];
-         i++)
+    for (size_t i = 0;
+         i < plan->count && plan->first[SIM_IN][plan->order[i] + 1] == plan->first[SIM_IN][plan->order[i]]; i++)
         add_ready(ready, &run->slots[plan->order[i]]);
 }
 

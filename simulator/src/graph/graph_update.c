@@ -104,8 +104,8 @@ static CUresult pair_all(struct pairing *pairing, CUgraphExecUpdateResultInfo *i
 
 struct update {
     struct sim_exec *exec;
-    struct sim_work **works;        // by item; NULL for those that are not concerned; borrowed from the graph
-    struct sim_graph **graphs;      // by plan, likewise
+    struct sim_work **works;    // by item; NULL for those that are not concerned; borrowed from the graph
+    struct sim_graph **graphs;  // by plan, likewise
     CUgraphExecUpdateResultInfo *info;
 };
 
@@ -178,8 +178,7 @@ static CUresult apply(struct update *update)
     return CUDA_SUCCESS;
 }
 
-CUresult sim_exec_update(struct sim_exec *exec, size_t plan, struct sim_graph *graph,
-                         CUgraphExecUpdateResultInfo *info)
+CUresult sim_exec_update(struct sim_exec *exec, size_t plan, struct sim_graph *graph, CUgraphExecUpdateResultInfo *info)
 {
     *info = (CUgraphExecUpdateResultInfo){.result = CU_GRAPH_EXEC_UPDATE_ERROR};
     struct update update = {

@@ -88,8 +88,8 @@ static CUresult context_for(CUcontext handle, uintptr_t address, struct sim_cont
 CUresult sim_work_empty(struct sim_work **work) { return made(sim_work_new(CU_GRAPH_NODE_TYPE_EMPTY, NULL), work); }
 
 // Memory of allocation nodes need not be there yet. Everything else is looked up now, as the driver does.
-static CUresult place(const struct sim_context *context, const struct sim_copy *copy,
-                      const struct sim_operand *operand, bool *check)
+static CUresult place(const struct sim_context *context, const struct sim_copy *copy, const struct sim_operand *operand,
+                      bool *check)
 {
     *check = true;
     if (sim_graph_memory_covers(operand->address, sim_copy_span(copy, operand)))

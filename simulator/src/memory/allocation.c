@@ -406,8 +406,10 @@ void sim_report_kernel_access(const struct sim_context *context, uintptr_t addre
         }
     }
     pthread_rwlock_unlock(&lock);
-    sim_report(refused ? "no access" : stale ? "use after free" : "illegal access", kernel, address, 0,
-               known ? &history : NULL, "%s", what);
+    sim_report(refused ? "no access"
+               : stale ? "use after free"
+                       : "illegal access",
+               kernel, address, 0, known ? &history : NULL, "%s", what);
 }
 
 // --- Accounts -------------------------------------------------------------------------------------------------

@@ -51,10 +51,10 @@ struct sim_allocation {
     bool managed;    // both sides may use it
     unsigned flags;  // of cuMemHostAlloc or cuMemHostRegister
     int sync_memops;
-    size_t charged;  // bytes taken from the device or the arena
-    struct sim_physical *physical;  // of mapped virtual memory
-    struct sim_graph_memory *graph; // of a graph's; a reference
-    struct sim_rights rights;       // of both
+    size_t charged;                  // bytes taken from the device or the arena
+    struct sim_physical *physical;   // of mapped virtual memory
+    struct sim_graph_memory *graph;  // of a graph's; a reference
+    struct sim_rights rights;        // of both
     uint64_t id;
     struct sim_history history;
 };

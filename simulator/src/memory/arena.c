@@ -129,7 +129,8 @@ uintptr_t sim_arena_take(struct sim_arena *arena, size_t bytes, size_t alignment
 
 void sim_arena_discard(uintptr_t start, size_t bytes)
 {
-    // 64 KiB on some machines with Arm processors. The kernel rounds a length up: the neighbour's contents would go too.
+    // 64 KiB on some machines with Arm processors. The kernel rounds a length up: the neighbour's contents would go
+    // too.
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t first = (start + page - 1) / page * page, last = (start + bytes) / page * page;
     if (last > first)

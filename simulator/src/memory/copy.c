@@ -59,10 +59,7 @@ static void move(const struct sim_copy *copy)
 
 static struct sim_use use_of(int device, const struct sim_copy *copy, const struct sim_operand *operand)
 {
-    return (struct sim_use){.device = device,
-                            .writes = operand == &copy->to,
-                            .copies = true,
-                            .between = copy->between};
+    return (struct sim_use){.device = device, .writes = operand == &copy->to, .copies = true, .between = copy->between};
 }
 
 static bool still_there(const struct sim_context *context, const struct sim_copy_job *job,
@@ -104,9 +101,8 @@ static CUresult stage(struct job *job)
     job->staged = malloc(packed.width * packed.height * packed.depth);
     if (!job->staged)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    packed.to = (struct sim_operand){.address = (uintptr_t)job->staged,
-                                     .pitch = packed.width,
-                                     .slice = packed.width * packed.height};
+    packed.to = (struct sim_operand){
+        .address = (uintptr_t)job->staged, .pitch = packed.width, .slice = packed.width * packed.height};
     move(&packed);
     job->job.copy.from = packed.to;
     return CUDA_SUCCESS;

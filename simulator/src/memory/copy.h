@@ -21,9 +21,9 @@ struct sim_operand {
 
 struct sim_copy {
     struct sim_operand to, from;
-    size_t width, height, depth;  // bytes, rows, layers
-    CUmemcpySrcAccessOrder order; // of a copy with attributes; else CU_MEMCPY_SRC_ACCESS_ORDER_INVALID
-    bool between;                 // contexts: then no device needs access to the memory of the other
+    size_t width, height, depth;   // bytes, rows, layers
+    CUmemcpySrcAccessOrder order;  // of a copy with attributes; else CU_MEMCPY_SRC_ACCESS_ORDER_INVALID
+    bool between;                  // contexts: then no device needs access to the memory of the other
 };
 
 // What is left to do when a copy's turn comes.

@@ -50,8 +50,7 @@ void sim_shared_close(struct sim_shared *shared)
 
 void *sim_shared_map(const struct sim_shared *shared, size_t offset, size_t size)
 {
-    void *start =
-        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, shared->fd, (off_t)offset);
+    void *start = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, shared->fd, (off_t)offset);
     return start == MAP_FAILED ? NULL : start;
 }
 

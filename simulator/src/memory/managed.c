@@ -65,15 +65,12 @@ static CUresult place_valid(CUmem_advise advice, CUmemLocation location)
     case CU_MEM_LOCATION_TYPE_DEVICE:
         SIM_REQUIRE(!names_a_place(advice) || device_exists(location.id));
         return CUDA_SUCCESS;
-    case CU_MEM_LOCATION_TYPE_HOST:
-        return CUDA_SUCCESS;
+    case CU_MEM_LOCATION_TYPE_HOST: return CUDA_SUCCESS;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
         SIM_REQUIRE(!names_a_place(advice) || sim_numa_node_exists(location.id));
         break;
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
-        break;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT: break;
+    default: return CUDA_ERROR_INVALID_VALUE;
     }
     // Nodes are preferred, but map nothing.
     SIM_REQUIRE(!names_a_place(advice) || advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION);
@@ -85,8 +82,7 @@ static CUresult advise(uintptr_t address, size_t size, struct advice advice)
     struct sim_context *context;
     struct sim_allocation allocation;
     SIM_TRY(sim_current(&context));
-    SIM_REQUIRE(size && advice.what >= CU_MEM_ADVISE_SET_READ_MOSTLY &&
-                advice.what <= CU_MEM_ADVISE_UNSET_ACCESSED_BY);
+    SIM_REQUIRE(size && advice.what >= CU_MEM_ADVISE_SET_READ_MOSTLY && advice.what <= CU_MEM_ADVISE_UNSET_ACCESSED_BY);
     SIM_TRY(place_valid(advice.what, advice.location));
     // As an H200's driver does (580, CUDA 13.0): one host node is as good as none, and memory of pools takes no advice.
     if (advice.location.type > CU_MEM_LOCATION_TYPE_HOST)
@@ -95,8 +91,7 @@ static CUresult advise(uintptr_t address, size_t size, struct advice advice)
     if (allocation.pool)
         return CUDA_ERROR_NOT_SUPPORTED;
     SIM_TRY(find_managed(address, size, &allocation));
-    return sim_pages_change(&allocation, address, size, advise_page, &advice) ? CUDA_SUCCESS
-                                                                               : CUDA_ERROR_OUT_OF_MEMORY;
+    return sim_pages_change(&allocation, address, size, advise_page, &advice) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 SIM_API(cuMemAdvise_v2, (CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location),
@@ -292,8 +287,7 @@ SIM_API_STREAM(cuMemPrefetchAsync_v2, _ptsz,
     return prefetch(devPtr, count, location, hStream);
 }
 
-SIM_API_STREAM(cuMemPrefetchAsync, _ptsz,
-               (CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream),
+SIM_API_STREAM(cuMemPrefetchAsync, _ptsz, (CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream),
                (devPtr, count, dstDevice, hStream))
 {
     CUmemLocation location;

@@ -46,8 +46,7 @@ SIM_API_STREAM(cuMemcpyDtoH_v2, _ptds, (void *dstHost, CUdeviceptr srcDevice, si
     return copy(NULL, (uintptr_t)dstHost, SIM_SIDE_ANY, srcDevice, SIM_SIDE_DEVICE, ByteCount, true);
 }
 
-SIM_API_STREAM(cuMemcpyDtoHAsync_v2, _ptsz,
-               (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream),
+SIM_API_STREAM(cuMemcpyDtoHAsync_v2, _ptsz, (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream),
                (dstHost, srcDevice, ByteCount, hStream))
 {
     return copy(hStream, (uintptr_t)dstHost, SIM_SIDE_ANY, srcDevice, SIM_SIDE_DEVICE, ByteCount, false);
@@ -81,8 +80,12 @@ static CUresult copy_peer(CUstream handle, CUdeviceptr to, CUcontext to_context,
     SIM_TRY(sim_stream_for_work(handle, &stream));
     if (sim_capturing(stream))
         return sim_capture_refuse(stream);
-    struct sim_copy job = {{.address = to, .side = SIM_SIDE_DEVICE}, {.address = from, .side = SIM_SIDE_DEVICE},
-                           .width = bytes, .height = 1, .depth = 1, .between = true};
+    struct sim_copy job = {{.address = to, .side = SIM_SIDE_DEVICE},
+                           {.address = from, .side = SIM_SIDE_DEVICE},
+                           .width = bytes,
+                           .height = 1,
+                           .depth = 1,
+                           .between = true};
     return sim_copy_submit(stream, &job, wait);
 }
 
@@ -115,8 +118,8 @@ static bool attributes_are_valid(const CUmemcpyAttributes *attributes)
 {
     return attributes->srcAccessOrder >= CU_MEMCPY_SRC_ACCESS_ORDER_STREAM &&
            attributes->srcAccessOrder <= CU_MEMCPY_SRC_ACCESS_ORDER_ANY &&
-           attributes->flags <= CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE &&
-           hint_is_valid(&attributes->srcLocHint) && hint_is_valid(&attributes->dstLocHint);
+           attributes->flags <= CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE && hint_is_valid(&attributes->srcLocHint) &&
+           hint_is_valid(&attributes->dstLocHint);
 }
 
 static CUresult copy_batch(CUstream handle, CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
@@ -131,7 +134,8 @@ static CUresult copy_batch(CUstream handle, CUdeviceptr *dsts, CUdeviceptr *srcs
         SIM_REQUIRE(i == 0 || (indices[i] > indices[i - 1] && indices[i] < count));
         SIM_REQUIRE(attributes_are_valid(&attrs[i]));
     }
-    // Seen with driver 580: a stream with a handle of its own needs a context all the same, and is told so in another way.
+    // Seen with driver 580: a stream with a handle of its own needs a context all the same, and is told so in another
+    // way.
     struct sim_context *context;
     SIM_REQUIRE(!sim_stream_is_legacy(handle));
     CUresult current = sim_current(&context);
@@ -142,9 +146,12 @@ static CUresult copy_batch(CUstream handle, CUdeviceptr *dsts, CUdeviceptr *srcs
     for (size_t i = 0, attribute = 0; i < count; i++) {
         if (attribute + 1 < attribute_count && indices[attribute + 1] == i)
             attribute++;
-        struct sim_copy job = {
-            {.address = dsts[i], .side = SIM_SIDE_ANY}, {.address = srcs[i], .side = SIM_SIDE_ANY}, sizes[i], 1, 1,
-            attrs[attribute].srcAccessOrder};
+        struct sim_copy job = {{.address = dsts[i], .side = SIM_SIDE_ANY},
+                               {.address = srcs[i], .side = SIM_SIDE_ANY},
+                               sizes[i],
+                               1,
+                               1,
+                               attrs[attribute].srcAccessOrder};
         CUresult status = sizes[i] ? sim_copy_submit(stream, &job, false) : CUDA_ERROR_INVALID_VALUE;
         if (status != CUDA_SUCCESS) {
             if (failed)

@@ -16,7 +16,8 @@ static CUresult run_of(CUarray handle, size_t offset, size_t bytes, unsigned *te
     return sim_array_operand(handle, &(struct sim_box){offset, 0, 0, bytes, 1, 1}, operand);
 }
 
-static CUresult to_array(CUstream handle, CUarray array, size_t offset, struct sim_operand from, size_t bytes, bool wait)
+static CUresult to_array(CUstream handle, CUarray array, size_t offset, struct sim_operand from, size_t bytes,
+                         bool wait)
 {
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_for_work(handle, &stream));
@@ -26,7 +27,8 @@ static CUresult to_array(CUstream handle, CUarray array, size_t offset, struct s
     return sim_copy_submit(stream, &copy, wait);
 }
 
-static CUresult from_array(CUstream handle, struct sim_operand to, CUarray array, size_t offset, size_t bytes, bool wait)
+static CUresult from_array(CUstream handle, struct sim_operand to, CUarray array, size_t offset, size_t bytes,
+                           bool wait)
 {
     SIM_HELD struct sim_stream *stream = NULL;
     SIM_TRY(sim_stream_for_work(handle, &stream));

@@ -19,16 +19,33 @@ struct side {
 };
 
 // Both sides of a structure that describes a copy. Those for two dimensions lack some members.
-#define SIDES_2D(p)                                                                                                  \
-    {(p)->dstMemoryType, (p)->dstHost, (p)->dstDevice, (p)->dstArray, (p)->dstXInBytes, (p)->dstY, 0,                \
-     (p)->dstPitch, 0},                                                                                              \
-        {(p)->srcMemoryType, (p)->srcHost, (p)->srcDevice, (p)->srcArray, (p)->srcXInBytes, (p)->srcY, 0,            \
-         (p)->srcPitch, 0}
-#define SIDES_3D(p)                                                                                                  \
-    {(p)->dstMemoryType, (p)->dstHost, (p)->dstDevice, (p)->dstArray, (p)->dstXInBytes, (p)->dstY, (p)->dstZ,        \
-     (p)->dstPitch, (p)->dstHeight},                                                                                 \
-        {(p)->srcMemoryType, (p)->srcHost, (p)->srcDevice, (p)->srcArray, (p)->srcXInBytes, (p)->srcY, (p)->srcZ,    \
-         (p)->srcPitch, (p)->srcHeight}
+#define SIDES_2D(p) \
+    { \
+        (p)->dstMemoryType, \
+        (p)->dstHost, \
+        (p)->dstDevice, \
+        (p)->dstArray, \
+        (p)->dstXInBytes, \
+        (p)->dstY, \
+        0, \
+        (p)->dstPitch, \
+        0}, \
+        {(p)->srcMemoryType, \
+         (p)->srcHost, \
+         (p)->srcDevice, \
+         (p)->srcArray, \
+         (p)->srcXInBytes, \
+         (p)->srcY, \
+         0, \
+         (p)->srcPitch, \
+         0}
+#define SIDES_3D(p) \
+    {(p)->dstMemoryType, (p)->dstHost, (p)->dstDevice, (p)->dstArray, (p)->dstXInBytes, \
+     (p)->dstY,          (p)->dstZ,    (p)->dstPitch,  (p)->dstHeight}, \
+    { \
+        (p)->srcMemoryType, (p)->srcHost, (p)->srcDevice, (p)->srcArray, (p)->srcXInBytes, (p)->srcY, (p)->srcZ, \
+            (p)->srcPitch, (p)->srcHeight \
+    }
 
 static CUresult operand(const struct side *side, const struct sim_copy *copy, struct sim_operand *operand)
 {
@@ -36,17 +53,12 @@ static CUresult operand(const struct side *side, const struct sim_copy *copy, st
     case CU_MEMORYTYPE_HOST:
         *operand = (struct sim_operand){.address = (uintptr_t)side->host, .side = SIM_SIDE_ANY};
         break;
-    case CU_MEMORYTYPE_DEVICE:
-        *operand = (struct sim_operand){.address = side->device, .side = SIM_SIDE_DEVICE};
-        break;
-    case CU_MEMORYTYPE_UNIFIED:
-        *operand = (struct sim_operand){.address = side->device, .side = SIM_SIDE_ANY};
-        break;
+    case CU_MEMORYTYPE_DEVICE: *operand = (struct sim_operand){.address = side->device, .side = SIM_SIDE_DEVICE}; break;
+    case CU_MEMORYTYPE_UNIFIED: *operand = (struct sim_operand){.address = side->device, .side = SIM_SIDE_ANY}; break;
     case CU_MEMORYTYPE_ARRAY:
         return sim_array_operand(
             side->array, &(struct sim_box){side->x, side->y, side->z, copy->width, copy->height, copy->depth}, operand);
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
+    default: return CUDA_ERROR_INVALID_VALUE;
     }
     size_t pitch = side->pitch ? side->pitch : side->x + copy->width;
     size_t height = side->height ? side->height : side->y + copy->height;

@@ -27,22 +27,13 @@ void sim_memory_release(const struct sim_allocation *allocation)
         sim_arena_give(device->arena, allocation->range.start, allocation->charged);
         sim_device_refund(device, allocation->charged);
         break;
-    case SIM_MANAGED_MEMORY:
-        sim_arena_give(sim_arena_managed(), allocation->range.start, allocation->charged);
-        break;
-    case SIM_PINNED_MEMORY:
-        sim_arena_give(sim_arena_host(), allocation->range.start, allocation->charged);
-        break;
-    case SIM_POOL_MEMORY:
-        sim_pool_free_now(allocation);
-        break;
-    case SIM_GRAPH_MEMORY:
-        sim_graph_memory_freed(allocation);
-        break;
+    case SIM_MANAGED_MEMORY: sim_arena_give(sim_arena_managed(), allocation->range.start, allocation->charged); break;
+    case SIM_PINNED_MEMORY: sim_arena_give(sim_arena_host(), allocation->range.start, allocation->charged); break;
+    case SIM_POOL_MEMORY: sim_pool_free_now(allocation); break;
+    case SIM_GRAPH_MEMORY: sim_graph_memory_freed(allocation); break;
     case SIM_REGISTERED:
     case SIM_VIRTUAL_MEMORY:  // of no context: only cuMemUnmap ends it
-    case SIM_MEMORY_KINDS:
-        break;
+    case SIM_MEMORY_KINDS: break;
     }
 }
 
@@ -140,7 +131,8 @@ SIM_API(cuMemFree_v2, (CUdeviceptr dptr), (dptr))
     SIM_TRY(sim_capture_check_unsafe());
     struct sim_allocation allocation;
     if (sim_allocation_at(dptr, &allocation) && allocation.range.start == dptr && freed_by_mem_free(&allocation)) {
-        // Work that was submitted before may still use the memory; that of a pool is taken without a wait, as on hardware.
+        // Work that was submitted before may still use the memory; that of a pool is taken without a wait, as on
+        // hardware.
         if (allocation.context)
             sim_context_drain(allocation.context);
         if (sim_allocation_remove(dptr, freed_by_mem_free, &allocation)) {

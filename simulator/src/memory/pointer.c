@@ -27,10 +27,8 @@ static size_t size_of(CUpointer_attribute attribute)
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
-        return 8;
-    case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
-        return sizeof(CUDA_POINTER_ATTRIBUTE_P2P_TOKENS);
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: return 8;
+    case CU_POINTER_ATTRIBUTE_P2P_TOKENS: return sizeof(CUDA_POINTER_ATTRIBUTE_P2P_TOKENS);
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
@@ -39,10 +37,8 @@ static size_t size_of(CUpointer_attribute attribute)
     case CU_POINTER_ATTRIBUTE_MAPPED:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
-        return 4;
-    default:
-        return 0;
+    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE: return 4;
+    default: return 0;
     }
 }
 
@@ -87,9 +83,7 @@ static CUresult value_of(const struct sim_allocation *allocation, CUpointer_attr
     case CU_POINTER_ATTRIBUTE_CONTEXT:
         value[0] = allocation->context ? (uint64_t)(uintptr_t)sim_context_handle(allocation->context) : 0;
         break;
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        value[0] = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-        break;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE: value[0] = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE; break;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
         if (!has_context())
             return CUDA_ERROR_INVALID_CONTEXT;
@@ -103,8 +97,7 @@ static CUresult value_of(const struct sim_allocation *allocation, CUpointer_attr
             return CUDA_ERROR_INVALID_VALUE;
         value[0] = address;
         break;
-    case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
-        return host ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_P2P_TOKENS: return host ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: value[0] = (uint64_t)allocation->sync_memops; break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: value[0] = allocation->id; break;

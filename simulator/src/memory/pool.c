@@ -12,8 +12,8 @@
 #include "memory/ipc_pool.h"
 
 // Memory that is not in use. A block freed in a stream may be used again in that stream at once. Elsewhere it may once
-// the stream has got there, which without opportunistic reuse the host has to have waited for, or in a stream that by an
-// event comes after the free.
+// the stream has got there, which without opportunistic reuse the host has to have waited for, or in a stream that by
+// an event comes after the free.
 struct block {
     struct sim_range range;
     struct sim_point freed;  // no stream once it is reached
@@ -63,7 +63,8 @@ CUresult sim_pool_new(const CUmemPoolProps *props, struct sim_pool **out)
     if (!pool)
         return CUDA_ERROR_OUT_OF_MEMORY;
     pool->props = *props;
-    bool on_device = props->location.type == CU_MEM_LOCATION_TYPE_DEVICE && (int)props->allocType != SIM_POOL_MANAGED_TYPE;
+    bool on_device =
+        props->location.type == CU_MEM_LOCATION_TYPE_DEVICE && (int)props->allocType != SIM_POOL_MANAGED_TYPE;
     pool->device = on_device ? props->location.id : -1;
     pool->follow_events = pool->opportunistic = pool->internal_dependencies = 1;
     size_t memory = on_device ? sim_device_at(pool->device)->memory : HOST_POOL_ADDRESSES;

@@ -15,11 +15,11 @@
 struct sim_pool {
     struct sim_object base;
     CUmemPoolProps props;
-    int device;      // whose memory it is; -1 for the host's
-    bool is_default; // cannot be destroyed
-    bool imported;   // another process allocates
-    _Atomic bool exported;  // other processes may have it
-    struct sim_shared shared;          // where the memory of a pool lies that processes share
+    int device;                            // whose memory it is; -1 for the host's
+    bool is_default;                       // cannot be destroyed
+    bool imported;                         // another process allocates
+    _Atomic bool exported;                 // other processes may have it
+    struct sim_shared shared;              // where the memory of a pool lies that processes share
     struct sim_pool_directory *directory;  // NULL for every other pool; see ipc_pool.c
     struct sim_pool *next, **link;
     _Atomic int access[SIM_MAX_DEVICES];
@@ -27,8 +27,8 @@ struct sim_pool {
     pthread_mutex_t lock;  // guards what follows
     uintptr_t start;
     size_t size, chunk;
-    unsigned char *backed;  // by chunk
-    struct sim_range *free; // blocks; see pool.c
+    unsigned char *backed;   // by chunk
+    struct sim_range *free;  // blocks; see pool.c
     int follow_events, opportunistic, internal_dependencies;
     uint64_t threshold;
     uint64_t reserved, reserved_high, used, used_high;

@@ -30,21 +30,17 @@ static CUresult row_of(CUmemLocation location, CUmemAllocationType type, int *ro
         SIM_REQUIRE(location.id >= 0 && location.id < sim_device_count());
         *row = location.id;
         break;
-    case CU_MEM_LOCATION_TYPE_HOST:
-        *row = HOST_ROW;
-        break;
+    case CU_MEM_LOCATION_TYPE_HOST: *row = HOST_ROW; break;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
         SIM_REQUIRE(sim_numa_node_exists(location.id));
         *row = NODE_ROW;
         break;
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
-        return CUDA_ERROR_NOT_SUPPORTED;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT: return CUDA_ERROR_NOT_SUPPORTED;
     case CU_MEM_LOCATION_TYPE_INVALID:
         SIM_REQUIRE(managed);
         *row = NOWHERE_ROW;
         return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
+    default: return CUDA_ERROR_INVALID_VALUE;
     }
     *row += managed ? MANAGED_ROW : 0;
     return CUDA_SUCCESS;
@@ -175,8 +171,7 @@ SIM_API(cuMemGetMemPool, (CUmemoryPool *pool, CUmemLocation *location, CUmemAllo
     return current_handle(*location, type, pool);
 }
 
-SIM_API(cuMemSetMemPool, (CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool),
-        (location, type, pool))
+SIM_API(cuMemSetMemPool, (CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool), (location, type, pool))
 {
     SIM_REQUIRE(location);
     return set_current_handle(*location, type, pool);
@@ -199,18 +194,11 @@ static CUresult props_valid(const CUmemPoolProps *props)
     case CU_MEM_LOCATION_TYPE_DEVICE:
         SIM_REQUIRE(props->location.id >= 0 && props->location.id < sim_device_count());
         break;
-    case CU_MEM_LOCATION_TYPE_HOST:
-        SIM_REQUIRE(driver >= FIRST_WITH_HOST_POOLS);
-        break;
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-        SIM_REQUIRE(sim_numa_node_exists(props->location.id));
-        break;
+    case CU_MEM_LOCATION_TYPE_HOST: SIM_REQUIRE(driver >= FIRST_WITH_HOST_POOLS); break;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA: SIM_REQUIRE(sim_numa_node_exists(props->location.id)); break;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
-    case CU_MEM_LOCATION_TYPE_INVALID:
-        SIM_REQUIRE(managed);
-        break;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
+    case CU_MEM_LOCATION_TYPE_INVALID: SIM_REQUIRE(managed); break;
+    default: return CUDA_ERROR_INVALID_VALUE;
     }
     if (!props->handleTypes)
         return CUDA_SUCCESS;
@@ -300,9 +288,7 @@ static CUresult write_attribute(struct sim_pool *pool, CUmemPool_attribute attri
     }
     uint64_t number = *(const uint64_t *)value;
     switch ((int)attribute) {
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-        pool->threshold = number;
-        return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: pool->threshold = number; return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
         SIM_REQUIRE(number == 0);
         pool->reserved_high = pool->reserved;
@@ -311,8 +297,7 @@ static CUresult write_attribute(struct sim_pool *pool, CUmemPool_attribute attri
         SIM_REQUIRE(number == 0);
         pool->used_high = pool->used;
         return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
+    default: return CUDA_ERROR_INVALID_VALUE;
     }
 }
 

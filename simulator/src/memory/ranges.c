@@ -125,8 +125,8 @@ struct sim_range *sim_ranges_at(struct sim_range *root, uintptr_t address)
     return range && address - range->start < range->size ? range : NULL;
 }
 
-struct sim_range *sim_ranges_first_fit(struct sim_range *root, size_t size,
-                                       int (*fits)(struct sim_range *, void *), void *arg)
+struct sim_range *sim_ranges_first_fit(struct sim_range *root, size_t size, int (*fits)(struct sim_range *, void *),
+                                       void *arg)
 {
     if (!root || root->largest < size)
         return NULL;

@@ -25,8 +25,8 @@ struct sim_range *sim_ranges_at(struct sim_range *root, uintptr_t address);
 struct sim_range *sim_ranges_before(struct sim_range *root, uintptr_t address);
 struct sim_range *sim_ranges_after(struct sim_range *root, uintptr_t address);
 // The lowest range of at least `size` bytes that `fits` accepts (NULL accepts all).
-struct sim_range *sim_ranges_first_fit(struct sim_range *root, size_t size,
-                                       int (*fits)(struct sim_range *, void *), void *arg);
+struct sim_range *sim_ranges_first_fit(struct sim_range *root, size_t size, int (*fits)(struct sim_range *, void *),
+                                       void *arg);
 void sim_ranges_each(struct sim_range *root, void (*visit)(struct sim_range *, void *), void *arg);
 
 #endif

@@ -267,8 +267,8 @@ SIM_API(cuMemCreate,
     physical->handles = 1;
     physical->file = -1;
     char name[128];
-    snprintf(name, sizeof name, FILE_NAME, (int)prop->location.type, prop->location.id,
-             (int)prop->requestedHandleTypes, prop->allocFlags.gpuDirectRDMACapable);
+    snprintf(name, sizeof name, FILE_NAME, (int)prop->location.type, prop->location.id, (int)prop->requestedHandleTypes,
+             prop->allocFlags.gpuDirectRDMACapable);
     physical->charged = !on_host(prop) && charge(prop, size);
     if (physical->charged || on_host(prop))
         physical->file = memfd_create(name, MFD_CLOEXEC);

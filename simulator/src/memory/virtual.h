@@ -15,9 +15,9 @@ struct sim_physical {
     struct sim_object base;
     CUmemAllocationProp properties;
     size_t size;
-    bool charged;       // to the device; memory that another process shares is charged to that one
-    int file;           // the memory itself, -1 until there is one
-    size_t handles;     // what cuMemRelease has to give back
+    bool charged;    // to the device; memory that another process shares is charged to that one
+    int file;        // the memory itself, -1 until there is one
+    size_t handles;  // what cuMemRelease has to give back
     size_t mappings;
 };
 void sim_physical_finalize(void *physical);

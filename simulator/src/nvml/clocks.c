@@ -55,8 +55,7 @@ static nvmlReturn_t target(nvmlDevice_t device, nvmlClockType_t type, unsigned *
 }
 
 SIM_NVML_DEVICE(nvmlDeviceGetApplicationsClock,
-                (nvmlDevice_t device, nvmlClockType_t clockType, unsigned int *clockMHz),
-                (device, clockType, clockMHz))
+                (nvmlDevice_t device, nvmlClockType_t clockType, unsigned int *clockMHz), (device, clockType, clockMHz))
 {
     return target(device, clockType, clockMHz);
 }
@@ -78,8 +77,8 @@ static bool supported(unsigned clock, unsigned maximum)
     return clock <= maximum && clock >= LOWEST && (maximum - clock) % STEP == 0;
 }
 
-SIM_NVML_DEVICE(nvmlDeviceGetSupportedMemoryClocks,
-                (nvmlDevice_t device, unsigned int *count, unsigned int *clocksMHz), (device, count, clocksMHz))
+SIM_NVML_DEVICE(nvmlDeviceGetSupportedMemoryClocks, (nvmlDevice_t device, unsigned int *count, unsigned int *clocksMHz),
+                (device, count, clocksMHz))
 {
     unsigned only = sim_gpu_max_clock(NVML_CLOCK_MEM);
     return sim_nvml_array(clocksMHz, count, &only, 1, sizeof only);
@@ -199,8 +198,7 @@ SIM_NVML_DEVICE(nvmlDeviceGetMinMaxClockOfPState,
 }
 
 SIM_NVML_DEVICE(nvmlDeviceGetDynamicPstatesInfo,
-                (nvmlDevice_t device, nvmlGpuDynamicPstatesInfo_t *pDynamicPstatesInfo),
-                (device, pDynamicPstatesInfo))
+                (nvmlDevice_t device, nvmlGpuDynamicPstatesInfo_t *pDynamicPstatesInfo), (device, pDynamicPstatesInfo))
 {
     SIM_NVML_REQUIRE(pDynamicPstatesInfo);
     memset(pDynamicPstatesInfo, 0, sizeof *pDynamicPstatesInfo);
@@ -211,8 +209,8 @@ SIM_NVML_DEVICE(nvmlDeviceGetDynamicPstatesInfo,
     return NVML_SUCCESS;
 }
 
-SIM_NVML_DEVICE(nvmlDeviceGetCurrentClockFreqs,
-                (nvmlDevice_t device, nvmlDeviceCurrentClockFreqs_t *currentClockFreqs), (device, currentClockFreqs))
+SIM_NVML_DEVICE(nvmlDeviceGetCurrentClockFreqs, (nvmlDevice_t device, nvmlDeviceCurrentClockFreqs_t *currentClockFreqs),
+                (device, currentClockFreqs))
 {
     SIM_NVML_VERSION(currentClockFreqs, nvmlDeviceCurrentClockFreqs_v1);
     unsigned graphics = sim_gpu_clock(device, NVML_CLOCK_GRAPHICS), memory = sim_gpu_clock(device, NVML_CLOCK_MEM);

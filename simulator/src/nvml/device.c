@@ -169,8 +169,7 @@ SIM_NVML_DEVICE(nvmlDeviceGetUUID, (nvmlDevice_t device, char *uuid, unsigned in
     return sim_nvml_text(uuid, length, text);
 }
 
-SIM_NVML_DEVICE(nvmlDeviceGetSerial, (nvmlDevice_t device, char *serial, unsigned int length),
-                (device, serial, length))
+SIM_NVML_DEVICE(nvmlDeviceGetSerial, (nvmlDevice_t device, char *serial, unsigned int length), (device, serial, length))
 {
     char text[SERIAL_TEXT];
     serial_text(device->index, text);
@@ -219,10 +218,15 @@ SIM_NVML_DEVICE(nvmlDeviceGetCudaComputeCapability, (nvmlDevice_t device, int *m
 
 SIM_NVML_DEVICE(nvmlDeviceGetArchitecture, (nvmlDevice_t device, nvmlDeviceArchitecture_t *arch), (device, arch))
 {
-    static const unsigned char by_major[] = {[3] = NVML_DEVICE_ARCH_KEPLER, [5] = NVML_DEVICE_ARCH_MAXWELL,
-                                             [6] = NVML_DEVICE_ARCH_PASCAL, [7] = NVML_DEVICE_ARCH_VOLTA,
-                                             [8] = NVML_DEVICE_ARCH_AMPERE, [9] = NVML_DEVICE_ARCH_HOPPER,
-                                             [10] = 10, [11] = 10, [12] = 10};  // NVML_DEVICE_ARCH_BLACKWELL
+    static const unsigned char by_major[] = {[3] = NVML_DEVICE_ARCH_KEPLER,
+                                             [5] = NVML_DEVICE_ARCH_MAXWELL,
+                                             [6] = NVML_DEVICE_ARCH_PASCAL,
+                                             [7] = NVML_DEVICE_ARCH_VOLTA,
+                                             [8] = NVML_DEVICE_ARCH_AMPERE,
+                                             [9] = NVML_DEVICE_ARCH_HOPPER,
+                                             [10] = 10,
+                                             [11] = 10,
+                                             [12] = 10};  // NVML_DEVICE_ARCH_BLACKWELL
     SIM_NVML_REQUIRE(arch);
     int major = sim_config()->major, minor = sim_config()->minor;
     unsigned found = major < (int)SIM_COUNT(by_major) ? by_major[major] : 0;
@@ -303,8 +307,12 @@ SIM_NVML_DEVICE(nvmlDeviceGetPciInfoExt, (nvmlDevice_t device, nvmlPciInfoExt_t 
     SIM_NVML_VERSION(pci, nvmlPciInfoExt_v1);
     nvmlPciInfo_t info;
     sim_gpu_pci(device, &info);
-    *pci = (nvmlPciInfoExt_t){.version = pci->version, .bus = info.bus, .pciDeviceId = PCI_DEVICE,
-                              .pciSubSystemId = PCI_SUBSYSTEM, .baseClass = CLASS_DISPLAY, .subClass = SUBCLASS_3D};
+    *pci = (nvmlPciInfoExt_t){.version = pci->version,
+                              .bus = info.bus,
+                              .pciDeviceId = PCI_DEVICE,
+                              .pciSubSystemId = PCI_SUBSYSTEM,
+                              .baseClass = CLASS_DISPLAY,
+                              .subClass = SUBCLASS_3D};
     memcpy(pci->busId, info.busId, sizeof pci->busId);
     return NVML_SUCCESS;
 }

@@ -11,8 +11,8 @@ enum { BANKS = 768 };
 
 static unsigned long long count(nvmlDevice_t device, nvmlMemoryErrorType_t type, nvmlEccCounterType_t counter)
 {
-    enum sim_value first = type == NVML_MEMORY_ERROR_TYPE_CORRECTED ? SIM_ECC_CORRECTED_VOLATILE
-                                                                    : SIM_ECC_UNCORRECTED_VOLATILE;
+    enum sim_value first =
+        type == NVML_MEMORY_ERROR_TYPE_CORRECTED ? SIM_ECC_CORRECTED_VOLATILE : SIM_ECC_UNCORRECTED_VOLATILE;
     return (unsigned long long)sim_gpu_value(device, (enum sim_value)(first + (int)counter));
 }
 
@@ -135,8 +135,8 @@ SIM_NVML_DEVICE(nvmlDeviceGetRemappedRows,
     return NVML_SUCCESS;
 }
 
-SIM_NVML_DEVICE(nvmlDeviceGetRowRemapperHistogram,
-                (nvmlDevice_t device, nvmlRowRemapperHistogramValues_t *histogram), (device, histogram))
+SIM_NVML_DEVICE(nvmlDeviceGetRowRemapperHistogram, (nvmlDevice_t device, nvmlRowRemapperHistogramValues_t *histogram),
+                (device, histogram))
 {
     SIM_NVML_REQUIRE(histogram);
     *histogram = (nvmlRowRemapperHistogramValues_t){.max = BANKS};

@@ -241,8 +241,8 @@ SIM_NVML_DEVICE(nvmlDeviceGetSupportedEventTypes, (nvmlDevice_t device, unsigned
     return NVML_SUCCESS;
 }
 
-SIM_NVML_DEVICE(nvmlDeviceRegisterEvents,
-                (nvmlDevice_t device, unsigned long long eventTypes, nvmlEventSet_t set), (device, eventTypes, set))
+SIM_NVML_DEVICE(nvmlDeviceRegisterEvents, (nvmlDevice_t device, unsigned long long eventTypes, nvmlEventSet_t set),
+                (device, eventTypes, set))
 {
     SIM_NVML_SUPPORTED(!(eventTypes & ~kinds(false)));
     return want(set, false, device->index, eventTypes);
@@ -268,8 +268,7 @@ SIM_NVML(nvmlEventSetWait_v2, (nvmlEventSet_t set, nvmlEventData_t *data, unsign
     return wait_of_device(set, data, timeoutms);
 }
 
-SIM_NVML(nvmlEventSetWait, (nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeoutms),
-         (set, data, timeoutms))
+SIM_NVML(nvmlEventSetWait, (nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeoutms), (set, data, timeoutms))
 {
     SIM_NVML_REQUIRE(data);
     nvmlEventData_t whole;
@@ -308,8 +307,8 @@ SIM_NVML(nvmlSystemEventSetWait, (nvmlSystemEventSetWaitRequest_t *request), (re
     request->numEvent = 0;
     SIM_NVML_TRY(wait_for(request->set, true, request->timeoutms, events, &count));
     for (size_t i = 0; i < count; i++)
-        request->data[i] = (nvmlSystemEventData_v1_t){.eventType = events[i].kind,
-                                                      .gpuId = (SIM_FIRST_BUS + events[i].device) << 8};
+        request->data[i] =
+            (nvmlSystemEventData_v1_t){.eventType = events[i].kind, .gpuId = (SIM_FIRST_BUS + events[i].device) << 8};
     request->numEvent = (unsigned)count;
     return NVML_SUCCESS;
 }

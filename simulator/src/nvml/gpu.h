@@ -19,7 +19,7 @@ enum {
     SIM_PCIE_GENERATION = 5,
     SIM_PCIE_WIDTH = 16,
     SIM_PERCENT = 100,
-    SIM_NVLINK_VERSION = 6,  // as nvml.h counts: 4.0
+    SIM_NVLINK_VERSION = 6,    // as nvml.h counts: 4.0
     SIM_NVLINK_SPEED = 26562,  // MB/s of a link, in each direction
 };
 

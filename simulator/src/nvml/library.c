@@ -102,8 +102,8 @@ SIM_EXPORT void cudaSimSensorsReset(void)
     make_gpus();
 }
 
-// A child of fork() must initialise NVML again, and NVML refuses handles of the parent there: the devices move, with their
-// values, to the other bank.
+// A child of fork() must initialise NVML again, and NVML refuses handles of the parent there: the devices move, with
+// their values, to the other bank.
 static void after_fork(void)
 {
     atomic_store(&users, 0);
@@ -235,37 +235,31 @@ static const struct {
     const char *name, *text;
 } errors[] = {
 #define ERROR(status, text) {status, #status, text},
-    ERROR(NVML_SUCCESS, "Success")
-    ERROR(NVML_ERROR_UNINITIALIZED, "Uninitialized")
-    ERROR(NVML_ERROR_INVALID_ARGUMENT, "Invalid Argument")
-    ERROR(NVML_ERROR_NOT_SUPPORTED, "Not Supported")
-    ERROR(NVML_ERROR_NO_PERMISSION, "Insufficient Permissions")
-    ERROR(NVML_ERROR_ALREADY_INITIALIZED, "Already Initialized")
-    ERROR(NVML_ERROR_NOT_FOUND, "Not Found")
-    ERROR(NVML_ERROR_INSUFFICIENT_SIZE, "Insufficient Size")
-    ERROR(NVML_ERROR_INSUFFICIENT_POWER, "Insufficient External Power")
-    ERROR(NVML_ERROR_DRIVER_NOT_LOADED, "Driver Not Loaded")
-    ERROR(NVML_ERROR_TIMEOUT, "Timeout")
-    ERROR(NVML_ERROR_IRQ_ISSUE, "Interrupt Request Issue")
-    ERROR(NVML_ERROR_LIBRARY_NOT_FOUND, "NVML Shared Library Not Found")
-    ERROR(NVML_ERROR_FUNCTION_NOT_FOUND, "Function Not Found")
-    ERROR(NVML_ERROR_CORRUPTED_INFOROM, "Corrupted infoROM")
-    ERROR(NVML_ERROR_GPU_IS_LOST, "GPU is lost")
-    ERROR(NVML_ERROR_RESET_REQUIRED, "GPU requires reset")
-    ERROR(NVML_ERROR_OPERATING_SYSTEM, "GPU access blocked by the operating system")
-    ERROR(NVML_ERROR_LIB_RM_VERSION_MISMATCH, "Driver/library version mismatch")
-    ERROR(NVML_ERROR_IN_USE, "In use by another client")
-    ERROR(NVML_ERROR_MEMORY, "Insufficient Memory")
-    ERROR(NVML_ERROR_NO_DATA, "No data")
-    ERROR(NVML_ERROR_VGPU_ECC_NOT_SUPPORTED, "vGPU is not supported with ECC enabled")
-    ERROR(NVML_ERROR_INSUFFICIENT_RESOURCES, "Insufficient Resources")
-    ERROR(NVML_ERROR_FREQ_NOT_SUPPORTED, "Frequency is not supported")
-    ERROR(NVML_ERROR_ARGUMENT_VERSION_MISMATCH, "Argument version mismatch")
-    ERROR(NVML_ERROR_DEPRECATED, "Deprecated")
-    ERROR(NVML_ERROR_NOT_READY, "System is not ready")
-    ERROR(NVML_ERROR_GPU_NOT_FOUND, "GPU not found")
-    ERROR(NVML_ERROR_INVALID_STATE, "Invalid state")
-    ERROR(NVML_ERROR_UNKNOWN, "Unknown Error")
+    ERROR(NVML_SUCCESS, "Success") ERROR(NVML_ERROR_UNINITIALIZED, "Uninitialized") ERROR(NVML_ERROR_INVALID_ARGUMENT,
+                                                                                          "Invalid Argument")
+        ERROR(NVML_ERROR_NOT_SUPPORTED, "Not Supported") ERROR(NVML_ERROR_NO_PERMISSION, "Insufficient Permissions")
+            ERROR(NVML_ERROR_ALREADY_INITIALIZED, "Already Initialized") ERROR(NVML_ERROR_NOT_FOUND, "Not Found") ERROR(
+                NVML_ERROR_INSUFFICIENT_SIZE, "Insufficient Size") ERROR(NVML_ERROR_INSUFFICIENT_POWER,
+                                                                         "Insufficient External Power")
+                ERROR(NVML_ERROR_DRIVER_NOT_LOADED, "Driver Not Loaded") ERROR(NVML_ERROR_TIMEOUT, "Timeout") ERROR(
+                    NVML_ERROR_IRQ_ISSUE, "Interrupt Request Issue") ERROR(NVML_ERROR_LIBRARY_NOT_FOUND,
+                                                                           "NVML Shared Library Not Found")
+                    ERROR(NVML_ERROR_FUNCTION_NOT_FOUND, "Function Not Found") ERROR(
+                        NVML_ERROR_CORRUPTED_INFOROM, "Corrupted infoROM") ERROR(NVML_ERROR_GPU_IS_LOST, "GPU is lost")
+                        ERROR(NVML_ERROR_RESET_REQUIRED, "GPU requires reset")
+                            ERROR(NVML_ERROR_OPERATING_SYSTEM, "GPU access blocked by the operating system") ERROR(
+                                NVML_ERROR_LIB_RM_VERSION_MISMATCH,
+                                "Driver/library version mismatch") ERROR(NVML_ERROR_IN_USE, "In use by another client")
+                                ERROR(NVML_ERROR_MEMORY, "Insufficient Memory") ERROR(NVML_ERROR_NO_DATA, "No data")
+                                    ERROR(NVML_ERROR_VGPU_ECC_NOT_SUPPORTED, "vGPU is not supported with ECC enabled")
+                                        ERROR(NVML_ERROR_INSUFFICIENT_RESOURCES, "Insufficient Resources")
+                                            ERROR(NVML_ERROR_FREQ_NOT_SUPPORTED, "Frequency is not supported")
+                                                ERROR(NVML_ERROR_ARGUMENT_VERSION_MISMATCH, "Argument version mismatch")
+                                                    ERROR(NVML_ERROR_DEPRECATED, "Deprecated")
+                                                        ERROR(NVML_ERROR_NOT_READY, "System is not ready")
+                                                            ERROR(NVML_ERROR_GPU_NOT_FOUND, "GPU not found")
+                                                                ERROR(NVML_ERROR_INVALID_STATE, "Invalid state")
+                                                                    ERROR(NVML_ERROR_UNKNOWN, "Unknown Error")
 #undef ERROR
 };
 

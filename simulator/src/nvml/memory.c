@@ -50,7 +50,7 @@ SIM_NVML_DEVICE(nvmlDeviceGetMemoryInfo_v2, (nvmlDevice_t device, nvmlMemory_v2_
 {
     SIM_NVML_REQUIRE(memory);
     if (memory->version != (unsigned)nvmlMemory_v2)
-        return NVML_ERROR_FUNCTION_NOT_FOUND; // what driver 580 says of this structure
+        return NVML_ERROR_FUNCTION_NOT_FOUND;  // what driver 580 says of this structure
     sim_gpu_memory(device, memory);
     return NVML_SUCCESS;
 }
@@ -161,7 +161,7 @@ SIM_NVML_DEVICE(nvmlDeviceGetRunningProcessDetailList, (nvmlDevice_t device, nvm
     SIM_NVML_VERSION(plist, nvmlProcessDetailList_v1);
     SIM_NVML_REQUIRE(plist->mode <= MPS_PROCESSES);
     return read_processes(device, &plist->numProcArrayEntries, plist->procArray, sizeof *plist->procArray,
-                             plist->mode == COMPUTE_PROCESSES);
+                          plist->mode == COMPUTE_PROCESSES);
 }
 
 static unsigned long long now_us(void)

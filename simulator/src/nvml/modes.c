@@ -56,8 +56,8 @@ SIM_NVML_DEVICE(nvmlDeviceGetAccountingPids, (nvmlDevice_t device, unsigned int 
     return sim_nvml_array(pids, count, NULL, 0, sizeof *pids);
 }
 
-SIM_NVML_DEVICE(nvmlDeviceGetAccountingStats,
-                (nvmlDevice_t device, unsigned int pid, nvmlAccountingStats_t *stats), (device, pid, stats))
+SIM_NVML_DEVICE(nvmlDeviceGetAccountingStats, (nvmlDevice_t device, unsigned int pid, nvmlAccountingStats_t *stats),
+                (device, pid, stats))
 {
     SIM_NVML_REQUIRE(stats);
     return NVML_ERROR_NOT_FOUND;
@@ -78,8 +78,8 @@ SIM_NVML_DEVICE(nvmlDeviceGetMigMode, (nvmlDevice_t device, unsigned int *curren
 SIM_NVML_CONSTANT(nvmlDeviceIsMigDeviceHandle, unsigned int, 0)
 SIM_NVML_CONSTANT(nvmlDeviceGetMaxMigDeviceCount, unsigned int, 0)
 
-SIM_NVML_DEVICE(nvmlDeviceGetMigDeviceHandleByIndex,
-                (nvmlDevice_t device, unsigned int index, nvmlDevice_t *migDevice), (device, index, migDevice))
+SIM_NVML_DEVICE(nvmlDeviceGetMigDeviceHandleByIndex, (nvmlDevice_t device, unsigned int index, nvmlDevice_t *migDevice),
+                (device, index, migDevice))
 {
     SIM_NVML_REQUIRE(migDevice);
     return NVML_ERROR_NOT_FOUND;

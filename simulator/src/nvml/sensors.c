@@ -64,8 +64,7 @@ SIM_NVML_DEVICE(nvmlDeviceGetTemperature,
     return NVML_SUCCESS;
 }
 
-SIM_NVML_DEVICE(nvmlDeviceGetTemperatureV, (nvmlDevice_t device, nvmlTemperature_t *temperature),
-                (device, temperature))
+SIM_NVML_DEVICE(nvmlDeviceGetTemperatureV, (nvmlDevice_t device, nvmlTemperature_t *temperature), (device, temperature))
 {
     SIM_NVML_VERSION(temperature, nvmlTemperature_v1);
     SIM_NVML_REQUIRE(temperature->sensorType == NVML_TEMPERATURE_GPU);
@@ -208,8 +207,8 @@ SIM_NVML_DEVICE(nvmlDeviceGetFanControlPolicy_v2,
     return NVML_SUCCESS;
 }
 
-SIM_NVML_DEVICE(nvmlDeviceSetFanControlPolicy,
-                (nvmlDevice_t device, unsigned int fan, nvmlFanControlPolicy_t policy), (device, fan, policy))
+SIM_NVML_DEVICE(nvmlDeviceSetFanControlPolicy, (nvmlDevice_t device, unsigned int fan, nvmlFanControlPolicy_t policy),
+                (device, fan, policy))
 {
     SIM_NVML_TRY(check_fan(fan));
     SIM_NVML_REQUIRE(policy <= NVML_FAN_POLICY_MANUAL);

@@ -14,8 +14,7 @@
 // --- Between devices ------------------------------------------------------------------------------------------
 
 SIM_NVML_DEVICE(nvmlDeviceGetTopologyCommonAncestor,
-                (nvmlDevice_t device, nvmlDevice_t other, nvmlGpuTopologyLevel_t *pathInfo),
-                (device, other, pathInfo))
+                (nvmlDevice_t device, nvmlDevice_t other, nvmlGpuTopologyLevel_t *pathInfo), (device, other, pathInfo))
 {
     SIM_NVML_REQUIRE(sim_gpu_valid(other) && pathInfo);
     *pathInfo = device == other ? NVML_TOPOLOGY_INTERNAL : NVML_TOPOLOGY_HOSTBRIDGE;
@@ -43,14 +42,14 @@ SIM_NVML_DEVICE(nvmlDeviceGetTopologyNearestGpus,
 {
     SIM_NVML_REQUIRE(count && level >= NVML_TOPOLOGY_INTERNAL && level <= NVML_TOPOLOGY_SYSTEM);
     SIM_NVML_REQUIRE(!deviceArray || *count);
-    if (level >= NVML_TOPOLOGY_HOSTBRIDGE) // what is nearer is near, too
+    if (level >= NVML_TOPOLOGY_HOSTBRIDGE)  // what is nearer is near, too
         return devices_but(device, count, deviceArray);
     *count = 0;
     return NVML_SUCCESS;
 }
 
-SIM_NVML(nvmlSystemGetTopologyGpuSet,
-         (unsigned int cpuNumber, unsigned int *count, nvmlDevice_t *deviceArray), (cpuNumber, count, deviceArray))
+SIM_NVML(nvmlSystemGetTopologyGpuSet, (unsigned int cpuNumber, unsigned int *count, nvmlDevice_t *deviceArray),
+         (cpuNumber, count, deviceArray))
 {
     return devices_but(NULL, count, deviceArray);
 }

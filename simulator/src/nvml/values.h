@@ -7,7 +7,7 @@ VALUE(TEMPERATURE, "temperature", 34)
 VALUE(MEMORY_TEMPERATURE, "memory_temperature", 40)
 VALUE(POWER, "power", 70000)
 VALUE(POWER_LIMIT, "power_limit", SIM_POWER_DEFAULT)
-VALUE(ENERGY, "energy", SIM_DERIVED)  // of the power, since the machine was started
+VALUE(ENERGY, "energy", SIM_DERIVED)                    // of the power, since the machine was started
 VALUE(GPU_UTILIZATION, "gpu_utilization", SIM_DERIVED)  // of the work done in the last second
 VALUE(MEMORY_UTILIZATION, "memory_utilization", SIM_DERIVED)
 VALUE(ENCODER_UTILIZATION, "encoder_utilization", 0)

@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// atom, red, and the reductions of bulk copies. Blocks run on several threads, so each operation is one of the host's atomics, or a
-// compare-and-swap loop around a function of the old value.
+// atom, red, and the reductions of bulk copies. Blocks run on several threads, so each operation is one of the host's
+// atomics, or a compare-and-swap loop around a function of the old value.
 #include <float.h>
 #include <math.h>
 
 #include "ptx/ptx_float.h"
 #include "ptx/ptx_where.h"
 
-static pthread_mutex_t wide_lock = PTHREAD_MUTEX_INITIALIZER; // 128-bit operations
+static pthread_mutex_t wide_lock = PTHREAD_MUTEX_INITIALIZER;  // 128-bit operations
 
 static float flush(float f) { return f != 0 && fabsf(f) < FLT_MIN ? copysignf(0, f) : f; }
 
@@ -22,10 +22,11 @@ static uint64_t half_pair(atom_op op, uint64_t old, uint64_t b, int bf16, int ha
         double s = op == ATOM_ADD   ? fma_to_odd(u, 1, v)
                    : isnan(u)       ? v
                    : isnan(v)       ? u
-                   : u == v         ? (signbit(u) != 0) == (op == ATOM_MIN) ? u : v // -0 is less than 0
+                   : u == v         ? (signbit(u) != 0) == (op == ATOM_MIN) ? u : v  // -0 is less than 0
                    : op == ATOM_MIN ? fmin(u, v)
                                     : fmax(u, v);
-        if (nan && (isnan(u) || isnan(v))) s = (double)NAN;
+        if (nan && (isnan(u) || isnan(v)))
+            s = (double)NAN;
         r = bf16 ? bf16_from_double(s, R_RN) : half_from_double(s, R_RN);
         out |= (uint64_t)r << i * 16;
     }
@@ -37,7 +38,8 @@ static uint64_t combine(ptx_type type, atom_op op, uint64_t old, uint64_t b, uin
     switch (type) {
     case T_F32: {
         float x = as_f32(old), y = as_f32(b);
-        if (op == ATOM_EXCH) return b;
+        if (op == ATOM_EXCH)
+            return b;
         return canonical(flush_f32 ? flush(flush(x) + flush(y)) : x + y);
     }
     case T_F64: return op == ATOM_EXCH ? b : of_f64(as_f64(old) + as_f64(b));
@@ -46,12 +48,16 @@ static uint64_t combine(ptx_type type, atom_op op, uint64_t old, uint64_t b, uin
     case T_BF16: return half_pair(op, old, b, 1, 1, 0);
     case T_BF16X2: return half_pair(op, old, b, 1, 2, 0);
     case T_S32:
-        if (op == ATOM_MIN) return (int32_t)old < (int32_t)b ? old : b;
-        if (op == ATOM_MAX) return (int32_t)old > (int32_t)b ? old : b;
+        if (op == ATOM_MIN)
+            return (int32_t)old < (int32_t)b ? old : b;
+        if (op == ATOM_MAX)
+            return (int32_t)old > (int32_t)b ? old : b;
         break;
     case T_S64:
-        if (op == ATOM_MIN) return (int64_t)old < (int64_t)b ? old : b;
-        if (op == ATOM_MAX) return (int64_t)old > (int64_t)b ? old : b;
+        if (op == ATOM_MIN)
+            return (int64_t)old < (int64_t)b ? old : b;
+        if (op == ATOM_MAX)
+            return (int64_t)old > (int64_t)b ? old : b;
         break;
     default: break;
     }
@@ -65,14 +71,15 @@ static uint64_t combine(ptx_type type, atom_op op, uint64_t old, uint64_t b, uin
     case ATOM_OR: return old | b;
     case ATOM_XOR: return old ^ b;
     case ATOM_EXCH: return b;
-    default: return old == b ? c : old; // cas
+    default: return old == b ? c : old;  // cas
     }
 }
 
 // Only global atomics on f32 flush denormals.
 static int flushes(const warp *w, const insn *in, const void *p)
 {
-    if (in->type != T_F32) return 0;
+    if (in->type != T_F32)
+        return 0;
     const cluster *cl = w->blk->cl;
     const uint8_t *at = p;
     return !(at >= cl->shared && at < cl->shared + (size_t)cl->blocks * w->blk->ln->shared_size);
@@ -82,7 +89,8 @@ static int flushes(const warp *w, const insn *in, const void *p)
     static uint64_t name(ptx_type type, atom_op op, void *p, uint64_t b, uint64_t c, int flush_f32) \
     { \
         T *at = p, old = __atomic_load_n(at, __ATOMIC_RELAXED), next; \
-        do next = (T)combine(type, op, old, (T)b, (T)c, flush_f32); \
+        do \
+            next = (T)combine(type, op, old, (T)b, (T)c, flush_f32); \
         while (!__atomic_compare_exchange_n(at, &old, next, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)); \
         return old; \
     }
@@ -118,16 +126,20 @@ static step atom(warp *w, const insn *in, uint32_t m)
 {
     unsigned size = ptx_element_bytes((ptx_type)in->type);
     const uint64_t *B = src(w, in->b), *C = in->c == NO_OPERAND ? B : src(w, in->c);
-    if (in->sub >= ATOM_EXCH) maybe_spinning(w);
+    if (in->sub >= ATOM_EXCH)
+        maybe_spinning(w);
     uint64_t *at = w->temp;
     where found = find_where(w, in, m, size, 1, at, 0);
     spread(found, size, at);
     FOR_LANES (m) {
         void *p = (void *)(uintptr_t)at[l];
-        if (found == WHERE_UNKNOWN) p = resolve(w, in, l, effective(w, in, l), size, 1);
-        if (!p) return ST_FAULT;
+        if (found == WHERE_UNKNOWN)
+            p = resolve(w, in, l, effective(w, in, l), size, 1);
+        if (!p)
+            return ST_FAULT;
         uint64_t old = swap((ptx_type)in->type, (atom_op)in->sub, p, B[l], C[l], flushes(w, in, p));
-        if (in->d != NO_OPERAND) dst(w, in->d)[l] = old;
+        if (in->d != NO_OPERAND)
+            dst(w, in->d)[l] = old;
     }
     return ST_NEXT;
 }
@@ -137,9 +149,11 @@ static step add_32_slowly(warp *w, const insn *in, uint32_t m)
     const uint64_t *B = src(w, in->b);
     FOR_LANES (m) {
         uint32_t *p = resolve(w, in, l, effective(w, in, l), 4, 1);
-        if (!p) return ST_FAULT;
+        if (!p)
+            return ST_FAULT;
         uint32_t old = __atomic_fetch_add(p, (uint32_t)B[l], __ATOMIC_SEQ_CST);
-        if (in->d != NO_OPERAND) dst(w, in->d)[l] = old;
+        if (in->d != NO_OPERAND)
+            dst(w, in->d)[l] = old;
     }
     return ST_NEXT;
 }
@@ -152,7 +166,8 @@ INLINE step add_32_body(warp *w, const insn *in, uint32_t m, const int wide)
     const uint64_t *B = src(w, in->b);
     uint64_t *at = w->temp, *d = in->d == NO_OPERAND ? w->sum : dst(w, in->d);
     where found = find_where(w, in, m, 4, 1, at, wide);
-    if (found == WHERE_UNKNOWN) return add_32_slowly(w, in, m);
+    if (found == WHERE_UNKNOWN)
+        return add_32_slowly(w, in, m);
     spread(found, 4, at);
     if (in->space == SP_SHARED)
         FOR_LANES (m) {
@@ -174,7 +189,8 @@ static step atom_128(warp *w, const insn *in, uint32_t m)
 {
     FOR_LANES (m) {
         uint64_t *p = resolve(w, in, l, effective(w, in, l), 16, 1);
-        if (!p) return ST_FAULT;
+        if (!p)
+            return ST_FAULT;
         uint64_t old[2];
         uint64_t next[2];
         const uint64_t b[2] = {src(w, in->b)[l], in->b >= 0 ? src(w, in->b + 1)[l] : 0};
@@ -184,7 +200,8 @@ static step atom_128(warp *w, const insn *in, uint32_t m)
         if (in->sub == ATOM_CAS) {
             next[0] = src(w, in->c)[l];
             next[1] = in->c >= 0 ? src(w, in->c + 1)[l] : 0;
-            if (old[0] != b[0] || old[1] != b[1]) memcpy(next, old, 16);
+            if (old[0] != b[0] || old[1] != b[1])
+                memcpy(next, old, 16);
         }
         memcpy(p, next, 16);
         pthread_mutex_unlock(&wide_lock);
@@ -203,13 +220,15 @@ static step atom_vector(warp *w, const insn *in, uint32_t m)
     const int32_t *from = w->blk->ln->m->lists + in->list;
     FOR_LANES (m) {
         uint8_t *p = resolve(w, in, l, effective(w, in, l), size * in->n, 1);
-        if (!p) return ST_FAULT;
+        if (!p)
+            return ST_FAULT;
         for (unsigned i = 0; i < in->n; i++) {
             uint64_t b = src(w, from[i])[l], old;
             old = swap((ptx_type)in->type, (atom_op)in->sub, p + i * size, b, 0, flushes(w, in, p));
             if (in->e != NO_OPERAND) {
                 int32_t to = w->blk->ln->m->lists[in->e + (int32_t)i];
-                if (to != NO_OPERAND) dst(w, to)[l] = old;
+                if (to != NO_OPERAND)
+                    dst(w, to)[l] = old;
             }
         }
     }
@@ -240,9 +259,13 @@ int ptx_atom_exists(ptx_type type, atom_op op)
 
 exec_fn ptx_atom_handler(const insn *in)
 {
-    if (!ptx_atom_exists((ptx_type)in->type, (atom_op)in->sub)) return NULL;
-    if (in->n > 1) return in->type == T_B128 ? NULL : atom_vector;
-    if (in->type == T_B128) return atom_128;
-    if (in->sub == ATOM_ADD && (in->type == T_U32 || in->type == T_S32)) return add_32;
+    if (!ptx_atom_exists((ptx_type)in->type, (atom_op)in->sub))
+        return NULL;
+    if (in->n > 1)
+        return in->type == T_B128 ? NULL : atom_vector;
+    if (in->type == T_B128)
+        return atom_128;
+    if (in->sub == ATOM_ADD && (in->type == T_U32 || in->type == T_S32))
+        return add_32;
     return atom;
 }

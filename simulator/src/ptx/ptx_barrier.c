@@ -15,16 +15,19 @@ static uint32_t arrived_threads(const block *b, const barrier *bar)
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->warps; i++) {
         uint32_t a = bar->arrived[i];
-        if (a) n += b->w[i].live & ~a ? (uint32_t)__builtin_popcount(a) : WARP;
+        if (a)
+            n += b->w[i].live & ~a ? (uint32_t)__builtin_popcount(a) : WARP;
     }
     return n;
 }
 
 static int is_complete(const block *b, const barrier *bar)
 {
-    if (bar->expected) return arrived_threads(b, bar) >= bar->expected;
+    if (bar->expected)
+        return arrived_threads(b, bar) >= bar->expected;
     for (uint32_t i = 0; i < b->warps; i++)
-        if (b->w[i].live & ~bar->arrived[i]) return 0;
+        if (b->w[i].live & ~bar->arrived[i])
+            return 0;
     return 1;
 }
 
@@ -44,7 +47,8 @@ static void give_result(warp *w, unsigned l, const barrier *bar)
 
 static void try_release(block *b, barrier *bar)
 {
-    if (!bar->used || !is_complete(b, bar)) return;
+    if (!bar->used || !is_complete(b, bar))
+        return;
     for (uint32_t i = 0; i < b->warps; i++) {
         for (uint32_t left = bar->votes ? bar->waiting[i] : 0; left; left &= left - 1)
             give_result(&b->w[i], (unsigned)__builtin_ctz(left), bar);
@@ -53,14 +57,18 @@ static void try_release(block *b, barrier *bar)
     memset(bar, 0, sizeof *bar);
 }
 
-// The usual barrier: its number is a constant, it counts all threads, and the lanes of the group arrive for the first time.
+// The usual barrier: its number is a constant, it counts all threads, and the lanes of the group arrive for the first
+// time.
 static int arrive_together(warp *w, const insn *in, uint32_t m, int waits)
 {
-    if (in->a >= 0 || in->b != NO_OPERAND || m != w->active) return 0;
+    if (in->a >= 0 || in->b != NO_OPERAND || m != w->active)
+        return 0;
     uint64_t id = src(w, in->a)[0];
-    if (id >= MAX_BARRIERS || !waits) return 0;
+    if (id >= MAX_BARRIERS || !waits)
+        return 0;
     barrier *bar = &w->blk->barriers[id];
-    if (bar->arrived[w->index] & m) return 0;
+    if (bar->arrived[w->index] & m)
+        return 0;
     bar->used = 1;
     bar->arrived[w->index] |= m;
     bar->waiting[w->index] |= m;
@@ -76,7 +84,8 @@ static int arrive_together(warp *w, const insn *in, uint32_t m, int waits)
 
 static step arrive(warp *w, const insn *in, uint32_t m, int waits)
 {
-    if (arrive_together(w, in, m, waits)) return ST_SPLIT;
+    if (arrive_together(w, in, m, waits))
+        return ST_SPLIT;
     block *b = w->blk;
     uint32_t pc = w->pc;
     uint64_t id[WARP], count[WARP];
@@ -93,12 +102,13 @@ static step arrive(warp *w, const insn *in, uint32_t m, int waits)
     spill_group(w, pc + 1);
     FOR_LANES (m) {
         barrier *bar = &b->barriers[id[l]];
-        if (bar->arrived[w->index] >> l & 1) { // the previous use is not over for this lane: come back
+        if (bar->arrived[w->index] >> l & 1) {  // the previous use is not over for this lane: come back
             w->lane_pc[l] = pc;
             continue;
         }
         bar->used = 1;
-        if (count[l]) bar->expected = (uint32_t)count[l];
+        if (count[l])
+            bar->expected = (uint32_t)count[l];
         bar->arrived[w->index] |= 1u << l;
         if (in->c != NO_OPERAND) {
             bar->votes++;
@@ -137,7 +147,8 @@ static void try_cluster(cluster *cl)
 {
     for (uint32_t i = 0; i < cl->blocks; i++)
         for (uint32_t k = 0; k < cl->b[i].warps; k++)
-            if (cl->b[i].w[k].live & ~cl->b[i].w[k].cluster_arrived) return;
+            if (cl->b[i].w[k].live & ~cl->b[i].w[k].cluster_arrived)
+                return;
     cl->phase++;
     for (uint32_t i = 0; i < cl->blocks; i++)
         for (uint32_t k = 0; k < cl->b[i].warps; k++) {
@@ -167,9 +178,11 @@ step ptx_run_cluster_wait(warp *w, const insn *in, uint32_t m)
     uint32_t wait = 0;
     (void)in;
     FOR_LANES (m) {
-        if (w->cluster_arrived >> l & 1 && w->cluster_phase[l] == cl->phase) wait |= 1u << l;
+        if (w->cluster_arrived >> l & 1 && w->cluster_phase[l] == cl->phase)
+            wait |= 1u << l;
     }
-    if (!wait) return ST_NEXT;
+    if (!wait)
+        return ST_NEXT;
     spill_group(w, w->pc + 1);
     w->cluster_waiting |= wait;
     w->at_barrier |= wait;
@@ -178,10 +191,12 @@ step ptx_run_cluster_wait(warp *w, const insn *in, uint32_t m)
 
 void barriers_after_exit(block *b)
 {
-    for (unsigned i = 0; i < MAX_BARRIERS; i++) try_release(b, &b->barriers[i]);
+    for (unsigned i = 0; i < MAX_BARRIERS; i++)
+        try_release(b, &b->barriers[i]);
     int waiting = 0;
     for (uint32_t i = 0; i < b->cl->blocks && !waiting; i++)
         for (uint32_t k = 0; k < b->cl->b[i].warps; k++)
             waiting |= b->cl->b[i].w[k].cluster_waiting != 0 || b->cl->b[i].w[k].cluster_arrived != 0;
-    if (waiting) try_cluster(b->cl);
+    if (waiting)
+        try_cluster(b->cl);
 }

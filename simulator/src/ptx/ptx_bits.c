@@ -53,7 +53,8 @@ INLINE step lop3_body(warp *w, const insn *in, uint32_t m, const int wide)
     uint64_t *d = dst(w, in->d);
     const uint64_t *A = src(w, in->a), *B = src(w, in->b), *C = src(w, in->c);
     uint64_t t[8];
-    for (unsigned i = 0; i < 8; i++) t[i] = in->imm >> i & 1 ? ~(uint64_t)0 : 0;
+    for (unsigned i = 0; i < 8; i++)
+        t[i] = in->imm >> i & 1 ? ~(uint64_t)0 : 0;
     EACH_LANE(uint64_t a = A[l], b = B[l], c = C[l];
               uint64_t none = (t[0] & ~c) | (t[1] & c), only_b = (t[2] & ~c) | (t[3] & c);
               uint64_t only_a = (t[4] & ~c) | (t[5] & c), both = (t[6] & ~c) | (t[7] & c);
@@ -124,7 +125,8 @@ UNARY(brev_64, uint64_t, reverse64(a))
 static uint64_t extract(uint64_t a, uint32_t b, uint32_t c, unsigned width, int is_signed)
 {
     unsigned pos = b & 255, len = c & 255;
-    if (width == 32) a &= 0xffffffffu;
+    if (width == 32)
+        a &= 0xffffffffu;
     uint64_t field = pos < width ? a >> pos : 0;
     unsigned top = pos + len - 1 < width ? pos + len - 1 : width - 1;
     int sign = is_signed && len && (a >> top & 1);
@@ -136,8 +138,10 @@ static uint64_t extract(uint64_t a, uint32_t b, uint32_t c, unsigned width, int 
 static uint64_t insert(uint64_t a, uint64_t b, uint32_t c, uint32_t e, unsigned width)
 {
     unsigned pos = c & 255, len = e & 255;
-    if (pos >= width) return b;
-    if (len > width - pos) len = width - pos;
+    if (pos >= width)
+        return b;
+    if (len > width - pos)
+        len = width - pos;
     uint64_t mask = (len >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << len) - 1) << pos;
     return (b & ~mask) | (a << pos & mask);
 }
@@ -166,7 +170,8 @@ static uint32_t find_msb(uint64_t a, unsigned width, int is_signed, int shift)
     } else if (width == 32) {
         a &= 0xffffffffu;
     }
-    if (!a) return 0xffffffffu;
+    if (!a)
+        return 0xffffffffu;
     unsigned bit = 63 - (unsigned)__builtin_clzll(a);
     return shift ? width - 1 - bit : bit;
 }
@@ -177,12 +182,15 @@ UNARY(bfind_s64, uint64_t, find_msb(a, 64, 1, in->sub))
 
 static uint32_t find_nth(uint32_t mask, uint32_t base, int32_t offset)
 {
-    if (base > 31) return 0xffffffffu;
-    if (offset == 0) return mask >> base & 1 ? base : 0xffffffffu;
+    if (base > 31)
+        return 0xffffffffu;
+    if (offset == 0)
+        return mask >> base & 1 ? base : 0xffffffffu;
     int inc = offset > 0 ? 1 : -1;
     int64_t count = (offset > 0 ? (int64_t)offset : -(int64_t)offset) - 1;
     for (int pos = (int)base; pos >= 0 && pos < 32; pos += inc)
-        if (mask >> pos & 1 && count-- == 0) return (uint32_t)pos;
+        if (mask >> pos & 1 && count-- == 0)
+            return (uint32_t)pos;
     return 0xffffffffu;
 }
 TERNARY(fns, uint32_t, uint32_t, int32_t, find_nth(a, b, c))
@@ -190,9 +198,11 @@ TERNARY(fns, uint32_t, uint32_t, int32_t, find_nth(a, b, c))
 static inline uint32_t bit_mask(uint32_t a, uint32_t b, int clamp)
 {
     uint32_t from = a & 31, sum = from + (b & 31);
-    if (clamp && a >= 32) return 0;
+    if (clamp && a >= 32)
+        return 0;
     uint32_t mask = FULL << from;
-    if (sum >= 32 || (clamp && b >= 32)) return mask;
+    if (sum >= 32 || (clamp && b >= 32))
+        return mask;
     return mask & ~(FULL << sum);
 }
 BINARY(bmsk_wrap, uint32_t, uint32_t, bit_mask(a, b, 0))
@@ -227,7 +237,8 @@ static uint32_t permute(uint64_t bytes, uint32_t c, unsigned mode)
         default: pick = c >> i * 4 & 7;
         }
         byte = bytes >> pick * 8 & 255;
-        if (mode == PRMT_DEFAULT && c >> i * 4 & 8) byte = byte & 128 ? 255 : 0;
+        if (mode == PRMT_DEFAULT && c >> i * 4 & 8)
+            byte = byte & 128 ? 255 : 0;
         out |= byte << i * 8;
     }
     return out;
@@ -282,8 +293,10 @@ static step absolute_differences(warp *w, const insn *in, uint32_t m)
         for (unsigned i = 0; i < in->n; i++) {
             int64_t x = (uint32_t)A[l] << (32 - bits * (i + 1)) >> (32 - bits);
             int64_t y = (uint32_t)B[l] << (32 - bits * (i + 1)) >> (32 - bits);
-            if (in->type == T_S32) x -= x >> (bits - 1) << bits;
-            if (in->stype == T_S32) y -= y >> (bits - 1) << bits;
+            if (in->type == T_S32)
+                x -= x >> (bits - 1) << bits;
+            if (in->stype == T_S32)
+                y -= y >> (bits - 1) << bits;
             uint32_t difference = (uint32_t)(x < y ? y - x : x - y);
             sum += difference;
             out |= (difference & ((1u << bits) - 1)) << bits * i;
@@ -297,7 +310,8 @@ exec_fn ptx_video_handler(void) { return absolute_differences; }
 
 exec_fn ptx_dot_product(int ways, ptx_type a, ptx_type b)
 {
-    if ((a != T_U32 && a != T_S32) || (b != T_U32 && b != T_S32)) return NULL;
+    if ((a != T_U32 && a != T_S32) || (b != T_U32 && b != T_S32))
+        return NULL;
     return ways == 4 ? dot4 : dot2;
 }
 

@@ -12,7 +12,8 @@ static size_t align_up(size_t v, size_t a) { return (v + a - 1) & ~(a - 1); }
 
 void cluster_free(cluster *cl)
 {
-    if (!cl) return;
+    if (!cl)
+        return;
     for (uint32_t i = 0; cl->b && i < cl->blocks; i++) {
         block *b = &cl->b[i];
         for (uint32_t k = 0; b->w && k < b->warps; k++) {
@@ -23,7 +24,8 @@ void cluster_free(cluster *cl)
         free(b->w);
     }
     free(cl->b);
-    if (cl->memory) munmap(cl->memory, cl->memory_bytes);
+    if (cl->memory)
+        munmap(cl->memory, cl->memory_bytes);
     free(cl);
 }
 
@@ -41,7 +43,8 @@ static cluster *cluster_new(worker *wk)
 {
     launch *ln = wk->ln;
     cluster *cl = calloc(1, sizeof *cl);
-    if (!cl) return NULL;
+    if (!cl)
+        return NULL;
     uint32_t n = ln->cluster[0] * ln->cluster[1] * ln->cluster[2];
     cl->blocks = n;
     cl->b = calloc(n, sizeof *cl->b);
@@ -51,7 +54,8 @@ static cluster *cluster_new(worker *wk)
     cl->memory_bytes = shared + local * n + 4096;
     void *memory =
         mmap(NULL, cl->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory != MAP_FAILED) cl->memory = memory;
+    if (memory != MAP_FAILED)
+        cl->memory = memory;
     if (!cl->b || !cl->memory) {
         cluster_free(cl);
         return NULL;
@@ -67,7 +71,8 @@ static cluster *cluster_new(worker *wk)
         b->shared = cl->shared + (size_t)i * ln->shared_size;
         b->local = (uint8_t *)cl->memory + shared + (size_t)i * local;
         b->w = aligned_alloc(64, align_up(ln->warps * sizeof *b->w, 64));
-        if (b->w) memset(b->w, 0, ln->warps * sizeof *b->w);
+        if (b->w)
+            memset(b->w, 0, ln->warps * sizeof *b->w);
         for (uint32_t k = 0; b->w && k < ln->warps; k++) {
             warp *w = &b->w[k];
             w->blk = b;
@@ -79,7 +84,8 @@ static cluster *cluster_new(worker *wk)
             uint32_t lanes = ln->threads - k * WARP;
             w->exists = lanes >= WARP ? FULL : (1u << lanes) - 1;
             number_threads(w, ln);
-            if (!grow_registers(w, ln->fn->slots)) b->live_threads = 1; // out of memory, seen below
+            if (!grow_registers(w, ln->fn->slots))
+                b->live_threads = 1;  // out of memory, seen below
         }
         if (!b->w || b->live_threads) {
             cluster_free(cl);
@@ -97,7 +103,8 @@ static void block_start(block *b, uint64_t first_x, uint64_t first_y, uint64_t f
     b->id[2] = (uint32_t)(first_z + b->rank / ln->cluster[0] / ln->cluster[1]);
     b->live_threads = b->threads;
     b->active = 1;
-    if (ln->m->uses_reserved) memset(b->shared + ln->reserved, 0, RESERVED_SHARED);
+    if (ln->m->uses_reserved)
+        memset(b->shared + ln->reserved, 0, RESERVED_SHARED);
     memset(b->barriers, 0, sizeof b->barriers);
     for (uint32_t k = 0; k < b->warps; k++) {
         warp *w = &b->w[k];
@@ -111,7 +118,8 @@ static void block_start(block *b, uint64_t first_x, uint64_t first_y, uint64_t f
         w->lowest = 1;
         memset(w->depth, 0, sizeof w->depth);
         memset(w->lframe, 0, sizeof w->lframe);
-        for (unsigned l = 0; l < WARP; l++) w->lsp[l] = ln->fn->frame;
+        for (unsigned l = 0; l < WARP; l++)
+            w->lsp[l] = ln->fn->frame;
     }
 }
 
@@ -120,8 +128,10 @@ int cluster_start(worker *wk, uint64_t index, cluster **out)
 {
     launch *ln = wk->ln;
     cluster *cl = wk->spare;
-    if (cl) wk->spare = cl->next;
-    else if (!(cl = cluster_new(wk))) return PTX_OUT_OF_MEMORY;
+    if (cl)
+        wk->spare = cl->next;
+    else if (!(cl = cluster_new(wk)))
+        return PTX_OUT_OF_MEMORY;
     uint64_t nx = ln->grid[0] / ln->cluster[0], ny = ln->grid[1] / ln->cluster[1];
     cl->next = NULL;
     cl->live_blocks = cl->blocks;

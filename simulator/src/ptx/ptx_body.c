@@ -16,11 +16,14 @@ void parse_registers(parser *p)
 {
     lexer *lx = &p->lx;
     ptx_type type;
-    if (lex_dot(lx, "v2") || lex_dot(lx, "v4")) lex_fail(lx, PTX_INVALID_PTX, "vector registers are not supported");
-    if (!type_of_token(lx, &type)) lex_fail(lx, PTX_INVALID_PTX, "a type is expected after .reg");
+    if (lex_dot(lx, "v2") || lex_dot(lx, "v4"))
+        lex_fail(lx, PTX_INVALID_PTX, "vector registers are not supported");
+    if (!type_of_token(lx, &type))
+        lex_fail(lx, PTX_INVALID_PTX, "a type is expected after .reg");
     lex_next(lx);
     do {
-        if (lx->t.kind != TK_NAME) lex_fail(lx, PTX_INVALID_PTX, "the name of a register is expected");
+        if (lx->t.kind != TK_NAME)
+            lex_fail(lx, PTX_INVALID_PTX, "the name of a register is expected");
         token name = lx->t;
         lex_next(lx);
         sym_kind kind = SYM_REG;
@@ -59,7 +62,8 @@ static void parse_number(parser *p, operand *o)
         o->kind = OP_FLOAT;
         o->float_bytes = lx->t.float_bytes;
         o->value = lx->t.value;
-        if (negative) o->value ^= o->float_bytes == 4 ? 0x80000000u : (uint64_t)1 << 63;
+        if (negative)
+            o->value ^= o->float_bytes == 4 ? 0x80000000u : (uint64_t)1 << 63;
         lex_next(lx);
     } else {
         *lx = saved;
@@ -89,7 +93,7 @@ static void parse_named(parser *p, operand *o)
         o->kind = OP_SINK;
         return;
     }
-    if (lx->t.kind == TK_DOT && *t.s == '%') { // %tid.x
+    if (lx->t.kind == TK_DOT && *t.s == '%') {  // %tid.x
         o->kind = OP_SREG;
         o->name = t.s;
         o->len = (uint32_t)(lx->t.s + lx->t.len - t.s);
@@ -156,9 +160,11 @@ static void parse_list(parser *p, operand *o, op_kind kind, char end, unsigned d
     uint32_t n = 0;
     o->kind = kind;
     while (!lex_is(lx, end)) {
-        if (n == sizeof items / sizeof *items) lex_fail(lx, PTX_INVALID_PTX, "too many operands");
+        if (n == sizeof items / sizeof *items)
+            lex_fail(lx, PTX_INVALID_PTX, "too many operands");
         items[n++] = parse_operand(p, depth + 1);
-        if (!lex_accept(lx, ',')) break;
+        if (!lex_accept(lx, ','))
+            break;
     }
     lex_expect(lx, end);
     o->n = n;
@@ -169,7 +175,8 @@ static void parse_list(parser *p, operand *o, op_kind kind, char end, unsigned d
 // p|q
 static void parse_second(parser *p, operand *o)
 {
-    if (!lex_accept(&p->lx, '|')) return;
+    if (!lex_accept(&p->lx, '|'))
+        return;
     o->second = lex_alloc(&p->lx, sizeof *o);
     *o->second = parse_operand(p, 1);
 }
@@ -180,16 +187,20 @@ static operand parse_operand(parser *p, unsigned depth)
     operand o;
     memset(&o, 0, sizeof o);
     o.slot = -1;
-    if (depth > MAX_OPERAND_DEPTH) lex_fail(lx, PTX_INVALID_PTX, "operands nested too deeply");
-    if (lex_accept(lx, '!')) o.neg = 1;
+    if (depth > MAX_OPERAND_DEPTH)
+        lex_fail(lx, PTX_INVALID_PTX, "operands nested too deeply");
+    if (lex_accept(lx, '!'))
+        o.neg = 1;
     if (lx->t.kind == TK_NAME) {
         parse_named(p, &o);
         if (depth < MAX_OPERAND_DEPTH && (o.kind == OP_VAR) && (lex_is(lx, '+') || lex_is(lx, '-')))
             o.value = parse_offset(lx);
-        if (depth == 0) parse_second(p, &o);
+        if (depth == 0)
+            parse_second(p, &o);
     } else if (depth < MAX_OPERAND_DEPTH && lex_accept(lx, '{')) {
         parse_list(p, &o, OP_VEC, '}', depth);
-        if (depth == 0) parse_second(p, &o);
+        if (depth == 0)
+            parse_second(p, &o);
     } else if (depth < MAX_OPERAND_DEPTH && lex_accept(lx, '[')) {
         parse_address(p, &o);
     } else if (depth < MAX_OPERAND_DEPTH - 1 && lex_is(lx, '(')) {
@@ -236,8 +247,10 @@ static void parse_instruction(parser *p, statement *st)
     lex_next(lx);
     while (lx->t.kind == TK_DOT) {
         uint16_t mod = mod_find(lx->t.s + 1, lx->t.len - 1);
-        if (st->mod_count == MAX_MODS) lex_fail(lx, PTX_INVALID_PTX, "too many qualifiers");
-        if (!mod) known = 0;
+        if (st->mod_count == MAX_MODS)
+            lex_fail(lx, PTX_INVALID_PTX, "too many qualifiers");
+        if (!mod)
+            known = 0;
         st->used[st->mod_count] = 0;
         st->mods[st->mod_count++] = mod;
         lex_next(lx);
@@ -251,9 +264,11 @@ static void parse_instruction(parser *p, statement *st)
         return;
     }
     while (!lex_is(lx, ';')) {
-        if (st->count == MAX_OPERANDS) lex_fail(lx, PTX_INVALID_PTX, "too many operands");
+        if (st->count == MAX_OPERANDS)
+            lex_fail(lx, PTX_INVALID_PTX, "too many operands");
         st->ops[st->count++] = parse_operand(p, 0);
-        if (!lex_accept(lx, ',')) break;
+        if (!lex_accept(lx, ','))
+            break;
     }
     lex_expect(lx, ';');
     decode(p, st);
@@ -270,9 +285,11 @@ static void parse_labelled_directive(parser *p, token name)
         s->count = 0;
         do {
             lex_next(lx);
-            if (lx->t.kind != TK_NAME) lex_fail(lx, PTX_INVALID_PTX, "a label is expected");
+            if (lx->t.kind != TK_NAME)
+                lex_fail(lx, PTX_INVALID_PTX, "a label is expected");
             int32_t at = list_add(p, &zero, 1);
-            if (!s->count++) s->slot = at;
+            if (!s->count++)
+                s->slot = at;
             label_use(p, lx->t.s, lx->t.len, 0, at);
             lex_next(lx);
         } while (lex_is(lx, ','));
@@ -294,12 +311,14 @@ static void parse_body_directive(parser *p)
         parse_variable(p, space, LINK_LOCAL);
     } else if (lex_dot(lx, "extern")) {
         lex_next(lx);
-        if (!space_of_token(lx, &space)) lex_fail(lx, PTX_INVALID_PTX, "a state space is expected after .extern");
+        if (!space_of_token(lx, &space))
+            lex_fail(lx, PTX_INVALID_PTX, "a state space is expected after .extern");
         lex_next(lx);
         parse_variable(p, space, LINK_EXTERN);
     } else if (lex_dot(lx, "loc") || lex_dot(lx, "file")) {
         uint32_t line = lx->t.line;
-        do lex_next(lx);
+        do
+            lex_next(lx);
         while (lx->t.kind != TK_EOF && lx->t.line == line);
     } else if (lex_dot(lx, "pragma")) {
         lex_skip_statement(lx);
@@ -316,11 +335,13 @@ void parse_body(parser *p)
     statement st = {0};
     lex_expect(lx, '{');
     for (;;) {
-        if (lx->t.kind == TK_EOF) lex_fail(lx, PTX_INVALID_PTX, "'}' expected, the text ends");
+        if (lx->t.kind == TK_EOF)
+            lex_fail(lx, PTX_INVALID_PTX, "'}' expected, the text ends");
         if (lex_accept(lx, '{')) {
             scope_enter(p);
         } else if (lex_is(lx, '}')) {
-            if (p->depth == outer) break;
+            if (p->depth == outer)
+                break;
             p->frame_now = p->frame_mark[p->depth];
             scope_leave(p);
             lex_next(lx);
@@ -332,15 +353,18 @@ void parse_body(parser *p)
             st.line = lx->t.line;
             st.text = (uint32_t)(lx->t.s - lx->text);
             st.pred = -1;
-            if (lex_is(lx, '@')) parse_predicate(p, &st);
-            if (lx->t.kind != TK_NAME) lex_fail(lx, PTX_INVALID_PTX, "an instruction is expected");
+            if (lex_is(lx, '@'))
+                parse_predicate(p, &st);
+            if (lx->t.kind != TK_NAME)
+                lex_fail(lx, PTX_INVALID_PTX, "an instruction is expected");
             lexer saved = *lx;
             token name = lx->t;
             lex_next(lx);
             if (st.pred < 0 && lex_accept(lx, ':')) {
                 if (lex_dot(lx, "callprototype") || lex_dot(lx, "branchtargets") || lex_dot(lx, "calltargets"))
                     parse_labelled_directive(p, name);
-                else label_define(p, name.s, name.len);
+                else
+                    label_define(p, name.s, name.len);
             } else {
                 *lx = saved;
                 parse_instruction(p, &st);

@@ -21,7 +21,8 @@ static int read_value(void *ctx, uint64_t address, unsigned size, uint64_t *valu
 {
     lane_ctx *c = ctx;
     const void *p = resolve_space(c->w, c->in, c->lane, SP_GENERIC, address, size, 0);
-    if (!p) return 0;
+    if (!p)
+        return 0;
     memcpy(value, p, size);
     return 1;
 }
@@ -31,7 +32,8 @@ static int read_string(void *ctx, uint64_t address, char *out, size_t size)
     lane_ctx *c = ctx;
     size_t len;
     const char *s = resolve_string(c->w, c->in, c->lane, address, size - 1, &len);
-    if (!s) return 0;
+    if (!s)
+        return 0;
     memcpy(out, s, len);
     out[len] = 0;
     return 1;
@@ -45,7 +47,7 @@ static void emit_text(void *ctx, const char *text, size_t len)
         return;
     }
     fwrite(text, 1, len, stdout);
-    fflush(stdout); // whoever waits for the kernel finds its output written
+    fflush(stdout);  // whoever waits for the kernel finds its output written
 }
 
 static step run_vprintf(warp *w, const insn *in, uint32_t m)
@@ -54,7 +56,8 @@ static step run_vprintf(warp *w, const insn *in, uint32_t m)
         lane_ctx c = {w, in, l};
         ptx_reader reader = {&c, read_value, read_string};
         int n = ptx_format(&reader, ptx_call_argument(w, in, l, 0), ptx_call_argument(w, in, l, 1), emit_text, w);
-        if (n < 0) return ST_FAULT;
+        if (n < 0)
+            return ST_FAULT;
         ptx_call_result(w, in, l, (uint64_t)(uint32_t)n);
     }
     return ST_NEXT;
@@ -67,8 +70,10 @@ static step run_malloc(warp *w, const insn *in, uint32_t m)
         uint64_t address = 0;
         uint64_t size = ptx_call_argument(w, in, l, 0);
         if (host->heap_alloc) {
-            if (host->heap_alloc(host->ctx, size, &address)) address = 0;
-        } else address = ptx_heap_alloc(w->blk->ln->m->heap, size);
+            if (host->heap_alloc(host->ctx, size, &address))
+                address = 0;
+        } else
+            address = ptx_heap_alloc(w->blk->ln->m->heap, size);
         ptx_call_result(w, in, l, address);
     }
     return ST_NEXT;
@@ -79,7 +84,8 @@ static step run_free(warp *w, const insn *in, uint32_t m)
     const sim_ptx_host *host = &w->blk->ln->m->host;
     FOR_LANES (m) {
         uint64_t address = ptx_call_argument(w, in, l, 0);
-        if (!address) continue;
+        if (!address)
+            continue;
         int known =
             host->heap_free ? host->heap_free(host->ctx, address) == 0 : ptx_heap_free(w->blk->ln->m->heap, address);
         if (!known)
@@ -127,10 +133,13 @@ exec_fn ptx_builtin_find(const char *name)
     static const struct {
         const char *name;
         exec_fn run;
-    } table[] = {
-        {"vprintf", run_vprintf}, {"malloc", run_malloc}, {"free", run_free}, {"__assertfail", run_assertfail},
-        {"cudaGraphSetConditional", run_set_conditional}};
+    } table[] = {{"vprintf", run_vprintf},
+                 {"malloc", run_malloc},
+                 {"free", run_free},
+                 {"__assertfail", run_assertfail},
+                 {"cudaGraphSetConditional", run_set_conditional}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (strcmp(table[i].name, name) == 0) return table[i].run;
+        if (strcmp(table[i].name, name) == 0)
+            return table[i].run;
     return NULL;
 }

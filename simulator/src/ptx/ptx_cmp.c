@@ -104,7 +104,8 @@ LANES_BEGIN
                 unordered = -(T)(in->imm >> 3 & 1); \
         T out = 0; \
         (void)unordered; \
-        if (in->flags & F_FTZ) return setp(w, in, m); \
+        if (in->flags & F_FTZ) \
+            return setp(w, in, m); \
         if (m != FULL && are_few(m, wide)) \
             for (uint32_t left = m; left; left &= left - 1) { \
                 unsigned i = (unsigned)__builtin_ctz(left) * (count / WARP); \
@@ -121,7 +122,7 @@ LANES_BEGIN
     } \
     TWINS(name)
 #define ORDERED a < b ? less : a == b ? equal : greater
-#define PARTLY_ORDERED a < b ? less : a == b ? equal : a > b ? greater : unordered
+#define PARTLY_ORDERED a<b ? less : a == b ? equal : a> b ? greater : unordered
 SETP(setp_u32, uint32_t, u32_word, 2 * WARP, ORDERED)
 SETP(setp_s32, int32_t, u32_word, 2 * WARP, ORDERED)
 SETP(setp_u64, uint64_t, uint64_t, WARP, ORDERED)
@@ -154,18 +155,21 @@ static step setp_pair(warp *w, const insn *in, uint32_t m)
 
 exec_fn ptx_setp_handler(ptx_type type)
 {
-    if (type == T_F16X2 || type == T_BF16X2) return setp_pair;
+    if (type == T_F16X2 || type == T_BF16X2)
+        return setp_pair;
     static const exec_fn common[T_COUNT] = {
         [T_B32] = setp_u32, [T_U32] = setp_u32, [T_S32] = setp_s32, [T_B64] = setp_u64,
         [T_U64] = setp_u64, [T_S64] = setp_s64, [T_F32] = setp_f32, [T_F64] = setp_f64,
     };
-    if (common[type]) return common[type];
+    if (common[type])
+        return common[type];
     return compare[type] ? setp : NULL;
 }
 
 static uint64_t truth(ptx_type type, int yes)
 {
-    if (!yes) return 0;
+    if (!yes)
+        return 0;
     switch (type) {
     case T_F32: return of_f32(1);
     case T_F16: return 0x3c00;
@@ -200,7 +204,8 @@ static step set_pair(warp *w, const insn *in, uint32_t m)
 
 exec_fn ptx_set_handler(ptx_type type)
 {
-    if (type == T_F16X2 || type == T_BF16X2) return set_pair;
+    if (type == T_F16X2 || type == T_BF16X2)
+        return set_pair;
     return compare[type] ? set : NULL;
 }
 

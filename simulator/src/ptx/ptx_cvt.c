@@ -83,7 +83,8 @@ static uint64_t clamp_int(uint64_t v, kind from, ptx_type to)
                    : bits == 64            ? UINT64_MAX
                                            : ((uint64_t)1 << bits) - 1;
     if (from == K_SIGNED && (int64_t)v < 0) {
-        if (kind_of(to) == K_UNSIGNED) return 0;
+        if (kind_of(to) == K_UNSIGNED)
+            return 0;
         int64_t low = bits == 64 ? INT64_MIN : -((int64_t)1 << (bits - 1));
         return (int64_t)v < low ? (uint64_t)low : v;
     }
@@ -117,8 +118,10 @@ static uint64_t store_float(double v, ptx_type t, const insn *in)
 {
     ptx_round mode =
         in->round == R_RZ || in->round == R_RM || in->round == R_RP || in->round == R_RNA ? (ptx_round)in->round : R_RN;
-    if (in->flags & F_SAT) v = v > 0 ? (v < 1 ? v : 1) : 0;
-    if (in->flags & F_RELU && !isnan(v) && (v < 0 || v == 0)) v = v < 0 ? 0 : fabs(v);
+    if (in->flags & F_SAT)
+        v = v > 0 ? (v < 1 ? v : 1) : 0;
+    if (in->flags & F_RELU && !isnan(v) && (v < 0 || v == 0))
+        v = v < 0 ? 0 : fabs(v);
     switch (t) {
     case T_F16: {
         uint16_t h = half_from_double(v, mode);
@@ -129,9 +132,11 @@ static uint64_t store_float(double v, ptx_type t, const insn *in)
         return in->flags & F_SATFINITE && (h & 0x7fff) == 0x7f80 ? h - 1u : h;
     }
     case T_F32: {
-        if (v != v) return 0x7fffffff;
+        if (v != v)
+            return 0x7fffffff;
         float f = f32_from_double(v, mode);
-        if (in->flags & F_FTZ && f != 0 && fabsf(f) < FLT_MIN) f = copysignf(0, f);
+        if (in->flags & F_FTZ && f != 0 && fabsf(f) < FLT_MIN)
+            f = copysignf(0, f);
         return of_f32(f);
     }
     default: return of_f64(v);
@@ -152,17 +157,21 @@ static double to_integral(double v, ptx_round mode)
 static uint64_t float_to_int(double v, ptx_type from, ptx_type to, ptx_round mode)
 {
     unsigned bits = bits_of(to);
-    if (isnan(v)) // zero, except that 64-bit sources or destinations give the indefinite value
+    if (isnan(v))  // zero, except that 64-bit sources or destinations give the indefinite value
         return from != T_F64 && bits != 64 ? 0 : (uint64_t)1 << (bits - 1);
     v = to_integral(v, mode == R_NONE ? R_RZI : mode);
     if (kind_of(to) == K_SIGNED) {
         double limit = ldexp(1, (int)bits - 1);
-        if (v >= limit) return ((uint64_t)1 << (bits - 1)) - 1;
-        if (v < -limit) return bits == 64 ? (uint64_t)1 << 63 : (uint64_t)(-((int64_t)1 << (bits - 1)));
+        if (v >= limit)
+            return ((uint64_t)1 << (bits - 1)) - 1;
+        if (v < -limit)
+            return bits == 64 ? (uint64_t)1 << 63 : (uint64_t)(-((int64_t)1 << (bits - 1)));
         return (uint64_t)(int64_t)v;
     }
-    if (v <= 0) return 0;
-    if (v >= ldexp(1, (int)bits)) return bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+    if (v <= 0)
+        return 0;
+    if (v >= ldexp(1, (int)bits))
+        return bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
     return (uint64_t)v;
 }
 
@@ -171,7 +180,8 @@ static double int_to_odd(uint64_t v, kind k)
 {
     int negative = k == K_SIGNED && (int64_t)v < 0;
     uint64_t a = negative ? 0 - v : v;
-    if (a >> 53) a = (a & ~(uint64_t)0xfff) | ((a & 0xfff) ? 0x800 : 0);
+    if (a >> 53)
+        a = (a & ~(uint64_t)0xfff) | ((a & 0xfff) ? 0x800 : 0);
     return negative ? -(double)a : (double)a;
 }
 
@@ -182,12 +192,15 @@ static __attribute__((noipa)) double int_to_f64(uint64_t v, kind k)
 
 static uint64_t int_to_float(uint64_t v, kind k, ptx_type to, const insn *in)
 {
-    if (to != T_F64) return store_float(int_to_odd(v, k), to, in);
+    if (to != T_F64)
+        return store_float(int_to_odd(v, k), to, in);
     static const int modes[] = {[R_RZ] = FE_TOWARDZERO, [R_RM] = FE_DOWNWARD, [R_RP] = FE_UPWARD};
     int directed = in->round == R_RZ || in->round == R_RM || in->round == R_RP;
-    if (directed) fesetround(modes[in->round]);
+    if (directed)
+        fesetround(modes[in->round]);
     double d = int_to_f64(v, k);
-    if (directed) fesetround(FE_TONEAREST);
+    if (directed)
+        fesetround(FE_TONEAREST);
     return store_float(d, T_F64, in);
 }
 
@@ -198,9 +211,12 @@ static step general(warp *w, const insn *in, uint32_t m)
     ptx_type to = (ptx_type)in->type, from = (ptx_type)in->stype;
     kind kt = kind_of(to), kf = kind_of(from);
     FOR_LANES (m) {
-        if (kf != K_FLOAT) d[l] = int_to_float(extract_int(A[l], from), kf, to, in);
-        else if (kt != K_FLOAT) d[l] = float_to_int(load_float(A[l], from, in), from, to, (ptx_round)in->round);
-        else d[l] = store_float(to_integral(load_float(A[l], from, in), (ptx_round)in->round), to, in);
+        if (kf != K_FLOAT)
+            d[l] = int_to_float(extract_int(A[l], from), kf, to, in);
+        else if (kt != K_FLOAT)
+            d[l] = float_to_int(load_float(A[l], from, in), from, to, (ptx_round)in->round);
+        else
+            d[l] = store_float(to_integral(load_float(A[l], from, in), (ptx_round)in->round), to, in);
     }
     return ST_NEXT;
 }
@@ -308,7 +324,8 @@ static step to_tf32(warp *w, const insn *in, uint32_t m)
     const uint64_t *A = src(w, in->a);
     FOR_LANES (m) {
         double v = as_f32(A[l]);
-        if (in->flags & F_RELU && v < 0) v = 0;
+        if (in->flags & F_RELU && v < 0)
+            v = 0;
         d[l] = ptx_tf32_from_float(v, (ptx_round)in->round);
     }
     return ST_NEXT;
@@ -319,24 +336,37 @@ exec_fn ptx_cvt_handler(const insn *in)
 {
     ptx_type to = (ptx_type)in->type, from = (ptx_type)in->stype;
     kind kt = kind_of(to), kf = kind_of(from);
-    if ((to == T_F16X2 || to == T_BF16X2) && from == T_F32) return in->b == NO_OPERAND ? NULL : pack_halves;
+    if ((to == T_F16X2 || to == T_BF16X2) && from == T_F32)
+        return in->b == NO_OPERAND ? NULL : pack_halves;
     if (to == T_E4M3X2 || to == T_E5M2X2)
         return (from == T_F32 && in->b != NO_OPERAND) || (from == T_F16X2 && in->b == NO_OPERAND) ? to_fp8 : NULL;
-    if ((from == T_E4M3X2 || from == T_E5M2X2) && to == T_F16X2) return from_fp8;
-    if (to == T_TF32 && from == T_F32) return to_tf32;
-    if (in->b != NO_OPERAND || !kt || !kf) return NULL;
+    if ((from == T_E4M3X2 || from == T_E5M2X2) && to == T_F16X2)
+        return from_fp8;
+    if (to == T_TF32 && from == T_F32)
+        return to_tf32;
+    if (in->b != NO_OPERAND || !kt || !kf)
+        return NULL;
     if (kt != K_FLOAT && kf != K_FLOAT)
         return in->flags & F_SAT ? int_to_int_sat : extend[bits_of(from) <= bits_of(to) ? from : to];
     if (!in->flags && (in->round == R_RN || (in->round == R_NONE && kf == K_FLOAT))) {
-        if (to == T_F32 && from == T_S32) return s32_to_f32;
-        if (to == T_F32 && from == T_U32) return u32_to_f32;
-        if (to == T_F64 && from == T_S32) return s32_to_f64;
-        if (to == T_F64 && from == T_U32) return u32_to_f64;
-        if (to == T_F32 && from == T_F64) return f64_to_f32;
-        if (to == T_F64 && from == T_F32) return f32_to_f64;
+        if (to == T_F32 && from == T_S32)
+            return s32_to_f32;
+        if (to == T_F32 && from == T_U32)
+            return u32_to_f32;
+        if (to == T_F64 && from == T_S32)
+            return s32_to_f64;
+        if (to == T_F64 && from == T_U32)
+            return u32_to_f64;
+        if (to == T_F32 && from == T_F64)
+            return f64_to_f32;
+        if (to == T_F64 && from == T_F32)
+            return f32_to_f64;
     }
-    if (to == T_F32 && from == T_F16 && !in->flags && in->round == R_NONE) return f16_to_f32;
-    if (to == T_F16 && from == T_F32 && !in->flags && in->round == R_RN) return f32_to_f16;
-    if (to == T_S32 && from == T_F32 && !in->flags && in->round == R_RZI) return f32_to_s32;
+    if (to == T_F32 && from == T_F16 && !in->flags && in->round == R_NONE)
+        return f16_to_f32;
+    if (to == T_F16 && from == T_F32 && !in->flags && in->round == R_RN)
+        return f32_to_f16;
+    if (to == T_S32 && from == T_F32 && !in->flags && in->round == R_RZI)
+        return f32_to_s32;
     return general;
 }

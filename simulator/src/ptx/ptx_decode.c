@@ -20,18 +20,19 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static unsigned hash(const char *s, size_t n)
 {
     unsigned h = 5381;
-    for (size_t i = 0; i < n; i++) h = h * 33 ^ (unsigned char)s[i];
+    for (size_t i = 0; i < n; i++)
+        h = h * 33 ^ (unsigned char)s[i];
     return h % BUCKETS;
 }
 
 static void fill(void)
 {
-    const opcode *const lists[] = {ptx_alu_opcodes, ptx_memory_opcodes, ptx_flow_opcodes,
-                                  ptx_texture_opcodes};
+    const opcode *const lists[] = {ptx_alu_opcodes, ptx_memory_opcodes, ptx_flow_opcodes, ptx_texture_opcodes};
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
         for (const opcode *o = lists[k]; o->name; o++) {
             unsigned h = hash(o->name, strlen(o->name));
-            while (table[h]) h = (h + 1) % BUCKETS;
+            while (table[h])
+                h = (h + 1) % BUCKETS;
             table[h] = o;
         }
 }
@@ -40,7 +41,8 @@ static const opcode *find(const char *name, size_t len)
 {
     pthread_once(&once, fill);
     for (unsigned h = hash(name, len); table[h]; h = (h + 1) % BUCKETS)
-        if (strncmp(table[h]->name, name, len) == 0 && table[h]->name[len] == 0) return table[h];
+        if (strncmp(table[h]->name, name, len) == 0 && table[h]->name[len] == 0)
+            return table[h];
     return NULL;
 }
 
@@ -72,7 +74,8 @@ void decode(parser *p, statement *st)
     if (o) {
         o->decode(&d, o->arg);
         for (unsigned i = 0; i < st->mod_count; i++)
-            if (!st->used[i]) d.in.run = NULL;
+            if (!st->used[i])
+                d.in.run = NULL;
     }
     append(&d, d.in);
 }
@@ -82,7 +85,8 @@ void decode(parser *p, statement *st)
 int take(decoder *d, ptx_mod mod)
 {
     for (unsigned i = 0; i < d->st->mod_count; i++)
-        if (d->st->mods[i] == mod && !d->st->used[i]) return d->st->used[i] = 1;
+        if (d->st->mods[i] == mod && !d->st->used[i])
+            return d->st->used[i] = 1;
     return 0;
 }
 
@@ -98,7 +102,8 @@ ptx_type peek_type(const decoder *d)
 ptx_type take_type(decoder *d)
 {
     ptx_type t = peek_type(d);
-    if (t != T_NONE) take(d, (ptx_mod)t);
+    if (t != T_NONE)
+        take(d, (ptx_mod)t);
     return t;
 }
 
@@ -106,19 +111,22 @@ ptx_round take_round(decoder *d)
 {
     static const ptx_mod names[] = {M_rn, M_rz, M_rm, M_rp, M_rni, M_rzi, M_rmi, M_rpi, M_rna};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        if (take(d, names[i])) return (ptx_round)(R_RN + i);
+        if (take(d, names[i]))
+            return (ptx_round)(R_RN + i);
     return R_NONE;
 }
 
 void take_flag(decoder *d, ptx_mod mod, uint32_t flag)
 {
-    if (take(d, mod)) d->in.flags |= flag;
+    if (take(d, mod))
+        d->in.flags |= flag;
 }
 
 static int take_any(decoder *d, const ptx_mod *mods, unsigned n)
 {
     int any = 0;
-    for (unsigned i = 0; i < n; i++) any |= take(d, mods[i]);
+    for (unsigned i = 0; i < n; i++)
+        any |= take(d, mods[i]);
     return any;
 }
 
@@ -148,7 +156,8 @@ int take_space(decoder *d)
                  {M_shared_cluster, SP_SHARED}, {M_local, SP_LOCAL},       {M_const_, SP_CONST},
                  {M_param, SP_PARAM},           {M_param_entry, SP_PARAM}, {M_param_func, SP_PARAM}};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        if (take(d, names[i].mod)) return names[i].space;
+        if (take(d, names[i].mod))
+            return names[i].space;
     return SP_GENERIC;
 }
 
@@ -163,13 +172,15 @@ int take_atom_op(decoder *d)
 {
     static const ptx_mod names[ATOM_OPS] = {M_add, M_min, M_max, M_inc, M_dec, M_and_, M_or_, M_xor_, M_exch, M_cas};
     for (int i = 0; i < ATOM_OPS; i++)
-        if (take(d, names[i])) return i;
+        if (take(d, names[i]))
+            return i;
     return -1;
 }
 
 void need(decoder *d, unsigned least, unsigned most)
 {
-    if (d->st->count < least || d->st->count > most) bad_operand(d, "wrong number of operands");
+    if (d->st->count < least || d->st->count > most)
+        bad_operand(d, "wrong number of operands");
 }
 
 static uint64_t constant_bits(const operand *o, ptx_type type)
@@ -203,7 +214,8 @@ static uint64_t constant_bits(const operand *o, ptx_type type)
     case T_B64:
     case T_U64:
     case T_S64:
-        if (o->float_bytes == 8) return o->value;
+        if (o->float_bytes == 8)
+            return o->value;
         {
             uint64_t bits;
             memcpy(&bits, &v, 8);
@@ -212,7 +224,8 @@ static uint64_t constant_bits(const operand *o, ptx_type type)
     case T_F16: return half_from_double(v, R_RN);
     case T_BF16: return bf16_from_double(v, R_RN);
     default:
-        if (o->float_bytes == 4) return o->value;
+        if (o->float_bytes == 4)
+            return o->value;
         {
             uint32_t bits;
             f = (float)v;
@@ -228,7 +241,8 @@ int special_register(decoder *d, const operand *o)
     int reg = ptx_sreg_find(o->name, o->len);
     if (reg < 0)
         lex_fail_at(&d->p->lx, d->st->line, "'%.*s' is not declared", (int)(o->len > 80 ? 80 : o->len), o->name);
-    if (o->len > 14 && memcmp(o->name, "%reserved_smem", 14) == 0) d->p->m->uses_reserved = 1;
+    if (o->len > 14 && memcmp(o->name, "%reserved_smem", 14) == 0)
+        d->p->m->uses_reserved = 1;
     return reg;
 }
 
@@ -245,7 +259,8 @@ static int32_t computed(decoder *d, exec_fn run, int64_t imm, ptx_type type)
 
 static int32_t variable_address(decoder *d, ptx_var *v, uint64_t offset)
 {
-    if (v->space == SP_SHARED && !v->owner && !v->is_extern) d->p->fn->uses_common = 1;
+    if (v->space == SP_SHARED && !v->owner && !v->is_extern)
+        d->p->fn->uses_common = 1;
     if (v->space == SP_PARAM && v->entry_param)
         return computed(d, ptx_run_param_address, (int64_t)(v->address + offset), T_B64);
     if (v->space == SP_PARAM || v->space == SP_LOCAL)
@@ -257,20 +272,24 @@ int32_t source_of(decoder *d, const operand *o, ptx_type type)
 {
     switch (o->kind) {
     case OP_REG:
-        if ((o->type == T_PRED) != (type == T_PRED)) bad_operand(d, "a predicate and a number do not mix");
-        if ((o->type == T_B128) != (type == T_B128)) bad_operand(d, "128-bit registers need a 128-bit type");
+        if ((o->type == T_PRED) != (type == T_PRED))
+            bad_operand(d, "a predicate and a number do not mix");
+        if ((o->type == T_B128) != (type == T_B128))
+            bad_operand(d, "128-bit registers need a 128-bit type");
         return o->slot;
     case OP_INT:
     case OP_FLOAT:
-        if (type == T_PRED) return const_ref(d->p, o->value ? ~(uint64_t)0 : 0);
+        if (type == T_PRED)
+            return const_ref(d->p, o->value ? ~(uint64_t)0 : 0);
         return const_ref(d->p, constant_bits(o, type));
     case OP_VAR: return variable_address(d, o->var, o->value);
     case OP_FN: o->fn->called = 1; return const_fn(d->p, o->fn);
     case OP_SREG:
-    case OP_NAME: // WARP_SZ
+    case OP_NAME:  // WARP_SZ
         return computed(d, ptx_run_sreg, special_register(d, o), type);
     case OP_LIST:
-        if (o->n == 1) return source_of(d, &o->items[0], type);
+        if (o->n == 1)
+            return source_of(d, &o->items[0], type);
         bad_operand(d, "a list is no value");
     default: bad_operand(d, "a value is expected");
     }
@@ -280,28 +299,34 @@ int32_t source(decoder *d, unsigned index, ptx_type type) { return source_of(d, 
 
 int32_t predicate(decoder *d, const operand *o, uint32_t negated_flag)
 {
-    if (o->neg) d->in.flags |= negated_flag;
+    if (o->neg)
+        d->in.flags |= negated_flag;
     return source_of(d, o, T_PRED);
 }
 
 int32_t destination(decoder *d, const operand *o)
 {
-    if (o->kind == OP_SINK) return new_slot(d->p, 2);
-    if (o->kind != OP_REG) bad_operand(d, "the destination must be a register");
+    if (o->kind == OP_SINK)
+        return new_slot(d->p, 2);
+    if (o->kind != OP_REG)
+        bad_operand(d, "the destination must be a register");
     return o->slot;
 }
 
 void address(decoder *d, const operand *o)
 {
-    if (o->kind != OP_ADDR) bad_operand(d, "an address in brackets is expected");
+    if (o->kind != OP_ADDR)
+        bad_operand(d, "an address in brackets is expected");
     insn *in = &d->in;
     int entry = d->p->fn->entry;
     in->imm = (int64_t)o->value;
     if (o->var) {
         ptx_var *v = o->var;
-        if (in->space == SP_GENERIC) in->space = v->space;
+        if (in->space == SP_GENERIC)
+            in->space = v->space;
         if (v->space == SP_LOCAL || (v->space == SP_PARAM && !v->entry_param)) {
-            if (v->slot >= 0) bad_operand(d, "a parameter in a register has no address");
+            if (v->slot >= 0)
+                bad_operand(d, "a parameter in a register has no address");
             in->space = SP_LOCAL;
             in->flags |= F_FRAME;
             in->imm += (int64_t)v->address;
@@ -311,6 +336,7 @@ void address(decoder *d, const operand *o)
         }
     } else if (o->slot >= 0) {
         in->a = o->slot;
-        if (in->space == SP_PARAM && !entry) in->space = SP_LOCAL;
+        if (in->space == SP_PARAM && !entry)
+            in->space = SP_LOCAL;
     }
 }

@@ -13,7 +13,8 @@ static void operands(decoder *d, unsigned count, ptx_type type)
 {
     d->in.d = destination(d, &d->st->ops[0]);
     int32_t *const at[] = {&d->in.a, &d->in.b, &d->in.c, &d->in.e};
-    for (unsigned i = 1; i < count; i++) *at[i - 1] = source(d, i, type);
+    for (unsigned i = 1; i < count; i++)
+        *at[i - 1] = source(d, i, type);
 }
 
 static void decode_float(decoder *d, float_op op, unsigned count, ptx_type t)
@@ -24,16 +25,20 @@ static void decode_float(decoder *d, float_op op, unsigned count, ptx_type t)
     take_flag(d, M_NaN, F_NAN);
     if (op == FOP_MIN || op == FOP_MAX) {
         take_flag(d, M_xorsign, F_XORSIGN);
-        if (d->in.flags & F_XORSIGN) take(d, M_abs);
+        if (d->in.flags & F_XORSIGN)
+            take(d, M_abs);
     }
     d->in.type = (uint8_t)t;
     d->in.sub = op;
     d->in.round = (uint8_t)take_round(d);
-    if (op == FOP_MIN && d->st->count == 4) return; // three-input forms
-    if (op == FOP_MAX && d->st->count == 4) return;
+    if (op == FOP_MIN && d->st->count == 4)
+        return;  // three-input forms
+    if (op == FOP_MAX && d->st->count == 4)
+        return;
     need(d, count, count);
     operands(d, count, t);
-    if (is_half_type(t)) d->in.run = d->in.round > R_RN ? NULL : ptx_half_handler(op, t, d->in.flags);
+    if (is_half_type(t))
+        d->in.run = d->in.round > R_RN ? NULL : ptx_half_handler(op, t, d->in.flags);
     else if (!(d->in.flags & F_RELU) && d->in.round <= R_RP)
         d->in.run = ptx_float_handler(op, t, (ptx_round)d->in.round, d->in.flags);
 }
@@ -84,10 +89,12 @@ static void dec_mul(decoder *d, int arg)
 {
     (void)arg;
     ptx_type t = take_type(d);
-    if (is_float(t)) decode_float(d, FOP_MUL, 3, t);
+    if (is_float(t))
+        decode_float(d, FOP_MUL, 3, t);
     else {
         int_op op = take(d, M_hi) ? INT_MUL_HI : take(d, M_wide) ? INT_MUL_WIDE : INT_MUL_LO;
-        if (op == INT_MUL_LO && !take(d, M_lo)) return;
+        if (op == INT_MUL_LO && !take(d, M_lo))
+            return;
         decode_int(d, op, 3, t);
     }
 }
@@ -107,17 +114,20 @@ static void dec_mad(decoder *d, int arg)
         return;
     }
     int hi = take(d, M_hi), wide = !hi && take(d, M_wide);
-    if (!hi && !wide && !take(d, M_lo)) return;
+    if (!hi && !wide && !take(d, M_lo))
+        return;
     if (arg || take(d, M_cc)) {
         d->in.flags |= (arg ? F_CC_IN : F_CC_OUT) | (hi ? F_HI : 0);
         take_flag(d, M_cc, F_CC_OUT);
-        if (wide) return;
+        if (wide)
+            return;
         decode_carry(d, 4, t);
         return;
     }
     int sat = hi && take(d, M_sat);
     decode_int(d, sat ? INT_MAD_HI_SAT : hi ? INT_MAD_HI : wide ? INT_MAD_WIDE : INT_MAD_LO, 4, t);
-    if (wide) wide_addend(d, t);
+    if (wide)
+        wide_addend(d, t);
 }
 
 // arg: 0 mul24, 1 mad24
@@ -125,7 +135,8 @@ static void dec_mul24(decoder *d, int arg)
 {
     ptx_type t = take_type(d);
     int hi = take(d, M_hi);
-    if (!hi) take(d, M_lo);
+    if (!hi)
+        take(d, M_lo);
     int sat = arg && hi && take(d, M_sat);
     decode_int(d,
                arg  ? (sat  ? INT_MAD24_HI_SAT
@@ -146,7 +157,8 @@ static void dec_div(decoder *d, int arg)
 {
     ptx_type t = take_type(d);
     if (is_float(t) && !arg && !is_half_type(t)) {
-        if (!take(d, M_approx)) take(d, M_full);
+        if (!take(d, M_approx))
+            take(d, M_full);
         decode_float(d, FOP_DIV, 3, t);
     } else {
         decode_int(d, arg ? INT_REM : INT_DIV, 3, t);
@@ -157,31 +169,38 @@ static void dec_div(decoder *d, int arg)
 static void dec_min(decoder *d, int arg)
 {
     ptx_type t = take_type(d);
-    if (is_float(t)) decode_float(d, arg ? FOP_MAX : FOP_MIN, 3, t);
-    else if (take(d, M_relu)) decode_int(d, arg ? INT_MAX_RELU : INT_MIN_RELU, 3, t);
-    else decode_int(d, arg ? INT_MAX : INT_MIN, 3, t);
+    if (is_float(t))
+        decode_float(d, arg ? FOP_MAX : FOP_MIN, 3, t);
+    else if (take(d, M_relu))
+        decode_int(d, arg ? INT_MAX_RELU : INT_MIN_RELU, 3, t);
+    else
+        decode_int(d, arg ? INT_MAX : INT_MIN, 3, t);
 }
 
 // arg: 0 neg, 1 abs
 static void dec_neg(decoder *d, int arg)
 {
     ptx_type t = take_type(d);
-    if (is_float(t)) decode_float(d, arg ? FOP_ABS : FOP_NEG, 2, t);
-    else decode_int(d, arg ? INT_ABS : INT_NEG, 2, t);
+    if (is_float(t))
+        decode_float(d, arg ? FOP_ABS : FOP_NEG, 2, t);
+    else
+        decode_int(d, arg ? INT_ABS : INT_NEG, 2, t);
 }
 
 static void dec_unary_float(decoder *d, int arg)
 {
     ptx_type t = take_type(d);
     take(d, M_approx);
-    if (is_float(t)) decode_float(d, (float_op)arg, 2, t);
+    if (is_float(t))
+        decode_float(d, (float_op)arg, 2, t);
 }
 
 static void dec_copysign(decoder *d, int arg)
 {
     (void)arg;
     ptx_type t = take_type(d);
-    if (t == T_F32 || t == T_F64) decode_float(d, FOP_COPYSIGN, 3, t);
+    if (t == T_F32 || t == T_F64)
+        decode_float(d, FOP_COPYSIGN, 3, t);
 }
 
 static void dec_testp(decoder *d, int arg)
@@ -189,8 +208,10 @@ static void dec_testp(decoder *d, int arg)
     static const ptx_mod names[] = {M_finite, M_infinite, M_number, M_notanumber, M_normal, M_subnormal};
     (void)arg;
     unsigned which = 0;
-    while (which < 6 && !take(d, names[which])) which++;
-    if (which == 6) return;
+    while (which < 6 && !take(d, names[which]))
+        which++;
+    if (which == 6)
+        return;
     ptx_type t = take_type(d);
     need(d, 2, 2);
     d->in.type = (uint8_t)t;
@@ -216,10 +237,12 @@ static void dec_logic(decoder *d, int arg)
     d->in.d = destination(d, &d->st->ops[0]);
     if (t == T_PRED) {
         d->in.a = predicate(d, &d->st->ops[1], F_NEG_A);
-        if (count == 3) d->in.b = predicate(d, &d->st->ops[2], F_NEG_C);
+        if (count == 3)
+            d->in.b = predicate(d, &d->st->ops[2], F_NEG_C);
     } else {
         d->in.a = source(d, 1, t);
-        if (count == 3) d->in.b = source(d, 2, t);
+        if (count == 3)
+            d->in.b = source(d, 2, t);
     }
     d->in.run = ptx_bit_handler((bit_op)arg, t);
 }
@@ -235,12 +258,13 @@ static void dec_shift(decoder *d, int arg)
 }
 
 static void dec_bits(decoder *d, int arg)
-{ // all operands of one type, or 32 bits where they are counts
+{  // all operands of one type, or 32 bits where they are counts
     static const uint8_t counts[BIT_OPS] = {
         [BIT_POPC] = 2, [BIT_CLZ] = 2, [BIT_BREV] = 2, [BIT_BFE] = 4, [BIT_BFI] = 5, [BIT_BFIND] = 2, [BIT_FNS] = 4,
     };
     ptx_type t = take_type(d);
-    if (arg == BIT_BFIND) d->in.sub = (uint8_t)take(d, M_shiftamt);
+    if (arg == BIT_BFIND)
+        d->in.sub = (uint8_t)take(d, M_shiftamt);
     need(d, counts[arg], counts[arg]);
     d->in.type = (uint8_t)t;
     operands(d, counts[arg], t);
@@ -250,7 +274,8 @@ static void dec_bits(decoder *d, int arg)
 static int immediate(decoder *d, unsigned index, int64_t *value)
 {
     const operand *o = &d->st->ops[index];
-    while (o->kind == OP_LIST && o->n == 1) o = &o->items[0];
+    while (o->kind == OP_LIST && o->n == 1)
+        o = &o->items[0];
     *value = (int64_t)o->value;
     return o->kind == OP_INT;
 }
@@ -258,10 +283,12 @@ static int immediate(decoder *d, unsigned index, int64_t *value)
 static void dec_lop3(decoder *d, int arg)
 {
     (void)arg;
-    if (d->st->ops[0].second) return; // lop3.BoolOp
+    if (d->st->ops[0].second)
+        return;  // lop3.BoolOp
     need(d, 5, 5);
     operands(d, 4, T_B32);
-    if (!immediate(d, 4, &d->in.imm)) bad_operand(d, "the look-up table must be a constant");
+    if (!immediate(d, 4, &d->in.imm))
+        bad_operand(d, "the look-up table must be a constant");
     d->in.run = ptx_bit_handler(BIT_LOP3, take_type(d));
 }
 
@@ -269,9 +296,11 @@ static void dec_shf(decoder *d, int arg)
 {
     (void)arg;
     int left = take(d, M_l);
-    if (!left && !take(d, M_r)) return;
+    if (!left && !take(d, M_r))
+        return;
     int wrap = take(d, M_wrap);
-    if (!wrap && !take(d, M_clamp)) return;
+    if (!wrap && !take(d, M_clamp))
+        return;
     need(d, 4, 4);
     operands(d, 4, T_B32);
     d->in.run = ptx_bit_handler(left   ? (wrap ? BIT_SHF_L_WRAP : BIT_SHF_L_CLAMP)
@@ -284,7 +313,8 @@ static void dec_shf(decoder *d, int arg)
 static void dec_bmsk(decoder *d, int arg)
 {
     int wrap = take(d, M_wrap);
-    if (!wrap && !take(d, M_clamp)) return;
+    if (!wrap && !take(d, M_clamp))
+        return;
     ptx_type t = take_type(d);
     need(d, 3, 3);
     operands(d, 3, T_B32);
@@ -300,7 +330,8 @@ static void dec_prmt(decoder *d, int arg)
     (void)arg;
     ptx_type t = take_type(d);
     for (unsigned i = 0; i < 6; i++)
-        if (take(d, modes[i])) d->in.sub = (uint8_t)(i + 1);
+        if (take(d, modes[i]))
+            d->in.sub = (uint8_t)(i + 1);
     need(d, 4, 4);
     operands(d, 4, T_B32);
     d->in.run = ptx_bit_handler(BIT_PRMT, t);
@@ -311,7 +342,8 @@ static void dec_dot(decoder *d, int arg)
 {
     if (arg == 2) {
         d->in.sub = (uint8_t)take(d, M_hi);
-        if (!d->in.sub && !take(d, M_lo)) return;
+        if (!d->in.sub && !take(d, M_lo))
+            return;
     }
     ptx_type a = take_type(d), b = take_type(d);
     need(d, 4, 4);
@@ -363,14 +395,16 @@ static int take_comparison(decoder *d)
         {M_nan, REL_UN},
     };
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        if (take(d, names[i].mod)) return names[i].relations;
+        if (take(d, names[i].mod))
+            return names[i].relations;
     return 0;
 }
 
 static int comparison(decoder *d)
 {
     d->in.imm = take_comparison(d);
-    if (!d->in.imm) return 0;
+    if (!d->in.imm)
+        return 0;
     d->in.sub = take(d, M_and_) ? BOOL_AND : take(d, M_or_) ? BOOL_OR : take(d, M_xor_) ? BOOL_XOR : BOOL_NONE;
     take_flag(d, M_ftz, F_FTZ);
     return 1;
@@ -382,18 +416,21 @@ static void compared(decoder *d, ptx_type t)
     d->in.stype = (uint8_t)t;
     d->in.a = source(d, 1, t);
     d->in.b = source(d, 2, t);
-    if (d->in.sub) d->in.c = predicate(d, &d->st->ops[3], F_NEG_C);
+    if (d->in.sub)
+        d->in.c = predicate(d, &d->st->ops[3], F_NEG_C);
 }
 
 static void dec_setp(decoder *d, int arg)
 {
     (void)arg;
-    if (!comparison(d)) return;
+    if (!comparison(d))
+        return;
     ptx_type t = take_type(d);
     compared(d, t);
     const operand *o = &d->st->ops[0];
     d->in.d = o->kind == OP_SINK ? NO_OPERAND : destination(d, o);
-    if (o->second && o->second->kind != OP_SINK) d->in.e = destination(d, o->second);
+    if (o->second && o->second->kind != OP_SINK)
+        d->in.e = destination(d, o->second);
     if ((o->kind == OP_REG && o->type != T_PRED) ||
         (o->second && o->second->kind == OP_REG && o->second->type != T_PRED))
         bad_operand(d, "the destination must be a predicate");
@@ -403,7 +440,8 @@ static void dec_setp(decoder *d, int arg)
 static void dec_set(decoder *d, int arg)
 {
     (void)arg;
-    if (!comparison(d)) return;
+    if (!comparison(d))
+        return;
     ptx_type to = take_type(d), from = take_type(d);
     compared(d, from);
     d->in.type = (uint8_t)to;
@@ -450,7 +488,8 @@ static void dec_cvt(decoder *d, int arg)
     d->in.stype = (uint8_t)from;
     d->in.d = destination(d, &d->st->ops[0]);
     d->in.a = source(d, 1, from);
-    if (d->st->count == 3) d->in.b = source(d, 2, from);
+    if (d->st->count == 3)
+        d->in.b = source(d, 2, from);
     d->in.run = ptx_cvt_handler(&d->in);
 }
 

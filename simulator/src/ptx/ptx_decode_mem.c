@@ -15,16 +15,20 @@ static void same_width(decoder *d, const operand *o, ptx_type t)
 {
     if (o->kind == OP_REG && (o->type == T_B128) != (t == T_B128))
         bad_operand(d, "128-bit registers need a 128-bit type");
-    if (o->kind == OP_REG && o->type == T_PRED) bad_operand(d, "a predicate and a number do not mix");
+    if (o->kind == OP_REG && o->type == T_PRED)
+        bad_operand(d, "a predicate and a number do not mix");
 }
 
 // The elements of a vector operand as a list; `into` says that they are written.
 static int32_t elements(decoder *d, const operand *o, unsigned n, ptx_type t, int into)
 {
     int32_t list[MAX_LIST];
-    if (o->second) bad_operand(d, "there is no second result");
-    if (n > 1 && (o->kind != OP_VEC || o->n != n)) bad_operand(d, "the vector has the wrong number of elements");
-    if (n == 1 && o->kind == OP_VEC && o->n != 1) bad_operand(d, "the vector has the wrong number of elements");
+    if (o->second)
+        bad_operand(d, "there is no second result");
+    if (n > 1 && (o->kind != OP_VEC || o->n != n))
+        bad_operand(d, "the vector has the wrong number of elements");
+    if (n == 1 && o->kind == OP_VEC && o->n != 1)
+        bad_operand(d, "the vector has the wrong number of elements");
     for (unsigned i = 0; i < n; i++) {
         const operand *e = o->kind == OP_VEC ? &o->items[i] : o;
         same_width(d, e, t);
@@ -42,13 +46,17 @@ static void payload(decoder *d, const operand *o, int into)
         in->list = elements(d, o, in->n, t, into);
         if (in->n == 1 && t != T_B128) {
             const operand *e = o->kind == OP_VEC ? &o->items[0] : o;
-            if (into) in->d = destination(d, e);
-            else in->b = source_of(d, e, t);
+            if (into)
+                in->d = destination(d, e);
+            else
+                in->b = source_of(d, e, t);
         }
     } else {
         same_width(d, o, t);
-        if (into) in->d = destination(d, o);
-        else in->b = source_of(d, o, t);
+        if (into)
+            in->d = destination(d, o);
+        else
+            in->b = source_of(d, o, t);
     }
 }
 
@@ -62,14 +70,17 @@ static void dec_ld(decoder *d, int arg)
     in->n = (uint8_t)take_vector(d);
     in->type = (uint8_t)take_type(d);
     need(d, 2, 3);
-    if (in->type == T_NONE || in->type == T_PRED) return;
+    if (in->type == T_NONE || in->type == T_PRED)
+        return;
     const operand *o = &d->st->ops[1];
     payload(d, &d->st->ops[0], 1);
     if (o->kind == OP_ADDR && o->var && o->var->slot < 0 && o->var->space == SP_PARAM && o->var->entry_param) {
         // A kernel's own parameter: the offset is known, and so is whether it is inside.
         uint64_t bytes = (uint64_t)ptx_element_bytes((ptx_type)in->type) * in->n, at = o->var->address + o->value;
-        if (o->value > o->var->size || bytes > o->var->size - o->value) bad_operand(d, "outside of the parameter");
-        if (at % ptx_element_bytes((ptx_type)in->type)) bad_operand(d, "misaligned in the parameters");
+        if (o->value > o->var->size || bytes > o->var->size - o->value)
+            bad_operand(d, "outside of the parameter");
+        if (at % ptx_element_bytes((ptx_type)in->type))
+            bad_operand(d, "misaligned in the parameters");
         in->imm = (int64_t)at;
         in->run = ptx_load_handler(in, 1);
         return;
@@ -88,9 +99,11 @@ static void dec_st(decoder *d, int arg)
     in->n = (uint8_t)take_vector(d);
     in->type = (uint8_t)take_type(d);
     need(d, 2, 3);
-    if (in->type == T_NONE || in->type == T_PRED) return;
+    if (in->type == T_NONE || in->type == T_PRED)
+        return;
     payload(d, &d->st->ops[1], 0);
-    if (take(d, M_async_)) return;
+    if (take(d, M_async_))
+        return;
     address(d, &d->st->ops[0]);
     in->run = in->space == SP_CONST || in->space == SP_PARAM ? NULL : ptx_store_handler(in);
 }
@@ -106,7 +119,8 @@ static void dec_atom(decoder *d, int arg)
     int op = take_atom_op(d);
     in->n = (uint8_t)take_vector(d);
     ptx_type t = take_type(d);
-    if (op < 0 || t == T_NONE || t == T_PRED || take(d, M_async_)) return;
+    if (op < 0 || t == T_NONE || t == T_PRED || take(d, M_async_))
+        return;
     in->sub = (uint8_t)op;
     in->type = (uint8_t)t;
     unsigned first = arg ? 0 : 1;
@@ -114,7 +128,8 @@ static void dec_atom(decoder *d, int arg)
     address(d, &d->st->ops[first]);
     if (in->n > 1) {
         in->list = elements(d, &d->st->ops[first + 1], in->n, t, 0);
-        if (!arg) in->e = elements(d, &d->st->ops[0], in->n, t, 1);
+        if (!arg)
+            in->e = elements(d, &d->st->ops[0], in->n, t, 1);
         in->b = const_ref(d->p, 0);
     } else {
         same_width(d, &d->st->ops[first + 1], t);
@@ -140,11 +155,13 @@ static void dec_cvta(decoder *d, int arg)
     in->space = (uint8_t)take_space(d);
     ptx_type t = take_type(d);
     need(d, 2, 2);
-    if (t != T_U64 && t != T_B64 && t != T_S64) return;
+    if (t != T_U64 && t != T_B64 && t != T_S64)
+        return;
     in->d = destination(d, &d->st->ops[0]);
     in->a = source(d, 1, T_U64);
     // The address of a parameter of a function is an offset in local memory.
-    if (in->space == SP_PARAM && !d->p->fn->entry) in->space = SP_LOCAL;
+    if (in->space == SP_PARAM && !d->p->fn->entry)
+        in->space = SP_LOCAL;
     in->run = ptx_cvta_handler(in->space == SP_SHARED || in->space == SP_LOCAL ? to : 2);
 }
 
@@ -167,7 +184,8 @@ static void dec_mapa(decoder *d, int arg)
     need(d, arg ? 2 : 3, arg ? 2 : 3);
     d->in.d = destination(d, &d->st->ops[0]);
     d->in.a = source(d, 1, T_U64);
-    if (!arg) d->in.b = source(d, 2, T_U32);
+    if (!arg)
+        d->in.b = source(d, 2, T_U32);
     d->in.run = arg ? ptx_getctarank_handler() : ptx_mapa_handler();
 }
 
@@ -183,7 +201,8 @@ static void dec_mov(decoder *d, int arg)
     need(d, 2, 2);
     const operand *to = &d->st->ops[0], *from = &d->st->ops[1];
     in->type = (uint8_t)t;
-    if (t == T_NONE) return;
+    if (t == T_NONE)
+        return;
     if (to->kind == OP_VEC || from->kind == OP_VEC) {
         const operand *v = to->kind == OP_VEC ? to : from;
         if (to->kind == from->kind || (v->n != 2 && v->n != 4 && v->n != 8) || t == T_PRED)
@@ -192,12 +211,17 @@ static void dec_mov(decoder *d, int arg)
         in->sub = (uint8_t)(total_bits(t) / v->n);
         const operand *scalar = v == to ? from : to;
         same_width(d, scalar, t);
-        if (scalar->kind == OP_SINK) bad_operand(d, "a register is expected");
+        if (scalar->kind == OP_SINK)
+            bad_operand(d, "a register is expected");
         in->list = elements(d, v, v->n, in->sub == 64 ? T_B64 : T_B32, v == to);
-        if (v == to) in->a = source_of(d, from, t);
-        else in->d = destination(d, to);
-        if (v->n == 2 && in->sub < 64) in->run = v == to ? ptx_run_unpack2 : ptx_run_pack2;
-        else in->run = v == to ? ptx_run_unpack : ptx_run_pack;
+        if (v == to)
+            in->a = source_of(d, from, t);
+        else
+            in->d = destination(d, to);
+        if (v->n == 2 && in->sub < 64)
+            in->run = v == to ? ptx_run_unpack2 : ptx_run_pack2;
+        else
+            in->run = v == to ? ptx_run_unpack : ptx_run_pack;
         return;
     }
     if (from->kind == OP_SREG || from->kind == OP_NAME) {
@@ -211,7 +235,8 @@ static void dec_mov(decoder *d, int arg)
     }
     if (to->kind == OP_REG && (to->type == T_PRED) != (t == T_PRED))
         bad_operand(d, "a predicate and a number do not mix");
-    if (t != T_PRED) same_width(d, to, t);
+    if (t != T_PRED)
+        same_width(d, to, t);
     in->d = destination(d, to);
     if (t == T_PRED) {
         in->a = predicate(d, from, F_NEG_A);
@@ -229,12 +254,14 @@ static void dec_cp(decoder *d, int arg)
     insn *in = &d->in;
     (void)arg;
     int reduces = take(d, M_reduce);
-    if (!take(d, M_async_)) return;
+    if (!take(d, M_async_))
+        return;
     if (take(d, M_bulk)) {
         decode_bulk(d, reduces);
         return;
     }
-    if (reduces) return;
+    if (reduces)
+        return;
     if (take(d, M_commit_group) || take(d, M_wait_group) || take(d, M_wait_all)) {
         in->run = ptx_run_nop;
         return;
@@ -246,12 +273,14 @@ static void dec_cp(decoder *d, int arg)
     take(d, M_ca), take(d, M_cg);
     take_cache(d);
     int shared = take(d, M_shared) || take(d, M_shared_cta);
-    if (!shared || !take(d, M_global)) return;
+    if (!shared || !take(d, M_global))
+        return;
     need(d, 3, 5);
     const operand *to = &d->st->ops[0], *from = &d->st->ops[1], *size = &d->st->ops[2];
     if (to->kind != OP_ADDR || from->kind != OP_ADDR || size->kind != OP_INT)
         bad_operand(d, "two addresses and a size are expected");
-    if (size->value != 4 && size->value != 8 && size->value != 16) bad_operand(d, "the size is 4, 8 or 16");
+    if (size->value != 4 && size->value != 8 && size->value != 16)
+        bad_operand(d, "the size is 4, 8 or 16");
     if ((to->var && to->var->space != SP_SHARED) || (from->var && from->var->space != SP_GLOBAL))
         bad_operand(d, "the address is in the wrong state space");
     in->n = (uint8_t)size->value;
@@ -260,17 +289,21 @@ static void dec_cp(decoder *d, int arg)
     in->imm = (int64_t)((uint64_t)(uint32_t)to->value | from->value << 32);
     if (d->st->count >= 4 && d->st->ops[3].kind != OP_NONE) {
         const operand *o = &d->st->ops[3];
-        if (o->kind == OP_REG && o->type == T_PRED) in->e = o->slot;
-        else in->c = source(d, 3, T_U32);
+        if (o->kind == OP_REG && o->type == T_PRED)
+            in->e = o->slot;
+        else
+            in->c = source(d, 3, T_U32);
     }
-    if (d->st->count == 5) return; // a cache policy beside a size: not in use
+    if (d->st->count == 5)
+        return;  // a cache policy beside a size: not in use
     in->run = ptx_copy_handler();
 }
 
 static void dec_nop(decoder *d, int arg)
 {
     (void)arg;
-    for (unsigned i = 0; i < d->st->mod_count; i++) d->st->used[i] = 1;
+    for (unsigned i = 0; i < d->st->mod_count; i++)
+        d->st->used[i] = 1;
     d->in.run = ptx_run_nop;
 }
 

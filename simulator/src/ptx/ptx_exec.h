@@ -35,57 +35,57 @@ typedef struct call_record {
 } call_record;
 
 struct warp {
-    uint64_t *r; // the frame of the running group
-    uint32_t *p; // its predicates
+    uint64_t *r;  // the frame of the running group
+    uint32_t *p;  // its predicates
     const uint64_t *consts;
-    uint32_t active; // lanes of the running group, 0: pick one
+    uint32_t active;  // lanes of the running group, 0: pick one
     uint32_t pc;
-    uint32_t frame;      // first slot of the frame
-    uint32_t next_pc;    // the group meets other lanes here; UINT32_MAX: nobody to meet
-    uint32_t live;       // lanes that have not exited
-    uint32_t at_barrier; // lanes that wait for the block (or cluster)
-    uint32_t at_sync;    // lanes that wait for other lanes of the warp
-    uint32_t exists;     // lanes that ever lived
+    uint32_t frame;       // first slot of the frame
+    uint32_t next_pc;     // the group meets other lanes here; UINT32_MAX: nobody to meet
+    uint32_t live;        // lanes that have not exited
+    uint32_t at_barrier;  // lanes that wait for the block (or cluster)
+    uint32_t at_sync;     // lanes that wait for other lanes of the warp
+    uint32_t exists;      // lanes that ever lived
     block *blk;
     worker *wk;
     const insn *code;
     uint64_t *regs;
     uint32_t *preds;
-    uint32_t slots;     // capacity of regs and preds
-    call_record *calls; // [depth][lane]
+    uint32_t slots;      // capacity of regs and preds
+    call_record *calls;  // [depth][lane]
     uint32_t call_cap;
-    uint32_t index;        // of the warp in its block
-    uint64_t steps;        // instructions run so far
-    uint64_t fair_at;      // when the lanes that waited longest get a turn
-    uint64_t favour_until; // until then the favoured lane's group runs
+    uint32_t index;         // of the warp in its block
+    uint64_t steps;         // instructions run so far
+    uint64_t fair_at;       // when the lanes that waited longest get a turn
+    uint64_t favour_until;  // until then the favoured lane's group runs
     unsigned favoured;
-    int lowest; // no other lane that can run is at a lower pc than the group, nor has been called more deeply
-    uint32_t cluster_arrived, cluster_waiting; // lanes
+    int lowest;  // no other lane that can run is at a lower pc than the group, nor has been called more deeply
+    uint32_t cluster_arrived, cluster_waiting;  // lanes
     uint32_t lane_pc[WARP], lane_frame[WARP], depth[WARP];
-    uint32_t lframe[WARP]; // frame in local memory
-    uint32_t lsp[WARP];    // first free byte above it
-    uint32_t last_run[WARP]; // the lower half of `steps` then
-    uint32_t sync_mask[WARP];     // what the lanes in at_sync wait for
-    uint32_t cluster_phase[WARP]; // the phase of the cluster barrier at which the lane arrived
+    uint32_t lframe[WARP];         // frame in local memory
+    uint32_t lsp[WARP];            // first free byte above it
+    uint32_t last_run[WARP];       // the lower half of `steps` then
+    uint32_t sync_mask[WARP];      // what the lanes in at_sync wait for
+    uint32_t cluster_phase[WARP];  // the phase of the cluster barrier at which the lane arrived
     uint32_t tid[3][WARP];
-    uint8_t *local; // local memory of lane 0
+    uint8_t *local;  // local memory of lane 0
     uint64_t temp[WARP] __attribute__((aligned(64))), sum[WARP];
 };
 
 typedef struct barrier {
-    uint32_t arrived[MAX_WARPS]; // lanes, per warp
+    uint32_t arrived[MAX_WARPS];  // lanes, per warp
     uint32_t waiting[MAX_WARPS];
-    uint32_t expected;   // threads; 0: all of the block
-    uint32_t yes, votes; // running result of barrier.red: how many said yes, of how many
+    uint32_t expected;    // threads; 0: all of the block
+    uint32_t yes, votes;  // running result of barrier.red: how many said yes, of how many
     int used;
 } barrier;
 
 struct block {
     cluster *cl;
     launch *ln;
-    uint32_t id[3], rank; // rank in its cluster
+    uint32_t id[3], rank;  // rank in its cluster
     uint32_t warps, threads, live_threads;
-    int active; // not finished yet
+    int active;  // not finished yet
     warp *w;
     uint8_t *shared;
     uint8_t *local;
@@ -95,13 +95,13 @@ struct block {
 // The unit of scheduling: the blocks of one cluster stay on one worker.
 struct cluster {
     cluster *next;
-    uint64_t first_block; // linear index of the cluster
+    uint64_t first_block;  // linear index of the cluster
     uint32_t blocks, live_blocks;
     block *b;
-    uint8_t *shared; // of all its blocks, one after the other
-    uint32_t phase;  // of the cluster barrier
-    uint64_t slices; // how often it has been run
-    void *memory;    // one mapping: shared and local memory
+    uint8_t *shared;  // of all its blocks, one after the other
+    uint32_t phase;   // of the cluster barrier
+    uint64_t slices;  // how often it has been run
+    void *memory;     // one mapping: shared and local memory
     size_t memory_bytes;
 };
 
@@ -114,29 +114,29 @@ struct worker {
     launch *ln;
     pthread_t thread;
     uint64_t epoch;
-    const uint64_t *epoch_now; // of the host
+    const uint64_t *epoch_now;  // of the host
     range_cache readable, writable;
-    cluster *spare; // blocks of finished clusters, for reuse
+    cluster *spare;  // blocks of finished clusters, for reuse
 };
 
 struct launch {
-    int (*run)(warp *w, unsigned budget); // warp_run, or what this processor runs faster
+    int (*run)(warp *w, unsigned budget);  // warp_run, or what this processor runs faster
     const sim_ptx_module *m;
     const ptx_fn *fn;
     const sim_ptx_launch *in;
     sim_ptx_fault *fault;
     uint32_t grid[3], block[3], cluster[3];
     uint64_t block_count, cluster_count;
-    uint64_t next_cluster;              // atomic
-    int32_t result;                     // atomic: the first fault wins
-    uint32_t threads, warps;            // per block
-    uint32_t static_shared, shared_end; // bytes; where dynamic shared memory ends
-    uint32_t reserved;                  // offset of RESERVED_SHARED bytes of the system's, for cooperative groups
-    uint32_t shared_size;               // from one block's window to the next
-    uint32_t local_size;                // per thread
+    uint64_t next_cluster;               // atomic
+    int32_t result;                      // atomic: the first fault wins
+    uint32_t threads, warps;             // per block
+    uint32_t static_shared, shared_end;  // bytes; where dynamic shared memory ends
+    uint32_t reserved;                   // offset of RESERVED_SHARED bytes of the system's, for cooperative groups
+    uint32_t shared_size;                // from one block's window to the next
+    uint32_t local_size;                 // per thread
     uint8_t *params;
-    uint8_t *workspace; // of grid synchronisation; cooperative launches
-    uint64_t deadline;  // CLOCK_MONOTONIC ns, 0: none
+    uint8_t *workspace;  // of grid synchronisation; cooperative launches
+    uint64_t deadline;   // CLOCK_MONOTONIC ns, 0: none
     uint32_t sm_count;
 };
 
@@ -161,7 +161,8 @@ INLINE uint32_t pred(const warp *w, int32_t o, int negated)
 
 INLINE void set_pred(const warp *w, int32_t o, uint32_t m, uint32_t value)
 {
-    if (o == NO_OPERAND) return;
+    if (o == NO_OPERAND)
+        return;
     w->p[o] = (w->p[o] & ~m) | (value & m);
 }
 
@@ -205,7 +206,7 @@ INLINE uint64_t of_f32(float f)
     return b;
 }
 
-#define NAN32 0x7fffffffu // what the hardware makes of every f32 NaN
+#define NAN32 0x7fffffffu  // what the hardware makes of every f32 NaN
 
 INLINE uint64_t canonical(float f) { return f == f ? of_f32(f) : NAN32; }
 
@@ -240,7 +241,8 @@ void forget_ranges(worker *wk, uint64_t epoch);
 INLINE void check_epoch(worker *wk)
 {
     uint64_t now = wk->epoch_now ? __atomic_load_n(wk->epoch_now, __ATOMIC_ACQUIRE) : wk->epoch;
-    if (now != wk->epoch) forget_ranges(wk, now);
+    if (now != wk->epoch)
+        forget_ranges(wk, now);
 }
 // The address that an instruction with an address operand means for a lane.
 uint64_t effective(const warp *w, const insn *in, unsigned lane);
@@ -254,7 +256,7 @@ void spill_group(warp *w, uint32_t pc);
 // Runs about `budget` instructions. Returns 0 if there was nothing to run.
 int warp_run(warp *w, unsigned budget);
 int warp_run_wide(warp *w, unsigned budget);
-int grow_registers(warp *w, uint64_t slots); // 0 if there is no memory for so many
+int grow_registers(warp *w, uint64_t slots);  // 0 if there is no memory for so many
 void sync_after_exit(warp *w);
 void barriers_after_exit(block *b);
 int launch_stopped(const launch *ln);

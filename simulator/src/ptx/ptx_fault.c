@@ -13,8 +13,10 @@ static void quote(const sim_ptx_module *m, const insn *in, char *out, size_t siz
     size_t n = 0;
     for (size_t i = in->text; i < m->text_len && m->text[i] != ';' && n + 1 < size; i++) {
         char c = m->text[i];
-        if (c == '\n' || c == '\t' || c == '\r') c = ' ';
-        if (c == ' ' && (n == 0 || out[n - 1] == ' ')) continue;
+        if (c == '\n' || c == '\t' || c == '\r')
+            c = ' ';
+        if (c == ' ' && (n == 0 || out[n - 1] == ' '))
+            continue;
         out[n++] = c;
     }
     out[n] = 0;
@@ -27,7 +29,8 @@ step fault(warp *w, const insn *in, unsigned lane, int result, uint64_t address,
     if (!__atomic_compare_exchange_n(&ln->result, &none, result, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         return ST_FAULT;
     sim_ptx_fault *f = ln->fault;
-    if (!f) return ST_FAULT;
+    if (!f)
+        return ST_FAULT;
     char what[256], text[128];
     va_list ap;
     va_start(ap, fmt);

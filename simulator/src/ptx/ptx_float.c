@@ -50,7 +50,8 @@ INLINE step fma_f32_body(warp *w, const insn *in, uint32_t m, const int wide)
     uint64_t *d = dst(w, in->d);
     const f32_word *A = (const f32_word *)src(w, in->a), *B = (const f32_word *)src(w, in->b),
                    *C = (const f32_word *)src(w, in->c);
-    if (HAS_FMA(wide)) EACH_WORD(f32_word, o[i] = canonical_f32(fmaf(A[i], B[i], C[i])););
+    if (HAS_FMA(wide))
+        EACH_WORD(f32_word, o[i] = canonical_f32(fmaf(A[i], B[i], C[i])););
     else
         FOR_LANES (m) {
             d[l] = canonical(fmaf(A[2 * l], B[2 * l], C[2 * l]));
@@ -63,7 +64,8 @@ INLINE step fma_f64_body(warp *w, const insn *in, uint32_t m, const int wide)
 {
     uint64_t *d = dst(w, in->d);
     const uint64_t *A = src(w, in->a), *B = src(w, in->b), *C = src(w, in->c);
-    if (HAS_FMA(wide)) EACH_LANE(o[l] = of_f64(fma(as_f64(A[l]), as_f64(B[l]), as_f64(C[l]))););
+    if (HAS_FMA(wide))
+        EACH_LANE(o[l] = of_f64(fma(as_f64(A[l]), as_f64(B[l]), as_f64(C[l]))););
     else
         FOR_LANES (m) {
             d[l] = of_f64(fma(as_f64(A[l]), as_f64(B[l]), as_f64(C[l])));
@@ -80,16 +82,18 @@ LANES1(neg_f64, uint64_t, a ^ SIGN64)
 LANES1(abs_f64, uint64_t, a & ~SIGN64)
 
 // Of a number and a NaN the number; -0 is less than 0. Equal operands have the same bits, but for the sign of zero.
-WORDS2(min_f32, u32_word, bits_of_f32(as_f32(a) < as_f32(b)   ? as_f32(a)
-                                      : as_f32(a) > as_f32(b) ? as_f32(b)
-                                      : as_f32(a) == as_f32(b) ? as_f32(a | b)
-                                      : as_f32(a) == as_f32(a) ? as_f32(a)
-                                                               : as_f32(b)))
-WORDS2(max_f32, u32_word, bits_of_f32(as_f32(a) > as_f32(b)   ? as_f32(a)
-                                      : as_f32(a) < as_f32(b) ? as_f32(b)
-                                      : as_f32(a) == as_f32(b) ? as_f32(a & b)
-                                      : as_f32(a) == as_f32(a) ? as_f32(a)
-                                                               : as_f32(b)))
+WORDS2(min_f32, u32_word,
+       bits_of_f32(as_f32(a) < as_f32(b)    ? as_f32(a)
+                   : as_f32(a) > as_f32(b)  ? as_f32(b)
+                   : as_f32(a) == as_f32(b) ? as_f32(a | b)
+                   : as_f32(a) == as_f32(a) ? as_f32(a)
+                                            : as_f32(b)))
+WORDS2(max_f32, u32_word,
+       bits_of_f32(as_f32(a) > as_f32(b)    ? as_f32(a)
+                   : as_f32(a) < as_f32(b)  ? as_f32(b)
+                   : as_f32(a) == as_f32(b) ? as_f32(a & b)
+                   : as_f32(a) == as_f32(a) ? as_f32(a)
+                                            : as_f32(b)))
 
 LANES_END
 
@@ -104,9 +108,12 @@ static double min_max(double a, double b, uint32_t flags, int is_max)
         b = fabs(b);
     }
     double r;
-    if (isnan(a) || isnan(b)) r = flags & F_NAN || (isnan(a) && isnan(b)) ? (double)NAN : isnan(a) ? b : a;
-    else if (a == 0 && b == 0) r = is_max ? (signbit(a) ? b : a) : (signbit(a) ? a : b);
-    else r = is_max ? (a > b ? a : b) : (a < b ? a : b);
+    if (isnan(a) || isnan(b))
+        r = flags & F_NAN || (isnan(a) && isnan(b)) ? (double)NAN : isnan(a) ? b : a;
+    else if (a == 0 && b == 0)
+        r = is_max ? (signbit(a) ? b : a) : (signbit(a) ? a : b);
+    else
+        r = is_max ? (a > b ? a : b) : (a < b ? a : b);
     return negative && !isnan(r) ? -r : r;
 }
 
@@ -116,14 +123,16 @@ static float flush(float f) { return f != 0 && fabsf(f) < FLT_MIN ? copysignf(0,
 static double to_odd(double v, double remainder)
 {
     uint64_t bits = of_f64(v);
-    if (remainder == 0 || !isfinite(v) || v == 0 || bits & 1) return v;
+    if (remainder == 0 || !isfinite(v) || v == 0 || bits & 1)
+        return v;
     return as_f64((remainder > 0) == (v > 0) ? bits + 1 : bits - 1);
 }
 
 static double quotient(double a, double b)
 {
     double q = a / b;
-    if (!isfinite(q) || q == 0 || isinf(b)) return q;
+    if (!isfinite(q) || q == 0 || isinf(b))
+        return q;
     double r = fma(-q, b, a);
     return to_odd(q, b > 0 ? r : -r);
 }
@@ -138,16 +147,19 @@ static float run32(const insn *in, float a, float b, float c)
     }
     double r;
     switch ((float_op)in->sub) {
-    case FOP_SUB: b = -b; // fall through
+    case FOP_SUB: b = -b;  // fall through
     case FOP_ADD:
         r = fma_to_odd(a, 1, b);
-        if (r == 0 && a != 0 && mode == R_RM) r = -0.0; // x + -x
-        else if (r == 0 && a == 0 && b == 0 && mode == R_RM && (signbit(a) || signbit(b))) r = -0.0;
+        if (r == 0 && a != 0 && mode == R_RM)
+            r = -0.0;  // x + -x
+        else if (r == 0 && a == 0 && b == 0 && mode == R_RM && (signbit(a) || signbit(b)))
+            r = -0.0;
         break;
     case FOP_MUL: r = (double)a * b; break;
     case FOP_FMA:
         r = fma_to_odd(a, b, c);
-        if (r == 0 && mode == R_RM && (((double)a * b != 0) || signbit((double)a * b) || signbit(c))) r = -0.0;
+        if (r == 0 && mode == R_RM && (((double)a * b != 0) || signbit((double)a * b) || signbit(c)))
+            r = -0.0;
         break;
     case FOP_DIV: r = quotient(a, b); break;
     case FOP_RCP: r = quotient(1, a); break;
@@ -162,12 +174,14 @@ static float run32(const insn *in, float a, float b, float c)
     case FOP_NEG: r = -a; break;
     case FOP_MIN: r = min_max(a, b, in->flags, 0); break;
     case FOP_MAX: r = min_max(a, b, in->flags, 1); break;
-    case FOP_COPYSIGN: r = copysign(b, a); break; // the sign of the first, the magnitude of the second
+    case FOP_COPYSIGN: r = copysign(b, a); break;  // the sign of the first, the magnitude of the second
     default: r = NAN;
     }
     float f = f32_from_double(r, mode);
-    if (in->flags & F_FTZ) f = flush(f);
-    if (in->flags & F_SAT) f = f > 0 ? (f < 1 ? f : 1) : 0;
+    if (in->flags & F_FTZ)
+        f = flush(f);
+    if (in->flags & F_SAT)
+        f = f > 0 ? (f < 1 ? f : 1) : 0;
     return f;
 }
 
@@ -230,11 +244,13 @@ static step general_f64(warp *w, const insn *in, uint32_t m)
     const uint64_t *A = src(w, in->a), *B = in->b == NO_OPERAND ? A : src(w, in->b),
                    *C = in->c == NO_OPERAND ? A : src(w, in->c);
     int directed = in->round == R_RZ || in->round == R_RM || in->round == R_RP;
-    if (directed) fesetround(modes[in->round]);
+    if (directed)
+        fesetround(modes[in->round]);
     FOR_LANES (m) {
         d[l] = of_f64(run64(in, as_f64(A[l]), as_f64(B[l]), as_f64(C[l])));
     }
-    if (directed) fesetround(FE_TONEAREST);
+    if (directed)
+        fesetround(FE_TONEAREST);
     return ST_NEXT;
 }
 
@@ -245,9 +261,11 @@ static step coarse_f64(warp *w, const insn *in, uint32_t m)
     const uint64_t *A = src(w, in->a);
     FOR_LANES (m) {
         double a = as_f64(A[l] & ~(uint64_t)0xffffffff);
-        if (fabs(a) < DBL_MIN) a = copysign(0, a);
+        if (fabs(a) < DBL_MIN)
+            a = copysign(0, a);
         double r = in->sub == FOP_RCP ? 1 / a : 1 / sqrt(a);
-        if (fabs(r) < DBL_MIN) r = copysign(0, r);
+        if (fabs(r) < DBL_MIN)
+            r = copysign(0, r);
         d[l] = of_f64(r) & ~(uint64_t)0xffffffff;
     }
     return ST_NEXT;
@@ -279,19 +297,25 @@ exec_fn ptx_testp_handler(ptx_type type) { return type == T_F32 || type == T_F64
 exec_fn ptx_float_handler(float_op op, ptx_type type, ptx_round round, uint32_t flags)
 {
     static const exec_fn fast32[FOP_OPS] = {
-        [FOP_ADD] = add_f32, [FOP_SUB] = sub_f32, [FOP_MUL] = mul_f32, [FOP_DIV] = div_f32,
-        [FOP_FMA] = fma_f32, [FOP_NEG] = neg_f32, [FOP_ABS] = abs_f32, [FOP_MIN] = min_f32, [FOP_MAX] = max_f32,
+        [FOP_ADD] = add_f32, [FOP_SUB] = sub_f32, [FOP_MUL] = mul_f32, [FOP_DIV] = div_f32, [FOP_FMA] = fma_f32,
+        [FOP_NEG] = neg_f32, [FOP_ABS] = abs_f32, [FOP_MIN] = min_f32, [FOP_MAX] = max_f32,
     };
     static const exec_fn fast64[FOP_OPS] = {
         [FOP_ADD] = add_f64, [FOP_SUB] = sub_f64, [FOP_MUL] = mul_f64, [FOP_DIV] = div_f64,
         [FOP_FMA] = fma_f64, [FOP_NEG] = neg_f64, [FOP_ABS] = abs_f64,
     };
     int nearest = round == R_NONE || round == R_RN;
-    if (type == T_F32) return nearest && !flags && fast32[op] ? fast32[op] : general_f32;
-    if (type == T_F32X2) return general_f32x2;
-    if (type != T_F64) return NULL;
-    if ((op == FOP_RCP || op == FOP_RSQRT) && flags & F_FTZ) return coarse_f64;
-    if (flags & (F_FTZ | F_SAT | F_NAN | F_XORSIGN)) return NULL;
-    if (op == FOP_SIN || op == FOP_COS || op == FOP_TANH || op == FOP_LG2 || op == FOP_EX2) return NULL;
+    if (type == T_F32)
+        return nearest && !flags && fast32[op] ? fast32[op] : general_f32;
+    if (type == T_F32X2)
+        return general_f32x2;
+    if (type != T_F64)
+        return NULL;
+    if ((op == FOP_RCP || op == FOP_RSQRT) && flags & F_FTZ)
+        return coarse_f64;
+    if (flags & (F_FTZ | F_SAT | F_NAN | F_XORSIGN))
+        return NULL;
+    if (op == FOP_SIN || op == FOP_COS || op == FOP_TANH || op == FOP_LG2 || op == FOP_EX2)
+        return NULL;
     return nearest && fast64[op] ? fast64[op] : general_f64;
 }

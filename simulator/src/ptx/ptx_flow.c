@@ -33,7 +33,8 @@ INLINE step ptx_run_bra_body(warp *w, const insn *in, uint32_t m, const int wide
     leave_group(w, m, target);
     w->active &= ~m;
     if (target > w->pc && goes_on(w)) {
-        if (target < w->next_pc) w->next_pc = target;
+        if (target < w->next_pc)
+            w->next_pc = target;
         return ST_NEXT;
     }
     leave_group(w, w->active, w->pc + 1);
@@ -70,9 +71,11 @@ static const int32_t *call_list(const warp *w, const insn *in) { return w->blk->
 uint64_t ptx_call_argument(const warp *w, const insn *in, unsigned lane, unsigned index)
 {
     const int32_t *list = call_list(w, in);
-    if (index >= (unsigned)list[CALL_ARGS]) return 0;
+    if (index >= (unsigned)list[CALL_ARGS])
+        return 0;
     const int32_t *item = list + CALL_FIRST + ((unsigned)list[CALL_RETS] + index) * CALL_ITEM;
-    if (!item[2]) return src(w, item[0])[lane];
+    if (!item[2])
+        return src(w, item[0])[lane];
     uint64_t v = 0;
     memcpy(&v, lane_local(w, lane) + w->lframe[lane] + item[0], item[1] < 8 ? (size_t)item[1] : 8);
     return v;
@@ -81,10 +84,13 @@ uint64_t ptx_call_argument(const warp *w, const insn *in, unsigned lane, unsigne
 void ptx_call_result(warp *w, const insn *in, unsigned lane, uint64_t value)
 {
     const int32_t *list = call_list(w, in);
-    if (!list[CALL_RETS]) return;
+    if (!list[CALL_RETS])
+        return;
     const int32_t *item = list + CALL_FIRST;
-    if (!item[2]) dst(w, item[0])[lane] = value;
-    else memcpy(lane_local(w, lane) + w->lframe[lane] + item[0], &value, item[1] < 8 ? (size_t)item[1] : 8);
+    if (!item[2])
+        dst(w, item[0])[lane] = value;
+    else
+        memcpy(lane_local(w, lane) + w->lframe[lane] + item[0], &value, item[1] < 8 ? (size_t)item[1] : 8);
 }
 
 // Copies one value between the frames of a caller and a callee; either side is memory or a register.
@@ -94,13 +100,16 @@ static void pass(warp *w, unsigned lane, const int32_t *item, const ptx_var *v, 
     uint8_t *local = lane_local(w, lane);
     int in_memory = v->space == SP_PARAM;
     size_t size = (size_t)item[1] < v->size || !item[2] ? (size_t)item[1] : v->size;
-    if (!item[2] && size > 8) size = 8;
-    if (size > v->size) size = v->size;
+    if (!item[2] && size > 8)
+        size = 8;
+    if (size > v->size)
+        size = v->size;
     if (inwards) {
         const uint64_t *reg =
             item[0] >= 0 ? outer_r + (size_t)item[0] * WARP + lane : w->consts + (size_t)~item[0] * WARP + lane;
         const void *from = item[2] ? (void *)(local + outer_l + item[0]) : (const void *)reg;
-        if (in_memory) memmove(local + inner_l + v->address, from, size);
+        if (in_memory)
+            memmove(local + inner_l + v->address, from, size);
         else if (v->slot >= 0) {
             uint64_t value = 0;
             memcpy(&value, from, size < 8 ? size : 8);
@@ -111,7 +120,8 @@ static void pass(warp *w, unsigned lane, const int32_t *item, const ptx_var *v, 
         const void *from = in_memory      ? (const void *)(local + inner_l + v->address)
                            : v->slot >= 0 ? (const void *)(inner_r + (size_t)v->slot * WARP + lane)
                                           : &value;
-        if (item[2]) memmove(local + outer_l + item[0], from, size);
+        if (item[2])
+            memmove(local + outer_l + item[0], from, size);
         else {
             memcpy(&value, from, size < 8 ? size : 8);
             outer_r[(size_t)item[0] * WARP + lane] = value;
@@ -121,10 +131,12 @@ static void pass(warp *w, unsigned lane, const int32_t *item, const ptx_var *v, 
 
 static int grow_calls(warp *w, uint32_t depth)
 {
-    if (depth < w->call_cap) return 1;
+    if (depth < w->call_cap)
+        return 1;
     uint32_t cap = w->call_cap ? w->call_cap * 2 : 16;
     call_record *grown = realloc(w->calls, (size_t)cap * WARP * sizeof *grown);
-    if (!grown) return 0;
+    if (!grown)
+        return 0;
     w->calls = grown;
     w->call_cap = cap;
     return 1;
@@ -188,13 +200,15 @@ step ptx_run_call_indirect(warp *w, const insn *in, uint32_t m)
                      (unsigned long long)target);
     uint32_t same = 0;
     FOR_LANES (m) {
-        if (A[l] == target) same |= 1u << l;
+        if (A[l] == target)
+            same |= 1u << l;
     }
     if (same != m) {
         // The rest stays at this instruction and comes back to it.
         uint32_t pc = w->pc, others = w->active & ~m;
         spill_group(w, pc);
-        for (uint32_t left = others; left; left &= left - 1) w->lane_pc[__builtin_ctz(left)] = pc + 1;
+        for (uint32_t left = others; left; left &= left - 1)
+            w->lane_pc[__builtin_ctz(left)] = pc + 1;
         w->active = same;
         w->next_pc = UINT32_MAX;
     }
@@ -210,9 +224,11 @@ step ptx_run_ret(warp *w, const insn *in, uint32_t m)
 {
     uint32_t top = 0;
     FOR_LANES (m) {
-        if (!w->depth[l]) top |= 1u << l;
+        if (!w->depth[l])
+            top |= 1u << l;
     }
-    if (top == m) return ptx_run_exit(w, in, m);
+    if (top == m)
+        return ptx_run_exit(w, in, m);
     // Depth belongs to the frame, so all lanes of a group have returned to their kernel or none has.
     const launch *ln = w->blk->ln;
     const ptx_fn *f = ln->m->fns[in->e];
@@ -238,9 +254,11 @@ step ptx_run_ret(warp *w, const insn *in, uint32_t m)
             pc = c->return_pc;
             frame = c->frame;
             first = 0;
-        } else if (pc != c->return_pc || frame != c->frame) same = 0;
+        } else if (pc != c->return_pc || frame != c->frame)
+            same = 0;
     }
-    if (!same || m != all || m != w->live) return ST_SPLIT;
+    if (!same || m != all || m != w->live)
+        return ST_SPLIT;
     w->active = m;
     w->pc = pc;
     set_frame(w, frame);
@@ -265,7 +283,8 @@ step ptx_run_exit(warp *w, const insn *in, uint32_t m)
         exit_lanes(w, m);
         return ST_NEXT;
     }
-    if (w->active != m) spill_group(w, w->pc + 1);
+    if (w->active != m)
+        spill_group(w, w->pc + 1);
     w->active = 0;
     exit_lanes(w, m);
     return ST_SPLIT;
@@ -294,7 +313,8 @@ step ptx_run_yield(warp *w, const insn *in, uint32_t m)
 {
     (void)in, (void)m;
     sched_yield();
-    if (w->active == w->live) return ST_NEXT;
+    if (w->active == w->live)
+        return ST_NEXT;
     w->fair_at = w->steps;
     spill_group(w, w->pc + 1);
     return ST_SPLIT;

@@ -63,6 +63,6 @@ step ptx_run_sreg(warp *w, const insn *in, uint32_t m);
 step ptx_run_alloca(warp *w, const insn *in, uint32_t m);
 step ptx_run_stacksave(warp *w, const insn *in, uint32_t m);
 step ptx_run_stackrestore(warp *w, const insn *in, uint32_t m);
-int ptx_sreg_find(const char *name, size_t len); // -1 if unknown
+int ptx_sreg_find(const char *name, size_t len);  // -1 if unknown
 
 #endif

@@ -15,12 +15,15 @@
 static uint32_t encode(double v, int bits, int emin, uint32_t inf, ptx_round mode)
 {
     double a = fabs(v);
-    if (a == 0) return 0;
-    if (isinf(a)) return inf;
+    if (a == 0)
+        return 0;
+    if (isinf(a))
+        return inf;
     int e;
     frexp(a, &e);
     e -= 1;
-    if (e < emin) e = emin;
+    if (e < emin)
+        e = emin;
     int quantum = e - (bits - 1);
     double s = ldexp(a, -quantum), r;
     int neg = signbit(v) != 0;
@@ -32,20 +35,23 @@ static uint32_t encode(double v, int bits, int emin, uint32_t inf, ptx_round mod
     default: r = nearbyint(s);
     }
     int64_t code = ((int64_t)(e - emin) << (bits - 1)) + (int64_t)r;
-    if (code < inf) return (uint32_t)code;
+    if (code < inf)
+        return (uint32_t)code;
     int to_max = mode == R_RZ || (mode == R_RM && !neg) || (mode == R_RP && neg);
     return to_max ? inf - 1 : inf;
 }
 
 uint16_t half_from_double(double v, ptx_round mode)
 {
-    if (isnan(v)) return 0x7fff;
+    if (isnan(v))
+        return 0x7fff;
     return (uint16_t)(encode(v, 11, -14, 0x7c00, mode) | (signbit(v) ? 0x8000 : 0));
 }
 
 uint16_t bf16_from_double(double v, ptx_round mode)
 {
-    if (isnan(v)) return 0x7fff;
+    if (isnan(v))
+        return 0x7fff;
     return (uint16_t)(encode(v, 8, -126, 0x7f80, mode) | (signbit(v) ? 0x8000 : 0));
 }
 
@@ -53,9 +59,12 @@ double half_to_double(uint16_t h)
 {
     unsigned e = h >> 10 & 31, f = h & 0x3ff;
     double v;
-    if (e == 31) v = f ? NAN : INFINITY;
-    else if (e == 0) v = f * 0x1p-24;
-    else v = as_f64((uint64_t)(e + 1023 - 15) << 52 | (uint64_t)f << 42);
+    if (e == 31)
+        v = f ? NAN : INFINITY;
+    else if (e == 0)
+        v = f * 0x1p-24;
+    else
+        v = as_f64((uint64_t)(e + 1023 - 15) << 52 | (uint64_t)f << 42);
     return h & 0x8000 ? -v : v;
 }
 
@@ -74,12 +83,15 @@ float f32_from_double(double v, ptx_round mode)
 
 double fma_to_odd(double a, double b, double c)
 {
-    double p = a * b, s = p + c; // the product of two floats is exact in a double
-    if (!isfinite(s)) return s;
+    double p = a * b, s = p + c;  // the product of two floats is exact in a double
+    if (!isfinite(s))
+        return s;
     double t = s - p, err = (p - (s - t)) + (c - t);
-    if (err == 0) return s;
+    if (err == 0)
+        return s;
     uint64_t bits = of_f64(s);
-    if (bits & 1) return s;
+    if (bits & 1)
+        return s;
     // Even and inexact: step to the odd neighbour on the side of the exact value.
     return as_f64((err > 0) == (s > 0) ? bits + 1 : bits - 1);
 }
@@ -88,16 +100,20 @@ double fma_to_odd(double a, double b, double c)
 
 uint8_t ptx_fp8_from_double(double v, int e5m2, int relu)
 {
-    if (isnan(v)) return 0x7f;
-    if (relu && v < 0) v = 0;
+    if (isnan(v))
+        return 0x7f;
+    if (relu && v < 0)
+        v = 0;
     uint32_t code = e5m2 ? encode(v, 3, -14, 0x7c, R_RN) : encode(v, 4, -6, 0x7f, R_RN);
-    if (code >= (e5m2 ? 0x7cu : 0x7fu)) code = e5m2 ? 0x7b : 0x7e; // these conversions saturate
+    if (code >= (e5m2 ? 0x7cu : 0x7fu))
+        code = e5m2 ? 0x7b : 0x7e;  // these conversions saturate
     return (uint8_t)(code | (signbit(v) ? 0x80 : 0));
 }
 
 double ptx_fp8_to_double(uint8_t b, int e5m2)
 {
-    if (e5m2) return half_to_double((uint16_t)(b << 8));
+    if (e5m2)
+        return half_to_double((uint16_t)(b << 8));
     unsigned e = b >> 3 & 15, f = b & 7;
     double v = e == 15 && f == 7 ? NAN : e ? ldexp(8 + f, (int)e - 10) : ldexp(f, -9);
     return b & 0x80 ? -v : v;
@@ -105,7 +121,8 @@ double ptx_fp8_to_double(uint8_t b, int e5m2)
 
 uint32_t ptx_tf32_from_float(double v, ptx_round mode)
 {
-    if (isnan(v)) return 0x7fffffff;
+    if (isnan(v))
+        return 0x7fffffff;
     return encode(v, 11, -126, 0x3fc00, mode) << 13 | (signbit(v) ? 0x80000000u : 0);
 }
 
@@ -126,17 +143,22 @@ static double select_min_max(double a, double b, const insn *in, int is_max)
         b = fabs(b);
     }
     double r;
-    if (isnan(a) || isnan(b)) r = in->flags & F_NAN || (isnan(a) && isnan(b)) ? NAN : isnan(a) ? b : a;
-    else if (a == 0 && b == 0) r = is_max ? (signbit(a) ? b : a) : (signbit(a) ? a : b);
-    else r = is_max ? (a > b ? a : b) : (a < b ? a : b);
+    if (isnan(a) || isnan(b))
+        r = in->flags & F_NAN || (isnan(a) && isnan(b)) ? NAN : isnan(a) ? b : a;
+    else if (a == 0 && b == 0)
+        r = is_max ? (signbit(a) ? b : a) : (signbit(a) ? a : b);
+    else
+        r = is_max ? (a > b ? a : b) : (a < b ? a : b);
     return in->flags & F_XORSIGN && negative && !isnan(r) ? -r : r;
 }
 
 static uint16_t half_op(const insn *in, float_op op, int bf16, uint16_t x, uint16_t y, uint16_t z)
 {
     if (op == FOP_NEG || op == FOP_ABS) {
-        if ((x & 0x7fff) > (bf16 ? 0x7f80 : 0x7c00)) return 0x7fff;
-        if (in->flags & F_FTZ && !bf16 && (x & 0x7c00) == 0) x &= 0x8000;
+        if ((x & 0x7fff) > (bf16 ? 0x7f80 : 0x7c00))
+            return 0x7fff;
+        if (in->flags & F_FTZ && !bf16 && (x & 0x7c00) == 0)
+            x &= 0x8000;
         return op == FOP_NEG ? x ^ 0x8000 : x & 0x7fff;
     }
     double a = bf16 ? bf16_to_double(x) : half_to_double(x), b = bf16 ? bf16_to_double(y) : half_to_double(y);
@@ -155,10 +177,13 @@ static uint16_t half_op(const insn *in, float_op op, int bf16, uint16_t x, uint1
     case FOP_TANH: r = tanh(a); break;
     default: r = NAN;
     }
-    if (in->flags & F_SAT) r = r > 0 ? (r < 1 ? r : 1) : 0;
-    if (in->flags & F_RELU && !isnan(r) && (r < 0 || (r == 0 && signbit(r)))) r = 0;
+    if (in->flags & F_SAT)
+        r = r > 0 ? (r < 1 ? r : 1) : 0;
+    if (in->flags & F_RELU && !isnan(r) && (r < 0 || (r == 0 && signbit(r))))
+        r = 0;
     uint16_t h = bf16 ? bf16_from_double(r, R_RN) : half_from_double(r, R_RN);
-    if (in->flags & F_FTZ && !bf16 && (h & 0x7c00) == 0) h &= 0x8000;
+    if (in->flags & F_FTZ && !bf16 && (h & 0x7c00) == 0)
+        h &= 0x8000;
     return h;
 }
 
@@ -195,7 +220,8 @@ LANES_BEGIN
 WIDE_TARGET static inline __m128i fused(__m128i x, __m128i y, __m128i z, float_op op)
 {
     __m256 a = _mm256_cvtph_ps(x), b = _mm256_cvtph_ps(y), s;
-    if (op == FOP_MUL) s = _mm256_mul_ps(a, b);
+    if (op == FOP_MUL)
+        s = _mm256_mul_ps(a, b);
     else {
         const __m256 sign = _mm256_set1_ps(-0.0f), zero = _mm256_setzero_ps();
         __m256 p = op == FOP_FMA ? _mm256_mul_ps(a, b) : a;
@@ -207,7 +233,8 @@ WIDE_TARGET static inline __m128i fused(__m128i x, __m128i y, __m128i z, float_o
         __m256i bits = _mm256_castps_si256(s), one = _mm256_set1_epi32(1);
         __m256i even = _mm256_cmpeq_epi32(_mm256_and_si256(bits, one), _mm256_setzero_si256());
         __m256i inexact = _mm256_castps_si256(_mm256_cmp_ps(error, zero, _CMP_NEQ_OQ));
-        __m256i away = _mm256_srai_epi32(_mm256_castps_si256(_mm256_xor_ps(error, s)), 31); // 0: up in magnitude; -1: down
+        __m256i away =
+            _mm256_srai_epi32(_mm256_castps_si256(_mm256_xor_ps(error, s)), 31);  // 0: up in magnitude; -1: down
         __m256i by = _mm256_and_si256(_mm256_or_si256(away, one), _mm256_and_si256(even, inexact));
         s = _mm256_castsi256_ps(_mm256_add_epi32(bits, by));
     }
@@ -231,7 +258,8 @@ WIDE_TARGET static inline void spread_words(uint64_t *v, __m256i words)
 
 WIDE_TARGET static step plain_f16_wide(warp *w, const insn *in, uint32_t m)
 {
-    if (m != FULL && are_few(m, 1)) return half_run(w, in, m);
+    if (m != FULL && are_few(m, 1))
+        return half_run(w, in, m);
     uint64_t *d = dst(w, in->d), *o = m == FULL ? d : w->temp;
     const uint64_t *A = src(w, in->a), *B = src(w, in->b), *C = in->c == NO_OPERAND ? B : src(w, in->c);
     float_op op = (float_op)in->sub;
@@ -242,7 +270,8 @@ WIDE_TARGET static step plain_f16_wide(warp *w, const insn *in, uint32_t m)
             fused(_mm256_extracti128_si256(a, 1), _mm256_extracti128_si256(b, 1), _mm256_extracti128_si256(c, 1), op);
         spread_words(o + l, _mm256_set_m128i(high, low));
     }
-    if (m != FULL) ptx_merge(w, d, m);
+    if (m != FULL)
+        ptx_merge(w, d, m);
     return ST_NEXT;
 }
 ARE_TWINS(plain_f16)
@@ -256,7 +285,8 @@ exec_fn ptx_half_handler(float_op op, ptx_type type, uint32_t flags)
         [FOP_ADD] = 1, [FOP_SUB] = 1, [FOP_MUL] = 1,  [FOP_FMA] = 1, [FOP_MIN] = 1,
         [FOP_MAX] = 1, [FOP_EX2] = 1, [FOP_TANH] = 1, [FOP_NEG] = 1, [FOP_ABS] = 1,
     };
-    if (!known[op] || !is_half_type(type)) return NULL;
+    if (!known[op] || !is_half_type(type))
+        return NULL;
     int is_plain = !flags && (op == FOP_ADD || op == FOP_SUB || op == FOP_MUL || op == FOP_FMA);
     return is_plain && (type == T_F16 || type == T_F16X2) ? plain_f16 : half_run;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAP_LIMIT ((size_t)8 << 20) // the default of CU_LIMIT_MALLOC_HEAP_SIZE
+#define HEAP_LIMIT ((size_t)8 << 20)  // the default of CU_LIMIT_MALLOC_HEAP_SIZE
 
 struct piece {
     uint64_t address;
@@ -17,21 +17,24 @@ struct piece {
 
 struct ptx_heap {
     pthread_mutex_t lock;
-    struct piece *pieces; // by address
+    struct piece *pieces;  // by address
     size_t count, cap, used;
 };
 
 ptx_heap *ptx_heap_new(void)
 {
     ptx_heap *heap = calloc(1, sizeof *heap);
-    if (heap) pthread_mutex_init(&heap->lock, NULL);
+    if (heap)
+        pthread_mutex_init(&heap->lock, NULL);
     return heap;
 }
 
 void ptx_heap_delete(ptx_heap *heap)
 {
-    if (!heap) return;
-    for (size_t i = 0; i < heap->count; i++) free((void *)(uintptr_t)heap->pieces[i].address);
+    if (!heap)
+        return;
+    for (size_t i = 0; i < heap->count; i++)
+        free((void *)(uintptr_t)heap->pieces[i].address);
     free(heap->pieces);
     pthread_mutex_destroy(&heap->lock);
     free(heap);
@@ -43,18 +46,22 @@ static size_t above(const ptx_heap *heap, uint64_t address)
     size_t lo = 0, hi = heap->count;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
-        if (heap->pieces[mid].address <= address) lo = mid + 1;
-        else hi = mid;
+        if (heap->pieces[mid].address <= address)
+            lo = mid + 1;
+        else
+            hi = mid;
     }
     return lo;
 }
 
 static int grow(ptx_heap *heap)
 {
-    if (heap->count < heap->cap) return 1;
+    if (heap->count < heap->cap)
+        return 1;
     size_t cap = heap->cap ? heap->cap * 2 : 64;
     struct piece *grown = realloc(heap->pieces, cap * sizeof *grown);
-    if (!grown) return 0;
+    if (!grown)
+        return 0;
     heap->pieces = grown;
     heap->cap = cap;
     return 1;
@@ -62,7 +69,8 @@ static int grow(ptx_heap *heap)
 
 uint64_t ptx_heap_alloc(ptx_heap *heap, size_t size)
 {
-    if (size > HEAP_LIMIT) return 0;
+    if (size > HEAP_LIMIT)
+        return 0;
     size = size ? (size + 15) & ~(size_t)15 : 16;
     uint64_t address = 0;
     pthread_mutex_lock(&heap->lock);
@@ -88,7 +96,8 @@ int ptx_heap_free(ptx_heap *heap, uint64_t address)
         heap->count--;
     }
     pthread_mutex_unlock(&heap->lock);
-    if (known) free((void *)(uintptr_t)address);
+    if (known)
+        free((void *)(uintptr_t)address);
     return known;
 }
 

@@ -175,7 +175,8 @@ UNARY(neg_x2, uint32_t, (((0 - a) & 0xffff) | ((0 - (a & 0xffff0000)) & 0xffff00
             d[l] = (U)sum; \
             out |= (uint32_t)(sum >> bits & 1) << l; \
         } \
-        if (in->flags & F_CC_OUT) w->p[0] = (flags & ~m) | out; \
+        if (in->flags & F_CC_OUT) \
+            w->p[0] = (flags & ~m) | out; \
         return ST_NEXT; \
     }
 static inline int64_t signed_carry32(uint32_t a, uint32_t b) { return (int64_t)(int32_t)a * (int32_t)b; }

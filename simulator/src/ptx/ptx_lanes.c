@@ -32,7 +32,7 @@ LANES_END
 extern handler_twins __start_ptx_twins[] __attribute__((visibility("hidden")));
 extern handler_twins __stop_ptx_twins[] __attribute__((visibility("hidden")));
 
-static size_t count; // of the twins if the wide ones can run, else 0
+static size_t count;  // of the twins if the wide ones can run, else 0
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static int compare(const void *a, const void *b)
@@ -45,7 +45,8 @@ static int compare(const void *a, const void *b)
 static void sort_twins(void)
 {
     const char *wish = getenv("CUDA_SIM_VECTORS");
-    if (wish && strcmp(wish, "0") == 0) return;
+    if (wish && strcmp(wish, "0") == 0)
+        return;
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi") ||
         !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("popcnt"))
         return;
@@ -61,7 +62,8 @@ int ptx_is_wide(void)
 
 exec_fn ptx_widest(exec_fn run)
 {
-    if (!ptx_is_wide()) return run;
+    if (!ptx_is_wide())
+        return run;
     handler_twins key = {run, NULL};
     const handler_twins *found = bsearch(&key, __start_ptx_twins, count, sizeof key, compare);
     return found ? found->wide : run;

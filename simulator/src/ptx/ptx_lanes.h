@@ -61,7 +61,8 @@ extern const uint64_t ptx_lane_bit64[WARP];
 // So few lanes that one at a time is faster. Without vectors that is any number but all.
 INLINE int are_few(uint32_t m, const int wide)
 {
-    if (!wide) return m != FULL;
+    if (!wide)
+        return m != FULL;
     m &= m - 1, m &= m - 1, m &= m - 1;
     return (m & (m - 1)) == 0;
 }
@@ -69,7 +70,8 @@ INLINE int are_few(uint32_t m, const int wide)
 // Moves the results of the lanes of m from the warp's temporary into a register.
 void ptx_merge(const warp *w, uint64_t *d, uint32_t m);
 
-// Runs a statement for every lane of m that sets o[l], with the lane in l. Other lanes may compute, and are not changed.
+// Runs a statement for every lane of m that sets o[l], with the lane in l. Other lanes may compute, and are not
+// changed.
 #define EACH_LANE(...) \
     do { \
         uint64_t *o = d; \
@@ -84,11 +86,12 @@ void ptx_merge(const warp *w, uint64_t *d, uint32_t m);
             o = w->temp; \
         } \
         _Pragma("GCC ivdep") for (unsigned l = 0; l < WARP; l++) { __VA_ARGS__ } \
-        if (__builtin_expect(m != FULL, 0)) ptx_merge(w, d, m); \
+        if (__builtin_expect(m != FULL, 0)) \
+            ptx_merge(w, d, m); \
     } while (0)
 
-// The same for operands and results of 32 bits, of type T: sets o[i], with the lane's lower half at i. The vectors compute
-// with the upper halves too, and put there what nobody reads: that takes less time than leaving them out.
+// The same for operands and results of 32 bits, of type T: sets o[i], with the lane's lower half at i. The vectors
+// compute with the upper halves too, and put there what nobody reads: that takes less time than leaving them out.
 #define EACH_WORD(T, ...) \
     do { \
         T *o = (T *)d; \
@@ -103,7 +106,8 @@ void ptx_merge(const warp *w, uint64_t *d, uint32_t m);
             o = (T *)w->temp; \
         } \
         _Pragma("GCC ivdep") for (unsigned i = 0; i < 2 * WARP; i++) { __VA_ARGS__ } \
-        if (__builtin_expect(m != FULL, 0)) ptx_merge(w, d, m); \
+        if (__builtin_expect(m != FULL, 0)) \
+            ptx_merge(w, d, m); \
     } while (0)
 
 typedef uint32_t u32_word __attribute__((may_alias));
@@ -114,7 +118,8 @@ typedef float f32_word __attribute__((may_alias));
 INLINE void leave_group(warp *w, uint32_t m, uint32_t pc)
 {
     uint32_t frame = w->frame, steps = (uint32_t)w->steps;
-    _Pragma("GCC ivdep") for (unsigned l = 0; l < WARP; l++) {
+    _Pragma("GCC ivdep") for (unsigned l = 0; l < WARP; l++)
+    {
         int leaves = (m & ptx_lane_bit[l]) != 0;
         w->lane_pc[l] = leaves ? pc : w->lane_pc[l];
         w->lane_frame[l] = leaves ? frame : w->lane_frame[l];
@@ -189,14 +194,17 @@ INLINE void leave_group(warp *w, uint32_t m, uint32_t pc)
     { \
         uint64_t *d = dst(w, in->d), *o = m == FULL ? d : w->temp; \
         const uint64_t *A = src(w, in->a), *B = src(w, in->b), *C = in->c == NO_OPERAND ? B : src(w, in->c); \
-        if (m != FULL && are_few(m, 1)) return name(w, in, m); \
+        if (m != FULL && are_few(m, 1)) \
+            return name(w, in, m); \
         for (unsigned l = 0; l < WARP; l += 4) { \
-            __m256i a = _mm256_loadu_si256((const __m256i *)(A + l)), b = _mm256_loadu_si256((const __m256i *)(B + l)); \
+            __m256i a = _mm256_loadu_si256((const __m256i *)(A + l)), \
+                    b = _mm256_loadu_si256((const __m256i *)(B + l)); \
             __m256i c = _mm256_loadu_si256((const __m256i *)(C + l)); \
             (void)c; \
             _mm256_storeu_si256((__m256i *)(o + l), (expr)); \
         } \
-        if (m != FULL) ptx_merge(w, d, m); \
+        if (m != FULL) \
+            ptx_merge(w, d, m); \
         return ST_NEXT; \
     } \
     ARE_TWINS(name)

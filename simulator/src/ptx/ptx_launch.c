@@ -13,10 +13,10 @@
 
 #include "ptx/ptx_lanes.h"
 
-#define SLICE 8192            // instructions of a warp between looks at the clock and the other warps
-#define PATIENCE 64           // slices of a cluster before the worker takes in another one
-#define MAX_RESIDENT 128      // clusters of a worker, unless the grid is cooperative
-#define STACK_FOR_CALLS 32768 // per thread, above the frames of all functions: room for recursion
+#define SLICE 8192             // instructions of a warp between looks at the clock and the other warps
+#define PATIENCE 64            // slices of a cluster before the worker takes in another one
+#define MAX_RESIDENT 128       // clusters of a worker, unless the grid is cooperative
+#define STACK_FOR_CALLS 32768  // per thread, above the frames of all functions: room for recursion
 #define MAX_LOCAL (512u << 10)
 #define MAX_WORKERS 64
 
@@ -33,7 +33,8 @@ static void stop(warp *w, int result, const char *why) { fault(w, NULL, 0, resul
 
 static int check_limits(launch *ln, cluster *cl)
 {
-    if (launch_stopped(ln)) return 1;
+    if (launch_stopped(ln))
+        return 1;
     if (ln->in->cancel && __atomic_load_n(ln->in->cancel, __ATOMIC_RELAXED))
         stop(cl->b[0].w, PTX_LAUNCH_FAILED, "the launch was cancelled");
     else if (ln->deadline && now() > ln->deadline)
@@ -47,11 +48,14 @@ static int run_cluster(launch *ln, cluster *cl)
     int ran = 0;
     for (uint32_t i = 0; i < cl->blocks; i++) {
         block *b = &cl->b[i];
-        if (!b->active) continue;
+        if (!b->active)
+            continue;
         for (uint32_t k = 0; k < b->warps; k++) {
-            if (!b->w[k].live) continue;
+            if (!b->w[k].live)
+                continue;
             ran |= ln->run(&b->w[k], SLICE);
-            if (launch_stopped(ln)) return 1;
+            if (launch_stopped(ln))
+                return 1;
         }
         if (!b->live_threads) {
             b->active = 0;
@@ -67,7 +71,8 @@ static int take_one(worker *wk, cluster ***end, unsigned *resident)
 {
     launch *ln = wk->ln;
     uint64_t index = __atomic_fetch_add(&ln->next_cluster, 1, __ATOMIC_RELAXED);
-    if (index >= ln->cluster_count) return 0;
+    if (index >= ln->cluster_count)
+        return 0;
     cluster *cl;
     int r = cluster_start(wk, index, &cl);
     if (r) {
@@ -91,18 +96,23 @@ static void *work(void *arg)
     unsigned resident = 0;
     int more = 1;
     while (!launch_stopped(ln)) {
-        if (more && !resident) more = take_one(wk, &end, &resident);
+        if (more && !resident)
+            more = take_one(wk, &end, &resident);
         if (more && ln->in->cooperative)
-            while (more) more = take_one(wk, &end, &resident);
-        if (!resident) break;
+            while (more)
+                more = take_one(wk, &end, &resident);
+        if (!resident)
+            break;
         uint64_t fewest = UINT64_MAX;
         for (cluster **at = &first; *at;) {
             cluster *cl = *at;
             int ran = run_cluster(ln, cl);
-            if (check_limits(ln, cl)) break;
+            if (check_limits(ln, cl))
+                break;
             if (!cl->live_blocks) {
                 *at = cl->next;
-                if (end == &cl->next) end = at;
+                if (end == &cl->next)
+                    end = at;
                 cl->next = wk->spare;
                 wk->spare = cl;
                 resident--;
@@ -113,12 +123,14 @@ static void *work(void *arg)
                      "deadlock: every thread waits at a barrier that the others will not reach");
                 break;
             }
-            if (cl->slices < fewest) fewest = cl->slices;
+            if (cl->slices < fewest)
+                fewest = cl->slices;
             at = &cl->next;
         }
         if (resident && fewest != UINT64_MAX && fewest % PATIENCE == 0 && more && resident < MAX_RESIDENT)
             more = take_one(wk, &end, &resident);
-        if (resident && fewest != UINT64_MAX) sched_yield();
+        if (resident && fewest != UINT64_MAX)
+            sched_yield();
     }
     while (first) {
         cluster *next = first->next;
@@ -155,27 +167,34 @@ static int prepare(launch *ln, const sim_ptx_entry *entry, const sim_ptx_launch 
         threads *= in->block[i];
         per_cluster *= ln->cluster[i];
     }
-    if (threads > 1024 || per_cluster > 64 || (f->param_bytes && !in->params)) return PTX_INVALID_VALUE;
+    if (threads > 1024 || per_cluster > 64 || (f->param_bytes && !in->params))
+        return PTX_INVALID_VALUE;
     ln->threads = (uint32_t)threads;
     ln->warps = (ln->threads + WARP - 1) / WARP;
     ln->static_shared = ln->m->common_shared + (uint32_t)f->shared;
     uint64_t shared = (uint64_t)ln->m->dyn_shared + in->dynamic_shared;
-    if (shared >= 1u << 24) return PTX_INVALID_VALUE;
+    if (shared >= 1u << 24)
+        return PTX_INVALID_VALUE;
     ln->shared_end = (uint32_t)shared;
     ln->reserved = (ln->shared_end + 127) & ~127u;
     ln->shared_size = ln->reserved + (ln->m->uses_reserved ? RESERVED_SHARED : 0);
     uint64_t local = f->frame + (f->calls ? ln->m->frames + STACK_FOR_CALLS : 0);
-    if (local > MAX_LOCAL) local = f->frame > MAX_LOCAL ? f->frame : MAX_LOCAL;
+    if (local > MAX_LOCAL)
+        local = f->frame > MAX_LOCAL ? f->frame : MAX_LOCAL;
     ln->local_size = (uint32_t)((local + 15) & ~(uint64_t)15);
     ln->sm_count = in->sm_count ? in->sm_count : 1;
-    if (in->time_limit > 0) ln->deadline = now() + (uint64_t)(in->time_limit * 1e9);
+    if (in->time_limit > 0)
+        ln->deadline = now() + (uint64_t)(in->time_limit * 1e9);
     ln->params = aligned_alloc(128, (f->param_bytes + 255u) & ~127u);
-    if (!ln->params) return PTX_OUT_OF_MEMORY;
-    if (f->param_bytes) memcpy(ln->params, in->params, f->param_bytes);
+    if (!ln->params)
+        return PTX_OUT_OF_MEMORY;
+    if (f->param_bytes)
+        memcpy(ln->params, in->params, f->param_bytes);
     if (in->cooperative) {
         ln->workspace = calloc(1, WORKSPACE_BYTES);
-        if (!ln->workspace) return PTX_OUT_OF_MEMORY;
-        *(uint32_t *)ln->workspace = WORKSPACE_BYTES; // its first word is its size
+        if (!ln->workspace)
+            return PTX_OUT_OF_MEMORY;
+        *(uint32_t *)ln->workspace = WORKSPACE_BYTES;  // its first word is its size
     }
     return 0;
 }
@@ -188,10 +207,13 @@ int sim_ptx_launch_grid(const sim_ptx_entry *entry, const sim_ptx_launch *in, si
     memset(ln.fault, 0, sizeof *ln.fault);
     int r = prepare(&ln, entry, in);
     unsigned count = in->workers ? in->workers : 1;
-    if (count > MAX_WORKERS) count = MAX_WORKERS;
-    if (count > ln.cluster_count) count = (unsigned)ln.cluster_count;
+    if (count > MAX_WORKERS)
+        count = MAX_WORKERS;
+    if (count > ln.cluster_count)
+        count = (unsigned)ln.cluster_count;
     worker *workers = r ? NULL : calloc(count, sizeof *workers);
-    if (!r && !workers) r = PTX_OUT_OF_MEMORY;
+    if (!r && !workers)
+        r = PTX_OUT_OF_MEMORY;
     if (!r) {
         unsigned started = 1;
         for (unsigned i = 0; i < count; i++) {
@@ -200,9 +222,11 @@ int sim_ptx_launch_grid(const sim_ptx_entry *entry, const sim_ptx_launch *in, si
         }
         // Fewer threads than asked for only make it slower.
         for (; started < count; started++)
-            if (pthread_create(&workers[started].thread, NULL, work, &workers[started])) break;
+            if (pthread_create(&workers[started].thread, NULL, work, &workers[started]))
+                break;
         work(&workers[0]);
-        for (unsigned i = 1; i < started; i++) pthread_join(workers[i].thread, NULL);
+        for (unsigned i = 1; i < started; i++)
+            pthread_join(workers[i].thread, NULL);
         r = ln.result;
     } else {
         snprintf(ln.fault->message, sizeof ln.fault->message, "kernel %s: %s", entry->name,

@@ -16,10 +16,12 @@ LANES_BEGIN
         uint64_t *d = dst(w, in->d); \
         FOR_LANES (m) { \
             const T *p = resolve(w, in, l, effective(w, in, l), sizeof(T), 0); \
-            if (!p) return ST_FAULT; \
+            if (!p) \
+                return ST_FAULT; \
             d[l] = (uint64_t)__atomic_load_n(p, __ATOMIC_RELAXED); \
         } \
-        if (in->flags & F_ACQUIRE) __atomic_thread_fence(__ATOMIC_ACQUIRE); \
+        if (in->flags & F_ACQUIRE) \
+            __atomic_thread_fence(__ATOMIC_ACQUIRE); \
         return ST_NEXT; \
     }
 
@@ -43,9 +45,12 @@ LANES_BEGIN
                 } \
         } else if (found == WHERE_SAME) { \
             uint64_t v = (uint64_t)__atomic_load_n(p, __ATOMIC_RELAXED); \
-            for (unsigned l = 0; l < WARP; l++) d[l] = v; \
-        } else return name##_slowly(w, in, m); \
-        if (in->flags & F_ACQUIRE) __atomic_thread_fence(__ATOMIC_ACQUIRE); \
+            for (unsigned l = 0; l < WARP; l++) \
+                d[l] = v; \
+        } else \
+            return name##_slowly(w, in, m); \
+        if (in->flags & F_ACQUIRE) \
+            __atomic_thread_fence(__ATOMIC_ACQUIRE); \
         return ST_NEXT; \
     } \
     TWINS(name)
@@ -63,7 +68,8 @@ LOAD(load_u64, uint64_t)
         const uint64_t *v = src(w, in->b); \
         FOR_LANES (m) { \
             T *p = resolve(w, in, l, effective(w, in, l), sizeof(T), 1); \
-            if (!p) return ST_FAULT; \
+            if (!p) \
+                return ST_FAULT; \
             __atomic_store_n(p, (T)v[l], __ATOMIC_RELAXED); \
         } \
         return ST_NEXT; \
@@ -77,7 +83,8 @@ LOAD(load_u64, uint64_t)
         typedef T element __attribute__((may_alias)); \
         const uint64_t *v = src(w, in->b); \
         uint64_t *at = w->temp; \
-        if (in->flags & F_RELEASE) __atomic_thread_fence(__ATOMIC_SEQ_CST); \
+        if (in->flags & F_RELEASE) \
+            __atomic_thread_fence(__ATOMIC_SEQ_CST); \
         where found = find_where(w, in, m, sizeof(T), 1, at, wide); \
         element *p = (element *)(uintptr_t)at[0]; \
         if (found == WHERE_ROW) { \
@@ -90,8 +97,10 @@ LOAD(load_u64, uint64_t)
                 FOR_LANES (m) { \
                     __atomic_store_n((element *)(uintptr_t)at[l], (T)v[l], __ATOMIC_RELAXED); \
                 } \
-        } else if (found == WHERE_SAME) __atomic_store_n(p, (T)v[WARP - 1], __ATOMIC_RELAXED); \
-        else return name##_slowly(w, in, m); \
+        } else if (found == WHERE_SAME) \
+            __atomic_store_n(p, (T)v[WARP - 1], __ATOMIC_RELAXED); \
+        else \
+            return name##_slowly(w, in, m); \
         return ST_NEXT; \
     } \
     TWINS(name)
@@ -131,9 +140,11 @@ static void fill_lane(warp *w, const insn *in, const uint8_t *p, unsigned l)
     const int32_t *list = w->blk->ln->m->lists + in->list;
     unsigned size = ptx_element_bytes((ptx_type)in->type);
     for (unsigned i = 0; i < in->n; i++) {
-        if (list[i] == NO_OPERAND) continue;
+        if (list[i] == NO_OPERAND)
+            continue;
         dst(w, list[i])[l] = get_element(p + i * size, (ptx_type)in->type);
-        if (size == 16) dst(w, list[i] + 1)[l] = *(const uint64_t *)(p + i * size + 8);
+        if (size == 16)
+            dst(w, list[i] + 1)[l] = *(const uint64_t *)(p + i * size + 8);
     }
 }
 
@@ -144,10 +155,12 @@ static step load_vector_slowly(warp *w, const insn *in, uint32_t m)
     check_epoch(w->wk);
     FOR_LANES (m) {
         const uint8_t *p = resolve(w, in, l, effective(w, in, l), bytes, 0);
-        if (!p) return ST_FAULT;
+        if (!p)
+            return ST_FAULT;
         fill_lane(w, in, p, l);
     }
-    if (in->flags & F_ACQUIRE) __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (in->flags & F_ACQUIRE)
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return ST_NEXT;
 }
 
@@ -162,10 +175,12 @@ INLINE step load_vector_body(warp *w, const insn *in, uint32_t m, const int wide
     const int32_t *list = w->blk->ln->m->lists + in->list;
     uint64_t *at = w->temp;
     where found = is_plain(in, size) ? find_where(w, in, m, bytes, 0, at, wide) : WHERE_UNKNOWN;
-    if (found == WHERE_UNKNOWN) return load_vector_slowly(w, in, m);
+    if (found == WHERE_UNKNOWN)
+        return load_vector_slowly(w, in, m);
     spread(found, bytes, at);
     for (unsigned i = 0; i < in->n; i++) {
-        if (list[i] == NO_OPERAND) continue;
+        if (list[i] == NO_OPERAND)
+            continue;
         uint64_t *d = dst(w, list[i]), offset = (uint64_t)i * size;
         if (size == 4)
             FOR_LANES (m) {
@@ -176,7 +191,8 @@ INLINE step load_vector_body(warp *w, const insn *in, uint32_t m, const int wide
                 d[l] = __atomic_load_n((const u64_element *)(uintptr_t)(at[l] + offset), __ATOMIC_RELAXED);
             }
     }
-    if (in->flags & F_ACQUIRE) __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (in->flags & F_ACQUIRE)
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return ST_NEXT;
 }
 TWINS(load_vector)
@@ -188,13 +204,16 @@ static step store_vector_slowly(warp *w, const insn *in, uint32_t m)
     const int32_t *list = w->blk->ln->m->lists + in->list;
     unsigned size = ptx_element_bytes((ptx_type)in->type);
     check_epoch(w->wk);
-    if (in->flags & F_RELEASE) __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (in->flags & F_RELEASE)
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
     FOR_LANES (m) {
         uint8_t *p = resolve(w, in, l, effective(w, in, l), size * in->n, 1);
-        if (!p) return ST_FAULT;
+        if (!p)
+            return ST_FAULT;
         for (unsigned i = 0; i < in->n; i++) {
             put_element(p + i * size, (ptx_type)in->type, src(w, list[i])[l]);
-            if (size == 16) *(uint64_t *)(p + i * size + 8) = list[i] >= 0 ? src(w, list[i] + 1)[l] : 0;
+            if (size == 16)
+                *(uint64_t *)(p + i * size + 8) = list[i] >= 0 ? src(w, list[i] + 1)[l] : 0;
         }
     }
     return ST_NEXT;
@@ -209,8 +228,10 @@ INLINE step store_vector_body(warp *w, const insn *in, uint32_t m, const int wid
     const int32_t *list = w->blk->ln->m->lists + in->list;
     uint64_t *at = w->temp;
     where found = is_plain(in, size) || size == 4 ? find_where(w, in, m, bytes, 1, at, wide) : WHERE_UNKNOWN;
-    if (found == WHERE_UNKNOWN) return store_vector_slowly(w, in, m);
-    if (in->flags & F_RELEASE) __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (found == WHERE_UNKNOWN)
+        return store_vector_slowly(w, in, m);
+    if (in->flags & F_RELEASE)
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
     spread(found, bytes, at);
     for (unsigned i = 0; i < in->n; i++) {
         const uint64_t *v = src(w, list[i]);
@@ -256,14 +277,17 @@ exec_fn ptx_load_handler(const insn *in, int uniform_param)
         [T_S32] = load_s32, [T_F32] = load_u32,   [T_U64] = load_u64,    [T_B64] = load_u64, [T_S64] = load_u64,
         [T_F64] = load_u64, [T_F16X2] = load_u32, [T_BF16X2] = load_u32,
     };
-    if (uniform_param) return load_param;
-    if (in->n > 1 || in->type == T_B128) return load_vector;
+    if (uniform_param)
+        return load_param;
+    if (in->n > 1 || in->type == T_B128)
+        return load_vector;
     return table[in->type];
 }
 
 exec_fn ptx_store_handler(const insn *in)
 {
-    if (in->n > 1 || in->type == T_B128) return store_vector;
+    if (in->n > 1 || in->type == T_B128)
+        return store_vector;
     switch (ptx_element_bytes((ptx_type)in->type)) {
     case 1: return store_8;
     case 2: return store_16;

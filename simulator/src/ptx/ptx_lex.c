@@ -21,26 +21,30 @@ struct chunk {
 
 struct ptx_arena {
     struct chunk *chunks;
-    size_t left; // what may still be taken: text cannot make us allocate without bound
+    size_t left;  // what may still be taken: text cannot make us allocate without bound
 };
 
 ptx_arena *ptx_arena_new(size_t limit)
 {
     ptx_arena *arena = calloc(1, sizeof *arena);
-    if (arena) arena->left = limit;
+    if (arena)
+        arena->left = limit;
     return arena;
 }
 
 void *ptx_arena_alloc(ptx_arena *arena, size_t size)
 {
-    if (size > SIZE_MAX / 2) return NULL;
+    if (size > SIZE_MAX / 2)
+        return NULL;
     size = (size + 15) & ~(size_t)15;
     struct chunk *c = arena->chunks;
     if (!c || c->size - c->used < size) {
         size_t want = size > 65536 ? size : 65536;
-        if (want > arena->left) return NULL;
+        if (want > arena->left)
+            return NULL;
         c = malloc(sizeof *c + want);
-        if (!c) return NULL;
+        if (!c)
+            return NULL;
         arena->left -= want;
         c->used = 0;
         c->size = want;
@@ -54,7 +58,8 @@ void *ptx_arena_alloc(ptx_arena *arena, size_t size)
 
 void ptx_arena_free(ptx_arena *arena)
 {
-    if (!arena) return;
+    if (!arena)
+        return;
     for (struct chunk *c = arena->chunks, *next; c; c = next) {
         next = c->next;
         free(c);
@@ -65,7 +70,8 @@ void ptx_arena_free(ptx_arena *arena)
 void *lex_alloc(lexer *lx, size_t size)
 {
     void *p = ptx_arena_alloc(lx->arena, size);
-    if (!p) lex_fail(lx, PTX_OUT_OF_MEMORY, "the module needs too much memory");
+    if (!p)
+        lex_fail(lx, PTX_OUT_OF_MEMORY, "the module needs too much memory");
     return p;
 }
 
@@ -82,7 +88,8 @@ static _Noreturn void fail(lexer *lx, int result, uint32_t line, const char *fmt
 {
     if (lx->log && lx->log_len) {
         int n = snprintf(lx->log, lx->log_len, "line %u: ", line);
-        if (n > 0 && (size_t)n < lx->log_len) vsnprintf(lx->log + n, lx->log_len - (size_t)n, fmt, ap);
+        if (n > 0 && (size_t)n < lx->log_len)
+            vsnprintf(lx->log + n, lx->log_len - (size_t)n, fmt, ap);
     }
     lx->result = result;
     longjmp(*lx->fail, 1);
@@ -118,9 +125,12 @@ static int is_name(char c)
 
 static int hex_value(char c)
 {
-    if (is_digit(c)) return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    if (is_digit(c))
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
     return -1;
 }
 
@@ -136,11 +146,13 @@ static void skip_space(lexer *lx)
         } else if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v') {
             lx->p++;
         } else if (c == '/' && peek(lx, 1) == '/') {
-            while (lx->p < lx->end && *lx->p != '\n') lx->p++;
+            while (lx->p < lx->end && *lx->p != '\n')
+                lx->p++;
         } else if (c == '/' && peek(lx, 1) == '*') {
             lx->p += 2;
             while (lx->p < lx->end && !(*lx->p == '*' && peek(lx, 1) == '/')) {
-                if (*lx->p == '\n') lx->line++;
+                if (*lx->p == '\n')
+                    lx->line++;
                 lx->p++;
             }
             lx->p = lx->end - lx->p >= 2 ? lx->p + 2 : lx->end;
@@ -156,7 +168,8 @@ static void lex_hex_float(lexer *lx, int digits)
     lx->p += 2;
     for (int i = 0; i < digits; i++) {
         int h = hex_value(peek(lx, 0));
-        if (h < 0) lex_fail(lx, PTX_INVALID_PTX, "a float constant needs %d hexadecimal digits", digits);
+        if (h < 0)
+            lex_fail(lx, PTX_INVALID_PTX, "a float constant needs %d hexadecimal digits", digits);
         v = v * 16 + (unsigned)h;
         lx->p++;
     }
@@ -178,14 +191,18 @@ static void lex_number(lexer *lx)
     }
     unsigned base = 10;
     if (*lx->p == '0') {
-        if (c1 == 'x' || c1 == 'X') base = 16;
-        else if (c1 == 'b' || c1 == 'B') base = 2;
-        else if (is_digit(c1)) base = 8;
+        if (c1 == 'x' || c1 == 'X')
+            base = 16;
+        else if (c1 == 'b' || c1 == 'B')
+            base = 2;
+        else if (is_digit(c1))
+            base = 8;
     }
     if (base == 10 || base == 8) {
         // A decimal float needs its own look-ahead; strtod wants a NUL, which the text need not have.
         const char *q = lx->p;
-        while (q < lx->end && is_digit(*q)) q++;
+        while (q < lx->end && is_digit(*q))
+            q++;
         if (q < lx->end && (*q == '.' || *q == 'e' || *q == 'E')) {
             char buf[64];
             size_t n = 0;
@@ -203,19 +220,24 @@ static void lex_number(lexer *lx)
             return;
         }
     }
-    if (base == 16 || base == 2) lx->p += 2;
+    if (base == 16 || base == 2)
+        lx->p += 2;
     uint64_t v = 0;
     int any = 0;
     for (;;) {
         int h = hex_value(peek(lx, 0));
-        if (h < 0 || (unsigned)h >= base) break;
-        if (v > (UINT64_MAX - (unsigned)h) / base) lex_fail(lx, PTX_INVALID_PTX, "integer constant too large");
+        if (h < 0 || (unsigned)h >= base)
+            break;
+        if (v > (UINT64_MAX - (unsigned)h) / base)
+            lex_fail(lx, PTX_INVALID_PTX, "integer constant too large");
         v = v * base + (unsigned)h;
         lx->p++;
         any = 1;
     }
-    if (!any) lex_fail(lx, PTX_INVALID_PTX, "malformed integer constant");
-    if (peek(lx, 0) == 'U' || peek(lx, 0) == 'u') lx->p++;
+    if (!any)
+        lex_fail(lx, PTX_INVALID_PTX, "malformed integer constant");
+    if (peek(lx, 0) == 'U' || peek(lx, 0) == 'u')
+        lx->p++;
     lx->t.kind = TK_INT;
     lx->t.value = v;
 }
@@ -235,7 +257,8 @@ void lex_next(lexer *lx)
     if (is_name_start(c)) {
         lx->t.kind = TK_NAME;
         lx->p++;
-        while (lx->p < lx->end && is_name(*lx->p)) lx->p++;
+        while (lx->p < lx->end && is_name(*lx->p))
+            lx->p++;
     } else if (is_digit(c)) {
         lex_number(lx);
     } else if (c == '.' && (is_name(peek(lx, 1)))) {
@@ -248,11 +271,14 @@ void lex_next(lexer *lx)
         lx->t.kind = TK_STRING;
         lx->p++;
         while (lx->p < lx->end && *lx->p != '"') {
-            if (*lx->p == '\n') lx->line++;
-            if (*lx->p == '\\' && lx->end - lx->p > 1) lx->p++;
+            if (*lx->p == '\n')
+                lx->line++;
+            if (*lx->p == '\\' && lx->end - lx->p > 1)
+                lx->p++;
             lx->p++;
         }
-        if (lx->p >= lx->end) lex_fail(lx, PTX_INVALID_PTX, "a string without an end");
+        if (lx->p >= lx->end)
+            lex_fail(lx, PTX_INVALID_PTX, "a string without an end");
         lx->p++;
     } else {
         lx->t.kind = TK_PUNCT;
@@ -264,7 +290,8 @@ void lex_next(lexer *lx)
 
 int lex_accept(lexer *lx, char c)
 {
-    if (!lex_is(lx, c)) return 0;
+    if (!lex_is(lx, c))
+        return 0;
     lex_next(lx);
     return 1;
 }
@@ -273,7 +300,8 @@ void lex_expect(lexer *lx, char c)
 {
     if (!lex_accept(lx, c)) {
         int n = lx->t.len > 40 ? 40 : (int)lx->t.len;
-        if (lx->t.kind == TK_EOF) lex_fail(lx, PTX_INVALID_PTX, "'%c' expected, the text ends", c);
+        if (lx->t.kind == TK_EOF)
+            lex_fail(lx, PTX_INVALID_PTX, "'%c' expected, the text ends", c);
         lex_fail(lx, PTX_INVALID_PTX, "'%c' expected before '%.*s'", c, n, lx->t.s);
     }
 }
@@ -288,9 +316,12 @@ void lex_skip_block(lexer *lx)
 {
     unsigned depth = 0;
     do {
-        if (lx->t.kind == TK_EOF) lex_fail(lx, PTX_INVALID_PTX, "'}' expected, the text ends");
-        if (lex_is(lx, '{')) depth++;
-        else if (lex_is(lx, '}')) depth--;
+        if (lx->t.kind == TK_EOF)
+            lex_fail(lx, PTX_INVALID_PTX, "'}' expected, the text ends");
+        if (lex_is(lx, '{'))
+            depth++;
+        else if (lex_is(lx, '}'))
+            depth--;
         lex_next(lx);
     } while (depth);
 }
@@ -299,10 +330,13 @@ void lex_skip_statement(lexer *lx)
 {
     unsigned depth = 0;
     for (;;) {
-        if (lx->t.kind == TK_EOF) lex_fail(lx, PTX_INVALID_PTX, "';' expected, the text ends");
-        if (lex_is(lx, '{')) depth++;
+        if (lx->t.kind == TK_EOF)
+            lex_fail(lx, PTX_INVALID_PTX, "';' expected, the text ends");
+        if (lex_is(lx, '{'))
+            depth++;
         else if (lex_is(lx, '}')) {
-            if (!depth) lex_fail(lx, PTX_INVALID_PTX, "';' expected before '}'");
+            if (!depth)
+                lex_fail(lx, PTX_INVALID_PTX, "';' expected before '}'");
             depth--;
         } else if (lex_is(lx, ';') && !depth) {
             lex_next(lx);
@@ -318,18 +352,23 @@ static uint64_t expr(lexer *lx, int min_prec, unsigned depth);
 
 static uint64_t primary(lexer *lx, unsigned depth)
 {
-    if (depth > 64) lex_fail(lx, PTX_INVALID_PTX, "expression nested too deeply");
+    if (depth > 64)
+        lex_fail(lx, PTX_INVALID_PTX, "expression nested too deeply");
     if (lx->t.kind == TK_INT) {
         uint64_t v = lx->t.value;
         lex_next(lx);
         return v;
     }
-    if (lex_accept(lx, '-')) return 0 - primary(lx, depth + 1);
-    if (lex_accept(lx, '+')) return primary(lx, depth + 1);
-    if (lex_accept(lx, '~')) return ~primary(lx, depth + 1);
-    if (lex_accept(lx, '!')) return !primary(lx, depth + 1);
+    if (lex_accept(lx, '-'))
+        return 0 - primary(lx, depth + 1);
+    if (lex_accept(lx, '+'))
+        return primary(lx, depth + 1);
+    if (lex_accept(lx, '~'))
+        return ~primary(lx, depth + 1);
+    if (lex_accept(lx, '!'))
+        return !primary(lx, depth + 1);
     if (lex_accept(lx, '(')) {
-        if (lx->t.kind == TK_DOT) { // a cast, (.s64) or (.u64): both are 64 bits here already
+        if (lx->t.kind == TK_DOT) {  // a cast, (.s64) or (.u64): both are 64 bits here already
             lex_next(lx);
             lex_expect(lx, ')');
             return primary(lx, depth + 1);
@@ -344,7 +383,8 @@ static uint64_t primary(lexer *lx, unsigned depth)
 // Two-character operators are recognised by their first character; the lexer gives single characters.
 static int precedence(const lexer *lx)
 {
-    if (lx->t.kind != TK_PUNCT) return -1;
+    if (lx->t.kind != TK_PUNCT)
+        return -1;
     switch (lx->t.punct) {
     case '|': return 1;
     case '^': return 2;
@@ -365,10 +405,12 @@ static uint64_t expr(lexer *lx, int min_prec, unsigned depth)
     uint64_t v = primary(lx, depth);
     for (;;) {
         int prec = precedence(lx);
-        if (prec < 0 || prec <= min_prec) return v;
+        if (prec < 0 || prec <= min_prec)
+            return v;
         char op = lx->t.punct;
         lex_next(lx);
-        if (op == '<' || op == '>') lex_next(lx);
+        if (op == '<' || op == '>')
+            lex_next(lx);
         uint64_t r = expr(lx, prec, depth + 1);
         switch (op) {
         case '|': v |= r; break;
@@ -380,7 +422,8 @@ static uint64_t expr(lexer *lx, int min_prec, unsigned depth)
         case '-': v -= r; break;
         case '*': v *= r; break;
         default:
-            if (!r) lex_fail(lx, PTX_INVALID_PTX, "division by zero in a constant");
+            if (!r)
+                lex_fail(lx, PTX_INVALID_PTX, "division by zero in a constant");
             v = op == '/' ? v / r : v % r;
         }
     }

@@ -41,7 +41,8 @@ static uint64_t make(uint32_t pend, uint32_t expect, int32_t tx, uint64_t parity
 
 static uint64_t settle(uint32_t pend, uint32_t expect, int32_t tx, uint64_t parity)
 {
-    if (pend == 0 && tx == 0) return make(expect, expect, 0, parity ^ PARITY);
+    if (pend == 0 && tx == 0)
+        return make(expect, expect, 0, parity ^ PARITY);
     return make(pend, expect, tx, parity);
 }
 
@@ -57,7 +58,8 @@ static step run(warp *w, const insn *in, uint32_t m)
             continue;
         }
         p = resolve(w, in, l, effective(w, in, l), 8, 1);
-        if (!p) return ST_FAULT;
+        if (!p)
+            return ST_FAULT;
         v = *p;
         switch ((mbar_op)in->sub) {
         case MBAR_INIT: *p = make((uint32_t)b, (uint32_t)b, 0, 0); break;
@@ -70,9 +72,11 @@ static step run(warp *w, const insn *in, uint32_t m)
             if (count > pending(v))
                 return fault(w, in, l, PTX_ILLEGAL_INSTRUCTION, 0, "the mbarrier expects %u more arrivals, not %u",
                              pending(v), count);
-            if (in->flags & F_NOINC) expect = expected(v);
+            if (in->flags & F_NOINC)
+                expect = expected(v);
             *p = settle(pending(v) - count, expect, tx, v & PARITY);
-            if (in->d != NO_OPERAND) dst(w, in->d)[l] = v;
+            if (in->d != NO_OPERAND)
+                dst(w, in->d)[l] = v;
             break;
         }
         case MBAR_EXPECT_TX:
@@ -93,7 +97,8 @@ static step run(warp *w, const insn *in, uint32_t m)
 step mbarrier_complete(warp *w, const insn *in, unsigned lane, uint64_t address, uint32_t bytes)
 {
     uint64_t *p = resolve_space(w, in, lane, SP_SHARED, address, sizeof *p, 1);
-    if (!p) return ST_FAULT;
+    if (!p)
+        return ST_FAULT;
     *p = settle(pending(*p), expected(*p), transactions(*p) - (int32_t)bytes, *p & PARITY);
     return ST_NEXT;
 }
@@ -103,10 +108,12 @@ static step run_cp_arrive(warp *w, const insn *in, uint32_t m)
 {
     FOR_LANES (m) {
         uint64_t *p = resolve(w, in, l, effective(w, in, l), 8, 1);
-        if (!p) return ST_FAULT;
+        if (!p)
+            return ST_FAULT;
         uint64_t v = *p;
         uint32_t pend = pending(v) + (in->flags & F_NOINC ? 0 : 1);
-        if (!pend) return fault(w, in, l, PTX_ILLEGAL_INSTRUCTION, 0, "the mbarrier expects no more arrivals");
+        if (!pend)
+            return fault(w, in, l, PTX_ILLEGAL_INSTRUCTION, 0, "the mbarrier expects no more arrivals");
         *p = settle(pend - 1, expected(v), transactions(v), v & PARITY);
     }
     return ST_NEXT;
@@ -120,7 +127,8 @@ static void where(decoder *d, unsigned index)
 
 void decode_cp_async_arrive(decoder *d)
 {
-    if (!take(d, M_arrive)) return;
+    if (!take(d, M_arrive))
+        return;
     take_flag(d, M_noinc, F_NOINC);
     d->in.space = (uint8_t)take_space(d);
     take_type(d);
@@ -137,11 +145,14 @@ void decode_mbarrier(decoder *d, int arg)
     insn *in = &d->in;
     int op = -1;
     for (int i = 0; i < (int)(sizeof names / sizeof *names) && op < 0; i++)
-        if (take(d, names[i])) op = i;
-    if (op < 0) return;
+        if (take(d, names[i]))
+            op = i;
+    if (op < 0)
+        return;
     in->sub = (uint8_t)op;
     int tx = op == MBAR_ARRIVE || op == MBAR_ARRIVE_DROP ? take(d, M_expect_tx) : 0;
-    if (take(d, M_noComplete)) in->n = 1;
+    if (take(d, M_noComplete))
+        in->n = 1;
     in->stype = (uint8_t)take(d, M_parity);
     take_ordering(d);
     in->space = (uint8_t)take_space(d);
@@ -161,10 +172,13 @@ void decode_mbarrier(decoder *d, int arg)
     case MBAR_ARRIVE_DROP: {
         unsigned at = count && d->st->ops[0].kind != OP_ADDR ? 1 : 0;
         need(d, at + 1, at + 2);
-        if (at && d->st->ops[0].kind != OP_SINK) in->d = destination(d, &d->st->ops[0]);
+        if (at && d->st->ops[0].kind != OP_SINK)
+            in->d = destination(d, &d->st->ops[0]);
         where(d, at);
-        if (count > at + 1) *(tx ? &in->c : &in->b) = source(d, at + 1, T_U32);
-        else if (tx) return;
+        if (count > at + 1)
+            *(tx ? &in->c : &in->b) = source(d, at + 1, T_U32);
+        else if (tx)
+            return;
         break;
     }
     case MBAR_EXPECT_TX:
@@ -178,7 +192,7 @@ void decode_mbarrier(decoder *d, int arg)
         in->d = destination(d, &d->st->ops[0]);
         in->b = source(d, 1, T_B64);
         break;
-    default: // test_wait and try_wait; a time hint makes no difference
+    default:  // test_wait and try_wait; a time hint makes no difference
         need(d, 3, op == MBAR_TRY_WAIT ? 4 : 3);
         in->d = destination(d, &d->st->ops[0]);
         if (d->st->ops[0].kind == OP_REG && d->st->ops[0].type != T_PRED)

@@ -45,7 +45,8 @@ static uint8_t *local_of(const warp *w, unsigned lane) { return w->local + (size
 static void *find_range(const range_cache *c, uint64_t address, uint32_t size)
 {
     for (unsigned i = 0; i < CACHED_RANGES; i++)
-        if (address >= c->lo[i] && address < c->hi[i] && size <= c->hi[i] - address) return (void *)(uintptr_t)address;
+        if (address >= c->lo[i] && address < c->hi[i] && size <= c->hi[i] - address)
+            return (void *)(uintptr_t)address;
     return NULL;
 }
 
@@ -80,12 +81,14 @@ static void *find_global(const warp *w, uint64_t address, uint32_t size, int is_
                inside((uintptr_t)ln->workspace, (uintptr_t)ln->workspace + WORKSPACE_BYTES, address, size)) {
         return (void *)(uintptr_t)address;
     } else if (!m->host.heap_alloc && ptx_heap_contains(m->heap, address, size)) {
-        return (void *)(uintptr_t)address; // not remembered: the next free would make it wrong
+        return (void *)(uintptr_t)address;  // not remembered: the next free would make it wrong
     } else if (address < 4096 || address + size < address) {
         return NULL;
     } else if (m->host.check) {
-        if (m->host.check(m->host.ctx, address, size, is_write, range)) return NULL;
-        if (!inside(range[0], range[1], address, size)) return (void *)(uintptr_t)address;
+        if (m->host.check(m->host.ctx, address, size, is_write, range))
+            return NULL;
+        if (!inside(range[0], range[1], address, size))
+            return (void *)(uintptr_t)address;
     } else {
         range[0] = 4096;
         range[1] = UINT64_MAX;
@@ -127,13 +130,15 @@ void *resolve_space(warp *w, const insn *in, unsigned lane, ptx_space space, uin
     }
     case SP_LOCAL: {
         uint64_t off = (uint32_t)address;
-        if (off + size > ln->local_size) return outside(w, in, lane, space, off, size, is_write);
+        if (off + size > ln->local_size)
+            return outside(w, in, lane, space, off, size, is_write);
         return local_of(w, lane) + off;
     }
     default: break;
     }
     void *p = find_range(is_write ? &w->wk->writable : &w->wk->readable, address, size);
-    if (p) return p;
+    if (p)
+        return p;
     if (space == SP_GENERIC) {
         uint64_t base = (uintptr_t)w->blk->cl->shared, all = (uint64_t)ln->shared_size * w->blk->cl->blocks;
         if (address >= base && address < base + all) {
@@ -150,8 +155,10 @@ void *resolve_space(warp *w, const insn *in, unsigned lane, ptx_space space, uin
 uint64_t effective(const warp *w, const insn *in, unsigned lane)
 {
     uint64_t address = (uint64_t)in->imm;
-    if (in->flags & F_FRAME) address += w->lframe[lane];
-    if (in->a != NO_OPERAND) address += src(w, in->a)[lane];
+    if (in->flags & F_FRAME)
+        address += w->lframe[lane];
+    if (in->a != NO_OPERAND)
+        address += src(w, in->a)[lane];
     return address;
 }
 
@@ -169,7 +176,8 @@ const char *resolve_string(warp *w, const insn *in, unsigned lane, uint64_t addr
 {
     for (size_t i = 0; i < limit; i++) {
         const char *p = resolve_space(w, in, lane, SP_GENERIC, address + i, 1, 0);
-        if (!p) return NULL;
+        if (!p)
+            return NULL;
         if (!*p) {
             *len = i;
             return (const char *)(uintptr_t)address;
@@ -209,18 +217,23 @@ static step copy_async(warp *w, const insn *in, uint32_t m)
     check_epoch(w->wk);
     FOR_LANES (m) {
         uint32_t have = in->c == NO_OPERAND ? in->n : (uint32_t)src(w, in->c)[l];
-        if (in->e != NO_OPERAND && (pred(w, in->e, 0) >> l & 1)) have = 0;
-        if (have > in->n) have = in->n;
+        if (in->e != NO_OPERAND && (pred(w, in->e, 0) >> l & 1))
+            have = 0;
+        if (have > in->n)
+            have = in->n;
         uint64_t to = D[l] + (uint64_t)(uint32_t)in->imm;
         uint64_t from = A[l] + (uint64_t)(in->imm >> 32);
         if ((to | from) & (in->n - 1u))
             return fault(w, in, l, PTX_MISALIGNED_ADDRESS, to & (in->n - 1u) ? to : from,
                          "address is not a multiple of %u", in->n);
         uint8_t *p = resolve_space(w, in, l, SP_SHARED, to, in->n, 1);
-        if (!p) return ST_FAULT;
+        if (!p)
+            return ST_FAULT;
         const uint8_t *q = have ? resolve_space(w, in, l, SP_GLOBAL, from, have, 0) : p;
-        if (!q) return ST_FAULT;
-        if (have) memcpy(p, q, have);
+        if (!q)
+            return ST_FAULT;
+        if (have)
+            memcpy(p, q, have);
         memset(p + have, 0, in->n - have);
     }
     return ST_NEXT;
@@ -232,8 +245,10 @@ exec_fn ptx_copy_handler(void) { return copy_async; }
 
 static uint64_t to_generic(const warp *w, ptx_space space, uint64_t a, unsigned lane)
 {
-    if (space == SP_LOCAL) return (uintptr_t)local_of(w, lane) + (uint32_t)a;
-    if (space != SP_SHARED) return a;
+    if (space == SP_LOCAL)
+        return (uintptr_t)local_of(w, lane) + (uint32_t)a;
+    if (space != SP_SHARED)
+        return a;
     uint32_t rank = (uint32_t)a >> RANK_SHIFT;
     return (uintptr_t)shared_of(w, rank ? rank - 1 : w->blk->rank) + ((uint32_t)a & OFFSET_MASK);
 }
@@ -247,10 +262,13 @@ static int64_t rank_of(const warp *w, uint64_t a)
 
 static uint64_t from_generic(const warp *w, ptx_space space, uint64_t a, unsigned lane)
 {
-    if (space == SP_LOCAL) return a - (uintptr_t)local_of(w, lane);
-    if (space != SP_SHARED) return a;
+    if (space == SP_LOCAL)
+        return a - (uintptr_t)local_of(w, lane);
+    if (space != SP_SHARED)
+        return a;
     int64_t rank = rank_of(w, a);
-    if (rank < 0 || rank == w->blk->rank) return a - (uintptr_t)shared_of(w, w->blk->rank);
+    if (rank < 0 || rank == w->blk->rank)
+        return a - (uintptr_t)shared_of(w, w->blk->rank);
     return (a - (uintptr_t)shared_of(w, (uint32_t)rank)) | (uint64_t)(rank + 1) << RANK_SHIFT;
 }
 
@@ -322,7 +340,8 @@ static step mapa(warp *w, const insn *in, uint32_t m)
         uint64_t a = A[l];
         if (rank >= w->blk->cl->blocks)
             return fault(w, in, l, PTX_ILLEGAL_INSTRUCTION, 0, "the cluster has no block %u", rank);
-        if (in->space == SP_SHARED) d[l] = ((uint32_t)a & OFFSET_MASK) | (rank + 1) << RANK_SHIFT;
+        if (in->space == SP_SHARED)
+            d[l] = ((uint32_t)a & OFFSET_MASK) | (rank + 1) << RANK_SHIFT;
         else {
             int64_t own = rank_of(w, a);
             d[l] = own < 0 ? a : a + (rank - (uint64_t)own) * w->blk->ln->shared_size;

@@ -7,7 +7,7 @@
 
 #include "ptx/ptx_types.h"
 
-#define PTX_RANK_SHIFT 24 // of the rank plus one in a shared address of another block of the cluster
+#define PTX_RANK_SHIFT 24  // of the rank plus one in a shared address of another block of the cluster
 
 typedef enum atom_op {
     ATOM_ADD,
@@ -27,7 +27,7 @@ typedef enum atom_op {
 exec_fn ptx_load_handler(const insn *in, int uniform_param);
 exec_fn ptx_store_handler(const insn *in);
 int ptx_atom_exists(ptx_type type, atom_op op);
-exec_fn ptx_atom_handler(const insn *in); // NULL if the operation does not exist on the type
+exec_fn ptx_atom_handler(const insn *in);  // NULL if the operation does not exist on the type
 // Combines what is at `p` with a value, atomically.
 void ptx_reduce(ptx_type type, atom_op op, void *p, const void *value, int flush_f32);
 // Global memory that the kernel may write, or NULL.
@@ -36,7 +36,7 @@ exec_fn ptx_cvta_handler(int to_space);
 exec_fn ptx_isspacep_handler(void);
 exec_fn ptx_mapa_handler(void);
 exec_fn ptx_getctarank_handler(void);
-exec_fn ptx_copy_handler(void); // cp.async, done at once
+exec_fn ptx_copy_handler(void);  // cp.async, done at once
 unsigned ptx_element_bytes(ptx_type type);
 
 #endif

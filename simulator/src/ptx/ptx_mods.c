@@ -21,7 +21,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static unsigned hash(const char *s, size_t n)
 {
     unsigned h = 5381;
-    for (size_t i = 0; i < n; i++) h = h * 33 ^ (unsigned char)s[i];
+    for (size_t i = 0; i < n; i++)
+        h = h * 33 ^ (unsigned char)s[i];
     return h % BUCKETS;
 }
 
@@ -29,7 +30,8 @@ static void fill(void)
 {
     for (uint16_t i = 1; i < M_COUNT; i++) {
         unsigned h = hash(names[i], strlen(names[i]));
-        while (table[h]) h = (h + 1) % BUCKETS;
+        while (table[h])
+            h = (h + 1) % BUCKETS;
         table[h] = i;
     }
 }
@@ -39,7 +41,8 @@ uint16_t mod_find(const char *name, size_t len)
     pthread_once(&once, fill);
     for (unsigned h = hash(name, len); table[h]; h = (h + 1) % BUCKETS) {
         const char *s = names[table[h]];
-        if (strncmp(s, name, len) == 0 && s[len] == 0) return table[h];
+        if (strncmp(s, name, len) == 0 && s[len] == 0)
+            return table[h];
     }
     return M_NONE;
 }

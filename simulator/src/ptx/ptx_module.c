@@ -8,7 +8,6 @@
 #include "ptx/ptx_heap.h"
 #include "ptx/ptx_parse.h"
 
-
 // What a text may make us take for names and tables: generous for what compilers emit, bounded for what they do not.
 #define ARENA_BASE ((size_t)32 << 20)
 #define ARENA_PER_BYTE 64
@@ -17,8 +16,10 @@ static int load(const char *text, size_t len, const sim_ptx_host *host, int chec
                 size_t log_len)
 {
     *out = NULL;
-    if (log && log_len) log[0] = 0;
-    if (len > UINT32_MAX / 2) return PTX_INVALID_PTX;
+    if (log && log_len)
+        log[0] = 0;
+    if (len > UINT32_MAX / 2)
+        return PTX_INVALID_PTX;
     sim_ptx_module *m = calloc(1, sizeof *m);
     parser *p = calloc(1, sizeof *p);
     char *copy = malloc(len + 1);
@@ -30,7 +31,8 @@ static int load(const char *text, size_t len, const sim_ptx_host *host, int chec
         m->text = copy;
         m->text_len = len;
         m->arena = arena;
-        if (host) m->host = *host;
+        if (host)
+            m->host = *host;
         p->m = m;
         p->lx.text = copy;
         p->check_only = check_only;
@@ -69,15 +71,18 @@ int sim_ptx_check(const char *text, size_t len, char *log, size_t log_len)
 {
     sim_ptx_module *m;
     int result = load(text, len, NULL, 1, &m, log, log_len);
-    if (!result) sim_ptx_unload(m);
+    if (!result)
+        sim_ptx_unload(m);
     return result;
 }
 
 static void release(sim_ptx_module *m, uint64_t *base)
 {
-    if (!*base) return;
+    if (!*base)
+        return;
     if (m->host.alloc) {
-        if (m->host.release) m->host.release(m->host.ctx, *base);
+        if (m->host.release)
+            m->host.release(m->host.ctx, *base);
     } else {
         free((void *)(uintptr_t)*base);
     }
@@ -92,7 +97,8 @@ void sim_ptx_free_variables(sim_ptx_module *m)
 
 void sim_ptx_unload(sim_ptx_module *m)
 {
-    if (!m) return;
+    if (!m)
+        return;
     sim_ptx_free_variables(m);
     ptx_heap_delete(m->heap);
     free(m->code);
@@ -113,7 +119,8 @@ const sim_ptx_entry *sim_ptx_entry_at(const sim_ptx_module *m, unsigned i)
 const sim_ptx_entry *sim_ptx_entry_find(const sim_ptx_module *m, const char *name)
 {
     for (unsigned i = 0; i < m->entry_count; i++)
-        if (strcmp(m->entries[i]->name, name) == 0) return &m->entries[i]->info;
+        if (strcmp(m->entries[i]->name, name) == 0)
+            return &m->entries[i]->info;
     return NULL;
 }
 
@@ -127,6 +134,7 @@ const sim_ptx_global *sim_ptx_global_at(const sim_ptx_module *m, unsigned i)
 const sim_ptx_global *sim_ptx_global_find(const sim_ptx_module *m, const char *name)
 {
     for (unsigned i = 0; i < m->global_count; i++)
-        if (strcmp(m->globals[i].name, name) == 0) return &m->globals[i];
+        if (strcmp(m->globals[i].name, name) == 0)
+            return &m->globals[i];
     return NULL;
 }

@@ -50,7 +50,8 @@ step ptx_run_pack(warp *w, const insn *in, uint32_t m)
             dst(w, in->d + 1)[l] = half[1];
         } else {
             uint64_t v = 0;
-            for (unsigned i = 0; i < in->n; i++) v |= (src(w, list[i])[l] & mask) << i * in->sub;
+            for (unsigned i = 0; i < in->n; i++)
+                v |= (src(w, list[i])[l] & mask) << i * in->sub;
             dst(w, in->d)[l] = v;
         }
     }
@@ -65,7 +66,8 @@ step ptx_run_unpack(warp *w, const insn *in, uint32_t m)
         uint64_t v[2] = {src(w, in->a)[l], in->type == T_B128 && in->a >= 0 ? src(w, in->a + 1)[l] : 0};
         for (unsigned i = 0; i < in->n; i++) {
             unsigned at = i * in->sub;
-            if (list[i] != NO_OPERAND) dst(w, list[i])[l] = v[at / 64] >> at % 64 & mask;
+            if (list[i] != NO_OPERAND)
+                dst(w, list[i])[l] = v[at / 64] >> at % 64 & mask;
         }
     }
     return ST_NEXT;
@@ -95,7 +97,8 @@ INLINE step ptx_run_unpack2_body(warp *w, const insn *in, uint32_t m, const int 
     (void)wide;
     // Each lane's value is read before one of its destinations may overwrite it.
     if (m == FULL) {
-        _Pragma("GCC ivdep") for (unsigned l = 0; l < WARP; l++) {
+        _Pragma("GCC ivdep") for (unsigned l = 0; l < WARP; l++)
+        {
             uint64_t v = A[l];
             low[l] = v & mask;
             high[l] = v >> bits & mask;
@@ -253,7 +256,8 @@ static const struct {
 int ptx_sreg_find(const char *name, size_t len)
 {
     for (size_t i = 0; i < sizeof sregs / sizeof *sregs; i++)
-        if (strlen(sregs[i].name) == len && memcmp(sregs[i].name, name, len) == 0) return (int)sregs[i].reg;
+        if (strlen(sregs[i].name) == len && memcmp(sregs[i].name, name, len) == 0)
+            return (int)sregs[i].reg;
     return -1;
 }
 
@@ -331,7 +335,7 @@ static uint64_t lane_value(const warp *w, sreg r, unsigned l)
     case SR_LANEMASK_LT: return (1u << l) - 1;
     case SR_LANEMASK_LE: return (1u << l) | ((1u << l) - 1);
     case SR_LANEMASK_GE: return ~((1u << l) - 1);
-    default: return ~((1u << l) | ((1u << l) - 1)); // GT
+    default: return ~((1u << l) | ((1u << l) - 1));  // GT
     }
 }
 

@@ -37,13 +37,15 @@ static void parse_target(parser *p)
     lexer *lx = &p->lx;
     do {
         lex_next(lx);
-        if (lx->t.kind != TK_NAME) lex_fail(lx, PTX_INVALID_PTX, ".target needs a name");
+        if (lx->t.kind != TK_NAME)
+            lex_fail(lx, PTX_INVALID_PTX, ".target needs a name");
         if (lx->t.len > 3 && !memcmp(lx->t.s, "sm_", 3))
             for (uint32_t i = 3; i < lx->t.len && lx->t.s[i] >= '0' && lx->t.s[i] <= '9' && p->m->target < 10000; i++)
                 p->m->target = p->m->target * 10 + (uint32_t)(lx->t.s[i] - '0');
         lex_next(lx);
     } while (lex_is(lx, ','));
-    if (!p->m->target) lex_fail(lx, PTX_INVALID_PTX, ".target names no architecture");
+    if (!p->m->target)
+        lex_fail(lx, PTX_INVALID_PTX, ".target names no architecture");
 }
 
 // A .file or .loc directive has no end mark: it is numbers, strings, names and commas, up to what starts a line.
@@ -51,7 +53,8 @@ static void skip_line(parser *p)
 {
     lexer *lx = &p->lx;
     uint32_t line = lx->t.line;
-    do lex_next(lx);
+    do
+        lex_next(lx);
     while (lx->t.kind != TK_EOF && lx->t.line == line && !lex_is(lx, '}'));
 }
 
@@ -81,7 +84,8 @@ static ptx_fn *function_named(parser *p, const char *name, size_t len, int is_lo
 // of them does so weakly. NULL: it is defined twice.
 static ptx_fn *define_again(parser *p, ptx_fn *f, linkage link)
 {
-    if (f->unit == p->unit || !(f->weak || link == LINK_WEAK)) return NULL;
+    if (f->unit == p->unit || !(f->weak || link == LINK_WEAK))
+        return NULL;
     if (link != LINK_WEAK) {
         f->defined = f->calls = f->uses_common = 0;
         f->shared = 0;
@@ -99,9 +103,11 @@ static uint32_t parse_params(parser *p, ptx_var ***out, int in_body)
     uint32_t n = 0;
     lex_expect(lx, '(');
     while (!lex_is(lx, ')')) {
-        if (n == MAX_PARAMS) lex_fail(lx, PTX_INVALID_PTX, "too many parameters");
+        if (n == MAX_PARAMS)
+            lex_fail(lx, PTX_INVALID_PTX, "too many parameters");
         list[n++] = parse_param(p, in_body);
-        if (!lex_accept(lx, ',')) break;
+        if (!lex_accept(lx, ','))
+            break;
     }
     lex_expect(lx, ')');
     *out = lex_alloc(lx, (n + 1) * sizeof **out);
@@ -125,15 +131,18 @@ static void place_params(parser *p, ptx_fn *f)
             v->address = frame_place(p, v->size, v->align);
         }
     }
-    if (bytes > MAX_PARAM_BYTES) lex_fail(&p->lx, PTX_INVALID_PTX, "too many bytes of parameters");
+    if (bytes > MAX_PARAM_BYTES)
+        lex_fail(&p->lx, PTX_INVALID_PTX, "too many bytes of parameters");
     f->param_bytes = (uint32_t)bytes;
     for (uint32_t i = 0; i < f->ret_count; i++)
-        if (f->rets[i]->space == SP_PARAM) f->rets[i]->address = frame_place(p, f->rets[i]->size, f->rets[i]->align);
+        if (f->rets[i]->space == SP_PARAM)
+            f->rets[i]->address = frame_place(p, f->rets[i]->size, f->rets[i]->align);
 }
 
 static uint32_t small_int(lexer *lx)
 {
-    if (lx->t.kind != TK_INT || lx->t.value > 0x7fffffff) lex_fail(lx, PTX_INVALID_PTX, "a small number is expected");
+    if (lx->t.kind != TK_INT || lx->t.value > 0x7fffffff)
+        lex_fail(lx, PTX_INVALID_PTX, "a small number is expected");
     uint32_t v = (uint32_t)lx->t.value;
     lex_next(lx);
     return v;
@@ -143,25 +152,32 @@ static void three_ints(lexer *lx, uint32_t out[3])
 {
     out[0] = small_int(lx);
     out[1] = out[2] = 1;
-    for (int i = 1; i < 3 && lex_accept(lx, ','); i++) out[i] = small_int(lx);
+    for (int i = 1; i < 3 && lex_accept(lx, ','); i++)
+        out[i] = small_int(lx);
 }
 
 static void parse_performance(parser *p, sim_ptx_entry *e)
 {
     lexer *lx = &p->lx;
     while (lx->t.kind == TK_DOT) {
-        if (lex_dot(lx, "maxntid")) lex_next(lx), three_ints(lx, e->maxntid);
-        else if (lex_dot(lx, "reqntid")) lex_next(lx), three_ints(lx, e->reqntid);
+        if (lex_dot(lx, "maxntid"))
+            lex_next(lx), three_ints(lx, e->maxntid);
+        else if (lex_dot(lx, "reqntid"))
+            lex_next(lx), three_ints(lx, e->reqntid);
         else if (lex_dot(lx, "minnctapersm") || lex_dot(lx, "maxnctapersm"))
             lex_next(lx), e->minnctapersm = small_int(lx);
-        else if (lex_dot(lx, "reqnctapercluster")) lex_next(lx), three_ints(lx, e->cluster);
-        else if (lex_dot(lx, "maxclusterrank")) lex_next(lx), e->max_cluster_rank = small_int(lx);
-        else if (lex_dot(lx, "explicitcluster")) lex_next(lx), e->explicit_cluster = 1;
+        else if (lex_dot(lx, "reqnctapercluster"))
+            lex_next(lx), three_ints(lx, e->cluster);
+        else if (lex_dot(lx, "maxclusterrank"))
+            lex_next(lx), e->max_cluster_rank = small_int(lx);
+        else if (lex_dot(lx, "explicitcluster"))
+            lex_next(lx), e->explicit_cluster = 1;
         else if (lex_dot(lx, "pragma")) {
             lex_skip_statement(lx);
-        } else { // .maxnreg 32, .noreturn, .abi_preserve 4, ...: nothing that changes what is computed
+        } else {  // .maxnreg 32, .noreturn, .abi_preserve 4, ...: nothing that changes what is computed
             lex_next(lx);
-            while (lx->t.kind == TK_INT || lx->t.kind == TK_STRING || lex_is(lx, ',')) lex_next(lx);
+            while (lx->t.kind == TK_INT || lx->t.kind == TK_STRING || lex_is(lx, ','))
+                lex_next(lx);
         }
     }
 }
@@ -175,21 +191,25 @@ static void parse_function(parser *p, int entry, linkage link)
     // The parameters' names belong to the body's scope, but stand before the function's name is known.
     ptx_fn scratch = {0};
     p->fn = &scratch;
-    scratch.slots = 1; // slot 0 is the condition code
+    scratch.slots = 1;  // slot 0 is the condition code
     scope_enter(p);
-    if (lex_dot(lx, "attribute")) { // .attribute(.unified(..))
+    if (lex_dot(lx, "attribute")) {  // .attribute(.unified(..))
         lex_next(lx);
-        while (!lex_is(lx, ')') && lx->t.kind != TK_EOF) lex_next(lx);
+        while (!lex_is(lx, ')') && lx->t.kind != TK_EOF)
+            lex_next(lx);
         while (lex_accept(lx, ')')) {
         }
     }
-    if (!entry && lex_is(lx, '(')) scratch.ret_count = parse_params(p, &scratch.rets, 1);
-    if (lx->t.kind != TK_NAME) lex_fail(lx, PTX_INVALID_PTX, "the name of a function is expected");
+    if (!entry && lex_is(lx, '('))
+        scratch.ret_count = parse_params(p, &scratch.rets, 1);
+    if (lx->t.kind != TK_NAME)
+        lex_fail(lx, PTX_INVALID_PTX, "the name of a function is expected");
     const char *name = lx->t.s;
     uint32_t len = lx->t.len;
     lex_next(lx);
     scratch.entry = (uint8_t)entry;
-    if (lex_is(lx, '(')) scratch.param_count = parse_params(p, &scratch.params, 1);
+    if (lex_is(lx, '('))
+        scratch.param_count = parse_params(p, &scratch.params, 1);
     place_params(p, &scratch);
     parse_performance(p, &scratch.info);
     uint32_t depth = p->depth;
@@ -197,15 +217,18 @@ static void parse_function(parser *p, int entry, linkage link)
     ptx_fn *f = function_named(p, name, len, link == LINK_LOCAL);
     p->depth = depth;
     int body = lex_is(lx, '{');
-    if (!body) lex_expect(lx, ';');
+    if (!body)
+        lex_expect(lx, ';');
     if (body && f->is_extern == 1 && !f->defined && f->unit == p->unit)
         lex_fail_at(lx, line, "function '%s' is declared as .extern in the text that defines it", f->name);
     if (body && f->defined) {
         ptx_fn *other = define_again(p, f, link);
-        if (!other) lex_fail_at(lx, line, "function '%s' is defined twice", f->name);
+        if (!other)
+            lex_fail_at(lx, line, "function '%s' is defined twice", f->name);
         f = other;
     }
-    if (body && f->builtin) f->builtin = NULL; // the text brings its own
+    if (body && f->builtin)
+        f->builtin = NULL;  // the text brings its own
     if (body || !f->defined) {
         f->entry = (uint8_t)entry;
         f->is_extern = link == LINK_EXTERN;
@@ -243,13 +266,14 @@ static void parse_alias(parser *p)
     lex_next(lx);
     lex_expect(lx, ',');
     token b = lx->t;
-    if (a.kind != TK_NAME || b.kind != TK_NAME) lex_fail(lx, PTX_INVALID_PTX, ".alias needs two functions");
+    if (a.kind != TK_NAME || b.kind != TK_NAME)
+        lex_fail(lx, PTX_INVALID_PTX, ".alias needs two functions");
     lex_next(lx);
     lex_expect(lx, ';');
     symbol *from = sym_find(p, a.s, a.len), *to = sym_find(p, b.s, b.len);
     if (!from || from->kind != SYM_FN || from->fn->defined || !to || to->kind != SYM_FN)
         lex_fail(lx, PTX_INVALID_PTX, ".alias needs a declared and a defined function");
-    from->fn->is_extern = 2; // resolved in settle_functions
+    from->fn->is_extern = 2;  // resolved in settle_functions
     from->fn->info.code = to->fn;
 }
 
@@ -263,8 +287,10 @@ static void parse_directive(parser *p)
     }
     if (lex_dot(lx, "section")) {
         lex_next(lx);
-        while (lx->t.kind == TK_DOT || lx->t.kind == TK_NAME) lex_next(lx);
-        if (!lex_is(lx, '{')) lex_fail(lx, PTX_INVALID_PTX, "'{' expected after .section");
+        while (lx->t.kind == TK_DOT || lx->t.kind == TK_NAME)
+            lex_next(lx);
+        if (!lex_is(lx, '{'))
+            lex_fail(lx, PTX_INVALID_PTX, "'{' expected after .section");
         lex_skip_block(lx);
         return;
     }
@@ -277,17 +303,21 @@ static void parse_directive(parser *p)
         return;
     }
     for (;; lex_next(lx)) {
-        if (lex_dot(lx, "extern")) link = LINK_EXTERN;
-        else if (lex_dot(lx, "weak") || lex_dot(lx, "common")) link = LINK_WEAK;
-        else if (lex_dot(lx, "visible")) link = LINK_VISIBLE;
-        else break;
+        if (lex_dot(lx, "extern"))
+            link = LINK_EXTERN;
+        else if (lex_dot(lx, "weak") || lex_dot(lx, "common"))
+            link = LINK_WEAK;
+        else if (lex_dot(lx, "visible"))
+            link = LINK_VISIBLE;
+        else
+            break;
     }
     ptx_space space;
     if (lex_dot(lx, "func") || lex_dot(lx, "entry")) {
         parse_function(p, lex_dot(lx, "entry"), link);
     } else if (space_of_token(lx, &space) && (space == SP_GLOBAL || space == SP_CONST || space == SP_SHARED)) {
         lex_next(lx);
-        if (space == SP_CONST && lex_is(lx, '[')) { // a constant bank of old texts
+        if (space == SP_CONST && lex_is(lx, '[')) {  // a constant bank of old texts
             lex_fail(lx, PTX_INVALID_PTX, "constant banks are not supported");
         }
         parse_variable(p, space, link);
@@ -303,9 +333,11 @@ static void parse_module(parser *p)
     lexer *lx = &p->lx;
     p->m->target = 0;
     lex_next(lx);
-    if (!lex_dot(lx, "version")) lex_fail(lx, PTX_INVALID_PTX, "a PTX module starts with .version");
+    if (!lex_dot(lx, "version"))
+        lex_fail(lx, PTX_INVALID_PTX, "a PTX module starts with .version");
     parse_version(p);
-    if (!lex_dot(lx, "target")) lex_fail(lx, PTX_INVALID_PTX, ".target expected");
+    if (!lex_dot(lx, "target"))
+        lex_fail(lx, PTX_INVALID_PTX, ".target expected");
     parse_target(p);
     while (lx->t.kind != TK_EOF) {
         if (lex_dot(lx, "address_size")) {
@@ -361,7 +393,8 @@ static void settle_functions(parser *p)
     m->fns = lex_alloc(&p->lx, (p->fn_count + 1) * sizeof *m->fns);
     m->entries = lex_alloc(&p->lx, (p->fn_count + 1) * sizeof *m->entries);
     m->fn_tokens = lex_alloc(&p->lx, p->fn_count + 1);
-    for (ptx_fn *f = p->fns; f; f = f->next) m->fns[f->index] = f;
+    for (ptx_fn *f = p->fns; f; f = f->next)
+        m->fns[f->index] = f;
     for (ptx_fn *f = p->fns; f; f = f->next) {
         if (f->is_extern == 2 && !f->defined) {
             const ptx_fn *to = f->info.code;
@@ -376,8 +409,10 @@ static void settle_functions(parser *p)
                 f->entry = 0;
             }
         }
-        if (f->entry && f->defined) m->entries[m->entry_count++] = f;
-        else if (f->defined) m->frames += f->frame + 16;
+        if (f->entry && f->defined)
+            m->entries[m->entry_count++] = f;
+        else if (f->defined)
+            m->frames += f->frame + 16;
     }
 }
 
@@ -399,13 +434,15 @@ static void settle_consts(parser *p)
         } else if (k->kind == 2) {
             value += (uintptr_t)&m->fn_tokens[((const ptx_fn *)k->object)->index];
         }
-        for (int l = 0; l < WARP; l++) m->consts[(size_t)i * WARP + (size_t)l] = value;
+        for (int l = 0; l < WARP; l++)
+            m->consts[(size_t)i * WARP + (size_t)l] = value;
     }
 }
 
 static sim_ptx_class param_class(const ptx_var *v)
 {
-    if (v->is_array) return SIM_PTX_BYTES;
+    if (v->is_array)
+        return SIM_PTX_BYTES;
     return v->type == T_F16 || v->type == T_BF16 || v->type == T_F32 || v->type == T_F64 ? SIM_PTX_FLOAT : SIM_PTX_INT;
 }
 
@@ -440,10 +477,12 @@ static void describe_globals(parser *p)
 {
     sim_ptx_module *m = p->m;
     uint32_t n = 0;
-    for (const ptx_var *v = p->vars; v; v = v->next) n++;
+    for (const ptx_var *v = p->vars; v; v = v->next)
+        n++;
     m->globals = lex_alloc(&p->lx, (n + 1) * sizeof *m->globals);
     for (const ptx_var *v = p->vars; v; v = v->next) {
-        if ((v->space != SP_GLOBAL && v->space != SP_CONST) || !v->defined || v->owner) continue;
+        if ((v->space != SP_GLOBAL && v->space != SP_CONST) || !v->defined || v->owner)
+            continue;
         m->globals[m->global_count++] =
             (sim_ptx_global){v->name, v->address, v->size, v->space == SP_CONST, v->managed};
     }
@@ -453,11 +492,13 @@ int ptx_read(parser *p)
 {
     jmp_buf fail;
     p->lx.fail = &fail;
-    if (setjmp(fail)) return p->lx.result;
+    if (setjmp(fail))
+        return p->lx.result;
     p->vars_end = &p->vars;
     p->fns_end = &p->fns;
     parse_texts(p);
-    if (p->check_only) return 0;
+    if (p->check_only)
+        return 0;
     settle_functions(p);
     for (ptx_fn *f = p->fns; f; f = f->next)
         if (!f->defined && !f->builtin && f->called)
@@ -465,7 +506,8 @@ int ptx_read(parser *p)
     place_variables(p);
     fill_variables(p);
     settle_consts(p);
-    for (uint32_t i = 0; i < p->m->entry_count; i++) describe_entry(p, p->m->entries[i]);
+    for (uint32_t i = 0; i < p->m->entry_count; i++)
+        describe_entry(p, p->m->entries[i]);
     describe_globals(p);
     return 0;
 }

@@ -20,13 +20,13 @@ typedef struct symbol {
     const char *name;
     uint32_t len, hash;
     sym_kind kind;
-    struct symbol *next;       // in its bucket
-    struct symbol *scope_next; // in its scope
-    uint32_t scope;            // depth
-    uint32_t unit;             // the text that declared it
-    uint8_t local;             // at module scope: other texts do not see it
-    int32_t slot;              // register, -1 until it is used
-    uint32_t count;            // of a range
+    struct symbol *next;        // in its bucket
+    struct symbol *scope_next;  // in its scope
+    uint32_t scope;             // depth
+    uint32_t unit;              // the text that declared it
+    uint8_t local;              // at module scope: other texts do not see it
+    int32_t slot;               // register, -1 until it is used
+    uint32_t count;             // of a range
     uint8_t type;
     ptx_var *var;
     ptx_fn *fn;
@@ -45,27 +45,27 @@ typedef enum op_kind {
     OP_SREG,
     OP_SINK,
     OP_LIST,
-    OP_TEXELS // [handle, {coordinates}]
+    OP_TEXELS  // [handle, {coordinates}]
 } op_kind;
 
 typedef struct operand {
     op_kind kind;
-    uint8_t neg;  // '!' before a predicate
-    uint8_t type; // of a register
+    uint8_t neg;   // '!' before a predicate
+    uint8_t type;  // of a register
     uint8_t float_bytes;
-    int32_t slot;   // register, or base of an address (-1: none)
-    uint64_t value; // constant, or offset of an address or a variable
-    ptx_var *var;   // variable, or base of an address
+    int32_t slot;    // register, or base of an address (-1: none)
+    uint64_t value;  // constant, or offset of an address or a variable
+    ptx_var *var;    // variable, or base of an address
     ptx_fn *fn;
     const char *name;
     uint32_t len;
-    uint32_t n; // of a vector or list
+    uint32_t n;  // of a vector or list
     struct operand *items;
-    struct operand *second; // p|q
+    struct operand *second;  // p|q
 } operand;
 
 typedef struct statement {
-    const char *op; // points into the text, not terminated
+    const char *op;  // points into the text, not terminated
     uint32_t op_len;
     uint32_t line, text;
     uint16_t mods[MAX_MODS];
@@ -73,28 +73,28 @@ typedef struct statement {
     unsigned mod_count;
     unsigned count;
     operand ops[MAX_OPERANDS];
-    int32_t pred; // as insn.pred
+    int32_t pred;  // as insn.pred
 } statement;
 
 typedef struct label {
     const char *name;
     uint32_t len, hash, scope, pc, line;
-    int is_ref; // a use, with pc the instruction to patch and list the element of a list, if any
+    int is_ref;  // a use, with pc the instruction to patch and list the element of a list, if any
     int64_t list;
     struct label *next;
 } label;
 
 typedef struct const_key {
     uint64_t value;
-    const void *object; // ptx_var or ptx_fn whose address is added, or NULL
-    uint8_t kind;       // 0 plain, 1 variable, 2 function
+    const void *object;  // ptx_var or ptx_fn whose address is added, or NULL
+    uint8_t kind;        // 0 plain, 1 variable, 2 function
 } const_key;
 
 // What stands before a declaration at module scope.
 typedef enum linkage {
-    LINK_LOCAL, // nothing: other texts may have another thing of that name
+    LINK_LOCAL,  // nothing: other texts may have another thing of that name
     LINK_VISIBLE,
-    LINK_WEAK, // gives way to another definition
+    LINK_WEAK,  // gives way to another definition
     LINK_EXTERN
 } linkage;
 
@@ -105,16 +105,16 @@ typedef struct parser {
     int check_only;  // what is extern stays so
     symbol *buckets[SYM_BUCKETS];
     symbol *scopes[MAX_SCOPES];
-    uint32_t depth; // 0 at module scope
+    uint32_t depth;  // 0 at module scope
     uint32_t frame_mark[MAX_SCOPES];
     uint32_t scope_id[MAX_SCOPES];
-    uint32_t *scope_parent; // per scope of the current function, for labels
+    uint32_t *scope_parent;  // per scope of the current function, for labels
     uint32_t scope_count, scope_cap;
-    ptx_fn *fn; // the function being read
+    ptx_fn *fn;  // the function being read
     uint32_t frame_now;
-    label *labels, *refs; // of the current function
+    label *labels, *refs;  // of the current function
     label **label_buckets;
-    ptx_var *vars, **vars_end; // module variables and all shared ones, in order
+    ptx_var *vars, **vars_end;  // module variables and all shared ones, in order
     ptx_fn *fns, **fns_end;
     uint32_t fn_count;
     uint32_t code_cap, list_count, list_cap;

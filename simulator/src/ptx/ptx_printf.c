@@ -17,7 +17,8 @@ typedef struct output {
 
 static void put(output *o, const char *s, size_t n)
 {
-    if (n > MAX_OUT - o->n) n = MAX_OUT - o->n;
+    if (n > MAX_OUT - o->n)
+        n = MAX_OUT - o->n;
     memcpy(o->text + o->n, s, n);
     o->n += n;
 }
@@ -45,33 +46,42 @@ static const char *convert(output *o, const char *f, const char *end, arguments 
     int width_limit = 400, longs = 0, shorts = 0;
     uint64_t v;
     const char *start = f;
-    while (f < end && n < 16 && strchr("-+ #0", *f)) spec[n++] = *f++;
+    while (f < end && n < 16 && strchr("-+ #0", *f))
+        spec[n++] = *f++;
     for (int part = 0; part < 2; part++) {
         if (part == 1) {
-            if (f >= end || *f != '.') break;
+            if (f >= end || *f != '.')
+                break;
             spec[n++] = *f++;
         }
         int number = 0;
         if (f < end && *f == '*') {
             f++;
-            if (!next(args, 4, &v)) return NULL;
+            if (!next(args, 4, &v))
+                return NULL;
             number = (int32_t)v;
         } else {
             for (; f < end && *f >= '0' && *f <= '9'; f++)
-                if (number < 10000) number = number * 10 + (*f - '0');
+                if (number < 10000)
+                    number = number * 10 + (*f - '0');
         }
-        if (part == 0 && number == 0) continue;
-        if (part == 1 && number < 0) { // as if there were none
+        if (part == 0 && number == 0)
+            continue;
+        if (part == 1 && number < 0) {  // as if there were none
             n--;
             continue;
         }
-        if (number > width_limit) number = width_limit;
-        if (number < -width_limit) number = -width_limit;
+        if (number > width_limit)
+            number = width_limit;
+        if (number < -width_limit)
+            number = -width_limit;
         n += (size_t)snprintf(spec + n, 8, "%d", number);
     }
     for (; f < end && (*f == 'l' || *f == 'h' || *f == 'z' || *f == 't' || *f == 'j'); f++) {
-        if (*f == 'h') shorts++;
-        else longs++;
+        if (*f == 'h')
+            shorts++;
+        else
+            longs++;
     }
     if (f >= end) {
         put(o, "%", 1);
@@ -87,7 +97,8 @@ static const char *convert(output *o, const char *f, const char *end, arguments 
     case 'o':
     case 'x':
     case 'X':
-        if (!next(args, longs ? 8 : 4, &v)) return NULL;
+        if (!next(args, longs ? 8 : 4, &v))
+            return NULL;
         if (c == 'd' || c == 'i') {
             long long s = longs ? (long long)v : shorts == 1 ? (int16_t)v : shorts > 1 ? (int8_t)v : (int32_t)v;
             snprintf(spec + n, 4, "ll%c", c);
@@ -107,27 +118,33 @@ static const char *convert(output *o, const char *f, const char *end, arguments 
     case 'a':
     case 'A': {
         double d;
-        if (!next(args, 8, &v)) return NULL;
+        if (!next(args, 8, &v))
+            return NULL;
         memcpy(&d, &v, 8);
         snprintf(spec + n, 4, "%c", c);
         wrote = snprintf(text, sizeof text, spec, d);
         break;
     }
     case 'c':
-        if (!next(args, 4, &v)) return NULL;
+        if (!next(args, 4, &v))
+            return NULL;
         snprintf(spec + n, 4, "c");
         wrote = snprintf(text, sizeof text, spec, (int)v);
         break;
     case 'p':
-        if (!next(args, 8, &v)) return NULL;
+        if (!next(args, 8, &v))
+            return NULL;
         snprintf(spec + n, 4, "p");
         wrote = snprintf(text, sizeof text, spec, (void *)(uintptr_t)v);
         break;
     case 's': {
         char s[MAX_FORMAT];
-        if (!next(args, 8, &v)) return NULL;
-        if (!v) snprintf(s, sizeof s, "(null)");
-        else if (!args->reader->string(args->reader->ctx, v, s, sizeof s)) return NULL;
+        if (!next(args, 8, &v))
+            return NULL;
+        if (!v)
+            snprintf(s, sizeof s, "(null)");
+        else if (!args->reader->string(args->reader->ctx, v, s, sizeof s))
+            return NULL;
         snprintf(spec + n, 4, "s");
         char long_text[MAX_FORMAT + 512];
         wrote = snprintf(long_text, sizeof long_text, spec, s);
@@ -135,7 +152,7 @@ static const char *convert(output *o, const char *f, const char *end, arguments 
         return f;
     }
     case '%': put(o, "%", 1); return f;
-    default: // not a conversion: as it is
+    default:  // not a conversion: as it is
         put(o, "%", 1);
         put(o, start, (size_t)(f - start));
         return f;
@@ -152,15 +169,19 @@ int ptx_format(const ptx_reader *reader, uint64_t format, uint64_t address,
     arguments args = {address, reader};
     int conversions = 0;
     out.n = 0;
-    if (!reader->string(reader->ctx, format, fmt, sizeof fmt)) return -1;
+    if (!reader->string(reader->ctx, format, fmt, sizeof fmt))
+        return -1;
     const char *f = fmt, *end = fmt + strlen(fmt);
     while (f < end) {
         const char *p = memchr(f, '%', (size_t)(end - f));
         put(&out, f, (size_t)((p ? p : end) - f));
-        if (!p) break;
-        if (p + 1 < end && p[1] != '%') conversions++;
+        if (!p)
+            break;
+        if (p + 1 < end && p[1] != '%')
+            conversions++;
         f = convert(&out, p + 1, end, &args);
-        if (!f) return -1;
+        if (!f)
+            return -1;
     }
     emit(ctx, out.text, out.n);
     return conversions;

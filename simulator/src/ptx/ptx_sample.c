@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-// Weights and positions between texels, and levels, are fixed-point numbers with 8 bits of fraction. How they are rounded
-// no document says; here it is as on an H100, where the weights of all texels that are read are whole 256ths.
+// Weights and positions between texels, and levels, are fixed-point numbers with 8 bits of fraction. How they are
+// rounded no document says; here it is as on an H100, where the weights of all texels that are read are whole 256ths.
 #define FRACTION_BITS 8
 #define ONE (1 << FRACTION_BITS)
 
@@ -25,10 +25,7 @@ static int is_floating(const struct sim_texture *t)
 
 // ---- texels
 
-static float linear_from_srgb(float c)
-{
-    return c <= 0.04045f ? c / 12.92f : (float)pow((c + 0.055) / 1.055, 2.4);
-}
+static float linear_from_srgb(float c) { return c <= 0.04045f ? c / 12.92f : (float)pow((c + 0.055) / 1.055, 2.4); }
 
 // `raw`: the least of signed integers, which reads as -1, is a little less where it is filtered.
 static texel read_texel(const struct sim_texture *t, const struct sim_image *image, int64_t x, int64_t y, int64_t z,
@@ -38,7 +35,8 @@ static texel read_texel(const struct sim_texture *t, const struct sim_image *ima
     size_t offset = (size_t)z * image->slice + (size_t)y * image->pitch + (size_t)x * sim_texel_bytes(image->format);
     texel_unpack((const void *)(image->address + offset), image->format, t->fractions ? 1 + raw : 0, v.u);
     memcpy(v.f, v.u, sizeof v.f);
-    for (int i = 0; i < 3 && t->srgb; i++) v.f[i] = linear_from_srgb(v.f[i]);
+    for (int i = 0; i < 3 && t->srgb; i++)
+        v.f[i] = linear_from_srgb(v.f[i]);
     return v;
 }
 
@@ -47,7 +45,8 @@ static texel border_texel(const struct sim_texture *t)
 {
     texel v;
     memset(&v, 0, sizeof v);
-    for (unsigned i = 0; i < t->levels[0].format.channels; i++) v.f[i] = t->border[i];
+    for (unsigned i = 0; i < t->levels[0].format.channels; i++)
+        v.f[i] = t->border[i];
     memcpy(v.u, v.f, sizeof v.u);
     return v;
 }
@@ -57,9 +56,11 @@ static texel border_texel(const struct sim_texture *t)
 // The texel that stands for one with an index that may be outside, or OUTSIDE for the border.
 static int64_t addressed(int64_t i, int64_t n, unsigned mode)
 {
-    if (i >= 0 && i < n) return i;
+    if (i >= 0 && i < n)
+        return i;
     int64_t period = mode == SIM_MIRROR ? 2 * n : n, within = i % period;
-    if (within < 0) within += period;
+    if (within < 0)
+        within += period;
     switch (mode) {
     case SIM_WRAP: return within;
     case SIM_MIRROR: return within < n ? within : period - 1 - within;
@@ -76,8 +77,8 @@ static double bounded(double x)
 }
 
 typedef struct axis {
-    int64_t first; // the texel, or the first of two
-    unsigned weight; // of the second
+    int64_t first;    // the texel, or the first of two
+    unsigned weight;  // of the second
     int64_t n;
     unsigned mode;
 } axis;
@@ -156,7 +157,7 @@ typedef struct footprint {
     const struct sim_image *image;
     unsigned dims;
     axis a[3];
-    unsigned face, first_layer; // of cubemaps; other layers are just the last axis
+    unsigned face, first_layer;  // of cubemaps; other layers are just the last axis
 } footprint;
 
 // False if there is no such texel: over a corner of a cube.
@@ -169,15 +170,18 @@ static int corner_texel(const struct sim_texture *t, const footprint *fp, unsign
         const axis *a = &fp->a[k];
         at[k] = a->first + (corner >> k & 1);
         outside += at[k] < 0 || at[k] >= a->n;
-        if (seamless) continue;
+        if (seamless)
+            continue;
         at[k] = addressed(at[k], a->n, t->seamless ? SIM_CLAMP : a->mode);
         if (at[k] == OUTSIDE) {
             *out = border_texel(t);
             return 1;
         }
     }
-    if (seamless && outside == 2) return 0;
-    if (seamless && outside) step_over(&face, &at[0], &at[1], fp->a[0].n);
+    if (seamless && outside == 2)
+        return 0;
+    if (seamless && outside)
+        step_over(&face, &at[0], &at[1], fp->a[0].n);
     *out = read_texel(t, fp->image, at[0], at[1], fp->dims == 3 ? at[2] : fp->first_layer + face, t->linear);
     return 1;
 }
@@ -191,7 +195,8 @@ static void weigh(const struct sim_texture *t, const footprint *fp, int weights[
     int part[3] = {0, 0, 0};
     for (unsigned k = 0; k < fp->dims; k++) {
         const axis *a = &fp->a[k];
-        int same = a->mode == SIM_CLAMP && !t->seamless && (a->first < 0 || a->first >= a->n - 1); // twice the same texel
+        int same =
+            a->mode == SIM_CLAMP && !t->seamless && (a->first < 0 || a->first >= a->n - 1);  // twice the same texel
         part[k] = same ? 0 : (int)a->weight;
     }
     for (int z = 0; z < 2; z++) {
@@ -213,12 +218,15 @@ static texel filtered(const struct sim_texture *t, const footprint *fp)
     }
     weigh(t, fp, weights);
     for (unsigned corner = 0; corner < 1u << fp->dims; corner++) {
-        if (weights[corner] == 0 || !corner_texel(t, fp, corner, &v)) continue;
+        if (weights[corner] == 0 || !corner_texel(t, fp, corner, &v))
+            continue;
         total += weights[corner];
-        for (int i = 0; i < 4; i++) sum[i] += weights[corner] * (double)v.f[i];
+        for (int i = 0; i < 4; i++)
+            sum[i] += weights[corner] * (double)v.f[i];
     }
     memset(&v, 0, sizeof v);
-    for (int i = 0; i < 4; i++) v.f[i] = (float)(t->fractions ? fmax(sum[i] / total, -1) : sum[i] / total);
+    for (int i = 0; i < 4; i++)
+        v.f[i] = (float)(t->fractions ? fmax(sum[i] / total, -1) : sum[i] / total);
     return v;
 }
 
@@ -239,11 +247,12 @@ static footprint place(const struct sim_texture *t, const sample_at *at, const s
     }
     for (unsigned k = 0; k < fp.dims; k++)
         fp.a[k] = axis_of(normalized ? bounded(c[k]) * sizes[k] : c[k], sizes[k], t->address_mode[k], linear);
-    if (t->shape == SIM_SHAPE_1D && fp.dims == 1 && linear) { // the second coordinate is 0, the edge of the only row
+    if (t->shape == SIM_SHAPE_1D && fp.dims == 1 && linear) {  // the second coordinate is 0, the edge of the only row
         fp.dims = 2;
         fp.a[1] = axis_of(0, 1, t->address_mode[1], linear);
     }
-    if (fp.dims < 3) fp.first_layer = (at->layer < layers ? at->layer : layers - 1) * (at->cube ? FACES : 1);
+    if (fp.dims < 3)
+        fp.first_layer = (at->layer < layers ? at->layer : layers - 1) * (at->cube ? FACES : 1);
     return fp;
 }
 
@@ -255,7 +264,8 @@ static void in_texels(const struct sim_texture *t, const sample_at *at, const fl
     const uint32_t sizes[3] = {t->levels[0].width, t->levels[0].height, t->levels[0].depth};
     out[0] = out[1] = out[2] = 0;
     if (!at->cube) {
-        for (unsigned k = 0; k < at->dims; k++) out[k] = (double)derivative[k] * sizes[k];
+        for (unsigned k = 0; k < at->dims; k++)
+            out[k] = (double)derivative[k] * sizes[k];
         return;
     }
     // Not the slope: from the place on the face to the one of the direction with the derivative added.
@@ -283,7 +293,8 @@ float lod_of_gradients(const struct sim_texture *t, const sample_at *at, const f
     double x[3], y[3], sum[3], difference[3];
     in_texels(t, at, dx, x);
     in_texels(t, at, dy, y);
-    for (int k = 0; k < 3; k++) sum[k] = x[k] + y[k], difference[k] = x[k] - y[k];
+    for (int k = 0; k < 3; k++)
+        sum[k] = x[k] + y[k], difference[k] = x[k] - y[k];
     double sides = fmax(length_of(x), length_of(y)), diagonals = fmax(length_of(sum), length_of(difference));
     return (float)(rint(log2(fmax(sides, 11. / 16 * diagonals)) * ONE) / ONE);
 }
@@ -300,8 +311,10 @@ static uint32_t clamped_lod(const struct sim_texture *t, const sample_at *at)
 {
     double lod = at->lod_given ? fixed_level((double)at->lod) + trunc((double)t->bias * ONE) : 0;
     double most = fixed_level((double)t->most_level), least = fixed_level((double)t->least_level);
-    if (lod > most) lod = most;
-    if (lod < least) lod = least;
+    if (lod > most)
+        lod = most;
+    if (lod < least)
+        lod = least;
     double last = (t->level_count - 1) * (double)ONE;
     return lod != lod || lod < 0 ? 0 : (uint32_t)(lod > last ? last : lod);
 }
@@ -314,14 +327,18 @@ static texel sample_level(const struct sim_texture *t, const sample_at *at, uint
 
 static texel sample(const struct sim_texture *t, const sample_at *at)
 {
-    if (!t->mipmapped) return sample_level(t, at, 0);
+    if (!t->mipmapped)
+        return sample_level(t, at, 0);
     uint32_t lod = clamped_lod(t, at), level = lod >> FRACTION_BITS;
-    if (!t->linear_levels) return sample_level(t, at, (lod + ONE / 2) >> FRACTION_BITS);
+    if (!t->linear_levels)
+        return sample_level(t, at, (lod + ONE / 2) >> FRACTION_BITS);
     double weight = (lod & (ONE - 1)) / (double)ONE;
     texel one = sample_level(t, at, level);
-    if (weight == 0) return one;
+    if (weight == 0)
+        return one;
     texel other = sample_level(t, at, level + 1);
-    for (int i = 0; i < 4; i++) one.f[i] = (float)((1 - weight) * one.f[i] + weight * other.f[i]);
+    for (int i = 0; i < 4; i++)
+        one.f[i] = (float)((1 - weight) * one.f[i] + weight * other.f[i]);
     return one;
 }
 
@@ -329,17 +346,21 @@ static texel fetch(const struct sim_texture *t, const sample_at *at)
 {
     texel v;
     uint32_t level = at->lod_given && at->lod > 0 ? (uint32_t)at->lod : 0;
-    if (level >= t->level_count) level = t->level_count - 1;
+    if (level >= t->level_count)
+        level = t->level_count - 1;
     const struct sim_image *image = &t->levels[level];
     const uint32_t sizes[3] = {image->width, image->height, image->depth};
     int layered = t->shape == SIM_SHAPE_1D_LAYERED || t->shape == SIM_SHAPE_2D_LAYERED;
     memset(&v, 0, sizeof v);
     // By one whole number only buffers are read: of an array it reads nothing.
-    if (at->dims == 1 && !layered && !t->linear_memory) return v;
+    if (at->dims == 1 && !layered && !t->linear_memory)
+        return v;
     for (unsigned k = 0; k < at->dims; k++)
-        if (at->i[k] < 0 || (uint32_t)at->i[k] >= sizes[k]) return v;
+        if (at->i[k] < 0 || (uint32_t)at->i[k] >= sizes[k])
+            return v;
     uint32_t layer = at->dims == 3 ? (uint32_t)at->i[2] : at->layer;
-    if (layer >= image->depth) return v;
+    if (layer >= image->depth)
+        return v;
     return read_texel(t, image, at->i[0], at->dims > 1 ? at->i[1] : 0, layer, 0);
 }
 
@@ -361,8 +382,11 @@ void gather_texels(const struct sim_texture *t, const sample_at *at, unsigned co
     footprint fp = place(t, at, &t->levels[0], 1);
     for (int i = 0; i < 4; i++) {
         texel v;
-        if (!corner_texel(t, &fp, corners[i], &v)) memset(&v, 0, sizeof v);
-        if (is_floating(t)) memcpy(&out[i], &v.f[component], sizeof *out);
-        else out[i] = v.u[component];
+        if (!corner_texel(t, &fp, corners[i], &v))
+            memset(&v, 0, sizeof v);
+        if (is_floating(t))
+            memcpy(&out[i], &v.f[component], sizeof *out);
+        else
+            out[i] = v.u[component];
     }
 }

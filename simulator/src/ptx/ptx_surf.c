@@ -13,7 +13,8 @@
 static int bind(warp *w, const insn *in, unsigned lane, uint64_t handle, struct sim_surface *s)
 {
     const sim_ptx_host *host = &w->blk->ln->m->host;
-    if (host->surface && !host->surface(host->ctx, handle, s)) return 1;
+    if (host->surface && !host->surface(host->ctx, handle, s))
+        return 1;
     fault(w, in, lane, PTX_ILLEGAL_ADDRESS, handle, "0x%llx is no surface object of the context",
           (unsigned long long)handle);
     return 0;
@@ -35,20 +36,25 @@ static void *locate(warp *w, const insn *in, const int32_t *list, unsigned lane,
     uint64_t handle = src(w, in->a)[lane];
     const geometry_info *g = &ptx_geometries[in->sub];
     *failed = 1;
-    if (!bind(w, in, lane, handle, &s)) return NULL;
+    if (!bind(w, in, lane, handle, &s))
+        return NULL;
     if (!fits(in, &s)) {
         fault(w, in, lane, PTX_ILLEGAL_INSTRUCTION, handle, "the surface has another shape");
         return NULL;
     }
     int64_t at[3] = {0, 0, 0};
-    if (g->layered) at[2] = (uint32_t)src(w, *list++)[lane];
-    for (unsigned k = 0; k < g->dims; k++) at[k] = (int32_t)src(w, list[k])[lane];
-    if (!unit) unit = size = sim_texel_bytes(s.image.format);
+    if (g->layered)
+        at[2] = (uint32_t)src(w, *list++)[lane];
+    for (unsigned k = 0; k < g->dims; k++)
+        at[k] = (int32_t)src(w, list[k])[lane];
+    if (!unit)
+        unit = size = sim_texel_bytes(s.image.format);
     at[0] *= unit;
     const int64_t last[3] = {(int64_t)s.image.width * sim_texel_bytes(s.image.format) - size,
                              (int64_t)s.image.height - 1, (int64_t)s.image.depth - 1};
     for (int k = 0; k < 3; k++) {
-        if (at[k] >= 0 && at[k] <= last[k]) continue;
+        if (at[k] >= 0 && at[k] <= last[k])
+            continue;
         if (in->spare == BOUND_ZERO) {
             *failed = 0;
             return NULL;
@@ -60,7 +66,8 @@ static void *locate(warp *w, const insn *in, const int32_t *list, unsigned lane,
         }
         at[k] = at[k] < 0 ? 0 : last[k];
     }
-    uint64_t address = s.image.address + (uint64_t)at[2] * s.image.slice + (uint64_t)at[1] * s.image.pitch + (uint64_t)at[0];
+    uint64_t address =
+        s.image.address + (uint64_t)at[2] * s.image.slice + (uint64_t)at[1] * s.image.pitch + (uint64_t)at[0];
     if (unit == 1 && at[0] % size) {
         fault(w, in, lane, PTX_MISALIGNED_ADDRESS, address, "the offset %lld is not a multiple of %u", (long long)at[0],
               size);
@@ -80,13 +87,16 @@ static step suld(warp *w, const insn *in, uint32_t m)
     FOR_LANES (m) {
         int failed;
         const uint8_t *p = locate(w, in, list + in->n, l, 1, each * in->n, 0, &failed);
-        if (!p && failed) return ST_FAULT;
+        if (!p && failed)
+            return ST_FAULT;
         memset(out[l], 0, sizeof out[l]);
-        for (unsigned i = 0; p && i < in->n; i++) memcpy(&out[l][i], p + i * each, each);
+        for (unsigned i = 0; p && i < in->n; i++)
+            memcpy(&out[l][i], p + i * each, each);
     }
     for (unsigned i = 0; i < in->n; i++) {
         uint64_t *d = dst(w, list[i]);
-        FOR_LANES (m) d[l] = out[l][i];
+        FOR_LANES (m)
+            d[l] = out[l][i];
     }
     return ST_NEXT;
 }
@@ -99,8 +109,10 @@ static step sust_bytes(warp *w, const insn *in, uint32_t m)
     FOR_LANES (m) {
         int failed;
         uint8_t *p = locate(w, in, list + in->n, l, 1, each * in->n, 1, &failed);
-        if (!p && failed) return ST_FAULT;
-        for (unsigned i = 0; p && i < in->n; i++) memcpy(p + i * each, &src(w, list[i])[l], each);
+        if (!p && failed)
+            return ST_FAULT;
+        for (unsigned i = 0; p && i < in->n; i++)
+            memcpy(p + i * each, &src(w, list[i])[l], each);
     }
     return ST_NEXT;
 }
@@ -115,9 +127,12 @@ static step sust_formatted(warp *w, const insn *in, uint32_t m)
         struct sim_surface s;
         uint32_t components[4] = {0, 0, 0, 0};
         void *p = locate(w, in, list + in->n, l, 0, 0, 1, &failed);
-        if (!p && failed) return ST_FAULT;
-        if (!p || !bind(w, in, l, src(w, in->a)[l], &s)) continue;
-        for (unsigned i = 0; i < in->n; i++) components[i] = (uint32_t)src(w, list[i])[l];
+        if (!p && failed)
+            return ST_FAULT;
+        if (!p || !bind(w, in, l, src(w, in->a)[l], &s))
+            continue;
+        for (unsigned i = 0; i < in->n; i++)
+            components[i] = (uint32_t)src(w, list[i])[l];
         texel_pack(p, s.image.format, components);
     }
     return ST_NEXT;
@@ -139,7 +154,7 @@ exec_fn ptx_sust_handler(int formatted) { return formatted ? sust_formatted : su
 
 REDUCE(add32, uint32_t, a + b)
 REDUCE(add64, uint64_t, a + b)
-REDUCE(and32, uint32_t, a & b)
+REDUCE(and32, uint32_t, a &b)
 REDUCE(or32, uint32_t, a | b)
 REDUCE(min_u32, uint32_t, a < b ? a : b)
 REDUCE(min_s32, int32_t, a < b ? a : b)
@@ -167,8 +182,10 @@ static step sured(warp *w, const insn *in, uint32_t m)
     FOR_LANES (m) {
         int failed;
         void *p = locate(w, in, list + 1, l, 1, size, 1, &failed);
-        if (!p && failed) return ST_FAULT;
-        if (!p) continue;
+        if (!p && failed)
+            return ST_FAULT;
+        if (!p)
+            continue;
         if ((uintptr_t)p % size)
             return fault(w, in, l, PTX_MISALIGNED_ADDRESS, (uintptr_t)p, "rows of the surface are not aligned");
         reductions[in->n][in->type](p, src(w, list[0])[l]);
@@ -186,11 +203,14 @@ static step suq(warp *w, const insn *in, uint32_t m)
     uint64_t *d = dst(w, in->d);
     const uint64_t *handles = src(w, in->a);
     FOR_LANES (m) {
-        if (!bind(w, in, l, handles[l], &s)) return ST_FAULT;
+        if (!bind(w, in, l, handles[l], &s))
+            return ST_FAULT;
         d[l] = ptx_image_query((texture_query)in->n, s.shape, &s.image);
         // A one-dimensional surface has no rows, and cubes are layers.
-        if (in->n == QUERY_HEIGHT && s.shape == SIM_SHAPE_1D) d[l] = 0;
-        if (in->n == QUERY_DEPTH && s.shape == SIM_SHAPE_CUBEMAP_LAYERED) d[l] = s.image.depth;
+        if (in->n == QUERY_HEIGHT && s.shape == SIM_SHAPE_1D)
+            d[l] = 0;
+        if (in->n == QUERY_DEPTH && s.shape == SIM_SHAPE_CUBEMAP_LAYERED)
+            d[l] = s.image.depth;
     }
     return ST_NEXT;
 }

@@ -14,7 +14,8 @@
 static uint32_t hash_bytes(const char *s, size_t n)
 {
     uint32_t h = 2166136261u;
-    for (size_t i = 0; i < n; i++) h = (h ^ (uint8_t)s[i]) * 16777619u;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (uint8_t)s[i]) * 16777619u;
     return h ^ (h >> 15);
 }
 
@@ -24,7 +25,8 @@ static symbol *find_exact(parser *p, const char *name, size_t len)
 {
     uint32_t h = hash_bytes(name, len);
     for (symbol *s = p->buckets[h % SYM_BUCKETS]; s; s = s->next)
-        if (s->hash == h && s->len == len && memcmp(s->name, name, len) == 0) return s;
+        if (s->hash == h && s->len == len && memcmp(s->name, name, len) == 0)
+            return s;
     return NULL;
 }
 
@@ -56,7 +58,8 @@ symbol *sym_find(parser *p, const char *name, size_t len)
 {
     symbol *s = find_exact(p, name, len);
     size_t digits = 0;
-    while (digits < 9 && digits + 1 < len && name[len - 1 - digits] >= '0' && name[len - 1 - digits] <= '9') digits++;
+    while (digits < 9 && digits + 1 < len && name[len - 1 - digits] >= '0' && name[len - 1 - digits] <= '9')
+        digits++;
     for (; digits; digits--) {
         symbol *range = find_exact(p, name, len - digits);
         while (range && range->kind != SYM_RANGE) {
@@ -65,10 +68,13 @@ symbol *sym_find(parser *p, const char *name, size_t len)
                 r = r->next;
             range = r;
         }
-        if (!range || (s && s->scope >= range->scope)) continue;
+        if (!range || (s && s->scope >= range->scope))
+            continue;
         uint32_t n = 0;
-        for (size_t i = len - digits; i < len; i++) n = n * 10 + (uint32_t)(name[i] - '0');
-        if (n >= range->count || (digits > 1 && name[len - digits] == '0')) continue;
+        for (size_t i = len - digits; i < len; i++)
+            n = n * 10 + (uint32_t)(name[i] - '0');
+        if (n >= range->count || (digits > 1 && name[len - digits] == '0'))
+            continue;
         s = add_in_scope(p, name, len, SYM_REG, range->scope);
         s->type = range->type;
         return s;
@@ -78,7 +84,8 @@ symbol *sym_find(parser *p, const char *name, size_t len)
 
 int32_t new_slot(parser *p, unsigned n)
 {
-    if (p->fn->slots + n > MAX_SLOTS) lex_fail(&p->lx, PTX_INVALID_PTX, "too many registers in one function");
+    if (p->fn->slots + n > MAX_SLOTS)
+        lex_fail(&p->lx, PTX_INVALID_PTX, "too many registers in one function");
     int32_t slot = (int32_t)p->fn->slots;
     p->fn->slots += n;
     return slot;
@@ -86,7 +93,8 @@ int32_t new_slot(parser *p, unsigned n)
 
 int32_t sym_slot(parser *p, symbol *s)
 {
-    if (s->slot < 0) s->slot = new_slot(p, s->type == T_B128 ? 2 : 1);
+    if (s->slot < 0)
+        s->slot = new_slot(p, s->type == T_B128 ? 2 : 1);
     return s->slot;
 }
 
@@ -100,7 +108,8 @@ symbol *sym_own(parser *p, const char *name, size_t len, int is_local)
 static void hide(parser *p, symbol *s)
 {
     symbol **at = &p->buckets[s->hash % SYM_BUCKETS];
-    while (*at != s) at = &(*at)->next;
+    while (*at != s)
+        at = &(*at)->next;
     *at = s->next;
 }
 
@@ -121,11 +130,13 @@ void symbols_end_unit(parser *p)
 
 void scope_enter(parser *p)
 {
-    if (p->depth + 1 >= MAX_SCOPES) lex_fail(&p->lx, PTX_INVALID_PTX, "blocks nested too deeply");
+    if (p->depth + 1 >= MAX_SCOPES)
+        lex_fail(&p->lx, PTX_INVALID_PTX, "blocks nested too deeply");
     if (p->scope_count == p->scope_cap) {
         uint32_t cap = p->scope_cap ? p->scope_cap * 2 : 64;
         uint32_t *grown = realloc(p->scope_parent, cap * sizeof *grown);
-        if (!grown) lex_fail(&p->lx, PTX_OUT_OF_MEMORY, "out of memory");
+        if (!grown)
+            lex_fail(&p->lx, PTX_OUT_OF_MEMORY, "out of memory");
         p->scope_parent = grown;
         p->scope_cap = cap;
     }
@@ -139,7 +150,8 @@ void scope_enter(parser *p)
 
 void scope_leave(parser *p)
 {
-    for (symbol *s = p->scopes[p->depth]; s; s = s->scope_next) hide(p, s);
+    for (symbol *s = p->scopes[p->depth]; s; s = s->scope_next)
+        hide(p, s);
     p->scopes[p->depth] = NULL;
     p->depth--;
 }
@@ -148,11 +160,14 @@ void scope_leave(parser *p)
 
 static void *grow(parser *p, void *array, uint32_t count, uint32_t *cap, size_t item, uint32_t limit)
 {
-    if (count < *cap) return array;
-    if (count >= limit) lex_fail(&p->lx, PTX_INVALID_PTX, "the module is too large");
+    if (count < *cap)
+        return array;
+    if (count >= limit)
+        lex_fail(&p->lx, PTX_INVALID_PTX, "the module is too large");
     uint32_t next = *cap ? *cap * 2 : 256;
     void *grown = realloc(array, next * item);
-    if (!grown) lex_fail(&p->lx, PTX_OUT_OF_MEMORY, "out of memory");
+    if (!grown)
+        lex_fail(&p->lx, PTX_OUT_OF_MEMORY, "out of memory");
     *cap = next;
     return grown;
 }
@@ -181,12 +196,15 @@ static int32_t const_add(parser *p, const_key key)
     sim_ptx_module *m = p->m;
     if (m->const_count * 2 >= p->key_hash_cap) {
         uint32_t cap = p->key_hash_cap ? p->key_hash_cap * 2 : 1024;
-        if (cap > MAX_CODE) lex_fail(&p->lx, PTX_INVALID_PTX, "the module is too large");
+        if (cap > MAX_CODE)
+            lex_fail(&p->lx, PTX_INVALID_PTX, "the module is too large");
         uint32_t *table = calloc(cap, sizeof *table);
-        if (!table) lex_fail(&p->lx, PTX_OUT_OF_MEMORY, "out of memory");
+        if (!table)
+            lex_fail(&p->lx, PTX_OUT_OF_MEMORY, "out of memory");
         for (uint32_t i = 0; i < m->const_count; i++) {
             uint32_t h = hash_key(&p->keys[i]) & (cap - 1);
-            while (table[h]) h = (h + 1) & (cap - 1);
+            while (table[h])
+                h = (h + 1) & (cap - 1);
             table[h] = i + 1;
         }
         free(p->key_hash);
@@ -196,7 +214,8 @@ static int32_t const_add(parser *p, const_key key)
     uint32_t h = hash_key(&key) & (p->key_hash_cap - 1);
     for (uint32_t i; (i = p->key_hash[h]); h = (h + 1) & (p->key_hash_cap - 1)) {
         const const_key *k = &p->keys[i - 1];
-        if (k->value == key.value && k->object == key.object && k->kind == key.kind) return ~(int32_t)(i - 1);
+        if (k->value == key.value && k->object == key.object && k->kind == key.kind)
+            return ~(int32_t)(i - 1);
     }
     p->keys = grow(p, p->keys, m->const_count, &p->key_cap, sizeof *p->keys, MAX_CODE);
     p->keys[m->const_count++] = key;
@@ -237,13 +256,15 @@ static label *label_new(parser *p, const char *name, size_t len)
 static label *label_find(parser *p, const label *key, uint32_t scope)
 {
     for (label *l = p->label_buckets[key->hash % LABEL_BUCKETS]; l; l = l->next)
-        if (l->scope == scope && l->len == key->len && memcmp(l->name, key->name, key->len) == 0) return l;
+        if (l->scope == scope && l->len == key->len && memcmp(l->name, key->name, key->len) == 0)
+            return l;
     return NULL;
 }
 
 void label_define(parser *p, const char *name, size_t len)
 {
-    if (!p->label_buckets) p->label_buckets = lex_alloc(&p->lx, LABEL_BUCKETS * sizeof *p->label_buckets);
+    if (!p->label_buckets)
+        p->label_buckets = lex_alloc(&p->lx, LABEL_BUCKETS * sizeof *p->label_buckets);
     label *l = label_new(p, name, len);
     if (label_find(p, l, l->scope))
         lex_fail(&p->lx, PTX_INVALID_PTX, "label '%.*s' is defined twice", (int)(len > 80 ? 80 : len), name);
@@ -264,17 +285,22 @@ void label_use(parser *p, const char *name, size_t len, uint32_t pc, int64_t lis
 
 void labels_resolve(parser *p)
 {
-    if (p->refs && !p->label_buckets) p->label_buckets = lex_alloc(&p->lx, LABEL_BUCKETS * sizeof *p->label_buckets);
+    if (p->refs && !p->label_buckets)
+        p->label_buckets = lex_alloc(&p->lx, LABEL_BUCKETS * sizeof *p->label_buckets);
     for (label *ref = p->refs; ref; ref = ref->next) {
         label *l = NULL;
-        for (uint32_t s = ref->scope; s != UINT32_MAX && !l; s = p->scope_parent[s]) l = label_find(p, ref, s);
+        for (uint32_t s = ref->scope; s != UINT32_MAX && !l; s = p->scope_parent[s])
+            l = label_find(p, ref, s);
         if (!l)
             lex_fail_at(&p->lx, ref->line, "label '%.*s' is not defined", (int)(ref->len > 80 ? 80 : ref->len),
                         ref->name);
-        if (ref->list >= 0) p->m->lists[ref->list] = (int32_t)l->pc;
-        else p->m->code[ref->pc].imm = l->pc;
+        if (ref->list >= 0)
+            p->m->lists[ref->list] = (int32_t)l->pc;
+        else
+            p->m->code[ref->pc].imm = l->pc;
     }
     p->refs = NULL;
-    if (p->label_buckets) memset(p->label_buckets, 0, LABEL_BUCKETS * sizeof *p->label_buckets);
+    if (p->label_buckets)
+        memset(p->label_buckets, 0, LABEL_BUCKETS * sizeof *p->label_buckets);
     p->scope_count = 0;
 }

@@ -28,7 +28,8 @@ static int lane_pred(const warp *w, unsigned l, int32_t o, int negated)
 
 static void lane_set_pred(const warp *w, unsigned l, int32_t o, int value)
 {
-    if (o == NO_OPERAND) return;
+    if (o == NO_OPERAND)
+        return;
     uint32_t *p = &w->preds[w->lane_frame[l] + (uint32_t)o];
     *p = (*p & ~(1u << l)) | (uint32_t)(value != 0) << l;
 }
@@ -64,8 +65,10 @@ static void shuffle(warp *w, uint32_t m, sync_op op)
             break;
         default: from = (int32_t)(low | (b & ~seg & 31)); ok = from <= (int32_t)high;
         }
-        if (!ok || !(m >> from & 1)) from = (int32_t)l;
-        if (in->d != NO_OPERAND) *lane_dst(w, l, in->d) = (uint32_t)value[from];
+        if (!ok || !(m >> from & 1))
+            from = (int32_t)l;
+        if (in->d != NO_OPERAND)
+            *lane_dst(w, l, in->d) = (uint32_t)value[from];
         lane_set_pred(w, l, in->e, ok);
     }
 }
@@ -81,7 +84,8 @@ static void vote(warp *w, uint32_t m, sync_op op)
         const insn *in = insn_of(w, l);
         switch (op) {
         case SYNC_VOTE_BALLOT:
-            if (in->d != NO_OPERAND) *lane_dst(w, l, in->d) = yes;
+            if (in->d != NO_OPERAND)
+                *lane_dst(w, l, in->d) = yes;
             break;
         case SYNC_VOTE_ALL: lane_set_pred(w, l, in->d, yes == m); break;
         case SYNC_VOTE_ANY: lane_set_pred(w, l, in->d, yes != 0); break;
@@ -96,7 +100,8 @@ static void match(warp *w, uint32_t m, sync_op op)
     FOR_LANES (m) {
         const insn *in = insn_of(w, l);
         value[l] = lane_src(w, l, in->a);
-        if (in->type == T_B32) value[l] = (uint32_t)value[l];
+        if (in->type == T_B32)
+            value[l] = (uint32_t)value[l];
     }
     uint32_t lanes = m;
     FOR_LANES (m) {
@@ -104,20 +109,25 @@ static void match(warp *w, uint32_t m, sync_op op)
         uint32_t same = 0;
         for (uint32_t r = lanes; r; r &= r - 1) {
             unsigned k = (unsigned)__builtin_ctz(r);
-            if (value[k] == value[l]) same |= 1u << k;
+            if (value[k] == value[l])
+                same |= 1u << k;
         }
         if (op == SYNC_MATCH_ALL) {
             lane_set_pred(w, l, in->e, same == lanes);
-            if (same != lanes) same = 0;
+            if (same != lanes)
+                same = 0;
         }
-        if (in->d != NO_OPERAND) *lane_dst(w, l, in->d) = same;
+        if (in->d != NO_OPERAND)
+            *lane_dst(w, l, in->d) = same;
     }
 }
 
 static float redux_float(const insn *in, float a, float b)
 {
-    if (in->flags & F_ABS) a = __builtin_fabsf(a), b = __builtin_fabsf(b);
-    if (a != a || b != b) return in->flags & F_NAN ? as_f32(0x7fffffff) : a != a ? b : a;
+    if (in->flags & F_ABS)
+        a = __builtin_fabsf(a), b = __builtin_fabsf(b);
+    if (a != a || b != b)
+        return in->flags & F_NAN ? as_f32(0x7fffffff) : a != a ? b : a;
     return (in->stype == REDUX_MIN) == (a < b) ? a : b;
 }
 
@@ -128,8 +138,10 @@ static void redux(warp *w, uint32_t m)
     m &= m - 1;
     FOR_LANES (m) {
         uint32_t v = (uint32_t)lane_src(w, l, insn_of(w, l)->a);
-        if (one->type == T_F32) r = (uint32_t)of_f32(redux_float(one, as_f32(r), as_f32(v)));
-        else switch (one->stype) {
+        if (one->type == T_F32)
+            r = (uint32_t)of_f32(redux_float(one, as_f32(r), as_f32(v)));
+        else
+            switch (one->stype) {
             case REDUX_ADD: r += v; break;
             case REDUX_AND: r &= v; break;
             case REDUX_OR: r |= v; break;
@@ -141,7 +153,8 @@ static void redux(warp *w, uint32_t m)
     m = all;
     FOR_LANES (m) {
         const insn *in = insn_of(w, l);
-        if (in->d != NO_OPERAND) *lane_dst(w, l, in->d) = r;
+        if (in->d != NO_OPERAND)
+            *lane_dst(w, l, in->d) = r;
     }
 }
 
@@ -150,7 +163,8 @@ static void elect(warp *w, uint32_t m)
     unsigned leader = (unsigned)__builtin_ctz(m);
     FOR_LANES (m) {
         const insn *in = insn_of(w, l);
-        if (in->d != NO_OPERAND) *lane_dst(w, l, in->d) = leader;
+        if (in->d != NO_OPERAND)
+            *lane_dst(w, l, in->d) = leader;
         lane_set_pred(w, l, in->e, l == leader);
     }
 }
@@ -185,10 +199,12 @@ static int same_operation(const insn *a, const insn *b)
 static int try_together(warp *w, unsigned lead)
 {
     uint32_t mask = w->sync_mask[lead], m = mask & w->live;
-    if (m & ~w->at_sync) return 0;
+    if (m & ~w->at_sync)
+        return 0;
     const insn *in = insn_of(w, lead);
     FOR_LANES (m) {
-        if (w->sync_mask[l] != mask || !same_operation(in, insn_of(w, l))) return 0;
+        if (w->sync_mask[l] != mask || !same_operation(in, insn_of(w, l)))
+            return 0;
     }
     together(w, m);
     FOR_LANES (m) {
@@ -207,10 +223,12 @@ static step meet(warp *w, const insn *in, uint32_t m)
     }
     uint32_t others = w->active & ~m;
     spill_group(w, pc);
-    for (uint32_t left = others; left; left &= left - 1) w->lane_pc[__builtin_ctz(left)] = pc + 1;
+    for (uint32_t left = others; left; left &= left - 1)
+        w->lane_pc[__builtin_ctz(left)] = pc + 1;
     w->at_sync |= m;
     FOR_LANES (m) {
-        if (w->at_sync >> l & 1) try_together(w, l);
+        if (w->at_sync >> l & 1)
+            try_together(w, l);
     }
     return ST_SPLIT;
 }
@@ -234,7 +252,8 @@ INLINE void shuffle_here(warp *w, const insn *in, uint32_t m, const int wide)
         good[l] = valid ? ptx_lane_bit[l] : 0;
         from[l] = (uint32_t)f & 31;
     }
-    for (unsigned l = 0; l < WARP; l++) ok |= good[l];
+    for (unsigned l = 0; l < WARP; l++)
+        ok |= good[l];
     if (in->d != NO_OPERAND) {
         uint64_t *d = dst(w, in->d);
         // A lane without a source, or whose source does not take part, gets its own value.
@@ -271,11 +290,15 @@ INLINE step ptx_run_sync_body(warp *w, const insn *in, uint32_t m, const int wid
     int uniform = 1;
     if (in->list >= 0)
         FOR_LANES (m) {
-            if ((uint32_t)src(w, in->list)[l] != mask) uniform = 0;
+            if ((uint32_t)src(w, in->list)[l] != mask)
+                uniform = 0;
         }
-    if (!uniform || (mask & w->live) != m) return meet(w, in, m);
-    if (in->sub <= SYNC_SHFL_IDX) shuffle_here(w, in, m, wide);
-    else if (in->sub <= SYNC_VOTE_BALLOT) vote_here(w, in, m, wide);
+    if (!uniform || (mask & w->live) != m)
+        return meet(w, in, m);
+    if (in->sub <= SYNC_SHFL_IDX)
+        shuffle_here(w, in, m, wide);
+    else if (in->sub <= SYNC_VOTE_BALLOT)
+        vote_here(w, in, m, wide);
     else {
         FOR_LANES (m) {
             w->lane_pc[l] = w->pc;
@@ -293,7 +316,8 @@ void sync_after_exit(warp *w)
 {
     uint32_t m = w->at_sync;
     FOR_LANES (m) {
-        if (w->at_sync >> l & 1) try_together(w, l);
+        if (w->at_sync >> l & 1)
+            try_together(w, l);
     }
 }
 

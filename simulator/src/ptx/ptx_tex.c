@@ -10,8 +10,9 @@
 #include "ptx/ptx_sample.h"
 
 const geometry_info ptx_geometries[GEOMETRIES] = {
-    [GEO_1D] = {1, 0, 0, 1, 1},  [GEO_2D] = {2, 0, 0, 2, 2},   [GEO_3D] = {3, 0, 0, 4, 4},   [GEO_A1D] = {1, 1, 0, 2, 1},
-    [GEO_A2D] = {2, 1, 0, 4, 2}, [GEO_CUBE] = {3, 0, 1, 4, 4}, [GEO_ACUBE] = {3, 1, 1, 4, 4},
+    [GEO_1D] = {1, 0, 0, 1, 1},    [GEO_2D] = {2, 0, 0, 2, 2},  [GEO_3D] = {3, 0, 0, 4, 4},
+    [GEO_A1D] = {1, 1, 0, 2, 1},   [GEO_A2D] = {2, 1, 0, 4, 2}, [GEO_CUBE] = {3, 0, 1, 4, 4},
+    [GEO_ACUBE] = {3, 1, 1, 4, 4},
 };
 
 int ptx_geometry_fits(geometry g, enum sim_shape shape, const struct sim_image *image)
@@ -44,8 +45,10 @@ static int bind(warp *w, const insn *in, unsigned lane, uint64_t handle, struct 
 
 static int bind_for(warp *w, const insn *in, unsigned lane, uint64_t handle, struct sim_texture *t)
 {
-    if (!bind(w, in, lane, handle, t)) return 0;
-    if (ptx_geometry_fits((geometry)in->sub, t->shape, &t->levels[0])) return 1;
+    if (!bind(w, in, lane, handle, t))
+        return 0;
+    if (ptx_geometry_fits((geometry)in->sub, t->shape, &t->levels[0]))
+        return 1;
     fault(w, in, lane, PTX_ILLEGAL_INSTRUCTION, handle, "the texture has another shape");
     return 0;
 }
@@ -61,7 +64,8 @@ static const int32_t *coordinates(const warp *w, const insn *in, const int32_t *
     at->dims = g->dims;
     at->cube = g->cube;
     at->whole = in->stype == T_S32;
-    if (g->layered) at->layer = (uint32_t)src(w, *list++)[lane];
+    if (g->layered)
+        at->layer = (uint32_t)src(w, *list++)[lane];
     for (unsigned k = 0; k < g->dims; k++) {
         uint64_t v = src(w, list[k])[lane];
         at->c[k] = as_f32(v);
@@ -75,14 +79,16 @@ static void level_of(const warp *w, const insn *in, const int32_t *list, unsigne
 {
     float d[2][4] = {{0}};
     unsigned n = ptx_geometries[in->sub].derivatives;
-    if (in->n == LOD_BASE) return;
+    if (in->n == LOD_BASE)
+        return;
     at->lod_given = 1;
     if (in->n == LOD_LEVEL) {
         uint64_t v = src(w, list[0])[lane];
         at->lod = at->whole ? (float)(int32_t)v : as_f32(v);
         return;
     }
-    for (unsigned k = 0; k < 2 * n; k++) d[k / n][k % n] = as_f32(src(w, list[k])[lane]);
+    for (unsigned k = 0; k < 2 * n; k++)
+        d[k / n][k % n] = as_f32(src(w, list[k])[lane]);
     at->lod = lod_of_gradients(t, at, d[0], d[1]);
 }
 
@@ -96,7 +102,8 @@ static step tex(warp *w, const insn *in, uint32_t m)
     check_epoch(w->wk);
     FOR_LANES (m) {
         sample_at at;
-        if ((handles[l] != bound || !bound) && !bind_for(w, in, l, handles[l], &t)) return ST_FAULT;
+        if ((handles[l] != bound || !bound) && !bind_for(w, in, l, handles[l], &t))
+            return ST_FAULT;
         bound = handles[l];
         const int32_t *rest = coordinates(w, in, list + 4, l, &at);
         level_of(w, in, rest, l, &t, &at);
@@ -104,7 +111,8 @@ static step tex(warp *w, const insn *in, uint32_t m)
     }
     for (int i = 0; i < 4; i++) {
         uint64_t *d = dst(w, list[i]);
-        FOR_LANES (m) d[l] = out[l][i];
+        FOR_LANES (m)
+            d[l] = out[l][i];
     }
     set_pred(w, in->e, m, m);
     return ST_NEXT;
@@ -120,14 +128,16 @@ static step tld4(warp *w, const insn *in, uint32_t m)
     check_epoch(w->wk);
     FOR_LANES (m) {
         sample_at at;
-        if ((handles[l] != bound || !bound) && !bind_for(w, in, l, handles[l], &t)) return ST_FAULT;
+        if ((handles[l] != bound || !bound) && !bind_for(w, in, l, handles[l], &t))
+            return ST_FAULT;
         bound = handles[l];
         coordinates(w, in, list + 4, l, &at);
         gather_texels(&t, &at, in->n, out[l]);
     }
     for (int i = 0; i < 4; i++) {
         uint64_t *d = dst(w, list[i]);
-        FOR_LANES (m) d[l] = out[l][i];
+        FOR_LANES (m)
+            d[l] = out[l][i];
     }
     set_pred(w, in->e, m, m);
     return ST_NEXT;
@@ -145,9 +155,9 @@ uint32_t ptx_image_query(texture_query query, enum sim_shape shape, const struct
     case QUERY_WIDTH: return image->width;
     case QUERY_HEIGHT: return shape == SIM_SHAPE_1D_LAYERED ? image->depth : image->height;
     default:
-        return shape == SIM_SHAPE_CUBEMAP_LAYERED                           ? image->depth / 6
+        return shape == SIM_SHAPE_CUBEMAP_LAYERED                       ? image->depth / 6
                : shape == SIM_SHAPE_3D || shape == SIM_SHAPE_2D_LAYERED ? image->depth
-                                                                            : 0;
+                                                                        : 0;
     }
 }
 
@@ -158,7 +168,8 @@ static step txq(warp *w, const insn *in, uint32_t m)
     const uint64_t *handles = src(w, in->a);
     check_epoch(w->wk);
     FOR_LANES (m) {
-        if (!bind(w, in, l, handles[l], &t)) return ST_FAULT;
+        if (!bind(w, in, l, handles[l], &t))
+            return ST_FAULT;
         uint32_t level = in->b == NO_OPERAND ? 0 : (uint32_t)src(w, in->b)[l];
         d[l] = level < t.level_count ? ptx_image_query((texture_query)in->n, t.shape, &t.levels[level]) : 0;
     }

@@ -11,10 +11,10 @@
 typedef enum geometry { GEO_1D, GEO_2D, GEO_3D, GEO_A1D, GEO_A2D, GEO_CUBE, GEO_ACUBE, GEOMETRIES } geometry;
 
 typedef struct geometry_info {
-    uint8_t dims;        // of a layer
-    uint8_t layered;     // the first coordinate is a layer
+    uint8_t dims;     // of a layer
+    uint8_t layered;  // the first coordinate is a layer
     uint8_t cube;
-    uint8_t coordinates; // operands of an instruction, with those that are ignored
+    uint8_t coordinates;  // operands of an instruction, with those that are ignored
     uint8_t derivatives;
 } geometry_info;
 extern const geometry_info ptx_geometries[GEOMETRIES];
@@ -39,7 +39,7 @@ exec_fn ptx_tld4_handler(void);
 exec_fn ptx_txq_handler(void);
 exec_fn ptx_suld_handler(void);
 exec_fn ptx_sust_handler(int formatted);
-exec_fn ptx_sured_handler(sured_op op, ptx_type type); // NULL if there is no such instruction
+exec_fn ptx_sured_handler(sured_op op, ptx_type type);  // NULL if there is no such instruction
 exec_fn ptx_suq_handler(void);
 
 // Whether instructions of a geometry can use what has a shape.

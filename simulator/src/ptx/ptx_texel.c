@@ -44,9 +44,11 @@ static double whole(struct sim_format format)
 static uint32_t unpack_one(const uint8_t *p, struct sim_format format, int fractions)
 {
     uint32_t v = raw(p, format.bytes);
-    if (format.component == SIM_FLOATING) return format.bytes == 2 ? bits_of((float)half_to_double((uint16_t)v)) : v;
+    if (format.component == SIM_FLOATING)
+        return format.bytes == 2 ? bits_of((float)half_to_double((uint16_t)v)) : v;
     int32_t number = format.component == SIM_SIGNED ? sign_extend(v, format.bytes) : (int32_t)v;
-    if (!fractions) return (uint32_t)number;
+    if (!fractions)
+        return (uint32_t)number;
     double fraction = number / whole(format);
     return bits_of((float)(fraction < -1 && fractions == 1 ? -1 : fraction));
 }
@@ -55,7 +57,8 @@ void texel_unpack(const void *memory, struct sim_format format, int fractions, u
 {
     const uint8_t *p = memory;
     memset(out, 0, 4 * sizeof *out);
-    for (unsigned i = 0; i < format.channels; i++) out[i] = unpack_one(p + i * format.bytes, format, fractions);
+    for (unsigned i = 0; i < format.channels; i++)
+        out[i] = unpack_one(p + i * format.bytes, format, fractions);
 }
 
 static double limited(double v, double least, double most) { return v < least ? least : v > most ? most : v; }
@@ -66,12 +69,14 @@ static double nearest(double v) { return copysign(ceil(fabs(v) - 0.5), v); }
 static uint32_t pack_one(struct sim_format format, uint32_t v)
 {
     double most = whole(format), least = format.component == SIM_SIGNED ? -most - 1 : 0;
-    if (format.component == SIM_FLOATING) return format.bytes == 2 ? half_from_double(float_of(v), R_RZ) : v;
+    if (format.component == SIM_FLOATING)
+        return format.bytes == 2 ? half_from_double(float_of(v), R_RZ) : v;
     if (format.normalized) {
         double f = float_of(v);
         return (uint32_t)(int32_t)nearest(limited(f == f ? f : 0, format.component == SIM_SIGNED ? -1 : 0, 1) * most);
     }
-    if (format.bytes == 4) return v;
+    if (format.bytes == 4)
+        return v;
     return (uint32_t)(int32_t)limited(format.component == SIM_SIGNED ? (double)(int32_t)v : (double)v, least, most);
 }
 

@@ -81,7 +81,8 @@ static ptx_type parse_type(parser *p, uint32_t *align, unsigned *vector, uint8_t
         if (lex_dot(lx, "align")) {
             lex_next(lx);
             uint32_t a = parse_align(lx);
-            if (!*ptr) *align = a; // after .ptr it is that of the memory pointed to
+            if (!*ptr)
+                *align = a;  // after .ptr it is that of the memory pointed to
         } else if (lex_dot(lx, "ptr")) {
             *ptr = 1;
             lex_next(lx);
@@ -92,11 +93,14 @@ static ptx_type parse_type(parser *p, uint32_t *align, unsigned *vector, uint8_t
             lex_next(lx);
             lex_expect(lx, '(');
             while (!lex_is(lx, ')')) {
-                if (lx->t.kind == TK_EOF) lex_fail(lx, PTX_INVALID_PTX, "')' expected, the text ends");
-                if (lex_dot(lx, "managed")) *managed = 1;
+                if (lx->t.kind == TK_EOF)
+                    lex_fail(lx, PTX_INVALID_PTX, "')' expected, the text ends");
+                if (lex_dot(lx, "managed"))
+                    *managed = 1;
                 lex_next(lx);
                 if (lex_accept(lx, '(')) {
-                    while (!lex_is(lx, ')') && lx->t.kind != TK_EOF) lex_next(lx);
+                    while (!lex_is(lx, ')') && lx->t.kind != TK_EOF)
+                        lex_next(lx);
                     lex_expect(lx, ')');
                 }
             }
@@ -158,13 +162,16 @@ static uint64_t float_bits(lexer *lx, ptx_type type, int negative)
     } else {
         memcpy(&d, &lx->t.value, 8);
     }
-    if (negative) d = -d;
+    if (negative)
+        d = -d;
     uint64_t bits = 0;
-    if (type_size(type) == 8) memcpy(&bits, &d, 8);
+    if (type_size(type) == 8)
+        memcpy(&bits, &d, 8);
     else {
         f = (float)d;
         memcpy(&bits, &f, 4);
-        if (lx->t.float_bytes == 4 && !negative) bits = lx->t.value; // keeps a NaN's payload
+        if (lx->t.float_bytes == 4 && !negative)
+            bits = lx->t.value;  // keeps a NaN's payload
     }
     return bits;
 }
@@ -201,14 +208,15 @@ static void parse_element(parser *p, ptx_var *v, uint64_t *index, unsigned size,
     } else {
         *lx = saved;
         uint64_t value = lex_expression(lx);
-        if (lex_accept(lx, '(')) { // 0xFF00(name): one byte of the address
+        if (lex_accept(lx, '(')) {  // 0xFF00(name): one byte of the address
             uint32_t len;
             const char *s = parse_name(p, &len);
             if (lex_accept(lx, '(')) {
                 s = parse_name(p, &len);
                 lex_expect(lx, ')');
             }
-            if (lex_accept(lx, '+')) init->value = lex_expression(lx);
+            if (lex_accept(lx, '+'))
+                init->value = lex_expression(lx);
             lex_expect(lx, ')');
             init->symbol = lex_intern(lx, s, len);
             init->shift = value ? (uint8_t)__builtin_ctzll(value) : 0;
@@ -217,7 +225,8 @@ static void parse_element(parser *p, ptx_var *v, uint64_t *index, unsigned size,
         }
     }
     ++*index;
-    if (!init->symbol && !init->value) return; // memory starts as zeros
+    if (!init->symbol && !init->value)
+        return;  // memory starts as zeros
     **end = init;
     *end = &init->next;
 }
@@ -232,13 +241,17 @@ static uint64_t parse_initialiser(parser *p, ptx_var *v, unsigned size)
         if (lex_accept(lx, '{')) {
             depth++;
         } else if (lex_accept(lx, '}')) {
-            if (!depth) lex_fail(lx, PTX_INVALID_PTX, "'}' without '{'");
+            if (!depth)
+                lex_fail(lx, PTX_INVALID_PTX, "'}' without '{'");
             depth--;
-            if (depth) lex_accept(lx, ',');
+            if (depth)
+                lex_accept(lx, ',');
         } else {
-            if (index >= MAX_INITIALISERS) lex_fail(lx, PTX_INVALID_PTX, "initialiser too long");
+            if (index >= MAX_INITIALISERS)
+                lex_fail(lx, PTX_INVALID_PTX, "initialiser too long");
             parse_element(p, v, &index, size, &end);
-            if (depth && !lex_is(lx, '}')) lex_expect(lx, ',');
+            if (depth && !lex_is(lx, '}'))
+                lex_expect(lx, ',');
         }
     } while (depth);
     return index;
@@ -275,7 +288,8 @@ static ptx_var *declare(parser *p, const char *name, uint32_t len, ptx_space spa
 // As define_again of functions.
 static ptx_var *define_again(parser *p, ptx_var *v, linkage link)
 {
-    if (v->unit == p->unit || !(v->weak || link == LINK_WEAK)) return NULL;
+    if (v->unit == p->unit || !(v->weak || link == LINK_WEAK))
+        return NULL;
     if (link != LINK_WEAK) {
         v->init = NULL;
         return v;
@@ -295,7 +309,8 @@ void parse_variable(parser *p, ptx_space space, linkage link)
     unsigned vector;
     uint8_t managed = 0, ptr = 0;
     ptx_type type = parse_type(p, &align, &vector, &managed, &ptr);
-    if (type == T_PRED) lex_fail(lx, PTX_INVALID_PTX, "a predicate lives in a register only");
+    if (type == T_PRED)
+        lex_fail(lx, PTX_INVALID_PTX, "a predicate lives in a register only");
     unsigned size = type_size(type) * vector;
     do {
         uint32_t len;
@@ -304,13 +319,15 @@ void parse_variable(parser *p, ptx_space space, linkage link)
         int fresh = v->size == 0 && !v->defined && !v->is_extern;
         if (v->defined && !is_extern) {
             ptx_var *other = define_again(p, v, link);
-            if (!other) lex_fail(lx, PTX_INVALID_PTX, "'%s' is defined twice", v->name);
+            if (!other)
+                lex_fail(lx, PTX_INVALID_PTX, "'%s' is defined twice", v->name);
             v = other;
         }
         uint8_t is_array;
         uint64_t count = parse_dimensions(p, &is_array);
-        if (count > MAX_VARIABLE / size) lex_fail(lx, PTX_INVALID_PTX, "variable '%s' is too large", v->name);
-        if (!v->defined || !is_extern) { // else all that counts is known
+        if (count > MAX_VARIABLE / size)
+            lex_fail(lx, PTX_INVALID_PTX, "variable '%s' is too large", v->name);
+        if (!v->defined || !is_extern) {  // else all that counts is known
             v->is_array = is_array;
             v->type = (uint8_t)type;
             v->managed |= managed;
@@ -321,8 +338,10 @@ void parse_variable(parser *p, ptx_space space, linkage link)
             if (space != SP_GLOBAL && space != SP_CONST)
                 lex_fail(lx, PTX_INVALID_PTX, "only .global and .const variables are initialised");
             uint64_t n = parse_initialiser(p, v, type_size(type));
-            if (!v->size) v->size = n * type_size(type);
-            if (n * type_size(type) > v->size) lex_fail(lx, PTX_INVALID_PTX, "too many values for '%s'", v->name);
+            if (!v->size)
+                v->size = n * type_size(type);
+            if (n * type_size(type) > v->size)
+                lex_fail(lx, PTX_INVALID_PTX, "too many values for '%s'", v->name);
         }
         if (!is_extern) {
             v->defined = 1;
@@ -346,9 +365,11 @@ void parse_variable(parser *p, ptx_space space, linkage link)
 uint32_t frame_place(parser *p, uint64_t size, uint32_t align)
 {
     uint64_t at = align_up(p->frame_now, align ? align : 1);
-    if (size > (1u << 20) || at + size > (1u << 20)) lex_fail(&p->lx, PTX_INVALID_PTX, "too much local memory");
+    if (size > (1u << 20) || at + size > (1u << 20))
+        lex_fail(&p->lx, PTX_INVALID_PTX, "too much local memory");
     p->frame_now = (uint32_t)(at + size);
-    if (p->frame_now > p->fn->frame) p->fn->frame = p->frame_now;
+    if (p->frame_now > p->fn->frame)
+        p->fn->frame = p->frame_now;
     return (uint32_t)at;
 }
 
@@ -372,7 +393,8 @@ ptx_var *parse_param(parser *p, int in_body)
     v->is_ptr = ptr;
     unsigned size = type_size(type) * vector;
     uint64_t count = parse_dimensions(p, &v->is_array);
-    if (count > (1u << 16)) lex_fail(lx, PTX_INVALID_PTX, "parameter '%s' is too large", v->name);
+    if (count > (1u << 16))
+        lex_fail(lx, PTX_INVALID_PTX, "parameter '%s' is too large", v->name);
     v->size = count * size;
     v->align = align ? align : size;
     v->type = (uint8_t)type;
@@ -396,27 +418,33 @@ static int place_window(parser *p, ptx_space space, uint64_t *base, uint64_t *en
     sim_ptx_module *m = p->m;
     uint64_t size = 0;
     for (ptx_var *v = p->vars; v; v = v->next) {
-        if (v->space != space || !v->defined) continue;
-        uint32_t a = v->align > 16 ? v->align : 16; // apart, as real modules lay them out
+        if (v->space != space || !v->defined)
+            continue;
+        uint32_t a = v->align > 16 ? v->align : 16;  // apart, as real modules lay them out
         size = align_up(size, a);
         v->address = size;
         size += v->size;
-        if (size > MAX_VARIABLE) return PTX_OUT_OF_MEMORY;
+        if (size > MAX_VARIABLE)
+            return PTX_OUT_OF_MEMORY;
     }
     *base = *end = 0;
-    if (!size) return 0;
+    if (!size)
+        return 0;
     if (m->host.alloc) {
         int r = m->host.alloc(m->host.ctx, size, GLOBAL_ALIGN, base);
-        if (r) return r;
+        if (r)
+            return r;
     } else {
         void *mem = aligned_alloc(GLOBAL_ALIGN, align_up(size, GLOBAL_ALIGN));
-        if (!mem) return PTX_OUT_OF_MEMORY;
+        if (!mem)
+            return PTX_OUT_OF_MEMORY;
         memset(mem, 0, size);
         *base = (uintptr_t)mem;
     }
     *end = *base + size;
     for (ptx_var *v = p->vars; v; v = v->next)
-        if (v->space == space && v->defined) v->address += *base;
+        if (v->space == space && v->defined)
+            v->address += *base;
     return 0;
 }
 
@@ -425,34 +453,42 @@ static void place_shared(parser *p)
     sim_ptx_module *m = p->m;
     uint64_t common = 0, most = 0;
     for (ptx_var *v = p->vars; v; v = v->next) {
-        if (v->space != SP_SHARED || v->is_extern || (v->owner && v->owner->entry)) continue;
+        if (v->space != SP_SHARED || v->is_extern || (v->owner && v->owner->entry))
+            continue;
         common = align_up(common, v->align);
         v->address = common;
         common += v->size;
-        if (common > UINT32_MAX / 2) lex_fail(&p->lx, PTX_INVALID_PTX, "too much shared memory");
+        if (common > UINT32_MAX / 2)
+            lex_fail(&p->lx, PTX_INVALID_PTX, "too much shared memory");
     }
     m->common_shared = (uint32_t)common;
     for (ptx_var *v = p->vars; v; v = v->next) {
-        if (v->space != SP_SHARED || v->is_extern || !v->owner || !v->owner->entry) continue;
+        if (v->space != SP_SHARED || v->is_extern || !v->owner || !v->owner->entry)
+            continue;
         uint64_t at = align_up(common + v->owner->shared, v->align);
         v->address = at;
         v->owner->shared = at + v->size - common;
-        if (at + v->size > UINT32_MAX / 2) lex_fail(&p->lx, PTX_INVALID_PTX, "too much shared memory");
+        if (at + v->size > UINT32_MAX / 2)
+            lex_fail(&p->lx, PTX_INVALID_PTX, "too much shared memory");
     }
     most = common;
     for (ptx_fn *f = p->fns; f; f = f->next)
-        if (f->entry && common + f->shared > most) most = common + f->shared;
+        if (f->entry && common + f->shared > most)
+            most = common + f->shared;
     m->dyn_shared = (uint32_t)align_up(most, DYNAMIC_ALIGN);
     for (ptx_var *v = p->vars; v; v = v->next)
-        if (v->space == SP_SHARED && v->is_extern) v->address = m->dyn_shared;
+        if (v->space == SP_SHARED && v->is_extern)
+            v->address = m->dyn_shared;
 }
 
 void place_variables(parser *p)
 {
     place_shared(p);
     int r = place_window(p, SP_GLOBAL, &p->m->global_base, &p->m->global_end);
-    if (!r) r = place_window(p, SP_CONST, &p->m->const_base, &p->m->const_end);
-    if (r) lex_fail(&p->lx, r, "no memory for the variables of the module");
+    if (!r)
+        r = place_window(p, SP_CONST, &p->m->const_base, &p->m->const_end);
+    if (r)
+        lex_fail(&p->lx, r, "no memory for the variables of the module");
 }
 
 // What initialisers name means what it does in the text that has them.
@@ -460,11 +496,15 @@ void resolve_initialisers(parser *p)
 {
     for (ptx_var *v = p->vars; v; v = v->next) {
         for (ptx_init *i = v->init; i; i = i->next) {
-            if (!i->symbol || i->var || i->fn) continue;
+            if (!i->symbol || i->var || i->fn)
+                continue;
             symbol *s = sym_find(p, i->symbol, strlen(i->symbol));
-            if (s && s->kind == SYM_VAR) i->var = s->var;
-            else if (s && s->kind == SYM_FN) i->fn = s->fn;
-            else lex_fail_at(&p->lx, i->line, "initialiser of '%s': '%s' is not defined", v->name, i->symbol);
+            if (s && s->kind == SYM_VAR)
+                i->var = s->var;
+            else if (s && s->kind == SYM_FN)
+                i->fn = s->fn;
+            else
+                lex_fail_at(&p->lx, i->line, "initialiser of '%s': '%s' is not defined", v->name, i->symbol);
         }
     }
 }

@@ -13,7 +13,7 @@
 
 #define FAIR_PERIOD 2048
 #define FAVOUR 256
-#define MAX_SLOTS ((uint64_t)1 << 19) // per lane: 128 MiB for a warp
+#define MAX_SLOTS ((uint64_t)1 << 19)  // per lane: 128 MiB for a warp
 
 LANES_BEGIN
 
@@ -29,8 +29,10 @@ LANES_END
 
 int grow_registers(warp *w, uint64_t slots)
 {
-    if (slots <= w->slots) return 1;
-    if (slots > MAX_SLOTS) return 0;
+    if (slots <= w->slots)
+        return 1;
+    if (slots > MAX_SLOTS)
+        return 0;
     uint64_t next = w->slots * 2 > slots ? w->slots * 2 : slots;
     uint64_t *grown = aligned_alloc(64, next * WARP * sizeof *grown);
     uint32_t *preds = grown ? realloc(w->preds, next * sizeof *preds) : NULL;
@@ -40,7 +42,8 @@ int grow_registers(warp *w, uint64_t slots)
     }
     memset(preds + w->slots, 0, (next - w->slots) * sizeof *preds);
     w->preds = preds;
-    if (w->slots) memcpy(grown, w->regs, (size_t)w->slots * WARP * sizeof *grown);
+    if (w->slots)
+        memcpy(grown, w->regs, (size_t)w->slots * WARP * sizeof *grown);
     memset(grown + (size_t)w->slots * WARP, 0, (next - w->slots) * WARP * sizeof *grown);
     free(w->regs);
     w->regs = grown;
@@ -65,7 +68,8 @@ static unsigned longest_waiting(const warp *w, uint32_t candidates)
     unsigned best = (unsigned)__builtin_ctz(candidates);
     for (uint32_t left = candidates & (candidates - 1); left; left &= left - 1) {
         unsigned l = (unsigned)__builtin_ctz(left);
-        if ((int32_t)(w->last_run[l] - w->last_run[best]) < 0) best = l;
+        if ((int32_t)(w->last_run[l] - w->last_run[best]) < 0)
+            best = l;
     }
     return best;
 }
@@ -76,9 +80,12 @@ static void group_of(warp *w, unsigned lead, uint32_t candidates)
     uint32_t group = 0, pc = w->lane_pc[lead], frame = w->lane_frame[lead], meet = UINT32_MAX;
     for (uint32_t left = candidates; left; left &= left - 1) {
         unsigned l = (unsigned)__builtin_ctz(left);
-        if (w->lane_frame[l] != frame) continue;
-        if (w->lane_pc[l] == pc) group |= 1u << l;
-        else if (w->lane_pc[l] > pc && w->lane_pc[l] < meet) meet = w->lane_pc[l];
+        if (w->lane_frame[l] != frame)
+            continue;
+        if (w->lane_pc[l] == pc)
+            group |= 1u << l;
+        else if (w->lane_pc[l] > pc && w->lane_pc[l] < meet)
+            meet = w->lane_pc[l];
     }
     w->active = group;
     w->pc = pc;
@@ -89,7 +96,8 @@ static void group_of(warp *w, unsigned lead, uint32_t candidates)
 
 LANES_BEGIN
 
-// Without calls all lanes are in one frame: the ones at the lowest pc run, until they meet others at the next higher one.
+// Without calls all lanes are in one frame: the ones at the lowest pc run, until they meet others at the next higher
+// one.
 INLINE void pick_lowest(warp *w, uint32_t candidates)
 {
     uint32_t pc = UINT32_MAX, meet = UINT32_MAX, group = 0;
@@ -112,7 +120,8 @@ INLINE void pick_lowest(warp *w, uint32_t candidates)
 INLINE int pick(warp *w)
 {
     uint32_t candidates = w->live & ~w->at_barrier & ~w->at_sync;
-    if (!candidates) return 0;
+    if (!candidates)
+        return 0;
     unsigned lead;
     if (w->steps >= w->fair_at) {
         lead = longest_waiting(w, candidates);
@@ -135,7 +144,8 @@ INLINE int run(warp *w, unsigned budget)
 {
     int ran = 0;
     while (budget) {
-        if (!w->active && !pick(w)) return ran;
+        if (!w->active && !pick(w))
+            return ran;
         ran = 1;
         for (;;) {
             const insn *in = w->code + w->pc;
@@ -143,17 +153,23 @@ INLINE int run(warp *w, unsigned budget)
             step s = ST_NEXT;
             w->steps++;
             budget--;
-            if (in->pred >= 0) m &= pred(w, in->pred >> 1, in->pred & 1);
-            if (m) s = in->run(w, in, m);
-            if (s == ST_NEXT) w->pc++;
-            else if (s == ST_SPLIT) break;
-            else if (s == ST_FAULT) return 1;
+            if (in->pred >= 0)
+                m &= pred(w, in->pred >> 1, in->pred & 1);
+            if (m)
+                s = in->run(w, in, m);
+            if (s == ST_NEXT)
+                w->pc++;
+            else if (s == ST_SPLIT)
+                break;
+            else if (s == ST_FAULT)
+                return 1;
             if (w->pc >= w->next_pc) {
                 spill(w, w->pc);
                 break;
             }
             if (!budget) {
-                if (w->active != w->live) spill(w, w->pc);
+                if (w->active != w->live)
+                    spill(w, w->pc);
                 return 1;
             }
         }
@@ -166,7 +182,7 @@ int warp_run(warp *w, unsigned budget) { return run(w, budget); }
 #if HAS_WIDE
 WIDE_TARGET int warp_run_wide(warp *w, unsigned budget) { return run(w, budget); }
 #else
-int warp_run_wide(warp *w, unsigned budget) { return run(w, budget); } // not called
+int warp_run_wide(warp *w, unsigned budget) { return run(w, budget); }  // not called
 #endif
 
 LANES_END

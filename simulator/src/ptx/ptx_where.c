@@ -7,8 +7,8 @@
 // Of which addresses the one of the first lane is part: [lo, hi), and what turns them into host addresses.
 typedef struct window {
     uint64_t lo, hi, delta;
-    uint64_t mask;   // what of an address counts
-    uint64_t stride; // between the windows of two lanes
+    uint64_t mask;    // what of an address counts
+    uint64_t stride;  // between the windows of two lanes
 } window;
 
 INLINE int find_window(const warp *w, const insn *in, uint64_t address, int is_write, window *out)
@@ -56,16 +56,20 @@ INLINE where find(warp *w, const insn *in, uint32_t m, uint64_t size, int is_wri
     unsigned lead = (unsigned)__builtin_ctz(m);
     check_epoch(w->wk);
     if (in->flags & F_FRAME) {
-        for (unsigned l = 0; l < WARP; l++) w->sum[l] = A[l] + w->lframe[l];
+        for (unsigned l = 0; l < WARP; l++)
+            w->sum[l] = A[l] + w->lframe[l];
         A = w->sum;
     }
     uint64_t imm = (uint64_t)in->imm, first = A[lead] + imm;
     window win;
-    if (!find_window(w, in, first, is_write, &win)) return WHERE_UNKNOWN;
+    if (!find_window(w, in, first, is_write, &win))
+        return WHERE_UNKNOWN;
     first &= win.mask;
-    if (first < win.lo || first >= win.hi || size > win.hi - first || first & (size - 1)) return WHERE_UNKNOWN;
-    uint64_t limit = win.hi - win.lo - size; // of an offset in the window
-    if (limit >> 63) return WHERE_UNKNOWN;
+    if (first < win.lo || first >= win.hi || size > win.hi - first || first & (size - 1))
+        return WHERE_UNKNOWN;
+    uint64_t limit = win.hi - win.lo - size;  // of an offset in the window
+    if (limit >> 63)
+        return WHERE_UNKNOWN;
     unsigned shift = (unsigned)__builtin_ctzll(size);
     uint64_t span = (A[WARP - 1] - A[0]) & win.mask;
     if (m == FULL && !win.stride && (!span || span == (uint64_t)(WARP - 1) << shift)) {
@@ -76,20 +80,24 @@ INLINE where find(warp *w, const insn *in, uint32_t m, uint64_t size, int is_wri
             row |= apart ^ (l << shift);
         }
         *at = first + win.delta;
-        if (!(same & win.mask)) return WHERE_SAME;
-        if (!(row & win.mask)) return first - win.lo + (WARP - 1) * size <= limit ? WHERE_ROW : WHERE_UNKNOWN;
+        if (!(same & win.mask))
+            return WHERE_SAME;
+        if (!(row & win.mask))
+            return first - win.lo + (WARP - 1) * size <= limit ? WHERE_ROW : WHERE_UNKNOWN;
     }
     // The sign of one of two differences is set if an offset in the window is more than the limit, which is positive.
     uint64_t outside = 0, low = 0;
     if (m == FULL) {
-        _Pragma("GCC ivdep") for (uint64_t l = 0; l < WARP; l++) {
+        _Pragma("GCC ivdep") for (uint64_t l = 0; l < WARP; l++)
+        {
             uint64_t a = (A[l] + imm) & win.mask;
             outside |= (a - win.lo) | (limit - (a - win.lo));
             low |= a;
             at[l] = a + win.delta;
         }
     } else if (!are_few(m, wide)) {
-        _Pragma("GCC ivdep") for (uint64_t l = 0; l < WARP; l++) {
+        _Pragma("GCC ivdep") for (uint64_t l = 0; l < WARP; l++)
+        {
             uint64_t a = (A[l] + imm) & win.mask;
             a = (m & ptx_lane_bit64[l]) != 0 ? a : first;
             outside |= (a - win.lo) | (limit - (a - win.lo));
@@ -106,7 +114,8 @@ INLINE where find(warp *w, const insn *in, uint32_t m, uint64_t size, int is_wri
         }
     }
     if (win.stride)
-        for (unsigned l = 0; l < WARP; l++) at[l] += l * win.stride;
+        for (unsigned l = 0; l < WARP; l++)
+            at[l] += l * win.stride;
     return outside >> 63 || low & (size - 1) ? WHERE_UNKNOWN : WHERE_ANY;
 }
 

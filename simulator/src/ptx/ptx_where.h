@@ -12,10 +12,10 @@
 #include "ptx/ptx_mem.h"
 
 typedef enum where {
-    WHERE_UNKNOWN, // ask resolve()
-    WHERE_ANY,     // each active lane has its own address
-    WHERE_ROW,     // the whole warp, one access after the other from the first lane's address on
-    WHERE_SAME,    // the whole warp at the first lane's address
+    WHERE_UNKNOWN,  // ask resolve()
+    WHERE_ANY,      // each active lane has its own address
+    WHERE_ROW,      // the whole warp, one access after the other from the first lane's address on
+    WHERE_SAME,     // the whole warp at the first lane's address
 } where;
 
 // Finds the host addresses of accesses of `size` bytes, a power of two. at[0] is set for WHERE_ROW and WHERE_SAME, for
@@ -26,7 +26,8 @@ where ptx_find_wide(warp *w, const insn *in, uint32_t m, uint64_t size, int is_w
 INLINE where find_where(warp *w, const insn *in, uint32_t m, uint64_t size, int is_write, uint64_t *at, const int wide)
 {
 #if HAS_WIDE
-    if (wide) return ptx_find_wide(w, in, m, size, is_write, at);
+    if (wide)
+        return ptx_find_wide(w, in, m, size, is_write, at);
 #endif
     (void)wide;
     return ptx_find(w, in, m, size, is_write, at);
@@ -35,9 +36,11 @@ INLINE where find_where(warp *w, const insn *in, uint32_t m, uint64_t size, int 
 // Gives every lane its address where find_where() has given the first one's.
 INLINE void spread(where found, uint64_t size, uint64_t *at)
 {
-    if (found != WHERE_ROW && found != WHERE_SAME) return;
+    if (found != WHERE_ROW && found != WHERE_SAME)
+        return;
     uint64_t first = at[0], step = found == WHERE_ROW ? size : 0;
-    for (unsigned l = 0; l < WARP; l++) at[l] = first + l * step;
+    for (unsigned l = 0; l < WARP; l++)
+        at[l] = first + l * step;
 }
 
 #endif

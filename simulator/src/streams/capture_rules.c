@@ -94,10 +94,7 @@ CUresult sim_capture_check_context(struct sim_context *context)
     return invalidate_where(in_context, context) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
 }
 
-static bool in_green(const struct sim_capture_stream *part, const void *green)
-{
-    return part->stream->green == green;
-}
+static bool in_green(const struct sim_capture_stream *part, const void *green) { return part->stream->green == green; }
 
 CUresult sim_capture_check_green(const struct sim_green *green)
 {

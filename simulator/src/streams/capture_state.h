@@ -13,9 +13,9 @@ struct sim_capture {
     size_t references;  // of streams and events
     uint64_t id;
     CUstreamCaptureMode mode;
-    uint64_t thread;            // that began it
-    struct sim_graph *graph;    // NULL once it has ended
-    bool existing;              // the graph was there before
+    uint64_t thread;          // that began it
+    struct sim_graph *graph;  // NULL once it has ended
+    bool existing;            // the graph was there before
     bool invalid;
     struct sim_stream *origin;  // not looked into
     struct sim_capture_stream *streams;
@@ -34,7 +34,7 @@ struct sim_capture_stream {
     struct sim_capture *capture;  // a reference
     struct sim_stream *stream;    // while it is captured
     struct sim_capture_set set;
-    CUgraphNode *handles;         // what the program was told of the set
+    CUgraphNode *handles;  // what the program was told of the set
     CUgraphEdgeData *data;
     struct sim_capture_stream *next, **link;
 };
@@ -50,8 +50,7 @@ void sim_capture_leave(struct sim_capture_stream *part);
 void sim_capture_drop(struct sim_capture *capture);
 CUresult sim_capture_set_add(struct sim_capture_set *set, const struct sim_dependency *nodes, size_t count);
 CUresult sim_capture_set_copy(struct sim_capture_set *set, const struct sim_capture_set *from);
-CUresult sim_capture_set_event(struct sim_event *event, struct sim_capture *capture,
-                               const struct sim_capture_set *set);
+CUresult sim_capture_set_event(struct sim_event *event, struct sim_capture *capture, const struct sim_capture_set *set);
 void sim_capture_invalidate(struct sim_capture *capture);
 // The part of a stream in a capture that is going well.
 CUresult sim_capture_part(struct sim_stream *stream, struct sim_capture_stream **part);

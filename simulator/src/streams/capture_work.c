@@ -43,24 +43,23 @@ CUresult sim_capture_work(struct sim_stream *stream, struct sim_work *work)
 // --- Memory ---------------------------------------------------------------------------------------------------
 
 // One side of a copy as a program reads it of the node. The structure has the same members for both sides.
-#define DESCRIBE(box, side, copy, operand, known)                                                                    \
-    do {                                                                                                             \
-        if ((operand).array) {                                                                                       \
-            (box)->side##MemoryType = CU_MEMORYTYPE_ARRAY;                                                           \
-            (box)->side##Array = (operand).array;                                                                    \
-            (box)->side##XInBytes = (operand).origin[0];                                                             \
-            (box)->side##Y = (operand).origin[1];                                                                    \
-            (box)->side##Z = (operand).origin[2];                                                                    \
-            break;                                                                                                   \
-        }                                                                                                            \
-        (box)->side##MemoryType = (known) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;                               \
-        if (known)                                                                                                   \
-            (box)->side##Device = (operand).address;                                                                 \
-        else                                                                                                         \
-            (box)->side##Host = (void *)(operand).address;                                                           \
-        (box)->side##Pitch = (operand).pitch ? (operand).pitch : (copy)->width;                                      \
-        (box)->side##Height =                                                                                        \
-            (operand).pitch && (operand).slice ? (operand).slice / (operand).pitch : (copy)->height;                 \
+#define DESCRIBE(box, side, copy, operand, known) \
+    do { \
+        if ((operand).array) { \
+            (box)->side##MemoryType = CU_MEMORYTYPE_ARRAY; \
+            (box)->side##Array = (operand).array; \
+            (box)->side##XInBytes = (operand).origin[0]; \
+            (box)->side##Y = (operand).origin[1]; \
+            (box)->side##Z = (operand).origin[2]; \
+            break; \
+        } \
+        (box)->side##MemoryType = (known) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST; \
+        if (known) \
+            (box)->side##Device = (operand).address; \
+        else \
+            (box)->side##Host = (void *)(operand).address; \
+        (box)->side##Pitch = (operand).pitch ? (operand).pitch : (copy)->width; \
+        (box)->side##Height = (operand).pitch && (operand).slice ? (operand).slice / (operand).pitch : (copy)->height; \
     } while (0)
 
 CUresult sim_capture_copy(struct sim_stream *stream, const struct sim_copy *copy, bool wait)
@@ -111,10 +110,8 @@ CUresult sim_capture_alloc(struct sim_stream *stream, struct sim_pool *pool, siz
         if (i != pool->device && atomic_load(&pool->access[i]) == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
             access[count++] = (CUmemAccessDesc){.location = sim_location(CU_MEM_LOCATION_TYPE_DEVICE, i),
                                                 .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    CUDA_MEM_ALLOC_NODE_PARAMS_v1 params = {.poolProps = pool->props,
-                                            .accessDescs = access,
-                                            .accessDescCount = count,
-                                            .bytesize = bytes};
+    CUDA_MEM_ALLOC_NODE_PARAMS_v1 params = {
+        .poolProps = pool->props, .accessDescs = access, .accessDescCount = count, .bytesize = bytes};
     params.poolProps.handleTypes = CU_MEM_HANDLE_TYPE_NONE;
     SIM_TRY(sim_work_alloc(&params, &work));
     SIM_TRY(sim_capture_work(stream, work));

@@ -11,11 +11,11 @@ struct sim_event {
     struct sim_object base;
     struct sim_context *context;
     unsigned flags;
-    struct sim_event_share *share;  // NULL unless other processes may use the event
+    struct sim_event_share *share;              // NULL unless other processes may use the event
     struct sim_capture_event *_Atomic capture;  // if it was last recorded in a captured stream
-    pthread_mutex_t lock;           // guards what follows
-    struct sim_point point;  // where it was last recorded; no stream when it never was
-    uint64_t recording;      // counts the recordings, so that an overtaken one leaves no time behind
+    pthread_mutex_t lock;                       // guards what follows
+    struct sim_point point;                     // where it was last recorded; no stream when it never was
+    uint64_t recording;                         // counts the recordings, so that an overtaken one leaves no time behind
     uint64_t time_ns;
     uint64_t shared_number;  // of the recording at `point`; if it is not the latest, the latest was made elsewhere
 };
@@ -38,8 +38,8 @@ void sim_event_mark_begin(struct sim_event *event, struct sim_stream *timeline, 
 void sim_event_mark_end(struct sim_event_mark *mark);  // the moment has come
 // What waiting for the event now means: a moment of a stream, of another process, or (neither) nothing.
 struct sim_event_wait {
-    struct sim_point point;   // with a reference to its stream
-    struct sim_event *shared; // with a reference; then
+    struct sim_point point;    // with a reference to its stream
+    struct sim_event *shared;  // with a reference; then
     uint64_t number;
 };
 void sim_event_wait_begin(struct sim_event *event, struct sim_event_wait *wait);

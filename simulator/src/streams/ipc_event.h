@@ -12,7 +12,7 @@
 struct sim_event_share;
 
 CUresult sim_event_share_new(struct sim_event_share **share);
-void sim_event_share_free(struct sim_event_share *share);  // NULL is fine
+void sim_event_share_free(struct sim_event_share *share);       // NULL is fine
 uint64_t sim_event_share_begin(struct sim_event_share *share);  // the number of a new recording
 void sim_event_share_finish(struct sim_event_share *share, uint64_t number);
 uint64_t sim_event_share_latest(struct sim_event_share *share);  // 0 if it was never recorded

@@ -156,8 +156,7 @@ CUstream sim_stream_handle(struct sim_stream *stream)
     return stream->legacy ? CU_STREAM_LEGACY : (CUstream)sim_object_handle(stream);
 }
 
-SIM_API(cuStreamCreateWithPriority, (CUstream *phStream, unsigned int flags, int priority),
-        (phStream, flags, priority))
+SIM_API(cuStreamCreateWithPriority, (CUstream *phStream, unsigned int flags, int priority), (phStream, flags, priority))
 {
     SIM_REQUIRE(phStream && !(flags & ~(unsigned)CU_STREAM_NON_BLOCKING));
     struct sim_context *context;
@@ -302,23 +301,14 @@ SIM_API_STREAM(cuStreamGetCtx_v2, _ptsz, (CUstream hStream, CUcontext *pCtx, CUg
 static void *attribute(struct sim_stream *stream, CUstreamAttrID id, size_t *size)
 {
     switch ((int)id) {
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-        *size = sizeof(CUaccessPolicyWindow);
-        return &stream->access_window;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: *size = sizeof(CUaccessPolicyWindow); return &stream->access_window;
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
         *size = sizeof(CUsynchronizationPolicy);
         return &stream->sync_policy;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-        *size = sizeof(int);
-        return &stream->priority;
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-        *size = sizeof(CUlaunchMemSyncDomainMap);
-        return &stream->domain_map;
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        *size = sizeof(CUlaunchMemSyncDomain);
-        return &stream->domain;
-    default:
-        return NULL;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: *size = sizeof(int); return &stream->priority;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: *size = sizeof(CUlaunchMemSyncDomainMap); return &stream->domain_map;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: *size = sizeof(CUlaunchMemSyncDomain); return &stream->domain;
+    default: return NULL;
     }
 }
 
@@ -337,8 +327,8 @@ SIM_API_STREAM(cuStreamGetAttribute, _ptsz, (CUstream hStream, CUstreamAttrID at
     return CUDA_SUCCESS;
 }
 
-SIM_API_STREAM(cuStreamSetAttribute, _ptsz,
-               (CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *value), (hStream, attr, value))
+SIM_API_STREAM(cuStreamSetAttribute, _ptsz, (CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *value),
+               (hStream, attr, value))
 {
     SIM_REQUIRE(value);
     SIM_HELD struct sim_stream *stream = NULL;

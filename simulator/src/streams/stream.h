@@ -55,7 +55,7 @@ struct sim_stream {
 
     _Atomic uint64_t submitted, completed;
     _Atomic uint64_t known;  // how far the host knows it to be, by having waited
-    pthread_mutex_t lock;  // guards what follows
+    pthread_mutex_t lock;    // guards what follows
     struct {
         uint64_t id, number;
     } followed[SIM_FOLLOWED];  // how far the streams were that this one was told to wait for, the latest ones
@@ -102,8 +102,8 @@ void sim_context_drain(struct sim_context *context);
 CUresult sim_stream_new(struct sim_context *context, unsigned flags, int priority, struct sim_stream **stream);
 CUresult sim_stream_new_in(struct sim_green *green, unsigned flags, int priority, struct sim_stream **stream);
 CUresult sim_stream_find(CUstream handle, struct sim_stream **stream);  // resolves the default streams
-bool sim_stream_is_legacy(CUstream handle);  // asks for no context
-CUresult sim_stream_default(struct sim_stream **stream);  // of the variant being called
+bool sim_stream_is_legacy(CUstream handle);                             // asks for no context
+CUresult sim_stream_default(struct sim_stream **stream);                // of the variant being called
 CUstream sim_stream_handle(struct sim_stream *stream);
 void sim_stream_finalize(void *stream);
 void sim_thread_end_streams(struct sim_thread *thread);

@@ -69,8 +69,7 @@ SIM_API_STREAM(cuLaunchHostFunc, _ptsz, (CUstream hStream, CUhostFn fn, void *us
     return submit_host(&(struct host_job){.function = fn, .data = userData, .handle = hStream}, 0);
 }
 
-SIM_API_STREAM(cuLaunchHostFunc_v2, _ptsz,
-               (CUstream hStream, CUhostFn fn, void *userData, unsigned int syncMode),
+SIM_API_STREAM(cuLaunchHostFunc_v2, _ptsz, (CUstream hStream, CUhostFn fn, void *userData, unsigned int syncMode),
                (hStream, fn, userData, syncMode))
 {
     enum { MODES = 2 };
@@ -186,8 +185,7 @@ CUresult sim_value_read(const CUstreamBatchMemOpParams *p, struct sim_value_job 
         SIM_REQUIRE(p->memoryBarrier.flags <= CU_STREAM_MEMORY_BARRIER_TYPE_GPU);
         return CUDA_SUCCESS;
     case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES: return CUDA_ERROR_NOT_SUPPORTED;  // as for waits
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
+    default: return CUDA_ERROR_INVALID_VALUE;
     }
     return check_value(job, flags);
 }
@@ -211,20 +209,22 @@ static CUresult value_work(CUstream handle, const CUstreamBatchMemOpParams *oper
     return CUDA_SUCCESS;
 }
 
-#define VALUE_FUNCTIONS(bits, type, member)                                                                          \
-    SIM_API_STREAM(cuStreamWaitValue##bits##_v2, _ptsz,                                                              \
+#define VALUE_FUNCTIONS(bits, type, member) \
+    SIM_API_STREAM(cuStreamWaitValue##bits##_v2, _ptsz, \
                    (CUstream stream, CUdeviceptr addr, type value, unsigned int flags), (stream, addr, value, flags)) \
-    {                                                                                                                \
-        CUstreamBatchMemOpParams p = {.waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_##bits,                 \
-                                                    .address = addr, .member = value, .flags = flags}};              \
-        return value_work(stream, &p, 1);                                                                            \
-    }                                                                                                                \
-    SIM_API_STREAM(cuStreamWriteValue##bits##_v2, _ptsz,                                                             \
+    { \
+        CUstreamBatchMemOpParams p = { \
+            .waitValue = { \
+                .operation = CU_STREAM_MEM_OP_WAIT_VALUE_##bits, .address = addr, .member = value, .flags = flags}}; \
+        return value_work(stream, &p, 1); \
+    } \
+    SIM_API_STREAM(cuStreamWriteValue##bits##_v2, _ptsz, \
                    (CUstream stream, CUdeviceptr addr, type value, unsigned int flags), (stream, addr, value, flags)) \
-    {                                                                                                                \
-        CUstreamBatchMemOpParams p = {.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_##bits,               \
-                                                     .address = addr, .member = value, .flags = flags}};             \
-        return value_work(stream, &p, 1);                                                                            \
+    { \
+        CUstreamBatchMemOpParams p = { \
+            .writeValue = { \
+                .operation = CU_STREAM_MEM_OP_WRITE_VALUE_##bits, .address = addr, .member = value, .flags = flags}}; \
+        return value_work(stream, &p, 1); \
     }
 
 VALUE_FUNCTIONS(32, cuuint32_t, value)

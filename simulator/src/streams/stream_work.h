@@ -13,7 +13,7 @@ void sim_host_run(CUhostFn function, void *data);  // which may make no call of 
 struct sim_value_job {
     uintptr_t address;
     uint64_t value;
-    unsigned bytes;      // 4 or 8; 0 if there is nothing to do
+    unsigned bytes;  // 4 or 8; 0 if there is nothing to do
     bool writes;
     unsigned condition;  // of a wait
     const char *function;

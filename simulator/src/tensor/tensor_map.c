@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Encoding of tensor maps. The rules are those of driver 580 on an H100, which was asked with some 390,000 descriptions; where
-// cuda.h says something else, a comment does.
+// Encoding of tensor maps. The rules are those of driver 580 on an H100, which was asked with some 390,000
+// descriptions; where cuda.h says something else, a comment does.
 
 #include "tensor/tensor_map.h"
 
@@ -13,12 +13,12 @@
 
 enum {
     ALIGNMENT = 16,
-    WIDE_ALIGNMENT = 32, // where channels are interleaved by 32 bytes
+    WIDE_ALIGNMENT = 32,  // where channels are interleaved by 32 bytes
     LARGEST_BOX = 256,
     LARGEST_STEP = 8,
     LARGEST_CHANNELS = 256,
     LARGEST_PIXELS = 1024,
-    LARGEST_BYTES = 228 << 10, // of a box: the shared memory of a multiprocessor
+    LARGEST_BYTES = 228 << 10,  // of a box: the shared memory of a multiprocessor
     PACKED_BOX = 128,
     HOPPER = 9,
     BLACKWELL = 10,
@@ -27,19 +27,19 @@ static const uint64_t MARK = 0x70616d726f736e74u, EXTENT_LIMIT = 1ull << 32, STR
                       ADDRESS_LIMIT = 1ull << 57;
 
 static const uint8_t element_bytes[] = {
-    [CU_TENSOR_MAP_DATA_TYPE_UINT8] = 1,       [CU_TENSOR_MAP_DATA_TYPE_UINT16] = 2,
-    [CU_TENSOR_MAP_DATA_TYPE_UINT32] = 4,      [CU_TENSOR_MAP_DATA_TYPE_INT32] = 4,
-    [CU_TENSOR_MAP_DATA_TYPE_UINT64] = 8,      [CU_TENSOR_MAP_DATA_TYPE_INT64] = 8,
-    [CU_TENSOR_MAP_DATA_TYPE_FLOAT16] = 2,     [CU_TENSOR_MAP_DATA_TYPE_FLOAT32] = 4,
-    [CU_TENSOR_MAP_DATA_TYPE_FLOAT64] = 8,     [CU_TENSOR_MAP_DATA_TYPE_BFLOAT16] = 2,
-    [CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ] = 4, [CU_TENSOR_MAP_DATA_TYPE_TFLOAT32] = 4,
+    [CU_TENSOR_MAP_DATA_TYPE_UINT8] = 1,        [CU_TENSOR_MAP_DATA_TYPE_UINT16] = 2,
+    [CU_TENSOR_MAP_DATA_TYPE_UINT32] = 4,       [CU_TENSOR_MAP_DATA_TYPE_INT32] = 4,
+    [CU_TENSOR_MAP_DATA_TYPE_UINT64] = 8,       [CU_TENSOR_MAP_DATA_TYPE_INT64] = 8,
+    [CU_TENSOR_MAP_DATA_TYPE_FLOAT16] = 2,      [CU_TENSOR_MAP_DATA_TYPE_FLOAT32] = 4,
+    [CU_TENSOR_MAP_DATA_TYPE_FLOAT64] = 8,      [CU_TENSOR_MAP_DATA_TYPE_BFLOAT16] = 2,
+    [CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ] = 4,  [CU_TENSOR_MAP_DATA_TYPE_TFLOAT32] = 4,
     [CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ] = 4,
 };
 enum { PLAIN_TYPES = sizeof element_bytes };
 
 // What the three ways to encode have in common.
 struct description {
-    void *map; // anywhere: cuda.h wants a multiple of 64 bytes, the driver does not
+    void *map;  // anywhere: cuda.h wants a multiple of 64 bytes, the driver does not
     unsigned type, rank;
     const void *address;
     const cuuint64_t *extents, *strides;
@@ -154,16 +154,16 @@ SIM_API(cuTensorMapEncodeTiled,
     SIM_TRY(require_architecture(HOPPER));
     SIM_REQUIRE(boxDim && tensorRank && tensorRank <= SIM_TENSOR_RANK);
     unsigned bytes = (unsigned)tensorDataType < PLAIN_TYPES ? element_bytes[tensorDataType] : 0;
-    struct description given = {tensorMap,           tensorDataType,    tensorRank,           globalAddress,
-                                globalDim,           globalStrides,     elementStrides,       interleave,
-                                swizzle,             l2Promotion,       oobFill,              (uint64_t)boxDim[0] * bytes};
+    struct description given = {tensorMap, tensorDataType, tensorRank,     globalAddress,
+                                globalDim, globalStrides,  elementStrides, interleave,
+                                swizzle,   l2Promotion,    oobFill,        (uint64_t)boxDim[0] * bytes};
     struct sim_tensor_map map;
     for (unsigned i = 0; i < tensorRank; i++)
         SIM_REQUIRE(boxDim[i] && boxDim[i] <= LARGEST_BOX);
     SIM_TRY(begin(&given, 1, &map));
     uint64_t count = bytes;
     for (unsigned i = 0; i < tensorRank; i++)
-        count *= boxDim[i] / elementStrides[i]; // rounded down, where the copy rounds up
+        count *= boxDim[i] / elementStrides[i];  // rounded down, where the copy rounds up
     SIM_REQUIRE(count <= LARGEST_BYTES);
     map.mode = SIM_TENSOR_TILED;
     for (unsigned i = 0; i < tensorRank; i++)
@@ -211,12 +211,13 @@ SIM_API(cuTensorMapEncodeIm2col,
     SIM_REQUIRE(channelsPerPixel && channelsPerPixel <= LARGEST_CHANNELS);
     SIM_REQUIRE(pixelsPerColumn && pixelsPerColumn <= LARGEST_PIXELS);
     unsigned bytes = (unsigned)tensorDataType < PLAIN_TYPES ? element_bytes[tensorDataType] : 0;
-    struct description given = {tensorMap,  tensorDataType, tensorRank,     globalAddress, globalDim,   globalStrides,
-                                elementStrides, interleave, swizzle,        l2Promotion,   oobFill,
-                                (uint64_t)channelsPerPixel * bytes};
+    struct description given = {tensorMap, tensorDataType, tensorRank,     globalAddress,
+                                globalDim, globalStrides,  elementStrides, interleave,
+                                swizzle,   l2Promotion,    oobFill,        (uint64_t)channelsPerPixel * bytes};
     struct sim_tensor_map map;
     SIM_TRY(begin(&given, 3, &map));
-    SIM_TRY(set_pixels(&map, &given, pixelBoxLowerCorner, pixelBoxUpperCorner, pixelsPerColumn, corner_limit(tensorRank)));
+    SIM_TRY(
+        set_pixels(&map, &given, pixelBoxLowerCorner, pixelBoxUpperCorner, pixelsPerColumn, corner_limit(tensorRank)));
     map.mode = SIM_TENSOR_IM2COL;
     return finish(&given, &map);
 }
@@ -231,19 +232,19 @@ SIM_API(cuTensorMapEncodeIm2colWide,
          pixelBoxUpperCornerWidth, channelsPerPixel, pixelsPerColumn, elementStrides, interleave, mode, swizzle,
          l2Promotion, oobFill))
 {
-    SIM_TRY(require_architecture(HOPPER)); // which has no instruction for such maps
+    SIM_TRY(require_architecture(HOPPER));  // which has no instruction for such maps
     SIM_REQUIRE(mode == CU_TENSOR_MAP_IM2COL_WIDE_MODE_W || mode == CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128);
     SIM_REQUIRE(channelsPerPixel && channelsPerPixel <= LARGEST_CHANNELS);
     SIM_REQUIRE(mode == CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128 || (pixelsPerColumn && pixelsPerColumn <= LARGEST_PIXELS));
     unsigned bytes = (unsigned)tensorDataType < PLAIN_TYPES ? element_bytes[tensorDataType] : 0;
-    struct description given = {tensorMap,  tensorDataType, tensorRank,     globalAddress, globalDim,   globalStrides,
-                                elementStrides, interleave, swizzle,        l2Promotion,   oobFill,
-                                (uint64_t)channelsPerPixel * bytes};
+    struct description given = {tensorMap, tensorDataType, tensorRank,     globalAddress,
+                                globalDim, globalStrides,  elementStrides, interleave,
+                                swizzle,   l2Promotion,    oobFill,        (uint64_t)channelsPerPixel * bytes};
     struct sim_tensor_map map;
     SIM_TRY(begin(&given, 3, &map));
     int is_w = mode == CU_TENSOR_MAP_IM2COL_WIDE_MODE_W;
     int lower[SIM_TENSOR_CORNERS] = {pixelBoxLowerCornerWidth}, upper[SIM_TENSOR_CORNERS] = {pixelBoxUpperCornerWidth};
-    bool later = sim_config()->major >= BLACKWELL; // where cuda.h counts
+    bool later = sim_config()->major >= BLACKWELL;  // where cuda.h counts
     SIM_REQUIRE(!later || (swizzle != CU_TENSOR_MAP_SWIZZLE_NONE && swizzle != CU_TENSOR_MAP_SWIZZLE_32B));
     SIM_TRY(set_pixels(&map, &given, lower, upper, is_w ? pixelsPerColumn : PACKED_BOX,
                        corner_limit(later ? 3 : tensorRank)));

@@ -14,9 +14,9 @@ enum sim_tensor_mode { SIM_TENSOR_TILED, SIM_TENSOR_IM2COL, SIM_TENSOR_IM2COL_W,
 struct sim_tensor_map {
     uint64_t mark;
     uint64_t address;
-    uint64_t strides[SIM_TENSOR_RANK - 1];  // in bytes, of all dimensions but the first
-    uint32_t last[SIM_TENSOR_RANK];         // index of the last element: the extent may be 2^32
-    uint16_t box[SIM_TENSOR_RANK];          // of tiled maps, in elements
+    uint64_t strides[SIM_TENSOR_RANK - 1];                         // in bytes, of all dimensions but the first
+    uint32_t last[SIM_TENSOR_RANK];                                // index of the last element: the extent may be 2^32
+    uint16_t box[SIM_TENSOR_RANK];                                 // of tiled maps, in elements
     int16_t lower[SIM_TENSOR_CORNERS], upper[SIM_TENSOR_CORNERS];  // of im2col
     uint16_t channels, pixels;
     uint8_t steps[SIM_TENSOR_RANK];  // element strides

@@ -143,8 +143,8 @@ SIM_API(cuArrayGetDescriptor_v2, (CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, CUarr
     return CUDA_SUCCESS;
 }
 
-// Arrays whose memory is mapped later, and those with tiles or planes, cannot be made. What there is gets the answer that
-// the header has for all other arrays.
+// Arrays whose memory is mapped later, and those with tiles or planes, cannot be made. What there is gets the answer
+// that the header has for all other arrays.
 
 SIM_API(cuArrayGetMemoryRequirements,
         (CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUarray array, CUdevice device),
@@ -166,8 +166,7 @@ SIM_API(cuArrayGetSparseProperties, (CUDA_ARRAY_SPARSE_PROPERTIES *sparsePropert
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-SIM_API(cuArrayGetPlane, (CUarray *pPlaneArray, CUarray hArray, unsigned int planeIdx),
-        (pPlaneArray, hArray, planeIdx))
+SIM_API(cuArrayGetPlane, (CUarray *pPlaneArray, CUarray hArray, unsigned int planeIdx), (pPlaneArray, hArray, planeIdx))
 {
     (void)planeIdx;
     SIM_HELD struct sim_array *array = NULL;
@@ -321,8 +320,8 @@ SIM_API(cuMipmappedArrayGetMemoryRequirements,
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-SIM_API(cuMipmappedArrayGetSparseProperties,
-        (CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUmipmappedArray mipmap), (sparseProperties, mipmap))
+SIM_API(cuMipmappedArrayGetSparseProperties, (CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUmipmappedArray mipmap),
+        (sparseProperties, mipmap))
 {
     SIM_HELD struct sim_mipmap *found = NULL;
     SIM_REQUIRE(sparseProperties);

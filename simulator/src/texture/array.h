@@ -17,7 +17,7 @@ struct sim_array {
     struct sim_image image;
     uintptr_t memory;  // what was allocated for it, or for the mipmapped array
     size_t bytes;
-    bool level;        // of a mipmapped array, which owns it
+    bool level;  // of a mipmapped array, which owns it
 };
 
 struct sim_mipmap {

@@ -37,14 +37,38 @@ CUresult sim_format_read(CUarray_format format, unsigned channels, struct sim_fo
     out->channels = (uint8_t)channels;
     out->normalized = false;
     switch (number) {
-    case CU_AD_FORMAT_UNSIGNED_INT8: out->component = SIM_UNSIGNED; out->bytes = 1; return CUDA_SUCCESS;
-    case CU_AD_FORMAT_UNSIGNED_INT16: out->component = SIM_UNSIGNED; out->bytes = 2; return CUDA_SUCCESS;
-    case CU_AD_FORMAT_UNSIGNED_INT32: out->component = SIM_UNSIGNED; out->bytes = 4; return CUDA_SUCCESS;
-    case CU_AD_FORMAT_SIGNED_INT8: out->component = SIM_SIGNED; out->bytes = 1; return CUDA_SUCCESS;
-    case CU_AD_FORMAT_SIGNED_INT16: out->component = SIM_SIGNED; out->bytes = 2; return CUDA_SUCCESS;
-    case CU_AD_FORMAT_SIGNED_INT32: out->component = SIM_SIGNED; out->bytes = 4; return CUDA_SUCCESS;
-    case CU_AD_FORMAT_HALF: out->component = SIM_FLOATING; out->bytes = 2; return CUDA_SUCCESS;
-    case CU_AD_FORMAT_FLOAT: out->component = SIM_FLOATING; out->bytes = 4; return CUDA_SUCCESS;
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+        out->component = SIM_UNSIGNED;
+        out->bytes = 1;
+        return CUDA_SUCCESS;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+        out->component = SIM_UNSIGNED;
+        out->bytes = 2;
+        return CUDA_SUCCESS;
+    case CU_AD_FORMAT_UNSIGNED_INT32:
+        out->component = SIM_UNSIGNED;
+        out->bytes = 4;
+        return CUDA_SUCCESS;
+    case CU_AD_FORMAT_SIGNED_INT8:
+        out->component = SIM_SIGNED;
+        out->bytes = 1;
+        return CUDA_SUCCESS;
+    case CU_AD_FORMAT_SIGNED_INT16:
+        out->component = SIM_SIGNED;
+        out->bytes = 2;
+        return CUDA_SUCCESS;
+    case CU_AD_FORMAT_SIGNED_INT32:
+        out->component = SIM_SIGNED;
+        out->bytes = 4;
+        return CUDA_SUCCESS;
+    case CU_AD_FORMAT_HALF:
+        out->component = SIM_FLOATING;
+        out->bytes = 2;
+        return CUDA_SUCCESS;
+    case CU_AD_FORMAT_FLOAT:
+        out->component = SIM_FLOATING;
+        out->bytes = 4;
+        return CUDA_SUCCESS;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
 }
@@ -68,8 +92,7 @@ static CUresult check_shape(const CUDA_ARRAY3D_DESCRIPTOR *desc)
     SIM_REQUIRE(desc->Width);
     SIM_REQUIRE(!layered || desc->Depth);
     SIM_REQUIRE(layered || desc->Height || !desc->Depth);
-    SIM_REQUIRE(!cube || (desc->Height == desc->Width &&
-                          (layered ? desc->Depth % FACES == 0 : desc->Depth == FACES)));
+    SIM_REQUIRE(!cube || (desc->Height == desc->Width && (layered ? desc->Depth % FACES == 0 : desc->Depth == FACES)));
     SIM_REQUIRE(!(desc->Flags & CUDA_ARRAY3D_TEXTURE_GATHER) || sim_shape_of(desc) == SIM_SHAPE_2D);
     return CUDA_SUCCESS;
 }
@@ -108,15 +131,15 @@ static const struct limit alternate_3d = {ATTRIBUTE(TEXTURE3D_WIDTH_ALTERNATE), 
                                           ATTRIBUTE(TEXTURE3D_DEPTH_ALTERNATE)};
 static const struct limit gathered = {ATTRIBUTE(TEXTURE2D_GATHER_WIDTH), ATTRIBUTE(TEXTURE2D_GATHER_HEIGHT), 0};
 static const struct limit mipmapped_1d = {ATTRIBUTE(TEXTURE1D_MIPMAPPED_WIDTH), 0, 0};
-static const struct limit mipmapped_2d = {ATTRIBUTE(TEXTURE2D_MIPMAPPED_WIDTH),
-                                          ATTRIBUTE(TEXTURE2D_MIPMAPPED_HEIGHT), 0};
+static const struct limit mipmapped_2d = {ATTRIBUTE(TEXTURE2D_MIPMAPPED_WIDTH), ATTRIBUTE(TEXTURE2D_MIPMAPPED_HEIGHT),
+                                          0};
 #undef ATTRIBUTE
 
 static bool reaches(int device, size_t size, int attribute)
 {
     int most = 0;
-    return !attribute || (sim_device_attribute(device, (CUdevice_attribute)attribute, &most) == 0 &&
-                          size <= (size_t)most);
+    return !attribute ||
+           (sim_device_attribute(device, (CUdevice_attribute)attribute, &most) == 0 && size <= (size_t)most);
 }
 
 static bool fits(int device, const CUDA_ARRAY3D_DESCRIPTOR *desc, const struct limit *limit)
@@ -128,8 +151,7 @@ static bool fits(int device, const CUDA_ARRAY3D_DESCRIPTOR *desc, const struct l
 CUresult sim_array_check(int device, const CUDA_ARRAY3D_DESCRIPTOR *desc, bool mipmapped)
 {
     enum { VIDEO = 0x100 };  // CUDA_ARRAY3D_VIDEO_ENCODE_DECODE, which older headers do not have
-    const unsigned elsewhere =
-        CUDA_ARRAY3D_DEPTH_TEXTURE | CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | VIDEO;
+    const unsigned elsewhere = CUDA_ARRAY3D_DEPTH_TEXTURE | CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | VIDEO;
     const unsigned here = CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP |
                           CUDA_ARRAY3D_TEXTURE_GATHER | CUDA_ARRAY3D_COLOR_ATTACHMENT;
     SIM_REQUIRE(!(desc->Flags & ~(here | elsewhere)));

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sharing with graphics libraries, as a driver answers in a thread without an OpenGL context: nothing can be registered,
-// so that no handle is that of a resource.
+// Sharing with graphics libraries, as a driver answers in a thread without an OpenGL context: nothing can be
+// registered, so that no handle is that of a resource.
 
 #include "streams/capture.h"
 

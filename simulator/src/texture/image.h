@@ -51,9 +51,9 @@ struct sim_texture {
     struct sim_image levels[SIM_MOST_LEVELS];
     uint32_t level_count;
     enum sim_shape shape;
-    bool linear_memory;     // a buffer, which only whole numbers address
+    bool linear_memory;  // a buffer, which only whole numbers address
     bool mipmapped;
-    uint8_t address_mode[3];  // enum sim_address
+    uint8_t address_mode[3];     // enum sim_address
     bool linear, linear_levels;  // filters
     bool normalized_coordinates;
     bool fractions;  // integers of 8 and 16 bits are read as floating point

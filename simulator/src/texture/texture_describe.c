@@ -49,7 +49,8 @@ static CUresult describe_memory(struct sim_context *context, CUdeviceptr address
     SIM_REQUIRE(address % attribute(context, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT) == 0);
     texture->address = address;
     texture->bytes = (height - 1) * pitch + width * sim_texel_bytes(format);
-    texture->levels[0] = (struct sim_image){address, pitch, pitch * height, (uint32_t)width, (uint32_t)height, 1, format};
+    texture->levels[0] =
+        (struct sim_image){address, pitch, pitch * height, (uint32_t)width, (uint32_t)height, 1, format};
     texture->level_count = 1;
     return sim_check_range(context, address, texture->bytes, false);
 }
@@ -109,7 +110,7 @@ static CUresult read_view_format(CUresourceViewFormat format, struct sim_format 
 {
     static const struct {
         uint8_t component, bytes;
-    } kinds[] = {{SIM_UNSIGNED, 1}, {SIM_SIGNED, 1}, {SIM_UNSIGNED, 2},  {SIM_SIGNED, 2},
+    } kinds[] = {{SIM_UNSIGNED, 1}, {SIM_SIGNED, 1}, {SIM_UNSIGNED, 2}, {SIM_SIGNED, 2},
                  {SIM_UNSIGNED, 4}, {SIM_SIGNED, 4}, {SIM_FLOATING, 2}, {SIM_FLOATING, 4}};
     enum { CHANNELS = 3 };  // each kind with 1, 2 and 4 of them
     SIM_REQUIRE((int)format > CU_RES_VIEW_FORMAT_NONE && (int)format <= CU_RES_VIEW_FORMAT_UNSIGNED_BC7);
@@ -173,8 +174,8 @@ static CUresult apply_sampler(const CUDA_TEXTURE_DESC *desc, struct sim_texture 
     for (int i = 0; i < 3; i++) {
         SIM_REQUIRE((unsigned)desc->addressMode[i] <= CU_TR_ADDRESS_MODE_BORDER);
         // Wrapping and mirroring are for normalised coordinates.
-        bool repeats = desc->addressMode[i] == CU_TR_ADDRESS_MODE_WRAP ||
-                       desc->addressMode[i] == CU_TR_ADDRESS_MODE_MIRROR;
+        bool repeats =
+            desc->addressMode[i] == CU_TR_ADDRESS_MODE_WRAP || desc->addressMode[i] == CU_TR_ADDRESS_MODE_MIRROR;
         texture->address_mode[i] =
             repeats && !texture->normalized_coordinates ? SIM_CLAMP : (uint8_t)desc->addressMode[i];
     }
@@ -186,8 +187,8 @@ static CUresult apply_sampler(const CUDA_TEXTURE_DESC *desc, struct sim_texture 
     // What is read as integers cannot be interpolated.
     SIM_REQUIRE(format->component == SIM_FLOATING || texture->fractions ||
                 (!texture->linear && !(texture->linear_levels && texture->mipmapped)));
-    texture->srgb = desc->flags & CU_TRSF_SRGB && texture->fractions && format->component == SIM_UNSIGNED &&
-                    format->bytes == 1;
+    texture->srgb =
+        desc->flags & CU_TRSF_SRGB && texture->fractions && format->component == SIM_UNSIGNED && format->bytes == 1;
     bool cube = texture->shape == SIM_SHAPE_CUBEMAP || texture->shape == SIM_SHAPE_CUBEMAP_LAYERED;
     texture->seamless = desc->flags & CU_TRSF_SEAMLESS_CUBEMAP;
     SIM_REQUIRE(!texture->seamless || cube);
