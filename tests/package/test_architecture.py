@@ -124,7 +124,7 @@ def test_every_folder_of_the_package_is_in_the_wheel() -> None:
 
 
 def test_private_modules_list_no_names_unless_they_pass_them_on() -> None:
-    """Modules that import names for others tell type checkers so by ``__all__``."""
+    """Type checkers need ``__all__`` where a module imports names for others."""
     passing_on = {"_core/calls.py", "_core/ffi.py", "_core/python_calls.py", "system/_device.py"}
     found = set()
     for path in PACKAGE.rglob("*.py"):
