@@ -49,11 +49,11 @@ def main(chosen: list[str]) -> int:
     }
     told = []
     for name, command in checks.items():
-        module = command[2] if command[0] == sys.executable else None
-        absent = (
-            importlib.util.find_spec(module) is None if module else name == "clang-format" and not shutil.which(name)
-        )
-        if absent:
+        if command[0] == sys.executable:
+            installed = importlib.util.find_spec(command[2]) is not None
+        else:
+            installed = name != "clang-format" or shutil.which(name) is not None
+        if not installed:
             told.append(f"{name}: not installed, left out")
             continue
         print(f"=== {name}", flush=True)

@@ -110,6 +110,21 @@ def test_what_replaces_unloaded_code_runs(graphs: Graphs, cu: Driver, sim: Modul
     cu.cuMemFree_v2(memory)
 
 
+def test_code_that_went_with_its_context_is_refused_without_a_report(
+    graphs: Graphs, cu: Driver, sim: ModuleType
+) -> None:
+    graph, context = graphs.graph(), c_void_p()
+    cu.cuCtxCreate_v2(byref(context), 0, 0)
+    module: c_void_p = cu.out(c_void_p, "cuModuleLoadData", KERNELS)
+    params = graphs.kernel_params("nothing")
+    params.function = cu.out(c_void_p, "cuModuleGetFunction", module, b"nothing").value
+    add(graphs, graph, params)
+    executable = graphs.instantiate(graph)
+    cu.cuCtxDestroy_v2(context)
+    assert cu.status("cuGraphLaunch", executable, None) == "CONTEXT_IS_DESTROYED"
+    assert not sim.reports()
+
+
 @pytest.mark.parametrize(
     ("work", "freed_by"),
     [
