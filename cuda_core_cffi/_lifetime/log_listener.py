@@ -81,7 +81,10 @@ class DriverLogListener(Uncopyable):
         return not self._open
 
     def close(self) -> None:
-        """Listen no more, after what has been logged was given to the logger. Closing twice is allowed."""
+        """Stop listening, and read what has been logged. Closing twice is allowed.
+
+        The lines that the thread of this package is just giving to the logger may reach it after this returns.
+        """
         if self._stop():
             forward()
 

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 import pytest
-from helpers import LIMIT, collect, in_thread, in_threads, output_of
+from helpers import LIMIT, collect, in_thread, in_threads, output_of, soon
 
 from cuda_core_cffi import CUDAError, UnavailableError, ffi, lib
 from cuda_core_cffi._core import driver_log
@@ -203,7 +203,8 @@ def test_exceptions_have_their_log_while_there_is_a_listener(stream, caplog):
             status = too_many_threads(stream)
             time.sleep(0.002)
             assert "4096" in failure(status, "cuLaunchKernel").driver_log
-    assert len(messages(caplog)) == 40
+    # the release thread may still have lines in hand that it has read
+    assert soon(lambda: len(messages(caplog)) == 40)
 
 
 def test_closing_a_listener_reads_what_is_left(device, caplog):
@@ -211,7 +212,7 @@ def test_closing_a_listener_reads_what_is_left(device, caplog):
     wrong_flags()
     listener.close()
     listener.close()
-    assert messages(caplog)[-1].endswith("from cuStreamCreate")
+    assert soon(lambda: messages(caplog)[-1:] == ["Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuStreamCreate"])
     assert repr(listener) == "<DriverLogListener logger='cuda_core_cffi.driver' closed>"
 
 
