@@ -1,25 +1,30 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the folders of the package and what each imports, from the source.
+"""Draw the folders of the package, of ``include/`` and of the simulator, and what each imports, from the source.
 
 python docs/architecture.py           say whether docs/architecture.md shows what the code does
-python docs/architecture.py --write   write the picture and the table in docs/architecture.md
+python docs/architecture.py --write   write the pictures and the table in docs/architecture.md
 """
 
 from __future__ import annotations
 
 import ast
 import pathlib
+import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "cuda_core_cffi"
+INCLUDE = ROOT / "include"
+SIMULATOR = ROOT / "simulator" / "src"
 PAGE = ROOT / "docs" / "architecture.md"
 NAME = PACKAGE.name
-BEGIN, END = "<!-- written by docs/architecture.py -->\n", "<!-- end -->\n"
+BEGIN, END = "<!-- written by docs/architecture.py: {} -->\n", "<!-- end -->\n"
+FLOORS = ("driver", "handles", "streams", "memory", "texture", "code", "launch", "graph", "python")
+"""The folders of ``include/`` from the bottom up: a header includes headers of its own floor and of lower ones."""
 COMPILED = ("_calls", "_capsule", "_cuda")  # at the package's root, where the build puts them; they belong to _core
 EVERYWHERE = ("_core", "typing")  # their arrows would hide the others
 REGISTERED = {
@@ -131,6 +136,24 @@ def edges(imports: list[Import]) -> dict[str, set[str]]:
     return found
 
 
+def find_includes(folder: pathlib.Path = INCLUDE) -> dict[str, set[str]]:
+    """Return which folders the C of each folder includes; those in which nothing includes another folder as well."""
+    found: dict[str, set[str]] = {}
+    for path in sorted(folder.rglob("*.[ch]")):
+        if path.parent == folder:
+            continue
+        name = path.relative_to(folder).parts[0]
+        included = re.findall(r'^#include "(\w+)/', path.read_text(encoding="utf-8"), re.MULTILINE)
+        found.setdefault(name, set()).update(set(included) - {name})
+    return found
+
+
+def includes_upward(found: dict[str, set[str]]) -> list[tuple[str, str]]:
+    """Return the pairs of folders of ``include/`` of which the first includes the second, which is above it."""
+    floor = {name: at for at, name in enumerate(FLOORS)}
+    return [(one, other) for one in found for other in sorted(found[one]) if floor[other] > floor[one]]
+
+
 def circle(graph: dict[str, set[str]]) -> list[str]:
     """Return folders that import each other in a circle, in order; an empty list if there are none."""
     done: set[str] = set()
@@ -173,19 +196,39 @@ def page(imports: list[Import]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def replace_block(text: str, block: str) -> str:
-    """Return the text of the page with another picture and table."""
-    before, begin, rest = text.partition(BEGIN)
+def picture(found: dict[str, set[str]], order: Iterable[str]) -> str:
+    """Return the picture of folders with C, as Markdown."""
+    lines = ["```mermaid", "flowchart TD", *(f'    {name}["{name}"]' for name in order)]
+    lines += [f"    {one} --> {other}" for one in order for other in sorted(found[one])]
+    return "\n".join([*lines, "```"]) + "\n"
+
+
+def blocks() -> dict[str, str]:
+    """Return what the source says: the blocks of the page, by name."""
+    included, simulated = find_includes(), find_includes(SIMULATOR)
+    return {
+        "package": page(find_imports()),
+        "include": picture(included, [name for name in reversed(FLOORS) if name in included]),
+        "simulator": picture(simulated, sorted(simulated)),
+    }
+
+
+def replace_block(text: str, name: str, block: str) -> str:
+    """Return the text of the page with another block under a name."""
+    mark = BEGIN.format(name)
+    before, begin, rest = text.partition(mark)
     _, end, after = rest.partition(END)
     if not (begin and end):
-        raise ValueError(f"{PAGE.name} has no {BEGIN.strip()} ... {END.strip()}")
-    return f"{before}{BEGIN}\n{block}\n{END}{after}"
+        raise ValueError(f"{PAGE.name} has no {mark.strip()} ... {END.strip()}")
+    return f"{before}{mark}\n{block}\n{END}{after}"
 
 
 def main() -> int:
     """Run the command line."""
     text = PAGE.read_text(encoding="utf-8")
-    new = replace_block(text, page(find_imports()))
+    new = text
+    for name, block in blocks().items():
+        new = replace_block(new, name, block)
     if sys.argv[1:] == ["--write"]:
         PAGE.write_text(new, encoding="utf-8")
     elif sys.argv[1:]:

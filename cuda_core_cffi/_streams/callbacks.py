@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of the host that the driver calls, in graphs and in streams: the whole protocol.
 
-The driver calls ``ccc_host_call`` (``include/handles/ccc_keep.h``) in a thread of its own, with the keep of a function.
-That calls the function: one of C without the GIL; for one of Python it is ``ccc_host_run``, with a token, which takes
-the GIL and calls what is kept under the token. No driver function may be called in such a thread. So whatever Python
-collects there is destroyed later, elsewhere.
+The driver calls ``ccc_host_call`` (``include/streams/ccc_host_call.h``) in a thread of its own, with the keep of a
+function. That calls the function: one of C without the GIL; for one of Python it is ``ccc_host_run``
+(``include/python/ccc_background.h``), with a token, which takes the GIL and calls the object that is kept under the
+token. No driver function may be called in that thread, so the objects that Python collects there are destroyed later,
+in another thread.
 
 A graph calls its functions as often as it runs, and has a keep for each. A stream calls a function once, through
 ``ccc_host_call_once``, which queues the keep. In neither case is anything released in the driver's thread: what is

@@ -18,14 +18,17 @@ static pthread_mutex_t ccc_capture_lock = PTHREAD_MUTEX_INITIALIZER;
 static ccc_handle *ccc_captured_graphs;  // those that are being captured; not uses
 static ccc_handle *ccc_captures_begun;   // captures under way; not uses
 
-// In the memory of a capture's handle.
-typedef struct ccc_capture_link {
+typedef struct ccc_capture {
+    ccc_handle handle;
+    _Atomic(ccc_handle *) stream;  // NULL once the capture was ended by its builder
+    ccc_handle *graph;
+    atomic_int given;  // somebody has the graph: it is not released with this handle as well
     ccc_handle *next, *previous;
     atomic_int listed;      // until the capture has been ended
     ccc_captured captured;  // the handles that it uses
-} ccc_capture_link;
+} ccc_capture;
 
-#define CCC_CAPTURE_LINK(handle) ((ccc_capture_link *)(handle)->memory)
+static inline ccc_capture *ccc_as_capture(const ccc_handle *handle) { return (ccc_capture *)handle; }
 
 static void ccc_capture_enter(void)
 {
@@ -41,11 +44,11 @@ static void ccc_capture_leave(void)
 
 static void ccc_capture_list(ccc_handle *capture)
 {
-    ccc_capture_link *link = CCC_CAPTURE_LINK(capture);
+    ccc_capture *link = ccc_as_capture(capture);
     ccc_capture_enter();
     link->next = ccc_captures_begun;
     if (link->next)
-        CCC_CAPTURE_LINK(link->next)->previous = capture;
+        ccc_as_capture(link->next)->previous = capture;
     ccc_captures_begun = capture;
     atomic_store(&link->listed, 1);
     ccc_capture_leave();
@@ -53,11 +56,11 @@ static void ccc_capture_list(ccc_handle *capture)
 
 static void ccc_capture_unlist(ccc_handle *capture)
 {
-    ccc_capture_link *link = CCC_CAPTURE_LINK(capture);
+    ccc_capture *link = ccc_as_capture(capture);
     ccc_capture_enter();
     if (link->next)
-        CCC_CAPTURE_LINK(link->next)->previous = link->previous;
-    *(link->previous ? &CCC_CAPTURE_LINK(link->previous)->next : &ccc_captures_begun) = link->next;
+        ccc_as_capture(link->next)->previous = link->previous;
+    *(link->previous ? &ccc_as_capture(link->previous)->next : &ccc_captures_begun) = link->next;
     ccc_capture_leave();
     atomic_store(&link->listed, 0);  // now the handle may go
 }
@@ -67,12 +70,12 @@ static void ccc_capture_note(ccc_handle *graph, int begins)
     ccc_capture_enter();
     ccc_handle **link = &ccc_captured_graphs;
     while (*link && *link != graph)
-        link = &(*link)->graph->next;
+        link = &ccc_graph_data(*link)->next;
     if (begins) {
-        graph->graph->next = NULL;
+        ccc_graph_data(graph)->next = NULL;
         *link = graph;
     } else if (*link) {
-        *link = graph->graph->next;
+        *link = ccc_graph_data(graph)->next;
     }
     ccc_capture_leave();
 }
@@ -148,20 +151,20 @@ static void ccc_captured_hand_over(ccc_captured *captured)
 static CUresult ccc_capture_stop_alone(ccc_handle *capture)
 {
     CUgraph graph = NULL;
-    ccc_handle *home = capture->capture.graph;
-    CUresult result = ccc_capture_stop_stream(CCC_STRM(atomic_load(&capture->capture.stream)), &graph);
+    ccc_handle *home = ccc_as_capture(capture)->graph;
+    CUresult result = ccc_capture_stop_stream(CCC_STRM(atomic_load(&ccc_as_capture(capture)->stream)), &graph);
     atomic_fetch_sub(&ccc_captures, 1);
     atomic_fetch_add(&ccc_captures_ended, 1);
     ccc_free_captives();
     if (atomic_load(&ccc_deferred))
         ccc_release_ask();
-    ccc_captured *captured = &CCC_CAPTURE_LINK(capture)->captured;
+    ccc_captured *captured = &ccc_as_capture(capture)->captured;
     ccc_captured_end(captured);
-    if (home->graph) {  // not one inside a node
+    if (ccc_graph_data(home)) {  // not one inside a node
         ccc_capture_note(home, 0);
-        home->graph->captured = graph ? 0 : CCC_CAPTURE_LOST;
+        ccc_graph_data(home)->captured = graph ? 0 : CCC_CAPTURE_LOST;
     }
-    if (graph && captured->home->graph->captured != CCC_CAPTURE_LOST)
+    if (graph && ccc_graph_data(captured->home)->captured != CCC_CAPTURE_LOST)
         ccc_captured_hand_over(captured);
     else
         ccc_captured_release(captured);
@@ -183,8 +186,8 @@ static ccc_handle *ccc_capture_find(uint64_t value, const ccc_handle *besides, i
 {
     ccc_capture_enter();
     ccc_handle *found = ccc_captures_begun;
-    while (found && (found == besides || !ccc_graph_is_within(found->capture.graph, value)))
-        found = CCC_CAPTURE_LINK(found)->next;
+    while (found && (found == besides || !ccc_graph_is_within(ccc_as_capture(found)->graph, value)))
+        found = ccc_as_capture(found)->next;
     *claimed = found && ccc_capture_claim(found);
     ccc_capture_leave();
     return found;
@@ -213,28 +216,35 @@ static void ccc_capture_end_in(uint64_t value)
 // The same as ccc_capture_stop_alone, for the captures inside its graph, too.
 static CUresult ccc_capture_stop(ccc_handle *capture)
 {
-    if (capture->capture.graph->graph)
-        ccc_capture_end_within(capture->capture.graph->value, capture);
+    if (ccc_graph_data(ccc_as_capture(capture)->graph))
+        ccc_capture_end_within(ccc_as_capture(capture)->graph->value, capture);
     return ccc_capture_stop_alone(capture);
 }
 
 // The end of a handle whose capture nobody has ended: that it was not complete is no failure.
 static CUresult ccc_destroy_capture(ccc_handle *capture, const char **call)
 {
-    const ccc_capture_link *link = CCC_CAPTURE_LINK(capture);
-    ccc_handle *home = capture->capture.graph;  // NULL: nothing was begun
+    const ccc_capture *link = ccc_as_capture(capture);
+    ccc_handle *home = ccc_as_capture(capture)->graph;  // NULL: nothing was begun
     CUresult result = CUDA_SUCCESS;
     *call = "cuStreamEndCapture";
     if (ccc_capture_claim(capture))
         result = ccc_capture_stop(capture);
-    while (link && atomic_load(&link->listed) && ccc_graph_locks())  // another thread is about to end it
+    while (atomic_load(&link->listed) && ccc_graph_locks())  // another thread is about to end it
         sched_yield();
-    if (home && !atomic_exchange(&capture->capture.given, 1))
+    if (home && !atomic_exchange(&ccc_as_capture(capture)->given, 1))
         ccc_release_object(home);  // of which this handle has a use for a moment more
     return result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
                ? CUDA_SUCCESS
                : result;
 }
+
+static const ccc_handle_type ccc_capture_type = {
+    .size = sizeof(ccc_capture),
+    .stream = offsetof(ccc_capture, stream),
+    .companion = offsetof(ccc_capture, graph),
+    .destroy = ccc_destroy_capture,
+};
 
 static int ccc_capture_end(ccc_handle *capture)
 {
@@ -242,7 +252,7 @@ static int ccc_capture_end(ccc_handle *capture)
     if (!ccc_capture_claim(capture))
         return CCC_CLOSED;
     CUresult result = ccc_capture_stop(capture);
-    ccc_release(atomic_exchange(&capture->capture.stream, NULL));
+    ccc_release(atomic_exchange(&ccc_as_capture(capture)->stream, NULL));
     return result ? ccc_fail((int)result, "cuStreamEndCapture") : 0;
 }
 
@@ -251,7 +261,7 @@ static int ccc_capture_end(ccc_handle *capture)
 static ccc_handle *ccc_capture_graph(ccc_handle *capture)
 {
     CCC_USE_OR(capture, ccc_closed());
-    return atomic_exchange(&capture->capture.given, 1) ? ccc_closed() : capture->capture.graph;
+    return atomic_exchange(&ccc_as_capture(capture)->given, 1) ? ccc_closed() : ccc_as_capture(capture)->graph;
 }
 
 // A capture is under way from now on.
@@ -259,7 +269,7 @@ static void ccc_capture_begun(ccc_handle *capture)
 {
     capture->value = 1;
     atomic_fetch_add(&ccc_captures, 1);
-    ccc_captured_begin(&CCC_CAPTURE_LINK(capture)->captured, ccc_graph_root(capture->capture.graph));
+    ccc_captured_begin(&ccc_as_capture(capture)->captured, ccc_graph_root(ccc_as_capture(capture)->graph));
     ccc_capture_list(capture);
 }
 
@@ -271,7 +281,7 @@ static int ccc_capture_start_in(ccc_handle *body, ccc_handle *capture, ccc_handl
         return status;
     CUresult result = ccc_begin_capture(stream, (CUstreamCaptureMode)mode, CCC_GRAPH_OF(body));
     if (result == CUDA_SUCCESS) {
-        status = ccc_capture_info(stream, &CCC_CAPTURE_LINK(capture)->captured.id, NULL, NULL, NULL);
+        status = ccc_capture_info(stream, &ccc_as_capture(capture)->captured.id, NULL, NULL, NULL);
         ccc_capture_begun(capture);  // after a failure the caller closes the capture, which ends it
     }
     ccc_graph_leave(body);
@@ -308,16 +318,7 @@ static int ccc_capture_start(ccc_handle *stream, int mode, CUgraph *graph, uint6
 }
 
 // A capture that has not begun, so that its Python object is there before it begins. NULL: out of memory.
-static ccc_handle *ccc_capture_new(void)
-{
-    ccc_handle *capture = ccc_new(CCC_CAPTURE, 0, 0, NULL);
-    if (capture && (capture->memory = calloc(1, sizeof(ccc_capture_link))) == NULL) {
-        ccc_release_object(capture);
-        ccc_fail(CCC_NO_MEMORY, "malloc");
-        return NULL;
-    }
-    return capture;
-}
+static ccc_handle *ccc_capture_new(void) { return ccc_new(CCC_CAPTURE, 0, 0, NULL); }
 
 // Begin a new capture of a stream: into a graph inside a node, or where that is NULL into a new one. After a failure
 // close the capture.
@@ -332,13 +333,13 @@ static int ccc_capture_begin(ccc_handle *capture, ccc_handle *stream, int mode, 
         ccc_release(stream);
         return home ? CCC_CLOSED : CCC_NO_MEMORY;
     }
-    atomic_store(&capture->capture.stream, stream);
-    capture->capture.graph = home;
-    atomic_store(&capture->capture.given, inside != NULL);
+    atomic_store(&ccc_as_capture(capture)->stream, stream);
+    ccc_as_capture(capture)->graph = home;
+    atomic_store(&ccc_as_capture(capture)->given, inside != NULL);
     if (inside)
         return ccc_capture_start_in(inside, capture, stream, mode);
-    home->graph->captured = CCC_CAPTURE_ACTIVE;
-    int status = ccc_capture_start(stream, mode, &captured, &CCC_CAPTURE_LINK(capture)->captured.id);
+    ccc_graph_data(home)->captured = CCC_CAPTURE_ACTIVE;
+    int status = ccc_capture_start(stream, mode, &captured, &ccc_as_capture(capture)->captured.id);
     if (status)
         return status;
     home->value = (uintptr_t)captured;
@@ -385,7 +386,7 @@ static int ccc_capture_continue(const ccc_handle *stream, ccc_handle *graph, uin
 // end before the last.
 static int ccc_graph_destroy_node(ccc_handle *graph, uint64_t node, const uint64_t *inner, size_t count, ccc_keep *keep)
 {
-    ccc_map *gone = &ccc_graph_root(graph)->graph->gone;
+    ccc_map *gone = &ccc_root_data(graph)->gone;
     int status = ccc_graph_enter_at(graph, &node, 1);
     if (status)
         return status;

@@ -29,6 +29,13 @@ typedef struct ccc_graph {
     ccc_handle *next;     // of those that are being captured
 } ccc_graph;
 
+// The handle of a graph or an executable.
+typedef struct ccc_graph_handle {
+    ccc_handle handle;
+    ccc_graph *graph;  // NULL: a graph inside a node, which has its root's
+    uint64_t node;     // of a graph inside a node: that node
+} ccc_graph_handle;
+
 // Why the driver did not instantiate or update.
 typedef struct ccc_refusal {
     int result;     // a CUgraphInstantiateResult or CUgraphExecUpdateResult
@@ -37,6 +44,11 @@ typedef struct ccc_refusal {
 
 #define CCC_GRAPH_OF(handle) ((CUgraph)CCC_POINTER(handle))
 #define CCC_EXEC_OF(handle) ((CUgraphExec)CCC_POINTER(handle))
+
+static inline ccc_graph_handle *ccc_as_graph(const ccc_handle *handle) { return (ccc_graph_handle *)handle; }
+
+// What a graph or an executable has; NULL of a graph inside a node.
+static inline ccc_graph *ccc_graph_data(const ccc_handle *handle) { return ccc_as_graph(handle)->graph; }
 
 static ccc_handle *ccc_graph_new(ccc_kind kind, uint64_t value)
 {
@@ -48,7 +60,7 @@ static ccc_handle *ccc_graph_new(ccc_kind kind, uint64_t value)
         return NULL;
     }
     pthread_mutex_init(&graph->lock, NULL);
-    handle->graph = graph;
+    ccc_as_graph(handle)->graph = graph;
     return handle;
 }
 
@@ -58,6 +70,11 @@ static ccc_handle *ccc_graph_root(ccc_handle *handle)
     while (handle->flags & CCC_BORROWED)
         handle = handle->parent;
     return handle;
+}
+
+static ccc_graph *ccc_root_data(const ccc_handle *handle)
+{
+    return ccc_graph_data(ccc_graph_root((ccc_handle *)handle));
 }
 
 // Use a graph, and its root, which is returned. NULL: one of them is closed.
@@ -84,16 +101,16 @@ static void ccc_graph_lock(ccc_handle *root)
 {
     if (!ccc_graph_locks())
         return;
-    pthread_mutex_lock(&root->graph->lock);
-    root->graph->excludes = ccc_exclude();  // after all the locks of graphs
+    pthread_mutex_lock(&ccc_graph_data(root)->lock);
+    ccc_graph_data(root)->excludes = ccc_exclude();  // after all the locks of graphs
 }
 
 static void ccc_graph_unlock(ccc_handle *root)
 {
     if (!ccc_graph_locks())
         return;
-    ccc_include(&root->graph->excludes);
-    pthread_mutex_unlock(&root->graph->lock);
+    ccc_include(&ccc_graph_data(root)->excludes);
+    pthread_mutex_unlock(&ccc_graph_data(root)->lock);
 }
 
 static char ccc_gone;  // the value in maps of what is gone
@@ -103,7 +120,7 @@ static char ccc_gone;  // the value in maps of what is gone
 // handle by the driver calls ccc_graph_found. The lock is held.
 static int ccc_graph_check(ccc_handle *handle, const uint64_t *nodes, size_t count)
 {
-    const ccc_map *gone = &ccc_graph_root(handle)->graph->gone;
+    const ccc_map *gone = &ccc_root_data(handle)->gone;
     if (CCC_LIKELY(gone->used == 0))
         return 0;
     for (; handle->flags & CCC_BORROWED; handle = handle->parent)
@@ -117,7 +134,7 @@ static int ccc_graph_check(ccc_handle *handle, const uint64_t *nodes, size_t cou
 
 static void ccc_graph_found(ccc_handle *handle, const uint64_t *values, size_t count)
 {
-    ccc_map *gone = &ccc_graph_root(handle)->graph->gone;
+    ccc_map *gone = &ccc_root_data(handle)->gone;
     for (size_t i = 0; gone->used && i < count; i++)
         ccc_map_remove(gone, values[i]);
 }
@@ -184,10 +201,10 @@ static int ccc_graph_enter_all(ccc_handle *const *handles, size_t count)
         }
     size_t locked = ccc_graph_roots(handles, count, roots);
     for (size_t i = 0; ccc_graph_locks() && i < locked; i++) {
-        pthread_mutex_lock(&roots[i]->graph->lock);
-        roots[i]->graph->excludes = 0;
+        pthread_mutex_lock(&ccc_graph_data(roots[i])->lock);
+        ccc_graph_data(roots[i])->excludes = 0;
     }
-    roots[0]->graph->excludes = ccc_exclude();  // after all the locks of graphs
+    ccc_graph_data(roots[0])->excludes = ccc_exclude();  // after all the locks of graphs
     int status = 0;
     for (size_t i = 0; status == 0 && i < count; i++)
         status = ccc_graph_check(handles[i], NULL, 0);
@@ -230,7 +247,7 @@ static ccc_handle *ccc_graph_adopt(uint64_t value)
     if (handle == NULL)
         cuGraphDestroy((CUgraph)(uintptr_t)value);
     else
-        handle->graph->conditional = 1;
+        ccc_graph_data(handle)->conditional = 1;
     return handle;
 }
 
@@ -240,16 +257,16 @@ static ccc_handle *ccc_graph_inner(uint64_t value, uint64_t node, ccc_handle *ou
     CCC_USE_OR(outer, ccc_closed());
     ccc_handle *handle = ccc_new(CCC_GRAPH, value, CCC_BORROWED, outer);
     if (handle)
-        handle->node = node;
+        ccc_as_graph(handle)->node = node;
     return handle;
 }
 
 // What a definition keeps itself for a graph: for itself, or one inside its nodes. NULL: nothing. The lock is held.
 static ccc_kept *ccc_graph_kept(const ccc_handle *handle)
 {
-    if (handle->graph)
-        return &handle->graph->kept;
-    return ccc_map_find(&ccc_graph_root((ccc_handle *)handle)->graph->names, handle->value);
+    if (ccc_graph_data(handle))
+        return &ccc_graph_data(handle)->kept;
+    return ccc_map_find(&ccc_root_data(handle)->names, handle->value);
 }
 
 // The same, with an empty list where there is none. NULL: out of memory.
@@ -261,7 +278,7 @@ static ccc_kept *ccc_graph_keeper(ccc_handle *handle)
         missing++;
     if (missing == 0)
         return kept;
-    ccc_map *names = &ccc_graph_root(handle)->graph->names;
+    ccc_map *names = &ccc_root_data(handle)->names;
     ccc_handle **inside = malloc(missing * sizeof *inside);
     if (inside == NULL || ccc_map_reserve(names, missing)) {
         free(inside);
@@ -272,7 +289,7 @@ static ccc_kept *ccc_graph_keeper(ccc_handle *handle)
         inside[at] = handle;
     while (at && (kept = ccc_kept_new(kept, 0))) {
         --at;
-        ccc_kept_name(names, kept, inside[at]->value, inside[at]->node);
+        ccc_kept_name(names, kept, inside[at]->value, ccc_as_graph(inside[at])->node);
     }
     free(inside);
     return kept;
@@ -281,7 +298,7 @@ static ccc_kept *ccc_graph_keeper(ccc_handle *handle)
 // Whether the driver has all keeps of a graph: others know a handle, or the driver may destroy what it captures.
 static int ccc_graph_is_shown(ccc_handle *handle)
 {
-    const ccc_graph *root = ccc_graph_root(handle)->graph;
+    const ccc_graph *root = ccc_root_data(handle);
     return root->shown || root->captured;
 }
 
@@ -321,7 +338,7 @@ static void ccc_graph_detach(ccc_handle *handle, ccc_keep *keep)
 static int ccc_graph_embed(ccc_handle *handle, ccc_handle *child, ccc_kept **copy)
 {
     ccc_kept *kept = child ? ccc_graph_kept(child) : NULL;
-    ccc_map *names = &ccc_graph_root(handle)->graph->names;
+    ccc_map *names = &ccc_root_data(handle)->names;
     size_t graphs = 0;
     *copy = NULL;
     if (kept == NULL || ccc_kept_count(kept, &graphs) == 0)
@@ -342,7 +359,7 @@ static int ccc_graph_embed(ccc_handle *handle, ccc_handle *child, ccc_kept **cop
 // Afterwards: what is kept in the copy, if there is one, is for the graph inside the node; 0: there is no such node.
 static void ccc_graph_embedded(ccc_handle *handle, uint64_t node, ccc_kept *copy)
 {
-    ccc_map *names = &ccc_graph_root(handle)->graph->names;
+    ccc_map *names = &ccc_root_data(handle)->names;
     CUgraph inner = NULL;
     if (copy == NULL)
         return;
@@ -359,7 +376,7 @@ static void ccc_graph_embedded(ccc_handle *handle, uint64_t node, ccc_kept *copy
 // A node does not have these graphs inside it any more: let go of what is kept for them.
 static void ccc_graph_drop(ccc_handle *handle, uint64_t node, const uint64_t *inner, size_t count)
 {
-    ccc_map *names = &ccc_graph_root(handle)->graph->names;
+    ccc_map *names = &ccc_root_data(handle)->names;
     for (size_t i = 0; i < count; i++)
         ccc_kept_drop(names, inner[i], inner[i]);
     ccc_kept_drop(names, node, 0);  // the driver did not tell which graph it was
@@ -374,7 +391,7 @@ static int ccc_graph_show(ccc_handle *handle)
         return 0;
     if (ccc_in_callback) {
         CCC_USE(handle);
-        const ccc_graph *graph = ccc_graph_root(handle)->graph;
+        const ccc_graph *graph = ccc_root_data(handle);
         return graph->shown || (graph->kept.keeps == NULL && graph->names.used == 0)
                    ? 0
                    : ccc_fail(CUDA_ERROR_NOT_PERMITTED, "cuUserObjectCreate in a host function");
@@ -383,10 +400,10 @@ static int ccc_graph_show(ccc_handle *handle)
     if (status)
         return status;
     ccc_handle *root = ccc_graph_root(handle);
-    status = ccc_kept_hand_over(&root->graph->kept, CCC_GRAPH_OF(root));
+    status = ccc_kept_hand_over(&ccc_graph_data(root)->kept, CCC_GRAPH_OF(root));
     if (status == 0) {
-        root->graph->shown = 1;
-        ccc_kept_clear(&root->graph->names, &root->graph->kept);
+        ccc_graph_data(root)->shown = 1;
+        ccc_kept_clear(&ccc_graph_data(root)->names, &ccc_graph_data(root)->kept);
     }
     ccc_graph_leave(handle);
     return status;
@@ -409,13 +426,13 @@ static size_t ccc_graph_twins(ccc_handle *copy, ccc_keep **originals, ccc_keep *
 static int ccc_graph_share(const ccc_handle *graph, ccc_handle *clone)
 {
     const ccc_kept *kept = ccc_graph_kept(graph);
-    ccc_map *names = &clone->graph->names;
+    ccc_map *names = &ccc_graph_data(clone)->names;
     size_t graphs = 0;
     if (kept == NULL || ccc_kept_count(kept, &graphs) == 0)
         return 0;
     int status = ccc_map_reserve(names, graphs);
-    if (status == 0 && (status = ccc_kept_share(kept, &clone->graph->kept)) == 0)
-        ccc_kept_settle(names, &clone->graph->kept, clone->value);
+    if (status == 0 && (status = ccc_kept_share(kept, &ccc_graph_data(clone)->kept)) == 0)
+        ccc_kept_settle(names, &ccc_graph_data(clone)->kept, clone->value);
     return status;
 }
 
@@ -432,7 +449,7 @@ static ccc_handle *ccc_graph_clone(ccc_handle *graph)
     if (result)
         ccc_fail((int)result, "cuGraphClone");
     else if ((handle = ccc_graph_adopt((uintptr_t)clone))) {
-        handle->graph->conditional = ccc_graph_root(graph)->graph->conditional;
+        ccc_graph_data(handle)->conditional = ccc_root_data(graph)->conditional;
         status = ccc_graph_share(graph, handle);
     }
     ccc_graph_leave(graph);

@@ -31,7 +31,7 @@ static ccc_handle *ccc_graph_instantiate(ccc_handle *graph, uint64_t flags, cons
         ccc_fail(status, "");
         return NULL;
     }
-    const int conditional = ccc_graph_root(graph)->graph->conditional;
+    const int conditional = ccc_root_data(graph)->conditional;
     status = ccc_kept_bundle(ccc_graph_kept(graph), &bundle);
     CUresult result = CUDA_SUCCESS;
     ccc_scope scope = {NULL, 0};
@@ -48,7 +48,7 @@ static ccc_handle *ccc_graph_instantiate(ccc_handle *graph, uint64_t flags, cons
         status = ccc_fail((int)result, "cuGraphInstantiateWithParams");
     ccc_handle *handle = status ? NULL : ccc_graph_new(CCC_EXECUTABLE, (uintptr_t)executable);
     if (handle) {
-        ccc_exec_keep(handle->graph, bundle);
+        ccc_exec_keep(ccc_graph_data(handle), bundle);
         if (conditional) {
             handle->flags |= CCC_WAITS;
             atomic_fetch_add(&ccc_waits_alive, 1);
@@ -121,7 +121,7 @@ static void ccc_exec_release(ccc_graph *executable, uint64_t node, int all)
 // What it keeps may go once it has gone: then another thread releases that, perhaps at once.
 static CUresult ccc_destroy_graph(ccc_handle *handle, const char **call)
 {
-    ccc_graph *graph = handle->graph;
+    ccc_graph *graph = ccc_graph_data(handle);
     CUresult result = CUDA_SUCCESS;
     if (handle->kind == CCC_EXECUTABLE) {
         *call = "cuGraphExecDestroy";
@@ -139,10 +139,13 @@ static CUresult ccc_destroy_graph(ccc_handle *handle, const char **call)
         ccc_map_end(&graph->gone);
         pthread_mutex_destroy(&graph->lock);
         free(graph);
-        handle->graph = NULL;
+        ccc_as_graph(handle)->graph = NULL;
     }
     return result;
 }
+
+// Graphs and executables.
+static const ccc_handle_type ccc_graph_type = {.size = sizeof(ccc_graph_handle), .destroy = ccc_destroy_graph};
 
 // Give what an executable keeps to the graph that a launch of it was captured in.
 static int ccc_exec_share(const ccc_graph *executable, const ccc_handle *stream)
@@ -182,7 +185,7 @@ static int ccc_exec_launched(ccc_graph *executable, ccc_handle *stream)
             ccc_exec_forget_stream(executable);
             atomic_fetch_add(&stream->holders, 1);
             executable->stream = stream;
-            stream->queue.followed = 1;
+            ccc_as_stream(stream)->followed = 1;
         }
         return 0;
     }
@@ -210,8 +213,8 @@ static int ccc_graph_launch_in(ccc_handle *executable, ccc_handle *stream)
     CUresult result = cuGraphLaunch(CCC_EXEC_OF(executable), CCC_STRM(stream));
     if (!CCC_LIKELY(result == CUDA_SUCCESS))
         status = ccc_fail((int)result, "cuGraphLaunch");
-    else if (executable->graph->kept.keeps)
-        status = ccc_exec_launched(executable->graph, stream);
+    else if (ccc_graph_data(executable)->kept.keeps)
+        status = ccc_exec_launched(ccc_graph_data(executable), stream);
     ccc_graph_leave(executable);
     return status;
 }
@@ -249,8 +252,8 @@ static int ccc_graph_update(ccc_handle *executable, ccc_handle *graph, ccc_refus
     if (status) {
         ccc_keep_finish(bundle);
     } else {
-        ccc_exec_release(executable->graph, 0, 1);
-        ccc_exec_keep(executable->graph, bundle);
+        ccc_exec_release(ccc_graph_data(executable), 0, 1);
+        ccc_exec_keep(ccc_graph_data(executable), bundle);
     }
     ccc_graph_leave_both(executable, graph);
     why->result = (int)info.result;
@@ -288,7 +291,7 @@ static int ccc_exec_set(ccc_handle *executable, ccc_handle *graph, uint64_t node
     if (child)
         status = ccc_kept_bundle(ccc_graph_kept(child), &keep);
     if (status == 0 && keep)
-        status = ccc_map_reserve(&executable->graph->by_node, 1);
+        status = ccc_map_reserve(&ccc_graph_data(executable)->by_node, 1);
     if (status == 0 && (status = ccc_graph_complete(params, keep)) == 0) {
         CUresult result = cuGraphExecNodeSetParams(CCC_EXEC_OF(executable), (CUgraphNode)(uintptr_t)node, params);
         if (result)
@@ -297,10 +300,10 @@ static int ccc_exec_set(ccc_handle *executable, ccc_handle *graph, uint64_t node
     if (status) {
         ccc_keep_finish(keep);
     } else {
-        ccc_exec_release(executable->graph, node, 0);
+        ccc_exec_release(ccc_graph_data(executable), node, 0);
         if (keep) {
-            ccc_map_set(&executable->graph->by_node, node, keep);
-            ccc_exec_keep(executable->graph, keep);
+            ccc_map_set(&ccc_graph_data(executable)->by_node, node, keep);
+            ccc_exec_keep(ccc_graph_data(executable), keep);
         }
     }
     ccc_exec_leave(executable, graph, child);

@@ -84,7 +84,7 @@ static int ccc_graph_copy_params(CUgraphNodeParams *params, const ccc_box_copy *
     params->memcpy.copyParams = ccc_box_describe(&placed);
     const ccc_handle *array = ccc_box_array(copy);
     if (array)
-        params->memcpy.copyCtx = CCC_CTX(ccc_array_context(array));
+        params->memcpy.copyCtx = CCC_CTX(ccc_context_of(array));
     return 0;
 }
 

@@ -19,13 +19,48 @@ static ccc_handle *ccc_captured_graph(CUgraph graph)
         pthread_mutex_lock(&ccc_capture_lock);
     ccc_handle *found = ccc_captured_graphs;
     while (found && CCC_GRAPH_OF(found) != graph)
-        found = found->graph->next;
+        found = ccc_graph_data(found)->next;
     if (found && !ccc_retain(found))
         found = NULL;
     if (locks)
         pthread_mutex_unlock(&ccc_capture_lock);
     return found;
 }
+
+// Free such memory: in the graph, if that is being captured; otherwise what the last launch has allocated. Only the
+// driver knows whether there is something to free: that there is nothing is no failure.
+static CUresult ccc_graph_memory_free(ccc_handle *buffer, const ccc_handle *stream, const char **call)
+{
+    *call = "cuMemFreeAsync";
+    const ccc_handle *home = ccc_as_buffer(buffer)->pool;
+    if (home && ccc_graph_data(home)->captured == CCC_CAPTURE_LOST)
+        return CUDA_SUCCESS;  // the addresses may be somebody else's by now
+    CCC_SUBMIT;
+    CUresult result = cuMemFreeAsync(buffer->value, CCC_STRM(stream));
+    if (result == CUDA_ERROR_INVALID_VALUE && !(home && ccc_graph_data(home)->captured))
+        return CUDA_SUCCESS;
+    return result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ? CUDA_SUCCESS : result;  // no graph will come of it
+}
+
+// What the same graph allocates is meant to be freed there.
+static int ccc_graph_memory_must_wait(const ccc_handle *buffer, const ccc_handle *stream)
+{
+    const ccc_handle *home = ccc_as_buffer(buffer)->pool;
+    CUgraph graph = NULL;
+    if (stream == NULL)
+        return 0;
+    ccc_failure failure = ccc_last;  // that of the operation which releases the buffer, if it fails
+    int result = ccc_capture_info(stream, NULL, &graph, NULL, NULL);
+    ccc_last = failure;
+    if (result)  // perhaps a capture that was invalidated, of this graph or another
+        return result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED && home && !ccc_graph_data(home)->captured;
+    return home && graph != CCC_GRAPH_OF(home);
+}
+
+static const ccc_memory_origin ccc_graph_memory = {
+    .free = ccc_graph_memory_free,
+    .must_wait = ccc_graph_memory_must_wait,
+};
 
 // Allocate memory of a device in a stream that is being captured. NULL on failure.
 static ccc_handle *ccc_graph_memory_allocate(int device, ccc_handle *stream, size_t size)
@@ -51,51 +86,13 @@ static ccc_handle *ccc_graph_memory_allocate(int device, ccc_handle *stream, siz
         return NULL;
     }
     ccc_handle *home = ccc_captured_graph(graph);
-    ccc_handle *handle = ccc_buffer_new(pointer, size, CCC_OF_GRAPH, stream->parent, home, stream);
+    ccc_handle *handle = ccc_buffer_new(&ccc_graph_memory, pointer, size, CCC_OF_GRAPH, stream->parent, home, stream);
     if (handle)
         handle->device = device;
     else if (size)
         cuMemFreeAsync(pointer, CCC_STRM(stream));
     ccc_release(home);
     return handle;
-}
-
-// Free such memory: in the graph, if that is being captured; otherwise what the last launch has allocated. Only the
-// driver knows whether there is something to free: that there is nothing is no failure.
-static CUresult ccc_graph_memory_free(const ccc_handle *buffer, const ccc_handle *stream)
-{
-    const ccc_handle *home = buffer->buffer.pool;
-    if (home && home->graph->captured == CCC_CAPTURE_LOST)
-        return CUDA_SUCCESS;  // the addresses may be somebody else's by now
-    CCC_SUBMIT;
-    CUresult result = cuMemFreeAsync(buffer->value, CCC_STRM(stream));
-    if (result == CUDA_ERROR_INVALID_VALUE && !(home && home->graph->captured))
-        return CUDA_SUCCESS;
-    return result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ? CUDA_SUCCESS : result;  // no graph will come of it
-}
-
-// Whether a buffer must not go yet, because a stream that it goes back in is being captured: freeing it would become a
-// node of that graph, or end the capture. What the same graph allocates is meant to be freed there.
-static int ccc_must_wait(const ccc_handle *handle)
-{
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    CUgraph graph = NULL;
-    const ccc_handle *stream = ccc_stream_of(handle);
-    if (handle->kind != CCC_BUFFER || (handle->flags & CCC_BORROWED) || handle->value == 0)
-        return 0;
-    if (stream == NULL)
-        return (handle->flags & CCC_VIRTUAL) != 0;  // all work of its context is waited for
-    if (handle->flags & CCC_OF_GRAPH) {
-        ccc_failure failure = ccc_last;  // that of the operation which releases the buffer, if it fails
-        int result = ccc_capture_info(stream, NULL, &graph, NULL, NULL);
-        ccc_last = failure;
-        if (result)  // perhaps a capture that was invalidated, of this graph or another
-            return result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED && handle->buffer.pool &&
-                   !handle->buffer.pool->graph->captured;
-        return handle->buffer.pool && graph != CCC_GRAPH_OF(handle->buffer.pool);
-    }
-    CUresult result = cuStreamIsCapturing(CCC_STRM(stream), &status);
-    return result || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 #endif

@@ -129,7 +129,7 @@ static void ccc_graph_has_bodies(ccc_handle *handle, const uint64_t *bodies, siz
 {
     ccc_graph_found(handle, bodies, count);
     for (size_t i = 0; i < count; i++)
-        ccc_kept_forget(&ccc_graph_root(handle)->graph->names, bodies[i]);
+        ccc_kept_forget(&ccc_root_data(handle)->names, bodies[i]);
 }
 
 // Add a node that comes after `count` others. The lock is held; `attributes` and the keep may be NULL.
@@ -165,7 +165,7 @@ static ccc_added ccc_graph_add_to(ccc_handle *handle, const uint64_t *before, si
     ccc_added added = {.node = (uintptr_t)node, .keep = keep};
     ccc_graph_found(handle, &added.node, 1);
     if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
-        ccc_graph_root(handle)->graph->conditional = 1;
+        ccc_root_data(handle)->conditional = 1;
         ccc_graph_has_bodies(handle, (const uint64_t *)params->conditional.phGraph_out, params->conditional.size);
     }
     added.context = ccc_graph_get_context(params);
@@ -185,8 +185,8 @@ static ccc_added ccc_graph_add(ccc_handle *graph, const uint64_t *before, size_t
         status ? ccc_not_added(status, keep) : ccc_graph_add_to(graph, before, count, params, attributes, keep);
     if (status == 0)
         ccc_graph_embedded(graph, added.node, copy);
-    if (child && ccc_graph_root(child)->graph->conditional)
-        ccc_graph_root(graph)->graph->conditional = 1;
+    if (child && ccc_root_data(child)->conditional)
+        ccc_root_data(graph)->conditional = 1;
     ccc_graph_leave_both(graph, child);
     return added;
 }
@@ -204,7 +204,7 @@ static int ccc_graph_set(ccc_handle *graph, uint64_t node, CUgraphNodeParams *pa
         ccc_keep_finish(keep);
         return status;
     }
-    ccc_map *gone = &ccc_graph_root(graph)->graph->gone;
+    ccc_map *gone = &ccc_root_data(graph)->gone;
     if ((status = ccc_graph_check(graph, &node, 1)) || (child && (status = ccc_map_reserve(gone, count))) ||
         (status = ccc_graph_complete(params, keep)) || (status = ccc_graph_embed(graph, child, &copy))) {
         ccc_keep_finish(keep);
@@ -285,7 +285,7 @@ static ccc_handle *ccc_graph_event(ccc_handle *event)
     }
     ccc_handle *again = ccc_new(CCC_EVENT, event->value, event->flags | CCC_BORROWED, event->parent);
     if (again)
-        again->queue.original = event;
+        ccc_as_timeline(again)->original = event;
     else
         ccc_release(event);
     return again;

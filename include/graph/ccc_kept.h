@@ -8,8 +8,9 @@
 #define CCC_KEPT_H
 
 #include "driver/ccc_compat.h"
-#include "handles/ccc_keep.h"
 #include "handles/ccc_map.h"
+#include "memory/ccc_buffer.h"
+#include "streams/ccc_host_call.h"
 
 typedef struct ccc_kept {
     ccc_keep *keeps;
@@ -19,6 +20,20 @@ typedef struct ccc_kept {
     uint64_t graph;                 // inside a node; 0: the driver did not tell, so that it goes with what is around it
     uint64_t node;                  // that it is inside; 0: not known either
 } ccc_kept;
+
+// A keep is to be the graph's: only hold memory that the graph itself allocates, or a graph around it.
+static void ccc_keep_for(ccc_keep *keep, const ccc_handle *root)
+{
+    for (size_t i = 0; i < keep->count; i++) {
+        ccc_handle *handle = (ccc_handle *)keep->handles[i];
+        if (keep->handles[i] & CCC_HELD || !(handle->flags & CCC_OF_GRAPH) ||
+            ccc_companion(ccc_allocation(handle)) != root)
+            continue;
+        keep->handles[i] |= CCC_HELD;
+        atomic_fetch_add(&handle->holders, 1);
+        ccc_release(handle);
+    }
+}
 
 static void ccc_keep_link(ccc_keep **list, ccc_keep *keep)
 {

@@ -9,7 +9,7 @@
 #ifndef CCC_API_H
 #define CCC_API_H
 
-#include "handles/ccc_handle.h"
+#include "handles/ccc_end.h"
 
 static void *ccc_stay_attached(void) { return NULL; }
 
@@ -42,8 +42,6 @@ static uint64_t ccc_api_value(const ccc_handle *handle) { return handle ? ccc_ha
 static size_t ccc_api_bytes(const ccc_handle *handle) { return handle ? ccc_handle_bytes(handle) : 0; }
 
 static int ccc_api_retain(ccc_handle *handle) { return handle ? ccc_retain(handle) : 0; }
-
-static void ccc_report_cleanup(void);
 
 // Nobody learns from such a call that cleanup has failed.
 static void ccc_api_release(ccc_handle *handle)

@@ -10,9 +10,7 @@
 #ifndef CCC_LOG_H
 #define CCC_LOG_H
 
-#include "driver/ccc_table.h"
-#include "handles/ccc_context.h"
-#include "memory/ccc_tensor.h"
+#include "handles/ccc_end.h"
 
 #define CCC_LOG_SINCE 12090
 // Bytes. The driver keeps 25600, and puts a line of its own before them; into less than there is it writes too much.
@@ -51,10 +49,8 @@ static size_t ccc_log_read(char *buffer, size_t capacity)
 static void CUDA_CB ccc_log_arrived(void *data, CUlogLevel level, char *message, size_t length)
 {
     (void)data, (void)level, (void)message, (void)length;
-    if (atomic_load(&ccc_log_followed) > 0) {
-        atomic_store(&ccc_python_asked, 1);
-        ccc_release_ask();
-    }
+    if (atomic_load(&ccc_log_followed) > 0)
+        ccc_ask_python();
 }
 
 // Have the release thread read each line soon after it was logged, until ccc_log_unfollow was called as often. The

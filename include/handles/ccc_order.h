@@ -8,6 +8,8 @@
 
 #include "handles/ccc_handle.h"
 
+static atomic_int ccc_captures;  // of streams, that were begun here and have not ended
+
 // The capture mode that a thread had before, if it was changed.
 typedef struct ccc_mode {
     int changed;

@@ -6,7 +6,7 @@
 //
 // Any thread may ask, also one of the driver's: asking takes no lock and does not wait for the GIL. The release thread
 // first waits for some milliseconds, because most programs soon make a call that releases everything anyway. Then it
-// looks (ccc_release_look in ccc_keep.h): it queries the events that are waited for, and calls Python if there is
+// looks (ccc_release_look): it queries the events that are waited for, and calls Python if there is
 // something for Python to release. While there are events that are not reached it looks again, at growing intervals.
 //
 // Before the interpreter ends, the thread is told not to look any more. It does not exist in the child of fork(), where
@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "driver/ccc_error.h"
+
 #define CCC_FIRST_PAUSE 5  // milliseconds, before the thread looks for the first time after it was asked
 #define CCC_LONGEST_PAUSE 80
 #define CCC_PATIENCE 5000  // milliseconds: what runs at exit may wait for the exiting thread, for ever
@@ -33,7 +35,10 @@ static atomic_int ccc_release_awake;    // it is not asleep, or is about to be w
 static atomic_int ccc_release_asked;    // since it last looked
 static atomic_int ccc_release_busy;     // it is looking
 
-static int ccc_release_look(void);  // whether something has to be waited for
+static atomic_int ccc_python_asked;  // Python has something to do that C does not know of
+
+// What the thread does; returns whether something has to be waited for. python/ccc_background.h sets it.
+static int (*ccc_release_look)(void);
 
 static void *ccc_release_run(void *unused)
 {
@@ -91,6 +96,20 @@ static void ccc_release_ask(void)
             atomic_store(&ccc_release_awake, 0);
         }
     }
+}
+
+// Have Python look soon, in the release thread. Any thread.
+static void ccc_ask_python(void)
+{
+    atomic_store(&ccc_python_asked, 1);
+    ccc_release_ask();
+}
+
+// The same where cleanup has failed in a thread that does not tell.
+static void ccc_report_cleanup(void)
+{
+    if (atomic_load(&ccc_cleanup_count))
+        ccc_ask_python();
 }
 
 // Let the thread look. At first it may not: Python has to be there.

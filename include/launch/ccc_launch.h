@@ -1,13 +1,11 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
-// Code and launches: libraries, kernels, and the one call that starts a kernel.
+// Launches: configurations, and the one call that starts a kernel.
 #ifndef CCC_LAUNCH_H
 #define CCC_LAUNCH_H
 
-#include "handles/ccc_destroy.h"
-#include "handles/ccc_stream.h"
 #include "launch/ccc_target.h"
-#include "memory/ccc_tensor.h"
+#include "streams/ccc_stream.h"
 
 #define CCC_MAX_LAUNCH_ATTRIBUTES 16
 #define CCC_MAX_LAUNCH_OBJECTS 4
@@ -69,96 +67,6 @@ static int ccc_config_ready(const ccc_config *config, const ccc_handle *stream)
         return ccc_fail(CUDA_ERROR_INVALID_DEVICE, "cuLaunchKernelEx");
     return atomic_load_explicit(&config->able[device / 64], memory_order_relaxed) >> device % 64 & 1 ? 0
                                                                                                      : CCC_UNCHECKED;
-}
-
-// Load code; on failure the log of the driver's compiler is in `log` (zero-terminated, log_size bytes at most).
-static ccc_handle *ccc_library_load(const void *code, char *log, unsigned int log_size)
-{
-    CUlibrary library = NULL;
-    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void *values[] = {log, (void *)(uintptr_t)log_size};
-    if (ccc_init())
-        return NULL;
-    CUresult result = cuLibraryLoadData(&library, code, options, values, 2, NULL, NULL, 0);
-    if (result) {
-        ccc_fail((int)result, "cuLibraryLoadData");
-        return NULL;
-    }
-    ccc_handle *handle = ccc_new(CCC_LIBRARY, (uintptr_t)library, CCC_WAITS, NULL);
-    if (handle == NULL)
-        cuLibraryUnload(library);
-    return handle;
-}
-
-// Leave a library loaded when its handle goes, for a program that unloads it itself.
-static void ccc_library_lend(ccc_handle *handle)
-{
-    while (handle->flags & CCC_BORROWED)  // a view of the handle that unloads the library
-        handle = handle->parent;
-    atomic_store_explicit(&handle->lent, 1, memory_order_relaxed);
-}
-
-// Where a variable of a library is in the current context, and how large. The header promises managed variables to the
-// second call only; it comes second, because they exist once a context has loaded the library.
-static int ccc_library_global(ccc_handle *handle, const char *name, uint64_t *address, size_t *size)
-{
-    CUdeviceptr pointer = 0;
-    CUlibrary library = (CUlibrary)CCC_POINTER(handle);
-    CCC_USE_OR(handle, ccc_fail(CCC_CLOSED, ""));
-    const char *call = "cuLibraryGetGlobal";
-    CUresult result = cuLibraryGetGlobal(&pointer, size, library, name);
-    if (result == CUDA_ERROR_NOT_FOUND) {
-        result = cuLibraryGetManaged(&pointer, size, library, name);
-        if (result != CUDA_ERROR_NOT_FOUND)
-            call = "cuLibraryGetManaged";
-    }
-    *address = pointer;
-    return result ? ccc_fail((int)result, call) : 0;
-}
-
-// A kernel of a library, which it keeps loaded.
-static ccc_handle *ccc_kernel_get(ccc_handle *library, const char *name)
-{
-    CUkernel kernel = NULL;
-    ccc_handle *handle = NULL;
-    CCC_USE_OR(library, ccc_closed());
-    CUresult result = cuLibraryGetKernel(&kernel, (CUlibrary)CCC_POINTER(library), name);
-    if (result)
-        ccc_fail((int)result, "cuLibraryGetKernel");
-    else if (!ccc_kernels_add((uintptr_t)kernel, library))
-        ccc_fail(CCC_NO_MEMORY, "malloc");
-    else
-        handle = ccc_new(CCC_KERNEL, (uintptr_t)kernel, CCC_BORROWED, library);
-    return handle;
-}
-
-// A kernel by the number of its handle. It keeps `library`, if given; else the one that it belongs to, if that was
-// loaded here. NULL with CCC_OTHER_LIBRARY: it belongs to another library than the given one.
-static ccc_handle *ccc_kernel_borrow(uint64_t value, ccc_handle *library)
-{
-    CCC_USE_MAYBE_OR(library, ccc_closed());
-    ccc_handle *handle = NULL, *own = ccc_kernels_library(value);
-    if (library && own && own->value != library->value)
-        ccc_fail(CCC_OTHER_LIBRARY, "");
-    else
-        handle = ccc_new(CCC_KERNEL, value, CCC_BORROWED, library ? library : own);
-    ccc_release_scoped(&own);
-    return handle;
-}
-
-// Offset and size of one kernel parameter; CUDA_ERROR_INVALID_VALUE past the last.
-static int ccc_kernel_parameter(const ccc_handle *kernel, size_t index, size_t *offset, size_t *size)
-{
-    ccc_scope scope;
-    CCC_USE(kernel);
-    int status = ccc_enter_any(&scope);  // the parameters are the same in every context, but the driver asks for one
-    if (status)
-        return status;
-    CUresult result = cuKernelGetParamInfo((CUkernel)CCC_POINTER(kernel), index, offset, size);
-    ccc_leave(&scope);
-    if (result == CUDA_ERROR_INVALID_VALUE)
-        return (int)result;  // the regular end of the list
-    return result ? ccc_fail((int)result, "cuKernelGetParamInfo") : 0;
 }
 
 // What a launch that is captured uses.

@@ -5,7 +5,6 @@
 #define CCC_BOX_H
 
 #include "memory/ccc_copy.h"
-#include "texture/ccc_texture.h"
 
 // One operand.
 typedef struct ccc_box {
@@ -84,7 +83,7 @@ static CUDA_MEMCPY3D ccc_box_describe(const ccc_box_copy *copy)
 // The context that an array, or memory of a device, is in; NULL for other memory.
 static ccc_handle *ccc_box_home(const ccc_box *box)
 {
-    return ccc_box_is_array(box) ? ccc_array_context(box->handle) : ccc_copy_owner(ccc_box_address(box));
+    return ccc_box_is_array(box) ? ccc_context_of(box->handle) : ccc_copy_owner(ccc_box_address(box));
 }
 
 // The same copy with the contexts of its operands.

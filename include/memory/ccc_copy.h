@@ -106,7 +106,7 @@ static int ccc_copy_submit(uint64_t to, uint64_t from, size_t size, const ccc_ha
 // The bytes to copy between two buffers of one size, of which one may have grown since Python compared the sizes.
 static size_t ccc_copy_size(const ccc_handle *destination, const ccc_handle *source)
 {
-    size_t to = destination->buffer.size, from = source->buffer.size;
+    size_t to = ccc_as_buffer(destination)->size, from = ccc_as_buffer(source)->size;
     return to < from ? to : from;
 }
 
@@ -263,7 +263,7 @@ static int ccc_extent_order(const void *one, const void *other)
 
 static ccc_extent ccc_extent_of(const ccc_handle *buffer, size_t copy, int written)
 {
-    uint64_t end = buffer->value + buffer->buffer.size;
+    uint64_t end = buffer->value + ccc_as_buffer(buffer)->size;
     return (ccc_extent){buffer->value, end < buffer->value ? UINT64_MAX : end, copy, written};
 }
 

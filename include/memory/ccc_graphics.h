@@ -18,6 +18,27 @@
 #define CCC_STILL_MAPPED (-51)  // something besides the buffer or array uses the memory
 #define CCC_MOST_LEVELS 32      // of a mipmapped array: its extents have 32 bits
 
+typedef struct ccc_graphics {
+    ccc_handle handle;
+    atomic_int mapped;   // there is a buffer of its memory
+    atomic_int watched;  // a failure to unmap is kept rather than reported
+    atomic_int failure;
+} ccc_graphics;
+
+static inline ccc_graphics *ccc_as_graphics(const ccc_handle *handle) { return (ccc_graphics *)handle; }
+
+static CUresult ccc_graphics_destroy(ccc_handle *handle, const char **call)
+{
+    *call = "cuGraphicsUnregisterResource";
+    return cuGraphicsUnregisterResource((CUgraphicsResource)CCC_POINTER(handle));
+}
+
+static const ccc_handle_type ccc_graphics_type = {
+    .size = sizeof(ccc_graphics),
+    .destroy = ccc_graphics_destroy,
+    .needs_context = ccc_always_needs_context,
+};
+
 #define CCC_GL_VERSION 3000          // of the signatures, in cudaGLTypedefs.h
 typedef unsigned int ccc_gl_number;  // GLuint and GLenum
 typedef CUresult(CUDAAPI *ccc_register_buffer)(CUgraphicsResource *resource, ccc_gl_number buffer, unsigned int flags);
@@ -70,6 +91,21 @@ static ccc_handle *ccc_graphics_register(unsigned int name, unsigned int target,
     return handle;
 }
 
+static CUresult ccc_free_mapped(ccc_handle *buffer, const ccc_handle *stream, const char **call)
+{
+    ccc_handle *graphics = ccc_as_buffer(buffer)->pool;
+    CUgraphicsResource resource = (CUgraphicsResource)CCC_POINTER(graphics);
+    *call = "cuGraphicsUnmapResources";
+    CUresult result = cuGraphicsUnmapResources(1, &resource, stream ? CCC_STRM(stream) : NULL);
+    atomic_store(&ccc_as_graphics(graphics)->mapped, 0);
+    if (result == CUDA_SUCCESS || !atomic_load(&ccc_as_graphics(graphics)->watched))
+        return result;
+    atomic_store(&ccc_as_graphics(graphics)->failure, (int)result);
+    return CUDA_SUCCESS;
+}
+
+static const ccc_memory_origin ccc_mapped_memory = {.needs_context = 1, .free = ccc_free_mapped};
+
 // In the context of the resource, which is marked as mapped: map it. The handle is the mapping, and has no memory yet.
 static ccc_handle *ccc_graphics_map_in(ccc_handle *graphics, ccc_handle *stream)
 {
@@ -79,8 +115,10 @@ static ccc_handle *ccc_graphics_map_in(ccc_handle *graphics, ccc_handle *stream)
         ccc_fail((int)result, "cuGraphicsMapResources");
         return NULL;
     }
-    ccc_handle *mapping = ccc_buffer_new(0, 0, CCC_MAPPED, graphics->parent, graphics, stream);
-    if (mapping == NULL && (result = cuGraphicsUnmapResources(1, &resource, CCC_STRM(stream))))
+    ccc_handle *mapping = ccc_buffer_new(NULL, 0, 0, CCC_MAPPED, graphics->parent, graphics, stream);
+    if (mapping)
+        ccc_as_buffer(mapping)->origin = &ccc_mapped_memory;  // although it has no address yet
+    else if ((result = cuGraphicsUnmapResources(1, &resource, CCC_STRM(stream))))
         ccc_cleanup_failed((int)result, "cuGraphicsUnmapResources");
     return mapping;
 }
@@ -88,13 +126,13 @@ static ccc_handle *ccc_graphics_map_in(ccc_handle *graphics, ccc_handle *stream)
 // Map a resource in the order of a stream, for a caller with uses of both. NULL: CCC_ALREADY_MAPPED, or a failure.
 static ccc_handle *ccc_graphics_mapping(ccc_handle *graphics, ccc_handle *stream)
 {
-    if (atomic_exchange(&graphics->graphics.mapped, 1)) {
+    if (atomic_exchange(&ccc_as_graphics(graphics)->mapped, 1)) {
         ccc_fail(CCC_ALREADY_MAPPED, "");
         return NULL;
     }
     ccc_handle *mapping = ccc_graphics_map_in(graphics, stream);
     if (mapping == NULL)
-        atomic_store(&graphics->graphics.mapped, 0);
+        atomic_store(&ccc_as_graphics(graphics)->mapped, 0);
     return mapping;
 }
 
@@ -115,7 +153,7 @@ static ccc_handle *ccc_graphics_map(ccc_handle *graphics, ccc_handle *stream, si
         buffer = NULL;
     } else if (buffer) {
         buffer->value = pointer;
-        buffer->buffer.size = *size;
+        ccc_as_buffer(buffer)->size = *size;
     }
     ccc_pop(pushed);
     return buffer;
@@ -193,33 +231,22 @@ static int ccc_graphics_set_stream(ccc_handle *image, ccc_handle *stream)
     return ccc_allocation_set_stream(image->parent, stream);
 }
 
-// The last use of a buffer has gone.
-static CUresult ccc_graphics_unmap(ccc_handle *buffer, const ccc_handle *stream, const char **call)
-{
-    ccc_handle *graphics = buffer->buffer.pool;
-    CUgraphicsResource resource = (CUgraphicsResource)CCC_POINTER(graphics);
-    *call = "cuGraphicsUnmapResources";
-    CUresult result = cuGraphicsUnmapResources(1, &resource, stream ? CCC_STRM(stream) : NULL);
-    atomic_store(&graphics->graphics.mapped, 0);
-    if (result == CUDA_SUCCESS || !atomic_load(&graphics->graphics.watched))
-        return result;
-    atomic_store(&graphics->graphics.failure, (int)result);
-    return CUDA_SUCCESS;
-}
-
 // From now on a failure to unmap is kept for ccc_graphics_watched.
-static void ccc_graphics_watch(ccc_handle *graphics) { atomic_store(&graphics->graphics.watched, 1); }
+static void ccc_graphics_watch(ccc_handle *graphics) { atomic_store(&ccc_as_graphics(graphics)->watched, 1); }
 
 // How unmapping has ended: a status, CCC_STILL_MAPPED if it has not.
 static int ccc_graphics_watched(ccc_handle *graphics)
 {
-    atomic_store(&graphics->graphics.watched, 0);
-    int failure = atomic_exchange(&graphics->graphics.failure, 0);
+    atomic_store(&ccc_as_graphics(graphics)->watched, 0);
+    int failure = atomic_exchange(&ccc_as_graphics(graphics)->failure, 0);
     if (failure)
         return ccc_fail(failure, "cuGraphicsUnmapResources");
-    return atomic_load(&graphics->graphics.mapped) ? CCC_STILL_MAPPED : 0;
+    return atomic_load(&ccc_as_graphics(graphics)->mapped) ? CCC_STILL_MAPPED : 0;
 }
 
-static int ccc_graphics_is_mapped(const ccc_handle *graphics) { return atomic_load(&graphics->graphics.mapped); }
+static int ccc_graphics_is_mapped(const ccc_handle *graphics)
+{
+    return atomic_load(&ccc_as_graphics(graphics)->mapped);
+}
 
 #endif

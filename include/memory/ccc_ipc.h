@@ -187,6 +187,22 @@ static CUresult ccc_pool_unmap(const ccc_handle *handle)
     return result;
 }
 
+static CUresult ccc_pool_destroy_any(ccc_handle *handle, const char **call)
+{
+    if (!(handle->flags & CCC_IMPORTED))
+        return ccc_pool_destroy(handle, call);
+    *call = "cuMemPoolDestroy";
+    return ccc_pool_unmap(handle);
+}
+
+static int ccc_pool_needs_context(const ccc_handle *handle) { return handle->flags & CCC_IMPORTED; }
+
+static const ccc_handle_type ccc_pool_type = {
+    .size = sizeof(ccc_handle),
+    .destroy = ccc_pool_destroy_any,
+    .needs_context = ccc_pool_needs_context,
+};
+
 // With the lock held, and the pool imported: the handle for it. `spare` is taken if the pool is new here.
 static ccc_handle *ccc_pool_map(uint64_t value, ccc_mapped **spare)
 {
@@ -245,17 +261,18 @@ static ccc_handle *ccc_pool_import(int descriptor, int device)
 // gone with the first free, and host memory it refuses to import twice (CUDA_ERROR_ALREADY_MAPPED). So all buffers of
 // the same memory share one import, and the last of them frees it: in the order of its own stream, which first waits
 // for the points at which the streams of the others released it.
-struct ccc_import {
-    ccc_import *next;
+typedef struct ccc_import {
+    struct ccc_import *next;
     uint64_t pool;
     unsigned char payload[CU_IPC_HANDLE_SIZE];
     CUdeviceptr pointer;
     size_t size;  // what is mapped from the pointer on
     size_t users;
     ccc_points points;
-};
+} ccc_import;
 
 static ccc_import *ccc_imports;
+
 // With the lock held: import for the first time. A failure is remembered.
 static ccc_import *ccc_import_new(const ccc_handle *pool, const void *payload)
 {
@@ -325,6 +342,17 @@ static CUresult ccc_import_release(ccc_import *import, CUstream stream, const ch
     return result;
 }
 
+static CUresult ccc_free_imported(ccc_handle *buffer, const ccc_handle *stream, const char **call)
+{
+    ccc_import *import = ccc_as_buffer(buffer)->import;
+    if (import == NULL)
+        return ccc_free_to_pool(buffer, stream, call);
+    ccc_as_buffer(buffer)->import = NULL;  // should the free fail for want of a context, only the free is tried again
+    return ccc_import_release(import, stream ? CCC_STRM(stream) : NULL, call);
+}
+
+static const ccc_memory_origin ccc_imported_memory = {.needs_context = 1, .free = ccc_free_imported};
+
 // Name a buffer to other processes; payload has CU_IPC_HANDLE_SIZE bytes.
 static int ccc_buffer_export(const ccc_handle *buffer, void *payload)
 {
@@ -363,9 +391,9 @@ static ccc_handle *ccc_buffer_import(ccc_handle *pool, ccc_handle *stream, const
     ccc_import *import = ccc_import_acquire(pool, payload);
     if (import && size > import->size)
         ccc_fail(CCC_TOO_LARGE, "");
-    else if (import &&
-             (handle = ccc_buffer_new(import->pointer, size, CCC_IMPORTED, scope.context, pool, stream)) != NULL)
-        handle->buffer.import = import;
+    else if (import && (handle = ccc_buffer_new(&ccc_imported_memory, import->pointer, size, CCC_IMPORTED,
+                                                scope.context, pool, stream)) != NULL)
+        ccc_as_buffer(handle)->import = import;
     if (import && handle == NULL)
         ccc_import_release(import, CCC_STRM(stream), &call);
     ccc_leave(&scope);

@@ -15,12 +15,12 @@ static int ccc_managed_advise(const ccc_handle *buffer, int advice, int location
     ccc_scope scope;
     CUmemLocation place = {.type = (CUmemLocationType)location, .id = id};
     CCC_USE(buffer);
-    if (buffer->buffer.size == 0)
+    if (ccc_as_buffer(buffer)->size == 0)
         return 0;
     int status = ccc_enter_buffer(&scope, buffer);
     if (status)
         return status;
-    CUresult result = cuMemAdvise_v2(buffer->value, buffer->buffer.size, (CUmem_advise)advice, place);
+    CUresult result = cuMemAdvise_v2(buffer->value, ccc_as_buffer(buffer)->size, (CUmem_advise)advice, place);
     ccc_leave(&scope);
     return result ? ccc_fail((int)result, "cuMemAdvise") : 0;
 }
@@ -30,13 +30,13 @@ static int ccc_managed_attribute(const ccc_handle *buffer, int attribute, int *v
 {
     ccc_scope scope;
     CCC_USE(buffer);
-    if (buffer->buffer.size == 0)
+    if (ccc_as_buffer(buffer)->size == 0)
         return 0;
     int status = ccc_enter_buffer(&scope, buffer);
     if (status)
         return status;
     CUresult result = cuMemRangeGetAttribute(values, count * sizeof *values, (CUmem_range_attribute)attribute,
-                                             buffer->value, buffer->buffer.size);
+                                             buffer->value, ccc_as_buffer(buffer)->size);
     ccc_leave(&scope);
     return result ? ccc_fail((int)result, "cuMemRangeGetAttribute") : 0;
 }
@@ -72,9 +72,9 @@ static int ccc_managed_prefetch(const ccc_handle *buffer, const ccc_handle *stre
     CUmemLocation place = {.type = (CUmemLocationType)location, .id = id};
     CCC_USE(buffer);
     CCC_USE(stream);
-    if (buffer->buffer.size == 0)
+    if (ccc_as_buffer(buffer)->size == 0)
         return 0;
-    CUresult result = cuMemPrefetchAsync_v2(buffer->value, buffer->buffer.size, place, 0, CCC_STRM(stream));
+    CUresult result = cuMemPrefetchAsync_v2(buffer->value, ccc_as_buffer(buffer)->size, place, 0, CCC_STRM(stream));
     return result ? ccc_fail((int)result, "cuMemPrefetchAsync") : 0;
 }
 
@@ -95,10 +95,10 @@ static int ccc_same_place(const CUmemLocation *one, const CUmemLocation *other)
 
 static void ccc_moves_add(ccc_moves *batch, const ccc_handle *buffer, const CUmemLocation *place)
 {
-    if (buffer->buffer.size == 0)
+    if (ccc_as_buffer(buffer)->size == 0)
         return;
     batch->pointers[batch->count] = buffer->value;
-    batch->sizes[batch->count] = buffer->buffer.size;
+    batch->sizes[batch->count] = ccc_as_buffer(buffer)->size;
     if (place && (batch->place_count == 0 || !ccc_same_place(place, &batch->places[batch->place_count - 1]))) {
         batch->places[batch->place_count] = *place;
         batch->indices[batch->place_count++] = batch->count;

@@ -1,22 +1,72 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
-// Memory: pools, allocation in stream order, synchronous and pinned allocation, slices and fill.
+// Memory: pools, allocation in stream order, synchronous and pinned allocation, and fill.
 #ifndef CCC_MEMORY_H
 #define CCC_MEMORY_H
 
-#include <sched.h>
-#include <unistd.h>
-
 #include "driver/ccc_compat.h"
-#include "handles/ccc_stream.h"
+#include "memory/ccc_meter.h"
 
 #define CCC_CAPTURING (-22)  // the stream is being captured in a graph
 
-// Whether buffers use their pool. One that is not ours to destroy needs no use: its count would be what all threads
-// write. `pool` may be the graph that memory is allocated in, or NULL.
-static int ccc_pool_is_counted(const ccc_handle *pool)
+static void ccc_buffer_ended(ccc_handle *handle)
 {
-    return pool && !(pool->kind == CCC_POOL && pool->flags & CCC_BORROWED);
+    ccc_buffer *buffer = ccc_as_buffer(handle);
+    ccc_charge *charges = atomic_load(&buffer->charges);
+    ccc_keep *keep = atomic_load(&buffer->keep);
+    if (charges)
+        ccc_end_charges(charges);
+    if (keep)
+        ccc_keep_finish(keep);
+}
+
+static const ccc_handle_type ccc_buffer_type = {
+    .size = sizeof(ccc_buffer),
+    .stream = offsetof(ccc_buffer, stream),
+    .companion = offsetof(ccc_buffer, pool),
+    .bytes = offsetof(ccc_buffer, size),
+    .destroy = ccc_buffer_destroy,
+    .needs_context = ccc_buffer_needs_context,
+    .must_wait = ccc_buffer_must_wait,
+    .ended = ccc_buffer_ended,
+};
+
+static CUresult ccc_free_to_pool(ccc_handle *buffer, const ccc_handle *stream, const char **call)
+{
+    *call = "cuMemFreeAsync";
+    return cuMemFreeAsync(buffer->value, stream ? CCC_STRM(stream) : NULL);
+}
+
+// Let the work finish that may use memory which goes back at once.
+static void ccc_finish_work(const ccc_handle *stream)
+{
+    CUresult result = stream ? cuStreamSynchronize(CCC_STRM(stream)) : CUDA_SUCCESS;
+    if (result)
+        ccc_cleanup_failed((int)result, "cuStreamSynchronize");
+}
+
+static CUresult ccc_free_on_device(ccc_handle *buffer, const ccc_handle *stream, const char **call)
+{
+    ccc_finish_work(stream);
+    *call = "cuMemFree";
+    return cuMemFree(buffer->value);
+}
+
+static CUresult ccc_free_pinned(ccc_handle *buffer, const ccc_handle *stream, const char **call)
+{
+    ccc_finish_work(stream);
+    *call = "cuMemFreeHost";
+    return cuMemFreeHost(CCC_POINTER(buffer));
+}
+
+static const ccc_memory_origin ccc_pool_memory = {.free = ccc_free_to_pool};
+static const ccc_memory_origin ccc_device_memory = {.needs_context = 1, .free = ccc_free_on_device};
+static const ccc_memory_origin ccc_pinned_memory = {.needs_context = 1, .free = ccc_free_pinned};
+
+static CUresult ccc_pool_destroy(ccc_handle *handle, const char **call)
+{
+    *call = "cuMemPoolDestroy";
+    return cuMemPoolDestroy((CUmemoryPool)CCC_POINTER(handle));
 }
 
 // A pool of our own; max_size 0 leaves the limit to the system.
@@ -76,35 +126,6 @@ static int ccc_pool_set(const ccc_handle *pool, CUmemPool_attribute attribute, v
     return 0;
 }
 
-// Make the handle of a new buffer, which takes over the caller's use of its stream, and of its pool unless `pool` is
-// borrowed. On failure nothing is taken over, and the memory is the caller's.
-static ccc_handle *ccc_buffer_adopt(CUdeviceptr pointer, size_t size, int flags, ccc_handle *context, ccc_handle *pool,
-                                    ccc_handle *stream)
-{
-    ccc_handle *handle = ccc_new(CCC_BUFFER, pointer, flags, context);
-    if (handle == NULL)
-        return NULL;
-    atomic_init(&handle->buffer.size, size);
-    if (pool)
-        handle->device = pool->device;
-    if (ccc_pool_is_counted(pool))
-        handle->buffer.pool = pool;
-    atomic_init(&handle->buffer.stream, stream);
-    return handle;
-}
-
-// The same for a caller who has a use of the pool and the stream and keeps it.
-static ccc_handle *ccc_buffer_new(CUdeviceptr pointer, size_t size, int flags, ccc_handle *context, ccc_handle *pool,
-                                  ccc_handle *stream)
-{
-    ccc_handle *handle = ccc_buffer_adopt(pointer, size, flags, context, pool, stream);
-    if (handle && handle->buffer.pool)
-        ccc_retain(handle->buffer.pool);
-    if (handle && stream)
-        ccc_retain(stream);
-    return handle;
-}
-
 // Make the context current that work in this stream on behalf of `device` needs: only a default stream needs one. For
 // memory of no device (-1) it is the context that the stream works in, so that the memory can go back without any.
 static int ccc_enter_stream(ccc_scope *scope, ccc_handle *stream, CUdevice device)
@@ -151,7 +172,8 @@ static ccc_handle *ccc_pool_allocate_in(ccc_handle *pool, ccc_handle *stream, si
         result = cuMemAllocFromPoolAsync(&pointer, size, (CUmemoryPool)CCC_POINTER(pool), CCC_STRM(stream));
     if (result)
         ccc_fail((int)result, "cuMemAllocFromPoolAsync");
-    else if ((handle = ccc_buffer_adopt(pointer, size, 0, scope.context, pool, stream)) == NULL && size > 0)
+    else if ((handle = ccc_buffer_adopt(&ccc_pool_memory, pointer, size, 0, scope.context, pool, stream)) == NULL &&
+             size > 0)
         cuMemFreeAsync(pointer, CCC_STRM(stream));
     ccc_leave(&scope);
     return handle;
@@ -192,7 +214,8 @@ static ccc_handle *ccc_device_allocate(int device, size_t size)
         result = cuMemAlloc(&pointer, size);
     if (result)
         ccc_fail((int)result, "cuMemAlloc");
-    else if ((handle = ccc_buffer_new(pointer, size, CCC_SYNCHRONOUS | CCC_WAITS, scope.context, NULL, NULL)) == NULL &&
+    else if ((handle = ccc_buffer_new(&ccc_device_memory, pointer, size, CCC_SYNCHRONOUS | CCC_WAITS, scope.context,
+                                      NULL, NULL)) == NULL &&
              size > 0)
         cuMemFree(pointer);
     ccc_leave(&scope);
@@ -216,162 +239,13 @@ static ccc_handle *ccc_pinned_allocate(size_t size)
         result = cuMemHostAlloc(&pointer, size, CU_MEMHOSTALLOC_PORTABLE);
     if (result)
         ccc_fail((int)result, "cuMemHostAlloc");
-    else if ((handle = ccc_buffer_new((uintptr_t)pointer, size, CCC_PINNED | CCC_WAITS, context, NULL, NULL)) == NULL &&
+    else if ((handle = ccc_buffer_new(&ccc_pinned_memory, (uintptr_t)pointer, size, CCC_PINNED | CCC_WAITS, context,
+                                      NULL, NULL)) == NULL &&
              size > 0)
         cuMemFreeHost(pointer);
     ccc_release(context);
     return handle;
 }
-
-// Memory that somebody else owns.
-static ccc_handle *ccc_buffer_borrow(uint64_t pointer, size_t size)
-{
-    return ccc_buffer_new(pointer, size, CCC_BORROWED, NULL, NULL, NULL);
-}
-
-#define CCC_LONGEST_WAIT 200  // times 50 microseconds
-
-// Whether nobody but this view uses a buffer whose memory Python gives back. Calls that other threads have begun are
-// waited for, but not for long: the buffer may also be retained by C code.
-static int ccc_buffer_is_unused(const ccc_handle *view)
-{
-    for (int i = 0; ccc_uses(view->parent) > 1; i++) {
-        if (i == CCC_LONGEST_WAIT || !ccc_graph_locks())
-            return 0;
-        usleep(50);
-    }
-    return 1;
-}
-
-// The handle that owns the memory of a buffer, of which the caller has a use: the buffer's own, unless it is a slice.
-static const ccc_handle *ccc_allocation(const ccc_handle *buffer)
-{
-    while (buffer->parent && buffer->parent->kind == CCC_BUFFER)
-        buffer = buffer->parent;
-    return buffer;
-}
-
-// Where the memory begins that a buffer is a part of; 0: the buffer is closed.
-static uint64_t ccc_buffer_base(const ccc_handle *buffer)
-{
-    CCC_USE_OR(buffer, 0);
-    return ccc_allocation(buffer)->value;
-}
-
-// A part of a buffer, in bounds. It keeps the memory of the whole. NULL: the buffer is closed, or out of memory.
-static ccc_handle *ccc_buffer_slice(ccc_handle *buffer, size_t offset, size_t size)
-{
-    CCC_USE_OR(buffer, ccc_closed());
-    ccc_handle *whole = (ccc_handle *)ccc_allocation(buffer);
-    ccc_handle *slice =
-        ccc_buffer_new(buffer->value + offset, size, CCC_BORROWED | (whole->flags & CCC_OF_GRAPH), whole, NULL, NULL);
-    if (slice)
-        slice->device = whole->device;
-    return slice;
-}
-
-// Change the stream in whose order an allocation, of which the caller has a use, goes back.
-static int ccc_allocation_set_stream(ccc_handle *whole, ccc_handle *stream)
-{
-    if (!ccc_acquire(stream))
-        return CCC_CLOSED;
-    ccc_handle *before = atomic_exchange(&whole->buffer.stream, stream);
-    while (atomic_load(&whole->buffer.readers) && ccc_driver.reason != CCC_FORKED)  // whose readers are not there
-        sched_yield();
-    ccc_release(before);
-    return 0;
-}
-
-// The same of a buffer, or of the whole that it is a slice of.
-static int ccc_buffer_set_stream(ccc_handle *buffer, ccc_handle *stream)
-{
-    CCC_USE(buffer);
-    return ccc_allocation_set_stream((ccc_handle *)ccc_allocation(buffer), stream);
-}
-
-// Have the stream of a buffer, of which the caller has a use, stay there to be looked at until ccc_buffer_unread. A use
-// of the stream cannot be added before it is known that nobody releases it at the same time.
-static const ccc_handle *ccc_buffer_read(const ccc_handle *buffer)
-{
-    ccc_handle *whole = (ccc_handle *)ccc_allocation(buffer);
-    atomic_fetch_add(&whole->buffer.readers, 1);
-    return atomic_load(&whole->buffer.stream);
-}
-
-static void ccc_buffer_unread(const ccc_handle *buffer)
-{
-    atomic_fetch_sub(&((ccc_handle *)ccc_allocation(buffer))->buffer.readers, 1);
-}
-
-// A use of the stream that a buffer goes back in; the caller has a use of the buffer. NULL for none.
-static ccc_handle *ccc_buffer_stream_use(const ccc_handle *buffer)
-{
-    ccc_handle *stream = (ccc_handle *)ccc_buffer_read(buffer);
-    if (stream)
-        ccc_retain(stream);
-    ccc_buffer_unread(buffer);
-    return stream;
-}
-
-// The handle of the stream that a buffer goes back in; 0 for none.
-static uint64_t ccc_buffer_stream(ccc_handle *buffer)
-{
-    if (!ccc_retain(buffer))  // not whether it is open: others may need its memory after it was closed
-        return 0;
-    const ccc_handle *stream = ccc_buffer_read(buffer);
-    uint64_t value = stream ? stream->value : 0;
-    ccc_buffer_unread(buffer);
-    ccc_release(buffer);
-    return value;
-}
-
-// Make the context that a buffer was allocated in current, for an operation that would be wrong in another.
-static int ccc_enter_buffer(ccc_scope *scope, const ccc_handle *buffer)
-{
-    CUcontext current = NULL;
-    const ccc_handle *home = ccc_allocation(buffer)->parent;
-    *scope = (ccc_scope){NULL, 0};
-    if (home == NULL)
-        return 0;
-    CCC_TRY(cuCtxGetCurrent, &current);
-    if (current == CCC_CTX(home))
-        return 0;
-    CCC_TRY(cuCtxPushCurrent, CCC_CTX(home));
-    scope->pushed = 1;
-    return 0;
-}
-
-static int ccc_buffer_wait(const ccc_handle *buffer, ccc_handle *own, ccc_handle *other, int own_waits)
-{
-    ccc_scope scope;
-    if (own == NULL || own->value == other->value)
-        return 0;
-    CCC_USE(other);
-    int status = ccc_enter_buffer(&scope, buffer);
-    if (status)
-        return status;
-    status = own_waits ? ccc_stream_wait_stream_in(own, other)
-                       : ccc_stream_wait_stream_in(other, own);  // own may be closed in Python
-    ccc_leave(&scope);
-    return status;
-}
-
-static int ccc_buffer_relate(ccc_handle *buffer, ccc_handle *other, int own_waits)
-{
-    if (!ccc_retain(buffer))
-        return CCC_CLOSED;
-    ccc_handle *own = ccc_buffer_stream_use(buffer);
-    int status = ccc_buffer_wait(buffer, own, other, own_waits);
-    ccc_release(own);
-    ccc_release(buffer);
-    return status;
-}
-
-// Make the consumer's stream wait for the stream of a buffer; a default stream is one of the buffer's context.
-static int ccc_buffer_order(ccc_handle *buffer, ccc_handle *consumer) { return ccc_buffer_relate(buffer, consumer, 0); }
-
-// Make the stream of a buffer wait for another one, so that the memory goes back after what that one does with it.
-static int ccc_buffer_follow(ccc_handle *buffer, ccc_handle *other) { return ccc_buffer_relate(buffer, other, 1); }
 
 // What the driver knows of an address: kind 0 is memory that it does not know, ordinary memory of the host.
 static int ccc_pointer_query(uint64_t pointer, int *kind, int *device, int *managed)
@@ -440,7 +314,7 @@ static int ccc_fill_in(const ccc_handle *buffer, const ccc_handle *stream, uint3
 {
     CUstream queue = CCC_STRM(stream);
     CUdeviceptr pointer = buffer->value;
-    size_t size = buffer->buffer.size;
+    size_t size = ccc_as_buffer(buffer)->size;
     if (size == 0)
         return 0;
     CCC_USES_OBJECTS(stream, buffer);

@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "handles/ccc_handle.h"
+#include "memory/ccc_buffer.h"
 
 #define CCC_NO_LIMIT UINT64_MAX
 
@@ -176,8 +176,8 @@ static uint64_t ccc_meter_charge(ccc_meter *meter, ccc_handle *handle, uint64_t 
     meter->newest = charge;
     ccc_meter_note(meter, CCC_METER_ALLOCATE, charge->what.time, handle->value, size);
     ccc_meter_unlock();
-    charge->next = atomic_load(&handle->buffer.charges);
-    while (!atomic_compare_exchange_weak(&handle->buffer.charges, &charge->next, charge))
+    charge->next = atomic_load(&ccc_as_buffer(handle)->charges);
+    while (!atomic_compare_exchange_weak(&ccc_as_buffer(handle)->charges, &charge->next, charge))
         ;
     ccc_release(handle);
     return number;

@@ -4,7 +4,7 @@
 #ifndef CCC_PEER_H
 #define CCC_PEER_H
 
-#include "handles/ccc_stream.h"
+#include "streams/ccc_stream.h"
 
 // Whether a device may use the pool's memory: 1 or 0, or -1 on failure.
 static int ccc_pool_accessible(const ccc_handle *pool, int device)

@@ -39,21 +39,6 @@ typedef struct ccc_array {
 
 static _Atomic(ccc_tensor *) ccc_finished_tensors;  // pushed by deleters
 static _Atomic(ccc_tensor *) ccc_tensors_to_free;   // taken from there; the mutex of ccc_release.h is for this list
-static atomic_int ccc_python_asked;                 // Python has something to do that C does not know of
-
-// Have Python look soon, in the release thread. Any thread.
-static void ccc_ask_python(void)
-{
-    atomic_store(&ccc_python_asked, 1);
-    ccc_release_ask();
-}
-
-// The same where cleanup has failed in a thread that does not tell.
-static void ccc_report_cleanup(void)
-{
-    if (atomic_load(&ccc_cleanup_count))
-        ccc_ask_python();
-}
 
 static void ccc_tensor_end(ccc_tensor *tensor)
 {
@@ -170,7 +155,7 @@ static uint64_t ccc_tensor_of(ccc_array *array, ccc_handle *buffer, int how)
 static uint64_t ccc_tensor_of_buffer(ccc_handle *buffer, int how)
 {
     const int device_type = how & 0xFF, device_id = how >> 16;
-    const int64_t shape = (int64_t)buffer->buffer.size, stride = 1;
+    const int64_t shape = (int64_t)ccc_as_buffer(buffer)->size, stride = 1;
     ccc_array array = {.data = buffer->value,
                        .device = {device_type, device_id},
                        .dtype = {CCC_DL_INT, 8, 1},
@@ -206,12 +191,11 @@ static int ccc_has_foreign_stream(const ccc_handle *buffer)
 // tensors, or tells what is wrong.
 static uint64_t ccc_tensor_for(ccc_handle *buffer, DLDevice device, int versioned, uint64_t stream, int *status)
 {
-    ccc_handle consumer = {
-        .uses = CCC_FIRST_USE, .flags = stream <= 2 ? CCC_TOKEN : 0, .kind = CCC_STREAM, .device = -1, .value = stream};
+    ccc_stream consumer = CCC_STREAM_OF(stream, stream <= 2 ? CCC_TOKEN : 0);
     *status = 0;
     CCC_USE_OR(buffer, 0);
     if (ccc_allocation(buffer)->flags & CCC_BORROWED || ccc_has_foreign_stream(buffer) || ccc_tensors_finished() ||
-        (stream && (*status = ccc_buffer_order(buffer, &consumer))))
+        (stream && (*status = ccc_buffer_order(buffer, &consumer.timeline.handle))))
         return 0;
     return ccc_tensor_of_buffer(buffer,
                                 device.device_type | device.device_id << 16 | (versioned ? CCC_TENSOR_VERSIONED : 0));

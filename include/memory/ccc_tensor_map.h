@@ -4,7 +4,7 @@
 #ifndef CCC_TENSOR_MAP_H
 #define CCC_TENSOR_MAP_H
 
-#include "handles/ccc_context.h"
+#include "streams/ccc_context.h"
 
 #define CCC_TENSOR_RANK 5
 #define CCC_TENSOR_MAP_BYTES 128

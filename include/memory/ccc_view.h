@@ -31,17 +31,17 @@ static int64_t ccc_view_locate(uint64_t pointer)
 // stream is one of the device's.
 static int ccc_view_order(uint64_t consumer, uint64_t producer, int device)
 {
-    ccc_scope scope = {NULL, 0};
-    ccc_handle waiting = {.uses = CCC_FIRST_USE, .kind = CCC_STREAM, .device = -1, .value = consumer ? consumer : 1};
-    ccc_handle awaited = {.uses = CCC_FIRST_USE, .kind = CCC_STREAM, .device = -1, .value = producer ? producer : 1};
-    if (waiting.value == awaited.value)
+    ccc_scope scope;
+    consumer = consumer ? consumer : 1;
+    producer = producer ? producer : 1;
+    if (consumer == producer)
         return 0;
-    waiting.flags = waiting.value <= 2 ? CCC_TOKEN : 0;
-    awaited.flags = awaited.value <= 2 ? CCC_TOKEN : 0;
+    ccc_stream waiting = CCC_STREAM_OF(consumer, consumer <= 2 ? CCC_TOKEN : 0);
+    ccc_stream awaited = CCC_STREAM_OF(producer, producer <= 2 ? CCC_TOKEN : 0);
     int status = ccc_enter(&scope, device);
     if (status)
         return status;
-    status = ccc_stream_wait_stream(&waiting, &awaited);
+    status = ccc_stream_wait_stream(&waiting.timeline.handle, &awaited.timeline.handle);
     ccc_leave(&scope);
     return status;
 }

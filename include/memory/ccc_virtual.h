@@ -89,6 +89,32 @@ static CCC_COLD void ccc_virtual_undo(struct ccc_virtual *memory)
         ccc_cleanup_failed((int)result, call);
 }
 
+// Drivers unmap memory under work that still uses it, so that is waited for: in the buffer's stream, or else all work.
+static CUresult ccc_free_virtual(ccc_handle *buffer, const ccc_handle *stream, const char **call)
+{
+    const char *later = "";
+    *call = stream ? "cuStreamSynchronize" : "cuCtxSynchronize";
+    CUresult waited = stream ? cuStreamSynchronize(CCC_STRM(stream)) : cuCtxSynchronize();
+    CUresult ended = ccc_virtual_end(ccc_as_buffer(buffer)->mappings, &later);
+    ccc_as_buffer(buffer)->mappings = NULL;
+    if (waited == CUDA_SUCCESS)
+        *call = later;
+    return waited ? waited : ended;
+}
+
+// All work of its context is waited for where it has no stream.
+static int ccc_virtual_must_wait(const ccc_handle *buffer, const ccc_handle *stream)
+{
+    (void)buffer;
+    return stream == NULL || ccc_may_be_captured(stream);
+}
+
+static const ccc_memory_origin ccc_virtual_memory = {
+    .needs_context = 1,
+    .free = ccc_free_virtual,
+    .must_wait = ccc_virtual_must_wait,
+};
+
 static int ccc_range_allocate(ccc_range **ranges, size_t count)
 {
     ccc_range *grown = realloc(*ranges, count * sizeof *grown);
@@ -202,10 +228,10 @@ static ccc_handle *ccc_virtual_new(ccc_handle *context, ccc_handle *stream, cons
             return NULL;
         }
     }
-    ccc_handle *handle = ccc_buffer_new(memory ? memory->reservations[0].start : 0, size, CCC_VIRTUAL | CCC_WAITS,
-                                        context, NULL, stream);
+    ccc_handle *handle = ccc_buffer_new(&ccc_virtual_memory, memory ? memory->reservations[0].start : 0, size,
+                                        CCC_VIRTUAL | CCC_WAITS, context, NULL, stream);
     if (handle)
-        handle->buffer.mappings = memory;
+        ccc_as_buffer(handle)->mappings = memory;
     else
         ccc_virtual_undo(memory);
     return handle;
@@ -226,8 +252,8 @@ static ccc_handle *ccc_virtual_allocate(int device, const ccc_virtual_plan *plan
 static int ccc_virtual_extend(ccc_handle *buffer, const ccc_virtual_plan *plan, const ccc_virtual_plan *before,
                               size_t more, int *extended)
 {
-    struct ccc_virtual *memory = buffer->buffer.mappings;
-    CUdeviceptr end = buffer->value + buffer->buffer.size, start = 0;
+    struct ccc_virtual *memory = ccc_as_buffer(buffer)->mappings;
+    CUdeviceptr end = buffer->value + ccc_as_buffer(buffer)->size, start = 0;
     int status = ccc_virtual_allocate_lists(memory, 1, 1);
     if (status)
         return status;
@@ -249,7 +275,7 @@ static int ccc_virtual_extend(ccc_handle *buffer, const ccc_virtual_plan *plan, 
     if (*extended && status == 0) {
         memory->reservations[memory->reservation_count++] = added->reservations[--added->reservation_count];
         memory->mappings[memory->mapping_count++] = added->mappings[--added->mapping_count];
-        buffer->buffer.size += more;
+        ccc_as_buffer(buffer)->size += more;
     }
     ccc_virtual_undo(added);
     return status;
@@ -264,11 +290,11 @@ static ccc_handle *ccc_virtual_grow(ccc_handle *buffer, const ccc_virtual_plan *
     int extended = 0;
     CCC_USE_OR(buffer, ccc_closed());
     ccc_handle *grown = NULL;
-    size_t more = size - buffer->buffer.size;
-    if (buffer->buffer.size == 0 || ccc_virtual_extend(buffer, plan, before, more, &extended) == 0)
+    size_t more = size - ccc_as_buffer(buffer)->size;
+    if (ccc_as_buffer(buffer)->size == 0 || ccc_virtual_extend(buffer, plan, before, more, &extended) == 0)
         grown = extended ? buffer
-                         : ccc_virtual_new(buffer->parent, atomic_load(&buffer->buffer.stream), buffer->buffer.mappings,
-                                           plan, size, more);
+                         : ccc_virtual_new(buffer->parent, atomic_load(&ccc_as_buffer(buffer)->stream),
+                                           ccc_as_buffer(buffer)->mappings, plan, size, more);
     return grown;
 }
 
@@ -276,7 +302,7 @@ static ccc_handle *ccc_virtual_grow(ccc_handle *buffer, const ccc_virtual_plan *
 static int ccc_virtual_set_rights(ccc_handle *buffer, const ccc_virtual_plan *plan, const ccc_virtual_plan *before)
 {
     CCC_USE(buffer);
-    return ccc_virtual_change(buffer->buffer.mappings, plan, before);
+    return ccc_virtual_change(ccc_as_buffer(buffer)->mappings, plan, before);
 }
 
 // Find the mappings and the reservations that make up a range of addresses.

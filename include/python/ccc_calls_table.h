@@ -4,11 +4,11 @@
 #ifndef CCC_CALLS_TABLE_H
 #define CCC_CALLS_TABLE_H
 
+#include "python/ccc_background.h"
 #include "python/ccc_calls.h"
 #include "driver/ccc_nvml.h"
 #include "graph/ccc_graph_exec.h"
 #include "memory/ccc_copy.h"
-#include "handles/ccc_keep.h"
 #include "launch/ccc_prepared.h"
 #include "memory/ccc_tensor.h"
 #include "memory/ccc_tensor_map.h"

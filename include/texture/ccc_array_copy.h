@@ -14,7 +14,7 @@ static int ccc_array_copy(const ccc_box_copy *copy, ccc_handle *stream, ccc_hand
     CCC_USE_MAYBE(copy->target.handle);
     CCC_USE_MAYBE(copy->source.handle);
     CCC_USE(stream);
-    int pushed = ccc_push(ccc_array_context(ccc_box_array(copy)));
+    int pushed = ccc_push(ccc_context_of(ccc_box_array(copy)));
     int status = event ? ccc_copy_check_capture(stream) : 0;
     if (status == 0)
         status = event ? ccc_copy_with_event(ccc_box_submit, copy, stream, event) : ccc_box_submit(copy, stream);

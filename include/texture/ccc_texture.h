@@ -8,16 +8,60 @@
 #ifndef CCC_TEXTURE_H
 #define CCC_TEXTURE_H
 
-#include "handles/ccc_context.h"
+#include "streams/ccc_context.h"
 
-// The context that an array, or a level of one, is in. The caller has a use of the array.
-static ccc_handle *ccc_array_context(const ccc_handle *array)
+// The handle of a texture or a surface.
+typedef struct ccc_texture {
+    ccc_handle handle;
+    ccc_handle *resource;  // what it shows: an array, a mipmapped array or a buffer
+} ccc_texture;
+
+static CUresult ccc_array_destroy(ccc_handle *handle, const char **call)
 {
-    ccc_handle *context = array->parent;
-    while (context && context->kind != CCC_CONTEXT)
-        context = context->parent;
-    return context;
+    *call = "cuArrayDestroy";
+    return cuArrayDestroy((CUarray)CCC_POINTER(handle));
 }
+
+static CUresult ccc_mipmap_destroy(ccc_handle *handle, const char **call)
+{
+    *call = "cuMipmappedArrayDestroy";
+    return cuMipmappedArrayDestroy((CUmipmappedArray)CCC_POINTER(handle));
+}
+
+static CUresult ccc_texture_destroy(ccc_handle *handle, const char **call)
+{
+    *call = "cuTexObjectDestroy";
+    return cuTexObjectDestroy(handle->value);
+}
+
+static CUresult ccc_surface_destroy(ccc_handle *handle, const char **call)
+{
+    *call = "cuSurfObjectDestroy";
+    return cuSurfObjectDestroy(handle->value);
+}
+
+static const ccc_handle_type ccc_array_type = {
+    .size = sizeof(ccc_handle),
+    .destroy = ccc_array_destroy,
+    .needs_context = ccc_always_needs_context,
+};
+static const ccc_handle_type ccc_mipmap_type = {
+    .size = sizeof(ccc_handle),
+    .destroy = ccc_mipmap_destroy,
+    .needs_context = ccc_always_needs_context,
+};
+static const ccc_handle_type ccc_texture_type = {
+    .size = sizeof(ccc_texture),
+    .companion = offsetof(ccc_texture, resource),
+    .destroy = ccc_texture_destroy,
+    .needs_context = ccc_always_needs_context,
+};
+static const ccc_handle_type ccc_surface_type = {
+    .size = sizeof(ccc_texture),
+    .companion = offsetof(ccc_texture, resource),
+    .destroy = ccc_surface_destroy,
+    .needs_context = ccc_always_needs_context,
+};
 
 // A new array in a context of the device. NULL on failure.
 static ccc_handle *ccc_array_create(int device, const CUDA_ARRAY3D_DESCRIPTOR *shape)
@@ -58,7 +102,7 @@ static ccc_handle *ccc_mipmap_level(ccc_handle *mipmap, unsigned int level)
 {
     CUarray array = NULL;
     CCC_USE_OR(mipmap, ccc_closed());
-    int pushed = ccc_push(ccc_array_context(mipmap));
+    int pushed = ccc_push(ccc_context_of(mipmap));
     CUresult result = cuMipmappedArrayGetLevel(&array, (CUmipmappedArray)CCC_POINTER(mipmap), level);
     ccc_pop(pushed);
     if (result) {
@@ -94,7 +138,7 @@ static ccc_handle *ccc_texture_create_in(ccc_handle *context, ccc_handle *resour
     ccc_handle *handle = ccc_new(how ? CCC_TEXTURE : CCC_SURFACE, value, 0, context);
     if (handle && keep) {
         ccc_retain(resource);
-        handle->resource = resource;
+        ((ccc_texture *)handle)->resource = resource;
     } else if (handle == NULL) {
         if (how)
             cuTexObjectDestroy(value);
@@ -123,7 +167,7 @@ static ccc_handle *ccc_texture_create(int device, ccc_handle *resource, int keep
     } else if (resource->device != device) {
         ccc_fail(CCC_ELSEWHERE, "");
     } else {
-        ccc_handle *context = ccc_array_context(resource);
+        ccc_handle *context = ccc_context_of(resource);
         int pushed = ccc_push(context);
         handle = ccc_texture_create_in(context, resource, keep, what, how);
         ccc_pop(pushed);

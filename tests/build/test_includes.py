@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""The C headers: each includes what it uses and so compiles alone, and none is included in the middle of a file."""
+"""The C headers: each includes what it uses and so compiles alone, and none is included in the middle of a file.
+
+None calls a function of a header above it, and the declarations for CFFI say which header has which function.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,9 @@ IN_THE_MIDDLE = {  # generated: what calls each function
 }
 # what CFFI has defined before it includes the header
 BEFORE = {"python/ccc_calls_table.h": "static void *_cffi_from_c_pointer, *_cffi_to_c_pointer;"}
+
+
+WRITTEN_IN_PYTHON = {"ccc_call_python", "ccc_release_python"}
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +52,7 @@ def test_a_header_compiles_alone(header: str, generated: pathlib.Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert set(re.findall(r"(\w+)\W used but never defined", done.stderr)) <= WRITTEN_IN_PYTHON, done.stderr
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -55,3 +62,20 @@ def test_nothing_is_included_in_the_middle_of_a_file(source: str) -> None:
     assert head is not None
     late = re.findall(r'^#include "(.*)"', text[head.end() :], re.MULTILINE)
     assert [name for name in late if name != IN_THE_MIDDLE.get(source)] == []
+
+
+def test_declarations_are_below_the_name_of_the_header_that_has_the_function() -> None:
+    headers_of = {
+        name: path.name
+        for path in INCLUDE.rglob("*.h")
+        for name in re.findall(r"^static [^\n;{=]*?\b(ccc_\w+)\(", path.read_text(), re.MULTILINE)
+    }
+    _, *parts = re.split(r"(?m)^/\* (ccc_\w+\.h) \*/$", (INCLUDE / "cuda_core_cffi.cdef").read_text())
+    assert len(parts) > 2 * 30
+    misplaced = [
+        (header, name, headers_of[name])
+        for header, text in zip(parts[::2], parts[1::2], strict=True)
+        for name in re.findall(r"\b(ccc_\w+)\(", text)
+        if headers_of.get(name, header) != header
+    ]
+    assert misplaced == []

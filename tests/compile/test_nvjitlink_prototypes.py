@@ -43,7 +43,7 @@ def text() -> str:
 @pytest.fixture(scope="module")
 def table() -> dict[str, str]:
     """Return the prototypes of ``ccc_nvjitlink.h``."""
-    return parse(prototypes.listed("compilers/ccc_nvjitlink.h", "nvJitLink"))
+    return parse(prototypes.listed("code/ccc_nvjitlink.h", "nvJitLink"))
 
 
 def test_the_table_has_functions(table):

@@ -32,7 +32,7 @@ def header() -> dict[str, str]:
 @pytest.fixture(scope="module")
 def table() -> dict[str, str]:
     """Return the prototypes of ``ccc_nvrtc.h``."""
-    return parse(prototypes.listed("compilers/ccc_nvrtc.h", "nvrtc"))
+    return parse(prototypes.listed("code/ccc_nvrtc.h", "nvrtc"))
 
 
 def test_the_table_has_functions(table):

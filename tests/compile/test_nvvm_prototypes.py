@@ -30,7 +30,7 @@ def header() -> dict[str, str]:
 @pytest.fixture(scope="module")
 def table() -> dict[str, str]:
     """Return the prototypes of ``ccc_nvvm.h``."""
-    return parse(prototypes.listed("compilers/ccc_nvvm.h", "nvvm"))
+    return parse(prototypes.listed("code/ccc_nvvm.h", "nvvm"))
 
 
 def test_the_table_has_functions(table):

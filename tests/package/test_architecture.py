@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""The folders of the package: what each imports, and the page that shows it."""
+"""The folders of the package and the floors of its C: what each imports, and the page that shows it."""
 
 from __future__ import annotations
 
@@ -49,9 +49,11 @@ def test_folders_import_each_other_in_no_circle(architecture) -> None:
     assert architecture.circle(architecture.edges(architecture.find_imports())) == []
 
 
-def test_the_page_shows_what_the_code_imports(architecture) -> None:
-    block = architecture.page(architecture.find_imports())
-    assert block in architecture.PAGE.read_text(), "run python docs/architecture.py --write"
+@pytest.mark.parametrize("name", ["package", "include", "simulator"])
+def test_the_page_shows_what_the_code_imports(architecture, name) -> None:
+    text = architecture.PAGE.read_text()
+    shown = architecture.replace_block(text, name, architecture.blocks()[name])
+    assert shown == text, "run python docs/architecture.py --write"
 
 
 def test_imports_are_found_wherever_they_are(architecture, package) -> None:
@@ -76,7 +78,23 @@ def test_an_import_for_types_is_no_circle_and_is_shown(architecture, package) ->
 
 def test_a_page_without_the_place_for_the_picture_is_refused(architecture) -> None:
     with pytest.raises(ValueError, match=r"architecture\.md has no <!-- written by"):
-        architecture.replace_block("text", "block")
+        architecture.replace_block("text", "package", "block")
+
+
+def test_headers_include_their_own_and_lower_floors(architecture) -> None:
+    found = architecture.find_includes()
+    assert found.keys() == set(architecture.FLOORS)
+    assert found["driver"] == set()
+    assert architecture.includes_upward(found) == []
+
+
+def test_an_include_of_a_higher_floor_is_found(architecture, tmp_path) -> None:
+    for name, text in {"memory/a.h": '#include "handles/b.h"\n', "handles/b.h": '#include "graph/c.h"\n'}.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    found = architecture.find_includes(tmp_path)
+    assert found == {"handles": {"graph"}, "memory": {"handles"}}
+    assert architecture.includes_upward(found) == [("handles", "graph")]
 
 
 def test_the_registry_has_what_is_listed(architecture) -> None:
@@ -100,8 +118,10 @@ def test_no_two_headers_have_a_variable_of_the_same_name() -> None:
         for declared in re.findall(r"^static ([^(;{=]+?)(?:;| =|\[)", text, re.MULTILINE):
             for declarator in declared.split(","):
                 found.setdefault(declarator.split()[-1].lstrip("*"), set()).add(path.name)
-    assert found["ccc_captures"] == {"ccc_handle.h"}
-    assert {name: places for name, places in found.items() if len(places) > 1} == {}
+    assert found["ccc_captures"] == {"ccc_order.h"}
+    assert {name: places for name, places in found.items() if len(places) > 1} == {
+        "ccc_types": {"ccc_handle.h", "ccc_kinds.h"},  # declared below all kinds, defined above them
+    }
 
 
 def test_the_compiled_modules_import_what_is_at_the_bottom() -> None:

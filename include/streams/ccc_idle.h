@@ -11,7 +11,7 @@
 //
 // It does not wait in the calls that destroy streams, events, graphs and other executables, pools, textures, surfaces,
 // linkers and green contexts, in cuMemFreeAsync, and in cuMemUnmap and the calls after it. (Memory is unmapped under
-// work that uses it, so ccc_destroy waits before it unmaps.)
+// work that uses it, so a buffer of mappings waits before it is unmapped.)
 //
 // These handles have the flag CCC_WAITS. Only close() makes it at once; code is never unloaded at once. Else
 // the handle is queued, and the release thread destroys it when no stream that was created here has work left on its
@@ -24,8 +24,8 @@
 #ifndef CCC_IDLE_H
 #define CCC_IDLE_H
 
-#include "handles/ccc_context.h"
-#include "handles/ccc_order.h"
+#include "streams/ccc_context.h"
+#include "streams/ccc_timeline.h"
 
 static struct {
     pthread_mutex_t lock;
@@ -68,12 +68,13 @@ __attribute__((constructor)) static void ccc_work_watch_fork(void) { pthread_atf
 // A new stream, which has no work yet.
 static void ccc_work_add(ccc_handle *stream)
 {
-    stream->queue.quiet = 1;
+    ccc_stream *own = ccc_as_stream(stream);
+    own->quiet = 1;
     pthread_mutex_lock(&ccc_work.lock);
-    stream->queue.next = ccc_work.streams;
-    stream->queue.link = &ccc_work.streams;
-    if (stream->queue.next)
-        stream->queue.next->queue.link = &stream->queue.next;
+    own->next = ccc_work.streams;
+    own->link = &ccc_work.streams;
+    if (own->next)
+        ccc_as_stream(own->next)->link = &own->next;
     ccc_work.streams = stream;
     ccc_work.count++;
     pthread_mutex_unlock(&ccc_work.lock);
@@ -91,8 +92,9 @@ static int ccc_has_work(const ccc_handle *stream) { return cuStreamQuery(CCC_STR
 
 static void ccc_mark_end(ccc_handle *stream)
 {
-    CUresult result = stream->queue.mark ? cuEventDestroy(stream->queue.mark) : CUDA_SUCCESS;
-    stream->queue.mark = NULL;
+    ccc_stream *own = ccc_as_stream(stream);
+    CUresult result = own->mark ? cuEventDestroy(own->mark) : CUDA_SUCCESS;
+    own->mark = NULL;
     if (result)
         ccc_cleanup_failed((int)result, "cuEventDestroy");
 }
@@ -100,21 +102,22 @@ static void ccc_mark_end(ccc_handle *stream)
 // Take a stream that is about to be destroyed off the list. If it has work left, the mark stands for that work.
 static void ccc_work_remove(ccc_handle *stream)
 {
-    if (stream->queue.link == NULL)  // the second try, in another context
+    ccc_stream *own = ccc_as_stream(stream);
+    if (own->link == NULL)  // the second try, in another context
         return;
     pthread_mutex_lock(&ccc_work.lock);
-    *stream->queue.link = stream->queue.next;
-    if (stream->queue.next)
-        stream->queue.next->queue.link = stream->queue.link;
+    *own->link = own->next;
+    if (own->next)
+        ccc_as_stream(own->next)->link = own->link;
     ccc_work.count--;
     pthread_mutex_unlock(&ccc_work.lock);
-    stream->queue.link = NULL;
-    if (atomic_load(&ccc_waits_alive) == 0 && !stream->queue.followed && stream->queue.mark == NULL)
+    own->link = NULL;
+    if (atomic_load(&ccc_waits_alive) == 0 && !own->followed && own->mark == NULL)
         return;  // no handle waits for its work
     ccc_mode mode = ccc_relax_for_all();
     if (!ccc_is_captured(stream) && ccc_has_work(stream) &&
-        (stream->queue.mark || cuEventCreate(&stream->queue.mark, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) &&
-        cuEventRecord(stream->queue.mark, CCC_STRM(stream)) == CUDA_SUCCESS) {
+        (own->mark || cuEventCreate(&own->mark, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) &&
+        cuEventRecord(own->mark, CCC_STRM(stream)) == CUDA_SUCCESS) {
         atomic_fetch_add(&stream->holders, 1);
         ccc_defer(&ccc_tails, stream);
         atomic_fetch_add(&ccc_tail_count, 1);
@@ -133,8 +136,8 @@ static CUresult ccc_begin_capture(ccc_handle *stream, CUstreamCaptureMode captur
     int locks = ccc_graph_locks();
     if (locks)
         pthread_mutex_lock(&ccc_query_lock);
-    if (stream->queue.link && !ccc_is_captured(stream))
-        stream->queue.quiet = !ccc_has_work(stream);
+    if (ccc_as_stream(stream)->link && !ccc_is_captured(stream))
+        ccc_as_stream(stream)->quiet = !ccc_has_work(stream);
     ccc_tense(&mode);
     CUresult result = inside ? cuStreamBeginCaptureToGraph(CCC_STRM(stream), inside, NULL, NULL, 0, capture_mode)
                              : cuStreamBeginCapture(CCC_STRM(stream), capture_mode);
@@ -156,12 +159,13 @@ static void ccc_found_work(ccc_busy *busy, CUdevice device, int marked)
 // Record the mark of this round in a stream that has work. Returns whether the stream has not passed it.
 static int ccc_mark_stream(ccc_handle *stream)
 {
-    if (stream->queue.marked == ccc_look.round)
-        return cuEventQuery(stream->queue.mark) == CUDA_ERROR_NOT_READY;
-    if (stream->queue.mark == NULL && cuEventCreate(&stream->queue.mark, CU_EVENT_DISABLE_TIMING))
+    ccc_stream *own = ccc_as_stream(stream);
+    if (own->marked == ccc_look.round)
+        return cuEventQuery(own->mark) == CUDA_ERROR_NOT_READY;
+    if (own->mark == NULL && cuEventCreate(&own->mark, CU_EVENT_DISABLE_TIMING))
         return 1;  // it counts as not marked, and this is tried again
-    if (cuEventRecord(stream->queue.mark, CCC_STRM(stream)) == CUDA_SUCCESS)
-        stream->queue.marked = ccc_look.round;
+    if (cuEventRecord(own->mark, CCC_STRM(stream)) == CUDA_SUCCESS)
+        own->marked = ccc_look.round;
     return 1;
 }
 
@@ -171,9 +175,9 @@ static void ccc_look_at_stream(ccc_handle *stream, ccc_busy *busy)
     pthread_mutex_lock(&ccc_query_lock);
     int excludes = ccc_exclude();  // no work is captured meanwhile, so that the stream does not join a capture
     if (ccc_is_captured(stream)) {
-        if (!stream->queue.quiet)
+        if (!ccc_as_stream(stream)->quiet)
             ccc_found_work(busy, stream->device, 1);
-    } else if (!(stream->queue.quiet = !ccc_has_work(stream))) {
+    } else if (!(ccc_as_stream(stream)->quiet = !ccc_has_work(stream))) {
         ccc_found_work(busy, stream->device, ccc_mark_stream(stream));
     }
     ccc_include(&excludes);
@@ -203,7 +207,7 @@ static ccc_handle **ccc_work_streams(size_t *count)
     size_t found = 0;
     pthread_mutex_lock(&ccc_work.lock);
     ccc_handle **streams = ccc_work.count ? malloc(ccc_work.count * sizeof *streams) : NULL;
-    for (ccc_handle *stream = ccc_work.streams; stream && streams; stream = stream->queue.next)
+    for (ccc_handle *stream = ccc_work.streams; stream && streams; stream = ccc_as_stream(stream)->next)
         if (ccc_retain(stream))
             streams[found++] = stream;
     *count = streams ? found : ccc_work.count;
@@ -225,7 +229,7 @@ static void ccc_look_at_tails(ccc_busy *busy)
 {
     ccc_look.tails = ccc_join_lists(atomic_exchange(&ccc_tails, NULL), ccc_look.tails);
     for (ccc_handle **link = &ccc_look.tails, *tail; (tail = *link);) {
-        if (cuEventQuery(tail->queue.mark) == CUDA_ERROR_NOT_READY) {
+        if (cuEventQuery(ccc_as_stream(tail)->mark) == CUDA_ERROR_NOT_READY) {
             ccc_found_work(busy, tail->device, 1);
             link = &tail->deferred;
             continue;
@@ -258,7 +262,7 @@ static ccc_busy ccc_look_at_work(void)
 
 static int ccc_is_idle_for(const ccc_handle *handle, const ccc_busy *busy)
 {
-    if (handle->kind == CCC_LIBRARY || handle->flags & CCC_PINNED || handle->device < 0)
+    if (handle->flags & (CCC_PINNED | CCC_NEVER_AT_ONCE) || handle->device < 0)
         return !busy->any;
     return !busy->on[handle->device];
 }
@@ -341,7 +345,7 @@ static CUresult ccc_stream_reached(ccc_handle *stream)
         result = busy.any ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
     } else {
         ccc_look_at_tails(&busy);
-        result = stream->queue.mark ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+        result = ccc_as_stream(stream)->mark ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
     }
     pthread_mutex_unlock(&ccc_look.lock);
     return result;

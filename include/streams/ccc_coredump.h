@@ -4,7 +4,7 @@
 #ifndef CCC_COREDUMP_H
 #define CCC_COREDUMP_H
 
-#include "handles/ccc_context.h"
+#include "streams/ccc_context.h"
 
 // Read a setting. *size is that of the buffer.
 static int ccc_coredump_get(const ccc_handle *context, int setting, void *value, size_t size)

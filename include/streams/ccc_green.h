@@ -8,7 +8,15 @@
 
 #include <pthread.h>
 
-#include "handles/ccc_handle.h"
+#include "handles/ccc_end.h"
+
+typedef struct ccc_context {
+    ccc_handle handle;
+    CUgreenCtx green;  // of a green context that was made here, like the next member
+    ccc_handle *next;
+} ccc_context;
+
+static inline ccc_context *ccc_as_context(const ccc_handle *handle) { return (ccc_context *)handle; }
 
 static pthread_mutex_t ccc_green_lock = PTHREAD_MUTEX_INITIALIZER;  // held for some ten nanoseconds
 static ccc_handle *ccc_greens;                                      // not uses
@@ -39,7 +47,7 @@ __attribute__((constructor)) static void ccc_green_set_up(void)
 static void ccc_green_list(ccc_handle *context)
 {
     pthread_mutex_lock(&ccc_green_lock);
-    context->green.next = ccc_greens;
+    ccc_as_context(context)->next = ccc_greens;
     ccc_greens = context;
     pthread_mutex_unlock(&ccc_green_lock);
 }
@@ -49,11 +57,20 @@ static void ccc_green_unlist(const ccc_handle *context)
     pthread_mutex_lock(&ccc_green_lock);
     ccc_handle **link = &ccc_greens;
     while (*link && *link != context)
-        link = &(*link)->green.next;
+        link = &ccc_as_context(*link)->next;
     if (*link)
-        *link = context->green.next;
+        *link = ccc_as_context(context)->next;
     pthread_mutex_unlock(&ccc_green_lock);
 }
+
+static CUresult ccc_context_destroy(ccc_handle *handle, const char **call)
+{
+    *call = "cuGreenCtxDestroy";
+    ccc_green_unlist(handle);
+    return cuGreenCtxDestroy(ccc_as_context(handle)->green);
+}
+
+static const ccc_handle_type ccc_context_type = {.size = sizeof(ccc_context), .destroy = ccc_context_destroy};
 
 // A use of the handle that owns a green context; NULL if none of those that were made here is meant.
 static ccc_handle *ccc_green_find(CUcontext context)
@@ -61,7 +78,7 @@ static ccc_handle *ccc_green_find(CUcontext context)
     pthread_mutex_lock(&ccc_green_lock);
     ccc_handle *found = ccc_greens;
     while (found && CCC_CTX(found) != context)
-        found = found->green.next;
+        found = ccc_as_context(found)->next;
     if (found && !ccc_retain(found))
         found = NULL;
     pthread_mutex_unlock(&ccc_green_lock);

@@ -7,7 +7,8 @@
 #define CCC_LINKER_H
 
 #include "driver/ccc_compat.h"
-#include "handles/ccc_context.h"
+#include "code/ccc_foreign.h"
+#include "streams/ccc_context.h"
 #include "driver/ccc_strings.h"
 
 #define CCC_MAX_LINK_OPTIONS 32
@@ -94,8 +95,8 @@ static ccc_handle *ccc_link_create(const int *options, const uint64_t *values, u
         return NULL;
     }
     handle->memory = link;
-    handle->foreign.destroy = ccc_link_destroy;
-    handle->foreign.call = "cuLinkDestroy";
+    ccc_as_foreign(handle)->destroy = ccc_link_destroy;
+    ccc_as_foreign(handle)->call = "cuLinkDestroy";
     return handle;
 }
 

@@ -6,7 +6,7 @@
 #ifndef CCC_NVRTC_H
 #define CCC_NVRTC_H
 
-#include "handles/ccc_handle.h"
+#include "code/ccc_foreign.h"
 #include "driver/ccc_dynamic.h"
 
 typedef struct _nvrtcProgram *nvrtcProgram;
@@ -65,8 +65,8 @@ static ccc_handle *ccc_program_create(const char *source, const char *name, int 
     if (handle == NULL)
         ccc_nvrtc_table.nvrtcDestroyProgram(&program);
     else {
-        handle->foreign.destroy = ccc_program_destroy;
-        handle->foreign.call = "nvrtcDestroyProgram";
+        ccc_as_foreign(handle)->destroy = ccc_program_destroy;
+        ccc_as_foreign(handle)->call = "nvrtcDestroyProgram";
     }
     return handle;
 }

@@ -5,30 +5,59 @@
 #define CCC_STREAM_H
 
 #include <math.h>
+#include <stddef.h>
 
-#include "handles/ccc_captured.h"
-#include "handles/ccc_idle.h"
+#include "streams/ccc_captured.h"
+#include "streams/ccc_idle.h"
 
-static ccc_handle ccc_legacy_stream = {
-    .uses = CCC_FIRST_USE,
-    .holders = 2,
-    .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN,
-    .kind = CCC_STREAM,
-    .device = -1,
-    .value = 1,
+static CUresult ccc_stream_destroy(ccc_handle *handle, const char **call)
+{
+    CUevent spare = atomic_exchange(&ccc_as_stream(handle)->spare, NULL);
+    CUresult result = spare ? cuEventDestroy(spare) : CUDA_SUCCESS;
+    if (result)
+        ccc_cleanup_failed((int)result, "cuEventDestroy");
+    ccc_work_remove(handle);
+    *call = "cuStreamDestroy";
+    return cuStreamDestroy(CCC_STRM(handle));
+}
+
+static CUresult ccc_event_destroy(ccc_handle *handle, const char **call)
+{
+    *call = "cuEventDestroy";
+    return cuEventDestroy((CUevent)CCC_POINTER(handle));
+}
+
+static const ccc_handle_type ccc_stream_type = {
+    .size = sizeof(ccc_stream),
+    .companion = offsetof(ccc_timeline, original),
+    .destroy = ccc_stream_destroy,
 };
-static ccc_handle ccc_per_thread_stream = {
-    .uses = CCC_FIRST_USE,
-    .holders = 2,
-    .flags = CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN,
-    .kind = CCC_STREAM,
-    .device = -1,
-    .value = 2,
+
+static const ccc_handle_type ccc_event_type = {
+    .size = sizeof(ccc_timeline),
+    .companion = offsetof(ccc_timeline, original),
+    .destroy = ccc_event_destroy,
 };
+
+// A stream by the number of its handle, for one call, or as a variable that lives for ever.
+#define CCC_STREAM_OF(number, its_flags) \
+    { \
+        .timeline.handle = { \
+            .uses = CCC_FIRST_USE, \
+            .holders = 2, \
+            .flags = (its_flags), \
+            .kind = CCC_STREAM, \
+            .device = -1, \
+            .value = (number), \
+        } \
+    }
+
+static ccc_stream ccc_legacy_stream = CCC_STREAM_OF(1, CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN);
+static ccc_stream ccc_per_thread_stream = CCC_STREAM_OF(2, CCC_BORROWED | CCC_IMMORTAL | CCC_TOKEN);
 
 static ccc_handle *ccc_default_stream(int per_thread)
 {
-    return per_thread ? &ccc_per_thread_stream : &ccc_legacy_stream;
+    return &(per_thread ? &ccc_per_thread_stream : &ccc_legacy_stream)->timeline.handle;
 }
 
 // Whether a stream is the legacy default one, which the driver's functions for batches refuse.
@@ -65,7 +94,7 @@ static CCC_COLD uint64_t ccc_find_source(const ccc_handle *handle)
         cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS) {
         if (cuStreamGetId(CCC_STRM(stream), &id) == CUDA_SUCCESS) {
             source = 2 * id + 3;
-            atomic_store_explicit(&stream->queue.source, source, memory_order_relaxed);
+            atomic_store_explicit(&ccc_as_timeline(stream)->source, source, memory_order_relaxed);
         }
         cuThreadExchangeStreamCaptureMode(&mode);
     }
@@ -75,7 +104,7 @@ static CCC_COLD uint64_t ccc_find_source(const ccc_handle *handle)
 
 static uint64_t ccc_source(const ccc_handle *handle)
 {
-    uint64_t source = atomic_load_explicit(&handle->queue.source, memory_order_relaxed);
+    uint64_t source = atomic_load_explicit(&ccc_as_timeline(handle)->source, memory_order_relaxed);
     return CCC_LIKELY(source) ? source : ccc_find_source(handle);
 }
 
@@ -119,7 +148,7 @@ static ccc_handle *ccc_stream_again(ccc_handle *stream)
         ccc_new(CCC_STREAM, stream->value, (stream->flags & ~CCC_IMMORTAL) | CCC_BORROWED, stream->parent);
     if (again) {
         ccc_retain(stream);
-        again->queue.original = stream;
+        ccc_as_timeline(again)->original = stream;
     }
     return again;
 }
@@ -271,11 +300,11 @@ static int ccc_wait_through(const ccc_handle *stream, const ccc_handle *other, C
 static int ccc_stream_wait_stream_in(const ccc_handle *stream, ccc_handle *other)
 {
     int keeps = other->parent && !(other->flags & CCC_BORROWED) && ccc_retain(other);  // not one made for this call
-    CUevent event = keeps ? atomic_exchange(&other->queue.spare, NULL) : NULL, none = NULL;
+    CUevent event = keeps ? atomic_exchange(&ccc_as_stream(other)->spare, NULL) : NULL, none = NULL;
     int status = event ? 0 : ccc_stream_event(other, &event);
     if (status == 0) {
         status = ccc_wait_through(stream, other, event);
-        if (!keeps || !atomic_compare_exchange_strong(&other->queue.spare, &none, event)) {
+        if (!keeps || !atomic_compare_exchange_strong(&ccc_as_stream(other)->spare, &none, event)) {
             CUresult result = cuEventDestroy(event);  // the driver keeps it until the wait is over
             if (result)
                 ccc_cleanup_failed((int)result, "cuEventDestroy");
@@ -321,7 +350,7 @@ static int ccc_event_record_in(ccc_handle *event, const ccc_handle *stream)
 {
     CCC_SUBMIT;
     CCC_TRY(cuEventRecord, (CUevent)CCC_POINTER(event), CCC_STRM(stream));
-    atomic_store_explicit(&event->queue.source, ccc_source(stream), memory_order_relaxed);
+    atomic_store_explicit(&ccc_as_timeline(event)->source, ccc_source(stream), memory_order_relaxed);
     return 0;
 }
 
@@ -352,7 +381,7 @@ static ccc_handle *ccc_stream_record_in(ccc_handle *stream, unsigned int flags)
         handle = NULL;
         ccc_fail((int)result, "cuEventRecord");
     } else {
-        atomic_init(&handle->queue.source, ccc_source(stream));
+        atomic_init(&ccc_as_timeline(handle)->source, ccc_source(stream));
     }
     ccc_pop(pushed);
     ccc_release(context);

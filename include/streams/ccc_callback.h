@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the host, called by streams. How they are called, by graphs too: ccc_keep.h.
+// Functions of the host, called by streams. How they are called, by graphs too: ccc_host_call.h.
 #ifndef CCC_CALLBACK_H
 #define CCC_CALLBACK_H
 
-#include "graph/ccc_capture.h"
+#include "streams/ccc_host_call.h"
 
 // Have a stream call a function of C once, or the graph that the stream is captured to whenever it runs. The objects of
 // the token are kept that long; on failure nothing is kept.

@@ -6,7 +6,7 @@
 #ifndef CCC_NVVM_H
 #define CCC_NVVM_H
 
-#include "handles/ccc_handle.h"
+#include "code/ccc_foreign.h"
 #include "driver/ccc_dynamic.h"
 
 typedef struct _nvvmProgram *nvvmProgram;
@@ -56,8 +56,8 @@ static ccc_handle *ccc_nvvm_create(int *status)
     if (handle == NULL)
         ccc_nvvm_table.nvvmDestroyProgram(&program);
     else {
-        handle->foreign.destroy = ccc_nvvm_destroy;
-        handle->foreign.call = "nvvmDestroyProgram";
+        ccc_as_foreign(handle)->destroy = ccc_nvvm_destroy;
+        ccc_as_foreign(handle)->call = "nvvmDestroyProgram";
     }
     return handle;
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "driver/ccc_compat.h"
-#include "handles/ccc_stream.h"
+#include "streams/ccc_stream.h"
 
 // CUdevResource, with what newer headers have in it.
 typedef struct ccc_resource {
@@ -107,7 +107,7 @@ static ccc_handle *ccc_green_create(int device, ccc_resource *resources, unsigne
         ccc_fail((int)result, call);
     if (handle) {
         handle->device = device;
-        handle->green.context = green;
+        ccc_as_context(handle)->green = green;
         ccc_green_list(handle);
     } else if (green) {
         ccc_failure failure = ccc_last;

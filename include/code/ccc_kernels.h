@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 
-#include "handles/ccc_handle.h"
+#include "handles/ccc_end.h"
 
 #define CCC_OTHER_LIBRARY (-40)  // the kernel belongs to another library than the one that was named
 

@@ -8,7 +8,7 @@
 #ifndef CCC_NVJITLINK_H
 #define CCC_NVJITLINK_H
 
-#include "handles/ccc_handle.h"
+#include "code/ccc_foreign.h"
 #include "driver/ccc_dynamic.h"
 #include "driver/ccc_strings.h"
 
@@ -108,8 +108,8 @@ static ccc_handle *ccc_nvjitlink_create(unsigned int option_count, const char *c
         return NULL;
     }
     handle->memory = kept;
-    handle->foreign.destroy = ccc_nvjitlink_destroy;
-    handle->foreign.call = "nvJitLinkDestroy";
+    ccc_as_foreign(handle)->destroy = ccc_nvjitlink_destroy;
+    ccc_as_foreign(handle)->call = "nvJitLinkDestroy";
     return handle;
 }
 

@@ -9,70 +9,25 @@
 #ifndef CCC_CONTEXT_H
 #define CCC_CONTEXT_H
 
-#include "handles/ccc_green.h"
-#include "handles/ccc_handle.h"
+#include "streams/ccc_green.h"
 
-#define CCC_MAX_DEVICES 256
-
-static _Atomic(ccc_handle *) ccc_primary[CCC_MAX_DEVICES];  // never released: leaking beats crashing at exit
-static pthread_mutex_t ccc_primary_lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_int ccc_initialized;
 static atomic_int ccc_device_known;  // ccc_current_device has found one, and so the functions of the driver for it
 
-// In the child of fork(): the thread that held the lock, if any, is not there.
-static void ccc_context_after_fork(void)
-{
-    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
-    ccc_primary_lock = unlocked;
-    atomic_store(&ccc_device_known, 0);
-}
+// In the child of fork() there is no driver to ask.
+static void ccc_context_after_fork(void) { atomic_store(&ccc_device_known, 0); }
 
 __attribute__((constructor)) static void ccc_context_watch_fork(void)
 {
     pthread_atfork(NULL, NULL, ccc_context_after_fork);
 }
 
-// Start the driver, once.
-static int ccc_init(void)
+// The context that a handle belongs to, through its parents: of an array, or of a level of a mipmapped one.
+static ccc_handle *ccc_context_of(const ccc_handle *handle)
 {
-    if (CCC_LIKELY(atomic_load_explicit(&ccc_initialized, memory_order_acquire)))
-        return CUDA_SUCCESS;
-    CCC_TRY(cuInit, 0);
-    atomic_store_explicit(&ccc_initialized, 1, memory_order_release);
-    return CUDA_SUCCESS;
-}
-
-// The handle of a device's primary context, retained from the driver on first use. NULL on failure.
-static CCC_COLD ccc_handle *ccc_primary_make(CUdevice device)
-{
-    CUcontext context = NULL;
-    if (ccc_init())
-        return NULL;
-    pthread_mutex_lock(&ccc_primary_lock);
-    ccc_handle *handle = atomic_load(&ccc_primary[device]);
-    if (handle == NULL) {
-        CUresult status = cuDevicePrimaryCtxRetain(&context, device);
-        if (status)
-            ccc_fail((int)status, "cuDevicePrimaryCtxRetain");
-        else
-            handle = ccc_new(CCC_CONTEXT, (uintptr_t)context, CCC_BORROWED | CCC_IMMORTAL, NULL);
-        if (handle) {
-            handle->device = device;
-            atomic_store(&ccc_primary[device], handle);
-        }
-    }
-    pthread_mutex_unlock(&ccc_primary_lock);
-    return handle;
-}
-
-static ccc_handle *ccc_primary_context(CUdevice device)
-{
-    if (device < 0 || device >= CCC_MAX_DEVICES) {
-        ccc_fail(CUDA_ERROR_INVALID_DEVICE, "cuDevicePrimaryCtxRetain");
-        return NULL;
-    }
-    ccc_handle *handle = atomic_load_explicit(&ccc_primary[device], memory_order_acquire);
-    return CCC_LIKELY(handle != NULL) ? handle : ccc_primary_make(device);
+    ccc_handle *context = handle->parent;
+    while (context && context->kind != CCC_CONTEXT)
+        context = context->parent;
+    return context;
 }
 
 // A use of the handle for a context that is current. NULL on failure.
@@ -162,15 +117,6 @@ typedef struct ccc_scope {
     int pushed;
 } ccc_scope;
 
-// Take away the context that was pushed. One that stays would change what later calls mean: that is told.
-static void ccc_pop(int pushed)
-{
-    CUcontext popped;
-    CUresult result = pushed ? cuCtxPopCurrent(&popped) : CUDA_SUCCESS;
-    if (result)
-        ccc_cleanup_failed((int)result, "cuCtxPopCurrent");
-}
-
 static void ccc_leave(ccc_scope *scope)
 {
     ccc_pop(scope->pushed);
@@ -228,15 +174,6 @@ static int ccc_enter_any(ccc_scope *scope)
     while (device < CCC_MAX_DEVICES && atomic_load_explicit(&ccc_primary[device], memory_order_acquire) == NULL)
         device++;
     return ccc_enter(scope, device < CCC_MAX_DEVICES ? device : 0);
-}
-
-// Make exactly this context current, for cleanup: whatever was current stays below it. Returns whether it did.
-static int ccc_push(ccc_handle *context)
-{
-    CUcontext current = NULL;
-    if (context == NULL || (cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == CCC_CTX(context)))
-        return 0;
-    return cuCtxPushCurrent(CCC_CTX(context)) == CUDA_SUCCESS;
 }
 
 // Make the context current for this thread, in place of whatever is.

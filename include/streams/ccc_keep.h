@@ -10,18 +10,12 @@
 // ccc_flush_releases, called from ordinary threads and from the release thread (ccc_release.h), releases what is
 // queued.
 //
-// What a stream calls once has a keep too, which is queued when it has run.
-//
-// A host function is called through its keep, so that none is called at exit, when the interpreter frees functions of
-// ctypes and CFFI.
+// A host function is called through its keep (ccc_host_call.h), so that none is called at exit, when the interpreter
+// frees functions of ctypes and CFFI. One that a stream calls is called once: then its keep is queued.
 #ifndef CCC_KEEP_H
 #define CCC_KEEP_H
 
-#include "python/ccc_gil.h"
-#include "memory/ccc_tensor.h"
-
-static ccc_gil ccc_gil_of_all = CCC_GIL_NEW;
-#define CCC_GIL (&ccc_gil_of_all)
+#include "streams/ccc_stream.h"
 
 typedef struct ccc_keep {
     struct ccc_keep *next;
@@ -139,38 +133,9 @@ static ccc_keep *ccc_keep_of(ccc_handle *first, ccc_handle *const *handles, size
     return keep;
 }
 
-// A keep is to be the graph's: only hold memory that the graph itself allocates, or a graph around it.
-static void ccc_keep_for(ccc_keep *keep, const ccc_handle *root)
-{
-    for (size_t i = 0; i < keep->count; i++) {
-        ccc_handle *handle = (ccc_handle *)keep->handles[i];
-        if (keep->handles[i] & CCC_HELD || !(handle->flags & CCC_OF_GRAPH) ||
-            ccc_allocation(handle)->buffer.pool != root)
-            continue;
-        keep->handles[i] |= CCC_HELD;
-        atomic_fetch_add(&handle->holders, 1);
-        ccc_release(handle);
-    }
-}
-
 static ccc_keep *ccc_keep_new(ccc_handle *const *handles, size_t count, uint64_t token)
 {
     return ccc_keep_of(NULL, handles, count, token, 1);
-}
-
-// Keep the Python objects of a token until the memory of a buffer went back, if somebody besides the buffer keeps that.
-// Returns whether they are kept; then this is instead of what was kept in this way before.
-static int ccc_buffer_keep(ccc_handle *buffer, uint64_t token)
-{
-    CCC_USE_OR(buffer, 0);
-    ccc_handle *whole = (ccc_handle *)ccc_allocation(buffer);
-    if (ccc_uses(whole) <= 2)  // that of the Python object, and this one
-        return 0;
-    ccc_keep *keep = ccc_keep_new(NULL, 0, token);
-    if (keep == NULL)
-        return 0;
-    ccc_keep_finish(atomic_exchange(&whole->buffer.keep, keep));
-    return 1;
 }
 
 // A keep with room for uses of `count` others, which ccc_keep_take adds. NULL: out of memory.
@@ -367,89 +332,6 @@ static size_t ccc_flush_releases(uint64_t *tokens, size_t capacity)
     return found;
 }
 
-static int ccc_release_python(void);  // written in Python; whether it has to look again
-
-// Look for what can be released, in the release thread. Its queries and frees must not break captures of other threads,
-// so for the driver it is in the mode that allows them, from the first time on.
-static int ccc_release_look(void)
-{
-    static int relaxed;  // this thread is alone here
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    if (!relaxed && ccc_driver_used())
-        relaxed = cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
-    size_t waiting = ccc_finish_reached(SIZE_MAX);
-    ccc_free_captives();
-    if (atomic_load(&ccc_deferred) || atomic_load(&ccc_ends_waiting) || atomic_load(&ccc_tail_count)) {
-        ccc_end_deferred();
-        waiting += (size_t)ccc_look_for_idle();
-        ccc_report_cleanup();
-    }
-    if (atomic_exchange(&ccc_python_asked, 0) || atomic_load(&ccc_finished) || atomic_load(&ccc_finishing) ||
-        ccc_tensors_finished()) {
-        if (ccc_release_python()) {
-            atomic_store(&ccc_python_asked, 1);
-            waiting++;
-        }
-        ccc_gil_given_up(CCC_GIL);
-    }
-    return waiting || atomic_load(&ccc_captive);
-}
-
-// Functions that the driver calls. One of Python's takes the GIL in the driver's thread: what waits for the work
-// meanwhile must not hold it, and calls through CFFI do not. At exit no more functions start, and those that run are
-// waited for.
-static void ccc_call_python(uint64_t token, uint64_t source);  // written in Python
-static _Thread_local uint64_t ccc_calling;                     // the stream that calls a function; 0: a graph does
-static atomic_int ccc_calls_running;
-static atomic_int ccc_calls_ended;
-
-static void CUDA_CB ccc_host_run(void *token) { ccc_call_python((uintptr_t)token, ccc_calling); }
-
-// Call what a graph calls, whenever it runs.
-static void CUDA_CB ccc_host_call(void *argument)
-{
-    const ccc_keep *keep = argument;
-    atomic_fetch_add(&ccc_calls_running, 1);
-    if (!atomic_load(&ccc_calls_ended)) {
-        ccc_in_callback++;
-        ccc_calling = keep->source;
-        keep->function(keep->data);
-        ccc_gil_given_up(CCC_GIL);  // if it took it
-        ccc_calling = 0;
-        ccc_in_callback--;
-        if (atomic_load(&ccc_deferred))
-            ccc_release_ask();
-    }
-    atomic_fetch_sub(&ccc_calls_running, 1);
-}
-
-// Call what a stream calls, and queue its keep.
-static void CUDA_CB ccc_host_call_once(void *keep)
-{
-    atomic_fetch_add(&ccc_calls_running, 1);  // until the keep is queued
-    ccc_host_call(keep);
-    ccc_keep_finish(keep);
-    atomic_fetch_sub(&ccc_calls_running, 1);
-}
-
-// Have the parameters of a node call a function through its keep; and tell the function that such parameters call.
-static void ccc_host_wrap(CUDA_HOST_NODE_PARAMS_v2 *params, ccc_keep *keep)
-{
-    keep->function = params->fn;
-    keep->data = params->userData;
-    params->fn = ccc_host_call;
-    params->userData = keep;
-}
-
-static void ccc_host_unwrap(CUDA_HOST_NODE_PARAMS *params)
-{
-    const ccc_keep *keep = params->userData;
-    if (params->fn == ccc_host_call) {
-        params->fn = keep->function;
-        params->userData = keep->data;
-    }
-}
-
 // Destroy the handles whose device is idle now rather than in the release thread: for a program that is out of memory.
 // Returns how many still wait, streams that were destroyed while they had work included.
 static int ccc_reclaim(void)
@@ -462,25 +344,6 @@ static int ccc_reclaim(void)
     ccc_look_for_idle();
     ccc_tense(&mode);
     return atomic_load(&ccc_ends_waiting) + (int)atomic_load(&ccc_tail_count);
-}
-
-// Whether this thread is the driver's, calling a Python function.
-static int ccc_in_host_function(void) { return ccc_in_callback; }
-
-static uint64_t ccc_host_function(void) { return (uintptr_t)ccc_host_run; }
-
-static void ccc_end_calls(void)
-{
-    atomic_store(&ccc_calls_ended, 1);
-    for (int i = 0; atomic_load(&ccc_calls_running) && i < CCC_PATIENCE; i++)
-        usleep(1000);
-}
-
-// In the child of fork() neither the other threads are there, nor what the driver's ran.
-static void ccc_forget_threads(void)
-{
-    atomic_store(&ccc_calls_running, 0);
-    ccc_gil_forget(CCC_GIL);
 }
 
 #endif

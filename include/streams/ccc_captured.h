@@ -11,7 +11,7 @@
 
 #include "driver/ccc_compat.h"
 #include "handles/ccc_map.h"
-#include "handles/ccc_order.h"
+#include "handles/ccc_end.h"
 
 typedef struct ccc_captured {
     struct ccc_captured *next;
@@ -114,31 +114,31 @@ static void ccc_captured_end(ccc_captured *captured)
     ccc_capture_changed();
 }
 
-// The handle that has to be used for another to stay valid: a kernel's library, and the whole of a slice.
+// The handle that has to be used for another to stay valid: a kernel's library, and the whole of a slice. NULL: it is
+// not known.
 static ccc_handle *ccc_captured_owner(ccc_handle *handle)
 {
-    if (handle->kind == CCC_KERNEL)
-        return handle->parent;
-    while (handle->parent && handle->parent->kind == CCC_BUFFER)
+    while (handle && handle->flags & CCC_PART)
         handle = handle->parent;
     return handle;
 }
 
-// Whether a graph that is being captured allocates a buffer, or may do so.
+// Whether a graph that is being captured allocates a buffer, or may do so. Its companion is that graph.
 static int ccc_is_captured_memory(const ccc_handle *handle)
 {
-    if (handle->kind != CCC_BUFFER || !(handle->flags & CCC_OF_GRAPH))
+    if (!(handle->flags & CCC_OF_GRAPH))
         return 0;
+    const ccc_handle *graph = ccc_companion(handle);
     const ccc_captured *captured = ccc_all_captured;
-    while (captured && captured->home != handle->buffer.pool)
+    while (captured && captured->home != graph)
         captured = captured->next;
-    return captured || handle->buffer.pool == NULL;
+    return captured || graph == NULL;
 }
 
 // With the lock held: add a use of a handle, of which the caller has one, to a set.
 static int ccc_captured_add(ccc_captured *captured, ccc_handle *given)
 {
-    ccc_handle *handle = given ? ccc_captured_owner(given) : NULL;
+    ccc_handle *handle = ccc_captured_owner(given);
     if (handle == NULL || handle->flags & CCC_IMMORTAL || ccc_map_find(&captured->handles, (uintptr_t)handle) ||
         ccc_is_captured_memory(handle))
         return 0;

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// Handles of compilers and linkers, which other libraries than the driver destroy, or which it destroys as they do.
+#ifndef CCC_FOREIGN_H
+#define CCC_FOREIGN_H
+
+#include "handles/ccc_end.h"
+
+typedef struct ccc_foreign {
+    ccc_handle handle;
+    CUresult (*destroy)(uint64_t value);
+    const char *call;  // the name of what that calls
+} ccc_foreign;
+
+static inline ccc_foreign *ccc_as_foreign(const ccc_handle *handle) { return (ccc_foreign *)handle; }
+
+static CUresult ccc_foreign_destroy(ccc_handle *handle, const char **call)
+{
+    const ccc_foreign *foreign = ccc_as_foreign(handle);
+    *call = foreign->call;
+    return foreign->destroy ? foreign->destroy(handle->value) : CUDA_SUCCESS;
+}
+
+static const ccc_handle_type ccc_program_type = {.size = sizeof(ccc_foreign), .destroy = ccc_foreign_destroy};
+
+static const ccc_handle_type ccc_linker_type = {
+    .size = sizeof(ccc_foreign),
+    .destroy = ccc_foreign_destroy,
+    .needs_context = ccc_always_needs_context,  // cuLinkDestroy crashes without one, in driver 580
+};
+
+#endif

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
+// SPDX-License-Identifier: Apache-2.0
+// The primary contexts of devices, and making a context current for one call.
+#ifndef CCC_PRIMARY_H
+#define CCC_PRIMARY_H
+
+#include <pthread.h>
+
+#include "handles/ccc_handle.h"
+
+#define CCC_MAX_DEVICES 256
+
+static _Atomic(ccc_handle *) ccc_primary[CCC_MAX_DEVICES];  // never released: leaking beats crashing at exit
+static pthread_mutex_t ccc_primary_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int ccc_initialized;
+
+// In the child of fork(): the thread that held the lock, if any, is not there.
+static void ccc_primary_after_fork(void)
+{
+    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+    ccc_primary_lock = unlocked;
+}
+
+__attribute__((constructor)) static void ccc_primary_watch_fork(void)
+{
+    pthread_atfork(NULL, NULL, ccc_primary_after_fork);
+}
+
+// Start the driver, once.
+static int ccc_init(void)
+{
+    if (CCC_LIKELY(atomic_load_explicit(&ccc_initialized, memory_order_acquire)))
+        return CUDA_SUCCESS;
+    CCC_TRY(cuInit, 0);
+    atomic_store_explicit(&ccc_initialized, 1, memory_order_release);
+    return CUDA_SUCCESS;
+}
+
+// The handle of a device's primary context, retained from the driver on first use. NULL on failure.
+static CCC_COLD ccc_handle *ccc_primary_make(CUdevice device)
+{
+    CUcontext context = NULL;
+    if (ccc_init())
+        return NULL;
+    pthread_mutex_lock(&ccc_primary_lock);
+    ccc_handle *handle = atomic_load(&ccc_primary[device]);
+    if (handle == NULL) {
+        CUresult status = cuDevicePrimaryCtxRetain(&context, device);
+        if (status)
+            ccc_fail((int)status, "cuDevicePrimaryCtxRetain");
+        else
+            handle = ccc_new(CCC_CONTEXT, (uintptr_t)context, CCC_BORROWED | CCC_IMMORTAL, NULL);
+        if (handle) {
+            handle->device = device;
+            atomic_store(&ccc_primary[device], handle);
+        }
+    }
+    pthread_mutex_unlock(&ccc_primary_lock);
+    return handle;
+}
+
+static ccc_handle *ccc_primary_context(CUdevice device)
+{
+    if (device < 0 || device >= CCC_MAX_DEVICES) {
+        ccc_fail(CUDA_ERROR_INVALID_DEVICE, "cuDevicePrimaryCtxRetain");
+        return NULL;
+    }
+    ccc_handle *handle = atomic_load_explicit(&ccc_primary[device], memory_order_acquire);
+    return CCC_LIKELY(handle != NULL) ? handle : ccc_primary_make(device);
+}
+
+// Make exactly this context current, for cleanup: whatever was current stays below it. Returns whether it did.
+static int ccc_push(ccc_handle *context)
+{
+    CUcontext current = NULL;
+    if (context == NULL || (cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == CCC_CTX(context)))
+        return 0;
+    return cuCtxPushCurrent(CCC_CTX(context)) == CUDA_SUCCESS;
+}
+
+// Take away the context that was pushed. One that stays would change what later calls mean: that is told.
+static void ccc_pop(int pushed)
+{
+    CUcontext popped;
+    CUresult result = pushed ? cuCtxPopCurrent(&popped) : CUDA_SUCCESS;
+    if (result)
+        ccc_cleanup_failed((int)result, "cuCtxPopCurrent");
+}
+
+#endif
