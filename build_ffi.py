@@ -101,6 +101,7 @@ HEADERS = (  # of include/, each with what it needs
     "memory/ccc_virtual.h",
     "python/ccc_background.h",
     "python/ccc_calls_table.h",
+    "python/ccc_generated_calls.h",
     "streams/ccc_callback.h",
     "streams/ccc_coredump.h",
     "streams/ccc_resources.h",
@@ -231,6 +232,7 @@ def generate() -> None:
     (PACKAGE / "include").mkdir(exist_ok=True)
     shutil.copy(INCLUDE / "cuda_core_cffi.h", PACKAGE / "include")
     prelude = "#include <cuda.h>\n#include <nvml.h>\n" + "".join(f'#include "{name}"\n' for name in HEADERS)
+    prelude += '#pragma GCC optimize("Os")\n'  # some 780 functions that convert arguments, and tables
     generator.write_extension(EXTENSION, cdef, prelude, GENERATED_C / "_cuda.c", LIMITED_API)
 
 

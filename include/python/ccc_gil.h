@@ -111,13 +111,17 @@ static inline void ccc_gil_take(ccc_gil *gil, PyThreadState *state)
         atomic_store(&gil->asleep, 0);
 }
 
+// Whether the code between the two macros keeps the GIL nevertheless: see ccc_generated_calls.h.
+#define CCC_KEEPS_GIL 0
+
 #undef Py_BEGIN_ALLOW_THREADS
 #undef Py_END_ALLOW_THREADS
 #define Py_BEGIN_ALLOW_THREADS \
     { \
-        PyThreadState *ccc_state = ccc_gil_give_up(CCC_GIL);
+        PyThreadState *ccc_state = CCC_KEEPS_GIL ? NULL : ccc_gil_give_up(CCC_GIL);
 #define Py_END_ALLOW_THREADS \
-    ccc_gil_take(CCC_GIL, ccc_state); \
+    if (!CCC_KEEPS_GIL) \
+        ccc_gil_take(CCC_GIL, ccc_state); \
     }
 
 #endif
