@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, 
 
 from cuda_core_cffi._code.mangling import Kind, kinds_from_ptx, kinds_from_symbol, merge_kinds
 from cuda_core_cffi._code.occupancy import KernelOccupancy, bounded
+from cuda_core_cffi._core.calls import make
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import UnavailableError, check, failure, last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -67,7 +68,7 @@ class Library(Handle):
 
     def _share(self) -> Library:
         """Return another object of the same code, which keeps it loaded after this one is closed."""
-        return Library._own(lib.ccc_view(self._c_handle))
+        return Library._made_by(lib.ccc_view, self._c_handle)
 
 
 @runtime_checkable
@@ -157,10 +158,12 @@ class Kernel(Handle):
             raise TypeError(f"mod must be an ObjectCode or None, not {type(mod).__name__}")
         library = None if mod is None else mod._load()
         parent = ffi.NULL if library is None else library._c_handle
-        c_handle = lib.ccc_kernel_borrow(address, parent)
-        if not c_handle and lib.ccc_last_status() == lib.CCC_OTHER_LIBRARY:
-            raise ValueError(f"the kernel {address:#x} belongs to other object code than {mod!r}")
-        return Kernel._make(c_handle, library, None)
+        kernel = make(Kernel, lib.ccc_kernel_borrow, address, parent)
+        if kernel is None:
+            if lib.ccc_last_status() == lib.CCC_OTHER_LIBRARY:
+                raise ValueError(f"the kernel {address:#x} belongs to other object code than {mod!r}")
+            raise last_failure()
+        return kernel._of_library(library, None)
 
     @property
     def attributes(self) -> KernelAttributes:
@@ -214,9 +217,8 @@ class Kernel(Handle):
             self._found_kinds = self._known.kinds = (self._infer_kinds(),)
         return self._found_kinds[0]
 
-    @classmethod
-    def _make(cls, c_handle: Any, library: Library | None, symbol: str | None) -> Self:
-        self = cls._own(c_handle)
+    def _of_library(self, library: Library | None, symbol: str | None) -> Self:
+        """Complete a new object: with its library and its symbol there, if they are known."""
         self._library, self._symbol = library, symbol
         if library is None or symbol is None:
             self._known = known = KnownKernel()

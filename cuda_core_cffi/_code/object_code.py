@@ -15,6 +15,7 @@ from cuda_core_cffi._code.image import FORMAT_NAMES, architectures, contents, is
 from cuda_core_cffi._code.kernel import Kernel, Library
 from cuda_core_cffi._code.missing_symbols import KERNEL, VARIABLE, describe_missing_symbol
 from cuda_core_cffi._core import typed_handles
+from cuda_core_cffi._core.calls import make
 from cuda_core_cffi._core.errors import CUDAError, cuda_version, failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import InUse
@@ -265,10 +266,10 @@ class ObjectCode:
         text = _symbol_name(name, KERNEL)
         symbol = self._symbol_mapping.get(text, text)
         library = self._load()
-        c_handle = lib.ccc_kernel_get(library._c_handle, symbol.encode())
-        if not c_handle:
+        kernel = make(Kernel, lib.ccc_kernel_get, library._c_handle, symbol.encode())
+        if kernel is None:
             raise self._symbol_failure(lib.ccc_last_status(), KERNEL, text, library)
-        return Kernel._make(c_handle, library, symbol)
+        return kernel._of_library(library, symbol)
 
     def get_global(self, name: str | bytes) -> Buffer:
         """Return the memory of a variable, loading the code if need be.
@@ -408,10 +409,9 @@ class ObjectCode:
             raise RuntimeError(f"{self._title} is {FORMAT_NAMES[self._code_type]}: link it first, with Linker")
         data = self._verified() + b"\0"  # the driver is told no size: PTX ends at a zero
         log = ffi.new("char[]", _LOG_SIZE)
-        c_handle = lib.ccc_library_load(ffi.from_buffer(data), log, _LOG_SIZE)
-        if not c_handle:
+        library = make(Library, lib.ccc_library_load, ffi.from_buffer(data), log, _LOG_SIZE)
+        if library is None:
             raise failure(lib.ccc_last_status(), None, self._describe_failure(ffi.string(log)))
-        library = Library._own(c_handle)
         library._kernels = {}
         library._log = ffi.string(log)
         library._ptx = self._data if self._code_type is ObjectCodeFormatType.PTX else None

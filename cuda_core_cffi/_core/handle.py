@@ -8,10 +8,11 @@ without Python. What is here is the Python end: one C handle, closed once, relea
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from cuda_core_cffi._core.calls import Owner, close, own
+from cuda_core_cffi._core.calls import Owner, close, close_once, make
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -19,16 +20,15 @@ from cuda_core_cffi._core.ffi import ffi, lib
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
 
-_acquire = lib.ccc_acquire
 _close = close
 _handle = lib.ccc_handle_value
 _identity = lib.ccc_identity
 _is_open = lib.ccc_is_open
-_release = lib.ccc_release
+_view_open = lib.ccc_view_open
 
 
 class Handle(Uncopyable, Owner):
-    """Own a C handle. Subclasses are made by factory methods, which pass it to :meth:`_own`."""
+    """Own a C handle. Factory methods make instances, with :meth:`_made_by`."""
 
     __slots__ = ("__weakref__",)
 
@@ -58,11 +58,12 @@ class Handle(Uncopyable, Owner):
         return hash((self._CTYPE, _identity(self._c_handle)))
 
     @classmethod
-    def _own(cls, c_handle: Any) -> Self:
-        """Return an object for a C handle that a helper made, or raise what the helper left behind."""
-        if not c_handle:
+    def _made_by(cls, helper: Callable[..., Any], *arguments: Any) -> Self:
+        """Return an object for the C handle that a helper makes, or raise the helper's failure."""
+        self = make(cls, helper, *arguments)
+        if self is None:
             raise failure(lib.ccc_last_status())
-        return own(cls, c_handle)
+        return self
 
     def _failure(self, status: int, *others: object) -> Exception:
         """Return the exception for a helper's ``status``; says which of the objects involved is closed."""
@@ -88,6 +89,12 @@ class Handle(Uncopyable, Owner):
         return int(ffi.cast("uintptr_t", self._c_handle))
 
 
+class Use(Owner):
+    """Keep a driver handle from being destroyed, until this is closed or collected."""
+
+    __slots__ = ()
+
+
 class InUse:
     """Keep handles from being destroyed while a ``with`` block passes them to the driver.
 
@@ -100,23 +107,24 @@ class InUse:
         The objects. RuntimeError says which of them is closed.
     """
 
-    __slots__ = ("_handles", "_held")
+    __slots__ = ("_handles", "_uses")
 
     def __init__(self, *handles: Handle) -> None:
         self._handles = handles
-        self._held: list[Any] = []
+        self._uses: list[Use] = []
 
     def __enter__(self) -> None:
         c_handles = [handle._c_handle for handle in self._handles]  # raises where one was not initialised
         for handle, c_handle in zip(self._handles, c_handles, strict=True):
-            if not _acquire(c_handle):
+            use = make(Use, _view_open, c_handle)
+            if use is None:
                 self.__exit__()
-                raise handle._failure(lib.CCC_CLOSED)
-            self._held.append(c_handle)
+                raise handle._failure(lib.ccc_last_status())
+            self._uses.append(use)
 
     def __exit__(self, *exception: object) -> None:
-        while self._held:
-            _release(self._held.pop())
+        while self._uses:
+            close_once(self._uses.pop())
 
 
 def refuse_again(owner: Owner) -> None:

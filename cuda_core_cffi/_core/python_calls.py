@@ -41,9 +41,10 @@ __all__ = [
     "fill",
     "has_same",
     "launch",
+    "make",
+    "make_in",
     "make_packer",
     "nvml_reader",
-    "own",
     "pack",
     "pool_class",
     "prepare",
@@ -176,11 +177,19 @@ def thread_devices() -> dict[object, Any]:
     return devices.by_ordinal
 
 
-def own(cls: type[OwnerType], c_handle: Any) -> OwnerType:
-    """Return an object of a class for a C handle."""
+def make(cls: type[OwnerType], function: Callable[..., Any], *arguments: Any) -> OwnerType | None:
+    """Return an object of a class for the C handle that a function of CFFI makes; None after a failure."""
     self = cls.__new__(cls)
-    self._c_handle = c_handle
-    return self
+    return self if make_in(self, function, *arguments) else None
+
+
+def make_in(owner: Owner, function: Callable[..., Any], *arguments: Any) -> bool:
+    """Give an object, which has none, the C handle that a function of CFFI makes; return whether it made one."""
+    c_handle = function(*arguments)
+    if not c_handle:
+        return False
+    owner._c_handle = c_handle
+    return True
 
 
 def blank(cls: type[T]) -> T:
@@ -214,28 +223,28 @@ def close_once(owner: Owner) -> bool:
 
 def create_event(cls: type[OwnerType], device: int, flags: int) -> OwnerType | Literal[False]:
     """Return an event; False after a failure."""
-    c_handle = _create_event(device, flags)
-    return own(cls, c_handle) if c_handle else False
+    made = make(cls, _create_event, device, flags)
+    return False if made is None else made
 
 
 def create_stream(cls: type[OwnerType], device: int, flags: int, priority: int) -> OwnerType | Literal[False]:
     """Return a stream; False after a failure."""
-    c_handle = _create_stream(device, flags, priority)
-    return own(cls, c_handle) if c_handle else False
+    made = make(cls, _create_stream, device, flags, priority)
+    return False if made is None else made
 
 
 def create_array(cls: type[OwnerType], device: int, shape: Any) -> OwnerType | Literal[False]:
     """Return an opaque array, of the driver's description of its shape; False after a failure."""
-    c_handle = _create_array(device, shape)
-    return own(cls, c_handle) if c_handle else False
+    made = make(cls, _create_array, device, shape)
+    return False if made is None else made
 
 
 def create_texture(
     cls: type[OwnerType], device: int, resource: Owner, keep: bool, what: Any, how: Any
 ) -> OwnerType | Literal[False]:
     """Return a texture, or a surface, of a resource that the driver's description does not name yet; False likewise."""
-    c_handle = _create_texture(device, resource._c_handle, keep, what, how)
-    return own(cls, c_handle) if c_handle else False
+    made = make(cls, _create_texture, device, resource._c_handle, keep, what, how)
+    return False if made is None else made
 
 
 def show_handles(function: Callable[[str, int], int]) -> None:

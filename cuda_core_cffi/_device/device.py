@@ -196,10 +196,9 @@ class Device(calls.DeviceFinder, TextureMaker):
             raise TypeError(f"ctx must be a Context, not {type(ctx).__name__}")
         if ctx._device_id != self._device_id:
             raise ValueError(f"the context belongs to device {ctx._device_id}, not to device {self._device_id}")
-        displaced = lib.ccc_context_current()
-        if not displaced and lib.ccc_last_status():
+        previous = calls.make(Context, lib.ccc_context_current)
+        if previous is None and lib.ccc_last_status():
             raise last_failure()
-        previous = Context._own(displaced) if displaced else None
         status = lib.ccc_set_current(ctx._c_handle)
         if status:
             raise ctx._failure(status)
@@ -221,8 +220,8 @@ class Device(calls.DeviceFinder, TextureMaker):
         previous = lib.ccc_device_replace_current(self._device_id)
         if previous == NOTHING_DONE:
             raise last_failure()
-        kept = lib.ccc_green_kept()  # a green context stays alive until it is current again
-        _blocks.displaced.append((previous, Context._own(kept) if kept else None))
+        kept = calls.make(Context, lib.ccc_green_kept)  # a green context stays alive until it is current again
+        _blocks.displaced.append((previous, kept))
         return self
 
     def __exit__(
@@ -487,7 +486,7 @@ class Device(calls.DeviceFinder, TextureMaker):
     @property
     def context(self) -> Context:
         """The context that work on the device uses: the current one if it is this device's, else the primary one."""
-        return Context._own(lib.ccc_device_context(self._device_id))
+        return Context._made_by(lib.ccc_device_context, self._device_id)
 
     @property
     def resources(self) -> DeviceResources:

@@ -1,14 +1,13 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a helper that allocates to a buffer, with a second try where there was no memory."""
+"""Allocate buffers, with a second try where there was no memory."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from cuda_core_cffi._core.calls import own
 from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
@@ -24,9 +23,8 @@ except ImportError:
 BufferType = TypeVar("BufferType", bound=Buffer)
 
 
-def make_buffer(cls: type[BufferType], c_handle: Any, size: int, mr: MemoryResource, stream: Stream) -> BufferType:
-    """Return a buffer for a C handle that a helper made."""
-    self = own(cls, c_handle)
+def complete_buffer(self: BufferType, size: int, mr: MemoryResource, stream: Stream) -> BufferType:
+    """Return a new buffer, with what it knows of its memory."""
     self._size = size
     self._mr = mr
     if stream._owner is not None:
@@ -37,30 +35,34 @@ def make_buffer(cls: type[BufferType], c_handle: Any, size: int, mr: MemoryResou
 
 
 def allocate_with(
-    allocate: Callable[[], Any], size: int, mr: MemoryResource, stream: Stream, *involved: Handle
+    allocate: Callable[[], Buffer | None], size: int, mr: MemoryResource, stream: Stream, *involved: Handle
 ) -> Buffer:
-    """Return a buffer from a helper that allocates; out of memory, collect garbage once and try again.
+    """Return a buffer that a function makes; out of memory, collect garbage once and try again.
 
     Raises
     ------
     CUDAError
         If the allocation failed.
     """
-    c_handle = allocate()
-    if not c_handle:
-        c_handle = retry_allocation(allocate, size, mr, stream, *involved)
-    return make_buffer(Buffer, c_handle, size, mr, stream)
+    buffer = allocate()
+    if buffer is None:
+        buffer = retry_allocation(allocate, size, mr, stream, *involved)
+    return complete_buffer(buffer, size, mr, stream)
 
 
 def retry_allocation(
-    allocate: Callable[[], Any], size: int, place: MemoryResource | Buffer, stream: Stream, *involved: Handle
-) -> Any:
+    allocate: Callable[[], BufferType | None],
+    size: int,
+    place: MemoryResource | Buffer,
+    stream: Stream,
+    *involved: Handle,
+) -> BufferType:
     """Allocate again after a failure that a garbage collection may cure, else raise.
 
     Parameters
     ----------
     allocate : callable
-        The helper that failed.
+        The function that failed: it returned None.
     size : int
         Bytes.
     place : MemoryResource or Buffer
@@ -75,9 +77,9 @@ def retry_allocation(
             raise error
         gc.collect()
         lib.ccc_reclaim()
-        c_handle = allocate()
-        if c_handle:
-            return c_handle
+        buffer = allocate()
+        if buffer is not None:
+            return buffer
         if lib.ccc_last_status() == status:
             raise error
     raise stream._failure(lib.ccc_last_status(), *involved)

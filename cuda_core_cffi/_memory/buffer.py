@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from cuda_core_cffi import _memory
 from cuda_core_cffi._core import calls
+from cuda_core_cffi._core.calls import make
 from cuda_core_cffi._core.descriptors import PAYLOAD_BYTES, seal
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import InUse
@@ -354,15 +355,14 @@ class Buffer(ValueMemory):
         ipc_descriptor._check_pool(mr._share.uuid)
         queue = stream_or_default(stream, "Buffer.from_ipc_descriptor")
         size = ipc_descriptor.size
-        c_handle = lib.ccc_buffer_import(mr._c_handle, queue._c_handle, ipc_descriptor._payload, size)
-        if not c_handle:
+        self = make(Buffer, lib.ccc_buffer_import, mr._c_handle, queue._c_handle, ipc_descriptor._payload, size)
+        if self is None:
             status = lib.ccc_last_status()
             if status == lib.CCC_TOO_LARGE:
                 raise ValueError(f"the descriptor claims {size} bytes, which is more than the memory that it names")
             if status == lib.CCC_CLOSED and not lib.ccc_is_open(mr._c_handle):
                 raise RuntimeError(f"this {type(mr).__name__} is closed")
             raise queue._failure(status)
-        self = calls.own(Buffer, c_handle)
         self._size = size
         self._mr = mr
         self._descriptor = ipc_descriptor
@@ -425,10 +425,9 @@ class Buffer(ValueMemory):
 
     def _part(self, start: int, size: int) -> Buffer:
         """Return a slice, in bounds."""
-        c_handle = lib.ccc_buffer_slice(self._c_handle, start, size)
-        if not c_handle:
+        part = make(self._SLICE, lib.ccc_buffer_slice, self._c_handle, start, size)
+        if part is None:
             raise self._failure(lib.ccc_last_status())
-        part = self._SLICE._own(c_handle)
         part._size = size
         part._mr = self._mr
         part._whole = self._whole if isinstance(self, BufferSlice) else self
@@ -534,12 +533,11 @@ class ForeignBuffer(Buffer):
 
     def _part(self, start: int, size: int) -> Buffer:
         self._lease.retain()
-        c_handle = lib.ccc_buffer_slice(self._c_handle, start, size)
-        if not c_handle:
+        part = make(type(self), lib.ccc_buffer_slice, self._c_handle, start, size)
+        if part is None:
             status = lib.ccc_last_status()
             self._lease.release_in_cleanup()
             raise self._failure(status)
-        part = self._own(c_handle)
         part._size = size
         part._mr = self._mr
         part._lease = self._lease
@@ -577,7 +575,7 @@ def wrap_memory(
     size = whole_size(size)
     if address + size > 2**64:
         raise OverflowError(f"{size} bytes from {address:#x} on do not fit in 64-bit addresses")
-    self = cls._own(lib.ccc_buffer_borrow(address, size))
+    self = cls._made_by(lib.ccc_buffer_borrow, address, size)
     self._size = size
     self._mr = mr
     self._lease = Lease(self._c_handle, size, mr, owner)

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._core import calls
-from cuda_core_cffi._core.errors import check_cleanup
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._core.handle import Handle
+from cuda_core_cffi._core.handle import Handle, Use
 from cuda_core_cffi._lifetime.hold import Hold
 from cuda_core_cffi._memory.dlpack import export_buffer, export_struct
 from cuda_core_cffi._memory.resource import MemoryResource, dlpack_device
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from typing_extensions import CapsuleType
 
 _identity = lib.ccc_identity
-_release_object = lib.ccc_release_object
 
 
 @calls.use_fast_methods
@@ -164,10 +162,10 @@ class Exporter(calls.Memory, Handle):
 
     def _hold(self) -> Callable[[], None]:
         """Keep the memory, whether or not the buffer is closed, until the function returned is called."""
-        view = lib.ccc_view(self._c_handle)
-        if not view:
+        use = calls.make(Use, lib.ccc_view, self._c_handle)
+        if use is None:
             raise self._failure(lib.ccc_last_status())
-        return functools.partial(release_view, view, self._stream_owner)
+        return functools.partial(end_use, use, self._stream_owner)
 
     def _lend(self) -> int:
         """Keep the memory, whether or not the buffer is closed, as long as this object exists; return its address."""
@@ -256,7 +254,6 @@ if sys.implementation.name == "pypy":
     Exporter.__getattr__ = find_buffer  # type: ignore[attr-defined]
 
 
-def release_view(view: Any, stream_owner: object) -> None:
-    """Release a C handle that kept the memory of a buffer for somebody, who also kept the owner of its stream."""
-    if waiting := _release_object(view):
-        check_cleanup(waiting)
+def end_use(use: Use, stream_owner: object) -> None:
+    """End a use of a buffer; the owner of its stream was kept as long."""
+    calls.close(use)

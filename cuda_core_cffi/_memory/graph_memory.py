@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cuda_core_cffi._core.calls import make
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import check
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -154,9 +155,11 @@ class GraphMemoryResource(MemoryResource):
         """
         queue = accept_stream(stream, "GraphMemoryResource.allocate")
         count = whole_size(size)
-        return allocate_with(
-            lambda: lib.ccc_graph_memory_allocate(self._device_id, queue._c_handle, count), count, self, queue
-        )
+
+        def allocate() -> Buffer | None:
+            return make(Buffer, lib.ccc_graph_memory_allocate, self._device_id, queue._c_handle, count)
+
+        return allocate_with(allocate, count, self, queue)
 
     def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:
         """Free memory by address; buffers do so by themselves.

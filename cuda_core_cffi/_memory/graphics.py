@@ -77,7 +77,7 @@ class GraphicsResource(Handle):
     @classmethod
     def _register(cls, name: int, target: int, is_image: bool, flags: Any, stream: Stream | None) -> GraphicsResource:
         number = register_flags(flags)
-        self = cls._own(lib.ccc_graphics_register(name, target, is_image, number))
+        self = cls._made_by(lib.ccc_graphics_register, name, target, is_image, number)
         self._mapped = self._entered = None
         self._flags, self._stream = number, stream
         return self
@@ -177,10 +177,9 @@ class GraphicsResource(Handle):
         """
         queue = accept_stream(stream, "GraphicsResource.map")
         size = ffi.new("size_t *")
-        c_handle = lib.ccc_graphics_map(self._c_handle, queue._c_handle, size)
-        if not c_handle:
+        buffer = calls.make(Buffer, lib.ccc_graphics_map, self._c_handle, queue._c_handle, size)
+        if buffer is None:
             raise self._not_mapped(queue)
-        buffer = calls.own(Buffer, c_handle)
         buffer._size, buffer._mr = int(size[0]), None
         return self._remember(buffer, queue)
 
@@ -216,11 +215,11 @@ class GraphicsResource(Handle):
         queue = accept_stream(stream, "GraphicsResource.map_array")
         numbers = gl_number(index, "index"), gl_number(level, "level")
         native = ffi.new("CUDA_ARRAY3D_DESCRIPTOR *")
-        c_handle = lib.ccc_graphics_map_image(self._c_handle, queue._c_handle, *numbers, native, ffi.NULL)
-        if not c_handle:
+        cls: type[OpaqueArray] = registry.texture.OpaqueArray
+        array = calls.make(cls, lib.ccc_graphics_map_image, self._c_handle, queue._c_handle, *numbers, native, ffi.NULL)
+        if array is None:
             raise self._not_mapped(queue)
-        array: OpaqueArray = registry.texture.OpaqueArray._of_image(c_handle, native, self._has_surfaces)
-        return self._remember(array, queue)
+        return self._remember(array._of_image(native, self._has_surfaces), queue)
 
     def map_mipmapped_array(self, *, stream: IsStreamType) -> MipmappedArray:
         """Let CUDA use all levels of an image: what follows in the stream may, when OpenGL is done with it.
@@ -246,12 +245,11 @@ class GraphicsResource(Handle):
         """
         queue = accept_stream(stream, "GraphicsResource.map_mipmapped_array")
         native, levels = ffi.new("CUDA_ARRAY3D_DESCRIPTOR *"), ffi.new("unsigned int *")
-        c_handle = lib.ccc_graphics_map_image(self._c_handle, queue._c_handle, 0, 0, native, levels)
-        if not c_handle:
+        cls: type[MipmappedArray] = registry.texture.MipmappedArray
+        array = calls.make(cls, lib.ccc_graphics_map_image, self._c_handle, queue._c_handle, 0, 0, native, levels)
+        if array is None:
             raise self._not_mapped(queue)
-        of_levels = registry.texture.MipmappedArray._of_levels
-        array: MipmappedArray = of_levels(c_handle, native, self._has_surfaces, int(levels[0]))
-        return self._remember(array, queue)
+        return self._remember(array._of_levels(native, self._has_surfaces, int(levels[0])), queue)
 
     @property
     def _has_surfaces(self) -> bool:

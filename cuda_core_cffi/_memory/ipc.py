@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import os
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cuda_core_cffi._core.copying import Uncopyable
@@ -188,6 +189,7 @@ class IPCPool:
     __slots__ = ()
 
     _c_handle: Any
+    _create_or_borrow: Callable[..., None]
     _owned: bool
     _share: Share | None
 
@@ -230,6 +232,15 @@ class IPCPool:
         if not isinstance(pool, cls):
             raise TypeError(f"the pool {uuid} is a {type(pool).__name__}, not a {cls.__name__}")
         return pool
+
+    def _map(self, alloc_handle: int | IPCAllocationHandle, device: int) -> None:
+        """Get the pool of another process that a handle stands for."""
+        own = own_handle(alloc_handle)
+        try:
+            self._create_or_borrow(lib.ccc_pool_import, int(own), device, share=Share(True, own))
+        except BaseException:
+            own.close()
+            raise
 
     def register(self, uuid: UUID) -> Self:
         """Let buffers find this pool by the UUID of the original.
@@ -310,20 +321,14 @@ class IPCPool:
         raise TypeError
 
 
-def map_pool(handle: int | IPCAllocationHandle, device: int) -> tuple[Any, Share]:
-    """Return the C handle of the pool that a handle stands for, and a share that can pass the pool on."""
+def own_handle(handle: int | IPCAllocationHandle) -> IPCAllocationHandle:
+    """Return an allocation handle with a descriptor of its own, for the pool that another one stands for."""
     number = int(handle)
     try:
         duplicate = os.dup(number)
     except OSError as error:
         raise ValueError(f"{number} is not an open file descriptor") from error
-    own = IPCAllocationHandle._init(duplicate, handle.uuid if isinstance(handle, IPCAllocationHandle) else None)
-    c_handle = lib.ccc_pool_import(duplicate, device)
-    if not c_handle:
-        status = lib.ccc_last_status()
-        own.close()
-        raise failure(status)
-    return c_handle, Share(True, own)
+    return IPCAllocationHandle._init(duplicate, handle.uuid if isinstance(handle, IPCAllocationHandle) else None)
 
 
 # Pools of this process that others may know, or the other way round, by UUID.

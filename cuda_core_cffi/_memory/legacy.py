@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from cuda_core_cffi._core.calls import make
 from cuda_core_cffi._core.errors import check
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.integers import address_of
@@ -56,7 +58,7 @@ class SynchronousMemoryResource(MemoryResource):
         CUDAError
             If the driver has no such memory left, even after a garbage collection.
         """
-        return allocate_now(lambda number: lib.ccc_device_allocate(self._device_id, number), size, self, stream)
+        return allocate_now(size, self, stream, lib.ccc_device_allocate, self._device_id)
 
     def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:
         """Give memory back, by address, once the work now in ``stream`` is done; buffers do so by themselves."""
@@ -119,7 +121,7 @@ class LegacyPinnedMemoryResource(MemoryResource):
         CUDAError
             If no context is current, or the host has no such memory left.
         """
-        return allocate_now(lib.ccc_pinned_allocate, size, self, stream)
+        return allocate_now(size, self, stream, lib.ccc_pinned_allocate)
 
     def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:
         """Give memory back, by address, once the work now in ``stream`` is done; buffers do so by themselves.
@@ -157,11 +159,13 @@ class LegacyPinnedMemoryResource(MemoryResource):
         return True
 
 
-def allocate_now(allocate: Any, size: int, mr: MemoryResource, stream: IsStreamType | None) -> Buffer:
-    """Return a buffer from a helper that allocates at once; a stream given is the one that orders its end."""
+def allocate_now(
+    size: int, mr: MemoryResource, stream: IsStreamType | None, helper: Callable[..., Any], *place: int
+) -> Buffer:
+    """Return a buffer from a helper that allocates at once; its end is in the order of a stream, if one is given."""
     queue = stream_or_default(stream, "allocate")
     size = whole_size(size)
-    buffer = allocate_with(lambda: allocate(size), size, mr, queue)
+    buffer = allocate_with(lambda: make(Buffer, helper, *place, size), size, mr, queue)
     if stream is not None:
         buffer.set_deallocation_stream(queue)
     return buffer

@@ -16,7 +16,7 @@ from cuda_core_cffi._core.handle import refuse_again
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.managed_buffer import ManagedBuffer
-from cuda_core_cffi._memory.pool import MemPool, create_pool
+from cuda_core_cffi._memory.pool import MemPool, pool_properties
 from cuda_core_cffi.typing import ManagedMemoryLocationType
 
 FIRST_DRIVER = 13000
@@ -96,8 +96,10 @@ class ManagedMemoryResource(MemPool[ManagedBuffer]):
         warn_of_exclusive_access()
         kind, number = preferred or (None, None)
         place = (lib.CCC_ALLOCATION_TYPE_MANAGED, LOCATION_TYPES[kind], number or 0)
-        c_handle = lib.ccc_pool_current(*place) if options is None else create_pool(*place)
-        self._adopt(c_handle, options is not None)
+        if options is None:
+            self._create_or_borrow(lib.ccc_pool_current, *place, owned=False)
+        else:
+            self._create_or_borrow(lib.ccc_pool_create, pool_properties(*place))
         self._preferred = preferred
 
     def __repr__(self) -> str:

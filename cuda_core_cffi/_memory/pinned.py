@@ -15,8 +15,8 @@ from cuda_core_cffi._core.handle import refuse_again
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.buffer import Buffer
-from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCPool, Share, map_pool
-from cuda_core_cffi._memory.pool import MemPool, check_max_size, create_pool
+from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCPool, Share
+from cuda_core_cffi._memory.pool import MemPool, check_max_size, pool_properties
 
 NO_DEVICE = -1
 NO_NODE = -1
@@ -81,12 +81,15 @@ class PinnedMemoryResource(IPCPool, MemPool[Buffer]):
             elif share is not None:
                 node = nearest_node()
         if options is None:
-            c_handle = lib.ccc_pool_current(kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0)
-        elif node == NO_NODE:
-            c_handle = create_pool(kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0, max_size)
+            place = (kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0)
+            self._create_or_borrow(lib.ccc_pool_current, *place, owned=False, hint=NO_CURRENT_POOL)
         else:
-            c_handle = create_pool(kind, lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, node, max_size, share is not None)
-        self._adopt(c_handle, options is not None, NO_CURRENT_POOL if options is None else NO_NEW_POOL, share)
+            if node == NO_NODE:
+                properties = pool_properties(kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0, max_size)
+            else:
+                shared = share is not None
+                properties = pool_properties(kind, lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, node, max_size, shared)
+            self._create_or_borrow(lib.ccc_pool_create, properties, hint=NO_NEW_POOL, share=share)
         self._numa_id = node
         self._open_to_devices()
         if share is not None:
@@ -116,9 +119,8 @@ class PinnedMemoryResource(IPCPool, MemPool[Buffer]):
         known = cls._find(alloc_handle)
         if known is not None:
             return known
-        c_handle, share = map_pool(alloc_handle, NO_DEVICE)
         self = cls.__new__(cls)
-        self._adopt(c_handle, True, share=share)
+        self._map(alloc_handle, NO_DEVICE)
         self._numa_id = NO_NODE
         self._open_to_devices()
         return self._announce()

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from cuda_core_cffi._core import calls
@@ -15,9 +15,9 @@ from cuda_core_cffi._core.handle import Handle, refuse_again
 from cuda_core_cffi._core.integers import address_of
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
-from cuda_core_cffi._memory.allocation import make_buffer, retry_allocation
+from cuda_core_cffi._memory.allocation import complete_buffer, retry_allocation
 from cuda_core_cffi._memory.buffer import Buffer
-from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCPool, Share, map_pool
+from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCPool, Share
 from cuda_core_cffi._memory.peer_access import PeerAccessibleBySetProxy
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._streams.stream import Stream, stream_or_default
@@ -66,7 +66,7 @@ class MemPoolAttributes(Uncopyable):
         if pool.is_closed:
             raise pool._failure(lib.CCC_CLOSED)
         self = cls.__new__(cls)
-        self._pool = PoolView._own(lib.ccc_view(pool._c_handle))
+        self._pool = PoolView._made_by(lib.ccc_view, pool._c_handle)
         return self
 
     def _get(self, name: str) -> int:
@@ -171,10 +171,10 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
         """
         if not isinstance(stream, Stream) or type(size) is not int or not 0 <= size <= LARGEST_SIZE:
             return self._allocate_otherwise(size, stream, False)
-        c_handle = _allocate(self._c_handle, stream._c_handle, size)
-        if not c_handle:
+        buffer = calls.make(self._allocates, _allocate, self._c_handle, stream._c_handle, size)
+        if buffer is None:
             return self._allocate_otherwise(size, stream, True)
-        return make_buffer(self._allocates, c_handle, size, self, stream)
+        return complete_buffer(buffer, size, self, stream)
 
     def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:
         """Give memory of this pool back, by address; buffers do so by themselves.
@@ -205,27 +205,35 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
         """Allocate with arguments that are not of the usual types, or again after a failure."""
         queue = stream if isinstance(stream, Stream) else stream_or_default(stream, "allocate")
         size = whole_size(size)
-        c_handle = None if failed else lib.ccc_pool_allocate(self._c_handle, queue._c_handle, size)
-        if not c_handle:
+
+        def allocate() -> BufferType | None:
+            return calls.make(self._BUFFER, _allocate, self._c_handle, queue._c_handle, size)
+
+        buffer = None if failed else allocate()
+        if buffer is None:
             if self.is_closed:
                 raise self._failure(lib.CCC_CLOSED)
             if self.is_mapped:
                 raise TypeError("only the process that created a pool allocates from it: this one is mapped")
-            c_handle = retry_allocation(
-                lambda: lib.ccc_pool_allocate(self._c_handle, queue._c_handle, size), size, self, queue
-            )
-        return make_buffer(self._BUFFER, c_handle, size, self, queue)
+            buffer = retry_allocation(allocate, size, self, queue)
+        return complete_buffer(buffer, size, self, queue)
 
     def _failure(self, status: int) -> Exception:
         if status == lib.CCC_CLOSED and self.is_closed:
             return RuntimeError(f"this {type(self).__name__} is closed")
         return failure(status)
 
-    def _adopt(self, c_handle: Any, owned: bool, hint: str = "", share: Share | None = None) -> None:
-        """Take a pool that a helper made or found, or raise what the helper left behind, with a hint of what to do."""
-        if not c_handle:
+    def _create_or_borrow(
+        self,
+        helper: Callable[..., Any],
+        *arguments: Any,
+        owned: bool = True,
+        hint: str = "",
+        share: Share | None = None,
+    ) -> None:
+        """Get the pool that a helper makes or finds, or raise the helper's failure, with a hint of what to do."""
+        if not calls.make_in(self, helper, *arguments):
             raise failure(lib.ccc_last_status(), detail=hint)
-        calls.adopt(self, c_handle)
         self._allocates = self._BUFFER
         self._owned = owned
         self._share = share
@@ -318,14 +326,14 @@ class DeviceMemoryResource(IPCPool, MemPool[Buffer]):
         share = None
         place = (lib.CU_MEM_ALLOCATION_TYPE_PINNED, lib.CU_MEM_LOCATION_TYPE_DEVICE, ordinal)
         if options is None:
-            c_handle = lib.ccc_pool_current(*place)
+            self._create_or_borrow(lib.ccc_pool_current, *place, owned=False)
         else:
             from cuda_core_cffi._memory.pool_options import DeviceMemoryResourceOptions  # few pools have any
 
             options = check_options(DeviceMemoryResourceOptions, options, "DeviceMemoryResource")
             share = Share(is_mapped=False) if options.ipc_enabled else None
-            c_handle = create_pool(*place, check_max_size(options.max_size), share is not None)
-        self._adopt(c_handle, options is not None, share=share)
+            properties = pool_properties(*place, check_max_size(options.max_size), share is not None)
+            self._create_or_borrow(lib.ccc_pool_create, properties, share=share)
         self._device_id = ordinal
         if share is not None:
             self._announce()
@@ -357,9 +365,8 @@ class DeviceMemoryResource(IPCPool, MemPool[Buffer]):
         known = cls._find(alloc_handle)
         if known is not None:
             return known
-        c_handle, share = map_pool(alloc_handle, ordinal)
         self = cls.__new__(cls)
-        self._adopt(c_handle, True, share=share)
+        self._map(alloc_handle, ordinal)
         self._device_id = ordinal
         return self._announce()
 
@@ -407,12 +414,12 @@ def check_max_size(size: Any) -> int:
     return size
 
 
-def create_pool(allocation: int, location: int, number: int, max_size: int = 0, shared: bool = False) -> Any:
-    """Return the C handle of a new pool: kind of memory, place, size, and for whom; NULL if the driver refuses."""
+def pool_properties(allocation: int, location: int, number: int, max_size: int = 0, shared: bool = False) -> Any:
+    """Return the properties of a new pool: the type of its memory, its place, its size, and whether it is shared."""
     properties = ffi.new("CUmemPoolProps *")
     properties.allocType = allocation
     properties.handleTypes = SHARED if shared else lib.CU_MEM_HANDLE_TYPE_NONE
     properties.location.type = location
     properties.location.id = number
     properties.maxSize = max_size
-    return lib.ccc_pool_create(properties)
+    return properties

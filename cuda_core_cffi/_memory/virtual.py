@@ -17,7 +17,7 @@ from cuda_core_cffi._core.integers import address_of
 from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
-from cuda_core_cffi._memory.allocation import make_buffer, retry_allocation
+from cuda_core_cffi._memory.allocation import complete_buffer, retry_allocation
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._memory.virtual_options import Plan, VirtualMemoryResourceOptions
@@ -102,12 +102,13 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
         plan = self._plan
         size = plan.round_up(whole_size(size))
 
-        def allocate() -> Any:
-            return lib.ccc_virtual_allocate(self._device, plan.cdata, size)
+        def allocate() -> VirtualBuffer | None:
+            return calls.make(VirtualBuffer, lib.ccc_virtual_allocate, self._device, plan.cdata, size)
 
-        buffer = make_buffer(
-            VirtualBuffer, allocate() or retry_allocation(allocate, size, self, queue), size, self, queue
-        )
+        buffer = allocate()
+        if buffer is None:
+            buffer = retry_allocation(allocate, size, self, queue)
+        complete_buffer(buffer, size, self, queue)
         buffer._plan = plan
         buffer._lock = new_lock()
         buffer._left = []
@@ -264,15 +265,20 @@ class VirtualBuffer(Buffer):
             self._plan = plan
             return
 
-        def grow() -> Any:
-            return lib.ccc_virtual_grow(self._c_handle, plan.cdata, before.cdata, size)
+        extended = ffi.new("int *")
 
-        c_handle = grow() or retry_allocation(grow, size, self, stream_or_default(None, "modify_allocation"), self)
+        def grow() -> Buffer | None:
+            if lib.ccc_virtual_grow(self._c_handle, plan.cdata, before.cdata, size, extended):
+                return None
+            return self if extended[0] else calls.make(Buffer, lib.ccc_virtual_move, self._c_handle, plan.cdata, size)
+
+        moved = grow()
+        if moved is None:
+            moved = retry_allocation(grow, size, self, stream_or_default(None, "modify_allocation"), self)
         self._plan = plan
-        if c_handle == self._c_handle:
+        if moved is self:
             self._size = size
             return
-        moved = Buffer._own(c_handle)
         self._left.append(moved)
         calls.exchange(self, moved)
         self._size = size

@@ -152,7 +152,7 @@ def create_green_context(
     natives = ffi.new("ccc_resource[]", len(resources))
     for i, resource in enumerate(resources):
         natives[i] = resource._native[0]
-    return Context._own(lib.ccc_green_create(device_id, natives, len(resources)))
+    return Context._made_by(lib.ccc_green_create, device_id, natives, len(resources))
 
 
 def check_resource(resource: object, device_id: int) -> None:

@@ -133,7 +133,7 @@ class Event(Handle, calls.Timed):
     def context(self) -> Context:
         """The context that the event belongs to."""
         with InUse(self):
-            return Context._own(lib.ccc_view(lib.ccc_parent(self._c_handle)))
+            return Context._made_by(lib.ccc_view, lib.ccc_parent(self._c_handle))
 
     @property
     def device(self) -> Device:
@@ -212,7 +212,7 @@ class Event(Handle, calls.Timed):
             raise TypeError(f"ipc_descriptor must be an IPCEventDescriptor, not {type(ipc_descriptor).__name__}")
         flags = event_flags(_streams.EventOptions(blocking_sync=ipc_descriptor._is_blocking_sync, ipc_enabled=True))
         device = registry.device(ipc_descriptor._device_id).device_id
-        self = cls._own(lib.ccc_event_import(device, ipc_descriptor._payload, flags))
+        self = cls._made_by(lib.ccc_event_import, device, ipc_descriptor._payload, flags)
         self._imported_from = ipc_descriptor
         return self
 

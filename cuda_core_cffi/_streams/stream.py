@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cuda_core_cffi import _streams
 from cuda_core_cffi._core import calls
+from cuda_core_cffi._core.calls import make
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import check, last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -166,10 +167,10 @@ class Stream(Handle):
             flags = DEFAULT_FLAGS
             if options is not None:
                 flags = event_flags(check_options(_streams.EventOptions, options, "Stream.record"))
-            c_handle = _record_new(self._c_handle, flags)
-            if not c_handle:
+            made = make(Event, _record_new, self._c_handle, flags)
+            if made is None:
                 raise self._failure(lib.ccc_last_status())
-            return Event._own(c_handle)
+            return made
         if not isinstance(event, Event):
             raise TypeError(f"event must be an Event, not {type(event).__name__}")
         status = _record(event._c_handle, self._c_handle)
@@ -287,10 +288,10 @@ class Stream(Handle):
     @property
     def context(self) -> Context:
         """The context that the stream works in; for a default stream, the current one."""
-        c_handle = lib.ccc_stream_context(self._c_handle)
-        if not c_handle:
+        context = make(Context, lib.ccc_stream_context, self._c_handle)
+        if context is None:
             raise self._failure(lib.ccc_last_status())
-        return Context._own(c_handle)
+        return context
 
     @property
     def resources(self) -> DeviceResources:
@@ -308,7 +309,7 @@ class Stream(Handle):
         if options is not None:
             flags = NON_BLOCKING if options.nonblocking else lib.CU_STREAM_DEFAULT
             priority = LOWEST_PRIORITY if options.priority is None else check_priority(device, options.priority)
-            if flags != NON_BLOCKING and Context._own(lib.ccc_device_context(device)).is_green:
+            if flags != NON_BLOCKING and Context._made_by(lib.ccc_device_context, device).is_green:
                 raise ValueError(BLOCKING_IN_GREEN)
         self = _create(cls, device, flags, priority)
         if not self:
@@ -326,32 +327,30 @@ class Stream(Handle):
                 raise ValueError(BLOCKING_IN_GREEN)
             if options.priority is not None:
                 priority = check_priority(context._device_id, options.priority)
-        c_handle = lib.ccc_green_stream(context._c_handle, priority)
-        if not c_handle:
+        self = make(cls, lib.ccc_green_stream, context._c_handle, priority)
+        if self is None:
             raise context._failure(lib.ccc_last_status())
-        self = cls._own(c_handle)
         self._owner = None
         return self
 
     @classmethod
     def _borrow(cls, handle: int, owner: object) -> Self:
-        self = cls._own(lib.ccc_stream_borrow(handle))
+        self = cls._made_by(lib.ccc_stream_borrow, handle)
         self._owner = owner
         return self
 
     @classmethod
     def _again(cls, stream: Stream) -> Self:
         """Return another object for one of our streams, which lives until both are closed."""
-        c_handle = lib.ccc_stream_again(stream._c_handle)
-        if not c_handle:
+        self = make(cls, lib.ccc_stream_again, stream._c_handle)
+        if self is None:
             raise stream._failure(lib.ccc_last_status())
-        self = cls._own(c_handle)
         self._owner = stream
         return self
 
     @classmethod
     def _default(cls, per_thread: bool) -> Self:
-        self = cls._own(lib.ccc_default_stream(per_thread))
+        self = cls._made_by(lib.ccc_default_stream, per_thread)
         self._owner = None
         return self
 

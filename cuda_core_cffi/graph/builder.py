@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
+from cuda_core_cffi._core.calls import make
 from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import integer
@@ -141,7 +142,7 @@ class GraphBuilder(StreamStandIn):
         if _releases_pending():
             flush_releases()
         body = self._definition
-        capture = Capture._own(_new_capture())  # before it begins, so that an interrupted call loses no capture
+        capture = Capture._made_by(_new_capture)  # before it begins, so that an interrupted call loses no capture
         try:
             inside = NEW_GRAPH if body is None else body._place()[0]._c_handle
             status = _begin(capture._c_handle, stream._c_handle, wanted, inside)
@@ -608,9 +609,9 @@ class GraphBuilder(StreamStandIn):
         if self._definition is None:
             with changing():
                 capture = self._capture
-                c_handle = None if capture is None else lib.ccc_capture_graph(capture._c_handle)
-                if c_handle:
-                    self._definition = GraphDefinition._of_c_handle(c_handle)
+                found = None if capture is None else make(GraphDefinition, lib.ccc_capture_graph, capture._c_handle)
+                if found is not None:
+                    self._definition = found._as_root()
             if self._phase is ENDED:
                 self._let_go()
             if self._stream is None or self._phase is FAILED:  # which has not seen the graph

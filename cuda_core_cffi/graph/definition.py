@@ -61,11 +61,9 @@ class GraphDefinition(NodeMaker, GraphHandle):
         refuse_again(self)
         if _releases_pending():
             flush_releases()
-        c_handle = _create()
-        if not c_handle:
+        if not calls.make_in(self, _create):
             raise last_failure()
-        calls.adopt(self, c_handle)
-        self._outer, self._state = None, GraphState(_identity(c_handle))
+        self._as_root()
 
     def __repr__(self) -> str:
         return f"<GraphDefinition handle={self._state.handle * self.is_valid:#x}{' closed' * (not self.is_valid)}>"
@@ -93,7 +91,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         self._place()
         flush_releases()
         with changing():
-            clone = self._of_c_handle(lib.ccc_graph_clone(self._c_handle))
+            clone = self._made_by(lib.ccc_graph_clone, self._c_handle)._as_root()
             copy_records(self, clone, twins_of(clone))
         return clone
 
@@ -246,13 +244,9 @@ class GraphDefinition(NodeMaker, GraphHandle):
         """What comes before all nodes: its methods add nodes that nothing comes before."""
         return GraphNode._of(self, 0)
 
-    @classmethod
-    def _of_c_handle(cls, c_handle: Any) -> Self:
-        """Return an object for a graph that is inside no other, such as a clone or what was captured."""
-        if not c_handle:
-            raise last_failure()
-        self = calls.own(cls, c_handle)
-        self._outer, self._state = None, GraphState(_identity(c_handle))
+    def _as_root(self) -> Self:
+        """Complete an object for a graph that is inside no other: a clone, or what was captured."""
+        self._outer, self._state = None, GraphState(_identity(self._c_handle))
         return self
 
     def _show(self) -> bool:

@@ -8,6 +8,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, overload
 
 from cuda_core_cffi._core import calls
+from cuda_core_cffi._core.calls import make
 from cuda_core_cffi._core.errors import CUDAError
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
@@ -212,13 +213,11 @@ def instantiate(definition: Any, options: GraphCompleteOptions | None) -> Graph:
         queue = accept_stream(options.upload_stream, "GraphCompleteOptions.upload_stream")
     flush_releases()
     why = ffi.new("ccc_refusal *")
-    c_handle = lib.ccc_graph_instantiate(
-        definition._c_handle, flags, ffi.NULL if queue is None else queue._c_handle, why
-    )
-    if not c_handle:
+    upload = ffi.NULL if queue is None else queue._c_handle
+    graph = make(Graph, lib.ccc_graph_instantiate, definition._c_handle, flags, upload, why)
+    if graph is None:
         error = definition._failure(lib.ccc_last_status(), queue)
         raise explained(error, definition, why, INSTANTIATE_ADVICE)
-    graph = Graph._own(c_handle)
     graph._root = definition._state.root
     graph._source = weakref.ref(definition)
     return graph

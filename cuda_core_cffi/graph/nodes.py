@@ -177,7 +177,7 @@ class KernelNode(KnownNode):
         native = self._read()
         record = self._record()
         for item in record.operands.get("kernel", ()):
-            return Kernel._make(lib.ccc_view(item.c_handles[0]), record.library, record.symbol)
+            return Kernel._made_by(lib.ccc_view, item.c_handles[0])._of_library(record.library, record.symbol)
         return Kernel.from_handle(native.kern if native.kern != ffi.NULL else ffi.cast("CUkernel", native.func))
 
     @property
@@ -283,8 +283,8 @@ class EventNode(KnownNode):
         handle = int(ffi.cast("uintptr_t", self._read()[0]))
         for item in self._record().operands.get("event", ()):
             if item.address == handle:
-                return Event._own(lib.ccc_graph_event(item.c_handles[0]))
-        return Event._own(lib.ccc_graph_foreign_event(handle))
+                return Event._made_by(lib.ccc_graph_event, item.c_handles[0])
+        return Event._made_by(lib.ccc_graph_foreign_event, handle)
 
 
 class EventRecordNode(EventNode):

@@ -291,7 +291,7 @@ def definition_of(outer: GraphHandle, state: GraphState) -> Any:
     with _lock:
         found = None if state.definition is None else state.definition()
         if found is None:
-            found = type(outer)._own(lib.ccc_graph_inner(state.handle, state.node, outer._c_handle))
+            found = type(outer)._made_by(lib.ccc_graph_inner, state.handle, state.node, outer._c_handle)
             found._outer, found._state = outer, state
             state.definition = weakref.ref(found)
         return found

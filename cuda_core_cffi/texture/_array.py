@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import gc
 from collections.abc import Callable, Mapping
 from types import EllipsisType, TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
-from cuda_core_cffi._core.calls import create_array, has_same, own
+from cuda_core_cffi._core.calls import create_array, has_same, make
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import lib
@@ -98,17 +97,13 @@ class ArrayBase(Handle):
     def _describe(self) -> str:
         return f"shape={self.shape} format={self.format.value!r} num_channels={self.num_channels}"
 
-    @classmethod
-    def _of(cls, c_handle: Any, description: Description) -> Self:
-        """Return an object for a C handle that a helper made."""
-        self = own(cls, c_handle)
+    def _described(self, description: Description) -> Self:
+        """Complete a new object."""
         self._description, self._keep = description, None
         return self
 
-    @classmethod
-    def _of_image(cls, c_handle: Any, native: Any, surface: bool) -> Self:
-        """Return an object for an array that the driver has made and describes; close it if it is none for Python."""
-        self = own(cls, c_handle)
+    def _of_image(self, native: Any, surface: bool) -> Self:
+        """Complete an object for an array that the driver describes; close it if Python cannot have such an array."""
         try:
             self._description, self._keep = described_by(native, surface), None
         except BaseException:
@@ -205,10 +200,9 @@ class OpaqueArray(ArrayBase):
             wanted = describe(options)
         self = create_array(cls, device, wanted.native)
         if self is False:
-            again = functools.partial(lib.ccc_array_create, device, wanted.native)
-            self = own(cls, retry(again, device, wanted, False))
-        self._description, self._keep = wanted, None
-        return self
+            again = retry(lambda: make(cls, lib.ccc_array_create, device, wanted.native), device, wanted, False)
+            return again._described(wanted)
+        return self._described(wanted)
 
     def copy_from(self, src: object, *, stream: IsStreamType) -> None:
         """Copy elements into the whole array.
@@ -346,16 +340,16 @@ class ArrayRegion(Uncopyable):
         return self._region.size_bytes
 
 
-def retry(allocate: Callable[[], Any], device: int, wanted: Description, mipmapped: bool) -> Any:
+def retry(allocate: Callable[[], T | None], device: int, wanted: Description, mipmapped: bool) -> T:
     """Allocate again after a failure that a garbage collection may cure, else raise."""
     status = lib.ccc_last_status()
     error = last_failure()
     if status == lib.CUDA_ERROR_OUT_OF_MEMORY and fits_device(wanted.size_bytes, device):
         gc.collect()
         lib.ccc_reclaim()
-        c_handle = allocate()
-        if c_handle:
-            return c_handle
+        array = allocate()
+        if array is not None:
+            return array
         if lib.ccc_last_status() != status:
             error = last_failure()
     raise explain_limits(error, device, len(wanted.shape), mipmapped)

@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from cuda_core_cffi._core.calls import make
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._core.options import check_options
@@ -85,17 +86,20 @@ class MipmappedArray(ArrayBase):
         most = max(wanted.shape).bit_length()
         if levels > most:
             raise ValueError(f"an array of shape {wanted.shape} has at most {most} levels, not {levels}")
-        c_handle = lib.ccc_mipmap_create(device, wanted.native, levels)
-        if not c_handle:
-            c_handle = retry(lambda: lib.ccc_mipmap_create(device, wanted.native, levels), device, wanted, True)
-        self = cls._of(c_handle, wanted)
+
+        def create() -> MipmappedArray | None:
+            return make(cls, lib.ccc_mipmap_create, device, wanted.native, levels)
+
+        self = create()
+        if self is None:
+            self = retry(create, device, wanted, True)
+        self._described(wanted)
         self._num_levels = levels
         return self
 
-    @classmethod
-    def _of_levels(cls, c_handle: Any, native: Any, surface: bool, levels: int) -> MipmappedArray:
-        """Return an object for a mipmapped array that the driver has made and describes."""
-        self = cls._of_image(c_handle, native, surface)
+    def _of_levels(self, native: Any, surface: bool, levels: int) -> MipmappedArray:
+        """Complete an object for a mipmapped array that the driver describes."""
+        self._of_image(native, surface)
         self._num_levels = levels
         return self
 
@@ -122,10 +126,10 @@ class MipmappedArray(ArrayBase):
         number = integer(level, "level")
         if not 0 <= number < self._num_levels:
             raise ValueError(f"level must be 0 to {self._num_levels - 1}, not {number}")
-        c_handle = lib.ccc_mipmap_level(self._c_handle, number)
-        if not c_handle:
+        found = make(OpaqueArray, lib.ccc_mipmap_level, self._c_handle, number)
+        if found is None:
             raise self._failure(lib.ccc_last_status())
-        found = OpaqueArray._of(c_handle, self._description.of_level(number))
+        found._described(self._description.of_level(number))
         found._keep = self._keep
         return found
 

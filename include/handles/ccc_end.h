@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How handles end. The last use of a handle destroys what it owns and releases its parents: at once, whatever context is
-// current, or none; or later, where that must not be done here (in a function that the driver calls), where it would
+// How handles end. The last use of a handle destroys what it owns and releases its parents: at once, whatever context
+// is current, or none; or later, where that must not be done here (in a function that the driver calls), where it would
 // break a capture, or where the driver would wait for the device. Failures are queued as warnings.
 #ifndef CCC_END_H
 #define CCC_END_H
@@ -265,6 +265,13 @@ static ccc_handle *ccc_view(ccc_handle *handle)
         view->flags &= ~(CCC_IMMORTAL | CCC_WAITS);
     ccc_release(handle);
     return view;
+}
+
+// The same for an object that must be open. NULL: it is closed, or out of memory.
+static ccc_handle *ccc_view_open(ccc_handle *handle)
+{
+    CCC_USE_OR(handle, ccc_closed());
+    return ccc_view(handle);
 }
 
 #endif

@@ -157,7 +157,8 @@ static int ccc_allocation_set_stream(ccc_handle *whole, ccc_handle *stream)
     if (!ccc_acquire(stream))
         return CCC_CLOSED;
     ccc_handle *before = atomic_exchange(&ccc_as_buffer(whole)->stream, stream);
-    while (atomic_load(&ccc_as_buffer(whole)->readers) && ccc_driver.reason != CCC_FORKED)  // whose readers are not there
+    while (atomic_load(&ccc_as_buffer(whole)->readers) &&
+           ccc_driver.reason != CCC_FORKED)  // whose readers are not there
         sched_yield();
     ccc_release(before);
     return 0;

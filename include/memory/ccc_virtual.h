@@ -281,21 +281,24 @@ static int ccc_virtual_extend(ccc_handle *buffer, const ccc_virtual_plan *plan, 
     return status;
 }
 
-// Grow a buffer to `size` bytes, a larger multiple of the granularity. Returns the same handle where the addresses
-// behind it are free, else the handle of a new buffer with the same memory and more: the old one is then to be closed.
-// NULL on failure, with everything as it was. One call at a time for each buffer.
-static ccc_handle *ccc_virtual_grow(ccc_handle *buffer, const ccc_virtual_plan *plan, const ccc_virtual_plan *before,
-                                    size_t size)
+// Grow a buffer to `size` bytes, a larger multiple of the granularity, if the addresses behind it are free: *extended.
+// Otherwise, and on failure, everything is as it was. One call at a time for each buffer.
+static int ccc_virtual_grow(ccc_handle *buffer, const ccc_virtual_plan *plan, const ccc_virtual_plan *before,
+                            size_t size, int *extended)
 {
-    int extended = 0;
+    CCC_USE_OR(buffer, ccc_fail(CCC_CLOSED, ""));
+    *extended = 0;
+    size_t own = ccc_as_buffer(buffer)->size;
+    return own ? ccc_virtual_extend(buffer, plan, before, size - own, extended) : 0;
+}
+
+// The handle of a new buffer of `size` bytes at other addresses, with the memory of another buffer and more. NULL on
+// failure, with everything as it was.
+static ccc_handle *ccc_virtual_move(ccc_handle *buffer, const ccc_virtual_plan *plan, size_t size)
+{
     CCC_USE_OR(buffer, ccc_closed());
-    ccc_handle *grown = NULL;
-    size_t more = size - ccc_as_buffer(buffer)->size;
-    if (ccc_as_buffer(buffer)->size == 0 || ccc_virtual_extend(buffer, plan, before, more, &extended) == 0)
-        grown = extended ? buffer
-                         : ccc_virtual_new(buffer->parent, atomic_load(&ccc_as_buffer(buffer)->stream),
-                                           ccc_as_buffer(buffer)->mappings, plan, size, more);
-    return grown;
+    const ccc_buffer *old = ccc_as_buffer(buffer);
+    return ccc_virtual_new(buffer->parent, atomic_load(&old->stream), old->mappings, plan, size, size - old->size);
 }
 
 // Set the rights to a buffer. On failure they are again what they were before.

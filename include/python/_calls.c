@@ -24,20 +24,49 @@
 
 #define LARGEST_BYTE 255
 
-static PyObject *calls_own(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+// Store in an owner, which has no handle, the handle that a function of CFFI returns. The interpreter runs no signal
+// handler between the two. Returns 1, 0 where the function returns NULL, and -1 with an error set.
+static int fill_owner(PyObject *self, PyObject *const *function, Py_ssize_t count)
+{
+    PyObject *cdata = PyObject_Vectorcall(function[0], function + 1, (size_t)count - 1, NULL);
+    ccc_handle *handle = cdata ? (ccc_handle *)to_pointer(cdata, handle_ctype) : NULL;
+    if (handle == NULL) {
+        Py_XDECREF(cdata);
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    Py_BEGIN_CRITICAL_SECTION(self);  // as the member that shows it is read in
+    __atomic_store_n(&((owner *)self)->cdata, cdata, __ATOMIC_RELEASE);
+    __atomic_store_n(&((owner *)self)->handle, handle, __ATOMIC_RELEASE);
+    Py_END_CRITICAL_SECTION();
+    return 1;
+}
+
+static PyObject *calls_make(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;
-    if (check_count("own", count, 2) || check_class(arguments[0]))
-        return NULL;
-    ccc_handle *handle = (ccc_handle *)to_pointer(arguments[1], handle_ctype);
-    if (handle == NULL && PyErr_Occurred())
+    if (count < 2)
+        return PyErr_Format(PyExc_TypeError, "make takes at least 2 arguments, not %zd", count);
+    if (check_class(arguments[0]))
         return NULL;
     PyObject *self = PyType_GenericAlloc((PyTypeObject *)arguments[0], 0);
-    if (self) {
-        ((owner *)self)->cdata = Py_NewRef(arguments[1]);
-        ((owner *)self)->handle = handle;
-    }
-    return self;
+    int result = self ? fill_owner(self, arguments + 1, count - 1) : -1;
+    if (result == 1)
+        return self;
+    Py_XDECREF(self);
+    return result ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *calls_make_in(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (count < 2)
+        return PyErr_Format(PyExc_TypeError, "make_in takes at least 2 arguments, not %zd", count);
+    if (check_class((PyObject *)Py_TYPE(arguments[0])))
+        return NULL;
+    if (((owner *)arguments[0])->handle)
+        return PyErr_Format(PyExc_TypeError, "the object has a handle already");
+    int result = fill_owner(arguments[0], arguments + 1, count - 1);
+    return result < 0 ? NULL : PyBool_FromLong(result);
 }
 
 // What object.__new__ does for classes written in Python, without a tuple of arguments.
@@ -285,7 +314,10 @@ static PyObject *calls_use_fast_methods(PyObject *module, PyObject *class)
 }
 
 static PyMethodDef methods[] = {
-    {"own", FAST(calls_own), "own(cls, c_handle, /)\n--\n\nReturn an object for a handle."},
+    {"make", FAST(calls_make),
+     "make(cls, function, /, *arguments)\n--\n\nReturn an object for the handle that a function makes, or None."},
+    {"make_in", FAST(calls_make_in),
+     "make_in(owner, function, /, *arguments)\n--\n\nGive an object the handle that a function makes."},
     {"blank", calls_blank, METH_O, "blank(cls, /)\n--\n\nReturn an object with nothing set."},
     {"adopt", FAST(calls_adopt),
      "adopt(owner, c_handle, /)\n--\n\nGive an object a handle, in place of the one that it has."},

@@ -59,7 +59,7 @@ class Kit:
         self.Stream, self.Event, self.Buffer, self.Other = OurStream, OurEvent, OurBuffer, OurOther
         self.stream = calls.create_stream(OurStream, 0, lib.CU_STREAM_NON_BLOCKING, 0)
         place = (lib.CU_MEM_ALLOCATION_TYPE_PINNED, lib.CU_MEM_LOCATION_TYPE_DEVICE, 0)
-        self.pool = calls.own(OurOther, lib.ccc_pool_current(*place))
+        self.pool = calls.make(OurOther, lib.ccc_pool_current, *place)
 
     def arguments(self, make: str) -> tuple[Any, ...]:
         """Return what a function that makes something takes."""
@@ -76,7 +76,7 @@ class Kit:
 
     def allocate(self, size: int = SIZE) -> Any:
         """Return a buffer."""
-        buffer = self.calls.own(self.Buffer, lib.ccc_pool_allocate(self.pool._c_handle, self.stream._c_handle, size))
+        buffer = self.calls.make(self.Buffer, lib.ccc_pool_allocate, self.pool._c_handle, self.stream._c_handle, size)
         buffer._size = size
         return buffer
 
@@ -191,7 +191,7 @@ def test_classes_and_boxes_are_not_kept(device: Device, stream: Stream, caplog: 
             device.allocate(SIZE, stream=stream)
             device.create_event().close()
             device.create_stream().close()
-            viewer = calls.own(Stream, lib.ccc_view(stream._c_handle))
+            viewer = calls.make(Stream, lib.ccc_view, stream._c_handle)
             calls.adopt(viewer, viewer._c_handle)
             del viewer
             subtract_in_vain(device)
@@ -210,19 +210,25 @@ def test_classes_and_boxes_are_not_kept(device: Device, stream: Stream, caplog: 
 
 @pytest.mark.skipif(not CPYTHON, reason="what PyPy has is plain Python")
 def test_wrong_uses_of_the_functions_in_c_are_refused(stream: Stream) -> None:
+    with pytest.raises(TypeError, match="has a handle already"):
+        calls.make_in(stream, lib.ccc_view, stream._c_handle)
+    with pytest.raises(TypeError, match="expected a subclass of Owner"):
+        calls.make_in(7, lib.ccc_view, stream._c_handle)  # type: ignore[arg-type]
     for wrong in (object, 7):
         with pytest.raises(TypeError, match="expected a subclass of Owner"):
-            calls.own(wrong, stream._c_handle)  # type: ignore[type-var]
+            calls.make(wrong, lib.ccc_view, stream._c_handle)  # type: ignore[type-var]
         with pytest.raises(TypeError, match="expected a subclass of Owner"):
             calls.create_event(wrong, 0, 2)  # type: ignore[type-var]
     with pytest.raises(TypeError):
-        calls.own(Stream, ffi.new("int *"))
+        calls.make(Stream, lambda: ffi.new("int *"))
     with pytest.raises(TypeError, match="expected a subclass of Owner"):
         calls.adopt(7, stream._c_handle)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         calls.adopt(stream, 7)
-    names = ("own", "adopt", "create_event", "create_stream", "create_array", "create_texture", "fill", "copy")
-    for name in names:
+    for name in ("make", "make_in"):
+        with pytest.raises(TypeError, match=f"{name} takes at least 2 arguments, not 0"):
+            getattr(calls, name)()
+    for name in ("adopt", "create_event", "create_stream", "create_array", "create_texture", "fill", "copy"):
         with pytest.raises(TypeError, match=f"{name} takes [0-9] arguments, not 0"):
             getattr(calls, name)()
     with pytest.raises(AttributeError):
@@ -415,7 +421,7 @@ def test_methods_work_in_subclasses_and_may_be_overridden(device: Device, stream
 
     notes: list[str] = []
     for kind in (Plain, Noted):
-        with calls.own(kind, lib.ccc_view(stream._c_handle)) as ours, device.create_event() as event:
+        with calls.make(kind, lib.ccc_view, stream._c_handle) as ours, device.create_event() as event:
             assert ours.record(event) is event
             ours.wait(event)
             ours.sync()

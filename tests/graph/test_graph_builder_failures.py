@@ -140,16 +140,16 @@ def test_a_builder_that_is_closed_gives_its_capture_up(stream, memory):
     ids=["building", "built"],
 )
 def test_a_builder_that_is_closed_while_its_graph_is_asked_for_has_none(stream, monkeypatch, end, ask):
-    make = GraphDefinition._of_c_handle
+    complete = GraphDefinition._as_root
 
-    def close_and_make(c_handle):
+    def close_and_complete(definition):
         builder.close()  # as another thread may do
-        return make(c_handle)
+        return complete(definition)
 
     before = live_objects()["graph"]
     builder = stream.create_graph_builder().begin_building()
     end(builder)
-    monkeypatch.setattr(GraphDefinition, "_of_c_handle", close_and_make)
+    monkeypatch.setattr(GraphDefinition, "_as_root", close_and_complete)
     with pytest.raises(RuntimeError, match="this GraphBuilder is closed"):
         ask(builder)
     assert live_objects()["graph"] == before

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Signal handlers that raise, wherever they come, crash nothing, and objects work afterwards."""
+"""Signal handlers that raise, wherever they come, crash nothing; objects work afterwards, and none is lost."""
 
 from __future__ import annotations
 
@@ -28,4 +28,7 @@ def test_a_signal_handler_that_raises_crashes_nothing(name: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"{name} ")
+    interrupted, _, lost = done.stdout.partition(" {")
+    assert interrupted.startswith(f"{name} ")
+    if sys.implementation.name == "cpython":  # PyPy may run a handler between the making and the keeping of a handle
+        assert lost == "}\n", done.stdout

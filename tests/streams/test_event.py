@@ -266,11 +266,11 @@ def test_subclasses_have_differences_as_events_have(stream: Stream) -> None:
     with stream.record(options=TIMED) as start, stream.record(options=TIMED) as end:
         stream.sync()
         elapsed = end - start
-        for same in (calls.own(Plain, lib.ccc_view(end._c_handle)), calls.own(Plain, lib.ccc_view(start._c_handle))):
+        for same in (calls.make(Plain, lib.ccc_view, end._c_handle), calls.make(Plain, lib.ccc_view, start._c_handle)):
             assert same - start == end - start - (end - same)
             assert start - same == -(same - start)
             assert same - same == 0
-        in_seconds = calls.own(Seconds, lib.ccc_view(start._c_handle))
+        in_seconds = calls.make(Seconds, lib.ccc_view, start._c_handle)
         assert in_seconds - end == -elapsed / 1000
         assert end - in_seconds == elapsed / 1000
         in_seconds.close()

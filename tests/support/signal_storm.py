@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy
 from buffers import HostResource
+from helpers import destroy_idle
 from scenarios import PTX
 
 from cuda_core_cffi import (
@@ -34,11 +35,13 @@ from cuda_core_cffi import (
     LaunchConfig,
     LegacyPinnedMemoryResource,
     ObjectCode,
+    PinnedMemoryResource,
     VirtualMemoryResource,
     launch,
     live_objects,
 )
 from cuda_core_cffi.graph import GraphDefinition
+from cuda_core_cffi.texture import ResourceDescriptor
 from cuda_core_cffi.utils import StridedMemoryView
 
 SIZE = 4096
@@ -201,6 +204,49 @@ def launches(w: World) -> None:
     launch(w.stream, ONE, w.kernel, w.buffer, 1)
 
 
+@operation
+def pools(w: World) -> None:
+    """Make pools and borrow one, read and close them."""
+    for pool in (DeviceMemoryResource(w.device), DeviceMemoryResource(w.device, {}), PinnedMemoryResource({})):
+        assert pool.attributes.used_mem_current >= 0
+        pool.allocate(SIZE, stream=w.stream).close()
+        pool.close()
+
+
+@operation
+def textures(w: World) -> None:
+    """Make arrays, textures and surfaces."""
+    options = {"shape": (4, 4), "format": "float32", "num_channels": 1, "is_surface_load_store": True}
+    with w.device.create_opaque_array(options) as array:
+        array.copy_from(numpy.zeros((4, 4), "f4"), stream=w.stream)
+        resource = ResourceDescriptor.from_opaque_array(array)
+        w.device.create_texture_object(resource).close()
+        w.device.create_surface_object(resource).close()
+    with w.device.create_mipmapped_array({**options, "num_levels": 2}) as mipmap:
+        mipmap.get_level(1).close()
+
+
+@operation
+def contexts(w: World) -> None:
+    """Make green contexts and streams in them, and make them current."""
+    context = w.device.create_context({"resources": [w.device.resources.sm]})
+    w.device.set_current(context)
+    context.create_stream().close()
+    w.device.set_current()
+    context.close()
+
+
+@operation
+def clones(w: World) -> None:
+    """Clone a graph, put it into another one, and update an executable."""
+    with GraphDefinition() as definition:
+        definition.memset(w.buffer, 1, SIZE)
+        with definition.clone() as clone, definition.instantiate() as graph:
+            clone.memset(w.buffer, 2, SIZE)
+            definition.embed(clone)
+            graph.launch(w.stream)
+
+
 class Interruption(BaseException):
     """The exception of the signal handler."""
 
@@ -258,6 +304,7 @@ def main(seconds: float, *names: str) -> None:
             work(world)
         world.stream.sync()
         gc.collect()
+        destroy_idle()
         more = {kind: count - before[kind] for kind, count in live_objects().items() if count > before[kind]}
         print(name, storm.count - interruptions, more, flush=True)
 
