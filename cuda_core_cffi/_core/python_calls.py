@@ -31,10 +31,8 @@ __all__ = [
     "close",
     "close_once",
     "copy",
-    "create_array",
     "create_event",
     "create_stream",
-    "create_texture",
     "encode_map",
     "exchange",
     "fast_launch",
@@ -70,10 +68,8 @@ BUFFER, STREAM = "CUdeviceptr", "CUstream"
 _close = lib.ccc_close
 _close_once = lib.ccc_close_once
 _copy = lib.ccc_copy
-_create_array = lib.ccc_array_create
 _create_event = lib.ccc_event_create
 _create_stream = lib.ccc_stream_create
-_create_texture = lib.ccc_texture_create
 _device_now = lib.ccc_device_now
 _handle = lib.ccc_handle_value
 _is_open = lib.ccc_is_open
@@ -230,20 +226,6 @@ def create_event(cls: type[OwnerType], device: int, flags: int) -> OwnerType | L
 def create_stream(cls: type[OwnerType], device: int, flags: int, priority: int) -> OwnerType | Literal[False]:
     """Return a stream; False after a failure."""
     made = make(cls, _create_stream, device, flags, priority)
-    return False if made is None else made
-
-
-def create_array(cls: type[OwnerType], device: int, shape: Any) -> OwnerType | Literal[False]:
-    """Return an opaque array, of the driver's description of its shape; False after a failure."""
-    made = make(cls, _create_array, device, shape)
-    return False if made is None else made
-
-
-def create_texture(
-    cls: type[OwnerType], device: int, resource: Owner, keep: bool, what: Any, how: Any
-) -> OwnerType | Literal[False]:
-    """Return a texture, or a surface, of a resource that the driver's description does not name yet; False likewise."""
-    made = make(cls, _create_texture, device, resource._c_handle, keep, what, how)
     return False if made is None else made
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from cuda_core_cffi._core.calls import close, create_texture
+from cuda_core_cffi._core.calls import close, make
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._lifetime.hold import Hold
@@ -56,8 +56,8 @@ class Bindless(Handle):
         if isinstance(resource, Buffer) and resource._needs_python:
             kept = [resource._hold()]
             hold = Hold(partial(release_all, kept))
-        self = create_texture(cls, device, resource, kept is None, what, how)
-        if self is False:
+        self = make(cls, lib.ccc_texture_create, device, resource._c_handle, kept is None, what, how)
+        if self is None:
             status = lib.ccc_last_status()
             if status == lib.CCC_ELSEWHERE:
                 found = lib.ccc_handle_device(resource._c_handle)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import EllipsisType, TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
-from cuda_core_cffi._core.calls import create_array, has_same, make
+from cuda_core_cffi._core.calls import has_same, make
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import lib
@@ -198,10 +198,9 @@ class OpaqueArray(ArrayBase):
         attributes, wanted = _formats.last  # as describe does, for a call less
         if not has_same(options, attributes):
             wanted = describe(options)
-        self = create_array(cls, device, wanted.native)
-        if self is False:
-            again = retry(lambda: make(cls, lib.ccc_array_create, device, wanted.native), device, wanted, False)
-            return again._described(wanted)
+        self = make(cls, lib.ccc_array_create, device, wanted.native)
+        if self is None:
+            self = retry(lambda: make(cls, lib.ccc_array_create, device, wanted.native), device, wanted, False)
         return self._described(wanted)
 
     def copy_from(self, src: object, *, stream: IsStreamType) -> None:

@@ -20,7 +20,6 @@
 #include "python/ccc_once.h"
 #include "python/ccc_queue.h"
 #include "python/ccc_tensor_maps.h"
-#include "python/ccc_textures.h"
 
 #define LARGEST_BYTE 255
 
@@ -329,9 +328,6 @@ static PyMethodDef methods[] = {
     {"create_event", FAST(calls_create_event), "create_event(cls, device, flags, /)\n--\n\nMake an event."},
     {"create_stream", FAST(calls_create_stream),
      "create_stream(cls, device, flags, priority, /)\n--\n\nMake a stream."},
-    {"create_array", FAST(calls_create_array), "create_array(cls, device, shape, /)\n--\n\nMake an opaque array."},
-    {"create_texture", FAST(calls_create_texture),
-     "create_texture(cls, device, resource, keep, what, how, /)\n--\n\nMake a texture or a surface."},
     {"make_packer", FAST(calls_make_packer),
      "make_packer(fields, types, target, /)\n--\n\nReturn what packs a kernel's arguments."},
     {"retarget", FAST(calls_retarget),
@@ -382,18 +378,14 @@ static int calls_exec(PyObject *module)
     config_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_config *");
     question_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_nvml_question *");
     map_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_tensor_map *");
-    shape_ctype = PyObject_CallMethod(ffi, "typeof", "s", "CUDA_ARRAY3D_DESCRIPTOR *");
-    resource_ctype = PyObject_CallMethod(ffi, "typeof", "s", "CUDA_RESOURCE_DESC *");
-    sampling_ctype = PyObject_CallMethod(ffi, "typeof", "s", "CUDA_TEXTURE_DESC *");
     new_structure = PyObject_GetAttrString(ffi, "new");
     handle_name = PyUnicode_InternFromString("_handle");
     check_cleanup = find("cuda_core_cffi._core.errors", "check_cleanup");
     describe_fields = find("cuda_core_cffi._core.packing", "describe");
     value_name = PyUnicode_InternFromString("value");
     if (address == NULL || handle_ctype == NULL || target_ctype == NULL || plan_ctype == NULL || config_ctype == NULL ||
-        question_ctype == NULL || map_ctype == NULL || shape_ctype == NULL || resource_ctype == NULL ||
-        sampling_ctype == NULL || new_structure == NULL || handle_name == NULL || check_cleanup == NULL ||
-        describe_fields == NULL || value_name == NULL || prepare_export())
+        question_ctype == NULL || map_ctype == NULL || new_structure == NULL || handle_name == NULL ||
+        check_cleanup == NULL || describe_fields == NULL || value_name == NULL || prepare_export())
         goto done;
     helpers = PyLong_AsVoidPtr(address);
     if (helpers == NULL)

@@ -10,11 +10,6 @@
 
 struct ccc_tensor_map;  // memory/ccc_tensor_map.h
 
-// Of the driver's header.
-struct CUDA_ARRAY3D_DESCRIPTOR_st;
-struct CUDA_RESOURCE_DESC_st;
-struct CUDA_TEXTURE_DESC_st;
-
 // Each call, for those who expand CALL(name, function, type, parameters): the table and its structure.
 #define CCC_CALLS(CALL) \
     CALL(bytes, ccc_handle_bytes, size_t, (const ccc_handle *handle)) \
@@ -50,10 +45,6 @@ struct CUDA_TEXTURE_DESC_st;
          (int device, const struct ccc_tensor_map *description, uint64_t address, char *bytes)) \
     CALL(tensor_map_replace, ccc_tensor_map_replace, int, \
          (int device, const char *from, uint64_t address, char *bytes)) \
-    CALL(array_create, ccc_array_create, ccc_handle *, (int device, const struct CUDA_ARRAY3D_DESCRIPTOR_st *shape)) \
-    CALL(texture_create, ccc_texture_create, ccc_handle *, \
-         (int device, ccc_handle *resource, int keep, const struct CUDA_RESOURCE_DESC_st *what, \
-          const struct CUDA_TEXTURE_DESC_st *how)) \
     CALL(nvml_ask, ccc_nvml_ask, int, \
          (const ccc_nvml_question *question, uintptr_t object, unsigned int first, unsigned int second, void *answer))
 

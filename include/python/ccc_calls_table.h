@@ -12,7 +12,6 @@
 #include "launch/ccc_prepared.h"
 #include "memory/ccc_tensor.h"
 #include "memory/ccc_tensor_map.h"
-#include "texture/ccc_texture.h"
 
 _Static_assert(CCC_NOT_READY == CUDA_ERROR_NOT_READY, "what a query answers that is too early");
 _Static_assert(CCC_IS_CLOSED == CCC_CLOSED, "the status that says that something is closed");
