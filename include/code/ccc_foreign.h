@@ -9,7 +9,7 @@
 typedef struct ccc_foreign {
     ccc_handle handle;
     CUresult (*destroy)(uint64_t value);
-    const char *call;  // the name of what that calls
+    const char *call;  // the name of the function that it calls
 } ccc_foreign;
 
 static inline ccc_foreign *ccc_as_foreign(const ccc_handle *handle) { return (ccc_foreign *)handle; }

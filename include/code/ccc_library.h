@@ -23,7 +23,7 @@ static CUresult ccc_library_destroy(ccc_handle *handle, const char **call)
 
 static const ccc_handle_type ccc_library_type = {.size = sizeof(ccc_library), .destroy = ccc_library_destroy};
 
-// Kernels are borrowed: they go with their library.
+// Kernels are borrowed: unloading their library destroys them.
 static const ccc_handle_type ccc_kernel_type = {.size = sizeof(ccc_handle)};
 
 // Load code; on failure the log of the driver's compiler is in `log` (zero-terminated, log_size bytes at most).
@@ -87,8 +87,8 @@ static ccc_handle *ccc_kernel_get(ccc_handle *library, const char *name)
     return handle;
 }
 
-// A kernel by the number of its handle. It keeps `library`, if given; else the one that it belongs to, if that was
-// loaded here. NULL with CCC_OTHER_LIBRARY: it belongs to another library than the given one.
+// A kernel by the number of its handle. It keeps `library`, if given; else its own library, if that was loaded
+// here. NULL with CCC_OTHER_LIBRARY: it belongs to another library than the given one.
 static ccc_handle *ccc_kernel_borrow(uint64_t value, ccc_handle *library)
 {
     CCC_USE_MAYBE_OR(library, ccc_closed());

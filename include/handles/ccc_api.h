@@ -3,9 +3,9 @@
 
 // What other libraries call, with the GIL or without: the functions of ccc_api, and the release of a use.
 //
-// The call that releases the last use of a handle destroys what it owns, which may wait for the device, and so for a
-// host callback that waits for the GIL. So such a call releases the GIL if this thread holds it. This module is not
-// linked with Python: the module _capsule has the functions for it (ccc_detach.h).
+// The call that releases the last use of a handle destroys the driver handle, which may wait for the device, and so for
+// a host callback that waits for the GIL. The call therefore releases the GIL if this thread holds it. This module is
+// not linked with Python: the module _capsule has the functions for it (ccc_detach.h).
 #ifndef CCC_API_H
 #define CCC_API_H
 
@@ -43,7 +43,7 @@ static size_t ccc_api_bytes(const ccc_handle *handle) { return handle ? ccc_hand
 
 static int ccc_api_retain(ccc_handle *handle) { return handle ? ccc_retain(handle) : 0; }
 
-// Nobody learns from such a call that cleanup has failed.
+// The caller is not informed of failures of cleanup: Python reports them.
 static void ccc_api_release(ccc_handle *handle)
 {
     ccc_release_any(handle);

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How handles end. The last use of a handle destroys what it owns and releases its parents: at once, whatever context
-// is current, or none; or later, where that must not be done here (in a function that the driver calls), where it would
-// break a capture, or where the driver would wait for the device. Failures are queued as warnings.
+// The end of handles. Releasing the last use of a handle destroys its driver handle and releases its parents: at once,
+// with any context current or with none; or later, in a function that the driver calls, if it would break a capture, or
+// if the driver would wait for the device. Failures are queued as warnings.
 #ifndef CCC_END_H
 #define CCC_END_H
 
@@ -12,8 +12,8 @@
 #include "handles/ccc_primary.h"
 #include "handles/ccc_release.h"
 
-// Set while a callback runs in a thread of the driver's, where no driver function may be called: a handle whose last
-// use goes there, perhaps because Python collects garbage, ends later, in a thread that looks for such handles.
+// Set while a callback runs in a thread of the driver, where no driver function may be called. A handle whose last use
+// is released there, for example by Python's garbage collector, ends later, in another thread.
 static _Thread_local int ccc_in_callback;
 static _Atomic(ccc_handle *) ccc_deferred;
 
@@ -55,13 +55,13 @@ static void ccc_destroy(ccc_handle *handle)
         result = destroy(handle, &call);
     ccc_pop(pushed);
     ccc_tense(&mode);
-    if (result && ccc_driver.reason != CCC_FORKED)  // what a child inherits is its parent's to destroy
+    if (result && ccc_driver.reason != CCC_FORKED)  // a child of fork() destroys nothing of its parent
         ccc_cleanup_failed((int)result, call);
 }
 
 static void ccc_release(ccc_handle *handle);
 
-// Destroy what a handle owns, which nobody uses. Returns its parent, of which one use is left to release.
+// Destroy the driver handle of a handle without uses. Returns its parent, of which one use is left to release.
 static ccc_handle *ccc_end(ccc_handle *handle)
 {
     void (*const ended)(ccc_handle *) = ccc_types[handle->kind]->ended;
@@ -101,7 +101,7 @@ static void ccc_free_captives(void)
     }
 }
 
-// Whether a handle was left to a later time: it goes back in a stream that is captured.
+// Leave the end of a handle to a later time if it has to wait for a capture. Returns whether it has.
 static int ccc_defer_captive(ccc_handle *handle)
 {
     unsigned long ended = atomic_load(&ccc_captures_ended);
@@ -129,9 +129,9 @@ static CCC_COLD void ccc_end_when_idle(ccc_handle *handle)
     ccc_release_ask();
 }
 
-// The last use has gone: destroy what the handle owns, and release what it depended on. With `closing` the program
-// has called close(), and this may wait for the device; code is never unloaded here. The failure that a helper has
-// left behind in this thread stays: Python may not have read it yet.
+// End a handle without uses, and release the handles that it depended on. With `closing` the program has called
+// close(), and this may wait for the device; code is never unloaded here. The failure that a helper has left in this
+// thread stays: Python may not have read it yet.
 static CCC_COLD void ccc_end_unused(ccc_handle *handle, int closing)
 {
     ccc_failure failure = ccc_last;
@@ -188,7 +188,7 @@ static int ccc_acquire_all(ccc_handle *const *handles, size_t count)
     if ((owner) && name == NULL) \
     return otherwise
 
-// Use an object until the end of the scope. Where it is closed, return `otherwise`, or CCC_CLOSED, from the helper.
+// Use an object until the end of the scope. If it is closed, return `otherwise`, or CCC_CLOSED, from the helper.
 #define CCC_USE_OR(handle, otherwise) CCC_USE_AS(CCC_JOIN(ccc_used_, __COUNTER__), handle, otherwise)
 #define CCC_USE(handle) CCC_USE_OR(handle, CCC_CLOSED)
 // The same for an object that may be NULL.
@@ -223,7 +223,8 @@ static int ccc_close_now(ccc_handle *handle, int closing)
     return 1;
 }
 
-// Release the use of the Python object, and tell whether this call was the one that did: in one atomic operation.
+// Release the use of the Python object in one atomic operation. Returns whether this call did, rather than an earlier
+// one.
 static int ccc_close_once(ccc_handle *handle) { return ccc_close_now(handle, 1); }
 
 // The number of cleanup failures that wait to be reported.

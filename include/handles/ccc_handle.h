@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Handles. Each is a structure that owns one object of the driver, called its driver handle here, or memory.
+// Handles. Each is a structure that owns a driver handle, or memory.
 //
 // A handle is kept by two counts. `uses` are the references that need the driver handle alive: the Python object until
 // it is closed, and every handle that depends on this one (a stream's handle uses its context's). When the last use
@@ -10,8 +10,8 @@
 // uses as one. So closing from two threads at once, or closing an object that a buffer still needs, is never a use
 // after free.
 //
-// The structure of each kind begins with a ccc_handle. What differs between kinds is its ccc_handle_type, in the header
-// of the kind; graph/ccc_kinds.h lists them. How a handle ends is in ccc_end.h.
+// The structure of each kind begins with a ccc_handle. The differences between kinds are in its ccc_handle_type, in the
+// header of the kind; graph/ccc_kinds.h lists them. How a handle ends is in ccc_end.h.
 #ifndef CCC_HANDLE_H
 #define CCC_HANDLE_H
 
@@ -35,16 +35,16 @@ struct ccc_handle {
 typedef struct ccc_handle_type {
     size_t size;       // of the structure
     size_t stream;     // the stream in whose order the handle ends, an atomic pointer; 0: it has none
-    size_t companion;  // the handle that this one uses besides its parent, a pointer; 0: there is none
+    size_t companion;  // the handle that this one uses besides its parent, a pointer; 0: no such member
     size_t bytes;      // the size of its memory, an atomic size_t; 0: it has no memory
 
-    // Destroy what the handle owns, and set *call to the driver's function that does it.
+    // Destroy the driver handle, and set *call to the driver function that does it.
     CUresult (*destroy)(ccc_handle *handle, const char **call);
     // Return whether only the handle's own context destroys it. NULL: any context does.
     int (*needs_context)(const ccc_handle *handle);
     // Return whether the handle must not be destroyed yet, because a stream is captured. NULL: it always may.
     int (*must_wait)(const ccc_handle *handle);
-    // Do what follows when the owned thing is gone. NULL: nothing does.
+    // Called after the driver handle was destroyed. NULL: not called.
     void (*ended)(ccc_handle *handle);
 } ccc_handle_type;
 
@@ -99,9 +99,8 @@ static void ccc_release_memory(ccc_handle *handle)
     }
 }
 
-// Add a use if the Python object is open, in one atomic step, whatever other threads close meanwhile: the way from an
-// object that somebody may close to its driver handle. 0: it is closed. The uses of what lives for ever are not
-// counted, because all threads would write the same count.
+// Add a use if the Python object is open, in one atomic step: other threads may close it at any time. 0: it is closed.
+// The uses of what lives for ever are not counted, because all threads would write the same count.
 static int ccc_acquire(const ccc_handle *object)
 {
     ccc_handle *handle = (ccc_handle *)object;
@@ -128,7 +127,8 @@ static int ccc_retain(ccc_handle *handle)
     return 0;
 }
 
-// The stream in whose order a handle ends: that a buffer is freed in, or that a capture captures. NULL: there is none.
+// The stream in whose order a handle ends: that a buffer is freed in, or that a capture captures. NULL: it has no
+// stream.
 static ccc_handle *ccc_stream_of(const ccc_handle *handle)
 {
     const size_t at = ccc_types[handle->kind]->stream;
@@ -165,7 +165,7 @@ static uint32_t ccc_uses(const ccc_handle *handle) { return atomic_load(&handle-
 
 static int ccc_flags(const ccc_handle *handle) { return handle->flags; }
 
-// Whether somebody else destroys the driver handle, who may have to be kept until then.
+// Whether another library destroys the driver handle; its owner may have to be kept until then.
 static int ccc_is_borrowed(const ccc_handle *handle)
 {
     return (handle->flags & (CCC_BORROWED | CCC_IMMORTAL)) == CCC_BORROWED;

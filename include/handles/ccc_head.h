@@ -10,7 +10,7 @@
 #include "cuda_core_cffi.h"
 
 enum {
-    CCC_BORROWED = 1,           // somebody else destroys the driver handle
+    CCC_BORROWED = 1,           // not ours to destroy
     CCC_IMMORTAL = 2,           // lives as long as the process: closing is a no-op
     CCC_SYNCHRONOUS = 4,        // buffer from cuMemAlloc
     CCC_PINNED = 8,             // buffer from cuMemAllocHost
@@ -26,7 +26,7 @@ enum {
     CCC_NONBLOCKING = 2048,     // stream of ours that runs beside the legacy default stream
     CCC_WAITS = 16384,          // the driver waits for the device when it destroys this: see ccc_idle.h
     CCC_NEVER_AT_ONCE = 32768,  // only the release thread destroys this, although it is closed
-    CCC_PART = 65536            // the parent owns what this shows a part of: slices, kernels, views
+    CCC_PART = 65536            // a slice, a kernel or a view: the parent is the owner
 };
 
 // A bit among the uses: the Python object has not been closed. It goes together with the use of that object.

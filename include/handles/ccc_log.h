@@ -29,11 +29,11 @@ static void ccc_log_after_fork(void)
 
 __attribute__((constructor)) static void ccc_log_watch_fork(void) { pthread_atfork(NULL, NULL, ccc_log_after_fork); }
 
-// Whether there is a log. A function that is not there must not be asked for: it would be told as missing.
+// Whether there is a log. A function that is not there must not be looked up: it would be reported as missing.
 static int ccc_log_exists(void) { return ccc_driver_version() >= CCC_LOG_SINCE && ccc_driver.reason == CCC_AVAILABLE; }
 
-// Copy what was logged since the last call; returns the number of bytes. In a function that the driver calls, no driver
-// function may be called: what was logged is read later.
+// Copy the lines logged since the last call; returns the number of bytes. In a function that the driver calls, no
+// driver function may be called: the lines are read later.
 static size_t ccc_log_read(char *buffer, size_t capacity)
 {
     size_t size = capacity;
@@ -54,7 +54,7 @@ static void CUDA_CB ccc_log_arrived(void *data, CUlogLevel level, char *message,
 }
 
 // Have the release thread read each line soon after it was logged, until ccc_log_unfollow was called as often. The
-// driver is not told then: it says nothing of a callback that is unregistered while another thread calls it.
+// callback stays registered: the manual does not say that it may be unregistered while another thread calls it.
 static int ccc_log_follow(void)
 {
     static atomic_int registered;

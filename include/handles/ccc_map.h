@@ -16,7 +16,7 @@ typedef struct ccc_slot {
 } ccc_slot;
 
 typedef struct ccc_map {
-    ccc_slot *slots;  // a power of two of them; collisions go to the next free one
+    ccc_slot *slots;  // a power of two of them; with a collision, the next free one is used
     size_t size;
     size_t used;
 } ccc_map;

@@ -25,7 +25,7 @@ static ccc_mode ccc_relax_for_all(void)
 }
 
 // Calls that the driver deems unsafe while this thread or any other captures a stream, by the mode of the capture, are
-// refused, and the capture is given up. Cleanup is safe, whatever the mode: what is freed and destroyed here is in no
+// refused, and the capture is given up. Cleanup is safe in every mode: the objects freed and destroyed here are in no
 // graph. So are pools, and allocations from them in streams that are not captured.
 static ccc_mode ccc_relax(void)
 {
@@ -92,7 +92,7 @@ static void ccc_submitted(const int *held)
 // From here to the end of the scope a stream is given work, or its capture is changed.
 #define CCC_SUBMIT __attribute__((cleanup(ccc_submitted))) const int CCC_JOIN(ccc_submit_, __COUNTER__) = ccc_submit()
 
-// From here to the end of the scope a capture ends, its graph is changed, or what the driver keeps for it is read.
+// From here to the end of the scope a capture ends, its graph is changed, or the driver's data of it is read.
 #define CCC_EXCLUDE __attribute__((cleanup(ccc_include))) const int CCC_JOIN(ccc_exclude_, __COUNTER__) = ccc_exclude()
 
 #endif

@@ -78,7 +78,8 @@ static int ccc_push(ccc_handle *context)
     return cuCtxPushCurrent(CCC_CTX(context)) == CUDA_SUCCESS;
 }
 
-// Take away the context that was pushed. One that stays would change what later calls mean: that is told.
+// Take away the context that was pushed. A context that stays would change the meaning of later calls: that is
+// reported.
 static void ccc_pop(int pushed)
 {
     CUcontext popped;

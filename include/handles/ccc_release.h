@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The release thread: a thread of this package that releases what is no longer needed when the program makes no call
+// The release thread: a thread of this package that releases unneeded objects when the program makes no call
 // that would. It is started when it is first needed, and sleeps until it is asked.
 //
 // Any thread may ask, also one of the driver's: asking takes no lock and does not wait for the GIL. The release thread
@@ -9,7 +9,7 @@
 // looks (ccc_release_look): it queries the events that are waited for, and calls Python if there is
 // something for Python to release. While there are events that are not reached it looks again, at growing intervals.
 //
-// Before the interpreter ends, the thread is told not to look any more. It does not exist in the child of fork(), where
+// Before the interpreter ends, the thread is paused for good. It does not exist in the child of fork(), where
 // another one is started if it is needed.
 #ifndef CCC_RELEASE_H
 #define CCC_RELEASE_H
@@ -31,7 +31,7 @@
 static sem_t ccc_release_bell;
 static atomic_int ccc_release_allowed;  // it may look: above 0
 static atomic_int ccc_release_started;  // there is a thread
-static atomic_int ccc_release_awake;    // it is not asleep, or is about to be woken: nobody else need wake it
+static atomic_int ccc_release_awake;    // it is not asleep, or is about to be woken: no other thread need wake it
 static atomic_int ccc_release_asked;    // since it last looked
 static atomic_int ccc_release_busy;     // it is looking
 
@@ -67,7 +67,7 @@ static void *ccc_release_run(void *unused)
     return NULL;
 }
 
-// Start the thread. It takes no signals: the handlers of Python are for the threads of the program.
+// Start the thread. It takes no signals: Python runs its handlers in the main thread.
 static int ccc_release_start(void)
 {
     pthread_t thread;
@@ -105,7 +105,7 @@ static void ccc_ask_python(void)
     ccc_release_ask();
 }
 
-// The same where cleanup has failed in a thread that does not tell.
+// The same after a failure of cleanup in a thread without Python.
 static void ccc_report_cleanup(void)
 {
     if (atomic_load(&ccc_cleanup_count))
@@ -119,7 +119,8 @@ static void ccc_release_resume(void)
         ccc_release_ask();
 }
 
-// Have it not look until it is resumed as often as it was paused. What it is doing is waited for, up to CCC_PATIENCE.
+// Have it not look until it is resumed as often as it was paused. Waits up to CCC_PATIENCE until it has finished its
+// current work.
 static void ccc_release_pause(void)
 {
     atomic_fetch_sub(&ccc_release_allowed, 1);

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Buffers: memory with the stream in whose order it goes back, parts of it, and who waits for whom.
+// Buffers: memory with the stream in whose order it is freed, slices, and the order between streams.
 //
-// How memory goes back depends on where it is from: its ccc_memory_origin, in the header that allocates it.
+// How memory is freed depends on where it is from: its ccc_memory_origin, in the header that allocates it.
 #ifndef CCC_BUFFER_H
 #define CCC_BUFFER_H
 
@@ -15,11 +15,11 @@
 typedef struct ccc_charge ccc_charge;  // memory/ccc_meter.h
 
 typedef struct ccc_memory_origin {
-    int needs_context;  // it goes back in the current context
+    int needs_context;  // it is freed in the current context
 
-    // Give the memory back, and set *call to the driver's function that does it.
+    // Free the memory, and set *call to the driver function that does it.
     CUresult (*free)(ccc_handle *buffer, const ccc_handle *stream, const char **call);
-    // Return whether it must not go back yet, because a stream is captured. NULL: not while `stream` is.
+    // Return whether it must not be freed yet, because a stream is captured. NULL: not while `stream` is.
     int (*must_wait)(const ccc_handle *buffer, const ccc_handle *stream);
 } ccc_memory_origin;
 
@@ -30,9 +30,9 @@ typedef struct ccc_buffer {
     _Atomic(ccc_handle *) stream;     // the buffer is freed in the order of this stream
     _Atomic(size_t) size;             // memory in reserved addresses grows
     _Atomic(ccc_charge *) charges;    // who counts the buffer
-    _Atomic(ccc_keep *) keep;         // finished when the memory went back; or NULL
+    _Atomic(ccc_keep *) keep;         // finished when the memory was freed; or NULL
     struct ccc_virtual *mappings;     // of a buffer in reserved addresses
-    struct ccc_import *import;        // of a buffer of another process: what it has in common with others
+    struct ccc_import *import;        // of a buffer of another process: the import that it shares with others
     _Atomic(uint32_t) readers;        // threads that read the stream, which is not released meanwhile
 } ccc_buffer;
 
@@ -92,7 +92,7 @@ static ccc_handle *ccc_buffer_adopt(const ccc_memory_origin *origin, CUdeviceptr
     return handle;
 }
 
-// The same for a caller who has a use of the pool and the stream and keeps it.
+// The same for a caller that has a use of the pool and the stream and keeps it.
 static ccc_handle *ccc_buffer_new(const ccc_memory_origin *origin, CUdeviceptr pointer, size_t size, int flags,
                                   ccc_handle *context, ccc_handle *pool, ccc_handle *stream)
 {
@@ -104,7 +104,7 @@ static ccc_handle *ccc_buffer_new(const ccc_memory_origin *origin, CUdeviceptr p
     return handle;
 }
 
-// Memory that somebody else owns.
+// Memory that another owner frees.
 static ccc_handle *ccc_buffer_borrow(uint64_t pointer, size_t size)
 {
     return ccc_buffer_new(NULL, pointer, size, CCC_BORROWED, NULL, NULL, NULL);
@@ -112,7 +112,7 @@ static ccc_handle *ccc_buffer_borrow(uint64_t pointer, size_t size)
 
 #define CCC_LONGEST_WAIT 200  // times 50 microseconds
 
-// Whether nobody but this view uses a buffer whose memory Python gives back. Calls that other threads have begun are
+// Whether only this view uses a buffer whose memory Python frees. Calls that other threads have begun are
 // waited for, but not for long: the buffer may also be retained by C code.
 static int ccc_buffer_is_unused(const ccc_handle *view)
 {
@@ -151,7 +151,7 @@ static ccc_handle *ccc_buffer_slice(ccc_handle *buffer, size_t offset, size_t si
     return slice;
 }
 
-// Change the stream in whose order an allocation, of which the caller has a use, goes back.
+// Change the stream in whose order an allocation, of which the caller has a use, is freed.
 static int ccc_allocation_set_stream(ccc_handle *whole, ccc_handle *stream)
 {
     if (!ccc_acquire(stream))
@@ -172,7 +172,7 @@ static int ccc_buffer_set_stream(ccc_handle *buffer, ccc_handle *stream)
 }
 
 // Have the stream of a buffer, of which the caller has a use, stay there to be looked at until ccc_buffer_unread. A use
-// of the stream cannot be added before it is known that nobody releases it at the same time.
+// of the stream cannot be added before it is known that no thread releases it at the same time.
 static const ccc_handle *ccc_buffer_read(const ccc_handle *buffer)
 {
     ccc_handle *whole = (ccc_handle *)ccc_allocation(buffer);
@@ -185,7 +185,7 @@ static void ccc_buffer_unread(const ccc_handle *buffer)
     atomic_fetch_sub(&ccc_as_buffer(ccc_allocation(buffer))->readers, 1);
 }
 
-// A use of the stream that a buffer goes back in; the caller has a use of the buffer. NULL for none.
+// A use of the stream that a buffer is freed in; the caller has a use of the buffer. NULL for none.
 static ccc_handle *ccc_buffer_stream_use(const ccc_handle *buffer)
 {
     ccc_handle *stream = (ccc_handle *)ccc_buffer_read(buffer);
@@ -195,7 +195,7 @@ static ccc_handle *ccc_buffer_stream_use(const ccc_handle *buffer)
     return stream;
 }
 
-// The handle of the stream that a buffer goes back in; 0 for none.
+// The handle of the stream that a buffer is freed in; 0 for none.
 static uint64_t ccc_buffer_stream(ccc_handle *buffer)
 {
     if (!ccc_retain(buffer))  // not whether it is open: others may need its memory after it was closed
@@ -252,16 +252,16 @@ static int ccc_buffer_relate(ccc_handle *buffer, ccc_handle *other, int own_wait
 // Make the consumer's stream wait for the stream of a buffer; a default stream is one of the buffer's context.
 static int ccc_buffer_order(ccc_handle *buffer, ccc_handle *consumer) { return ccc_buffer_relate(buffer, consumer, 0); }
 
-// Make the stream of a buffer wait for another one, so that the memory goes back after what that one does with it.
+// Make the stream of a buffer wait for another one, so that the memory is freed after the work there.
 static int ccc_buffer_follow(ccc_handle *buffer, ccc_handle *other) { return ccc_buffer_relate(buffer, other, 1); }
 
-// Keep the Python objects of a token until the memory of a buffer went back, if somebody besides the buffer keeps that.
-// Returns whether they are kept; then this is instead of what was kept in this way before.
+// Keep the Python objects of a token until the memory of a buffer is freed, if others besides the buffer use the
+// memory. Returns whether they are kept; then they replace the objects that were kept in this way before.
 static int ccc_buffer_keep(ccc_handle *buffer, uint64_t token)
 {
     CCC_USE_OR(buffer, 0);
     ccc_handle *whole = (ccc_handle *)ccc_allocation(buffer);
-    if (ccc_uses(whole) <= 2)  // that of the Python object, and this one
+    if (ccc_uses(whole) <= 2)  // the use of the Python object, and this one
         return 0;
     ccc_keep *keep = ccc_keep_new(NULL, 0, token);
     if (keep == NULL)

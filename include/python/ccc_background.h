@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the package does in threads that Python did not start: the release thread, and the threads of the driver that
-// call functions of the program. Both take the GIL only for Python that has something to do.
+// The work in threads that Python did not start: in the release thread, and in driver threads that call host functions.
+// Both take the GIL only to run Python code.
 #ifndef CCC_BACKGROUND_H
 #define CCC_BACKGROUND_H
 
@@ -15,7 +15,7 @@ static ccc_gil ccc_gil_of_all = CCC_GIL_NEW;
 
 static int ccc_release_python(void);  // written in Python; whether it has to look again
 
-// Look for what can be released, in the release thread. Its queries and frees must not break captures of other threads,
+// Release unneeded objects, in the release thread. Its queries and frees must not break captures of other threads,
 // so for the driver it is in the mode that allows them, from the first time on.
 static int ccc_look_in_background(void)
 {
@@ -54,7 +54,7 @@ static void CUDA_CB ccc_host_run(void *token)
 
 static uint64_t ccc_host_function(void) { return (uintptr_t)ccc_host_run; }
 
-// In the child of fork() neither the other threads are there, nor what the driver's ran.
+// The child of fork() has no other threads, and no driver threads that call host functions.
 static void ccc_forget_threads(void)
 {
     atomic_store(&ccc_calls_running, 0);

@@ -1,15 +1,16 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What CFFI's code does around each call from Python, changed by macros that are defined before that code.
+// Macros that change what CFFI's code does around each call from Python; they are defined before that code.
 //
 // CFFI saves errno, for libraries that report in it. Neither the driver nor this package does, and it takes a tenth of
 // the shortest call.
 //
-// CFFI releases the GIL, so that other threads run, and so that no function of the driver that waits for a callback
-// waits for one that needs the GIL. That takes half of the shortest call. The functions listed here keep the GIL: they
+// CFFI releases the GIL, so that other threads run, and so that a driver function that waits for a callback does not
+// wait for one that needs the GIL. That takes half of the shortest call. The functions listed here keep the GIL: they
 // read memory, take no lock, wait for nothing and call no callback. None calls the driver but ccc_device_now, whose two
-// calls read what the calling thread has current. If CFFI named its functions otherwise, they would release the GIL.
+// calls read the current context of the calling thread. If CFFI named its functions otherwise, they would release the
+// GIL.
 #ifndef CCC_GENERATED_CALLS_H
 #define CCC_GENERATED_CALLS_H
 

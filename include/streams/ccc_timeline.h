@@ -9,8 +9,8 @@
 // What streams and events have in common; an event has no more.
 typedef struct ccc_timeline {
     ccc_handle handle;
-    _Atomic(uint64_t) source;  // of a stream: its number; of an event: that of the stream that recorded it
-    ccc_handle *original;      // of one that stands for another: that one
+    _Atomic(uint64_t) source;  // the number of a stream, or of the stream that recorded an event
+    ccc_handle *original;      // the handle that this one stands for, or NULL
 } ccc_timeline;
 
 typedef struct ccc_stream {
