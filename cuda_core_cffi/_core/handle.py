@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from cuda_core_cffi._core.calls import Owner, close, close_once, make
+from cuda_core_cffi._core.calls import Owner, close, make
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
 
 _close = close
+_end_use = lib.ccc_use_end
 _handle = lib.ccc_handle_value
 _identity = lib.ccc_identity
 _is_open = lib.ccc_is_open
@@ -118,13 +119,15 @@ class InUse:
         for handle, c_handle in zip(self._handles, c_handles, strict=True):
             use = make(Use, _view_open, c_handle)
             if use is None:
+                status = lib.ccc_last_status()
                 self.__exit__()
-                raise handle._failure(lib.ccc_last_status())
+                raise handle._failure(status)
             self._uses.append(use)
 
     def __exit__(self, *exception: object) -> None:
         while self._uses:
-            close_once(self._uses.pop())
+            use = self._uses.pop()  # a name, so that it is not freed before the call
+            _end_use(use._c_handle)
 
 
 def refuse_again(owner: Owner) -> None:

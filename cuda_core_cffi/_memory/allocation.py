@@ -24,7 +24,7 @@ BufferType = TypeVar("BufferType", bound=Buffer)
 
 
 def complete_buffer(self: BufferType, size: int, mr: MemoryResource, stream: Stream) -> BufferType:
-    """Return a new buffer, with what it knows of its memory."""
+    """Set the attributes of a new buffer, and return it."""
     self._size = size
     self._mr = mr
     if stream._owner is not None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._core import calls
+from cuda_core_cffi._core.errors import check_cleanup
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle, Use
 from cuda_core_cffi._lifetime.hold import Hold
@@ -256,4 +257,5 @@ if sys.implementation.name == "pypy":
 
 def end_use(use: Use, stream_owner: object) -> None:
     """End a use of a buffer; the owner of its stream was kept as long."""
-    calls.close(use)
+    if waiting := lib.ccc_use_end(use._c_handle):
+        check_cleanup(waiting)

@@ -255,15 +255,22 @@ static int ccc_release_object(ccc_handle *handle)
     return ccc_cleanup_waiting();
 }
 
+// End a use that was kept in an object of its own, in a finalizer perhaps: unlike a close, this never waits for the
+// device. Returns as ccc_close does.
+static int ccc_use_end(ccc_handle *use)
+{
+    ccc_close_now(use, 0);
+    return ccc_cleanup_waiting();
+}
+
 // A handle for another Python object that shows the same driver handle (a stream's context, say): it uses the first
 // one and destroys nothing itself. NULL: the driver handle is gone, or out of memory.
 static ccc_handle *ccc_view(ccc_handle *handle)
 {
     if (!ccc_retain(handle))
         return ccc_closed();
-    ccc_handle *view = ccc_new(handle->kind, handle->value, handle->flags | CCC_BORROWED | CCC_PART, handle);
-    if (view)
-        view->flags &= ~(CCC_IMMORTAL | CCC_WAITS);
+    int flags = (handle->flags & ~(CCC_IMMORTAL | CCC_WAITS)) | CCC_BORROWED | CCC_PART;
+    ccc_handle *view = ccc_new(handle->kind, handle->value, flags, handle);
     ccc_release(handle);
     return view;
 }

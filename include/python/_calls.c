@@ -23,8 +23,8 @@
 
 #define LARGEST_BYTE 255
 
-// Store in an owner, which has no handle, the handle that a function of CFFI returns. The interpreter runs no signal
-// handler between the two. Returns 1, 0 where the function returns NULL, and -1 with an error set.
+// Store in an owner the handle that a function of CFFI returns. The interpreter runs no signal handler between the two.
+// Returns 1, 0 where the function returns NULL, and -1 with an error set, also if the owner has a handle already.
 static int fill_owner(PyObject *self, PyObject *const *function, Py_ssize_t count)
 {
     PyObject *cdata = PyObject_Vectorcall(function[0], function + 1, (size_t)count - 1, NULL);
@@ -33,11 +33,20 @@ static int fill_owner(PyObject *self, PyObject *const *function, Py_ssize_t coun
         Py_XDECREF(cdata);
         return PyErr_Occurred() ? -1 : 0;
     }
+    int stored;
     Py_BEGIN_CRITICAL_SECTION(self);  // as the member that shows it is read in
-    __atomic_store_n(&((owner *)self)->cdata, cdata, __ATOMIC_RELEASE);
-    __atomic_store_n(&((owner *)self)->handle, handle, __ATOMIC_RELEASE);
+    stored = HANDLE(self) == NULL;
+    if (stored) {
+        __atomic_store_n(&((owner *)self)->cdata, cdata, __ATOMIC_RELEASE);
+        __atomic_store_n(&((owner *)self)->handle, handle, __ATOMIC_RELEASE);
+    }
     Py_END_CRITICAL_SECTION();
-    return 1;
+    if (stored)
+        return 1;
+    helpers->release_object(handle);
+    Py_DECREF(cdata);
+    PyErr_SetString(PyExc_RuntimeError, "the object was initialised by another thread");
+    return -1;
 }
 
 static PyObject *calls_make(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
@@ -62,7 +71,7 @@ static PyObject *calls_make_in(PyObject *module, PyObject *const *arguments, Py_
         return PyErr_Format(PyExc_TypeError, "make_in takes at least 2 arguments, not %zd", count);
     if (check_class((PyObject *)Py_TYPE(arguments[0])))
         return NULL;
-    if (((owner *)arguments[0])->handle)
+    if (HANDLE(arguments[0]))
         return PyErr_Format(PyExc_TypeError, "the object has a handle already");
     int result = fill_owner(arguments[0], arguments + 1, count - 1);
     return result < 0 ? NULL : PyBool_FromLong(result);

@@ -48,4 +48,16 @@
 #define CCC_IS_CALL_OF(name) || __builtin_strcmp(__func__, "_cffi_f_" #name) == 0
 #define CCC_KEEPS_GIL (0 CCC_KEEPING_THE_GIL(CCC_IS_CALL_OF))
 
+#ifdef Py_GIL_DISABLED  // where ccc_gil.h leaves Python's own macros
+#undef Py_BEGIN_ALLOW_THREADS
+#undef Py_END_ALLOW_THREADS
+#define Py_BEGIN_ALLOW_THREADS \
+    { \
+        PyThreadState *ccc_state = CCC_KEEPS_GIL ? NULL : PyEval_SaveThread();
+#define Py_END_ALLOW_THREADS \
+    if (!CCC_KEEPS_GIL) \
+        PyEval_RestoreThread(ccc_state); \
+    }
+#endif
+
 #endif

@@ -214,3 +214,17 @@ def test_what_is_collected_does_not_wait_for_the_device(device: Device, own_stre
         assert live_objects()[kind] == before
         kernel.end()
         assert soon(lambda: live_objects()[kind] == before - 1)
+
+
+def test_an_export_of_a_closed_buffer_does_not_wait_for_the_device(device: Device, own_stream: Stream) -> None:
+    buffer = LegacyPinnedMemoryResource().allocate(SIZE)
+    exported = [buffer.__buffer__(0)]
+    with Spinning(own_stream) as kernel:
+        before = live_objects()["buffer"]
+        buffer.close()
+        exported.clear()
+        collect_only()
+        assert kernel.runs
+        assert live_objects()["buffer"] == before
+        kernel.end()
+        assert soon(lambda: live_objects()["buffer"] == before - 1)
