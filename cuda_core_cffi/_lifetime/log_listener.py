@@ -83,7 +83,7 @@ class DriverLogListener(Uncopyable):
     def close(self) -> None:
         """Stop listening, and read what has been logged. Closing twice is allowed.
 
-        The lines that the thread of this package is just giving to the logger may reach it after this returns.
+        Lines that the release thread has read may reach the logger after this returns.
         """
         if self._stop():
             forward()

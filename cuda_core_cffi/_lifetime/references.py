@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What graphs, and functions that streams call, keep: driver objects and Python objects, until nothing needs them.
 
-The C side (``include/streams/ccc_keep.h``) counts and queues; it holds Python objects by a token. What is queued is let
-go of when the package creates, changes or closes graphs, or has a stream call a function, when a program synchronises,
-and else by the release thread.
+The C side (``include/streams/ccc_keep.h``) counts and queues; it holds Python objects by a token. Queued objects are
+released when the package creates, changes or closes graphs, or has a stream call a function, when a program
+synchronises, and otherwise by the release thread.
 """
 
 from __future__ import annotations

@@ -245,7 +245,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         return GraphNode._of(self, 0)
 
     def _as_root(self) -> Self:
-        """Complete an object for a graph that is inside no other: a clone, or what was captured."""
+        """Complete an object for a graph that is inside no other: a clone or a captured graph."""
         self._outer, self._state = None, GraphState(_identity(self._c_handle))
         return self
 

@@ -22,7 +22,7 @@ typedef struct ccc_capture {
     ccc_handle handle;
     _Atomic(ccc_handle *) stream;  // NULL once the capture was ended by its builder
     ccc_handle *graph;
-    atomic_int given;  // somebody has the graph: it is not released with this handle as well
+    atomic_int given;  // a program has the graph: it is not released with this handle
     ccc_handle *next, *previous;
     atomic_int listed;      // until the capture has been ended
     ccc_captured captured;  // the handles that it uses

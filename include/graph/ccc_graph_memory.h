@@ -34,7 +34,7 @@ static CUresult ccc_graph_memory_free(ccc_handle *buffer, const ccc_handle *stre
     *call = "cuMemFreeAsync";
     const ccc_handle *home = ccc_as_buffer(buffer)->pool;
     if (home && ccc_graph_data(home)->captured == CCC_CAPTURE_LOST)
-        return CUDA_SUCCESS;  // the addresses may be somebody else's by now
+        return CUDA_SUCCESS;  // another allocation may have the addresses by now
     CCC_SUBMIT;
     CUresult result = cuMemFreeAsync(buffer->value, CCC_STRM(stream));
     if (result == CUDA_ERROR_INVALID_VALUE && !(home && ccc_graph_data(home)->captured))
@@ -49,7 +49,7 @@ static int ccc_graph_memory_must_wait(const ccc_handle *buffer, const ccc_handle
     CUgraph graph = NULL;
     if (stream == NULL)
         return 0;
-    ccc_failure failure = ccc_last;  // that of the operation which releases the buffer, if it fails
+    ccc_failure failure = ccc_last;  // if the operation that releases the buffer has failed
     int result = ccc_capture_info(stream, NULL, &graph, NULL, NULL);
     ccc_last = failure;
     if (result)  // perhaps a capture that was invalidated, of this graph or another

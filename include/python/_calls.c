@@ -43,8 +43,8 @@ static int fill_owner(PyObject *self, PyObject *const *function, Py_ssize_t coun
     Py_END_CRITICAL_SECTION();
     if (stored)
         return 1;
-    helpers->release_object(handle);
-    Py_DECREF(cdata);
+    Py_BEGIN_ALLOW_THREADS helpers->release_object(handle);
+    Py_END_ALLOW_THREADS Py_DECREF(cdata);
     PyErr_SetString(PyExc_RuntimeError, "the object was initialised by another thread");
     return -1;
 }

@@ -238,7 +238,7 @@ def contexts(w: World) -> None:
 
 @operation
 def clones(w: World) -> None:
-    """Clone a graph, put it into another one, and update an executable."""
+    """Clone a graph, embed the clone, and launch an executable."""
     with GraphDefinition() as definition:
         definition.memset(w.buffer, 1, SIZE)
         with definition.clone() as clone, definition.instantiate() as graph:
