@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of Python objects that copies still use.
+"""References to host memory that copies still use.
 
 A copy between a buffer and, say, a NumPy array runs in stream order, perhaps long after the call that made it. Until an
-event behind the copy is reached the array's memory is held here. Whoever finds that work is done, by synchronising or
-asking, releases what was held for it; so does the next such copy, and else the release thread. At exit what is left
-is waited for.
+event behind the copy is reached, the array is kept alive here. Each call that synchronises or queries releases what
+is done; so does the next such copy, and else the release thread. At exit the rest is waited for.
 """
 
 from __future__ import annotations
@@ -14,83 +13,88 @@ import atexit
 import collections
 import itertools
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from cuda_core_cffi._core.errors import check_cleanup
+from cuda_core_cffi._core.calls import Owner, close, make_in
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._lifetime import pending_calls
 
 _ask_python = lib.ccc_ask_python
-_attend = lib.ccc_attend  # while there is anything to look at, what has waited returns CCC_ATTEND instead of 0
-_release_object = lib.ccc_release_object
+_attend = lib.ccc_attend  # with a reason to, a wait returns CCC_ATTEND instead of 0
+_event_sync = lib.ccc_event_sync
 _query = lib.ccc_event_query
+_release_memory = ffi.release
 _unattend = lib.ccc_unattend
 ATTEND: int = lib.CCC_ATTEND
-AT_ONCE = 8  # copies that are looked at before the next ones are
-DONE = (0, ATTEND)
+AT_ONCE = 8  # copies that are queried before the next ones are
+COPIES: int = lib.CCC_ATTEND_COPIES
+DONE = (0, ATTEND, lib.CCC_CLOSED)
+MAKES_IN_ONE_STEP = sys.implementation.name == "cpython"  # no signal handler runs within make_in
+NOT_MADE = None
 NOT_READY: int = lib.CUDA_ERROR_NOT_READY
 
 
-class Hold:
-    """Memory of the host, held for one copy.
-
-    It is in place before the copy is made, so that an interrupt just after that does not lose it.
+class HostReference(Owner):
+    """Keep host memory alive for one copy, and own the event of the copy.
 
     Parameters
     ----------
     memory : cdata
-        From ``ffi.from_buffer``: it keeps the object, where it is and as large as it is.
-
-    Attributes
-    ----------
-    memory : cdata or None
-        The same; None once it is released.
-    event : ccc_handle **
-        Where the copy puts its event; NULL while the copy is being made, and after one that is already done.
-    waiting : int
-        How many threads wait for the event: nobody releases it meanwhile.
+        From ``ffi.from_buffer``: it keeps the object, its address and its size.
     """
 
-    __slots__ = ("event", "memory", "waiting")
+    __slots__ = ("memory",)
 
     def __init__(self, memory: Any) -> None:
         self.memory = memory
-        self.waiting = 0
-        self.event = ffi.new("ccc_handle **")
-        _attend()
-        held[id(self)] = self
 
-    def release_unless_busy(self) -> None:
-        """Release the memory unless the copy is under way."""
-        if self.event[0]:
+    def copy(self, helper: Callable[..., Any], *arguments: Any) -> bool:
+        """Make the copy with a helper that returns its event, and return whether it was made."""
+        made: bool | None = None
+        try:
+            references[id(self)] = self
+            _attend(COPIES)
+            made = make_in(self, helper, *arguments)
+        finally:
+            if made is not None or MAKES_IN_ONE_STEP:  # else the copy may be under way: the memory is kept to the end
+                self.release_unless_under_way()
+        return made
+
+    def release_unless_under_way(self) -> None:
+        """Release the memory unless the copy was made and is not done."""
+        if self.is_made() and not self.is_closed:
             _ask_python()
-        elif held.pop(id(self), None) is not None:
-            _unattend()
+        else:
             self.release()
 
+    def is_made(self) -> bool:
+        """Return whether there is an event."""
+        return getattr(self, "_c_handle", None) is not None
+
     def release(self) -> None:
-        """Release the memory, which no copy uses any more."""
+        """Release the memory and the event, once: the copy is done, or was not made."""
+        if references.pop(id(self), None) is None:
+            return
+        if not references:
+            _unattend(COPIES)
+            if references:  # another thread was between the two
+                _attend(COPIES)
         memory, self.memory = self.memory, None  # PyPy's dict may keep this object, and what is released its owner
-        ffi.release(memory)
+        _release_memory(memory)
+        if self.is_made():
+            close(self)
 
     def wait(self) -> None:
         """Wait until the copy is done, and release the memory."""
-        with state.lock:
-            if not self.event[0] or id(self) not in held:
-                return
-            self.waiting += 1  # where an interrupt comes now, the memory is held to the end of the process
-        try:
-            lib.ccc_event_sync(self.event[0])  # a failure is the stream's, which its sync tells
-        finally:
-            with state.lock:
-                self.waiting -= 1
-        release_finished()
+        if self.is_made():
+            _event_sync(self._c_handle)  # a failure is the stream's, whose sync raises it
+            release_finished()
 
 
-held: collections.OrderedDict[int, Hold] = collections.OrderedDict()  # from a dict the first is not taken so fast
-"""What copies use, oldest first."""
+references: collections.OrderedDict[int, HostReference] = collections.OrderedDict()  # a dict's first is slow to take
+"""Those of copies that are not known to be done, by their ids, oldest first."""
 
 
 after_sync: list[Callable[[Any], None]] = []
@@ -98,71 +102,43 @@ after_sync: list[Callable[[Any], None]] = []
 Only the last may raise."""
 
 
-class State:
-    """Who is releasing."""
-
-    __slots__ = ("busy", "lock")
-
-    def __init__(self) -> None:
-        self.lock = new_lock()
-        self.busy = False
-
-
-state = State()
-
-
 def release_finished(everything: bool = True) -> bool:
-    """Let go of the memory of copies that are done; or only of the oldest, up to the first that is not.
+    """Release the memory of copies that are done; or only of the oldest, up to the first that is not.
 
     Returns
     -------
     bool
         Whether one was found that is under way.
     """
-    finished: list[Hold] = []
     under_way = False
-    with state.lock:
-        if state.busy:  # we are in a finalizer that ran in this very function
-            return False
-        state.busy = True
-        try:
-            # few at a time, if the first that is not done ends it: there may be thousands, and as many copies that look
-            while found := oldest(None if everything else AT_ONCE):
-                for hold in found:
-                    # without an event another thread is making it now
-                    status = _query(hold.event[0]) if hold.event[0] and not hold.waiting else NOT_READY
-                    if status in DONE:
-                        finished.append(held.pop(id(hold)))
-                        _unattend()
-                    else:
-                        under_way |= status == NOT_READY
-                        if not everything:
-                            break
-                else:
-                    if not everything:
-                        continue
-                break
-        finally:
-            state.busy = False
-    for hold in finished:
-        hold.release()
-        if failures := _release_object(hold.event[0]):
-            check_cleanup(failures)
+    # few at a time, if the first that is not done ends it: there may be thousands, and as many copies that look
+    while found := oldest(None if everything else AT_ONCE):
+        for reference in found:
+            # without an event another thread is making the copy now, and asks for this afterwards
+            status = _query(reference._c_handle) if reference.is_made() else NOT_MADE
+            if status in DONE:
+                reference.release()
+            else:
+                under_way |= status == NOT_READY
+                if not everything:
+                    return under_way
+        if everything:
+            break
     return under_way
 
 
-def oldest(count: int | None) -> list[Hold]:
-    """Return the oldest of ``held``, or all of them."""
+def oldest(count: int | None) -> list[HostReference]:
+    """Return the oldest references, or all of them."""
     while True:
         try:
-            return list(itertools.islice(held.values(), count))
+            return list(itertools.islice(references.values(), count))
         except RuntimeError:  # without the GIL another thread may change it meanwhile
             continue
 
 
 def synchronised(waited: Any = ffi.NULL) -> None:
     """Do what there is to do when a program has waited for a stream, event or device."""
-    if held:
+    if references:
         release_finished()
     for task in after_sync:
         task(waited)
@@ -179,21 +155,19 @@ def register_after_sync(task: Callable[[Any], None], first: bool = False) -> Non
     """Have a task done from now on, once however often it is registered; ``first`` of all, or last."""
     if task not in after_sync:
         after_sync.insert(0 if first else len(after_sync), task)
-        _attend()
+        _attend(lib.CCC_ATTEND_TASKS)
 
 
 def wait_at_exit() -> None:
     """Wait for the copies that are under way: the interpreter is about to free their memory."""
-    for hold in oldest(None):
-        hold.wait()
+    for reference in oldest(None):
+        reference.wait()
 
 
 def forget_in_child() -> None:
     """After a fork: the copies are the parent's."""
-    state.busy = False
-    while held:
-        held.popitem()
-        _unattend()
+    references.clear()
+    _unattend(COPIES)
 
 
 pending_calls.thread_tasks.append(release_finished)

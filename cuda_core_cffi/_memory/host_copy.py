@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Copies between buffers and Python objects that have memory of the host: bytes, arrays, memory maps."""
+"""Copies between buffers and Python objects with host memory: bytes, arrays, memory maps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from cuda_core_cffi._core.dtypes import holds_objects
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._lifetime.host_memory import Hold, held, release_finished
+from cuda_core_cffi._lifetime.host_memory import HostReference, references, release_finished
 from cuda_core_cffi._memory.access import copy_failure
 from cuda_core_cffi._memory.exporter import Exporter
 from cuda_core_cffi._streams.stream import Stream
@@ -39,39 +39,35 @@ def copy_host(buffer: Exporter, thing: Any, to_host: bool, stream: Stream, attri
         one, other = (buffer._size, size) if to_host else (size, buffer._size)
         raise ValueError(f"the sizes differ: {one} bytes do not fit {other}")
 
-    def make(event: Any) -> int:
-        status: int = _copy_host(
-            buffer._c_handle, memory, size, to_host, stream._c_handle, attributes or ffi.NULL, event
-        )
-        return status
-
-    status = copy_while_held(memory, make, wait=not (EXPORTS_HOLD or isinstance(thing, bytes)))
-    if status:
+    wait = not (EXPORTS_HOLD or isinstance(thing, bytes))
+    arguments = (buffer._c_handle, memory, size, to_host, stream._c_handle, attributes or ffi.NULL)
+    if status := copy_with_memory(memory, wait, _copy_host, *arguments):
         raise copy_failure(status, what, stream, buffer)
 
 
-def copy_while_held(memory: Any, make: Callable[[Any], int], wait: bool) -> int:
-    """Make a copy that uses memory of the host, which is held until the copy is done. Return its status.
+def copy_with_memory(memory: Any, wait: bool, helper: Callable[..., Any], *arguments: Any) -> int:
+    """Make a copy that uses host memory, keep the memory alive until the copy is done, and return the status.
 
     Parameters
     ----------
     memory : cdata
-        What holds the memory, until ``ffi.release`` is called with it.
-    make : callable
-        Makes the copy. It is given where its event goes (``ccc_copy_with_event``).
+        Keeps the memory, until ``ffi.release`` is called with it.
     wait : bool
         Whether to wait until the copy is done.
+    helper : callable
+        Makes the copy, and returns its event (``ccc_copy_with_event``).
+    *arguments
+        What the helper takes.
     """
-    if held:
+    if references:
         release_finished(everything=False)
-    hold = Hold(memory)
-    try:
-        status = make(hold.event)
-    finally:
-        hold.release_unless_busy()
+    reference = HostReference(memory)
+    if not reference.copy(helper, *arguments):
+        status: int = lib.ccc_last_status()
+        return status
     if wait:
-        hold.wait()
-    return status
+        reference.wait()
+    return 0
 
 
 def host_memory(thing: Any, writable: bool) -> Any:

@@ -14,7 +14,7 @@ from cuda_core_cffi._core.errors import CUDAError
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle, InUse
 from cuda_core_cffi._core.registry import registry
-from cuda_core_cffi._lifetime.host_memory import after_wait, held, release_finished
+from cuda_core_cffi._lifetime.host_memory import after_wait, references, release_finished
 from cuda_core_cffi._streams.context import Context
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class Event(Handle, calls.Timed):
         """Return or raise what a query is answered by that found more than yes or no, which C calls as well."""
         if status != ATTEND:
             raise self._failure(status)
-        if held:
+        if references:
             release_finished()
         return True
 

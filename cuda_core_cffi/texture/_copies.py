@@ -14,7 +14,7 @@ from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.access import copy_failure
-from cuda_core_cffi._memory.host_copy import EXPORTS_HOLD, copy_while_held, host_memory
+from cuda_core_cffi._memory.host_copy import EXPORTS_HOLD, copy_with_memory, host_memory
 from cuda_core_cffi._streams.stream import Stream, accept_stream
 from cuda_core_cffi.typing import IsStreamType
 
@@ -112,9 +112,9 @@ def copy_region(region: Region, thing: Any, to_array: bool, stream: IsStreamType
     if not region.size_bytes:
         status = lib.CCC_CLOSED if any(item.is_closed for item in (*operands, queue)) else 0
     elif memory is None:
-        status = lib.ccc_array_copy(copy, queue._c_handle, ffi.NULL)
+        status = lib.ccc_array_copy(copy, queue._c_handle)
     else:
-        status = copy_while_held(memory, lambda event: lib.ccc_array_copy(copy, queue._c_handle, event), wait)
+        status = copy_with_memory(memory, wait, lib.ccc_array_copy_host, copy, queue._c_handle)
     if status:
         raise copy_failure(status, what, queue, *operands)
 

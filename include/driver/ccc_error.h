@@ -93,13 +93,14 @@ static int ccc_cleanup_take(const char **call)
     return status;
 }
 
-// How many reasons Python has to look at what it keeps whenever a program has waited. Without any, a wait returns 0,
-// and Python has nothing to look at.
-static atomic_long ccc_attention;
+// Why Python has to act when a program has waited: a set of these. Without any, a wait returns 0.
+#define CCC_ATTEND_COPIES 1  // it keeps host memory for copies
+#define CCC_ATTEND_TASKS 2   // it has registered functions
+static atomic_int ccc_attention;
 
-static void ccc_attend(void) { atomic_fetch_add(&ccc_attention, 1); }
+static void ccc_attend(int reason) { atomic_fetch_or(&ccc_attention, reason); }
 
-static void ccc_unattend(void) { atomic_fetch_sub(&ccc_attention, 1); }
+static void ccc_unattend(int reason) { atomic_fetch_and(&ccc_attention, ~reason); }
 
 // What a helper returns that has waited.
 static int ccc_waited(void)

@@ -150,38 +150,50 @@ static int ccc_copy_with(const ccc_handle *destination, const ccc_handle *source
 // Makes a copy in a stream, of which the caller has a use.
 typedef int (*ccc_copy_maker)(const void *copy, ccc_handle *stream);
 
-// Make a copy that uses host memory which the caller keeps. Until *event is reached the memory is in use; NULL says
-// that the copy is done, or was not made. The caller has a use of the stream.
-static int ccc_copy_with_event(ccc_copy_maker make, const void *copy, ccc_handle *stream, ccc_handle **event)
+// The failure of a copy that returns an event.
+static CCC_COLD ccc_handle *ccc_not_copied(int status)
+{
+    if (ccc_last_status() != status)
+        ccc_fail(status, "");
+    return NULL;
+}
+
+// Make a copy that uses host memory which the caller keeps until the event is reached. Returns the event, which is
+// closed if the copy is done; NULL if none was made. The caller has a use of the stream.
+static ccc_handle *ccc_copy_with_event(ccc_copy_maker make, const void *copy, ccc_handle *stream)
 {
     int status;
     ccc_handle *home = ccc_stream_home(stream);
     if (home == NULL)
-        return ccc_last_status();
+        return NULL;
     int pushed = ccc_push(home);
     CUevent value = NULL;
-    // before the copy: without the event nobody would know how long the memory is needed
+    // before the copy: only the event says how long the memory is needed
     CUresult result = cuEventCreate(&value, CU_EVENT_DISABLE_TIMING);
-    ccc_handle *made = result ? NULL : ccc_new(CCC_EVENT, (uintptr_t)value, 0, home);
-    if (made == NULL)
+    ccc_handle *event = result ? NULL : ccc_new(CCC_EVENT, (uintptr_t)value, 0, home);
+    if (event == NULL)
         status = result ? ccc_fail((int)result, "cuEventCreate") : ccc_last_status();
     else
         status = make(copy, stream);
-    if (result == CUDA_SUCCESS && made == NULL)
+    if (result == CUDA_SUCCESS && event == NULL)
         cuEventDestroy(value);
     if (status == 0 && (result = cuEventRecord(value, CCC_STRM(stream)))) {
         // The copy is under way: wait for it instead.
         ccc_cleanup_failed((int)result, "cuEventRecord");
         if ((result = cuStreamSynchronize(CCC_STRM(stream))))
             status = ccc_fail((int)result, "cuStreamSynchronize");
-    } else if (status == 0 && cuEventQuery(value)) {
-        *event = made;
+        else
+            ccc_close(event);
+    } else if (status == 0 && cuEventQuery(value) == CUDA_SUCCESS) {
+        ccc_close(event);
     }
-    if (made && *event == NULL)
-        ccc_release_object(made);
+    if (status && event) {
+        ccc_release_object(event);
+        event = NULL;
+    }
     ccc_pop(pushed);
     ccc_release(home);
-    return status;
+    return event ? event : ccc_not_copied(status);
 }
 
 // A copy between bytes that are in one piece.
@@ -194,27 +206,24 @@ typedef struct ccc_line {
 static int ccc_copy_line(const void *copy, ccc_handle *stream)
 {
     const ccc_line *line = copy;
-    return ccc_copy_submit(line->to, line->from, line->size, stream, line->attributes);
+    return line->size ? ccc_copy_submit(line->to, line->from, line->size, stream, line->attributes) : 0;
 }
 
 // Copy between a whole buffer and `size` bytes of host memory, as ccc_copy_with_event says. The buffer has more if
 // it has grown since the sizes were compared. With attributes NULL it is a plain copy.
-static int ccc_copy_host(const ccc_handle *buffer, void *host, size_t size, int to_host, ccc_handle *stream,
-                         const CUmemcpyAttributes *attributes, ccc_handle **event)
+static ccc_handle *ccc_copy_host(const ccc_handle *buffer, void *host, size_t size, int to_host, ccc_handle *stream,
+                                 const CUmemcpyAttributes *attributes)
 {
     uint64_t from = (uintptr_t)host, to = buffer->value;
-    *event = NULL;
-    CCC_USE(buffer);
-    CCC_USE(stream);
+    CCC_USE_OR(buffer, ccc_closed());
+    CCC_USE_OR(stream, ccc_closed());
     int status = attributes ? ccc_copy_check(stream, &attributes, 1, 0) : ccc_copy_check_capture(stream);
+    if (status == 0 && ccc_overlap(to, from, size))
+        status = CCC_OVERLAP;
     if (status)
-        return status;
-    if (ccc_overlap(to, from, size))
-        return CCC_OVERLAP;
-    if (size == 0)
-        return 0;
+        return ccc_not_copied(status);
     const ccc_line line = {to_host ? from : to, to_host ? to : from, size, attributes};
-    return ccc_copy_with_event(ccc_copy_line, &line, stream, event);
+    return ccc_copy_with_event(ccc_copy_line, &line, stream);
 }
 
 // Copy a buffer that had this size, and may have grown since, to ordinary host memory, when the work that its stream

@@ -7,19 +7,29 @@
 #include "memory/ccc_box.h"
 
 // Make a copy in the order of a stream, in the array's context: drivers refuse an array of a device that is not
-// current, and a default stream is one of the current context. With `event`, host memory that the caller keeps takes
-// part: see ccc_copy_with_event.
-static int ccc_array_copy(const ccc_box_copy *copy, ccc_handle *stream, ccc_handle **event)
+// current, and a default stream is one of the current context.
+static int ccc_array_copy(const ccc_box_copy *copy, ccc_handle *stream)
 {
     CCC_USE_MAYBE(copy->target.handle);
     CCC_USE_MAYBE(copy->source.handle);
     CCC_USE(stream);
     int pushed = ccc_push(ccc_context_of(ccc_box_array(copy)));
-    int status = event ? ccc_copy_check_capture(stream) : 0;
-    if (status == 0)
-        status = event ? ccc_copy_with_event(ccc_box_submit, copy, stream, event) : ccc_box_submit(copy, stream);
+    int status = ccc_box_submit(copy, stream);
     ccc_pop(pushed);
     return status;
+}
+
+// The same with host memory that the caller keeps, and an event: see ccc_copy_with_event.
+static ccc_handle *ccc_array_copy_host(const ccc_box_copy *copy, ccc_handle *stream)
+{
+    CCC_USE_MAYBE_OR(copy->target.handle, ccc_closed());
+    CCC_USE_MAYBE_OR(copy->source.handle, ccc_closed());
+    CCC_USE_OR(stream, ccc_closed());
+    int pushed = ccc_push(ccc_context_of(ccc_box_array(copy)));
+    int status = ccc_copy_check_capture(stream);
+    ccc_handle *event = status ? ccc_not_copied(status) : ccc_copy_with_event(ccc_box_submit, copy, stream);
+    ccc_pop(pushed);
+    return event;
 }
 
 #define CCC_TO_ARRAY 1
@@ -40,7 +50,7 @@ static int ccc_array_copy_buffer(ccc_handle *array, ccc_handle *buffer, int how,
         .rows = extents[1],
         .layers = extents[2],
     };
-    return ccc_array_copy(&copy, stream, NULL);
+    return ccc_array_copy(&copy, stream);
 }
 
 #endif

@@ -82,7 +82,7 @@ INTERNAL = {
     "_device.textures.TextureMaker",
     "_launching.arguments.Packer", "_launching.bindless.Bindless", "_launching.config.Extra",
     "_launching.prepared.Plan",
-    "_lifetime.hold.Hold", "_lifetime.host_memory.Hold", "_lifetime.host_memory.State",
+    "_lifetime.hold.Hold", "_lifetime.host_memory.HostReference",
     "_lifetime.pending_calls.Unraisable", "_lifetime.table.Cell", "_lifetime.table.Table",
     "_memory.exporter.Exporter", "_memory.ipc.IPCPool", "_memory.ipc.Share",
     "_memory.lease.Lease", "_memory.pool.MemPool", "_memory.pool.PoolView",

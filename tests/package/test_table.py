@@ -19,7 +19,7 @@ from graphs import SIZE, Owner, watched
 from helpers import soon
 
 from cuda_core_cffi import ffi
-from cuda_core_cffi._lifetime.host_memory import Hold
+from cuda_core_cffi._lifetime.host_memory import HostReference, references
 from cuda_core_cffi._lifetime.table import Table, new_table
 from cuda_core_cffi._streams.callbacks import raised
 from cuda_core_cffi.graph import GraphDefinition
@@ -84,7 +84,9 @@ def test_what_copies_held_that_are_done():
     def begin(owner: Owner) -> Callable[[], object]:
         source = Bytes(SIZE)
         source.owner = owner
-        return Hold(ffi.from_buffer(source)).release_unless_busy
+        reference = HostReference(ffi.from_buffer(source))
+        references[id(reference)] = reference
+        return reference.release
 
     assert_each_goes(begin)
 
