@@ -10,7 +10,7 @@ from typing import Any
 from cuda_core_cffi._arrays.layout import _StridedLayout
 from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._lifetime.host_memory import ATTEND
+from cuda_core_cffi._lifetime.host_memory import ATTEND, after_wait
 from cuda_core_cffi._memory.access import explain_access
 from cuda_core_cffi._memory.dlpack import CPU, DTYPE, Exported, host_tensor, pins, release_pins
 from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, Stream, stream_or_default
@@ -183,7 +183,7 @@ def copy_strided(copy: Any, stream: Stream, with_host: bool, blocking: bool, *vi
         pins[keep] = functools.partial(id, views)
     status = lib.ccc_view_copy(copy, stream._c_handle, keep, blocking)
     if status == ATTEND:  # which only what waits returns
-        stream._after_wait(status)
+        after_wait(status, stream)
         return
     if status and keep:
         del pins[keep]

@@ -5,119 +5,33 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING or sys.implementation.name == "cpython":
-    from cuda_core_cffi._calls import (
-        DeviceFinder,
-        Memory,
-        Owner,
-        Timed,
-        Told,
-        about,
-        adopt,
-        blank,
-        buffer_class,
-        close,
-        close_once,
-        copy,
-        create_event,
-        create_stream,
-        encode_map,
-        exchange,
-        fast_launch,
-        fill,
-        has_same,
-        launch,
-        make,
-        make_in,
-        make_packer,
-        nvml_reader,
-        pack,
-        pool_class,
-        prepare,
-        replace_map,
-        retarget,
-        show_handles,
-        stand_in_class,
-        thread_devices,
-        use_fast_methods,
-        use_functions,
-        use_members,
-    )
+    from cuda_core_cffi._calls import *  # noqa: F403  # tests compare the names
+    from cuda_core_cffi._calls import lift
 else:
-    from cuda_core_cffi._core.python_calls import (
-        DeviceFinder,
-        Memory,
-        Owner,
-        Timed,
-        Told,
-        about,
-        adopt,
-        blank,
-        buffer_class,
-        close,
-        close_once,
-        copy,
-        create_event,
-        create_stream,
-        encode_map,
-        exchange,
-        fast_launch,
-        fill,
-        has_same,
-        launch,
-        make,
-        make_in,
-        make_packer,
-        nvml_reader,
-        pack,
-        pool_class,
-        prepare,
-        replace_map,
-        retarget,
-        show_handles,
-        stand_in_class,
-        thread_devices,
-        use_fast_methods,
-        use_functions,
-        use_members,
-    )
+    from cuda_core_cffi._core.python_calls import *  # noqa: F403
+    from cuda_core_cffi._core.python_calls import lift
 
-__all__ = [
-    "DeviceFinder",
-    "Memory",
-    "Owner",
-    "Timed",
-    "Told",
-    "about",
-    "adopt",
-    "blank",
-    "buffer_class",
-    "close",
-    "close_once",
-    "copy",
-    "create_event",
-    "create_stream",
-    "encode_map",
-    "exchange",
-    "fast_launch",
-    "fill",
-    "has_same",
-    "launch",
-    "make",
-    "make_in",
-    "make_packer",
-    "nvml_reader",
-    "pack",
-    "pool_class",
-    "prepare",
-    "replace_map",
-    "retarget",
-    "show_handles",
-    "stand_in_class",
-    "thread_devices",
-    "use_fast_methods",
-    "use_functions",
-    "use_members",
-]
+T = TypeVar("T")
+
+
+def native(failed: Callable[..., Any] | None = None) -> Callable[[T], T]:
+    """Have the C function of the same qualified name stand before the decorated one, its body, on CPython.
+
+    The C function handles the usual arguments. With others it calls the body, before it has done anything. On PyPy
+    there is only the body.
+
+    Parameters
+    ----------
+    failed : callable, optional
+        Called with the status and the arguments after a failure in C. It raises the exception, or returns the result.
+
+    Raises
+    ------
+    RuntimeError
+        If there is no C function of that name, or it has a body already.
+    """
+    return lambda body: lift(body, failed)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from cuda_core_cffi._core.calls import Owner, close, make
 from cuda_core_cffi._core.copying import Uncopyable
@@ -88,6 +88,11 @@ class Handle(Uncopyable, Owner):
     def c_handle(self) -> int:
         """The address of the C handle, for C code that uses ``cuda_core_cffi.h``."""
         return int(ffi.cast("uintptr_t", self._c_handle))
+
+
+def raise_failure(status: int, item: Any, *others: Any, **named: Any) -> NoReturn:
+    """Raise the exception for a method that failed with a status: what C calls that was given these arguments."""
+    raise item._failure(status, *others, *named.values())
 
 
 class Use(Owner):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""What ``_core.calls`` has where there is no ``_calls``: to make, close and release objects, fill, copy and launch.
+"""What ``_core.calls`` has where there is no ``_calls``: to make, close and release objects, and launch.
 
 A compiler such as PyPy's makes this as fast as C. On CPython, ``include/python/_calls.c`` has the same.
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from cuda_core_cffi._core.compiled_packing import launch, make_packer, pack, prepare, retarget
 from cuda_core_cffi._core.errors import check_cleanup, last_failure
@@ -20,62 +20,48 @@ from cuda_core_cffi._core.nvml_readers import Told, about, nvml_reader, use_func
 
 __all__ = [
     "DeviceFinder",
+    "ElapsedOperand",
     "Memory",
     "Owner",
-    "Timed",
+    "Pool",
     "Told",
     "about",
     "adopt",
     "blank",
-    "buffer_class",
     "close",
     "close_once",
-    "copy",
-    "create_event",
-    "create_stream",
     "encode_map",
     "exchange",
-    "fast_launch",
-    "fill",
     "has_same",
     "launch",
+    "lift",
     "make",
     "make_in",
     "make_packer",
     "nvml_reader",
     "pack",
-    "pool_class",
     "prepare",
     "replace_map",
     "retarget",
     "show_handles",
-    "stand_in_class",
     "thread_devices",
-    "use_fast_methods",
     "use_functions",
     "use_members",
 ]
 
-ClassType = TypeVar("ClassType")
 T = TypeVar("T")
 OwnerType = TypeVar("OwnerType", bound="Owner")
 
-LARGEST_BYTE = 255
 MAP_BYTES = ffi.typeof(f"char[{ffi.sizeof('CUtensorMap')}]")
 NONE_CURRENT = -1  # or not known yet; less is a failure
-BUFFER, STREAM = "CUdeviceptr", "CUstream"
 
 _close = lib.ccc_close
 _close_once = lib.ccc_close_once
-_copy = lib.ccc_copy
-_create_event = lib.ccc_event_create
-_create_stream = lib.ccc_stream_create
 _device_now = lib.ccc_device_now
 _handle = lib.ccc_handle_value
 _is_open = lib.ccc_is_open
 _release_object = lib.ccc_release_object
 _encode_map = lib.ccc_tensor_map_encode
-_fill = lib.ccc_fill
 _replace_map = lib.ccc_tensor_map_replace
 
 show: Callable[[str, int], int] | None = None
@@ -114,10 +100,18 @@ class Owner:
         return not _is_open(self._c_handle)
 
 
-class Timed(Owner):
-    """What has a time, of which another one can be subtracted: by the methods of its class, where there is no C."""
+class ElapsedOperand(Owner):
+    """An operand of the elapsed time between two events."""
 
     __slots__ = ()
+
+
+class Pool(Owner):
+    """Owns the C handle of a pool, and has the class of what it allocates."""
+
+    __slots__ = ("_allocates",)
+
+    _allocates: Any
 
 
 class Memory(Owner):
@@ -217,47 +211,10 @@ def close_once(owner: Owner) -> bool:
     return bool(_close_once(owner._c_handle))
 
 
-def create_event(cls: type[OwnerType], device: int, flags: int) -> OwnerType | Literal[False]:
-    """Return an event; False after a failure."""
-    made = make(cls, _create_event, device, flags)
-    return False if made is None else made
-
-
-def create_stream(cls: type[OwnerType], device: int, flags: int, priority: int) -> OwnerType | Literal[False]:
-    """Return a stream; False after a failure."""
-    made = make(cls, _create_stream, device, flags, priority)
-    return False if made is None else made
-
-
 def show_handles(function: Callable[[str, int], int]) -> None:
     """Give programs driver handles as a function makes them of their type and number."""
     global show
     show = function
-
-
-def fast_launch(launch: T) -> T:
-    """Return a function in C that stands for ``launch``: on CPython."""
-    return launch
-
-
-def fill(buffer: Any, stream: Any, value: Any) -> int | None:
-    """Fill a buffer with a byte, and return a status."""
-    if not (is_kind(buffer, BUFFER) and is_kind(stream, STREAM)):
-        return None
-    if type(value) is not int or not 0 <= value <= LARGEST_BYTE:
-        return None
-    status: int = _fill(buffer._c_handle, stream._c_handle, value, 1)
-    return status
-
-
-def copy(destination: Any, source: Any, stream: Any) -> int | None:
-    """Copy a buffer into another of the same size, and return a status."""
-    if not (is_kind(destination, BUFFER) and is_kind(source, BUFFER) and is_kind(stream, STREAM)):
-        return None
-    if destination._size != source._size:
-        return None
-    status: int = _copy(destination._c_handle, source._c_handle, stream._c_handle)
-    return status
 
 
 def encode_map(device: int, description: Any, address: int) -> bytes | int:
@@ -282,26 +239,6 @@ def has_same(item: object, attributes: dict[str, object]) -> bool:
     )
 
 
-def use_fast_methods(cls: type[T]) -> type[T]:
-    """Have methods in C stand for those of a class that programs call most: on CPython."""
-    return cls
-
-
-def stand_in_class(cls: type[T]) -> type[T]:
-    """Have functions in C take objects of a class for their ``_stream``, and for their ``_captured`` in launches."""
-    return cls
-
-
-def buffer_class(cls: ClassType) -> ClassType:
-    """Return a class of buffers, whose ``close`` may be replaced by a method that does the same."""
-    return cls
-
-
-def pool_class(cls: ClassType) -> ClassType:
-    """Return a class of pools, whose ``allocate`` may be replaced by a method that does the same."""
-    return cls
-
-
-def is_kind(item: object, kind: str) -> bool:
-    """Tell whether an argument is an object of ours whose handle is of a type."""
-    return isinstance(item, Owner) and kind == item._CTYPE
+def lift(body: T, failed: object) -> T:
+    """Return the body: without CPython there is no C to stand before it."""
+    return body

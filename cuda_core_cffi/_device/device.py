@@ -9,11 +9,11 @@ import threading
 import warnings
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 from cuda_core_cffi import _streams
 from cuda_core_cffi._core import calls
-from cuda_core_cffi._core.errors import check, last_failure
+from cuda_core_cffi._core.errors import check, failure, last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import class_of_handle, integer
 from cuda_core_cffi._core.options import check_options
@@ -43,7 +43,7 @@ NAME_SIZE = 256
 NOTHING_DONE = 2**64 - 1  # of ccc_device_replace_current
 NONE_CURRENT = -1  # of ccc_current_device; less is a failure
 
-_create_event = calls.create_event
+_create_event = lib.ccc_event_create
 _set_current = lib.ccc_device_set_current
 
 
@@ -93,7 +93,11 @@ class CallSignature:
         return inspect.signature(Device._find)
 
 
-@calls.use_fast_methods
+def raise_status(status: int, device: object) -> NoReturn:
+    """Raise the exception for a method of a device that failed."""
+    raise failure(status)
+
+
 class Device(calls.DeviceFinder, TextureMaker):
     """A GPU. In each thread, one object stands for the same device.
 
@@ -169,6 +173,7 @@ class Device(calls.DeviceFinder, TextureMaker):
     def __reduce__(self) -> tuple[object, ...]:
         return (Device, (self._device_id,))
 
+    @calls.native(raise_status)
     def set_current(self, ctx: Context | None = None) -> Context | None:
         """Make a context of this device current in this thread.
 
@@ -190,7 +195,7 @@ class Device(calls.DeviceFinder, TextureMaker):
         if ctx is None:
             status = _set_current(self._device_id)
             if status:
-                check(status)
+                raise_status(status, self)
             return None
         if not isinstance(ctx, Context):
             raise TypeError(f"ctx must be a Context, not {type(ctx).__name__}")
@@ -268,6 +273,7 @@ class Device(calls.DeviceFinder, TextureMaker):
         """
         return create_green_context(self._device_id, options)
 
+    @calls.native(raise_status)
     def create_stream(
         self, obj: IsStreamType | None = None, options: StreamOptions | Mapping[str, Any] | None = None
     ) -> Stream:
@@ -300,6 +306,7 @@ class Device(calls.DeviceFinder, TextureMaker):
             options = check_options(_streams.StreamOptions, options, "Device.create_stream")
         return Stream._create(self._device_id, options)
 
+    @calls.native(raise_status)
     def create_event(self, options: EventOptions | Mapping[str, Any] | None = None) -> Event:
         """Create an event, not yet recorded.
 
@@ -316,10 +323,7 @@ class Device(calls.DeviceFinder, TextureMaker):
         flags = DEFAULT_FLAGS
         if options is not None:
             flags = event_flags(check_options(_streams.EventOptions, options, "Device.create_event"))
-        event = _create_event(Event, self._device_id, flags)
-        if not event:
-            raise last_failure()
-        return event
+        return Event._made_by(_create_event, self._device_id, flags)
 
     def create_graph_builder(self) -> GraphBuilder:
         """Return a builder of a graph that captures a new stream.

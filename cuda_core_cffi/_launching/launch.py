@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 from cuda_core_cffi._code.kernel import Kernel
 from cuda_core_cffi._core import calls
@@ -34,7 +34,12 @@ REFUSALS: dict[str | None, tuple[type[CUDAError], str]] = {
 EXCESSES = ("CUDA_ERROR_INVALID_VALUE", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")
 
 
-@calls.fast_launch
+def launch_failed(status: int, stream: Any, config: LaunchConfig, kernel: Kernel, *values: Any) -> NoReturn:
+    """Raise the exception for a launch that failed."""
+    raise launch_failure(status, launch_stream(stream, "launch"), config, kernel, values)
+
+
+@calls.native(launch_failed)
 def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_args: Any) -> None:
     """Start a kernel.
 
@@ -90,7 +95,7 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
     if status is None or status in (UNCHECKED, CLOSED):
         launch_carefully(stream, config, kernel, kernel_args)
     else:
-        raise launch_failure(status, stream, config, kernel, kernel_args)  # type: ignore[arg-type]
+        launch_failed(status, stream, config, kernel, *kernel_args)
 
 
 def launch_carefully(stream: Any, config: Any, kernel: Any, values: tuple[Any, ...]) -> None:

@@ -144,8 +144,8 @@ def synchronised(waited: Any = ffi.NULL) -> None:
         task(waited)
 
 
-def after_wait(waited: Any, status: int) -> None:
-    """Do what the status says, other than 0, of a wait for a stream or event of ours: it may have failed."""
+def after_wait(status: int, waited: Any) -> None:
+    """Act on the status, other than 0, of a wait for a stream or event of ours: it may have failed."""
     if status != ATTEND:
         raise waited._failure(status)
     synchronised(waited._c_handle)

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 
 from cuda_core_cffi import _memory
 from cuda_core_cffi._core import calls
-from cuda_core_cffi._core.calls import make
+from cuda_core_cffi._core.calls import make, native
 from cuda_core_cffi._core.descriptors import PAYLOAD_BYTES, seal
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import InUse
@@ -34,14 +34,29 @@ T = TypeVar("T")
 
 _close = calls.close
 _copy = lib.ccc_copy
-_copy_whole = calls.copy
 _release_object = getattr(calls.Owner, "__del__", None)  # None where the C handle goes with the object
 _fill = lib.ccc_fill
-_fill_byte = calls.fill
 _close_once = calls.close_once
 
 
-@calls.buffer_class
+def fill_failed(status: int, buffer: Any, value: object, *, stream: Any) -> NoReturn:
+    """Raise the exception for a fill that failed."""
+    queue = accept_stream(stream, "Buffer.fill")
+    raise explain_access(buffer._failure(status, queue), queue, buffer)
+
+
+def copy_to_failed(status: int, source: Any, destination: Any, *, stream: Any) -> NoReturn:
+    """Raise the exception for a copy to another buffer that failed."""
+    what = "Buffer.copy_to"
+    raise copy_failure(status, what, accept_stream(stream, what), destination, source)
+
+
+def copy_from_failed(status: int, destination: Any, source: Any, *, stream: Any) -> NoReturn:
+    """Raise the exception for a copy from another buffer that failed."""
+    what = "Buffer.copy_from"
+    raise copy_failure(status, what, accept_stream(stream, what), destination, source)
+
+
 class Buffer(ValueMemory):
     """A piece of memory, on a device or on the host.
 
@@ -115,6 +130,7 @@ class Buffer(ValueMemory):
 
     __iter__: ClassVar[None] = None  # __getitem__ alone would make it iterable, byte by byte
 
+    @native()
     def close(self, stream: IsStreamType | None = None) -> None:
         """Give the memory back, or a slice's use of it. Closing twice is allowed.
 
@@ -164,6 +180,7 @@ class Buffer(ValueMemory):
     @overload
     def copy_to(self, dst: T, *, stream: IsStreamType, options: CopyOptions | Mapping[str, Any] | None = None) -> T: ...
 
+    @native(copy_to_failed)
     def copy_to(
         self, dst: Any = None, *, stream: IsStreamType, options: CopyOptions | Mapping[str, Any] | None = None
     ) -> object:
@@ -198,10 +215,6 @@ class Buffer(ValueMemory):
             If the driver is too old for ``src_access_order="during_api_call"``.
         """
         what = "Buffer.copy_to"
-        if options is None and (status := _copy_whole(dst, self, stream)) is not None:
-            if status:
-                raise copy_failure(status, what, accept_stream(stream, what), dst, self)
-            return dst
         queue = stream if isinstance(stream, Stream) else accept_stream(stream, what)
         attributes = None if options is None else _memory.copy_attributes(options, what)
         if isinstance(dst, Buffer):
@@ -212,6 +225,7 @@ class Buffer(ValueMemory):
             return self._copy_to_new(queue, attributes, what)
         return dst
 
+    @native(copy_from_failed)
     def copy_from(
         self, src: Any, *, stream: IsStreamType, options: CopyOptions | Mapping[str, Any] | None = None
     ) -> None:
@@ -239,10 +253,6 @@ class Buffer(ValueMemory):
             If the driver is too old for ``src_access_order="during_api_call"``.
         """
         what = "Buffer.copy_from"
-        if options is None and (status := _copy_whole(self, src, stream)) is not None:
-            if status:
-                raise copy_failure(status, what, accept_stream(stream, what), self, src)
-            return
         queue = stream if isinstance(stream, Stream) else accept_stream(stream, what)
         attributes = None if options is None else _memory.copy_attributes(options, what)
         if isinstance(src, Buffer):
@@ -250,6 +260,7 @@ class Buffer(ValueMemory):
         else:
             copy_host(self, src, False, queue, attributes, what)
 
+    @native(fill_failed)
     def fill(self, value: int | Any, width: int | None = None, *, stream: IsStreamType) -> None:
         """Fill the memory with a repeated value.
 
@@ -269,17 +280,13 @@ class Buffer(ValueMemory):
         ValueError
             If the width is none of 1, 2 and 4, or does not divide the size of the buffer.
         """
-        status = _fill_byte(self, stream, value) if width is None else None
-        if status == 0:
-            return
         queue = stream if isinstance(stream, Stream) else accept_stream(stream, "Buffer.fill")
-        if status is None:
-            number, width = fill_pattern(value, width)
-            if self._size % width:
-                raise ValueError(f"a pattern of {width} bytes does not divide a buffer of {self._size}")
-            status = _fill(self._c_handle, queue._c_handle, number, width)
+        number, width = fill_pattern(value, width)
+        if self._size % width:
+            raise ValueError(f"a pattern of {width} bytes does not divide a buffer of {self._size}")
+        status = _fill(self._c_handle, queue._c_handle, number, width)
         if status:
-            raise explain_access(self._failure(status, queue), queue, self)
+            fill_failed(status, self, value, stream=queue)
 
     @staticmethod
     def from_handle(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.errors import check_cleanup
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 _identity = lib.ccc_identity
 
 
-@calls.use_fast_methods
+def export_failed(status: int, buffer: Any, **request: object) -> NoReturn:
+    """Raise the exception for an export that failed."""
+    raise buffer._failure(status)
+
+
 class Exporter(calls.Memory, Handle):
     """Memory of which others are told where it is: the part of :class:`Buffer` that changes nothing."""
 
@@ -50,6 +54,7 @@ class Exporter(calls.Memory, Handle):
         """Let go of a memoryview that :meth:`__buffer__` gave."""
         buffer.release()
 
+    @calls.native(export_failed)
     def __dlpack__(
         self,
         *,
@@ -86,6 +91,7 @@ class Exporter(calls.Memory, Handle):
         found: CapsuleType = export_buffer(self, stream, max_version, dl_device, copy)
         return found
 
+    @calls.native()
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return DLPack's device type and the ordinal."""
         return self._device_type()

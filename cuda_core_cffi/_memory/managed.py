@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.errors import UnavailableError, check, cuda_version, failure, last_failure
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.handle import refuse_again
@@ -50,7 +49,6 @@ class ManagedMemoryResourceOptions:
     preferred_location_type: ManagedMemoryLocationType | str | None = None
 
 
-@calls.pool_class
 class ManagedMemoryResource(MemPool[ManagedBuffer]):
     """A pool of managed memory, which the host and every device can use and which moves to where it is used.
 

@@ -8,7 +8,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Self
 
-from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.errors import check
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.handle import refuse_again
@@ -44,7 +43,6 @@ class PinnedMemoryResourceOptions:
     numa_id: int | None = None
 
 
-@calls.pool_class
 class PinnedMemoryResource(IPCPool, MemPool[Buffer]):
     """A pool of page-locked host memory, which the host and every device can use.
 

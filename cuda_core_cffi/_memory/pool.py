@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from cuda_core_cffi._core import calls
+from cuda_core_cffi._core.calls import native
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import check, failure
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -130,20 +131,26 @@ POOL_ATTRIBUTES = {
 }
 
 
-class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
+def allocate_again(status: int, pool: MemPool[BufferType], size: Any, stream: Any) -> BufferType:
+    """Allocate from a pool that has failed to, after a garbage collection, or raise the exception."""
+    return pool._allocate_carefully(size, stream, failed=True)
+
+
+class MemPool(Uncopyable, MemoryResource, calls.Pool, Generic[BufferType]):
     """What the pools have in common: a driver pool, allocation from it in stream order."""
 
-    __slots__ = ("_allocates", "_owned", "_share")
+    __slots__ = ("_owned", "_share")
 
     _CTYPE = "CUmemoryPool"
     _NOT_COPIED_BECAUSE = "it is a pool of this process"
     _IS_UNIFORM = True
     _is_pool = True
     _BUFFER: type[BufferType]  # what a subclass allocates
-    _allocates: type[BufferType]  # the same: an attribute of the object is found faster
+    _allocates: type[BufferType]  # the same, where C finds it
     _owned: bool
     _share: Share | None
 
+    @native(allocate_again)
     def allocate(self, size: int, stream: IsStreamType | None = None) -> BufferType:
         """Allocate a buffer in stream order.
 
@@ -170,10 +177,10 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
             If the pool is another process's.
         """
         if not isinstance(stream, Stream) or type(size) is not int or not 0 <= size <= LARGEST_SIZE:
-            return self._allocate_otherwise(size, stream, False)
+            return self._allocate_carefully(size, stream)
         buffer = calls.make(self._allocates, _allocate, self._c_handle, stream._c_handle, size)
         if buffer is None:
-            return self._allocate_otherwise(size, stream, True)
+            return self._allocate_carefully(size, stream, failed=True)
         return complete_buffer(buffer, size, self, stream)
 
     def deallocate(self, ptr: DevicePointerType, size: int, stream: IsStreamType | None = None) -> None:
@@ -201,7 +208,7 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
             if self._share is not None:  # last: a handle that is made meanwhile finds the pool closed
                 self._share.close()
 
-    def _allocate_otherwise(self, size: Any, stream: Any, failed: bool) -> BufferType:
+    def _allocate_carefully(self, size: Any, stream: Any, failed: bool = False) -> BufferType:
         """Allocate with arguments that are not of the usual types, or again after a failure."""
         queue = stream if isinstance(stream, Stream) else stream_or_default(stream, "allocate")
         size = whole_size(size)
@@ -280,7 +287,6 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
         return self._share.uuid if self._share is not None else None
 
 
-@calls.pool_class
 class DeviceMemoryResource(IPCPool, MemPool[Buffer]):
     """A pool of device memory.
 

@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from cuda_core_cffi import _streams
 from cuda_core_cffi._core import calls
+from cuda_core_cffi._core.calls import native
 from cuda_core_cffi._core.descriptors import PAYLOAD_BYTES, Descriptor, seal, send_with
 from cuda_core_cffi._core.errors import CUDAError
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -29,8 +30,32 @@ NOT_READY = lib.CUDA_ERROR_NOT_READY
 DEFAULT_FLAGS: int = lib.CU_EVENT_DISABLE_TIMING  # those of EventOptions()
 
 
-@calls.use_fast_methods
-class Event(Handle, calls.Timed):
+def elapsed_failed(status: int, end: Event, start: Event) -> NoReturn:
+    """Raise the exception for an elapsed time that is not known; the status is the last one."""
+    error = end._failure(status or lib.ccc_last_status(), start)
+    if not isinstance(error, CUDAError):
+        raise error
+    if not (end.is_timing_enabled and start.is_timing_enabled):
+        why = "both events must be created with EventOptions(timing_enabled=True)"
+    elif error.name == "CUDA_ERROR_NOT_READY":
+        why = "an event has not been reached yet: call sync() on the later one first"
+    elif error.name == "CUDA_ERROR_INVALID_HANDLE":
+        why = "an event was never recorded, or the events belong to different devices"
+    else:
+        raise error
+    raise RuntimeError(f"no time between these events: {why}") from error
+
+
+def after_query(status: int, event: Event) -> bool:
+    """Act on the status of a query that is neither 0 nor "not ready": it may have failed."""
+    if status != ATTEND:
+        raise event._failure(status)
+    if references:
+        release_finished()
+    return True
+
+
+class Event(Handle, calls.ElapsedOperand):
     """A point in the work of a stream.
 
     Events come from :meth:`Stream.record` and :meth:`Device.create_event`. The difference of two events that were
@@ -53,12 +78,12 @@ class Event(Handle, calls.Timed):
     _imported_from: IPCEventDescriptor  # absent for events of this process
 
     _CTYPE = "CUevent"
-    _after_wait = after_wait  # which C calls as well
     _MADE_BY = "Stream.record or Device.create_event"
 
     def __repr__(self) -> str:
         return f"<Event handle={self._value:#x}>"
 
+    @native(elapsed_failed)
     def __sub__(self, other: object) -> float:
         """Return the milliseconds from ``other`` to this event.
 
@@ -72,8 +97,9 @@ class Event(Handle, calls.Timed):
         milliseconds = _elapsed(other._c_handle, self._c_handle)
         if milliseconds == milliseconds:  # not NaN
             return milliseconds
-        raise self._elapsed_failure(other)
+        return elapsed_failed(0, self, other)
 
+    @native()
     def __rsub__(self, other: object) -> None:
         """Refuse: only an event can be subtracted from an event."""
         return NotImplemented
@@ -82,23 +108,7 @@ class Event(Handle, calls.Timed):
         """Leave ``event -= other`` to :meth:`__sub__`."""
         return NotImplemented
 
-    def _elapsed_failure(self, start: Any) -> Exception:
-        """Say why no time is known between two events."""
-        error = self._failure(lib.ccc_last_status(), start)
-        if not isinstance(error, CUDAError):
-            return error
-        if not (self.is_timing_enabled and start.is_timing_enabled):
-            why = "both events must be created with EventOptions(timing_enabled=True)"
-        elif error.name == "CUDA_ERROR_NOT_READY":
-            why = "an event has not been reached yet: call sync() on the later one first"
-        elif error.name == "CUDA_ERROR_INVALID_HANDLE":
-            why = "an event was never recorded, or the events belong to different devices"
-        else:
-            return error
-        wrapped = RuntimeError(f"no time between these events: {why}")
-        wrapped.__cause__ = error
-        return wrapped
-
+    @native(after_wait)
     def sync(self) -> None:
         """Wait on the host until the event is reached.
 
@@ -109,15 +119,16 @@ class Event(Handle, calls.Timed):
         """
         status = _sync(self._c_handle)
         if status:
-            self._after_wait(status)
+            after_wait(status, self)
 
+    @native(after_query)  # type: ignore[prop-decorator]
     @property
     def is_done(self) -> bool:
         """Whether the event was reached. True also for one never recorded."""
         status = _query(self._c_handle)
         if status == 0:
             return True
-        return False if status == NOT_READY else self._after_query(status)
+        return False if status == NOT_READY else after_query(status, self)
 
     @property
     def is_timing_enabled(self) -> bool:
@@ -215,14 +226,6 @@ class Event(Handle, calls.Timed):
         self = cls._made_by(lib.ccc_event_import, device, ipc_descriptor._payload, flags)
         self._imported_from = ipc_descriptor
         return self
-
-    def _after_query(self, status: int) -> bool:
-        """Return or raise what a query is answered by that found more than yes or no, which C calls as well."""
-        if status != ATTEND:
-            raise self._failure(status)
-        if references:
-            release_finished()
-        return True
 
 
 def event_flags(options: EventOptions) -> int:

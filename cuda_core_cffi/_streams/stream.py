@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cuda_core_cffi import _streams
 from cuda_core_cffi._core import calls
-from cuda_core_cffi._core.calls import make
+from cuda_core_cffi._core.calls import make, native
 from cuda_core_cffi._core.copying import Uncopyable
-from cuda_core_cffi._core.errors import check, last_failure
+from cuda_core_cffi._core.errors import check
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._core.handle import Handle
+from cuda_core_cffi._core.handle import Handle, raise_failure
 from cuda_core_cffi._core.integers import address_of
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
@@ -37,7 +37,7 @@ NON_BLOCKING: int = lib.CU_STREAM_NON_BLOCKING
 BLOCKING_IN_GREEN = "streams of a green context are nonblocking: they do not wait for the legacy default stream"
 
 _close = calls.close
-_create = calls.create_stream
+_create = lib.ccc_stream_create
 _sync = lib.ccc_stream_sync
 _record = lib.ccc_event_record
 _record_new = lib.ccc_stream_record
@@ -45,7 +45,6 @@ _wait_event = lib.ccc_stream_wait_event
 _wait_stream = lib.ccc_stream_wait_stream
 
 
-@calls.stand_in_class
 class StreamStandIn(Uncopyable):
     """What stands for one of our streams wherever one is taken: a graph builder."""
 
@@ -73,7 +72,6 @@ class StreamStandIn(Uncopyable):
         raise NotImplementedError
 
 
-@calls.use_fast_methods
 class Stream(Handle):
     """A queue of work that runs in order.
 
@@ -96,7 +94,6 @@ class Stream(Handle):
     __slots__ = ("_launch_handle", "_owner")
 
     _CTYPE = "CUstream"
-    _after_wait = after_wait  # which C calls as well
     _MADE_BY: ClassVar[str] = "Device.create_stream or Stream.from_handle"
     _launch_handle: (
         Any  # the C handle, which launches in Python find by this name in streams alone; set by the first of them
@@ -136,6 +133,7 @@ class Stream(Handle):
             context = f"unknown ({type(error).__name__})"
         return f"<Stream handle={self._value:#x} context={context}>"
 
+    @native(after_wait)
     def sync(self) -> None:
         """Wait on the host until all work in the stream is done.
 
@@ -146,8 +144,9 @@ class Stream(Handle):
         """
         status = _sync(self._c_handle)
         if status:
-            self._after_wait(status)
+            after_wait(status, self)
 
+    @native(raise_failure)
     def record(self, event: Event | None = None, options: EventOptions | Mapping[str, Any] | None = None) -> Event:
         """Record an event: it is reached when the work now in the stream is done.
 
@@ -178,6 +177,7 @@ class Stream(Handle):
             raise self._failure(status, event)
         return event
 
+    @native(raise_failure)
     def wait(self, event_or_stream: Event | IsStreamType) -> None:
         """Hold up what follows in this stream until an event is reached, or the work now in another stream is done.
 
@@ -311,9 +311,7 @@ class Stream(Handle):
             priority = LOWEST_PRIORITY if options.priority is None else check_priority(device, options.priority)
             if flags != NON_BLOCKING and Context._made_by(lib.ccc_device_context, device).is_green:
                 raise ValueError(BLOCKING_IN_GREEN)
-        self = _create(cls, device, flags, priority)
-        if not self:
-            raise last_failure()
+        self = cls._made_by(_create, device, flags, priority)
         self._owner = None
         return self
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any, overload
 
-from cuda_core_cffi._core import calls
-from cuda_core_cffi._core.calls import make
+from cuda_core_cffi._core.calls import make, native
 from cuda_core_cffi._core.errors import CUDAError
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._core.handle import Handle
+from cuda_core_cffi._core.handle import Handle, raise_failure
 from cuda_core_cffi._lifetime.references import flush_releases
 from cuda_core_cffi._streams.stream import Stream, accept_stream
 from cuda_core_cffi.graph import picture
@@ -58,7 +57,6 @@ UPDATE_ADVICE = {
 _launch = lib.ccc_graph_launch
 
 
-@calls.use_fast_methods
 class Graph(Handle):
     """An executable graph.
 
@@ -122,6 +120,7 @@ class Graph(Handle):
 
     __iter__ = None  # __getitem__ alone would make it iterable
 
+    @native(raise_failure)
     def launch(self, stream: IsStreamType) -> None:
         """Run the graph.
 

@@ -8,8 +8,8 @@
 // are as much again. So the calls that make, close and release objects, and those that programs make most, are here,
 // over the same helpers (ccc_calls.h); an object that was closed goes without a crossing.
 //
-// They take the usual arguments. None says that Python has to look at them: nothing was done. They check no more than
-// they need for that, so that what is wrong is told in one place. Some methods are here as a whole (ccc_method.h).
+// Methods and functions that programs call are natives (ccc_native.h). The other functions here are called by Python of
+// this package; None says that nothing was done because the arguments are not usual.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -20,8 +20,6 @@
 #include "python/ccc_once.h"
 #include "python/ccc_queue.h"
 #include "python/ccc_tensor_maps.h"
-
-#define LARGEST_BYTE 255
 
 // Store in an owner the handle that a function of CFFI returns. The interpreter runs no signal handler between the two.
 // Returns 1, 0 where the function returns NULL, and -1 with an error set, also if the owner has a handle already.
@@ -164,82 +162,6 @@ static PyObject *calls_show_handles(PyObject *module, PyObject *function)
     Py_RETURN_NONE;
 }
 
-static PyObject *calls_create_event(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    int values[2];
-    ccc_handle *handle;
-    (void)module;
-    if (check_count("create_event", count, 3) || check_class(arguments[0]) || read_integers(arguments + 1, 2, values))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS handle = helpers->event_create(values[0], (unsigned int)values[1]);
-    Py_END_ALLOW_THREADS return own_handle(arguments[0], handle);
-}
-
-static PyObject *calls_create_stream(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    int values[3];
-    ccc_handle *handle;
-    (void)module;
-    if (check_count("create_stream", count, 4) || check_class(arguments[0]) || read_integers(arguments + 1, 3, values))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS handle = helpers->stream_create(values[0], (unsigned int)values[1], values[2]);
-    Py_END_ALLOW_THREADS return own_handle(arguments[0], handle);
-}
-
-static PyObject *fill(ccc_handle *buffer, ccc_handle *stream, PyObject *given_value)
-{
-    int status;
-    if (buffer == NULL || stream == NULL || !PyLong_CheckExact(given_value))
-        Py_RETURN_NONE;
-    long value = PyLong_AsLong(given_value);
-    if (value < 0 || value > LARGEST_BYTE) {
-        PyErr_Clear();
-        Py_RETURN_NONE;
-    }
-    if (!hold_both(buffer, stream))
-        return PyLong_FromLong(CCC_IS_CLOSED);
-    Py_BEGIN_ALLOW_THREADS status = helpers->fill_in(buffer, stream, (uint32_t)value, 1);
-    Py_END_ALLOW_THREADS let_go_of_both(buffer, stream);
-    return PyLong_FromLong(status);
-}
-
-static PyObject *calls_fill(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    PyObject *behind;
-    (void)module;
-    if (check_count("fill", count, 3))
-        return NULL;
-    PyObject *result = fill(handle_of(arguments[0], CCC_BUFFER), stream_of(arguments[1], &behind), arguments[2]);
-    Py_XDECREF(behind);
-    return result;
-}
-
-static PyObject *copy(ccc_handle *destination, ccc_handle *source, ccc_handle *stream)
-{
-    int status;
-    if (destination == NULL || source == NULL || stream == NULL ||
-        helpers->bytes(destination) != helpers->bytes(source))
-        Py_RETURN_NONE;
-    ccc_handle *const all[] = {destination, source, stream};
-    if (!hold_all(all, 3))
-        return PyLong_FromLong(CCC_IS_CLOSED);
-    Py_BEGIN_ALLOW_THREADS status = helpers->copy_in(destination, source, stream);
-    Py_END_ALLOW_THREADS let_go_of_all(all, 3);
-    return PyLong_FromLong(status);
-}
-
-static PyObject *calls_copy(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    PyObject *behind;
-    (void)module;
-    if (check_count("copy", count, 3))
-        return NULL;
-    PyObject *result = copy(handle_of(arguments[0], CCC_BUFFER), handle_of(arguments[1], CCC_BUFFER),
-                            stream_of(arguments[2], &behind));
-    Py_XDECREF(behind);
-    return result;
-}
-
 // Whether the dictionary of an object has the very same names and values as another dictionary, which nobody changes.
 static PyObject *calls_has_same(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
@@ -263,62 +185,51 @@ static PyObject *calls_has_same(PyObject *module, PyObject *const *arguments, Py
     return PyBool_FromLong(result);
 }
 
-// Objects of a class stand for streams.
-static PyObject *calls_stand_in_class(PyObject *module, PyObject *class)
-{
-    (void)module;
-    if (!PyType_Check(class))
-        return PyErr_Format(PyExc_TypeError, "expected a class");
-    stand_in_name = PyUnicode_InternFromString("_stream");
-    launch_stand_in_name = PyUnicode_InternFromString("_captured");
-    if (stand_in_name == NULL || launch_stand_in_name == NULL)
-        return NULL;
-    stand_in_type = (PyTypeObject *)Py_NewRef(class);
-    return Py_NewRef(class);
-}
-
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
 
-// The methods that stand for ones in Python.
-static method fast_methods[] = {
-    {"Exporter",
-     "($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)",
-     {"__dlpack__", FAST(buffer_dlpack) | METH_KEYWORDS, NULL},
-     &python_dlpack},
-    {"Exporter", "($self, /)", {"__dlpack_device__", buffer_dlpack_device, METH_NOARGS, NULL}, &python_dlpack_device},
-    {"Device",
-     "($self, /, ctx=None)",
-     {"set_current", FAST(device_set_current) | METH_KEYWORDS, NULL},
-     &python_set_current},
-    {"Stream",
-     "($self, /, event=None, options=None)",
-     {"record", FAST(stream_record) | METH_KEYWORDS, NULL},
-     &python_stream_record},
-    {"Stream", "($self, /, event_or_stream)", {"wait", FAST(stream_wait) | METH_KEYWORDS, NULL}, &python_stream_wait},
-    {"Stream", "($self, /)", {"sync", stream_sync, METH_NOARGS, NULL}, &python_stream_sync},
-    {"Graph", "($self, /, stream)", {"launch", FAST(graph_launch) | METH_KEYWORDS, NULL}, &python_graph_launch},
-    {"Event", "($self, /)", {"sync", event_sync, METH_NOARGS, NULL}, &python_event_sync},
-    {NULL, NULL, {NULL, NULL, 0, NULL}, NULL},
+static native *const natives[] = {
+    &native_buffer_close,         &native_buffer_copy_from, &native_buffer_copy_to,      &native_buffer_dlpack,
+    &native_buffer_dlpack_device, &native_buffer_fill,      &native_device_create_event, &native_device_create_stream,
+    &native_device_set_current,   &native_event_is_done,    &native_event_rsub,          &native_event_sub,
+    &native_event_sync,           &native_graph_launch,     &native_launch_usual,        &native_pool_allocate,
+    &native_stream_record,        &native_stream_sync,      &native_stream_wait,
 };
+#define NATIVES (sizeof natives / sizeof *natives)
 
-static PyObject *calls_use_fast_methods(PyObject *module, PyObject *class)
+// lift(body, failed): put the native of the same qualified name before a function or property.
+static PyObject *calls_lift(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;
-    if (!(PyType_Check(class) && PyType_IsSubtype((PyTypeObject *)class, finder_type)) && check_class(class))
+    if (check_count("lift", count, 2))
         return NULL;
-    PyObject *name = PyObject_GetAttrString(class, "__name__");
-    int failed = name == NULL;
-    for (method *entry = fast_methods; entry->place && !failed; ++entry)
-        if (PyUnicode_CompareWithASCIIString(name, entry->place) == 0)
-            failed = stand_in(class, &entry->definition, entry->signature, entry->python);
-    if (!failed && PyUnicode_CompareWithASCIIString(name, "Event") == 0) {
-        failed = use_fast_query(class) || use_fast_subtraction(class);
-        usual_type[CCC_EVENT] = (PyTypeObject *)Py_NewRef(class);
-    } else if (!failed && PyUnicode_CompareWithASCIIString(name, "Stream") == 0) {
-        usual_type[CCC_STREAM] = (PyTypeObject *)Py_NewRef(class);
-    }
+    PyObject *body = PyObject_TypeCheck(arguments[0], &PyProperty_Type) ? PyObject_GetAttrString(arguments[0], "fget")
+                                                                        : Py_NewRef(arguments[0]);
+    PyObject *name = body ? PyObject_GetAttrString(body, "__qualname__") : NULL, *made = NULL;
+    size_t index = 0;
+    while (name && index < NATIVES && PyUnicode_CompareWithASCIIString(name, natives[index]->name))
+        ++index;
+    if (name && index == NATIVES)
+        PyErr_Format(PyExc_RuntimeError, "nothing in C has the name %R", name);
+    else if (name)
+        made = lift_body(natives[index], body, arguments[1]);
+    Py_XDECREF(body);
     Py_XDECREF(name);
-    return failed ? NULL : Py_NewRef(class);
+    return made;
+}
+
+// The names of the natives that have no body yet.
+static PyObject *calls_natives_without_body(PyObject *module, PyObject *unused)
+{
+    PyObject *names = PyList_New(0);
+    (void)module;
+    (void)unused;
+    for (size_t index = 0; names && index < NATIVES; ++index) {
+        PyObject *name = natives[index]->body ? NULL : PyUnicode_FromString(natives[index]->name);
+        if (name && PyList_Append(names, name))
+            Py_CLEAR(names);
+        Py_XDECREF(name);
+    }
+    return names;
 }
 
 static PyMethodDef methods[] = {
@@ -334,21 +245,15 @@ static PyMethodDef methods[] = {
     {"close_once", calls_close_once, METH_O, "close_once(owner, /)\n--\n\nClose, and tell whether this call did."},
     {"thread_devices", calls_thread_devices, METH_NOARGS,
      "thread_devices()\n--\n\nReturn the devices of this thread by their ordinals."},
-    {"create_event", FAST(calls_create_event), "create_event(cls, device, flags, /)\n--\n\nMake an event."},
-    {"create_stream", FAST(calls_create_stream),
-     "create_stream(cls, device, flags, priority, /)\n--\n\nMake a stream."},
     {"make_packer", FAST(calls_make_packer),
      "make_packer(fields, types, target, /)\n--\n\nReturn what packs a kernel's arguments."},
     {"retarget", FAST(calls_retarget),
      "retarget(packer, target, /)\n--\n\nReturn a packer like another, for another kernel."},
-    {"fast_launch", calls_fast_launch, METH_O, "fast_launch(launch, /)\n--\n\nReturn a function in C for launch."},
     {"show_handles", calls_show_handles, METH_O,
      "show_handles(function, /)\n--\n\nHave a function make what programs get as handles."},
     {"launch", FAST(calls_launch), "launch(packer, stream, native, values, /)\n--\n\nLaunch a kernel."},
     {"pack", FAST(calls_pack), "pack(packer, values, /)\n--\n\nReturn the packed arguments."},
     {"prepare", FAST(calls_prepare), "prepare(fields, native, plan, /)\n--\n\nReturn a prepared launch's functions."},
-    {"fill", FAST(calls_fill), "fill(buffer, stream, value, /)\n--\n\nFill with a byte."},
-    {"copy", FAST(calls_copy), "copy(destination, source, stream, /)\n--\n\nCopy a buffer into one of the same size."},
     {"encode_map", FAST(calls_encode_map),
      "encode_map(device, description, address, /)\n--\n\nReturn a tensor map, or a status."},
     {"replace_map", FAST(calls_replace_map),
@@ -362,12 +267,9 @@ static PyMethodDef methods[] = {
      "use_functions(cls, attribute, functions, /)\n--\n\nHave functions stand for the getters of properties."},
     {"use_members", FAST(calls_use_members),
      "use_members(cls, members, /)\n--\n\nHave members of a structure stand for the getters of properties."},
-    {"use_fast_methods", calls_use_fast_methods, METH_O,
-     "use_fast_methods(cls, /)\n--\n\nPut methods in C in a class."},
-    {"stand_in_class", calls_stand_in_class, METH_O,
-     "stand_in_class(cls, /)\n--\n\nHave objects of a class stand for their _stream, in launches _captured."},
-    {"buffer_class", calls_buffer_class, METH_O, "buffer_class(cls, /)\n--\n\nReplace close of a class of buffers."},
-    {"pool_class", calls_pool_class, METH_O, "pool_class(cls, /)\n--\n\nReplace allocate of a class of pools."},
+    {"lift", FAST(calls_lift), "lift(body, failed, /)\n--\n\nPut C before a function or property."},
+    {"natives_without_body", calls_natives_without_body, METH_NOARGS,
+     "natives_without_body()\n--\n\nReturn the names of what is in C and was not put before anything."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -392,9 +294,16 @@ static int calls_exec(PyObject *module)
     check_cleanup = find("cuda_core_cffi._core.errors", "check_cleanup");
     describe_fields = find("cuda_core_cffi._core.packing", "describe");
     value_name = PyUnicode_InternFromString("value");
+    packer_name = PyUnicode_InternFromString("_fast_packer");
+    native_name = PyUnicode_InternFromString("_native_cache");
+    owner_name = PyUnicode_InternFromString("_owner");
+    stand_in_name = PyUnicode_InternFromString("_stream");
+    launch_stand_in_name = PyUnicode_InternFromString("_captured");
     if (address == NULL || handle_ctype == NULL || target_ctype == NULL || plan_ctype == NULL || config_ctype == NULL ||
         question_ctype == NULL || map_ctype == NULL || new_structure == NULL || handle_name == NULL ||
-        check_cleanup == NULL || describe_fields == NULL || value_name == NULL || prepare_export())
+        check_cleanup == NULL || describe_fields == NULL || value_name == NULL || packer_name == NULL ||
+        native_name == NULL || owner_name == NULL || stand_in_name == NULL || launch_stand_in_name == NULL ||
+        prepare_export())
         goto done;
     helpers = PyLong_AsVoidPtr(address);
     if (helpers == NULL)
@@ -406,12 +315,13 @@ static int calls_exec(PyObject *module)
     if (type == NULL || PyModule_AddObjectRef(module, "Owner", type))
         goto done;
     owner_type = (PyTypeObject *)Py_NewRef(type);
-    if (add_memory(module) || add_timed(module) || add_finder(module))
+    if (add_memory(module) || add_operand(module) || add_finder(module))
         goto done;
     packer_type = (PyTypeObject *)PyType_FromSpec(&packer_spec);
     reader_type = (PyTypeObject *)PyType_FromSpec(&reader_spec);
     told_type = (PyTypeObject *)PyType_FromSpec(&told_spec);
-    if (packer_type == NULL || reader_type == NULL || told_type == NULL || make_shortcut_type() ||
+    lift_type = (PyTypeObject *)PyType_FromSpec(&lift_spec);
+    if (lift_type == NULL || packer_type == NULL || reader_type == NULL || told_type == NULL || make_shortcut_type() ||
         PyModule_AddObjectRef(module, "Told", (PyObject *)told_type))
         goto done;
     ccc_import_done();

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Buffers, for _calls.c: what they have beside their handle, and the methods that allocate and close them. What is not
-// usual goes to the methods in Python, for which they stand.
+// Buffers, for _calls.c: the fields beside the handle, and the methods that allocate, close, fill and copy.
 //
 // The cdata of a buffer's handle is made when somebody asks for it: most buffers go without.
 #ifndef CCC_BUFFERS_H
 #define CCC_BUFFERS_H
 
+#include <limits.h>
 #include <stddef.h>
 
 #include "python/ccc_export.h"
@@ -20,19 +20,24 @@ typedef struct memory {
     PyObject *keep, *whole;  // what the memory needs until it has gone back: here they go after the handle
 } memory;
 
-#define KNOWN 4
+// A pool, and the class of the buffers that it allocates.
+typedef struct pool_object {
+    owner owner;
+    PyObject *allocates;
+} pool_object;
 
-static PyTypeObject *memory_type;
+#define LARGEST_BYTE 255
 
-// The classes of pools, and of what they allocate, set when they are made: they are never released.
-static struct {
-    PyObject *pool, *buffer;
-} known[KNOWN];
-static int known_count;
+static PyTypeObject *memory_type, *pool_type;
 
-// The methods in Python, and the attributes and arguments that are looked for.
-static PyObject *python_close, *python_allocate;
-static PyObject *allocates_name, *keep_name, *otherwise_name, *owner_name, *stream_name;
+NATIVE(pool_allocate, "MemPool.allocate", "($self, size, stream=None)");
+NATIVE_WITH_CLASS(buffer_close, "Buffer.close", "($self, stream=None)", &usual_type[CCC_BUFFER]);
+NATIVE(buffer_fill, "Buffer.fill", "($self, value, width=None, *, stream)");
+NATIVE(buffer_copy_from, "Buffer.copy_from", "($self, src, *, stream, options=None)");
+NATIVE(buffer_copy_to, "Buffer.copy_to", "($self, dst=None, *, stream, options=None)");
+
+// The names of attributes and arguments.
+static PyObject *keep_name, *stream_name;
 
 static int memory_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -104,6 +109,31 @@ static PyType_Spec memory_spec = {
     memory_slots,
 };
 
+static void pool_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    Py_XDECREF(((pool_object *)self)->allocates);
+    drop_handle(self);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef pool_members[] = {
+    {"_allocates", T_OBJECT_EX, offsetof(pool_object, allocates), 0, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot pool_slots[] = {
+    {Py_tp_dealloc, pool_dealloc},
+    {Py_tp_members, pool_members},
+    {Py_tp_doc, "Owns the C handle of a pool, and has the class of what it allocates."},
+    {0, NULL},
+};
+
+static PyType_Spec pool_spec = {
+    "cuda_core_cffi._calls.Pool", sizeof(pool_object), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, pool_slots,
+};
+
 // Find the arguments (size, stream=None), which are not looked at. -1: they are given in another way, or wrong.
 static int read_request(PyObject *const *arguments, Py_ssize_t count, PyObject *names, PyObject **request)
 {
@@ -144,19 +174,6 @@ static int is_memory_class(PyObject *type)
     return PyType_Check(type) && PyType_IsSubtype((PyTypeObject *)type, memory_type);
 }
 
-// The class of what a pool allocates. A new reference; NULL: it is none of ours.
-static PyObject *class_of_buffers(PyObject *pool)
-{
-    for (int index = 0; index < known_count; ++index)
-        if ((PyObject *)Py_TYPE(pool) == known[index].pool)
-            return Py_NewRef(known[index].buffer);
-    PyObject *type = PyObject_GetAttr(pool, allocates_name);
-    if (type && !is_memory_class(type))
-        Py_CLEAR(type);
-    PyErr_Clear();
-    return type;
-}
-
 // A buffer from a pool. NULL with no error set: Python has to look at the arguments, or *failed is set.
 static PyObject *allocate_usual(PyObject *self, PyObject *given_size, PyObject *given_stream, int *failed)
 {
@@ -168,9 +185,11 @@ static PyObject *allocate_usual(PyObject *self, PyObject *given_size, PyObject *
         PyErr_Clear();
         return NULL;
     }
-    PyObject *type = class_of_buffers(self);
-    if (type == NULL)
+    PyObject *type = Py_XNewRef(((pool_object *)self)->allocates);
+    if (type == NULL || !is_memory_class(type)) {
+        Py_XDECREF(type);
         return NULL;
+    }
     Py_BEGIN_ALLOW_THREADS handle = helpers->pool_allocate(pool, stream, size);
     Py_END_ALLOW_THREADS *failed = handle == NULL;
     PyObject *buffer = handle ? make_buffer(type, handle, self, given_size) : NULL;
@@ -184,12 +203,13 @@ static PyObject *pool_allocate(PyObject *self, PyObject *const *arguments, Py_ss
 {
     PyObject *request[2];
     int failed = 0;
-    if (read_request(arguments, count, names, request))
-        return call_python(python_allocate, self, arguments, count, names);
-    PyObject *buffer = allocate_usual(self, request[0], request[1], &failed);
+    PyObject *buffer =
+        read_request(arguments, count, names, request) ? NULL : allocate_usual(self, request[0], request[1], &failed);
     if (buffer || PyErr_Occurred())
         return buffer;
-    return PyObject_CallMethodObjArgs(self, otherwise_name, request[0], request[1], failed ? Py_True : Py_False, NULL);
+    if (failed)
+        return call_failed(&native_pool_allocate, helpers->last_status(), self, arguments, count, names);
+    return call_body(&native_pool_allocate, self, arguments, count, names);
 }
 
 static PyObject *buffer_close(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
@@ -198,7 +218,7 @@ static PyObject *buffer_close(PyObject *self, PyObject *const *arguments, Py_ssi
     ccc_handle *handle = is_usual ? HANDLE(self) : NULL;
     PyObject *address;
     if (handle == NULL)
-        return call_python(python_close, self, arguments, count, names);
+        return call_body(&native_buffer_close, self, arguments, count, names);
     int waiting = close_handle(handle, &closed);
     Py_BEGIN_CRITICAL_SECTION(self);  // as the member that shows it is read in
     address = ((memory *)self)->address;
@@ -210,72 +230,100 @@ static PyObject *buffer_close(PyObject *self, PyObject *const *arguments, Py_ssi
     Py_RETURN_NONE;
 }
 
-#define METHOD(name, function) {name, (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS, NULL}
-
-static PyMethodDef memory_methods[] = {
-    METHOD("close", buffer_close),
-    METHOD("allocate", pool_allocate),
-};
-
-#undef METHOD
-
-// Give a class a method of ours in place of its own, or of one that it inherits with the others that get it.
-static PyObject *give(PyObject *type, PyTypeObject *base, PyMethodDef *definition, const char *signature,
-                      PyObject **kept)
+// The stream of a call (value, *, stream) with one value. NULL, with no error set: the arguments are others.
+static ccc_handle *stream_of_call(PyObject *const *arguments, Py_ssize_t count, PyObject *names, PyObject **behind)
 {
-    if (!PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, base))
-        return PyErr_Format(PyExc_TypeError, "expected a subclass of %R", base);
-    PyObject *method = PyObject_GetAttrString(type, definition->ml_name);
-    int failed = method == NULL;
-    if (method && *kept && method != *kept) {
-        PyErr_Format(PyExc_TypeError, "%R has a method of its own: %s", type, definition->ml_name);
-        failed = 1;
+    *behind = NULL;
+    if (count != 1 || names == NULL || PyTuple_Size(names) != 1 || PyTuple_GetItem(names, 0) != stream_name)
+        return NULL;
+    return stream_of(arguments[1], behind);
+}
+
+// Read a byte. Returns -1, with no error set, for another value.
+static long byte_of(PyObject *given)
+{
+    long value = PyLong_CheckExact(given) ? PyLong_AsLong(given) : -1;
+    if (value >= 0 && value <= LARGEST_BYTE)
+        return value;
+    PyErr_Clear();
+    return -1;
+}
+
+static PyObject *buffer_fill(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    int status;
+    PyObject *behind;
+    ccc_handle *buffer = handle_of(self, CCC_BUFFER), *stream = stream_of_call(arguments, count, names, &behind);
+    long value = buffer && stream ? byte_of(arguments[0]) : -1;
+    if (value < 0 || !hold_both(buffer, stream)) {
+        Py_XDECREF(behind);
+        return call_body(&native_buffer_fill, self, arguments, count, names);
     }
-    Py_XDECREF(method);
-    return failed || stand_in(type, definition, signature, kept) ? NULL : Py_NewRef(type);
+    Py_BEGIN_ALLOW_THREADS status = helpers->fill_in(buffer, stream, (uint32_t)value, 1);
+    Py_END_ALLOW_THREADS let_go_of_both(buffer, stream);
+    Py_XDECREF(behind);
+    if (status)
+        return call_failed(&native_buffer_fill, status, self, arguments, count, names);
+    Py_RETURN_NONE;
 }
 
-static PyObject *calls_buffer_class(PyObject *module, PyObject *type)
+#define UNUSUAL INT_MIN  // no status: nothing was done
+
+// Copy a buffer into one of the same size. Returns a status, or UNUSUAL.
+static int copy_whole(ccc_handle *destination, ccc_handle *source, ccc_handle *stream)
 {
-    (void)module;
-    PyObject *done = give(type, memory_type, &memory_methods[0], "($self, stream=None)", &python_close);
-    if (done && usual_type[CCC_BUFFER] == NULL)
-        usual_type[CCC_BUFFER] = (PyTypeObject *)Py_NewRef(type);
-    return done;
+    int status;
+    if (destination == NULL || source == NULL || stream == NULL ||
+        helpers->bytes(destination) != helpers->bytes(source))
+        return UNUSUAL;
+    ccc_handle *const all[] = {destination, source, stream};
+    if (!hold_all(all, 3))
+        return UNUSUAL;
+    Py_BEGIN_ALLOW_THREADS status = helpers->copy_in(destination, source, stream);
+    Py_END_ALLOW_THREADS let_go_of_all(all, 3);
+    return status;
 }
 
-static PyObject *calls_pool_class(PyObject *module, PyObject *type)
+static PyObject *buffer_copy_from(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
-    (void)module;
-    PyObject *done = give(type, owner_type, &memory_methods[1], "($self, size, stream=None)", &python_allocate);
-    PyObject *buffer = done ? PyObject_GetAttrString(type, "_BUFFER") : NULL;
-    if (buffer && known_count < KNOWN && is_memory_class(buffer)) {
-        known[known_count].pool = Py_NewRef(type);
-        known[known_count++].buffer = Py_NewRef(buffer);
-    }
-    if (buffer == NULL)
-        Py_CLEAR(done);
-    Py_XDECREF(buffer);
-    return done;
+    PyObject *behind;
+    ccc_handle *stream = stream_of_call(arguments, count, names, &behind);
+    int status =
+        stream ? copy_whole(handle_of(self, CCC_BUFFER), handle_of(arguments[0], CCC_BUFFER), stream) : UNUSUAL;
+    Py_XDECREF(behind);
+    if (status == UNUSUAL)
+        return call_body(&native_buffer_copy_from, self, arguments, count, names);
+    if (status)
+        return call_failed(&native_buffer_copy_from, status, self, arguments, count, names);
+    Py_RETURN_NONE;
 }
 
-// Make the class, and the names that are looked for.
+static PyObject *buffer_copy_to(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    PyObject *behind;
+    ccc_handle *stream = stream_of_call(arguments, count, names, &behind);
+    int status =
+        stream ? copy_whole(handle_of(arguments[0], CCC_BUFFER), handle_of(self, CCC_BUFFER), stream) : UNUSUAL;
+    Py_XDECREF(behind);
+    if (status == UNUSUAL)
+        return call_body(&native_buffer_copy_to, self, arguments, count, names);
+    if (status)
+        return call_failed(&native_buffer_copy_to, status, self, arguments, count, names);
+    return Py_NewRef(arguments[0]);
+}
+
+// Make the classes and the names.
 static int add_memory(PyObject *module)
 {
-    static const struct {
-        PyObject **slot;
-        const char *name;
-    } names[] = {
-        {&allocates_name, "_allocates"}, {&keep_name, "_keep"},    {&otherwise_name, "_allocate_otherwise"},
-        {&owner_name, "_owner"},         {&stream_name, "stream"},
-    };
-    for (size_t index = 0; index < sizeof names / sizeof *names; ++index)
-        if ((*names[index].slot = PyUnicode_InternFromString(names[index].name)) == NULL)
-            return -1;
-    PyObject *bases = PyTuple_Pack(1, owner_type);
+    keep_name = PyUnicode_InternFromString("_keep");
+    stream_name = PyUnicode_InternFromString("stream");
+    PyObject *bases = keep_name && stream_name ? PyTuple_Pack(1, owner_type) : NULL;
     memory_type = bases ? (PyTypeObject *)PyType_FromSpecWithBases(&memory_spec, bases) : NULL;
+    pool_type = memory_type ? (PyTypeObject *)PyType_FromSpecWithBases(&pool_spec, bases) : NULL;
     Py_XDECREF(bases);
-    return memory_type ? PyModule_AddObjectRef(module, "Memory", (PyObject *)memory_type) : -1;
+    if (pool_type == NULL || PyModule_AddObjectRef(module, "Pool", (PyObject *)pool_type))
+        return -1;
+    return PyModule_AddObjectRef(module, "Memory", (PyObject *)memory_type);
 }
 
 #endif

@@ -12,6 +12,7 @@ struct ccc_tensor_map;  // memory/ccc_tensor_map.h
 
 // Each call, for those who expand CALL(name, function, type, parameters): the table and its structure.
 #define CCC_CALLS(CALL) \
+    CALL(last_status, ccc_last_status, int, (void)) \
     CALL(bytes, ccc_handle_bytes, size_t, (const ccc_handle *handle)) \
     CALL(is_borrowed, ccc_is_borrowed, int, (const ccc_handle *handle)) \
     CALL(acquire, ccc_acquire, int, (const ccc_handle *handle)) \
@@ -48,9 +49,11 @@ struct ccc_tensor_map;  // memory/ccc_tensor_map.h
     CALL(nvml_ask, ccc_nvml_ask, int, \
          (const ccc_nvml_question *question, uintptr_t object, unsigned int first, unsigned int second, void *answer))
 
-// For those without the driver's header: CUDA_ERROR_NOT_READY, CCC_CLOSED, and the size of a CUtensorMap.
+// For those without the driver's header: CUDA_ERROR_NOT_READY, CU_EVENT_DISABLE_TIMING, CU_STREAM_NON_BLOCKING, and the
+// size of a CUtensorMap.
 #define CCC_NOT_READY 600
-#define CCC_IS_CLOSED (-1)
+#define CCC_UNTIMED 2
+#define CCC_NONBLOCKING 1
 #define CCC_MAP_BYTES 128
 
 typedef struct ccc_calls {

@@ -14,7 +14,8 @@
 #include "memory/ccc_tensor_map.h"
 
 _Static_assert(CCC_NOT_READY == CUDA_ERROR_NOT_READY, "what a query answers that is too early");
-_Static_assert(CCC_IS_CLOSED == CCC_CLOSED, "the status that says that something is closed");
+_Static_assert(CCC_UNTIMED == CU_EVENT_DISABLE_TIMING, "the flags of a new event");
+_Static_assert(CCC_NONBLOCKING == CU_STREAM_NON_BLOCKING, "the flags of a new stream");
 _Static_assert(CCC_MAP_BYTES == sizeof(CUtensorMap), "the size of a tensor map");
 
 static ccc_calls ccc_calls_table = {

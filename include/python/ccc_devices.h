@@ -8,17 +8,18 @@
 
 #include <stddef.h>
 
-#include "python/ccc_method.h"
+#include "python/ccc_native.h"
+
+NATIVE(device_create_event, "Device.create_event", "($self, /, options=None)");
+NATIVE(device_create_stream, "Device.create_stream", "($self, /, obj=None, options=None)");
+NATIVE(device_set_current, "Device.set_current", "($self, /, ctx=None)");
 
 typedef struct device {
     PyObject_HEAD int ordinal;
 } device;
 
 static PyTypeObject *finder_type;
-static PyObject *devices_name, *find_name, *check_status, *last_failure;
-
-// The method in Python, set when the class gets that in C.
-static PyObject *python_set_current;
+static PyObject *devices_name, *find_name, *last_failure;
 
 // This thread's devices by their ordinals. Borrowed; NULL: an error is set.
 static PyObject *devices_of_thread(void)
@@ -69,13 +70,39 @@ static PyObject *finder_new(PyTypeObject *type, PyObject *arguments, PyObject *n
     return found;
 }
 
+static PyObject *device_create_event(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    ccc_handle *handle;
+    if (count || names || usual_type[CCC_EVENT] == NULL)
+        return call_body(&native_device_create_event, self, arguments, count, names);
+    Py_BEGIN_ALLOW_THREADS handle = helpers->event_create(((device *)self)->ordinal, CCC_UNTIMED);
+    Py_END_ALLOW_THREADS return handle
+        ? make_owner(usual_type[CCC_EVENT], handle)
+        : call_failed(&native_device_create_event, helpers->last_status(), self, arguments, count, names);
+}
+
+static PyObject *device_create_stream(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    ccc_handle *handle;
+    if (count || names || usual_type[CCC_STREAM] == NULL)
+        return call_body(&native_device_create_stream, self, arguments, count, names);
+    Py_BEGIN_ALLOW_THREADS handle = helpers->stream_create(((device *)self)->ordinal, CCC_NONBLOCKING, 0);
+    Py_END_ALLOW_THREADS if (handle == NULL) return call_failed(&native_device_create_stream, helpers->last_status(),
+                                                                self, arguments, count, names);
+    PyObject *stream = make_owner(usual_type[CCC_STREAM], handle);
+    if (stream && PyObject_SetAttr(stream, owner_name, Py_None))
+        Py_CLEAR(stream);
+    return stream;
+}
+
 static PyObject *device_set_current(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     int status;
     if (count || names)
-        return call_python(python_set_current, self, arguments, count, names);
+        return call_body(&native_device_set_current, self, arguments, count, names);
     Py_BEGIN_ALLOW_THREADS status = helpers->device_set_current(((device *)self)->ordinal);
-    Py_END_ALLOW_THREADS if (status) return PyObject_CallFunction(check_status, "i", status);
+    Py_END_ALLOW_THREADS if (status) return call_failed(&native_device_set_current, status, self, arguments, count,
+                                                        names);
     Py_RETURN_NONE;
 }
 
@@ -99,9 +126,8 @@ static int add_finder(PyObject *module)
 {
     devices_name = PyUnicode_InternFromString("cuda_core_cffi.devices");
     find_name = PyUnicode_InternFromString("_find");
-    check_status = find("cuda_core_cffi._core.errors", "check");
     last_failure = find("cuda_core_cffi._core.errors", "last_failure");
-    int is_ready = devices_name && find_name && check_status && last_failure;
+    int is_ready = devices_name && find_name && last_failure;
     finder_type = is_ready ? (PyTypeObject *)PyType_FromSpec(&finder_spec) : NULL;
     return finder_type ? PyModule_AddObjectRef(module, "DeviceFinder", (PyObject *)finder_type) : -1;
 }

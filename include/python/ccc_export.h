@@ -5,10 +5,13 @@
 #define CCC_EXPORT_H
 
 #include "python/ccc_capsule.h"
-#include "python/ccc_method.h"
+#include "python/ccc_native.h"
 
-// The methods in Python, and the attributes that are looked at.
-static PyObject *python_dlpack, *python_dlpack_device, *resource_name, *device_name;
+NATIVE(buffer_dlpack, "Exporter.__dlpack__", "($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)");
+NATIVE_PLAIN(buffer_dlpack_device, "Exporter.__dlpack_device__", NULL);
+
+// The names of attributes.
+static PyObject *resource_name, *device_name;
 
 enum { STREAM, MAX_VERSION, DL_DEVICE, COPY, KEYWORDS };
 static const char *const KEYWORD_NAMES[] = {"stream", "max_version", "dl_device", "copy"};
@@ -61,12 +64,12 @@ static int read_plain(PyObject *number, long long *value)
     return -1;
 }
 
-// The capsule for a buffer. NULL with no error set: the arguments are not usual, or Python has a part in it.
-static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *device)
+// Make the capsule for a buffer. Returns NULL with no error set if the arguments are not usual, Python has a part in
+// it, or the work failed with *status.
+static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *device, int *status)
 {
     long long major = 0, stream = 0, kind, ordinal;
     uint64_t tensor;
-    int status;
     ccc_handle *handle = HANDLE(self);
     PyObject *wanted = given[DL_DEVICE], *version = given[MAX_VERSION];
     if (read_plain(PyTuple_GetItem(device, 0), &kind) || read_plain(PyTuple_GetItem(device, 1), &ordinal) ||
@@ -89,13 +92,11 @@ static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *
     const DLDevice place = {(int32_t)kind, (int32_t)ordinal};
     const uint64_t consumer = stream == -1 ? 0 : (uint64_t)stream;
     if (consumer == 0) {  // without a call of the driver
-        tensor = helpers->tensor_for(handle, place, major >= 1, 0, &status);
+        tensor = helpers->tensor_for(handle, place, major >= 1, 0, status);
     } else {
-        Py_BEGIN_ALLOW_THREADS tensor = helpers->tensor_for(handle, place, major >= 1, consumer, &status);
+        Py_BEGIN_ALLOW_THREADS tensor = helpers->tensor_for(handle, place, major >= 1, consumer, status);
         Py_END_ALLOW_THREADS
     }
-    if (status)
-        raise_made(PyObject_CallMethod(self, "_failure", "i", status));
     if (tensor == 0)
         return NULL;
     PyObject *capsule = ccc_capsule_of((void *)(uintptr_t)tensor, major >= 1);
@@ -107,20 +108,23 @@ static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *
 static PyObject *buffer_dlpack(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     PyObject *given[KEYWORDS], *capsule = NULL;
+    int status = 0;
     int is_usual = handle_of(self, CCC_BUFFER) && count == 0 && sort_keywords(arguments, names, given) == 0;
     PyObject *device = is_usual ? device_of(self) : NULL;
     if (device) {
-        capsule = export_usual(self, given, device);
+        capsule = export_usual(self, given, device, &status);
         Py_DECREF(device);
     }
-    return capsule || PyErr_Occurred() ? capsule : call_python(python_dlpack, self, arguments, count, names);
+    if (status)
+        return call_failed(&native_buffer_dlpack, status, self, arguments, count, names);
+    return capsule || PyErr_Occurred() ? capsule : call_body(&native_buffer_dlpack, self, arguments, count, names);
 }
 
 static PyObject *buffer_dlpack_device(PyObject *self, PyObject *unused)
 {
     PyObject *device = device_of(self);
     (void)unused;
-    return device ? device : PyObject_CallFunctionObjArgs(python_dlpack_device, self, NULL);
+    return device ? device : call_body(&native_buffer_dlpack_device, self, NULL, 0, NULL);
 }
 
 // Set the names that are looked for. -1, with an error set: that failed.

@@ -125,23 +125,11 @@ static PyObject *on_slow_path(const packer *packer, const char *method, PyObject
     return result;
 }
 
-// The function in Python, and the attributes of kernels and configurations that are looked at.
-static PyObject *python_launch, *packer_name, *native_name;
+NATIVE(launch_usual, "launch", "(stream, config, kernel, *kernel_args)");
 
-// Raise what launch_failure of _launching/launch.py makes of a status.
-static PyObject *launch_failed(int status, PyObject *stream, PyObject *const *arguments, Py_ssize_t count)
-{
-    PyObject *values = tuple_of(arguments + 3, count - 3), *error = NULL;
-    PyObject *module = values ? PyImport_ImportModule("cuda_core_cffi._launching.launch") : NULL;
-    if (module)
-        error =
-            PyObject_CallMethod(module, "launch_failure", "iOOOO", status, stream, arguments[1], arguments[2], values);
-    Py_XDECREF(module);
-    Py_XDECREF(values);
-    return raise_made(error);
-}
+// The names of attributes of kernels and configurations.
+static PyObject *packer_name, *native_name;
 
-// launch(stream, config, kernel, *values). What was not tried, the function in Python looks at.
 static PyObject *launch_usual(PyObject *unused, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     int status;
@@ -156,29 +144,15 @@ static PyObject *launch_usual(PyObject *unused, PyObject *const *arguments, Py_s
                                         : -1;
         Py_XDECREF(packer);
         Py_XDECREF(native);
-        int raised = done < 0 || (done == 0 && status > 0);
-        if (done == 0 && status > 0)
-            launch_failed(status, stream, arguments, count);
         Py_XDECREF(behind);
-        if (raised)
+        if (done < 0)
             return NULL;
         if (done == 0 && status == 0)
             Py_RETURN_NONE;
+        if (done == 0 && status > 0)  // else Python checks the configuration, or names the closed object
+            return call_failed(&native_launch_usual, status, NULL, arguments, count, NULL);
     }
-    return PyObject_Vectorcall(python_launch, arguments, (size_t)count, names);
-}
-
-static PyMethodDef launch_function = {"launch", (PyCFunction)(void (*)(void))launch_usual,
-                                      METH_FASTCALL | METH_KEYWORDS, NULL};
-
-static PyObject *calls_fast_launch(PyObject *module, PyObject *function)
-{
-    (void)module;
-    packer_name = PyUnicode_InternFromString("_fast_packer");
-    native_name = PyUnicode_InternFromString("_native_cache");
-    if (packer_name == NULL || native_name == NULL)
-        return NULL;
-    return stand_for(function, &launch_function, "(stream, config, kernel, *kernel_args)", &python_launch);
+    return PyObject_Vectorcall(native_launch_usual.body, arguments, (size_t)count, names);
 }
 
 static int check_values(const packer *packer, Py_ssize_t count)

@@ -26,6 +26,15 @@ static PyObject *handle_ctype;
 static PyObject *(*from_pointer)(char *pointer, PyObject *ctype);
 static char *(*to_pointer)(PyObject *cdata, PyObject *ctype);
 
+// An attribute of a module. A new reference.
+static PyObject *find(const char *module, const char *name)
+{
+    PyObject *found = PyImport_ImportModule(module);
+    PyObject *value = found ? PyObject_GetAttrString(found, name) : NULL;
+    Py_XDECREF(found);
+    return value;
+}
+
 // A handle is exchanged for another while threads use the object: without the GIL the pointer to it is read atomically.
 #define HANDLE(object) __atomic_load_n(&((owner *)(object))->handle, __ATOMIC_ACQUIRE)
 
@@ -62,16 +71,25 @@ static inline ccc_handle *handle_of(PyObject *argument, ccc_kind kind)
     return Py_IS_TYPE(argument, usual_type[kind]) ? HANDLE(argument) : handle_of_any(argument, kind);
 }
 
-// The class of objects that stand for a stream, and the names of its attributes with the stream: the second for
-// launches, where it may be None, the first for all else. Set when the class is made, and never released.
-static PyTypeObject *stand_in_type;
+// The names of the attributes in which a StreamStandIn has its stream: the second for launches, where it may be None,
+// the first for all else. They are never released.
 static PyObject *stand_in_name, *launch_stand_in_name;
+static PyObject *owner_name;  // in which a stream has its owner in another library, or None
+
+static int is_stand_in(PyObject *argument)
+{
+    static PyTypeObject *type;  // never released
+    if (type == NULL)
+        type = (PyTypeObject *)find("cuda_core_cffi._streams.stream", "StreamStandIn");
+    if (type == NULL)
+        PyErr_Clear();
+    return type && PyObject_TypeCheck(argument, type);
+}
 
 // The stream that an argument stands for. A new reference; NULL, with no error set: it stands for none, as most do.
 static inline PyObject *stream_behind(PyObject *argument, PyObject *name)
 {
-    if (Py_IS_TYPE(argument, usual_type[CCC_STREAM]) || stand_in_type == NULL ||
-        !PyObject_TypeCheck(argument, stand_in_type))
+    if (Py_IS_TYPE(argument, usual_type[CCC_STREAM]) || !is_stand_in(argument))
         return NULL;
     PyObject *stream = PyObject_GetAttr(argument, name);
     if (stream == NULL)
@@ -219,13 +237,11 @@ static PyType_Spec owner_spec = {
     "cuda_core_cffi._calls.Owner", sizeof(owner), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, owner_slots,
 };
 
-// An object of a class for a handle that a helper made; False where it made none.
-static PyObject *own_handle(PyObject *type, ccc_handle *handle)
+// Make an object of a class that owns a handle.
+static PyObject *make_owner(PyTypeObject *type, ccc_handle *handle)
 {
-    if (handle == NULL)
-        Py_RETURN_FALSE;
     PyObject *cdata = from_pointer((char *)handle, handle_ctype);
-    PyObject *self = cdata ? PyType_GenericAlloc((PyTypeObject *)type, 0) : NULL;
+    PyObject *self = cdata ? PyType_GenericAlloc(type, 0) : NULL;
     if (self) {
         ((owner *)self)->cdata = cdata;
         ((owner *)self)->handle = handle;
@@ -243,18 +259,6 @@ static int check_count(const char *name, Py_ssize_t count, Py_ssize_t wanted)
         return 0;
     PyErr_Format(PyExc_TypeError, "%s takes %zd arguments, not %zd", name, wanted, count);
     return -1;
-}
-
-// Read the integers that follow a class.
-static int read_integers(PyObject *const *arguments, Py_ssize_t count, int *values)
-{
-    for (Py_ssize_t index = 0; index < count; ++index) {
-        long value = PyLong_AsLong(arguments[index]);
-        if (value == -1 && PyErr_Occurred())
-            return -1;
-        values[index] = (int)value;
-    }
-    return 0;
 }
 
 static int check_class(PyObject *type)

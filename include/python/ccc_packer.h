@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "python/ccc_method.h"
+#include "python/ccc_native.h"
 
 #define STACK_SIZE 1024  // bytes on the stack for arguments and the handles of buffers; most kernels need less
 #define PREPARED_HEAD sizeof(ccc_record)
