@@ -6,16 +6,13 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from cuda_core_cffi._compile.program_options import ProgramOptions
 from cuda_core_cffi._compile.resolved_options import ResolvedOptions, resolve
-from cuda_core_cffi._core.errors import check_cleanup
-from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.calls import Owner
+from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
-
-if TYPE_CHECKING:
-    from cuda_core_cffi._core.ffi import CData
 
 
 class Job(NamedTuple):
@@ -117,12 +114,12 @@ class Compiler(abc.ABC):
         """Return the options as the compiler knows them; raise :class:`ValueError` if they do not go together."""
 
     @abc.abstractmethod
-    def create(self, source: bytes, name: str, options: ProgramOptions) -> CData:
-        """Return the C handle of a new program, for one compilation."""
+    def create(self, owner: Owner, source: bytes, name: str, options: ProgramOptions) -> None:
+        """Give an owner a new program, for one compilation."""
 
     @abc.abstractmethod
     def compile(self, c_handle: Any, job: Job) -> Compiled:
-        """Compile with the program in ``c_handle``, which was not used before; the caller releases it."""
+        """Compile with the program in ``c_handle``, which was not used before and has an owner."""
 
 
 def check_text(code: str | bytes | bytearray) -> bytes:
@@ -145,9 +142,3 @@ def copy_out(table: Any, handle: Any, call: str, failure: Callable[[int, str], E
         if status:
             raise failure(status, call)
     return bytes(data)
-
-
-def release(c_handle: Any) -> None:
-    """Let go of the C handle of a program that was compiled."""
-    if waiting := lib.ccc_release_object(c_handle):
-        check_cleanup(waiting)

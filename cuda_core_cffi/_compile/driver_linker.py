@@ -5,17 +5,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkLogs, c_name, linker_failure
 from cuda_core_cffi._compile.linker_options import LinkerOptions
+from cuda_core_cffi._core.calls import Owner, make_in
 from cuda_core_cffi._core.errors import CUDAError, UnavailableError, failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.option_spelling import is_asked_for, several
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
-
-if TYPE_CHECKING:
-    from cuda_core_cffi._core.ffi import CData
 
 _INPUTS = {
     ObjectCodeFormatType.CUBIN: lib.CU_JIT_INPUT_CUBIN,
@@ -59,14 +57,16 @@ class DriverLinker(LinkBackend):
     def resolve(self, options: LinkerOptions) -> LinkerOptions:
         return options._resolve(options.arch)  # by default the driver takes that of the context
 
-    def idle(self, options: LinkerOptions, target: ObjectCodeFormatType) -> CData:
-        return self._create(options, target, ())
+    def idle(self, owner: Owner, options: LinkerOptions, target: ObjectCodeFormatType) -> None:
+        self._create(owner, options, target, ())
 
-    def _create(self, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> CData:
+    def _create(self, owner: Owner, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> None:
         spelt = driver_options(options)
         kernels, variables = _names(options.kernels_used), _names(options.variables_used)
         texts = [c_name(name) for name in [*kernels, *variables, *names]]
-        c_handle: CData = lib.ccc_link_create(
+        if not make_in(
+            owner,
+            lib.ccc_link_create,
             ffi.new("int[]", list(spelt)),
             ffi.new("uint64_t[]", list(spelt.values())),
             len(spelt),
@@ -74,10 +74,8 @@ class DriverLinker(LinkBackend):
             len(kernels),
             len(variables),
             len(names),
-        )
-        if not c_handle:
+        ):
             raise _failure(lib.ccc_last_status())
-        return c_handle
 
     def _add(self, c_handle: Any, index: int, item: LinkInput) -> None:
         data = item.padded()

@@ -8,10 +8,10 @@ import abc
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from cuda_core_cffi._compile.compiler import release
 from cuda_core_cffi._compile.linker_options import LinkerOptions
-from cuda_core_cffi._core.errors import LinkerError, check_cleanup
-from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.calls import Owner, close
+from cuda_core_cffi._core.errors import LinkerError
+from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
 if TYPE_CHECKING:
@@ -38,9 +38,8 @@ class LinkLogs(NamedTuple):
 
 
 class LinkResult(NamedTuple):
-    """What became of linking: the code, or the error; the linker is in the C handle, closed if it failed."""
+    """The result of linking: the code, or the error."""
 
-    c_handle: Any
     data: bytes
     error: LinkerError | None
     is_refused: bool  # the error is about one of the inputs alone
@@ -48,7 +47,7 @@ class LinkResult(NamedTuple):
 
 
 class LinkBackend(abc.ABC):
-    """A library that links. It has no state: that is in the C handles that it creates, each of which links once.
+    """A library that links. It has no state: that is in the linkers that owners get, each of which links once.
 
     nvJitLink 12 and 13 leave a reference to freed memory in the thread that created a linker, if another thread
     completes it or destroys it incomplete: later linking crashes (seen). So a linker is completed, or else destroyed,
@@ -75,12 +74,15 @@ class LinkBackend(abc.ABC):
         """Return a copy of the options that stays as it is, whatever device is current later; raise for wrong ones."""
 
     @abc.abstractmethod
-    def idle(self, options: LinkerOptions, target: ObjectCodeFormatType) -> CData:
-        """Return the C handle of a linker that never links."""
+    def idle(self, owner: Owner, options: LinkerOptions, target: ObjectCodeFormatType) -> None:
+        """Give an owner a linker that never links."""
 
-    def link(self, options: LinkerOptions, target: ObjectCodeFormatType, inputs: Sequence[LinkInput]) -> LinkResult:
-        """Link; raise :class:`LinkerError` only for options that the library refuses."""
-        c_handle = self._create(options, target, [item.name for item in inputs])
+    def link(
+        self, owner: Owner, options: LinkerOptions, target: ObjectCodeFormatType, inputs: Sequence[LinkInput]
+    ) -> LinkResult:
+        """Give an owner a linker, and link; raise :class:`LinkerError` only for options that the library refuses."""
+        self._create(owner, options, target, [item.name for item in inputs])
+        c_handle = owner._c_handle
         data, error, is_refused = b"", None, True
         try:
             try:
@@ -92,15 +94,15 @@ class LinkBackend(abc.ABC):
                 error = failed.with_traceback(None)
             logs = self._logs(c_handle, options)
         except BaseException:
-            release(c_handle)
+            close(owner)  # in this thread
             raise
-        if error is not None and (waiting := lib.ccc_close(c_handle)):
-            check_cleanup(waiting)
-        return LinkResult(c_handle, data, error, is_refused, logs)
+        if error is not None:
+            close(owner)
+        return LinkResult(data, error, is_refused, logs)
 
     @abc.abstractmethod
-    def _create(self, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> CData:
-        """Return the C handle of a new linker that is to make ``target`` of inputs with these names."""
+    def _create(self, owner: Owner, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> None:
+        """Give an owner a new linker that is to make ``target`` of inputs with these names."""
 
     @abc.abstractmethod
     def _add(self, c_handle: Any, index: int, item: LinkInput) -> None:

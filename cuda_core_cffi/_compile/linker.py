@@ -10,15 +10,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._code.object_code import ObjectCode
-from cuda_core_cffi._compile.compiler import release
 from cuda_core_cffi._compile.driver_linker import DriverLinker
 from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkResult
 from cuda_core_cffi._compile.linker_options import DEFAULT_NAME, LinkerOptions
 from cuda_core_cffi._compile.nvjitlink import NvJitLink
-from cuda_core_cffi._core import calls
+from cuda_core_cffi._core.calls import close
 from cuda_core_cffi._core.errors import UnavailableError
 from cuda_core_cffi._core.ffi import ffi
-from cuda_core_cffi._core.handle import Handle, refuse_again
+from cuda_core_cffi._core.handle import Handle, Use, refuse_again
 from cuda_core_cffi._core.libraries import load_nvjitlink
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
@@ -95,11 +94,9 @@ class Linker(Handle):
         for code in object_codes:
             self._symbol_mapping.update(code.symbol_mapping)
         self._first_target = _expected_target(self._backend, self._options)
-        first = self._backend.link(self._options, self._first_target, self._inputs)
+        first = self._backend.link(self, self._options, self._first_target, self._inputs)
         if first.error is not None and first.is_refused:
-            release(first.c_handle)
             raise first.error
-        calls.adopt(self, first.c_handle)
         self._logs = first.logs
         self._unused = [first]
         self._closed = False
@@ -229,8 +226,9 @@ class Linker(Handle):
                 return self._unused.pop()
             except IndexError:
                 pass
-        result = self._backend.link(self._options, target, self._inputs)
-        release(result.c_handle)
+        owner = Use()
+        result = self._backend.link(owner, self._options, target, self._inputs)
+        close(owner)
         return result
 
 

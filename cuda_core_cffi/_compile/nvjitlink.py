@@ -5,18 +5,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cuda_core_cffi._compile.compiler import release
 from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkLogs, c_name, linker_failure
 from cuda_core_cffi._compile.linker_options import LinkerOptions
+from cuda_core_cffi._core.calls import Owner, close, make_in
 from cuda_core_cffi._core.errors import LinkerError, failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.libraries import load_nvjitlink
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
-
-if TYPE_CHECKING:
-    from cuda_core_cffi._core.ffi import CData
 
 _INPUTS = {
     ObjectCodeFormatType.CUBIN: lib.NVJITLINK_INPUT_CUBIN,
@@ -51,12 +48,11 @@ class NvJitLink(LinkBackend):
     def resolve(self, options: LinkerOptions) -> LinkerOptions:
         return options._resolve(options._arch_or_current())
 
-    def idle(self, options: LinkerOptions, target: ObjectCodeFormatType) -> CData:
-        c_handle = self._create(options, target, ())
-        load_nvjitlink().nvJitLinkComplete(_linker(c_handle))  # of nothing: from here on any thread may destroy it
-        return c_handle
+    def idle(self, owner: Owner, options: LinkerOptions, target: ObjectCodeFormatType) -> None:
+        self._create(owner, options, target, ())
+        load_nvjitlink().nvJitLinkComplete(_linker(owner._c_handle))  # of nothing: now any thread may destroy it
 
-    def _create(self, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> CData:
+    def _create(self, owner: Owner, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> None:
         load_nvjitlink()
         spelt = options.as_bytes(CompilerBackendType.NVJITLINK)
         if target is ObjectCodeFormatType.PTX and not options.ptx:
@@ -64,17 +60,17 @@ class NvJitLink(LinkBackend):
         texts = [ffi.new("char[]", option) for option in spelt]
         inputs = [c_name(name) for name in names]
         status = ffi.new("int *")
-        c_handle: CData = lib.ccc_nvjitlink_create(
-            len(texts), ffi.new("const char *[]", texts), len(inputs), ffi.new("const char *[]", inputs), status
-        )
-        if not c_handle and not status[0]:
+        arguments = len(texts), ffi.new("const char *[]", texts), len(inputs), ffi.new("const char *[]", inputs), status
+        is_made = make_in(owner, lib.ccc_nvjitlink_create, *arguments)
+        if not is_made and not status[0]:
             raise failure(lib.ccc_last_status())
         if status[0]:
-            error = _failure(c_handle, status[0], "nvJitLinkCreate", b" ".join(spelt).decode(errors="replace"))
-            if c_handle:
-                release(c_handle)
-            raise error
-        return c_handle
+            c_handle = owner._c_handle if is_made else None  # which has the log
+            try:
+                raise _failure(c_handle, status[0], "nvJitLinkCreate", b" ".join(spelt).decode(errors="replace"))
+            finally:
+                if is_made:
+                    close(owner)
 
     def _add(self, c_handle: Any, index: int, item: LinkInput) -> None:
         data = item.padded()

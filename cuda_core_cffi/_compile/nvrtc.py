@@ -7,22 +7,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text, copy_out, release
+from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text, copy_out
 from cuda_core_cffi._compile.name_expressions import explain_unknown_names
 from cuda_core_cffi._compile.nvrtc_includes import extra_headers, files_asked_for, files_included
 from cuda_core_cffi._compile.nvrtc_options import NVRTC_TARGETS, depends_on_settings, nvrtc_options
 from cuda_core_cffi._compile.program_options import ProgramOptions
 from cuda_core_cffi._compile.resolved_options import ResolvedOptions
+from cuda_core_cffi._core.calls import Owner, close, make_in
 from cuda_core_cffi._core.errors import NVRTCError, failure
 from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.handle import Use
 from cuda_core_cffi._core.libraries import load_nvrtc, nvrtc_build, nvrtc_version
 from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
-
-if TYPE_CHECKING:
-    from cuda_core_cffi._core.ffi import CData
 
 # By name, because NVRTC itself tells the name of a status.
 _PCH_CREATED = "NVRTC_SUCCESS"
@@ -77,29 +76,29 @@ class NVRTC(Compiler):
     def more_inputs(self, options: ProgramOptions) -> Iterable[bytes]:
         return chain.from_iterable(extra_headers(options))
 
-    def create(self, source: bytes, name: str, options: ProgramOptions) -> CData:
+    def create(self, owner: Owner, source: bytes, name: str, options: ProgramOptions) -> None:
         load_nvrtc()
         status = _new("int *")
         if options.extra_headers:
             headers = [[_new("char[]", text) for text in header] for header in extra_headers(options)]
             names, texts = (_new("const char *[]", [header[part] for header in headers]) for part in (0, 1))
-            c_handle: CData = _create(source, name.encode(), len(headers), texts, names, status)
+            is_made = make_in(owner, _create, source, name.encode(), len(headers), texts, names, status)
         else:
-            c_handle = _create(source, name.encode(), 0, _NULL, _NULL, status)
-        if not c_handle:
+            is_made = make_in(owner, _create, source, name.encode(), 0, _NULL, _NULL, status)
+        if not is_made:
             raise nvrtc_failure(status[0], "nvrtcCreateProgram") if status[0] else failure(lib.ccc_last_status())
-        return c_handle
 
     def compile(self, c_handle: Any, job: Job) -> Compiled:
         makes_pch = bool(job.options.pch or job.options.create_pch)
         program = _run(c_handle, job)
         if not (makes_pch and pch_heap_is_exhausted(program) and grow_pch_heap(program)):
             return _result(program, job, makes_pch)
-        again = self.create(job.source, job.name, job.options)
+        again = Use()
+        self.create(again, job.source, job.name, job.options)
         try:
-            return _result(_run(again, job), job, makes_pch)
+            return _result(_run(again._c_handle, job), job, makes_pch)
         finally:
-            release(again)
+            close(again)
 
 
 def _run(c_handle: Any, job: Job) -> Any:

@@ -6,20 +6,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, copy_out
 from cuda_core_cffi._compile.nvvm_ir import check_module, is_bitcode
 from cuda_core_cffi._compile.nvvm_options import NVVM_TARGETS
 from cuda_core_cffi._compile.program_options import ProgramOptions
 from cuda_core_cffi._compile.resolved_options import ResolvedOptions
+from cuda_core_cffi._core.calls import Owner, make_in
 from cuda_core_cffi._core.errors import NVVMError, failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.libraries import find_libdevice, load_nvvm, nvvm_build
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
-
-if TYPE_CHECKING:
-    from cuda_core_cffi._core.ffi import CData
 
 # By name, because libNVVM itself tells the name of a status.
 _WRONG_DIALECT = ("NVVM_ERROR_INVALID_IR", "NVVM_ERROR_COMPILATION")
@@ -64,13 +62,11 @@ class NVVM(Compiler):
     def spell(self, resolved: ResolvedOptions, target: ObjectCodeFormatType) -> list[bytes]:
         return resolved.options.as_bytes(CompilerBackendType.NVVM, target)
 
-    def create(self, source: bytes, name: str, options: ProgramOptions) -> CData:
+    def create(self, owner: Owner, source: bytes, name: str, options: ProgramOptions) -> None:
         load_nvvm()
         status = ffi.new("int *")
-        c_handle: CData = lib.ccc_nvvm_create(status)
-        if not c_handle:
+        if not make_in(owner, lib.ccc_nvvm_create, status):
             raise _failure(status[0], "nvvmCreateProgram") if status[0] else failure(lib.ccc_last_status())
-        return c_handle
 
     def compile(self, c_handle: Any, job: Job) -> Compiled:
         table = load_nvvm()

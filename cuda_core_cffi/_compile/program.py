@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from cuda_core_cffi._code.object_code import ObjectCode
-from cuda_core_cffi._compile.compiler import Job, release
+from cuda_core_cffi._compile.compiler import Job
 from cuda_core_cffi._compile.compilers import check_target, compiler_for
 from cuda_core_cffi._compile.program_cache import ProgramCacheResource
 from cuda_core_cffi._compile.program_cache_key import program_key
 from cuda_core_cffi._compile.program_options import DEFAULT_NAME, ProgramOptions
-from cuda_core_cffi._core import calls
+from cuda_core_cffi._core.calls import Owner, close, make
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._core.handle import Handle, refuse_again
+from cuda_core_cffi._core.handle import Handle, Use, refuse_again
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType, SourceCodeType
 
@@ -94,9 +94,8 @@ class Program(Handle):
         self._source = compiler.check_source(code, resolved)
         self._name = resolved.name or DEFAULT_NAME
         self._pch_status: PCHStatusType | None = None
-        c_handle = compiler.create(self._source, self._name, resolved)
-        calls.adopt(self, c_handle)
-        self._unused = [c_handle]
+        compiler.create(self, self._source, self._name, resolved)
+        self._unused = [True]  # whether this object's own program was not compiled yet; popped by one thread
 
     # Two programs are never the same one, even if NVRTC gives the second the address of the first.
     def __eq__(self, other: object) -> bool:
@@ -208,23 +207,26 @@ class Program(Handle):
         self, spelt: list[bytes], target: ObjectCodeFormatType, expressions: list[str], logs: Any
     ) -> ObjectCode:
         job = Job(self._source, self._name, self._resolved.options, spelt, target, expressions, logs)
-        c_handle = self._take()
+        use = self._take()
         try:
-            compiled = self._compiler.compile(c_handle, job)
+            compiled = self._compiler.compile(use._c_handle, job)
         finally:
-            release(c_handle)
+            close(use)
         self._pch_status = compiled.pch_status
         return ObjectCode._make(compiled.data, target, self._name, compiled.symbols)
 
-    def _take(self) -> Any:
-        """Return the C handle of a program that was not compiled yet; it stays alive even if this object is closed."""
+    def _take(self) -> Owner:
+        """Return a program that was not compiled yet; it stays alive even if this object is closed."""
         try:
-            c_handle = lib.ccc_view(self._unused.pop())
+            self._unused.pop()
         except IndexError:
-            return self._compiler.create(self._source, self._name, self._resolved.options)
-        if not c_handle:
+            use = Use()
+            self._compiler.create(use, self._source, self._name, self._resolved.options)
+            return use
+        kept = make(Use, lib.ccc_view, self._c_handle)
+        if kept is None:
             raise RuntimeError("this Program is closed")
-        return c_handle
+        return kept
 
 
 def _check_expressions(expressions: object) -> list[str]:

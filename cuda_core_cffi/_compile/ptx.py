@@ -5,21 +5,20 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cuda_core_cffi._code.architecture import current_architecture
-from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text, release
+from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text
 from cuda_core_cffi._compile.link_backend import LinkInput
 from cuda_core_cffi._compile.linker import link_backend, warn_if_the_driver_links
 from cuda_core_cffi._compile.linker_options import LinkerOptions
 from cuda_core_cffi._compile.program_options import ProgramOptions
 from cuda_core_cffi._compile.resolved_options import ResolvedOptions
+from cuda_core_cffi._core.calls import Owner, close
+from cuda_core_cffi._core.handle import Use
 from cuda_core_cffi._core.libraries import driver_build, nvjitlink_build
 from cuda_core_cffi._core.option_spelling import asked_besides, is_asked_for
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
-
-if TYPE_CHECKING:
-    from cuda_core_cffi._core.ffi import CData
 
 # Options that the linker knows by the same name.
 _SHARED = (
@@ -70,14 +69,15 @@ class PTX(Compiler):
         # the driver takes no text, and by default the architecture of the context
         return [repr(_linker_options(options)).encode(), str(options.arch or current_architecture()).encode()]
 
-    def create(self, source: bytes, name: str, options: ProgramOptions) -> CData:
-        return link_backend().idle(_linker_options(options), self.targets[0])
+    def create(self, owner: Owner, source: bytes, name: str, options: ProgramOptions) -> None:
+        link_backend().idle(owner, _linker_options(options), self.targets[0])
 
     def compile(self, c_handle: Any, job: Job) -> Compiled:
         # not with the linker in the C handle: that would have to be used in the thread that created it
         item = LinkInput(ObjectCodeFormatType.PTX, job.source.rstrip(b"\0"), job.name)
-        result = link_backend().link(_linker_options(job.options), job.target, [item])
-        release(result.c_handle)
+        owner = Use()
+        result = link_backend().link(owner, _linker_options(job.options), job.target, [item])
+        close(owner)
         job.write(result.logs.error)
         job.write(result.logs.info)
         if result.error is not None:

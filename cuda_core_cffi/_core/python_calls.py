@@ -26,7 +26,6 @@ __all__ = [
     "Pool",
     "Told",
     "about",
-    "adopt",
     "blank",
     "close",
     "close_once",
@@ -185,11 +184,6 @@ def make_in(owner: Owner, function: Callable[..., Any], *arguments: Any) -> bool
 def blank(cls: type[T]) -> T:
     """Return an object of a class written in Python, with nothing set."""
     return object.__new__(cls)
-
-
-def adopt(owner: Owner, c_handle: Any) -> None:
-    """Give an object a C handle, in place of the one that it has, which is the caller's from now on."""
-    owner._c_handle = c_handle
 
 
 def exchange(one: Owner, other: Owner) -> None:

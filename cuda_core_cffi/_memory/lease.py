@@ -9,8 +9,10 @@ import sys
 import warnings
 from typing import Any
 
+from cuda_core_cffi._core.calls import make
 from cuda_core_cffi._core.errors import CUDAWarning, check_cleanup, failure
 from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._core.handle import Use
 from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._lifetime import pending_calls
 from cuda_core_cffi._memory.resource import MemoryResource
@@ -32,15 +34,16 @@ class Lease:
         Kept until then.
     """
 
-    __slots__ = ("_address", "_count", "_is_late", "_mr", "_size", "_view", "owner", "stream")
+    __slots__ = ("_address", "_count", "_is_late", "_mr", "_size", "_use", "owner", "stream")
 
     owner: object | None
     stream: Stream | None
 
     def __init__(self, c_handle: Any, size: int, mr: MemoryResource | None, owner: object | None) -> None:
-        self._view = lib.ccc_view(c_handle)
-        if not self._view:
+        use = make(Use, lib.ccc_view, c_handle)
+        if use is None:
             raise failure(lib.ccc_last_status())
+        self._use = use
         self._address = int(lib.ccc_identity(c_handle))
         self._size = size
         self._mr = mr
@@ -56,7 +59,7 @@ class Lease:
                 raise RuntimeError("this Buffer is closed")
             self._count += 1
 
-    def release(self, _release_object: Any = lib.ccc_release_object) -> None:
+    def release(self, _end_use: Any = lib.ccc_use_end) -> None:
         """Remove one; the last gives the memory back.
 
         Where calls that other threads have begun still use the memory, it goes back soon after them.
@@ -66,7 +69,7 @@ class Lease:
             count = self._count = self._count - 1 if self._count else 0
         if count:  # not self._count: a finalizer or a signal handler may have released the last one meanwhile
             return
-        if not _is_unused(self._view):
+        if not _is_unused(self._use._c_handle):
             postponed.append(self)
             if not self._is_late:
                 self._is_late = True
@@ -77,7 +80,7 @@ class Lease:
                 self._mr.deallocate(self._address, self._size, stream=self._open_stream())
         finally:
             self.owner = None
-            if waiting := _release_object(self._view):
+            if waiting := _end_use(self._use._c_handle):
                 check_cleanup(waiting)
 
     def forgo(self) -> None:
@@ -110,7 +113,7 @@ class Lease:
             return default_stream()
         if not self.stream.is_closed:
             return self.stream
-        return Stream.from_handle(int(lib.ccc_buffer_stream(lib.ccc_parent(self._view))))
+        return Stream.from_handle(int(lib.ccc_buffer_stream(lib.ccc_parent(self._use._c_handle))))
 
 
 _ask_python = lib.ccc_ask_python

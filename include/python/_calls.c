@@ -85,25 +85,6 @@ static PyObject *calls_blank(PyObject *module, PyObject *class)
     return PyType_GenericAlloc((PyTypeObject *)class, 0);
 }
 
-static PyObject *calls_adopt(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    (void)module;
-    if (check_count("adopt", count, 2) || check_class((PyObject *)Py_TYPE(arguments[0])))
-        return NULL;
-    ccc_handle *handle = (ccc_handle *)to_pointer(arguments[1], handle_ctype);
-    if (handle == NULL && PyErr_Occurred())
-        return NULL;
-    owner *self = (owner *)arguments[0];
-    PyObject *before, *after = Py_NewRef(arguments[1]);
-    Py_BEGIN_CRITICAL_SECTION(self);  // as the member that shows it is read in
-    before = self->cdata;
-    __atomic_store_n(&self->cdata, after, __ATOMIC_RELEASE);
-    __atomic_store_n(&self->handle, handle, __ATOMIC_RELEASE);
-    Py_END_CRITICAL_SECTION();
-    Py_XDECREF(before);
-    Py_RETURN_NONE;
-}
-
 // Exchange the handles of two objects in one step: interrupted between two steps, both would release one handle.
 static PyObject *calls_exchange(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
@@ -238,8 +219,6 @@ static PyMethodDef methods[] = {
     {"make_in", FAST(calls_make_in),
      "make_in(owner, function, /, *arguments)\n--\n\nGive an object the handle that a function makes."},
     {"blank", calls_blank, METH_O, "blank(cls, /)\n--\n\nReturn an object with nothing set."},
-    {"adopt", FAST(calls_adopt),
-     "adopt(owner, c_handle, /)\n--\n\nGive an object a handle, in place of the one that it has."},
     {"exchange", FAST(calls_exchange), "exchange(one, other, /)\n--\n\nExchange the handles of two objects."},
     {"close", calls_close, METH_O, "close(owner, /)\n--\n\nClose, and show failures of cleanup."},
     {"close_once", calls_close_once, METH_O, "close_once(owner, /)\n--\n\nClose, and tell whether this call did."},

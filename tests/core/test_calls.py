@@ -180,22 +180,6 @@ def test_what_is_made_goes_with_its_object(kit: Kit, kind: str, close: bool) -> 
     assert alive() == before
 
 
-def test_a_box_is_given_in_place_of_another(kit: Kit) -> None:
-    first, second = kit.allocate(), kit.allocate()
-    c_handle = first._c_handle
-    kit.calls.adopt(first, second._c_handle)
-    kit.calls.adopt(second, c_handle)
-    assert second._c_handle == c_handle
-    assert first._c_handle != c_handle
-    before = alive()["buffer"]
-    kit.calls.close(second)
-    assert lib.ccc_is_open(first._c_handle)
-    assert not lib.ccc_is_open(c_handle)
-    del first, second
-    collect()
-    assert alive()["buffer"] == before - 2
-
-
 def subtract_in_vain(device: Device) -> None:
     with device.create_event() as start, device.create_event() as end:
         for other in (start, 7):
@@ -214,7 +198,6 @@ def test_classes_and_boxes_are_not_kept(device: Device, stream: Stream, caplog: 
             device.create_event().close()
             device.create_stream().close()
             viewer = calls.make(Stream, lib.ccc_view, stream._c_handle)
-            calls.adopt(viewer, viewer._c_handle)
             del viewer
             subtract_in_vain(device)
         stream.sync()
@@ -241,14 +224,10 @@ def test_wrong_uses_of_the_functions_in_c_are_refused(stream: Stream) -> None:
             calls.make(wrong, lib.ccc_view, stream._c_handle)  # type: ignore[type-var]
     with pytest.raises(TypeError):
         calls.make(Stream, lambda: ffi.new("int *"))
-    with pytest.raises(TypeError, match="expected a subclass of Owner"):
-        calls.adopt(7, stream._c_handle)  # type: ignore[arg-type]
-    with pytest.raises(TypeError):
-        calls.adopt(stream, 7)
     for name in ("make", "make_in"):
         with pytest.raises(TypeError, match=f"{name} takes at least 2 arguments, not 0"):
             getattr(calls, name)()
-    for name in ("adopt", "exchange", "lift"):
+    for name in ("exchange", "lift"):
         with pytest.raises(TypeError, match=f"{name} takes [0-9] arguments, not 0"):
             getattr(calls, name)()
     with pytest.raises(AttributeError):
