@@ -8,7 +8,7 @@ import dataclasses
 import enum
 import functools
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cuda_core_cffi._arrays.strided_memory_view import StridedMemoryView
@@ -29,7 +29,7 @@ from cuda_core_cffi._arrays.tensor_map_checks import (
     integers,
     number_of,
 )
-from cuda_core_cffi._core.calls import blank, encode_map, replace_map
+from cuda_core_cffi._core.calls import blank
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -48,8 +48,7 @@ from cuda_core_cffi.typing import (
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
 
-_encode = encode_map
-_replace = replace_map
+encode_map, replace_map = lib.ccc_tensor_map_encode, lib.ccc_tensor_map_replace
 
 Array = tuple[tuple[int, ...], tuple[int, ...], int, Any]
 """What a map says of an array wherever it is: shape and strides in elements, bytes of an element, and dtype."""
@@ -358,10 +357,8 @@ class TensorMapDescriptor(Uncopyable):
         address, device_id = place(view, self._description)
         if device_id is not None and device_id != self._device_id:
             raise ValueError(f"the array is on device {device_id}, the tensor map is of device {self._device_id}")
-        replaced = _replace(self._device_id, self._bytes, address)
-        if type(replaced) is not bytes:
-            raise failure(replaced)  # type: ignore[arg-type]
-        self._bytes, self._view = replaced, view
+        self._bytes = write_map(replace_map, self._device_id, self._bytes, address)
+        self._view = view
 
     @classmethod
     def _encode(cls, view: StridedMemoryView, description: Any) -> TensorMapDescriptor:
@@ -371,10 +368,7 @@ class TensorMapDescriptor(Uncopyable):
             device_id = registry.device(None).device_id
         self = blank(cls)
         self._view, self._description, self._device_id = view, description, device_id
-        encoded = _encode(device_id, description, address)
-        if type(encoded) is not bytes:
-            raise failure(encoded)  # type: ignore[arg-type]
-        self._bytes = encoded
+        self._bytes = write_map(encode_map, device_id, description, address)
         return self
 
     def _kernel_bytes(self) -> bytes:
@@ -499,3 +493,27 @@ def place(view: StridedMemoryView, description: Any) -> tuple[int, int | None]:
         if not address or address % alignment:
             raise ValueError(f"the address must be a multiple of {alignment} bytes for a tensor map, not {address:#x}")
     return address, info[DEVICE] if info[DEVICE_TYPE] == CUDA else None
+
+
+def write_map(write: Callable[..., int], device_id: int, source: Any, address: int) -> bytes:
+    """Return the tensor map that a function of ``lib`` writes from a description, or from another map.
+
+    Raises
+    ------
+    CUDAError
+        If the driver makes none.
+    """
+    try:
+        memory, content = pair = spare.pop()
+    except IndexError:
+        memory = ffi.new("char[]", SIZE)
+        content = ffi.buffer(memory)
+        pair = memory, content
+    if status := write(device_id, source, address, memory):
+        raise failure(status)
+    written: bytes = content[:]
+    spare.append(pair)
+    return written
+
+
+spare: list[tuple[Any, Any]] = []  # memory that maps are written in, and a view of it; one call at a time has it

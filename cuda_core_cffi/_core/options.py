@@ -4,10 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
-
-from cuda_core_cffi._core.calls import has_same
 
 if TYPE_CHECKING:
     import enum
@@ -57,20 +55,6 @@ def check_options(cls: type[T], options: T | Mapping[str, Any] | Literal[False] 
             hint = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(known)}"
             raise TypeError(f"{what}: {cls.__name__} has no option {name!r}; {hint}")
     return cls(**options)
-
-
-def with_attributes(options: Any, find: Callable[[Any], T]) -> tuple[dict[str, Any], T]:
-    """Return what is found out about options, and before it their attributes: it holds as long as they have the same.
-
-    There are none where that cannot be told, because a value may change, as a list does, or another thread changes one.
-    """
-    attributes = options.__dict__.copy()
-    found = find(options)
-    try:
-        hash(tuple(attributes.values()))
-    except TypeError:
-        return {}, found
-    return attributes if has_same(options, attributes) else {}, found
 
 
 def member(kind: type[E], value: Any, name: str) -> E:

@@ -15,8 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 from cuda_core_cffi._core.compiled_packing import launch, make_packer, pack, prepare, retarget
 from cuda_core_cffi._core.errors import check_cleanup, last_failure
-from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._core.nvml_readers import Told, about, nvml_reader, use_functions, use_members
+from cuda_core_cffi._core.ffi import lib
 
 __all__ = [
     "DeviceFinder",
@@ -24,34 +23,25 @@ __all__ = [
     "Memory",
     "Owner",
     "Pool",
-    "Told",
-    "about",
     "blank",
     "close",
     "close_once",
-    "encode_map",
     "exchange",
-    "has_same",
     "launch",
     "lift",
     "make",
     "make_in",
     "make_packer",
-    "nvml_reader",
     "pack",
     "prepare",
-    "replace_map",
     "retarget",
     "show_handles",
     "thread_devices",
-    "use_functions",
-    "use_members",
 ]
 
 T = TypeVar("T")
 OwnerType = TypeVar("OwnerType", bound="Owner")
 
-MAP_BYTES = ffi.typeof(f"char[{ffi.sizeof('CUtensorMap')}]")
 NONE_CURRENT = -1  # or not known yet; less is a failure
 
 _close = lib.ccc_close
@@ -60,8 +50,6 @@ _device_now = lib.ccc_device_now
 _handle = lib.ccc_handle_value
 _is_open = lib.ccc_is_open
 _release_object = lib.ccc_release_object
-_encode_map = lib.ccc_tensor_map_encode
-_replace_map = lib.ccc_tensor_map_replace
 
 show: Callable[[str, int], int] | None = None
 """What makes of the type and the number of a driver handle what programs get; None where they get the number."""
@@ -209,28 +197,6 @@ def show_handles(function: Callable[[str, int], int]) -> None:
     """Give programs driver handles as a function makes them of their type and number."""
     global show
     show = function
-
-
-def encode_map(device: int, description: Any, address: int) -> bytes | int:
-    """Return a tensor map of what is described, at an address; or a status."""
-    found = ffi.new(MAP_BYTES)
-    status: int = _encode_map(device, description, address, found)
-    return status or ffi.buffer(found)[:]
-
-
-def replace_map(device: int, map: bytes, address: int) -> bytes | int:
-    """Return a tensor map like another one, of another address; or a status."""
-    found = ffi.new(MAP_BYTES)
-    status: int = _replace_map(device, map, address, found)
-    return status or ffi.buffer(found)[:]
-
-
-def has_same(item: object, attributes: dict[str, object]) -> bool:
-    """Tell whether the attributes that an object has in a dictionary are these very objects."""
-    found = item.__dict__
-    return len(found) == len(attributes) and all(
-        name in found and found[name] is value for name, value in attributes.items()
-    )
 
 
 def lift(body: T, failed: object) -> T:

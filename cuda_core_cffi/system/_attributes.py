@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import has_members, value
+from cuda_core_cffi.system._library import value
 from cuda_core_cffi.system._snapshot import Snapshot
 
 
@@ -69,21 +69,6 @@ class DeviceAttributes(Snapshot["nvml.nvmlDeviceAttributes_t"]):
     def memory_size_mb(self) -> int:
         """Memory, in MiB."""
         return self._record.memorySizeMB
-
-
-has_members(
-    DeviceAttributes,
-    DeviceAttributes._STRUCTURE,
-    compute_instance_slice_count="computeInstanceSliceCount",
-    gpu_instance_slice_count="gpuInstanceSliceCount",
-    memory_size_mb="memorySizeMB",
-    multiprocessor_count="multiprocessorCount",
-    shared_copy_engine_count="sharedCopyEngineCount",
-    shared_decoder_count="sharedDecoderCount",
-    shared_encoder_count="sharedEncoderCount",
-    shared_jpeg_count="sharedJpegCount",
-    shared_ofa_count="sharedOfaCount",
-)
 
 
 class RepairStatus(Snapshot["nvml.nvmlRepairStatus_v1_t"]):

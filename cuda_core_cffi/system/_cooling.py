@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuda_core_cffi._core.calls import use_functions
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi.system._enumerators import (
@@ -335,6 +334,3 @@ class Temperature(Uncopyable):
         """
         target = THERMAL_TARGETS.number(sensor_index)
         return ThermalSettings(value(nvml.nvmlDeviceGetThermalSettings, self._handle, target))
-
-
-use_functions(Temperature, "_handle", {"margin": read_margin_temperature})

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cuda_core_cffi._core.calls import about, use_functions
 from cuda_core_cffi._core.errors import CUDAError
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._device.device import Device as CUDADevice
@@ -69,8 +68,6 @@ __all__ = [
 
 MIG_PREFIX = UUID_PREFIXES[1]
 NOT_ON_THE_BUS = "a MIG instance has no PCI attributes: ask mig.parent"
-
-mig_of, inforom_of = about(MigInfo, "_device"), about(InforomInfo, "_device")
 
 
 class Device(DeviceState):
@@ -225,12 +222,12 @@ class Device(DeviceState):
     @property
     def mig(self) -> MigInfo:
         """How the device is divided into instances. Ampere and newer."""
-        return mig_of(self)
+        return MigInfo(self)
 
     @property
     def inforom(self) -> InforomInfo:
         """The InfoROM, which keeps data of the board."""
-        return inforom_of(self)
+        return InforomInfo(self)
 
     @property
     def compute_running_processes(self) -> list[ProcessInfo]:
@@ -452,9 +449,6 @@ def checked(device: Device, name: str) -> nvml.nvmlDevice_t:
     if not isinstance(device, Device):
         raise TypeError(f"{name} must be a system.Device, not {type(device).__name__}: {device!r}")
     return device._handle
-
-
-use_functions(Device, None, {"inforom": inforom_of, "mig": mig_of})
 
 
 def get_topology_common_ancestor(device1: Device, device2: Device) -> GpuTopologyLevel:

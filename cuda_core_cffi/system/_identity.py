@@ -8,7 +8,6 @@ import contextlib
 import os
 import weakref
 
-from cuda_core_cffi._core.calls import use_functions
 from cuda_core_cffi.system._header import nvml
 from cuda_core_cffi.system._library import Meanings, reads_number, reads_pair, reads_text, value
 from cuda_core_cffi.system.typing import DeviceArch
@@ -190,21 +189,3 @@ class DeviceIdentity:
     def cuda_compute_capability(self) -> tuple[int, int]:
         """The version of the architecture, as CUDA counts: ``(9, 0)``."""
         return read_cuda_compute_capability(self._handle)
-
-
-use_functions(
-    DeviceIdentity,
-    "_handle",
-    {
-        "arch": read_architecture,
-        "brand": read_brand,
-        "cuda_compute_capability": read_cuda_compute_capability,
-        "index": read_index,
-        "minor_number": read_minor_number,
-        "module_id": read_module_id,
-        "name": read_name,
-        "numa_node_id": read_numa_node_id,
-        "serial": read_serial,
-        "uuid": read_uuid,
-    },
-)

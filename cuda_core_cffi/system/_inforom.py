@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cuda_core_cffi._core.calls import use_functions
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi.system._enumerators import INFOROM_OBJECTS
 from cuda_core_cffi.system._header import nvml
@@ -99,14 +98,3 @@ class InforomInfo(Uncopyable):
     def board_part_number(self) -> str:
         """The part number of the board."""
         return read_board_part_number(self._device._handle)
-
-
-use_functions(
-    InforomInfo,
-    "_device",
-    {
-        "board_part_number": read_board_part_number,
-        "configuration_checksum": read_inforom_configuration_checksum,
-        "image_version": read_inforom_image_version,
-    },
-)

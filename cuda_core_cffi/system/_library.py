@@ -12,15 +12,14 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, TypeVarTuple, overload
 
-from cuda_core_cffi._core.calls import Told, nvml_reader, use_members
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.locks import new_lock
-from cuda_core_cffi._core.nvml_readers import TEXT, UNSIGNED, Answer
 from cuda_core_cffi.system._header import missing, nvml
+from cuda_core_cffi.system._readers import TEXT, UNSIGNED, Answer, NvmlValue, nvml_reader
 from cuda_core_cffi.system.exceptions import failure
 
 P = ParamSpec("P")
-S = TypeVar("S", bound=Told)
+S = TypeVar("S", bound=NvmlValue)
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
@@ -431,22 +430,6 @@ def fills_array(name: str) -> Callable[[int, int, Any], None]:
     return fill
 
 
-def has_members(cls: type[Told], structure: str, **members: str) -> None:
-    """Say which properties of a class are nothing but members of its structure.
-
-    Parameters
-    ----------
-    cls : type
-        The class.
-    structure : str
-        The type of the structure.
-    **members : str
-        The member, by the name of the property.
-    """
-    if structure in vars(nvml):
-        use_members(cls, {name: answer_of(structure, member) for name, member in members.items()})
-
-
 def answer_of(structure: str, member: str) -> Answer:
     """Return what a reader needs to know of a member of a structure."""
     field = dict(ffi.typeof(structure).fields)[member]
@@ -463,10 +446,10 @@ def reader(
     output: str,
     answers: tuple[Answer, ...],
     structure: str = "",
-    cls: type[Told] | None = None,
+    cls: type[NvmlValue] | None = None,
     meanings: Meanings[Any] | None = None,
 ) -> Callable[..., Any]:
-    """Return what asks NVML; see :func:`cuda_core_cffi._core.calls.nvml_reader`."""
+    """Return what asks NVML; see :func:`cuda_core_cffi.system._readers.nvml_reader`."""
     if name not in vars(nvml):
         return lambda *arguments: missing(name)
     ctype = ffi.typeof(output)

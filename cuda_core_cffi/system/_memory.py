@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import has_members
 from cuda_core_cffi.system._snapshot import Snapshot
 
 
@@ -88,7 +87,3 @@ class BAR1MemoryInfo(MemoryInfo):
             Always.
         """
         raise AttributeError("BAR1 memory has no reserved part")
-
-
-has_members(MemoryInfo, MemoryInfo._STRUCTURE, free="free", reserved="reserved", total="total", used="used")
-has_members(BAR1MemoryInfo, BAR1MemoryInfo._STRUCTURE, free="bar1Free", total="bar1Total", used="bar1Used")

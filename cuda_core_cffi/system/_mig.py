@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuda_core_cffi._core.calls import use_functions
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi.system._header import nvml
@@ -137,15 +136,3 @@ class MigInfo(Uncopyable):
                 yield self.get_device_by_index(index)
             except NotFoundError:  # fewer than there could be
                 continue
-
-
-use_functions(
-    MigInfo,
-    "_device",
-    {
-        "device_count": read_max_mig_device_count,
-        "is_mig_device": read_is_mig,
-        "mode": read_mig_mode,
-        "pending_mode": read_pending_mig_mode,
-    },
-)

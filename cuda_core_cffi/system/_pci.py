@@ -6,17 +6,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuda_core_cffi._core.calls import Told, use_functions
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi.system._header import nvml
 from cuda_core_cffi.system._library import (
-    has_members,
     reads_member_text,
     reads_number,
     reads_number_of,
     reads_structure,
 )
+from cuda_core_cffi.system._readers import NvmlValue
 
 ID_BITS = 16
 ID_MASK = (1 << ID_BITS) - 1
@@ -31,7 +30,7 @@ read_pcie_replay_counter = reads_number("nvmlDeviceGetPcieReplayCounter")
 read_pcie_throughput = reads_number_of("nvmlDeviceGetPcieThroughput")
 
 
-class PciInfo(Uncopyable, Told):
+class PciInfo(Uncopyable, NvmlValue):
     """What a device is on the PCI bus, and how fast its link is.
 
     Parameters
@@ -143,32 +142,6 @@ class PciInfo(Uncopyable, Told):
 
 read_pci_info_ext = reads_structure("nvmlDeviceGetPciInfoExt", "nvmlPciInfoExt_v1_t", PciInfo)
 read_bus_id = reads_member_text("nvmlDeviceGetPciInfoExt", "nvmlPciInfoExt_v1_t", "busId")
-
-use_functions(
-    PciInfo,
-    "_handle",
-    {
-        "current_link_generation": read_curr_pcie_link_generation,
-        "current_link_width": read_curr_pcie_link_width,
-        "link_generation": read_max_pcie_link_generation,
-        "max_link_generation": read_gpu_max_pcie_link_generation,
-        "max_link_width": read_max_pcie_link_width,
-        "replay_counter": read_pcie_replay_counter,
-    },
-)
-
-
-has_members(
-    PciInfo,
-    "nvmlPciInfoExt_v1_t",
-    base_class="baseClass",
-    bus="bus",
-    bus_id="busId",
-    device="device",
-    domain="domain",
-    sub_class="subClass",
-    subsystem_id="pciSubSystemId",
-)
 
 
 def text_of(field: Any) -> str:

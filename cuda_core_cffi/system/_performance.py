@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import has_members
 from cuda_core_cffi.system._snapshot import Snapshot, sequence_index
 
 if TYPE_CHECKING:
@@ -60,9 +59,6 @@ class Utilization(Snapshot["nvml.nvmlUtilization_t"]):
     def memory(self) -> int:
         """Share of the time in which memory of the device was read or written, in percent."""
         return self._record.memory
-
-
-has_members(Utilization, Utilization._STRUCTURE, gpu="gpu", memory="memory")
 
 
 class GpuDynamicPstatesUtilization(Uncopyable):

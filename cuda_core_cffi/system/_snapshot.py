@@ -7,15 +7,15 @@ from __future__ import annotations
 import operator
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from cuda_core_cffi._core.calls import Told
 from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi._raw.types import Record
 from cuda_core_cffi.system._header import nvml
+from cuda_core_cffi.system._readers import NvmlValue
 
 R = TypeVar("R", bound=Record)
 
 
-class Snapshot(Told, Generic[R]):
+class Snapshot(NvmlValue, Generic[R]):
     """Values that NVML told, which do not change; they can be sent to other processes.
 
     A subclass names the structure that they are in. The CFFI pointer to it may stand for the structure: its fields are

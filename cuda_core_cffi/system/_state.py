@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cuda_core_cffi._core.calls import about, blank, use_functions
+from cuda_core_cffi._core.calls import blank
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi.system._attributes import DeviceAttributes, RepairStatus
 from cuda_core_cffi.system._clocks import ClockInfo
@@ -59,7 +59,6 @@ read_repair_status = reads_structure("nvmlDeviceGetRepairStatus", "nvmlRepairSta
 read_auto_boosted_clocks = reads_pair("nvmlDeviceGetAutoBoostedClocksEnabled", IS_ENABLED)
 read_cooler_info = reads_structure("nvmlDeviceGetCoolerInfo", "nvmlCoolerInfo_v1_t", CoolerInfo)
 read_num_fans = reads_number("nvmlDeviceGetNumFans")
-temperature_of = about(Temperature, "_handle")
 
 
 class DeviceState(DeviceIdentity):
@@ -255,28 +254,4 @@ class DeviceState(DeviceIdentity):
     @property
     def temperature(self) -> Temperature:
         """Temperatures."""
-        return temperature_of(self._handle)
-
-
-use_functions(
-    DeviceState,
-    "_handle",
-    {
-        "addressing_mode": read_addressing_mode,
-        "attributes": read_attributes,
-        "bar1_memory_info": read_bar1_memory_info,
-        "cooler": read_cooler_info,
-        "dynamic_pstates_info": read_dynamic_pstates_info,
-        "is_auto_boosted_clocks_enabled": read_auto_boosted_clocks,
-        "is_c2c_enabled": read_c2c_mode,
-        "is_display_active": read_display_active,
-        "is_display_connected": read_display_mode,
-        "is_persistence_mode_enabled": read_persistence_mode,
-        "memory_info": read_memory_info,
-        "num_fans": read_num_fans,
-        "performance_state": read_performance_state,
-        "repair_status": read_repair_status,
-        "temperature": temperature_of,
-        "utilization": read_utilization,
-    },
-)
+        return Temperature(self._handle)

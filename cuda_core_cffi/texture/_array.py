@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import EllipsisType, TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
-from cuda_core_cffi._core.calls import has_same, make
+from cuda_core_cffi._core.calls import make
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import lib
@@ -19,7 +19,6 @@ from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.allocation import fits_device
-from cuda_core_cffi.texture import _formats
 from cuda_core_cffi.texture._copies import Region, copy_buffer, copy_region
 from cuda_core_cffi.texture._formats import (
     Description,
@@ -195,9 +194,7 @@ class OpaqueArray(ArrayBase):
     def _create(cls, device: int, options: OpaqueArrayOptions | Mapping[str, Any]) -> OpaqueArray:
         if not isinstance(options, OpaqueArrayOptions):
             options = check_options(OpaqueArrayOptions, options, "Device.create_opaque_array")
-        attributes, wanted = _formats.last  # as describe does, for a call less
-        if not has_same(options, attributes):
-            wanted = describe(options)
+        wanted = describe(options)
         self = make(cls, lib.ccc_array_create, device, wanted.native)
         if self is None:
             self = retry(lambda: make(cls, lib.ccc_array_create, device, wanted.native), device, wanted, False)

@@ -9,10 +9,9 @@ import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from cuda_core_cffi._core.calls import has_same
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import integer
-from cuda_core_cffi._core.options import member, with_attributes
+from cuda_core_cffi._core.options import member
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi.typing import ArrayFormatType
 
@@ -143,19 +142,6 @@ def describe(options: Any) -> Description:
     TypeError, ValueError
         If a value is not one that it can be.
     """
-    global last
-    attributes, description = last
-    if not has_same(options, attributes):
-        last = attributes, description = with_attributes(options, find_description)
-    found: Description = description
-    return found
-
-
-last: tuple[dict[str, Any], Any] = {}, None  # the options that were described last, and their description
-
-
-def find_description(options: Any) -> Description:
-    """Return what options of an array say that are not the last ones."""
     try:
         return checked(options.shape, options.format, options.num_channels, options.is_surface_load_store)
     except TypeError:  # a list for a shape, say, or something that is wrong

@@ -37,7 +37,7 @@ class ResourceDescriptor(Uncopyable):
     """
 
     __slots__ = (
-        "_format", "_height", "_kind", "_num_channels", "_pitch_bytes", "_sampled", "_shown", "_size_bytes", "_source",
+        "_format", "_height", "_kind", "_num_channels", "_pitch_bytes", "_shown", "_size_bytes", "_source",
         "_width",
     )  # fmt: skip
 
@@ -45,7 +45,6 @@ class ResourceDescriptor(Uncopyable):
     _kind: str
     _source: OpaqueArray | MipmappedArray | Buffer
     _shown: tuple[ArrayFormatType, str, bool]  # what each channel is; the kind; whether an array has one dimension
-    _sampled: tuple[dict[str, object], Any]  # the options of its last texture, and the driver's description of them
     _format: ArrayFormatType | None
     _num_channels: int | None
     _size_bytes: int | None
@@ -69,7 +68,7 @@ class ResourceDescriptor(Uncopyable):
         if source.is_closed:
             raise source._failure(lib.CCC_CLOSED)
         self = cls.__new__(cls)
-        self._kind, self._source, self._sampled = kind, source, ({}, None)
+        self._kind, self._source = kind, source
         for name in ("format", "num_channels", "size_bytes", "width", "height", "pitch_bytes"):
             setattr(self, f"_{name}", fields.get(name))
         if isinstance(source, Buffer):

@@ -9,10 +9,9 @@ import numbers
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cuda_core_cffi._core.calls import has_same
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import integer
-from cuda_core_cffi._core.options import check_options, member, with_attributes
+from cuda_core_cffi._core.options import check_options, member
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._launching.bindless import Bindless
 from cuda_core_cffi.texture._resource import ResourceDescriptor
@@ -157,14 +156,6 @@ def sampling(options: TextureObjectOptions, resource: ResourceDescriptor) -> Any
     ValueError, TypeError
         If a value is not one that it can be.
     """
-    attributes, native = resource._sampled
-    if not has_same(options, attributes):
-        resource._sampled = _, native = with_attributes(options, lambda given: find_sampling(given, resource))
-    return native
-
-
-def find_sampling(options: TextureObjectOptions, resource: ResourceDescriptor) -> Any:
-    """Return the same for options that are not those of the last texture of this resource."""
     # written out, since operator.attrgetter takes twice as long
     ratio, bias = options.max_anisotropy, options.mipmap_level_bias
     least, most = options.min_mipmap_level_clamp, options.max_mipmap_level_clamp

@@ -8,10 +8,28 @@
 #ifndef CCC_NVML_H
 #define CCC_NVML_H
 
-#include "driver/ccc_nvml_question.h"
 #include "driver/ccc_table.h"
 
 #include <nvml.h>
+
+// How a function of NVML is called: its parameters, where an object is a handle, and where it writes what it answers.
+typedef enum ccc_nvml_form {
+    CCC_NVML_OUTPUT,         // (object, output *)
+    CCC_NVML_OUTPUT_OF,      // (object, unsigned int, output *)
+    CCC_NVML_OUTPUT_OF_TWO,  // (object, unsigned int, unsigned int, output *)
+    CCC_NVML_TEXT,           // (object, char *, unsigned int size)
+    CCC_NVML_PAIR,           // (object, unsigned int *, unsigned int *)
+    CCC_NVML_TOTAL,          // (unsigned int *)
+    CCC_NVML_SYSTEM_TEXT,    // (char *, unsigned int size)
+} ccc_nvml_form;
+
+// A question: a function, and what answers it.
+typedef struct ccc_nvml_question {
+    ccc_nvml_form form;
+    unsigned int function;  // its number
+    unsigned int version;   // of the structure, whose first member it is; 0: it states none
+    unsigned int size;      // of the answer, in bytes
+} ccc_nvml_question;
 
 #define CCC_NVML_LIBRARY "libnvidia-ml.so.1"
 

@@ -16,10 +16,8 @@
 #include "python/ccc_buffers.h"
 #include "python/ccc_devices.h"
 #include "python/ccc_launches.h"
-#include "python/ccc_nvml_reader.h"
 #include "python/ccc_once.h"
 #include "python/ccc_queue.h"
-#include "python/ccc_tensor_maps.h"
 
 // Store in an owner the handle that a function of CFFI returns. The interpreter runs no signal handler between the two.
 // Returns 1, 0 where the function returns NULL, and -1 with an error set, also if the owner has a handle already.
@@ -143,29 +141,6 @@ static PyObject *calls_show_handles(PyObject *module, PyObject *function)
     Py_RETURN_NONE;
 }
 
-// Whether the dictionary of an object has the very same names and values as another dictionary, which nobody changes.
-static PyObject *calls_has_same(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    PyObject *name, *value, *other_name, *other_value;
-    Py_ssize_t position = 0, other_position = 0;
-    int result;
-    (void)module;
-    if (check_count("has_same", count, 2))
-        return NULL;
-    PyObject *attributes = PyDict_Check(arguments[1]) ? PyObject_GenericGetDict(arguments[0], NULL) : NULL;
-    if (attributes == NULL)
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "expected a dict");
-    Py_BEGIN_CRITICAL_SECTION(attributes);
-    int same = PyDict_Size(attributes) == PyDict_Size(arguments[1]);
-    while (same && PyDict_Next(attributes, &position, &name, &value))
-        same = PyDict_Next(arguments[1], &other_position, &other_name, &other_value) && name == other_name &&
-               value == other_value;
-    result = same;
-    Py_END_CRITICAL_SECTION();
-    Py_DECREF(attributes);
-    return PyBool_FromLong(result);
-}
-
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
 
 static native *const natives[] = {
@@ -233,19 +208,6 @@ static PyMethodDef methods[] = {
     {"launch", FAST(calls_launch), "launch(packer, stream, native, values, /)\n--\n\nLaunch a kernel."},
     {"pack", FAST(calls_pack), "pack(packer, values, /)\n--\n\nReturn the packed arguments."},
     {"prepare", FAST(calls_prepare), "prepare(fields, native, plan, /)\n--\n\nReturn a prepared launch's functions."},
-    {"encode_map", FAST(calls_encode_map),
-     "encode_map(device, description, address, /)\n--\n\nReturn a tensor map, or a status."},
-    {"replace_map", FAST(calls_replace_map),
-     "replace_map(device, map, address, /)\n--\n\nReturn a tensor map of another address, or a status."},
-    {"has_same", FAST(calls_has_same),
-     "has_same(item, attributes, /)\n--\n\nTell whether the attributes are these very objects."},
-    {"nvml_reader", FAST(calls_nvml_reader),
-     "nvml_reader(question, answers, ctype, cls, meanings, failed, /)\n--\n\nReturn what asks NVML."},
-    {"about", FAST(calls_about), "about(cls, attribute, /)\n--\n\nReturn what makes objects with one attribute."},
-    {"use_functions", FAST(calls_use_functions),
-     "use_functions(cls, attribute, functions, /)\n--\n\nHave functions stand for the getters of properties."},
-    {"use_members", FAST(calls_use_members),
-     "use_members(cls, members, /)\n--\n\nHave members of a structure stand for the getters of properties."},
     {"lift", FAST(calls_lift), "lift(body, failed, /)\n--\n\nPut C before a function or property."},
     {"natives_without_body", calls_natives_without_body, METH_NOARGS,
      "natives_without_body()\n--\n\nReturn the names of what is in C and was not put before anything."},
@@ -266,10 +228,6 @@ static int calls_exec(PyObject *module)
     target_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_target *");
     plan_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_plan *");
     config_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_config *");
-    question_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_nvml_question *");
-    map_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_tensor_map *");
-    new_structure = PyObject_GetAttrString(ffi, "new");
-    handle_name = PyUnicode_InternFromString("_handle");
     check_cleanup = find("cuda_core_cffi._core.errors", "check_cleanup");
     describe_fields = find("cuda_core_cffi._core.packing", "describe");
     value_name = PyUnicode_InternFromString("value");
@@ -279,7 +237,6 @@ static int calls_exec(PyObject *module)
     stand_in_name = PyUnicode_InternFromString("_stream");
     launch_stand_in_name = PyUnicode_InternFromString("_captured");
     if (address == NULL || handle_ctype == NULL || target_ctype == NULL || plan_ctype == NULL || config_ctype == NULL ||
-        question_ctype == NULL || map_ctype == NULL || new_structure == NULL || handle_name == NULL ||
         check_cleanup == NULL || describe_fields == NULL || value_name == NULL || packer_name == NULL ||
         native_name == NULL || owner_name == NULL || stand_in_name == NULL || launch_stand_in_name == NULL ||
         prepare_export())
@@ -297,11 +254,8 @@ static int calls_exec(PyObject *module)
     if (add_memory(module) || add_operand(module) || add_finder(module))
         goto done;
     packer_type = (PyTypeObject *)PyType_FromSpec(&packer_spec);
-    reader_type = (PyTypeObject *)PyType_FromSpec(&reader_spec);
-    told_type = (PyTypeObject *)PyType_FromSpec(&told_spec);
     lift_type = (PyTypeObject *)PyType_FromSpec(&lift_spec);
-    if (lift_type == NULL || packer_type == NULL || reader_type == NULL || told_type == NULL || make_shortcut_type() ||
-        PyModule_AddObjectRef(module, "Told", (PyObject *)told_type))
+    if (lift_type == NULL || packer_type == NULL)
         goto done;
     ccc_import_done();
     result = 0;

@@ -4,11 +4,8 @@
 #ifndef CCC_CALLS_H
 #define CCC_CALLS_H
 
-#include "driver/ccc_nvml_question.h"
 #include "launch/ccc_target.h"
 #include "memory/ccc_dlpack.h"
-
-struct ccc_tensor_map;  // memory/ccc_tensor_map.h
 
 // Each call, for those who expand CALL(name, function, type, parameters): the table and its structure.
 #define CCC_CALLS(CALL) \
@@ -41,20 +38,12 @@ struct ccc_tensor_map;  // memory/ccc_tensor_map.h
           size_t size, ccc_handle *const *objects, size_t count)) \
     CALL(tensor_for, ccc_tensor_for, uint64_t, \
          (ccc_handle *buffer, DLDevice device, int versioned, uint64_t stream, int *status)) \
-    CALL(tensor_delete, ccc_tensor_delete, void, (uint64_t tensor)) \
-    CALL(tensor_map_encode, ccc_tensor_map_encode, int, \
-         (int device, const struct ccc_tensor_map *description, uint64_t address, char *bytes)) \
-    CALL(tensor_map_replace, ccc_tensor_map_replace, int, \
-         (int device, const char *from, uint64_t address, char *bytes)) \
-    CALL(nvml_ask, ccc_nvml_ask, int, \
-         (const ccc_nvml_question *question, uintptr_t object, unsigned int first, unsigned int second, void *answer))
+    CALL(tensor_delete, ccc_tensor_delete, void, (uint64_t tensor))
 
-// For those without the driver's header: CUDA_ERROR_NOT_READY, CU_EVENT_DISABLE_TIMING, CU_STREAM_NON_BLOCKING, and the
-// size of a CUtensorMap.
+// For those without the driver's header: CUDA_ERROR_NOT_READY, CU_EVENT_DISABLE_TIMING, CU_STREAM_NON_BLOCKING.
 #define CCC_NOT_READY 600
 #define CCC_UNTIMED 2
 #define CCC_NONBLOCKING 1
-#define CCC_MAP_BYTES 128
 
 typedef struct ccc_calls {
 #define CCC_CALL(name, function, type, parameters) type(*name) parameters;

@@ -6,17 +6,14 @@
 
 #include "python/ccc_background.h"
 #include "python/ccc_calls.h"
-#include "driver/ccc_nvml.h"
 #include "graph/ccc_graph_exec.h"
 #include "memory/ccc_copy.h"
 #include "launch/ccc_prepared.h"
 #include "memory/ccc_tensor.h"
-#include "memory/ccc_tensor_map.h"
 
 _Static_assert(CCC_NOT_READY == CUDA_ERROR_NOT_READY, "what a query answers that is too early");
 _Static_assert(CCC_UNTIMED == CU_EVENT_DISABLE_TIMING, "the flags of a new event");
 _Static_assert(CCC_NONBLOCKING == CU_STREAM_NON_BLOCKING, "the flags of a new stream");
-_Static_assert(CCC_MAP_BYTES == sizeof(CUtensorMap), "the size of a tensor map");
 
 static ccc_calls ccc_calls_table = {
 #define CCC_CALL(name, function, type, parameters) .name = function,

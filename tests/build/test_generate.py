@@ -18,7 +18,9 @@ from helpers import without_comments
 READING = {"cuCtxGetCurrent", "cuCtxGetDevice"}
 
 # What a function may call with the GIL kept, besides functions of include/.
-HARMLESS = re.compile(r"atomic_(load|store|fetch_(add|sub|or|and)|compare_exchange_strong)(_explicit)?|__builtin_expect")
+HARMLESS = re.compile(
+    r"atomic_(load|store|fetch_(add|sub|or|and)|compare_exchange_strong)(_explicit)?|__builtin_expect"
+)
 KEYWORDS = {"if", "while", "for", "switch", "return", "sizeof"}
 
 

@@ -68,7 +68,6 @@ INTERNAL = {
     "_alias.finder.NamespaceFinder", "_alias.modules.Alias", "_alias.modules.Core", "_alias.modules.Utilities",
     "_core.python_calls.DeviceFinder", "_core.python_calls.Devices", "_core.python_calls.ElapsedOperand",
     "_core.python_calls.Memory", "_core.python_calls.Owner", "_core.python_calls.Pool",
-    "_core.nvml_readers.Told",
     "_code.elf.Elf", "_code.kernel.KnownKernel", "_code.kernel.Library",
     "_code.kernel.LoadableCode", "_code.kernel._Attribute", "_code.mangling._NonType", "_code.mangling._Symbol",
     "_compile.compiler.Compiler", "_compile.driver_linker.DriverLinker", "_compile.link_backend.LinkBackend",
@@ -98,11 +97,11 @@ INTERNAL = {
     "simulator._RawReport", "system._enumerators.Enumerators", "system._event_set.EventSet",
     "system._identity.DeviceIdentity", "system._identity.Living", "system._library.Process",
     "system._nvlink.NvlinkInfoType", "system._report.DeviceReport", "system._report.ProcessReport",
-    "system._report.Report", "system._snapshot.Snapshot", "system._state.DeviceState",
+    "system._readers.NvmlValue", "system._report.Report", "system._snapshot.Snapshot", "system._state.DeviceState",
     "texture._array.ArrayBase", "texture._formats.Description", "typing.IsStreamType",
 }  # fmt: skip
 if sys.implementation.name == "cpython":
-    INTERNAL |= {"_calls.DeviceFinder", "_calls.Memory", "_calls.Owner", "_calls.Timed", "_calls.Told"}
+    INTERNAL |= {"_calls.DeviceFinder", "_calls.Memory", "_calls.Owner", "_calls.Timed"}
 
 
 ENUMERATIONS = [cls for cls in CLASSES.values() if issubclass(cls, enum.Enum) and len(cls)]

@@ -10,7 +10,6 @@ It prints a JSON object: for each operation a list of what its calls returned, r
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import gc
 import importlib
@@ -19,7 +18,6 @@ import importlib.util
 import inspect
 import itertools
 import json
-import pickle
 import re
 import sys
 import types
@@ -74,13 +72,9 @@ from cuda_core_cffi import (  # noqa: E402
     PreparedLaunch,
     launch,
     simulator,
-    system,
 )
 from cuda_core_cffi._arrays import interfaces  # noqa: E402
 from cuda_core_cffi.graph import GraphDefinition  # noqa: E402
-from cuda_core_cffi.nvml import nvmlMemory_v2_t as NvmlMemory  # noqa: E402
-from cuda_core_cffi.system._library import process  # noqa: E402
-from cuda_core_cffi.system._memory import MemoryInfo  # noqa: E402
 from cuda_core_cffi.texture import OpaqueArrayOptions, ResourceDescriptor, TextureObjectOptions  # noqa: E402
 from cuda_core_cffi.utils import StridedMemoryView  # noqa: E402
 
@@ -315,20 +309,6 @@ def textures(w: World) -> Iterator[str]:
     yield tell(w.device.create_texture_object, w.resource, options)
 
 
-def maps(w: World) -> Iterator[str]:
-    """Describe tensors, and give the descriptions other addresses."""
-    for box in ((8, 16), (16, 16), (8,), (0, 8), (512, 8), "8", None):
-        yield tell(w.view.as_tensor_map, box)
-    closed = w.pool.allocate(SIZE, w.stream)
-    gone = StridedMemoryView.from_buffer(closed, shape=(16, 16), dtype=np.dtype("f4"))
-    odd = StridedMemoryView.from_buffer(w.other[4:516], shape=(8, 16), dtype=np.dtype("f4"))
-    closed.close()
-    for thing in (w.view, w.buffer, w.other, gone, odd, np.zeros(256, "f4"), 7, None):
-        yield tell(w.map.replace_address, thing)
-        yield str(len(w.map._kernel_bytes()))
-    yield tell(gone.as_tensor_map, (8, 16))
-
-
 def order(w: World) -> Iterator[str]:
     """Record events, and have streams wait."""
     for queue in (w.stream, w.gone, w.device.default_stream):
@@ -469,58 +449,10 @@ def read(w: World) -> Iterator[str]:
         yield tell(read_method, thing, stream)
 
 
-def nvml(w: World) -> Iterator[str]:
-    """Read what NVML tells, also where it fails, and treat properties as what they are."""
-    device = system.Device(index=0)
-    if simulator.is_loaded():
-        for part in ("gpu", "memory"):
-            simulator.set_sensor(0, f"{part}_utilization", 43)
-    things = [
-        device, device.mig, device.inforom, device.pci_info, device.temperature, device.get_clock("sm"),
-        device.memory_info, device.bar1_memory_info, device.utilization, device.dynamic_pstates_info,
-        device.attributes if simulator.is_loaded() else device,
-        pickle.loads(pickle.dumps(device.memory_info)), MemoryInfo(NvmlMemory(used=7)),
-        type(device).__new__(type(device)),
-    ]  # fmt: skip
-    for thing, name in ((one, name) for one in things for name in properties(type(one))):
-        item = getattr(type(thing), name)
-        yield f"{type(thing).__name__}.{name} {item.__doc__} {item.fget.__name__} {isinstance(item, property)}"
-        with tracing() as calls:
-            told = tell(getattr, thing, name)
-        changes = not simulator.is_loaded() or name in ("free", "used")  # other processes use the device
-        yield told.split()[0] if changes else told
-        if simulator.is_loaded():
-            yield str(calls.names)
-            for function in calls.names:
-                with simulator.fail(function, "NVML_ERROR_GPU_IS_LOST"):
-                    yield tell(getattr, thing, name)
-        yield tell(delattr, thing, name)
-        if item.fset is None:
-            yield tell(setattr, thing, name, 7)
-    for name in ("get_sensor", "get_current_mhz", "get_max_mhz"):
-        thing = device.temperature if name == "get_sensor" else device.get_clock("sm")
-        told = tell(getattr(thing, name), *(7,) * (name != "get_sensor"))
-        yield told if simulator.is_loaded() else told.split()[0]  # of a device that grows warm
-    for name in ("sm", "nonsense", 7, None, []):
-        yield tell(device.get_clock, name)
-    process.ready = False
-    yield tell(lambda: (device.index, process.ready))
-
-
-def properties(cls: type) -> list[str]:
-    """Return the names of the public properties of a class."""
-    return [name for name in dir(cls) if not name.startswith("_") and isinstance(getattr(cls, name), property)]
-
-
-def tracing() -> Any:
-    """Record the driver's calls, if that is the simulated one."""
-    return simulator.trace() if simulator.is_loaded() else contextlib.nullcontext()
-
-
 OPERATIONS: dict[str, Callable[[World], Iterator[str]]] = {
     function.__name__: function
     for function in (
-        lifetime, devices, buffers, fill, copy, textures, maps, order, wait, launches, captures, export, read, nvml,
+        lifetime, devices, buffers, fill, copy, textures, order, wait, launches, captures, export, read,
     )
 }  # fmt: skip
 OPERATIONS["failures"] = failures
@@ -530,6 +462,5 @@ if __name__ == "__main__":
     world = World()
     CODE = ObjectCode.from_ptx(PTX)
     absent: set[str] = set() if simulator.is_loaded() else {"failures"}
-    absent |= set() if world.device.compute_capability >= (9, 0) else {"maps"}
     chosen = [name for name in OPERATIONS if name not in absent]
     print(json.dumps({name: list(OPERATIONS[name](world)) for name in chosen}))

@@ -12,13 +12,12 @@ import pkgutil
 import pytest
 
 from cuda_core_cffi import system
-from cuda_core_cffi._core import nvml_readers
-from cuda_core_cffi._core.calls import Told
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._raw.types import Record
-from cuda_core_cffi.system import _library
+from cuda_core_cffi.system import _library, _readers
 from cuda_core_cffi.system._header import nvml
 from cuda_core_cffi.system._memory import MemoryInfo
+from cuda_core_cffi.system._readers import NvmlValue
 from cuda_core_cffi.system.exceptions import FunctionNotFoundError, NvmlError
 
 MODULES = [importlib.import_module(f"{system.__name__}.{item.name}") for item in pkgutil.iter_modules(system.__path__)]
@@ -27,9 +26,7 @@ MEASURED = ("nvmlDeviceGetPcieThroughput",)  # by each call anew, so that no two
 
 
 def question_of(reader):
-    """Return the question of a reader, in C or in Python."""
-    if not inspect.isfunction(reader):
-        return reader.__self__.question
+    """Return the question of a reader."""
     known = inspect.getclosurevars(reader).nonlocals
     return known["question"] if "question" in known else question_of(known["read_output"])
 
@@ -38,7 +35,7 @@ READERS = {
     f"{NAMES[question_of(item).function]}-{name}": item
     for module in MODULES
     for name, item in vars(module).items()
-    if name.startswith("read_") and (inspect.isbuiltin(item) or item.__module__ == nvml_readers.__name__)
+    if name.startswith("read_") and item.__module__ == _readers.__name__
 }
 
 
@@ -92,7 +89,7 @@ def raw_outcome(function, *arguments):
 
 def agree(told, raw) -> bool:
     """Return whether a reader tells what a raw function does, or a meaning of that."""
-    if isinstance(told, Told):
+    if isinstance(told, NvmlValue):
         return bytes(ffi.buffer(told._record)) == bytes(ffi.buffer(raw._cdata))
     if isinstance(raw, Record):
         return any(agree(told, getattr(raw, name)) for name in type(raw)._fields)

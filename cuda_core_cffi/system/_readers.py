@@ -1,18 +1,14 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of NVML: functions that ask it for numbers, texts or a structure.
-
-PyPy uses those made here; on CPython ``include/python/ccc_nvml_reader.h`` makes the same in C.
-"""
+"""Readers of NVML: functions that ask it for numbers, texts or a structure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
+from cuda_core_cffi._core.calls import blank
 from cuda_core_cffi._core.ffi import ffi, lib
-
-T = TypeVar("T")
 
 Answer = tuple[str, str, int, int]
 """A part of the output: the member of a structure (empty: the output is no structure), code, offset and size in bytes.
@@ -23,8 +19,8 @@ Codes are ``I`` and ``i`` for a number of 32 bits without and with a sign, ``Q``
 UNSIGNED, TEXT = "I", "s"
 
 
-class Told:
-    """Has a structure that NVML filled."""
+class NvmlValue:
+    """Holds a structure that NVML filled."""
 
     __slots__ = ("_record",)
 
@@ -35,7 +31,7 @@ def nvml_reader(
     question: Any,
     answers: tuple[Answer, ...],
     ctype: Any,
-    cls: type[Told] | None,
+    cls: type[NvmlValue] | None,
     meanings: dict[int | None, Any] | None,
     failed: Callable[[int], object],
 ) -> Callable[..., Any]:
@@ -50,10 +46,10 @@ def nvml_reader(
     ctype : ctype
         What the output is: the type of an array, or of a pointer to a structure.
     cls : type or None
-        With the whole structure, a class that inherits from Told: an instance with the structure is returned, not a
-        pointer of CFFI.
+        With the whole structure, a subclass of NvmlValue: the reader returns an instance with the structure, not a CFFI
+        pointer.
     meanings : dict or None
-        What is returned in the place of a number; that of None stands for all others.
+        Values to return in the place of numbers; that of None stands for all other numbers.
     failed : callable
         Called with an error status. It raises an exception, or returns to have NVML asked again.
 
@@ -69,11 +65,9 @@ def nvml_reader(
         return meanings.get(value, other) if meanings else value
 
     def read_number(handle: int = 0, first: int = 0, second: int = 0) -> Any:
-        while True:
-            result: int = number(question, handle, first, second)
-            if result >= 0:
-                return meaning(result)
+        while (result := number(question, handle, first, second)) < 0:
             failed(-result)
+        return meanings.get(result, other) if meanings else result
 
     def read_output(handle: int = 0, first: int = 0, second: int = 0) -> Any:
         output = new(ctype)
@@ -81,15 +75,18 @@ def nvml_reader(
             failed(status)
         return output
 
-    def read_object(handle: int, first: int = 0, second: int = 0) -> Any:
-        made = object.__new__(cls)  # type: ignore[arg-type]  # it is None for another function
-        made._record = read_output(handle, first, second)
+    def read_object(handle: int) -> Any:
+        output = new(ctype)
+        while status := ask(question, handle, 0, 0, output):
+            failed(status)
+        made = blank(cls)  # type: ignore[arg-type]  # it is None for another function
+        made._record = output
         return made
 
     def read_values(handle: int = 0, first: int = 0, second: int = 0) -> Any:
         output = read_output(handle, first, second)
-        values = tuple(meaning(value_of(output, *answer)) for answer in answers)
-        return values[0] if len(values) == 1 else values
+        values = [meaning(value_of(output, *answer)) for answer in answers]
+        return values[0] if len(values) == 1 else tuple(values)
 
     if not answers:
         return read_output if cls is None else read_object
@@ -103,40 +100,3 @@ def value_of(output: Any, member: str, code: str, offset: int, size: int) -> int
     elif code != TEXT:
         output = output[offset // size]
     return str(ffi.string(output), "utf-8", "replace") if code == TEXT else int(output)
-
-
-def about(cls: type[T], attribute: str) -> Callable[[Any], T]:
-    """Return what makes an object of a class, written in Python, of its one attribute."""
-
-    def make(subject: Any) -> T:
-        made = object.__new__(cls)
-        setattr(made, attribute, subject)
-        return made
-
-    return make
-
-
-def use_functions(cls: type, attribute: str | None, functions: dict[str, Callable[[Any], Any]]) -> None:
-    """On CPython, have functions stand for the getters of properties.
-
-    Parameters
-    ----------
-    cls : type
-        The class.
-    attribute : str or None
-        The attribute of the object that the functions take; None: they take the object.
-    functions : dict
-        What each getter returns the result of, by the name of the property.
-    """
-
-
-def use_members(cls: type[Told], members: dict[str, Answer]) -> None:
-    """On CPython, have members of a structure stand for the getters of properties.
-
-    Parameters
-    ----------
-    cls : type
-        The class of objects that have the structure.
-    members : dict
-        What each getter returns, by the name of the property.
-    """
