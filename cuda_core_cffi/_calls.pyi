@@ -42,6 +42,11 @@ class Memory(Owner):
 class Pool(Owner):
     _allocates: Any
 
+@disjoint_base
+class StandIn:
+    _captured: Any
+    _stream: Any
+
 def make(cls: type[_OwnerType], function: Callable[..., Any], /, *arguments: Any) -> _OwnerType | None: ...
 def make_in(owner: Owner, function: Callable[..., Any], /, *arguments: Any) -> bool: ...
 def blank(cls: type[_T], /) -> _T: ...

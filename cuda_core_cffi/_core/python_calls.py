@@ -23,6 +23,7 @@ __all__ = [
     "Memory",
     "Owner",
     "Pool",
+    "StandIn",
     "blank",
     "close",
     "close_once",
@@ -111,6 +112,15 @@ class Memory(Owner):
     _packed_address: Any
     _size: Any
     _whole: Any
+
+
+class StandIn:
+    """Stands for a stream."""
+
+    __slots__ = ("_captured", "_stream")
+
+    _captured: Any
+    _stream: Any
 
 
 class Devices(threading.local):

@@ -234,12 +234,9 @@ static int calls_exec(PyObject *module)
     packer_name = PyUnicode_InternFromString("_fast_packer");
     native_name = PyUnicode_InternFromString("_native_cache");
     owner_name = PyUnicode_InternFromString("_owner");
-    stand_in_name = PyUnicode_InternFromString("_stream");
-    launch_stand_in_name = PyUnicode_InternFromString("_captured");
     if (address == NULL || handle_ctype == NULL || target_ctype == NULL || plan_ctype == NULL || config_ctype == NULL ||
         check_cleanup == NULL || describe_fields == NULL || value_name == NULL || packer_name == NULL ||
-        native_name == NULL || owner_name == NULL || stand_in_name == NULL || launch_stand_in_name == NULL ||
-        prepare_export())
+        native_name == NULL || owner_name == NULL || prepare_export())
         goto done;
     helpers = PyLong_AsVoidPtr(address);
     if (helpers == NULL)
@@ -251,6 +248,9 @@ static int calls_exec(PyObject *module)
     if (type == NULL || PyModule_AddObjectRef(module, "Owner", type))
         goto done;
     owner_type = (PyTypeObject *)Py_NewRef(type);
+    stand_in_type = (PyTypeObject *)PyType_FromSpec(&stand_in_spec);
+    if (stand_in_type == NULL || PyModule_AddObjectRef(module, "StandIn", (PyObject *)stand_in_type))
+        goto done;
     if (add_memory(module) || add_operand(module) || add_finder(module))
         goto done;
     packer_type = (PyTypeObject *)PyType_FromSpec(&packer_spec);

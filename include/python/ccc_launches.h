@@ -137,7 +137,7 @@ static PyObject *launch_usual(PyObject *unused, PyObject *const *arguments, Py_s
     if (count >= 3 && names == NULL) {
         PyObject *packer = PyObject_GetAttr(arguments[2], packer_name);
         PyObject *native = packer ? PyObject_GetAttr(arguments[1], native_name) : NULL;
-        PyObject *behind = native ? stream_behind(arguments[0], launch_stand_in_name) : NULL;
+        PyObject *behind = native ? stream_behind(arguments[0], 1) : NULL;
         PyObject *stream = behind ? behind : arguments[0];
         int done = native               ? launch_with(packer, stream, native, NULL, arguments + 3, count - 3, &status)
                    : not_on_fast_path() ? 1
@@ -193,7 +193,7 @@ static PyObject *prepared_launch(PyObject *self, PyObject *const *arguments, Py_
     }
     if (check_values(packer, count - 1))
         return NULL;
-    PyObject *behind = stream_behind(arguments[0], launch_stand_in_name);
+    PyObject *behind = stream_behind(arguments[0], 1);
     int stored = launch_prepared(packer, behind ? behind : arguments[0], arguments + 1, &status);
     Py_XDECREF(behind);
     if (stored < 0)

@@ -71,36 +71,76 @@ static inline ccc_handle *handle_of(PyObject *argument, ccc_kind kind)
     return Py_IS_TYPE(argument, usual_type[kind]) ? HANDLE(argument) : handle_of_any(argument, kind);
 }
 
-// The names of the attributes in which a StreamStandIn has its stream: the second for launches, where it may be None,
-// the first for all else. They are never released.
-static PyObject *stand_in_name, *launch_stand_in_name;
-static PyObject *owner_name;  // in which a stream has its owner in another library, or None
+// The attribute in which a stream has its owner in another library, or None.
+static PyObject *owner_name;
 
-static int is_stand_in(PyObject *argument)
+// An object that stands for a stream. Either may be None.
+typedef struct stand_in {
+    PyObject_HEAD PyObject *stream;
+    PyObject *captured;  // the same for launches
+} stand_in;
+
+static PyTypeObject *stand_in_type;
+
+static int stand_in_traverse(PyObject *self, visitproc visit, void *arg)
 {
-    static PyTypeObject *type;  // never released
-    if (type == NULL)
-        type = (PyTypeObject *)find("cuda_core_cffi._streams.stream", "StreamStandIn");
-    if (type == NULL)
-        PyErr_Clear();
-    return type && PyObject_TypeCheck(argument, type);
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((stand_in *)self)->stream);
+    Py_VISIT(((stand_in *)self)->captured);
+    return 0;
 }
 
-// The stream that an argument stands for. A new reference; NULL, with no error set: it stands for none, as most do.
-static inline PyObject *stream_behind(PyObject *argument, PyObject *name)
+static int stand_in_clear(PyObject *self)
 {
-    if (Py_IS_TYPE(argument, usual_type[CCC_STREAM]) || !is_stand_in(argument))
+    Py_CLEAR(((stand_in *)self)->stream);
+    Py_CLEAR(((stand_in *)self)->captured);
+    return 0;
+}
+
+static void stand_in_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    stand_in_clear(self);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef stand_in_members[] = {
+    {"_stream", T_OBJECT_EX, offsetof(stand_in, stream), 0, NULL},
+    {"_captured", T_OBJECT_EX, offsetof(stand_in, captured), 0, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot stand_in_slots[] = {
+    {Py_tp_dealloc, stand_in_dealloc}, {Py_tp_traverse, stand_in_traverse}, {Py_tp_clear, stand_in_clear},
+    {Py_tp_members, stand_in_members}, {Py_tp_doc, "Stands for a stream."}, {0, NULL},
+};
+
+static PyType_Spec stand_in_spec = {
+    "cuda_core_cffi._calls.StandIn",
+    sizeof(stand_in),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    stand_in_slots,
+};
+
+// The stream that an argument stands for. A new reference; NULL, with no error set: it stands for none, as most do.
+static inline PyObject *stream_behind(PyObject *argument, int launches)
+{
+    if (Py_IS_TYPE(argument, usual_type[CCC_STREAM]) || !PyObject_TypeCheck(argument, stand_in_type))
         return NULL;
-    PyObject *stream = PyObject_GetAttr(argument, name);
-    if (stream == NULL)
-        PyErr_Clear();
+    PyObject *stream;
+    Py_BEGIN_CRITICAL_SECTION(argument);  // as the members are written in
+    stream = Py_XNewRef(launches ? ((stand_in *)argument)->captured : ((stand_in *)argument)->stream);
+    Py_END_CRITICAL_SECTION();
     return stream;
 }
 
 // The handle of the stream that an argument is or stands for. In the latter case *behind keeps it, else that is NULL.
 static inline ccc_handle *stream_of(PyObject *argument, PyObject **behind)
 {
-    *behind = stream_behind(argument, stand_in_name);
+    *behind = stream_behind(argument, 0);
     return handle_of(*behind ? *behind : argument, CCC_STREAM);
 }
 

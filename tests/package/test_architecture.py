@@ -151,4 +151,4 @@ def test_private_modules_list_no_names_unless_they_pass_them_on() -> None:
         written = path.name != "__init__.py" and not path.name.endswith("generated.py")
         if private and written and re.search(r"^__all__", path.read_text(), re.MULTILINE):
             found.add(str(path.relative_to(PACKAGE)))
-    assert found == {"_core/calls.py", "_core/ffi.py", "_core/python_calls.py", "system/_device.py"}
+    assert found == {"_core/ffi.py", "_core/python_calls.py", "system/_device.py"}

@@ -68,6 +68,7 @@ INTERNAL = {
     "_alias.finder.NamespaceFinder", "_alias.modules.Alias", "_alias.modules.Core", "_alias.modules.Utilities",
     "_core.python_calls.DeviceFinder", "_core.python_calls.Devices", "_core.python_calls.ElapsedOperand",
     "_core.python_calls.Memory", "_core.python_calls.Owner", "_core.python_calls.Pool",
+    "_core.python_calls.StandIn",
     "_code.elf.Elf", "_code.kernel.KnownKernel", "_code.kernel.Library",
     "_code.kernel.LoadableCode", "_code.kernel._Attribute", "_code.mangling._NonType", "_code.mangling._Symbol",
     "_compile.compiler.Compiler", "_compile.driver_linker.DriverLinker", "_compile.link_backend.LinkBackend",
@@ -101,7 +102,7 @@ INTERNAL = {
     "texture._array.ArrayBase", "texture._formats.Description", "typing.IsStreamType",
 }  # fmt: skip
 if sys.implementation.name == "cpython":
-    INTERNAL |= {"_calls.DeviceFinder", "_calls.Memory", "_calls.Owner", "_calls.Timed"}
+    INTERNAL |= {f"_calls.{name}" for name in ("DeviceFinder", "ElapsedOperand", "Memory", "Owner", "Pool", "StandIn")}
 
 
 ENUMERATIONS = [cls for cls in CLASSES.values() if issubclass(cls, enum.Enum) and len(cls)]
