@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, TypeVarTuple, overload
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, TypeVarTuple, cast, overload
 
+from cuda_core_cffi._core.calls import blank
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi.system._header import missing, nvml
@@ -404,6 +405,26 @@ def reads_structure(name: str, structure: str, cls: type[S]) -> Callable[[int], 
     if structure not in vars(nvml):
         return lambda handle: missing(name)
     return reader(name, lib.CCC_NVML_OUTPUT, structure + " *", (), structure, cls)
+
+
+def reads_packed(name: str, structure: str, cls: type[T]) -> Callable[[int], T]:
+    """Return what asks for a structure of two numbers below 2 ** 31.
+
+    It is as :func:`reads_structure`, but an instance has both numbers as its ``_packed``, the first in the lower 32
+    bits: that takes half the time.
+    """
+    if structure not in vars(nvml):
+        return lambda handle: missing(name)
+    question, failed, ask = question_of(name, lib.CCC_NVML_OUTPUT), after_failure_of(name), lib.ccc_nvml_pair
+
+    def read(handle: int) -> T:
+        while (packed := ask(question, handle)) < 0:
+            failed(-packed)
+        made: Any = blank(cls)
+        made._packed = packed
+        return cast("T", made)
+
+    return read
 
 
 def fills_array(name: str) -> Callable[[int, int, Any], None]:

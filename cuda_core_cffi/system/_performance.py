@@ -15,6 +15,7 @@ from cuda_core_cffi.system._snapshot import Snapshot, sequence_index
 if TYPE_CHECKING:
     from cuda_core_cffi._raw.nvml_generated import _nvmlGpuDynamicPstatesInfo_t_utilization
 
+LOWER = 2**32 - 1
 LAST_PSTATE = int(nvml.nvmlPstates_t.NVML_PSTATE_15)
 
 
@@ -43,22 +44,33 @@ class Utilization(Snapshot["nvml.nvmlUtilization_t"]):
         What NVML told.
     """
 
-    __slots__ = ()
+    __slots__ = ("_packed",)
 
     _STRUCTURE = "nvmlUtilization_t"
+    _packed: int  # gpu in the lower 32 bits, memory in the upper ones
 
     def __init__(self, utilization: nvml.nvmlUtilization_t) -> None:
         self._record = utilization
 
     @property
+    def _record(self) -> nvml.nvmlUtilization_t:  # for pickles
+        record = nvml.nvmlUtilization_t()
+        record.gpu, record.memory = self.gpu, self.memory
+        return record
+
+    @_record.setter
+    def _record(self, record: nvml.nvmlUtilization_t) -> None:
+        self._packed = record.gpu | record.memory << 32
+
+    @property
     def gpu(self) -> int:
         """Share of the time in which a kernel ran, in percent."""
-        return self._record.gpu
+        return self._packed & LOWER
 
     @property
     def memory(self) -> int:
         """Share of the time in which memory of the device was read or written, in percent."""
-        return self._record.memory
+        return self._packed >> 32
 
 
 class GpuDynamicPstatesUtilization(Uncopyable):

@@ -22,6 +22,7 @@ from cuda_core_cffi.system._library import (
     call,
     reads_member,
     reads_number,
+    reads_packed,
     reads_pair,
     reads_structure,
     value,
@@ -42,7 +43,7 @@ KNOWN_ADDRESSING_MODES: Meanings[AddressingMode | None] = Meanings(ADDRESSING_MO
 
 read_memory_info = reads_structure("nvmlDeviceGetMemoryInfo_v2", "nvmlMemory_v2_t", MemoryInfo)
 read_bar1_memory_info = reads_structure("nvmlDeviceGetBAR1MemoryInfo", "nvmlBAR1Memory_t", BAR1MemoryInfo)
-read_utilization = reads_structure("nvmlDeviceGetUtilizationRates", "nvmlUtilization_t", Utilization)
+read_utilization = reads_packed("nvmlDeviceGetUtilizationRates", "nvmlUtilization_t", Utilization)
 read_performance_state = reads_number("nvmlDeviceGetPerformanceState", PSTATES)
 read_dynamic_pstates_info = reads_structure(
     "nvmlDeviceGetDynamicPstatesInfo", "nvmlGpuDynamicPstatesInfo_t", GpuDynamicPstatesInfo

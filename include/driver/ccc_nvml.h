@@ -163,6 +163,15 @@ static int64_t ccc_nvml_number(const ccc_nvml_question *question, uintptr_t obje
     return status ? -(int64_t)status : (int64_t)number;
 }
 
+// Ask for a structure of two numbers, the second below 2 ** 31. They are returned, the first in the lower half, or the
+// status, negative.
+static int64_t ccc_nvml_pair(const ccc_nvml_question *question, uintptr_t object)
+{
+    uint32_t numbers[2] = {0};
+    int status = ccc_nvml_ask(question, object, 0, 0, numbers);
+    return status ? -(int64_t)status : (int64_t)((uint64_t)numbers[1] << 32 | numbers[0]);
+}
+
 // What NVML says of a status, or NULL where there is no library.
 static const char *ccc_nvml_error_string(int status)
 {
