@@ -23,7 +23,9 @@
 // Returns 1, 0 where the function returns NULL, and -1 with an error set, also if the owner has a handle already.
 static int fill_owner(PyObject *self, PyObject *const *function, Py_ssize_t count)
 {
+    helpers->set_making(1);
     PyObject *cdata = PyObject_Vectorcall(function[0], function + 1, (size_t)count - 1, NULL);
+    helpers->set_making(0);
     ccc_handle *handle = cdata ? (ccc_handle *)to_pointer(cdata, handle_ctype) : NULL;
     if (handle == NULL) {
         Py_XDECREF(cdata);

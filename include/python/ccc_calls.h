@@ -9,6 +9,7 @@
 
 // Each call, for those who expand CALL(name, function, type, parameters): the table and its structure.
 #define CCC_CALLS(CALL) \
+    CALL(set_making, ccc_set_making, void, (int making)) \
     CALL(last_status, ccc_last_status, int, (void)) \
     CALL(bytes, ccc_handle_bytes, size_t, (const ccc_handle *handle)) \
     CALL(is_borrowed, ccc_is_borrowed, int, (const ccc_handle *handle)) \

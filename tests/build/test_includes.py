@@ -24,7 +24,10 @@ IN_THE_MIDDLE = {  # generated: what calls each function
     "driver/ccc_table.h": "ccc_table_rows.h",
 }
 # what CFFI has defined before it includes the header
-BEFORE = {"python/ccc_calls_table.h": "static void *_cffi_from_c_pointer, *_cffi_to_c_pointer;"}
+BEFORE = {
+    "python/ccc_calls_table.h": "#include <Python.h>\nstruct _cffi_ctypedescr;\n"
+    "static PyObject *(*_cffi_from_c_pointer)(char *, struct _cffi_ctypedescr *); static void *_cffi_to_c_pointer;"
+}
 
 
 WRITTEN_IN_PYTHON = {"ccc_call_python", "ccc_release_python"}

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import abc
 import gc
+import importlib.util
 import inspect
 import logging
 import sys
 import types
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -32,10 +34,12 @@ from cuda_core_cffi import (
 )
 from cuda_core_cffi._core import calls, python_calls
 from cuda_core_cffi.graph import GraphBuilder, GraphDefinition
+from cuda_core_cffi.texture import OpaqueArray
 
 CPYTHON = sys.implementation.name == "cpython"
 SIZE = 1024
 ROUNDS = 100
+POINTS = 20  # more than there are allocations in a call
 
 
 class Kit:
@@ -234,6 +238,38 @@ def test_wrong_uses_of_the_functions_in_c_are_refused(stream: Stream) -> None:
         stream._c_handle = stream._c_handle  # type: ignore[misc]
     with pytest.raises(AttributeError):
         calls.close(Stream.__new__(Stream))
+
+
+@pytest.mark.skipif(not CPYTHON or importlib.util.find_spec("_testcapi") is None, reason="needs _testcapi")
+def test_a_failure_to_allocate_loses_no_handle(device: Device, stream: Stream) -> None:
+    import _testcapi
+
+    # calls of C alone: where a frame cannot be allocated, CPython itself may crash
+    pool, shape = device.memory_resource, Kit(calls).arguments("array")[-1]
+    makers = [
+        partial(pool.allocate, SIZE, stream),
+        device.create_event,
+        device.create_stream,
+        partial(calls.make, Buffer, lib.ccc_pool_allocate, pool._c_handle, stream._c_handle, SIZE),
+        partial(calls.make, Event, lib.ccc_event_create, 0, 2),
+        partial(calls.make, Stream, lib.ccc_stream_create, 0, 1, 0),
+        partial(calls.make, OpaqueArray, lib.ccc_array_create, 0, shape),
+    ]
+    for make in makers:
+        make()
+        collect()
+        before, failures = alive(), 0
+        for point in range(POINTS):
+            _testcapi.set_nomemory(point, point + 1)
+            try:
+                make()
+            except MemoryError:
+                failures += 1
+            finally:
+                _testcapi.remove_mem_hooks()
+        collect()
+        assert alive() == before
+        assert 0 < failures < POINTS, make
 
 
 def test_an_object_that_has_no_handle_gets_one(kit: Kit) -> None:
