@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The end of handles. Releasing the last use of a handle destroys its driver handle and releases its parents: at once,
-// with any context current or with none; or later, in a function that the driver calls, if it would break a capture, or
-// if the driver would wait for the device. Failures are queued as warnings.
+// with any context current or with none. It happens later if the thread is in a function that the driver calls, if it
+// would break a capture, or if the driver would wait for the device. Failures are queued as warnings.
 #ifndef CCC_END_H
 #define CCC_END_H
 
