@@ -184,12 +184,25 @@ static PyObject *lift_in_module(native *native)
     return made;
 }
 
-// Put a native before its body. A new reference.
+// Whether two functions are of the same module. -1: an error is set.
+static int same_module(PyObject *one, PyObject *other)
+{
+    PyObject *first = PyObject_GetAttrString(one, "__module__"), *second = PyObject_GetAttrString(other, "__module__");
+    int result = first && second ? PyObject_RichCompareBool(first, second, Py_EQ) : -1;
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    return result;
+}
+
+// Put a native before its body, once; or again, where the import of a module was interrupted. A new reference.
 static PyObject *lift_body(native *native, PyObject *body, PyObject *failed)
 {
-    if (native->body)
-        return PyErr_Format(PyExc_RuntimeError, "%s has a body already", native->name);
-    native->body = Py_NewRef(body);
+    int known = native->body ? same_module(native->body, body) : 1;
+    if (known == 0)
+        PyErr_Format(PyExc_RuntimeError, "%s has a body already", native->name);
+    if (known != 1)
+        return NULL;
+    native->body = Py_NewRef(body);  // an earlier one stays: a call may be using it
     native->failed = Py_NewRef(failed);
     return strchr(native->name, '.') ? lift_in_class(native) : lift_in_module(native);
 }

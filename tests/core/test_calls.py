@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from helpers import alive, collect
+from helpers import alive, collect, output_of
 
 from cuda_core_cffi import (
     Buffer,
@@ -117,6 +117,26 @@ def test_everything_in_c_stands_before_a_body_and_nothing_else_can_be_put_there(
         calls.native()(unknown)
     with pytest.raises(AttributeError, match="__qualname__"):
         calls.native()(7)
+
+
+def test_a_module_whose_import_was_interrupted_is_imported_again() -> None:
+    code = """
+        import sys
+        from cuda_core_cffi import Device
+        import cuda_core_cffi._launching.launch as first, cuda_core_cffi.graph.executable
+        for name in ("_launching.launch", "graph.executable"):
+            del sys.modules["cuda_core_cffi." + name]
+        import cuda_core_cffi._launching.launch as second, cuda_core_cffi.graph.executable
+        assert first is not second
+        device = Device(0)
+        device.set_current()
+        stream = device.create_stream()
+        try:
+            second.launch(stream, None, None)
+        except TypeError as error:
+            print(error)
+    """
+    assert output_of(code) == "config must be a LaunchConfig, not NoneType"
 
 
 def frames_of(call: Callable[[], object]) -> list[str]:
