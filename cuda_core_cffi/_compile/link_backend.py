@@ -12,6 +12,7 @@ from cuda_core_cffi._compile.linker_options import LinkerOptions
 from cuda_core_cffi._core.calls import Owner, close
 from cuda_core_cffi._core.errors import LinkerError
 from cuda_core_cffi._core.ffi import ffi
+from cuda_core_cffi._core.handle import has_handle
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
 if TYPE_CHECKING:
@@ -81,10 +82,10 @@ class LinkBackend(abc.ABC):
         self, owner: Owner, options: LinkerOptions, target: ObjectCodeFormatType, inputs: Sequence[LinkInput]
     ) -> LinkResult:
         """Give an owner a linker, and link; raise :class:`LinkerError` only for options that the library refuses."""
-        self._create(owner, options, target, [item.name for item in inputs])
-        c_handle = owner._c_handle
         data, error, is_refused = b"", None, True
         try:
+            self._create(owner, options, target, [item.name for item in inputs])
+            c_handle = owner._c_handle
             try:
                 for index, item in enumerate(inputs):
                     self._add(c_handle, index, item)
@@ -94,7 +95,8 @@ class LinkBackend(abc.ABC):
                 error = failed.with_traceback(None)
             logs = self._logs(c_handle, options)
         except BaseException:
-            close(owner)  # in this thread
+            if has_handle(owner):
+                close(owner)  # in this thread
             raise
         if error is not None:
             close(owner)

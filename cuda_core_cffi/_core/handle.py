@@ -91,7 +91,7 @@ class Handle(Uncopyable, Owner):
 
 
 def raise_failure(status: int, item: Any, *others: Any, **named: Any) -> NoReturn:
-    """Raise the exception for a method that failed with a status: what C calls that was given these arguments."""
+    """Raise the exception for a method that failed in C with a status, and was called with these arguments."""
     raise item._failure(status, *others, *named.values())
 
 
@@ -135,9 +135,14 @@ class InUse:
             _end_use(use._c_handle)
 
 
+def has_handle(owner: Owner) -> bool:
+    """Return whether an owner was given a C handle, open or closed."""
+    return getattr(owner, "_c_handle", None) is not None
+
+
 def refuse_again(owner: Owner) -> None:
     """Raise if an object has a C handle: a second ``__init__`` would lose it."""
-    if getattr(owner, "_c_handle", None) is not None:
+    if has_handle(owner):
         raise RuntimeError(f"this {type(owner).__name__} is initialised already")
 
 

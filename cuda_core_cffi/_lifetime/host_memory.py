@@ -3,8 +3,8 @@
 """References to host memory that copies still use.
 
 A copy between a buffer and, say, a NumPy array runs in stream order, perhaps long after the call that made it. Until an
-event behind the copy is reached, the array is kept alive here. Each call that synchronises or queries releases what
-is done; so does the next such copy, and else the release thread. At exit the rest is waited for.
+event behind the copy is reached, the array is kept alive here. Each call that synchronises or queries releases
+finished ones; so does the next such copy, and else the release thread. At exit the rest is waited for.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 
 from cuda_core_cffi._core.calls import Owner, close, make_in
 from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.handle import has_handle
 from cuda_core_cffi._lifetime import pending_calls
 
 _ask_python = lib.ccc_ask_python
@@ -54,7 +55,7 @@ class HostReference(Owner):
         """Make the copy with a helper that returns its event, and return whether it was made."""
         made: bool | None = None
         try:
-            references[id(self)] = self
+            unfinished[id(self)] = self
             _attend(COPIES)
             made = make_in(self, helper, *arguments)
         finally:
@@ -64,37 +65,33 @@ class HostReference(Owner):
 
     def release_unless_under_way(self) -> None:
         """Release the memory unless the copy was made and is not done."""
-        if self.is_made() and not self.is_closed:
+        if has_handle(self) and not self.is_closed:
             _ask_python()
         else:
             self.release()
 
-    def is_made(self) -> bool:
-        """Return whether there is an event."""
-        return getattr(self, "_c_handle", None) is not None
-
     def release(self) -> None:
         """Release the memory and the event, once: the copy is done, or was not made."""
-        if references.pop(id(self), None) is None:
+        if unfinished.pop(id(self), None) is None:
             return
-        if not references:
+        if not unfinished:
             _unattend(COPIES)
-            if references:  # another thread was between the two
+            if unfinished:  # another thread was between the two
                 _attend(COPIES)
         memory, self.memory = self.memory, None  # PyPy's dict may keep this object, and what is released its owner
         _release_memory(memory)
-        if self.is_made():
+        if has_handle(self):
             close(self)
 
     def wait(self) -> None:
         """Wait until the copy is done, and release the memory."""
-        if self.is_made():
+        if has_handle(self):
             _event_sync(self._c_handle)  # a failure is the stream's, whose sync raises it
             release_finished()
 
 
-references: collections.OrderedDict[int, HostReference] = collections.OrderedDict()  # a dict's first is slow to take
-"""Those of copies that are not known to be done, by their ids, oldest first."""
+unfinished: collections.OrderedDict[int, HostReference] = collections.OrderedDict()  # a dict's first is slow to take
+"""The references of copies that are not known to be done, by their ids, oldest first."""
 
 
 after_sync: list[Callable[[Any], None]] = []
@@ -115,7 +112,7 @@ def release_finished(everything: bool = True) -> bool:
     while found := oldest(None if everything else AT_ONCE):
         for reference in found:
             # without an event another thread is making the copy now, and asks for this afterwards
-            status = _query(reference._c_handle) if reference.is_made() else NOT_MADE
+            status = _query(reference._c_handle) if has_handle(reference) else NOT_MADE
             if status in DONE:
                 reference.release()
             else:
@@ -128,17 +125,17 @@ def release_finished(everything: bool = True) -> bool:
 
 
 def oldest(count: int | None) -> list[HostReference]:
-    """Return the oldest references, or all of them."""
+    """Return the oldest unfinished copies, or all of them."""
     while True:
         try:
-            return list(itertools.islice(references.values(), count))
+            return list(itertools.islice(unfinished.values(), count))
         except RuntimeError:  # without the GIL another thread may change it meanwhile
             continue
 
 
 def synchronised(waited: Any = ffi.NULL) -> None:
     """Do what there is to do when a program has waited for a stream, event or device."""
-    if references:
+    if unfinished:
         release_finished()
     for task in after_sync:
         task(waited)
@@ -166,7 +163,7 @@ def wait_at_exit() -> None:
 
 def forget_in_child() -> None:
     """After a fork: the copies are the parent's."""
-    references.clear()
+    unfinished.clear()
     _unattend(COPIES)
 
 

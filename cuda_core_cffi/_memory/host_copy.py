@@ -10,7 +10,7 @@ from typing import Any
 
 from cuda_core_cffi._core.dtypes import holds_objects
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._lifetime.host_memory import HostReference, references, release_finished
+from cuda_core_cffi._lifetime.host_memory import HostReference, release_finished, unfinished
 from cuda_core_cffi._memory.access import copy_failure
 from cuda_core_cffi._memory.exporter import Exporter
 from cuda_core_cffi._streams.stream import Stream
@@ -59,7 +59,7 @@ def copy_with_memory(memory: Any, wait: bool, helper: Callable[..., Any], *argum
     *arguments
         What the helper takes.
     """
-    if references:
+    if unfinished:
         release_finished(everything=False)
     reference = HostReference(memory)
     if not reference.copy(helper, *arguments):

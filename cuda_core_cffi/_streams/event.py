@@ -15,7 +15,7 @@ from cuda_core_cffi._core.errors import CUDAError
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle, InUse
 from cuda_core_cffi._core.registry import registry
-from cuda_core_cffi._lifetime.host_memory import after_wait, references, release_finished
+from cuda_core_cffi._lifetime.host_memory import after_wait, release_finished, unfinished
 from cuda_core_cffi._streams.context import Context
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ DEFAULT_FLAGS: int = lib.CU_EVENT_DISABLE_TIMING  # those of EventOptions()
 
 
 def elapsed_failed(status: int, end: Event, start: Event) -> NoReturn:
-    """Raise the exception for an elapsed time that is not known; the status is the last one."""
-    error = end._failure(status or lib.ccc_last_status(), start)
+    """Raise the exception for an elapsed time that is not known."""
+    error = end._failure(status, start)
     if not isinstance(error, CUDAError):
         raise error
     if not (end.is_timing_enabled and start.is_timing_enabled):
@@ -50,7 +50,7 @@ def after_query(status: int, event: Event) -> bool:
     """Act on the status of a query that is neither 0 nor "not ready": it may have failed."""
     if status != ATTEND:
         raise event._failure(status)
-    if references:
+    if unfinished:
         release_finished()
     return True
 
@@ -97,7 +97,7 @@ class Event(Handle, calls.ElapsedOperand):
         milliseconds = _elapsed(other._c_handle, self._c_handle)
         if milliseconds == milliseconds:  # not NaN
             return milliseconds
-        return elapsed_failed(0, self, other)
+        return elapsed_failed(lib.ccc_last_status(), self, other)
 
     @native()
     def __rsub__(self, other: object) -> None:

@@ -10,9 +10,11 @@
 
 #include "driver/ccc_table.h"
 
+#include <stddef.h>
+
 #include <nvml.h>
 
-// How a function of NVML is called: its parameters, where an object is a handle, and where it writes what it answers.
+// How a function of NVML is called: its parameters, where an object is a handle, and where it writes its answer.
 typedef enum ccc_nvml_form {
     CCC_NVML_OUTPUT,         // (object, output *)
     CCC_NVML_OUTPUT_OF,      // (object, unsigned int, output *)
@@ -23,7 +25,7 @@ typedef enum ccc_nvml_form {
     CCC_NVML_SYSTEM_TEXT,    // (char *, unsigned int size)
 } ccc_nvml_form;
 
-// A question: a function, and what answers it.
+// A question: a function, and the form of its answer.
 typedef struct ccc_nvml_question {
     ccc_nvml_form form;
     unsigned int function;  // its number
@@ -162,6 +164,8 @@ static int64_t ccc_nvml_number(const ccc_nvml_question *question, uintptr_t obje
     int status = ccc_nvml_ask(question, object, first, second, &number);
     return status ? -(int64_t)status : (int64_t)number;
 }
+
+_Static_assert(sizeof(nvmlUtilization_t) == 8 && offsetof(nvmlUtilization_t, memory) == 4, "two numbers, gpu first");
 
 // Ask for a structure of two numbers, the second below 2 ** 31. They are returned, the first in the lower half, or the
 // status, negative.

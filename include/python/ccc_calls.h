@@ -41,18 +41,17 @@
          (ccc_handle *buffer, DLDevice device, int versioned, uint64_t stream, int *status)) \
     CALL(tensor_delete, ccc_tensor_delete, void, (uint64_t tensor))
 
-// For those without the driver's header: CUDA_ERROR_NOT_READY, CU_EVENT_DISABLE_TIMING, CU_STREAM_NON_BLOCKING.
+// For those without the driver's header: CUDA_ERROR_NOT_READY.
 #define CCC_NOT_READY 600
-#define CCC_UNTIMED 2
-#define CCC_NONBLOCKING 1
 
 typedef struct ccc_calls {
 #define CCC_CALL(name, function, type, parameters) type(*name) parameters;
     CCC_CALLS(CCC_CALL)
 #undef CCC_CALL
     struct ccc_gil *gil;
-    void *from_pointer;  // CFFI's own function that makes cdata of a pointer,
-    void *to_pointer;    // and the one that takes the pointer out again
+    unsigned int event_flags, stream_flags;  // of new ones without options
+    void *from_pointer;                      // CFFI's own function that makes cdata of a pointer,
+    void *to_pointer;                        // and the one that takes the pointer out again
 } ccc_calls;
 
 #endif

@@ -12,8 +12,6 @@
 #include "memory/ccc_tensor.h"
 
 _Static_assert(CCC_NOT_READY == CUDA_ERROR_NOT_READY, "what a query answers that is too early");
-_Static_assert(CCC_UNTIMED == CU_EVENT_DISABLE_TIMING, "the flags of a new event");
-_Static_assert(CCC_NONBLOCKING == CU_STREAM_NON_BLOCKING, "the flags of a new stream");
 
 // Set while _calls has a helper make a handle for an owner. If CFFI has no memory for the object that shows the handle,
 // nothing refers to the handle, so it is released.
@@ -26,6 +24,8 @@ static ccc_calls ccc_calls_table = {
     CCC_CALLS(CCC_CALL)
 #undef CCC_CALL
         .gil = &ccc_gil_of_all,
+    .event_flags = CU_EVENT_DISABLE_TIMING,
+    .stream_flags = CU_STREAM_NON_BLOCKING,
 };
 
 // The address of the table. CFFI's functions are known when the module has been imported.

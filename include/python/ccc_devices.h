@@ -75,7 +75,7 @@ static PyObject *device_create_event(PyObject *self, PyObject *const *arguments,
     ccc_handle *handle;
     if (count || names || usual_type[CCC_EVENT] == NULL)
         return call_body(&native_device_create_event, self, arguments, count, names);
-    Py_BEGIN_ALLOW_THREADS handle = helpers->event_create(((device *)self)->ordinal, CCC_UNTIMED);
+    Py_BEGIN_ALLOW_THREADS handle = helpers->event_create(((device *)self)->ordinal, helpers->event_flags);
     Py_END_ALLOW_THREADS return handle
         ? make_owner(usual_type[CCC_EVENT], handle)
         : call_failed(&native_device_create_event, helpers->last_status(), self, arguments, count, names);
@@ -86,7 +86,7 @@ static PyObject *device_create_stream(PyObject *self, PyObject *const *arguments
     ccc_handle *handle;
     if (count || names || usual_type[CCC_STREAM] == NULL)
         return call_body(&native_device_create_stream, self, arguments, count, names);
-    Py_BEGIN_ALLOW_THREADS handle = helpers->stream_create(((device *)self)->ordinal, CCC_NONBLOCKING, 0);
+    Py_BEGIN_ALLOW_THREADS handle = helpers->stream_create(((device *)self)->ordinal, helpers->stream_flags, 0);
     Py_END_ALLOW_THREADS if (handle == NULL) return call_failed(&native_device_create_stream, helpers->last_status(),
                                                                 self, arguments, count, names);
     PyObject *stream = make_owner(usual_type[CCC_STREAM], handle);

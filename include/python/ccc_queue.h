@@ -123,7 +123,7 @@ static PyObject *operand_subtract(PyObject *end, PyObject *start)
     Py_END_ALLOW_THREADS let_go_of_both(from, to);
     if (milliseconds == milliseconds)  // not NaN
         return PyFloat_FromDouble(milliseconds);
-    return call_failed(&native_event_sub, 0, end, &start, 1, NULL);
+    return call_failed(&native_event_sub, helpers->last_status(), end, &start, 1, NULL);
 }
 
 static PyType_Slot operand_slots[] = {

@@ -29,7 +29,7 @@ from cuda_core_cffi import (
     simulator,
 )
 from cuda_core_cffi._lifetime import host_memory
-from cuda_core_cffi._lifetime.host_memory import references, release_finished
+from cuda_core_cffi._lifetime.host_memory import release_finished, unfinished
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -225,7 +225,7 @@ def test_memory_that_is_not_contiguous_is_refused(device, stream, thing):
         for copy_ in (buffer.copy_to, buffer.copy_from):
             with pytest.raises(BufferError, match=f"memory of this {type(thing).__name__} is not contiguous"):
                 copy_(thing, stream=stream)
-    assert not references
+    assert not unfinished
 
 
 def test_an_array_that_does_not_show_its_memory_is_refused(device, stream):
@@ -334,7 +334,7 @@ def test_a_default_stream_needs_a_context(device, stream):
                 buffer.copy_from(DATA, stream=stream)
         finally:
             device.set_current()
-    assert not references
+    assert not unfinished
 
 
 # How long the memory is held
@@ -362,7 +362,7 @@ def test_a_source_is_kept_until_the_stream_is_synchronised(device, stream):
         assert kept() is not None
     stream.sync()
     assert kept() is None
-    assert not references
+    assert not unfinished
 
 
 def let_go_of_a_finished_copy(device, stream, how):
@@ -434,9 +434,9 @@ def test_a_memory_map_cannot_be_closed_while_it_is_copied(device, stream):
 def test_bytes_are_held_on_every_interpreter(device, stream):
     before = live_objects()["event"]
     with copy_under_way(device, stream, b"1" * LARGE):
-        assert (len(references), live_objects()["event"]) == (1, before + 1)
+        assert (len(unfinished), live_objects()["event"]) == (1, before + 1)
     stream.sync()
-    assert (len(references), live_objects()["event"]) == (0, before)
+    assert (len(unfinished), live_objects()["event"]) == (0, before)
 
 
 @SOURCE_STAYS_ON_PYPY
@@ -476,13 +476,13 @@ sleep = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: time.sleep(0.5))
 address = ctypes.cast(sleep, ctypes.c_void_p).value
 assert lib.cuLaunchHostFunc(stream.cdata, ffi.cast("CUhostFn", address), ffi.NULL) == 0
 buffer.copy_from(b"1" * (1 << 20), stream=stream)
-from cuda_core_cffi._lifetime.host_memory import references
-assert references
+from cuda_core_cffi._lifetime.host_memory import unfinished
+assert unfinished
 """
 
 
 def test_a_copy_under_way_at_exit_is_waited_for():
-    shown = "dict(sys.modules['cuda_core_cffi._lifetime.host_memory'].references)"
+    shown = "dict(sys.modules['cuda_core_cffi._lifetime.host_memory'].unfinished)"
     done = f"import atexit; atexit.register(lambda: print({shown}))"
     # what is registered first runs last
     assert output_of(f"import sys\n{done}\n" + AT_EXIT) == "{}"
@@ -494,8 +494,8 @@ AFTER_FORK = (
 import os
 child = os.fork()
 if child == 0:
-    os._exit(len(references))
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(references))
+    os._exit(len(unfinished))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(unfinished))
 """
 )
 
@@ -518,7 +518,7 @@ def test_a_copy_that_is_refused_changes_nothing(device, stream, call, to_host):
         with simulator.fail(call, "CUDA_ERROR_UNKNOWN") as fault, pytest.raises(CUDAError, match=call):
             (buffer.copy_to if to_host else buffer.copy_from)(thing, stream=stream)
         assert (fault.left, (live_objects(), simulator.live())) == (0, before)
-        assert not references
+        assert not unfinished
         thing.append(1)
         assert thing == b"\2" * SIZE + b"\1"
         assert content(buffer, stream) == b"\1" * SIZE
@@ -532,7 +532,7 @@ def test_where_no_event_can_be_recorded_the_copy_is_waited_for(device, stream):
         with simulator.fail("cuEventRecord", "CUDA_ERROR_UNKNOWN"), simulator.trace() as trace:
             buffer.copy_from(b"\1" * LARGE, stream=stream)
         assert trace.names[-2:] == ["cuStreamSynchronize", "cuEventDestroy_v2"]
-        assert not references
+        assert not unfinished
         device.create_event().close()  # tells
         assert [w.category for w in caught] == [CUDAWarning]
         assert "cuEventRecord" in str(caught[0].message)
@@ -545,11 +545,11 @@ def test_a_copy_of_which_nothing_is_known_is_held(device, stream):
     with device.allocate(SIZE, stream) as buffer:
         with no_release_thread(), simulator.fail("cuEventQuery", "CUDA_ERROR_UNKNOWN", count=2):
             buffer.copy_from(DATA, stream=stream)
-            assert len(references) == 1
+            assert len(unfinished) == 1
             stream.sync()
-            assert len(references) == 1
+            assert len(unfinished) == 1
         stream.sync()
-        assert not references
+        assert not unfinished
 
 
 def test_another_thread_may_release_what_a_thread_waits_for(device, stream, monkeypatch):
@@ -559,12 +559,12 @@ def test_another_thread_may_release_what_a_thread_waits_for(device, stream, monk
         gate.open()
         status = wait(event)
         in_thread(release_finished)  # while this thread still uses the event
-        assert not references
+        assert not unfinished
         return status
 
     with no_release_thread(), device.allocate(SIZE, stream=stream) as buffer, Gate(stream) as gate:
         buffer.copy_from(DATA, stream=stream)
-        (reference,) = references.values()
+        (reference,) = unfinished.values()
         before = live_objects()["event"]
         monkeypatch.setattr(host_memory, "_event_sync", wait_and_be_released)
         reference.wait()
@@ -577,15 +577,15 @@ def test_an_interrupted_wait_leaves_the_memory_alive(device, stream, monkeypatch
 
     with no_release_thread(), device.allocate(SIZE, stream=stream) as buffer, Gate(stream) as gate:
         buffer.copy_from(DATA, stream=stream)
-        (reference,) = references.values()
+        (reference,) = unfinished.values()
         with monkeypatch.context() as patch:
             patch.setattr(host_memory, "_event_sync", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 reference.wait()
-        assert list(references.values()) == [reference]
+        assert list(unfinished.values()) == [reference]
         gate.open()
         reference.wait()
-    assert not references
+    assert not unfinished
 
 
 def test_an_interrupted_release_loses_no_event(device, stream, monkeypatch):
@@ -602,7 +602,7 @@ def test_an_interrupted_release_loses_no_event(device, stream, monkeypatch):
             patch.setattr(host_memory, "_release_memory", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 release_finished()
-        assert len(references) == 2
+        assert len(unfinished) == 2
         release_finished()
-        assert not references
+        assert not unfinished
         assert soon(lambda: live_objects()["event"] == before)

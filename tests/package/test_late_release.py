@@ -33,7 +33,7 @@ from cuda_core_cffi import (
     live_objects,
     simulator,
 )
-from cuda_core_cffi._lifetime.host_memory import references
+from cuda_core_cffi._lifetime.host_memory import unfinished
 from cuda_core_cffi.graph import GraphDefinition
 
 MANY = 20_000
@@ -213,9 +213,9 @@ def test_the_source_of_a_copy(device, held_up):
     with device.allocate(1 << 20, stream) as buffer:
         for _ in range(5):
             buffer.copy_from(b"1" * (1 << 20), stream=stream)
-        assert len(references) == 5
+        assert len(unfinished) == 5
         gate.open()
-        assert soon(lambda: not references)
+        assert soon(lambda: not unfinished)
 
 
 @pytest.mark.simulator_only("hardware may read ordinary memory during the call")
@@ -232,9 +232,9 @@ def test_sources_of_copies_in_several_streams(device, held_up):
         another.copy_from(b"1" * size, stream=other)
         second.open()
         other.sync()
-        assert len(references) == 1
+        assert len(unfinished) == 1
         gate.open()
-        assert soon(lambda: not references)
+        assert soon(lambda: not unfinished)
 
 
 # tensors

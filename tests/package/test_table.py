@@ -19,7 +19,7 @@ from graphs import SIZE, Owner, watched
 from helpers import soon
 
 from cuda_core_cffi import ffi
-from cuda_core_cffi._lifetime.host_memory import HostReference, references
+from cuda_core_cffi._lifetime.host_memory import HostReference, unfinished
 from cuda_core_cffi._lifetime.table import Table, new_table
 from cuda_core_cffi._streams.callbacks import raised
 from cuda_core_cffi.graph import GraphDefinition
@@ -85,7 +85,7 @@ def test_what_copies_held_that_are_done():
         source = Bytes(SIZE)
         source.owner = owner
         reference = HostReference(ffi.from_buffer(source))
-        references[id(reference)] = reference
+        unfinished[id(reference)] = reference
         return reference.release
 
     assert_each_goes(begin)
