@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 from cuda_core_cffi._core.compiled_packing import launch, make_packer, pack, prepare, retarget
 from cuda_core_cffi._core.errors import check_cleanup, last_failure
-from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._core.ffi import ffi, lib
 
 __all__ = [
     "DeviceFinder",
@@ -52,6 +52,11 @@ _handle = lib.ccc_handle_value
 _is_open = lib.ccc_is_open
 _release_object = lib.ccc_release_object
 
+storing = {getattr(lib, name.removesuffix("_into")): getattr(lib, name) for name in dir(lib) if name.endswith("_into")}
+"""The form of each helper that stores the C handle it makes, by the form that returns it (generator/generate.py)."""
+slots: list[Any] = []
+"""Memory for a C handle each, which no owner has: as many as were ever used at once."""
+
 show: Callable[[str, int], int] | None = None
 """What makes of the type and the number of a driver handle what programs get; None where they get the number."""
 
@@ -59,16 +64,20 @@ show: Callable[[str, int], int] | None = None
 class Owner:
     """Owns a C handle, and releases it when it goes."""
 
-    __slots__ = ("_c_handle",)
+    __slots__ = ("_c_handle", "_slot")
 
     _c_handle: Any
+    _slot: Any  # where a helper stores the C handle; None once it is in _c_handle
     _CTYPE: ClassVar[str] = ""  # the type of its handle
 
     def __del__(self, _release_object: Any = _release_object) -> None:
         try:
             c_handle = self._c_handle
-        except AttributeError:  # construction was refused
-            return
+        except AttributeError:  # construction was refused, or interrupted after the call that made the handle
+            slot = getattr(self, "_slot", None)
+            if slot is None or not slot[0]:
+                return
+            c_handle = slot[0]
         if waiting := _release_object(c_handle):
             check_cleanup(waiting, stacklevel=2)
 
@@ -172,11 +181,18 @@ def make(cls: type[OwnerType], function: Callable[..., Any], *arguments: Any) ->
 
 def make_in(owner: Owner, function: Callable[..., Any], *arguments: Any) -> bool:
     """Give an object, which has none, the C handle that a function of CFFI makes; return whether it made one."""
-    c_handle = function(*arguments)
-    if not c_handle:
-        return False
-    owner._c_handle = c_handle
-    return True
+    try:
+        slot = slots.pop()
+    except IndexError:
+        slot = ffi.new("ccc_handle **")
+    owner._slot = slot  # before the call: what it makes has an owner, whatever interrupts this
+    made = bool(storing[function](slot, *arguments))
+    if made:
+        owner._c_handle = slot[0]
+    owner._slot = None
+    slot[0] = ffi.NULL
+    slots.append(slot)
+    return made
 
 
 def blank(cls: type[T]) -> T:

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from helpers import alive, collect, output_of
+from storing import Storing
 
 from cuda_core_cffi import (
     Buffer,
@@ -39,6 +40,8 @@ from cuda_core_cffi.texture import OpaqueArray
 CPYTHON = sys.implementation.name == "cpython"
 SIZE = 1024
 ROUNDS = 100
+if CPYTHON:
+    python_calls.storing = Storing()
 POINTS = 20  # more than there are allocations in a call
 
 

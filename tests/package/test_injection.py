@@ -8,18 +8,15 @@ import os
 import subprocess
 import sys
 
-import pytest
 from helpers import SUPPORT, child_environment
 from signal_storm import OPERATIONS
 
 PROGRAM = SUPPORT / "injection.py"
 LIMIT = 600
-POINTS = os.environ.get("CUDA_TEST_INJECTION_POINTS", "40")  # for each operation; 0 for all
+# for each operation; 0 for all. PyPy collects garbage after each that leaves some
+POINTS = os.environ.get("CUDA_TEST_INJECTION_POINTS", "40" if sys.implementation.name == "cpython" else "5")
 
 
-@pytest.mark.skipif(
-    sys.implementation.name != "cpython", reason="PyPy may raise between the making and the keeping of a handle"
-)
 def test_an_exception_at_any_line_loses_nothing() -> None:
     done = subprocess.run(
         [sys.executable, str(PROGRAM), POINTS],
@@ -34,4 +31,4 @@ def test_an_exception_at_any_line_loses_nothing() -> None:
     assert [line for line in lines if len(line) != 2] == []
     points = {name: int(count) for name, count in lines}
     assert points.keys() == OPERATIONS.keys()
-    assert min(points.values()) > 30
+    assert min(points.values()) >= (int(POINTS) or 30)

@@ -11,7 +11,6 @@ at which a driver object was lost, and fails if an operation does not work after
 
 from __future__ import annotations
 
-import gc
 import pathlib
 import random
 import sys
@@ -19,7 +18,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-from helpers import destroy_idle
+from helpers import collect
 from signal_storm import OPERATIONS, World
 
 import cuda_core_cffi
@@ -92,8 +91,7 @@ def settle(work: Operation, world: World) -> None:
     for _ in range(3):
         work(world)
     world.stream.sync()
-    gc.collect()
-    destroy_idle()
+    collect()
 
 
 def ignore(raised: Any) -> None:

@@ -26,6 +26,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from storing import Storing
+
 SIZE = 1024
 PTX = b"""
 .version 8.0
@@ -48,7 +50,9 @@ class InPython(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.util.spec_from_loader(name, self) if name == "cuda_core_cffi._calls" else None
 
     def create_module(self, spec: Any) -> types.ModuleType:
-        return importlib.import_module("cuda_core_cffi._core.python_calls")
+        module = importlib.import_module("cuda_core_cffi._core.python_calls")
+        module.storing = Storing()
+        return module
 
     def exec_module(self, module: types.ModuleType) -> None:
         pass

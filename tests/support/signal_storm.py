@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy
 from buffers import HostResource
-from helpers import destroy_idle
+from helpers import collect
 from scenarios import PTX
 
 from cuda_core_cffi import (
@@ -303,8 +303,7 @@ def main(seconds: float, *names: str) -> None:
         for _ in range(3):
             work(world)
         world.stream.sync()
-        gc.collect()
-        destroy_idle()
+        collect()
         more = {kind: count - before[kind] for kind, count in live_objects().items() if count > before[kind]}
         print(name, storm.count - interruptions, more, flush=True)
 
