@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F403, F405 (type checkers find the names of the modules)
 """The machine: its devices and its driver, as NVML and the CUDA driver tell them.
 
 No context is made, and no CUDA device is initialised. NVML, NVIDIA's management library, comes with the driver. It is
@@ -25,40 +26,7 @@ if TYPE_CHECKING:  # at run time these are imported when they are first asked fo
         get_user_mode_driver_version,
     )
     from cuda_core_cffi.system._system_events import register_events
-    from cuda_core_cffi.system.exceptions import (
-        AlreadyInitializedError,
-        ArgumentVersionMismatchError,
-        CorruptedInforomError,
-        DeprecatedError,
-        DriverNotLoadedError,
-        FreqNotSupportedError,
-        FunctionNotFoundError,
-        GpuIsLostError,
-        GpuNotFoundError,
-        InsufficientPowerError,
-        InsufficientResourcesError,
-        InsufficientSizeError,
-        InUseError,
-        InvalidArgumentError,
-        InvalidStateError,
-        IrqIssueError,
-        LibraryNotFoundError,
-        LibRmVersionMismatchError,
-        MemoryError,
-        NoDataError,
-        NoPermissionError,
-        NotFoundError,
-        NotReadyError,
-        NotSupportedError,
-        NvmlError,
-        OperatingSystemError,
-        ResetRequiredError,
-        ResetTypeNotSupportedError,
-        TimeoutError,
-        UninitializedError,
-        UnknownError,
-        VgpuEccNotSupportedError,
-    )
+    from cuda_core_cffi.system.exceptions import *
 
 __all__ = [
     "CUDA_BINDINGS_NVML_IS_COMPATIBLE",
@@ -124,39 +92,6 @@ add_lazy_names(
             "get_user_mode_driver_version",
         ),
         "_system_events": ("register_events",),
-        "exceptions": (
-            "AlreadyInitializedError",
-            "ArgumentVersionMismatchError",
-            "CorruptedInforomError",
-            "DeprecatedError",
-            "DriverNotLoadedError",
-            "FreqNotSupportedError",
-            "FunctionNotFoundError",
-            "GpuIsLostError",
-            "GpuNotFoundError",
-            "InUseError",
-            "InsufficientPowerError",
-            "InsufficientResourcesError",
-            "InsufficientSizeError",
-            "InvalidArgumentError",
-            "InvalidStateError",
-            "IrqIssueError",
-            "LibRmVersionMismatchError",
-            "LibraryNotFoundError",
-            "MemoryError",
-            "NoDataError",
-            "NoPermissionError",
-            "NotFoundError",
-            "NotReadyError",
-            "NotSupportedError",
-            "NvmlError",
-            "OperatingSystemError",
-            "ResetRequiredError",
-            "ResetTypeNotSupportedError",
-            "TimeoutError",
-            "UninitializedError",
-            "UnknownError",
-            "VgpuEccNotSupportedError",
-        ),
+        "exceptions": tuple(name for name in __all__ if name.endswith("Error")),
     },
 )
