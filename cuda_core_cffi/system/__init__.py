@@ -16,6 +16,7 @@ from cuda_core_cffi.system import typing as typing
 
 if TYPE_CHECKING:  # at run time these are imported when they are first asked for
     from cuda_core_cffi.system._device import Device, get_p2p_status, get_topology_common_ancestor
+    from cuda_core_cffi.system._events import register_events
     from cuda_core_cffi.system._nvlink import NvlinkInfo
     from cuda_core_cffi.system._system import (
         get_driver_branch,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:  # at run time these are imported when they are first asked fo
         get_process_name,
         get_user_mode_driver_version,
     )
-    from cuda_core_cffi.system._system_events import register_events
     from cuda_core_cffi.system.exceptions import *
 
 __all__ = [
@@ -91,7 +91,7 @@ add_lazy_names(
             "get_process_name",
             "get_user_mode_driver_version",
         ),
-        "_system_events": ("register_events",),
+        "_events": ("register_events",),
         "exceptions": tuple(name for name in __all__ if name.endswith("Error")),
     },
 )

@@ -95,10 +95,11 @@ INTERNAL = {
     "graph.conditional_nodes.ConditionalNode", "graph.node_maker.NodeMaker", "graph.nodes.EventNode",
     "graph.nodes.KnownNode", "graph.parameters.Parameters", "graph.state.GraphHandle", "graph.state.GraphState",
     "graph.state.Member", "graph.state.Record", "graph.views.ExecutableEventNode", "graph.views.SwitchableNode",
-    "simulator._RawReport", "system._enumerators.Enumerators", "system._event_set.EventSet",
-    "system._identity.DeviceIdentity", "system._identity.Living", "system._library.Process",
+    "simulator._RawReport", "system._enumerators.Enumerators", "system._events.EventSet",
+    "system._snapshot.Aspect", "system._snapshot.Items",
+    "system._device.Living", "system._library.NumberReader", "system._library.Process",
     "system._nvlink.NvlinkInfoType", "system._report.DeviceReport", "system._report.ProcessReport",
-    "system._readers.NvmlValue", "system._report.Report", "system._snapshot.Snapshot", "system._state.DeviceState",
+    "system._report.Report", "system._snapshot.OfDevice", "system._snapshot.Part", "system._snapshot.Snapshot",
     "texture._array.ArrayBase", "texture._formats.Description", "typing.IsStreamType",
 }  # fmt: skip
 if sys.implementation.name == "cpython":
