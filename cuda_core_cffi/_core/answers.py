@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, overload
 
 from cuda_core_cffi._core.ffi import lib
 
@@ -27,14 +27,25 @@ else:
     Answer = property
 
 
-def attribute(name: str, convert: Callable[[int], T], doc: str) -> Answer[T]:
-    """Return a property that is an attribute of the driver, by the header's name: ``_read`` of the object reads it."""
-    number = int(getattr(lib, name))
+class DriverAttribute(NamedTuple):
+    """An attribute of the driver in the body of a class, in the place of which it puts a property; see `attribute`."""
 
-    def read(asked: Any) -> T:
-        return convert(asked._read(number))
+    convert: Callable[[int], Any]
+    doc: str
+    how: dict[str, bool]
 
-    return Answer(read, doc=doc)
+    def __set_name__(self, owner: Any, name: str) -> None:
+        number = int(getattr(lib, owner._PREFIX + name.upper()))
+        setattr(owner, name, property(lambda asked: self.convert(asked._read(number, **self.how)), doc=self.doc))
+
+
+def attribute(convert: Callable[[int], T], doc: str, **how: bool) -> Answer[T]:
+    """Return a property that is an attribute of the driver, under the header's name for it in lower case.
+
+    The class has what such names begin with as its ``_PREFIX``. Its method ``_read`` asks for the attribute, given the
+    number, and what is said of how.
+    """
+    return cast("Answer[T]", DriverAttribute(convert, doc, how))
 
 
 def shown(instance: object) -> str:
