@@ -36,7 +36,9 @@ class DriverAttribute(NamedTuple):
 
     def __set_name__(self, owner: Any, name: str) -> None:
         number = int(getattr(lib, owner._PREFIX + name.upper()))
-        setattr(owner, name, property(lambda asked: self.convert(asked._read(number, **self.how)), doc=self.doc))
+        made: Any = property(lambda asked: self.convert(asked._read(number, **self.how)), doc=self.doc)
+        made.__set_name__(owner, name)  # for messages
+        setattr(owner, name, made)
 
 
 def attribute(convert: Callable[[int], T], doc: str, **how: bool) -> Answer[T]:
