@@ -19,6 +19,7 @@ from cuda_core_cffi.system._cooling import CoolerInfo, FanInfo, Temperature, The
 from cuda_core_cffi.system._enumerators import (
     ADDRESSING_MODES,
     AFFINITY_SCOPES,
+    BRAND_NAMES,
     CLOCK_TYPES,
     CLOCKS_EVENT_REASONS,
     EVENT_TYPES,
@@ -101,31 +102,6 @@ __all__ = [
 ]
 
 UUID_PREFIXES = ("GPU-", "MIG-")
-BRANDS = {
-    "QUADRO": "Quadro",
-    "TESLA": "Tesla",
-    "NVS": "NVS",
-    "GRID": "GRID",
-    "GEFORCE": "GeForce",
-    "TITAN": "Titan",
-    "NVIDIA_VAPPS": "NVIDIA vApps",
-    "NVIDIA_VPC": "NVIDIA VPC",
-    "NVIDIA_VCS": "NVIDIA VCS",
-    "NVIDIA_VWS": "NVIDIA VWS",
-    "NVIDIA_VGAMING": "NVIDIA vGaming",
-    "QUADRO_RTX": "Quadro RTX",
-    "NVIDIA_RTX": "NVIDIA RTX",
-    "NVIDIA": "NVIDIA",
-    "GEFORCE_RTX": "GeForce RTX",
-    "TITAN_RTX": "Titan RTX",
-}
-"""Names of brands, by what follows ``NVML_BRAND_`` in the header."""
-
-BRAND_NAMES = {
-    int(member): BRANDS[name.removeprefix("NVML_BRAND_")]
-    for name, member in nvml.nvmlBrandType_t.__members__.items()
-    if name.removeprefix("NVML_BRAND_") in BRANDS
-}
 ARCHITECTURES = {int(arch): arch for arch in DeviceArch}
 MIG_PREFIX = UUID_PREFIXES[1]
 NOT_ON_THE_BUS = "a MIG instance has no PCI attributes: ask mig.parent"
@@ -139,47 +115,8 @@ FIRST_WORDS, MOST_WORDS = 16, 1024
 
 read_uuid = reads_text("nvmlDeviceGetUUID", "NVML_DEVICE_UUID_V2_BUFFER_SIZE")
 
-USUAL_DEVICES = 64  # objects that are remembered before those are forgotten that are gone
-
-_ref = weakref.ref
-
-
-class Living:
-    """The devices that there are: a child of ``fork()`` gets other handles for them.
-
-    Some are gone. A callback for each, as a ``WeakValueDictionary`` has, takes longer than asking for a device.
-
-    Attributes
-    ----------
-    references : dict of int to weakref.ref
-        The devices, by the number of the object, which the next one may have.
-    capacity : int
-        How many there may be before those are forgotten that are gone.
-    """
-
-    def __init__(self) -> None:
-        self.references: dict[int, weakref.ref[Device]] = {}
-        self.capacity = USUAL_DEVICES
-
-    def add(self, device: Device) -> None:
-        """Remember a device."""
-        self.references[id(device)] = _ref(device)
-        if len(self.references) > self.capacity:
-            self.forget_gone()
-
-    def forget_gone(self) -> None:
-        """Forget the devices that are gone."""
-        for number, seen in self.references.copy().items():
-            if seen() is None and self.references.get(number) is seen:  # else another thread has put another there
-                self.references.pop(number, None)
-        self.capacity = max(2 * len(self.references), USUAL_DEVICES)
-
-    def devices(self) -> list[Device]:
-        """Return those that are there."""
-        return [device for seen in list(self.references.values()) if (device := seen()) is not None]
-
-
-living = Living()
+living: weakref.WeakValueDictionary[int, Device] = weakref.WeakValueDictionary()
+"""The devices that there are, by ``id``: a child of ``fork()`` gets other handles for them."""
 
 
 def forget_handles() -> None:
@@ -188,7 +125,7 @@ def forget_handles() -> None:
     Only then the class gets what looks them up: with it, every attribute takes longer.
     """
     setattr(Device, "__getattr__", find_again)  # noqa: B010  # a type checker knows all attributes
-    for device in living.devices():
+    for device in list(living.values()):
         with contextlib.suppress(AttributeError):  # it was forgotten in the parent, and not looked up since
             del device._handle
 
@@ -262,7 +199,7 @@ class Device:
     def _set_handle(self, handle: nvml.nvmlDevice_t) -> None:
         self._handle = handle
         self._uuid = read_uuid(self)
-        living.add(self)
+        living[id(self)] = self
 
     @classmethod
     def _of(cls, handle: nvml.nvmlDevice_t) -> Device:

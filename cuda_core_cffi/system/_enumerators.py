@@ -156,6 +156,32 @@ THERMAL_CONTROLLERS = Enumerators(typing.ThermalController, "controller", "NVML_
 THERMAL_TARGETS = Enumerators(typing.ThermalTarget, "sensor_index", "NVML_THERMAL_TARGET_")
 TOPOLOGY_LEVELS = Enumerators(typing.GpuTopologyLevel, "level", "NVML_TOPOLOGY_")
 
+BRANDS = {
+    "QUADRO": "Quadro",
+    "TESLA": "Tesla",
+    "NVS": "NVS",
+    "GRID": "GRID",
+    "GEFORCE": "GeForce",
+    "TITAN": "Titan",
+    "NVIDIA_VAPPS": "NVIDIA vApps",
+    "NVIDIA_VPC": "NVIDIA VPC",
+    "NVIDIA_VCS": "NVIDIA VCS",
+    "NVIDIA_VWS": "NVIDIA VWS",
+    "NVIDIA_VGAMING": "NVIDIA vGaming",
+    "QUADRO_RTX": "Quadro RTX",
+    "NVIDIA_RTX": "NVIDIA RTX",
+    "NVIDIA": "NVIDIA",
+    "GEFORCE_RTX": "GeForce RTX",
+    "TITAN_RTX": "Titan RTX",
+}
+"""Names of brands, by what follows ``NVML_BRAND_`` in the header."""
+
+BRAND_NAMES = {
+    int(member): BRANDS[name.removeprefix("NVML_BRAND_")]
+    for name, member in nvml.nvmlBrandType_t.__members__.items()
+    if name.removeprefix("NVML_BRAND_") in BRANDS
+}
+
 
 def numbers(prefix: str) -> dict[str, int]:
     """Return the macros of the header whose names begin so, without that."""
