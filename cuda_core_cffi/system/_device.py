@@ -48,13 +48,13 @@ from cuda_core_cffi.system._library import (
 from cuda_core_cffi.system._mig import MigInfo, switch
 from cuda_core_cffi.system._nvlink import NvlinkInfo, _NvlinkInfo, link_count
 from cuda_core_cffi.system._pci import PciInfo, read_bus_id, read_pci_info_ext
-from cuda_core_cffi.system._processes import ProcessInfo, running_processes
 from cuda_core_cffi.system._snapshot import (
     BAR1MemoryInfo,
     DeviceAttributes,
     GpuDynamicPstatesInfo,
     GpuDynamicPstatesUtilization,
     MemoryInfo,
+    ProcessInfo,
     RepairStatus,
     Utilization,
 )
@@ -112,6 +112,7 @@ PSTATES_SIZE = nvml.NVML_MAX_GPU_PERF_PSTATES * 4  # in bytes, of an enumeration
 
 WORD_BITS = 64  # of an unsigned long, on the platforms that there is CUDA for
 FIRST_WORDS, MOST_WORDS = 16, 1024
+FIRST_PROCESSES = 32
 
 read_uuid = reads_text("nvmlDeviceGetUUID", "NVML_DEVICE_UUID_V2_BUFFER_SIZE")
 
@@ -355,7 +356,9 @@ class Device:
     @property
     def compute_running_processes(self) -> list[ProcessInfo]:
         """The processes that have a compute context on the device, as CUDA programs have; without those that draw."""
-        return running_processes(self)
+        function = nvml.nvmlDeviceGetComputeRunningProcesses_v3
+        found = counted(lambda room: status_of(function, self._handle, room), function.__name__, FIRST_PROCESSES)
+        return [ProcessInfo(self, process) for process in found]
 
     memory_info = Answer(
         reads_structure("nvmlDeviceGetMemoryInfo_v2", "nvmlMemory_v2_t", MemoryInfo),

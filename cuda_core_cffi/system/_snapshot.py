@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""What NVML told of a device at one moment, in a structure that it filled: memory, engines, repairs, utilization."""
+"""What NVML told of a device at one moment, in a structure: memory, engines, repairs, utilization, processes."""
 
 from __future__ import annotations
 
@@ -364,3 +364,39 @@ class GpuDynamicPstatesInfo(Items[GpuDynamicPstatesUtilization], Snapshot["nvml.
     def __repr__(self) -> str:
         """Return the parts that the device has."""
         return f"<GpuDynamicPstatesInfo {[part for part in self._items if part.is_present]}>"
+
+
+class ProcessInfo(Uncopyable):
+    """A process that has a compute context on a device.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    process_info : nvmlProcessInfo_t
+        What NVML told.
+    """
+
+    __slots__ = ("__weakref__", "_device", "_record")
+
+    _NOT_COPIED_BECAUSE = OfDevice._NOT_COPIED_BECAUSE
+
+    def __init__(self, device: Device, process_info: nvml.nvmlProcessInfo_v2_t) -> None:
+        self._device = device
+        self._record = process_info
+
+    def __repr__(self) -> str:
+        """Return the process and the memory."""
+        return f"<ProcessInfo pid={self.pid} used_gpu_memory={self.used_gpu_memory}>"
+
+    pid = Answer(field("pid"), doc="The process. In a container it is its number outside.")
+    used_gpu_memory = Answer(
+        field("usedGpuMemory"),
+        doc="Memory of the device that the process uses, in bytes; 2**64 - 1 where NVML does not know.",
+    )
+    gpu_instance_id = Answer(
+        field("gpuInstanceId"), doc="The GPU instance that the process runs in; 0xffffffff without MIG."
+    )
+    compute_instance_id = Answer(
+        field("computeInstanceId"), doc="The compute instance that the process runs in; 0xffffffff without MIG."
+    )

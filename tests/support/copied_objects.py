@@ -473,7 +473,7 @@ ROWS = [
         lambda o: system_device.GpuDynamicPstatesInfo(nvml.nvmlGpuDynamicPstatesInfo_t())[0],
     ),
     Row(
-        "system._processes.ProcessInfo",
+        "system._snapshot.ProcessInfo",
         lambda o: system_device.ProcessInfo(system.Device(index=0), nvml.nvmlProcessInfo_v2_t(pid=3)),
     ),
     Row("system._events.RegisteredSystemEvents", lambda o: o.enter(system_events_or_skip("bind"))),
