@@ -114,6 +114,7 @@ WORD_BITS = 64  # of an unsigned long, on the platforms that there is CUDA for
 FIRST_WORDS, MOST_WORDS = 16, 1024
 FIRST_PROCESSES = 32
 
+read_persistence_mode = reads_number("nvmlDeviceGetPersistenceMode", is_enabled)
 read_uuid = reads_text("nvmlDeviceGetUUID", "NVML_DEVICE_UUID_V2_BUFFER_SIZE")
 
 living: weakref.WeakValueDictionary[int, Device] = weakref.WeakValueDictionary()
@@ -442,7 +443,7 @@ class Device:
     @property
     def is_persistence_mode_enabled(self) -> bool:
         """Whether the driver stays loaded while nobody uses the device. To set it needs root. Linux only."""
-        return is_enabled(value(nvml.nvmlDeviceGetPersistenceMode, self._handle))
+        return read_persistence_mode(self)
 
     @is_persistence_mode_enabled.setter
     def is_persistence_mode_enabled(self, enabled: bool) -> None:

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 from cuda_core_cffi._core.answers import Answer
 from cuda_core_cffi.system._enumerators import INFOROM_OBJECTS
-from cuda_core_cffi.system._library import call, nvml, reads_text, text_of, value, values
+from cuda_core_cffi.system._library import call, nvml, reads_number, reads_text, text_of, value, values
 from cuda_core_cffi.system._snapshot import Aspect
 from cuda_core_cffi.system.typing import InforomObject
+
+read_configuration_checksum = reads_number("nvmlDeviceGetInforomConfigurationChecksum", int)
 
 
 class InforomInfo(Aspect):
@@ -57,7 +59,7 @@ class InforomInfo(Aspect):
 
         It can change with the driver.
         """
-        return value(nvml.nvmlDeviceGetInforomConfigurationChecksum, self._handle)
+        return read_configuration_checksum(self)
 
     def validate(self) -> None:
         """Read the InfoROM and check its checksums.
