@@ -85,7 +85,7 @@ class CoreDumpSettings:
         TypeError
             If what is assigned is no bool.
         """
-        return self._read_flag(lib.CU_COREDUMP_ENABLE_ON_EXCEPTION)
+        return bool(self._get(lib.CU_COREDUMP_ENABLE_ON_EXCEPTION, "_Bool[1]")[0])
 
     @on_exception.setter
     def on_exception(self, value: bool) -> None:
@@ -173,7 +173,7 @@ class CoreDumpSettings:
             If what is assigned is no bool.
         """
         self._check_global("on_request")
-        return self._read_flag(lib.CU_COREDUMP_ENABLE_USER_TRIGGER)
+        return bool(self._get(lib.CU_COREDUMP_ENABLE_USER_TRIGGER, "_Bool[1]")[0])
 
     @on_request.setter
     def on_request(self, value: bool) -> None:
@@ -217,30 +217,28 @@ class CoreDumpSettings:
         if status:
             raise failure(status) if self._context is None else self._context._failure(status)
 
-    def _read_flag(self, setting: int) -> bool:
-        value = ffi.new("_Bool *")
-        self._check(lib.ccc_coredump_get(self._c_handle, setting, value, ffi.sizeof("_Bool")))
-        return bool(value[0])
+    def _get(self, setting: int, ctype: str) -> Any:
+        """Return the value of a setting, which is an array in C."""
+        value = ffi.new(ctype)
+        self._check(lib.ccc_coredump_get(self._c_handle, setting, value, ffi.sizeof(value)))
+        return value
+
+    def _set(self, setting: int, value: Any) -> None:
+        """Set the value of a setting: an array."""
+        self._check(lib.ccc_coredump_set(self._c_handle, setting, value, ffi.sizeof(value)))
 
     def _write_flag(self, setting: int, value: bool, name: str) -> None:
         _check_flag(value, name)
-        self._check(lib.ccc_coredump_set(self._c_handle, setting, ffi.new("_Bool *", bool(value)), ffi.sizeof("_Bool")))
+        self._set(setting, ffi.new("_Bool[1]", [value]))
 
     def _read_flags(self) -> int:
-        value = ffi.new("unsigned int *")
-        size = ffi.sizeof("unsigned int")
-        self._check(lib.ccc_coredump_get(self._c_handle, lib.CU_COREDUMP_GENERATION_FLAGS, value, size))
-        return int(value[0])
+        return int(self._get(lib.CU_COREDUMP_GENERATION_FLAGS, "unsigned int[1]")[0])
 
     def _write_flags(self, flags: int) -> None:
-        value = ffi.new("unsigned int *", flags)
-        size = ffi.sizeof("unsigned int")
-        self._check(lib.ccc_coredump_set(self._c_handle, lib.CU_COREDUMP_GENERATION_FLAGS, value, size))
+        self._set(lib.CU_COREDUMP_GENERATION_FLAGS, ffi.new("unsigned int[1]", [flags]))
 
     def _read_path(self, setting: int) -> str:
-        value = ffi.new("char[]", _LONGEST + 1)
-        self._check(lib.ccc_coredump_get(self._c_handle, setting, value, _LONGEST + 1))
-        return os.fsdecode(ffi.string(value))
+        return os.fsdecode(ffi.string(self._get(setting, f"char[{_LONGEST + 1}]")))
 
     def _write_path(self, setting: int, value: object, name: str) -> None:
         if not isinstance(value, str | bytes | os.PathLike):
@@ -250,7 +248,7 @@ class CoreDumpSettings:
             raise ValueError(f"{name} must not have a NUL in it")
         if len(path) > _LONGEST:
             raise ValueError(f"{name} must have at most {_LONGEST} bytes, not {len(path)}")
-        self._check(lib.ccc_coredump_set(self._c_handle, setting, ffi.new("char[]", path), len(path) + 1))
+        self._set(setting, ffi.new("char[]", path))
 
 
 def _check_flag(value: object, name: str) -> None:

@@ -89,9 +89,9 @@ class Finder(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         """See the table of names that a package imports when they are asked for."""
-        if isinstance(node.func, ast.Name) and node.func.id == "add_lazy_names":
-            for name in ast.literal_eval(node.args[1]):
-                self.add(".".join(filter(None, (NAME, self.importer, name))))
+        if isinstance(node.func, ast.Name) and node.func.id == "add_lazy_names" and isinstance(node.args[1], ast.Dict):
+            for module in map(ast.literal_eval, filter(None, node.args[1].keys)):
+                self.add(".".join(filter(None, (NAME, self.importer, module))))
         self.generic_visit(node)
 
     def add(self, name: str) -> None:

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, overload, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 from cuda_core_cffi._code.mangling import Kind, kinds_from_ptx, kinds_from_symbol, merge_kinds
 from cuda_core_cffi._code.occupancy import KernelOccupancy, bounded
+from cuda_core_cffi._core.answers import attribute
 from cuda_core_cffi._core.calls import make
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import UnavailableError, check, failure, last_failure
@@ -16,8 +16,6 @@ from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle, InUse
 from cuda_core_cffi._core.integers import address_of
 from cuda_core_cffi._core.registry import registry
-
-T = TypeVar("T", bound=int)
 
 _handle = lib.ccc_handle_value
 _parameter = lib.ccc_kernel_parameter
@@ -291,32 +289,6 @@ class Kernel(Handle):
             return str(ffi.string(name[0]).decode())
 
 
-class _Attribute(Generic[T]):
-    """An attribute of a kernel, under the header's name for it. One that can be set is read anew every time."""
-
-    _convert: Callable[[int], T]
-
-    def __init__(self, convert: Callable[[int], T], doc: str, settable: bool = False) -> None:
-        self._convert = convert
-        self._settable = settable
-        self.__doc__ = doc
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._number = int(getattr(lib, f"CU_FUNC_ATTRIBUTE_{name.upper()}"))
-
-    @overload
-    def __get__(self, view: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, view: KernelAttributes, owner: type) -> T: ...
-    def __get__(self, view: KernelAttributes | None, owner: type) -> Self | T:
-        if view is None:
-            return self
-        return self._convert(view._read(self._number, not self._settable))
-
-    def __set__(self, view: KernelAttributes, value: object) -> None:
-        raise AttributeError("attributes of a kernel are read-only")
-
-
 class KernelAttributes(Uncopyable):
     """What a kernel needs on a device.
 
@@ -327,6 +299,7 @@ class KernelAttributes(Uncopyable):
     __slots__ = ("_device", "_kernel")
 
     _NOT_COPIED_BECAUSE = "it shows a kernel of this process"
+    _PREFIX = "CU_FUNC_ATTRIBUTE_"
     _kernel: Kernel
     _device: int | None
 
@@ -357,33 +330,31 @@ class KernelAttributes(Uncopyable):
 
     __iter__: ClassVar[None] = None  # __getitem__ alone would make it iterable, without an end
 
-    max_threads_per_block = _Attribute(int, "The most threads that a block of the kernel may have.")
-    shared_size_bytes = _Attribute(int, "Static shared memory of a block, in bytes.")
-    const_size_bytes = _Attribute(int, "Constant memory that the kernel needs, in bytes.")
-    local_size_bytes = _Attribute(int, "Local memory of a thread, in bytes.")
-    num_regs = _Attribute(int, "Registers of a thread.")
-    ptx_version = _Attribute(int, "The architecture of the PTX the kernel comes from: 90 is 9.0.")
-    binary_version = _Attribute(int, "The architecture of the machine code: 90 is 9.0.")
-    cache_mode_ca = _Attribute(bool, "Whether global loads are cached in L1 (``-Xptxas --dlcm=ca``).")
-    max_dynamic_shared_size_bytes = _Attribute(
-        int, "The most dynamic shared memory that a launch may ask for, in bytes.", settable=True
+    max_threads_per_block = attribute(int, "The most threads that a block of the kernel may have.")
+    shared_size_bytes = attribute(int, "Static shared memory of a block, in bytes.")
+    const_size_bytes = attribute(int, "Constant memory that the kernel needs, in bytes.")
+    local_size_bytes = attribute(int, "Local memory of a thread, in bytes.")
+    num_regs = attribute(int, "Registers of a thread.")
+    ptx_version = attribute(int, "The architecture of the PTX the kernel comes from: 90 is 9.0.")
+    binary_version = attribute(int, "The architecture of the machine code: 90 is 9.0.")
+    cache_mode_ca = attribute(bool, "Whether global loads are cached in L1 (``-Xptxas --dlcm=ca``).")
+    max_dynamic_shared_size_bytes = attribute(
+        int, "The most dynamic shared memory that a launch may ask for, in bytes.", lasting=False
     )
-    preferred_shared_memory_carveout = _Attribute(
+    preferred_shared_memory_carveout = attribute(
         int,
         "The share of the L1 cache that is preferred as shared memory, in percent; -1 for the default.",
-        settable=True,
+        lasting=False,
     )
-    cluster_size_must_be_set = _Attribute(bool, "Whether a launch must give the size of a cluster.")
-    required_cluster_width = _Attribute(int, "The width that clusters must have, in blocks; 0 for any.", settable=True)
-    required_cluster_height = _Attribute(
-        int, "The height that clusters must have, in blocks; 0 for any.", settable=True
+    cluster_size_must_be_set = attribute(bool, "Whether a launch must give the size of a cluster.")
+    required_cluster_width = attribute(int, "The width that clusters must have, in blocks; 0 for any.", lasting=False)
+    required_cluster_height = attribute(int, "The height that clusters must have, in blocks; 0 for any.", lasting=False)
+    required_cluster_depth = attribute(int, "The depth that clusters must have, in blocks; 0 for any.", lasting=False)
+    non_portable_cluster_size_allowed = attribute(
+        bool, "Whether clusters may be larger than every device allows.", lasting=False
     )
-    required_cluster_depth = _Attribute(int, "The depth that clusters must have, in blocks; 0 for any.", settable=True)
-    non_portable_cluster_size_allowed = _Attribute(
-        bool, "Whether clusters may be larger than every device allows.", settable=True
-    )
-    cluster_scheduling_policy_preference = _Attribute(
-        int, "How the blocks of a cluster are spread (``CUclusterSchedulingPolicy``).", settable=True
+    cluster_scheduling_policy_preference = attribute(
+        int, "How the blocks of a cluster are spread (``CUclusterSchedulingPolicy``).", lasting=False
     )
 
     @classmethod
@@ -392,7 +363,8 @@ class KernelAttributes(Uncopyable):
         self._kernel, self._device = kernel, device
         return self
 
-    def _read(self, number: int, lasting: bool) -> int:
+    def _read(self, number: int, lasting: bool = True) -> int:
+        """Ask for an attribute; one that can be set does not last, and is read anew every time."""
         device = _require_current_device() if self._device is None else self._device
         cache = self._kernel._attribute_cache
         key = (number, device)

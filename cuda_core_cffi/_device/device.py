@@ -19,7 +19,6 @@ from cuda_core_cffi._core.integers import class_of_handle, integer
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._device.properties import DeviceProperties
-from cuda_core_cffi._device.textures import TextureMaker
 from cuda_core_cffi._lifetime.host_memory import synchronised
 from cuda_core_cffi._memory import Buffer, DeviceMemoryResource, MemoryResource, SynchronousMemoryResource
 from cuda_core_cffi._streams.context import Context, create_green_context
@@ -38,6 +37,16 @@ if TYPE_CHECKING:
     from cuda_core_cffi._streams.resources import DeviceResources
     from cuda_core_cffi.graph.builder import GraphBuilder
     from cuda_core_cffi.system import Device as SystemDevice
+    from cuda_core_cffi.texture import (
+        MipmappedArray,
+        MipmappedArrayOptions,
+        OpaqueArray,
+        OpaqueArrayOptions,
+        ResourceDescriptor,
+        SurfaceObject,
+        TextureObject,
+        TextureObjectOptions,
+    )
 
 NAME_SIZE = 256
 NOTHING_DONE = 2**64 - 1  # of ccc_device_replace_current
@@ -98,7 +107,7 @@ def raise_status(status: int, device: object) -> NoReturn:
     raise failure(status)
 
 
-class Device(calls.DeviceFinder, TextureMaker):
+class Device(calls.DeviceFinder):
     """A GPU. In each thread, one object stands for the same device.
 
     Parameters
@@ -366,6 +375,100 @@ class Device(calls.DeviceFinder, TextureMaker):
         if pool is not None:
             return pool.allocate(size, stream)  # quicker without the keyword, which resources of others must get
         return self.memory_resource.allocate(size, stream=stream)
+
+    def create_opaque_array(self, options: OpaqueArrayOptions | Mapping[str, Any]) -> OpaqueArray:
+        """Allocate an array that kernels use through textures and surfaces.
+
+        Parameters
+        ----------
+        options : OpaqueArrayOptions
+            Its shape, and what its elements are.
+
+        Returns
+        -------
+        OpaqueArray
+            The array; its content is undefined.
+
+        Raises
+        ------
+        CUDAError
+            If there is no memory, or the device has no arrays of this size.
+        """
+        return registry.create_opaque_array(self._device_id, options)
+
+    def create_mipmapped_array(self, options: MipmappedArrayOptions | Mapping[str, Any]) -> MipmappedArray:
+        """Allocate an array with levels.
+
+        Parameters
+        ----------
+        options : MipmappedArrayOptions
+            Its shape, its levels, and what its elements are.
+
+        Returns
+        -------
+        MipmappedArray
+            The array; its content is undefined.
+
+        Raises
+        ------
+        ValueError
+            If an array of this shape has fewer levels.
+        CUDAError
+            If there is no memory, or the device has no arrays of this size.
+        """
+        found: MipmappedArray = registry.texture.MipmappedArray._create(self._device_id, options)
+        return found
+
+    def create_texture_object(
+        self, resource: ResourceDescriptor, options: TextureObjectOptions | Mapping[str, Any] | None = None
+    ) -> TextureObject:
+        """Make a texture, through which kernels sample an array or a buffer.
+
+        Parameters
+        ----------
+        resource : ResourceDescriptor
+            What the texture shows. It is kept as long as the texture is open.
+        options : TextureObjectOptions, optional
+            How it samples.
+
+        Returns
+        -------
+        TextureObject
+            The texture.
+
+        Raises
+        ------
+        ValueError
+            If an option has no such value, the array is on another device, or the buffer is not aligned.
+        RuntimeError
+            If the array or the buffer is closed.
+        CUDAError
+            If the driver has no such textures.
+        """
+        return registry.create_texture_object(self._device_id, resource, options)
+
+    def create_surface_object(self, resource: ResourceDescriptor) -> SurfaceObject:
+        """Make a surface, through which kernels read and write an array.
+
+        Parameters
+        ----------
+        resource : ResourceDescriptor
+            An array that was made with ``is_surface_load_store``. It is kept as long as the surface is open.
+
+        Returns
+        -------
+        SurfaceObject
+            The surface.
+
+        Raises
+        ------
+        ValueError
+            If this is no such array, or one on another device.
+        RuntimeError
+            If the array is closed.
+        """
+        found: SurfaceObject = registry.texture.SurfaceObject._create(self._device_id, resource)
+        return found
 
     def sync(self) -> None:
         """Wait on the host until all work in the context is done.

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cuda_core_cffi._core.answers import attribute, shown
 from cuda_core_cffi._core.calls import make
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import check
@@ -19,13 +20,6 @@ from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._streams.stream import accept_stream
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
-ATTRIBUTES = {
-    "reserved_mem_current": lib.CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
-    "reserved_mem_high": lib.CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH,
-    "used_mem_current": lib.CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT,
-    "used_mem_high": lib.CU_GRAPH_MEM_ATTR_USED_MEM_HIGH,
-}
-
 
 class GraphMemoryResourceAttributes(Uncopyable):
     """What the driver tells about the memory of graphs on a device. Each read asks the driver; values are in bytes."""
@@ -33,14 +27,14 @@ class GraphMemoryResourceAttributes(Uncopyable):
     __slots__ = ("_device_id",)
 
     _NOT_COPIED_BECAUSE = "it shows memory of this process"
+    _PREFIX = "CU_GRAPH_MEM_ATTR_"
     _device_id: int
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         raise RuntimeError(f"{type(self).__name__} cannot be constructed directly; use the resource's attributes")
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}={getattr(self, name)!r}" for name in ATTRIBUTES)
-        return f"GraphMemoryResourceAttributes({values})"
+        return shown(self)
 
     @classmethod
     def _of(cls, device_id: int) -> GraphMemoryResourceAttributes:
@@ -48,46 +42,38 @@ class GraphMemoryResourceAttributes(Uncopyable):
         self._device_id = device_id
         return self
 
-    def _get(self, name: str) -> int:
+    def _read(self, number: int) -> int:
         value = ffi.new("cuuint64_t *")
-        check(
-            lib.cuDeviceGetGraphMemAttribute(self._device_id, ATTRIBUTES[name], value), "cuDeviceGetGraphMemAttribute"
-        )
+        check(lib.cuDeviceGetGraphMemAttribute(self._device_id, number, value), "cuDeviceGetGraphMemAttribute")
         return int(value[0])
 
-    def _reset(self, name: str, value: Any) -> None:
+    def _reset(self, name: str, number: int, value: Any) -> None:
         if integer(value, name) != 0:
             raise AttributeError(f"{name} can only be set to 0, which makes it the current value, not to {value}")
         zero = ffi.new("cuuint64_t *")
-        check(lib.cuDeviceSetGraphMemAttribute(self._device_id, ATTRIBUTES[name], zero), "cuDeviceSetGraphMemAttribute")
+        check(lib.cuDeviceSetGraphMemAttribute(self._device_id, number, zero), "cuDeviceSetGraphMemAttribute")
 
-    @property
-    def reserved_mem_current(self) -> int:
-        """Bytes that the driver holds for graphs now."""
-        return self._get("reserved_mem_current")
+    reserved_mem_current = attribute(int, "Bytes that the driver holds for graphs now.")
 
     @property
     def reserved_mem_high(self) -> int:
         """The most bytes that the driver has held for graphs. Set it to 0 to begin anew."""
-        return self._get("reserved_mem_high")
+        return self._read(lib.CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)
 
     @reserved_mem_high.setter
     def reserved_mem_high(self, value: int) -> None:
-        self._reset("reserved_mem_high", value)
+        self._reset("reserved_mem_high", lib.CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH, value)
 
-    @property
-    def used_mem_current(self) -> int:
-        """Bytes that graphs need now."""
-        return self._get("used_mem_current")
+    used_mem_current = attribute(int, "Bytes that graphs need now.")
 
     @property
     def used_mem_high(self) -> int:
         """The most bytes that graphs have needed. Set it to 0 to begin anew."""
-        return self._get("used_mem_high")
+        return self._read(lib.CU_GRAPH_MEM_ATTR_USED_MEM_HIGH)
 
     @used_mem_high.setter
     def used_mem_high(self, value: int) -> None:
-        self._reset("used_mem_high", value)
+        self._reset("used_mem_high", lib.CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, value)
 
 
 class GraphMemoryResource(MemoryResource):

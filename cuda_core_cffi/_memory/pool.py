@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from cuda_core_cffi._core import calls
+from cuda_core_cffi._core.answers import attribute, shown
 from cuda_core_cffi._core.calls import native
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import check, failure
@@ -53,14 +54,14 @@ class MemPoolAttributes(Uncopyable):
     __slots__ = ("_pool",)
 
     _NOT_COPIED_BECAUSE = "it shows a pool of this process"
+    _PREFIX = "CU_MEMPOOL_ATTR_"
     _pool: PoolView
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         raise RuntimeError(f"{type(self).__name__} cannot be constructed directly; use the pool's attributes")
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}={getattr(self, name)!r}" for name in POOL_ATTRIBUTES)
-        return f"MemPoolAttributes({values})"
+        return shown(self)
 
     @classmethod
     def _of(cls, pool: MemPool[Any]) -> MemPoolAttributes:
@@ -70,65 +71,25 @@ class MemPoolAttributes(Uncopyable):
         self._pool = PoolView._made_by(lib.ccc_view, pool._c_handle)
         return self
 
-    def _get(self, name: str) -> int:
-        attribute, ctype = POOL_ATTRIBUTES[name]
-        value = ffi.new(ctype)
-        status = lib.ccc_pool_get(self._pool._c_handle, attribute, value)
+    def _read(self, number: int) -> int:
+        value = ffi.new("cuuint64_t *")  # of which the driver writes the lower half where the attribute is an int
+        status = lib.ccc_pool_get(self._pool._c_handle, number, value)
         if status:
             raise self._pool._failure(status)
         return int(value[0])
 
-    @property
-    def reuse_follow_event_dependencies(self) -> bool:
-        """Whether memory freed in one stream is reused in another that waits for it by an event."""
-        return bool(self._get("reuse_follow_event_dependencies"))
-
-    @property
-    def reuse_allow_opportunistic(self) -> bool:
-        """Whether memory is reused when its free happens to be done."""
-        return bool(self._get("reuse_allow_opportunistic"))
-
-    @property
-    def reuse_allow_internal_dependencies(self) -> bool:
-        """Whether the driver may make a stream wait in order to reuse memory."""
-        return bool(self._get("reuse_allow_internal_dependencies"))
-
-    @property
-    def release_threshold(self) -> int:
-        """How many bytes the pool keeps before it gives memory back to the system."""
-        return self._get("release_threshold")
-
-    @property
-    def reserved_mem_current(self) -> int:
-        """Bytes that the pool holds now."""
-        return self._get("reserved_mem_current")
-
-    @property
-    def reserved_mem_high(self) -> int:
-        """The most bytes that the pool has held."""
-        return self._get("reserved_mem_high")
-
-    @property
-    def used_mem_current(self) -> int:
-        """Bytes allocated from the pool now."""
-        return self._get("used_mem_current")
-
-    @property
-    def used_mem_high(self) -> int:
-        """The most bytes that were allocated from the pool."""
-        return self._get("used_mem_high")
-
-
-POOL_ATTRIBUTES = {
-    "reuse_follow_event_dependencies": (lib.CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, "int *"),
-    "reuse_allow_opportunistic": (lib.CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, "int *"),
-    "reuse_allow_internal_dependencies": (lib.CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, "int *"),
-    "release_threshold": (lib.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, "cuuint64_t *"),
-    "reserved_mem_current": (lib.CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, "cuuint64_t *"),
-    "reserved_mem_high": (lib.CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, "cuuint64_t *"),
-    "used_mem_current": (lib.CU_MEMPOOL_ATTR_USED_MEM_CURRENT, "cuuint64_t *"),
-    "used_mem_high": (lib.CU_MEMPOOL_ATTR_USED_MEM_HIGH, "cuuint64_t *"),
-}
+    reuse_follow_event_dependencies = attribute(
+        bool, "Whether memory freed in one stream is reused in another that waits for it by an event."
+    )
+    reuse_allow_opportunistic = attribute(bool, "Whether memory is reused when its free happens to be done.")
+    reuse_allow_internal_dependencies = attribute(
+        bool, "Whether the driver may make a stream wait in order to reuse memory."
+    )
+    release_threshold = attribute(int, "How many bytes the pool keeps before it gives memory back to the system.")
+    reserved_mem_current = attribute(int, "Bytes that the pool holds now.")
+    reserved_mem_high = attribute(int, "The most bytes that the pool has held.")
+    used_mem_current = attribute(int, "Bytes allocated from the pool now.")
+    used_mem_high = attribute(int, "The most bytes that were allocated from the pool.")
 
 
 def allocate_again(status: int, pool: MemPool[BufferType], size: Any, stream: Any) -> BufferType:

@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F403, F405 (type checkers find the names of the modules)
 """The machine: its devices and its driver, as NVML and the CUDA driver tell them.
 
 No context is made, and no CUDA device is initialised. NVML, NVIDIA's management library, comes with the driver. It is
@@ -15,6 +16,7 @@ from cuda_core_cffi.system import typing as typing
 
 if TYPE_CHECKING:  # at run time these are imported when they are first asked for
     from cuda_core_cffi.system._device import Device, get_p2p_status, get_topology_common_ancestor
+    from cuda_core_cffi.system._events import register_events
     from cuda_core_cffi.system._nvlink import NvlinkInfo
     from cuda_core_cffi.system._system import (
         get_driver_branch,
@@ -24,41 +26,7 @@ if TYPE_CHECKING:  # at run time these are imported when they are first asked fo
         get_process_name,
         get_user_mode_driver_version,
     )
-    from cuda_core_cffi.system._system_events import register_events
-    from cuda_core_cffi.system.exceptions import (
-        AlreadyInitializedError,
-        ArgumentVersionMismatchError,
-        CorruptedInforomError,
-        DeprecatedError,
-        DriverNotLoadedError,
-        FreqNotSupportedError,
-        FunctionNotFoundError,
-        GpuIsLostError,
-        GpuNotFoundError,
-        InsufficientPowerError,
-        InsufficientResourcesError,
-        InsufficientSizeError,
-        InUseError,
-        InvalidArgumentError,
-        InvalidStateError,
-        IrqIssueError,
-        LibraryNotFoundError,
-        LibRmVersionMismatchError,
-        MemoryError,
-        NoDataError,
-        NoPermissionError,
-        NotFoundError,
-        NotReadyError,
-        NotSupportedError,
-        NvmlError,
-        OperatingSystemError,
-        ResetRequiredError,
-        ResetTypeNotSupportedError,
-        TimeoutError,
-        UninitializedError,
-        UnknownError,
-        VgpuEccNotSupportedError,
-    )
+    from cuda_core_cffi.system.exceptions import *
 
 __all__ = [
     "CUDA_BINDINGS_NVML_IS_COMPATIBLE",
@@ -123,40 +91,7 @@ add_lazy_names(
             "get_process_name",
             "get_user_mode_driver_version",
         ),
-        "_system_events": ("register_events",),
-        "exceptions": (
-            "AlreadyInitializedError",
-            "ArgumentVersionMismatchError",
-            "CorruptedInforomError",
-            "DeprecatedError",
-            "DriverNotLoadedError",
-            "FreqNotSupportedError",
-            "FunctionNotFoundError",
-            "GpuIsLostError",
-            "GpuNotFoundError",
-            "InUseError",
-            "InsufficientPowerError",
-            "InsufficientResourcesError",
-            "InsufficientSizeError",
-            "InvalidArgumentError",
-            "InvalidStateError",
-            "IrqIssueError",
-            "LibRmVersionMismatchError",
-            "LibraryNotFoundError",
-            "MemoryError",
-            "NoDataError",
-            "NoPermissionError",
-            "NotFoundError",
-            "NotReadyError",
-            "NotSupportedError",
-            "NvmlError",
-            "OperatingSystemError",
-            "ResetRequiredError",
-            "ResetTypeNotSupportedError",
-            "TimeoutError",
-            "UninitializedError",
-            "UnknownError",
-            "VgpuEccNotSupportedError",
-        ),
+        "_events": ("register_events",),
+        "exceptions": tuple(name for name in __all__ if name.endswith("Error")),
     },
 )

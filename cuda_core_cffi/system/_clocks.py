@@ -4,20 +4,37 @@
 
 from __future__ import annotations
 
-from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.answers import Answer
+from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi.system._enumerators import CLOCK_IDS, CLOCK_TYPES
-from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import reads_number_of, value, values
-from cuda_core_cffi.system._performance import pstate_number
-from cuda_core_cffi.system._snapshot import Snapshot
+from cuda_core_cffi.system._library import field, nvml, reads_number, value, values
+from cuda_core_cffi.system._snapshot import OfDevice, Snapshot
 from cuda_core_cffi.system.typing import ClockId, ClockType
 
 CURRENT = ClockId.CURRENT
 CURRENT_NUMBER = CLOCK_IDS.number(CURRENT)
 
-read_clock = reads_number_of("nvmlDeviceGetClock", 2)
-read_max_clock_info = reads_number_of("nvmlDeviceGetMaxClockInfo")
-read_max_customer_boost_clock = reads_number_of("nvmlDeviceGetMaxCustomerBoostClock")
+LAST_PSTATE = int(nvml.nvmlPstates_t.NVML_PSTATE_15)
+
+read_clock = reads_number("nvmlDeviceGetClock", int, arguments=2)
+read_max_clock_info = reads_number("nvmlDeviceGetMaxClockInfo", int, arguments=1)
+read_max_customer_boost_clock = reads_number("nvmlDeviceGetMaxCustomerBoostClock", int, arguments=1)
+
+
+def pstate_number(pstate: int) -> int:
+    """Return a performance state that a caller gave.
+
+    Raises
+    ------
+    TypeError
+        If it is no int.
+    ValueError
+        If it is not 0 to 15.
+    """
+    number = integer(pstate, "pstate")
+    if not 0 <= number <= LAST_PSTATE:
+        raise ValueError(f"pstate must be 0 to {LAST_PSTATE}, not {number}")
+    return number
 
 
 class ClockOffsets(Snapshot["nvml.nvmlClockOffset_v1_t"]):
@@ -36,23 +53,12 @@ class ClockOffsets(Snapshot["nvml.nvmlClockOffset_v1_t"]):
     def __init__(self, clock_offset: nvml.nvmlClockOffset_v1_t) -> None:
         self._record = clock_offset
 
-    @property
-    def clock_offset_mhz(self) -> int:
-        """The offset, in MHz."""
-        return self._record.clockOffsetMHz
-
-    @property
-    def max_offset_mhz(self) -> int:
-        """The most that it can be, in MHz."""
-        return self._record.maxClockOffsetMHz
-
-    @property
-    def min_offset_mhz(self) -> int:
-        """The least that it can be, in MHz."""
-        return self._record.minClockOffsetMHz
+    clock_offset_mhz = Answer(field("clockOffsetMHz"), doc="The offset, in MHz.")
+    max_offset_mhz = Answer(field("maxClockOffsetMHz"), doc="The most that it can be, in MHz.")
+    min_offset_mhz = Answer(field("minClockOffsetMHz"), doc="The least that it can be, in MHz.")
 
 
-class ClockInfo(Uncopyable):
+class ClockInfo(OfDevice):
     """A clock of a device; made by :meth:`Device.get_clock`.
 
     Parameters
@@ -68,9 +74,7 @@ class ClockInfo(Uncopyable):
         If there is no such clock domain.
     """
 
-    __slots__ = ("_clock", "_handle")
-
-    _NOT_COPIED_BECAUSE = "it refers to a device of this process"
+    __slots__ = ("_clock",)
 
     def __init__(self, handle: nvml.nvmlDevice_t, clock_type: ClockType | str) -> None:
         self._clock = CLOCK_TYPES.number(clock_type)
@@ -101,7 +105,7 @@ class ClockInfo(Uncopyable):
             If the device does not tell it.
         """
         number = CURRENT_NUMBER if clock_id is CURRENT else CLOCK_IDS.number(clock_id)
-        return read_clock(self._handle, self._clock, number)
+        return read_clock(self, self._clock, number)
 
     def get_max_mhz(self) -> int:
         """Return the most that the clock can run at.
@@ -116,7 +120,7 @@ class ClockInfo(Uncopyable):
         NotSupportedError
             If the device does not tell it.
         """
-        return read_max_clock_info(self._handle, self._clock)
+        return read_max_clock_info(self, self._clock)
 
     def get_max_customer_boost_mhz(self) -> int:
         """Return the most that the clock can run at by the setting of the vendor of the board.
@@ -131,7 +135,7 @@ class ClockInfo(Uncopyable):
         NotSupportedError
             If the device does not tell it.
         """
-        return read_max_customer_boost_clock(self._handle, self._clock)
+        return read_max_customer_boost_clock(self, self._clock)
 
     def get_min_max_clock_of_pstate_mhz(self, pstate: int) -> tuple[int, int]:
         """Return what the clock can run at in a performance state.

@@ -5,10 +5,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.answers import Answer
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi.system._enumerators import (
     COOLER_CONTROLS,
@@ -18,9 +16,8 @@ from cuda_core_cffi.system._enumerators import (
     THERMAL_CONTROLLERS,
     THERMAL_TARGETS,
 )
-from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import call, reads_member, reads_number, reads_number_of, reads_pair, value
-from cuda_core_cffi.system._snapshot import Snapshot, sequence_index
+from cuda_core_cffi.system._library import call, field, nvml, reads_member, reads_number, value, values
+from cuda_core_cffi.system._snapshot import Items, OfDevice, Part, Snapshot
 from cuda_core_cffi.system.exceptions import FunctionNotFoundError
 from cuda_core_cffi.system.typing import (
     CoolerControl,
@@ -32,9 +29,6 @@ from cuda_core_cffi.system.typing import (
     ThermalTarget,
 )
 
-if TYPE_CHECKING:
-    from cuda_core_cffi._raw.nvml_generated import _nvmlGpuThermalSettings_t_sensor
-
 READ_AS_FIELDS = (
     TemperatureThresholds.SHUTDOWN,
     TemperatureThresholds.SLOWDOWN,
@@ -42,18 +36,14 @@ READ_AS_FIELDS = (
     TemperatureThresholds.GPU_MAX,
 )
 
-read_architecture = reads_number("nvmlDeviceGetArchitecture")
-read_fan_speed = reads_number_of("nvmlDeviceGetFanSpeed_v2")
-read_target_fan_speed = reads_number_of("nvmlDeviceGetTargetFanSpeed")
-read_fan_control_policy = reads_number_of("nvmlDeviceGetFanControlPolicy_v2")
-read_temperature_threshold = reads_number_of("nvmlDeviceGetTemperatureThreshold")
-read_temperature = reads_number_of("nvmlDeviceGetTemperature")
+read_architecture = reads_number("nvmlDeviceGetArchitecture", int)
+read_fan_speed = reads_number("nvmlDeviceGetFanSpeed_v2", int, arguments=1)
+read_target_fan_speed = reads_number("nvmlDeviceGetTargetFanSpeed", int, arguments=1)
+read_fan_control_policy = reads_number("nvmlDeviceGetFanControlPolicy_v2", int, arguments=1)
+read_temperature_threshold = reads_number("nvmlDeviceGetTemperatureThreshold", int, arguments=1)
+read_temperature = reads_number("nvmlDeviceGetTemperature", int, arguments=1)
 # which is asked for NVML_TEMPERATURE_GPU, 0, by a new structure
-read_gpu_temperature = reads_member("nvmlDeviceGetTemperatureV", "nvmlTemperature_v1_t", "temperature")
-read_margin_temperature = reads_member(
-    "nvmlDeviceGetMarginTemperature", "nvmlMarginTemperature_v1_t", "marginTemperature"
-)
-read_min_max_fan_speed = reads_pair("nvmlDeviceGetMinMaxFanSpeed")
+read_gpu_temperature = reads_member("nvmlDeviceGetTemperatureV", "nvmlTemperature_v1_t", "temperature", int)
 
 
 class CoolerInfo(Snapshot["nvml.nvmlCoolerInfo_v1_t"]):
@@ -83,7 +73,7 @@ class CoolerInfo(Snapshot["nvml.nvmlCoolerInfo_v1_t"]):
         return COOLER_TARGETS.in_mask(int(self._record.target))
 
 
-class FanInfo(Uncopyable):
+class FanInfo(OfDevice):
     """A fan of a device; made by :meth:`Device.get_fan`. To set something needs root.
 
     Parameters
@@ -94,9 +84,7 @@ class FanInfo(Uncopyable):
         The number of the fan, from 0.
     """
 
-    __slots__ = ("_fan", "_handle")
-
-    _NOT_COPIED_BECAUSE = "it refers to a device of this process"
+    __slots__ = ("_fan",)
 
     def __init__(self, handle: nvml.nvmlDevice_t, fan: int) -> None:
         self._handle = handle
@@ -112,7 +100,7 @@ class FanInfo(Uncopyable):
 
         A fan that is blocked does not reach it. To set it makes the policy manual, until :meth:`set_default_speed`.
         """
-        return read_fan_speed(self._handle, self._fan)
+        return read_fan_speed(self, self._fan)
 
     @speed.setter
     def speed(self, speed: int) -> None:
@@ -130,18 +118,18 @@ class FanInfo(Uncopyable):
     @property
     def target_speed(self) -> int:
         """The speed that the driver steers to, in percent of the maximum."""
-        return read_target_fan_speed(self._handle, self._fan)
+        return read_target_fan_speed(self, self._fan)
 
     @property
     def min_max_speed(self) -> tuple[int, int]:
         """The least and the most that the speed of the device's fans can be set to, in percent."""
-        return read_min_max_fan_speed(self._handle)
+        return values(nvml.nvmlDeviceGetMinMaxFanSpeed, self._handle)
 
     @property
     def control_policy(self) -> FanControlPolicy:
         """Who sets the speed. What NVML added later counts as the driver."""
-        policy = read_fan_control_policy(self._handle, self._fan)
-        return FAN_CONTROL_POLICIES.members.get(int(policy), FanControlPolicy.TEMPERATURE_CONTROLLED)
+        policy = read_fan_control_policy(self, self._fan)
+        return FAN_CONTROL_POLICIES.members.get(policy, FanControlPolicy.TEMPERATURE_CONTROLLED)
 
     def set_default_speed(self) -> None:
         """Let the driver set the speed, by the temperature.
@@ -154,7 +142,7 @@ class FanInfo(Uncopyable):
         call(nvml.nvmlDeviceSetDefaultFanSpeed_v2, self._handle, self._fan)
 
 
-class ThermalSensor(Uncopyable):
+class ThermalSensor(Part):
     """A thermal sensor of a device.
 
     Parameters
@@ -165,13 +153,7 @@ class ThermalSensor(Uncopyable):
         What the structure is in; it is kept alive.
     """
 
-    __slots__ = ("_owner", "_record")
-
-    _NOT_COPIED_BECAUSE = "it is a part of what NVML told: copy the whole"
-
-    def __init__(self, ptr: _nvmlGpuThermalSettings_t_sensor, owner: object) -> None:
-        self._record = ptr
-        self._owner = owner
+    __slots__ = ()
 
     def __repr__(self) -> str:
         """Return what is measured, and the temperature."""
@@ -182,20 +164,13 @@ class ThermalSensor(Uncopyable):
         """The chip that the sensor belongs to."""
         return THERMAL_CONTROLLERS.members.get(int(self._record.controller), ThermalController.UNKNOWN)
 
-    @property
-    def default_min_temp(self) -> int:
-        """The least temperature that the sensor measures, in degrees Celsius."""
-        return self._record.defaultMinTemp
-
-    @property
-    def default_max_temp(self) -> int:
-        """The highest temperature that the sensor measures, in degrees Celsius."""
-        return self._record.defaultMaxTemp
-
-    @property
-    def current_temp(self) -> int:
-        """The temperature, in degrees Celsius."""
-        return self._record.currentTemp
+    default_min_temp = Answer(
+        field("defaultMinTemp"), doc="The least temperature that the sensor measures, in degrees Celsius."
+    )
+    default_max_temp = Answer(
+        field("defaultMaxTemp"), doc="The highest temperature that the sensor measures, in degrees Celsius."
+    )
+    current_temp = Answer(field("currentTemp"), doc="The temperature, in degrees Celsius.")
 
     @property
     def target(self) -> ThermalTarget:
@@ -203,7 +178,7 @@ class ThermalSensor(Uncopyable):
         return THERMAL_TARGETS.members.get(int(self._record.target), ThermalTarget.NONE)
 
 
-class ThermalSettings(Snapshot["nvml.nvmlGpuThermalSettings_t"]):
+class ThermalSettings(Items[ThermalSensor], Snapshot["nvml.nvmlGpuThermalSettings_t"]):
     """The thermal sensors of a device.
 
     Parameters
@@ -214,31 +189,18 @@ class ThermalSettings(Snapshot["nvml.nvmlGpuThermalSettings_t"]):
 
     __slots__ = ()
 
+    _ITEM = "thermal sensor"
     _STRUCTURE = "nvmlGpuThermalSettings_t"
 
     def __init__(self, thermal_settings: nvml.nvmlGpuThermalSettings_t) -> None:
         self._record = thermal_settings
 
     @property
-    def _sensors(self) -> list[ThermalSensor]:
+    def _items(self) -> list[ThermalSensor]:  # type: ignore[override]
         return [ThermalSensor(sensor, self) for sensor in self._record.sensor[: self._record.count]]
 
-    def __len__(self) -> int:
-        return len(self._sensors)
 
-    def __getitem__(self, idx: int) -> ThermalSensor:
-        sensors = self._sensors
-        return sensors[sequence_index(idx, len(sensors), "thermal sensor")]
-
-    def __iter__(self) -> Iterator[ThermalSensor]:
-        return iter(self._sensors)
-
-    def __repr__(self) -> str:
-        """Return the sensors."""
-        return f"<ThermalSettings {self._sensors}>"
-
-
-class Temperature(Uncopyable):
+class Temperature(OfDevice):
     """Temperatures of a device, in degrees Celsius.
 
     Parameters
@@ -247,9 +209,7 @@ class Temperature(Uncopyable):
         The device.
     """
 
-    __slots__ = ("_handle",)
-
-    _NOT_COPIED_BECAUSE = "it refers to a device of this process"
+    __slots__ = ()
 
     def __init__(self, handle: nvml.nvmlDevice_t) -> None:
         self._handle = handle
@@ -268,9 +228,9 @@ class Temperature(Uncopyable):
             If the device does not tell it.
         """
         try:
-            return read_gpu_temperature(self._handle)
+            return read_gpu_temperature(self)
         except FunctionNotFoundError:  # older drivers
-            return read_temperature(self._handle, nvml.nvmlTemperatureSensors_t.NVML_TEMPERATURE_GPU)
+            return read_temperature(self, nvml.nvmlTemperatureSensors_t.NVML_TEMPERATURE_GPU)
 
     def get_threshold(self, threshold_type: TemperatureThresholds | str) -> int:
         """Return a temperature at which something happens.
@@ -299,18 +259,18 @@ class Temperature(Uncopyable):
             :meth:`Device.get_field_values`, as ``DEV_TEMPERATURE_*``.
         """
         number = TEMPERATURE_THRESHOLDS.number(threshold_type)
-        if threshold_type in READ_AS_FIELDS and read_architecture(self._handle) >= DeviceArch.ADA:
+        if threshold_type in READ_AS_FIELDS and read_architecture(self) >= DeviceArch.ADA:
             warnings.warn(
                 f"the threshold {str(threshold_type)!r} is read with get_field_values from Ada on: DEV_TEMPERATURE_*",
                 DeprecationWarning,
                 stacklevel=2,
             )
-        return read_temperature_threshold(self._handle, number)
+        return read_temperature_threshold(self, number)
 
-    @property
-    def margin(self) -> int:
-        """How far it is to the nearest temperature at which the device slows down, in degrees Celsius."""
-        return read_margin_temperature(self._handle)
+    margin = Answer(
+        reads_member("nvmlDeviceGetMarginTemperature", "nvmlMarginTemperature_v1_t", "marginTemperature", int),
+        doc="How far it is to the nearest temperature at which the device slows down, in degrees Celsius.",
+    )
 
     def get_thermal_settings(self, sensor_index: ThermalTarget | str) -> ThermalSettings:
         """Return thermal sensors.

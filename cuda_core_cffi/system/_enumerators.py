@@ -3,19 +3,35 @@
 """Members of enumerations for the numbers of NVML, and numbers for members.
 
 The numbers are found by name: ``ClockType.SM`` is NVML's ``NVML_CLOCK_SM``. A member for which the header that this
-package was built with has no name cannot be asked for.
+package was built with has no name cannot be asked for. :class:`DeviceArch` and :class:`FieldId` are numbers themselves.
 """
 
 from __future__ import annotations
 
 import enum
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from cuda_core_cffi._core.errors import UnavailableError
 from cuda_core_cffi.system import typing
-from cuda_core_cffi.system._header import nvml
+from cuda_core_cffi.system._library import nvml
 
 Member = TypeVar("Member", bound=enum.StrEnum)
+
+MODULE = "cuda_core_cffi.system.typing"  # where programs find them
+ARCHITECTURES = (
+    "KEPLER",
+    "MAXWELL",
+    "PASCAL",
+    "VOLTA",
+    "TURING",
+    "AMPERE",
+    "ADA",
+    "HOPPER",
+    "BLACKWELL",
+    "UNKNOWN",
+)
+ARCHITECTURE_PREFIX, FIELD_PREFIX = "NVML_DEVICE_ARCH_", "NVML_FI_"
+NO_FIELDS = ("NVML_FI_MAX",)  # how many there are
 
 
 def camel_case(name: str) -> str:
@@ -139,3 +155,72 @@ TEMPERATURE_THRESHOLDS = Enumerators(typing.TemperatureThresholds, "threshold_ty
 THERMAL_CONTROLLERS = Enumerators(typing.ThermalController, "controller", "NVML_THERMAL_CONTROLLER_")
 THERMAL_TARGETS = Enumerators(typing.ThermalTarget, "sensor_index", "NVML_THERMAL_TARGET_")
 TOPOLOGY_LEVELS = Enumerators(typing.GpuTopologyLevel, "level", "NVML_TOPOLOGY_")
+
+BRANDS = {
+    "QUADRO": "Quadro",
+    "TESLA": "Tesla",
+    "NVS": "NVS",
+    "GRID": "GRID",
+    "GEFORCE": "GeForce",
+    "TITAN": "Titan",
+    "NVIDIA_VAPPS": "NVIDIA vApps",
+    "NVIDIA_VPC": "NVIDIA VPC",
+    "NVIDIA_VCS": "NVIDIA VCS",
+    "NVIDIA_VWS": "NVIDIA VWS",
+    "NVIDIA_VGAMING": "NVIDIA vGaming",
+    "QUADRO_RTX": "Quadro RTX",
+    "NVIDIA_RTX": "NVIDIA RTX",
+    "NVIDIA": "NVIDIA",
+    "GEFORCE_RTX": "GeForce RTX",
+    "TITAN_RTX": "Titan RTX",
+}
+"""Names of brands, by what follows ``NVML_BRAND_`` in the header."""
+
+BRAND_NAMES = {
+    int(member): BRANDS[name.removeprefix("NVML_BRAND_")]
+    for name, member in nvml.nvmlBrandType_t.__members__.items()
+    if name.removeprefix("NVML_BRAND_") in BRANDS
+}
+
+
+def numbers(prefix: str) -> dict[str, int]:
+    """Return the macros of the header whose names begin so, without that."""
+    return {
+        name.removeprefix(prefix): number
+        for name, number in vars(nvml).items()
+        if name.startswith(prefix) and name not in NO_FIELDS
+    }
+
+
+if TYPE_CHECKING:
+
+    class DeviceArch(enum.IntEnum):
+        """Architectures. Their order is that of time: ``device.arch >= DeviceArch.AMPERE``."""
+
+        KEPLER = enum.auto()
+        MAXWELL = enum.auto()
+        PASCAL = enum.auto()
+        VOLTA = enum.auto()
+        TURING = enum.auto()
+        AMPERE = enum.auto()
+        ADA = enum.auto()
+        HOPPER = enum.auto()
+        BLACKWELL = enum.auto()
+        UNKNOWN = enum.auto()
+
+    class AnyField(enum.EnumMeta):
+        """Lets type checkers take any name for a field's: which there are, the header says."""
+
+        def __getattr__(cls, name: str) -> FieldId: ...
+
+    class FieldId(enum.IntEnum, metaclass=AnyField):
+        """What :meth:`Device.get_field_values` can be asked for."""
+
+else:
+    known = numbers(ARCHITECTURE_PREFIX)
+    DeviceArch = enum.IntEnum("DeviceArch", {name: known[name] for name in ARCHITECTURES if name in known})
+    DeviceArch.__module__ = MODULE
+    DeviceArch.__doc__ = "Architectures. Their order is that of time: ``device.arch >= DeviceArch.AMPERE``."
+    FieldId = enum.IntEnum("FieldId", numbers(FIELD_PREFIX))
+    FieldId.__module__ = MODULE
+    FieldId.__doc__ = "What :meth:`Device.get_field_values` can be asked for. Each is described in ``nvml.h``."

@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from cuda_core_cffi._core.answers import Answer
 from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi._core.integers import integer
-from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import fills_array
-from cuda_core_cffi.system._snapshot import Snapshot, sequence_index
+from cuda_core_cffi.system._library import call, field, nvml
+from cuda_core_cffi.system._snapshot import Items, Snapshot
 from cuda_core_cffi.system.exceptions import failure
 from cuda_core_cffi.system.typing import FieldId
 
@@ -29,8 +29,6 @@ CALL, CLEAR = "nvmlDeviceGetFieldValues", "nvmlDeviceClearFieldValues"
 STATUSES = {int(status): status.name for status in nvml.nvmlReturn_t}
 MOST_UNSIGNED = 2**32 - 1
 ARRAY = ffi.typeof("nvmlFieldValue_t[]")
-
-get_fields, set_fields_to_0 = fills_array(CALL), fills_array(CLEAR)
 
 
 class FieldValue(Snapshot["nvml.nvmlFieldValue_t"]):
@@ -67,20 +65,14 @@ class FieldValue(Snapshot["nvml.nvmlFieldValue_t"]):
         except ValueError:
             return number
 
-    @property
-    def scope_id(self) -> int:
-        """What of the device is meant, such as the number of a link; 0 for the device."""
-        return self._record.scopeId
-
-    @property
-    def timestamp(self) -> int:
-        """When the value was sampled, in microseconds since 1970."""
-        return self._record.timestamp
-
-    @property
-    def latency_usec(self) -> int:
-        """How long it took to read the value, in microseconds; a mean over fields that were read together."""
-        return self._record.latencyUsec
+    scope_id = Answer(
+        field("scopeId"), doc="What of the device is meant, such as the number of a link; 0 for the device."
+    )
+    timestamp = Answer(field("timestamp"), doc="When the value was sampled, in microseconds since 1970.")
+    latency_usec = Answer(
+        field("latencyUsec"),
+        doc="How long it took to read the value, in microseconds; a mean over fields that were read together.",
+    )
 
     @property
     def value(self) -> int | float:
@@ -91,10 +83,14 @@ class FieldValue(Snapshot["nvml.nvmlFieldValue_t"]):
         NvmlError
             If this field could not be read.
         """
-        return value_of(self._record)
+        record = self._record
+        if record.nvmlReturn:
+            raise failure(record.nvmlReturn, CALL, f" (field {self.field_id!r}, scope {record.scopeId})")
+        found: int | float = getattr(record.value, VALUES.get(int(record.valueType), OTHER_VALUE))
+        return found
 
 
-class FieldValues:
+class FieldValues(Items[FieldValue]):
     """What several fields were; made by :meth:`Device.get_field_values`.
 
     Parameters
@@ -105,25 +101,12 @@ class FieldValues:
         What the structures are in; it is kept alive.
     """
 
-    __slots__ = ("_owner", "_records")
+    __slots__ = ("_items",)
+
+    _ITEM = "field value"
 
     def __init__(self, field_values: Sequence[nvml.nvmlFieldValue_t], owner: object = None) -> None:
-        self._records = field_values
-        self._owner = owner
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def __getitem__(self, idx: int) -> FieldValue:
-        record = self._records[sequence_index(idx, len(self._records), "field value")]
-        return FieldValue(record, self._owner)
-
-    def __iter__(self) -> Iterator[FieldValue]:
-        return (FieldValue(record, self._owner) for record in self._records)
-
-    def __repr__(self) -> str:
-        """Return the values."""
-        return f"<FieldValues {list(self)}>"
+        self._items = [FieldValue(record, owner) for record in field_values]
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return what the same values are made from."""
@@ -152,7 +135,7 @@ class FieldValues:
         NvmlError
             For the first field that could not be read.
         """
-        return [value_of(record) for record in self._records]
+        return [item.value for item in self._items]
 
 
 def together(fields: list[FieldValue]) -> FieldValues:
@@ -160,49 +143,26 @@ def together(fields: list[FieldValue]) -> FieldValues:
     return FieldValues([field._record for field in fields], fields)
 
 
-def value_of(record: nvml.nvmlFieldValue_t) -> int | float:
-    """Return the value of a field.
-
-    Raises
-    ------
-    NvmlError
-        If this field could not be read.
-    """
-    status = record.nvmlReturn
-    if status:
-        raise failure(status, CALL, f" (field {FieldValue(record).field_id!r}, scope {record.scopeId})")
-    found: int | float = getattr(record.value, VALUES.get(int(record.valueType), OTHER_VALUE))
-    return found
+def clear_fields(handle: nvml.nvmlDevice_t, field_ids: Iterable[FieldId | int | tuple[FieldId | int, int]]) -> None:
+    """Set fields of a device to 0; see :meth:`Device.clear_field_values`."""
+    for item in field_values(handle, field_ids, nvml.nvmlDeviceClearFieldValues):
+        if item._record.nvmlReturn:
+            raise failure(item._record.nvmlReturn, CLEAR, f" (field {item._record.fieldId})")
 
 
 def field_values(
-    handle: nvml.nvmlDevice_t, field_ids: Iterable[FieldId | int | tuple[FieldId | int, int]]
-) -> FieldValues:
-    """Return fields of a device; see :meth:`Device.get_field_values`."""
-    return ask(get_fields, handle, field_ids)
-
-
-def clear_fields(handle: nvml.nvmlDevice_t, field_ids: Iterable[FieldId | int | tuple[FieldId | int, int]]) -> None:
-    """Set fields of a device to 0; see :meth:`Device.clear_field_values`."""
-    for field in ask(set_fields_to_0, handle, field_ids):
-        if field._record.nvmlReturn:
-            raise failure(field._record.nvmlReturn, CLEAR, f" (field {field._record.fieldId})")
-
-
-def ask(
-    fill: Callable[[int, int, Any], None],
     handle: nvml.nvmlDevice_t,
     field_ids: Iterable[FieldId | int | tuple[FieldId | int, int]],
+    function: Callable[[Any, int, Any], tuple[int]] = nvml.nvmlDeviceGetFieldValues,
 ) -> FieldValues:
-    """Call a function of NVML with fields, and return them."""
+    """Call a function of NVML with fields of a device, and return them; see :meth:`Device.get_field_values`."""
     asked = identifiers(field_ids)
     array = ffi.new(ARRAY, len(asked))
     records = [array + index for index in range(len(asked))]
-    for record, (field, scope) in zip(records, asked, strict=True):
-        record.fieldId = field
-        record.scopeId = scope
+    for record, (number, scope) in zip(records, asked, strict=True):
+        record.fieldId, record.scopeId = number, scope
     if records:
-        fill(handle, len(records), array)
+        call(function, handle, len(records), array)
     return FieldValues(records, array)
 
 
@@ -218,14 +178,14 @@ def identifiers(field_ids: Iterable[FieldId | int | tuple[FieldId | int, int]]) 
         raise TypeError(f"field_ids must be a list of FieldId, or of pairs with a scope, not {field_ids!r:.80}")
     found = []
     for item in field_ids:
-        field, scope = item, 0
+        number, scope = item, 0
         if isinstance(item, tuple):
             if len(item) != 2:
                 raise ValueError(f"field_ids: a tuple is a field and a scope, not {item!r}")
-            field, scope = item
+            number, scope = item
             scope = integer(scope, "field_ids: the scope")
-        field = int(field) if type(field) is FieldId else integer(field, "field_ids")
-        if not (0 <= field <= MOST_UNSIGNED and 0 <= scope <= MOST_UNSIGNED):
-            raise ValueError(f"field_ids: field and scope must be 0 to {MOST_UNSIGNED}, not {field} and {scope}")
-        found.append((field, scope))
+        number = int(number) if type(number) is FieldId else integer(number, "field_ids")
+        if not (0 <= number <= MOST_UNSIGNED and 0 <= scope <= MOST_UNSIGNED):
+            raise ValueError(f"field_ids: field and scope must be 0 to {MOST_UNSIGNED}, not {number} and {scope}")
+        found.append((number, scope))
     return found

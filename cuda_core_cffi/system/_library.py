@@ -3,41 +3,65 @@
 """Calls of NVML: the library is initialised before the first one, and an error status is raised.
 
 NVML is initialised once in a process, and never shut down: it ends with the process. A child of ``fork()`` initialises
-it anew with its first call.
+it anew with its first call. A name that the header of this build lacks is an error when it is used.
+
+Readers, which the ``reads_`` functions make, ask NVML for one number, text or structure. They take an object that has
+a handle of NVML as its ``_handle``, so that a reader is all that a property needs.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, TypeVarTuple, cast, overload
+from collections.abc import Callable
+from operator import attrgetter
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, TypeVar, TypeVarTuple
 
+from cuda_core_cffi import nvml as complete
 from cuda_core_cffi._core.calls import blank
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.locks import new_lock
-from cuda_core_cffi.system._header import missing, nvml
-from cuda_core_cffi.system._readers import TEXT, UNSIGNED, Answer, NvmlValue, nvml_reader
-from cuda_core_cffi.system.exceptions import failure
+from cuda_core_cffi.system.exceptions import FunctionNotFoundError, failure
 
 P = ParamSpec("P")
-S = TypeVar("S", bound=NvmlValue)
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 Ts = TypeVarTuple("Ts")
 
-
-class Meanings(NamedTuple, Generic[T]):
-    """What a reader returns in the place of a number, and in the place of all others."""
-
-    numbers: Mapping[int, T]
-    other: T
+FORMS = (lib.CCC_NVML_OUTPUT, lib.CCC_NVML_OUTPUT_OF, lib.CCC_NVML_OUTPUT_OF_TWO)
+"""Forms of calls, by how many numbers they take beside the handle."""
+ATTEMPTS = 16
+MARGIN = 8  # more items may come between two calls
 
 
-IS_NOT_ZERO = Meanings({0: False}, True)
-IS_ENABLED = Meanings({int(nvml.nvmlEnableState_t.NVML_FEATURE_ENABLED): True}, False)
+def missing(name: str) -> NoReturn:
+    """Say that the header lacks a function, or a structure that one needs.
 
-NUMBER: Answer = ("", UNSIGNED, 0, 4)
-INTEGERS = {(4, False): UNSIGNED, (4, True): "i", (8, False): "Q", (8, True): "q"}
-"""Codes of integers by size in bytes, and whether they have a sign."""
+    Raises
+    ------
+    FunctionNotFoundError
+        If it is a name of NVML.
+    AttributeError
+        If it is none.
+    """
+    if not name.startswith(("nvml", "NVML_")):
+        raise AttributeError(f"NVML has no {name!r}")
+    status = complete.nvmlReturn_t.NVML_ERROR_FUNCTION_NOT_FOUND
+    error = FunctionNotFoundError(
+        f"{name} is not in the nvml.h that cuda-core-cffi was built with: build it with that of a newer CUDA"
+    )
+    error.call, error.status, error.name = name, int(status), status.name
+    raise error
+
+
+if TYPE_CHECKING:
+    nvml = complete
+else:
+    nvml = ModuleType(complete.__name__, complete.__doc__)
+    vars(nvml).update(vars(complete), __getattr__=missing)
+
+
+ENABLED, DISABLED = nvml.nvmlEnableState_t.NVML_FEATURE_ENABLED, nvml.nvmlEnableState_t.NVML_FEATURE_DISABLED
 UNINITIALIZED = nvml.nvmlReturn_t.NVML_ERROR_UNINITIALIZED
 
 
@@ -95,76 +119,15 @@ def initialise() -> None:
             process.ready = True
 
 
-def call(function: Callable[P, tuple[int]], *arguments: P.args, **others: P.kwargs) -> None:
-    """Call a function of NVML that returns nothing but a status.
-
-    Parameters
-    ----------
-    function : callable
-        A function of :mod:`cuda_core_cffi.nvml`.
-    *arguments, **others
-        What it takes.
-
-    Raises
-    ------
-    NvmlError
-        If the call fails.
-    """
+def status_of(function: Callable[P, tuple[int, *Ts]], *arguments: P.args, **others: P.kwargs) -> tuple[int, *Ts]:
+    """Call a function of NVML some of whose error statuses are answers: return the status and the values."""
     if not process.ready:
         initialise()
-    status = function(*arguments, **others)[0]
-    if status:
-        raise failure(status, function.__name__)
-
-
-def value(function: Callable[P, tuple[int, T]], *arguments: P.args, **others: P.kwargs) -> T:
-    """Call a function of NVML that returns a value.
-
-    Parameters
-    ----------
-    function : callable
-        A function of :mod:`cuda_core_cffi.nvml`.
-    *arguments, **others
-        What it takes.
-
-    Returns
-    -------
-    object
-        The value.
-
-    Raises
-    ------
-    NvmlError
-        If the call fails.
-    """
-    if not process.ready:
-        initialise()
-    status, result = function(*arguments, **others)
-    if status:
-        raise failure(status, function.__name__)
-    return result
+    return function(*arguments, **others)
 
 
 def values(function: Callable[P, tuple[int, *Ts]], *arguments: P.args, **others: P.kwargs) -> tuple[*Ts]:
-    """Call a function of NVML that returns several values.
-
-    Parameters
-    ----------
-    function : callable
-        A function of :mod:`cuda_core_cffi.nvml`.
-    *arguments, **others
-        What it takes.
-
-    Returns
-    -------
-    tuple
-        The values.
-
-    Raises
-    ------
-    NvmlError
-        If the call fails.
-    """
+    """Call a function of NVML, and return its values. An error status raises :class:`NvmlError`."""
     if not process.ready:
         initialise()
     result = function(*arguments, **others)
@@ -173,319 +136,163 @@ def values(function: Callable[P, tuple[int, *Ts]], *arguments: P.args, **others:
     return result[1:]
 
 
-def status_of(function: Callable[P, tuple[int, *Ts]], *arguments: P.args, **others: P.kwargs) -> tuple[int, *Ts]:
-    """Call a function of NVML some of whose error statuses are answers.
+def value(function: Callable[P, tuple[int, T]], *arguments: P.args, **others: P.kwargs) -> T:
+    """Call a function of NVML that returns one value; see :func:`values`."""
+    return values(function, *arguments, **others)[0]
+
+
+def call(function: Callable[P, tuple[int]], *arguments: P.args, **others: P.kwargs) -> None:
+    """Call a function of NVML that returns nothing but a status; see :func:`values`."""
+    values(function, *arguments, **others)
+
+
+def counted(function: Callable[[int], tuple[int, int, list[T]]], name: str, room: int = 0) -> list[T]:
+    """Return all that a function of NVML lists, however many there are.
 
     Parameters
     ----------
     function : callable
-        A function of :mod:`cuda_core_cffi.nvml`.
-    *arguments, **others
-        What it takes.
+        Given a number, it returns the status, how many there are, and so many at most.
+    name : str
+        NVML's name of the function.
+    room : int
+        How many to ask for at first; 0 asks how many there are.
 
-    Returns
-    -------
-    tuple
-        The status and the values.
+    Raises
+    ------
+    NvmlError
+        If the call fails, or more come with each call.
     """
-    if not process.ready:
-        initialise()
-    return function(*arguments, **others)
+    for _ in range(ATTEMPTS):
+        status, count, items = function(room)
+        if not status and (room or not count):
+            return items[:count]
+        if status and status != nvml.nvmlReturn_t.NVML_ERROR_INSUFFICIENT_SIZE:
+            break
+        room = max(count, room) + (MARGIN if status else 0)
+    raise failure(status, name)
 
 
-# What programs ask for again and again. A reader has the number of its function, and no layer in between.
+def text_of(field: Any) -> str:
+    """Return the text in an array of characters, which ends at the first zero: bytes, or what CFFI has."""
+    text = field.partition(b"\0")[0] if isinstance(field, bytes) else ffi.string(field)
+    return str(text, "utf-8", "replace")
 
 
-@overload
-def reads_number(name: str) -> Callable[[int], int]: ...
-@overload
-def reads_number(name: str, meanings: Meanings[T]) -> Callable[[int], T]: ...
-def reads_number(name: str, meanings: Meanings[Any] | None = None) -> Callable[[int], Any]:
-    """Return what asks for a number.
+def is_enabled(state: int) -> bool:
+    """Return whether a state of NVML is on."""
+    return state == ENABLED
+
+
+class NumberReader(Protocol[T_co]):
+    """A reader that takes up to two numbers beside the object."""
+
+    def __call__(self, asked: Any, first: int = 0, second: int = 0, /) -> T_co: ...
+
+
+def reads_number(name: str, meaning: Callable[[int], T], arguments: int = 0) -> NumberReader[T]:
+    """Return a reader of a number of 32 bits.
 
     Parameters
     ----------
     name : str
-        A function of NVML that takes a handle, and a pointer to 32 bits.
-    meanings : Meanings, optional
-        What is returned in the place of a number.
-
-    Returns
-    -------
-    callable
-        It takes the handle, and returns the number, or its meaning. It raises :class:`NvmlError` if the call fails.
-    """
-    return reader(name, lib.CCC_NVML_OUTPUT, "unsigned int[1]", (NUMBER,), meanings=meanings)
-
-
-def reads_number_of(name: str, arguments: int = 1) -> Callable[..., int]:
-    """Return what asks for one of several numbers.
-
-    Parameters
-    ----------
-    name : str
-        A function of NVML that takes a handle, one or two integers without a sign, and a pointer to 32 bits.
+        A function of NVML that takes a handle, integers without a sign, and a pointer to 32 bits.
+    meaning : callable
+        Given the number, it returns what the reader does.
     arguments : int
-        How many integers it takes.
-
-    Returns
-    -------
-    callable
-        It takes the handle and the integers, and returns the number. It raises :class:`NvmlError` if the call fails.
+        How many integers the function takes.
     """
-    form = lib.CCC_NVML_OUTPUT_OF if arguments == 1 else lib.CCC_NVML_OUTPUT_OF_TWO
-    return reader(name, form, "unsigned int[1]", (NUMBER,))
+    if name not in vars(nvml):
+        return lambda *arguments: missing(name)
+    question, failed, ask = question_of(name, FORMS[arguments]), after_failure_of(name), lib.ccc_nvml_number
 
+    def read(asked: Any, first: int = 0, second: int = 0) -> T:
+        while (number := ask(question, asked._handle, first, second)) < 0:
+            failed(-number)
+        return meaning(number)
 
-def reads_system_text(name: str, size: str) -> Callable[[], str]:
-    """Return what asks for a text that is not that of a device.
-
-    Parameters
-    ----------
-    name : str
-        A function of NVML that takes an array of characters, and its size.
-    size : str
-        The macro for the size.
-
-    Returns
-    -------
-    callable
-        It returns the text. It raises :class:`NvmlError` if the call fails.
-    """
-    length: int = getattr(nvml, size)
-    return reader(name, lib.CCC_NVML_SYSTEM_TEXT, f"char[{length}]", (("", TEXT, 0, length),))
-
-
-def reads_total(name: str) -> Callable[[], int]:
-    """Return what asks for a number that is not that of a device.
-
-    Parameters
-    ----------
-    name : str
-        A function of NVML that takes a pointer to 32 bits.
-
-    Returns
-    -------
-    callable
-        It returns the number. It raises :class:`NvmlError` if the call fails.
-    """
-    return reader(name, lib.CCC_NVML_TOTAL, "unsigned int[1]", (NUMBER,))
-
-
-@overload
-def reads_pair(name: str) -> Callable[[int], tuple[int, int]]: ...
-@overload
-def reads_pair(name: str, meanings: Meanings[T]) -> Callable[[int], tuple[T, T]]: ...
-def reads_pair(name: str, meanings: Meanings[Any] | None = None) -> Callable[[int], tuple[Any, Any]]:
-    """Return what asks for two numbers.
-
-    Parameters
-    ----------
-    name : str
-        A function of NVML that takes a handle, and two pointers to 32 bits.
-    meanings : Meanings, optional
-        What is returned in the place of a number.
-
-    Returns
-    -------
-    callable
-        It takes the handle, and returns the numbers, or their meanings. It raises :class:`NvmlError` if the call fails.
-    """
-    return reader(name, lib.CCC_NVML_PAIR, "unsigned int[2]", (NUMBER, ("", UNSIGNED, 4, 4)), meanings=meanings)
-
-
-def reads_one_of_pair(name: str, index: int, meanings: Meanings[T]) -> Callable[[int], T]:
-    """Return what asks for one of two numbers.
-
-    Parameters
-    ----------
-    name : str
-        A function of NVML that takes a handle, and two pointers to 32 bits.
-    index : int
-        0 for the first number, 1 for the second.
-    meanings : Meanings
-        What is returned in the place of the number.
-
-    Returns
-    -------
-    callable
-        It takes the handle, and returns the meaning. It raises :class:`NvmlError` if the call fails.
-    """
-    return reader(name, lib.CCC_NVML_PAIR, "unsigned int[2]", (("", UNSIGNED, 4 * index, 4),), meanings=meanings)
-
-
-def reads_text(name: str, size: str) -> Callable[[int], str]:
-    """Return what asks for a text.
-
-    Parameters
-    ----------
-    name : str
-        A function of NVML that takes a handle, an array of characters, and its size.
-    size : str
-        The macro for the size.
-
-    Returns
-    -------
-    callable
-        It takes the handle, and returns the text. It raises :class:`NvmlError` if the call fails.
-    """
-    length: int = getattr(nvml, size)
-    return reader(name, lib.CCC_NVML_TEXT, f"char[{length}]", (("", TEXT, 0, length),))
-
-
-@overload
-def reads_member(name: str, structure: str, member: str) -> Callable[[int], int]: ...
-@overload
-def reads_member(name: str, structure: str, member: str, meanings: Meanings[T]) -> Callable[[int], T]: ...
-def reads_member(name: str, structure: str, member: str, meanings: Meanings[Any] | None = None) -> Callable[[int], Any]:
-    """Return what asks for a member of a structure.
-
-    Parameters
-    ----------
-    name : str
-        A function of NVML that takes a handle, and a pointer to a structure without inputs.
-    structure : str
-        The type of the structure.
-    member : str
-        The member, a number.
-    meanings : Meanings, optional
-        What is returned in the place of a number.
-
-    Returns
-    -------
-    callable
-        It takes the handle, and returns the value of the member, or its meaning. It raises :class:`NvmlError` if the
-        call fails.
-    """
-    if structure not in vars(nvml):
-        return lambda handle: missing(name)
-    answers = (answer_of(structure, member),)
-    return reader(name, lib.CCC_NVML_OUTPUT, structure + " *", answers, structure, meanings=meanings)
-
-
-def reads_member_text(name: str, structure: str, member: str) -> Callable[[int], str]:
-    """Return what asks for a text in a structure.
-
-    Parameters
-    ----------
-    name : str
-        A function of NVML that takes a handle, and a pointer to a structure without inputs.
-    structure : str
-        The type of the structure.
-    member : str
-        The member, an array of characters.
-
-    Returns
-    -------
-    callable
-        It takes the handle, and returns the text. It raises :class:`NvmlError` if the call fails.
-    """
-    read: Callable[[int], Any] = reads_member(name, structure, member)
     return read
 
 
-def reads_structure(name: str, structure: str, cls: type[S]) -> Callable[[int], S]:
-    """Return what asks for a structure.
+def reads_text(name: str, size: str) -> Callable[[Any], str]:
+    """Return a reader of a text, from a function that takes a handle, characters and their number: a macro."""
+    return reads_output(name, f"char[{getattr(nvml, size)}]", text_of, lib.CCC_NVML_TEXT)
 
-    Parameters
-    ----------
-    name : str
-        A function of NVML that takes a handle, and a pointer to a structure without inputs.
-    structure : str
-        The type of the structure.
-    cls : type
-        The class of what is returned.
 
-    Returns
-    -------
-    callable
-        It takes the handle, and returns an instance of the class, which was not initialised, with the structure as its
-        ``_record``. It raises :class:`NvmlError` if the call fails.
+def reads_structure(name: str, structure: str, cls: type[T]) -> Callable[[Any], T]:
+    """Return a reader of a structure, which the ``_record`` of a new object of the class is."""
+
+    def make(record: Any) -> T:
+        made: Any = blank(cls)
+        made._record = record
+        return made  # type: ignore[no-any-return]
+
+    read = reads_output(name, structure, make)
+    read.__annotations__ = {"return": cls.__name__}  # for who looks up what a property returns
+    return read
+
+
+def reads_member(name: str, structure: str, member: str, meaning: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Return a reader of a member of a structure; ``meaning`` makes of its value what the reader returns."""
+    return reads_output(name, structure, lambda record: meaning(getattr(record, member)))
+
+
+def reads_output(
+    name: str, ctype: str, make: Callable[[Any], T], form: int = lib.CCC_NVML_OUTPUT
+) -> Callable[[Any], T]:
+    """Return a reader of a structure, or an array, by its C type; ``make`` makes of it what the reader returns."""
+    is_array = ctype.endswith("]")
+    if name not in vars(nvml) or not (is_array or ctype in vars(nvml)):
+        return lambda asked: missing(name)
+    question, failed, ask, new = question_of(name, form, ctype), after_failure_of(name), lib.ccc_nvml_ask, ffi.new
+    pointer = ffi.typeof(ctype if is_array else f"{ctype} *")
+
+    def read(asked: Any) -> T:
+        output = new(pointer)
+        while status := ask(question, asked._handle, 0, 0, output):
+            failed(status)
+        return make(output)
+
+    return read
+
+
+def reads_packed(name: str, cls: type[T]) -> Callable[[Any], T]:
+    """Return a reader of a structure of two numbers below 2 ** 31, for which no structure is made.
+
+    A new object of the class has both as its ``_packed``, the first in the lower 32 bits.
     """
-    if structure not in vars(nvml):
-        return lambda handle: missing(name)
-    return reader(name, lib.CCC_NVML_OUTPUT, structure + " *", (), structure, cls)
-
-
-def reads_packed(name: str, structure: str, cls: type[T]) -> Callable[[int], T]:
-    """Return what asks for a structure of two numbers below 2 ** 31.
-
-    It is as :func:`reads_structure`, but an instance has both numbers as its ``_packed``, the first in the lower 32
-    bits: no structure has to be made.
-    """
-    if structure not in vars(nvml):
-        return lambda handle: missing(name)
+    if name not in vars(nvml):
+        return lambda asked: missing(name)
     question, failed, ask = question_of(name, lib.CCC_NVML_OUTPUT), after_failure_of(name), lib.ccc_nvml_pair
 
-    def read(handle: int) -> T:
-        while (packed := ask(question, handle)) < 0:
+    def read(asked: Any) -> T:
+        while (packed := ask(question, asked._handle)) < 0:
             failed(-packed)
         made: Any = blank(cls)
         made._packed = packed
-        return cast("T", made)
+        return made  # type: ignore[no-any-return]
 
+    read.__annotations__ = {"return": cls.__name__}
     return read
 
 
-def fills_array(name: str) -> Callable[[int, int, Any], None]:
-    """Return what has an array filled.
-
-    Parameters
-    ----------
-    name : str
-        A function of NVML that takes a handle, a number of structures, and a pointer to so many.
-
-    Returns
-    -------
-    callable
-        It takes the handle, the number, and an array of CFFI. It raises :class:`NvmlError` if the call fails.
-    """
-    if name not in vars(nvml):
-        return lambda handle, count, array: missing(name)
-    question, failed, ask = question_of(name, lib.CCC_NVML_OUTPUT_OF), after_failure_of(name), lib.ccc_nvml_ask
-
-    def fill(handle: int, count: int, array: Any) -> None:
-        while status := ask(question, handle, count, 0, array):
-            failed(status)
-
-    return fill
+def field(name: str) -> Callable[[Any], int]:
+    """Return what reads a number in the ``_record`` of an object."""
+    return attrgetter(f"_record.{name}")
 
 
-def answer_of(structure: str, member: str) -> Answer:
-    """Return what a reader needs to know of a member of a structure."""
-    field = dict(ffi.typeof(structure).fields)[member]
-    size = ffi.sizeof(field.type)
-    if field.type.kind == "array":
-        return member, TEXT, field.offset, size
-    has_sign = int(ffi.cast(field.type, -1)) < 0
-    return member, INTEGERS[size, has_sign], field.offset, size
+def flag(name: str) -> Callable[[Any], bool]:
+    """Return what reads a number in the ``_record`` of an object, which is 0 or not."""
+    return lambda asked: bool(getattr(asked._record, name))
 
 
-def reader(
-    name: str,
-    form: int,
-    output: str,
-    answers: tuple[Answer, ...],
-    structure: str = "",
-    cls: type[NvmlValue] | None = None,
-    meanings: Meanings[Any] | None = None,
-) -> Callable[..., Any]:
-    """Return what asks NVML; see :func:`cuda_core_cffi.system._readers.nvml_reader`."""
-    if name not in vars(nvml):
-        return lambda *arguments: missing(name)
-    ctype = ffi.typeof(output)
-    question = question_of(name, form)
-    question.version = vars(nvml).get(structure.removesuffix("_t"), 0)
-    question.size = ffi.sizeof(structure or output)
-    mapping = meanings and dict([*meanings.numbers.items(), (None, meanings.other)])
-    return nvml_reader(question, answers, ctype, cls, mapping, after_failure_of(name))
-
-
-def question_of(name: str, form: int) -> Any:
-    """Return the question of a function, without what depends on the output."""
+def question_of(name: str, form: int, ctype: str = "unsigned int") -> Any:
+    """Return the question of a function, whose output has a type."""
     question = ffi.new("ccc_nvml_question *")
     question.form = form
     question.function = lib.ccc_nvml_find(name.encode())
+    question.version = vars(nvml).get(ctype.removesuffix("_t"), 0)
+    question.size = ffi.sizeof(ctype)
     return question
 
 

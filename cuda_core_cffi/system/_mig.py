@@ -7,20 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.answers import Answer
 from cuda_core_cffi._core.integers import integer
-from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import IS_ENABLED, IS_NOT_ZERO, reads_number, reads_one_of_pair, value
+from cuda_core_cffi.system._library import DISABLED, ENABLED, is_enabled, nvml, reads_number, value, values
+from cuda_core_cffi.system._snapshot import Aspect
 from cuda_core_cffi.system.exceptions import NotFoundError, failure
 
 if TYPE_CHECKING:
     from cuda_core_cffi.system._device import Device
-
-ENABLED, DISABLED = nvml.nvmlEnableState_t.NVML_FEATURE_ENABLED, nvml.nvmlEnableState_t.NVML_FEATURE_DISABLED
-
-read_is_mig = reads_number("nvmlDeviceIsMigDeviceHandle", IS_NOT_ZERO)
-read_mig_mode, read_pending_mig_mode = (reads_one_of_pair("nvmlDeviceGetMigMode", one, IS_ENABLED) for one in (0, 1))
-read_max_mig_device_count = reads_number("nvmlDeviceGetMaxMigDeviceCount")
 
 
 def switch(state: bool, name: str) -> int:
@@ -36,7 +30,7 @@ def switch(state: bool, name: str) -> int:
     return int(ENABLED if state else DISABLED)
 
 
-class MigInfo(Uncopyable):
+class MigInfo(Aspect):
     """How a device is divided; made by :attr:`Device.mig`. Ampere and newer.
 
     Parameters
@@ -45,21 +39,11 @@ class MigInfo(Uncopyable):
         The device.
     """
 
-    __slots__ = ("_device",)
+    __slots__ = ()
 
-    _NOT_COPIED_BECAUSE = "it refers to a device of this process"
-
-    def __init__(self, device: Device) -> None:
-        self._device = device
-
-    def __repr__(self) -> str:
-        """Return the device."""
-        return f"<MigInfo of {self._device!r}>"
-
-    @property
-    def is_mig_device(self) -> bool:
-        """Whether this device is an instance of another."""
-        return read_is_mig(self._device._handle)
+    is_mig_device = Answer(
+        reads_number("nvmlDeviceIsMigDeviceHandle", bool), doc="Whether this device is an instance of another."
+    )
 
     @property
     def mode(self) -> bool:
@@ -70,12 +54,12 @@ class MigInfo(Uncopyable):
         NotSupportedError
             If the device cannot be divided.
         """
-        return read_mig_mode(self._device._handle)
+        return is_enabled(values(nvml.nvmlDeviceGetMigMode, self._handle)[0])
 
     @mode.setter
     def mode(self, mode: bool) -> None:
         function = nvml.nvmlDeviceSetMigMode
-        activation = value(function, self._device._handle, switch(mode, "mode"))
+        activation = value(function, self._handle, switch(mode, "mode"))
         if activation:
             raise failure(activation, function.__name__, " (the mode is set, and waits for a reset)")
 
@@ -88,17 +72,17 @@ class MigInfo(Uncopyable):
         NotSupportedError
             If the device cannot be divided.
         """
-        return read_pending_mig_mode(self._device._handle)
+        return is_enabled(values(nvml.nvmlDeviceGetMigMode, self._handle)[1])
 
-    @property
-    def device_count(self) -> int:
-        """How many instances there can be at most; 0 if the device is not divided."""
-        return read_max_mig_device_count(self._device._handle)
+    device_count = Answer(
+        reads_number("nvmlDeviceGetMaxMigDeviceCount", int),
+        doc="How many instances there can be at most; 0 if the device is not divided.",
+    )
 
     @property
     def parent(self) -> Device:
         """The device that this one is an instance of."""
-        return self._device._of(value(nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle, self._device._handle))
+        return self._device._of(value(nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle, self._handle))
 
     def get_device_by_index(self, index: int) -> Device:
         """Return an instance.
@@ -121,7 +105,7 @@ class MigInfo(Uncopyable):
         number = integer(index, "index")
         if number < 0:
             raise ValueError(f"index must be 0 or more, not {number}")
-        return self._device._of(value(nvml.nvmlDeviceGetMigDeviceHandleByIndex, self._device._handle, number))
+        return self._device._of(value(nvml.nvmlDeviceGetMigDeviceHandleByIndex, self._handle, number))
 
     def get_all_devices(self) -> Iterator[Device]:
         """Yield the instances.

@@ -6,15 +6,12 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuda_core_cffi._core.copying import Uncopyable
-from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi.system._enumerators import ENUMERATORS
 from cuda_core_cffi.system._fields import field_values
-from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import reads_number_of
+from cuda_core_cffi.system._library import nvml, reads_number
+from cuda_core_cffi.system._snapshot import Aspect
 from cuda_core_cffi.system.exceptions import NotSupportedError
 
 if TYPE_CHECKING:
@@ -28,8 +25,8 @@ VERSIONS = {
     if (found := VERSION_NAME.fullmatch(name))
 }
 
-read_nvlink_version = reads_number_of("nvmlDeviceGetNvLinkVersion")
-read_nvlink_state = reads_number_of("nvmlDeviceGetNvLinkState")
+read_nvlink_version = reads_number("nvmlDeviceGetNvLinkVersion", int, arguments=1)
+read_nvlink_state = reads_number("nvmlDeviceGetNvLinkState", bool, arguments=1)
 
 
 class NvlinkInfoType(type):
@@ -47,7 +44,7 @@ class NvlinkInfoType(type):
         return int(nvml.NVML_NVLINK_MAX_LINKS)
 
 
-class _NvlinkInfo(Uncopyable):
+class _NvlinkInfo(Aspect):
     """A link of a device.
 
     Parameters
@@ -58,12 +55,10 @@ class _NvlinkInfo(Uncopyable):
         The number of the link, from 0.
     """
 
-    __slots__ = ("__weakref__", "_device", "_link")
-
-    _NOT_COPIED_BECAUSE = "it refers to a device of this process"
+    __slots__ = ("__weakref__", "_link")
 
     def __init__(self, device: Device, link: int) -> None:
-        self._device = device
+        super().__init__(device)
         self._link = link
 
     def __repr__(self) -> str:
@@ -73,12 +68,12 @@ class _NvlinkInfo(Uncopyable):
     @property
     def version(self) -> tuple[int, int]:
         """The version of NVLink, as major and minor; (0, 0) if the link has none, or one that is not known here."""
-        return VERSIONS.get(read_nvlink_version(self._device._handle, self._link), UNKNOWN_VERSION)
+        return VERSIONS.get(read_nvlink_version(self, self._link), UNKNOWN_VERSION)
 
     @property
     def state(self) -> bool:
         """Whether the link is active."""
-        return bool(read_nvlink_state(self._device._handle, self._link))
+        return read_nvlink_state(self, self._link)
 
 
 class NvlinkInfo(_NvlinkInfo, metaclass=NvlinkInfoType):
@@ -102,18 +97,3 @@ def link_count(device: Device) -> int:
         return int(count.value)
     except NotSupportedError:
         return 0
-
-
-def get_link(device: Device, link: int) -> NvlinkInfo:
-    """Return a link of a device; see :meth:`Device.get_nvlink`."""
-    number = integer(link, "link")
-    count = link_count(device)
-    if not 0 <= number < count:
-        raise ValueError(f"link must be 0 to {count - 1}, not {number}" if count else "the device has no NVLink links")
-    return NvlinkInfo(device, number)
-
-
-def links(device: Device) -> Iterator[NvlinkInfo]:
-    """Yield the links of a device."""
-    for link in range(link_count(device)):
-        yield NvlinkInfo(device, link)

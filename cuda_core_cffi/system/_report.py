@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypedDict, TypeVar
 
 from cuda_core_cffi._core.errors import CUDAError
 from cuda_core_cffi.system._device import Device
-from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import reads_number
+from cuda_core_cffi.system._library import nvml, reads_number
 from cuda_core_cffi.system._system import (
     get_nvml_version,
     get_process_name,
@@ -29,9 +29,9 @@ COMPUTE_MODES = {
     int(mode): mode.name.removeprefix(COMPUTE_MODE_PREFIX).lower().replace("_", " ") for mode in nvml.nvmlComputeMode_t
 }
 
-read_compute_mode = reads_number("nvmlDeviceGetComputeMode")
-read_power_usage = reads_number("nvmlDeviceGetPowerUsage")
-read_enforced_power_limit = reads_number("nvmlDeviceGetEnforcedPowerLimit")
+read_compute_mode = reads_number("nvmlDeviceGetComputeMode", int)
+read_power_usage = reads_number("nvmlDeviceGetPowerUsage", int)
+read_enforced_power_limit = reads_number("nvmlDeviceGetEnforcedPowerLimit", int)
 
 
 class ProcessReport(TypedDict):
@@ -110,8 +110,8 @@ def device_report(device: Device) -> DeviceReport:
         "name": known(lambda: device.name),
         "pci_bus_id": known(lambda: device.pci_bus_id),
         "temperature": known(device.temperature.get_sensor),
-        "power_usage": known(lambda: read_power_usage(device._handle) / MILLIWATTS),
-        "power_limit": known(lambda: read_enforced_power_limit(device._handle) / MILLIWATTS),
+        "power_usage": known(lambda: read_power_usage(device) / MILLIWATTS),
+        "power_limit": known(lambda: read_enforced_power_limit(device) / MILLIWATTS),
         "memory_used": memory.used if memory else None,
         "memory_total": memory.total if memory else None,
         "gpu_utilization": utilization.gpu if utilization else None,
@@ -123,7 +123,7 @@ def device_report(device: Device) -> DeviceReport:
 
 def compute_mode(device: Device) -> str:
     """Return who may use a device. What NVML adds later is its number."""
-    mode = read_compute_mode(device._handle)
+    mode = read_compute_mode(device)
     return COMPUTE_MODES.get(mode, str(mode))
 
 
@@ -132,14 +132,9 @@ def process_reports(device: Device) -> list[ProcessReport]:
     found: list[ProcessReport] = []
     for process in device.compute_running_processes:
         pid, used = process.pid, process.used_gpu_memory
-        name = name_of(pid)
+        name = known(functools.partial(get_process_name, pid))  # the process may have ended
         found.append({"pid": pid, "name": name, "memory_used": None if used == NO_NUMBER else used})
     return found
-
-
-def name_of(pid: int) -> str | None:
-    """Return the name of a process, which may have ended."""
-    return known(lambda: get_process_name(pid))
 
 
 def tables(report: Report) -> Iterator[str]:

@@ -6,14 +6,8 @@ from __future__ import annotations
 
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._device.device import device_count, driver_version
-from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import reads_system_text, reads_total, value
-from cuda_core_cffi.system._pci import text_of
+from cuda_core_cffi.system._library import nvml, text_of, value
 from cuda_core_cffi.system.exceptions import LibraryNotFoundError
-
-read_count = reads_total("nvmlDeviceGetCount_v2")
-read_driver_version = reads_system_text("nvmlSystemGetDriverVersion", "NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE")
-read_nvml_version = reads_system_text("nvmlSystemGetNVMLVersion", "NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE")
 
 PROCESS_NAME_SIZE = 4096  # a path
 
@@ -35,7 +29,7 @@ def get_num_devices() -> int:
         If NVML fails.
     """
     try:
-        return read_count()
+        return value(nvml.nvmlDeviceGetCount_v2)
     except LibraryNotFoundError:
         return device_count()
 
@@ -85,7 +79,7 @@ def get_nvml_version() -> tuple[int, ...]:
     LibraryNotFoundError
         If there is no NVML.
     """
-    return version_of(read_nvml_version())
+    return version_of(text_of(value(nvml.nvmlSystemGetNVMLVersion, nvml.NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE)))
 
 
 def get_driver_branch() -> str:
@@ -130,7 +124,12 @@ def get_process_name(pid: int) -> str:
     number = integer(pid, "pid")
     if number < 0:
         raise ValueError(f"pid must be 0 or more, not {number}")
-    return value(nvml.nvmlSystemGetProcessName, number, PROCESS_NAME_SIZE).decode(errors="replace")
+    return text_of(value(nvml.nvmlSystemGetProcessName, number, PROCESS_NAME_SIZE))
+
+
+def read_driver_version() -> str:
+    """Return the version of the driver's kernel module as text."""
+    return text_of(value(nvml.nvmlSystemGetDriverVersion, nvml.NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE))
 
 
 def version_of(text: str) -> tuple[int, ...]:

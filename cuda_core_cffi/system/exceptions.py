@@ -12,41 +12,6 @@ import functools
 
 from cuda_core_cffi._core.errors import CUDAError, UnavailableError
 
-__all__ = [
-    "AlreadyInitializedError",
-    "ArgumentVersionMismatchError",
-    "CorruptedInforomError",
-    "DeprecatedError",
-    "DriverNotLoadedError",
-    "FreqNotSupportedError",
-    "FunctionNotFoundError",
-    "GpuIsLostError",
-    "GpuNotFoundError",
-    "InUseError",
-    "InsufficientPowerError",
-    "InsufficientResourcesError",
-    "InsufficientSizeError",
-    "InvalidArgumentError",
-    "InvalidStateError",
-    "IrqIssueError",
-    "LibRmVersionMismatchError",
-    "LibraryNotFoundError",
-    "MemoryError",
-    "NoDataError",
-    "NoPermissionError",
-    "NotFoundError",
-    "NotReadyError",
-    "NotSupportedError",
-    "NvmlError",
-    "OperatingSystemError",
-    "ResetRequiredError",
-    "ResetTypeNotSupportedError",
-    "TimeoutError",
-    "UninitializedError",
-    "UnknownError",
-    "VgpuEccNotSupportedError",
-]
-
 PREFIX = "NVML_ERROR_"
 
 # What NVML's own explanation does not say, by name.
@@ -196,6 +161,9 @@ class ResetTypeNotSupportedError(NvmlError):
 
 class UnknownError(NvmlError):
     """The driver failed for a reason that NVML does not know."""
+
+
+__all__ = [name for name, item in globals().items() if isinstance(item, type) and issubclass(item, NvmlError)]
 
 
 def class_of(name: str) -> type[NvmlError]:

@@ -12,7 +12,7 @@ import enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cuda_core_cffi.system._numbers import DeviceArch, FieldId
+    from cuda_core_cffi.system._enumerators import DeviceArch, FieldId
 
 __all__ = [
     "AddressingMode",
@@ -291,9 +291,9 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of this modu
         """Return what is made of numbers of NVML; nothing of NVML is imported before."""
         if name not in ("DeviceArch", "FieldId"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from cuda_core_cffi.system import _numbers
+        from cuda_core_cffi.system import _enumerators
 
-        value = globals()[name] = getattr(_numbers, name)
+        value = globals()[name] = getattr(_enumerators, name)
         return value
 
     def __dir__() -> list[str]:

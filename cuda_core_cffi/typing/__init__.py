@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F403, F405 (type checkers find the names of the modules)
 """Types for annotations: enumerations whose plain strings are accepted everywhere, protocols and unions.
 
 It imports the lazy names of ``_core``. Whoever has options or annotations may import it. The enumerations are imported
@@ -17,39 +18,7 @@ from cuda_core_cffi._core.lazy_imports import add_lazy_names
 if TYPE_CHECKING:  # at run time the enumerations are imported when they are first asked for
     from cuda_core_cffi._streams.resources import SMResource
     from cuda_core_cffi._streams.workqueues import WorkqueueResource
-    from cuda_core_cffi.typing.enumerations import (
-        AccessPropertyType,
-        AddressModeType,
-        ArrayFormatType,
-        ClusterSchedulingPolicyType,
-        CompilerBackendType,
-        CoreDumpPartType,
-        FilterModeType,
-        GraphConditionalType,
-        GraphMemoryType,
-        ManagedMemoryLocationType,
-        MemSyncDomainType,
-        ObjectCodeFormatType,
-        PCHStatusType,
-        PortableClusterSizeType,
-        ReadModeType,
-        SharedMemoryModeType,
-        SourceCodeType,
-        StreamMemoryBarrierType,
-        StreamWaitValueType,
-        TensorMapDataType,
-        TensorMapIm2ColWideMode,
-        TensorMapInterleave,
-        TensorMapL2Promotion,
-        TensorMapOOBFill,
-        TensorMapSwizzle,
-        VirtualMemoryAccessType,
-        VirtualMemoryAllocationType,
-        VirtualMemoryGranularityType,
-        VirtualMemoryHandleType,
-        VirtualMemoryLocationType,
-        WorkqueueSharingScopeType,
-    )
+    from cuda_core_cffi.typing.enumerations import *
 
 __all__ = [
     "AccessPropertyType",
@@ -116,41 +85,4 @@ class IsStreamType(Protocol):
 IsStreamT = IsStreamType
 """Older name of :class:`IsStreamType`."""
 
-add_lazy_names(
-    globals(),
-    {
-        "enumerations": (
-            "AccessPropertyType",
-            "AddressModeType",
-            "ArrayFormatType",
-            "ClusterSchedulingPolicyType",
-            "CompilerBackendType",
-            "CoreDumpPartType",
-            "FilterModeType",
-            "GraphConditionalType",
-            "GraphMemoryType",
-            "ManagedMemoryLocationType",
-            "MemSyncDomainType",
-            "ObjectCodeFormatType",
-            "PCHStatusType",
-            "PortableClusterSizeType",
-            "ReadModeType",
-            "SharedMemoryModeType",
-            "SourceCodeType",
-            "StreamMemoryBarrierType",
-            "StreamWaitValueType",
-            "TensorMapDataType",
-            "TensorMapIm2ColWideMode",
-            "TensorMapInterleave",
-            "TensorMapL2Promotion",
-            "TensorMapOOBFill",
-            "TensorMapSwizzle",
-            "VirtualMemoryAccessType",
-            "VirtualMemoryAllocationType",
-            "VirtualMemoryGranularityType",
-            "VirtualMemoryHandleType",
-            "VirtualMemoryLocationType",
-            "WorkqueueSharingScopeType",
-        )
-    },
-)
+add_lazy_names(globals(), {"enumerations": tuple(name for name in __all__ if name not in globals())})

@@ -6,40 +6,6 @@ from __future__ import annotations
 
 import enum
 
-__all__ = [
-    "AccessPropertyType",
-    "AddressModeType",
-    "ArrayFormatType",
-    "ClusterSchedulingPolicyType",
-    "CompilerBackendType",
-    "CoreDumpPartType",
-    "FilterModeType",
-    "GraphConditionalType",
-    "GraphMemoryType",
-    "ManagedMemoryLocationType",
-    "MemSyncDomainType",
-    "ObjectCodeFormatType",
-    "PCHStatusType",
-    "PortableClusterSizeType",
-    "ReadModeType",
-    "SharedMemoryModeType",
-    "SourceCodeType",
-    "StreamMemoryBarrierType",
-    "StreamWaitValueType",
-    "TensorMapDataType",
-    "TensorMapIm2ColWideMode",
-    "TensorMapInterleave",
-    "TensorMapL2Promotion",
-    "TensorMapOOBFill",
-    "TensorMapSwizzle",
-    "VirtualMemoryAccessType",
-    "VirtualMemoryAllocationType",
-    "VirtualMemoryGranularityType",
-    "VirtualMemoryHandleType",
-    "VirtualMemoryLocationType",
-    "WorkqueueSharingScopeType",
-]
-
 
 class SourceCodeType(enum.StrEnum):
     """Languages that :class:`~cuda_core_cffi.Program` compiles."""

@@ -20,9 +20,6 @@ typedef enum ccc_nvml_form {
     CCC_NVML_OUTPUT_OF,      // (object, unsigned int, output *)
     CCC_NVML_OUTPUT_OF_TWO,  // (object, unsigned int, unsigned int, output *)
     CCC_NVML_TEXT,           // (object, char *, unsigned int size)
-    CCC_NVML_PAIR,           // (object, unsigned int *, unsigned int *)
-    CCC_NVML_TOTAL,          // (unsigned int *)
-    CCC_NVML_SYSTEM_TEXT,    // (char *, unsigned int size)
 } ccc_nvml_form;
 
 // A question: a function, and the form of its answer.
@@ -147,11 +144,6 @@ static int ccc_nvml_ask(const ccc_nvml_question *question, uintptr_t object, uns
                                                                                             answer);
     case CCC_NVML_TEXT:
         return (int)((nvmlReturn_t (*)(void *, char *, unsigned int))address)(handle, answer, question->size);
-    case CCC_NVML_PAIR:
-        return (int)((nvmlReturn_t (*)(void *, unsigned int *, unsigned int *))address)(handle, answer,
-                                                                                        (unsigned int *)answer + 1);
-    case CCC_NVML_TOTAL: return (int)((nvmlReturn_t (*)(unsigned int *))address)(answer);
-    case CCC_NVML_SYSTEM_TEXT: return (int)((nvmlReturn_t (*)(char *, unsigned int))address)(answer, question->size);
     }
     return NVML_ERROR_INVALID_ARGUMENT;
 }

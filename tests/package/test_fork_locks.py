@@ -132,13 +132,13 @@ CASES = {
         """,
     "NVML": """
         from cuda_core_cffi import system
-        from cuda_core_cffi.system._header import nvml
+        from cuda_core_cffi.system._library import nvml
         nvml.nvmlInit_v2 = blocking(nvml.nvmlInit_v2)
         fork_during(system.get_num_devices, lambda: system.get_num_devices() > 0)
         """,
     "a wait for events": """
         from cuda_core_cffi import system
-        from cuda_core_cffi.system._header import nvml
+        from cuda_core_cffi.system._library import nvml
         device = system.Device(index=0)
         nvml.nvmlEventSetWait_v2 = blocking(nvml.nvmlEventSetWait_v2)
         events = device.register_events(device.get_supported_event_types()[:1])

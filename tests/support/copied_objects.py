@@ -76,7 +76,7 @@ from cuda_core_cffi.checkpoint import Process
 from cuda_core_cffi.coredump import CoreDumpSettings
 from cuda_core_cffi.graph import GraphCompleteOptions, GraphDebugPrintOptions, GraphDefinition, GraphNode
 from cuda_core_cffi.system import _device as system_device
-from cuda_core_cffi.system import _system_events
+from cuda_core_cffi.system import _events
 from cuda_core_cffi.texture import (
     MipmappedArray,
     MipmappedArrayOptions,
@@ -437,23 +437,21 @@ ROWS = [
     Row("graph.views.ExecutableMemsetNode", lambda o: o.view(lambda graph: graph.memset(o.buffer, 1, SIZE))),
     # what NVML tells
     Row("system._device.Device", lambda o: system.Device(index=0), itself, itself, value),
-    told("_attributes.DeviceAttributes", nvml.nvmlDeviceAttributes_t(memorySizeMB=3)),
+    told("_snapshot.DeviceAttributes", nvml.nvmlDeviceAttributes_t(memorySizeMB=3)),
     told("_clocks.ClockOffsets", nvml.nvmlClockOffset_v1_t(clockOffsetMHz=-3)),
     told("_cooling.CoolerInfo", nvml.nvmlCoolerInfo_v1_t(signalType=1)),
     told("_cooling.ThermalSettings", nvml.nvmlGpuThermalSettings_t(count=2)),
     told("_fields.FieldValue", nvml.nvmlFieldValue_t(fieldId=1, scopeId=3)),
-    told("_memory.BAR1MemoryInfo", nvml.nvmlBAR1Memory_t(bar1Total=3)),
-    told("_memory.MemoryInfo", nvml.nvmlMemory_v2_t(total=3)),
-    told("_performance.GpuDynamicPstatesInfo", nvml.nvmlGpuDynamicPstatesInfo_t(flags=3)),
-    told("_performance.Utilization", nvml.nvmlUtilization_t(gpu=3)),
-    told("_system_events.SystemEvent", nvml.nvmlSystemEventData_v1_t(gpuId=3)),
-    Row(
-        "system._attributes.RepairStatus", lambda o: system.Device(index=0).repair_status, itself, itself, value, shown
-    ),
+    told("_snapshot.BAR1MemoryInfo", nvml.nvmlBAR1Memory_t(bar1Total=3)),
+    told("_snapshot.MemoryInfo", nvml.nvmlMemory_v2_t(total=3)),
+    told("_snapshot.GpuDynamicPstatesInfo", nvml.nvmlGpuDynamicPstatesInfo_t(flags=3)),
+    told("_snapshot.Utilization", nvml.nvmlUtilization_t(gpu=3)),
+    told("_events.SystemEvent", nvml.nvmlSystemEventData_v1_t(gpuId=3)),
+    Row("system._snapshot.RepairStatus", lambda o: system.Device(index=0).repair_status, itself, itself, value, shown),
     values("system._fields.FieldValues", lambda o: system.Device(index=0).get_field_values([1, 2]), shown),
     values(
-        "system._system_events.SystemEvents",
-        lambda o: _system_events.SystemEvents([nvml.nvmlSystemEventData_v1_t(gpuId=3)]),
+        "system._events.SystemEvents",
+        lambda o: _events.SystemEvents([nvml.nvmlSystemEventData_v1_t(gpuId=3)]),
         shown,
     ),
     Row("system._clocks.ClockInfo", lambda o: system.Device(index=0).get_clock("sm")),
@@ -471,14 +469,14 @@ ROWS = [
     Row("system._nvlink._NvlinkInfo", lambda o: system_device._NvlinkInfo(system.Device(index=0), 0)),
     Row("system._pci.PciInfo", lambda o: system.Device(index=0).pci_info),
     Row(
-        "system._performance.GpuDynamicPstatesUtilization",
+        "system._snapshot.GpuDynamicPstatesUtilization",
         lambda o: system_device.GpuDynamicPstatesInfo(nvml.nvmlGpuDynamicPstatesInfo_t())[0],
     ),
     Row(
-        "system._processes.ProcessInfo",
+        "system._snapshot.ProcessInfo",
         lambda o: system_device.ProcessInfo(system.Device(index=0), nvml.nvmlProcessInfo_v2_t(pid=3)),
     ),
-    Row("system._system_events.RegisteredSystemEvents", lambda o: o.enter(system_events_or_skip("bind"))),
+    Row("system._events.RegisteredSystemEvents", lambda o: o.enter(system_events_or_skip("bind"))),
 ]
 
 

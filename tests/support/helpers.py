@@ -28,7 +28,7 @@ import cuda_core_cffi
 from cuda_core_cffi import Stream, ffi, lib, live_objects, system
 from cuda_core_cffi._compile.driver_linker import DriverLinker
 from cuda_core_cffi._lifetime.pending_calls import run_all_tasks
-from cuda_core_cffi.system._system_events import RegisteredSystemEvents
+from cuda_core_cffi.system._events import RegisteredSystemEvents
 from cuda_core_cffi.system.exceptions import FunctionNotFoundError, NotSupportedError, UnknownError
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from helpers import LIMIT, child_environment, output_of, take_interrupts
 from cuda_core_cffi import system
 from cuda_core_cffi.system import __main__ as command_line
 from cuda_core_cffi.system import _cooling, _report
-from cuda_core_cffi.system._header import nvml
+from cuda_core_cffi.system._library import nvml
 from cuda_core_cffi.system.exceptions import failure
 
 DEVICE_KEYS = {
@@ -154,7 +154,7 @@ def test_the_report_tells_the_memory_of_each_device() -> None:
 
 def test_the_report_does_without_nvml() -> None:
     code = """
-        from cuda_core_cffi.system._header import nvml
+        from cuda_core_cffi.system._library import nvml
         missing = lambda: (nvml.nvmlReturn_t.NVML_ERROR_LIBRARY_NOT_FOUND,)
         nvml.nvmlInit_v2 = missing
         import cuda_core_cffi.__main__ as report

@@ -11,8 +11,7 @@ from helpers import output_of
 
 from cuda_core_cffi import CUDAError, UnavailableError, system
 from cuda_core_cffi.system import _cooling, exceptions
-from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._library import value
+from cuda_core_cffi.system._library import nvml, value
 from cuda_core_cffi.system.exceptions import failure
 
 STATUSES = [status for status in nvml.nvmlReturn_t if status]
@@ -134,7 +133,7 @@ def test_what_an_old_header_lacks_is_told_when_it_is_used() -> None:
 WITHOUT_NVML = """
     import os, sys
     from cuda_core_cffi import UnavailableError, system
-    from cuda_core_cffi.system._header import nvml
+    from cuda_core_cffi.system._library import nvml
 
     def missing():
         return (nvml.nvmlReturn_t.NVML_ERROR_LIBRARY_NOT_FOUND,)

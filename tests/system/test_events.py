@@ -16,8 +16,8 @@ import pytest
 from helpers import LIMIT, child_environment, system_events_or_skip, take_interrupts, ticks_during
 
 from cuda_core_cffi import system
-from cuda_core_cffi.system import _event_set, _events, _system_events
-from cuda_core_cffi.system._header import nvml
+from cuda_core_cffi.system import _events
+from cuda_core_cffi.system._library import nvml
 from cuda_core_cffi.system.typing import EventType
 
 SUCCESS, TIMEOUT = nvml.nvmlReturn_t.NVML_SUCCESS, nvml.nvmlReturn_t.NVML_ERROR_TIMEOUT
@@ -212,7 +212,7 @@ def test_a_long_wait_is_made_of_short_ones(device, supported, monkeypatch) -> No
     monkeypatch.setattr(nvml, "nvmlEventSetWait_v2", wait)
     with device.register_events(supported) as events:
         events.wait(timeout_ms=0)
-        assert waits == [_event_set.SLICE_MS] * 4
+        assert waits == [_events.SLICE_MS] * 4
         del waits[:]
         with pytest.raises(system.TimeoutError):
             events.wait(timeout_ms=150)
@@ -279,13 +279,13 @@ def test_events_of_the_system_say_what_happened(device) -> None:
         nvml.nvmlSystemEventData_v1_t(eventType=number, gpuId=gpu_id)
         for number in (nvml.nvmlSystemEventTypeGpuDriverBind, nvml.nvmlSystemEventTypeGpuDriverUnbind)
     ]
-    events = _system_events.SystemEvents(records)
+    events = _events.SystemEvents(records)
     assert [event.event_type for event in events] == ["bind", "unbind"]
     assert (len(events), events[-1].event_type, events[0].gpu_id) == (2, "unbind", gpu_id)
     assert events[0].device == device
     with pytest.raises(IndexError, match="event 2 is out of range"):
         _ = events[2]
-    unknown = _system_events.SystemEvent(nvml.nvmlSystemEventData_v1_t(eventType=64))
+    unknown = _events.SystemEvent(nvml.nvmlSystemEventData_v1_t(eventType=64))
     with pytest.raises(ValueError, match="64 is no system event"):
         _ = unknown.event_type
 

@@ -11,7 +11,7 @@ from helpers import in_threads, output_of
 
 from cuda_core_cffi import system
 from cuda_core_cffi.system import _library
-from cuda_core_cffi.system._header import nvml
+from cuda_core_cffi.system._library import nvml
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork() here")
 
@@ -46,7 +46,7 @@ def test_the_first_calls_of_many_threads_initialise_nvml_once() -> None:
     code = """
         import threading
         from cuda_core_cffi import system
-        from cuda_core_cffi.system._header import nvml
+        from cuda_core_cffi.system._library import nvml
         calls, real = [], nvml.nvmlInit_v2
 
         def initialise():
@@ -106,7 +106,7 @@ def test_a_process_has_a_name() -> None:
 FORK = """
     import os, sys, warnings
     from cuda_core_cffi import system
-    from cuda_core_cffi.system._header import nvml
+    from cuda_core_cffi.system._library import nvml
 
     warnings.simplefilter("ignore", DeprecationWarning)  # NVML has threads, which a fork does not copy
 
@@ -208,7 +208,7 @@ def test_nothing_is_called_at_the_end_of_the_interpreter() -> None:
     code = """
         import atexit, sys
         from cuda_core_cffi import system
-        from cuda_core_cffi.system._header import nvml
+        from cuda_core_cffi.system._library import nvml
         device = system.Device(index=0)
         events = device.register_events(device.get_supported_event_types()[:1])
         events._free = lambda handle: print("freed", flush=True)

@@ -14,10 +14,9 @@ import pytest
 from cuda_core_cffi import system
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._raw.types import Record
-from cuda_core_cffi.system import _library, _readers
-from cuda_core_cffi.system._header import nvml
-from cuda_core_cffi.system._memory import MemoryInfo
-from cuda_core_cffi.system._readers import NvmlValue
+from cuda_core_cffi.system import _library
+from cuda_core_cffi.system._library import FORMS, nvml
+from cuda_core_cffi.system._snapshot import MemoryInfo, Utilization
 from cuda_core_cffi.system.exceptions import FunctionNotFoundError, NvmlError
 
 MODULES = [importlib.import_module(f"{system.__name__}.{item.name}") for item in pkgutil.iter_modules(system.__path__)]
@@ -25,33 +24,47 @@ NAMES = {lib.ccc_nvml_find(name.encode()): name for name in nvml.__all__ if name
 MEASURED = ("nvmlDeviceGetPcieThroughput",)  # by each call anew, so that no two say the same
 
 
+class Asked:
+    """What readers are asked of: it has a handle."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+
 def question_of(reader):
     """Return the question of a reader."""
-    known = inspect.getclosurevars(reader).nonlocals
-    return known["question"] if "question" in known else question_of(known["read_output"])
+    return inspect.getclosurevars(reader).nonlocals["question"]
+
+
+def functions_of(module):
+    """Yield the functions of a module and those of the properties of its classes, with their names."""
+    yield from ((name, item) for name, item in vars(module).items() if inspect.isfunction(item))
+    for cls in vars(module).values():
+        if inspect.isclass(cls) and cls.__module__ == module.__name__:
+            yield from ((name, item.fget) for name, item in vars(cls).items() if isinstance(item, property))
 
 
 READERS = {
     f"{NAMES[question_of(item).function]}-{name}": item
     for module in MODULES
-    for name, item in vars(module).items()
-    if name.startswith("read_") and item.__module__ == _readers.__name__
+    for name, item in functions_of(module)
+    if inspect.isfunction(item) and item.__module__ == _library.__name__ and item.__name__ == "read"
 }
 
 
+def test_the_readers_are_found() -> None:
+    assert len(READERS) > 40
+
+
 def extra(reader) -> tuple[int, ...]:
-    """Return what a reader takes beside the handle."""
-    return (0,) * {lib.CCC_NVML_OUTPUT_OF: 1, lib.CCC_NVML_OUTPUT_OF_TWO: 2}.get(question_of(reader).form, 0)
-
-
-def of_system(reader) -> bool:
-    """Return whether a reader takes no handle."""
-    return question_of(reader).form in (lib.CCC_NVML_TOTAL, lib.CCC_NVML_SYSTEM_TEXT)
+    """Return what a reader takes beside the object."""
+    form = question_of(reader).form
+    return (0,) * FORMS.index(form) if form in FORMS else ()
 
 
 def of_text(reader) -> bool:
     """Return whether the function of a reader takes the length of a text."""
-    return question_of(reader).form in (lib.CCC_NVML_TEXT, lib.CCC_NVML_SYSTEM_TEXT)
+    return question_of(reader).form == lib.CCC_NVML_TEXT
 
 
 def arguments_of(name: str) -> list[str]:
@@ -62,7 +75,7 @@ def arguments_of(name: str) -> list[str]:
 
 def asked(reader) -> tuple[int, ...]:
     """Return what to ask a reader."""
-    return () if of_system(reader) else (system.Device(index=0)._handle, *extra(reader))
+    return (Asked(system.Device(index=0)._handle), *extra(reader))
 
 
 @pytest.mark.parametrize("key", READERS)
@@ -89,7 +102,9 @@ def raw_outcome(function, *arguments):
 
 def agree(told, raw) -> bool:
     """Return whether a reader tells what a raw function does, or a meaning of that."""
-    if isinstance(told, NvmlValue):
+    if isinstance(told, Utilization):
+        return (told.gpu, told.memory) == (raw.gpu, raw.memory)
+    if hasattr(told, "_record"):
         return bytes(ffi.buffer(told._record)) == bytes(ffi.buffer(raw._cdata))
     if isinstance(raw, Record):
         return any(agree(told, getattr(raw, name)) for name in type(raw)._fields)
@@ -104,7 +119,7 @@ def agree(told, raw) -> bool:
 def test_it_says_what_the_raw_function_says(key) -> None:
     name, reader = key.partition("-")[0], READERS[key]
     function, arguments = getattr(nvml, name), asked(reader)
-    raw_arguments = (*arguments, nvml.NVML_DEVICE_UUID_V2_BUFFER_SIZE) if of_text(reader) else arguments
+    raw_arguments = (arguments[0]._handle, *arguments[1:], *(nvml.NVML_DEVICE_UUID_V2_BUFFER_SIZE,) * of_text(reader))
     if name in MEASURED:
         assert type(outcome(reader, *arguments)) is type(raw_outcome(function, *raw_arguments))
         return
@@ -115,15 +130,14 @@ def test_it_says_what_the_raw_function_says(key) -> None:
 @pytest.mark.simulator_only("the library of a real driver reads what is no device")
 def test_a_device_that_nvml_does_not_know_is_an_error() -> None:
     for reader in READERS.values():
-        if not of_system(reader):
-            with pytest.raises(NvmlError):
-                reader(0, *extra(reader))
+        with pytest.raises(NvmlError):
+            reader(Asked(0), *extra(reader))
 
 
 def test_a_reader_takes_a_handle_and_numbers_of_32_bits() -> None:
-    reader = _library.reads_number_of("nvmlDeviceGetTemperature")
+    reader = _library.reads_number("nvmlDeviceGetTemperature", int, arguments=1)
     with pytest.raises(OverflowError):
-        reader(1, 2**32)
+        reader(Asked(1), 2**32)
     with pytest.raises((TypeError, AttributeError)):
         reader("1", 0)
 
@@ -131,22 +145,22 @@ def test_a_reader_takes_a_handle_and_numbers_of_32_bits() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        _library.reads_number,
-        _library.reads_number_of,
+        lambda name: _library.reads_number(name, int),
+        lambda name: _library.reads_packed(name, Utilization),
         lambda name: _library.reads_structure(name, "nvmlMemory_v2_t", MemoryInfo),
     ],
-    ids=["number", "number_of", "structure"],
+    ids=["number", "packed", "structure"],
 )
 def test_what_the_header_lacks_is_an_error_when_it_is_asked_for(make) -> None:
     reader = make("nvmlDeviceGetTheWeather")
     with pytest.raises(FunctionNotFoundError, match=r"nvmlDeviceGetTheWeather is not in the nvml\.h"):
-        reader(0)
+        reader(Asked(0))
 
 
 def test_a_structure_that_the_header_lacks_is_an_error_when_it_is_asked_for() -> None:
     for reader in (
         _library.reads_structure("nvmlDeviceGetMemoryInfo_v2", "nvmlWeather_v1_t", MemoryInfo),
-        _library.reads_member("nvmlDeviceGetMemoryInfo_v2", "nvmlWeather_v1_t", "rain"),
+        _library.reads_member("nvmlDeviceGetMemoryInfo_v2", "nvmlWeather_v1_t", "rain", int),
     ):
         with pytest.raises(FunctionNotFoundError, match="nvmlDeviceGetMemoryInfo_v2"):
             reader(0)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import inspect
 import pickle
 import weakref
 
@@ -13,8 +14,8 @@ import pytest
 from helpers import in_threads, output_of
 
 from cuda_core_cffi import Device, system
-from cuda_core_cffi.system import _device, _identity, _state
-from cuda_core_cffi.system._header import nvml
+from cuda_core_cffi.system import _device
+from cuda_core_cffi.system._library import nvml
 from cuda_core_cffi.system.typing import DeviceArch
 
 
@@ -160,10 +161,12 @@ def test_an_instance_is_found_by_the_uuid_that_cuda_has(monkeypatch) -> None:
 
 
 def test_an_architecture_a_brand_or_a_performance_state_that_is_not_known_is_unknown() -> None:
-    assert _identity.ARCHITECTURES.other is DeviceArch.UNKNOWN
-    assert _identity.BRAND_NAMES.other == "Unknown"
-    assert _state.PSTATES.other is None
-    assert int(nvml.nvmlPstates_t.NVML_PSTATE_UNKNOWN) not in _state.PSTATES.numbers
+    unknown = {
+        name: inspect.getclosurevars(vars(system.Device)[name].fget).nonlocals["meaning"](2**31)
+        for name in ("arch", "brand", "performance_state")
+    }
+    assert unknown == {"arch": DeviceArch.UNKNOWN, "brand": "Unknown", "performance_state": None}
+    assert int(nvml.nvmlPstates_t.NVML_PSTATE_UNKNOWN) not in _device.PSTATES
 
 
 def test_reasons_that_are_not_known_are_left_out(first, monkeypatch) -> None:
