@@ -62,7 +62,7 @@ class DriverLinker(LinkBackend):
 
     def _create(self, owner: Owner, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> None:
         spelt = driver_options(options)
-        kernels, variables = _names(options.kernels_used), _names(options.variables_used)
+        kernels, variables = several(options.kernels_used), several(options.variables_used)
         texts = [c_name(name) for name in [*kernels, *variables, *names]]
         if not make_in(
             owner,
@@ -125,10 +125,6 @@ def _target(arch: str) -> int:
         if known == name:
             return int(value)
     raise ValueError(f"LinkerOptions: the driver's linker, as this package was built, does not know arch {arch!r}")
-
-
-def _names(names: str | list[str] | tuple[str, ...] | None) -> list[str]:
-    return list(several(names)) if is_asked_for(names) else []
 
 
 def _text(log: Any) -> str:

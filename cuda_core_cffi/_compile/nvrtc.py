@@ -10,9 +10,9 @@ from itertools import chain
 from typing import Any
 
 from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text, copy_out
+from cuda_core_cffi._compile.compiler_options import NVRTC_TARGETS, nvrtc_options
 from cuda_core_cffi._compile.name_expressions import explain_unknown_names
 from cuda_core_cffi._compile.nvrtc_includes import extra_headers, files_asked_for, files_included
-from cuda_core_cffi._compile.nvrtc_options import NVRTC_TARGETS, depends_on_settings, nvrtc_options
 from cuda_core_cffi._compile.program_options import ProgramOptions
 from cuda_core_cffi._compile.resolved_options import ResolvedOptions
 from cuda_core_cffi._core.calls import Owner, close, make_in
@@ -69,7 +69,7 @@ class NVRTC(Compiler):
         if spelt is None:
             fields = vars(resolved.options)
             spelt = [os.fsencode(option) for option in nvrtc_options(fields, target, resolved.checked)]
-            if not depends_on_settings(fields):
+            if fields["arch"] is not None and not fields["use_bundled_headers"]:  # which depend on what is outside
                 resolved.spelt[target] = spelt
         return spelt
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, copy_out
+from cuda_core_cffi._compile.compiler_options import NVVM_TARGETS
 from cuda_core_cffi._compile.nvvm_ir import check_module, is_bitcode
-from cuda_core_cffi._compile.nvvm_options import NVVM_TARGETS
 from cuda_core_cffi._compile.program_options import ProgramOptions
 from cuda_core_cffi._compile.resolved_options import ResolvedOptions
 from cuda_core_cffi._core.calls import Owner, make_in

@@ -14,8 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from cuda_core_cffi._compile.nvrtc_options import check_fields, copy_fields
-from cuda_core_cffi._compile.program_options import ProgramOptions
+from cuda_core_cffi._compile.program_options import ProgramOptions, check_fields
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
 _MOST_KEPT = 64
@@ -41,7 +40,7 @@ class ResolvedOptions:
     options : ProgramOptions
         A copy, on which later changes to the original do not work.
     checked : list of str
-        What :func:`~cuda_core_cffi._compile.nvrtc_options.check_fields` returned.
+        What :func:`~cuda_core_cffi._compile.program_options.check_fields` returned.
     spelt : dict
         What NVRTC gets, by target; only what does not depend on anything else.
     begun : dict
@@ -53,9 +52,18 @@ class ResolvedOptions:
     def __init__(self, options: ProgramOptions, fields: Mapping[str, Any]) -> None:
         self.checked = check_fields(fields)
         self.options = object.__new__(type(options))
-        vars(self.options).update(copy_fields(fields))
+        vars(self.options).update({name: _copy(value) for name, value in fields.items()})
         self.spelt: dict[ObjectCodeFormatType, list[bytes]] = {}
         self.begun: dict[ObjectCodeFormatType, tuple[list[bytes], bytes, Any]] = {}
+
+
+def _copy(value: Any) -> Any:
+    """Return a value, or a copy of one that can be changed."""
+    if isinstance(value, list):  # which stays one: two names are no tuple of a name and a value
+        return [_copy(item) for item in value]
+    if isinstance(value, tuple):
+        return tuple(_copy(item) for item in value)
+    return bytes(value) if isinstance(value, bytearray) else value
 
 
 def resolve(options: ProgramOptions) -> ResolvedOptions:

@@ -9,12 +9,42 @@ wanted, a bool for an int where an int is, and 0 and 1 for a bool.
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, SupportsIndex
 
 Spelling = Callable[[str, Any], list[str]]
+
+
+def option(spelling: Spelling, default: str | None = None) -> Any:
+    """Return a field of a dataclass of options, which knows how it is spelt."""
+    return dataclasses.field(default=default, metadata={"spelling": spelling})
+
+
+def spellings(cls: type) -> dict[str, Spelling]:
+    """Return how each field of a dataclass of options is spelt."""
+    return {field.name: field.metadata["spelling"] for field in dataclasses.fields(cls)}
+
+
+def spell(title: str, spelt_by: Mapping[str, Spelling], fields: Mapping[str, Any]) -> list[str]:
+    """Check all fields, and return the options that they stand for.
+
+    Parameters
+    ----------
+    title : str
+        What messages call the dataclass.
+    spelt_by : Mapping
+        What :func:`spellings` returned for it.
+    fields : Mapping
+        The values.
+    """
+    options: list[str] = []
+    for name, spelling in spelt_by.items():
+        if (value := fields[name]) is not None:
+            options += spelling(f"{title}: {name}", value)
+    return options
 
 
 def flag(option: str) -> Spelling:
@@ -49,9 +79,8 @@ def paths(option: str) -> Spelling:
 
 def _texts(option: str, wanted: str) -> Spelling:
     def spell(field: str, value: object) -> list[str]:
-        if not is_asked_for(value):
-            return []
-        return [f"{option}={text(field, item, wanted)}" for item in (several(value) if " or " in wanted else [value])]
+        items = several(value) if " or " in wanted or not is_asked_for(value) else [value]
+        return [f"{option}={text(field, item, wanted)}" for item in items]
 
     return spell
 
@@ -66,8 +95,7 @@ def numbers(option: str) -> Spelling:
     wanted = "an int or a sequence of int"
 
     def spell(field: str, value: object) -> list[str]:
-        items = several(value) if is_asked_for(value) else ()
-        return [f"{option}={_integer(field, item, 0, wanted)}" for item in items]
+        return [f"{option}={_integer(field, item, 0, wanted)}" for item in several(value)]
 
     return spell
 
@@ -80,6 +108,12 @@ def only_checked(verify: Callable[[str, Any], object]) -> Spelling:
         return []
 
     return spell
+
+
+def check_name(field: str, value: object) -> None:
+    """Check the value of a field ``name``, which may be empty."""
+    if value != "":
+        text(field, value)
 
 
 def asked_besides(known: Collection[str], fields: Mapping[str, Any]) -> list[str]:
@@ -103,7 +137,9 @@ def boolean(field: str, value: object) -> bool:
 
 
 def several(value: object) -> Sequence[Any]:
-    """Return a list or tuple as it is, and anything else as a list of one."""
+    """Return what a field asks for: a list or tuple as it is, anything else as a list of one."""
+    if not is_asked_for(value):
+        return ()
     return value if isinstance(value, list | tuple) else [value]
 
 

@@ -104,7 +104,7 @@ def test_no_more_than_some_are_kept():
 def test_another_current_device_is_compiled_for(monkeypatch):
     cache = InMemoryProgramCache()
     for arch in ("sm_80", "sm_90"):
-        monkeypatch.setattr("cuda_core_cffi._compile.nvrtc_options.current_architecture", lambda arch=arch: arch)
+        monkeypatch.setattr("cuda_core_cffi._compile.compiler_options.current_architecture", lambda arch=arch: arch)
         assert f".target {arch}".encode() in Program(SOURCE, "c++", ProgramOptions()).compile("ptx", cache=cache).code
 
 
