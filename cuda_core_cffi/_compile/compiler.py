@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from cuda_core_cffi._compile.program_options import ProgramOptions
 from cuda_core_cffi._compile.resolved_options import ResolvedOptions, resolve
 from cuda_core_cffi._core.calls import Owner
-from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
 
 
@@ -128,17 +127,3 @@ def check_text(code: str | bytes | bytearray) -> bytes:
     if (position := source.find(b"\0")) >= 0:
         raise ValueError(f"code must not contain NUL: byte {position} is one, and the compiler would stop there")
     return source
-
-
-def copy_out(table: Any, handle: Any, call: str, failure: Callable[[int, str], Exception]) -> bytes:
-    """Return what the function ``call`` of a library copies out, whose size the function of that name tells."""
-    size = ffi.new("size_t *")
-    status = getattr(table, f"{call}Size")(handle, size)
-    if status:
-        raise failure(status, f"{call}Size")
-    data = bytearray(size[0])
-    if data:
-        status = getattr(table, call)(handle, ffi.from_buffer("char[]", data, require_writable=True))
-        if status:
-            raise failure(status, call)
-    return bytes(data)

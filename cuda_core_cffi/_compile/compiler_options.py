@@ -15,7 +15,7 @@ from typing import Any
 
 from cuda_core_cffi._code.architecture import current_architecture
 from cuda_core_cffi._core.errors import UnavailableError
-from cuda_core_cffi._core.libraries import nvrtc_version
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 from cuda_core_cffi._core.option_spelling import asked_besides, is_asked_for, path, several, text, wrong
 from cuda_core_cffi._core.user_cache import check_owner, user_cache_folder
 from cuda_core_cffi.typing import ObjectCodeFormatType
@@ -121,7 +121,7 @@ def _arch_options(given: str | None, target: ObjectCodeFormatType | None) -> lis
 
 def _bundled_headers_folder() -> str:
     """Return where NVRTC is to unpack its headers: one folder for each version of it."""
-    major, minor = nvrtc_version()
+    major, minor = NVRTC_LIBRARY.version()
     cache = user_cache_folder()
     folder = os.path.join(cache, f"nvrtc-headers-{major}.{minor}")
     for place in (cache, folder):

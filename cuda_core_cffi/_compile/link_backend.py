@@ -71,6 +71,10 @@ class LinkBackend(abc.ABC):
         """What it is called in the public API."""
 
     @abc.abstractmethod
+    def build(self) -> bytes:
+        """Return what tells this build of the library from others, which may make other code of the same source."""
+
+    @abc.abstractmethod
     def resolve(self, options: LinkerOptions) -> LinkerOptions:
         """Return a copy of the options that stays as it is, whatever device is current later; raise for wrong ones."""
 
@@ -123,10 +127,3 @@ def c_name(name: str) -> CData:
     """Return the name of an input for C; it may have come from anywhere."""
     text: CData = ffi.new("char[]", name.replace("\0", " ").encode(errors="replace"))
     return text
-
-
-def linker_failure(message: str, log: str, call: str, status: int, name: str) -> LinkerError:
-    """Return the exception for a linker's status, with its log at the end."""
-    error = LinkerError(f"{message}\n{log.rstrip()}" if log else message)
-    error.call, error.status, error.name = call, status, name
-    return error

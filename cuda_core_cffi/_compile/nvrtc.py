@@ -9,23 +9,26 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text, copy_out
+from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text
 from cuda_core_cffi._compile.compiler_options import NVRTC_TARGETS, nvrtc_options
 from cuda_core_cffi._compile.name_expressions import explain_unknown_names
 from cuda_core_cffi._compile.nvrtc_includes import extra_headers, files_asked_for, files_included
 from cuda_core_cffi._compile.program_options import ProgramOptions
 from cuda_core_cffi._compile.resolved_options import ResolvedOptions
 from cuda_core_cffi._core.calls import Owner, close, make_in
-from cuda_core_cffi._core.errors import NVRTCError, failure
+from cuda_core_cffi._core.errors import NVRTCError, failure, failure_with_log
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Use
-from cuda_core_cffi._core.libraries import load_nvrtc, nvrtc_build, nvrtc_version
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
 
 # By name, because NVRTC itself tells the name of a status.
-_PCH_CREATED = "NVRTC_SUCCESS"
-_PCH_NOT_ATTEMPTED = "NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED"
+_PCH_STATUSES = {
+    None: None,  # NVRTC is older than the question
+    "NVRTC_SUCCESS": PCHStatusType.CREATED,
+    "NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED": PCHStatusType.NOT_ATTEMPTED,
+}
 _PCH_HEAP_EXHAUSTED = "NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED"
 _INVALID_OPTION = "NVRTC_ERROR_INVALID_OPTION"
 
@@ -44,19 +47,14 @@ class NVRTC(Compiler):
     targets = NVRTC_TARGETS
     knows_expressions = True
 
-    @property
-    def backend(self) -> CompilerBackendType:
-        return CompilerBackendType.NVRTC
-
-    @property
-    def handle_type(self) -> str:
-        return "nvrtcProgram"
+    backend = CompilerBackendType.NVRTC
+    handle_type = "nvrtcProgram"
 
     def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:
         return check_text(code)
 
     def build(self) -> bytes:
-        return nvrtc_build()
+        return NVRTC_LIBRARY.build()
 
     def files_asked_for(self, options: ProgramOptions) -> str | None:
         return files_asked_for(options)
@@ -77,7 +75,7 @@ class NVRTC(Compiler):
         return chain.from_iterable(extra_headers(options))
 
     def create(self, owner: Owner, source: bytes, name: str, options: ProgramOptions) -> None:
-        load_nvrtc()
+        NVRTC_LIBRARY.load()
         status = _new("int *")
         if options.extra_headers:
             headers = [[_new("char[]", text) for text in header] for header in extra_headers(options)]
@@ -91,7 +89,7 @@ class NVRTC(Compiler):
     def compile(self, c_handle: Any, job: Job) -> Compiled:
         makes_pch = bool(job.options.pch or job.options.create_pch)
         program = _run(c_handle, job)
-        if not (makes_pch and pch_heap_is_exhausted(program) and grow_pch_heap(program)):
+        if not (makes_pch and _pch_status_name(program) == _PCH_HEAP_EXHAUSTED and grow_pch_heap(program)):
             return _result(program, job, makes_pch)
         again = Use()
         self.create(again, job.source, job.name, job.options)
@@ -124,7 +122,7 @@ def _result(program: Any, job: Job, makes_pch: bool) -> Compiled:
     return Compiled(
         program_output(program, job.target),
         {expression: lowered_name(program, expression) for expression in job.expressions},
-        pch_status(program) if makes_pch else None,
+        _PCH_STATUSES.get(_pch_status_name(program), PCHStatusType.FAILED) if makes_pch else None,
     )
 
 
@@ -133,15 +131,14 @@ def nvrtc_failure(status: int, call: str, log: str = "", hint: str = "") -> NVRT
     name = _status_name(status)
     text = f"{call} failed: {name} ({status}){hint}"
     if name == _INVALID_OPTION and "architecture" in log:
-        text += f"; NVRTC {version_text()} compiles for {', '.join(map(str, supported_archs()))}"
-    error = NVRTCError(f"{text}\n{log.rstrip()}" if log else text)
-    error.call, error.status, error.name = call, int(status), name
-    return error
+        version = ".".join(map(str, NVRTC_LIBRARY.version()))
+        text += f"; NVRTC {version} compiles for {', '.join(map(str, supported_archs()))}"
+    return failure_with_log(NVRTCError, text, log, call, status, name)
 
 
 def add_name_expression(program: Any, expression: str) -> None:
     """Ask for the lowered name of ``expression``, before the program is compiled."""
-    status = load_nvrtc().nvrtcAddNameExpression(program, expression.encode())
+    status = NVRTC_LIBRARY.load().nvrtcAddNameExpression(program, expression.encode())
     if status:
         raise nvrtc_failure(status, f"nvrtcAddNameExpression({expression!r})")
 
@@ -149,13 +146,13 @@ def add_name_expression(program: Any, expression: str) -> None:
 def compile_program(program: Any, options: Sequence[bytes]) -> int:
     """Compile and return the status, for the caller to raise once it has the log."""
     texts = [ffi.new("char[]", option) for option in options]
-    return int(load_nvrtc().nvrtcCompileProgram(program, len(texts), ffi.new("const char *[]", texts)))
+    return int(NVRTC_LIBRARY.load().nvrtcCompileProgram(program, len(texts), ffi.new("const char *[]", texts)))
 
 
 def lowered_name(program: Any, expression: str) -> str:
     """Return the symbol that ``expression`` became."""
     out = ffi.new("const char **")
-    status = load_nvrtc().nvrtcGetLoweredName(program, expression.encode(), out)
+    status = NVRTC_LIBRARY.load().nvrtcGetLoweredName(program, expression.encode(), out)
     if status:
         raise nvrtc_failure(status, f"nvrtcGetLoweredName({expression!r})")
     return str(ffi.string(out[0]).decode())
@@ -164,28 +161,13 @@ def lowered_name(program: Any, expression: str) -> str:
 def program_log(program: Any) -> str:
     """Return the log of the last compilation; empty if the compiler had nothing to say."""
     # The log quotes the source, which may be anything.
-    return copy_out(load_nvrtc(), program, "nvrtcGetProgramLog", nvrtc_failure).rstrip(b"\0").decode(errors="replace")
+    return NVRTC_LIBRARY.copy_out(program, "nvrtcGetProgramLog", nvrtc_failure).rstrip(b"\0").decode(errors="replace")
 
 
 def program_output(program: Any, target: str) -> bytes:
     """Return what the compilation made, for a target of ``"ptx"``, ``"cubin"`` or ``"ltoir"``."""
-    data = copy_out(load_nvrtc(), program, f"nvrtcGet{target.upper()}", nvrtc_failure)
+    data = NVRTC_LIBRARY.copy_out(program, f"nvrtcGet{target.upper()}", nvrtc_failure)
     return data.rstrip(b"\0") if target == "ptx" else data  # the size of PTX counts its terminator
-
-
-def pch_status(program: Any) -> PCHStatusType | None:
-    """Return what became of the precompiled header; None where NVRTC is older than the question."""
-    name = _pch_status_name(program)
-    if name is None:
-        return None
-    if name == _PCH_CREATED:
-        return PCHStatusType.CREATED
-    return PCHStatusType.NOT_ATTEMPTED if name == _PCH_NOT_ATTEMPTED else PCHStatusType.FAILED
-
-
-def pch_heap_is_exhausted(program: Any) -> bool:
-    """Return whether a larger heap would have made the precompiled header."""
-    return _pch_status_name(program) == _PCH_HEAP_EXHAUSTED
 
 
 def grow_pch_heap(program: Any) -> bool:
@@ -193,7 +175,7 @@ def grow_pch_heap(program: Any) -> bool:
 
     NVRTC has one such heap for the process, and frees the old one: no other compilation may be using it.
     """
-    table = load_nvrtc()
+    table = NVRTC_LIBRARY.load()
     sizes = ffi.new("size_t[2]")
     if table.nvrtcGetPCHHeapSizeRequired(program, sizes + 1):
         return False
@@ -205,7 +187,7 @@ def grow_pch_heap(program: Any) -> bool:
 
 def supported_archs() -> list[int]:
     """Return the compute capabilities that this NVRTC compiles for: 90 stands for 9.0."""
-    table = load_nvrtc()
+    table = NVRTC_LIBRARY.load()
     count = ffi.new("int *")
     if table.nvrtcGetNumSupportedArchs(count):
         return []
@@ -213,15 +195,10 @@ def supported_archs() -> list[int]:
     return [] if table.nvrtcGetSupportedArchs(archs) else list(archs)
 
 
-def version_text() -> str:
-    """Return NVRTC's version as text: ``"13.0"``."""
-    return ".".join(map(str, nvrtc_version()))
-
-
 def _status_name(status: int) -> str:
-    return str(ffi.string(load_nvrtc().nvrtcGetErrorString(status)).decode())
+    return str(ffi.string(NVRTC_LIBRARY.load().nvrtcGetErrorString(status)).decode())
 
 
 def _pch_status_name(program: Any) -> str | None:
-    function = load_nvrtc().nvrtcGetPCHCreateStatus
+    function = NVRTC_LIBRARY.load().nvrtcGetPCHCreateStatus
     return _status_name(function(program)) if function else None

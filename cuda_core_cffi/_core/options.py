@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
@@ -64,3 +64,28 @@ def member(kind: type[E], value: Any, name: str) -> E:
     except ValueError:
         names = ", ".join(repr(item.value) for item in kind)
         raise ValueError(f"{name} must be one of {names}, not {value!r}") from None
+
+
+def named(members: Iterable[E], value: object, name: str, who: str, error: type[Exception] = ValueError) -> E:
+    """Return the member that a str names, in upper or lower case.
+
+    Parameters
+    ----------
+    members : iterable of members of an enumeration
+        Those that may be named.
+    value : str
+        What a caller gave.
+    name : str
+        What messages call it.
+    who : str
+        What the message about another value says before the members: ``"NVRTC makes"``.
+    error : type, optional
+        The exception for another value.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a str, not {type(value).__name__}: {value!r}")
+    members = tuple(members)
+    for known in members:
+        if value.lower() == known:
+            return known
+    raise error(f"unsupported {name} {str(value)!r}: {who} {', '.join(repr(str(known)) for known in members)}")
