@@ -69,7 +69,7 @@ INTERNAL = {
     "_core.python_calls.DeviceFinder", "_core.python_calls.Devices", "_core.python_calls.ElapsedOperand",
     "_core.python_calls.Memory", "_core.python_calls.Owner", "_core.python_calls.Pool",
     "_core.python_calls.StandIn",
-    "_code.elf.Elf", "_code.kernel.KnownKernel", "_code.kernel.Library",
+    "_code.elf.Elf", "_code.kernel.KnownKernel", "_code.kernel.Library", "_code.object_code._Wrapper",
     "_code.kernel.LoadableCode", "_code.kernel._Attribute", "_code.mangling._Symbol",
     "_compile.compiler.Compiler", "_compile.driver_linker.DriverLinker", "_compile.link_backend.LinkBackend",
     "_compile.nvjitlink.NvJitLink", "_compile.nvrtc.NVRTC", "_compile.nvvm.NVVM", "_compile.nvvm_ir._Bits",
