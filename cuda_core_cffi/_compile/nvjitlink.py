@@ -16,15 +16,7 @@ from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.libraries import NVJITLINK_LIBRARY
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
-_INPUTS = {
-    ObjectCodeFormatType.CUBIN: lib.NVJITLINK_INPUT_CUBIN,
-    ObjectCodeFormatType.FATBIN: lib.NVJITLINK_INPUT_FATBIN,
-    ObjectCodeFormatType.LIBRARY: lib.NVJITLINK_INPUT_LIBRARY,
-    ObjectCodeFormatType.LTOIR: lib.NVJITLINK_INPUT_LTOIR,
-    ObjectCodeFormatType.OBJECT: lib.NVJITLINK_INPUT_OBJECT,
-    ObjectCodeFormatType.PTX: lib.NVJITLINK_INPUT_PTX,
-}
-
+_INPUTS = {kind: getattr(lib, f"NVJITLINK_INPUT_{kind.name}") for kind in ObjectCodeFormatType}
 _OUTPUTS = {ObjectCodeFormatType.CUBIN: "LinkedCubin", ObjectCodeFormatType.PTX: "LinkedPtx"}
 
 # What nvJitLink's own words do not say.

@@ -29,17 +29,7 @@ def spellings(cls: type) -> dict[str, Spelling]:
 
 
 def spell(title: str, spelt_by: Mapping[str, Spelling], fields: Mapping[str, Any]) -> list[str]:
-    """Check all fields, and return the options that they stand for.
-
-    Parameters
-    ----------
-    title : str
-        What messages call the dataclass.
-    spelt_by : Mapping
-        What :func:`spellings` returned for it.
-    fields : Mapping
-        The values.
-    """
+    """Check all fields of a dataclass, which messages call ``title``, and return the options that they stand for."""
     options: list[str] = []
     for name, spelling in spelt_by.items():
         if (value := fields[name]) is not None:
@@ -57,32 +47,21 @@ def choice(option: str) -> Spelling:
     return lambda field, value: [f"{option}={'true' if boolean(field, value) else 'false'}"]
 
 
-def string(option: str) -> Spelling:
-    """Return the spelling of a str as ``option=value``."""
-    return _texts(option, "a str")
+def _texts(wanted: str) -> Callable[[str], Spelling]:
+    """Return what makes the spelling of texts as ``option=value``."""
+
+    def make(option: str) -> Spelling:
+        def spell(field: str, value: object) -> list[str]:
+            items = several(value) if " or " in wanted or not is_asked_for(value) else [value]
+            return [f"{option}={text(field, item, wanted)}" for item in items]
+
+        return spell
+
+    return make
 
 
-def path(option: str) -> Spelling:
-    """Return the spelling of a path as ``option=value``."""
-    return _texts(option, "a path")
-
-
-def strings(option: str) -> Spelling:
-    """Return the spelling of one or several str, each as ``option=value``."""
-    return _texts(option, "a str or a sequence of str")
-
-
-def paths(option: str) -> Spelling:
-    """Return the spelling of one or several paths, each as ``option=value``."""
-    return _texts(option, "a path or a sequence of paths")
-
-
-def _texts(option: str, wanted: str) -> Spelling:
-    def spell(field: str, value: object) -> list[str]:
-        items = several(value) if " or " in wanted or not is_asked_for(value) else [value]
-        return [f"{option}={text(field, item, wanted)}" for item in items]
-
-    return spell
+string, path = _texts("a str"), _texts("a path")
+strings, paths = _texts("a str or a sequence of str"), _texts("a path or a sequence of paths")
 
 
 def number(option: str, least: int) -> Spelling:
