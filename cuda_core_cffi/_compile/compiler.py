@@ -15,33 +15,15 @@ from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCH
 
 
 class Job(NamedTuple):
-    """One compilation.
+    """One compilation."""
 
-    Attributes
-    ----------
-    source : bytes
-        What :meth:`Compiler.check_source` returned.
-    name : str
-        The name of the program.
-    options : ProgramOptions
-        The options.
-    spelt : list of bytes
-        The same for the compiler: what :meth:`Compiler.spell` returned.
-    target : ObjectCodeFormatType
-        What to make.
-    expressions : sequence of str
-        The name expressions.
-    logs : object with ``write(str)``, or None
-        Who gets the compiler's messages.
-    """
-
-    source: bytes
-    name: str
+    source: bytes  # what `Compiler.check_source` returned
+    name: str  # of the program
     options: ProgramOptions
-    spelt: list[bytes]
-    target: ObjectCodeFormatType
-    expressions: Sequence[str]
-    logs: Any
+    spelt: list[bytes]  # the options for the compiler: what `Compiler.spell` returned
+    target: ObjectCodeFormatType  # what to make
+    expressions: Sequence[str]  # the name expressions
+    logs: Any  # an object with write(str), which gets the compiler's messages, or None
 
     def write(self, log: str) -> None:
         """Hand on what the compiler said, if it said anything."""
@@ -58,21 +40,11 @@ class Compiled(NamedTuple):
 
 
 class Compiler(abc.ABC):
-    """A compiler. It has no state: that is in the C handles that it creates.
+    """A compiler. It has no state: that is in the C handles that it creates."""
 
-    Attributes
-    ----------
-    title : str
-        Its name in messages.
-    targets : tuple of ObjectCodeFormatType
-        What it makes.
-    knows_expressions : bool
-        Whether its language has name expressions.
-    """
-
-    title: ClassVar[str]
-    targets: ClassVar[tuple[ObjectCodeFormatType, ...]]
-    knows_expressions: ClassVar[bool] = False
+    title: ClassVar[str]  # its name in messages
+    targets: ClassVar[tuple[ObjectCodeFormatType, ...]]  # what it makes
+    knows_expressions: ClassVar[bool] = False  # whether its language has name expressions
 
     @property
     @abc.abstractmethod

@@ -39,21 +39,9 @@ _NVVM_WITHOUT = {"name", "arch", "extra_sources", "use_libdevice", "link_time_op
 
 
 def nvrtc_options(fields: Mapping[str, Any], target: ObjectCodeFormatType | None, checked: list[str]) -> list[str]:
-    """Spell the fields of :class:`ProgramOptions`, which were checked, for NVRTC.
+    """Spell the fields of :class:`ProgramOptions` for NVRTC, given what ``check_fields`` returned for them.
 
-    Parameters
-    ----------
-    fields : Mapping
-        The fields.
-    target : ObjectCodeFormatType or None
-        What is to be made.
-    checked : list of str
-        What :func:`~cuda_core_cffi._compile.program_options.check_fields` returned for them.
-
-    Raises
-    ------
-    ValueError
-        If NVRTC cannot make the target with these options.
+    Raise :class:`ValueError` if NVRTC cannot make the target with these options.
     """
     _check_target("NVRTC", NVRTC_TARGETS, target, fields)
     options = _arch_options(fields["arch"], target) + checked
@@ -67,12 +55,7 @@ def nvrtc_options(fields: Mapping[str, Any], target: ObjectCodeFormatType | None
 def nvvm_options(fields: Mapping[str, Any], target: ObjectCodeFormatType | None) -> list[str]:
     """Spell the fields of :class:`ProgramOptions`, which were checked, for libNVVM.
 
-    Raises
-    ------
-    ValueError
-        If libNVVM cannot make the target with these options.
-    UnavailableError
-        If libNVVM has no such option.
+    Raise :class:`ValueError` if libNVVM cannot make the target, and :class:`UnavailableError` if it has no such option.
     """
     _check_target("libNVVM", NVVM_TARGETS, target, fields)
     if unknown := asked_besides({*_NVVM_SPELLINGS, *_NVVM_WITHOUT}, fields):

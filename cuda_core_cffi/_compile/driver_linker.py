@@ -105,10 +105,7 @@ class DriverLinker(LinkBackend):
 def driver_options(options: LinkerOptions) -> dict[int, int]:
     """Return the values of the driver's options, by number, except for those that are names.
 
-    Raises
-    ------
-    ValueError
-        If a field is set that the driver has no option for, or the architecture is not one that it knows.
+    Raise :class:`ValueError` if a field is set that the driver has no option for, or the architecture is unknown to it.
     """
     for name in _NOT_OPTIONS:
         if is_asked_for(getattr(options, name)):

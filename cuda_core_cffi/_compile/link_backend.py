@@ -53,17 +53,10 @@ class LinkBackend(abc.ABC):
     nvJitLink 12 and 13 leave a reference to freed memory in the thread that created a linker, if another thread
     completes it or destroys it incomplete: later linking crashes (seen). So a linker is completed, or else destroyed,
     before :meth:`link` returns.
-
-    Attributes
-    ----------
-    handle_type : str
-        The C type of its linkers.
-    targets : tuple of ObjectCodeFormatType
-        What it makes.
     """
 
-    handle_type: ClassVar[str]
-    targets: ClassVar[tuple[ObjectCodeFormatType, ...]]
+    handle_type: ClassVar[str]  # the C type of its linkers
+    targets: ClassVar[tuple[ObjectCodeFormatType, ...]]  # what it makes
 
     @property
     @abc.abstractmethod

@@ -301,11 +301,5 @@ _SPELLINGS = spellings(ProgramOptions)
 
 
 def check_fields(fields: Mapping[str, Any]) -> list[str]:
-    """Check all fields of :class:`ProgramOptions` and return what they are to NVRTC, without the architecture.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a field has a value that it must not have.
-    """
+    """Check all fields of :class:`ProgramOptions` and return what they are to NVRTC, without the architecture."""
     return spell("ProgramOptions", _SPELLINGS, fields)

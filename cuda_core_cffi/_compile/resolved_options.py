@@ -26,26 +26,7 @@ _kept: dict[bytes, ResolvedOptions] = {}
 
 
 class ResolvedOptions:
-    """Options that are checked, and do not change.
-
-    Parameters
-    ----------
-    options : ProgramOptions
-        Where they come from.
-    fields : Mapping
-        Its fields.
-
-    Attributes
-    ----------
-    options : ProgramOptions
-        A copy, on which later changes to the original do not work.
-    checked : list of str
-        What :func:`~cuda_core_cffi._compile.program_options.check_fields` returned.
-    spelt : dict
-        What NVRTC gets, by target; only what does not depend on anything else.
-    begun : dict
-        Digests for keys of cached code that lack the source, by target, each after what it was made from.
-    """
+    """Options that are checked, and do not change: a copy, on which later changes to the original do not work."""
 
     __slots__ = ("begun", "checked", "options", "spelt")
 
@@ -53,7 +34,9 @@ class ResolvedOptions:
         self.checked = check_fields(fields)
         self.options = object.__new__(type(options))
         vars(self.options).update({name: _copy(value) for name, value in fields.items()})
+        # What NVRTC gets, by target; only what does not depend on anything else.
         self.spelt: dict[ObjectCodeFormatType, list[bytes]] = {}
+        # Digests for keys of cached code that lack the source, by target, each after what it was made from.
         self.begun: dict[ObjectCodeFormatType, tuple[list[bytes], bytes, Any]] = {}
 
 
@@ -67,13 +50,7 @@ def _copy(value: Any) -> Any:
 
 
 def resolve(options: ProgramOptions) -> ResolvedOptions:
-    """Return options as they are now.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a field was assigned something that the constructor would have refused.
-    """
+    """Return options as they are now, after a check."""
     values = _written(options) if type(options) is ProgramOptions else None
     if values is None:
         return ResolvedOptions(options, vars(options))

@@ -113,21 +113,9 @@ class CUDAWarning(RuntimeWarning):
 
 
 def check(status: int, call: str | None = None) -> None:
-    """Raise what ``status`` means unless it is 0.
+    """Raise what the status of a driver function or a helper of ours means unless it is 0.
 
-    Parameters
-    ----------
-    status : int
-        What a driver function or a helper of ours returned.
-    call : str, optional
-        The driver function. A helper of ours remembers by itself which call failed.
-
-    Raises
-    ------
-    CUDAError
-        If a call failed.
-    RuntimeError
-        If an object that the call needed is closed.
+    A helper of ours remembers by itself which call failed; for a driver function that is ``call``.
     """
     if status:
         raise failure(status, call)

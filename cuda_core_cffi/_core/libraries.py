@@ -42,37 +42,17 @@ class FoundLibrary(NamedTuple):
 class NvidiaLibrary:
     """A library that is loaded when it is first needed.
 
-    Parameters
-    ----------
-    name : str
-        The name by which cuda-pathfinder knows it: ``"nvrtc"``.
-    title : str
-        The name for messages: ``"NVRTC"``.
-    fill : callable
-        The helper that loads it and fills the table of its functions.
-    table : CFFI structure
-        One function pointer per name; those which the library is too old for are NULL.
-    version : str
-        The function that tells its version.
-    numbers : str
-        The C type of what this function writes.
-
-    Attributes
-    ----------
-    variable : str
-        The environment variable that overrides the search with a path.
-    path : str or None
-        Where it was found, once it is loaded.
+    Its environment variable overrides the search with a path; its path is where it was found, once it is loaded.
     """
 
     def __init__(
         self,
-        name: str,
-        title: str,
-        fill: Callable[[bytes], Any],
-        table: Any = None,
-        version: str = "",
-        numbers: str = "int[2]",
+        name: str,  # by which cuda-pathfinder knows it
+        title: str,  # for messages
+        fill: Callable[[bytes], Any],  # the helper that loads it and fills the table of its functions
+        table: Any = None,  # those which the library is too old for are NULL
+        version: str = "",  # the function that tells its version
+        numbers: str = "int[2]",  # what that writes
     ) -> None:
         self.name, self.title, self.variable = name, title, f"CUDA_CORE_CFFI_{name.upper()}"
         self.path: str | None = None  # set under the lock, when the table is filled
@@ -80,13 +60,7 @@ class NvidiaLibrary:
         self._build: bytes | None = None
 
     def find(self) -> str:
-        """Return its path, or what the variable says.
-
-        Raises
-        ------
-        UnavailableError
-            If the library is nowhere to be found.
-        """
+        """Return its path, or what the variable says; raise :class:`UnavailableError` if it is nowhere to be found."""
         if chosen := os.environ.get(self.variable):
             if not os.path.isfile(chosen):
                 raise UnavailableError(f"{self.title}: {self.variable} names {chosen!r}, and there is no such file")
@@ -111,10 +85,7 @@ class NvidiaLibrary:
     def load(self) -> Any:
         """Return the table of its functions, loading the library at the first call.
 
-        Raises
-        ------
-        UnavailableError
-            If it is not installed or too old, or the library is none.
+        Raise :class:`UnavailableError` if it is not installed or too old, or the library is none.
         """
         if self.path is None:
             self._load()
@@ -179,13 +150,7 @@ def wanted_extra() -> str:
 
 
 def find_libdevice() -> str:
-    """Return the path of libdevice, NVIDIA's library of mathematical functions, that belongs to libNVVM.
-
-    Raises
-    ------
-    UnavailableError
-        If libNVVM, or its libdevice, is nowhere to be found.
-    """
+    """Return the path of libdevice, NVIDIA's library of mathematical functions, that belongs to libNVVM."""
     NVVM_LIBRARY.load()
     folder = os.path.dirname(os.path.realpath(str(NVVM_LIBRARY.path)))
     for place in _LIBDEVICE_PLACES:
@@ -206,13 +171,7 @@ def driver_build() -> bytes:
 
 
 def found_libraries() -> list[FoundLibrary]:
-    """Report the driver and the libraries that are loaded at run time. Never raises.
-
-    Returns
-    -------
-    list of FoundLibrary
-        Name, path, version and problem of each. The driver is loaded by this, but not initialised.
-    """
+    """Report the driver, which this loads but does not initialise, and the libraries. Never raises."""
     return [_driver(), *map(_found, (NVRTC_LIBRARY, NVVM_LIBRARY, NVJITLINK_LIBRARY))]
 
 
