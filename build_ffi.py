@@ -166,53 +166,44 @@ def extensions() -> list[Extension]:
     finder = load_generator("headers")
     # in this order: a wheel may have put a cuda.h beside the nvml.h
     nvidia = [str(finder.find_include_dir()), str(finder.find_nvml_include_dir())]
-    include = [str(INCLUDE.relative_to(ROOT)), str(GENERATED_C.relative_to(ROOT)), *nvidia]
-    headers = [str(header.relative_to(ROOT)) for header in sorted(INCLUDE.rglob("*.h"))]
     limited = [("Py_LIMITED_API", "0x{:02X}{:02X}0000".format(*OLDEST_PYTHON))] if LIMITED_API else []
-    calls = Extension(
-        CALLS,
-        [str((INCLUDE / "python" / "_calls.c").relative_to(ROOT))],
-        depends=headers,
-        include_dirs=include,
-        define_macros=limited,
-        extra_compile_args=COMPILE,
-        extra_link_args=LINK,
-        py_limited_api=LIMITED_API,
-    )
-    return [
-        Extension(
-            EXTENSION,
-            [str((GENERATED_C / "_cuda.c").relative_to(ROOT))],
-            depends=headers,
-            include_dirs=include,
-            extra_compile_args=[*COMPILE, *OLD_CUDA],
-            extra_link_args=LINK,
-            libraries=["dl"],
-            py_limited_api=LIMITED_API,
-        ),
-        Extension(
-            CAPSULE,
-            [str((INCLUDE / "python" / "_capsule.c").relative_to(ROOT))],
-            depends=headers,
-            include_dirs=[str(INCLUDE.relative_to(ROOT))],
-            define_macros=limited,
-            extra_compile_args=COMPILE,
+
+    def module(name: str, source: pathlib.Path, include: list[str], flags: list[str], **more: object) -> Extension:
+        return Extension(
+            name,
+            [relative(source)],
+            depends=sorted(map(relative, INCLUDE.rglob("*.h"))),
+            include_dirs=[relative(INCLUDE), *include],
+            extra_compile_args=[*COMPILE, *flags],
             extra_link_args=LINK,
             py_limited_api=LIMITED_API,
-        ),
+            **more,
+        )
+
+    generated = [relative(GENERATED_C), *nvidia]
+    found = [
+        module(EXTENSION, GENERATED_C / "_cuda.c", generated, OLD_CUDA, libraries=["dl"]),
+        module(CAPSULE, INCLUDE / "python" / "_capsule.c", [], [], define_macros=limited),
         Extension(
             SIMULATOR,
-            sorted(str(path.relative_to(ROOT)) for path in SIMULATOR_SOURCE.rglob("*.c")),
-            depends=sorted(str(path.relative_to(ROOT)) for path in SIMULATOR_SOURCE.rglob("*.h")),
-            include_dirs=[str(SIMULATOR_SOURCE.relative_to(ROOT)), *nvidia],
+            sorted(map(relative, SIMULATOR_SOURCE.rglob("*.c"))),
+            depends=sorted(map(relative, SIMULATOR_SOURCE.rglob("*.h"))),
+            include_dirs=[relative(SIMULATOR_SOURCE), *nvidia],
             # a kernel's arithmetic is as its PTX says
             extra_compile_args=[*COMPILE, *OLD_CUDA, *SMALL, "-ffp-contract=off"],
             # without -Bsymbolic its calls to its own functions would go to a real libcuda loaded before it
             extra_link_args=[*LINK, "-Wl,-Bsymbolic", "-Wl,-soname,libcuda_core_cffi_simulator.so"],
             libraries=["m", "dl"],
         ),
-        *([calls] if CPYTHON else []),  # elsewhere _core/python_calls.py does
     ]
+    if CPYTHON:  # elsewhere _core/python_calls.py does
+        found.append(module(CALLS, INCLUDE / "python" / "_calls.c", generated, [], define_macros=limited))
+    return found
+
+
+def relative(path: pathlib.Path) -> str:
+    """Return a path below the root as setuptools takes it."""
+    return str(path.relative_to(ROOT))
 
 
 def generate() -> None:

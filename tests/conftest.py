@@ -49,7 +49,7 @@ from scenarios import PTX  # noqa: E402
 
 import cuda_core_cffi  # noqa: E402  (the driver is chosen first)
 from cuda_core_cffi import Buffer, Device, ObjectCode, Stream, UnavailableError, lib, live_objects  # noqa: E402
-from cuda_core_cffi._core.libraries import load_nvrtc  # noqa: E402
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY  # noqa: E402
 from cuda_core_cffi.graph import GraphBuilder, GraphDefinition  # noqa: E402
 
 SIMULATED = CHOSEN == "simulator"
@@ -139,7 +139,7 @@ def leaked_since(before: dict[str, int]) -> dict[str, int]:
 def nvrtc():
     """Skip without a compiler."""
     try:
-        load_nvrtc()
+        NVRTC_LIBRARY.load()
     except UnavailableError as error:
         pytest.skip(str(error))
 

@@ -4,16 +4,88 @@
 
 from __future__ import annotations
 
+import importlib.abc
+import importlib.machinery
+import importlib.metadata
 import os
 import pathlib
 import sys
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any
 
-from cuda_core_cffi._alias import finder
-from cuda_core_cffi._alias.modules import NAME
+from cuda_core_cffi._alias.modules import API_VERSION, NAME, make_module
 from cuda_core_cffi._core import typed_handles
 
+NAMESPACE = "cuda"
+DISTRIBUTION = "cuda-core"
 FOLDER = str(pathlib.Path(__file__).resolve().parent / "path")
 """With this on its ``PYTHONPATH``, Python serves ``cuda.core`` from the beginning."""
+
+
+class Loader(importlib.abc.Loader):
+    """Hands over a module that is there already, perhaps under a name of its own, which it keeps."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        self._spec = getattr(module, "__spec__", None)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """Return the module."""
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Undo what the import has changed of a module of the package."""
+        if self._spec is not None:
+            module.__spec__ = self._spec
+
+
+class CoreFinder(importlib.abc.MetaPathFinder):
+    """Finds ``cuda.core`` and what is below it, before an installed cuda-core is found."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Find a module."""
+        if fullname != NAME and not fullname.startswith(NAME + "."):
+            return None
+        module = make_module(fullname)
+        if module is None:
+            return None
+        is_package = not hasattr(module, "__file__") or hasattr(module, "__path__")
+        return importlib.machinery.ModuleSpec(fullname, Loader(module), origin=__file__, is_package=is_package)
+
+
+class NamespaceFinder(importlib.metadata.DistributionFinder):
+    """Finds ``cuda``, and the metadata of cuda-core, where nothing else has them: it is asked last."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Find the package above ``cuda.core``."""
+        if fullname != NAMESPACE:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, Loader(ModuleType(NAMESPACE)), is_package=True)
+
+    def find_distributions(self, context: Any = None) -> Iterator[importlib.metadata.Distribution]:
+        """Find the metadata of a distribution."""
+        name = getattr(context, "name", None)
+        if name is None or name.lower().replace("_", "-") == DISTRIBUTION:
+            yield CoreDistribution()
+
+
+class CoreDistribution(importlib.metadata.Distribution):
+    """The metadata of cuda-core, as far as programs ask for it."""
+
+    def read_text(self, filename: str) -> str | None:
+        """Return the text of a file of the metadata."""
+        if filename != "METADATA":
+            return None
+        return f"Metadata-Version: 2.1\nName: {DISTRIBUTION}\nVersion: {API_VERSION}\n"
+
+    def locate_file(self, path: str | os.PathLike[str]) -> pathlib.Path:
+        """Return where a file of the distribution would be."""
+        return pathlib.Path(__file__).parent / path
 
 
 def install_as_cuda_core() -> None:
@@ -30,13 +102,15 @@ def install_as_cuda_core() -> None:
         If cuda-core itself has been imported already.
     """
     imported = sys.modules.get(NAME)
-    if not finder.is_ours(imported):
+    if imported is not None and not isinstance(getattr(imported.__spec__, "loader", None), Loader):
         raise ImportError(
             f"{NAME} has been imported already, from {getattr(imported, '__file__', 'an unknown place')}: call "
             "install_as_cuda_core before anything imports it",
             name=NAME,
         )
-    finder.install()
+    if not any(isinstance(finder, CoreFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, CoreFinder())
+        sys.meta_path.append(NamespaceFinder())
     typed_handles.use()
     places = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if FOLDER not in places:

@@ -91,17 +91,9 @@ class Utilities(Alias):
 
 
 def make_module(fullname: str) -> ModuleType | None:
-    """Return the module that is served under a name, or None.
+    """Return the module that is served as ``cuda.core`` or as a name below it, or None if there is none.
 
-    Parameters
-    ----------
-    fullname : str
-        ``cuda.core``, or the name of a module below it.
-
-    Returns
-    -------
-    module or None
-        A module of this package or a new one that shows names of others; None if there is none.
+    It is a module of this package, or a new one that shows names of others.
     """
     if fullname == NAME:
         core = Core(NAME, (PACKAGE,), importlib.import_module(PACKAGE).__doc__)

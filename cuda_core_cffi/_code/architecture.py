@@ -20,13 +20,7 @@ def check_arch(field: str, value: object) -> None:
 
 
 def current_architecture() -> str | None:
-    """Return the architecture of the current device, such as ``"sm_90"``, or None if there is none, or no driver.
-
-    Raises
-    ------
-    CUDAError
-        If the driver cannot tell.
-    """
+    """Return the architecture of the current device, such as ``"sm_90"``, or None if there is none, or no driver."""
     device = lib.ccc_current_device()
     if device < 0:
         lib.ccc_missing_clear()  # without a driver one can still compile

@@ -65,15 +65,8 @@ class Symbol(NamedTuple):
 class Elf:
     """A file in the format ELF, with 64 bits, low bytes first.
 
-    Parameters
-    ----------
-    data : bytes
-        The file.
-
-    Raises
-    ------
-    ValueError
-        If it is of another format, or is not whole: something that it declares lies past its end.
+    Other formats are refused with :class:`ValueError`, and files that are not whole: something that they declare lies
+    past the end.
     """
 
     def __init__(self, data: bytes) -> None:

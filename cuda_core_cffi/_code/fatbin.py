@@ -31,18 +31,7 @@ class FatbinPart(NamedTuple):
 
 
 def fatbin_parts(data: bytes) -> list[FatbinPart]:
-    """Return what a fat binary consists of.
-
-    Parameters
-    ----------
-    data : bytes
-        The fat binary.
-
-    Raises
-    ------
-    ValueError
-        If it is not whole: something that it declares lies past its end.
-    """
+    """Return what a fat binary consists of; raise :class:`ValueError` if something that it declares is not there."""
     if len(data) < _HEADER.size:
         raise ValueError(f"it is cut short: {len(data)} bytes are less than its header")
     magic, _, header, size = _HEADER.unpack_from(data)

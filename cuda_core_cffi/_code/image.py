@@ -55,22 +55,7 @@ class Contents(NamedTuple):
 
 
 def verify(data: bytes, code_type: ObjectCodeFormatType, title: str) -> None:
-    """Raise unless code is what it is said to be, and whole.
-
-    Parameters
-    ----------
-    data : bytes
-        The code.
-    code_type : ObjectCodeFormatType
-        What it is said to be.
-    title : str
-        What a message calls it.
-
-    Raises
-    ------
-    ValueError
-        If it is something else, or something that it declares is not there.
-    """
+    """Raise :class:`ValueError` unless code, in messages ``title``, is of its type, with all that it declares."""
     found = _recognize(data)
     wanted = FORMAT_NAMES[code_type]
     if found and code_type not in found:

@@ -35,21 +35,15 @@ class ParamInfo(NamedTuple):
 
 
 class KnownKernel:
-    """What all objects for one kernel of a library share, once the first of them has found it.
-
-    Attributes
-    ----------
-    layout, kinds : tuple or None
-        As a :class:`Kernel` keeps them.
-    packers : dict of tuple of type to Packer
-        Of other objects, which may be gone: what they know of the parameters is taken, the kernel is not.
-    """
+    """What all objects for one kernel of a library share, once the first of them has found it."""
 
     __slots__ = ("kinds", "layout", "packers")
 
     def __init__(self) -> None:
+        # What the properties of kernels return, in a tuple; None: not asked yet.
         self.kinds: tuple[tuple[Kind, ...] | None] | None = None
         self.layout: tuple[tuple[ParamInfo, ...] | None] | None = None
+        # Of other objects, which may be gone: what they know of the parameters is taken, the kernel is not.
         self.packers: dict[tuple[type, ...], Any] = {}
 
 
@@ -96,8 +90,6 @@ class Kernel(Handle):
     __slots__ = (
         "_attribute_cache",
         "_fast_packer",
-        "_found_kinds",
-        "_found_layout",
         "_known",
         "_library",
         "_node_records",
@@ -112,8 +104,6 @@ class Kernel(Handle):
     _attribute_cache: dict[tuple[int, int], int] | None
     _node_records: dict[int, Any] | None  # what graphs know of nodes that run it, by the context
     _packers: dict[tuple[type, ...], Any] | None  # launch keeps them here, by the arguments' types
-    _found_kinds: tuple[tuple[Kind, ...] | None] | None  # None: not asked yet
-    _found_layout: tuple[tuple[ParamInfo, ...] | None] | None
     _known: KnownKernel
     _library: Library | None
     _packer: Any  # that which the last launch, or node, looked for; None before the first
@@ -200,29 +190,28 @@ class Kernel(Handle):
     @property
     def _layout(self) -> tuple[ParamInfo, ...] | None:
         """Offset and size of each parameter, or None where the driver cannot tell."""
-        if self._found_layout is None:
+        known = self._known
+        if known.layout is None:
             try:
-                self._found_layout = (self._query_layout(),)
+                known.layout = (self._query_layout(),)
             except UnavailableError:
-                self._found_layout = (None,)
-            self._known.layout = self._found_layout
-        return self._found_layout[0]
+                known.layout = (None,)
+        return known.layout[0]
 
     @property
     def _kinds(self) -> tuple[Kind, ...] | None:
         """The kind of each parameter (see ``_mangling``), or None where not even their number is known."""
-        if self._found_kinds is None:
-            self._found_kinds = self._known.kinds = (self._infer_kinds(),)
-        return self._found_kinds[0]
+        if self._known.kinds is None:
+            self._known.kinds = (self._infer_kinds(),)
+        return self._known.kinds[0]
 
     def _of_library(self, library: Library | None, symbol: str | None) -> Self:
         """Complete a new object: with its library and its symbol there, if they are known."""
         self._library, self._symbol = library, symbol
         if library is None or symbol is None:
-            self._known = known = KnownKernel()
+            self._known = KnownKernel()
         else:
-            self._known = known = library._kernels.get(symbol) or library._kernels.setdefault(symbol, KnownKernel())
-        self._found_layout, self._found_kinds = known.layout, known.kinds
+            self._known = library._kernels.get(symbol) or library._kernels.setdefault(symbol, KnownKernel())
         self._attribute_cache = self._packers = self._node_records = None
         self._packer = self._fast_packer = None
         return self

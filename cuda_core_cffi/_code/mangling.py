@@ -19,6 +19,7 @@ INTEGER = "i"
 POINTER = "p"
 BYTES = "b"  # a class that no number of Python or C is, such as int4 or __nv_bfloat16
 CLASS = "c"  # another class, which may be a complex number or one of half precision
+_VALUE = "v"  # not a type, but a value, among the arguments of a template
 
 _BUILTIN: dict[str, Kind] = {
     **dict.fromkeys("bwacshtijlmxyno", INTEGER),
@@ -27,17 +28,17 @@ _BUILTIN: dict[str, Kind] = {
     "g": BYTES,  # __float128
     "v": None,
 }
-_BUILTIN_D: dict[str, Kind] = {
-    "Dh": FLOATING,  # half
-    "Du": INTEGER,
-    "Ds": INTEGER,
-    "Di": INTEGER,
-    "Dn": POINTER,
-    "DF16_": FLOATING,
-    "DF16b": BYTES,  # bfloat16
-    "DF32_": FLOATING,
-    "DF64_": FLOATING,
-    "DF128_": BYTES,
+_BUILTIN_D: dict[str, Kind] = {  # what follows the D
+    "h": FLOATING,  # half
+    "u": INTEGER,
+    "s": INTEGER,
+    "i": INTEGER,
+    "n": POINTER,
+    "F16_": FLOATING,
+    "F16b": BYTES,  # bfloat16
+    "F32_": FLOATING,
+    "F64_": FLOATING,
+    "F128_": BYTES,
 }
 _VECTOR_INTEGERS = ("char", "short", "int", "long", "longlong")
 _VECTOR_BASES = (*_VECTOR_INTEGERS, *(f"u{name}" for name in _VECTOR_INTEGERS), "float", "double")
@@ -52,14 +53,14 @@ _NAMED: dict[str, Kind] = {
     **dict.fromkeys(["float2", "double2"], CLASS),  # what cuComplex.h makes complex numbers of
 }
 _MANGLED = "_Z"
-_QUALIFIERS = "rVK"
+_QUALIFIERS = re.compile("[rVK]*")
 _STD_ABBREVIATIONS = "absiod"
 _LITERAL_VALUE = re.compile(r"n?[0-9a-f]*E")
 _SEQUENCE = re.compile(r"([0-9A-Z]{0,9})_")  # longer numbers are of no symbol, and int refuses very long ones
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _MANGLED_NAME = re.compile(r"_Z(N[rVK]*)?(?:St)?")
 _LENGTH = re.compile(r"L?([1-9][0-9]{0,8})")  # of a name; L is for internal linkage
-_FLOAT_D = re.compile(r"DF[0-9]+[_b]")
+_CODE_D = re.compile(r"F[0-9]+[_b]|.")
 
 PTX_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _PTX_KINDS: dict[str, Kind] = {
@@ -74,19 +75,10 @@ class _NotUnderstoodError(Exception):
 
 
 def kinds_from_symbol(symbol: str) -> tuple[Kind, ...] | None:
-    """Return the kinds of a kernel's parameters from its mangled C++ name.
+    """Return the kinds of a kernel's parameters from its mangled C++ name, such as ``"_Z5saxpyfPfi"``.
 
-    Parameters
-    ----------
-    symbol : str
-        The symbol: ``"_Z5saxpyfPfi"``.
-
-    Returns
-    -------
-    tuple or None
-        One of `FLOATING`, `INTEGER`, `POINTER`, `BYTES`, `CLASS` for each parameter, or None if its type may be a
-        structure or an enumeration; None altogether if the symbol is not
-        mangled, or not understood.
+    Each is one of `FLOATING`, `INTEGER`, `POINTER`, `BYTES`, `CLASS`, or None if its type may be a structure or an
+    enumeration. Return None altogether if the symbol is not mangled, or not understood.
     """
     if not symbol.startswith(_MANGLED):
         return None
@@ -97,19 +89,9 @@ def kinds_from_symbol(symbol: str) -> tuple[Kind, ...] | None:
 
 
 def kinds_from_ptx(ptx: str, symbol: str) -> tuple[Kind, ...] | None:
-    """Return the kinds of a kernel's parameters from its declaration in PTX.
+    """Return the kinds of a kernel's parameters from its declaration in PTX, as :func:`kinds_from_symbol` does.
 
-    Parameters
-    ----------
-    ptx : str
-        The code.
-    symbol : str
-        The kernel.
-
-    Returns
-    -------
-    tuple or None
-        As :func:`kinds_from_symbol` does. An integer of 64 bits may be a pointer; every class is an array of bytes.
+    An integer of 64 bits may be a pointer; every class is an array of bytes.
     """
     entry = re.search(rf"\.entry\s+{re.escape(symbol)}(?![\w$])", ptx)
     if entry is None:
@@ -142,15 +124,7 @@ def is_mangled(symbol: str) -> bool:
 def readable_name(symbol: str) -> str:
     """Return the name that a symbol has in the source, with its namespaces, without arguments of any kind.
 
-    Parameters
-    ----------
-    symbol : str
-        The symbol: ``"_ZN2ns5scaleIfEEvPT_S1_"``.
-
-    Returns
-    -------
-    str
-        The name, ``"ns::scale"``; the symbol itself if it is not mangled, or not understood.
+    Of ``"_ZN2ns5scaleIfEEvPT_S1_"`` that is ``"ns::scale"``; the symbol itself if it is not mangled, or not understood.
     """
     found = _MANGLED_NAME.match(symbol)
     if found is None:
@@ -188,7 +162,7 @@ class _Symbol:
         self._text = symbol
         self._at = len(_MANGLED)
         self._seen: list[Kind] = []  # what S_, S0_, ... stand for
-        self._arguments: list[Kind | _NonType] | None = None  # what T_, T0_, ... stand for
+        self._arguments: list[Kind] | None = None  # what T_, T0_, ... stand for
 
     def parameters(self) -> tuple[Kind, ...]:
         if self._function_name():
@@ -230,7 +204,7 @@ class _Symbol:
             return self._nested()
         self._take("St")
         self._source_name()
-        if self._peek() != "I":
+        if not self._take("I"):
             return False
         self._seen.append(None)
         self._arguments = self._template_arguments()
@@ -240,20 +214,17 @@ class _Symbol:
         """Skip names up to the closing E and return whether the last is an instance of a template."""
         instance = False
         while not self._take("E"):
-            new = True
-            if self._peek() == "I":
+            instance, known = self._take("I"), False
+            if instance:
                 self._arguments = self._template_arguments()
-                instance = True
+            elif self._take("St"):
+                known = True
+            elif self._take("S"):
+                self._substitution()
+                known = True
             else:
-                instance = False
-                if self._take("St"):
-                    new = False
-                elif self._peek() == "S":
-                    self._substitution()
-                    new = False
-                else:
-                    self._source_name()
-            if new and self._peek() != "E":
+                self._source_name()
+            if not known and self._peek() != "E":
                 self._seen.append(CLASS if instance else None)
         return instance
 
@@ -267,7 +238,6 @@ class _Symbol:
         return name
 
     def _substitution(self) -> Kind:
-        self._expect("S")
         if self._peek() in _STD_ABBREVIATIONS:
             self._at += 1
             return None
@@ -277,16 +247,15 @@ class _Symbol:
         digits = self._match(_SEQUENCE)[1]
         return int(digits, 36) + 1 if digits else 0
 
-    def _template_arguments(self) -> list[Kind | _NonType]:
-        self._expect("I")
-        arguments: list[Kind | _NonType] = []
+    def _template_arguments(self) -> list[Kind]:
+        arguments: list[Kind] = []
         while not self._take("E"):
             if self._take("L"):
                 if self._peek() == "_":
                     raise _NotUnderstoodError
                 self._type()
                 self._match(_LITERAL_VALUE)
-                arguments.append(_NON_TYPE)
+                arguments.append(_VALUE)
             elif self._peek() == "J":
                 raise _NotUnderstoodError  # a parameter pack
             else:
@@ -295,101 +264,77 @@ class _Symbol:
 
     def _type(self) -> Kind:
         letter = self._peek()
-        if letter in _BUILTIN:
-            self._at += 1
-            return _BUILTIN[letter]
         if letter.isdigit():
-            return self._class()
-        rule = _RULES.get(letter)
-        if rule is None:
+            return self._instance(self._remember(_NAMED.get(self._source_name())))
+        self._at += 1
+        if letter in _BUILTIN:
+            return _BUILTIN[letter]
+        if letter not in _RULES:
             raise _NotUnderstoodError
-        return rule(self)
+        return _RULES[letter](self)
 
     def _remember(self, kind: Kind) -> Kind:
         self._seen.append(kind)
         return kind
 
-    def _class(self) -> Kind:
-        name = self._source_name()
-        kind = self._remember(_NAMED.get(name))
-        return self._instance(kind)
-
     def _instance(self, kind: Kind) -> Kind:
         """Return the kind of a named type that was just read, or of the instance if it is a template's."""
-        if self._at < len(self._text) and self._peek() == "I":
+        if self._take("I"):
             self._template_arguments()
             return self._remember(CLASS)
         return kind
 
     def _qualified(self) -> Kind:
-        while self._peek() in _QUALIFIERS:
-            self._at += 1
+        self._match(_QUALIFIERS)
         return self._remember(self._type())
 
     def _pointer(self) -> Kind:
-        self._at += 1
         self._type()
         return self._remember(POINTER)
 
     def _builtin_d(self) -> Kind:
-        found = _FLOAT_D.match(self._text, self._at)
-        code = found[0] if found else self._text[self._at : self._at + 2]
+        code = self._match(_CODE_D)[0]
         if code not in _BUILTIN_D:
             raise _NotUnderstoodError
-        self._at += len(code)
         return _BUILTIN_D[code]
 
     def _nested_class(self) -> Kind:
-        self._at += 1
         outer = self._arguments
         instance = self._nested()
         self._arguments = outer
         return self._remember(CLASS if instance else None)
 
     def _array(self) -> Kind:
-        self._at += 1
         self._match(_NUMBER)
         self._expect("_")
         self._type()
         return self._remember(None)
 
     def _function(self) -> Kind:
-        self._at += 1
         self._take("Y")
         while not self._take("E"):
             self._type()
         return self._remember(None)
 
     def _template_parameter(self) -> Kind:
-        self._at += 1
         index = self._sequence()
-        if self._arguments is None:
+        if self._arguments is None or self._arguments[index] == _VALUE or self._take("I"):
             raise _NotUnderstoodError
-        kind = self._arguments[index]
-        if isinstance(kind, _NonType) or (self._at < len(self._text) and self._peek() == "I"):
-            raise _NotUnderstoodError
-        return self._remember(kind)
+        return self._remember(self._arguments[index])
 
     def _substituted(self) -> Kind:
-        if self._take("St"):
+        if self._take("t"):
             self._source_name()
             return self._instance(self._remember(None))
         return self._instance(self._substitution())
 
     def _vendor(self) -> Kind:
-        self._at += 1
         self._source_name()
         return self._remember(None)
 
 
-class _NonType:
-    """A template argument that is a value."""
-
-
-_NON_TYPE = _NonType()
-
 _RULES: dict[str, Callable[[_Symbol], Kind]] = {
-    **dict.fromkeys(_QUALIFIERS, _Symbol._qualified),
+    **dict.fromkeys("rVK", _Symbol._qualified),
     **dict.fromkeys("PRO", _Symbol._pointer),
     "A": _Symbol._array,
     "D": _Symbol._builtin_d,

@@ -20,23 +20,10 @@ _MOST_SHOWN: Final = 5
 def describe_missing_symbol(
     what: str, name: str, expressions: Mapping[str, str], symbols: Mapping[str, Sequence[str]]
 ) -> str:
-    """Return the end of a message, from the kind of the symbol on.
+    """Return the end of a message, from the kind of the symbol on: ``"kernel 'twise'; did you mean 'twice'?"``.
 
-    Parameters
-    ----------
-    what : str
-        `KERNEL` or `VARIABLE`.
-    name : str
-        What was asked for.
-    expressions : mapping of str to str
-        The name expressions that the code knows, and their symbols.
-    symbols : mapping of str to sequence of str
-        What the code has of either kind.
-
-    Returns
-    -------
-    str
-        ``"kernel 'twise'; did you mean 'twice'?"``.
+    ``what`` is `KERNEL` or `VARIABLE`, ``expressions`` are the name expressions that the code knows, with their
+    symbols, and ``symbols`` is what the code has of either kind.
     """
     text = f"{what} {name!r}"
     others = {item: other for other, names in symbols.items() if other != what for item in names}

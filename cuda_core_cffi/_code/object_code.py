@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from cuda_core_cffi._code.architecture import current_architecture
 from cuda_core_cffi._code.image import FORMAT_NAMES, architectures, contents, is_relocatable, verify
@@ -34,6 +34,73 @@ _MISSING: Final = {
     KERNEL: (lib.CUDA_ERROR_NOT_FOUND,),
     VARIABLE: (lib.CUDA_ERROR_NOT_FOUND, lib.CUDA_ERROR_INVALID_VALUE),
 }
+
+
+class _Wrapper(Protocol):
+    def __call__(
+        self,
+        module: bytes | str | os.PathLike[str],
+        *,
+        name: str = "",
+        symbol_mapping: Mapping[str, str] | None = None,
+    ) -> ObjectCode: ...
+
+
+def _wrapper(code_type: ObjectCodeFormatType, what: str) -> _Wrapper:
+    """Return the function that makes an object of code in one format, which its documentation calls ``what``."""
+
+    def wrap(
+        module: bytes | str | os.PathLike[str], *, name: str = "", symbol_mapping: Mapping[str, str] | None = None
+    ) -> ObjectCode:
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"name must be a str, not {type(name).__name__}")
+        code: bytes | str
+        if isinstance(module, bytes | bytearray | memoryview):
+            code = data = bytes(module)
+        elif isinstance(module, str) and "\n" in module:
+            raise ValueError(
+                f"a str is the path of a file, and this one looks like code: give that as bytes: {module[:40]!r}"
+            )
+        elif isinstance(module, str | os.PathLike):
+            code = os.fsdecode(module)
+            with open(code, "rb") as file:
+                data = file.read()
+        else:
+            raise TypeError(
+                f"{FORMAT_NAMES[code_type]} must be given as bytes or as a path, not {type(module).__name__}"
+            )
+        if not data and isinstance(code, str):
+            raise ValueError(f"{FORMAT_NAMES[code_type]} must not be empty: {code!r} is")
+        return ObjectCode._make(data, code_type, name or "", _check_mapping(symbol_mapping), code)
+
+    wrap.__name__ = f"from_{code_type}"
+    wrap.__qualname__ = f"ObjectCode.{wrap.__name__}"
+    wrap.__doc__ = f"""Wrap {what}.
+
+        Parameters
+        ----------
+        module : bytes or path
+            The code, or the path of its file.
+        name : str, optional
+            A name for messages.
+        symbol_mapping : mapping of str to str, optional
+            Names under which kernels can be got, to their symbols in the code.
+
+        Returns
+        -------
+        ObjectCode
+            The code{", not loaded yet" if code_type in _LOADABLE else ""}.
+
+        Raises
+        ------
+        TypeError
+            If an argument is of another type.
+        ValueError
+            If the code is empty.
+        OSError
+            If the file cannot be read.
+        """
+    return wrap
 
 
 class ObjectCode:
@@ -90,146 +157,25 @@ class ObjectCode:
         handle = 0 if self._library is None else self._library._value
         return f"<ObjectCode handle={handle:#x} code_type={str(self._code_type)!r}>"
 
-    @staticmethod
-    def from_cubin(
-        module: bytes | str | os.PathLike[str], *, name: str = "", symbol_mapping: Mapping[str, str] | None = None
-    ) -> ObjectCode:
-        """Wrap machine code for one architecture.
-
-        Parameters
-        ----------
-        module : bytes or path
-            The code, or the path of its file.
-        name : str, optional
-            A name for messages.
-        symbol_mapping : mapping of str to str, optional
-            Names under which kernels can be got, to their symbols in the code.
-
-        Returns
-        -------
-        ObjectCode
-            The code, not loaded yet.
-
-        Raises
-        ------
-        TypeError
-            If an argument is of another type.
-        ValueError
-            If the code is empty.
-        OSError
-            If the file cannot be read.
-        """
-        return _read(ObjectCodeFormatType.CUBIN, module, name, symbol_mapping)
-
-    @staticmethod
-    def from_ptx(
-        module: bytes | str | os.PathLike[str], *, name: str = "", symbol_mapping: Mapping[str, str] | None = None
-    ) -> ObjectCode:
-        """Wrap PTX, which the driver compiles when it loads it.
-
-        Parameters
-        ----------
-        module : bytes or path
-            The code, or the path of its file.
-        name : str, optional
-            A name for messages.
-        symbol_mapping : mapping of str to str, optional
-            Names under which kernels can be got, to their symbols in the code.
-
-        Returns
-        -------
-        ObjectCode
-            The code, not loaded yet. Errors are those of :meth:`from_cubin`.
-        """
-        return _read(ObjectCodeFormatType.PTX, module, name, symbol_mapping)
-
-    @staticmethod
-    def from_ltoir(
-        module: bytes | str | os.PathLike[str], *, name: str = "", symbol_mapping: Mapping[str, str] | None = None
-    ) -> ObjectCode:
-        """Wrap LTO IR, which has to be linked before it can be loaded.
-
-        Parameters
-        ----------
-        module : bytes or path
-            The code, or the path of its file.
-        name : str, optional
-            A name for messages.
-        symbol_mapping : mapping of str to str, optional
-            Names under which kernels can be got, to their symbols in the code.
-
-        Returns
-        -------
-        ObjectCode
-            The code. Errors are those of :meth:`from_cubin`.
-        """
-        return _read(ObjectCodeFormatType.LTOIR, module, name, symbol_mapping)
-
-    @staticmethod
-    def from_fatbin(
-        module: bytes | str | os.PathLike[str], *, name: str = "", symbol_mapping: Mapping[str, str] | None = None
-    ) -> ObjectCode:
-        """Wrap a fat binary: the same code for several architectures.
-
-        Parameters
-        ----------
-        module : bytes or path
-            The code, or the path of its file.
-        name : str, optional
-            A name for messages.
-        symbol_mapping : mapping of str to str, optional
-            Names under which kernels can be got, to their symbols in the code.
-
-        Returns
-        -------
-        ObjectCode
-            The code, not loaded yet. Errors are those of :meth:`from_cubin`.
-        """
-        return _read(ObjectCodeFormatType.FATBIN, module, name, symbol_mapping)
-
-    @staticmethod
-    def from_object(
-        module: bytes | str | os.PathLike[str], *, name: str = "", symbol_mapping: Mapping[str, str] | None = None
-    ) -> ObjectCode:
-        """Wrap a relocatable object file, which has to be linked before it can be loaded.
-
-        Parameters
-        ----------
-        module : bytes or path
-            The code, or the path of its file.
-        name : str, optional
-            A name for messages.
-        symbol_mapping : mapping of str to str, optional
-            Names under which kernels can be got, to their symbols in the code.
-
-        Returns
-        -------
-        ObjectCode
-            The code. Errors are those of :meth:`from_cubin`.
-        """
-        return _read(ObjectCodeFormatType.OBJECT, module, name, symbol_mapping)
-
-    @staticmethod
-    def from_library(
-        module: bytes | str | os.PathLike[str], *, name: str = "", symbol_mapping: Mapping[str, str] | None = None
-    ) -> ObjectCode:
-        """Wrap a library of relocatable objects, which has to be linked before it can be loaded.
-
-        Parameters
-        ----------
-        module : bytes or path
-            The code, or the path of its file.
-        name : str, optional
-            A name for messages.
-        symbol_mapping : mapping of str to str, optional
-            Names under which kernels can be got, to their symbols in the code.
-
-        Returns
-        -------
-        ObjectCode
-            The code. Errors are those of :meth:`from_cubin`.
-        """
-        return _read(ObjectCodeFormatType.LIBRARY, module, name, symbol_mapping)
+    from_cubin = staticmethod(_wrapper(ObjectCodeFormatType.CUBIN, "machine code for one architecture"))
+    from_ptx = staticmethod(_wrapper(ObjectCodeFormatType.PTX, "PTX, which the driver compiles when it loads it"))
+    from_ltoir = staticmethod(
+        _wrapper(ObjectCodeFormatType.LTOIR, "LTO IR, which has to be linked before it can be loaded")
+    )
+    from_fatbin = staticmethod(
+        _wrapper(ObjectCodeFormatType.FATBIN, "a fat binary: the same code for several architectures")
+    )
+    from_object = staticmethod(
+        _wrapper(
+            ObjectCodeFormatType.OBJECT, "a relocatable object file, which has to be linked before it can be loaded"
+        )
+    )
+    from_library = staticmethod(
+        _wrapper(
+            ObjectCodeFormatType.LIBRARY,
+            "a library of relocatable objects, which has to be linked before it can be loaded",
+        )
+    )
 
     def close(self) -> None:
         """Close the object. Nothing can be loaded from it afterwards. Closing twice is allowed.
@@ -469,28 +415,6 @@ def _closed() -> RuntimeError:
 def _restore(data: bytes, code: bytes | str, code_type: str, name: str, symbol_mapping: dict[str, str]) -> ObjectCode:
     """Make an object from its pickle."""
     return ObjectCode._make(data, ObjectCodeFormatType(code_type), name, symbol_mapping, code)
-
-
-def _read(code_type: ObjectCodeFormatType, module: Any, name: str | None, symbol_mapping: Any) -> ObjectCode:
-    """Make an object from what a user gave: code or a path."""
-    if name is not None and not isinstance(name, str):
-        raise TypeError(f"name must be a str, not {type(name).__name__}")
-    code: bytes | str
-    if isinstance(module, bytes | bytearray | memoryview):
-        code = data = bytes(module)
-    elif isinstance(module, str) and "\n" in module:
-        raise ValueError(
-            f"a str is the path of a file, and this one looks like code: give that as bytes: {module[:40]!r}"
-        )
-    elif isinstance(module, str | os.PathLike):
-        code = os.fsdecode(module)
-        with open(code, "rb") as file:
-            data = file.read()
-    else:
-        raise TypeError(f"{FORMAT_NAMES[code_type]} must be given as bytes or as a path, not {type(module).__name__}")
-    if not data and isinstance(code, str):
-        raise ValueError(f"{FORMAT_NAMES[code_type]} must not be empty: {code!r} is")
-    return ObjectCode._make(data, code_type, name or "", _check_mapping(symbol_mapping), code)
 
 
 def _check_mapping(mapping: Any) -> dict[str, str]:

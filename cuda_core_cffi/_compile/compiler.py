@@ -5,44 +5,25 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from cuda_core_cffi._compile.program_options import ProgramOptions
 from cuda_core_cffi._compile.resolved_options import ResolvedOptions, resolve
 from cuda_core_cffi._core.calls import Owner
-from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
 
 
 class Job(NamedTuple):
-    """One compilation.
+    """One compilation."""
 
-    Attributes
-    ----------
-    source : bytes
-        What :meth:`Compiler.check_source` returned.
-    name : str
-        The name of the program.
-    options : ProgramOptions
-        The options.
-    spelt : list of bytes
-        The same for the compiler: what :meth:`Compiler.spell` returned.
-    target : ObjectCodeFormatType
-        What to make.
-    expressions : sequence of str
-        The name expressions.
-    logs : object with ``write(str)``, or None
-        Who gets the compiler's messages.
-    """
-
-    source: bytes
-    name: str
+    source: bytes  # what `Compiler.check_source` returned
+    name: str  # of the program
     options: ProgramOptions
-    spelt: list[bytes]
-    target: ObjectCodeFormatType
-    expressions: Sequence[str]
-    logs: Any
+    spelt: list[bytes]  # the options for the compiler: what `Compiler.spell` returned
+    target: ObjectCodeFormatType  # what to make
+    expressions: Sequence[str]  # the name expressions
+    logs: Any  # an object with write(str), which gets the compiler's messages, or None
 
     def write(self, log: str) -> None:
         """Hand on what the compiler said, if it said anything."""
@@ -59,21 +40,11 @@ class Compiled(NamedTuple):
 
 
 class Compiler(abc.ABC):
-    """A compiler. It has no state: that is in the C handles that it creates.
+    """A compiler. It has no state: that is in the C handles that it creates."""
 
-    Attributes
-    ----------
-    title : str
-        Its name in messages.
-    targets : tuple of ObjectCodeFormatType
-        What it makes.
-    knows_expressions : bool
-        Whether its language has name expressions.
-    """
-
-    title: ClassVar[str]
-    targets: ClassVar[tuple[ObjectCodeFormatType, ...]]
-    knows_expressions: ClassVar[bool] = False
+    title: ClassVar[str]  # its name in messages
+    targets: ClassVar[tuple[ObjectCodeFormatType, ...]]  # what it makes
+    knows_expressions: ClassVar[bool] = False  # whether its language has name expressions
 
     @property
     @abc.abstractmethod
@@ -128,17 +99,3 @@ def check_text(code: str | bytes | bytearray) -> bytes:
     if (position := source.find(b"\0")) >= 0:
         raise ValueError(f"code must not contain NUL: byte {position} is one, and the compiler would stop there")
     return source
-
-
-def copy_out(table: Any, handle: Any, call: str, failure: Callable[[int, str], Exception]) -> bytes:
-    """Return what the function ``call`` of a library copies out, whose size the function of that name tells."""
-    size = ffi.new("size_t *")
-    status = getattr(table, f"{call}Size")(handle, size)
-    if status:
-        raise failure(status, f"{call}Size")
-    data = bytearray(size[0])
-    if data:
-        status = getattr(table, call)(handle, ffi.from_buffer("char[]", data, require_writable=True))
-        if status:
-            raise failure(status, call)
-    return bytes(data)

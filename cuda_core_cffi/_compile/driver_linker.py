@@ -7,11 +7,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkLogs, c_name, linker_failure
+from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkLogs, c_name
 from cuda_core_cffi._compile.linker_options import LinkerOptions
 from cuda_core_cffi._core.calls import Owner, make_in
-from cuda_core_cffi._core.errors import CUDAError, UnavailableError, failure
+from cuda_core_cffi._core.errors import CUDAError, LinkerError, UnavailableError, failure, failure_with_log
 from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.libraries import driver_build
 from cuda_core_cffi._core.option_spelling import is_asked_for, several
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
@@ -50,9 +51,10 @@ class DriverLinker(LinkBackend):
     handle_type = "CUlinkState"
     targets = (ObjectCodeFormatType.CUBIN,)
 
-    @property
-    def backend(self) -> CompilerBackendType:
-        return CompilerBackendType.DRIVER
+    backend = CompilerBackendType.DRIVER
+
+    def build(self) -> bytes:
+        return driver_build()
 
     def resolve(self, options: LinkerOptions) -> LinkerOptions:
         return options._resolve(options.arch)  # by default the driver takes that of the context
@@ -62,7 +64,7 @@ class DriverLinker(LinkBackend):
 
     def _create(self, owner: Owner, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> None:
         spelt = driver_options(options)
-        kernels, variables = _names(options.kernels_used), _names(options.variables_used)
+        kernels, variables = several(options.kernels_used), several(options.variables_used)
         texts = [c_name(name) for name in [*kernels, *variables, *names]]
         if not make_in(
             owner,
@@ -103,10 +105,7 @@ class DriverLinker(LinkBackend):
 def driver_options(options: LinkerOptions) -> dict[int, int]:
     """Return the values of the driver's options, by number, except for those that are names.
 
-    Raises
-    ------
-    ValueError
-        If a field is set that the driver has no option for, or the architecture is not one that it knows.
+    Raise :class:`ValueError` if a field is set that the driver has no option for, or the architecture is unknown to it.
     """
     for name in _NOT_OPTIONS:
         if is_asked_for(getattr(options, name)):
@@ -127,10 +126,6 @@ def _target(arch: str) -> int:
     raise ValueError(f"LinkerOptions: the driver's linker, as this package was built, does not know arch {arch!r}")
 
 
-def _names(names: str | list[str] | tuple[str, ...] | None) -> list[str]:
-    return list(several(names)) if is_asked_for(names) else []
-
-
 def _text(log: Any) -> str:
     return str(ffi.string(log).decode(errors="replace"))
 
@@ -140,4 +135,4 @@ def _failure(status: int, detail: str = "", c_handle: Any = None) -> Exception:
     if not isinstance(error, CUDAError) or isinstance(error, UnavailableError):
         return error
     log = "" if c_handle is None else _text(lib.ccc_link_error_log(c_handle))
-    return linker_failure(str(error), log, str(error.call), int(error.status or 0), str(error.name))
+    return failure_with_log(LinkerError, str(error), log, str(error.call), int(error.status or 0), str(error.name))

@@ -53,22 +53,19 @@ class LinkBackend(abc.ABC):
     nvJitLink 12 and 13 leave a reference to freed memory in the thread that created a linker, if another thread
     completes it or destroys it incomplete: later linking crashes (seen). So a linker is completed, or else destroyed,
     before :meth:`link` returns.
-
-    Attributes
-    ----------
-    handle_type : str
-        The C type of its linkers.
-    targets : tuple of ObjectCodeFormatType
-        What it makes.
     """
 
-    handle_type: ClassVar[str]
-    targets: ClassVar[tuple[ObjectCodeFormatType, ...]]
+    handle_type: ClassVar[str]  # the C type of its linkers
+    targets: ClassVar[tuple[ObjectCodeFormatType, ...]]  # what it makes
 
     @property
     @abc.abstractmethod
     def backend(self) -> CompilerBackendType:
         """What it is called in the public API."""
+
+    @abc.abstractmethod
+    def build(self) -> bytes:
+        """Return what tells this build of the library from others, which may make other code of the same source."""
 
     @abc.abstractmethod
     def resolve(self, options: LinkerOptions) -> LinkerOptions:
@@ -123,10 +120,3 @@ def c_name(name: str) -> CData:
     """Return the name of an input for C; it may have come from anywhere."""
     text: CData = ffi.new("char[]", name.replace("\0", " ").encode(errors="replace"))
     return text
-
-
-def linker_failure(message: str, log: str, call: str, status: int, name: str) -> LinkerError:
-    """Return the exception for a linker's status, with its log at the end."""
-    error = LinkerError(f"{message}\n{log.rstrip()}" if log else message)
-    error.call, error.status, error.name = call, status, name
-    return error

@@ -18,8 +18,8 @@ from cuda_core_cffi._core.calls import close
 from cuda_core_cffi._core.errors import UnavailableError
 from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi._core.handle import Handle, Use, refuse_again
-from cuda_core_cffi._core.libraries import load_nvjitlink
-from cuda_core_cffi._core.options import check_options
+from cuda_core_cffi._core.libraries import NVJITLINK_LIBRARY
+from cuda_core_cffi._core.options import check_options, named
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _told: set[str] = set()  # why the driver links, once somebody was warned
 def _choose_backend() -> tuple[LinkBackend, str | None]:
     """Return what links, and why it is not nvJitLink, for the whole process."""
     try:
-        load_nvjitlink()
+        NVJITLINK_LIBRARY.load()
     except UnavailableError as error:
         return DriverLinker(), str(error)
     return NvJitLink(), None
@@ -199,14 +199,7 @@ class Linker(Handle):
         return cdata
 
     def _check_target(self, target: object) -> ObjectCodeFormatType:
-        if not isinstance(target, str):
-            raise TypeError(f"target_type must be a str, not {type(target).__name__}: {target!r}")
-        known = next((known for known in self._backend.targets if target.lower() == known), None)
-        if known is None:
-            raise ValueError(
-                f"unsupported target_type {str(target)!r}: {self._backend.backend} makes "
-                f"{', '.join(map(repr, map(str, self._backend.targets)))}"
-            )
+        known = named(self._backend.targets, target, "target_type", f"{self._backend.backend} makes")
         if known is ObjectCodeFormatType.PTX and not self._options.link_time_optimization:
             raise ValueError(
                 "PTX is made by link-time optimisation only: set link_time_optimization, or link to 'cubin'"

@@ -10,20 +10,29 @@ from dataclasses import dataclass
 
 from cuda_core_cffi._code.architecture import check_arch, current_architecture
 from cuda_core_cffi._core.option_spelling import (
-    Spelling,
     boolean,
+    check_name,
     choice,
     flag,
     number,
     only_checked,
+    option,
+    spell,
+    spellings,
     strings,
-    text,
 )
 from cuda_core_cffi.typing import CompilerBackendType
 
 DEFAULT_NAME = "<default linker>"
 
 _MOST_OPTIMIZATION = 4  # the driver's linker; nvJitLink says itself that it takes 0 and 3 only
+
+
+def _optimization_level(field: str, value: object) -> list[str]:
+    number("-O", 0)(field, value)
+    if value > _MOST_OPTIMIZATION:  # type: ignore[operator]  # an int, as was just checked
+        raise ValueError(f"{field} must be {_MOST_OPTIMIZATION} or less, not {value}")
+    return [f"-O{value}"]
 
 
 @dataclass
@@ -96,28 +105,28 @@ class LinkerOptions:
         If `numba_debug` is set.
     """
 
-    name: str | None = DEFAULT_NAME
-    arch: str | None = None
-    max_register_count: int | None = None
-    time: bool | None = None
-    verbose: bool | None = None
-    link_time_optimization: bool | None = None
-    ptx: bool | None = None
-    optimization_level: int | None = None
-    debug: bool | None = None
-    lineinfo: bool | None = None
-    ftz: bool | None = None
-    prec_div: bool | None = None
-    prec_sqrt: bool | None = None
-    fma: bool | None = None
-    kernels_used: str | list[str] | tuple[str, ...] | None = None
-    variables_used: str | list[str] | tuple[str, ...] | None = None
-    optimize_unused_variables: bool | None = None
-    ptxas_options: str | list[str] | tuple[str, ...] | None = None
-    split_compile: int | None = None
-    split_compile_extended: int | None = None
-    no_cache: bool | None = None
-    numba_debug: bool | None = None
+    name: str | None = option(only_checked(check_name), DEFAULT_NAME)
+    arch: str | None = option(only_checked(check_arch))
+    max_register_count: int | None = option(number("-maxrregcount", 1))
+    time: bool | None = option(flag("-time"))
+    verbose: bool | None = option(flag("-verbose"))
+    link_time_optimization: bool | None = option(flag("-lto"))
+    ptx: bool | None = option(flag("-ptx"))
+    optimization_level: int | None = option(_optimization_level)
+    debug: bool | None = option(flag("-g"))
+    lineinfo: bool | None = option(flag("-lineinfo"))
+    ftz: bool | None = option(choice("-ftz"))
+    prec_div: bool | None = option(choice("-prec-div"))
+    prec_sqrt: bool | None = option(choice("-prec-sqrt"))
+    fma: bool | None = option(choice("-fma"))
+    kernels_used: str | list[str] | tuple[str, ...] | None = option(strings("-kernels-used"))
+    variables_used: str | list[str] | tuple[str, ...] | None = option(strings("-variables-used"))
+    optimize_unused_variables: bool | None = option(flag("-optimize-unused-variables"))
+    ptxas_options: str | list[str] | tuple[str, ...] | None = option(strings("-Xptxas"))
+    split_compile: int | None = option(number("-split-compile", 0))
+    split_compile_extended: int | None = option(number("-split-compile-extended", 0))
+    no_cache: bool | None = option(flag("-no-cache"))
+    numba_debug: bool | None = option(only_checked(boolean))
 
     def __post_init__(self) -> None:
         """Check every field, so that a mistake shows where it was made."""
@@ -173,46 +182,7 @@ class LinkerOptions:
 
     def _spell(self) -> list[str]:
         """Check all fields and return what they are to nvJitLink, without the architecture."""
-        spelt: list[str] = []
-        for name, spell in _SPELLINGS.items():
-            if (value := getattr(self, name)) is not None:
-                spelt += spell(f"LinkerOptions: {name}", value)
-        return spelt
+        return spell("LinkerOptions", _SPELLINGS, vars(self))
 
 
-def _check_name(field: str, value: object) -> None:
-    if value != "":
-        text(field, value)
-
-
-def _optimization_level(field: str, value: object) -> list[str]:
-    number("-O", 0)(field, value)
-    if value > _MOST_OPTIMIZATION:  # type: ignore[operator]  # an int, as was just checked
-        raise ValueError(f"{field} must be {_MOST_OPTIMIZATION} or less, not {value}")
-    return [f"-O{value}"]
-
-
-_SPELLINGS: dict[str, Spelling] = {
-    "name": only_checked(_check_name),
-    "arch": only_checked(check_arch),  # goes first, whether given or found
-    "max_register_count": number("-maxrregcount", 1),
-    "time": flag("-time"),
-    "verbose": flag("-verbose"),
-    "link_time_optimization": flag("-lto"),
-    "ptx": flag("-ptx"),
-    "optimization_level": _optimization_level,
-    "debug": flag("-g"),
-    "lineinfo": flag("-lineinfo"),
-    "ftz": choice("-ftz"),
-    "prec_div": choice("-prec-div"),
-    "prec_sqrt": choice("-prec-sqrt"),
-    "fma": choice("-fma"),
-    "kernels_used": strings("-kernels-used"),
-    "variables_used": strings("-variables-used"),
-    "optimize_unused_variables": flag("-optimize-unused-variables"),
-    "ptxas_options": strings("-Xptxas"),
-    "split_compile": number("-split-compile", 0),
-    "split_compile_extended": number("-split-compile-extended", 0),
-    "no_cache": flag("-no-cache"),
-    "numba_debug": only_checked(boolean),
-}
+_SPELLINGS = spellings(LinkerOptions)

@@ -4,26 +4,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
-from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkLogs, c_name, linker_failure
+from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkLogs, c_name
 from cuda_core_cffi._compile.linker_options import LinkerOptions
 from cuda_core_cffi._core.calls import Owner, close, make_in
-from cuda_core_cffi._core.errors import LinkerError, failure
+from cuda_core_cffi._core.errors import LinkerError, failure, failure_with_log
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._core.libraries import load_nvjitlink
+from cuda_core_cffi._core.libraries import NVJITLINK_LIBRARY
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
-_INPUTS = {
-    ObjectCodeFormatType.CUBIN: lib.NVJITLINK_INPUT_CUBIN,
-    ObjectCodeFormatType.FATBIN: lib.NVJITLINK_INPUT_FATBIN,
-    ObjectCodeFormatType.LIBRARY: lib.NVJITLINK_INPUT_LIBRARY,
-    ObjectCodeFormatType.LTOIR: lib.NVJITLINK_INPUT_LTOIR,
-    ObjectCodeFormatType.OBJECT: lib.NVJITLINK_INPUT_OBJECT,
-    ObjectCodeFormatType.PTX: lib.NVJITLINK_INPUT_PTX,
-}
-
+_INPUTS = {kind: getattr(lib, f"NVJITLINK_INPUT_{kind.name}") for kind in ObjectCodeFormatType}
 _OUTPUTS = {ObjectCodeFormatType.CUBIN: "LinkedCubin", ObjectCodeFormatType.PTX: "LinkedPtx"}
 
 # What nvJitLink's own words do not say.
@@ -41,19 +34,22 @@ class NvJitLink(LinkBackend):
     handle_type = "nvJitLinkHandle"
     targets = tuple(_OUTPUTS)
 
-    @property
-    def backend(self) -> CompilerBackendType:
-        return CompilerBackendType.NVJITLINK
+    backend = CompilerBackendType.NVJITLINK
+
+    def build(self) -> bytes:
+        return NVJITLINK_LIBRARY.build()
 
     def resolve(self, options: LinkerOptions) -> LinkerOptions:
         return options._resolve(options._arch_or_current())
 
     def idle(self, owner: Owner, options: LinkerOptions, target: ObjectCodeFormatType) -> None:
         self._create(owner, options, target, ())
-        load_nvjitlink().nvJitLinkComplete(_linker(owner._c_handle))  # of nothing: now any thread may destroy it
+        NVJITLINK_LIBRARY.load().nvJitLinkComplete(
+            _linker(owner._c_handle)
+        )  # of nothing: now any thread may destroy it
 
     def _create(self, owner: Owner, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> None:
-        load_nvjitlink()
+        NVJITLINK_LIBRARY.load()
         spelt = options.as_bytes(CompilerBackendType.NVJITLINK)
         if target is ObjectCodeFormatType.PTX and not options.ptx:
             spelt.append(b"-ptx")
@@ -79,7 +75,7 @@ class NvJitLink(LinkBackend):
             raise _failure(c_handle, status, "nvJitLinkAddData", f"{item.name!r}, {str(item.code_type)!r}")
 
     def _complete(self, c_handle: Any, target: ObjectCodeFormatType) -> bytes:
-        status = load_nvjitlink().nvJitLinkComplete(_linker(c_handle))
+        status = NVJITLINK_LIBRARY.load().nvJitLinkComplete(_linker(c_handle))
         if status:
             raise _failure(c_handle, status, "nvJitLinkComplete")
         data = _read(c_handle, _OUTPUTS[target])
@@ -94,14 +90,10 @@ def _linker(c_handle: Any) -> Any:
 
 
 def _failure(c_handle: Any, status: int, call: str, arguments: str = "") -> LinkerError:
-    log = _log(c_handle, "ErrorLog") if c_handle else ""
-    text = _describe(status, f"{call}({arguments})" if arguments else call)
-    return linker_failure(text, log, call, status, _status_name(status))
-
-
-def _describe(status: int, call: str) -> str:
     name = _status_name(status)
-    return f"{call} failed: {name} ({status})" + (f"; {_HINTS[name]}" if name in _HINTS else "")
+    text = f"{call}({arguments})" if arguments else call
+    text += f" failed: {name} ({status})" + (f"; {_HINTS[name]}" if name in _HINTS else "")
+    return failure_with_log(LinkerError, text, _log(c_handle, "ErrorLog") if c_handle else "", call, status, name)
 
 
 def _status_name(status: int) -> str:
@@ -114,16 +106,4 @@ def _log(c_handle: Any, what: str) -> str:
 
 
 def _read(c_handle: Any, what: str) -> bytes:
-    """Return what ``nvJitLinkGet<what>`` copies out, whose size ``nvJitLinkGet<what>Size`` tells."""
-    table = load_nvjitlink()
-    size = ffi.new("size_t *")
-    status = getattr(table, f"nvJitLinkGet{what}Size")(_linker(c_handle), size)
-    data = bytearray(size[0])
-    if not status and size[0]:
-        status = getattr(table, f"nvJitLinkGet{what}")(
-            _linker(c_handle), ffi.from_buffer("char[]", data, require_writable=True)
-        )
-    if status:
-        call = f"nvJitLinkGet{what}"
-        raise linker_failure(_describe(status, call), "", call, status, _status_name(status))
-    return bytes(data)
+    return NVJITLINK_LIBRARY.copy_out(_linker(c_handle), f"nvJitLinkGet{what}", functools.partial(_failure, None))

@@ -5,29 +5,51 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
-from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text, copy_out
-from cuda_core_cffi._compile.name_expressions import explain_unknown_names
-from cuda_core_cffi._compile.nvrtc_includes import extra_headers, files_asked_for, files_included
-from cuda_core_cffi._compile.nvrtc_options import NVRTC_TARGETS, depends_on_settings, nvrtc_options
+from cuda_core_cffi._code.missing_symbols import near_matches
+from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text
+from cuda_core_cffi._compile.compiler_options import NVRTC_TARGETS, nvrtc_options
 from cuda_core_cffi._compile.program_options import ProgramOptions
 from cuda_core_cffi._compile.resolved_options import ResolvedOptions
 from cuda_core_cffi._core.calls import Owner, close, make_in
-from cuda_core_cffi._core.errors import NVRTCError, failure
+from cuda_core_cffi._core.errors import NVRTCError, failure, failure_with_log
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Use
-from cuda_core_cffi._core.libraries import load_nvrtc, nvrtc_build, nvrtc_version
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType
 
 # By name, because NVRTC itself tells the name of a status.
-_PCH_CREATED = "NVRTC_SUCCESS"
-_PCH_NOT_ATTEMPTED = "NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED"
+_PCH_STATUSES = {
+    None: None,  # NVRTC is older than the question
+    "NVRTC_SUCCESS": PCHStatusType.CREATED,
+    "NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED": PCHStatusType.NOT_ATTEMPTED,
+}
 _PCH_HEAP_EXHAUSTED = "NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED"
 _INVALID_OPTION = "NVRTC_ERROR_INVALID_OPTION"
+
+_FILE_OPTIONS: Final = ("include_path", "pre_include", "pch", "use_pch", "pch_dir")
+
+# An #include that may find a file beside the source, which is the working directory if the program's name has none: in
+# quotes, or of a macro. What stands in angle brackets comes from the compiler itself, or from include_path. Several
+# expressions, because one that begins with a literal is ten times as fast as one that begins with a choice.
+_GAP = rb"(?:\s|/\*.*?\*/)*+"
+_DIRECTIVE = _GAP + rb"(?:include|include_next|import|embed)\b" + _GAP + rb"(?!<)"
+_QUESTION = rb"__has_(?:include|include_next|embed)\b" + _GAP + rb"(?!\(" + _GAP + rb"<)"
+_LOCAL_INCLUDES = [
+    re.compile(pattern, re.DOTALL)
+    for pattern in (rb"#" + _DIRECTIVE, rb"%:" + _DIRECTIVE, rb"\?\?=" + _DIRECTIVE, _QUESTION)
+]
+
+# How NVRTC's log complains: it takes name expressions for a file of its own.
+_UNKNOWN: Final = re.compile(r'^__nv_name_map\(\d+\): error: (?:identifier|.* has no member) "([^"]+)"', re.MULTILINE)
+_COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_ATTRIBUTE: Final = re.compile(r"\b__(?:launch_bounds|align|cluster_dims|maxnreg)__\s*\([^()]*\)")
+_DEFINED: Final = re.compile(r"\b__(?:global|device|constant|managed)__\b[^;{}()\[\]=]*?\b([A-Za-z]\w*)\s*(?=[(;={\[])")
 
 _NULL = ffi.NULL
 _create = lib.ccc_program_create
@@ -44,43 +66,44 @@ class NVRTC(Compiler):
     targets = NVRTC_TARGETS
     knows_expressions = True
 
-    @property
-    def backend(self) -> CompilerBackendType:
-        return CompilerBackendType.NVRTC
-
-    @property
-    def handle_type(self) -> str:
-        return "nvrtcProgram"
+    backend = CompilerBackendType.NVRTC
+    handle_type = "nvrtcProgram"
 
     def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:
         return check_text(code)
 
     def build(self) -> bytes:
-        return nvrtc_build()
+        return NVRTC_LIBRARY.build()
 
     def files_asked_for(self, options: ProgramOptions) -> str | None:
-        return files_asked_for(options)
+        found = next((name for name in _FILE_OPTIONS if getattr(options, name)), None)
+        return None if found is None else f"with {found} the code depends on files"
 
     def files_included(self, source: bytes, options: ProgramOptions) -> str | None:
-        return files_included(source, options)
+        if options.no_source_include:
+            return None
+        line = _local_include(source)
+        if line is None and options.extra_headers:
+            line = next(filter(None, (_local_include(header) for _, header in _extra_headers(options))), None)
+        return line and f"{line!r} may find a file beside the source (with no_source_include it does not)"
 
     def spell(self, resolved: ResolvedOptions, target: ObjectCodeFormatType) -> list[bytes]:
         spelt = resolved.spelt.get(target)
         if spelt is None:
             fields = vars(resolved.options)
             spelt = [os.fsencode(option) for option in nvrtc_options(fields, target, resolved.checked)]
-            if not depends_on_settings(fields):
+            if fields["arch"] is not None and not fields["use_bundled_headers"]:  # which depend on what is outside
                 resolved.spelt[target] = spelt
         return spelt
 
     def more_inputs(self, options: ProgramOptions) -> Iterable[bytes]:
-        return chain.from_iterable(extra_headers(options))
+        return chain.from_iterable(_extra_headers(options))
 
     def create(self, owner: Owner, source: bytes, name: str, options: ProgramOptions) -> None:
-        load_nvrtc()
+        NVRTC_LIBRARY.load()
         status = _new("int *")
         if options.extra_headers:
-            headers = [[_new("char[]", text) for text in header] for header in extra_headers(options)]
+            headers = [[_new("char[]", text) for text in header] for header in _extra_headers(options)]
             names, texts = (_new("const char *[]", [header[part] for header in headers]) for part in (0, 1))
             is_made = make_in(owner, _create, source, name.encode(), len(headers), texts, names, status)
         else:
@@ -91,7 +114,7 @@ class NVRTC(Compiler):
     def compile(self, c_handle: Any, job: Job) -> Compiled:
         makes_pch = bool(job.options.pch or job.options.create_pch)
         program = _run(c_handle, job)
-        if not (makes_pch and pch_heap_is_exhausted(program) and grow_pch_heap(program)):
+        if not (makes_pch and _pch_status_name(program) == _PCH_HEAP_EXHAUSTED and grow_pch_heap(program)):
             return _result(program, job, makes_pch)
         again = Use()
         self.create(again, job.source, job.name, job.options)
@@ -105,7 +128,7 @@ def _run(c_handle: Any, job: Job) -> Any:
     """Compile the program in ``c_handle`` and return it; raise what the compiler says."""
     program = ffi.cast("nvrtcProgram", lib.ccc_handle_value(c_handle))
     for expression in job.expressions:
-        add_name_expression(program, expression)
+        _ask_of_expression("nvrtcAddNameExpression", program, expression)
     options = job.options
     if options.pch or options.create_pch or options.use_pch:
         with _pch_lock:
@@ -115,7 +138,7 @@ def _run(c_handle: Any, job: Job) -> Any:
     log = program_log(program)
     job.write(log)
     if status:
-        hint = explain_unknown_names(log, job.source) if job.expressions else ""
+        hint = _explain_unknown_names(log, job.source) if job.expressions else ""
         raise nvrtc_failure(status, "nvrtcCompileProgram", log, hint)
     return program
 
@@ -123,8 +146,8 @@ def _run(c_handle: Any, job: Job) -> Any:
 def _result(program: Any, job: Job, makes_pch: bool) -> Compiled:
     return Compiled(
         program_output(program, job.target),
-        {expression: lowered_name(program, expression) for expression in job.expressions},
-        pch_status(program) if makes_pch else None,
+        {expression: _symbol_of(program, expression) for expression in job.expressions},
+        _PCH_STATUSES.get(_pch_status_name(program), PCHStatusType.FAILED) if makes_pch else None,
     )
 
 
@@ -133,59 +156,40 @@ def nvrtc_failure(status: int, call: str, log: str = "", hint: str = "") -> NVRT
     name = _status_name(status)
     text = f"{call} failed: {name} ({status}){hint}"
     if name == _INVALID_OPTION and "architecture" in log:
-        text += f"; NVRTC {version_text()} compiles for {', '.join(map(str, supported_archs()))}"
-    error = NVRTCError(f"{text}\n{log.rstrip()}" if log else text)
-    error.call, error.status, error.name = call, int(status), name
-    return error
-
-
-def add_name_expression(program: Any, expression: str) -> None:
-    """Ask for the lowered name of ``expression``, before the program is compiled."""
-    status = load_nvrtc().nvrtcAddNameExpression(program, expression.encode())
-    if status:
-        raise nvrtc_failure(status, f"nvrtcAddNameExpression({expression!r})")
+        version = ".".join(map(str, NVRTC_LIBRARY.version()))
+        text += f"; NVRTC {version} compiles for {', '.join(map(str, supported_archs()))}"
+    return failure_with_log(NVRTCError, text, log, call, status, name)
 
 
 def compile_program(program: Any, options: Sequence[bytes]) -> int:
     """Compile and return the status, for the caller to raise once it has the log."""
     texts = [ffi.new("char[]", option) for option in options]
-    return int(load_nvrtc().nvrtcCompileProgram(program, len(texts), ffi.new("const char *[]", texts)))
+    return int(NVRTC_LIBRARY.load().nvrtcCompileProgram(program, len(texts), ffi.new("const char *[]", texts)))
 
 
-def lowered_name(program: Any, expression: str) -> str:
-    """Return the symbol that ``expression`` became."""
-    out = ffi.new("const char **")
-    status = load_nvrtc().nvrtcGetLoweredName(program, expression.encode(), out)
+def _ask_of_expression(call: str, program: Any, expression: str, *out: Any) -> None:
+    """Call a function about a name expression: to add it before the program is compiled, to get its symbol after."""
+    status = getattr(NVRTC_LIBRARY.load(), call)(program, expression.encode(), *out)
     if status:
-        raise nvrtc_failure(status, f"nvrtcGetLoweredName({expression!r})")
+        raise nvrtc_failure(status, f"{call}({expression!r})")
+
+
+def _symbol_of(program: Any, expression: str) -> str:
+    out = ffi.new("const char **")
+    _ask_of_expression("nvrtcGetLoweredName", program, expression, out)
     return str(ffi.string(out[0]).decode())
 
 
 def program_log(program: Any) -> str:
     """Return the log of the last compilation; empty if the compiler had nothing to say."""
     # The log quotes the source, which may be anything.
-    return copy_out(load_nvrtc(), program, "nvrtcGetProgramLog", nvrtc_failure).rstrip(b"\0").decode(errors="replace")
+    return NVRTC_LIBRARY.copy_out(program, "nvrtcGetProgramLog", nvrtc_failure).rstrip(b"\0").decode(errors="replace")
 
 
 def program_output(program: Any, target: str) -> bytes:
     """Return what the compilation made, for a target of ``"ptx"``, ``"cubin"`` or ``"ltoir"``."""
-    data = copy_out(load_nvrtc(), program, f"nvrtcGet{target.upper()}", nvrtc_failure)
+    data = NVRTC_LIBRARY.copy_out(program, f"nvrtcGet{target.upper()}", nvrtc_failure)
     return data.rstrip(b"\0") if target == "ptx" else data  # the size of PTX counts its terminator
-
-
-def pch_status(program: Any) -> PCHStatusType | None:
-    """Return what became of the precompiled header; None where NVRTC is older than the question."""
-    name = _pch_status_name(program)
-    if name is None:
-        return None
-    if name == _PCH_CREATED:
-        return PCHStatusType.CREATED
-    return PCHStatusType.NOT_ATTEMPTED if name == _PCH_NOT_ATTEMPTED else PCHStatusType.FAILED
-
-
-def pch_heap_is_exhausted(program: Any) -> bool:
-    """Return whether a larger heap would have made the precompiled header."""
-    return _pch_status_name(program) == _PCH_HEAP_EXHAUSTED
 
 
 def grow_pch_heap(program: Any) -> bool:
@@ -193,7 +197,7 @@ def grow_pch_heap(program: Any) -> bool:
 
     NVRTC has one such heap for the process, and frees the old one: no other compilation may be using it.
     """
-    table = load_nvrtc()
+    table = NVRTC_LIBRARY.load()
     sizes = ffi.new("size_t[2]")
     if table.nvrtcGetPCHHeapSizeRequired(program, sizes + 1):
         return False
@@ -205,7 +209,7 @@ def grow_pch_heap(program: Any) -> bool:
 
 def supported_archs() -> list[int]:
     """Return the compute capabilities that this NVRTC compiles for: 90 stands for 9.0."""
-    table = load_nvrtc()
+    table = NVRTC_LIBRARY.load()
     count = ffi.new("int *")
     if table.nvrtcGetNumSupportedArchs(count):
         return []
@@ -213,15 +217,50 @@ def supported_archs() -> list[int]:
     return [] if table.nvrtcGetSupportedArchs(archs) else list(archs)
 
 
-def version_text() -> str:
-    """Return NVRTC's version as text: ``"13.0"``."""
-    return ".".join(map(str, nvrtc_version()))
-
-
 def _status_name(status: int) -> str:
-    return str(ffi.string(load_nvrtc().nvrtcGetErrorString(status)).decode())
+    return str(ffi.string(NVRTC_LIBRARY.load().nvrtcGetErrorString(status)).decode())
 
 
 def _pch_status_name(program: Any) -> str | None:
-    function = load_nvrtc().nvrtcGetPCHCreateStatus
+    function = NVRTC_LIBRARY.load().nvrtcGetPCHCreateStatus
     return _status_name(function(program)) if function else None
+
+
+def _extra_headers(options: ProgramOptions) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the name and the text of each header in memory."""
+    for name, text in options.extra_headers or ():
+        yield name.encode(), text.encode() if isinstance(text, str) else bytes(text)
+
+
+def _local_include(source: bytes) -> str | None:
+    """Return the line that may include a file beside the source, if there is any."""
+    find = source.find
+    # Most kernels have nothing that those begin with, which is seen faster than searched. Continued lines may hide it.
+    if find(b"#") < 0 and find(b"\\") < 0 and find(b"__has_") < 0 and find(b"%:") < 0 and find(b"??=") < 0:
+        return None
+    joined = source.replace(b"\\\r\n", b"").replace(b"\\\n", b"")  # as the compiler reads continued lines
+    for pattern in _LOCAL_INCLUDES:
+        if found := pattern.search(joined):
+            return joined[found.start() :].splitlines()[0].decode(errors="replace")
+    return None
+
+
+def _explain_unknown_names(log: str, source: bytes) -> str:
+    """Return what to add to the message of a compilation that failed; nothing if no name expression was to blame.
+
+    That is ``"; in a name expression 'scole' is unknown: did you mean 'scale'?"``.
+    """
+    unknown = list(dict.fromkeys(_UNKNOWN.findall(log)))
+    if not unknown:
+        return ""
+    text = _ATTRIBUTE.sub(" ", _COMMENT.sub(" ", source.decode(errors="replace")))
+    defined = list(dict.fromkeys(_DEFINED.findall(text)))
+    return "".join(_explain(name, defined) for name in unknown)
+
+
+def _explain(name: str, defined: list[str]) -> str:
+    text = f"; in a name expression {name!r} is unknown"
+    if name in defined:
+        return f"{text}: it is in a namespace, whose name has to come first"
+    near = near_matches(name, defined)
+    return f"{text}: did you mean {' or '.join(map(repr, near))}?" if near else text

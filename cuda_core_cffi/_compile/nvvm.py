@@ -8,15 +8,15 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, copy_out
+from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job
+from cuda_core_cffi._compile.compiler_options import NVVM_TARGETS
 from cuda_core_cffi._compile.nvvm_ir import check_module, is_bitcode
-from cuda_core_cffi._compile.nvvm_options import NVVM_TARGETS
 from cuda_core_cffi._compile.program_options import ProgramOptions
 from cuda_core_cffi._compile.resolved_options import ResolvedOptions
 from cuda_core_cffi._core.calls import Owner, make_in
-from cuda_core_cffi._core.errors import NVVMError, failure
+from cuda_core_cffi._core.errors import NVVMError, failure, failure_with_log
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._core.libraries import find_libdevice, load_nvvm, nvvm_build
+from cuda_core_cffi._core.libraries import NVVM_LIBRARY, find_libdevice
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
 # By name, because libNVVM itself tells the name of a status.
@@ -36,13 +36,8 @@ class NVVM(Compiler):
     title = "libNVVM"
     targets = NVVM_TARGETS
 
-    @property
-    def backend(self) -> CompilerBackendType:
-        return CompilerBackendType.NVVM
-
-    @property
-    def handle_type(self) -> str:
-        return "nvvmProgram"
+    backend = CompilerBackendType.NVVM
+    handle_type = "nvvmProgram"
 
     def check_source(self, code: str | bytes | bytearray, options: ProgramOptions) -> bytes:
         for _ in _extra_modules(options):
@@ -50,7 +45,7 @@ class NVVM(Compiler):
         return check_module("code", code)
 
     def build(self) -> bytes:
-        return nvvm_build()
+        return NVVM_LIBRARY.build()
 
     def more_inputs(self, options: ProgramOptions) -> Iterable[bytes]:
         for name, module in _extra_modules(options):
@@ -63,13 +58,13 @@ class NVVM(Compiler):
         return resolved.options.as_bytes(CompilerBackendType.NVVM, target)
 
     def create(self, owner: Owner, source: bytes, name: str, options: ProgramOptions) -> None:
-        load_nvvm()
+        NVVM_LIBRARY.load()
         status = ffi.new("int *")
         if not make_in(owner, lib.ccc_nvvm_create, status):
             raise _failure(status[0], "nvvmCreateProgram") if status[0] else failure(lib.ccc_last_status())
 
     def compile(self, c_handle: Any, job: Job) -> Compiled:
-        table = load_nvvm()
+        table = NVVM_LIBRARY.load()
         program = ffi.cast("nvvmProgram", lib.ccc_handle_value(c_handle))
         modules = [(job.name.encode(), job.source), *_extra_modules(job.options)]
         for name, module in modules:
@@ -84,7 +79,7 @@ class NVVM(Compiler):
             job.write(log)
             if status:
                 raise _failure(status, step, log, llvm)
-        data = _copy_out(program, "nvvmGetCompiledResult")
+        data = NVVM_LIBRARY.copy_out(program, "nvvmGetCompiledResult", _failure)
         if job.target is ObjectCodeFormatType.PTX:
             data = data.rstrip(b"\0")  # its size counts the terminator
         return Compiled(data, {}, None)
@@ -92,23 +87,22 @@ class NVVM(Compiler):
 
 def _failure(status: int, call: str, log: str = "", llvm: int | None = None) -> NVVMError:
     """Return the exception for a status of libNVVM, with the compiler's log at its end."""
-    name = str(ffi.string(load_nvvm().nvvmGetErrorString(status)).decode())
+    name = str(ffi.string(NVVM_LIBRARY.load().nvvmGetErrorString(status)).decode())
     text = f"{call} failed: {name} ({status})"
     if name == _WRONG_VERSION:
         text += f"; this libNVVM reads {_ir_version()}: the module's !nvvmir.version must say so"
     elif name in _WRONG_DIALECT and _SYNTAX_ERROR in log and llvm is not None:
         pointers = "pointers to a type, such as i32*" if llvm == _OLD_LLVM else "pointers without type: ptr"
         text += f"; for this arch, this libNVVM reads the IR of LLVM {llvm}, which has {pointers}"
-    error = NVVMError(f"{text}\n{log.rstrip()}" if log else text)
-    error.call, error.status, error.name = call, int(status), name
-    return error
+    return failure_with_log(NVVMError, text, log, call, status, name)
 
 
 def _run(call: str, program: Any, options: list[bytes]) -> tuple[int, str]:
     """Verify or compile, and return the status and what libNVVM says."""
     texts = [ffi.new("char[]", option) for option in options]
-    status = getattr(load_nvvm(), call)(program, len(texts), ffi.new("const char *[]", texts))
-    return int(status), _copy_out(program, "nvvmGetProgramLog").rstrip(b"\0").decode(errors="replace")
+    status = getattr(NVVM_LIBRARY.load(), call)(program, len(texts), ffi.new("const char *[]", texts))
+    log = NVVM_LIBRARY.copy_out(program, "nvvmGetProgramLog", _failure)
+    return int(status), log.rstrip(b"\0").decode(errors="replace")
 
 
 def _refuse_unreadable(program: Any) -> None:
@@ -128,10 +122,6 @@ def _add(function: Callable[..., int], call: str, program: Any, module: bytes, n
         raise _failure(status, f"{call}({name.decode()!r})")
 
 
-def _copy_out(program: Any, call: str) -> bytes:
-    return copy_out(load_nvvm(), program, call, _failure)
-
-
 def _extra_modules(options: ProgramOptions) -> Iterator[tuple[bytes, bytes]]:
     for name, code in options.extra_sources or ():
         yield name.encode(), check_module(f"the extra source {name!r}", code)
@@ -146,7 +136,7 @@ def _libdevice() -> bytes:
 
 def _ir_version() -> str:
     out = ffi.new("int[4]")
-    if load_nvvm().nvvmIRVersion(out, out + 1, out + 2, out + 3):
+    if NVVM_LIBRARY.load().nvvmIRVersion(out, out + 1, out + 2, out + 3):
         return "another version of NVVM IR"
     return f"NVVM IR {out[0]}.{out[1]} with debugging information {out[2]}.{out[3]}"
 
@@ -156,5 +146,5 @@ def _llvm_version(options: list[bytes]) -> int | None:
     arch = next((option.removeprefix(_ARCH_OPTION) for option in options if option.startswith(_ARCH_OPTION)), None)
     if arch is None or int(arch.removeprefix(b"compute_").rstrip(b"af")) < _NEW_LLVM_SINCE:
         return _OLD_LLVM
-    function, out = load_nvvm().nvvmLLVMVersion, ffi.new("int *")
+    function, out = NVVM_LIBRARY.load().nvvmLLVMVersion, ffi.new("int *")
     return None if not function or function(arch, out) else int(out[0])

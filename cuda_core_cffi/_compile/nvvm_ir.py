@@ -36,24 +36,9 @@ _MOST_BITS = 1 << 16  # of an alignment in LLVM
 
 
 def check_module(what: str, code: str | bytes | bytearray) -> bytes:
-    """Return a module of NVVM IR, text or bitcode, as bytes.
+    """Return a module of NVVM IR, text or bitcode, as bytes; ``what`` is what messages call it: ``"code"``.
 
-    Parameters
-    ----------
-    what : str
-        What messages call it: ``"code"``.
-    code : str or bytes or bytearray
-        The module.
-
-    Returns
-    -------
-    bytes
-        The same.
-
-    Raises
-    ------
-    ValueError
-        If it is empty, if it is bitcode that was cut off, or if it has no data layout that can be read.
+    Raise :class:`ValueError` if it is empty, bitcode that was cut off, or has no data layout that can be read.
     """
     source = code.encode() if isinstance(code, str) else bytes(code)
     if not source.strip():

@@ -6,21 +6,39 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cuda_core_cffi._compile.nvrtc_options import check_fields, nvrtc_options
-from cuda_core_cffi._compile.nvvm_options import nvvm_options
+from cuda_core_cffi._code.architecture import check_arch
+from cuda_core_cffi._compile.compiler_options import (
+    check_extra_headers,
+    check_extra_sources,
+    fast_compile,
+    macros,
+    nvrtc_options,
+    nvvm_options,
+    time_file,
+)
+from cuda_core_cffi._core.option_spelling import (
+    boolean,
+    check_name,
+    choice,
+    flag,
+    number,
+    numbers,
+    only_checked,
+    option,
+    path,
+    paths,
+    spell,
+    spellings,
+    string,
+    strings,
+)
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
 DEFAULT_NAME = "default_program"
-
-_Spell = Callable[[Mapping[str, Any], ObjectCodeFormatType | None], list[str]]
-_SPELLED_BY: dict[CompilerBackendType, _Spell] = {
-    CompilerBackendType.NVRTC: nvrtc_options,
-    CompilerBackendType.NVVM: nvvm_options,
-}
 
 
 @dataclass
@@ -169,66 +187,68 @@ class ProgramOptions:
     an :class:`NVRTCError` or :class:`NVVMError` that names it.
     """
 
-    name: str | None = DEFAULT_NAME
-    arch: str | None = None
-    relocatable_device_code: bool | None = None
-    extensible_whole_program: bool | None = None
-    debug: bool | None = None
-    lineinfo: bool | None = None
-    device_code_optimize: bool | None = None
-    ptxas_options: str | list[str] | tuple[str, ...] | None = None
-    max_register_count: int | None = None
-    ftz: bool | None = None
-    prec_sqrt: bool | None = None
-    prec_div: bool | None = None
-    fma: bool | None = None
-    use_fast_math: bool | None = None
-    extra_device_vectorization: bool | None = None
-    link_time_optimization: bool | None = None
-    gen_opt_lto: bool | None = None
-    define_macro: str | tuple[str, str] | list[str | tuple[str, str]] | tuple[str | tuple[str, str], ...] | None = None
-    undefine_macro: str | list[str] | tuple[str, ...] | None = None
-    include_path: str | list[str] | tuple[str, ...] | None = None
-    use_bundled_headers: bool | None = None
-    pre_include: str | list[str] | tuple[str, ...] | None = None
-    no_source_include: bool | None = None
-    std: str | None = None
-    builtin_move_forward: bool | None = None
-    builtin_initializer_list: bool | None = None
-    disable_warnings: bool | None = None
-    restrict: bool | None = None
-    device_as_default_execution_space: bool | None = None
-    device_int128: bool | None = None
-    optimization_info: str | None = None
-    no_display_error_number: bool | None = None
-    diag_error: int | list[int] | tuple[int, ...] | None = None
-    diag_suppress: int | list[int] | tuple[int, ...] | None = None
-    diag_warn: int | list[int] | tuple[int, ...] | None = None
-    brief_diagnostics: bool | None = None
-    time: str | None = None
-    split_compile: int | None = None
-    fdevice_syntax_only: bool | None = None
-    minimal: bool | None = None
-    no_cache: bool | None = None
-    fdevice_time_trace: str | None = None
-    device_float128: bool | None = None
-    frandom_seed: str | None = None
-    ofast_compile: str | None = None
-    pch: bool | None = None
-    create_pch: str | None = None
-    use_pch: str | None = None
-    pch_dir: str | None = None
-    pch_verbose: bool | None = None
-    pch_messages: bool | None = None
-    instantiate_templates_in_pch: bool | None = None
+    name: str | None = option(only_checked(check_name), DEFAULT_NAME)
+    arch: str | None = option(only_checked(check_arch))
+    relocatable_device_code: bool | None = option(choice("--relocatable-device-code"))
+    extensible_whole_program: bool | None = option(flag("--extensible-whole-program"))
+    debug: bool | None = option(flag("--device-debug"))
+    lineinfo: bool | None = option(flag("--generate-line-info"))
+    device_code_optimize: bool | None = option(flag("--dopt=on"))
+    ptxas_options: str | list[str] | tuple[str, ...] | None = option(strings("--ptxas-options"))
+    max_register_count: int | None = option(number("--maxrregcount", 1))
+    ftz: bool | None = option(choice("--ftz"))
+    prec_sqrt: bool | None = option(choice("--prec-sqrt"))
+    prec_div: bool | None = option(choice("--prec-div"))
+    fma: bool | None = option(choice("--fmad"))
+    use_fast_math: bool | None = option(flag("--use_fast_math"))
+    extra_device_vectorization: bool | None = option(flag("--extra-device-vectorization"))
+    link_time_optimization: bool | None = option(flag("--dlink-time-opt"))
+    gen_opt_lto: bool | None = option(flag("--gen-opt-lto"))
+    define_macro: str | tuple[str, str] | list[str | tuple[str, str]] | tuple[str | tuple[str, str], ...] | None = (
+        option(macros)
+    )
+    undefine_macro: str | list[str] | tuple[str, ...] | None = option(strings("--undefine-macro"))
+    include_path: str | list[str] | tuple[str, ...] | None = option(paths("--include-path"))
+    use_bundled_headers: bool | None = option(only_checked(boolean))
+    pre_include: str | list[str] | tuple[str, ...] | None = option(paths("--pre-include"))
+    no_source_include: bool | None = option(flag("--no-source-include"))
+    std: str | None = option(string("--std"))
+    builtin_move_forward: bool | None = option(choice("--builtin-move-forward"))
+    builtin_initializer_list: bool | None = option(choice("--builtin-initializer-list"))
+    disable_warnings: bool | None = option(flag("--disable-warnings"))
+    restrict: bool | None = option(flag("--restrict"))
+    device_as_default_execution_space: bool | None = option(flag("--device-as-default-execution-space"))
+    device_int128: bool | None = option(flag("--device-int128"))
+    optimization_info: str | None = option(string("--optimization-info"))
+    no_display_error_number: bool | None = option(flag("--no-display-error-number"))
+    diag_error: int | list[int] | tuple[int, ...] | None = option(numbers("--diag-error"))
+    diag_suppress: int | list[int] | tuple[int, ...] | None = option(numbers("--diag-suppress"))
+    diag_warn: int | list[int] | tuple[int, ...] | None = option(numbers("--diag-warn"))
+    brief_diagnostics: bool | None = option(choice("--brief-diagnostics"))
+    time: str | None = option(time_file)
+    split_compile: int | None = option(number("--split-compile", 0))
+    fdevice_syntax_only: bool | None = option(flag("--fdevice-syntax-only"))
+    minimal: bool | None = option(flag("--minimal"))
+    no_cache: bool | None = option(flag("--no-cache"))
+    fdevice_time_trace: str | None = option(path("--fdevice-time-trace"))
+    device_float128: bool | None = option(flag("--device-float128"))
+    frandom_seed: str | None = option(string("--frandom-seed"))
+    ofast_compile: str | None = option(fast_compile)
+    pch: bool | None = option(flag("--pch"))
+    create_pch: str | None = option(path("--create-pch"))
+    use_pch: str | None = option(path("--use-pch"))
+    pch_dir: str | None = option(path("--pch-dir"))
+    pch_verbose: bool | None = option(choice("--pch-verbose"))
+    pch_messages: bool | None = option(choice("--pch-messages"))
+    instantiate_templates_in_pch: bool | None = option(choice("--instantiate-templates-in-pch"))
     extra_sources: (
         list[tuple[str, str | bytes | bytearray]] | tuple[tuple[str, str | bytes | bytearray], ...] | None
-    ) = None
-    use_libdevice: bool | None = None
-    numba_debug: bool | None = None
+    ) = option(only_checked(check_extra_sources))
+    use_libdevice: bool | None = option(only_checked(boolean))
+    numba_debug: bool | None = option(flag("--numba-debug"))
     extra_headers: (
         list[tuple[str, str | bytes | bytearray]] | tuple[tuple[str, str | bytes | bytearray], ...] | None
-    ) = None
+    ) = option(only_checked(check_extra_headers))
 
     def __post_init__(self) -> None:
         """Check every field, so that a mistake shows where it was made."""
@@ -268,9 +288,18 @@ class ProgramOptions:
         -----
         With `arch` None the driver is asked for the current device, if there is a driver.
         """
-        for known, spell in _SPELLED_BY.items():
-            if str(backend).lower() == known.lower():
-                target = None if target_type is None else ObjectCodeFormatType(target_type)
-                return [os.fsencode(option) for option in spell(vars(self), target)]
-        known_ones = ", ".join(repr(str(known)) for known in _SPELLED_BY)
-        raise ValueError(f"there are no options for the backend {backend!r}; there are for {known_ones}")
+        fields, known = vars(self), str(backend).lower()
+        if known not in ("nvrtc", "nvvm"):
+            raise ValueError(f"there are no options for the backend {backend!r}; there are for 'NVRTC', 'NVVM'")
+        target = None if target_type is None else ObjectCodeFormatType(target_type)
+        checked = check_fields(fields)
+        spelt = nvrtc_options(fields, target, checked) if known == "nvrtc" else nvvm_options(fields, target)
+        return [os.fsencode(option) for option in spelt]
+
+
+_SPELLINGS = spellings(ProgramOptions)
+
+
+def check_fields(fields: Mapping[str, Any]) -> list[str]:
+    """Check all fields of :class:`ProgramOptions` and return what they are to NVRTC, without the architecture."""
+    return spell("ProgramOptions", _SPELLINGS, fields)

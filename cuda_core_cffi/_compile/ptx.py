@@ -16,7 +16,6 @@ from cuda_core_cffi._compile.program_options import ProgramOptions
 from cuda_core_cffi._compile.resolved_options import ResolvedOptions
 from cuda_core_cffi._core.calls import Owner, close
 from cuda_core_cffi._core.handle import Use
-from cuda_core_cffi._core.libraries import driver_build, nvjitlink_build
 from cuda_core_cffi._core.option_spelling import asked_besides, is_asked_for
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
@@ -28,7 +27,6 @@ _SHARED = (
 _LEVELS = {True: 3, False: 0, None: None}
 _TIMES_IN_LOG = "-"
 _KNOWN = {*_SHARED, "device_code_optimize", "time"}
-_BUILDS = {CompilerBackendType.NVJITLINK: nvjitlink_build, CompilerBackendType.DRIVER: driver_build}
 
 
 class PTX(Compiler):
@@ -62,7 +60,7 @@ class PTX(Compiler):
         return source
 
     def build(self) -> bytes:
-        return _BUILDS[self.backend]()
+        return link_backend().build()
 
     def spell(self, resolved: ResolvedOptions, target: ObjectCodeFormatType) -> list[bytes]:
         options = resolved.options

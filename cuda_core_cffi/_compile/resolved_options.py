@@ -14,8 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from cuda_core_cffi._compile.nvrtc_options import check_fields, copy_fields
-from cuda_core_cffi._compile.program_options import ProgramOptions
+from cuda_core_cffi._compile.program_options import ProgramOptions, check_fields
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
 _MOST_KEPT = 64
@@ -27,45 +26,31 @@ _kept: dict[bytes, ResolvedOptions] = {}
 
 
 class ResolvedOptions:
-    """Options that are checked, and do not change.
-
-    Parameters
-    ----------
-    options : ProgramOptions
-        Where they come from.
-    fields : Mapping
-        Its fields.
-
-    Attributes
-    ----------
-    options : ProgramOptions
-        A copy, on which later changes to the original do not work.
-    checked : list of str
-        What :func:`~cuda_core_cffi._compile.nvrtc_options.check_fields` returned.
-    spelt : dict
-        What NVRTC gets, by target; only what does not depend on anything else.
-    begun : dict
-        Digests for keys of cached code that lack the source, by target, each after what it was made from.
-    """
+    """Options that are checked, and do not change: a copy, on which later changes to the original do not work."""
 
     __slots__ = ("begun", "checked", "options", "spelt")
 
     def __init__(self, options: ProgramOptions, fields: Mapping[str, Any]) -> None:
         self.checked = check_fields(fields)
         self.options = object.__new__(type(options))
-        vars(self.options).update(copy_fields(fields))
+        vars(self.options).update({name: _copy(value) for name, value in fields.items()})
+        # What NVRTC gets, by target; only what does not depend on anything else.
         self.spelt: dict[ObjectCodeFormatType, list[bytes]] = {}
+        # Digests for keys of cached code that lack the source, by target, each after what it was made from.
         self.begun: dict[ObjectCodeFormatType, tuple[list[bytes], bytes, Any]] = {}
 
 
-def resolve(options: ProgramOptions) -> ResolvedOptions:
-    """Return options as they are now.
+def _copy(value: Any) -> Any:
+    """Return a value, or a copy of one that can be changed."""
+    if isinstance(value, list):  # which stays one: two names are no tuple of a name and a value
+        return [_copy(item) for item in value]
+    if isinstance(value, tuple):
+        return tuple(_copy(item) for item in value)
+    return bytes(value) if isinstance(value, bytearray) else value
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a field was assigned something that the constructor would have refused.
-    """
+
+def resolve(options: ProgramOptions) -> ResolvedOptions:
+    """Return options as they are now, after a check."""
     values = _written(options) if type(options) is ProgramOptions else None
     if values is None:
         return ResolvedOptions(options, vars(options))

@@ -29,43 +29,25 @@ _DAY: Final = 24 * 60 * 60
 # texts, which re compiles when a call has failed, and keeps
 _LINE: Final = r"\[(\d+):(\d+):([\d.]+)\]\[(\d+)\]\[[^]]*\]\[([A-Z])\] ?(.*)"
 _END: Final = r"Returning (\d+) \(\w+\) from (\w+)"
-_VARIANT: Final = r"(_v\d+)?(_ptsz|_ptds)?$"
+VARIANT: Final = r"(_v\d+)?(_ptsz|_ptds)?$"
 
 _new_buffer = ffi.new_allocator(should_clear_after_alloc=False)
 _lock = new_lock()
 
 
 class FailedCall(NamedTuple):
-    """What the driver logged of a call.
+    """What the driver logged of a call."""
 
-    Attributes
-    ----------
-    status : int
-        What the call returned.
-    name : str
-        The function, without the suffixes of versions.
-    text : str
-        Why it failed, in the words of the driver; empty where it does not say.
-    """
-
-    status: int
-    name: str
-    text: str
+    status: int  # what the call returned
+    name: str  # the function, without the suffixes of versions
+    text: str  # why it failed, in the words of the driver; empty where it does not say
 
 
 class ThreadLog(NamedTuple):
-    """What was logged in a thread.
+    """What was logged in a thread."""
 
-    Attributes
-    ----------
-    failed : deque of FailedCall
-        The last calls that failed.
-    lines : deque of tuple
-        Lines whose call has not ended yet, with their times of day in seconds.
-    """
-
-    failed: deque[FailedCall]
-    lines: deque[tuple[float, str]]
+    failed: deque[FailedCall]  # the last calls
+    lines: deque[tuple[float, str]]  # of calls that have not ended yet, with their times of day in seconds
 
     def add(self, seconds: float, text: str) -> None:
         """Add a line."""
@@ -75,27 +57,22 @@ class ThreadLog(NamedTuple):
             return
         explained = [line for when, line in self.lines if (seconds - when) % _DAY <= _ONE_CALL]
         self.lines.clear()
-        self.failed.append(FailedCall(int(end[1]), re.sub(_VARIANT, "", end[2]), "; ".join(explained)))
+        self.failed.append(FailedCall(int(end[1]), re.sub(VARIANT, "", end[2]), "; ".join(explained)))
 
 
 _threads: dict[int, ThreadLog] = {}  # by get_ident, the one that logged last at the end
 
 
 def explanation(status: int, call: str) -> str:
-    """Return what the driver logged of a call that has just failed in this thread, or an empty text.
+    """Return what the driver logged of a call that has just failed in this thread with a status, or an empty text.
 
-    Parameters
-    ----------
-    status : int
-        What the call returned.
-    call : str
-        The function. If it is none of the driver's, the last call with that status is meant.
+    If ``call`` is none of the driver's functions, the last call with that status is meant.
     """
     forward()
     with _lock:
         thread = _threads.get(threading.get_ident())
         calls = list(thread.failed) if thread is not None else []
-    name = re.sub(_VARIANT, "", call) if call.startswith("cu") else None
+    name = re.sub(VARIANT, "", call) if call.startswith("cu") else None
     for failed in reversed(calls):
         if failed.status == status and name in (None, failed.name):
             return failed.text

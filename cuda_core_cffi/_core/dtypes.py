@@ -51,12 +51,8 @@ def itemsize_of(code: int) -> int:
 def dtype_of(code: int) -> Any:
     """Return the ``numpy.dtype`` for a DLPack type.
 
-    Raises
-    ------
-    BufferError
-        If NumPy has no such type.
-    ModuleNotFoundError
-        If it needs the package ml_dtypes, which is not installed.
+    Raise :class:`BufferError` if NumPy has none, and :class:`ModuleNotFoundError` if it needs the package ml_dtypes,
+    which is not installed.
     """
     import numpy
 
@@ -76,13 +72,7 @@ def dtype_of(code: int) -> Any:
 
 
 def code_of(dtype: Any) -> int:
-    """Return the DLPack type for a ``numpy.dtype``.
-
-    Raises
-    ------
-    BufferError
-        If DLPack has no such type.
-    """
+    """Return the DLPack type for a ``numpy.dtype``; raise :class:`BufferError` if there is none."""
     code = CODES.get(dtype.name) if dtype.isnative and dtype.subdtype is None else None
     if code is None:
         raise BufferError(f"DLPack has no type for dtype {dtype}")
@@ -97,13 +87,7 @@ def numpy_dtype(dtype: Any) -> Any:
 
 
 def element_dtype(dtype: Any) -> Any:
-    """Return anything that names a dtype of plain data as a ``numpy.dtype``.
-
-    Raises
-    ------
-    TypeError
-        If its elements hold Python objects.
-    """
+    """Return anything that names a dtype as a ``numpy.dtype``; raise :class:`TypeError` if it holds Python objects."""
     found = numpy_dtype(dtype)
     if found.hasobject:
         raise TypeError(f"dtype {found} holds Python objects: a view shows plain data")

@@ -7,7 +7,6 @@ from __future__ import annotations
 import pathlib
 from typing import TYPE_CHECKING
 
-from cuda_core_cffi._core import detach  # noqa: F401  (what other code releases needs it)
 from cuda_core_cffi._core.ffi import ffi, lib
 
 if TYPE_CHECKING:

@@ -65,6 +65,7 @@ CAPTURE = {
 UNAVAILABLE = {"CUDA_ERROR_NO_DEVICE", "CUDA_ERROR_STUB_LIBRARY"}
 
 
+E = TypeVar("E", bound="CUDAError")
 T = TypeVar("T")
 U = TypeVar("U")
 Ts = TypeVarTuple("Ts")
@@ -112,21 +113,9 @@ class CUDAWarning(RuntimeWarning):
 
 
 def check(status: int, call: str | None = None) -> None:
-    """Raise what ``status`` means unless it is 0.
+    """Raise what the status of a driver function or a helper of ours means unless it is 0.
 
-    Parameters
-    ----------
-    status : int
-        What a driver function or a helper of ours returned.
-    call : str, optional
-        The driver function. A helper of ours remembers by itself which call failed.
-
-    Raises
-    ------
-    CUDAError
-        If a call failed.
-    RuntimeError
-        If an object that the call needed is closed.
+    A helper of ours remembers by itself which call failed; for a driver function that is ``call``.
     """
     if status:
         raise failure(status, call)
@@ -162,6 +151,13 @@ def failure(status: int, call: str | None = None, detail: str = "") -> Exception
         error = kind((missing or describe(status, call, logged)) + detail)
         error.driver_log = logged or None
     error.call, error.status, error.name = call, status, status_name(status)
+    return error
+
+
+def failure_with_log(kind: type[E], text: str, log: str, call: str, status: int, name: str) -> E:
+    """Return the exception for the status of a compiler or a linker, whose log ends the message."""
+    error = kind(f"{text}\n{log.rstrip()}" if log else text)
+    error.call, error.status, error.name = call, int(status), name
     return error
 
 

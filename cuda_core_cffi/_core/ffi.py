@@ -19,3 +19,8 @@ if not lib.ccc_import_is_first():  # before anything is changed that the first i
         "cuda_core_cffi was imported by another interpreter of this process, or before its modules were removed from "
         "sys.modules, and a process can import it once: put the modules back, or start another process"
     )
+
+from cuda_core_cffi import _capsule  # after the check, whose message is better
+
+# Exchange function addresses between the compiled modules: to release the GIL (``ccc_api.h``), to make capsules.
+lib.ccc_set_detach(*_capsule.connect(lib.ccc_gil_address(), lib.ccc_get_tensor_calls()))

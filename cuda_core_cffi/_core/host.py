@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import functools
+
 
 class Host:
     """The host, or one of its NUMA nodes. One object stands for the same place throughout the process.
@@ -43,16 +45,8 @@ class Host:
         self._is_numa_current = bool(is_numa_current)
         return _hosts.setdefault(key, self)  # another thread may have been first
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Host):
-            return NotImplemented
-        return (self._numa_id, self._is_numa_current) == (other._numa_id, other._is_numa_current)
-
-    def __hash__(self) -> int:
-        return hash((Host, self._numa_id, self._is_numa_current))
-
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), self._numa_id, self._is_numa_current))
+        return functools.partial(type(self), is_numa_current=self._is_numa_current), (self._numa_id,)
 
     def __repr__(self) -> str:
         if self._is_numa_current:
@@ -82,8 +76,3 @@ class Host:
 
 
 _hosts: dict[tuple[type[Host], int | None, bool], Host] = {}
-
-
-def _rebuild(cls: type[Host], numa_id: int | None, is_numa_current: bool) -> Host:
-    """Return the host that was pickled."""
-    return cls(numa_id, is_numa_current=is_numa_current)

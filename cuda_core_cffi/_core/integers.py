@@ -50,19 +50,8 @@ def is_integer(value: object) -> bool:
 def integer(value: Any, name: str, wanted: str = "an int") -> int:
     """Return a count, size or index that a caller gave as an int.
 
-    Parameters
-    ----------
-    value : int
-        The value.
-    name : str
-        What the message calls it.
-    wanted : str
-        What the message says it must be.
-
-    Raises
-    ------
-    TypeError
-        If it is no integer: also for bool, and for what stands for a device or a handle.
+    Raise :class:`TypeError`, which says that ``name`` must be ``wanted``, for anything else: also for a bool, and for
+    what stands for a device or a handle.
     """
     if type(value) is int:
         return value
@@ -75,21 +64,10 @@ def integer(value: Any, name: str, wanted: str = "an int") -> int:
 
 
 def address_of(handle: Any, kind: str | None = "address") -> int:
-    """Return a handle or an address as an integer.
+    """Return a handle or an address, given as int, CFFI pointer or typed handle, as an integer.
 
-    Parameters
-    ----------
-    handle : int, CFFI pointer or typed handle
-        The handle.
-    kind : str, optional
-        What it is a handle of: a key of :data:`HANDLE_CLASSES`; None for any.
-
-    Raises
-    ------
-    TypeError
-        If it is none, or one of another kind.
-    OverflowError
-        If it does not fit in 64 bits.
+    ``kind`` is what it must be a handle of, a key of :data:`HANDLE_CLASSES`; None for any. Raise :class:`TypeError` if
+    it is none, or one of another kind, and :class:`OverflowError` if it does not fit in 64 bits.
     """
     if type(handle) is int:
         address = handle

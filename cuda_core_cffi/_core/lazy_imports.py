@@ -9,16 +9,9 @@ from typing import Any
 
 
 def add_lazy_names(namespace: dict[str, Any], modules: dict[str, tuple[str, ...]]) -> None:
-    """Give a package its ``__getattr__`` and ``__dir__``.
+    """Give a package its ``__getattr__`` and ``__dir__``, for names by the module below the package that has them.
 
     Type checkers do not see these, on purpose: they would take any name for one of the package's.
-
-    Parameters
-    ----------
-    namespace : dict
-        The package's globals, with its ``__all__``.
-    modules : dict
-        The names, by the module below the package that has them.
     """
     package = namespace["__name__"]
     lazy = {name: f"{package}.{module}" for module, names in modules.items() for name in names}

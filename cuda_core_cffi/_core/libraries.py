@@ -8,15 +8,11 @@ import functools
 import os
 import struct
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cuda_core_cffi._core.errors import UnavailableError, check, cuda_version, failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.locks import new_lock
-
-NVJITLINK_VARIABLE = "CUDA_CORE_CFFI_NVJITLINK"
-NVRTC_VARIABLE = "CUDA_CORE_CFFI_NVRTC"
-NVVM_VARIABLE = "CUDA_CORE_CFFI_NVVM"
 
 # From the folder of libNVVM: in wheels of CUDA 13, and everywhere else.
 _LIBDEVICE_PLACES = ("../nvvm/libdevice/libdevice.10.bc", "../libdevice/libdevice.10.bc")
@@ -31,7 +27,6 @@ _ELF_NOTES = 4
 _NOTE_BUILD_ID = b"\x14\0\0\0\x03\0\0\0GNU\0"  # 20 bytes follow
 
 _lock = new_lock()
-_paths: dict[str, str] = {}  # by title; set under the lock, when the C table is filled
 
 
 class FoundLibrary(NamedTuple):
@@ -44,45 +39,109 @@ class FoundLibrary(NamedTuple):
     """Why the library cannot be used; None if it can."""
 
 
-def find_library(name: str, title: str, variable: str) -> str:
-    """Return the path of an NVIDIA library.
+class NvidiaLibrary:
+    """A library that is loaded when it is first needed.
 
-    Parameters
-    ----------
-    name : str
-        The name by which cuda-pathfinder knows it: ``"nvrtc"``.
-    title : str
-        The name for messages: ``"NVRTC"``.
-    variable : str
-        The environment variable that overrides the search with a path.
-
-    Returns
-    -------
-    str
-        An absolute path, or what the variable says.
-
-    Raises
-    ------
-    UnavailableError
-        If the library is nowhere to be found.
+    Its environment variable overrides the search with a path; its path is where it was found, once it is loaded.
     """
-    if chosen := os.environ.get(variable):
-        if not os.path.isfile(chosen):
-            raise UnavailableError(f"{title}: {variable} names {chosen!r}, and there is no such file")
-        return chosen
-    # On first need: importing it takes 75 ms, of which most programs that only allocate and copy need nothing.
-    from cuda.pathfinder import load_nvidia_dynamic_lib  # type: ignore[import-untyped]
 
-    try:
-        path: str | None = load_nvidia_dynamic_lib(name).abs_path
-    except (OSError, RuntimeError) as error:  # DynamicLibNotFoundError is a RuntimeError
-        raise UnavailableError(
-            f"{title} was not found; install it with `pip install cuda-core-cffi[{wanted_extra()}]`, or name the "
-            f"library in the environment variable {variable} (the search said: {' '.join(str(error).split())})"
-        ) from error
-    if path is None:
-        raise UnavailableError(f"{title} is loaded, but its path is unknown; name the library in {variable}")
-    return path
+    def __init__(
+        self,
+        name: str,  # by which cuda-pathfinder knows it
+        title: str,  # for messages
+        fill: Callable[[bytes], Any],  # the helper that loads it and fills the table of its functions
+        table: Any = None,  # those which the library is too old for are NULL
+        version: str = "",  # the function that tells its version
+        numbers: str = "int[2]",  # what that writes
+    ) -> None:
+        self.name, self.title, self.variable = name, title, f"CUDA_CORE_CFFI_{name.upper()}"
+        self.path: str | None = None  # set under the lock, when the table is filled
+        self._fill, self._table, self._version, self._numbers = fill, table, version, numbers
+        self._build: bytes | None = None
+
+    def find(self) -> str:
+        """Return its path, or what the variable says; raise :class:`UnavailableError` if it is nowhere to be found."""
+        if chosen := os.environ.get(self.variable):
+            if not os.path.isfile(chosen):
+                raise UnavailableError(f"{self.title}: {self.variable} names {chosen!r}, and there is no such file")
+            return chosen
+        # On first need: importing it takes 75 ms, of which most programs that only allocate and copy need nothing.
+        from cuda.pathfinder import load_nvidia_dynamic_lib  # type: ignore[import-untyped]
+
+        try:
+            path: str | None = load_nvidia_dynamic_lib(self.name).abs_path
+        except (OSError, RuntimeError) as error:  # DynamicLibNotFoundError is a RuntimeError
+            raise UnavailableError(
+                f"{self.title} was not found; install it with `pip install cuda-core-cffi[{wanted_extra()}]`, or name "
+                f"the library in the environment variable {self.variable} (the search said: "
+                f"{' '.join(str(error).split())})"
+            ) from error
+        if path is None:
+            raise UnavailableError(
+                f"{self.title} is loaded, but its path is unknown; name the library in {self.variable}"
+            )
+        return path
+
+    def load(self) -> Any:
+        """Return the table of its functions, loading the library at the first call.
+
+        Raise :class:`UnavailableError` if it is not installed or too old, or the library is none.
+        """
+        if self.path is None:
+            self._load()
+        return self._table
+
+    def version(self) -> tuple[int, int]:
+        """Return its version as (major, minor): that of its CUDA Toolkit, but libNVVM has versions of its own."""
+        out = ffi.new(self._numbers)
+        if getattr(self.load(), self._version)(out, out + 1):
+            raise UnavailableError(f"{self.path!r} does not tell its version")
+        return int(out[0]), int(out[1])
+
+    def build(self) -> bytes:
+        """Return what tells this build of the library from others, which may make other code of the same source.
+
+        Updates of one CUDA Toolkit have the same version, so this is the version with the build ID, where there is one.
+        """
+        if self._build is None:
+            version = self.version()
+            self._build = b"%d.%d " % version + _build_id(str(self.path))
+        return self._build
+
+    def copy_out(self, handle: Any, call: str, failure: Callable[[int, str], Exception]) -> bytes:
+        """Return what its function ``call`` copies out, whose size the function ``<call>Size`` tells."""
+        size = ffi.new("size_t *")
+        status = getattr(self.load(), f"{call}Size")(handle, size)
+        if status:
+            raise failure(status, f"{call}Size")
+        data = bytearray(size[0])
+        if data:
+            status = getattr(self._table, call)(handle, ffi.from_buffer("char[]", data, require_writable=True))
+            if status:
+                raise failure(status, call)
+        return bytes(data)
+
+    def _load(self) -> None:
+        path = self.find()
+        encoded = os.fsencode(path)
+        with _lock:
+            if self.path is not None:  # another thread was first
+                return
+            problem = self._fill(encoded)
+            if problem == ffi.NULL:
+                self.path = path
+                return
+        reason = ffi.string(problem).decode(errors="replace")
+        if reason.startswith(self.name):
+            reason = f"it has no function {reason}, so it is too old, or no {self.title}"
+        raise UnavailableError(f"{path!r} cannot be used as {self.title}: {reason}")
+
+
+NVRTC_LIBRARY: Final = NvidiaLibrary("nvrtc", "NVRTC", lib.ccc_nvrtc_load, lib.ccc_nvrtc_table, "nvrtcVersion")
+NVVM_LIBRARY: Final = NvidiaLibrary("nvvm", "libNVVM", lib.ccc_nvvm_load, lib.ccc_nvvm_table, "nvvmVersion")
+NVJITLINK_LIBRARY: Final = NvidiaLibrary(
+    "nvJitLink", "nvJitLink", lib.ccc_nvjitlink_load, lib.ccc_nvjitlink_table, "nvJitLinkVersion", "unsigned int[2]"
+)
 
 
 def wanted_extra() -> str:
@@ -90,70 +149,10 @@ def wanted_extra() -> str:
     return "cu12" if lib.ccc_driver_version() // 1000 == 12 else "cu13"
 
 
-def load_nvrtc() -> Any:
-    """Return the table of NVRTC's functions, loading the library at the first call.
-
-    Returns
-    -------
-    CFFI ``ccc_nvrtc``
-        One function pointer per name; those which this NVRTC is too old for are NULL.
-
-    Raises
-    ------
-    UnavailableError
-        If NVRTC is not installed, or the library is none.
-    """
-    if "NVRTC" not in _paths:
-        _load("nvrtc", "NVRTC", NVRTC_VARIABLE, lib.ccc_nvrtc_load)
-    return lib.ccc_nvrtc_table
-
-
-def load_nvjitlink() -> Any:
-    """Return the table of nvJitLink's functions, loading the library at the first call.
-
-    Returns
-    -------
-    CFFI ``ccc_nvjitlink``
-        One function pointer per name.
-
-    Raises
-    ------
-    UnavailableError
-        If nvJitLink is not installed or is older than CUDA 12.3, or the library is none.
-    """
-    if "nvJitLink" not in _paths:
-        _load("nvJitLink", "nvJitLink", NVJITLINK_VARIABLE, lib.ccc_nvjitlink_load)
-    return lib.ccc_nvjitlink_table
-
-
-def load_nvvm() -> Any:
-    """Return the table of libNVVM's functions, loading the library at the first call.
-
-    Returns
-    -------
-    CFFI ``ccc_nvvm``
-        One function pointer per name; those which this libNVVM is too old for are NULL.
-
-    Raises
-    ------
-    UnavailableError
-        If libNVVM is not installed, or the library is none.
-    """
-    if "libNVVM" not in _paths:
-        _load("nvvm", "libNVVM", NVVM_VARIABLE, lib.ccc_nvvm_load)
-    return lib.ccc_nvvm_table
-
-
 def find_libdevice() -> str:
-    """Return the path of libdevice, NVIDIA's library of mathematical functions, that belongs to libNVVM.
-
-    Raises
-    ------
-    UnavailableError
-        If libNVVM, or its libdevice, is nowhere to be found.
-    """
-    load_nvvm()
-    folder = os.path.dirname(os.path.realpath(_paths["libNVVM"]))
+    """Return the path of libdevice, NVIDIA's library of mathematical functions, that belongs to libNVVM."""
+    NVVM_LIBRARY.load()
+    folder = os.path.dirname(os.path.realpath(str(NVVM_LIBRARY.path)))
     for place in _LIBDEVICE_PLACES:
         path = os.path.normpath(os.path.join(folder, place))
         if os.path.isfile(path):
@@ -163,90 +162,17 @@ def find_libdevice() -> str:
     )
 
 
-def nvrtc_version() -> tuple[int, int]:
-    """Return NVRTC's version, which is that of the CUDA Toolkit it comes from, as (major, minor)."""
-    out = ffi.new("int[2]")
-    if load_nvrtc().nvrtcVersion(out, out + 1):
-        raise UnavailableError(f"{_paths['NVRTC']!r} does not tell its version")
-    return int(out[0]), int(out[1])
-
-
-@functools.cache
-def nvrtc_build() -> bytes:
-    """Return what tells this build of NVRTC from others, which may make other code of the same source.
-
-    Updates of one CUDA Toolkit have the same version, so this is the version with the build ID, where there is one.
-    """
-    return b"%d.%d " % nvrtc_version() + _build_id(_paths["NVRTC"])
-
-
-def nvjitlink_version() -> tuple[int, int]:
-    """Return nvJitLink's version, which is that of the CUDA Toolkit it comes from, as (major, minor)."""
-    out = ffi.new("unsigned int[2]")
-    if load_nvjitlink().nvJitLinkVersion(out, out + 1):
-        raise UnavailableError(f"{_paths['nvJitLink']!r} does not tell its version")
-    return int(out[0]), int(out[1])
-
-
-@functools.cache
-def nvjitlink_build() -> bytes:
-    """Return what tells this build of nvJitLink from others, as :func:`nvrtc_build` does for NVRTC."""
-    return b"%d.%d " % nvjitlink_version() + _build_id(_paths["nvJitLink"])
-
-
-def nvvm_version() -> tuple[int, int]:
-    """Return libNVVM's version as (major, minor); it is not that of the CUDA Toolkit, and seldom changes."""
-    out = ffi.new("int[2]")
-    if load_nvvm().nvvmVersion(out, out + 1):
-        raise UnavailableError(f"{_paths['libNVVM']!r} does not tell its version")
-    return int(out[0]), int(out[1])
-
-
-@functools.cache
-def nvvm_build() -> bytes:
-    """Return what tells this build of libNVVM from others, as :func:`nvrtc_build` does for NVRTC."""
-    return b"%d.%d " % nvvm_version() + _build_id(_paths["libNVVM"])
-
-
 @functools.cache
 def driver_build() -> bytes:
-    """Return what tells this build of the CUDA driver from others, as :func:`nvrtc_build` does for NVRTC."""
+    """Return what tells this build of the CUDA driver from others, as :meth:`NvidiaLibrary.build` does."""
     number = ffi.new("int *")
     check(lib.cuDriverGetVersion(number), "cuDriverGetVersion")
     return b"%d " % number[0] + _build_id(_mapped_path(ffi.string(lib.ccc_driver_name()).decode(errors="replace")))
 
 
 def found_libraries() -> list[FoundLibrary]:
-    """Report the driver and the libraries that are loaded at run time. Never raises.
-
-    Returns
-    -------
-    list of FoundLibrary
-        Name, path, version and problem of each. The driver is loaded by this, but not initialised.
-    """
-    return [
-        _driver(),
-        _found("NVRTC", NVRTC_VARIABLE, nvrtc_version),
-        _found("libNVVM", NVVM_VARIABLE, nvvm_version),
-        _found("nvJitLink", NVJITLINK_VARIABLE, nvjitlink_version),
-    ]
-
-
-def _load(name: str, title: str, variable: str, load: Callable[[bytes], Any]) -> None:
-    """Find a library as :func:`find_library` does, and fill its table; raise UnavailableError if there is none."""
-    path = find_library(name, title, variable)
-    encoded = os.fsencode(path)
-    with _lock:
-        if title in _paths:  # another thread was first
-            return
-        problem = load(encoded)
-        if problem == ffi.NULL:
-            _paths[title] = path
-            return
-    reason = ffi.string(problem).decode(errors="replace")
-    if reason.startswith(name):
-        reason = f"it has no function {reason}, so it is too old, or no {title}"
-    raise UnavailableError(f"{path!r} cannot be used as {title}: {reason}")
+    """Report the driver, which this loads but does not initialise, and the libraries. Never raises."""
+    return [_driver(), *map(_found, (NVRTC_LIBRARY, NVVM_LIBRARY, NVJITLINK_LIBRARY))]
 
 
 def _driver() -> FoundLibrary:
@@ -258,12 +184,12 @@ def _driver() -> FoundLibrary:
     return FoundLibrary("CUDA driver", _mapped_path(name), cuda_version(number[0]), None)
 
 
-def _found(title: str, variable: str, version: Callable[[], tuple[int, int]]) -> FoundLibrary:
+def _found(library: NvidiaLibrary) -> FoundLibrary:
     try:
-        text = ".".join(map(str, version()))
+        text = ".".join(map(str, library.version()))
     except UnavailableError as error:
-        return FoundLibrary(title, os.environ.get(variable) or None, None, str(error))
-    return FoundLibrary(title, _paths[title], text, None)
+        return FoundLibrary(library.title, os.environ.get(library.variable) or None, None, str(error))
+    return FoundLibrary(library.title, library.path, text, None)
 
 
 def _build_id(path: str) -> bytes:

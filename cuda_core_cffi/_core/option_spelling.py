@@ -9,12 +9,32 @@ wanted, a bool for an int where an int is, and 0 and 1 for a bool.
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, SupportsIndex
 
 Spelling = Callable[[str, Any], list[str]]
+
+
+def option(spelling: Spelling, default: str | None = None) -> Any:
+    """Return a field of a dataclass of options, which knows how it is spelt."""
+    return dataclasses.field(default=default, metadata={"spelling": spelling})
+
+
+def spellings(cls: type) -> dict[str, Spelling]:
+    """Return how each field of a dataclass of options is spelt."""
+    return {field.name: field.metadata["spelling"] for field in dataclasses.fields(cls)}
+
+
+def spell(title: str, spelt_by: Mapping[str, Spelling], fields: Mapping[str, Any]) -> list[str]:
+    """Check all fields of a dataclass, which messages call ``title``, and return the options that they stand for."""
+    options: list[str] = []
+    for name, spelling in spelt_by.items():
+        if (value := fields[name]) is not None:
+            options += spelling(f"{title}: {name}", value)
+    return options
 
 
 def flag(option: str) -> Spelling:
@@ -27,33 +47,21 @@ def choice(option: str) -> Spelling:
     return lambda field, value: [f"{option}={'true' if boolean(field, value) else 'false'}"]
 
 
-def string(option: str) -> Spelling:
-    """Return the spelling of a str as ``option=value``."""
-    return _texts(option, "a str")
+def _texts(wanted: str) -> Callable[[str], Spelling]:
+    """Return what makes the spelling of texts as ``option=value``."""
+
+    def make(option: str) -> Spelling:
+        def spell(field: str, value: object) -> list[str]:
+            items = several(value) if " or " in wanted or not is_asked_for(value) else [value]
+            return [f"{option}={text(field, item, wanted)}" for item in items]
+
+        return spell
+
+    return make
 
 
-def path(option: str) -> Spelling:
-    """Return the spelling of a path as ``option=value``."""
-    return _texts(option, "a path")
-
-
-def strings(option: str) -> Spelling:
-    """Return the spelling of one or several str, each as ``option=value``."""
-    return _texts(option, "a str or a sequence of str")
-
-
-def paths(option: str) -> Spelling:
-    """Return the spelling of one or several paths, each as ``option=value``."""
-    return _texts(option, "a path or a sequence of paths")
-
-
-def _texts(option: str, wanted: str) -> Spelling:
-    def spell(field: str, value: object) -> list[str]:
-        if not is_asked_for(value):
-            return []
-        return [f"{option}={text(field, item, wanted)}" for item in (several(value) if " or " in wanted else [value])]
-
-    return spell
+string, path = _texts("a str"), _texts("a path")
+strings, paths = _texts("a str or a sequence of str"), _texts("a path or a sequence of paths")
 
 
 def number(option: str, least: int) -> Spelling:
@@ -66,8 +74,7 @@ def numbers(option: str) -> Spelling:
     wanted = "an int or a sequence of int"
 
     def spell(field: str, value: object) -> list[str]:
-        items = several(value) if is_asked_for(value) else ()
-        return [f"{option}={_integer(field, item, 0, wanted)}" for item in items]
+        return [f"{option}={_integer(field, item, 0, wanted)}" for item in several(value)]
 
     return spell
 
@@ -80,6 +87,12 @@ def only_checked(verify: Callable[[str, Any], object]) -> Spelling:
         return []
 
     return spell
+
+
+def check_name(field: str, value: object) -> None:
+    """Check the value of a field ``name``, which may be empty."""
+    if value != "":
+        text(field, value)
 
 
 def asked_besides(known: Collection[str], fields: Mapping[str, Any]) -> list[str]:
@@ -103,7 +116,9 @@ def boolean(field: str, value: object) -> bool:
 
 
 def several(value: object) -> Sequence[Any]:
-    """Return a list or tuple as it is, and anything else as a list of one."""
+    """Return what a field asks for: a list or tuple as it is, anything else as a list of one."""
+    if not is_asked_for(value):
+        return ()
     return value if isinstance(value, list | tuple) else [value]
 
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
@@ -15,26 +15,10 @@ E = TypeVar("E", bound="enum.StrEnum")
 
 
 def check_options(cls: type[T], options: T | Mapping[str, Any] | Literal[False] | None, what: str) -> T:
-    """Return ``options`` as an instance of a dataclass.
+    """Return options as an instance of a dataclass: an instance as it is, or one made of its fields by name.
 
-    Parameters
-    ----------
-    cls : type
-        The dataclass.
-    options : cls or Mapping or None or False
-        An instance, which is returned as it is; its fields by name; or None or False for the defaults.
-    what : str
-        What the options are for, as the messages name it: ``"Device.create_stream"``.
-
-    Returns
-    -------
-    cls
-        The options.
-
-    Raises
-    ------
-    TypeError
-        If ``options`` is something else, or names a field that ``cls`` does not have.
+    None and False stand for the defaults. Messages call what the options are for ``what``: ``"Device.create_stream"``.
+    Raise :class:`TypeError` for anything else, and for a field that the dataclass does not have.
     """
     if isinstance(options, cls):
         return options
@@ -64,3 +48,17 @@ def member(kind: type[E], value: Any, name: str) -> E:
     except ValueError:
         names = ", ".join(repr(item.value) for item in kind)
         raise ValueError(f"{name} must be one of {names}, not {value!r}") from None
+
+
+def named(members: Collection[E], value: object, name: str, who: str, error: type[Exception] = ValueError) -> E:
+    """Return the member that a str names, in upper or lower case.
+
+    What messages call it is ``name``, and what the one about another value says before the members is ``who``: ``"NVRTC
+    makes"``.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a str, not {type(value).__name__}: {value!r}")
+    for known in members:
+        if value.lower() == known:
+            return known
+    raise error(f"unsupported {name} {str(value)!r}: {who} {', '.join(repr(str(known)) for known in members)}")

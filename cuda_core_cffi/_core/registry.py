@@ -7,8 +7,6 @@ A stream names its device, yet a device makes streams: the class below reaches t
 
 from __future__ import annotations
 
-import functools
-import importlib
 from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -20,9 +18,19 @@ if TYPE_CHECKING:
     from cuda_core_cffi.system import Device as SystemDevice
     from cuda_core_cffi.texture import OpaqueArray, TextureObject
 
+# What most programs do without, and where it is.
+LATE = {
+    "create_opaque_array": "cuda_core_cffi.texture:OpaqueArray._create",
+    "create_texture_object": "cuda_core_cffi.texture:TextureObject._create",
+    "graph_builder": "cuda_core_cffi.graph:GraphBuilder",
+    "launch_config": "cuda_core_cffi._launching.config:LaunchConfig",
+    "system_device": "cuda_core_cffi.system:Device",
+    "texture": "cuda_core_cffi.texture",
+}
+
 
 class Registry:
-    """Classes and functions by role.
+    """Classes and functions by role; those of `LATE` are imported when they are first asked for, and found once.
 
     Attributes
     ----------
@@ -30,44 +38,34 @@ class Registry:
         :class:`Device`, which makes one of an ordinal.
     call_in_stream : callable
         What has a stream call a function.
+    graph_builder : type
+        :class:`GraphBuilder`, which stands for a stream.
+    launch_config : type
+        :class:`LaunchConfig`, which a kernel's occupancy takes.
+    system_device : type
+        :class:`system.Device`, which a device is for NVML.
+    texture : module
+        :mod:`cuda_core_cffi.texture`, whose objects a device makes.
+    create_opaque_array, create_texture_object : callable
+        What makes an array of options on a device, and a texture of a resource and options.
     """
 
     device: type[Device]
     call_in_stream: Callable[[Any, Any, Any], None]
+    graph_builder: type[GraphBuilder]
+    launch_config: type[LaunchConfig]
+    system_device: type[SystemDevice]
+    texture: ModuleType
+    create_opaque_array: Callable[[int, Any], OpaqueArray]
+    create_texture_object: Callable[[int, Any, Any], TextureObject]
 
-    @property
-    def graph_builder(self) -> type[GraphBuilder]:
-        """:class:`GraphBuilder`. Most programs have no graphs: their modules are imported when this is asked for."""
-        found: type[GraphBuilder] = importlib.import_module("cuda_core_cffi.graph").GraphBuilder
-        return found
+    def __getattr__(self, name: str) -> Any:
+        import pkgutil
 
-    @property
-    def launch_config(self) -> type[LaunchConfig]:
-        """:class:`LaunchConfig`, which a kernel's occupancy takes; imported when this is asked for."""
-        found: type[LaunchConfig] = importlib.import_module("cuda_core_cffi._launching.config").LaunchConfig
-        return found
-
-    @property
-    def system_device(self) -> type[SystemDevice]:
-        """:class:`system.Device`, which a device is for NVML; imported when this is asked for."""
-        found: type[SystemDevice] = importlib.import_module("cuda_core_cffi.system").Device
-        return found
-
-    @functools.cached_property
-    def texture(self) -> ModuleType:
-        """:mod:`cuda_core_cffi.texture`, whose objects a device makes; imported when this is asked for."""
-        return importlib.import_module("cuda_core_cffi.texture")
-
-    @functools.cached_property
-    def create_opaque_array(self) -> Callable[[int, Any], OpaqueArray]:
-        """What makes an array of options on a device: found once, because programs make many."""
-        found: Callable[[int, Any], OpaqueArray] = self.texture.OpaqueArray._create
-        return found
-
-    @functools.cached_property
-    def create_texture_object(self) -> Callable[[int, Any, Any], TextureObject]:
-        """What makes a texture of a resource and options on a device: likewise."""
-        found: Callable[[int, Any, Any], TextureObject] = self.texture.TextureObject._create
+        if name not in LATE:
+            raise AttributeError(f"nothing is registered as {name!r}")
+        found = pkgutil.resolve_name(LATE[name])
+        setattr(self, name, found)
         return found
 
 

@@ -39,20 +39,7 @@ def use() -> None:
 
 
 def shown(ctype: str, value: int) -> int:
-    """Return a driver handle as programs get it.
-
-    Parameters
-    ----------
-    ctype : str
-        Its type in ``cuda.h``, such as ``CUstream``.
-    value : int
-        The handle.
-
-    Returns
-    -------
-    int
-        The handle, or an object of ``cuda.bindings.driver`` that stands for it.
-    """
+    """Return a driver handle of a type of ``cuda.h``, such as ``CUstream``, as programs get it."""
     if not is_used or ctype not in TYPES:
         return value
     try:

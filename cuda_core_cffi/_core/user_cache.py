@@ -16,23 +16,10 @@ def user_cache_folder() -> str:
 
 
 def check_owner(folder: str, advice: str, *found: os.stat_result) -> None:
-    """Check that a folder is this user's, because what is in it becomes code that runs.
+    """Raise :class:`PermissionError` unless a folder is this user's, because what is in it becomes code that runs.
 
-    Parameters
-    ----------
-    folder : str
-        Its path. A link that another user made is no better than a folder of theirs.
-    advice : str
-        What to do if it is not.
-    *found : os.stat_result
-        What is known of the folder, if it is open.
-
-    Raises
-    ------
-    PermissionError
-        If it belongs to another user.
-    OSError
-        If it is not there.
+    A link that another user made is no better than a folder of theirs. ``advice`` is what to do if it is not this
+    user's, and ``found`` what is known of the folder, if it is open.
     """
     for status in found or (os.lstat(folder), os.stat(folder)):
         if status.st_uid != os.geteuid():

@@ -10,7 +10,6 @@ from collections.abc import Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 from cuda_core_cffi import _capsule
-from cuda_core_cffi._core import detach  # noqa: F401  (deleters need _detach)
 from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.locks import new_lock

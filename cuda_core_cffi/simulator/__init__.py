@@ -43,12 +43,14 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.driver_log import VARIANT
 from cuda_core_cffi._core.ffi import ffi, lib
 
 __all__ = [
@@ -76,10 +78,9 @@ __all__ = [
 
 LIBRARY_NAME = "libcuda_core_cffi_simulator.so"
 LIBRARY_VARIABLE = "CUDA_SIM_LIBRARY"
+_MOST_ERRORS = 1000
 
-_KIND_LENGTH = 32
-_CALL_LENGTH = 64
-_MESSAGE_LENGTH = 512
+_TEXT_LENGTHS = {"kind": 32, "call": 64, "message": 512, "allocated_by": 64, "freed_by": 64}  # in a report
 
 
 class Call(NamedTuple):
@@ -234,7 +235,9 @@ class Trace(Uncopyable):
     def _read(self) -> list[Call]:
         found = _read_trace(self._start)
         if self._functions:
-            found = [c for c in found if c.function in self._functions or _base_name(c.function) in self._functions]
+            found = [
+                c for c in found if c.function in self._functions or re.sub(VARIANT, "", c.function) in self._functions
+            ]
         return found
 
 
@@ -336,21 +339,8 @@ def reports() -> list[Report]:
     for index in range(library.cudaSimReportCount()):
         raw = _RawReport()
         if library.cudaSimReportGet(index, ctypes.byref(raw)):
-            found.append(
-                Report(
-                    raw.kind.decode(),
-                    raw.call.decode(errors="replace"),
-                    raw.message.decode(errors="replace"),
-                    raw.address,
-                    raw.size,
-                    raw.allocation_start,
-                    raw.allocation_size,
-                    raw.allocation_order,
-                    raw.freed_order,
-                    raw.allocated_by.decode(),
-                    raw.freed_by.decode(),
-                )
-            )
+            values = (getattr(raw, name) for name in Report._fields)
+            found.append(Report._make(v.decode(errors="replace") if isinstance(v, bytes) else v for v in values))
     return found
 
 
@@ -498,20 +488,27 @@ def use() -> None:
 
 class _RawReport(ctypes.Structure):
     _fields_ = [
-        ("kind", ctypes.c_char * _KIND_LENGTH),
-        ("call", ctypes.c_char * _CALL_LENGTH),
-        ("message", ctypes.c_char * _MESSAGE_LENGTH),
-        ("address", ctypes.c_uint64),
-        ("size", ctypes.c_uint64),
-        ("allocation_start", ctypes.c_uint64),
-        ("allocation_size", ctypes.c_uint64),
-        ("allocation_order", ctypes.c_uint64),
-        ("freed_order", ctypes.c_uint64),
-        ("allocated_by", ctypes.c_char * _CALL_LENGTH),
-        ("freed_by", ctypes.c_char * _CALL_LENGTH),
+        (name, ctypes.c_char * _TEXT_LENGTHS[name] if name in _TEXT_LENGTHS else ctypes.c_uint64)
+        for name in Report._fields
     ]
 
 
+_INT, _SIZE, _TEXT = ctypes.c_int, ctypes.c_size_t, ctypes.c_char_p
+# The arguments and the result of each function; those without an entry take an int or nothing, and return such.
+_PROTOTYPES: dict[str, tuple[list[Any], Any]] = {
+    "cudaSimFail": ([_TEXT, _INT, _INT, _INT], _INT),
+    "cudaSimTraceCount": ([], _SIZE),
+    "cudaSimTraceGet": ([_SIZE, ctypes.POINTER(_INT)], _TEXT),
+    "cudaSimReportCount": ([], _SIZE),
+    "cudaSimReportSize": ([], _SIZE),
+    "cudaSimReportGet": ([_SIZE, ctypes.POINTER(_RawReport)], _INT),
+    "cudaSimLive": ([_SIZE, ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_uint64)], _TEXT),
+    "cudaSimSensorName": ([ctypes.c_uint], _TEXT),
+    "cudaSimSensorGet": ([ctypes.c_uint, _TEXT, ctypes.POINTER(ctypes.c_int64)], _INT),
+    "cudaSimSensorSet": ([ctypes.c_uint, _TEXT, ctypes.c_int64], _INT),
+    "cudaSimEvent": ([ctypes.c_uint, _TEXT, ctypes.c_ulonglong], _INT),
+    "cuGetErrorName": ([_INT, ctypes.POINTER(_TEXT)], _INT),
+}
 _loaded: ctypes.CDLL | None = None
 
 
@@ -519,30 +516,9 @@ def _library() -> ctypes.CDLL:
     global _loaded
     if _loaded is None:
         library = ctypes.CDLL(str(library_path()))
-        library.cudaSimFail.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_int, ctypes.c_int]
-        library.cudaSimFailClear.restype = None
-        library.cudaSimTrace.restype = None
-        library.cudaSimTraceClear.restype = None
-        library.cudaSimTraceCount.restype = ctypes.c_size_t
-        library.cudaSimTraceGet.argtypes = [ctypes.c_size_t, ctypes.POINTER(ctypes.c_int)]
-        library.cudaSimTraceGet.restype = ctypes.c_char_p
-        library.cudaSimReportCount.restype = ctypes.c_size_t
-        library.cudaSimReportSize.restype = ctypes.c_size_t
-        library.cudaSimReportGet.argtypes = [ctypes.c_size_t, ctypes.POINTER(_RawReport)]
-        library.cudaSimReportClear.restype = None
-        library.cudaSimRecover.restype = None
-        library.cudaSimLive.argtypes = [
-            ctypes.c_size_t,
-            ctypes.POINTER(ctypes.c_uint64),
-            ctypes.POINTER(ctypes.c_uint64),
-        ]
-        library.cudaSimLive.restype = ctypes.c_char_p
-        library.cudaSimSensorName.restype = ctypes.c_char_p
-        library.cudaSimSensorGet.argtypes = [ctypes.c_uint, ctypes.c_char_p, ctypes.POINTER(ctypes.c_int64)]
-        library.cudaSimSensorSet.argtypes = [ctypes.c_uint, ctypes.c_char_p, ctypes.c_int64]
-        library.cudaSimSensorsReset.restype = None
-        library.cudaSimEvent.argtypes = [ctypes.c_uint, ctypes.c_char_p, ctypes.c_ulonglong]
-        library.cuGetErrorName.argtypes = [ctypes.c_int, ctypes.POINTER(ctypes.c_char_p)]
+        for name, (arguments, result) in _PROTOTYPES.items():
+            function = getattr(library, name)
+            function.argtypes, function.restype = arguments, result
         if library.cudaSimReportSize() != ctypes.sizeof(_RawReport):
             raise ImportError(f"{library_path()} does not belong to this version of the module")
         _loaded = library
@@ -558,16 +534,6 @@ def _read_trace(start: int) -> list[Call]:
         if name is not None:
             found.append(Call(name.decode(), result.value))
     return found
-
-
-def _base_name(symbol: str) -> str:
-    for suffix in ("_ptsz", "_ptds"):
-        symbol = symbol.removesuffix(suffix)
-    stem, _, version = symbol.rpartition("_v")
-    return stem if stem and version.isdigit() else symbol
-
-
-_MOST_ERRORS = 1000
 
 
 def _error_number(error: int | str) -> int:

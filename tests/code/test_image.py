@@ -17,7 +17,7 @@ from cuda_core_cffi import Program, UnavailableError
 from cuda_core_cffi._code.elf import Elf
 from cuda_core_cffi._code.image import architectures, contents, is_relocatable, verify
 from cuda_core_cffi._compile.nvrtc import supported_archs
-from cuda_core_cffi._core.libraries import nvrtc_version
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
 SOURCE = """
@@ -44,7 +44,7 @@ SEGMENT_SIZE, SEGMENT_COUNT, SECTION_SIZE, SECTION_COUNT, NAMES = 54, 56, 58, 60
 def need_nvrtc():
     """Skip without a compiler."""
     try:
-        nvrtc_version()
+        NVRTC_LIBRARY.version()
     except UnavailableError as error:
         pytest.skip(str(error))
 

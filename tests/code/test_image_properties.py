@@ -8,7 +8,7 @@ import pytest
 from mutations import PIECES, Edit, damage, load, look, make_codes
 
 from cuda_core_cffi import UnavailableError
-from cuda_core_cffi._core.libraries import nvrtc_version
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
 hypothesis = pytest.importorskip("hypothesis", exc_type=ImportError)  # its compiled part does not load on every PyPy
@@ -32,7 +32,7 @@ EDITS = st.lists(REPLACED | MOVED, min_size=1, max_size=6)
 def codes():
     """Return whole code of each type that can be loaded."""
     try:
-        nvrtc_version()
+        NVRTC_LIBRARY.version()
     except UnavailableError as error:
         pytest.skip(str(error))
     return make_codes()

@@ -17,7 +17,7 @@ import pytest
 from cuda_core_cffi import CUDAError, Device, Kernel, LaunchConfig, Program, UnavailableError, ffi
 from cuda_core_cffi._code.kernel import KernelAttributes
 from cuda_core_cffi._code.occupancy import KernelOccupancy
-from cuda_core_cffi._core.libraries import nvrtc_version
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 
 SOURCE = """
 struct Odd { char bytes[12]; };
@@ -39,7 +39,7 @@ template <class T> __global__ void scale(T *x, T by, int n) { x[n] *= by; }
 def code(device, compile_target):
     """Return the code of the kernels above."""
     try:
-        nvrtc_version()
+        NVRTC_LIBRARY.version()
     except UnavailableError as error:
         pytest.skip(str(error))
     with Program(SOURCE, "c++").compile(compile_target, ["mangled", "scale<float>", "scale<int>"]) as code:
@@ -50,7 +50,7 @@ def code(device, compile_target):
 def ptx(device):
     """Return the same as PTX, whatever the driver."""
     try:
-        nvrtc_version()
+        NVRTC_LIBRARY.version()
     except UnavailableError as error:
         pytest.skip(str(error))
     with Program(SOURCE, "c++").compile("ptx", ["mangled", "scale<float>", "scale<int>"]) as code:

@@ -10,7 +10,7 @@ import pytest
 
 from cuda_core_cffi import Program, UnavailableError
 from cuda_core_cffi._code.mangling import kinds_from_ptx, kinds_from_symbol, merge_kinds, readable_name
-from cuda_core_cffi._core.libraries import nvrtc_version
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 
 PREAMBLE = """
 struct __half { unsigned short bits; };
@@ -90,7 +90,7 @@ TYPES = {
 def lower():
     """Return a function from source and name expressions to symbols and PTX."""
     try:
-        nvrtc_version()
+        NVRTC_LIBRARY.version()
     except UnavailableError as error:
         pytest.skip(str(error))
 

@@ -16,7 +16,7 @@ from mutations import fatbin_part, make_fatbin
 from cuda_core_cffi import CUDAError, Kernel, ObjectCode, Program, ProgramOptions, UnavailableError
 from cuda_core_cffi._compile.nvrtc import supported_archs
 from cuda_core_cffi._core.ffi import ffi
-from cuda_core_cffi._core.libraries import nvrtc_version
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 from cuda_core_cffi.typing import ObjectCodeFormatType
 
 SOURCE = """
@@ -35,7 +35,7 @@ LOADABLE = ["cubin", "fatbin", "ptx"]
 def nvrtc():
     """Skip without a compiler."""
     try:
-        nvrtc_version()
+        NVRTC_LIBRARY.version()
     except UnavailableError as error:
         pytest.skip(str(error))
 

@@ -30,7 +30,7 @@ from cuda_core_cffi import (
     live_objects,
 )
 from cuda_core_cffi._compile.driver_linker import driver_options
-from cuda_core_cffi._core.libraries import NVJITLINK_VARIABLE, found_libraries
+from cuda_core_cffi._core.libraries import NVJITLINK_LIBRARY, found_libraries
 from cuda_core_cffi.typing import CompilerBackendType
 
 HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -344,7 +344,7 @@ CHOICE = """
 
 
 def test_without_nvjitlink_the_driver_links_and_a_warning_says_why():
-    done = run_python(CHOICE, **{NVJITLINK_VARIABLE: "/no/such/file"})
+    done = run_python(CHOICE, **{NVJITLINK_LIBRARY.variable: "/no/such/file"})
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == CompilerBackendType.DRIVER
     assert done.stderr.count("RuntimeWarning") == 1
@@ -353,7 +353,7 @@ def test_without_nvjitlink_the_driver_links_and_a_warning_says_why():
 
 
 def test_an_nvjitlink_that_is_too_old_is_not_used():
-    done = run_python(CHOICE, **{NVJITLINK_VARIABLE: _cuda.__file__})  # lacks what was new in CUDA 12.3
+    done = run_python(CHOICE, **{NVJITLINK_LIBRARY.variable: _cuda.__file__})  # lacks what was new in CUDA 12.3
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == CompilerBackendType.DRIVER
     assert "it has no function nvJitLinkVersion, so it is too old, or no nvJitLink" in done.stderr
@@ -364,6 +364,6 @@ def test_the_report_says_why_nvjitlink_cannot_be_used():
         from cuda_core_cffi._core.libraries import found_libraries
         print({item.name: item for item in found_libraries()}["nvJitLink"])
         """
-    printed = output_of(code, **{NVJITLINK_VARIABLE: "/no/such/file"})
+    printed = output_of(code, **{NVJITLINK_LIBRARY.variable: "/no/such/file"})
     assert "path='/no/such/file', version=None, problem=" in printed
     assert "nvJitLink" in {item.name for item in found_libraries()}

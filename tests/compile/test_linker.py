@@ -27,14 +27,7 @@ from cuda_core_cffi import (
     launch,
     live_objects,
 )
-from cuda_core_cffi._core.libraries import (
-    NVJITLINK_VARIABLE,
-    find_library,
-    found_libraries,
-    nvjitlink_build,
-    nvjitlink_version,
-    nvrtc_version,
-)
+from cuda_core_cffi._core.libraries import NVJITLINK_LIBRARY, NVRTC_LIBRARY, found_libraries
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
 ADD = """
@@ -57,8 +50,8 @@ COUNT = 1000
 def compilers():
     """Skip where NVRTC or nvJitLink is not installed."""
     try:
-        nvrtc_version()
-        nvjitlink_version()
+        NVRTC_LIBRARY.version()
+        NVJITLINK_LIBRARY.version()
     except UnavailableError as error:
         pytest.skip(str(error))
 
@@ -447,12 +440,12 @@ def test_nvjitlink_links_by_default():
 
 def test_nvjitlink_is_among_the_libraries_found():
     found = {item.name: item for item in found_libraries()}["nvJitLink"]
-    assert found.path == find_library("nvJitLink", "nvJitLink", NVJITLINK_VARIABLE)
-    assert found.version == ".".join(map(str, nvjitlink_version()))
+    assert found.path == NVJITLINK_LIBRARY.find()
+    assert found.version == ".".join(map(str, NVJITLINK_LIBRARY.version()))
     assert found.problem is None
 
 
 def test_builds_of_nvjitlink_are_told_apart():
-    version, _, build = nvjitlink_build().partition(b" ")
-    assert version == b"%d.%d" % nvjitlink_version()
+    version, _, build = NVJITLINK_LIBRARY.build().partition(b" ")
+    assert version == b"%d.%d" % NVJITLINK_LIBRARY.version()
     assert len(build) in (0, 20)

@@ -9,7 +9,7 @@ import pytest
 from mutations import fatbin_part, make_fatbin
 
 from cuda_core_cffi import Linker, LinkerError, ObjectCode, Program, UnavailableError
-from cuda_core_cffi._core.libraries import nvjitlink_version, nvrtc_version
+from cuda_core_cffi._core.libraries import NVJITLINK_LIBRARY, NVRTC_LIBRARY
 
 ADD = 'extern "C" __device__ int add(int a, int b) { return a + b; }'
 KERNEL = """
@@ -23,8 +23,8 @@ SM_90 = {"arch": "sm_90"}
 def compilers():
     """Skip where NVRTC or nvJitLink is not installed."""
     try:
-        nvrtc_version()
-        nvjitlink_version()
+        NVRTC_LIBRARY.version()
+        NVJITLINK_LIBRARY.version()
     except UnavailableError as error:
         pytest.skip(str(error))
 

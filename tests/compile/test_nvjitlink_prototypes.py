@@ -9,7 +9,7 @@ import re
 import pytest
 
 from cuda_core_cffi import ffi
-from cuda_core_cffi._core.libraries import NVJITLINK_VARIABLE
+from cuda_core_cffi._core.libraries import NVJITLINK_LIBRARY
 
 prototypes = pytest.importorskip("prototypes", reason="needs pycparser")
 
@@ -37,7 +37,7 @@ def enumeration(text: str, name: str) -> dict[str, int]:
 @pytest.fixture(scope="module")
 def text() -> str:
     """Return the installed ``nvJitLink.h``."""
-    return prototypes.header_text("nvJitLink", "nvJitLink", NVJITLINK_VARIABLE, "nvJitLink.h")
+    return prototypes.header_text(NVJITLINK_LIBRARY, "nvJitLink.h")
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 
 from cuda_core_cffi import NVRTCError, Program, ProgramOptions, UnavailableError
 from cuda_core_cffi._core.ffi import ffi
-from cuda_core_cffi._core.libraries import load_nvrtc
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 from cuda_core_cffi.typing import PCHStatusType
 
 SOURCE = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }'
@@ -92,7 +92,7 @@ OTHERWISE = {"name", "arch", "extra_headers", "extra_sources", "use_libdevice"}
 def nvrtc():
     """Skip without a compiler."""
     try:
-        return load_nvrtc()
+        return NVRTC_LIBRARY.load()
     except UnavailableError as error:
         pytest.skip(str(error))
 

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from cuda_core_cffi._core.libraries import NVRTC_VARIABLE
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 
 prototypes = pytest.importorskip("prototypes", reason="needs pycparser")
 
@@ -22,7 +22,7 @@ def parse(texts: list[str]) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def header() -> dict[str, str]:
     """Return the prototypes of the installed ``nvrtc.h``."""
-    text = prototypes.header_text("nvrtc", "NVRTC", NVRTC_VARIABLE, "nvrtc.h")
+    text = prototypes.header_text(NVRTC_LIBRARY, "nvrtc.h")
     pattern = r"^(?:nvrtcResult|const char \*)\s*nvrtc\w+\([^;{}]*\);"
     callback = r"int \(\*callback\)\(void\*, void\*\)"
     found = [re.sub(callback, "void *callback", item) for item in re.findall(pattern, text, re.MULTILINE)]

@@ -11,7 +11,7 @@ import pytest
 
 from cuda_core_cffi import NVRTCError, Program, UnavailableError
 from cuda_core_cffi._core.ffi import ffi
-from cuda_core_cffi._core.libraries import load_nvrtc
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 from cuda_core_cffi.typing import PCHStatusType
 
 THREADS = 8
@@ -24,7 +24,7 @@ TARGETS = {"ptx": b".entry k", "cubin": b"\x7fELF", "ltoir": b""}
 def nvrtc():
     """Skip without a compiler."""
     try:
-        return load_nvrtc()
+        return NVRTC_LIBRARY.load()
     except UnavailableError as error:
         pytest.skip(str(error))
 

@@ -28,7 +28,7 @@ from cuda_core_cffi import (
     launch,
 )
 from cuda_core_cffi._compile import nvvm as nvvm_module
-from cuda_core_cffi._core.libraries import NVVM_VARIABLE, find_libdevice, found_libraries, load_nvvm, nvvm_version
+from cuda_core_cffi._core.libraries import NVVM_LIBRARY, find_libdevice, found_libraries
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, SourceCodeType
 
 SM_90 = ProgramOptions(arch="sm_90", name="k.ll")
@@ -38,7 +38,7 @@ SM_90 = ProgramOptions(arch="sm_90", name="k.ll")
 def nvvm():
     """Skip without a compiler."""
     try:
-        return load_nvvm()
+        return NVVM_LIBRARY.load()
     except UnavailableError as error:
         pytest.skip(str(error))
 
@@ -427,7 +427,7 @@ def test_other_threads_run_while_libnvvm_compiles():
 def test_libnvvm_is_among_the_libraries_found():
     found = {item.name: item for item in found_libraries()}["libNVVM"]
     assert os.path.isfile(found.path)
-    assert found.version == ".".join(map(str, nvvm_version()))
+    assert found.version == ".".join(map(str, NVVM_LIBRARY.version()))
     assert found.problem is None
 
 
@@ -435,20 +435,20 @@ COMPILE = f"from cuda_core_cffi import Program; Program({DOUBLING!r}, 'nvvm', {{
 
 
 def test_a_variable_that_names_no_file_is_an_error_that_names_it():
-    result = run_python(COMPILE, **{NVVM_VARIABLE: "/no/such/file"})
+    result = run_python(COMPILE, **{NVVM_LIBRARY.variable: "/no/such/file"})
     assert "UnavailableError" in result.stderr
     assert "CUDA_CORE_CFFI_NVVM names '/no/such/file'" in result.stderr
 
 
 def test_a_file_that_is_no_library_is_an_error_that_names_it():
-    result = run_python(COMPILE, **{NVVM_VARIABLE: __file__})
+    result = run_python(COMPILE, **{NVVM_LIBRARY.variable: __file__})
     assert f"{__file__!r} cannot be used as libNVVM" in result.stderr
 
 
 def test_a_library_that_is_not_libnvvm_is_an_error_that_says_what_it_lacks():
     import cuda_core_cffi._cuda
 
-    result = run_python(COMPILE, **{NVVM_VARIABLE: cuda_core_cffi._cuda.__file__})
+    result = run_python(COMPILE, **{NVVM_LIBRARY.variable: cuda_core_cffi._cuda.__file__})
     assert "it has no function nvvmVersion" in result.stderr
 
 
@@ -456,7 +456,7 @@ def test_libdevice_that_is_not_beside_libnvvm_is_an_error_that_says_where_it_was
     found = {item.name: item for item in found_libraries()}["libNVVM"]
     alone = tmp_path / "libnvvm.so"
     shutil.copy(found.path, alone)
-    result = run_python(COMPILE, **{NVVM_VARIABLE: str(alone)})
+    result = run_python(COMPILE, **{NVVM_LIBRARY.variable: str(alone)})
     assert "libdevice was not found" in result.stderr
     assert repr(str(tmp_path)) in result.stderr
 

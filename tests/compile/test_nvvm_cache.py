@@ -8,7 +8,7 @@ import pytest
 from nvvm_modules import ANSWER, DOUBLING, SINES, TWICE, kernel, module
 
 from cuda_core_cffi import Program, ProgramOptions, UnavailableError
-from cuda_core_cffi._core.libraries import load_nvvm, nvvm_build, nvvm_version
+from cuda_core_cffi._core.libraries import NVVM_LIBRARY
 from cuda_core_cffi.utils import InMemoryProgramCache, make_program_cache_key
 
 
@@ -16,7 +16,7 @@ from cuda_core_cffi.utils import InMemoryProgramCache, make_program_cache_key
 def nvvm():
     """Skip without a compiler."""
     try:
-        load_nvvm()
+        NVVM_LIBRARY.load()
     except UnavailableError as error:
         pytest.skip(str(error))
 
@@ -77,7 +77,7 @@ def test_the_same_source_in_another_language_has_another_key():
 
 def test_another_build_of_libnvvm_changes_the_key(monkeypatch):
     before = key_of()
-    monkeypatch.setattr("cuda_core_cffi._compile.nvvm.nvvm_build", lambda: b"2.0 other")
+    monkeypatch.setattr("cuda_core_cffi._compile.nvvm.NVVM_LIBRARY.build", lambda: b"2.0 other")
     assert key_of() != before
 
 
@@ -88,8 +88,8 @@ def test_another_libdevice_changes_the_key(monkeypatch):
 
 
 def test_the_build_of_libnvvm_is_its_version_and_the_id_that_its_linker_gave_it():
-    version, _, build = nvvm_build().partition(b" ")
-    assert version == b"%d.%d" % nvvm_version()
+    version, _, build = NVVM_LIBRARY.build().partition(b" ")
+    assert version == b"%d.%d" % NVVM_LIBRARY.version()
     assert len(build) == 20
 
 

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from cuda_core_cffi._core.libraries import NVVM_VARIABLE
+from cuda_core_cffi._core.libraries import NVVM_LIBRARY
 
 prototypes = pytest.importorskip("prototypes", reason="needs pycparser")
 
@@ -23,7 +23,7 @@ def parse(texts: list[str]) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def header() -> dict[str, str]:
     """Return the prototypes of the installed ``nvvm.h``."""
-    text = prototypes.header_text("nvvm", "libNVVM", NVVM_VARIABLE, "nvvm.h")
+    text = prototypes.header_text(NVVM_LIBRARY, "nvvm.h")
     return parse(re.findall(r"^(?:nvvmResult|const char \*)\s*nvvm\w+\([^;{}]*\);", text, re.MULTILINE))
 
 

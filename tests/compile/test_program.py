@@ -14,7 +14,7 @@ from helpers import run_python, ticks_during
 
 from cuda_core_cffi import NVRTCError, ObjectCode, Program, ProgramOptions, UnavailableError
 from cuda_core_cffi._core.ffi import ffi
-from cuda_core_cffi._core.libraries import NVRTC_VARIABLE, find_library, found_libraries, load_nvrtc, nvrtc_version
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY, NvidiaLibrary, found_libraries
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCHStatusType, SourceCodeType
 
 SOURCE = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }'
@@ -29,7 +29,7 @@ MIB = 1 << 20
 def nvrtc():
     """Skip without a compiler."""
     try:
-        return load_nvrtc()
+        return NVRTC_LIBRARY.load()
     except UnavailableError as error:
         pytest.skip(str(error))
 
@@ -450,7 +450,7 @@ def test_automatic_precompiled_headers_have_a_status(tmp_path, with_header, pch_
 
 
 def test_nvrtc_tells_its_version():
-    major, minor = nvrtc_version()
+    major, minor = NVRTC_LIBRARY.version()
     assert major >= 12
     assert minor >= 0
 
@@ -458,7 +458,7 @@ def test_nvrtc_tells_its_version():
 def test_nvrtc_is_among_the_libraries_found():
     found = {item.name: item for item in found_libraries()}["NVRTC"]
     assert os.path.isfile(found.path)
-    assert found.version == ".".join(map(str, nvrtc_version()))
+    assert found.version == ".".join(map(str, NVRTC_LIBRARY.version()))
     assert found.problem is None
 
 
@@ -469,34 +469,34 @@ def test_the_driver_is_among_the_libraries_found():
 
 
 def test_a_variable_overrides_the_search(monkeypatch):
-    monkeypatch.setenv(NVRTC_VARIABLE, __file__)
-    assert find_library("nvrtc", "NVRTC", NVRTC_VARIABLE) == __file__
+    monkeypatch.setenv(NVRTC_LIBRARY.variable, __file__)
+    assert NVRTC_LIBRARY.find() == __file__
 
 
 def test_a_library_that_does_not_exist_says_what_to_install(monkeypatch):
-    monkeypatch.delenv(NVRTC_VARIABLE, raising=False)
+    monkeypatch.delenv(NVRTC_LIBRARY.variable, raising=False)
     with pytest.raises(UnavailableError, match=r"pip install cuda-core-cffi\[cu1[23]\]"):
-        find_library("no-such-library", "NVRTC", NVRTC_VARIABLE)
+        NvidiaLibrary("no-such-library", "NVRTC", lambda path: None).find()
 
 
 COMPILE = "from cuda_core_cffi import Program; Program('int x;', 'c++')"
 
 
 def test_a_variable_that_names_no_file_is_an_error_that_names_it():
-    result = run_python(COMPILE, **{NVRTC_VARIABLE: "/no/such/file"})
+    result = run_python(COMPILE, **{NVRTC_LIBRARY.variable: "/no/such/file"})
     assert "UnavailableError" in result.stderr
     assert "CUDA_CORE_CFFI_NVRTC names '/no/such/file'" in result.stderr
 
 
 def test_a_file_that_is_no_library_is_an_error_that_names_it():
-    result = run_python(COMPILE, **{NVRTC_VARIABLE: __file__})
+    result = run_python(COMPILE, **{NVRTC_LIBRARY.variable: __file__})
     assert f"{__file__!r} cannot be used as NVRTC" in result.stderr
 
 
 def test_a_library_that_is_not_nvrtc_is_an_error_that_says_what_it_lacks():
     import cuda_core_cffi._cuda
 
-    result = run_python(COMPILE, **{NVRTC_VARIABLE: cuda_core_cffi._cuda.__file__})
+    result = run_python(COMPILE, **{NVRTC_LIBRARY.variable: cuda_core_cffi._cuda.__file__})
     assert "it has no function nvrtc" in result.stderr
 
 

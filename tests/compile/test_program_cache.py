@@ -22,7 +22,7 @@ from cuda_core_cffi import (
     UnavailableError,
     launch,
 )
-from cuda_core_cffi._core.libraries import load_nvrtc
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 from cuda_core_cffi.utils import FileStreamProgramCache, InMemoryProgramCache, ProgramCacheResource
 
 SOURCE = 'extern "C" __global__ void three(int *x) { *x = 3; }'
@@ -35,7 +35,7 @@ THREADS = 8
 def nvrtc():
     """Skip without a compiler."""
     try:
-        load_nvrtc()
+        NVRTC_LIBRARY.load()
     except UnavailableError as error:
         pytest.skip(str(error))
 

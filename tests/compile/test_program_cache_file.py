@@ -19,7 +19,7 @@ import pytest
 from helpers import LIMIT, output_of
 
 from cuda_core_cffi import ObjectCode, Program, UnavailableError
-from cuda_core_cffi._core.libraries import load_nvrtc
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 from cuda_core_cffi.utils import FileStreamProgramCache
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -212,7 +212,7 @@ def test_a_file_begins_with_the_code_so_that_other_tools_can_read_it(folder, cac
 
 def test_the_driver_can_load_the_file(folder, cache, device, compile_target):
     try:
-        load_nvrtc()
+        NVRTC_LIBRARY.load()
     except UnavailableError as error:
         pytest.skip(str(error))
     Program('extern "C" __global__ void k() { }', "c++").compile(compile_target, cache=cache)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cuda_core_cffi import NVRTCError, Program, ProgramOptions
 from cuda_core_cffi._core import libraries
-from cuda_core_cffi._core.libraries import nvrtc_build, nvrtc_version
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 from cuda_core_cffi.typing import ObjectCodeFormatType, SourceCodeType
 from cuda_core_cffi.utils import InMemoryProgramCache, make_program_cache_key
 
@@ -202,7 +202,7 @@ def test_what_ends_one_input_does_not_begin_the_next(code, more, name):
 
 def test_another_build_of_the_compiler_changes_the_key(monkeypatch):
     before = key_of()
-    monkeypatch.setattr("cuda_core_cffi._compile.nvrtc.nvrtc_build", lambda: b"13.0 other")
+    monkeypatch.setattr("cuda_core_cffi._compile.nvrtc.NVRTC_LIBRARY.build", lambda: b"13.0 other")
     assert key_of() != before
 
 
@@ -222,8 +222,8 @@ def test_a_compiler_that_is_not_there_is_an_error():
 
 
 def test_the_build_of_the_compiler_is_its_version_and_the_id_that_its_linker_gave_it():
-    version, _, build = nvrtc_build().partition(b" ")
-    assert version == b"%d.%d" % nvrtc_version()
+    version, _, build = NVRTC_LIBRARY.build().partition(b" ")
+    assert version == b"%d.%d" % NVRTC_LIBRARY.version()
     assert len(build) == 20
 
 

@@ -10,7 +10,7 @@ import pathlib
 import pytest
 
 from cuda_core_cffi import ProgramOptions, UnavailableError
-from cuda_core_cffi._core.libraries import nvrtc_version
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
@@ -314,7 +314,7 @@ def test_an_unknown_target_is_refused(target):
 
 def test_bundled_headers_go_to_the_users_cache(monkeypatch):
     try:
-        major, minor = nvrtc_version()
+        major, minor = NVRTC_LIBRARY.version()
     except UnavailableError as error:
         pytest.skip(str(error))
     monkeypatch.setenv("XDG_CACHE_HOME", "/cache")

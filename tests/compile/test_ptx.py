@@ -24,8 +24,7 @@ from cuda_core_cffi import (
     ffi,
     launch,
 )
-from cuda_core_cffi._compile import ptx as ptx_module
-from cuda_core_cffi._core.libraries import driver_build, load_nvjitlink
+from cuda_core_cffi._core.libraries import NVJITLINK_LIBRARY, driver_build
 from cuda_core_cffi.typing import CompilerBackendType, SourceCodeType
 from cuda_core_cffi.utils import InMemoryProgramCache, make_program_cache_key
 
@@ -51,7 +50,7 @@ SM_90 = ProgramOptions(arch="sm_90", name="twice.ptx")
 def nvjitlink():
     """Skip without a linker that needs no GPU."""
     try:
-        load_nvjitlink()
+        NVJITLINK_LIBRARY.load()
     except UnavailableError as error:
         pytest.skip(str(error))
 
@@ -305,7 +304,7 @@ def test_whatever_the_code_depends_on_changes_the_key(monkeypatch):
         {"no_cache": True},
     ]
     keys |= {key_of(**change) for change in changes}
-    monkeypatch.setitem(ptx_module._BUILDS, CompilerBackendType.NVJITLINK, lambda: b"13.0 other")
+    monkeypatch.setattr(NVJITLINK_LIBRARY, "build", lambda: b"13.0 other")
     keys.add(key_of())
     assert len(keys) == 2 + len(changes) + 1
 

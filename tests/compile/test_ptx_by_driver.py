@@ -20,7 +20,7 @@ from cuda_core_cffi import (
     ffi,
     launch,
 )
-from cuda_core_cffi._core.libraries import NVJITLINK_VARIABLE
+from cuda_core_cffi._core.libraries import NVJITLINK_LIBRARY
 from cuda_core_cffi.typing import CompilerBackendType
 from cuda_core_cffi.utils import InMemoryProgramCache, make_program_cache_key
 
@@ -130,6 +130,6 @@ def test_whoever_makes_the_program_is_warned(device):
         print(str(caught[0].message))
         assert program.compile("cubin").code
     """
-    output = output_of(code, **{NVJITLINK_VARIABLE: "/no/such/file"})
+    output = output_of(code, **{NVJITLINK_LIBRARY.variable: "/no/such/file"})
     assert output.startswith("[('RuntimeWarning', '<string>')] driver\nthe driver links, because nvJitLink cannot: ")
     assert "/no/such/file" in output

@@ -104,7 +104,7 @@ def test_no_more_than_some_are_kept():
 def test_another_current_device_is_compiled_for(monkeypatch):
     cache = InMemoryProgramCache()
     for arch in ("sm_80", "sm_90"):
-        monkeypatch.setattr("cuda_core_cffi._compile.nvrtc_options.current_architecture", lambda arch=arch: arch)
+        monkeypatch.setattr("cuda_core_cffi._compile.compiler_options.current_architecture", lambda arch=arch: arch)
         assert f".target {arch}".encode() in Program(SOURCE, "c++", ProgramOptions()).compile("ptx", cache=cache).code
 
 
@@ -119,7 +119,7 @@ def test_another_folder_for_bundled_headers_is_used(monkeypatch, tmp_path):
 def test_another_build_of_the_compiler_compiles_again(monkeypatch):
     cache = InMemoryProgramCache()
     for build in (b"13.0 a", b"13.0 b"):
-        monkeypatch.setattr("cuda_core_cffi._compile.nvrtc.nvrtc_build", lambda build=build: build)
+        monkeypatch.setattr("cuda_core_cffi._compile.nvrtc.NVRTC_LIBRARY.build", lambda build=build: build)
         Program(SOURCE, "c++", {"arch": "sm_90"}).compile("ptx", cache=cache)
     assert len(cache) == 2
 

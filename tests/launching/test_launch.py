@@ -438,7 +438,7 @@ def test_threads_share_a_kernel_and_a_configuration(device, kernels, out):
 
 def test_without_a_layout_widths_come_from_the_arguments(stream, kernels, out):
     kernel = type(kernels("s64")).from_handle(kernels("mixed").handle)
-    kernel._found_layout, kernel._found_kinds = (None,), (None,)
+    kernel._known.layout, kernel._known.kinds = (None,), (None,)
     arguments = (numpy.int8(-1), 1.25, numpy.int16(-300), Pair(7, 2.5), numpy.int8(9), bytes(range(13)), out)
     run(stream, kernel, *arguments)
     assert content(out, "19q") == (-1, 20, -300, 7, 40, 9, *range(13))

@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 from cuda_core_cffi import Device, LaunchConfig, LegacyPinnedMemoryResource, Program, UnavailableError, launch
-from cuda_core_cffi._core.libraries import nvrtc_version
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 
 SOURCE = """
 struct __nv_bfloat16 { unsigned short bits; };
@@ -69,7 +69,7 @@ def code():
     device = Device(0)
     device.set_current()
     try:
-        nvrtc_version()
+        NVRTC_LIBRARY.version()
     except UnavailableError as error:
         pytest.skip(str(error))
     with Program(SOURCE, "c++") as program:

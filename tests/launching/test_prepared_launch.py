@@ -182,17 +182,17 @@ def test_without_types_a_kernel_that_tells_them_is_taken_at_its_word(stream, ker
 
 def test_types_are_needed_where_the_kernel_does_not_tell_them(kernels):
     kernel = type(kernels("add")).from_handle(kernels("add").handle)
-    kernel._found_kinds = ((None, None),)
+    kernel._known.kinds = ((None, None),)
     with pytest.raises(TypeError, match="does not tell the kind of argument 0: pass the types of all"):
         PreparedLaunch(ONE, kernel)
-    kernel._found_kinds = kernel._found_layout = (None,)
+    kernel._known.kinds = kernel._known.layout = (None,)
     with pytest.raises(TypeError, match="does not tell what its arguments are: pass their types"):
         PreparedLaunch(ONE, kernel)
 
 
 def test_without_a_layout_widths_come_from_the_types(stream, kernels, out):
     kernel = type(kernels("mixed")).from_handle(kernels("mixed").handle)
-    kernel._found_layout = kernel._found_kinds = (None,)
+    kernel._known.layout = kernel._known.kinds = (None,)
     assert PreparedLaunch(ONE, kernel, bool, complex, int)._plan._native.size == 40
     odd = numpy.dtype([("bytes", "S13")])
     prepared = PreparedLaunch(ONE, kernel, numpy.int8, float, numpy.int16, Pair, numpy.int8, odd, Buffer)
@@ -238,7 +238,7 @@ def test_a_type_that_is_none_or_does_not_fit_is_refused_with_its_position(kernel
 
 def test_sixteen_bytes_are_no_float(kernels):
     kernel = type(kernels("f64")).from_handle(kernels("f64").handle)
-    kernel._found_layout = kernel._found_kinds = (None,)
+    kernel._known.layout = kernel._known.kinds = (None,)
     with pytest.raises(TypeError, match=r"argument type 0 \(longdouble\): takes 2, 4, 8 bytes, not 16"):
         PreparedLaunch(ONE, kernel, numpy.longdouble)
 

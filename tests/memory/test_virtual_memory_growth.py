@@ -27,7 +27,7 @@ from cuda_core_cffi import (
     launch,
     lib,
 )
-from cuda_core_cffi._core.libraries import nvrtc_version
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 
 pytestmark = pytest.mark.usefixtures("no_virtual_memory_left")
 
@@ -192,7 +192,7 @@ extern "C" __global__ void bump(unsigned char *memory, unsigned long long stride
 def bump(device, compile_target):
     """Return a kernel that adds 1 to every so many bytes."""
     try:
-        nvrtc_version()
+        NVRTC_LIBRARY.version()
     except UnavailableError as error:
         pytest.skip(str(error))
     with Program(KERNEL, "c++") as program, program.compile(compile_target) as code, code.get_kernel("bump") as kernel:

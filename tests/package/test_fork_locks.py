@@ -77,8 +77,8 @@ CASES = {
         """,
     "a compiler that is being loaded": """
         from cuda_core_cffi._core import libraries
-        os.environ["OF_THE_TEST"] = sys.executable
-        load = lambda: libraries._load("none", "none", "OF_THE_TEST", blocking(lambda path: libraries.ffi.NULL))
+        os.environ["CUDA_CORE_CFFI_NONE"] = sys.executable
+        load = libraries.NvidiaLibrary("none", "none", blocking(lambda path: libraries.ffi.NULL)).load
         fork_during(load, lambda: load() is None)
         """,
     "the pools of other processes": """

@@ -20,7 +20,7 @@ from cuda_core_cffi import (
     launch,
     live_objects,
 )
-from cuda_core_cffi._core.libraries import nvrtc_version
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 
 SOURCE = """
 __device__ int counter = 3;
@@ -43,7 +43,7 @@ EXPRESSIONS = ["&tables::deep", "&slot<int>"]
 def code(device, compile_target):
     """Return code with variables."""
     try:
-        nvrtc_version()
+        NVRTC_LIBRARY.version()
     except UnavailableError as error:
         pytest.skip(str(error))
     with Program(SOURCE, "c++", {"name": "weigh.cu"}).compile(compile_target, EXPRESSIONS) as code:

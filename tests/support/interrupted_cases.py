@@ -39,7 +39,7 @@ from cuda_core_cffi import (
     ffi,
     system,
 )
-from cuda_core_cffi._core import libraries
+from cuda_core_cffi._core.libraries import NvidiaLibrary
 from cuda_core_cffi._device import device as devices
 from cuda_core_cffi._memory import dlpack, graph_memory, lease
 from cuda_core_cffi.graph.allocated import Ranges
@@ -159,10 +159,13 @@ def closed_events() -> None:
 
 
 def loaded_library() -> None:
-    os.environ["INTERRUPTED"] = __file__
-    load = lambda _: libraries._load("none", "Interrupted", "INTERRUPTED", lambda path: ffi.NULL)  # noqa: E731
-    for _ in interrupted(lambda: libraries._paths.pop("Interrupted", None), load, load):
-        assert libraries._paths["Interrupted"] == __file__
+    os.environ["CUDA_CORE_CFFI_INTERRUPTED"] = __file__
+
+    def found() -> NvidiaLibrary:
+        return NvidiaLibrary("interrupted", "Interrupted", lambda path: ffi.NULL)
+
+    for library, *_ in interrupted(found, NvidiaLibrary.load, NvidiaLibrary.load):
+        assert library.path == __file__
 
 
 def initialised_nvml() -> None:

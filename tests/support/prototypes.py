@@ -13,7 +13,7 @@ from helpers import without_comments
 from pycparser import c_ast, c_generator, c_parser
 
 from cuda_core_cffi import UnavailableError
-from cuda_core_cffi._core.libraries import find_library
+from cuda_core_cffi._core.libraries import NvidiaLibrary
 
 INCLUDE = pathlib.Path(__file__).parents[2] / "include"
 
@@ -45,17 +45,17 @@ def strip_names(node: c_ast.Node) -> None:
         top.declname = None
 
 
-def header_text(name: str, title: str, variable: str, header: str) -> str:
+def header_text(library: NvidiaLibrary, header: str) -> str:
     """Return the installed header that belongs to a library, without comments; skip the test if there is none."""
     try:
-        folder = pathlib.Path(find_library(name, title, variable)).parent
+        folder = pathlib.Path(library.find()).parent
     except UnavailableError as error:
         pytest.skip(str(error))
     roots = [folder.parent, folder.parent.parent, os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME")]
     paths = [pathlib.Path(root) / "include" / header for root in roots if root]
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
-        pytest.skip(f"no {header} beside {title}: {', '.join(map(str, paths))}")
+        pytest.skip(f"no {header} beside {library.title}: {', '.join(map(str, paths))}")
     return without_comments(path.read_text())
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from sim_driver import Driver, DriverError, simulator
 
-from cuda_core_cffi._core.libraries import find_library
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 
 SEED = 20260101
 COOPERATIVE = 2  # CU_LAUNCH_ATTRIBUTE_COOPERATIVE
@@ -27,7 +27,7 @@ class Nvrtc:
     """Just enough of NVRTC."""
 
     def __init__(self) -> None:
-        path = Path(find_library("nvrtc", "NVRTC", "CUDA_CORE_CFFI_NVRTC"))
+        path = Path(NVRTC_LIBRARY.find())
         self.library = ctypes.CDLL(str(path))
         include = path.parents[1] / "include"
         more = filter(None, os.environ.get("CUDA_TEST_KERNEL_INCLUDE_DIRS", "").split(os.pathsep))

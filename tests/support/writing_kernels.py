@@ -23,7 +23,7 @@ from cuda_core_cffi import (
     UnavailableError,
     ffi,
 )
-from cuda_core_cffi._core.libraries import nvrtc_version
+from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
 
 PINNED = LegacyPinnedMemoryResource()
 ONE = LaunchConfig(grid=1, block=1)
@@ -84,7 +84,7 @@ def compiled_kernels() -> Iterator[Callable[[str], Kernel]]:
     device = Device(0)
     device.set_current()
     try:
-        nvrtc_version()
+        NVRTC_LIBRARY.version()
     except UnavailableError as error:
         pytest.skip(str(error))
     expressions = {name: f"give<{ctype}>" for name, (ctype, _) in SCALARS.items()}
