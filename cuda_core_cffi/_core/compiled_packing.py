@@ -3,7 +3,7 @@
 """Packing as PyPy does it: by functions that are compiled for the arguments of one kernel.
 
 They pack into memory outside of Python's heap that they use for one launch at a time (:class:`ArgumentMemory`). A bytes
-object for each launch costs PyPy more.
+object for each launch costs PyPy more. C adds the addresses of buffers, and the handles of textures and surfaces.
 
 What such a function has for itself alone is in its closure, because PyPy would keep globals long after the kernel has
 gone. Functions for arguments of the same form share their code, and a module, where PyPy takes what packs that form for
@@ -17,13 +17,15 @@ import linecache
 import struct
 import types
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._core.packing import HEAD, OBJECTS, PLAN_HEAD, Field, address_of
 
-_launch_plan = lib.ccc_launch_plan
-_launch_target = lib.ccc_launch_target
+if TYPE_CHECKING:
+    from cuda_core_cffi._launching.arguments import Slot
+
+_launch = lib.ccc_launch
+_store_objects = lib.ccc_store_objects
 
 # What functions on the fast path raise for what they cannot do. ValueError: a wrong number of values, and on PyPy a
 # sign.
@@ -31,49 +33,29 @@ NOT_ON_FAST_PATH: Final = (struct.error, OverflowError, TypeError, AttributeErro
 
 PART: Final = 32  # PyPy compiles no function that does much more: rows are packed in parts
 
-FILL = """\
+OBJECT: Final = "o"
+# Python for each way of a slot (_launching/arguments.py), of the variable {0}. Instead of OBJECT there is padding.
+EXPRESSIONS: Final = {
+    "v": "{0}",
+    "a": "{0}.value",
+    "c": "{0}.real, {0}.imag",
+    "-": "{0} if {0}.__class__ is bytes and len({0}) == {size} else slots[{index}]({0})",
+}
+UNLESS_NAN: Final = "number if (number := {}) == number else None"
+
+FILL: Final = """\
 def make(start, first, slots, types):
     {types} = types
-    def fill(buffer, c_handles, values):
+    def fill(memory, values):
         {values} = values
         if {guards}:{c_handles}
-            pack_into(buffer, start{expressions})
-            return True
-        return False
+            pack_into(memory.buffer, start{expressions})
+            return ({found})
+        return None
     return fill
 """
 
-# The launch is outside of `try`: an exception that a signal handler raises there goes to the caller.
-PREPARED = '''\
-def make(unused, plan, native, address, slots, count):
-    def launch(stream{parameters}, /):
-        """Start the kernel in a stream, with these values."""
-        try:
-            memory = unused.pop()
-        except IndexError:
-            memory = ArgumentMemory(native.size, count)
-        try:
-            queue = stream._launch_handle{stores}
-            pack_into(memory.buffer, 0{expressions})
-        except NOT_ON_FAST_PATH:
-            status = None
-        else:
-            status = _launch_plan(native, queue, memory.arguments, memory.c_handles, count)
-        unused.append(memory)
-        if status != 0:
-            plan.launch_on_slow_path(status, stream, ({arguments}))
-
-    def record(c_handles, prepared{parameters}, /):
-        try:
-            found = ({c_handles})
-            data = pack(address{expressions})
-        except NOT_ON_FAST_PATH:
-            return plan.record_on_slow_path(c_handles, ({arguments}))
-        c_handles += found
-        return data
-
-    return launch, record
-'''
+Fill = Callable[["ArgumentMemory", Sequence[Any]], "tuple[Any, ...] | None"]
 
 
 class ArgumentMemory:
@@ -83,49 +65,58 @@ class ArgumentMemory:
 
     Attributes
     ----------
-    buffer : CFFI buffer
-        The memory.
     arguments : CFFI pointer
-        The same, for C.
-    C handles : CFFI array of ccc_handle *
-        Those of the buffers among the arguments, which the launch keeps from being freed.
+        The memory of the arguments.
+    buffer : CFFI buffer
+        The same, for Python.
+    record : CFFI buffer
+        The memory with what comes before and behind the arguments in a batch.
+    c_handles : CFFI array of ccc_handle *
+        Those of the buffers, textures and surfaces among the arguments.
     """
 
-    __slots__ = ("_memory", "arguments", "buffer", "c_handles")
+    __slots__ = ("_memory", "arguments", "buffer", "c_handles", "record")
 
-    def __init__(self, size: int, count: int) -> None:
-        self._memory = ffi.new("char[]", size or 1)
-        self.buffer = ffi.buffer(self._memory, size)
-        self.arguments = ffi.cast("char *", self._memory)
+    def __init__(self, head: bytes, size: int, count: int) -> None:
+        self._memory = memory = ffi.new("char[]", size or 1)
+        ffi.memmove(memory, head, len(head))
+        self.arguments = memory + len(head)
+        self.buffer = ffi.buffer(self.arguments, size - len(head))
+        self.record = ffi.buffer(memory, size)
         self.c_handles = ffi.new("ccc_handle *[]", count or 1)
 
 
 class FastPacker:
-    """What launches take that are not prepared.
+    """What packs arguments on the fast path.
 
     Attributes
     ----------
     fill : callable
-        From a buffer, an array of C handles and values to whether they were filled: not for values of other types.
-    count : int
-        How many arguments are buffers.
+        From memory and values to the C handles among these, which are packed then; None for values of other types.
+    places : CFFI array of uint32_t
+        Where the objects with C handles are among the arguments.
     unused : list of ArgumentMemory
         Those that nobody uses.
     target : CFFI pointer
         The ``ccc_target``.
+    head, size : bytes, int
+        What records begin with, and how large they are, in bytes.
     """
 
-    __slots__ = ("count", "fill", "target", "unused")
+    __slots__ = ("count", "fill", "head", "places", "size", "target", "unused")
 
-    def __init__(self, fill: Callable[..., bool], count: int, unused: list[ArgumentMemory], target: Any) -> None:
-        self.fill, self.count, self.unused, self.target = fill, count, unused, target
+    def __init__(
+        self, fill: Fill, places: Any, unused: list[ArgumentMemory], target: Any, head: bytes, size: int
+    ) -> None:
+        self.fill, self.places, self.unused, self.target = fill, places, unused, target
+        self.count, self.head, self.size = len(places), head, size
 
     def acquire(self) -> ArgumentMemory:
         """Return memory that nobody else uses. It goes back into the list."""
         try:
             return self.unused.pop()
         except IndexError:
-            return ArgumentMemory(self.target.size, self.count)
+            return ArgumentMemory(self.head, self.size, self.count)
 
 
 def launch(packer: FastPacker | None, stream: Any, native: Any, values: tuple[Any, ...]) -> int | None:
@@ -134,77 +125,78 @@ def launch(packer: FastPacker | None, stream: Any, native: Any, values: tuple[An
         return None
     memory = packer.acquire()
     try:
-        queue = stream._launch_handle
-        filled = packer.fill(memory.buffer, memory.c_handles, values)
+        queue = stream._c_handle
+        found = packer.fill(memory, values)
     except NOT_ON_FAST_PATH:
-        filled = False
+        found = None
+    # not in the try block: an exception that a signal handler raises here goes to the caller
     status: int | None = None
-    if filled:
-        status = _launch_target(packer.target, native, queue, memory.arguments, memory.c_handles, packer.count)
+    if found is not None:
+        status = _launch(packer.target, native, queue, memory.arguments, memory.c_handles, packer.places, packer.count)
     packer.unused.append(memory)
     return status
 
 
-def pack(packer: FastPacker, values: tuple[Any, ...]) -> bytes | None:
+def pack(packer: FastPacker, values: Sequence[Any]) -> bytes | None:
     """Return the parameter buffer for values; None for what is not on the fast path."""
+    return pack_objects(packer, values)[0]
+
+
+def pack_objects(packer: FastPacker, values: Sequence[Any]) -> tuple[bytes | None, tuple[Any, ...] | None]:
+    """Return the same, and the C handles among the values."""
     memory = packer.acquire()
+    data: bytes | None = None
     try:
-        data: bytes | None = memory.buffer[:] if packer.fill(memory.buffer, memory.c_handles, values) else None
+        found = packer.fill(memory, values)
+        if found is not None:
+            failed = _store_objects(memory.arguments, memory.c_handles, packer.places, packer.count)
+            data = None if failed else memory.record[:]
     except NOT_ON_FAST_PATH:
-        data = None
+        found = None
     packer.unused.append(memory)
-    return data
+    return data, found
 
 
-def make_packer(fields: Sequence[Field], known: Sequence[type], target: Any) -> FastPacker:
-    """Return what launches take that are not prepared.
-
-    Parameters
-    ----------
-    fields : sequence of (int, Slot)
-        The arguments.
-    known : sequence of type
-        Their types.
-    target : CFFI pointer
-        The ``ccc_target``.
-    """
-    slots = [slot.pack for _, slot in fields]
+def make_packer(slots: Sequence[Slot], target: Any, head: bytes = b"", size: int | None = None) -> FastPacker:
+    """Return what packs arguments on the fast path, and launches a target."""
+    functions = [slot.pack for slot in slots]
+    places = [slot.offset for slot in slots if slot.way == OBJECT]
     parts = []
-    size = count = 0
-    for first in range(0, len(fields) or 1, PART):
-        where = slice(first, first + PART)
-        part, size = compile_fill(fields[where], known[where], slots, size, count)
-        parts.append((part, where))
-        count += count_objects(fields[where])
-    if len(parts) == 1:
-        return FastPacker(part, count, [], target)
+    first = 0
+    for index in range(0, len(slots) or 1, PART):
+        part = slots[index : index + PART]
+        parts.append((compile_fill(part, functions[index : index + PART], first), slice(index, index + PART)))
+        first += sum(slot.way == OBJECT for slot in part)
 
-    def fill(buffer: Any, c_handles: Any, values: tuple[Any, ...]) -> bool:
+    def fill_parts(memory: ArgumentMemory, values: Sequence[Any]) -> tuple[Any, ...] | None:
+        found: tuple[Any, ...] = ()
         for part, where in parts:
-            if not part(buffer, c_handles, values[where]):
-                return False
-        return len(values) == len(fields)
+            if (more := part(memory, values[where])) is None:
+                return None
+            found += more
+        return found if len(values) == len(slots) else None
 
-    return FastPacker(fill, count, [], target)
+    fill: Fill = parts[0][0] if len(parts) == 1 else fill_parts
+    return FastPacker(fill, ffi.new("uint32_t[]", places), [], target, head, target.size if size is None else size)
 
 
 def retarget(packer: FastPacker, target: Any) -> FastPacker:
     """Return a packer like another one, for another target that has the same parameters."""
-    return FastPacker(packer.fill, packer.count, packer.unused, target)
+    return FastPacker(packer.fill, packer.places, packer.unused, target, packer.head, packer.size)
 
 
-def prepare(fields: Sequence[Field], native: Any, plan: Any) -> tuple[Callable[..., None], Callable[..., bytes]]:
+def prepare(slots: Sequence[Slot], native: Any, plan: Any) -> tuple[Callable[..., None], Callable[..., bytes]]:
     """Return the functions of a prepared launch.
 
     Parameters
     ----------
-    fields : sequence of (int, Slot)
-        The arguments.
+    slots : sequence of Slot
+        How the arguments are packed.
     native : CFFI pointer
         The ``ccc_plan``.
     plan : object
         Has `native`, and does what is not on the fast path: ``launch_on_slow_path(status, stream, values)`` and
-        ``record_on_slow_path(C handles, values)``.
+        ``record(C handles, values)``. Records begin with its ``head``.
 
     Returns
     -------
@@ -213,97 +205,78 @@ def prepare(fields: Sequence[Field], native: Any, plan: Any) -> tuple[Callable[.
     record : callable
         From a list that the C handles of buffers are added to, anything, and values, to the record for a batch.
     """
-    names = [f"argument_{index}" for index in range(len(fields))]
-    slots = [slot for _, slot in fields]
-    form = format_of(fields)
-    source = PREPARED.format(
-        parameters="".join(f", {name}" for name in names),
-        c_handles="".join(f"{name}._c_handle, " for name, slot in zip(names, slots) if slot.way in OBJECTS),
-        stores=stores_of(fields, names, "memory.c_handles[{}]", 12),
-        arguments="".join(f"{name}, " for name in names),
-        expressions=expressions_of(fields, names),
+    packer = make_packer(slots, ffi.addressof(native, "target"), plan.head, native.stride)
+
+    def launch_prepared(stream: Any, *values: Any) -> None:
+        """Start the kernel in a stream, with these values."""
+        status = launch(packer, stream, native.config, values)
+        if status != 0:
+            plan.launch_on_slow_path(status, stream, values)
+
+    def record(c_handles: list[Any], _: object, *values: Any) -> bytes:
+        data, found = pack_objects(packer, values)
+        if data is None or found is None:
+            slowly: bytes = plan.record(c_handles, values)
+            return slowly
+        c_handles += found
+        return data
+
+    return launch_prepared, record
+
+
+def compile_fill(slots: Sequence[Slot], functions: Sequence[Callable[[Any], bytes]], first: int) -> Fill:
+    """Return the function that packs some arguments; the C handle of their first object is the ``first``."""
+    names = [f"value_{index}" for index in range(len(slots))]
+    guards = {name: slot.only for name, slot in zip(names, slots) if slot.only is not None}
+    variables = {only: f"type_{index}" for index, only in enumerate(dict.fromkeys(guards.values()))}
+    objects = [name for name, slot in zip(names, slots) if slot.way == OBJECT]
+    form = format_of(slots)
+    source = FILL.format(
+        types=f"({''.join(f'{name}, ' for name in variables.values())})",
+        values=f"({''.join(f'{name}, ' for name in names)})",
+        c_handles="".join(
+            f"\n            memory.c_handles[first + {index}] = handle_{index} = {name}._c_handle"
+            for index, name in enumerate(objects)
+        ),
+        found="".join(f"handle_{index}, " for index in range(len(objects))),
+        guards=" and ".join(f"type({name}) is {variables[only]}" for name, only in guards.items()) or "True",
+        expressions="".join(
+            f", {expression_of(slot, name, index)}"
+            for index, (name, slot) in enumerate(zip(names, slots))
+            if slot.way != OBJECT
+        ),
     )
-    make: Callable[..., tuple[Callable[..., None], Callable[..., bytes]]] = compile_maker(source, form, native.stride)
-    return make([], plan, native, address_of(native), [slot.pack for slot in slots], count_objects(fields))
+    return compile_maker(source, form)(slots[0].offset if slots else 0, first, functions, tuple(variables))
+
+
+def expression_of(slot: Slot, name: str, index: int) -> str:
+    """Return Python for what is packed of the variable that an argument is in."""
+    expression = EXPRESSIONS[slot.way].format(name, size=slot.size, index=index)
+    return UNLESS_NAN.format(expression) if slot.code == "f" else expression
 
 
 @functools.lru_cache(maxsize=512)
-def compile_maker(source: str, form: str, stride: int = 0) -> Callable[..., Any]:
-    """Return the function ``make`` of some source, which is compiled once for each form and stride of records.
+def compile_maker(source: str, form: str) -> Callable[..., Fill]:
+    """Return the function ``make`` of some source, which is compiled once for each form.
 
     It is in a module of its own: PyPy takes what is in a module, and not in any dictionary, for a constant.
     """
     name = f"<arguments {len(linecache.cache)} of {form!r}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     module = types.ModuleType(name)
-    scope = module.__dict__
-    padding = stride - PLAN_HEAD - struct.calcsize(form)
-    scope |= {
-        "NOT_ON_FAST_PATH": NOT_ON_FAST_PATH,
-        "ArgumentMemory": ArgumentMemory,
-        "_launch_plan": _launch_plan,
-        "pack": struct.Struct(f"={HEAD}{form[1:]}{padding}x").pack if stride else None,
-        "pack_into": struct.Struct(form).pack_into,
-    }
-    exec(compile(source, name, "exec"), scope)
-    make: Callable[..., Any] = scope["make"]
+    module.__dict__["pack_into"] = struct.Struct(form).pack_into
+    exec(compile(source, name, "exec"), module.__dict__)
+    make: Callable[..., Fill] = module.__dict__["make"]
     return make
 
 
-def format_of(fields: Sequence[Field]) -> str:
+def format_of(slots: Sequence[Slot]) -> str:
     """Return the ``struct`` format of arguments."""
-    form = "".join(f"{gap}x{slot.code}" if gap else slot.code for gap, slot in fields)
+    form = ""
+    end = slots[0].offset if slots else 0
+    for slot in slots:
+        form += f"{slot.offset - end}x" * (slot.offset > end) + ("8x" if slot.way == OBJECT else slot.code)
+        end = slot.offset + slot.size
     # Native integers are converted faster. But they align themselves, and a native float that is too large is infinite.
     native = "f" not in form and struct.calcsize("@" + form) == struct.calcsize("=" + form)
     return ("@" if native else "=") + form
-
-
-def expressions_of(fields: Sequence[Field], names: Sequence[str]) -> str:
-    """Return what is packed of the variables that the arguments are in, after other arguments of a call."""
-    return "".join(f", {slot.way.expression.format(name)}" for name, (_, slot) in zip(names, fields))
-
-
-def stores_of(fields: Sequence[Field], names: Sequence[str], place: str, indent: int) -> str:
-    """Return statements that store the C handles of arguments, each in a place that its number is formatted into.
-
-    They come before the addresses are read: a buffer that moves in between has left the C handle that is found here.
-    """
-    objects = [name for name, (_, slot) in zip(names, fields) if slot.way in OBJECTS]
-    return "".join(f"\n{' ' * indent}{place.format(index)} = {name}._c_handle" for index, name in enumerate(objects))
-
-
-def count_objects(fields: Sequence[Field]) -> int:
-    """Return how many of the arguments have C handles."""
-    return sum(slot.way in OBJECTS for _, slot in fields)
-
-
-def compile_fill(
-    fields: Sequence[Field], known: Sequence[type], slots: Sequence[Callable[[Any], bytes]], start: int, first: int
-) -> tuple[Callable[..., bool], int]:
-    """Return the function that fills a buffer from some byte on with some arguments of a packer, and where it ends.
-
-    Parameters
-    ----------
-    fields : sequence of (int, Slot)
-        The arguments.
-    known : sequence of type
-        Their types.
-    slots : sequence of callable
-        What packs each argument on the slow path.
-    start : int
-        The byte.
-    first : int
-        The number of the first buffer among the arguments.
-    """
-    form = format_of(fields)
-    names = [f"value_{index}" for index in range(len(fields))]
-    guards = {name: given for name, given, (_, slot) in zip(names, known, fields) if slot.guarded}
-    variables = {given: f"type_{index}" for index, given in enumerate(dict.fromkeys(guards.values()))}
-    source = FILL.format(
-        types=f"({''.join(f'{name}, ' for name in variables.values())})",
-        values=f"({''.join(f'{name}, ' for name in names)})",
-        c_handles=stores_of(fields, names, "c_handles[first + {}]", 12),
-        guards=" and ".join(f"type({name}) is {variables[given]}" for name, given in guards.items()) or "True",
-        expressions=expressions_of(fields, names),
-    )
-    return compile_maker(source, form)(start, first, slots, tuple(variables)), start + struct.calcsize(form)

@@ -114,11 +114,10 @@ class Pool(Owner):
 class Memory(Owner):
     """Has the C handle of a buffer, and what is known of it."""
 
-    __slots__ = ("_keep", "_mr", "_packed_address", "_size", "_whole")
+    __slots__ = ("_keep", "_mr", "_size", "_whole")
 
     _keep: Any
     _mr: Any
-    _packed_address: Any
     _size: Any
     _whole: Any
 

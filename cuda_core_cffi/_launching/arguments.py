@@ -3,40 +3,27 @@
 """Kernel arguments: from Python values to the bytes that a kernel reads.
 
 A *packer* is a function from values to the packed parameter buffer, made for one kernel and one combination of argument
-types. Making it is slow and happens once. Its fast packer (``_core.calls``) packs what is usual.
+types. Making it is slow and happens once. Its fast packer packs what is usual: in C on CPython
+(``include/python/ccc_packer.h``), elsewhere by a function that is compiled for it (``_core/compiled_packing.py``).
 """
 
 from __future__ import annotations
 
+import operator
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.ffi import ffi
-from cuda_core_cffi._core.packing import (
-    ADDRESS,
-    ADDRESS_OF,
-    ARGUMENT_OF,
-    AS_IS,
-    HANDLE_OF,
-    PARTS,
-    UNLESS_NAN,
-    VALUE_OF,
-    VALUE_UNLESS_NAN,
-    Field,
-    Slot,
-    by_function,
-    if_bytes,
-)
+from cuda_core_cffi._launching.argument_types import FAMILIES, USER_DEFINED, argument_type, ctypes_type, numpy_type
 from cuda_core_cffi._launching.bindless import Bindless
 from cuda_core_cffi._launching.graph_condition import GraphCondition
 from cuda_core_cffi._memory import Buffer
 
-INT_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
-FLOAT_CODES = {2: "e", 4: "f", 8: "d"}
-COMPLEX_CODES = {8: "ff", 16: "dd"}
+T = TypeVar("T")
+
 KIND_NAMES = {
     "f": "a floating-point parameter",
     "i": "an integer parameter",
@@ -47,23 +34,18 @@ KIND_NAMES = {
         "numpy.float16 for __half",
     ),
 }
-# Kinds of parameters (_code/mangling.py) by the kind of the value, which may also be a number of half precision.
-# An address is often kept as a number.
-TAKEN_BY = {"i": "ip", "p": "ip", "f": "f", "h": "fc", "c": "c", "b": "bc"}
-CTYPES_KINDS = {
-    **dict.fromkeys("bBhHiIlLqQ?cu", "i"),
-    **dict.fromkeys("fd", "f"),
-    **dict.fromkeys("PzZ", "p"),
-    **dict.fromkeys(["F", "D", "Zf", "Zd"], "c"),  # in CPython 3.14, and from 3.15 on
-}
 CFFI_FLOATS = ("float", "double", "long double")
-POINTER_SIZE = 8
-HALF_SIZE = 2
 TARGET = ffi.typeof("ccc_target *")
 MAX_ALIGNMENT = 16
+NUMBERS = tuple("?bBhHiIqQfd")  # codes of numbers that are packed on the fast path
 CTYPES_NUMBERS = "bBhHiIlLqQ?fd"  # their values are Python's numbers
-UNSIGNED_CTYPES = "BHILQP"
-USER_DEFINED = 2  # numpy.dtype.isbuiltin of types that another library adds, such as bfloat16
+
+# How a value is packed on the fast path. A NaN in a parameter of four bytes is not: converted to Python's float and
+# back, a signalling one is quiet.
+VALUE, VALUE_OF = "v", "a"  # as a number: the value, or its attribute of that name
+PARTS = "c"  # its real and its imaginary part
+OBJECT = "o"  # the address of a buffer, or the handle of a texture or a surface
+FUNCTION = "-"  # by the slot's function, but bytes of the right length as they are
 
 
 class Parameter(NamedTuple):
@@ -83,12 +65,48 @@ class Parameter(NamedTuple):
         return f"kernel argument {self.position} ({type(value).__name__}): {why}"
 
 
+class Slot(NamedTuple):
+    """How one argument is packed. C reads it by position.
+
+    Attributes
+    ----------
+    code : str
+        Its part of the ``struct`` format.
+    way : str
+        How a value is packed on the fast path.
+    pack : callable
+        The slow path, for one value: with range checks and clear errors.
+    only : type or None
+        The only type on the fast path. None: any type.
+    offset, size : int
+        Where it is among the arguments, in bytes.
+    """
+
+    code: str
+    way: str
+    pack: Callable[[Any], bytes]
+    only: type | None = None
+    offset: int = 0
+    size: int = 0
+
+
 def c_handles_of(values: Sequence[Any]) -> Any:
     """Return the C handles of the objects among values, for a launch that keeps them from being destroyed.
 
     They are read before the addresses are: a buffer that moves in between has left the C handle that is found here.
     """
     return ffi.new("ccc_handle *[]", [value._c_handle for value in values if isinstance(value, (Bindless, Buffer))])
+
+
+def pack_slowly(slots: Sequence[Slot], size: int, values: tuple[Any, ...]) -> bytes:
+    """Return the bytes for values, packed one by one.
+
+    So unsigned values past the signed range are packed, and errors say more.
+    """
+    packed = bytearray(size)
+    for slot, value in zip(slots, values):
+        packed[slot.offset : slot.offset + slot.size] = slot.pack(value)
+    return bytes(packed)
 
 
 class Packer:
@@ -102,20 +120,18 @@ class Packer:
         The kernel, and what is known of its parameters, for launches and nodes (``ccc_target``).
     """
 
-    __slots__ = ("_fields", "_offsets", "fast", "target")
+    __slots__ = ("_offsets", "_slots", "fast", "target")
 
-    def __init__(
-        self, fields: list[Field], types: tuple[type, ...], size: int, kernel: Any, offsets: list[int] | None
-    ) -> None:
-        self._fields = fields
-        self._offsets = ffi.NULL if offsets is None else ffi.new("uint32_t[]", offsets or 1)
-        self.target = ffi.new(TARGET, (kernel, size, self._offsets, len(fields)))
-        self.fast = calls.make_packer(fields, types, self.target)
+    def __init__(self, slots: tuple[Slot, ...], size: int, kernel: Any, known: bool) -> None:
+        self._slots = slots
+        self._offsets = ffi.new("uint32_t[]", [slot.offset for slot in slots] or 1) if known else ffi.NULL
+        self.target = ffi.new(TARGET, (kernel, size, self._offsets, len(slots)))
+        self.fast = calls.make_packer(slots, self.target)
 
     def retarget(self, kernel: Any) -> Packer:
         """Return the same for another object of the kernel, given as its C handle."""
         made = Packer.__new__(Packer)
-        made._fields, made._offsets = self._fields, self._offsets
+        made._slots, made._offsets = self._slots, self._offsets
         made.target = target = ffi.new(TARGET, self.target[0])
         target.kernel = kernel
         made.fast = calls.retarget(self.fast, target)
@@ -126,11 +142,8 @@ class Packer:
         return self.pack_on_slow_path(values) if data is None else data
 
     def pack_on_slow_path(self, values: tuple[Any, ...]) -> bytes:
-        """Return the bytes for values that are of the types that this was made for, packed one by one.
-
-        So unsigned values past the signed range are packed, and errors say more.
-        """
-        return b"".join([bytes(gap) + slot.pack(value) for (gap, slot), value in zip(self._fields, values)])
+        """Return the bytes for values that are of the types that this was made for."""
+        return pack_slowly(self._slots, self.target.size, values)
 
 
 def make_packer(
@@ -170,12 +183,14 @@ def make_packer(
     """
 
     def describe(parameter: Parameter) -> tuple[Slot, int]:
-        value = values[parameter.position]
-        slot = make_slot(types[parameter.position], value, parameter)
+        value, cls = values[parameter.position], types[parameter.position]
+        slot = make_slot(cls, value, parameter)
+        if slot.way != OBJECT:  # nothing else has handles of these kinds
+            slot = slot._replace(only=cls)
         return slot, alignment(value, struct.calcsize("<" + slot.code))
 
-    fields, size = lay_out(len(types), layout, kinds, describe)
-    return Packer(fields, types, size, kernel, None if layout is None else [offset for offset, _ in layout])
+    slots, size = lay_out(len(types), layout, kinds, describe)
+    return Packer(slots, size, kernel, layout is not None)
 
 
 def lay_out(
@@ -183,8 +198,8 @@ def lay_out(
     layout: Sequence[tuple[int, int]] | None,
     kinds: Sequence[str | None] | None,
     describe: Callable[[Parameter], tuple[Slot, int]],
-) -> tuple[list[Field], int]:
-    """Return for each argument the padding before it, in bytes, and how it is packed; and the size of them all.
+) -> tuple[tuple[Slot, ...], int]:
+    """Return how each argument is packed, and where; and the size of them all, in bytes.
 
     Parameters
     ----------
@@ -202,7 +217,7 @@ def lay_out(
     """
     if layout is not None and count != len(layout):
         raise ValueError(f"the kernel takes {len(layout)} argument{'s' * (len(layout) != 1)}, not {count}")
-    fields: list[Field] = []
+    slots: list[Slot] = []
     end = 0
     for index in range(count):
         kind = kinds[index] if kinds is not None and index < len(kinds) else None
@@ -210,20 +225,127 @@ def lay_out(
         slot, boundary = describe(Parameter(index, size, kind, offset))
         if offset is None:
             offset = -(-end // boundary) * boundary
-        fields.append((offset - end, slot))
-        end = offset + struct.calcsize("<" + slot.code)
-    return fields, end
+        slots.append(slot._replace(offset=offset, size=struct.calcsize("<" + slot.code)))
+        end = offset + slots[-1].size
+    return tuple(slots), end
+
+
+def declared_slot(given: Any, parameter: Parameter) -> tuple[Slot, int]:
+    """Return how values for ``parameter`` are packed, if they are of a type, and how they are aligned, in bytes.
+
+    Values that are not quickly converted are taken as :func:`launch` takes them for a parameter of that width and
+    kind, or refused with the same words.
+
+    Parameters
+    ----------
+    given : type or numpy.dtype
+        ``Buffer``, ``int``, ``float``, ``bool``, ``complex``, ``bytes`` for a structure, or a type of NumPy or ctypes.
+    parameter : Parameter
+        What is known of the parameter.
+
+    Raises
+    ------
+    TypeError
+        If it is no such type, or not one for this parameter.
+    """
+    where = f"argument type {parameter.position} ({getattr(given, '__name__', given)})"
+    declared = argument_type(given)
+    if declared is None:
+        raise TypeError(
+            f"{where}: not a type of kernel arguments; pass Buffer, int, float, bool, complex, bytes for a structure, "
+            "or a type of NumPy or ctypes"
+        )
+    kinds, codes, default = FAMILIES[declared.family]
+    if parameter.kind is not None and parameter.kind not in kinds:
+        raise TypeError(f"{where}: the kernel declares {KIND_NAMES[parameter.kind]}")
+    if None not in (declared.size, parameter.size) and declared.size != parameter.size:
+        raise TypeError(f"{where}: has {declared.size} bytes, but the kernel's parameter has {parameter.size}")
+    size = declared.size or parameter.size or default
+    if size is None:
+        raise TypeError(f"{where}: the driver does not tell how large the parameter is; pass a type that does")
+    if codes and size not in codes:
+        raise TypeError(f"{where}: takes {', '.join(map(str, codes))} bytes, not {size}")
+    # the kind that a structure is declared as says whether a complex number may be one
+    kind = kinds[0] if codes or parameter.kind is None else parameter.kind
+    known = parameter._replace(size=size, kind=kind, source="this launch is prepared for")
+    make, convert = DECLARED["int" if declared.family == "bool" and size > 1 else declared.family]
+
+    def pack(value: Any) -> bytes:
+        try:
+            converted = convert(value, size, declared.signed)
+        except TypeError:
+            return make_slot(type(value), value, known).pack(value)
+        except OverflowError as error:
+            raise OverflowError(known.wrong(value, str(error))) from None
+        return slot.pack(converted)
+
+    slot = make(None, known)
+    if declared.signed is False:
+        slot = slot._replace(code=slot.code.upper())
+    only = bool if slot.code == "?" else None
+    return slot._replace(pack=pack, only=only), declared.alignment or min(size & -size, MAX_ALIGNMENT)
+
+
+def take_as_given(value: Any, size: int, signed: bool | None) -> Any:
+    """Leave a value to what launches do with its type."""
+    raise TypeError
+
+
+def to_buffer(value: Any, size: int, signed: bool | None) -> Buffer:
+    """Return a buffer."""
+    if not isinstance(value, Buffer):
+        raise TypeError
+    return value
+
+
+def to_int(value: Any, size: int, signed: bool | None) -> int:
+    """Return whatever is an integer for Python as one that is in the range of its type."""
+    number = operator.index(value)
+    bits = 8 * size
+    least = 0 if signed is False else -(1 << bits - 1)
+    most = (1 << bits - (signed is True)) - 1
+    if not least <= number <= most:
+        raise OverflowError(f"{number} is not in the range of {least} to {most}")
+    return number
+
+
+def to_bool(value: Any, size: int, signed: bool | None) -> Any:
+    """Refuse integers that are no truth values."""
+    if isinstance(value, int) and value not in (0, 1):
+        raise OverflowError(f"{value} is neither 0 nor 1")
+    raise TypeError
+
+
+def to_float(value: Any, size: int, signed: bool | None) -> float:
+    """Return whatever Python converts to a float, but text."""
+    if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+        raise TypeError
+    return to_real(float, value)
+
+
+def to_complex(value: Any, size: int, signed: bool | None) -> complex:
+    """Return a complex or a real number."""
+    if not isinstance(value, (complex, float, int)):
+        raise TypeError
+    return to_real(complex, value)
+
+
+def to_real(kind: Callable[[Any], T], value: Any) -> T:
+    """Convert a number."""
+    try:
+        return kind(value)
+    except OverflowError:
+        raise OverflowError("is too large for a float") from None
 
 
 def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
     """Return how an argument of type ``cls`` is packed for ``parameter``."""
     numpy, ctypes = sys.modules.get("numpy"), sys.modules.get("ctypes")
-    if issubclass(cls, Buffer):
-        return buffer_slot(value, parameter)
+    if issubclass(cls, (Bindless, Buffer)):
+        return object_slot(value, parameter)
     if issubclass(cls, GraphCondition):
-        return condition_slot(value, parameter)
-    if issubclass(cls, Bindless):
-        return bindless_slot(value, parameter)
+        choose("address", value, parameter)
+        return raw_slot(value, parameter, lambda condition: struct.pack("<Q", condition._handle), None)
     if numpy is not None and issubclass(cls, numpy.generic):
         if issubclass(cls, numpy.void):
             return record_slot(value, parameter)
@@ -238,11 +360,12 @@ def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
     if issubclass(cls, complex):
         return complex_slot(value, parameter)
     if issubclass(cls, (bytes, bytearray, memoryview)):
-        return bytes_slot(value, parameter)
+        return raw_slot(value, parameter, memory_bytes, None)
     if ctypes is not None and issubclass(cls, (ctypes._SimpleCData, ctypes.Structure, ctypes.Union)):
         return ctypes_slot(value, parameter)
     if hasattr(cls, "_kernel_bytes"):
-        return raw_slot(value, parameter, cls._kernel_bytes, "b")._replace(pack=cls._kernel_bytes)  # of one size
+        slot = raw_slot(value, parameter, cls._kernel_bytes, FAMILIES["structure"].kinds)
+        return slot._replace(pack=cls._kernel_bytes)  # of one size
     if issubclass(cls, ffi.CData):
         return cdata_slot(value, parameter)
     raise TypeError(
@@ -254,119 +377,84 @@ def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
     )
 
 
-def check_kind(value: object, parameter: Parameter, *accepted: str) -> None:
+def check_kind(value: object, parameter: Parameter, kinds: str) -> None:
     """Raise if the parameter is known to be of another kind than the value."""
-    if parameter.kind is not None and parameter.kind not in accepted:
+    if parameter.kind is not None and parameter.kind not in kinds:
         raise TypeError(parameter.wrong(value, f"{parameter.source} {KIND_NAMES[parameter.kind]}"))
 
 
-def choose(codes: dict[int, str], default: int, value: object, parameter: Parameter) -> str:
+def choose(family: str, value: object, parameter: Parameter) -> str:
     """Return the ``struct`` code for the size that the kernel declares."""
-    code = codes.get(default if parameter.size is None else parameter.size)
+    kinds, codes, default = FAMILIES[family]
+    check_kind(value, parameter, kinds)
+    code = codes.get(default if parameter.size is None else parameter.size)  # type: ignore[arg-type]
     if code is None:
         sizes = ", ".join(map(str, codes))
         raise TypeError(parameter.wrong(value, f"takes {sizes} bytes, but the kernel's parameter has {parameter.size}"))
     return code
 
 
-def buffer_slot(value: Any, parameter: Parameter) -> Slot:
-    """Pack the address of a buffer."""
-    check_kind(value, parameter, "p", "i")
-    choose({POINTER_SIZE: "Q"}, POINTER_SIZE, value, parameter)
+def object_slot(value: Any, parameter: Parameter) -> Slot:
+    """Pack the address of a buffer, or the handle of a texture or a surface."""
 
-    def pack(buffer: Buffer) -> bytes:
-        if buffer.is_closed:
-            raise RuntimeError(parameter.wrong(buffer, "the Buffer is closed"))
-        address = int(ffi.cast("intptr_t", buffer.handle))  # where a handle is a long, of which PyPy has another type
-        buffer._packed_address = address  # asked for once: closing takes it away again
-        if buffer.is_closed or buffer.handle != address:  # closed or moved by another thread, since
-            buffer._packed_address = None
-        return struct.pack("<q", address)
+    def pack(item: Bindless | Buffer) -> bytes:
+        address = item._value
+        if item.is_closed:
+            name = "Buffer" if isinstance(item, Buffer) else type(item).__name__
+            raise RuntimeError(parameter.wrong(item, f"the {name} is closed"))
+        return struct.pack("<Q", address)
 
-    return Slot(ADDRESS, ADDRESS_OF, pack, False)  # nothing else has one
-
-
-def condition_slot(value: Any, parameter: Parameter) -> Slot:
-    """Pack the handle of a graph's condition, with which the kernel sets it."""
-    check_kind(value, parameter, "i", "p")
-    choose({POINTER_SIZE: "Q"}, POINTER_SIZE, value, parameter)
-    return Slot("Q", HANDLE_OF, lambda condition: struct.pack("<Q", condition._handle))
-
-
-def bindless_slot(value: Any, parameter: Parameter) -> Slot:
-    """Pack the handle of a texture or a surface."""
-    check_kind(value, parameter, "i", "p")
-    choose({POINTER_SIZE: "Q"}, POINTER_SIZE, value, parameter)
-
-    def pack(item: Bindless) -> bytes:
-        handle = item._argument
-        if handle is None:
-            raise RuntimeError(parameter.wrong(item, f"the {type(item).__name__} is closed"))
-        return struct.pack("<Q", handle)
-
-    return Slot("Q", ARGUMENT_OF, pack)
+    return Slot(choose("address", value, parameter), OBJECT, pack)
 
 
 def int_slot(value: Any, parameter: Parameter) -> Slot:
     """Pack an integer in the width that the kernel declares, signed or unsigned."""
-    check_kind(value, parameter, "i", "p")
-    code = choose(INT_CODES, POINTER_SIZE, value, parameter)
-    bits = 8 * struct.calcsize(code)
+    code = choose("int", value, parameter)
+    size = struct.calcsize(code)
 
     def pack(item: int) -> bytes:
-        if not -(1 << bits - 1) <= item < 1 << bits:
-            raise OverflowError(
-                parameter.wrong(item, f"{item} does not fit in {bits // 8} bytes: -2**{bits - 1} to 2**{bits} - 1")
-            )
-        return struct.pack("<" + code.upper(), item & (1 << bits) - 1)
+        try:
+            return int.to_bytes(item, size, "little", signed=item < 0)
+        except OverflowError:
+            limits = f"-2**{8 * size - 1} to 2**{8 * size} - 1"
+            raise OverflowError(parameter.wrong(item, f"{item} does not fit in {size} bytes: {limits}")) from None
 
-    return Slot(code, AS_IS, pack)
+    return Slot(code, VALUE, pack)
 
 
 def bool_slot(value: Any, parameter: Parameter) -> Slot:
     """Pack a truth value in one byte, or as an integer where the kernel declares more."""
     if parameter.size not in (None, 1):
         return int_slot(value, parameter)
-    check_kind(value, parameter, "i")
-    return Slot("?", AS_IS, lambda item: struct.pack("<?", item))
+    return Slot(choose("bool", value, parameter), VALUE, lambda item: struct.pack("<?", item))
 
 
 def float_slot(value: Any, parameter: Parameter) -> Slot:
     """Pack a float in the width that the kernel declares."""
-    check_kind(value, parameter, "f")
-    code = choose(FLOAT_CODES, 8, value, parameter)
-
-    def pack(item: float) -> bytes:
-        try:
-            return struct.pack("<" + code, item)
-        except OverflowError:
-            raise OverflowError(
-                parameter.wrong(item, f"{item} is too large for a float of {struct.calcsize(code)} bytes")
-            ) from None
-
-    return Slot(code, AS_IS, pack)
+    code = choose("float", value, parameter)
+    slot = Slot(code, VALUE, lambda item: pack_floats(code, item, (item,), parameter))
+    return slot if code in NUMBERS else slot._replace(code=f"{struct.calcsize(code)}s", way=FUNCTION)
 
 
 def complex_slot(value: Any, parameter: Parameter) -> Slot:
     """Pack a complex number as its real and its imaginary part."""
-    check_kind(value, parameter, "c")
-    code = choose(COMPLEX_CODES, 16, value, parameter)
-
-    def pack(item: complex) -> bytes:
-        try:
-            return struct.pack("<" + code, item.real, item.imag)
-        except OverflowError:
-            raise OverflowError(
-                parameter.wrong(item, f"{item} is too large for {struct.calcsize(code)} bytes")
-            ) from None
-
-    return Slot(code, PARTS, pack)
+    code = choose("complex", value, parameter)
+    return Slot(code, PARTS, lambda item: pack_floats(code, item, (item.real, item.imag), parameter))
 
 
-def raw_slot(value: Any, parameter: Parameter, convert: Callable[[Any], bytes], kind: str | None) -> Slot:
+def pack_floats(code: str, item: complex, parts: tuple[float, ...], parameter: Parameter) -> bytes:
+    """Return the bytes of a number, given as its parts."""
+    try:
+        return struct.pack("<" + code, *parts)
+    except OverflowError:
+        size = struct.calcsize("<" + code[0])
+        raise OverflowError(parameter.wrong(item, f"{item} is too large for a float of {size} bytes")) from None
+
+
+def raw_slot(value: Any, parameter: Parameter, convert: Callable[[Any], bytes], kinds: str | None) -> Slot:
     """Pack something that has a size of its own, which must be the parameter's, and perhaps a kind."""
-    if kind is not None:
-        check_kind(value, parameter, *TAKEN_BY[kind])
+    if kinds is not None:
+        check_kind(value, parameter, kinds)
     size = len(convert(value)) if parameter.size is None else parameter.size
 
     def pack(item: Any) -> bytes:
@@ -376,41 +464,30 @@ def raw_slot(value: Any, parameter: Parameter, convert: Callable[[Any], bytes], 
         return data
 
     pack(value)
-    return Slot(f"{size}s", by_function(parameter.position), pack)
-
-
-def bytes_slot(value: Any, parameter: Parameter) -> Slot:
-    """Pack a structure that is given as its bytes."""
-    slot = raw_slot(value, parameter, memory_bytes, None)
-    if type(value) is not bytes:
-        return slot
-    return slot._replace(way=if_bytes(parameter.position, slot.code))
+    return Slot(f"{size}s", FUNCTION, pack)
 
 
 def ctypes_slot(value: Any, parameter: Parameter) -> Slot:
     """Pack an object of ctypes: a number as Python's, which its ``value`` is, and else its bytes."""
     cls = type(value)
+    found = ctypes_type(cls)
     letter = getattr(cls, "_type_", "")
-    kind = CTYPES_KINDS.get(letter, "f") if letter else None  # a long double is no structure either
-    slot = raw_slot(value, parameter, memory_bytes, kind)
+    # a structure may stand for everything of its size; what is of no family is a long double
+    kinds = (FAMILIES[found.family].kinds if found else "f") if letter else None
+    slot = raw_slot(value, parameter, memory_bytes, kinds)
     plain = cls.__base__ is sys.modules["ctypes"]._SimpleCData and getattr(cls, "__ctype_le__", None) is cls
-    if not plain or letter not in CTYPES_NUMBERS:
+    if found is None or not plain or letter not in CTYPES_NUMBERS:
         return slot
-    if letter in "?d":
-        return slot._replace(code=letter, way=VALUE_OF)
-    if letter == "f":
-        return slot._replace(code=letter, way=VALUE_UNLESS_NAN)
-    code = INT_CODES[struct.calcsize(letter)]
-    return slot._replace(code=code.upper() if letter in UNSIGNED_CTYPES else code, way=VALUE_OF)
+    return slot._replace(code=found.code, way=VALUE_OF)
 
 
 def cdata_slot(value: Any, parameter: Parameter) -> Slot:
     """Pack a CFFI object. All C types share a Python type, so each value is checked."""
 
     def convert(item: Any) -> bytes:
-        kind = cdata_kind(ffi.typeof(item))
-        if kind is not None:
-            check_kind(item, parameter, *TAKEN_BY[kind])
+        kinds = cdata_kinds(ffi.typeof(item))
+        if kinds is not None:
+            check_kind(item, parameter, kinds)
         return cdata_bytes(item)
 
     return raw_slot(value, parameter, convert, None)
@@ -418,19 +495,12 @@ def cdata_slot(value: Any, parameter: Parameter) -> Slot:
 
 def numpy_slot(value: Any, parameter: Parameter) -> Slot:
     """Pack a scalar of NumPy: most numbers as Python's, to which they are converted faster than to bytes."""
-    slot = raw_slot(value, parameter, lambda item: item.tobytes(), numpy_kind(value))
-    dtype = value.dtype
-    if dtype.type is not type(value):
+    found = numpy_type(value.dtype)
+    kinds = FAMILIES[found.family if found else "int"].kinds  # a duration is of no family
+    slot = raw_slot(value, parameter, lambda item: item.tobytes(), kinds)
+    if found is None or found.code not in NUMBERS or value.dtype.type is not type(value):
         return slot
-    if dtype.kind == "b":
-        return slot._replace(code="?", way=AS_IS)
-    if dtype.kind in "iu":
-        code = INT_CODES[dtype.itemsize]
-        return slot._replace(code=code.upper() if dtype.kind == "u" else code, way=AS_IS)
-    if dtype.kind == "f" and dtype.itemsize in FLOAT_CODES:
-        code = FLOAT_CODES[dtype.itemsize]
-        return slot._replace(code=code, way=AS_IS if code == "d" else UNLESS_NAN)
-    return slot
+    return slot._replace(code=found.code, way=VALUE)
 
 
 def record_slot(value: Any, parameter: Parameter) -> Slot:
@@ -497,22 +567,24 @@ def cdata_bytes(value: Any) -> bytes:
     raise TypeError(f"a CFFI {ctype.cname} cannot be a kernel argument")
 
 
-def cdata_kind(ctype: Any) -> str | None:
-    """Return the kind of a value of a CFFI type; None for a structure, which may stand for everything of its size."""
+def cdata_kinds(ctype: Any) -> str | None:
+    """Return the kinds of parameters that take a CFFI type; None for a structure, which goes for all of its size."""
     if ctype.kind in ("pointer", "function"):
-        return "p"
+        return FAMILIES["address"].kinds
     if ctype.kind not in ("primitive", "enum"):
         return None
     if "complex" in ctype.cname:
-        return "c"
-    return "f" if ctype.cname in CFFI_FLOATS else "i"
+        return FAMILIES["complex"].kinds
+    return FAMILIES["float" if ctype.cname in CFFI_FLOATS else "int"].kinds
 
 
-def numpy_kind(value: Any) -> str:
-    """Return the kind of a NumPy scalar; numbers of other libraries are classes in C++."""
-    dtype = value.dtype
-    if dtype.isbuiltin == USER_DEFINED:
-        return "b"
-    if dtype.kind == "f":
-        return "h" if dtype.itemsize == HALF_SIZE else "f"
-    return "c" if dtype.kind == "c" else "i"
+DECLARED: dict[str, tuple[Callable[[Any, Parameter], Slot], Callable[[Any, int, bool | None], Any]]] = {
+    "address": (object_slot, to_buffer),
+    "int": (int_slot, to_int),
+    "bool": (bool_slot, to_bool),
+    "float": (float_slot, to_float),
+    "half": (float_slot, to_float),
+    "complex": (complex_slot, to_complex),
+    "structure": (lambda _, parameter: Slot(f"{parameter.size}s", FUNCTION, bytes), take_as_given),
+}
+"""For each family the slot, and what a value is converted to first; TypeError: it is taken as by launches."""

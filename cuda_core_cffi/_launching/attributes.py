@@ -44,33 +44,22 @@ PERCENT = 100
 CUDA_12_9 = 12090
 CUDA_13_0 = 13000
 
-ACCESS_PROPERTIES = {
-    AccessPropertyType.NORMAL: lib.CU_ACCESS_PROPERTY_NORMAL,
-    AccessPropertyType.STREAMING: lib.CU_ACCESS_PROPERTY_STREAMING,
-    AccessPropertyType.PERSISTING: lib.CU_ACCESS_PROPERTY_PERSISTING,
-}
+
+def numbers_of(kind: type[E], prefix: str) -> dict[E, int]:
+    """Return the driver's numbers for the members of an enumeration, which have the same names there."""
+    return {item: getattr(lib, f"{prefix}_{item.name}") for item in kind}
+
+
+ACCESS_PROPERTIES = numbers_of(AccessPropertyType, "CU_ACCESS_PROPERTY")
 CLUSTER_POLICIES = {
     ClusterSchedulingPolicyType.DEFAULT: lib.CU_CLUSTER_SCHEDULING_POLICY_DEFAULT,
     ClusterSchedulingPolicyType.SPREAD: lib.CU_CLUSTER_SCHEDULING_POLICY_SPREAD,
     ClusterSchedulingPolicyType.LOAD_BALANCING: lib.CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING,
     ClusterSchedulingPolicyType.RUBIN_DSMEM_LOCALITY: lib.CCC_CLUSTER_SCHEDULING_RUBIN_DSMEM_LOCALITY,
 }
-DOMAINS = {
-    MemSyncDomainType.DEFAULT: lib.CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT,
-    MemSyncDomainType.REMOTE: lib.CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE,
-}
-PORTABLE_SIZES = {
-    PortableClusterSizeType.DEFAULT: lib.CCC_PORTABLE_CLUSTER_DEFAULT,
-    PortableClusterSizeType.REQUIRE_PORTABLE: lib.CCC_PORTABLE_CLUSTER_REQUIRE_PORTABLE,
-    PortableClusterSizeType.ALLOW_NON_PORTABLE: lib.CCC_PORTABLE_CLUSTER_ALLOW_NON_PORTABLE,
-}
-SHARED_MEMORY_MODES = {
-    SharedMemoryModeType.DEFAULT: lib.CCC_SHARED_MEMORY_DEFAULT,
-    SharedMemoryModeType.REQUIRE_PORTABLE: lib.CCC_SHARED_MEMORY_REQUIRE_PORTABLE,
-    SharedMemoryModeType.ALLOW_NON_PORTABLE: lib.CCC_SHARED_MEMORY_ALLOW_NON_PORTABLE,
-    SharedMemoryModeType.ALLOW_OVERSIZED: lib.CCC_SHARED_MEMORY_ALLOW_OVERSIZED,
-    SharedMemoryModeType.PREFER_OVERSIZED: lib.CCC_SHARED_MEMORY_PREFER_OVERSIZED,
-}
+DOMAINS = numbers_of(MemSyncDomainType, "CU_LAUNCH_MEM_SYNC_DOMAIN")
+PORTABLE_SIZES = numbers_of(PortableClusterSizeType, "CCC_PORTABLE_CLUSTER")
+SHARED_MEMORY_MODES = numbers_of(SharedMemoryModeType, "CCC_SHARED_MEMORY")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,6 @@ from cuda_core_cffi._lifetime.references import Operand
 from cuda_core_cffi._memory import Buffer
 
 _close = close
-_handle = lib.ccc_handle_value
 
 
 class Bindless(Handle):
@@ -67,11 +66,6 @@ class Bindless(Handle):
         if hold is not None and isinstance(resource, Buffer):
             self._hold, self._memory = hold, resource
         return self
-
-    @property
-    def _argument(self) -> int | None:
-        """What a kernel gets; None once closed."""
-        return _handle(self._c_handle) or None
 
     @property
     def _needs_python(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from cuda_core_cffi._code.kernel import Kernel
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.errors import CUDAError, UnavailableError
-from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._launching.arguments import Packer, c_handles_of, make_packer
 from cuda_core_cffi._launching.attributes import check_device
 from cuda_core_cffi._launching.config import LaunchConfig, shown
@@ -103,16 +103,15 @@ def launch_carefully(stream: Any, config: Any, kernel: Any, values: tuple[Any, .
     if not isinstance(stream, Stream):
         stream = foreign_stream(stream)
     packer = prepare(config, kernel, values)
-    stream._launch_handle = stream._c_handle
     status: int | None = UNCHECKED
     while status == UNCHECKED:
         native = config._native_cache or config._native
         status = _launch(packer.fast, stream, native, values)
-        if status is None:
+        if status is None or status == CLOSED:  # the arguments are looked at, which tell what of them is closed
             c_handles = c_handles_of(values)
             arguments = packer.pack_on_slow_path(values)
-            status = lib.ccc_launch_target(
-                packer.target, native, stream._c_handle, arguments, c_handles, len(c_handles)
+            status = lib.ccc_launch(
+                packer.target, native, stream._c_handle, arguments, c_handles, ffi.NULL, len(c_handles)
             )
         if status == UNCHECKED:
             allow(config, stream)

@@ -9,6 +9,7 @@ configuration as C takes them (``include/launch/ccc_prepared.h``), and does what
 from __future__ import annotations
 
 import copy
+import struct
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -16,12 +17,13 @@ from cuda_core_cffi._code.kernel import Kernel
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._core.packing import PLAN_HEAD, plan_head
-from cuda_core_cffi._launching.argument_types import infer_types, make_type_slot
-from cuda_core_cffi._launching.arguments import MAX_ALIGNMENT, c_handles_of, lay_out
+from cuda_core_cffi._launching.argument_types import infer_types
+from cuda_core_cffi._launching.arguments import MAX_ALIGNMENT, c_handles_of, declared_slot, lay_out, pack_slowly
 from cuda_core_cffi._launching.config import LaunchConfig
 from cuda_core_cffi._launching.launch import CLOSED, UNCHECKED, allow, launch_failure
 from cuda_core_cffi._streams.stream import Stream, launch_stream
+
+_launch = lib.ccc_launch
 
 
 class PreparedLaunch(Uncopyable):
@@ -74,7 +76,7 @@ class PreparedLaunch(Uncopyable):
 
     _NOT_COPIED_BECAUSE: ClassVar[str] = "its kernel is of this process"
     _plan: Plan
-    _record: Callable[..., bytes]  # what a batch needs: see Plan.record
+    _record: Callable[..., bytes]  # what a batch needs
     launch: Callable[..., None]
 
     def __init__(self, config: LaunchConfig, kernel: Kernel, *argument_types: Any) -> None:
@@ -84,7 +86,7 @@ class PreparedLaunch(Uncopyable):
             raise TypeError(f"kernel must be a Kernel, not {type(kernel).__name__}")
         plan = Plan(copy.copy(config), kernel, argument_types)
         object.__setattr__(self, "_plan", plan)
-        for name, function in zip(("launch", "_record"), plan.make_functions()):
+        for name, function in zip(("launch", "_record"), calls.prepare(plan.slots, plan.native, plan)):
             object.__setattr__(self, name, function)
 
     def __repr__(self) -> str:
@@ -108,29 +110,26 @@ class PreparedLaunch(Uncopyable):
 class Plan:
     """What a prepared launch consists of, without its functions: these refer to it."""
 
-    __slots__ = ("_configs", "_fields", "_native", "config", "kernel", "types")
+    __slots__ = ("_configs", "config", "head", "kernel", "native", "slots", "types")
 
     def __init__(self, config: LaunchConfig, kernel: Kernel, types: tuple[Any, ...]) -> None:
         kernel._function()  # raises if it is closed
         layout, kinds = kernel._layout, kernel._kinds
-        self.types = types or infer_types(layout, kinds)
+        self.types = given = types or infer_types(layout, kinds)
         self.config, self.kernel = config, kernel
-        types = self.types
-        self._fields, size = lay_out(len(types), layout, kinds, lambda item: make_type_slot(types[item.position], item))
-        stride = PLAN_HEAD + size + -size % MAX_ALIGNMENT
+        self.slots, size = lay_out(len(given), layout, kinds, lambda item: declared_slot(given[item.position], item))
         self._configs = [config._native]
-        self._native = ffi.new("ccc_plan *", [kernel._c_handle, self._configs[0], size, stride])
+        target = (kernel._c_handle, size, ffi.NULL, len(given))
+        self.native = ffi.new("ccc_plan *", (target, self._configs[0]))
+        self.head = struct.pack("=Q8x", int(ffi.cast("intptr_t", self.native)))  # of a ccc_record
+        self.native.stride = len(self.head) + size + -size % MAX_ALIGNMENT
 
     def allow(self, stream: Stream) -> None:
         """Look whether a device has what the configuration asks for; a launch on it was ``CCC_UNCHECKED``."""
         config = allow(self.config, stream)
         if config != self._configs[-1]:  # a buffer that it refers to has moved
             self._configs.append(config)  # the others stay: another thread may be launching with one
-            self._native.config = config
-
-    def make_functions(self) -> tuple[Callable[..., None], Callable[..., bytes]]:
-        """Return the functions of the launch: the one of the same name, and what a batch needs."""
-        return calls.prepare(self._fields, self._native, self)
+            self.native.config = config
 
     def launch_on_slow_path(self, status: int | None, stream: Any, values: tuple[Any, ...]) -> None:
         """Launch what is not on the fast path, where status is None: other types, and errors that say more.
@@ -138,25 +137,31 @@ class Plan:
         Else look at what was not looked at before, and launch again; or raise for what failed. The same for what was
         closed, or moved: the arguments are packed again, which says which of them is closed.
         """
+        self._check(values)
         queue = launch_stream(stream, "a prepared launch")
-        queue._launch_handle = queue._c_handle
+        native = self.native
         if status == CLOSED:
             status = None
         while status is None or status == UNCHECKED:
             if status is not None:
                 self.allow(queue)
             c_handles = c_handles_of(values)
-            status = lib.ccc_launch_plan(self._native, queue._c_handle, self._pack(values), c_handles, len(c_handles))
+            data = pack_slowly(self.slots, native.target.size, values)
+            target = ffi.addressof(native, "target")
+            status = _launch(target, native.config, queue._c_handle, data, c_handles, ffi.NULL, len(c_handles))
         if status:
             raise launch_failure(status, queue, self.config, self.kernel, values)
 
-    def record_on_slow_path(self, c_handles: list[Any], values: tuple[Any, ...]) -> bytes:
+    def record(self, c_handles: list[Any], values: tuple[Any, ...]) -> bytes:
         """Return the record of a launch without its stream, and add the C handles of its buffers to a list."""
+        self._check(values)
         # the C handles first: a buffer that moves in between has left the one that is found here
         found = list(c_handles_of(values))
-        data = (plan_head(self._native) + self._pack(values)).ljust(self._native.stride, b"\0")
+        data = self.head + pack_slowly(self.slots, self.native.target.size, values)
         c_handles += found
-        return data
+        return data.ljust(self.native.stride, b"\0")
 
-    def _pack(self, values: tuple[Any, ...]) -> bytes:
-        return b"".join([bytes(gap) + slot.pack(value) for (gap, slot), value in zip(self._fields, values)])
+    def _check(self, values: tuple[Any, ...]) -> None:
+        wanted = len(self.slots)
+        if len(values) != wanted:
+            raise TypeError(f"this launch is prepared for {wanted} value{'s' * (wanted != 1)}, not {len(values)}")

@@ -73,7 +73,6 @@ class Buffer(ValueMemory):
     _SLICE: ClassVar[type[BufferSlice]]  # what a part of it is
     _descriptor: IPCBufferDescriptor  # set once it is exported, or imported
     _keep: object  # set where Python must keep something alive: the owner of a foreign stream
-    _packed_address: bytes | int | None  # for launches: set by the first that takes the buffer; None once closed
 
     def __repr__(self) -> str:
         return f"<Buffer ptr={self.handle:#x} size={self._size}>"
@@ -147,10 +146,7 @@ class Buffer(ValueMemory):
         """
         if stream is not None and not self.is_closed:
             self.set_deallocation_stream(stream)
-        try:
-            _close(self)
-        finally:
-            self._packed_address = None  # last: a launch in another thread may be about to set it
+        _close(self)
 
     def set_deallocation_stream(self, stream: IsStreamType) -> None:
         """Change the stream in whose order the memory goes back.
@@ -516,11 +512,8 @@ class ForeignBuffer(Buffer):
         release_pins()
         if stream is not None and not self.is_closed:
             self.set_deallocation_stream(stream)
-        try:
-            if _close_once(self):  # not closed before, perhaps by another thread
-                self._lease.release()
-        finally:
-            self._packed_address = None  # last, as in Buffer.close
+        if _close_once(self):  # not closed before, perhaps by another thread
+            self._lease.release()
 
     def set_deallocation_stream(self, stream: IsStreamType) -> None:
         """Change the stream that the resource's ``deallocate`` gets."""

@@ -253,7 +253,7 @@ class VirtualBuffer(Buffer):
                         "interrupted: modify it when that call has returned"
                     )
                 frame = frame.f_back
-            self._size, self._packed_address = lib.ccc_handle_bytes(self._c_handle), None  # after an interrupted call
+            self._size = lib.ccc_handle_bytes(self._c_handle)  # after an interrupted call
             self._grow_now(size, plan.after(self._plan))
 
     def _grow_now(self, size: int, plan: Plan) -> None:
@@ -282,7 +282,6 @@ class VirtualBuffer(Buffer):
         self._left.append(moved)
         calls.exchange(self, moved)
         self._size = size
-        self._packed_address = None
         if moved.is_closed:  # a signal handler or a finalizer has closed this buffer before it had the new memory
             self.close()
         else:

@@ -91,13 +91,10 @@ class Stream(Handle):
     >>> stream.close()
     """
 
-    __slots__ = ("_launch_handle", "_owner")
+    __slots__ = ("_owner",)
 
     _CTYPE = "CUstream"
     _MADE_BY: ClassVar[str] = "Device.create_stream or Stream.from_handle"
-    _launch_handle: (
-        Any  # the C handle, which launches in Python find by this name in streams alone; set by the first of them
-    )
     _owner: object
 
     def __cuda_stream__(self) -> tuple[int, int]:

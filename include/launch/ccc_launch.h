@@ -112,17 +112,35 @@ static int ccc_launch_in(const ccc_config *config, const ccc_handle *kernel, con
     return CCC_LIKELY(result == CUDA_SUCCESS) ? 0 : ccc_fail((int)result, "cuLaunchKernelEx");
 }
 
-// Start a kernel. `arguments` is the packed parameter buffer, and `objects` are the buffers and textures whose
-// addresses and numbers are in it: they are not destroyed before the launch, whatever other threads close. The
-// configuration is shared by every thread that launches with it, so the stream goes into a copy.
-static int ccc_launch(const ccc_config *config, const ccc_handle *kernel, const ccc_handle *stream,
-                      const char *arguments, size_t size, ccc_handle *const *objects, size_t count)
+// Store the addresses of buffers, and the handles of textures and surfaces, at these offsets of arguments that are
+// packed but for them. CCC_CLOSED for other objects, and closed ones.
+static int ccc_store_objects(char *arguments, ccc_handle *const *objects, const uint32_t *places, size_t count)
 {
+    for (size_t i = 0; i < count; i++) {
+        const ccc_handle *object = objects[i];
+        if (!ccc_is_open(object) ||
+            (object->kind != CCC_BUFFER && object->kind != CCC_TEXTURE && object->kind != CCC_SURFACE))
+            return CCC_CLOSED;
+        memcpy(arguments + places[i], &object->value, sizeof object->value);
+    }
+    return 0;
+}
+
+// Start a kernel. `arguments` is the packed parameter buffer, and `objects` are the buffers and textures whose
+// addresses and numbers are in it, or come to these places: they are not destroyed before the launch, whatever other
+// threads close. The configuration is shared by every thread that launches with it, so the stream goes into a copy.
+static int ccc_launch(const ccc_target *target, const ccc_config *config, const ccc_handle *stream, char *arguments,
+                      ccc_handle *const *objects, const uint32_t *places, size_t count)
+{
+    if (stream->kind != CCC_STREAM)
+        return CCC_CLOSED;  // for Python to look at
     CCC_USE(stream);
-    CCC_USE(kernel);
+    CCC_USE(target->kernel);
     if (!ccc_acquire_all(objects, count))
         return CCC_CLOSED;
-    int status = ccc_launch_in(config, kernel, stream, arguments, size, objects, count);
+    int status = places ? ccc_store_objects(arguments, objects, places, count) : 0;
+    if (status == 0)
+        status = ccc_launch_in(config, target->kernel, stream, arguments, target->size, objects, count);
     ccc_release_all(objects, count);
     return status;
 }

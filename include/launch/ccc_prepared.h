@@ -16,22 +16,10 @@ typedef struct ccc_batch {
     size_t buffer_count;
 } ccc_batch;
 
-static int ccc_launch_target(const ccc_target *target, const ccc_config *config, const ccc_handle *stream,
-                             const char *arguments, ccc_handle *const *buffers, size_t count)
-{
-    return ccc_launch(config, target->kernel, stream, arguments, target->size, buffers, count);
-}
-
-static int ccc_launch_plan(const ccc_plan *plan, const ccc_handle *stream, const char *arguments,
-                           ccc_handle *const *buffers, size_t count)
-{
-    return ccc_launch(plan->config, plan->kernel, stream, arguments, plan->size, buffers, count);
-}
-
 // 0 if a launch can be tried, as ccc_launch finds out too.
 static int ccc_plan_ready(const ccc_plan *plan, const ccc_handle *stream)
 {
-    if (!ccc_is_open(plan->kernel))
+    if (!ccc_is_open(plan->target.kernel))
         return CCC_CLOSED;
     return plan->config->demanding ? ccc_config_ready(plan->config, stream) : 0;
 }
@@ -61,7 +49,8 @@ static size_t ccc_launch_records(const ccc_batch *batch, const ccc_handle *strea
         return ccc_batch_failed(done, status);
     for (; done < batch->count; done++, record += head.plan->stride) {
         memcpy(&head, record, sizeof head);
-        status = ccc_launch_plan(head.plan, stream, record + sizeof head, NULL, 0);
+        char *arguments = (char *)record + sizeof head;
+        status = ccc_launch(&head.plan->target, head.plan->config, stream, arguments, NULL, NULL, 0);
         if (status)
             return ccc_batch_failed(done, status);
     }

@@ -21,9 +21,8 @@ typedef struct ccc_target {
 
 // What stays the same in a prepared launch.
 typedef struct ccc_plan {
-    const ccc_handle *kernel;
+    ccc_target target;
     const ccc_config *config;
-    size_t size;    // of the parameter buffer
     size_t stride;  // of a whole record, with the padding at its end
 } ccc_plan;
 

@@ -202,14 +202,14 @@ static PyMethodDef methods[] = {
     {"thread_devices", calls_thread_devices, METH_NOARGS,
      "thread_devices()\n--\n\nReturn the devices of this thread by their ordinals."},
     {"make_packer", FAST(calls_make_packer),
-     "make_packer(fields, types, target, /)\n--\n\nReturn what packs a kernel's arguments."},
+     "make_packer(slots, target, /)\n--\n\nReturn what packs a kernel's arguments."},
     {"retarget", FAST(calls_retarget),
      "retarget(packer, target, /)\n--\n\nReturn a packer like another, for another kernel."},
     {"show_handles", calls_show_handles, METH_O,
      "show_handles(function, /)\n--\n\nHave a function make what programs get as handles."},
     {"launch", FAST(calls_launch), "launch(packer, stream, native, values, /)\n--\n\nLaunch a kernel."},
     {"pack", FAST(calls_pack), "pack(packer, values, /)\n--\n\nReturn the packed arguments."},
-    {"prepare", FAST(calls_prepare), "prepare(fields, native, plan, /)\n--\n\nReturn a prepared launch's functions."},
+    {"prepare", FAST(calls_prepare), "prepare(slots, native, plan, /)\n--\n\nReturn a prepared launch's functions."},
     {"lift", FAST(calls_lift), "lift(body, failed, /)\n--\n\nPut C before a function or property."},
     {"natives_without_body", calls_natives_without_body, METH_NOARGS,
      "natives_without_body()\n--\n\nReturn the names of what is in C and was not put before anything."},
@@ -231,14 +231,13 @@ static int calls_exec(PyObject *module)
     plan_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_plan *");
     config_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_config *");
     check_cleanup = find("cuda_core_cffi._core.errors", "check_cleanup");
-    describe_fields = find("cuda_core_cffi._core.packing", "describe");
     value_name = PyUnicode_InternFromString("value");
     packer_name = PyUnicode_InternFromString("_fast_packer");
     native_name = PyUnicode_InternFromString("_native_cache");
     owner_name = PyUnicode_InternFromString("_owner");
     if (address == NULL || handle_ctype == NULL || target_ctype == NULL || plan_ctype == NULL || config_ctype == NULL ||
-        check_cleanup == NULL || describe_fields == NULL || value_name == NULL || packer_name == NULL ||
-        native_name == NULL || owner_name == NULL || prepare_export())
+        check_cleanup == NULL || value_name == NULL || packer_name == NULL || native_name == NULL ||
+        owner_name == NULL || prepare_export())
         goto done;
     helpers = PyLong_AsVoidPtr(address);
     if (helpers == NULL)

@@ -16,7 +16,6 @@ typedef struct memory {
     owner owner;
     PyObject *resource;
     PyObject *size;
-    PyObject *address;       // for launches from Python; see _memory/buffer.py
     PyObject *keep, *whole;  // what the memory needs until it has gone back: here they go after the handle
 } memory;
 
@@ -60,7 +59,6 @@ static void memory_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     Py_XDECREF(((memory *)self)->resource);
     Py_XDECREF(((memory *)self)->size);
-    Py_XDECREF(((memory *)self)->address);
     drop_handle(self);
     Py_XDECREF(((memory *)self)->keep);
     Py_XDECREF(((memory *)self)->whole);
@@ -80,7 +78,6 @@ static PyObject *memory_c_handle(PyObject *self, void *unused)
 static PyMemberDef memory_members[] = {
     {"_mr", T_OBJECT_EX, offsetof(memory, resource), 0, NULL},
     {"_size", T_OBJECT_EX, offsetof(memory, size), 0, NULL},
-    {"_packed_address", T_OBJECT_EX, offsetof(memory, address), 0, NULL},
     {"_keep", T_OBJECT_EX, offsetof(memory, keep), 0, NULL},
     {"_whole", T_OBJECT_EX, offsetof(memory, whole), 0, NULL},
     {NULL, 0, 0, 0, NULL},
@@ -216,15 +213,9 @@ static PyObject *buffer_close(PyObject *self, PyObject *const *arguments, Py_ssi
 {
     int closed, is_usual = names == NULL && (count == 0 || (count == 1 && arguments[0] == Py_None));
     ccc_handle *handle = is_usual ? HANDLE(self) : NULL;
-    PyObject *address;
     if (handle == NULL)
         return call_body(&native_buffer_close, self, arguments, count, names);
     int waiting = close_handle(handle, &closed);
-    Py_BEGIN_CRITICAL_SECTION(self);  // as the member that shows it is read in
-    address = ((memory *)self)->address;
-    __atomic_store_n(&((memory *)self)->address, Py_NewRef(Py_None), __ATOMIC_RELEASE);
-    Py_END_CRITICAL_SECTION();
-    Py_XDECREF(address);
     if (waiting && report(waiting, 2))
         return NULL;
     Py_RETURN_NONE;

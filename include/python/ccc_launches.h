@@ -6,16 +6,6 @@
 
 #include "python/ccc_packer.h"
 
-// The packer of an argument. NULL with an exception where it is none.
-static packer *packer_for(PyObject *argument)
-{
-    if (!Py_IS_TYPE(argument, packer_type) || ((packer *)argument)->plan) {
-        PyErr_SetString(PyExc_TypeError, "expected a packer");
-        return NULL;
-    }
-    return (packer *)argument;
-}
-
 static int check_tuple(PyObject *values)
 {
     if (PyTuple_Check(values))
@@ -40,23 +30,17 @@ static int launch_stored(const packer *packer, const ccc_config *config, ccc_han
     return !held;
 }
 
-// Launch with arguments that are in a tuple, or else in an array. 0: it was tried, with this status; 1: nothing was
-// done, Python has to look at it; -1: an exception is set.
-static int launch_with(PyObject *with, PyObject *in, PyObject *native, PyObject *tuple, PyObject *const *array,
-                       Py_ssize_t count, int *status)
+// Launch with arguments that are in a tuple, or else in an array, in the order of a stream. 0: it was tried, with this
+// status; 1: nothing was done, Python has to look at it; -1: an exception is set.
+static int launch_with(const packer *packer, const ccc_config *config, PyObject *in, PyObject *tuple,
+                       PyObject *const *array, int *status)
 {
     _Alignas(16) char stack[STACK_SIZE];
     ccc_handle **handles = NULL;
-    if (with == Py_None)  // the kernel has no packer yet
-        return 1;
-    const packer *packer = packer_for(with);
-    if (packer == NULL)
-        return -1;
     ccc_handle *stream = handle_of(in, CCC_STREAM);
-    if (stream == NULL || native == Py_None || count != packer->count)
+    if (stream == NULL)
         return 1;
-    const ccc_config *config = pointer_of(native, config_ctype);
-    char *packed = config ? memory_for(packer, stack, &handles) : NULL;
+    char *packed = memory_for(packer, stack, &handles);
     if (packed == NULL)
         return -1;
     int stored = store_all(packer, tuple, array, packed, handles);
@@ -65,6 +49,19 @@ static int launch_with(PyObject *with, PyObject *in, PyObject *native, PyObject 
                                status);
     memory_done(packed, stack);
     return stored;
+}
+
+// The same for a launch that is not prepared. The kernel may have no packer yet, and the configuration nothing native.
+static int launch_plain(PyObject *with, PyObject *native, PyObject *in, PyObject *tuple, PyObject *const *array,
+                        Py_ssize_t count, int *status)
+{
+    if (with == Py_None || native == Py_None)
+        return 1;
+    const packer *packer = packer_for(with);
+    const ccc_config *config = packer ? pointer_of(native, config_ctype) : NULL;
+    if (config == NULL)
+        return -1;
+    return count == packer->count ? launch_with(packer, config, in, tuple, array, status) : 1;
 }
 
 static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
@@ -76,7 +73,7 @@ static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_s
     if (check_tuple(arguments[3]))
         return NULL;
     int done =
-        launch_with(arguments[0], arguments[1], arguments[2], arguments[3], NULL, PyTuple_Size(arguments[3]), &status);
+        launch_plain(arguments[0], arguments[2], arguments[1], arguments[3], NULL, PyTuple_Size(arguments[3]), &status);
     if (done == 0)
         return PyLong_FromLong(status);
     return done < 0 ? NULL : Py_NewRef(Py_None);
@@ -109,9 +106,9 @@ static PyObject *tuple_of(PyObject *const *values, Py_ssize_t count)
 
 // What is not on the fast path: call a method of the plan with something and the values.
 static PyObject *on_slow_path(const packer *packer, const char *method, PyObject *first, PyObject *second,
-                              PyObject *const *values)
+                              PyObject *const *values, Py_ssize_t count)
 {
-    PyObject *tuple = tuple_of(values, packer->count), *result = NULL;
+    PyObject *tuple = tuple_of(values, count), *result = NULL;
     if (tuple && packer->plan) {
         PyObject *function = PyObject_GetAttrString(packer->plan, method);
         if (function)
@@ -139,7 +136,7 @@ static PyObject *launch_usual(PyObject *unused, PyObject *const *arguments, Py_s
         PyObject *native = packer ? PyObject_GetAttr(arguments[1], native_name) : NULL;
         PyObject *behind = native ? stream_behind(arguments[0], 1) : NULL;
         PyObject *stream = behind ? behind : arguments[0];
-        int done = native               ? launch_with(packer, stream, native, NULL, arguments + 3, count - 3, &status)
+        int done = native               ? launch_plain(packer, native, stream, NULL, arguments + 3, count - 3, &status)
                    : not_on_fast_path() ? 1
                                         : -1;
         Py_XDECREF(packer);
@@ -155,53 +152,27 @@ static PyObject *launch_usual(PyObject *unused, PyObject *const *arguments, Py_s
     return PyObject_Vectorcall(native_launch_usual.body, arguments, (size_t)count, names);
 }
 
-static int check_values(const packer *packer, Py_ssize_t count)
-{
-    if (count == packer->count)
-        return 0;
-    PyErr_Format(PyExc_TypeError, "this launch is prepared for %zd value%s, not %zd", packer->count,
-                 packer->count == 1 ? "" : "s", count < 0 ? 0 : count);
-    return -1;
-}
-
-// Launch with these values in the order of what is or stands for a stream. The same numbers as of launch_with.
-static int launch_prepared(const packer *packer, PyObject *in, PyObject *const *values, int *status)
-{
-    _Alignas(16) char stack[STACK_SIZE];
-    ccc_handle **handles = NULL;
-    ccc_handle *stream = handle_of(in, CCC_STREAM);
-    if (stream == NULL)
-        return 1;
-    char *packed = memory_for(packer, stack, &handles);
-    if (packed == NULL)
-        return -1;
-    int stored = store_all(packer, NULL, values, packed, handles);
-    const ccc_plan *plan = packer->native;
-    if (stored == 0)
-        stored = launch_stored(packer, plan->config, (ccc_handle *)plan->kernel, stream, packed, handles, status);
-    memory_done(packed, stack);
-    return stored;
-}
-
 static PyObject *prepared_launch(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
     const packer *packer = (struct packer *)self;
-    int status = 0;
+    const ccc_plan *plan = packer->native;
+    int status = 0, done = 1;
     if (count < 1) {
         PyErr_SetString(PyExc_TypeError, "a stream is missing, in which to launch");
         return NULL;
     }
-    if (check_values(packer, count - 1))
+    if (count - 1 == packer->count) {
+        PyObject *behind = stream_behind(arguments[0], 1);
+        done = launch_with(packer, plan->config, behind ? behind : arguments[0], NULL, arguments + 1, &status);
+        Py_XDECREF(behind);
+    }
+    if (done < 0)
         return NULL;
-    PyObject *behind = stream_behind(arguments[0], 1);
-    int stored = launch_prepared(packer, behind ? behind : arguments[0], arguments + 1, &status);
-    Py_XDECREF(behind);
-    if (stored < 0)
-        return NULL;
-    if (stored == 0 && status == 0)
+    if (done == 0 && status == 0)
         Py_RETURN_NONE;
-    PyObject *number = stored ? Py_NewRef(Py_None) : PyLong_FromLong(status);
-    PyObject *result = number ? on_slow_path(packer, "launch_on_slow_path", number, arguments[0], arguments + 1) : NULL;
+    PyObject *number = done ? Py_NewRef(Py_None) : PyLong_FromLong(status);
+    PyObject *result =
+        number ? on_slow_path(packer, "launch_on_slow_path", number, arguments[0], arguments + 1, count - 1) : NULL;
     Py_XDECREF(number);
     return result;
 }
@@ -210,7 +181,7 @@ static PyObject *prepared_launch(PyObject *self, PyObject *const *arguments, Py_
 static int add_handles(const packer *packer, PyObject *const *values, PyObject *list)
 {
     for (Py_ssize_t index = 0; index < packer->count; ++index)
-        if (is_object(&packer->fields[index]) && handle_of_argument(&packer->fields[index], values[index])) {
+        if (is_object(&packer->fields[index]) && handle_of_argument(values[index])) {
             PyObject *cdata = cdata_of(values[index]);
             int failed = cdata == NULL || PyList_Append(list, cdata);
             Py_XDECREF(cdata);
@@ -224,8 +195,10 @@ static PyObject *prepared_record(PyObject *self, PyObject *const *arguments, Py_
 {
     const packer *packer = (struct packer *)self;
     ccc_record head = {packer->native};
-    if (check_count("record", count < 2 ? count : 2, 2) || check_values(packer, count - 2))
+    if (check_count("record", count < 2 ? count : 2, 2))
         return NULL;
+    if (count - 2 != packer->count)
+        return on_slow_path(packer, "record", arguments[0], NULL, arguments + 2, count - 2);
     Py_ssize_t end = PyList_Size(arguments[0]);
     PyObject *data = end >= 0 ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)head.plan->stride) : NULL;
     if (data == NULL)
@@ -243,7 +216,7 @@ static PyObject *prepared_record(PyObject *self, PyObject *const *arguments, Py_
     Py_DECREF(data);
     if (stored < 0 || PyList_SetSlice(arguments[0], end, PyList_Size(arguments[0]), NULL))
         return NULL;
-    return on_slow_path(packer, "record_on_slow_path", arguments[0], NULL, arguments + 2);
+    return on_slow_path(packer, "record", arguments[0], NULL, arguments + 2, count - 2);
 }
 
 static PyMethodDef prepared_methods[] = {
@@ -257,7 +230,7 @@ static PyObject *calls_prepare(PyObject *module, PyObject *const *arguments, Py_
     (void)module;
     if (check_count("prepare", count, 3))
         return NULL;
-    packer *packer = make_packer(arguments[0], Py_None, arguments[1], plan_ctype);
+    packer *packer = make_packer(arguments[0], arguments[1], plan_ctype);
     if (packer == NULL)
         return NULL;
     packer->plan = Py_NewRef(arguments[2]);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Packers of _calls.c: what cuda_core_cffi/_core/packing.py does elsewhere.
+// Packers of _calls.c: what cuda_core_cffi/_core/compiled_packing.py does elsewhere.
 //
 // A packer packs the arguments of a kernel, and ccc_launches.h launches with them, in one crossing. What it does not do
 // (values of other types, out of range, closed) it leaves to Python, which packs them or tells what is wrong; nothing
@@ -22,22 +22,22 @@ typedef struct field {
     PyTypeObject *type;  // the only type on the fast path, or NULL
     PyObject *pack;      // what packs every value of the parameter, or tells what is wrong with it
     size_t offset, size;
-    char code, way;  // those of _core/packing.py
+    char code, way;  // those of a Slot in _launching/arguments.py
 } field;
 
 typedef struct packer {
     PyObject_VAR_HEAD PyObject *fields_kept;  // what the fields refer to
     PyObject *native_kept;                    // cdata of a ccc_target; prepared, of a ccc_plan
     PyObject *plan;                           // prepared: what does the rest
-    void *native;
-    size_t size;  // of the arguments
+    void *native;                             // a ccc_target, with which a ccc_plan begins
+    size_t size;                              // of the arguments
     Py_ssize_t count;
     Py_ssize_t objects;  // how many of them are buffers, textures or surfaces
     field fields[1];
 } packer;
 
 static PyTypeObject *packer_type;
-static PyObject *target_ctype, *plan_ctype, *config_ctype, *describe_fields, *value_name;
+static PyObject *target_ctype, *plan_ctype, *config_ctype, *value_name;
 
 static int packer_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -139,8 +139,9 @@ static int store_double(double number, char code, char *at)
     return 0;
 }
 
-// Store what is a number for Python. One of NumPy or ctypes that is not one for itself may not be the same afterwards.
-static int store_number(PyObject *value, char code, int unless_nan, char *at)
+// Store what is a number for Python. A NaN is not the same in four bytes, if it was a signalling one of NumPy or
+// ctypes.
+static int store_number(PyObject *value, char code, char *at)
 {
     if (code == '?') {
         int truth = PyObject_IsTrue(value);
@@ -150,36 +151,35 @@ static int store_number(PyObject *value, char code, int unless_nan, char *at)
     if (code != 'f' && code != 'd')
         return store_integer(value, code, at);
     double number = PyFloat_AsDouble(value);
-    if ((number == -1.0 && PyErr_Occurred()) || (unless_nan && number != number))
+    if ((number == -1.0 && PyErr_Occurred()) || (code == 'f' && number != number))
         return -1;
     return store_double(number, code, at);
 }
 
-static int store_value_of(PyObject *item, char code, int unless_nan, char *at)
+static int store_value_of(PyObject *item, char code, char *at)
 {
     PyObject *value = PyObject_GetAttr(item, value_name);
-    int result = value ? store_number(value, code, unless_nan, at) : -1;
+    int result = value ? store_number(value, code, at) : -1;
     Py_XDECREF(value);
     return result;
 }
 
-// Whether the arguments of a field have handles: buffers, or textures and surfaces.
-static int is_object(const field *field) { return field->way == 'b' || field->way == 'x'; }
+// Whether the arguments of a field have handles.
+static int is_object(const field *field) { return field->way == 'o'; }
 
-// The handle of an argument of that kind; NULL, with no error set, for any other argument.
-static ccc_handle *handle_of_argument(const field *field, PyObject *value)
+// The handle of a buffer, a texture or a surface; NULL, with no error set, for any other argument.
+static ccc_handle *handle_of_argument(PyObject *value)
 {
-    if (field->way == 'b')
-        return handle_of(value, CCC_BUFFER);
-    ccc_handle *handle = handle_of_any(value, CCC_TEXTURE);
+    ccc_handle *handle = handle_of(value, CCC_BUFFER);
+    handle = handle ? handle : handle_of_any(value, CCC_TEXTURE);
     return handle ? handle : handle_of_any(value, CCC_SURFACE);
 }
 
 // Store the address of a buffer, or the number of a texture or a surface, and add its handle to those of the launch, if
 // there is one: it keeps them from being destroyed.
-static int store_object(PyObject *value, const field *field, char *at, ccc_handle ***handles)
+static int store_object(PyObject *value, char *at, ccc_handle ***handles)
 {
-    ccc_handle *handle = handle_of_argument(field, value);
+    ccc_handle *handle = handle_of_argument(value);
     if (handle == NULL || !is_open(handle))
         return -1;
     memcpy(at, &head_of(handle)->value, sizeof(uint64_t));
@@ -190,8 +190,6 @@ static int store_object(PyObject *value, const field *field, char *at, ccc_handl
 
 static int store_complex(PyObject *value, const field *field, char *at)
 {
-    if (!PyComplex_Check(value))
-        return -1;
     return store_double(PyComplex_RealAsDouble(value), field->code, at) ||
                    store_double(PyComplex_ImagAsDouble(value), field->code, at + field->size / 2)
                ? -1
@@ -217,28 +215,18 @@ static int store(PyObject *value, const field *field, char *at, ccc_handle ***ha
     if (field->type && Py_TYPE(value) != field->type)
         return -1;
     switch (field->way) {
-    case 'v': return store_number(value, field->code, 0, at);
-    case 'n': return store_number(value, field->code, 1, at);
-    case 'b':
-    case 'x': return store_object(value, field, at, handles);
-    case 'a': return store_value_of(value, field->code, 0, at);
-    case 'm': return store_value_of(value, field->code, 1, at);
+    case 'v': return store_number(value, field->code, at);
+    case 'o': return store_object(value, at, handles);
+    case 'a': return store_value_of(value, field->code, at);
     case 'c':
         if (PyComplex_Check(value))
             return store_complex(value, field, at);
         break;
-    case 't':
-        if (PyBool_Check(value)) {
-            *at = value == Py_True;
-            return 0;
-        }
-        break;
-    case 'y':
+    default:
         if (PyBytes_CheckExact(value) && (size_t)PyBytes_Size(value) == field->size) {
             memcpy(at, PyBytes_AsString(value), field->size);
             return 0;
         }
-        break;
     }
     return store_by_function(value, field, at);
 }
@@ -302,11 +290,11 @@ static void *pointer_of(PyObject *cdata, PyObject *ctype)
     return pointer;
 }
 
-static int read_field(PyObject *description, field *field)
+static int read_field(PyObject *slot, field *field)
 {
     const char *code, *way;
     PyObject *type;
-    if (!PyArg_ParseTuple(description, "nnssOO", &field->offset, &field->size, &code, &way, &type, &field->pack))
+    if (!PyArg_ParseTuple(slot, "ssOOnn", &code, &way, &field->pack, &type, &field->offset, &field->size))
         return -1;
     field->type = type == Py_None ? NULL : (PyTypeObject *)type;
     field->code = *code;
@@ -314,24 +302,21 @@ static int read_field(PyObject *description, field *field)
     return 0;
 }
 
-// A packer for some fields, and for the target or the plan that `native` is.
-static packer *make_packer(PyObject *fields, PyObject *types, PyObject *native, PyObject *ctype)
+// A packer for a tuple of slots, and for the target or the plan that `native` is.
+static packer *make_packer(PyObject *slots, PyObject *native, PyObject *ctype)
 {
     void *pointer = pointer_of(native, ctype);
-    PyObject *descriptions = pointer ? PyObject_CallFunctionObjArgs(describe_fields, fields, types, NULL) : NULL;
-    Py_ssize_t count = descriptions ? PyTuple_Size(descriptions) : -1;
+    Py_ssize_t count = pointer ? PyTuple_Size(slots) : -1;
     packer *made = count >= 0 ? (packer *)PyType_GenericAlloc(packer_type, count) : NULL;
-    if (made == NULL) {
-        Py_XDECREF(descriptions);
+    if (made == NULL)
         return NULL;
-    }
-    made->fields_kept = descriptions;
+    made->fields_kept = Py_NewRef(slots);
     made->native_kept = Py_NewRef(native);
     made->native = pointer;
     made->count = count;
-    made->size = ctype == plan_ctype ? ((const ccc_plan *)pointer)->size : ((const ccc_target *)pointer)->size;
+    made->size = ((const ccc_target *)pointer)->size;
     for (Py_ssize_t index = 0; index < count; ++index) {
-        if (read_field(PyTuple_GetItem(descriptions, index), &made->fields[index])) {
+        if (read_field(PyTuple_GetItem(slots, index), &made->fields[index])) {
             Py_DECREF(made);
             return NULL;
         }
@@ -340,26 +325,29 @@ static packer *make_packer(PyObject *fields, PyObject *types, PyObject *native, 
     return made;
 }
 
+// The packer that an argument is. NULL with an exception where it is none.
+static packer *packer_for(PyObject *argument)
+{
+    if (Py_IS_TYPE(argument, packer_type))
+        return (packer *)argument;
+    PyErr_SetString(PyExc_TypeError, "expected a packer");
+    return NULL;
+}
+
 static PyObject *calls_make_packer(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;
-    if (check_count("make_packer", count, 3))
+    if (check_count("make_packer", count, 2))
         return NULL;
-    return (PyObject *)make_packer(arguments[0], arguments[1], arguments[2], target_ctype);
+    return (PyObject *)make_packer(arguments[0], arguments[1], target_ctype);
 }
 
 // A packer like another one, for another target that has the same parameters.
 static PyObject *calls_retarget(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;
-    if (check_count("retarget", count, 2))
-        return NULL;
-    const packer *like = (const packer *)arguments[0];
-    if (!Py_IS_TYPE(arguments[0], packer_type) || like->plan) {
-        PyErr_SetString(PyExc_TypeError, "expected a packer");
-        return NULL;
-    }
-    void *target = pointer_of(arguments[1], target_ctype);
+    const packer *like = check_count("retarget", count, 2) ? NULL : packer_for(arguments[0]);
+    void *target = like ? pointer_of(arguments[1], target_ctype) : NULL;
     packer *made = target ? (packer *)PyType_GenericAlloc(packer_type, like->count) : NULL;
     if (made == NULL)
         return NULL;

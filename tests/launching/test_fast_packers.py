@@ -27,7 +27,7 @@ def packer_of_integers(calls: Any, number: int) -> Any:
     """Return what packs so many integers of four bytes quickly, and what must outlive it."""
     given = (int,) * number
     packer = make_packer(given, (0,) * number, tuple((4 * index, 4) for index in range(number)), None)
-    return calls.make_packer(packer._fields, given, packer.target), packer
+    return calls.make_packer(packer._slots, packer.target), packer
 
 
 @BOTH
@@ -69,14 +69,14 @@ def test_a_packer_for_another_target_packs_the_same(calls, number):
 def test_a_packer_launches_its_own_target(monkeypatch, number):
     started = []
 
-    def start(target, config, queue, arguments, c_handles, count):
+    def start(target, config, queue, arguments, c_handles, places, count):
         assert count == 0
         started.append((target, config, queue, ffi.buffer(arguments, 4 * number)[:]))
         return 7
 
-    monkeypatch.setattr(compiled_packing, "_launch_target", start)
+    monkeypatch.setattr(compiled_packing, "_launch", start)
     fast, packer = packer_of_integers(compiled_packing, number)
-    stream = types.SimpleNamespace(_launch_handle="c_handle")
+    stream = types.SimpleNamespace(_c_handle="c_handle")
     values = tuple(range(number))
     target = ffi.new("ccc_target *", packer.target[0])
     for made, native in ((fast, packer.target), (compiled_packing.retarget(fast, target), target)):
@@ -90,15 +90,15 @@ def test_a_packer_launches_its_own_target(monkeypatch, number):
 
 def test_a_launch_within_another_has_arguments_of_its_own(monkeypatch):
     seen = []
-    outer, inner = types.SimpleNamespace(_launch_handle="outer"), types.SimpleNamespace(_launch_handle="inner")
+    outer, inner = types.SimpleNamespace(_c_handle="outer"), types.SimpleNamespace(_c_handle="inner")
 
-    def start(target, config, queue, arguments, c_handles, count):
+    def start(target, config, queue, arguments, c_handles, places, count):
         if queue == "outer":
             assert compiled_packing.launch(fast, inner, "config", (2,)) == 0
         seen.append(struct.unpack("i", ffi.buffer(arguments, 4)))
         return 0
 
-    monkeypatch.setattr(compiled_packing, "_launch_target", start)
+    monkeypatch.setattr(compiled_packing, "_launch", start)
     fast, packer = packer_of_integers(compiled_packing, 1)
     for _ in range(3):  # from the second time on there is a room for both
         assert compiled_packing.launch(fast, outer, "config", (1,)) == 0
@@ -165,7 +165,7 @@ def test_a_double_that_is_too_large_for_a_float_is_not_packed_on_the_fast_path(v
 def test_a_buffer_is_packed_quickly_until_it_is_closed(device):
     buffer = device.allocate(16)
     packer = make_packer((type(buffer),), (buffer,), ((0, 8),), None)
-    assert packer.pack_on_slow_path((buffer,)) == struct.pack("<Q", buffer.handle)  # asks for the address
+    assert packer.pack_on_slow_path((buffer,)) == struct.pack("<Q", buffer.handle)
     assert packed_on_fast_path(packer, (buffer,)) == {struct.pack("<Q", buffer.handle)}
     buffer.close()
     assert packed_on_fast_path(packer, (buffer,)) == {None}
@@ -179,7 +179,7 @@ def test_what_an_argument_raises_that_is_no_answer_is_raised():
         raise KeyboardInterrupt
 
     packer = make_packer((Number,), (Number(1),), ((0, 4),), None)
-    ((gap, slot),) = packer._fields
-    fast = calls.make_packer([(gap, slot._replace(pack=interrupted))], (Number,), packer.target)
+    (slot,) = packer._slots
+    fast = calls.make_packer((slot._replace(pack=interrupted),), packer.target)
     with pytest.raises(KeyboardInterrupt):
         calls.pack(fast, (Number(1),))

@@ -78,7 +78,7 @@ def test_all_launches_of_a_batch_run_in_order(stream, kernels, out, give, add):
     ("kernel", "types"), [("nothing", ()), ("s8", (Buffer, int)), ("many", (Buffer, *[int] * MANY))]
 )
 def test_every_launch_of_a_batch_is_aligned_for_the_largest_arguments(kernels, kernel, types):
-    assert PreparedLaunch(ONE, kernels(kernel), *types)._plan._native.stride % 16 == 0
+    assert PreparedLaunch(ONE, kernels(kernel), *types)._plan.native.stride % 16 == 0
 
 
 def test_a_batch_can_be_launched_again_and_in_other_streams(device, stream, out, add):

@@ -142,7 +142,7 @@ def test_a_window_follows_a_buffer_that_moves(device, stream, prepare, out):
         batch.launch(stream)
         stream.sync()
         assert number_in(out) == 2
-        window = prepared._plan._native.config.attributes[0].value.accessPolicyWindow
+        window = prepared._plan.native.config.attributes[0].value.accessPolicyWindow
         assert int(ffi.cast("uintptr_t", window.base_ptr)) == buffer.handle
         prepared.launch(stream, out, 3)
         stream.sync()

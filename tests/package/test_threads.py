@@ -13,7 +13,6 @@ import pytest
 from graphs import eventually
 from helpers import LIMIT, in_threads
 
-import cuda_core_cffi._memory.buffer as buffer_module
 from cuda_core_cffi import (
     Buffer,
     Device,
@@ -25,8 +24,7 @@ from cuda_core_cffi import (
     ffi,
     live_objects,
 )
-from cuda_core_cffi._core.calls import close_once
-from cuda_core_cffi._launching.arguments import Parameter, buffer_slot
+from cuda_core_cffi._launching.arguments import Parameter, object_slot
 
 THREADS = 8
 ROUNDS = 200
@@ -212,34 +210,18 @@ def test_a_stream_is_given_to_a_buffer_or_not_while_another_thread_closes_it(dev
     assert live_objects() == before
 
 
-def test_a_launch_keeps_no_address_of_a_buffer_that_another_thread_closes(monkeypatch):
-    slot = buffer_slot(None, Parameter(0, None, None))
-    for mr in (None, HostResource()):
-        memory = bytearray(SIZE)
-        owned = Buffer.from_handle(4096, SIZE, owner=memory) if mr is None else mr.allocate(SIZE)
-
-        def take(owned):
-            slot.pack(owned)  # a launch in another thread, just before
-            return close_once(owned)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(buffer_module, "_close_once", take)
-            owned.close()
-        assert owned._packed_address is None
-
-
-def test_a_launch_keeps_no_address_of_a_buffer_that_another_thread_moves():
-    class Moving:
+def test_a_buffer_that_another_thread_closes_while_it_is_packed_is_refused():
+    class Closing:
         is_closed = False
-        places = iter((4096, 8192, 8192, 8192))  # it moves when it has been asked once
-        handle = property(lambda self: next(self.places))
 
-    buffer = Moving()
-    slot = buffer_slot(None, Parameter(0, None, None))
-    slot.pack(buffer)
-    assert buffer._packed_address is None
-    slot.pack(buffer)
-    assert buffer._packed_address == 8192
+        @property
+        def _value(self):
+            self.is_closed = True
+            return 4096
+
+    slot = object_slot(None, Parameter(0, None, None))
+    with pytest.raises(RuntimeError, match="the Closing is closed"):
+        slot.pack(Closing())
 
 
 def test_threads_export_and_drop_tensors(device, stream):

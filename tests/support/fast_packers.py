@@ -12,5 +12,5 @@ from cuda_core_cffi._launching.arguments import Packer
 
 def packed_on_fast_path(packer: Packer, values: tuple[Any, ...]) -> set[bytes | None]:
     """Return what is packed on the fast path: as this interpreter does it, and in Python."""
-    fast = compiled_packing.make_packer(packer._fields, tuple(map(type, values)), packer.target)
+    fast = compiled_packing.make_packer(packer._slots, packer.target)
     return {calls.pack(packer.fast, values), compiled_packing.pack(fast, values)}
