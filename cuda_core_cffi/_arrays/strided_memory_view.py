@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cuda_core_cffi import _capsule
@@ -24,7 +24,6 @@ from cuda_core_cffi._arrays.interfaces import (
 )
 from cuda_core_cffi._arrays.layout import _StridedLayout, make_layout
 from cuda_core_cffi._arrays.strided_copy import byte_range, copy_view, host_copy
-from cuda_core_cffi._arrays.tensor_map_source import TensorMapSource
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.dtypes import check_itemsize, code_of, dtype_of, element_dtype, itemsize_of
@@ -56,12 +55,15 @@ if TYPE_CHECKING:
     from numpy import dtype as np_dtype
     from typing_extensions import CapsuleType
 
+    from cuda_core_cffi._arrays.tensor_map import TensorMapDescriptor, TensorMapDescriptorOptions
+    from cuda_core_cffi.typing import TensorMapInterleave, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle
+
 _new = calls.blank
 _reader_of = readers.get
 _dlpack_reader_of = dlpack_readers.get
 
 
-class StridedMemoryView(TensorMapSource, Uncopyable):
+class StridedMemoryView(Uncopyable):
     """Where an array lies in memory, whichever library it belongs to.
 
     A view copies nothing. It holds the array, and the memory with it, and says where it is, how it is laid out and who
@@ -439,6 +441,46 @@ class StridedMemoryView(TensorMapSource, Uncopyable):
             raise TypeError(f"other must be a StridedMemoryView, not {type(other).__name__}")
         other.copy_from(self, stream, allocator, blocking)
 
+    def as_tensor_map(
+        self,
+        box_dim: tuple[int, ...] | None = None,
+        *,
+        options: TensorMapDescriptorOptions | Mapping[str, Any] | None = None,
+        element_strides: tuple[int, ...] | None = None,
+        data_type: object | None = None,
+        interleave: TensorMapInterleave | None = None,
+        swizzle: TensorMapSwizzle | None = None,
+        l2_promotion: TensorMapL2Promotion | None = None,
+        oob_fill: TensorMapOOBFill | None = None,
+    ) -> TensorMapDescriptor:
+        """Return what kernels need to copy boxes of the array between global and shared memory.
+
+        Parameters
+        ----------
+        box_dim : tuple of int, optional
+            The extents of the box, in elements: 1 to 256 each, in the order of the shape.
+        options : TensorMapDescriptorOptions, optional
+            The box and everything else, instead of the other parameters.
+        element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill
+            As for :class:`~cuda_core_cffi.TensorMapDescriptorOptions`.
+
+        Returns
+        -------
+        TensorMapDescriptor
+            An argument of kernels.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the array or an option cannot be described. The message says which number is wrong.
+        RuntimeError
+            If the view's buffer is closed.
+        CUDAError
+            If the device has no tensor maps: they came with compute capability 9.0.
+        """
+        given = element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill
+        return maker()(self, box_dim, options, *given)
+
     @property
     def ptr(self) -> int:
         """The address of the first element."""
@@ -599,6 +641,14 @@ class StridedMemoryView(TensorMapSource, Uncopyable):
         self._obj = None
         self._stream = NO_ORDERING
         return self
+
+
+@functools.cache
+def maker() -> Callable[..., TensorMapDescriptor]:
+    """Return what makes tensor maps. Importing it each time would take half as long as a map."""
+    from cuda_core_cffi._arrays.tensor_map import TensorMapDescriptor
+
+    return TensorMapDescriptor._from_tiled
 
 
 StridedMemoryView.__dlpack_c_exchange_api__ = _capsule.exchange_api(StridedMemoryView._from_tensor)

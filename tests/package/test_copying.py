@@ -61,7 +61,6 @@ def test_an_object_is_copied_as_its_class_says(row, action, objects):
 # What programs get no object of: bases, protocols, descriptors, and what is used within the package. The base
 # ProgramCacheResource is for subclasses that users write. A GraphicsResource needs OpenGL: test_graphics.py copies one.
 INTERNAL = {
-    "_arrays.tensor_map_source.TensorMapSource",
     "_memory.graphics.GraphicsResource",
     "_memory.stream_values.ValueMemory",
     "_alias.finder.CoreDistribution", "_alias.finder.CoreFinder", "_alias.finder.Loader",
