@@ -60,13 +60,7 @@ def description(
 
 
 def find_reader(obj: Any) -> Reader:
-    """Return what reads ``obj``: the first protocol that it speaks, of DLPack, CUDA Array Interface, array interface.
-
-    Raises
-    ------
-    BufferError
-        If it speaks none.
-    """
+    """Return what reads ``obj``: the first protocol that it speaks, of DLPack and the two array interfaces."""
     kind = type(obj)
     if reader := readers.get(kind):
         return reader
@@ -254,13 +248,7 @@ def consumer(stream_ptr: Any) -> int:
 
 
 def interface_of(obj: Any, name: str) -> dict[str, Any]:
-    """Return one of the array interfaces.
-
-    Raises
-    ------
-    BufferError
-        If the object does not have it, or it is not a whole one, or masks elements.
-    """
+    """Return one of the array interfaces, or raise BufferError if it is missing, not a whole one, or masks elements."""
     try:
         interface: dict[str, Any] = getattr(obj, name)
     except AttributeError as error:
@@ -334,13 +322,7 @@ def plain_dtype(typestr: str) -> Any:
 
 @functools.lru_cache
 def string_of(dtype: Any) -> str:
-    """Return how an array interface names a dtype.
-
-    Raises
-    ------
-    BufferError
-        If arrays of it cannot be shared.
-    """
+    """Return how an array interface names a dtype, or raise BufferError if arrays of it cannot be shared."""
     if dtype.hasobject:
         raise BufferError(f"dtype {dtype} holds Python objects, which nobody else can use")
     if dtype.itemsize == 0:

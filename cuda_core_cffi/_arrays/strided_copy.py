@@ -92,13 +92,9 @@ def same_type(target: Any, source: Any) -> bool:
 def plan_copy(target: tuple[Any, ...], source: tuple[Any, ...], device: int = -1) -> tuple[Any, bool]:
     """Return the C structure of a copy, and whether the driver can do it in one call.
 
-    Parameters
-    ----------
-    target, source : tuple
-        The address of the first element, the layout (both have one shape and element size), whether devices can access
-        the memory, and the C handle of the buffer that it is of, or NULL.
-    device : int, optional
-        The device whose default stream a default stream means. Default is the current one.
+    Target and source, of one shape and element size, are the address of the first element, the layout, whether devices
+    can access the memory, and the C handle of the buffer that it is of, or NULL. The device, by default the current
+    one, is that whose default stream a default stream means.
     """
     copy = ffi.new("ccc_strided_copy *")
     for side, (address, layout, on_device, c_handle) in ((copy.target, target), (copy.source, source)):
@@ -142,27 +138,10 @@ def copy_on_host(copy: Any) -> None:
 
 
 def copy_strided(copy: Any, stream: Stream, with_host: bool, blocking: bool, *views: Any) -> None:
-    """Make a planned copy in the order of a stream.
+    """Make a planned copy in the order of a stream, and wait for it if ``blocking``.
 
-    Parameters
-    ----------
-    copy : ccc_strided_copy *
-        The plan.
-    stream : Stream
-        The stream.
-    with_host : bool
-        Whether one side is memory that only the host can access.
-    blocking : bool
-        Whether to wait until the copy is done.
-    *views : StridedMemoryView
-        The operands, which are kept until then where the host's memory takes part.
-
-    Raises
-    ------
-    RuntimeError
-        If host memory takes part or ``blocking`` is wanted while the stream is being captured.
-    CUDAError
-        If the driver refuses.
+    ``with_host`` says whether one side is memory that only the host can access: then the views are kept until the copy
+    is done. A stream that is being captured can neither do that nor wait.
     """
     release_pins()
     if with_host or blocking:

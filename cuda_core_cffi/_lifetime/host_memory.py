@@ -100,13 +100,7 @@ Only the last may raise."""
 
 
 def release_finished(everything: bool = True) -> bool:
-    """Release the memory of copies that are done; or only of the oldest, up to the first that is not.
-
-    Returns
-    -------
-    bool
-        Whether one was found that is under way.
-    """
+    """Release the memory of copies that are done, or only of the oldest; return whether one was found under way."""
     under_way = False
     # few at a time, if the first that is not done ends it: there may be thousands, and as many copies that look
     while found := oldest(None if everything else AT_ONCE):

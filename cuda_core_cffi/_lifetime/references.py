@@ -68,12 +68,7 @@ def new_token(value: Any) -> int:
 def make_keep(operands: Iterable[Operand], token: int = 0) -> Any:
     """Return a ``ccc_keep *`` for operands, which a function of C takes over; NULL if there is nothing to keep.
 
-    Parameters
-    ----------
-    operands : iterable of Operand
-        What is kept.
-    token : int, optional
-        That of a Python object which is kept as well, instead of those of the operands.
+    With a token, that of a Python object, this is kept instead of the Python objects of the operands.
     """
     c_handles: list[Any] = []
     objects: list[Any] = []

@@ -37,13 +37,7 @@ def complete_buffer(self: BufferType, size: int, mr: MemoryResource, stream: Str
 def allocate_with(
     allocate: Callable[[], Buffer | None], size: int, mr: MemoryResource, stream: Stream, *involved: Handle
 ) -> Buffer:
-    """Return a buffer that a function makes; out of memory, collect garbage once and try again.
-
-    Raises
-    ------
-    CUDAError
-        If the allocation failed.
-    """
+    """Return a buffer that a function makes; out of memory, collect garbage once and try again."""
     buffer = allocate()
     if buffer is None:
         buffer = retry_allocation(allocate, size, mr, stream, *involved)
@@ -57,18 +51,9 @@ def retry_allocation(
     stream: Stream,
     *involved: Handle,
 ) -> BufferType:
-    """Allocate again after a failure that a garbage collection may cure, else raise.
+    """Allocate again with a function that returned None, where a garbage collection may help, else raise.
 
-    Parameters
-    ----------
-    allocate : callable
-        The function that failed: it returned None.
-    size : int
-        Bytes.
-    place : MemoryResource or Buffer
-        Where the memory is to be.
-    stream, *involved
-        For the error.
+    ``place`` is where the memory is to be; the stream and the handles involved are for the error.
     """
     status = lib.ccc_last_status()
     if status == lib.CUDA_ERROR_OUT_OF_MEMORY:

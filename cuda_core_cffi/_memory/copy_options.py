@@ -107,13 +107,7 @@ def member(name: str, kind: type[enum.StrEnum], options: CopyOptions) -> enum.St
 
 
 def copy_attributes(options: CopyOptions | Mapping[str, Any] | None, what: str) -> Any:
-    """Return the driver's attributes for options; ``what`` is the operation. Equal options have the same ones.
-
-    Raises
-    ------
-    TypeError
-        If they are no options.
-    """
+    """Return the driver's attributes for options; ``what`` is the operation. Equal options have the same ones."""
     return native(check_options(CopyOptions, options, what))
 
 

@@ -95,13 +95,7 @@ def export_buffer(
     wanted: tuple[int, int] | None,
     copy: bool | None,
 ) -> Any:
-    """Return the capsule for ``buffer``; the other parameters are the standard's.
-
-    Raises
-    ------
-    BufferError
-        If the request cannot be met.
-    """
+    """Return the capsule for ``buffer``, or raise BufferError; the other parameters are the standard's."""
     if pins:
         release_pins()
     if buffer.is_closed:
@@ -130,13 +124,7 @@ def export_view(
     wanted: tuple[int, int] | None,
     copy: bool | None,
 ) -> Any:
-    """Return the capsule for a view; the other parameters are the standard's.
-
-    Raises
-    ------
-    BufferError
-        If the request cannot be met.
-    """
+    """Return the capsule for a view, or raise BufferError; the other parameters are the standard's."""
     if pins:
         release_pins()
     info = view._source

@@ -97,17 +97,8 @@ class MemoryResource:
 def dlpack_device(where: Any, known: tuple[int, bool, bool, bool] | None = None) -> tuple[int, int]:
     """Return what DLPack calls the kind of memory of a resource or a buffer, and the ordinal.
 
-    Parameters
-    ----------
-    where : MemoryResource or Buffer
-        Its properties tell.
-    known : tuple, optional
-        What the driver says of the memory: ordinal, whether devices and the host can use it, whether it is managed.
-
-    Raises
-    ------
-    BufferError
-        If neither a device nor the host can use the memory.
+    ``known`` is what the driver says of the memory: ordinal, whether devices and the host can use it, whether it is
+    managed. BufferError is raised if neither a device nor the host can use it.
     """
     ordinal, on_device, on_host, managed = known or (-1, False, True, False)
     if managed or where.is_managed:

@@ -145,21 +145,7 @@ class ValueMemory(Exporter):
 
 
 def check_place(memory: ValueMemory, offset: int, bits: int, what: str, *, writes: bool) -> int:
-    """Return the offset of an integer in a buffer, or raise unless a stream can use what is there.
-
-    Parameters
-    ----------
-    memory : ValueMemory
-        The buffer.
-    offset : int
-        Bytes from its start.
-    bits : int
-        How many the integer has: 32 or 64.
-    what : str
-        The operation, for messages.
-    writes : bool
-        Whether it writes.
-    """
+    """Return the offset of an integer in a buffer, or raise unless a stream can use what is there for ``what``."""
     start = integer(offset, "offset")
     if memory.is_closed:
         raise memory._failure(lib.CCC_CLOSED)
@@ -202,16 +188,7 @@ def check_value(value: int, bits: int) -> int:
 def wait_flags(condition: StreamWaitValueType | str, flush: bool, what: str, properties: Callable[[], Any]) -> int:
     """Return the driver's flags of a wait, or raise where the device has no such wait.
 
-    Parameters
-    ----------
-    condition : StreamWaitValueType
-        What is waited for.
-    flush : bool
-        Whether remote writes are flushed then.
-    what : str
-        The operation, for messages.
-    properties : callable
-        Returns those of the device, which are looked at if the wait is of a rarer kind.
+    Its properties are only asked for if the wait is of a rarer kind.
     """
     from cuda_core_cffi.typing import StreamWaitValueType  # only those who wait for values need it
 

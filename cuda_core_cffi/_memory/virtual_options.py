@@ -161,13 +161,7 @@ class Plan:
         return plan
 
     def round_up(self, size: int) -> int:
-        """Return the size in whole granules.
-
-        Raises
-        ------
-        OverflowError
-            If there is no such size.
-        """
+        """Return the size in whole granules, or raise OverflowError."""
         rounded = -(-size // self.granularity) * self.granularity
         if rounded > LARGEST_SIZE:
             raise OverflowError(f"size must be less than 2**64 bytes in whole granules, not {size}")
@@ -199,15 +193,7 @@ def whole_number(value: Any, name: str) -> int:
 
 
 def checked(options: VirtualMemoryResourceOptions) -> VirtualMemoryResourceOptions:
-    """Return a copy of the options in which every value is of its type.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a value is not one that it can be.
-    NotImplementedError
-        If the handle type is that of Windows.
-    """
+    """Return a copy of the options in which every value is of its type, or raise."""
     if options.handle_type == "win32":
         raise NotImplementedError("handle_type 'win32' is for Windows, where this package does not run")
     if not isinstance(options.gpu_direct_rdma, bool):

@@ -146,14 +146,9 @@ def call_in_stream(stream: Stream, fn: Any, user_data: Any) -> None:
 
 
 def host_function(fn: Any, user_data: Any) -> HostFunction:
-    """Return ``fn`` as something that the driver can call.
+    """Return a Python callable without arguments, or a C function, as something that the driver can call.
 
-    Parameters
-    ----------
-    fn : callable or C function pointer
-        A Python callable that takes no argument, or a ``void (*)(void *)`` of CFFI or ctypes.
-    user_data : int, CFFI pointer, bytes-like or None
-        What a C function gets: an address, or bytes, which are copied.
+    A C function gets the user data: an address, or bytes, which are copied.
     """
     address = c_function_address(fn, PROTOTYPE)
     if address is not None:

@@ -121,22 +121,7 @@ class Context(Handle):
 def create_green_context(
     device_id: int, options: ContextOptions | Mapping[str, Any] | Literal[False] | None
 ) -> Context:
-    """Make a green context, which does not become current.
-
-    Parameters
-    ----------
-    device_id : int
-        The ordinal of the device.
-    options : ContextOptions
-        Its resources.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If there are no resources, they are of another type, of another device, or of a dry run.
-    CUDAError
-        If the driver refuses them.
-    """
+    """Make a green context, which does not become current, of the resources in the options."""
     if options is None or options is False:
         raise ValueError("options must say which resources the context has: ContextOptions(resources=[...])")
     given = check_options(_streams.ContextOptions, options, "Device.create_context").resources

@@ -52,13 +52,7 @@ OF_NUMBERS = {item.number: kind for kind, item in FORMATS.items()}
 
 
 def array_format(value: Any) -> ArrayFormatType:
-    """Return a format that is given as a member, its string, or what names a NumPy dtype.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """Return a format that is given as a member, its string, or what names a NumPy dtype, or raise."""
     if value is None or isinstance(value, str):
         return member(ArrayFormatType, value, "format")
     import numpy
@@ -135,13 +129,7 @@ class Description:
 
 
 def describe(options: Any) -> Description:
-    """Return what options of an array say, after checking them: they may have been changed since they were made.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a value is not one that it can be.
-    """
+    """Return what options of an array say, after checking them: they may have been changed since they were made."""
     try:
         return checked(options.shape, options.format, options.num_channels, options.is_surface_load_store)
     except TypeError:  # a list for a shape, say, or something that is wrong
@@ -149,13 +137,7 @@ def describe(options: Any) -> Description:
 
 
 def described_by(native: Any, surface: bool) -> Description:
-    """Return what an array that the driver describes is like.
-
-    Raises
-    ------
-    ValueError
-        If it has layers or faces, or its elements are none that arrays can have here.
-    """
+    """Return what an array that the driver describes is like, or raise where no array here is like that."""
     if native.Flags & (lib.CUDA_ARRAY3D_LAYERED | lib.CUDA_ARRAY3D_CUBEMAP):
         raise ValueError("the image has layers or faces: map each of them with map_array")
     kind, channels = OF_NUMBERS.get(int(native.Format)), int(native.NumChannels)

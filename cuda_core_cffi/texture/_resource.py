@@ -236,15 +236,7 @@ class ResourceDescriptor(Uncopyable):
         return self._pitch_bytes
 
     def _native(self, device: int) -> Any:
-        """Return the driver's description, in which the source is still missing.
-
-        Raises
-        ------
-        RuntimeError
-            If the source is a buffer and closed.
-        ValueError
-            If its memory is not aligned as textures need it.
-        """
+        """Return the driver's description, in which the source is still missing; raise unless textures can show it."""
         if native := OF_ARRAYS.get(self._kind):
             return native
         source = self._source

@@ -149,13 +149,7 @@ class TextureObject(Bindless):
 
 
 def sampling(options: TextureObjectOptions, resource: ResourceDescriptor) -> Any:
-    """Return the driver's description of how a texture samples. It is not to be changed.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a value is not one that it can be.
-    """
+    """Return the driver's description of how a texture samples, or raise. It is not to be changed."""
     # written out, since operator.attrgetter takes twice as long
     ratio, bias = options.max_anisotropy, options.mipmap_level_bias
     least, most = options.min_mipmap_level_clamp, options.max_mipmap_level_clamp
