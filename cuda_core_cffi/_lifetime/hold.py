@@ -8,13 +8,7 @@ from collections.abc import Callable
 
 
 class Hold:
-    """Call a function once: when it is released, or when the last reference to this goes.
-
-    Parameters
-    ----------
-    release : callable
-        The function.
-    """
+    """Call a function once: when it is released, or when the last reference to this goes."""
 
     __slots__ = ("_release",)
 

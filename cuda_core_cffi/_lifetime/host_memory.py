@@ -38,17 +38,11 @@ NOT_READY: int = lib.CUDA_ERROR_NOT_READY
 
 
 class HostReference(Owner):
-    """Keep host memory alive for one copy, and own the event of the copy.
-
-    Parameters
-    ----------
-    memory : cdata
-        From ``ffi.from_buffer``: it keeps the object, its address and its size.
-    """
+    """Keep host memory alive for one copy, and own the event of the copy."""
 
     __slots__ = ("memory",)
 
-    def __init__(self, memory: Any) -> None:
+    def __init__(self, memory: Any) -> None:  # from ffi.from_buffer, which keeps the object
         self.memory = memory
 
     def copy(self, helper: Callable[..., Any], *arguments: Any) -> bool:

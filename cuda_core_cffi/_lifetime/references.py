@@ -33,24 +33,12 @@ kept: MutableMapping[int, Any] = new_table()
 
 
 class Operand(NamedTuple):
-    """Something that a node uses.
+    """Something that a node uses, with the C handles and the Python objects that keep it."""
 
-    Attributes
-    ----------
-    address : int
-        What the driver gets.
-    C handles : tuple
-        The C handles that keep it.
-    objects : tuple
-        The Python objects that keep it.
-    size : int or None
-        Its size in bytes, where that is known.
-    """
-
-    address: int
+    address: int  # what the driver gets
     c_handles: tuple[Any, ...] = ()
     objects: tuple[Any, ...] = ()
-    size: int | None = None
+    size: int | None = None  # in bytes, where that is known
 
     def check_capacity(self, size: int, name: str) -> None:
         """Raise if the memory is known to be smaller than what a node does with it."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.host import Host
-from cuda_core_cffi._core.options import check_options
+from cuda_core_cffi._core.options import check_options, member
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.location import encode
 
@@ -78,8 +78,8 @@ class CopyOptions:
 
     def __post_init__(self) -> None:
         """Turn strings into members, and check the hints."""
-        object.__setattr__(self, "src_access_order", member("src_access_order", MemcpySrcAccessOrder, self))
-        object.__setattr__(self, "overlap_mode", member("overlap_mode", MemcpyOverlapMode, self))
+        for name, kind in (("src_access_order", MemcpySrcAccessOrder), ("overlap_mode", MemcpyOverlapMode)):
+            object.__setattr__(self, name, member(kind, getattr(self, name), name))
         for name in ("src_location_hint", "dst_location_hint"):
             hint = getattr(self, name)
             if hint is not None and not isinstance(hint, Host | registry.device):
@@ -95,15 +95,6 @@ FLAGS = {
     MemcpyOverlapMode.DEFAULT: lib.CU_MEMCPY_FLAG_DEFAULT,
     MemcpyOverlapMode.PREFER_OVERLAP_WITH_COMPUTE: lib.CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE,
 }
-
-
-def member(name: str, kind: type[enum.StrEnum], options: CopyOptions) -> enum.StrEnum:
-    """Return a field as a member of its enumeration."""
-    value = getattr(options, name)
-    try:
-        return kind(value)
-    except ValueError:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, map(str, kind)))}, not {value!r}") from None
 
 
 def copy_attributes(options: CopyOptions | Mapping[str, Any] | None, what: str) -> Any:

@@ -49,7 +49,6 @@ TENSOR_READ_ONLY: int = lib.CCC_TENSOR_READ_ONLY
 VERSIONED: int = lib.CCC_TENSOR_VERSIONED
 
 _new_struct = _capsule.new_struct
-_new_struct = _capsule.new_struct
 _of_array = _capsule.of_array
 _of_buffer = _capsule.of_buffer
 _read_capsule = _capsule.read
@@ -57,27 +56,13 @@ _share = _capsule.share
 
 
 class Exported(NamedTuple):
-    """What a tensor shows.
-
-    Attributes
-    ----------
-    address : int
-        Its memory.
-    device : tuple of int
-        DLPack's device type, and the ordinal.
-    dtype : int
-        DLPack's type, as :mod:`cuda_core_cffi._core.dtypes` has it.
-    shape, strides : tuple of int
-        Its layout, in elements.
-    readonly : bool
-        Whether the consumer must not write.
-    """
+    """What a tensor shows."""
 
     address: int
-    device: tuple[int, int]
-    dtype: int
+    device: tuple[int, int]  # DLPack's device type, and the ordinal
+    dtype: int  # DLPack's type, as cuda_core_cffi._core.dtypes has it
     shape: tuple[int, ...]
-    strides: tuple[int, ...]
+    strides: tuple[int, ...]  # in elements
     readonly: bool = False
 
     def array(self) -> tuple[CData, CData, CData]:

@@ -134,12 +134,8 @@ class IPCBufferDescriptor(Descriptor):
 class Share:
     """What a pool has that processes share.
 
-    Parameters
-    ----------
-    is_mapped : bool
-        Whether the pool is another process's.
-    handle : IPCAllocationHandle, optional
-        The handle that a mapped pool keeps, for passing the pool on. A pool's own is made when it is first asked for.
+    A mapped pool, which is another process's, keeps the handle that it came by, for passing the pool on. A pool's own
+    handle is made when it is first asked for.
     """
 
     __slots__ = ("_handles", "is_mapped", "uuid")

@@ -5,9 +5,8 @@
 from __future__ import annotations
 
 import dataclasses
-import enum
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 from cuda_core_cffi._core.errors import check
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -21,8 +20,6 @@ from cuda_core_cffi.typing import (
     VirtualMemoryHandleType,
     VirtualMemoryLocationType,
 )
-
-E = TypeVar("E", bound=enum.StrEnum)
 
 ACCESS_FLAGS = {
     None: lib.CU_MEM_ACCESS_FLAGS_PROT_NONE,
@@ -62,6 +59,14 @@ HANDLE_SUPPORT = {
     VirtualMemoryHandleType.WIN32_KMT: "handle_type_win32_kmt_handle_supported",
     VirtualMemoryHandleType.FABRIC: "handle_type_fabric_supported",
 }
+ENUMERATIONS = (  # the options that are members, of what, and whether they may be None
+    ("allocation_type", VirtualMemoryAllocationType, False),
+    ("location_type", VirtualMemoryLocationType, False),
+    ("handle_type", VirtualMemoryHandleType, True),
+    ("granularity", VirtualMemoryGranularityType, False),
+    ("self_access", VirtualMemoryAccessType, True),
+    ("peer_access", VirtualMemoryAccessType, True),
+)
 
 
 @dataclasses.dataclass
@@ -107,26 +112,13 @@ class VirtualMemoryResourceOptions:
 
 
 class Plan:
-    """Options that were checked, as the driver takes them.
-
-    Parameters
-    ----------
-    device : int
-        The ordinal of the device.
-    options : VirtualMemoryResourceOptions
-        The options.
-
-    Attributes
-    ----------
-    options : VirtualMemoryResourceOptions
-        A copy, of which every enumeration is a member.
-    granularity : int
-        What sizes are multiples of, in bytes.
-    cdata : ccc_virtual_plan *
-        All of it, for the helpers in C.
-    """
+    """Options that were checked, as the driver takes them."""
 
     __slots__ = ("_keep", "_rights", "cdata", "granularity", "options")
+
+    options: VirtualMemoryResourceOptions  # a copy, of which every enumeration is a member
+    granularity: int  # what sizes are multiples of, in bytes
+    cdata: Any  # a ccc_virtual_plan *: all of it, for the helpers in C
 
     def __init__(self, device: int, options: VirtualMemoryResourceOptions) -> None:
         self.options = options = checked(options)
@@ -176,11 +168,6 @@ class Plan:
         self.cdata.rights, self.cdata.count = self._keep, len(rights)
 
 
-def optional(kind: type[E], value: Any, name: str) -> E | None:
-    """Return the same, or None for None."""
-    return None if value is None else member(kind, value, name)
-
-
 def whole_number(value: Any, name: str) -> int:
     """Return an option that is an address, or may be None, as an int."""
     if value is None:
@@ -203,18 +190,16 @@ def checked(options: VirtualMemoryResourceOptions) -> VirtualMemoryResourceOptio
         raise ValueError(f"addr_align must be a power of two, not {alignment}")
     if isinstance(options.peers, str) or not isinstance(options.peers, Iterable):
         raise TypeError(f"peers must be an iterable of device ordinals, not {type(options.peers).__name__}")
-    done = VirtualMemoryResourceOptions(
-        allocation_type=member(VirtualMemoryAllocationType, options.allocation_type, "allocation_type"),
-        location_type=member(VirtualMemoryLocationType, options.location_type, "location_type"),
-        handle_type=optional(VirtualMemoryHandleType, options.handle_type, "handle_type"),
-        granularity=member(VirtualMemoryGranularityType, options.granularity, "granularity"),
-        gpu_direct_rdma=options.gpu_direct_rdma,
+    done = dataclasses.replace(
+        options,
         addr_hint=whole_number(options.addr_hint, "addr_hint"),
         addr_align=alignment,
         peers=tuple(registry.device(peer).device_id for peer in options.peers),
-        self_access=optional(VirtualMemoryAccessType, options.self_access, "self_access"),
-        peer_access=optional(VirtualMemoryAccessType, options.peer_access, "peer_access"),
     )
+    for name, kind, is_optional in ENUMERATIONS:
+        value = getattr(done, name)
+        if not (is_optional and value is None):
+            setattr(done, name, member(kind, value, name))
     if done.location_type == VirtualMemoryLocationType.HOST and done.handle_type is not None:
         raise ValueError(
             f"memory of location 'host' cannot be shared with other processes: handle_type must be None, not "

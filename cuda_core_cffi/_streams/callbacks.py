@@ -59,21 +59,11 @@ _numbers = itertools.count()
 
 
 class HostFunction(NamedTuple):
-    """A function for the driver to call.
+    """A function for the driver to call."""
 
-    Attributes
-    ----------
-    address : int
-        The C function.
-    data : int
-        What it gets: an address, or a token.
-    token : int
-        Under which the Python objects are kept; 0 where there are none.
-    """
-
-    address: int
-    data: int
-    token: int
+    address: int  # the C function
+    data: int  # what it gets: an address, or a token
+    token: int  # under which the Python objects are kept; 0 where there are none
 
     @property
     def operands(self) -> tuple[Operand, ...]:
