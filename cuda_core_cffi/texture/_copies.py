@@ -25,19 +25,11 @@ MAX_PITCH = 2**31 - 1  # CU_DEVICE_ATTRIBUTE_MAX_PITCH on every device
 
 
 class Region(NamedTuple):
-    """A part of an array.
-
-    Attributes
-    ----------
-    array : OpaqueArray
-        The array.
-    offset, shape : tuple of int
-        The first element, and how many there are, along each axis of the array.
-    """
+    """A part of an array."""
 
     array: OpaqueArray
-    offset: tuple[int, ...]
-    shape: tuple[int, ...]
+    offset: tuple[int, ...]  # the first element, along each axis of the array
+    shape: tuple[int, ...]  # how many elements there are
 
     @property
     def extents(self) -> tuple[int, int, int]:

@@ -11,9 +11,7 @@ from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi.texture._array import OpaqueArray
-from cuda_core_cffi.texture._formats import FORMATS, array_format, channel_count
-from cuda_core_cffi.texture._mipmapped_array import MipmappedArray
+from cuda_core_cffi.texture._array import FORMATS, MipmappedArray, OpaqueArray, array_format, channel_count
 from cuda_core_cffi.typing import ArrayFormatType
 
 if TYPE_CHECKING:

@@ -98,7 +98,7 @@ INTERNAL = {
     "system._identity.DeviceIdentity", "system._identity.Living", "system._library.Process",
     "system._nvlink.NvlinkInfoType", "system._report.DeviceReport", "system._report.ProcessReport",
     "system._readers.NvmlValue", "system._report.Report", "system._snapshot.Snapshot", "system._state.DeviceState",
-    "texture._array.ArrayBase", "texture._formats.Description", "typing.IsStreamType",
+    "texture._array.ArrayBase", "texture._array.Description", "typing.IsStreamType",
 }  # fmt: skip
 if sys.implementation.name == "cpython":
     INTERNAL |= {f"_calls.{name}" for name in ("DeviceFinder", "ElapsedOperand", "Memory", "Owner", "Pool", "StandIn")}
