@@ -76,6 +76,7 @@ class ManagedMemoryResource(MemPool[ManagedBuffer]):
 
     __slots__ = ("_preferred",)
 
+    _ACCESS = (True, True)
     _BUFFER = ManagedBuffer
     _preferred: tuple[ManagedMemoryLocationType, int | None] | None
 
@@ -117,16 +118,6 @@ class ManagedMemoryResource(MemPool[ManagedBuffer]):
     def preferred_location(self) -> tuple[ManagedMemoryLocationType, int | None] | None:
         """Where the memory should be: a type and the number of the device or NUMA node; None for no preference."""
         return self._preferred
-
-    @property
-    def is_device_accessible(self) -> bool:
-        """True: kernels can use the memory."""
-        return True
-
-    @property
-    def is_host_accessible(self) -> bool:
-        """True: host code can use the memory."""
-        return True
 
     @property
     def is_managed(self) -> bool:

@@ -17,7 +17,7 @@ from cuda_core_cffi._core.integers import address_of
 from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
-from cuda_core_cffi._memory.allocation import complete_buffer, retry_allocation
+from cuda_core_cffi._memory.allocation import allocate_with, retry_allocation
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._memory.virtual_options import Plan, VirtualMemoryResourceOptions
@@ -105,10 +105,7 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
         def allocate() -> VirtualBuffer | None:
             return calls.make(VirtualBuffer, lib.ccc_virtual_allocate, self._device, plan.cdata, size)
 
-        buffer = allocate()
-        if buffer is None:
-            buffer = retry_allocation(allocate, size, self, queue)
-        complete_buffer(buffer, size, self, queue)
+        buffer = allocate_with(allocate, size, self, queue)
         buffer._plan = plan
         buffer._lock = new_lock()
         buffer._left = []
@@ -274,7 +271,7 @@ class VirtualBuffer(Buffer):
 
         moved = grow()
         if moved is None:
-            moved = retry_allocation(grow, size, self, stream_or_default(None, "modify_allocation"), self)
+            moved = retry_allocation(grow, size, self, self._failure)
         self._plan = plan
         if moved is self:
             self._size = size

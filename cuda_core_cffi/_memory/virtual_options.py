@@ -12,7 +12,7 @@ from cuda_core_cffi._core.errors import check
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.options import member
 from cuda_core_cffi._core.registry import registry
-from cuda_core_cffi._memory.resource import LARGEST_SIZE
+from cuda_core_cffi._memory.resource import LARGEST_SIZE, whole_number
 from cuda_core_cffi.typing import (
     VirtualMemoryAccessType,
     VirtualMemoryAllocationType,
@@ -168,15 +168,9 @@ class Plan:
         self.cdata.rights, self.cdata.count = self._keep, len(rights)
 
 
-def whole_number(value: Any, name: str) -> int:
-    """Return an option that is an address, or may be None, as an int."""
-    if value is None:
-        return 0
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be an int or None, not {type(value).__name__}")
-    if not 0 <= value <= LARGEST_SIZE:
-        raise ValueError(f"{name} must be 0 to 2**64 - 1, not {value}")
-    return value
+def address_option(value: Any, name: str) -> int:
+    """Return an option that is a number of bytes, or None for 0, as an int."""
+    return 0 if value is None else whole_number(value, name, LARGEST_SIZE, "2**64 - 1", "an int or None")
 
 
 def checked(options: VirtualMemoryResourceOptions) -> VirtualMemoryResourceOptions:
@@ -185,14 +179,14 @@ def checked(options: VirtualMemoryResourceOptions) -> VirtualMemoryResourceOptio
         raise NotImplementedError("handle_type 'win32' is for Windows, where this package does not run")
     if not isinstance(options.gpu_direct_rdma, bool):
         raise TypeError(f"gpu_direct_rdma must be a bool, not {type(options.gpu_direct_rdma).__name__}")
-    alignment = whole_number(options.addr_align, "addr_align")
+    alignment = address_option(options.addr_align, "addr_align")
     if alignment & (alignment - 1):
         raise ValueError(f"addr_align must be a power of two, not {alignment}")
     if isinstance(options.peers, str) or not isinstance(options.peers, Iterable):
         raise TypeError(f"peers must be an iterable of device ordinals, not {type(options.peers).__name__}")
     done = dataclasses.replace(
         options,
-        addr_hint=whole_number(options.addr_hint, "addr_hint"),
+        addr_hint=address_option(options.addr_hint, "addr_hint"),
         addr_align=alignment,
         peers=tuple(registry.device(peer).device_id for peer in options.peers),
     )

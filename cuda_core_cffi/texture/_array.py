@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import gc
 import math
 from collections.abc import Callable, Iterable, Mapping
 from types import EllipsisType, TracebackType
@@ -14,14 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from cuda_core_cffi._core.calls import make
 from cuda_core_cffi._core.copying import Uncopyable
-from cuda_core_cffi._core.errors import last_failure
+from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._core.options import check_options, member
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._memory.allocation import fits_device
+from cuda_core_cffi._memory.allocation import retry_allocation
 from cuda_core_cffi.texture._copies import Region, copy_buffer, copy_region
 from cuda_core_cffi.typing import ArrayFormatType, IsStreamType
 
@@ -570,14 +569,8 @@ def explain_limits(error: Exception, device: int, rank: int, mipmapped: bool) ->
 
 def retry(allocate: Callable[[], T | None], device: int, wanted: Description, mipmapped: bool) -> T:
     """Allocate again after a failure that a garbage collection may cure, else raise."""
-    status = lib.ccc_last_status()
-    error = last_failure()
-    if status == lib.CUDA_ERROR_OUT_OF_MEMORY and fits_device(wanted.size_bytes, device):
-        gc.collect()
-        lib.ccc_reclaim()
-        array = allocate()
-        if array is not None:
-            return array
-        if lib.ccc_last_status() != status:
-            error = last_failure()
-    raise explain_limits(error, device, len(wanted.shape), mipmapped)
+
+    def explain(status: int) -> Exception:
+        return explain_limits(failure(status), device, len(wanted.shape), mipmapped)
+
+    return retry_allocation(allocate, wanted.size_bytes, device, explain)
