@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from cuda_core_cffi._arrays.layout import _StridedLayout
+from cuda_core_cffi._arrays.layout import _StridedLayout, fitting
 from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._lifetime.host_memory import ATTEND, after_wait
@@ -124,11 +124,7 @@ def byte_range(start: int, layout: _StridedLayout) -> tuple[int, int]:
 
 def byte_strides(layout: _StridedLayout) -> tuple[int, ...]:
     """Return the strides in bytes, spelt out."""
-    strides = layout.strides_in_bytes
-    if strides is None:
-        strides = _StridedLayout.dense(layout.shape, layout.itemsize).strides_in_bytes
-    assert strides is not None
-    return strides
+    return tuple([fitting("stride in bytes", stride * layout.itemsize) for stride in layout._explicit_strides()])
 
 
 def copy_on_host(copy: Any) -> None:

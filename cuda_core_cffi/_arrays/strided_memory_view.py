@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cuda_core_cffi import _capsule
 from cuda_core_cffi._arrays.interfaces import (
+    NO_TENSOR,
     Reader,
-    description,
     dlpack_reader,
     dlpack_readers,
     find_reader,
@@ -319,9 +319,9 @@ class StridedMemoryView(Uncopyable):
         self = _new(cls)
         if device_type not in ON_DEVICE:
             device_id = -1
-        self._source = description(
+        self._source = (
             buffer.handle, layout.shape, layout.strides, device_id, device_type != CPU, bool(is_readonly), device_type,
-            dtype,
+            dtype, NO_TENSOR,
         )  # fmt: skip
         self._obj = buffer
         self._stream = NO_ORDERING

@@ -86,13 +86,8 @@ def export_buffer(
     if buffer.is_closed:
         raise BufferError("this Buffer is closed")
     device = buffer._device_type()
-    versioned = max_version is not None and max_version[0] >= 1
-    if wanted is not None and wants_host_copy(device, wanted, copy):
-        return host_copy(buffer, versioned)
-    consumer = None
-    if stream != NO_ORDERING and (stream is not None or device[0] in ON_DEVICE):
-        consumer = consumer_stream(stream, device[0])
-    if copy and device[0] == CPU:
+    versioned, on_host, consumer = read_request(device, stream, max_version, wanted, copy)
+    if on_host:
         return host_copy(buffer, versioned)
     if copy:
         with device_copy(buffer, consumer) as made:
@@ -115,23 +110,38 @@ def export_view(
     info = view._source
     if type(info) is not tuple:
         info = view._info
-    tensor, kind = info[OWNER], info[DEVICE_TYPE]
+    tensor = info[OWNER]
     exported = view._exported() if type(tensor) is tuple else None
-    versioned = max_version is not None and max_version[0] >= 1
-    if wanted is not None and wants_host_copy(view.__dlpack_device__(), wanted, copy):
+    versioned, on_host, consumer = read_request(view.__dlpack_device__(), stream, max_version, wanted, copy)
+    if on_host:
         return view._host_copy(exported or view._exported(), versioned)
-    consumer = None
-    if stream != NO_ORDERING and (stream is not None or kind in ON_DEVICE):
-        consumer = consumer_stream(stream, kind)
     if copy:
-        if kind == CPU:
-            return view._host_copy(exported or view._exported(), versioned)
         raise BufferError("a view has no memory resource to take a copy from: use StridedMemoryView.copy_to")
     if not versioned and info[READ_ONLY]:
         raise BufferError("the view is read-only, which DLPack before 1.0 cannot say: ask with max_version=(1, 0)")
     if consumer is not None:
         view._order(consumer)
     return _share(tensor, versioned) if exported is None else show_view(view, exported, versioned)
+
+
+def read_request(
+    device: tuple[int, int],
+    stream: int | None,
+    max_version: tuple[int, int] | None,
+    wanted: tuple[int, int] | None,
+    copy: bool | None,
+) -> tuple[bool, bool, Stream | None]:
+    """Return what a consumer of memory on ``device`` gets: whether a versioned tensor, whether host memory, the order.
+
+    The order is that of the stream, or None.
+    """
+    versioned = max_version is not None and max_version[0] >= 1
+    if wanted is not None and wants_host_copy(device, wanted, copy):
+        return versioned, True, None
+    consumer = None
+    if stream != NO_ORDERING and (stream is not None or device[0] in ON_DEVICE):
+        consumer = consumer_stream(stream, device[0])
+    return versioned, bool(copy) and device[0] == CPU, consumer
 
 
 def give_view(view: Any) -> Any:

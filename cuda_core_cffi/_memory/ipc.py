@@ -143,8 +143,10 @@ class Share:
     _handles: dict[str, IPCAllocationHandle]  # at most one, once published
 
     def __init__(self, is_mapped: bool, handle: IPCAllocationHandle | None = None) -> None:
+        from uuid import uuid4
+
         self.is_mapped = is_mapped
-        self.uuid = handle.uuid if handle is not None else new_uuid()
+        self.uuid = handle.uuid if handle is not None else uuid4()
         self._handles = {} if handle is None else {HANDLE: handle}
 
     def handle_of(self, c_handle: Any) -> IPCAllocationHandle:
@@ -346,13 +348,6 @@ def is_uuid(value: object) -> bool:
     from uuid import UUID
 
     return isinstance(value, UUID)
-
-
-def new_uuid() -> UUID:
-    """Return a random UUID."""
-    from uuid import uuid4
-
-    return uuid4()
 
 
 def check_uuid(key: Any) -> Any:

@@ -72,8 +72,11 @@ class PinnedMemoryResource(IPCPool, MemPool[Buffer]):
 
     def __init__(self, options: PinnedMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
         refuse_again(self)
-        kind, node, max_size, share = lib.CU_MEM_ALLOCATION_TYPE_PINNED, NO_NODE, 0, None
-        if options is not None:
+        kind, node, share = lib.CU_MEM_ALLOCATION_TYPE_PINNED, NO_NODE, None
+        if options is None:
+            place = (kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0)
+            self._create_or_borrow(lib.ccc_pool_current, *place, owned=False, hint=NO_CURRENT_POOL)
+        else:
             options = check_options(PinnedMemoryResourceOptions, options, "PinnedMemoryResource")
             max_size = check_max_size(options.max_size)
             share = Share(is_mapped=False) if options.ipc_enabled else None
@@ -81,15 +84,10 @@ class PinnedMemoryResource(IPCPool, MemPool[Buffer]):
                 node = whole_number(options.numa_id, "numa_id", 2**31 - 1, "2**31 - 1")
             elif share is not None:
                 node = nearest_node()
-        if options is None:
-            place = (kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0)
-            self._create_or_borrow(lib.ccc_pool_current, *place, owned=False, hint=NO_CURRENT_POOL)
-        else:
+            place = (kind, lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, node)
             if node == NO_NODE:
-                properties = pool_properties(kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0, max_size)
-            else:
-                shared = share is not None
-                properties = pool_properties(kind, lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, node, max_size, shared)
+                place = (kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0)
+            properties = pool_properties(*place, max_size, share is not None)
             self._create_or_borrow(lib.ccc_pool_create, properties, hint=NO_NEW_POOL, share=share)
         self._numa_id = node
         self._open_to_devices()

@@ -278,7 +278,8 @@ class DeviceResources(Uncopyable):
 
 def read_groups(options: SMResourceOptions) -> list[Group]:
     """Return what the options ask of each group, or raise what is wrong with them."""
-    counts = [read_number(count, "count") for count in each(options.count)]
+    several = is_sequence(options.count)
+    counts = [read_number(count, "count") for count in (options.count if several else (options.count,))]  # type: ignore[union-attr]
     if not counts:
         raise ValueError("count is an empty sequence: it has one number for each group")
 
@@ -286,7 +287,7 @@ def read_groups(options: SMResourceOptions) -> list[Group]:
         value = getattr(options, name)
         if not is_sequence(value):
             return [read(value, name)] * len(counts)
-        if not is_sequence(options.count):
+        if not several:
             raise ValueError(f"{name} is a sequence and count is not: it is count that says how many groups there are")
         if len(value) != len(counts):
             raise ValueError(f"{name} has {len(value)} values, and count has {len(counts)}: one for each group")
@@ -307,11 +308,6 @@ def read_groups(options: SMResourceOptions) -> list[Group]:
 def is_sequence(value: object) -> bool:
     """Tell whether an option has a value for each group."""
     return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
-
-
-def each(value: Any) -> Sequence[Any]:
-    """Return the values of an option that may be one value."""
-    return value if is_sequence(value) else (value,)
 
 
 def read_number(value: Any, name: str) -> int:

@@ -62,7 +62,6 @@ def test_an_object_is_copied_as_its_class_says(row, action, objects):
 # ProgramCacheResource is for subclasses that users write. A GraphicsResource needs OpenGL: test_graphics.py copies one.
 INTERNAL = {
     "_memory.graphics.GraphicsResource",
-    "_memory.stream_values.ValueMemory",
     "_alias.finder.CoreDistribution", "_alias.finder.CoreFinder", "_alias.finder.Loader",
     "_alias.finder.NamespaceFinder", "_alias.modules.Alias", "_alias.modules.Core", "_alias.modules.Utilities",
     "_core.python_calls.DeviceFinder", "_core.python_calls.Devices", "_core.python_calls.ElapsedOperand",
@@ -82,7 +81,7 @@ INTERNAL = {
     "_launching.arguments.Packer", "_launching.bindless.Bindless", "_launching.config.Extra",
     "_launching.prepared.Plan",
     "_lifetime.hold.Hold", "_lifetime.host_memory.HostReference",
-    "_lifetime.pending_calls.Unraisable", "_lifetime.table.Cell", "_lifetime.table.Table",
+    "_lifetime.pending_calls.Unraisable", "_lifetime.table.Table",
     "_memory.exporter.Exporter", "_memory.ipc.IPCPool", "_memory.ipc.Share",
     "_memory.lease.Lease", "_memory.pool.MemPool", "_memory.pool.PoolView",
     "_memory.virtual_options.Plan", "_raw.convert.Pointers",
