@@ -8,7 +8,7 @@ import functools
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from cuda_core_cffi import _capsule
 from cuda_core_cffi._arrays.interfaces import (
@@ -28,7 +28,7 @@ from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.dtypes import check_itemsize, code_of, dtype_of, element_dtype, itemsize_of
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._lifetime.hold import Hold
+from cuda_core_cffi._lifetime.references import Hold
 from cuda_core_cffi._memory import Buffer, MemoryResource
 from cuda_core_cffi._memory.dlpack import (
     ACCESSIBLE,
@@ -47,6 +47,7 @@ from cuda_core_cffi._memory.dlpack import (
     export_view,
     give_view,
     lend_view,
+    order,
 )
 from cuda_core_cffi._streams.stream import Stream
 from cuda_core_cffi.typing import IsStreamType
@@ -57,6 +58,8 @@ if TYPE_CHECKING:
 
     from cuda_core_cffi._arrays.tensor_map import TensorMapDescriptor, TensorMapDescriptorOptions
     from cuda_core_cffi.typing import TensorMapInterleave, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle
+
+T = TypeVar("T")
 
 _new = calls.blank
 _reader_of = readers.get
@@ -614,9 +617,7 @@ class StridedMemoryView(Uncopyable):
     def _order(self, consumer: Stream) -> None:
         """Make a stream wait for the one in whose order the memory is ready."""
         if isinstance(self._obj, Buffer):
-            status = lib.ccc_buffer_order(self._obj._c_handle, consumer._c_handle)
-            if status:
-                raise self._obj._failure(status, consumer)
+            order(self._obj, consumer)
         else:
             self._make_ready(consumer)
 
@@ -641,6 +642,63 @@ class StridedMemoryView(Uncopyable):
         self._obj = None
         self._stream = NO_ORDERING
         return self
+
+
+def args_viewable_as_strided_memory(
+    arg_indices: tuple[int, ...],
+) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Let a function take arrays of any library.
+
+    Inside the decorated function, the arguments named are objects whose ``view(stream_ptr)`` returns a
+    :class:`StridedMemoryView`, and whose ``obj`` is the argument itself.
+
+    Parameters
+    ----------
+    arg_indices : tuple of int
+        The positions of the arguments.
+
+    Returns
+    -------
+    callable
+        The decorator. What it makes raises BufferError for an argument that speaks no array protocol, and IndexError
+        when it is called with too few positional arguments.
+
+    Examples
+    --------
+    >>> @args_viewable_as_strided_memory((0,))
+    ... def address_of(array, stream):
+    ...     return array.view(stream.handle).ptr
+    """
+    if not isinstance(arg_indices, tuple) or not all(type(index) is int for index in arg_indices):
+        raise TypeError(f"arg_indices must be a tuple of int, not {arg_indices!r}")
+
+    def decorate(function: Callable[..., T]) -> Callable[..., T]:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> T:
+            viewable = list(args)
+            for index in arg_indices:
+                viewable[index] = _StridedMemoryViewProxy(viewable[index])
+            return function(*viewable, **kwargs)
+
+        return call
+
+    return decorate
+
+
+class _StridedMemoryViewProxy(Uncopyable):
+    """An argument that can be viewed."""
+
+    __slots__ = ("_reader", "obj")
+
+    _NOT_COPIED_BECAUSE = "it stands for an argument of a call"
+
+    def __init__(self, obj: object) -> None:
+        self.obj = obj
+        self._reader = find_reader(obj)
+
+    def view(self, stream_ptr: int | None = None) -> StridedMemoryView:
+        """Return :meth:`StridedMemoryView.from_any_interface` of the argument."""
+        return StridedMemoryView._read(self._reader, self.obj, stream_ptr)
 
 
 @functools.cache

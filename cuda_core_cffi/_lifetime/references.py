@@ -10,7 +10,7 @@ synchronises, and otherwise by the release thread.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from typing import Any, NamedTuple
 
 from cuda_core_cffi._core.errors import check_cleanup, last_failure
@@ -44,6 +44,29 @@ class Operand(NamedTuple):
         """Raise if the memory is known to be smaller than what a node does with it."""
         if self.size is not None and size > self.size:
             raise ValueError(f"{name} has {self.size} bytes, fewer than the {size} of the node")
+
+
+class Hold:
+    """Call a function once: when it is released, or when the last reference to this goes."""
+
+    __slots__ = ("_release",)
+
+    _release: Callable[[], object] | None
+
+    def __init__(self, release: Callable[[], object]) -> None:
+        self._release = release
+
+    def __del__(self) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Call the function, unless it was called."""
+        try:
+            release, self._release = self._release, None
+        except AttributeError:  # interrupted before it had one
+            return
+        if release is not None:
+            release()
 
 
 def new_token(value: Any) -> int:

@@ -18,12 +18,11 @@ from cuda_core_cffi._lifetime.references import keep_with_memory
 from cuda_core_cffi._memory.access import copy_failure, explain_access
 from cuda_core_cffi._memory.dlpack import release_pins
 from cuda_core_cffi._memory.exporter import Exporter
-from cuda_core_cffi._memory.fill_pattern import fill_pattern
 from cuda_core_cffi._memory.host_copy import copy_host
 from cuda_core_cffi._memory.ipc import IPCBufferDescriptor, IPCPool
 from cuda_core_cffi._memory.lease import Lease
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
-from cuda_core_cffi._memory.stream_values import check_place, check_value, check_width, wait_flags
+from cuda_core_cffi._memory.stream_values import check_place, check_value, check_width, fill_pattern, wait_flags
 from cuda_core_cffi._streams.stream import Stream, accept_stream, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
@@ -697,7 +696,7 @@ def wrap_memory(
         try:
             self.set_deallocation_stream(queue)
         except BaseException:
-            self._lease.forgo()
+            self._lease._mr = None  # the memory stays the caller's
             raise
     return self
 

@@ -15,7 +15,7 @@ from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._lifetime import pending_calls
-from cuda_core_cffi._lifetime.hold import Hold
+from cuda_core_cffi._lifetime.references import Hold
 from cuda_core_cffi._lifetime.table import new_table
 from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, Stream
 
@@ -107,9 +107,7 @@ def export_view(
     """Return the capsule for a view, or raise BufferError; the other parameters are the standard's."""
     if pins:
         release_pins()
-    info = view._source
-    if type(info) is not tuple:
-        info = view._info
+    info = view._info
     tensor = info[OWNER]
     exported = view._exported() if type(tensor) is tuple else None
     versioned, on_host, consumer = read_request(view.__dlpack_device__(), stream, max_version, wanted, copy)

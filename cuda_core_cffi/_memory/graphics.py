@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from cuda_core_cffi._core import calls
@@ -68,11 +67,6 @@ class GraphicsResource(Handle):
             return self
         self._entered = self.map(stream=self._stream)
         return self._entered
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        self.close()
 
     @classmethod
     def _register(cls, name: int, target: int, is_image: bool, flags: Any, stream: Stream | None) -> GraphicsResource:

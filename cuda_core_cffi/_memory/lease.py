@@ -75,10 +75,6 @@ class Lease:
             if waiting := _end_use(self._use._c_handle):
                 check_cleanup(waiting)
 
-    def forgo(self) -> None:
-        """Leave the memory to the caller: the resource does not get it back."""
-        self._mr = None
-
     def release_in_cleanup(self) -> None:
         """Remove one where no exception may be raised.
 

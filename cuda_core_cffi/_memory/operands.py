@@ -8,8 +8,7 @@ from typing import Any
 
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.integers import address_of
-from cuda_core_cffi._lifetime.hold import Hold
-from cuda_core_cffi._lifetime.references import Operand
+from cuda_core_cffi._lifetime.references import Hold, Operand
 from cuda_core_cffi._memory.buffer import Buffer
 
 _handle = lib.ccc_handle_value

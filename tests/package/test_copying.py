@@ -80,7 +80,7 @@ INTERNAL = {
     "_device.textures.TextureMaker",
     "_launching.arguments.Packer", "_launching.bindless.Bindless", "_launching.config.Extra",
     "_launching.prepared.Plan",
-    "_lifetime.hold.Hold", "_lifetime.host_memory.HostReference",
+    "_lifetime.references.Hold", "_lifetime.host_memory.HostReference",
     "_lifetime.pending_calls.Unraisable", "_lifetime.table.Table",
     "_memory.exporter.Exporter", "_memory.ipc.IPCPool", "_memory.ipc.Share",
     "_memory.lease.Lease", "_memory.pool.MemPool", "_memory.pool.PoolView",

@@ -64,7 +64,7 @@ from cuda_core_cffi import (
     system,
 )
 from cuda_core_cffi._arrays.layout import _StridedLayout
-from cuda_core_cffi._arrays.view_arguments import _StridedMemoryViewProxy
+from cuda_core_cffi._arrays.strided_memory_view import _StridedMemoryViewProxy
 from cuda_core_cffi._core.descriptors import PAYLOAD_BYTES, seal
 from cuda_core_cffi._memory import SynchronousMemoryResource
 from cuda_core_cffi._memory.ipc import IPCBufferDescriptor
@@ -400,7 +400,7 @@ ROWS = [
     Row(
         "_arrays.strided_memory_view.StridedMemoryView", lambda o: StridedMemoryView.from_any_interface(np.zeros(3), -1)
     ),
-    Row("_arrays.view_arguments._StridedMemoryViewProxy", lambda o: _StridedMemoryViewProxy(np.zeros(3))),
+    Row("_arrays.strided_memory_view._StridedMemoryViewProxy", lambda o: _StridedMemoryViewProxy(np.zeros(3))),
     # graphs
     Row("graph.definition.GraphDefinition", lambda o: o.graph),
     Row("graph.builder.GraphBuilder", lambda o: o.enter(o.device.create_graph_builder())),
