@@ -57,8 +57,13 @@ if TYPE_CHECKING:  # at run time these are imported when they are first asked fo
     from cuda_core_cffi._memory.virtual import VirtualMemoryResource
     from cuda_core_cffi._memory.virtual_options import VirtualMemoryResourceOptions
     from cuda_core_cffi._streams.options import ContextOptions, EventOptions, StreamOptions
-    from cuda_core_cffi._streams.resources import DeviceResources, SMResource, SMResourceOptions
-    from cuda_core_cffi._streams.workqueues import WorkqueueResource, WorkqueueResourceOptions
+    from cuda_core_cffi._streams.resources import (
+        DeviceResources,
+        SMResource,
+        SMResourceOptions,
+        WorkqueueResource,
+        WorkqueueResourceOptions,
+    )
 
 __all__ = [
     "LEGACY_DEFAULT_STREAM",
@@ -147,7 +152,12 @@ add_lazy_names(
         "_compile.program": ("Program",),
         "_compile.program_options": ("ProgramOptions",),
         "_streams.options": ("ContextOptions", "EventOptions", "StreamOptions"),
-        "_streams.resources": ("DeviceResources", "SMResource", "SMResourceOptions"),
-        "_streams.workqueues": ("WorkqueueResource", "WorkqueueResourceOptions"),
+        "_streams.resources": (
+            "DeviceResources",
+            "SMResource",
+            "SMResourceOptions",
+            "WorkqueueResource",
+            "WorkqueueResourceOptions",
+        ),
     },
 )

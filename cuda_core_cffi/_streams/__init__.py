@@ -13,8 +13,7 @@ from cuda_core_cffi._core.lazy_imports import add_lazy_names
 
 if TYPE_CHECKING:  # at run time these are imported when they are first asked for
     from cuda_core_cffi._streams.options import ContextOptions, EventOptions, StreamOptions
-    from cuda_core_cffi._streams.resources import DeviceResources, SMResource
-    from cuda_core_cffi._streams.workqueues import WorkqueueResource
+    from cuda_core_cffi._streams.resources import DeviceResources, SMResource, WorkqueueResource
 
 __all__ = [
     "ContextOptions",
@@ -31,7 +30,6 @@ add_lazy_names(
     globals(),
     {
         "options": ("ContextOptions", "EventOptions", "StreamOptions"),
-        "resources": ("DeviceResources", "SMResource"),
-        "workqueues": ("WorkqueueResource",),
+        "resources": ("DeviceResources", "SMResource", "WorkqueueResource"),
     },
 )

@@ -45,7 +45,8 @@ class Context(Handle):
         RuntimeError
             If it is green, and current in this thread: make another one current before.
         """
-        if not self.is_closed and self._is_ours and lib.ccc_context_is_current(self._c_handle):
+        is_ours = lib.ccc_flags(self._c_handle) & lib.CCC_GREEN  # a green context that this package has made
+        if not self.is_closed and is_ours and lib.ccc_context_is_current(self._c_handle):
             raise RuntimeError(
                 "a green context cannot be closed while it is current: call Device.set_current with another one before"
             )
@@ -106,16 +107,11 @@ class Context(Handle):
         """
         if self.is_closed:
             raise self._failure(lib.CCC_CLOSED)
-        return _streams.DeviceResources._of_context(self)
+        return _streams.DeviceResources._of(self._device_id, self)
 
     @property
     def _device_id(self) -> int:
         return int(lib.ccc_handle_device(self._c_handle))
-
-    @property
-    def _is_ours(self) -> bool:
-        """Whether it is a green context that this package has made."""
-        return bool(lib.ccc_flags(self._c_handle) & lib.CCC_GREEN)
 
 
 def create_green_context(

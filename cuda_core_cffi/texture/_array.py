@@ -8,11 +8,11 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
-from types import EllipsisType, TracebackType
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from cuda_core_cffi._core.calls import make
-from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.copying import NoConstructor
 from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
@@ -171,11 +171,6 @@ class ArrayBase(Handle):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._describe()} handle={self._value:#x}>"
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _describe(self) -> str:
         return f"shape={self.shape} format={self.format.value!r} num_channels={self.num_channels}"
@@ -353,16 +348,14 @@ class OpaqueArray(ArrayBase):
         return Region(self, (0,) * len(self.shape), self.shape)
 
 
-class ArrayRegion(Uncopyable):
+class ArrayRegion(NoConstructor):
     """A part of an opaque array, to copy elements to and from. It refers to the array, and owns nothing."""
 
     __slots__ = ("_region",)
 
+    _MADE_BY = "slices of an OpaqueArray: array[4:8, 0:2]"
     _NOT_COPIED_BECAUSE = "it refers to an array of this process"
     _region: Region
-
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        raise RuntimeError("ArrayRegion cannot be constructed directly; use slices of an OpaqueArray: array[4:8, 0:2]")
 
     def __repr__(self) -> str:
         return f"<ArrayRegion offset={self.offset} shape={self.shape} of {self.array!r}>"

@@ -66,7 +66,7 @@ INTERNAL = {
     "_alias.finder.NamespaceFinder", "_alias.modules.Alias", "_alias.modules.Core", "_alias.modules.Utilities",
     "_core.python_calls.DeviceFinder", "_core.python_calls.Devices", "_core.python_calls.ElapsedOperand",
     "_core.python_calls.Memory", "_core.python_calls.Owner", "_core.python_calls.Pool",
-    "_core.python_calls.StandIn",
+    "_core.copying.NoConstructor", "_core.python_calls.StandIn",
     "_code.elf.Elf", "_code.kernel.KnownKernel", "_code.kernel.Library",
     "_code.kernel.LoadableCode", "_code.kernel._Attribute", "_code.mangling._NonType", "_code.mangling._Symbol",
     "_compile.compiler.Compiler", "_compile.driver_linker.DriverLinker", "_compile.link_backend.LinkBackend",
