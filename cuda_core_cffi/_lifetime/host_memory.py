@@ -54,15 +54,11 @@ class HostReference(Owner):
             made = make_in(self, helper, *arguments)
         finally:
             if made is not None or MAKES_IN_ONE_STEP:  # else the copy may be under way: the memory is kept to the end
-                self.release_unless_under_way()
+                if has_handle(self) and not self.is_closed:
+                    _ask_python()
+                else:
+                    self.release()
         return made
-
-    def release_unless_under_way(self) -> None:
-        """Release the memory unless the copy was made and is not done."""
-        if has_handle(self) and not self.is_closed:
-            _ask_python()
-        else:
-            self.release()
 
     def release(self) -> None:
         """Release the memory and the event, once: the copy is done, or was not made."""

@@ -111,7 +111,7 @@ class GraphMemoryResource(MemoryResource):
 
     __slots__ = ("_device_id",)
 
-    _ACCESS = (True, False)
+    _access = (True, False)
     _IS_UNIFORM = True
     _is_pool = True
 

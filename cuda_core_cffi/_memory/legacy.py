@@ -30,7 +30,7 @@ class SynchronousMemoryResource(MemoryResource):
 
     __slots__ = ("_device_id",)
 
-    _ACCESS = (True, False)
+    _access = (True, False)
     _IS_UNIFORM = True
 
     def __init__(self, device_id: Any) -> None:
@@ -82,7 +82,7 @@ class LegacyPinnedMemoryResource(MemoryResource):
 
     __slots__ = ()
 
-    _ACCESS = (True, True)
+    _access = (True, True)
     _IS_UNIFORM = True
     _device_id = -1
 

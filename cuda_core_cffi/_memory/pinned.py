@@ -66,7 +66,7 @@ class PinnedMemoryResource(IPCPool, MemPool[Buffer]):
 
     __slots__ = ("_numa_id",)
 
-    _ACCESS = (True, True)
+    _access = (True, True)
     _BUFFER = Buffer
     _device_id = NO_DEVICE
 

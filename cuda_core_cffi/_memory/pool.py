@@ -324,7 +324,7 @@ class DeviceMemoryResource(IPCPool, MemPool[Buffer]):
 
     __slots__ = ("_device_id",)
 
-    _ACCESS = (True, False)
+    _access = (True, False)
     _BUFFER = Buffer
 
     def __init__(self, device_id: Any, options: DeviceMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:

@@ -27,7 +27,7 @@ class MemoryResource:
     __slots__ = ("__dict__", "__weakref__")
 
     _IS_UNIFORM: ClassVar[bool] = False  # whether all its memory is of one kind, for ever
-    _ACCESS: ClassVar[tuple[bool, bool] | None] = None  # whether devices and the host can use it, where that is fixed
+    _access: tuple[bool, bool] | None = None  # whether devices and the host can use it, where that is fixed
     _device_id: int
     _is_pool = False  # whether its memory comes from a pool of the driver's, or from a graph
     _dlpack_device: tuple[int, int] | None = None  # what DLPack calls that kind, once somebody has asked
@@ -78,12 +78,12 @@ class MemoryResource:
     @property
     def is_device_accessible(self) -> bool:
         """Whether kernels can use the memory."""
-        return self._ACCESS[0] if self._ACCESS else self._missing("is_device_accessible")
+        return self._access[0] if self._access else self._missing("is_device_accessible")
 
     @property
     def is_host_accessible(self) -> bool:
         """Whether host code can use the memory."""
-        return self._ACCESS[1] if self._ACCESS else self._missing("is_host_accessible")
+        return self._access[1] if self._access else self._missing("is_host_accessible")
 
     @property
     def is_managed(self) -> bool:
@@ -93,7 +93,7 @@ class MemoryResource:
     @property
     def device_id(self) -> int:
         """The ordinal of the device that the memory is on; -1 for host memory."""
-        return self._device_id if self._ACCESS else self._missing("device_id")
+        return self._device_id if self._access else self._missing("device_id")
 
 
 def dlpack_device(where: Any, known: tuple[int, bool, bool, bool] | None = None) -> tuple[int, int]:

@@ -63,6 +63,10 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
     def __init__(self, device_id: Any, config: VirtualMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
         self._device: int = registry.device(device_id).device_id
         self._plan = self._make_plan(config)
+        is_host = self._plan.options.location_type != VirtualMemoryLocationType.DEVICE
+        is_used = self._plan.options.self_access is not None
+        self._device_id = -1 if is_host else self._device
+        self._access = (is_used, is_used and is_host)
 
     @property
     def config(self) -> VirtualMemoryResourceOptions:
@@ -189,25 +193,6 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
     def device(self) -> Device:
         """The device that the memory is on, or, of host memory, that the resource was made for."""
         return registry.device(self._device)
-
-    @property
-    def device_id(self) -> int:
-        """The ordinal of the device that the memory is on; -1 for host memory."""
-        return -1 if self._is_host else self._device
-
-    @property
-    def is_device_accessible(self) -> bool:
-        """Whether kernels of the device can use the memory."""
-        return self._plan.options.self_access is not None
-
-    @property
-    def is_host_accessible(self) -> bool:
-        """Whether host code can use the memory."""
-        return self._is_host and self._plan.options.self_access is not None
-
-    @property
-    def _is_host(self) -> bool:
-        return self._plan.options.location_type != VirtualMemoryLocationType.DEVICE
 
 
 class VirtualBuffer(Buffer):

@@ -204,17 +204,19 @@ def checked(options: VirtualMemoryResourceOptions) -> VirtualMemoryResourceOptio
 
 def check_support(device: int, options: VirtualMemoryResourceOptions) -> None:
     """Raise RuntimeError if a device cannot do what the options ask for."""
-    properties = registry.device(device).properties
-    if not properties.virtual_memory_management_supported:
-        raise RuntimeError(f"device {device} does not support virtual memory management")
-    if not getattr(properties, LOCATION_SUPPORT[options.location_type]):
-        raise RuntimeError(
-            f"device {device} does not support virtual memory of location {options.location_type.value!r}"
+    required = [
+        ("virtual_memory_management_supported", "virtual memory management"),
+        (LOCATION_SUPPORT[options.location_type], f"virtual memory of location {options.location_type.value!r}"),
+    ]
+    if options.handle_type is not None:
+        required.append(
+            (HANDLE_SUPPORT[options.handle_type], f"sharing memory by {options.handle_type.value!r} handles")
         )
-    if options.handle_type is not None and not getattr(properties, HANDLE_SUPPORT[options.handle_type]):
-        raise RuntimeError(f"device {device} does not support sharing memory by {options.handle_type.value!r} handles")
-    if options.gpu_direct_rdma and not properties.gpu_direct_rdma_with_cuda_vmm_supported:
-        raise RuntimeError(f"device {device} does not support GPUDirect RDMA with virtual memory")
+    if options.gpu_direct_rdma:
+        required.append(("gpu_direct_rdma_with_cuda_vmm_supported", "GPUDirect RDMA with virtual memory"))
+    for name, what in required:
+        if not getattr(registry.device(device).properties, name):
+            raise RuntimeError(f"device {device} does not support {what}")
 
 
 def fill_properties(properties: Any, device: int, options: VirtualMemoryResourceOptions) -> None:
