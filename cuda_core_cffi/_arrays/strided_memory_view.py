@@ -482,7 +482,7 @@ class StridedMemoryView(Uncopyable):
             If the device has no tensor maps: they came with compute capability 9.0.
         """
         given = element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill
-        return maker()(self, box_dim, options, *given)
+        return maker()(self, box_dim, options, given)
 
     @property
     def ptr(self) -> int:

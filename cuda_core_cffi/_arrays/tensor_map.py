@@ -304,7 +304,7 @@ class TensorMapDescriptor(Uncopyable):
         view: StridedMemoryView,
         box_dim: Any,
         options: TensorMapDescriptorOptions | Mapping[str, Any] | None,
-        *given: Any,
+        given: tuple[Any, ...],
     ) -> TensorMapDescriptor:
         """Describe an array that is copied box by box: :meth:`StridedMemoryView.as_tensor_map`."""
         if options is not None:
